@@ -1,0 +1,2 @@
+//! The measurements.
+fn main() {}

@@ -1,0 +1,107 @@
+//! What can go wrong, by what the caller can do about it.
+
+/// The crate's result.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// An error of the engine. Wire codes are given in `protocol` alone.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Error {
+    /// The request itself is wrong: mend it and send it again.
+    #[error("{message}")]
+    Request {
+        /// Which part is wrong.
+        part: RequestPart,
+        /// What is wrong, where, and the mend.
+        message: String,
+    },
+    /// There is no such table, column or key.
+    #[error("{message}")]
+    NotFound {
+        /// What kind of thing is missing.
+        what: Missing,
+        /// Names the thing.
+        message: String,
+    },
+    /// What is there already stands against the change.
+    #[error("{0}")]
+    Conflict(String),
+    /// A limit of a queue, of memory or of time was met: try again later.
+    #[error("{0}")]
+    Busy(String),
+    /// Stored bytes are not what was written.
+    #[error("stored data is corrupt: {0}")]
+    Corrupt(String),
+    /// The operating system refused.
+    #[error("{0}")]
+    Io(String),
+    /// An earlier write could not be made durable: the store refuses writes until it is reopened.
+    #[error("the store refuses writes since a write could not be made durable: {0}")]
+    Poisoned(String),
+    /// The database is shutting down.
+    #[error("the database is shutting down")]
+    Closed,
+}
+
+/// The part of a request that is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestPart {
+    /// The search expression.
+    Expression,
+    /// A filter.
+    Filter,
+    /// A sort key or cursor.
+    Sort,
+    /// LIMIT.
+    Limit,
+    /// OFFSET.
+    Offset,
+    /// A facet.
+    Facet,
+    /// The list of returned fields.
+    Fields,
+    /// A key.
+    Key,
+    /// A table definition.
+    Schema,
+    /// A row of a change batch.
+    Row,
+    /// Anything else.
+    Other,
+}
+
+/// What is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// A table.
+    Table,
+    /// A column.
+    Column,
+    /// A row.
+    Row,
+    /// A data directory or file.
+    Path,
+}
+
+impl Error {
+    /// A request error.
+    pub fn request(part: RequestPart, message: impl Into<String>) -> Self {
+        Self::Request { part, message: message.into() }
+    }
+
+    /// A missing thing.
+    pub fn missing(what: Missing, message: impl Into<String>) -> Self {
+        Self::NotFound { what, message: message.into() }
+    }
+}
+
+impl From<remora_index::IndexError> for Error {
+    fn from(error: remora_index::IndexError) -> Self {
+        Self::Corrupt(error.to_string())
+    }
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        Self::Io(error.to_string())
+    }
+}

@@ -1,0 +1,84 @@
+//! What a table is: typed columns, a primary key, text indexes, and which rows belong.
+
+use remora_index::text::Normalization;
+use serde::{Deserialize, Serialize};
+
+use crate::request::Filter;
+
+/// A table's definition. Stored with the table; numbers in it are stable and never reused.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Schema {
+    /// The table's name: `table` or `database.table`.
+    pub name: String,
+    /// The columns in row order.
+    pub columns: Vec<ColumnDef>,
+    /// Positions in `columns` of the primary key's parts: one or more.
+    pub primary_key: Vec<usize>,
+    /// The text indexes.
+    pub texts: Vec<TextDef>,
+    /// Rows that do not satisfy this are kept in the row store but are not in the table's view.
+    pub required: Option<Filter>,
+    /// Groups of words that mean the same to a search.
+    pub synonyms: Vec<Vec<String>>,
+}
+
+/// One column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ColumnDef {
+    /// Stable number.
+    pub id: u32,
+    /// Name, unique in the table without regard to case.
+    pub name: String,
+    /// Type.
+    pub kind: ColumnType,
+    /// Whether NULL is allowed.
+    pub nullable: bool,
+    /// Whether the segments hold it (filter, sort, facet); if not, it is in the row store only.
+    pub indexed: bool,
+}
+
+/// A column's type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ColumnType {
+    /// A signed integer of 8, 16, 24, 32 or 64 bits.
+    Int(u8),
+    /// An unsigned integer of 8, 16, 24, 32 or 64 bits.
+    Uint(u8),
+    /// 32-bit float.
+    Float,
+    /// 64-bit float.
+    Double,
+    /// Exact decimal: digits in all (1..=65), digits of the fraction (0..=30).
+    Decimal(u8, u8),
+    /// True or false.
+    Bool,
+    /// UTF-8 text of any length.
+    Text,
+    /// Bytes of any length.
+    Bytes,
+    /// A date.
+    Date,
+    /// A span of time.
+    Time,
+    /// A date and time of day.
+    DateTime,
+    /// A moment.
+    Timestamp,
+    /// JSON.
+    Json,
+}
+
+/// One text index over one or several columns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TextDef {
+    /// Stable number.
+    pub id: u32,
+    /// Positions in `columns`.
+    pub columns: Vec<usize>,
+    /// With a delimiter the columns are joined into one text; without, a match lies within one
+    /// of them.
+    pub delimiter: Option<String>,
+    /// How text is normalised.
+    pub normalization: Normalization,
+}

@@ -1,0 +1,25 @@
+//! What can go wrong in a segment, by what the caller can do about it.
+
+/// The crate's result.
+pub type Result<T, E = IndexError> = std::result::Result<T, E>;
+
+/// An error of the index.
+#[derive(Debug, thiserror::Error)]
+pub enum IndexError {
+    /// The bytes are not what was written: rebuild the segment from the row store.
+    #[error("segment is corrupt: {0}")]
+    Corrupt(String),
+    /// The segment would pass a limit of its format: split the input.
+    #[error("segment is full: {0}")]
+    Full(&'static str),
+    /// Documents came in an order or a shape the builder does not take: a bug in the caller.
+    #[error("segment input is invalid: {0}")]
+    Invalid(String),
+}
+
+impl IndexError {
+    /// A corrupt-bytes error that names the part.
+    pub fn corrupt(what: impl Into<String>) -> Self {
+        Self::Corrupt(what.into())
+    }
+}
