@@ -13,6 +13,7 @@ mod bytes;
 mod docset;
 mod error;
 mod keys;
+mod varint;
 
 pub mod column;
 pub mod segment;

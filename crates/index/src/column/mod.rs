@@ -1,8 +1,42 @@
 //! Typed columns: every value that is filtered, sorted, grouped or returned.
+//!
+//! ```text
+//! section COLM, id of the column:
+//! column := kind:u8 layout:u8 has_nulls:u8 0:u8 doc_count:u32 body
+//! kind   := 0 (ordinal) | 1 (bytes)
+//! layout := 0 (plain) | 1 (dictionary)
+//! body   := plain | dictionary
+//! ```
+//! `plain` and `dictionary` are described in the files of those names, what they are made of in
+//! `values`, `numbers` and `packed`. Everything is little endian and read where it lies.
 
-use std::{cmp::Ordering, ops::Bound};
+mod dictionary;
+mod plain;
+mod predicate;
+mod values;
+mod writer;
 
-use crate::{DocSet, Result, SectionWriter, Sections};
+pub(crate) mod cursor;
+pub(crate) mod numbers;
+pub(crate) mod packed;
+
+#[cfg(test)]
+mod tests;
+
+use std::{cmp::Ordering, sync::Arc};
+
+use self::{cursor::Cursor, dictionary::Dictionary, plain::Plain, values::Values};
+use crate::{Bitmap, DocSet, IndexError, Result, SectionTag, Sections};
+
+pub use self::{predicate::Predicate, writer::ColumnWriter};
+
+const COLUMN: SectionTag = SectionTag(*b"COLM");
+const PLAIN: u8 = 0;
+const DICTIONARY: u8 = 1;
+/// The longest byte value.
+const MAX_VALUE_BYTES: usize = 1 << 20;
+/// Document numbers end below `u32::MAX`, so that a count of them plus one is a `u32`.
+pub(crate) const MAX_DOCUMENTS: u32 = u32::MAX - 1;
 
 /// How a column's values are held. The engine maps its types onto these so that their order is
 /// the order of the values.
@@ -25,71 +59,134 @@ pub enum Cell<'a> {
     Bytes(&'a [u8]),
 }
 
-/// A condition on one column. NULL satisfies only [`Predicate::IsNull`].
-#[derive(Clone, Debug)]
-pub enum Predicate {
-    /// The value is NULL.
-    IsNull,
-    /// The value is within the bounds.
-    OrdinalRange(Bound<u64>, Bound<u64>),
-    /// The value is one of these (sorted, distinct).
-    OrdinalIn(Vec<u64>),
-    /// The value is within the bounds.
-    BytesRange(Bound<Vec<u8>>, Bound<Vec<u8>>),
-    /// The value is one of these (sorted, distinct).
-    BytesIn(Vec<Vec<u8>>),
-}
-
-/// Collects one column of a segment in document order.
-pub struct ColumnWriter {}
-
-impl ColumnWriter {
-    /// An empty column `id`.
-    pub fn new(_id: u32, _kind: ColumnKind) -> Self {
-        Self {}
-    }
-    /// Appends the next document's value.
-    pub fn push(&mut self, _cell: Cell<'_>) -> Result<()> {
-        Ok(())
-    }
-    /// Writes the sections of this column.
-    pub fn finish(self, _out: &mut SectionWriter) -> Result<()> {
-        Ok(())
-    }
-}
-
-/// One column of a segment.
+/// One column of a segment. Cloning it copies no values; reading takes no locks.
 #[derive(Clone)]
-pub struct Column {}
+pub struct Column {
+    layout: Layout,
+    doc_count: u32,
+}
+
+#[derive(Clone)]
+enum Layout {
+    Plain(Plain),
+    Dictionary(Dictionary),
+}
 
 impl Column {
     /// Opens the column `id`, or `None` if the segment was written before the column existed.
-    pub fn open(_sections: &Sections, _id: u32, _doc_count: u32) -> Result<Option<Self>> {
-        Ok(None)
+    pub fn open(sections: &Sections, id: u32, doc_count: u32) -> Result<Option<Self>> {
+        let Some(section) = sections.get(COLUMN, id) else { return Ok(None) };
+        let mut cursor = Cursor::new(section);
+        let (kind, layout) = (cursor.u8()?, cursor.u8()?);
+        let (nulls, reserved) = (cursor.u8()?, cursor.u8()?);
+        if nulls > 1 || reserved != 0 || cursor.u32()? != doc_count || doc_count > MAX_DOCUMENTS {
+            return Err(IndexError::Corrupt(format!("header of column {id}")));
+        }
+        let kind = parse_kind(kind)?;
+        let read = |count, cursor: &mut Cursor<'_>| Values::read(kind, count, cursor);
+        let layout = match layout {
+            PLAIN => Layout::Plain(Plain::read(&mut cursor, nulls == 1, doc_count, read)?),
+            DICTIONARY => {
+                Layout::Dictionary(Dictionary::read(&mut cursor, nulls == 1, doc_count, read)?)
+            }
+            _ => return Err(IndexError::Corrupt(format!("layout of column {id}"))),
+        };
+        cursor.finish()?;
+        Ok(Some(Self { layout, doc_count }))
     }
+
     /// How values are held.
     pub fn kind(&self) -> ColumnKind {
-        ColumnKind::Ordinal
+        match &self.layout {
+            Layout::Plain(plain) => plain.values().kind(),
+            Layout::Dictionary(dictionary) => dictionary.values().kind(),
+        }
     }
+
     /// The value of a document; `Null` past the end.
-    pub fn get(&self, _doc: u32) -> Cell<'_> {
-        Cell::Null
+    #[inline]
+    pub fn get(&self, doc: u32) -> Cell<'_> {
+        match &self.layout {
+            _ if doc >= self.doc_count => Cell::Null,
+            Layout::Plain(plain) => plain.get(doc),
+            Layout::Dictionary(dictionary) => dictionary.get(doc),
+        }
     }
-    /// The documents that satisfy the condition.
-    pub fn select(&self, _predicate: &Predicate) -> Result<DocSet> {
-        Ok(DocSet::empty())
+
+    /// The documents that satisfy the condition, which must be of the column's kind.
+    pub fn select(&self, predicate: &Predicate) -> Result<DocSet> {
+        if !predicate.fits(self.kind()) {
+            let kind = self.kind();
+            return Err(IndexError::Invalid(format!("a column of {kind:?} has no {predicate:?}")));
+        }
+        Ok(match &self.layout {
+            Layout::Plain(plain) => plain.select(predicate),
+            Layout::Dictionary(dictionary) => dictionary.select(predicate),
+        })
     }
+
     /// Keeps of `docs` those that satisfy the condition: cheaper than [`Column::select`] where
-    /// `docs` is small.
-    pub fn retain(&self, _docs: &mut Vec<u32>, _predicate: &Predicate) {}
+    /// `docs` is small. Nothing satisfies a condition of another kind.
+    pub fn retain(&self, docs: &mut Vec<u32>, predicate: &Predicate) {
+        match &self.layout {
+            _ if !predicate.fits(self.kind()) => docs.clear(),
+            Layout::Plain(plain) => plain.retain(docs, predicate),
+            Layout::Dictionary(dictionary) => dictionary.retain(docs, predicate),
+        }
+    }
+
     /// Orders two documents of this segment by this column.
-    pub fn compare(&self, _a: u32, _b: u32) -> Ordering {
-        Ordering::Equal
+    pub fn compare(&self, a: u32, b: u32) -> Ordering {
+        match &self.layout {
+            Layout::Dictionary(dictionary) if a.max(b) < self.doc_count => dictionary.compare(a, b),
+            _ => self.get(a).cmp(&self.get(b)),
+        }
     }
+
     /// A number that orders this segment's documents as their values do (NULL is 0).
-    pub fn rank(&self, _doc: u32) -> u64 {
-        0
+    ///
+    /// The order is not strict: a lower rank means a lower value, but documents of equal rank may
+    /// have different values (byte strings that begin alike, the two greatest ordinals); ask
+    /// [`Column::compare`] about those. Ranks of different segments do not compare.
+    #[inline]
+    pub fn rank(&self, doc: u32) -> u64 {
+        match &self.layout {
+            _ if doc >= self.doc_count => 0,
+            Layout::Plain(plain) => plain.rank(doc),
+            Layout::Dictionary(dictionary) => u64::from(dictionary.code(doc)),
+        }
     }
-    /// Calls `visit` once for each distinct value among `docs` with how many have it.
-    pub fn count_values(&self, _docs: &DocSet, _visit: &mut dyn FnMut(Cell<'_>, u32)) {}
+
+    /// Calls `visit` once for each distinct value among `docs` with how many have it, in ascending
+    /// order of the values, NULL first.
+    pub fn count_values(&self, docs: &DocSet, visit: &mut dyn FnMut(Cell<'_>, u32)) {
+        match &self.layout {
+            Layout::Plain(plain) => plain.count_values(docs, visit),
+            Layout::Dictionary(dictionary) => dictionary.count_values(docs, visit),
+        }
+    }
+}
+
+fn kind_code(kind: ColumnKind) -> u8 {
+    match kind {
+        ColumnKind::Ordinal => 0,
+        ColumnKind::Bytes => 1,
+    }
+}
+
+fn parse_kind(code: u8) -> Result<ColumnKind> {
+    match code {
+        0 => Ok(ColumnKind::Ordinal),
+        1 => Ok(ColumnKind::Bytes),
+        _ => Err(IndexError::corrupt("kind of a column")),
+    }
+}
+
+/// The documents whose bits are set, in the cheaper form.
+fn doc_set(doc_count: u32, words: Vec<u64>) -> DocSet {
+    let bits = Bitmap::from_words(doc_count, words);
+    match bits.count() <= doc_count / 32 {
+        true => DocSet::List(bits.iter().collect()),
+        false => DocSet::Bits(Arc::new(bits)),
+    }
 }

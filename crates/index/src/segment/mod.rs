@@ -1,12 +1,27 @@
 //! Segments: one run of documents in key order with everything that is indexed about them.
 
+mod builder;
+mod merge;
+
 use std::sync::Arc;
 
 use crate::{
-    Bitmap, IndexError, Keys, Result, Sections,
+    Bitmap, IndexError, Keys, Result, SectionTag, Sections,
+    bytes::read_u32,
     column::{Cell, Column, ColumnKind},
     text::{Normalization, TextIndex},
 };
+
+pub use builder::SegmentBuilder;
+pub use merge::merge;
+
+/// ```text
+/// SPEC := documents:u32 columns:u32 texts:u32 column_id:u32{columns} text_id:u32{texts}
+/// ```
+const SPEC: SectionTag = SectionTag(*b"SPEC");
+
+/// Most documents of one segment: twice a document number fits 32 bits.
+const MAX_DOCUMENTS: u32 = (1 << 31) - 1;
 
 /// What a segment indexes; derived from a table's schema.
 #[derive(Clone, Debug, Default)]
@@ -46,24 +61,6 @@ pub struct Document<'a> {
     pub texts: &'a [Vec<&'a str>],
 }
 
-/// Builds a segment from documents in strictly ascending key order.
-pub struct SegmentBuilder {}
-
-impl SegmentBuilder {
-    /// An empty segment.
-    pub fn new(_spec: &SegmentSpec) -> Self {
-        Self {}
-    }
-    /// Adds the next document.
-    pub fn add(&mut self, _document: &Document<'_>) -> Result<()> {
-        Ok(())
-    }
-    /// The finished segment, in memory.
-    pub fn finish(self) -> Result<Segment> {
-        Err(IndexError::Full("not built yet"))
-    }
-}
-
 /// An immutable segment. Cheap to clone behind an `Arc`; safe to read from any thread.
 pub struct Segment {
     sections: Sections,
@@ -75,28 +72,58 @@ pub struct Segment {
 impl Segment {
     /// Opens a segment's bytes, verifying every checksum.
     pub fn open(bytes: Vec<u8>) -> Result<Self> {
-        let _ = Sections::open(bytes)?;
-        Err(IndexError::Full("not built yet"))
+        let sections = Sections::open(bytes)?;
+        let spec = sections.require(SPEC, 0)?;
+        let (columns, texts) = (read_u32(spec, 4)? as usize, read_u32(spec, 8)? as usize);
+        let doc_count = read_u32(spec, 0)?;
+        let keys = Keys::open(&sections)?;
+        if keys.len() != doc_count || spec.len() as u64 != 12 + (columns + texts) as u64 * 4 {
+            return Err(IndexError::corrupt("the segment's size"));
+        }
+        let missing = || IndexError::corrupt("a column or text index is missing");
+        let id = |index: usize| read_u32(spec, 12 + index * 4);
+        let columns = (0..columns).map(|index| {
+            let id = id(index)?;
+            Ok((id, Column::open(&sections, id, doc_count)?.ok_or_else(missing)?))
+        });
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        let texts = (0..texts).map(|index| {
+            let id = id(columns.len() + index)?;
+            Ok((id, TextIndex::open(&sections, id, doc_count)?.ok_or_else(missing)?))
+        });
+        let texts = texts.collect::<Result<Vec<_>>>()?;
+        Ok(Self { sections, keys, columns, texts })
     }
+
     /// The bytes as they are written to a file.
     pub fn as_bytes(&self) -> &[u8] {
         self.sections.as_bytes()
     }
+
     /// How many documents, deleted ones included.
     pub fn doc_count(&self) -> u32 {
         self.keys.len()
     }
+
     /// The keys.
     pub fn keys(&self) -> &Keys {
         &self.keys
     }
+
     /// The column, or `None` if the segment was written before it existed (all NULL).
     pub fn column(&self, id: u32) -> Option<&Column> {
         self.columns.iter().find(|(other, _)| *other == id).map(|(_, column)| column)
     }
+
     /// The text index, or `None` if the segment was written before it existed.
     pub fn text(&self, id: u32) -> Option<&TextIndex> {
         self.texts.iter().find(|(other, _)| *other == id).map(|(_, text)| text)
+    }
+
+    /// Name, part and bytes of each section, for reports.
+    pub fn section_sizes(&self) -> Vec<(String, u32, usize)> {
+        let name = |tag: SectionTag| String::from_utf8_lossy(&tag.0).into_owned();
+        self.sections.sizes().map(|(tag, id, bytes)| (name(tag), id, bytes)).collect()
     }
 }
 
@@ -108,8 +135,10 @@ pub struct MergeInput {
     pub deleted: Option<Arc<Bitmap>>,
 }
 
-/// Merges segments into one, dropping deleted documents. No two inputs hold the same live key.
-/// Every input was built with a spec whose columns and texts are a subset of `spec`'s.
-pub fn merge(_inputs: &[MergeInput], _spec: &SegmentSpec) -> Result<Segment> {
-    Err(IndexError::Full("not built yet"))
+/// The `SPEC` section.
+fn encode_spec(spec: &SegmentSpec, doc_count: u32) -> Vec<u8> {
+    let counts = [doc_count, spec.columns.len() as u32, spec.texts.len() as u32];
+    let columns = spec.columns.iter().map(|column| column.id);
+    let texts = spec.texts.iter().map(|text| text.id);
+    counts.into_iter().chain(columns).chain(texts).flat_map(u32::to_le_bytes).collect()
 }

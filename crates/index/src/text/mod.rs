@@ -1,61 +1,39 @@
 //! The text index: exact substring matching from a vocabulary and positions.
+//!
+//! Text is normalised ([`Normalization`]), cut into atoms ([`atoms`]) and indexed under terms with
+//! positions that tell neighbours apart (`terms`). A pattern is cut the same way ([`Pattern`]) and
+//! answered from the vocabulary (which terms contain, begin or end with its pieces) and the
+//! positions (which of them stand next to each other): no text is read, and nothing is found that
+//! is not there.
 
-use crate::{DocSet, Result};
+mod atoms;
+mod builder;
+mod find;
+mod fuzzy;
+mod merge;
+mod normalize;
+mod pattern;
+mod phrase;
+mod postings;
+mod suffixes;
+mod terms;
+mod unions;
+mod vocabulary;
+mod writer;
 
-/// How text is normalised before it is cut into atoms, the same for documents and queries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Normalization {
-    /// Unicode NFKC.
-    pub nfkc: bool,
-    /// Width after NFKC.
-    pub width: Width,
-    /// Full Unicode case folding.
-    pub fold_case: bool,
-    /// Drop accents (nonspacing marks of a canonical decomposition).
-    pub fold_accents: bool,
-}
+pub use atoms::{AtomKind, atoms};
+pub(crate) use builder::TextBuilder;
+pub(crate) use merge::{GONE, TextSource, merge};
+pub use normalize::{Normalization, Width};
+pub use pattern::Pattern;
 
-/// Full-width and half-width forms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Width {
-    /// As NFKC left them.
-    Keep,
-    /// ICU's Fullwidth-Halfwidth transform.
-    Narrow,
-    /// ICU's Halfwidth-Fullwidth transform.
-    Wide,
-}
-
-impl Default for Normalization {
-    fn default() -> Self {
-        Self { nfkc: true, width: Width::Keep, fold_case: true, fold_accents: false }
-    }
-}
-
-impl Normalization {
-    /// The normalised text; borrowed where nothing changes.
-    pub fn apply<'t>(&self, text: &'t str) -> std::borrow::Cow<'t, str> {
-        std::borrow::Cow::Borrowed(text)
-    }
-}
-
-/// A normalised, non-empty text to be found, cut into atoms once for all segments.
-#[derive(Clone, Debug)]
-pub struct Pattern {
-    text: String,
-}
-
-impl Pattern {
-    /// Normalises and cuts `text`; `None` if nothing is left of it.
-    pub fn new(text: &str, normalization: &Normalization) -> Option<Self> {
-        let text = normalization.apply(text).into_owned();
-        (!text.is_empty()).then_some(Self { text })
-    }
-    /// The normalised text.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-}
+use crate::{
+    DocSet, IndexError, Result, Sections, Slice,
+    bytes::{read_u32, read_u64},
+};
+use postings::Postings;
+use unions::{UNIONS, Unions};
+use vocabulary::Vocabulary;
 
 /// The documents that hold a pattern.
 pub struct Matches {
@@ -67,36 +45,17 @@ pub struct Matches {
 }
 
 /// One text index of a segment.
-pub struct TextIndex {}
-
-impl TextIndex {
-    /// The documents in which some column's normalised text contains the pattern.
-    pub fn find(&self, _pattern: &Pattern) -> Result<Matches> {
-        Ok(Matches { docs: DocSet::empty(), verify: false })
-    }
-    /// Calls `visit(document, occurrences)` in ascending order for each document that holds the
-    /// pattern; occurrences are counted as `str::matches` does. True means verify, as above
-    /// (occurrences are then meaningless).
-    pub fn occurrences(&self, _pattern: &Pattern, _visit: &mut dyn FnMut(u32, u32)) -> Result<bool> {
-        Ok(false)
-    }
-    /// The length of a document's normalised text in code points, all columns together.
-    pub fn length(&self, _doc: u32) -> u32 {
-        0
-    }
-    /// The sum of the lengths of all documents, deleted ones included.
-    pub fn total_length(&self) -> u64 {
-        0
-    }
-    /// The documents that have a word within `distance` (1 or 2) edits of `word` (normalised,
-    /// one word atom).
-    pub fn find_similar_word(&self, _word: &str, _distance: u8) -> Result<DocSet> {
-        Ok(DocSet::empty())
-    }
-    /// Terms and postings, for reports.
-    pub fn statistics(&self) -> TextStatistics {
-        TextStatistics::default()
-    }
+#[derive(Clone)]
+pub struct TextIndex {
+    doc_count: u32,
+    vocabulary: Vocabulary,
+    posting_offsets: Slice,
+    records: Slice,
+    lengths: Slice,
+    length_bytes: usize,
+    unions: Unions,
+    statistics: TextStatistics,
+    total_length: u64,
 }
 
 /// What a text index holds, for reports.
@@ -112,4 +71,105 @@ pub struct TextStatistics {
     pub bitmap_lists: u64,
     /// Bytes of the whole text index.
     pub bytes: u64,
+}
+
+impl TextIndex {
+    /// Opens the text index `id`, or `None` if the segment was written before it existed.
+    pub(crate) fn open(sections: &Sections, id: u32, doc_count: u32) -> Result<Option<Self>> {
+        let Some(statistics) = sections.get(writer::STATISTICS, id) else { return Ok(None) };
+        let lengths = sections.require(writer::LENGTHS, id)?;
+        let length_bytes = lengths.first().map_or(0, |&width| usize::from(width));
+        let lengths = lengths.part(lengths.len().min(1)..lengths.len())?;
+        let vocabulary = Vocabulary::open(sections, id)?;
+        let posting_offsets = sections.require(writer::POSTING_OFFSETS, id)?.clone();
+        if !matches!(length_bytes, 2 | 4)
+            || lengths.len() != doc_count as usize * length_bytes
+            || posting_offsets.len() != vocabulary.len() as usize * 4
+        {
+            return Err(IndexError::corrupt("the text index's size"));
+        }
+        let mine = sections.sizes().filter(|(tag, part, _)| tag.0[0] == b'T' && *part == id);
+        Ok(Some(Self {
+            statistics: TextStatistics {
+                terms: u64::from(vocabulary.len()),
+                postings: read_u64(statistics, 0)?,
+                positions: read_u64(statistics, 8)?,
+                bitmap_lists: read_u64(statistics, 16)?,
+                bytes: mine.map(|(_, _, bytes)| bytes as u64).sum(),
+            },
+            total_length: read_u64(statistics, 24)?,
+            doc_count,
+            vocabulary,
+            posting_offsets,
+            records: sections.require(writer::POSTINGS, id)?.clone(),
+            lengths,
+            length_bytes,
+            unions: Unions::open(sections.get(UNIONS, id), doc_count)?,
+        }))
+    }
+
+    /// The documents in which some column's normalised text contains the pattern.
+    pub fn find(&self, pattern: &Pattern) -> Result<Matches> {
+        Ok(Matches { docs: find::documents(self, pattern)?, verify: pattern.verify })
+    }
+
+    /// How many documents hold the pattern, deleted ones included, where that is known without
+    /// visiting them: one term of the vocabulary answers it.
+    pub fn count(&self, pattern: &Pattern) -> Result<Option<u32>> {
+        find::count(self, pattern)
+    }
+
+    /// Calls `visit(document, occurrences)` in ascending order for each document that holds the
+    /// pattern; occurrences are the places where it begins, overlapping ones included. True means
+    /// verify, as above (occurrences are then meaningless).
+    pub fn occurrences(
+        &self,
+        pattern: &Pattern,
+        visit: &mut dyn FnMut(u32, u32),
+    ) -> Result<bool> {
+        find::occurrences(self, pattern, visit)?;
+        Ok(pattern.verify)
+    }
+
+    /// The length of a document's normalised text in code points, all columns together.
+    #[inline]
+    pub fn length(&self, doc: u32) -> u32 {
+        let at = doc as usize * self.length_bytes;
+        match self.lengths.get(at..at + self.length_bytes) {
+            Some(&[low, high]) => u32::from(u16::from_le_bytes([low, high])),
+            Some(&[a, b, c, d]) => u32::from_le_bytes([a, b, c, d]),
+            _ => 0,
+        }
+    }
+
+    /// The sum of the lengths of all documents, deleted ones included.
+    pub fn total_length(&self) -> u64 {
+        self.total_length
+    }
+
+    /// The documents that have a word within `distance` (1 or 2) edits of `word` (normalised,
+    /// one word atom).
+    pub fn find_similar_word(&self, word: &str, distance: u8) -> Result<DocSet> {
+        let terms = fuzzy::similar_terms(&self.vocabulary, word, distance);
+        find::unite(self, &vocabulary::TermSet::List(terms))
+    }
+
+    /// Terms and postings, for reports.
+    pub fn statistics(&self) -> TextStatistics {
+        self.statistics
+    }
+
+    fn postings(&self, term: u32) -> Result<Postings<'_>> {
+        let offset = read_u32(&self.posting_offsets, term as usize * 4)? as usize;
+        Postings::open(&self.records, offset, self.doc_count)
+    }
+
+    /// Bytes of the postings of consecutive terms: what reading them costs.
+    fn postings_bytes(&self, terms: std::ops::Range<u32>) -> u64 {
+        let offset = |term: u32| match read_u32(&self.posting_offsets, term as usize * 4) {
+            Ok(offset) => u64::from(offset),
+            Err(_) => self.records.len() as u64,
+        };
+        if terms.is_empty() { 0 } else { offset(terms.end).saturating_sub(offset(terms.start)) }
+    }
 }

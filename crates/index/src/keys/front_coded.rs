@@ -1,0 +1,190 @@
+//! Keys of any length, front-coded in blocks of 16.
+//!
+//! ```text
+//! front_coded := numbers data_bytes:u64 block{}     the offsets of the blocks, then their end
+//! block  := key{1..16}
+//! key    := shared:varint length:varint byte{length}
+//! varint := seven bits a byte, lowest first, high bit set while more follow; at most three bytes
+//! ```
+//! A key is the first `shared` bytes of the one before it (none in the first of a block) and the
+//! bytes that follow.
+
+use crate::{
+    IndexError, Result, Slice,
+    column::{
+        cursor::Cursor,
+        numbers::{Numbers, write_numbers},
+    },
+};
+
+const BLOCK: u32 = 16;
+const VARINT_BYTES: usize = 3;
+
+/// Encodes keys as they come.
+#[derive(Default)]
+pub(super) struct FrontCodedWriter {
+    offsets: Vec<u64>,
+    data: Vec<u8>,
+    last: Vec<u8>,
+    len: u32,
+}
+
+impl FrontCodedWriter {
+    /// Appends a key; false, and nothing appended, if it does not follow the last.
+    pub fn push(&mut self, key: &[u8]) -> bool {
+        if self.len > 0 && self.last.as_slice() >= key {
+            return false;
+        }
+        let mut shared = 0;
+        if self.len.is_multiple_of(BLOCK) {
+            self.offsets.push(self.data.len() as u64);
+        } else {
+            shared = self.last.iter().zip(key).take_while(|(a, b)| a == b).count();
+        }
+        write_varint(shared, &mut self.data);
+        write_varint(key.len() - shared, &mut self.data);
+        self.data.extend_from_slice(&key[shared..]);
+        self.last.truncate(shared);
+        self.last.extend_from_slice(&key[shared..]);
+        self.len += 1;
+        true
+    }
+
+    /// Appends the finished part to `out`.
+    pub fn finish(mut self, out: &mut Vec<u8>) {
+        self.offsets.push(self.data.len() as u64);
+        write_numbers(&self.offsets, out);
+        out.extend_from_slice(&(self.data.len() as u64).to_le_bytes());
+        out.extend_from_slice(&self.data);
+    }
+}
+
+fn write_varint(mut number: usize, out: &mut Vec<u8>) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+/// Front-coded keys, read where they lie.
+#[derive(Clone)]
+pub(super) struct FrontCoded {
+    offsets: Numbers,
+    data: Slice,
+    len: u32,
+}
+
+impl FrontCoded {
+    /// Reads `len` keys.
+    pub fn read(cursor: &mut Cursor<'_>, len: u32) -> Result<Self> {
+        let offsets = Numbers::read(cursor)?;
+        let data_bytes = cursor.length()?;
+        let data = cursor.slice(data_bytes)?;
+        match offsets.len() == len.div_ceil(BLOCK) + 1 {
+            true => Ok(Self { offsets, data, len }),
+            false => Err(IndexError::corrupt("another number of blocks of keys")),
+        }
+    }
+
+    /// Appends the key of a document.
+    pub fn get(&self, doc: u32, out: &mut Vec<u8>) {
+        let start = out.len();
+        for (shared, suffix) in self.block(doc / BLOCK).take(doc as usize % BLOCK as usize + 1) {
+            out.truncate(start.saturating_add(shared));
+            out.extend_from_slice(suffix);
+        }
+    }
+
+    /// The document of a key.
+    pub fn find(&self, key: &[u8]) -> Option<u32> {
+        let (doc, is_found) = self.search(key);
+        is_found.then_some(doc)
+    }
+
+    /// The first document whose key is not below `key`.
+    pub fn lower_bound(&self, key: &[u8]) -> u32 {
+        self.search(key).0
+    }
+
+    /// The first document whose key is not below `key`, and whether it is `key`.
+    fn search(&self, key: &[u8]) -> (u32, bool) {
+        let (mut start, mut end) = (0, self.offsets.len() - 1);
+        while start < end {
+            let middle = start + (end - start) / 2;
+            match self.block(middle).next().is_some_and(|(_, first)| first <= key) {
+                true => start = middle + 1,
+                false => end = middle,
+            }
+        }
+        match start.checked_sub(1) {
+            None => (0, false),
+            Some(block) => {
+                let (place, is_found) = search_block(self.block(block), key);
+                ((block * BLOCK + place).min(self.len), is_found)
+            }
+        }
+    }
+
+    fn block(&self, index: u32) -> Entries<'_> {
+        let (start, end) = (self.offsets.get(index), self.offsets.get(index.saturating_add(1)));
+        Entries { bytes: self.data.get(start as usize..end as usize).unwrap_or_default() }
+    }
+}
+
+/// The place in the block of the first key that is not below `key`, and whether it is `key`.
+///
+/// No key is put together: `matched` is how many bytes `key` has in common with the key before,
+/// which is below it. A key that shares more with its predecessor is below `key` for the same
+/// reason, one that shares less is above it, and only one that shares as much is looked at.
+fn search_block(entries: Entries<'_>, key: &[u8]) -> (u32, bool) {
+    let (mut matched, mut place) = (0, 0);
+    for (shared, suffix) in entries.take(BLOCK as usize) {
+        if shared < matched {
+            return (place, false);
+        }
+        if shared == matched {
+            let rest = key.get(matched..).unwrap_or_default();
+            if suffix >= rest {
+                return (place, suffix == rest);
+            }
+            matched += suffix.iter().zip(rest).take_while(|(a, b)| a == b).count();
+        }
+        place += 1;
+    }
+    (place, false)
+}
+
+/// The keys of a block as (bytes shared with the one before, bytes that follow).
+struct Entries<'k> {
+    bytes: &'k [u8],
+}
+
+impl<'k> Iterator for Entries<'k> {
+    type Item = (usize, &'k [u8]);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let shared = self.varint()?;
+        let length = self.varint()?;
+        let (suffix, rest) = self.bytes.split_at_checked(length)?;
+        self.bytes = rest;
+        Some((shared, suffix))
+    }
+}
+
+impl Entries<'_> {
+    #[inline]
+    fn varint(&mut self) -> Option<usize> {
+        let mut number = 0;
+        for index in 0..VARINT_BYTES {
+            let byte = *self.bytes.get(index)?;
+            number |= usize::from(byte & 0x7f) << (index * 7);
+            if byte < 0x80 {
+                self.bytes = self.bytes.get(index + 1..)?;
+                return Some(number);
+            }
+        }
+        None
+    }
+}

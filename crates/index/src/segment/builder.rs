@@ -1,0 +1,64 @@
+//! Builds a segment from documents.
+
+use super::{Document, MAX_DOCUMENTS, SPEC, Segment, SegmentSpec, encode_spec};
+use crate::{
+    IndexError, KeysWriter, Result, SectionWriter, column::ColumnWriter, text::TextBuilder,
+};
+
+/// Builds a segment from documents in strictly ascending key order.
+pub struct SegmentBuilder {
+    spec: SegmentSpec,
+    keys: KeysWriter,
+    columns: Vec<ColumnWriter>,
+    texts: Vec<TextBuilder>,
+    doc_count: u32,
+}
+
+impl SegmentBuilder {
+    /// An empty segment.
+    pub fn new(spec: &SegmentSpec) -> Self {
+        let columns = spec.columns.iter().map(|column| ColumnWriter::new(column.id, column.kind));
+        let texts = spec.texts.iter().map(|text| TextBuilder::new(text.normalization));
+        Self {
+            keys: KeysWriter::default(),
+            columns: columns.collect(),
+            texts: texts.collect(),
+            doc_count: 0,
+            spec: spec.clone(),
+        }
+    }
+
+    /// Adds the next document. After an error the builder must be dropped.
+    pub fn add(&mut self, document: &Document<'_>) -> Result<()> {
+        if document.columns.len() != self.columns.len() || document.texts.len() != self.texts.len()
+        {
+            return Err(IndexError::Invalid("a document's shape is not the spec's".to_owned()));
+        }
+        if self.doc_count == MAX_DOCUMENTS {
+            return Err(IndexError::Full("2^31 documents in one segment"));
+        }
+        self.keys.push(document.key)?;
+        for (column, &cell) in self.columns.iter_mut().zip(document.columns) {
+            column.push(cell)?;
+        }
+        for (text, parts) in self.texts.iter_mut().zip(document.texts) {
+            text.add(parts)?;
+        }
+        self.doc_count += 1;
+        Ok(())
+    }
+
+    /// The finished segment, in memory.
+    pub fn finish(self) -> Result<Segment> {
+        let mut out = SectionWriter::new();
+        out.add(SPEC, 0, &encode_spec(&self.spec, self.doc_count));
+        self.keys.finish(&mut out)?;
+        for column in self.columns {
+            column.finish(&mut out)?;
+        }
+        for (text, spec) in self.texts.into_iter().zip(&self.spec.texts) {
+            text.finish(spec.id, &mut out)?;
+        }
+        Segment::open(out.finish())
+    }
+}

@@ -1,0 +1,131 @@
+//! Merges segments without reading a row: keys and columns are copied in key order, postings are
+//! renumbered.
+
+use super::{MAX_DOCUMENTS, MergeInput, SPEC, Segment, SegmentSpec, encode_spec};
+use crate::{
+    IndexError, Keys, KeysWriter, Result, SectionWriter,
+    column::{Cell, ColumnWriter},
+    text::{self, GONE, TextSource},
+};
+
+/// Merges segments into one, dropping deleted documents. No two inputs hold the same live key.
+/// Every input was built with a spec whose columns and texts are a subset of `spec`'s. The bytes
+/// are those that a builder fed with the live documents would have made.
+pub fn merge(inputs: &[MergeInput], spec: &SegmentSpec) -> Result<Segment> {
+    let order = MergeOrder::new(inputs)?;
+    let doc_count = order.documents.len() as u32;
+    let mut out = SectionWriter::new();
+    out.add(SPEC, 0, &encode_spec(spec, doc_count));
+    write_keys(inputs, &order, &mut out)?;
+    for column in &spec.columns {
+        let columns: Vec<_> = inputs.iter().map(|input| input.segment.column(column.id)).collect();
+        let mut writer = ColumnWriter::new(column.id, column.kind);
+        for &(input, doc) in &order.documents {
+            let column = columns[input as usize];
+            writer.push(column.map_or(Cell::Null, |column| column.get(doc)))?;
+        }
+        writer.finish(&mut out)?;
+    }
+    for text in &spec.texts {
+        let sources = inputs.iter().zip(&order.maps).map(|(input, map)| TextSource {
+            text: input.segment.text(text.id),
+            map,
+        });
+        text::merge(&sources.collect::<Vec<_>>(), doc_count, text.id, &mut out)?;
+    }
+    Segment::open(out.finish())
+}
+
+fn write_keys(inputs: &[MergeInput], order: &MergeOrder, out: &mut SectionWriter) -> Result<()> {
+    let mut keys = KeysWriter::default();
+    let mut key = Vec::new();
+    for &(input, doc) in &order.documents {
+        key.clear();
+        inputs[input as usize].segment.keys().read(doc, &mut key);
+        keys.push(&key)?;
+    }
+    keys.finish(out)
+}
+
+/// Which live document comes when.
+struct MergeOrder {
+    /// (input, document) in key order.
+    documents: Vec<(u32, u32)>,
+    /// For each input the new number of each document.
+    maps: Vec<Vec<u32>>,
+}
+
+impl MergeOrder {
+    fn new(inputs: &[MergeInput]) -> Result<Self> {
+        let total: u64 = inputs.iter().map(|input| u64::from(input.segment.doc_count())).sum();
+        if total > u64::from(MAX_DOCUMENTS) {
+            return Err(IndexError::Full("2^31 documents in one segment"));
+        }
+        let maps = inputs.iter().map(|input| vec![GONE; input.segment.doc_count() as usize]);
+        let mut order = Self { documents: Vec::new(), maps: maps.collect() };
+        let mut runs: Vec<Run<'_>> =
+            (0..).zip(inputs).filter_map(|(number, input)| Run::new(number, input)).collect();
+        while !runs.is_empty() {
+            let least = least_run(&runs, None);
+            let second = least_run(&runs, Some(least));
+            let (second_keys, second_doc) = (runs[second].keys, runs[second].doc);
+            let alone = least == second;
+            let run = &mut runs[least];
+            let mut left = true;
+            while left && (alone || run.keys.compare(run.doc, second_keys, second_doc).is_le()) {
+                order.push(run.number, run.doc);
+                left = run.advance();
+            }
+            if !left {
+                runs.swap_remove(least);
+            }
+        }
+        Ok(order)
+    }
+
+    fn push(&mut self, input: u32, doc: u32) {
+        self.maps[input as usize][doc as usize] = self.documents.len() as u32;
+        self.documents.push((input, doc));
+    }
+}
+
+/// The run with the least key, other than `except` if there is another.
+fn least_run(runs: &[Run<'_>], except: Option<usize>) -> usize {
+    let candidates = (0..runs.len()).filter(|&index| Some(index) != except);
+    let least = candidates.min_by(|&a, &b| {
+        runs[a].keys.compare(runs[a].doc, runs[b].keys, runs[b].doc)
+    });
+    least.or(except).unwrap_or(0)
+}
+
+/// The live documents of one input.
+struct Run<'a> {
+    number: u32,
+    keys: &'a Keys,
+    input: &'a MergeInput,
+    doc: u32,
+}
+
+impl<'a> Run<'a> {
+    fn new(number: u32, input: &'a MergeInput) -> Option<Self> {
+        let mut run = Self { number, keys: input.segment.keys(), input, doc: 0 };
+        (!run.is_over() && (!run.is_deleted() || run.advance())).then_some(run)
+    }
+
+    fn is_over(&self) -> bool {
+        self.doc >= self.input.segment.doc_count()
+    }
+
+    fn is_deleted(&self) -> bool {
+        self.input.deleted.as_ref().is_some_and(|deleted| deleted.contains(self.doc))
+    }
+
+    /// Goes to the next live document; false at the end.
+    fn advance(&mut self) -> bool {
+        self.doc += 1;
+        while !self.is_over() && self.is_deleted() {
+            self.doc += 1;
+        }
+        !self.is_over()
+    }
+}

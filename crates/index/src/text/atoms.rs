@@ -1,0 +1,174 @@
+//! Cuts normalised text into atoms.
+//!
+//! What an atom is depends on each code point alone, never on its neighbours, so that a piece cut
+//! out of a text is cut as the text was, but for its two ends:
+//! - a **word** is a maximal run of letters, digits and marks of scripts that put spaces between
+//!   words;
+//! - a **character** is one letter, digit or mark of a script that does not (Han, kana, Hangul,
+//!   Thai …); Hangul has spaces, but words are joined to particles, and two syllables tell as
+//!   much as two ideographs do;
+//! - a **separator** is a maximal run of anything else.
+
+use std::sync::LazyLock;
+
+use icu_properties::{
+    CodePointMapData, CodePointMapDataBorrowed,
+    props::{GeneralCategory, GeneralCategoryGroup, Script},
+};
+
+/// What an atom is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AtomKind {
+    /// A run of letters, digits and marks.
+    Word,
+    /// One character of a script without spaces.
+    Character,
+    /// A run of anything else.
+    Separator,
+}
+
+/// The atoms of a normalised text, in order; together they are the text.
+pub fn atoms(text: &str) -> impl Iterator<Item = (AtomKind, &str)> {
+    Atoms { rest: text }
+}
+
+struct Atoms<'t> {
+    rest: &'t str,
+}
+
+impl<'t> Iterator for Atoms<'t> {
+    type Item = (AtomKind, &'t str);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (kind, mut end) = first(self.rest)?;
+        if kind != AtomKind::Character {
+            while let Some((next, length)) = first(&self.rest[end..])
+                && next == kind
+            {
+                end += length;
+            }
+        }
+        let (atom, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        Some((kind, atom))
+    }
+}
+
+/// The kind and length of the first code point.
+#[inline]
+fn first(text: &str) -> Option<(AtomKind, usize)> {
+    let &byte = text.as_bytes().first()?;
+    if byte < 0x80 {
+        let word = byte.is_ascii_alphanumeric();
+        return Some((if word { AtomKind::Word } else { AtomKind::Separator }, 1));
+    }
+    let c = text.chars().next()?;
+    Some((kind_of(c), c.len_utf8()))
+}
+
+/// The kind of one code point.
+#[inline]
+fn kind_of(c: char) -> AtomKind {
+    match BASIC_PLANE.get(c as usize) {
+        Some(&kind) => kind,
+        None => look_up(c),
+    }
+}
+
+/// The kinds of the basic multilingual plane: one load instead of two trie walks.
+static BASIC_PLANE: LazyLock<Box<[AtomKind]>> = LazyLock::new(|| {
+    let kind = |code| char::from_u32(code).map_or(AtomKind::Separator, look_up);
+    (0..0x1_0000).map(kind).collect()
+});
+
+const SCRIPTS: CodePointMapDataBorrowed<'static, Script> = CodePointMapData::<Script>::new();
+const CATEGORIES: CodePointMapDataBorrowed<'static, GeneralCategory> =
+    CodePointMapData::<GeneralCategory>::new();
+
+fn look_up(c: char) -> AtomKind {
+    let category = CATEGORIES.get(c);
+    let groups = [
+        GeneralCategoryGroup::Letter,
+        GeneralCategoryGroup::Mark,
+        GeneralCategoryGroup::Number,
+    ];
+    if !groups.iter().any(|group| group.contains(category)) {
+        AtomKind::Separator
+    } else if is_without_spaces(c) {
+        AtomKind::Character
+    } else {
+        AtomKind::Word
+    }
+}
+
+fn is_without_spaces(c: char) -> bool {
+    const SPACELESS: [Script; 17] = [
+        Script::Han,
+        Script::Hiragana,
+        Script::Katakana,
+        Script::Hangul,
+        Script::Bopomofo,
+        Script::Yi,
+        Script::Thai,
+        Script::Lao,
+        Script::Khmer,
+        Script::Myanmar,
+        Script::Tibetan,
+        Script::TaiLe,
+        Script::NewTaiLue,
+        Script::TaiTham,
+        Script::TaiViet,
+        Script::Javanese,
+        Script::Balinese,
+    ];
+    // The prolonged sound marks and kana iteration marks belong to no script of their own.
+    matches!(c, '\u{30fc}' | '\u{ff70}' | '\u{3031}'..='\u{3035}')
+        || SPACELESS.contains(&SCRIPTS.get(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use AtomKind::{Character, Separator, Word};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn scripts_are_cut_as_they_are_written() {
+        let cut: Vec<_> = atoms("c++ e-mail Tシャツ、2番 русский ไทย").collect();
+        let expected = [
+            (Word, "c"),
+            (Separator, "++ "),
+            (Word, "e"),
+            (Separator, "-"),
+            (Word, "mail"),
+            (Separator, " "),
+            (Word, "T"),
+            (Character, "シ"),
+            (Character, "ャ"),
+            (Character, "ツ"),
+            (Separator, "、"),
+            (Word, "2"),
+            (Character, "番"),
+            (Separator, " "),
+            (Word, "русский"),
+            (Separator, " "),
+            (Character, "ไ"),
+            (Character, "ท"),
+            (Character, "ย"),
+        ];
+        assert_eq!(cut, expected);
+        assert_eq!(atoms("コーヒー").filter(|atom| atom.0 == Character).count(), 4);
+    }
+
+    proptest! {
+        #[test]
+        fn atoms_are_the_text_and_are_cut_alike_anywhere(text: String, at: usize) {
+            prop_assert_eq!(atoms(&text).map(|atom| atom.1).collect::<String>(), text.clone());
+            let at = (0..=at % (text.len() + 1)).rev().find(|&at| text.is_char_boundary(at)).unwrap();
+            let inner = atoms(&text[at..]).skip(1).collect::<Vec<_>>();
+            let whole = atoms(&text).collect::<Vec<_>>();
+            prop_assert!(whole.ends_with(&inner));
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Inverts documents: from texts to terms.
+
+use std::hash::Hasher;
+
+use hashbrown::HashTable;
+use rustc_hash::FxHasher;
+
+use super::{
+    Normalization,
+    postings::Decoded,
+    terms::{TEXT_GAP, cut},
+    writer::TextWriter,
+};
+use crate::{IndexError, Result, SectionWriter};
+
+/// Longest text of one document, in bytes: positions stay below 2^31.
+const MAX_TEXT_BYTES: usize = 1 << 29;
+
+/// Collects the texts of a segment's documents in order.
+///
+/// Every occurrence is kept as 8 bytes until [`TextBuilder::finish`] sorts them by term in one
+/// counting pass, so memory is about 12 bytes a word.
+pub(crate) struct TextBuilder {
+    normalization: Normalization,
+    terms: Interner,
+    /// The term and position of each occurrence, document by document.
+    occurrence_terms: Vec<u32>,
+    occurrence_positions: Vec<u32>,
+    /// Where each document's occurrences end.
+    doc_ends: Vec<u32>,
+    lengths: Vec<u32>,
+}
+
+impl TextBuilder {
+    /// No documents yet.
+    pub fn new(normalization: Normalization) -> Self {
+        Self {
+            normalization,
+            terms: Interner::default(),
+            occurrence_terms: Vec::new(),
+            occurrence_positions: Vec::new(),
+            doc_ends: Vec::new(),
+            lengths: Vec::new(),
+        }
+    }
+
+    /// Adds the next document: the texts of its columns.
+    pub fn add(&mut self, texts: &[&str]) -> Result<()> {
+        if texts.iter().map(|text| text.len()).sum::<usize>() > MAX_TEXT_BYTES {
+            return Err(IndexError::Full("512 MiB of text in one document"));
+        }
+        let (mut ordinal, mut length) = (0, 0);
+        for text in texts {
+            let text = self.normalization.apply(text);
+            length += text.chars().count() as u32;
+            let (terms, term_numbers) = (&mut self.terms, &mut self.occurrence_terms);
+            let positions = &mut self.occurrence_positions;
+            ordinal = TEXT_GAP + cut(&text, ordinal, |term, position| {
+                term_numbers.push(terms.intern(term));
+                positions.push(position);
+            });
+        }
+        let end = u32::try_from(self.occurrence_terms.len());
+        self.doc_ends.push(end.map_err(|_| IndexError::Full("2^32 words in one batch"))?);
+        self.lengths.push(length);
+        Ok(())
+    }
+
+    /// Writes the sections of the text index `id`.
+    pub fn finish(self, id: u32, out: &mut SectionWriter) -> Result<()> {
+        let order = self.terms.sorted();
+        let grouped = self.group_by_term();
+        let mut writer = TextWriter::new(self.lengths);
+        let mut postings = Decoded::default();
+        for term in order {
+            grouped.postings(term, &mut postings);
+            writer.push(self.terms.term(term).as_bytes(), &postings)?;
+        }
+        writer.finish(id, out)
+    }
+
+    /// A stable counting sort by term; documents and positions stay ascending within each.
+    fn group_by_term(&self) -> Grouped {
+        let mut starts = vec![0u32; self.terms.len() + 1];
+        self.occurrence_terms.iter().for_each(|&term| starts[term as usize + 1] += 1);
+        for index in 1..starts.len() {
+            starts[index] += starts[index - 1];
+        }
+        let mut next = starts.clone();
+        let mut occurrences = vec![(0, 0); self.occurrence_terms.len()];
+        let mut at = 0;
+        for (doc, &end) in self.doc_ends.iter().enumerate() {
+            for index in at..end as usize {
+                let slot = &mut next[self.occurrence_terms[index] as usize];
+                occurrences[*slot as usize] = (doc as u32, self.occurrence_positions[index]);
+                *slot += 1;
+            }
+            at = end as usize;
+        }
+        Grouped { starts, occurrences }
+    }
+}
+
+/// All occurrences, term by term.
+struct Grouped {
+    starts: Vec<u32>,
+    /// (document, position).
+    occurrences: Vec<(u32, u32)>,
+}
+
+impl Grouped {
+    fn postings(&self, term: u32, out: &mut Decoded) {
+        out.clear();
+        let range = self.starts[term as usize] as usize..self.starts[term as usize + 1] as usize;
+        for doc in self.occurrences[range].chunk_by(|a, b| a.0 == b.0) {
+            out.docs.push(doc[0].0);
+            out.tfs.push(doc.len() as u32);
+            let mut previous = 0;
+            for &(_, position) in doc {
+                out.places.push(position - previous);
+                previous = position;
+            }
+        }
+    }
+}
+
+/// Gives each distinct term a number.
+#[derive(Default)]
+struct Interner {
+    numbers: HashTable<u32>,
+    arena: String,
+    ends: Vec<usize>,
+}
+
+impl Interner {
+    fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    fn term(&self, number: u32) -> &str {
+        term_of(&self.arena, &self.ends, number)
+    }
+
+    #[inline]
+    fn intern(&mut self, term: &str) -> u32 {
+        let (arena, ends) = (&self.arena, &self.ends);
+        let same = |&number: &u32| term_of(arena, ends, number) == term;
+        let entry = self.numbers.find(hash(term), same);
+        if let Some(&number) = entry {
+            return number;
+        }
+        let number = self.ends.len() as u32;
+        self.arena.push_str(term);
+        self.ends.push(self.arena.len());
+        let (arena, ends) = (&self.arena, &self.ends);
+        let rehash = |&number: &u32| hash(term_of(arena, ends, number));
+        self.numbers.insert_unique(hash(term), number, rehash);
+        number
+    }
+
+    /// The numbers in the byte order of their terms.
+    fn sorted(&self) -> Vec<u32> {
+        let keyed = (0..self.len() as u32).map(|number| {
+            (super::vocabulary::prefix_key(self.term(number).as_bytes()), number)
+        });
+        let mut keyed: Vec<(u64, u32)> = keyed.collect();
+        keyed.sort_unstable_by(|a, b| {
+            a.0.cmp(&b.0).then_with(|| self.term(a.1).cmp(self.term(b.1)))
+        });
+        keyed.into_iter().map(|(_, number)| number).collect()
+    }
+}
+
+#[inline]
+fn term_of<'a>(arena: &'a str, ends: &[usize], number: u32) -> &'a str {
+    let number = number as usize;
+    let start = if number == 0 { 0 } else { ends[number - 1] };
+    &arena[start..ends[number]]
+}
+
+#[inline]
+fn hash(term: &str) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write(term.as_bytes());
+    hasher.finish()
+}

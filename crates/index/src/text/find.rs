@@ -1,0 +1,208 @@
+//! Finds patterns: single term sets here, several by their positions in `phrase`.
+
+use std::{cell::RefCell, sync::Arc};
+
+use super::{
+    TextIndex,
+    pattern::{Element, Pattern, TermMatch},
+    phrase,
+    vocabulary::TermSet,
+};
+use crate::{Bitmap, DocSet, Result};
+
+/// A union of more than one in this many documents is built as bits.
+const DENSE_SHARE: u64 = 32;
+
+/// The documents that hold the pattern.
+pub(crate) fn documents(text: &TextIndex, pattern: &Pattern) -> Result<DocSet> {
+    if pattern.alternatives.is_empty() {
+        return Ok(DocSet::all(text.doc_count));
+    }
+    let mut all: Option<DocSet> = None;
+    for elements in &pattern.alternatives {
+        let docs = match elements.as_slice() {
+            [element] if element.space.is_none() => single(text, element)?,
+            elements => phrase::documents(text, elements)?,
+        };
+        all = Some(match all {
+            Some(all) => all.union(&docs, text.doc_count),
+            None => docs,
+        });
+    }
+    Ok(all.unwrap_or_else(DocSet::empty))
+}
+
+fn single(text: &TextIndex, element: &Element) -> Result<DocSet> {
+    if let TermMatch::Contains(piece) = &element.terms
+        && let Some(bits) = text.unions.get(piece)
+    {
+        return Ok(DocSet::Bits(Arc::new(bits)));
+    }
+    unite(text, &text.vocabulary.find(&element.terms))
+}
+
+/// See [`TextIndex::count`].
+pub(crate) fn count(text: &TextIndex, pattern: &Pattern) -> Result<Option<u32>> {
+    let [elements] = pattern.alternatives.as_slice() else { return Ok(None) };
+    let [Element { space: None, terms, .. }] = elements.as_slice() else { return Ok(None) };
+    if pattern.verify {
+        return Ok(None);
+    }
+    let terms = text.vocabulary.find(terms);
+    let mut numbers = terms.iter().map(|(term, _)| term);
+    match (numbers.next(), numbers.next()) {
+        (None, _) => Ok(Some(0)),
+        (Some(term), None) => Ok(Some(text.postings(term)?.df())),
+        _ => Ok(None),
+    }
+}
+
+/// Visits the documents that hold the pattern with how often it begins in them.
+pub(crate) fn occurrences(
+    text: &TextIndex,
+    pattern: &Pattern,
+    visit: &mut dyn FnMut(u32, u32),
+) -> Result<()> {
+    let mut counts = Counts::new(text.doc_count);
+    for elements in &pattern.alternatives {
+        match elements.as_slice() {
+            [element] if element.space.is_none() => {
+                let terms = text.vocabulary.find(&element.terms);
+                if let (1, Some((term, times))) = (terms.len(), terms.iter().next())
+                    && pattern.alternatives.len() == 1
+                {
+                    return text.postings(term)?.for_each(|doc, tf| visit(doc, tf * times));
+                }
+                for (term, times) in terms.iter() {
+                    let postings = text.postings(term)?;
+                    postings.for_each(|doc, tf| counts.add(doc, tf.saturating_mul(times)))?;
+                }
+            }
+            elements => {
+                for (doc, _) in phrase::places(text, elements)? {
+                    counts.add(doc, 1);
+                }
+            }
+        }
+    }
+    counts.for_each(visit);
+    Ok(())
+}
+
+/// Occurrences by document: an array, since a union visits documents in no order.
+struct Counts {
+    seen: Bitmap,
+    counts: Vec<u32>,
+}
+
+impl Counts {
+    fn new(doc_count: u32) -> Self {
+        Self { seen: Bitmap::new(doc_count), counts: vec![0; doc_count as usize] }
+    }
+
+    #[inline]
+    fn add(&mut self, doc: u32, times: u32) {
+        if let Some(count) = self.counts.get_mut(doc as usize) {
+            *count = count.saturating_add(times);
+            self.seen.insert(doc);
+        }
+    }
+
+    fn for_each(&self, visit: &mut dyn FnMut(u32, u32)) {
+        self.seen.iter().for_each(|doc| visit(doc, self.counts[doc as usize]));
+    }
+}
+
+/// The documents that hold at least one of the terms.
+pub(crate) fn unite(text: &TextIndex, terms: &TermSet) -> Result<DocSet> {
+    if let (1, Some((term, _))) = (terms.len(), terms.iter().next()) {
+        return one_term(text, term);
+    }
+    let bytes: u64 = match terms {
+        TermSet::Range(range) => text.postings_bytes(range.clone()),
+        TermSet::List(list) => {
+            list.iter().map(|&(term, _)| text.postings_bytes(term..term + 1)).sum()
+        }
+    };
+    if bytes > u64::from(text.doc_count) / DENSE_SHARE {
+        let mut bits = Bitmap::new(text.doc_count);
+        for (term, _) in terms.iter() {
+            let postings = text.postings(term)?;
+            match postings.is_bits().then(|| postings.to_bitmap()).flatten() {
+                Some(dense) => bits.union(&dense),
+                None => postings.for_each_doc(|doc| {
+                    bits.insert(doc);
+                })?,
+            }
+        }
+        return Ok(DocSet::Bits(Arc::new(bits)));
+    }
+    SCRATCH.with_borrow_mut(|scratch| scratch.unite(text, terms))
+}
+
+fn one_term(text: &TextIndex, term: u32) -> Result<DocSet> {
+    let postings = text.postings(term)?;
+    if let Some(bits) = postings.to_bitmap() {
+        return Ok(DocSet::Bits(Arc::new(bits)));
+    }
+    let mut docs = Vec::with_capacity(postings.df() as usize);
+    postings.for_each_doc(|doc| docs.push(doc))?;
+    Ok(DocSet::List(docs))
+}
+
+thread_local! {
+    static SCRATCH: RefCell<SparseUnion> = RefCell::default();
+}
+
+/// Unites sparse lists in linear time: bits with a summary of which words are not zero, so that
+/// reading them back and clearing them touches only those.
+#[derive(Default)]
+struct SparseUnion {
+    words: Vec<u64>,
+    summary: Vec<u64>,
+}
+
+impl SparseUnion {
+    fn unite(&mut self, text: &TextIndex, terms: &TermSet) -> Result<DocSet> {
+        let words = text.doc_count.div_ceil(64) as usize;
+        self.words.resize(self.words.len().max(words), 0);
+        self.summary.resize(self.summary.len().max(words.div_ceil(64)), 0);
+        let mut result = Ok(());
+        for (term, _) in terms.iter() {
+            result = text.postings(term).and_then(|postings| {
+                postings.for_each_doc(|doc| self.insert(doc))
+            });
+            if result.is_err() {
+                break;
+            }
+        }
+        // The words must be cleared even when a list was damaged.
+        let docs = self.take();
+        result.map(|()| DocSet::List(docs))
+    }
+
+    #[inline]
+    fn insert(&mut self, doc: u32) {
+        let index = doc as usize / 64;
+        if let Some(word) = self.words.get_mut(index) {
+            *word |= 1 << (doc % 64);
+            self.summary[index / 64] |= 1 << (index % 64);
+        }
+    }
+
+    fn take(&mut self) -> Vec<u32> {
+        let mut docs = Vec::new();
+        for (high, summary) in self.summary.iter_mut().enumerate() {
+            while *summary != 0 {
+                let index = high * 64 + summary.trailing_zeros() as usize;
+                *summary &= *summary - 1;
+                let mut word = std::mem::take(&mut self.words[index]);
+                while word != 0 {
+                    docs.push(index as u32 * 64 + word.trailing_zeros());
+                    word &= word - 1;
+                }
+            }
+        }
+        docs
+    }
+}

@@ -1,0 +1,87 @@
+//! Words within a few edits of a word, by one walk over the ordered vocabulary.
+//!
+//! A Levenshtein automaton is fed the terms byte by byte; what a term shares with the one before
+//! is not fed again, and where the automaton is dead all terms with that beginning are passed
+//! over. So the walk costs about as much as the terms that nearly match.
+
+use std::{cell::RefCell, collections::HashMap};
+
+use levenshtein_automata::{DFA, Distance, LevenshteinAutomatonBuilder, SINK_STATE};
+
+use super::{
+    atoms::{AtomKind, atoms},
+    vocabulary::Vocabulary,
+};
+
+/// Longest word that is looked for, in code points; a longer one is similar to itself only.
+const MAX_WORD_CHARS: usize = 64;
+
+thread_local! {
+    /// The tables of each distance take milliseconds to make.
+    static BUILDERS: RefCell<HashMap<u8, LevenshteinAutomatonBuilder>> = RefCell::default();
+}
+
+/// The terms within `distance` edits (insert, delete, replace a code point), ascending.
+pub(crate) fn similar_terms(vocabulary: &Vocabulary, word: &str, distance: u8) -> Vec<(u32, u32)> {
+    if word.chars().count() > MAX_WORD_CHARS {
+        let at = vocabulary.lower_bound(word.as_bytes());
+        let same = at < vocabulary.len() && vocabulary.term(at) == word.as_bytes();
+        return same.then_some((at, 1)).into_iter().collect();
+    }
+    let automaton = BUILDERS.with_borrow_mut(|builders| {
+        let builder = builders.entry(distance.min(2));
+        builder
+            .or_insert_with_key(|&distance| LevenshteinAutomatonBuilder::new(distance, false))
+            .build_dfa(word)
+    });
+    walk(vocabulary, &automaton)
+}
+
+fn walk(vocabulary: &Vocabulary, automaton: &DFA) -> Vec<(u32, u32)> {
+    let mut found = Vec::new();
+    let mut states = vec![automaton.initial_state()];
+    let mut last: Vec<u8> = Vec::new();
+    let mut number = 0;
+    while number < vocabulary.len() {
+        let term = vocabulary.term(number);
+        let shared = term.iter().zip(&last).take_while(|(a, b)| a == b).count();
+        states.truncate(shared + 1);
+        last.truncate(shared);
+        let mut dead = false;
+        for &byte in &term[last.len()..] {
+            let from = states.last().copied().unwrap_or(SINK_STATE);
+            let state = automaton.transition(from, byte);
+            last.push(byte);
+            states.push(state);
+            if state == SINK_STATE {
+                dead = true;
+                break;
+            }
+        }
+        if dead {
+            number = behind(vocabulary, number, &last).max(number + 1);
+            continue;
+        }
+        let state = states.last().copied().unwrap_or(SINK_STATE);
+        if matches!(automaton.distance(state), Distance::Exact(_)) && is_word(term) {
+            found.push((number, 1));
+        }
+        number += 1;
+    }
+    found
+}
+
+fn is_word(term: &[u8]) -> bool {
+    let first = std::str::from_utf8(term).ok().and_then(|term| atoms(term).next());
+    first.is_some_and(|(kind, _)| kind == AtomKind::Word)
+}
+
+/// The first term behind `number` that does not begin with `prefix`, as `number` does.
+fn behind(vocabulary: &Vocabulary, number: u32, prefix: &[u8]) -> u32 {
+    if !vocabulary.term(number + 1).starts_with(prefix) {
+        return number + 1;
+    }
+    let mut next = prefix.to_vec();
+    next.push(0xff);
+    vocabulary.lower_bound(&next)
+}

@@ -1,0 +1,118 @@
+//! Merges text indexes: terms in one ordered pass, postings without reading any text.
+
+use std::{cmp::Reverse, collections::BinaryHeap};
+
+use super::{TextIndex, postings::Decoded, writer::TextWriter};
+use crate::{Result, SectionWriter};
+
+/// A document that is not carried over.
+pub(crate) const GONE: u32 = u32::MAX;
+
+/// One input of a merge.
+pub(crate) struct TextSource<'a> {
+    /// The text index; `None` if the segment was written before the index existed.
+    pub text: Option<&'a TextIndex>,
+    /// The new number of each document, ascending, or [`GONE`].
+    pub map: &'a [u32],
+}
+
+/// Writes the merged sections of the text index `id` for `doc_count` documents.
+pub(crate) fn merge(
+    sources: &[TextSource<'_>],
+    doc_count: u32,
+    id: u32,
+    out: &mut SectionWriter,
+) -> Result<()> {
+    let mut writer = TextWriter::new(merged_lengths(sources, doc_count));
+    let texts: Vec<(&TextIndex, &[u32])> =
+        sources.iter().filter_map(|source| Some((source.text?, source.map))).collect();
+    let mut heap: BinaryHeap<Reverse<(&[u8], usize, u32)>> = BinaryHeap::new();
+    for (index, (text, _)) in texts.iter().enumerate() {
+        if text.vocabulary.len() > 0 {
+            heap.push(Reverse((text.vocabulary.term(0), index, 0)));
+        }
+    }
+    let mut merged = MergedPostings::default();
+    while let Some(&Reverse((term, ..))) = heap.peek() {
+        merged.all.clear();
+        while let Some(&Reverse((other, index, number))) = heap.peek()
+            && other == term
+        {
+            let (text, map) = texts[index];
+            merged.append(text, number, map)?;
+            heap.pop();
+            if number + 1 < text.vocabulary.len() {
+                heap.push(Reverse((text.vocabulary.term(number + 1), index, number + 1)));
+            }
+        }
+        let postings = merged.in_order();
+        if !postings.docs.is_empty() {
+            writer.push(term, postings)?;
+        }
+    }
+    writer.finish(id, out)
+}
+
+fn merged_lengths(sources: &[TextSource<'_>], doc_count: u32) -> Vec<u32> {
+    let mut lengths = vec![0; doc_count as usize];
+    for source in sources {
+        let Some(text) = source.text else { continue };
+        for (doc, &new) in source.map.iter().enumerate() {
+            if let Some(length) = lengths.get_mut(new as usize) {
+                *length = text.length(doc as u32);
+            }
+        }
+    }
+    lengths
+}
+
+/// The postings of one term from several inputs.
+#[derive(Default)]
+struct MergedPostings {
+    all: Decoded,
+    input: Decoded,
+    sorted: Decoded,
+}
+
+impl MergedPostings {
+    /// Adds an input's live postings under their new numbers.
+    fn append(&mut self, text: &TextIndex, term: u32, map: &[u32]) -> Result<()> {
+        self.input.clear();
+        text.postings(term)?.decode(&mut self.input)?;
+        let mut place = 0;
+        for (&doc, &tf) in self.input.docs.iter().zip(&self.input.tfs) {
+            let places = self.input.places.get(place..place + tf as usize).unwrap_or(&[]);
+            place += tf as usize;
+            match map.get(doc as usize) {
+                Some(&new) if new != GONE => {
+                    self.all.docs.push(new);
+                    self.all.tfs.push(tf);
+                    self.all.places.extend_from_slice(places);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The postings ascending by document; inputs whose keys do not interleave are already.
+    fn in_order(&mut self) -> &Decoded {
+        if self.all.docs.is_sorted() {
+            return &self.all;
+        }
+        let mut starts = Vec::with_capacity(self.all.docs.len());
+        let mut start = 0;
+        for (&doc, &tf) in self.all.docs.iter().zip(&self.all.tfs) {
+            starts.push((doc, tf, start));
+            start += tf as usize;
+        }
+        starts.sort_unstable();
+        self.sorted.clear();
+        for (doc, tf, start) in starts {
+            self.sorted.docs.push(doc);
+            self.sorted.tfs.push(tf);
+            self.sorted.places.extend_from_slice(&self.all.places[start..start + tf as usize]);
+        }
+        &self.sorted
+    }
+}

@@ -1,0 +1,194 @@
+//! Finds several term sets next to each other by their positions.
+//!
+//! Documents first: those that hold a term of every set that is cheap to unite. Then the set with
+//! the fewest bytes of postings gives the candidates (document, ordinal of the pattern's first
+//! atom), and every other set, cheapest first, keeps those of them that it confirms. Only the
+//! positions of documents that are still candidates are decoded.
+
+use super::{TextIndex, find, pattern::Element, postings::Cursor, vocabulary::TermSet};
+use crate::{Bitmap, DocSet, Result};
+
+/// A place where the pattern may begin: (document, ordinal of its first atom).
+type Place = (u32, u32);
+
+/// Sets of at most this many terms are united to find the documents first.
+const CHEAP_TERMS: usize = 64;
+
+/// One element with its terms looked up.
+struct Found<'a> {
+    element: &'a Element,
+    terms: TermSet,
+    cost: u64,
+}
+
+/// The documents that hold the elements next to each other.
+pub(crate) fn documents(text: &TextIndex, elements: &[Element]) -> Result<DocSet> {
+    let mut docs: Vec<u32> = places(text, elements)?.into_iter().map(|(doc, _)| doc).collect();
+    docs.dedup();
+    if docs.len() as u32 > text.doc_count / 32 {
+        return Ok(DocSet::Bits(DocSet::List(docs).into_bitmap(text.doc_count).into()));
+    }
+    Ok(DocSet::List(docs))
+}
+
+/// The places where the elements stand next to each other, ascending.
+pub(crate) fn places(text: &TextIndex, elements: &[Element]) -> Result<Vec<Place>> {
+    let mut found: Vec<Found<'_>> = elements.iter().map(|element| look_up(text, element)).collect();
+    if found.iter().any(|found| found.terms.len() == 0) {
+        return Ok(Vec::new());
+    }
+    found.sort_by_key(|found| found.cost);
+    let docs = common_documents(text, &found)?;
+    let mut places = candidates(text, &found[0], docs.as_ref())?;
+    for other in &found[1..] {
+        if places.is_empty() {
+            break;
+        }
+        confirm(text, other, &mut places)?;
+    }
+    Ok(places)
+}
+
+fn look_up<'a>(text: &TextIndex, element: &'a Element) -> Found<'a> {
+    let terms = text.vocabulary.find(&element.terms);
+    let cost = match &terms {
+        TermSet::Range(range) => text.postings_bytes(range.clone()),
+        TermSet::List(list) => {
+            list.iter().map(|&(term, _)| text.postings_bytes(term..term + 1)).sum()
+        }
+    };
+    Found { element, terms, cost }
+}
+
+/// The documents that hold a term of every cheap set; `None` if that would not narrow anything.
+fn common_documents(text: &TextIndex, found: &[Found<'_>]) -> Result<Option<DocSet>> {
+    let mut cheap = found.iter().filter(|found| found.terms.len() <= CHEAP_TERMS);
+    let (Some(first), Some(second)) = (cheap.next(), cheap.next()) else { return Ok(None) };
+    let docs = find::unite(text, &first.terms)?;
+    let mut docs = docs.intersect(&find::unite(text, &second.terms)?);
+    for other in cheap {
+        docs = docs.intersect(&find::unite(text, &other.terms)?);
+    }
+    Ok(Some(docs))
+}
+
+/// Where the pattern begins if the element stands where it does.
+#[inline]
+fn begin(element: &Element, position: u32) -> Option<u32> {
+    if element.space.is_some_and(|space| space != (position & 1 == 1)) {
+        return None;
+    }
+    (position / 2).checked_sub(element.distance)
+}
+
+fn candidates(text: &TextIndex, found: &Found<'_>, docs: Option<&DocSet>) -> Result<Vec<Place>> {
+    let mut places = Vec::new();
+    let mut positions = Vec::new();
+    for (term, _) in found.terms.iter() {
+        let postings = text.postings(term)?;
+        let mut cursor = postings.cursor()?;
+        let mut read = |cursor: &mut Cursor<'_>, doc: u32| -> Result<()> {
+            if cursor.seek(doc)? {
+                cursor.positions(&mut positions)?;
+                let begins = positions.iter().filter_map(|&p| begin(found.element, p));
+                places.extend(begins.map(|ordinal| (doc, ordinal)));
+            }
+            Ok(())
+        };
+        match docs {
+            Some(docs) => docs.iter().try_for_each(|doc| read(&mut cursor, doc))?,
+            None => {
+                let mut all = Vec::with_capacity(postings.df() as usize);
+                postings.for_each_doc(|doc| all.push(doc))?;
+                all.into_iter().try_for_each(|doc| read(&mut cursor, doc))?;
+            }
+        }
+    }
+    if found.terms.len() > 1 {
+        places.sort_unstable();
+    }
+    Ok(places)
+}
+
+/// Keeps the places where a term of the set stands at its distance.
+fn confirm(text: &TextIndex, found: &Found<'_>, places: &mut Vec<Place>) -> Result<()> {
+    let mut groups = Groups::new(places, text.doc_count);
+    let mut confirmed = vec![false; places.len()];
+    let (mut common, mut positions) = (Vec::new(), Vec::new());
+    for (term, _) in found.terms.iter() {
+        let postings = text.postings(term)?;
+        common.clear();
+        if (postings.df() as usize) < groups.docs.len() * 8 {
+            let bits = groups.bits();
+            postings.for_each_doc(|doc| if bits.contains(doc) { common.push(doc) })?;
+        } else {
+            common.extend_from_slice(&groups.docs);
+        }
+        if common.is_empty() {
+            continue;
+        }
+        let mut cursor = postings.cursor()?;
+        let mut group = 0;
+        for &doc in &common {
+            group += groups.docs[group..].partition_point(|&other| other < doc);
+            if !cursor.seek(doc)? {
+                continue;
+            }
+            cursor.positions(&mut positions)?;
+            mark(found.element, &positions, places, groups.range(group), &mut confirmed);
+        }
+    }
+    let mut kept = confirmed.iter();
+    places.retain(|_| kept.next().copied().unwrap_or(false));
+    Ok(())
+}
+
+/// Marks the places of one document that the positions confirm: two ascending lists.
+fn mark(
+    element: &Element,
+    positions: &[u32],
+    places: &[Place],
+    range: std::ops::Range<usize>,
+    confirmed: &mut [bool],
+) {
+    let mut at = range.start;
+    for ordinal in positions.iter().filter_map(|&position| begin(element, position)) {
+        while at < range.end && places[at].1 < ordinal {
+            at += 1;
+        }
+        if at < range.end && places[at].1 == ordinal {
+            confirmed[at] = true;
+        }
+    }
+}
+
+/// The places document by document.
+struct Groups {
+    docs: Vec<u32>,
+    starts: Vec<usize>,
+    bits: Option<Bitmap>,
+    doc_count: u32,
+}
+
+impl Groups {
+    fn new(places: &[Place], doc_count: u32) -> Self {
+        let (mut docs, mut starts) = (Vec::new(), Vec::new());
+        for (index, &(doc, _)) in places.iter().enumerate() {
+            if docs.last() != Some(&doc) {
+                docs.push(doc);
+                starts.push(index);
+            }
+        }
+        starts.push(places.len());
+        Self { docs, starts, bits: None, doc_count }
+    }
+
+    fn range(&self, group: usize) -> std::ops::Range<usize> {
+        self.starts[group]..self.starts[group + 1]
+    }
+
+    fn bits(&mut self) -> &Bitmap {
+        let (docs, doc_count) = (&self.docs, self.doc_count);
+        self.bits.get_or_insert_with(|| DocSet::List(docs.clone()).into_bitmap(doc_count))
+    }
+}

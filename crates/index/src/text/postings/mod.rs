@@ -1,0 +1,73 @@
+//! Postings: for each term the documents that hold it, how often, and where.
+//!
+//! ```text
+//! record    := varint(df) (small | large)
+//! small     := entry{df} place{sum of tf}                          when df < 128
+//! entry     := varint(gap * 2 + (tf = 1)) [varint(tf - 2) if tf > 1]
+//!                                      gap: document - previous - 1, the first: document
+//! place     := varint                  first position of a document as it is, then gaps
+//! large     := form:u8 docs_bytes:u32 skip{blocks} [ranks words] docs positions
+//!                                      blocks = ceil(df / 128)
+//! form      := 0 (list) | 1 (bits)     bits where more than one in 16 documents holds the term
+//! skip      := last_doc:u32 docs_offset:u32 positions_offset:u32 max_tf:u8 min_length:u8
+//! ranks     := u32{ceil(documents / 512)}   documents with the term before each 512
+//! words     := u64{ceil(documents / 64)}
+//! docs      := for each 128 postings: [width:u8 packed gaps (list form)] width:u8 packed(tf - 1)
+//!              the last, if shorter: [varint(gap){n} (list form)] varint(tf - 1){n}
+//! positions := for each 128 postings: width:u8{chunks} packed{chunks}
+//!                                      chunks of 128 places, the last of a block shorter
+//! ```
+//! `max_tf` (255: that or more) and `min_length` (see [`length_code`]) bound the score of a block
+//! from above, for ranked search. Offsets are from the start of the docs or positions area.
+
+pub(crate) mod packing;
+mod reader;
+mod writer;
+
+pub(crate) use reader::{Cursor, Decoded, Postings};
+pub(crate) use writer::PostingsWriter;
+
+/// Bytes of one skip entry.
+const SKIP_BYTES: usize = 14;
+/// A term in more than one of this many documents is held as bits.
+const BITS_THRESHOLD: u32 = 16;
+/// Documents between two ranks.
+const RANK_DOCS: usize = 512;
+
+/// Whether a term in `df` of `doc_count` documents is held as bits.
+pub(crate) fn is_bits(df: usize, doc_count: u32) -> bool {
+    df >= packing::BLOCK && df as u32 > doc_count / BITS_THRESHOLD
+}
+
+/// A document length in one byte, rounded down: exact to 15, then 16 steps for each doubling.
+pub(crate) fn length_code(length: u32) -> u8 {
+    if length < 16 {
+        return length as u8;
+    }
+    let exponent = 31 - length.leading_zeros();
+    let code = (exponent - 3) * 16 + (length >> (exponent - 4)) % 16;
+    code.min(255) as u8
+}
+
+/// The smallest length with this code.
+#[cfg(test)]
+pub(crate) fn length_from_code(code: u8) -> u32 {
+    let (exponent, mantissa) = (u32::from(code) / 16, u32::from(code) % 16);
+    if exponent == 0 { mantissa } else { (16 + mantissa) << (exponent - 1) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_length_code_never_exceeds_the_length() {
+        let mut last = 0;
+        for length in (0..5000).chain([65_535, 65_536, 100_000, 200_000]) {
+            let code = length_code(length);
+            assert!(code >= last && length_from_code(code) <= length, "{length}");
+            assert!(length_from_code(code) as f64 >= f64::from(length) * 0.93 - 1.0, "{length}");
+            last = code;
+        }
+    }
+}

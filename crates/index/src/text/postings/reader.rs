@@ -1,0 +1,719 @@
+//! Reads postings.
+
+use super::{RANK_DOCS, SKIP_BYTES, packing, packing::BLOCK};
+use crate::{
+    Bitmap, IndexError, Result,
+    bytes::{read_u32, read_u64},
+    varint::VarintReader,
+};
+
+/// All postings of a term, decoded: `places` as the format has them (the first position of a
+/// document, then gaps).
+#[derive(Default)]
+pub(crate) struct Decoded {
+    pub docs: Vec<u32>,
+    pub tfs: Vec<u32>,
+    pub places: Vec<u32>,
+}
+
+impl Decoded {
+    /// Empties it, keeping the memory.
+    pub fn clear(&mut self) {
+        self.docs.clear();
+        self.tfs.clear();
+        self.places.clear();
+    }
+}
+
+/// The postings of one term, not decoded yet.
+#[derive(Clone, Copy)]
+pub(crate) struct Postings<'a> {
+    df: u32,
+    form: Form<'a>,
+}
+
+#[derive(Clone, Copy)]
+enum Form<'a> {
+    Small { record: &'a [u8], entries: usize },
+    Large(Large<'a>),
+}
+
+/// The areas of a large record.
+#[derive(Clone, Copy)]
+struct Large<'a> {
+    df: u32,
+    skip: &'a [u8],
+    bits: Option<BitsForm<'a>>,
+    docs: &'a [u8],
+    positions: &'a [u8],
+}
+
+/// The documents as bits.
+#[derive(Clone, Copy)]
+struct BitsForm<'a> {
+    ranks: &'a [u8],
+    words: &'a [u8],
+    doc_count: u32,
+}
+
+impl<'a> Postings<'a> {
+    /// Reads the head of the record that starts at `offset` of the postings section.
+    #[inline]
+    pub fn open(section: &'a [u8], offset: usize, doc_count: u32) -> Result<Self> {
+        let mut reader = VarintReader::new(section, offset);
+        let df = reader.next()?;
+        if df == 0 || df > doc_count {
+            return Err(IndexError::corrupt("a term's number of documents"));
+        }
+        let entries = reader.position();
+        let form = if (df as usize) < BLOCK {
+            Form::Small { record: section, entries }
+        } else {
+            Form::Large(Large::open(&section[entries..], df, doc_count)?)
+        };
+        Ok(Self { df, form })
+    }
+
+    /// How many documents hold the term.
+    #[inline]
+    pub fn df(&self) -> u32 {
+        self.df
+    }
+
+    /// Whether the documents are held as bits.
+    pub fn is_bits(&self) -> bool {
+        matches!(&self.form, Form::Large(large) if large.bits.is_some())
+    }
+
+    /// The documents as bits, if they are held so: a copy of `documents / 8` bytes.
+    pub fn to_bitmap(self) -> Option<Bitmap> {
+        match self.form {
+            Form::Large(Large { bits: Some(bits), .. }) => Some(bits.to_bitmap()),
+            _ => None,
+        }
+    }
+
+    /// Calls `visit` with each document, ascending.
+    #[inline]
+    pub fn for_each_doc(&self, mut visit: impl FnMut(u32)) -> Result<()> {
+        match &self.form {
+            Form::Small { record, entries } => {
+                small_entries(record, *entries, self.df, |doc, _| visit(doc)).map(drop)
+            }
+            Form::Large(large) => match &large.bits {
+                Some(bits) => {
+                    bits.for_each(visit);
+                    Ok(())
+                }
+                None => large.for_each_block(|docs| docs.iter().for_each(|&doc| visit(doc))),
+            },
+        }
+    }
+
+    /// Calls `visit` with each document and its number of occurrences, ascending.
+    #[inline]
+    pub fn for_each(&self, mut visit: impl FnMut(u32, u32)) -> Result<()> {
+        match &self.form {
+            Form::Small { record, entries } => {
+                small_entries(record, *entries, self.df, visit).map(drop)
+            }
+            Form::Large(large) => {
+                let mut docs = DocsReader::new(large);
+                for block in 0..large.blocks() {
+                    docs.load(block)?;
+                    docs.load_tfs()?;
+                    docs.docs().iter().zip(docs.tfs()).for_each(|(&doc, &tf)| visit(doc, tf));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Appends everything to `out`.
+    pub fn decode(&self, out: &mut Decoded) -> Result<()> {
+        match &self.form {
+            Form::Small { record, entries } => {
+                let places = small_entries(record, *entries, self.df, |doc, tf| {
+                    out.docs.push(doc);
+                    out.tfs.push(tf);
+                })?;
+                let count = out.tfs[out.tfs.len() - self.df as usize..].iter().map(|&tf| u64::from(tf));
+                let mut reader = VarintReader::new(record, places);
+                for _ in 0..count.sum() {
+                    out.places.push(reader.next()?);
+                }
+                Ok(())
+            }
+            Form::Large(large) => {
+                let mut docs = DocsReader::new(large);
+                for block in 0..large.blocks() {
+                    docs.load(block)?;
+                    docs.load_tfs()?;
+                    out.docs.extend_from_slice(docs.docs());
+                    out.tfs.extend_from_slice(docs.tfs());
+                    let group = large.places(block)?;
+                    group.read(0, sum(docs.tfs())?, sum(docs.tfs())?, &mut out.places)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// A cursor that finds single documents without decoding the others.
+    pub fn cursor(&self) -> Result<Cursor<'a>> {
+        Cursor::new(self)
+    }
+}
+
+/// Visits a small record's entries; where its places begin.
+#[inline]
+fn small_entries(
+    record: &[u8],
+    entries: usize,
+    df: u32,
+    mut visit: impl FnMut(u32, u32),
+) -> Result<usize> {
+    let mut reader = VarintReader::new(record, entries);
+    let mut next = 0u32;
+    for _ in 0..df {
+        let entry = reader.next()?;
+        let tf = if entry & 1 == 1 { 1 } else { reader.next()?.saturating_add(2) };
+        let doc = next.saturating_add(entry >> 1);
+        visit(doc, tf);
+        next = doc.saturating_add(1);
+    }
+    Ok(reader.position())
+}
+
+fn sum(tfs: &[u32]) -> Result<usize> {
+    let sum: u64 = tfs.iter().map(|&tf| u64::from(tf)).sum();
+    usize::try_from(sum).map_err(|_| IndexError::corrupt("a block's occurrences"))
+}
+
+impl<'a> Large<'a> {
+    fn open(record: &'a [u8], df: u32, doc_count: u32) -> Result<Self> {
+        let corrupt = || IndexError::corrupt("a large posting record");
+        let blocks = df.div_ceil(BLOCK as u32) as usize;
+        let form = *record.first().ok_or_else(corrupt)?;
+        let docs_bytes = read_u32(record, 1)? as usize;
+        let (skip, rest) = record[5..].split_at_checked(blocks * SKIP_BYTES).ok_or_else(corrupt)?;
+        let (bits, rest) = match form {
+            0 => (None, rest),
+            1 => {
+                let ranks_bytes = (doc_count as usize).div_ceil(RANK_DOCS) * 4;
+                let words_bytes = doc_count.div_ceil(64) as usize * 8;
+                let (ranks, rest) = rest.split_at_checked(ranks_bytes).ok_or_else(corrupt)?;
+                let (words, rest) = rest.split_at_checked(words_bytes).ok_or_else(corrupt)?;
+                (Some(BitsForm { ranks, words, doc_count }), rest)
+            }
+            _ => return Err(corrupt()),
+        };
+        let (docs, positions) = rest.split_at_checked(docs_bytes).ok_or_else(corrupt)?;
+        Ok(Self { df, skip, bits, docs, positions })
+    }
+
+    fn blocks(&self) -> u32 {
+        self.df.div_ceil(BLOCK as u32)
+    }
+
+    fn skip_u32(&self, block: u32, at: usize) -> Result<u32> {
+        read_u32(self.skip, block as usize * SKIP_BYTES + at)
+    }
+
+    fn last_doc(&self, block: u32) -> Result<u32> {
+        self.skip_u32(block, 0)
+    }
+
+    /// The last document before the block.
+    fn previous(&self, block: u32) -> Result<Option<u32>> {
+        if block == 0 { Ok(None) } else { self.last_doc(block - 1).map(Some) }
+    }
+
+    fn block_len(&self, block: u32) -> usize {
+        (self.df as usize - block as usize * BLOCK).min(BLOCK)
+    }
+
+    fn places(&self, block: u32) -> Result<PlacesGroup<'a>> {
+        let offset = self.skip_u32(block, 8)? as usize;
+        let bytes = self.positions.get(offset..);
+        Ok(PlacesGroup(bytes.ok_or_else(|| IndexError::corrupt("a positions offset"))?))
+    }
+
+    #[inline]
+    fn for_each_block(&self, mut visit: impl FnMut(&[u32])) -> Result<()> {
+        let mut docs = DocsReader::new(self);
+        for block in 0..self.blocks() {
+            docs.load(block)?;
+            visit(docs.docs());
+        }
+        Ok(())
+    }
+}
+
+impl BitsForm<'_> {
+    fn word(&self, index: usize) -> u64 {
+        read_u64(self.words, index * 8).unwrap_or(0)
+    }
+
+    fn to_bitmap(self) -> Bitmap {
+        let words = self.words.chunks_exact(8);
+        Bitmap::from_words(self.doc_count, words.map(|word| read_u64(word, 0).unwrap_or(0)))
+    }
+
+    #[inline]
+    fn for_each(&self, mut visit: impl FnMut(u32)) {
+        for (index, word) in self.words.chunks_exact(8).enumerate() {
+            let mut word = read_u64(word, 0).unwrap_or(0);
+            while word != 0 {
+                visit(index as u32 * 64 + word.trailing_zeros());
+                word &= word - 1;
+            }
+        }
+    }
+
+    /// The number of documents before `doc` that hold the term, if `doc` does.
+    fn ordinal(&self, doc: u32) -> Option<u32> {
+        let index = doc as usize / 64;
+        let word = self.word(index);
+        if word >> (doc % 64) & 1 == 0 {
+            return None;
+        }
+        let group = doc as usize / RANK_DOCS;
+        let before: u32 =
+            (group * (RANK_DOCS / 64)..index).map(|index| self.word(index).count_ones()).sum();
+        let within = (word & ((1u64 << (doc % 64)) - 1)).count_ones();
+        Some(read_u32(self.ranks, group * 4).ok()?.saturating_add(before + within))
+    }
+}
+
+/// Decodes one block of documents and frequencies at a time.
+struct DocsReader<'a> {
+    large: Large<'a>,
+    block: Option<u32>,
+    len: usize,
+    docs: [u32; BLOCK],
+    tfs: [u32; BLOCK],
+    /// Where the block's frequencies begin; `usize::MAX` once they are decoded.
+    tfs_at: usize,
+    /// The next document to visit of the bits form, for sequential loading.
+    bits_next: u32,
+}
+
+const DECODED: usize = usize::MAX;
+
+impl<'a> DocsReader<'a> {
+    fn new(large: &Large<'a>) -> Self {
+        Self {
+            large: *large,
+            block: None,
+            len: 0,
+            docs: [0; BLOCK],
+            tfs: [0; BLOCK],
+            tfs_at: DECODED,
+            bits_next: 0,
+        }
+    }
+
+    fn docs(&self) -> &[u32] {
+        &self.docs[..self.len]
+    }
+
+    fn tfs(&self) -> &[u32] {
+        &self.tfs[..self.len]
+    }
+
+    fn block_bytes(&self, block: u32) -> Result<&'a [u8]> {
+        let offset = self.large.skip_u32(block, 4)? as usize;
+        let bytes = self.large.docs.get(offset..);
+        bytes.ok_or_else(|| IndexError::corrupt("a documents offset"))
+    }
+
+    /// Decodes the block's documents; its frequencies stay packed.
+    #[inline]
+    fn load(&mut self, block: u32) -> Result<()> {
+        if self.block == Some(block) {
+            return Ok(());
+        }
+        self.len = self.large.block_len(block);
+        self.tfs_at = if self.large.bits.is_some() {
+            self.load_bits(block)?;
+            0
+        } else {
+            self.load_list(block)?
+        };
+        self.block = Some(block);
+        Ok(())
+    }
+
+    fn load_list(&mut self, block: u32) -> Result<usize> {
+        let bytes = self.block_bytes(block)?;
+        let previous = self.large.previous(block)?;
+        if self.len == BLOCK {
+            return packing::unpack_documents(bytes, previous, &mut self.docs);
+        }
+        let mut reader = VarintReader::new(bytes, 0);
+        let mut next = previous.map_or(0, |doc| doc.saturating_add(1));
+        for doc in &mut self.docs[..self.len] {
+            *doc = next.saturating_add(reader.next()?);
+            next = doc.saturating_add(1);
+        }
+        Ok(reader.position())
+    }
+
+    /// Blocks of the bits form are read in order, each from where the last one ended; after a
+    /// jump from the last document of the block before.
+    fn load_bits(&mut self, block: u32) -> Result<()> {
+        let Some(bits) = self.large.bits else { return Ok(()) };
+        if self.block.map(|last| last + 1) != Some(block) {
+            self.bits_next = self.large.previous(block)?.map_or(0, |doc| doc.saturating_add(1));
+        }
+        let mut index = self.bits_next as usize / 64;
+        let mut word = bits.word(index) & (!0u64 << (self.bits_next % 64));
+        for doc in &mut self.docs[..self.len] {
+            while word == 0 {
+                index += 1;
+                if index * 8 >= bits.words.len() {
+                    return Err(IndexError::corrupt("fewer bits than documents"));
+                }
+                word = bits.word(index);
+            }
+            *doc = index as u32 * 64 + word.trailing_zeros();
+            word &= word - 1;
+            self.bits_next = *doc + 1;
+        }
+        Ok(())
+    }
+
+    /// Decodes the frequencies of the loaded block.
+    fn load_tfs(&mut self) -> Result<()> {
+        let (Some(block), true) = (self.block, self.tfs_at != DECODED) else { return Ok(()) };
+        read_tfs(self.block_bytes(block)?, self.tfs_at, &mut self.tfs[..self.len])?;
+        self.tfs_at = DECODED;
+        Ok(())
+    }
+}
+
+fn read_tfs(bytes: &[u8], at: usize, tfs: &mut [u32]) -> Result<()> {
+    let corrupt = || IndexError::corrupt("a block of frequencies lies past the end");
+    if tfs.len() == BLOCK {
+        let &width = bytes.get(at).ok_or_else(corrupt)?;
+        packing::unpack(&bytes[at + 1..], width, tfs)?;
+        tfs.iter_mut().for_each(|tf| *tf = tf.saturating_add(1));
+        return Ok(());
+    }
+    let mut reader = VarintReader::new(bytes, at);
+    for tf in tfs {
+        *tf = reader.next()?.saturating_add(1);
+    }
+    Ok(())
+}
+
+/// The places of one block of postings.
+struct PlacesGroup<'a>(&'a [u8]);
+
+impl PlacesGroup<'_> {
+    /// Appends places `from..to` of the `total` in the group, decoding only their chunks.
+    fn read(&self, from: usize, to: usize, total: usize, out: &mut Vec<u32>) -> Result<()> {
+        let corrupt = || IndexError::corrupt("a block of positions lies past the end");
+        let chunks = total.div_ceil(BLOCK);
+        let (widths, data) = self.0.split_at_checked(chunks).ok_or_else(corrupt)?;
+        let first = from / BLOCK;
+        let skipped = widths[..first.min(chunks)].iter().map(|&width| usize::from(width));
+        let mut at = skipped.sum::<usize>() * BLOCK / 8;
+        let mut buffer = [0; BLOCK];
+        for chunk in first..to.div_ceil(BLOCK).min(chunks) {
+            let start = chunk * BLOCK;
+            let values = &mut buffer[..(total - start).min(BLOCK)];
+            at += packing::unpack(data.get(at..).ok_or_else(corrupt)?, widths[chunk], values)?;
+            let wanted = from.saturating_sub(start)..(to - start).min(values.len());
+            out.extend_from_slice(&values[wanted]);
+        }
+        Ok(())
+    }
+}
+
+/// Finds documents of one term in ascending order and reads their positions.
+pub(crate) struct Cursor<'a> {
+    form: CursorForm<'a>,
+}
+
+enum CursorForm<'a> {
+    Small(SmallCursor<'a>),
+    Large(Box<LargeCursor<'a>>),
+}
+
+struct SmallCursor<'a> {
+    record: &'a [u8],
+    places_at: usize,
+    docs: Vec<u32>,
+    tfs: Vec<u32>,
+    index: usize,
+}
+
+struct LargeCursor<'a> {
+    docs: DocsReader<'a>,
+    index: usize,
+}
+
+impl<'a> Cursor<'a> {
+    fn new(postings: &Postings<'a>) -> Result<Self> {
+        let form = match postings.form {
+            Form::Small { record, entries } => {
+                let mut small = SmallCursor {
+                    record,
+                    places_at: 0,
+                    docs: Vec::with_capacity(postings.df as usize),
+                    tfs: Vec::with_capacity(postings.df as usize),
+                    index: 0,
+                };
+                small.places_at = small_entries(record, entries, postings.df, |doc, tf| {
+                    small.docs.push(doc);
+                    small.tfs.push(tf);
+                })?;
+                CursorForm::Small(small)
+            }
+            Form::Large(large) => {
+                CursorForm::Large(Box::new(LargeCursor { docs: DocsReader::new(&large), index: 0 }))
+            }
+        };
+        Ok(Self { form })
+    }
+
+    /// Whether `doc` holds the term. Documents are asked in ascending order.
+    #[inline]
+    pub fn seek(&mut self, doc: u32) -> Result<bool> {
+        match &mut self.form {
+            CursorForm::Small(small) => Ok(small.seek(doc)),
+            CursorForm::Large(large) => large.seek(doc),
+        }
+    }
+
+    /// The positions of the document that was found last, ascending, into `out` (emptied first).
+    pub fn positions(&mut self, out: &mut Vec<u32>) -> Result<()> {
+        out.clear();
+        match &mut self.form {
+            CursorForm::Small(small) => small.places(out)?,
+            CursorForm::Large(large) => large.places(out)?,
+        }
+        let mut position = 0u32;
+        for place in out.iter_mut() {
+            position = position.saturating_add(*place);
+            *place = position;
+        }
+        Ok(())
+    }
+}
+
+impl SmallCursor<'_> {
+    fn seek(&mut self, doc: u32) -> bool {
+        while self.docs.get(self.index).is_some_and(|&other| other < doc) {
+            self.index += 1;
+        }
+        self.docs.get(self.index) == Some(&doc)
+    }
+
+    fn places(&self, out: &mut Vec<u32>) -> Result<()> {
+        let mut reader = VarintReader::new(self.record, self.places_at);
+        let skipped: u64 = self.tfs[..self.index].iter().map(|&tf| u64::from(tf)).sum();
+        for _ in 0..skipped {
+            reader.next()?;
+        }
+        for _ in 0..self.tfs.get(self.index).copied().unwrap_or(0) {
+            out.push(reader.next()?);
+        }
+        Ok(())
+    }
+}
+
+impl LargeCursor<'_> {
+    fn seek(&mut self, doc: u32) -> Result<bool> {
+        if let Some(bits) = self.docs.large.bits {
+            let Some(ordinal) = bits.ordinal(doc) else { return Ok(false) };
+            // The frequencies are found by ordinal: the documents themselves are not decoded.
+            let block = ordinal / BLOCK as u32;
+            if self.docs.block != Some(block) {
+                if block >= self.docs.large.blocks() {
+                    return Err(IndexError::corrupt("a rank past the number of documents"));
+                }
+                self.docs.len = self.docs.large.block_len(block);
+                self.docs.tfs_at = 0;
+                self.docs.block = Some(block);
+            }
+            self.index = ordinal as usize % BLOCK;
+            return Ok(self.index < self.docs.len);
+        }
+        self.seek_list(doc)
+    }
+
+    fn seek_list(&mut self, doc: u32) -> Result<bool> {
+        let large = self.docs.large;
+        let mut block = self.docs.block.unwrap_or(0);
+        if large.last_doc(block)? < doc {
+            block = self.find_block(block, doc)?;
+            if block == large.blocks() {
+                return Ok(false);
+            }
+        }
+        if self.docs.block != Some(block) {
+            self.docs.load(block)?;
+            self.index = 0;
+        }
+        let docs = self.docs.docs();
+        self.index += docs.get(self.index..).unwrap_or(&[]).partition_point(|&other| other < doc);
+        Ok(docs.get(self.index) == Some(&doc))
+    }
+
+    /// The first block after `block` whose last document is not below `doc`: gallops, since the
+    /// next document asked is mostly near.
+    fn find_block(&self, block: u32, doc: u32) -> Result<u32> {
+        let large = &self.docs.large;
+        let (mut low, mut step, blocks) = (block + 1, 1, large.blocks());
+        while low + step < blocks && large.last_doc(low + step)? < doc {
+            low += step;
+            step *= 2;
+        }
+        let mut high = (low + step).min(blocks);
+        while low < high {
+            let middle = (low + high) / 2;
+            if large.last_doc(middle)? < doc {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        Ok(low)
+    }
+
+    fn places(&mut self, out: &mut Vec<u32>) -> Result<()> {
+        let Some(block) = self.docs.block else { return Ok(()) };
+        self.docs.load_tfs()?;
+        let tfs = self.docs.tfs();
+        let from = sum(&tfs[..self.index.min(tfs.len())])?;
+        let to = from + tfs.get(self.index).map_or(0, |&tf| tf as usize);
+        self.docs.large.places(block)?.read(from, to, sum(tfs)?, out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::text::postings::PostingsWriter;
+
+    /// Documents with their positions.
+    type Model = BTreeMap<u32, Vec<u32>>;
+
+    fn model(doc_count: u32, one_in: u32, seed: u64) -> Model {
+        let mut state = seed;
+        let mut random = move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) as u32
+        };
+        let mut model = Model::new();
+        for doc in 0..doc_count {
+            if random() % one_in == 0 {
+                let mut position = random() % 300;
+                let places = 1 + if random() % 4 == 0 { random() % 40 } else { 0 };
+                let positions = (0..places).map(|_| {
+                    position += 1 + random() % 50;
+                    position
+                });
+                model.insert(doc, positions.collect());
+            }
+        }
+        model
+    }
+
+    fn decoded(model: &Model) -> Decoded {
+        let mut decoded = Decoded::default();
+        for (&doc, positions) in model {
+            decoded.docs.push(doc);
+            decoded.tfs.push(positions.len() as u32);
+            let mut previous = 0;
+            for &position in positions {
+                decoded.places.push(position - previous);
+                previous = position;
+            }
+        }
+        decoded
+    }
+
+    fn write(model: &Model, doc_count: u32) -> Vec<u8> {
+        let mut bytes = vec![7; 3];
+        let lengths = vec![10; doc_count as usize];
+        PostingsWriter::new(doc_count).write(&decoded(model), &lengths, &mut bytes);
+        bytes
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn every_way_to_read_agrees(doc_count in 1u32..3000, one_in in 1u32..40, seed: u64) {
+            let model = model(doc_count, one_in, seed);
+            prop_assume!(!model.is_empty());
+            let bytes = write(&model, doc_count);
+            let postings = Postings::open(&bytes, 3, doc_count).unwrap();
+            prop_assert_eq!(postings.df() as usize, model.len());
+            let mut all = Decoded::default();
+            postings.decode(&mut all).unwrap();
+            let expected = decoded(&model);
+            prop_assert_eq!(&all.docs, &expected.docs);
+            prop_assert_eq!(&all.tfs, &expected.tfs);
+            prop_assert_eq!(&all.places, &expected.places);
+            let mut docs = Vec::new();
+            postings.for_each_doc(|doc| docs.push(doc)).unwrap();
+            prop_assert_eq!(&docs, &expected.docs);
+            let mut tfs = Vec::new();
+            postings.for_each(|_, tf| tfs.push(tf)).unwrap();
+            prop_assert_eq!(&tfs, &expected.tfs);
+            if let Some(bits) = postings.to_bitmap() {
+                prop_assert!(bits.iter().eq(docs.iter().copied()));
+            }
+        }
+
+        #[test]
+        fn a_cursor_finds_what_is_there(
+            doc_count in 1u32..6000, one_in in 1u32..40, step in 1u32..900, seed: u64,
+        ) {
+            let model = model(doc_count, one_in, seed);
+            prop_assume!(!model.is_empty());
+            let bytes = write(&model, doc_count);
+            let mut cursor = Postings::open(&bytes, 3, doc_count).unwrap().cursor().unwrap();
+            let mut positions = Vec::new();
+            let mut doc = seed as u32 % step;
+            while doc < doc_count {
+                let found = cursor.seek(doc).unwrap();
+                prop_assert_eq!(found, model.contains_key(&doc));
+                if found {
+                    cursor.positions(&mut positions).unwrap();
+                    prop_assert_eq!(Some(&positions), model.get(&doc));
+                }
+                doc += 1 + (seed >> (doc % 50)) as u32 % step;
+            }
+        }
+
+        #[test]
+        fn damaged_bytes_never_panic(seed: u64, at: usize, value: u8, cut: usize) {
+            let model = model(1000, 3, seed);
+            let mut bytes = write(&model, 1000);
+            let index = at % bytes.len();
+            bytes[index] = value;
+            bytes.truncate(bytes.len() - cut % 64);
+            if let Ok(postings) = Postings::open(&bytes, 3, 1000) {
+                let _ = postings.decode(&mut Decoded::default());
+                let _ = postings.for_each_doc(|_| ());
+                if let Ok(mut cursor) = postings.cursor() {
+                    let mut positions = Vec::new();
+                    for doc in 0..1000 {
+                        if matches!(cursor.seek(doc), Ok(true)) {
+                            let _ = cursor.positions(&mut positions);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

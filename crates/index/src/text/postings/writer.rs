@@ -1,0 +1,136 @@
+//! Writes postings.
+
+use super::{RANK_DOCS, is_bits, length_code, packing, packing::BLOCK};
+use crate::varint;
+
+/// Writes the record of one term after the other into one buffer.
+pub(crate) struct PostingsWriter {
+    doc_count: u32,
+    docs_area: Vec<u8>,
+    positions_area: Vec<u8>,
+    skips: Vec<u8>,
+    chunk_bytes: Vec<u8>,
+}
+
+/// One term's postings: `tfs[i]` places of `docs[i]` stand in `places` in order, the first of a
+/// document as it is, the others as gaps.
+pub(crate) struct TermPostings<'a> {
+    pub docs: &'a [u32],
+    pub tfs: &'a [u32],
+    pub places: &'a [u32],
+}
+
+impl PostingsWriter {
+    /// For a segment of `doc_count` documents.
+    pub fn new(doc_count: u32) -> Self {
+        Self {
+            doc_count,
+            docs_area: Vec::new(),
+            positions_area: Vec::new(),
+            skips: Vec::new(),
+            chunk_bytes: Vec::new(),
+        }
+    }
+
+    /// Appends one term's record. `lengths[doc]` is a document's length.
+    pub fn write(&mut self, term: &super::Decoded, lengths: &[u32], out: &mut Vec<u8>) {
+        let term = TermPostings { docs: &term.docs, tfs: &term.tfs, places: &term.places };
+        varint::push(out, term.docs.len() as u32);
+        if term.docs.len() < BLOCK {
+            write_small(&term, out);
+        } else {
+            self.write_large(&term, lengths, out);
+        }
+    }
+
+    fn write_large(&mut self, term: &TermPostings<'_>, lengths: &[u32], out: &mut Vec<u8>) {
+        let bits = is_bits(term.docs.len(), self.doc_count);
+        self.docs_area.clear();
+        self.positions_area.clear();
+        self.skips.clear();
+        let (mut previous, mut place) = (None, 0);
+        for (docs, tfs) in term.docs.chunks(BLOCK).zip(term.tfs.chunks(BLOCK)) {
+            let count: usize = tfs.iter().map(|&tf| tf as usize).sum();
+            self.write_skip(docs, tfs, lengths);
+            self.write_docs(docs, tfs, previous, bits);
+            self.write_places(&term.places[place..place + count]);
+            previous = docs.last().copied();
+            place += count;
+        }
+        out.push(u8::from(bits));
+        out.extend_from_slice(&(self.docs_area.len() as u32).to_le_bytes());
+        out.extend_from_slice(&self.skips);
+        if bits {
+            write_bits(term.docs, self.doc_count, out);
+        }
+        out.extend_from_slice(&self.docs_area);
+        out.extend_from_slice(&self.positions_area);
+    }
+
+    fn write_skip(&mut self, docs: &[u32], tfs: &[u32], lengths: &[u32]) {
+        let last = docs.last().copied().unwrap_or(0);
+        let max_tf = tfs.iter().copied().max().unwrap_or(0).min(255) as u8;
+        let length = |&doc: &u32| lengths.get(doc as usize).copied().unwrap_or(0);
+        let min_length = docs.iter().map(length).min().unwrap_or(0);
+        self.skips.extend_from_slice(&last.to_le_bytes());
+        self.skips.extend_from_slice(&(self.docs_area.len() as u32).to_le_bytes());
+        self.skips.extend_from_slice(&(self.positions_area.len() as u32).to_le_bytes());
+        self.skips.extend_from_slice(&[max_tf, length_code(min_length)]);
+    }
+
+    fn write_docs(&mut self, docs: &[u32], tfs: &[u32], previous: Option<u32>, bits: bool) {
+        let out = &mut self.docs_area;
+        if let Ok(docs) = <&[u32; BLOCK]>::try_from(docs) {
+            if !bits {
+                packing::pack_documents(docs, previous, out);
+            }
+            let less: Vec<u32> = tfs.iter().map(|tf| tf - 1).collect();
+            let width = packing::width_of(&less);
+            out.push(width);
+            packing::pack(&less, width, out);
+            return;
+        }
+        if !bits {
+            let mut next = previous.map_or(0, |doc| doc + 1);
+            for &doc in docs {
+                varint::push(out, doc - next);
+                next = doc + 1;
+            }
+        }
+        tfs.iter().for_each(|tf| varint::push(out, tf - 1));
+    }
+
+    fn write_places(&mut self, places: &[u32]) {
+        self.chunk_bytes.clear();
+        for chunk in places.chunks(BLOCK) {
+            let width = packing::width_of(chunk);
+            self.positions_area.push(width);
+            packing::pack(chunk, width, &mut self.chunk_bytes);
+        }
+        self.positions_area.extend_from_slice(&self.chunk_bytes);
+    }
+}
+
+fn write_small(term: &TermPostings<'_>, out: &mut Vec<u8>) {
+    let mut next = 0;
+    for (&doc, &tf) in term.docs.iter().zip(term.tfs) {
+        // Segments hold fewer than 2^31 documents, so that a doubled gap fits.
+        varint::push(out, (doc - next) * 2 + u32::from(tf == 1));
+        if tf > 1 {
+            varint::push(out, tf - 2);
+        }
+        next = doc + 1;
+    }
+    term.places.iter().for_each(|&place| varint::push(out, place));
+}
+
+fn write_bits(docs: &[u32], doc_count: u32, out: &mut Vec<u8>) {
+    let mut words = vec![0u64; doc_count.div_ceil(64) as usize];
+    docs.iter().for_each(|&doc| words[doc as usize / 64] |= 1 << (doc % 64));
+    let mut rank = 0u32;
+    for block in words.chunks(RANK_DOCS / 64) {
+        out.extend_from_slice(&rank.to_le_bytes());
+        rank += block.iter().map(|word| word.count_ones()).sum::<u32>();
+    }
+    words.iter().for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
+}

@@ -1,0 +1,71 @@
+//! Which terms a text is indexed under, and where.
+//!
+//! Atoms are numbered in order. A word or a separator is a term of its own; a character is
+//! indexed together with the character that follows it directly, or alone where none does, so
+//! that exactly one term begins at every atom. The one separator that is not numbered is a single
+//! space between two atoms, by far the most frequent: the atom behind it remembers it.
+//!
+//! ```text
+//! position := ordinal * 2 + (a single space stands before the atom)
+//! ```
+//! Two atoms are neighbours in the text exactly if their ordinals are, and what stands between
+//! them is then known: a single space or nothing. That is why adjacency is decided without text.
+
+use super::atoms::{AtomKind, atoms};
+
+/// Calls `visit(term, position)` for each term of a normalised text, ascending; the ordinal
+/// behind the last atom.
+pub(crate) fn cut<'t>(text: &'t str, first: u32, mut visit: impl FnMut(&'t str, u32)) -> u32 {
+    let mut ordinal = first;
+    let mut space = false;
+    let mut start = 0;
+    let mut rest = atoms(text).peekable();
+    while let Some((kind, atom)) = rest.next() {
+        let end = start + atom.len();
+        let next = rest.peek();
+        let term = match (kind, next) {
+            (AtomKind::Separator, Some(_)) if atom == " " && start > 0 => {
+                space = true;
+                start = end;
+                continue;
+            }
+            (AtomKind::Character, Some((AtomKind::Character, next))) => {
+                &text[start..end + next.len()]
+            }
+            _ => atom,
+        };
+        visit(term, ordinal * 2 + u32::from(space));
+        ordinal += 1;
+        space = false;
+        start = end;
+    }
+    ordinal
+}
+
+/// Ordinals left out between two texts of one document, so that no match spans them.
+pub(crate) const TEXT_GAP: u32 = 1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_term_begins_at_every_atom() {
+        let mut terms = Vec::new();
+        let end = cut("to be, 東京都 府 ", 10, |term, position| {
+            terms.push((term, position / 2, position % 2));
+        });
+        let expected = [
+            ("to", 10, 0),
+            ("be", 11, 1),
+            (", ", 12, 0),
+            ("東京", 13, 0),
+            ("京都", 14, 0),
+            ("都", 15, 0),
+            ("府", 16, 1),
+            (" ", 17, 0),
+        ];
+        assert_eq!(terms, expected);
+        assert_eq!(end, 18);
+    }
+}

@@ -1,0 +1,184 @@
+//! Ready-made unions: the documents of pieces that very many words contain.
+//!
+//! `and` stands in thousands of words; uniting their postings when asked takes milliseconds. For
+//! the pieces whose union is dearest the documents are kept as bits.
+//!
+//! ```text
+//! TUNI := count:u32 (length:u8 piece:u8{7}){count} words:u64{ceil(documents / 64)}{count}
+//! ```
+//! Pieces are up to 7 bytes, padded with zeros, ascending. How many there are is a share of the
+//! postings' bytes, so that the index stays small.
+
+use rustc_hash::FxHashMap;
+
+use super::{
+    atoms::{AtomKind, atoms},
+    postings::Postings,
+    vocabulary::partition,
+};
+use crate::{Bitmap, Result, SectionTag, SectionWriter, Slice, bytes::read_u64};
+
+/// The section.
+pub(crate) const UNIONS: SectionTag = SectionTag(*b"TUNI");
+/// Segments of fewer documents answer any union quickly.
+const MIN_DOCUMENTS: u32 = 8192;
+/// Longest piece, in bytes and in code points.
+const MAX_PIECE_BYTES: usize = 7;
+const MAX_PIECE_CHARS: usize = 4;
+/// Unions take at most one in this many bytes of the postings.
+const SHARE: usize = 24;
+/// Opening a term costs about as much as this many postings.
+const TERM_COST: u64 = 16;
+/// A union cheaper than one in this many documents is not worth its bytes.
+const MIN_COST_SHARE: u64 = 8;
+
+const ENTRY_BYTES: usize = 8;
+
+/// A piece with its length in the last byte, ordered as its bytes.
+type PieceKey = u64;
+
+fn piece_key(piece: &[u8]) -> Option<PieceKey> {
+    if piece.len() > MAX_PIECE_BYTES {
+        return None;
+    }
+    let mut key = [0; ENTRY_BYTES];
+    key[..piece.len()].copy_from_slice(piece);
+    key[ENTRY_BYTES - 1] = piece.len() as u8;
+    Some(u64::from_be_bytes(key))
+}
+
+/// Weighs pieces while terms pass by, and unites the dearest at the end.
+pub(crate) struct UnionsWriter {
+    doc_count: u32,
+    costs: FxHashMap<PieceKey, u64>,
+    words: Vec<(u32, Box<[u8]>)>,
+    term: u32,
+}
+
+impl UnionsWriter {
+    /// For a segment of `doc_count` documents.
+    pub fn new(doc_count: u32) -> Self {
+        Self { doc_count, costs: FxHashMap::default(), words: Vec::new(), term: 0 }
+    }
+
+    /// Weighs the pieces of the next term.
+    pub fn push(&mut self, term: &[u8], docs: &[u32]) {
+        let number = self.term;
+        self.term += 1;
+        let Some(word) = std::str::from_utf8(term).ok().filter(|_| self.doc_count >= MIN_DOCUMENTS)
+        else {
+            return;
+        };
+        if atoms(word).next().is_none_or(|(kind, _)| kind != AtomKind::Word) {
+            return;
+        }
+        let cost = docs.len() as u64 + TERM_COST;
+        for_each_piece(word, |key| *self.costs.entry(key).or_default() += cost);
+        self.words.push((number, term.into()));
+    }
+
+    /// Writes the section: `records` and `offsets` are the finished postings.
+    pub fn finish(
+        self,
+        id: u32,
+        records: &[u8],
+        offsets: &[u8],
+        out: &mut SectionWriter,
+    ) -> Result<()> {
+        let pieces = self.dearest(records.len());
+        if pieces.is_empty() {
+            return Ok(());
+        }
+        let mut unions = vec![Bitmap::new(self.doc_count); pieces.len()];
+        for (term, word) in &self.words {
+            let Ok(word) = std::str::from_utf8(word) else { continue };
+            let mut slots: Vec<usize> = Vec::new();
+            for_each_piece(word, |key| slots.extend(pieces.binary_search(&key)));
+            if slots.is_empty() {
+                continue;
+            }
+            let offset = crate::bytes::read_u32(offsets, *term as usize * 4)? as usize;
+            Postings::open(records, offset, self.doc_count)?.for_each_doc(|doc| {
+                slots.iter().for_each(|&slot| {
+                    unions[slot].insert(doc);
+                });
+            })?;
+        }
+        let mut section = (pieces.len() as u32).to_le_bytes().to_vec();
+        pieces.iter().for_each(|piece| section.extend_from_slice(&piece.to_be_bytes()));
+        for word in unions.iter().flat_map(Bitmap::words) {
+            section.extend_from_slice(&word.to_le_bytes());
+        }
+        out.add(UNIONS, id, &section);
+        Ok(())
+    }
+
+    fn dearest(&self, postings_bytes: usize) -> Vec<PieceKey> {
+        let union_bytes = self.doc_count.div_ceil(64) as usize * 8;
+        let most = postings_bytes / SHARE / union_bytes.max(1);
+        let least = u64::from(self.doc_count) / MIN_COST_SHARE;
+        let dear = self.costs.iter().filter(|(_, cost)| **cost >= least);
+        let mut dear: Vec<(u64, PieceKey)> = dear.map(|(&piece, &cost)| (cost, piece)).collect();
+        dear.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
+        dear.truncate(most);
+        let mut pieces: Vec<PieceKey> = dear.into_iter().map(|(_, piece)| piece).collect();
+        pieces.sort_unstable();
+        pieces
+    }
+}
+
+/// Visits each distinct piece of a word once.
+fn for_each_piece(word: &str, mut visit: impl FnMut(PieceKey)) {
+    let mut seen: Vec<PieceKey> = Vec::new();
+    for (start, _) in word.char_indices() {
+        let ends = word[start..].char_indices().skip(1).map(|(at, _)| at);
+        let ends = ends.chain([word.len() - start]).take(MAX_PIECE_CHARS);
+        seen.extend(ends.filter_map(|end| piece_key(&word.as_bytes()[start..start + end])));
+    }
+    seen.sort_unstable();
+    seen.dedup();
+    seen.into_iter().for_each(&mut visit);
+}
+
+/// The ready-made unions of a text index.
+#[derive(Clone)]
+pub(crate) struct Unions {
+    section: Option<Slice>,
+    count: usize,
+    doc_count: u32,
+}
+
+impl Unions {
+    /// Opens the section, if the segment has one.
+    pub fn open(section: Option<&Slice>, doc_count: u32) -> Result<Self> {
+        let Some(section) = section else { return Ok(Self { section: None, count: 0, doc_count }) };
+        let count = crate::bytes::read_u32(section, 0)? as usize;
+        let union_bytes = doc_count.div_ceil(64) as usize * 8;
+        let expected = count.checked_mul(ENTRY_BYTES + union_bytes).and_then(|b| b.checked_add(4));
+        if expected != Some(section.len()) {
+            return Err(crate::IndexError::corrupt("the unions' size"));
+        }
+        Ok(Self { section: Some(section.clone()), count, doc_count })
+    }
+
+    /// The documents that hold a word that contains the piece, if they were kept.
+    pub fn get(&self, piece: &str) -> Option<Bitmap> {
+        let section = self.section.as_ref()?;
+        let wanted = piece_key(piece.as_bytes())?;
+        let entry = |index: usize| {
+            let bytes = section.get(4 + index * ENTRY_BYTES..)?.first_chunk()?;
+            Some(u64::from_be_bytes(*bytes))
+        };
+        let index = partition(0, self.count, |index| entry(index).is_some_and(|key| key < wanted));
+        if entry(index).filter(|_| index < self.count) != Some(wanted) {
+            return None;
+        }
+        let union_bytes = self.doc_count.div_ceil(64) as usize * 8;
+        let start = 4 + self.count * ENTRY_BYTES + index * union_bytes;
+        let words = section.get(start..start + union_bytes)?.chunks_exact(8);
+        Some(Bitmap::from_words(
+            self.doc_count,
+            words.map(|word| read_u64(word, 0).unwrap_or(0)),
+        ))
+    }
+}

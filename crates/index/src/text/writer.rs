@@ -1,0 +1,91 @@
+//! Writes the sections of one text index, term by term.
+//!
+//! ```text
+//! TPST := record{terms}               postings, see `postings`
+//! TPOF := u32{terms}                  where each term's record begins in TPST
+//! TLEN := width:u8 length:width{documents}
+//!                                     code points of the normalised text, 2 or 4 bytes each
+//! TSTA := postings:u64 positions:u64 bitmap_lists:u64 total_length:u64
+//! ```
+
+use super::{
+    postings::{Decoded, PostingsWriter, is_bits},
+    unions::UnionsWriter,
+    vocabulary::VocabularyWriter,
+};
+use crate::{IndexError, Result, SectionTag, SectionWriter};
+
+pub(crate) const POSTINGS: SectionTag = SectionTag(*b"TPST");
+pub(crate) const POSTING_OFFSETS: SectionTag = SectionTag(*b"TPOF");
+pub(crate) const LENGTHS: SectionTag = SectionTag(*b"TLEN");
+pub(crate) const STATISTICS: SectionTag = SectionTag(*b"TSTA");
+
+/// Takes terms in ascending order and writes what is asked of them later.
+pub(crate) struct TextWriter {
+    lengths: Vec<u32>,
+    vocabulary: VocabularyWriter,
+    postings: PostingsWriter,
+    records: Vec<u8>,
+    offsets: Vec<u8>,
+    unions: UnionsWriter,
+    posting_count: u64,
+    position_count: u64,
+    bitmap_count: u64,
+}
+
+impl TextWriter {
+    /// For a segment whose documents have these lengths.
+    pub fn new(lengths: Vec<u32>) -> Self {
+        let doc_count = lengths.len() as u32;
+        Self {
+            lengths,
+            vocabulary: VocabularyWriter::default(),
+            postings: PostingsWriter::new(doc_count),
+            records: Vec::new(),
+            offsets: Vec::new(),
+            unions: UnionsWriter::new(doc_count),
+            posting_count: 0,
+            position_count: 0,
+            bitmap_count: 0,
+        }
+    }
+
+    /// Appends the next term with its postings (at least one).
+    pub fn push(&mut self, term: &[u8], postings: &Decoded) -> Result<()> {
+        let offset = u32::try_from(self.records.len());
+        let offset = offset.map_err(|_| IndexError::Full("4 GiB of postings"))?;
+        self.offsets.extend_from_slice(&offset.to_le_bytes());
+        self.vocabulary.push(term)?;
+        self.unions.push(term, &postings.docs);
+        self.postings.write(postings, &self.lengths, &mut self.records);
+        self.posting_count += postings.docs.len() as u64;
+        self.position_count += postings.places.len() as u64;
+        self.bitmap_count += u64::from(is_bits(postings.docs.len(), self.lengths.len() as u32));
+        Ok(())
+    }
+
+    /// Writes the sections of the text index `id`.
+    pub fn finish(self, id: u32, out: &mut SectionWriter) -> Result<()> {
+        let total: u64 = self.lengths.iter().map(|&length| u64::from(length)).sum();
+        let statistics = [self.posting_count, self.position_count, self.bitmap_count, total];
+        let statistics = statistics.iter().flat_map(|number| number.to_le_bytes());
+        out.add(STATISTICS, id, &statistics.collect::<Vec<_>>());
+        out.add(LENGTHS, id, &encode_lengths(&self.lengths));
+        self.vocabulary.finish(id, out)?;
+        self.unions.finish(id, &self.records, &self.offsets, out)?;
+        out.add(POSTING_OFFSETS, id, &self.offsets);
+        out.add(POSTINGS, id, &self.records);
+        Ok(())
+    }
+}
+
+fn encode_lengths(lengths: &[u32]) -> Vec<u8> {
+    let short = lengths.iter().all(|&length| length <= u32::from(u16::MAX));
+    let width = if short { 2 } else { 4 };
+    let mut bytes = Vec::with_capacity(1 + lengths.len() * width);
+    bytes.push(width as u8);
+    for length in lengths {
+        bytes.extend_from_slice(&length.to_le_bytes()[..width]);
+    }
+    bytes
+}

@@ -1,0 +1,74 @@
+//! Variable-length numbers: seven bits a byte, lowest first, the high bit set on all but the last.
+
+use crate::{IndexError, Result};
+
+/// Appends `value` in 1 to 5 bytes.
+#[inline]
+pub(crate) fn push(out: &mut Vec<u8>, mut value: u32) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Reads numbers one after the other from bytes that need not be right.
+#[derive(Clone)]
+pub(crate) struct VarintReader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> VarintReader<'a> {
+    /// Starts at `at`.
+    pub fn new(bytes: &'a [u8], at: usize) -> Self {
+        Self { bytes, at }
+    }
+
+    /// The next number, or corrupt past the end.
+    #[inline]
+    pub fn next(&mut self) -> Result<u32> {
+        match self.bytes.get(self.at) {
+            Some(&byte) if byte < 0x80 => {
+                self.at += 1;
+                Ok(u32::from(byte))
+            }
+            _ => self.next_long(),
+        }
+    }
+
+    fn next_long(&mut self) -> Result<u32> {
+        let mut value = 0;
+        for shift in [0, 7, 14, 21, 28] {
+            let Some(&byte) = self.bytes.get(self.at) else { break };
+            self.at += 1;
+            value |= u32::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err(IndexError::corrupt("a variable-length number"))
+    }
+
+    /// Where the next number begins.
+    pub fn position(&self) -> usize {
+        self.at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_come_back_and_cut_ones_are_seen() {
+        let numbers = [0, 1, 127, 128, 16_383, 16_384, u32::MAX];
+        let mut bytes = Vec::new();
+        numbers.iter().for_each(|&number| push(&mut bytes, number));
+        let mut reader = VarintReader::new(&bytes, 0);
+        numbers.iter().for_each(|&number| assert_eq!(reader.next().unwrap(), number));
+        assert_eq!(reader.position(), bytes.len());
+        assert!(reader.next().is_err());
+        assert!(VarintReader::new(&[0xff; 8], 0).next().is_err());
+    }
+}
