@@ -1,8 +1,36 @@
 //! The database: tables, one writer, snapshots for readers.
+//!
+//! This is the facade. A write goes through [`crate::write`], a read through [`crate::read`] over
+//! the snapshot that is published when it begins; neither waits for the other.
 
-use std::{path::{Path, PathBuf}, sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, atomic::Ordering},
+    thread::JoinHandle,
+    time::{Duration, Instant},
+};
 
-use crate::*;
+use parking_lot::Mutex;
+
+use crate::{
+    ChangeBatch, CheckReport, CheckStep, CountReply, Error, FacetReply, FacetRequest, Position, Result, Row, Schema,
+    SearchReply, SearchRequest, Selection, Value,
+    catalog::read_source,
+    check::check,
+    encode::encode_key,
+    lock::DirectoryLock,
+    merge, read,
+    recovery::{Recovered, recover},
+    shared::Shared,
+    snapshot::{Snapshot, TableView},
+    store::{DiskStore, Store, StoreOptions},
+    write::{self, Definition, Job, RequiredRows, Waiter, no_table},
+};
+
+/// Closing takes at most this long; a merge that takes longer is left behind unpublished.
+const CLOSE_TIME: Duration = Duration::from_millis(4_500);
+/// What waits for the writer when the database is closed gets this long.
+const DRAIN_TIME: Duration = Duration::from_millis(2_000);
 
 /// How soon a batch is safe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,47 +60,310 @@ pub struct Options {
     pub bm25: (f64, f64),
 }
 
-/// An open data directory. Clones share it; all methods may be called from any thread.
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            durability: Durability::Always,
+            row_cache_bytes: 64 << 20,
+            checkpoint_bytes: 16 << 20,
+            max_batch_changes: 1_000_000,
+            max_row_bytes: 64 << 20,
+            bm25: (1.2, 0.75),
+        }
+    }
+}
+
+/// An open data directory. Clones share it; all methods may be called from any thread. Dropping
+/// the last clone closes it.
 #[derive(Clone)]
-pub struct Database {}
+pub struct Database {
+    handle: Arc<Handle>,
+}
+
+struct Handle {
+    shared: Arc<Shared>,
+    threads: Mutex<Threads>,
+}
+
+#[derive(Default)]
+struct Threads {
+    writer: Option<JoinHandle<()>>,
+    merges: Vec<JoinHandle<()>>,
+}
 
 impl Database {
-    /// Opens or makes the directory, locks it, recovers.
-    pub fn open(_path: &Path, _options: Options) -> Result<Self> { Ok(Self {}) }
+    /// Opens or makes the directory, locks it, recovers. Cost: the segment files are read once and
+    /// the changes since the last checkpoint are indexed again.
+    pub fn open(path: &Path, options: Options) -> Result<Self> {
+        let lock = DirectoryLock::open_or_create(path)?;
+        let cache_bytes = options.row_cache_bytes;
+        let store_options = StoreOptions { cache_bytes, ..StoreOptions::default() };
+        let store = Arc::new(DiskStore::open(&path.join("store"), store_options)?);
+        Self::start(path, options, store, Some(lock))
+    }
+
+    /// Recovers from `store` and starts the threads.
+    pub(crate) fn start(
+        path: &Path,
+        options: Options,
+        store: Arc<dyn Store>,
+        lock: Option<DirectoryLock>,
+    ) -> Result<Self> {
+        let started = Instant::now();
+        let Recovered { snapshot, files, damage, indexed_bytes } = recover(path, &*store)?;
+        for damage in &damage {
+            tracing::warn!(directory = %path.display(), "rebuilt: {damage}");
+        }
+        let position = snapshot.position.0;
+        let shared = Shared::new(path.to_owned(), options, store, lock, (snapshot, files));
+        let shared = Arc::new(shared);
+        shared.unsaved_bytes.store(indexed_bytes, Ordering::Relaxed);
+        let fresh = position == 0 || !damage.is_empty();
+        if fresh && let Err(error) = merge::checkpoint(&shared) {
+            tracing::error!(%error, "the first checkpoint failed; it is tried again later");
+        }
+        tracing::info!(directory = %path.display(), position, time = ?started.elapsed(), "open");
+        let threads = Mutex::new(Threads::start(&shared)?);
+        Ok(Self { handle: Arc::new(Handle { shared, threads }) })
+    }
+
+    /// Verifies a data directory that nobody has open: every checksum, every segment against the
+    /// rows, every count. Calls `progress` before each segment. Cost: everything is read and every
+    /// row is indexed again, a segment at a time.
+    pub fn check(path: &Path, progress: &mut dyn FnMut(CheckStep<'_>)) -> Result<CheckReport> {
+        let _lock = DirectoryLock::open(path)?;
+        let store = DiskStore::open(&path.join("store"), StoreOptions::default())?;
+        check(path, &store, progress)
+    }
+
     /// Where it lives.
-    pub fn path(&self) -> PathBuf { PathBuf::new() }
+    pub fn path(&self) -> PathBuf {
+        self.shared().directory.clone()
+    }
+
     /// Makes a table; a conflict if there is another of that name and a different definition.
-    pub fn create_table(&self, _schema: Schema) -> Result<()> { Ok(()) }
+    pub fn create_table(&self, schema: Schema) -> Result<()> {
+        self.define(Definition::Create(Box::new(schema)))
+    }
+
     /// Drops a table and its rows.
-    pub fn drop_table(&self, _name: &str) -> Result<()> { Ok(()) }
+    pub fn drop_table(&self, name: &str) -> Result<()> {
+        self.define(Definition::Drop(name.to_owned()))
+    }
+
     /// The tables' names, sorted.
-    pub fn tables(&self) -> Vec<String> { Vec::new() }
+    pub fn tables(&self) -> Vec<String> {
+        let mut names: Vec<String> =
+            self.snapshot().tables.keys().map(|name| name.to_string()).collect();
+        names.sort();
+        names
+    }
+
     /// A table's definition.
-    pub fn schema(&self, _table: &str) -> Result<Arc<Schema>> { Err(Error::Closed) }
-    /// Applies a batch: returns when it is visible and as durable as the options say.
-    pub fn apply(&self, _batch: ChangeBatch) -> Result<Position> { Err(Error::Closed) }
+    pub fn schema(&self, table: &str) -> Result<Arc<Schema>> {
+        Ok(Arc::clone(&self.table(table)?.1.schema))
+    }
+
+    /// Applies a batch: returns when it is visible and as durable as the options say. Waits while
+    /// the writer or the merges lag behind.
+    pub fn apply(&self, batch: ChangeBatch) -> Result<Position> {
+        self.shared().check_open()?;
+        let prepared = write::prepare(batch, &self.snapshot(), &self.shared().options)?;
+        self.run_job(|waiter| Job::Apply(prepared, waiter))
+    }
+
     /// The stored position of a source.
-    pub fn source_position(&self, _source: &str) -> Result<Option<String>> { Ok(None) }
+    pub fn source_position(&self, source: &str) -> Result<Option<String>> {
+        read_source(&*self.shared().store()?.snapshot(), source)
+    }
+
     /// The position of the newest visible batch.
-    pub fn position(&self) -> Position { Position(0) }
+    pub fn position(&self) -> Position {
+        self.snapshot().position
+    }
+
+    /// Waits until the batch at `position` is visible; [`Error::Busy`] if it is not in time.
+    pub fn wait_for(&self, position: Position, timeout: Duration) -> Result<()> {
+        self.shared().check_open()?;
+        let deadline = Instant::now().checked_add(timeout);
+        let visible = |current: &Snapshot| current.position >= position;
+        if self.shared().published.wait_until(deadline, visible)? {
+            return Ok(());
+        }
+        let (asked, at) = (position.0, self.position().0);
+        Err(Error::Busy(format!("position {asked} was not reached within {timeout:?}: it is {at}")))
+    }
+
     /// SEARCH.
-    pub fn search(&self, _request: &SearchRequest) -> Result<SearchReply> { Err(Error::Closed) }
+    pub fn search(&self, request: &SearchRequest) -> Result<SearchReply> {
+        let (position, table) = self.table(&request.selection.table)?;
+        read::search(&table, request, self.shared().options.bm25, position)
+    }
+
     /// COUNT.
-    pub fn count(&self, _selection: &Selection) -> Result<CountReply> { Err(Error::Closed) }
+    pub fn count(&self, selection: &Selection) -> Result<CountReply> {
+        let (position, table) = self.table(&selection.table)?;
+        read::count(&table, selection, position)
+    }
+
     /// FACET.
-    pub fn facet(&self, _request: &FacetRequest) -> Result<FacetReply> { Err(Error::Closed) }
+    pub fn facet(&self, request: &FacetRequest) -> Result<FacetReply> {
+        let (position, table) = self.table(&request.selection.table)?;
+        read::facet(&table, request, position)
+    }
+
     /// The row with this primary key.
-    pub fn get(&self, _table: &str, _key: &[Value]) -> Result<Option<Row>> { Ok(None) }
+    pub fn get(&self, table: &str, key: &[Value]) -> Result<Option<Row>> {
+        let (_, table) = self.table(table)?;
+        let row = table.rows.get(&encode_key(&table.schema, key)?)?;
+        let required = RequiredRows::of(&table.schema)?;
+        Ok(row.filter(|row| required.accept(row)))
+    }
+
     /// Calls `visit` with every row of one snapshot in key order; stops on its first error.
-    pub fn scan(&self, _table: &str, _visit: &mut dyn FnMut(Row) -> Result<()>) -> Result<Position> { Err(Error::Closed) }
+    pub fn scan(
+        &self,
+        table: &str,
+        visit: &mut dyn FnMut(Row) -> Result<()>,
+    ) -> Result<Position> {
+        let (position, table) = self.table(table)?;
+        let required = RequiredRows::of(&table.schema)?;
+        table.rows.scan(&[], &mut |_, row| {
+            if required.accept(&row) {
+                visit(row)?;
+            }
+            Ok(true)
+        })?;
+        Ok(position)
+    }
+
     /// Merges each table's segments into one and frees what deletions left (`None`: all tables).
-    pub fn optimize(&self, _table: Option<&str>) -> Result<()> { Ok(()) }
+    pub fn optimize(&self, table: Option<&str>) -> Result<()> {
+        let tables = match table {
+            Some(name) => vec![self.table(name)?.1.schema.name.clone()],
+            None => self.tables(),
+        };
+        tables.iter().try_for_each(|table| merge::optimize(self.shared(), table))?;
+        self.checkpoint()
+    }
+
     /// Writes memory segments to files so that the next start is quick.
-    pub fn checkpoint(&self) -> Result<()> { Ok(()) }
+    pub fn checkpoint(&self) -> Result<()> {
+        self.shared().check_open()?;
+        merge::checkpoint(self.shared())
+    }
+
     /// A table's figures.
-    pub fn statistics(&self, _table: &str) -> Result<TableStatistics> { Err(Error::Closed) }
-    /// Stops the writer and the merges, checkpoints, unlocks. Later calls answer `Closed`.
-    pub fn close(&self) -> Result<()> { Ok(()) }
+    pub fn statistics(&self, table: &str) -> Result<TableStatistics> {
+        let (_, table) = self.table(table)?;
+        let store = self.shared().store()?;
+        let merging = self.shared().merging.load(Ordering::Relaxed) > 0;
+        let mut statistics = TableStatistics {
+            rows: table.live_count(),
+            segments: table.segments.len() as u64,
+            store_bytes: store.table_bytes(table.number),
+            merging,
+            ..TableStatistics::default()
+        };
+        table.segments.iter().for_each(|view| statistics.add(&table.schema, view));
+        Ok(statistics)
+    }
+
+    /// Stops the writer and the merges, checkpoints, unlocks: within five seconds. Later calls
+    /// answer `Closed`.
+    pub fn close(&self) -> Result<()> {
+        self.handle.close()
+    }
+
+    /// The newest state of a table.
+    #[cfg(test)]
+    pub(crate) fn view(&self, table: &str) -> Arc<TableView> {
+        Arc::clone(&self.snapshot().tables[table])
+    }
+
+    fn shared(&self) -> &Shared {
+        &self.handle.shared
+    }
+
+    fn snapshot(&self) -> Arc<Snapshot> {
+        self.shared().published.load()
+    }
+
+    fn table(&self, name: &str) -> Result<(Position, Arc<TableView>)> {
+        self.shared().check_open()?;
+        let snapshot = self.snapshot();
+        let table = snapshot.tables.get(name).ok_or_else(|| no_table(name))?;
+        Ok((snapshot.position, Arc::clone(table)))
+    }
+
+    fn define(&self, definition: Definition) -> Result<()> {
+        self.shared().check_open()?;
+        self.run_job(|waiter| Job::Define(definition, waiter)).map(|_| ())
+    }
+
+    /// Queues a job and waits for its outcome.
+    fn run_job(&self, job: impl FnOnce(Waiter) -> Job) -> Result<Position> {
+        let (waiter, outcome) = Waiter::new();
+        self.shared().queue.push(job(waiter))?;
+        // The writer drops what it does not answer only when it ends.
+        outcome.recv().unwrap_or_else(|_| Err(self.shared().refusal()))
+    }
+}
+
+impl Handle {
+    fn close(&self) -> Result<()> {
+        // Held to the end, so that a second caller returns only when it is closed.
+        let mut threads = self.threads.lock();
+        let Some(writer) = threads.writer.take() else { return Ok(()) };
+        let started = Instant::now();
+        self.shared.queue.close(Error::Closed);
+        if !join_until(&writer, started + DRAIN_TIME) {
+            self.shared.queue.fail(&Error::Closed);
+        }
+        let drained = join_until(&writer, started + CLOSE_TIME);
+        let healthy = drained && self.shared.published.stopped().is_none();
+        let saved = if healthy { merge::checkpoint(&self.shared) } else { Ok(()) };
+        self.shared.published.stop(Error::Closed);
+        for merge in threads.merges.drain(..) {
+            join_until(&merge, started + CLOSE_TIME);
+        }
+        self.shared.release();
+        saved
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        if let Err(error) = self.close() {
+            tracing::error!(%error, "the last checkpoint failed; the next start takes longer");
+        }
+    }
+}
+
+impl Threads {
+    fn start(shared: &Arc<Shared>) -> Result<Self> {
+        let spawn = |name: &str, run: fn(&Shared)| {
+            let shared = Arc::clone(shared);
+            std::thread::Builder::new().name(name.to_owned()).spawn(move || run(&shared))
+        };
+        let writer = Some(spawn("remora-writer", write::run)?);
+        let merges = vec![
+            spawn("remora-merge-s", merge::run_small)?,
+            spawn("remora-merge-l", merge::run_large)?,
+        ];
+        Ok(Self { writer, merges })
+    }
+}
+
+/// Waits for the end of a thread; false if it still runs at `deadline`.
+fn join_until(thread: &JoinHandle<()>, deadline: Instant) -> bool {
+    while !thread.is_finished() {
+        if Instant::now() >= deadline {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    true
 }
 
 /// A table's figures, all true.
@@ -98,4 +389,21 @@ pub struct TableStatistics {
     pub text_bytes: u64,
     /// Whether a merge runs now.
     pub merging: bool,
+}
+
+impl TableStatistics {
+    fn add(&mut self, schema: &Schema, view: &crate::snapshot::SegmentView) {
+        let mut terms = 0;
+        for text in schema.texts.iter().filter_map(|text| view.segment.text(text.id)) {
+            let figures = text.statistics();
+            terms += figures.terms;
+            self.postings += figures.postings;
+            self.positions += figures.positions;
+            self.bitmap_lists += figures.bitmap_lists;
+        }
+        self.terms = self.terms.max(terms);
+        let deleted = view.deleted.as_ref().map_or(0, |deleted| deleted.memory_bytes());
+        self.index_bytes += view.bytes() + deleted as u64;
+        self.text_bytes += view.live_lengths.iter().sum::<u64>();
+    }
 }

@@ -96,7 +96,10 @@ impl Error {
 
 impl From<remora_index::IndexError> for Error {
     fn from(error: remora_index::IndexError) -> Self {
-        Self::Corrupt(error.to_string())
+        match error {
+            remora_index::IndexError::Io(error) => Self::Io(error.to_string()),
+            other => Self::Corrupt(other.to_string()),
+        }
     }
 }
 

@@ -2,16 +2,31 @@
 
 #![warn(missing_docs)]
 
+mod catalog;
 mod change;
+mod check;
 mod database;
+mod document;
+pub mod dump;
 mod encode;
 mod error;
+mod files;
+mod lock;
+mod manifest;
+mod merge;
+mod published;
+mod read;
+mod recovery;
 mod request;
 mod schema;
+mod shared;
 mod snapshot;
+mod store;
 mod value;
+mod write;
 
 pub use change::{Change, ChangeBatch, Position, TableChanges};
+pub use check::{CheckReport, CheckStep, CheckedTable, Problem};
 pub use database::{Database, Durability, Options, TableStatistics};
 pub use error::{Error, Missing, RequestPart, Result};
 pub use request::{
@@ -20,4 +35,4 @@ pub use request::{
 };
 pub use schema::{ColumnDef, ColumnType, Schema, TextDef};
 pub use remora_index::text::{Normalization, Width};
-pub use value::{Date, DateTime, Decimal, Row, Value};
+pub use value::{Date, DateTime, Decimal, Row, Value, compare};

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Position, Value};
 
 /// Which rows a request is about.
@@ -31,7 +33,8 @@ pub enum TextQuery {
 }
 
 /// A condition on columns.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Filter {
     /// Compares a column with a literal. NULL satisfies only [`Comparison::NotEqual`].
     Compare {
@@ -59,7 +62,8 @@ pub enum Filter {
 }
 
 /// A comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Comparison {
     /// `=`
     Equal,
@@ -77,7 +81,8 @@ pub enum Comparison {
 
 /// A constant of a filter: text as it was typed, turned into the column's type by the engine, or
 /// a value.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Literal {
     /// As typed. For date and time columns either ISO text or an integer of epoch seconds.
     Text(String),

@@ -1,12 +1,14 @@
 //! What a table is: typed columns, a primary key, text indexes, and which rows belong.
 
-use remora_index::text::Normalization;
+mod validate;
+
+use remora_index::text::{Normalization, Width};
 use serde::{Deserialize, Serialize};
 
 use crate::request::Filter;
 
 /// A table's definition. Stored with the table; numbers in it are stable and never reused.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Schema {
     /// The table's name: `table` or `database.table`.
     pub name: String,
@@ -23,7 +25,7 @@ pub struct Schema {
 }
 
 /// One column.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ColumnDef {
     /// Stable number.
     pub id: u32,
@@ -70,7 +72,7 @@ pub enum ColumnType {
 }
 
 /// One text index over one or several columns.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TextDef {
     /// Stable number.
     pub id: u32,
@@ -80,5 +82,26 @@ pub struct TextDef {
     /// of them.
     pub delimiter: Option<String>,
     /// How text is normalised.
+    #[serde(with = "StoredNormalization")]
     pub normalization: Normalization,
+}
+
+/// The stored form of [`Normalization`], whose crate stores nothing itself.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Normalization")]
+struct StoredNormalization {
+    nfkc: bool,
+    #[serde(with = "StoredWidth")]
+    width: Width,
+    fold_case: bool,
+    fold_accents: bool,
+}
+
+/// The stored form of [`Width`].
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Width", rename_all = "snake_case")]
+enum StoredWidth {
+    Keep,
+    Narrow,
+    Wide,
 }

@@ -11,7 +11,13 @@
 //! All integers are little endian. Every byte of the file but the leading eight is under one of
 //! the checksums, and those eight are compared whole.
 
-use std::{ops::Deref, ops::Range, sync::Arc};
+use std::{
+    borrow::Cow,
+    fs::File,
+    ops::{Deref, Range},
+    os::unix::fs::FileExt,
+    sync::Arc,
+};
 
 use crate::{IndexError, Result};
 
@@ -105,53 +111,122 @@ impl SectionWriter {
     }
 }
 
-/// The sections of one verified buffer.
+/// Bytes of a section that are in memory, or were verified and left in the file.
+#[derive(Clone, Debug)]
+pub(crate) enum Stored {
+    /// In memory.
+    Memory(Slice),
+    /// In the file, read when asked for: about 1 us where the system has the page.
+    File {
+        /// The segment's file; nothing ever writes to it.
+        file: Arc<File>,
+        /// Where the section lies.
+        range: Range<u64>,
+    },
+}
+
+impl Stored {
+    /// `length` bytes from `start` on.
+    pub fn read(&self, start: u64, length: usize) -> Result<Cow<'_, [u8]>> {
+        let outside = || IndexError::corrupt("a part lies outside its section");
+        match self {
+            Self::Memory(slice) => {
+                let rest = usize::try_from(start).ok().and_then(|start| slice.get(start..));
+                Ok(Cow::Borrowed(rest.and_then(|rest| rest.get(..length)).ok_or_else(outside)?))
+            }
+            Self::File { file, range } => {
+                let at = range.start.checked_add(start).ok_or_else(outside)?;
+                if range.end.checked_sub(at).is_none_or(|left| left < length as u64) {
+                    return Err(outside());
+                }
+                let mut bytes = vec![0; length];
+                file.read_exact_at(&mut bytes, at)?;
+                Ok(Cow::Owned(bytes))
+            }
+        }
+    }
+}
+
+/// The verified sections of one segment.
 #[derive(Clone, Debug)]
 pub struct Sections {
-    whole: Slice,
-    directory: Vec<(SectionTag, u32, Slice)>,
+    source: Source,
+    directory: Vec<(SectionTag, u32, Stored)>,
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    Memory(Slice),
+    File(Arc<File>, u64),
 }
 
 impl Sections {
     /// Opens a buffer, checking every checksum: O(bytes), about 10 GB/s.
     pub fn open(bytes: Vec<u8>) -> Result<Self> {
-        let (directory_bytes, directory_end) = verified_directory(&bytes)?;
-        let entries: Vec<Entry> = bytes[directory_bytes.clone()]
-            .chunks_exact(ENTRY_BYTES)
-            .map(Entry::parse)
-            .collect::<Result<_>>()?;
-        debug_assert!(directory_end <= bytes.len());
+        let tail = &bytes[bytes.len().saturating_sub(FOOTER_BYTES)..];
+        let place = DirectoryPlace::read(&bytes[..bytes.len().min(HEADER_BYTES)], tail, bytes.len())?;
+        let entries = place.entries(&bytes[place.range.clone()])?;
         let whole = Slice::new(bytes);
-        let mut next = HEADER_BYTES;
         let mut directory = Vec::with_capacity(entries.len());
         for entry in entries {
-            if entry.range.start != next || entry.range.end > directory_bytes.start {
-                return Err(IndexError::corrupt("sections do not follow each other"));
-            }
-            next = entry.range.end;
-            let slice = whole.part(entry.range)?;
-            if crc32fast::hash(&slice) != entry.crc {
-                let tag = String::from_utf8_lossy(&entry.tag.0).into_owned();
-                return Err(IndexError::Corrupt(format!("checksum of section {tag}")));
-            }
-            directory.push((entry.tag, entry.id, slice));
+            let slice = whole.part(entry.range.clone())?;
+            entry.verify(crc32fast::hash(&slice))?;
+            directory.push((entry.tag, entry.id, Stored::Memory(slice)));
         }
-        if next != directory_bytes.start {
-            return Err(IndexError::corrupt("bytes that belong to no section"));
-        }
-        Ok(Self { whole, directory })
+        Ok(Self { source: Source::Memory(whole), directory })
     }
 
-    /// The section, if the segment has it.
-    pub fn get(&self, tag: SectionTag, id: u32) -> Option<&Slice> {
+    /// Opens a file, checking every checksum; sections with a tag of `left` are verified but stay
+    /// in the file, the others are read into memory.
+    pub fn open_file(file: File, left: &[SectionTag]) -> Result<Self> {
+        let length = usize::try_from(file.metadata()?.len());
+        let length = length.map_err(|_| IndexError::corrupt("the file's length"))?;
+        let file = Arc::new(file);
+        let read = |start: usize, end: usize| -> Result<Vec<u8>> {
+            let mut bytes = vec![0; end - start];
+            file.read_exact_at(&mut bytes, start as u64)?;
+            Ok(bytes)
+        };
+        let head = read(0, length.min(HEADER_BYTES))?;
+        let tail = read(length.saturating_sub(FOOTER_BYTES), length)?;
+        let place = DirectoryPlace::read(&head, &tail, length)?;
+        let entries = place.entries(&read(place.range.start, place.range.end)?)?;
+        let mut directory = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let Range { start, end } = entry.range;
+            let stored = if left.contains(&entry.tag) {
+                entry.verify(hash_file(&file, &entry.range)?)?;
+                Stored::File { file: Arc::clone(&file), range: start as u64..end as u64 }
+            } else {
+                let bytes = read(start, end)?;
+                entry.verify(crc32fast::hash(&bytes))?;
+                Stored::Memory(Slice::new(bytes))
+            };
+            directory.push((entry.tag, entry.id, stored));
+        }
+        Ok(Self { source: Source::File(file, length as u64), directory })
+    }
+
+    fn stored(&self, tag: SectionTag, id: u32) -> Option<&Stored> {
         self.directory.iter().find(|entry| (entry.0, entry.1) == (tag, id)).map(|entry| &entry.2)
+    }
+
+    /// The section, if the segment has it in memory.
+    pub fn get(&self, tag: SectionTag, id: u32) -> Option<&Slice> {
+        match self.stored(tag, id)? {
+            Stored::Memory(slice) => Some(slice),
+            Stored::File { .. } => None,
+        }
     }
 
     /// The section, or a corrupt error that names it.
     pub fn require(&self, tag: SectionTag, id: u32) -> Result<&Slice> {
-        self.get(tag, id).ok_or_else(|| {
-            IndexError::Corrupt(format!("no section {}", String::from_utf8_lossy(&tag.0)))
-        })
+        self.get(tag, id).ok_or_else(|| missing(tag))
+    }
+
+    /// The section wherever it is, or a corrupt error that names it.
+    pub(crate) fn require_stored(&self, tag: SectionTag, id: u32) -> Result<&Stored> {
+        self.stored(tag, id).ok_or_else(|| missing(tag))
     }
 
     /// The ids that have a section `tag`.
@@ -159,15 +234,73 @@ impl Sections {
         self.directory.iter().filter(move |entry| entry.0 == tag).map(|entry| entry.1)
     }
 
-    /// The whole buffer, as it is written to a file.
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.whole
+    /// All bytes, as they are written to a file; read back if they are in one.
+    pub fn bytes(&self) -> Result<Cow<'_, [u8]>> {
+        match &self.source {
+            Source::Memory(whole) => Ok(Cow::Borrowed(whole)),
+            Source::File(file, length) => {
+                let mut bytes = vec![0; *length as usize];
+                file.read_exact_at(&mut bytes, 0)?;
+                Ok(Cow::Owned(bytes))
+            }
+        }
+    }
+
+    /// How many bytes [`Sections::bytes`] are.
+    pub fn len(&self) -> u64 {
+        match &self.source {
+            Source::Memory(whole) => whole.len() as u64,
+            Source::File(_, length) => *length,
+        }
+    }
+
+    /// Whether there is no section.
+    pub fn is_empty(&self) -> bool {
+        self.directory.is_empty()
+    }
+
+    /// Bytes held in memory.
+    pub fn memory_bytes(&self) -> u64 {
+        match &self.source {
+            Source::Memory(whole) => whole.len() as u64,
+            Source::File(..) => self.directory.iter().map(|(.., stored)| stored.memory()).sum(),
+        }
     }
 
     /// Name, part and size of each section, for reports.
-    pub fn sizes(&self) -> impl Iterator<Item = (SectionTag, u32, usize)> + '_ {
-        self.directory.iter().map(|(tag, id, slice)| (*tag, *id, slice.len()))
+    pub fn sizes(&self) -> impl Iterator<Item = (SectionTag, u32, u64)> + '_ {
+        self.directory.iter().map(|(tag, id, stored)| match stored {
+            Stored::Memory(slice) => (*tag, *id, slice.len() as u64),
+            Stored::File { range, .. } => (*tag, *id, range.end - range.start),
+        })
     }
+}
+
+impl Stored {
+    fn memory(&self) -> u64 {
+        match self {
+            Self::Memory(slice) => slice.len() as u64,
+            Self::File { .. } => 0,
+        }
+    }
+}
+
+fn missing(tag: SectionTag) -> IndexError {
+    IndexError::Corrupt(format!("no section {}", String::from_utf8_lossy(&tag.0)))
+}
+
+fn hash_file(file: &File, range: &Range<usize>) -> Result<u32> {
+    const CHUNK_BYTES: usize = 1 << 18;
+    let mut hasher = crc32fast::Hasher::new();
+    let mut chunk = vec![0; CHUNK_BYTES.min(range.len())];
+    let mut at = range.start;
+    while at < range.end {
+        let length = chunk.len().min(range.end - at);
+        file.read_exact_at(&mut chunk[..length], at as u64)?;
+        hasher.update(&chunk[..length]);
+        at += length;
+    }
+    Ok(hasher.finalize())
 }
 
 struct Entry {
@@ -185,31 +318,71 @@ impl Entry {
         let tag = SectionTag([bytes[0], bytes[1], bytes[2], bytes[3]]);
         Ok(Self { tag, id: read_u32(bytes, 4)?, range: offset..end, crc: read_u32(bytes, 24)? })
     }
+
+    fn verify(&self, crc: u32) -> Result<()> {
+        if crc == self.crc {
+            return Ok(());
+        }
+        let tag = String::from_utf8_lossy(&self.tag.0).into_owned();
+        Err(IndexError::Corrupt(format!("checksum of section {tag}")))
+    }
 }
 
-/// Where the directory lies and where its checksum begins.
-fn verified_directory(bytes: &[u8]) -> Result<(Range<usize>, usize)> {
-    let corrupt = |what: &str| Err(IndexError::corrupt(what));
-    if bytes.len() < HEADER_BYTES + FOOTER_BYTES || bytes[..4] != MAGIC {
-        return corrupt("not a segment file");
+/// Where the directory lies, from a file's two ends.
+struct DirectoryPlace {
+    range: Range<usize>,
+    /// The checksummed end of the footer.
+    counts: [u8; 12],
+    crc: u32,
+}
+
+impl DirectoryPlace {
+    fn read(head: &[u8], tail: &[u8], length: usize) -> Result<Self> {
+        let corrupt = |what: &str| Err(IndexError::corrupt(what));
+        if length < HEADER_BYTES + FOOTER_BYTES || head.get(..4) != Some(&MAGIC) {
+            return corrupt("not a segment file");
+        }
+        if read_u32(head, 4)? != FORMAT_VERSION {
+            return corrupt("segment format version");
+        }
+        if !tail.ends_with(&MAGIC) {
+            return corrupt("the file's end is missing");
+        }
+        let start = read_u64(tail, 0)? as usize;
+        let count = read_u32(tail, 8)? as usize;
+        let end = count.checked_mul(ENTRY_BYTES).and_then(|length| length.checked_add(start));
+        match (end, tail.first_chunk()) {
+            (Some(end), Some(&counts))
+                if start >= HEADER_BYTES && end == length - FOOTER_BYTES =>
+            {
+                Ok(Self { range: start..end, counts, crc: read_u32(tail, 12)? })
+            }
+            _ => corrupt("the directory's place"),
+        }
     }
-    if read_u32(bytes, 4)? != FORMAT_VERSION {
-        return corrupt("segment format version");
+
+    /// The entries; they follow each other from the header to the directory without a gap.
+    fn entries(&self, directory: &[u8]) -> Result<Vec<Entry>> {
+        let mut hasher = crc32fast::Hasher::new();
+        hasher.update(directory);
+        hasher.update(&self.counts);
+        if hasher.finalize() != self.crc {
+            return Err(IndexError::corrupt("checksum of the directory"));
+        }
+        let entries = directory.chunks_exact(ENTRY_BYTES).map(Entry::parse);
+        let entries = entries.collect::<Result<Vec<_>>>()?;
+        let mut next = HEADER_BYTES;
+        for entry in &entries {
+            if entry.range.start != next {
+                return Err(IndexError::corrupt("sections do not follow each other"));
+            }
+            next = entry.range.end;
+        }
+        if next != self.range.start {
+            return Err(IndexError::corrupt("bytes that belong to no section"));
+        }
+        Ok(entries)
     }
-    if bytes[bytes.len() - 4..] != MAGIC {
-        return corrupt("the file's end is missing");
-    }
-    let checksum_at = bytes.len() - 8;
-    let start = read_u64(bytes, checksum_at - 12)? as usize;
-    let count = read_u32(bytes, checksum_at - 4)? as usize;
-    let end = count.checked_mul(ENTRY_BYTES).and_then(|length| length.checked_add(start));
-    if start < HEADER_BYTES || end != Some(checksum_at - 12) {
-        return corrupt("the directory's place");
-    }
-    if crc32fast::hash(&bytes[start..checksum_at]) != read_u32(bytes, checksum_at)? {
-        return corrupt("checksum of the directory");
-    }
-    Ok((start..checksum_at - 12, checksum_at))
 }
 
 /// The little-endian `u32` at `offset`, or corrupt past the end.
@@ -235,12 +408,14 @@ mod tests {
     use super::*;
 
     const TAG: SectionTag = SectionTag(*b"TEST");
+    const LEFT: SectionTag = SectionTag(*b"LEFT");
 
     fn sample() -> Vec<u8> {
         let mut writer = SectionWriter::new();
         writer.add(TAG, 0, b"zero");
         writer.add(TAG, 7, b"");
         writer.add(TAG, 9, b"nine");
+        writer.add(LEFT, 1, b"left in the file");
         writer.finish()
     }
 
@@ -252,15 +427,37 @@ mod tests {
         assert!(sections.get(TAG, 1).is_none());
     }
 
+    fn open_file(bytes: &[u8]) -> Result<Sections> {
+        use std::io::Write;
+        let mut file = tempfile::tempfile()?;
+        file.write_all(bytes)?;
+        Sections::open_file(file, &[LEFT])
+    }
+
+    #[test]
+    fn a_file_is_read_as_the_buffer_is() {
+        let sections = open_file(&sample()).unwrap();
+        assert_eq!(&**sections.get(TAG, 9).unwrap(), b"nine");
+        assert!(sections.get(LEFT, 1).is_none());
+        let left = sections.require_stored(LEFT, 1).unwrap();
+        assert_eq!(&*left.read(2, 3).unwrap(), b"ft ");
+        assert!(left.read(2, 100).is_err() && left.read(u64::MAX, 1).is_err());
+        assert_eq!(*sections.bytes().unwrap(), *sample());
+        assert_eq!(sections.memory_bytes(), 8);
+        assert_eq!(sections.len(), sample().len() as u64);
+    }
+
     #[test]
     fn every_flipped_bit_and_every_cut_is_seen() {
         let good = sample();
         for index in 0..good.len() * 8 {
             let mut bad = good.clone();
             bad[index / 8] ^= 1 << (index % 8);
+            assert!(open_file(&bad).is_err(), "bit {index} of the file");
             assert!(Sections::open(bad).is_err(), "bit {index}");
         }
         for length in 0..good.len() {
+            assert!(open_file(&good[..length]).is_err(), "length {length} of the file");
             assert!(Sections::open(good[..length].to_vec()).is_err(), "length {length}");
         }
     }

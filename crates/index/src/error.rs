@@ -9,6 +9,9 @@ pub enum IndexError {
     /// The bytes are not what was written: rebuild the segment from the row store.
     #[error("segment is corrupt: {0}")]
     Corrupt(String),
+    /// The operating system could not read the segment's file.
+    #[error("segment file cannot be read: {0}")]
+    Io(#[from] std::io::Error),
     /// The segment would pass a limit of its format: split the input.
     #[error("segment is full: {0}")]
     Full(&'static str),

@@ -190,3 +190,15 @@ fn doc_set(doc_count: u32, words: Vec<u64>) -> DocSet {
         false => DocSet::Bits(Arc::new(bits)),
     }
 }
+
+/// The first eight bytes as a big-endian number, missing ones zero: a lower number means a lower
+/// string, equal numbers tell nothing.
+#[inline]
+pub(crate) fn leading_number(bytes: &[u8]) -> u64 {
+    if let Some(leading) = bytes.first_chunk() {
+        return u64::from_be_bytes(*leading);
+    }
+    let mut leading = [0; 8];
+    leading.iter_mut().zip(bytes).for_each(|(slot, byte)| *slot = *byte);
+    u64::from_be_bytes(leading)
+}

@@ -9,7 +9,7 @@
 use super::{
     Cell, Predicate,
     cursor::Cursor,
-    doc_set,
+    doc_set, leading_number,
     numbers::{BLOCK, Block, Numbers},
     predicate::inclusive,
     values::Values,
@@ -134,13 +134,6 @@ impl Plain {
         let bytes = self.nulls.as_deref().unwrap_or_default();
         bytes.chunks_exact(8).filter_map(|word| word.first_chunk().copied()).map(u64::from_le_bytes)
     }
-}
-
-/// The first eight bytes as a big-endian number, missing ones zero.
-fn leading_number(bytes: &[u8]) -> u64 {
-    let mut leading = [0; 8];
-    leading.iter_mut().zip(bytes).for_each(|(slot, byte)| *slot = *byte);
-    u64::from_be_bytes(leading)
 }
 
 /// Calls `select` with each block of numbers and its words of the answer.

@@ -73,7 +73,7 @@ pub(super) fn build(hashes: &[u64]) -> Vec<u8> {
 
 #[inline]
 fn block_index(hash: u64, blocks: usize) -> usize {
-    ((hash >> 32) * blocks as u64 >> 32) as usize
+    (((hash >> 32) * blocks as u64) >> 32) as usize
 }
 
 #[inline]

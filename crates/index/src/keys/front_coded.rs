@@ -1,18 +1,26 @@
 //! Keys of any length, front-coded in blocks of 16.
 //!
 //! ```text
-//! front_coded := numbers data_bytes:u64 block{}     the offsets of the blocks, then their end
+//! front_coded := heads offsets data_bytes:u64 block{}
+//! heads  := numbers             one a block, see below
+//! offsets := numbers            where each block begins, then the end of the last
 //! block  := key{1..16}
 //! key    := shared:varint length:varint byte{length}
 //! varint := seven bits a byte, lowest first, high bit set while more follow; at most three bytes
 //! ```
 //! A key is the first `shared` bytes of the one before it (none in the first of a block) and the
-//! bytes that follow.
+//! bytes that follow. The head of a block is the number that the eight bytes of its first key
+//! make that follow what all keys of the segment begin with (big-endian, missing bytes zero):
+//! a search interpolates among the heads and looks at keys only where heads are equal.
 
+use std::sync::Arc;
+
+use super::integers::Integers;
 use crate::{
     IndexError, Result, Slice,
     column::{
         cursor::Cursor,
+        leading_number,
         numbers::{Numbers, write_numbers},
     },
 };
@@ -39,7 +47,7 @@ impl FrontCodedWriter {
         if self.len.is_multiple_of(BLOCK) {
             self.offsets.push(self.data.len() as u64);
         } else {
-            shared = self.last.iter().zip(key).take_while(|(a, b)| a == b).count();
+            shared = shared_length(&self.last, key);
         }
         write_varint(shared, &mut self.data);
         write_varint(key.len() - shared, &mut self.data);
@@ -52,11 +60,25 @@ impl FrontCodedWriter {
 
     /// Appends the finished part to `out`.
     pub fn finish(mut self, out: &mut Vec<u8>) {
+        write_numbers(&self.heads(), out);
         self.offsets.push(self.data.len() as u64);
         write_numbers(&self.offsets, out);
         out.extend_from_slice(&(self.data.len() as u64).to_le_bytes());
         out.extend_from_slice(&self.data);
     }
+
+    fn heads(&self) -> Vec<u64> {
+        let firsts = self.offsets.iter().filter_map(|offset| {
+            let bytes = self.data.get(*offset as usize..)?;
+            Entries { bytes }.next().map(|(_, first)| first)
+        });
+        let prefix = firsts.clone().next().map_or(0, |first| shared_length(first, &self.last));
+        firsts.map(|first| leading_number(first.get(prefix..).unwrap_or_default())).collect()
+    }
+}
+
+fn shared_length(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
 fn write_varint(mut number: usize, out: &mut Vec<u8>) {
@@ -70,6 +92,9 @@ fn write_varint(mut number: usize, out: &mut Vec<u8>) {
 /// Front-coded keys, read where they lie.
 #[derive(Clone)]
 pub(super) struct FrontCoded {
+    /// What all keys begin with.
+    prefix: Arc<[u8]>,
+    heads: Integers,
     offsets: Numbers,
     data: Slice,
     len: u32,
@@ -78,13 +103,24 @@ pub(super) struct FrontCoded {
 impl FrontCoded {
     /// Reads `len` keys.
     pub fn read(cursor: &mut Cursor<'_>, len: u32) -> Result<Self> {
+        let heads = Integers::read(cursor, len.div_ceil(BLOCK))?;
         let offsets = Numbers::read(cursor)?;
         let data_bytes = cursor.length()?;
         let data = cursor.slice(data_bytes)?;
-        match offsets.len() == len.div_ceil(BLOCK) + 1 {
-            true => Ok(Self { offsets, data, len }),
-            false => Err(IndexError::corrupt("another number of blocks of keys")),
+        if offsets.len() != len.div_ceil(BLOCK) + 1 {
+            return Err(IndexError::corrupt("another number of blocks of keys"));
         }
+        let mut keys = Self { prefix: Arc::default(), heads, offsets, data, len };
+        keys.prefix = keys.common_prefix();
+        Ok(keys)
+    }
+
+    fn common_prefix(&self) -> Arc<[u8]> {
+        let (mut first, mut last) = (Vec::new(), Vec::new());
+        self.get(0, &mut first);
+        self.get(self.len.saturating_sub(1), &mut last);
+        first.truncate(shared_length(&first, &last));
+        first.into()
     }
 
     /// Appends the key of a document.
@@ -109,7 +145,23 @@ impl FrontCoded {
 
     /// The first document whose key is not below `key`, and whether it is `key`.
     fn search(&self, key: &[u8]) -> (u32, bool) {
-        let (mut start, mut end) = (0, self.offsets.len() - 1);
+        let Some(rest) = key.strip_prefix(&*self.prefix) else {
+            return (if *key < *self.prefix { 0 } else { self.len }, false);
+        };
+        let block = self.blocks_not_above(key, leading_number(rest)).checked_sub(1);
+        let Some(block) = block else { return (0, false) };
+        let (place, is_found) = search_block(self.block(block), key);
+        ((block * BLOCK + place).min(self.len), is_found)
+    }
+
+    /// How many blocks begin with a key that is not above `key`.
+    fn blocks_not_above(&self, key: &[u8], head: u64) -> u32 {
+        let mut start = self.heads.first_not_below(head);
+        let mut end = match head.checked_add(1) {
+            Some(next) if self.heads.get(start) == head => self.heads.first_not_below(next),
+            Some(_) => start,
+            None => self.offsets.len() - 1,
+        };
         while start < end {
             let middle = start + (end - start) / 2;
             match self.block(middle).next().is_some_and(|(_, first)| first <= key) {
@@ -117,13 +169,7 @@ impl FrontCoded {
                 false => end = middle,
             }
         }
-        match start.checked_sub(1) {
-            None => (0, false),
-            Some(block) => {
-                let (place, is_found) = search_block(self.block(block), key);
-                ((block * BLOCK + place).min(self.len), is_found)
-            }
-        }
+        start
     }
 
     fn block(&self, index: u32) -> Entries<'_> {
@@ -148,7 +194,7 @@ fn search_block(entries: Entries<'_>, key: &[u8]) -> (u32, bool) {
             if suffix >= rest {
                 return (place, suffix == rest);
             }
-            matched += suffix.iter().zip(rest).take_while(|(a, b)| a == b).count();
+            matched += shared_length(suffix, rest);
         }
         place += 1;
     }

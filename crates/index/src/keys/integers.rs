@@ -1,9 +1,10 @@
-//! Keys of eight bytes as numbers: found by interpolation, block first.
+//! Ascending numbers, found by interpolation: keys of eight bytes, the heads of longer ones.
 
 use crate::{
     IndexError, Result,
     column::{
         cursor::Cursor,
+        leading_number,
         numbers::{BLOCK, Block, Numbers},
     },
 };
@@ -51,20 +52,18 @@ impl Integers {
         (doc < self.numbers.len() && self.numbers.get(doc) == key).then_some(doc)
     }
 
-    /// The first document whose key is not below `key`, of any length.
+    /// The first document whose key is not below `key`, of any length: a shorter key sorts as if
+    /// zeros followed, a longer one right after its first eight bytes.
     pub fn lower_bound(&self, key: &[u8]) -> u32 {
-        let (head, is_longer) = match key.first_chunk::<8>() {
-            Some(head) => (*head, key.len() > 8),
-            None => (padded(key), false),
-        };
-        let number = u64::from_be_bytes(head);
-        match is_longer {
+        let number = leading_number(key);
+        match key.len() > 8 {
             false => self.first_not_below(number),
             true => number.checked_add(1).map_or(self.numbers.len(), |n| self.first_not_below(n)),
         }
     }
 
-    fn first_not_below(&self, key: u64) -> u32 {
+    /// The first number that is not below `key`.
+    pub fn first_not_below(&self, key: u64) -> u32 {
         let guess = (key.saturating_sub(self.first) as f64 * self.density) as u32;
         let index = partition_near(self.numbers.block_count(), guess, |index| {
             self.numbers.block(index).is_some_and(|block| block.max < key)
@@ -83,13 +82,6 @@ impl Integers {
         };
         partition_near(len, guess, |index| self.numbers.get_in(block, index) < key)
     }
-}
-
-/// A key shorter than eight bytes sorts as if zeros followed and before what has them.
-fn padded(key: &[u8]) -> [u8; 8] {
-    let mut head = [0; 8];
-    head.iter_mut().zip(key).for_each(|(slot, byte)| *slot = *byte);
-    head
 }
 
 /// The first of `0..len` for which `below` is false, searched in steps that double away from

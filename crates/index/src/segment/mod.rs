@@ -3,13 +3,13 @@
 mod builder;
 mod merge;
 
-use std::sync::Arc;
+use std::{borrow::Cow, fs::File, sync::Arc};
 
 use crate::{
     Bitmap, IndexError, Keys, Result, SectionTag, Sections,
     bytes::read_u32,
     column::{Cell, Column, ColumnKind},
-    text::{Normalization, TextIndex},
+    text::{Normalization, POSITIONS, TextIndex},
 };
 
 pub use builder::SegmentBuilder;
@@ -72,7 +72,16 @@ pub struct Segment {
 impl Segment {
     /// Opens a segment's bytes, verifying every checksum.
     pub fn open(bytes: Vec<u8>) -> Result<Self> {
-        let sections = Sections::open(bytes)?;
+        Self::read(Sections::open(bytes)?)
+    }
+
+    /// Opens a segment's file, verifying every checksum. Positions, which only phrases ask for,
+    /// stay in the file; all else is read into memory.
+    pub fn open_file(file: File) -> Result<Self> {
+        Self::read(Sections::open_file(file, &[POSITIONS])?)
+    }
+
+    fn read(sections: Sections) -> Result<Self> {
         let spec = sections.require(SPEC, 0)?;
         let (columns, texts) = (read_u32(spec, 4)? as usize, read_u32(spec, 8)? as usize);
         let doc_count = read_u32(spec, 0)?;
@@ -95,9 +104,19 @@ impl Segment {
         Ok(Self { sections, keys, columns, texts })
     }
 
-    /// The bytes as they are written to a file.
-    pub fn as_bytes(&self) -> &[u8] {
-        self.sections.as_bytes()
+    /// The bytes as they are written to a file; read back if they are in one.
+    pub fn bytes(&self) -> Result<Cow<'_, [u8]>> {
+        self.sections.bytes()
+    }
+
+    /// How many bytes [`Segment::bytes`] are.
+    pub fn byte_count(&self) -> u64 {
+        self.sections.len()
+    }
+
+    /// Bytes held in memory.
+    pub fn memory_bytes(&self) -> u64 {
+        self.sections.memory_bytes()
     }
 
     /// How many documents, deleted ones included.
@@ -121,7 +140,7 @@ impl Segment {
     }
 
     /// Name, part and bytes of each section, for reports.
-    pub fn section_sizes(&self) -> Vec<(String, u32, usize)> {
+    pub fn section_sizes(&self) -> Vec<(String, u32, u64)> {
         let name = |tag: SectionTag| String::from_utf8_lossy(&tag.0).into_owned();
         self.sections.sizes().map(|(tag, id, bytes)| (name(tag), id, bytes)).collect()
     }

@@ -4,9 +4,9 @@
 //! out of a text is cut as the text was, but for its two ends:
 //! - a **word** is a maximal run of letters, digits and marks of scripts that put spaces between
 //!   words;
-//! - a **character** is one letter, digit or mark of a script that does not (Han, kana, Hangul,
-//!   Thai …); Hangul has spaces, but words are joined to particles, and two syllables tell as
-//!   much as two ideographs do;
+//! - a **character** is one letter, digit or mark of a script that does not (Han, kana, Thai …);
+//!   Hangul has spaces: as words it takes a third of the positions, and a piece of a word is
+//!   found from the vocabulary, particles or not;
 //! - a **separator** is a maximal run of anything else.
 
 use std::sync::LazyLock;
@@ -102,11 +102,10 @@ fn look_up(c: char) -> AtomKind {
 }
 
 fn is_without_spaces(c: char) -> bool {
-    const SPACELESS: [Script; 17] = [
+    const SPACELESS: [Script; 16] = [
         Script::Han,
         Script::Hiragana,
         Script::Katakana,
-        Script::Hangul,
         Script::Bopomofo,
         Script::Yi,
         Script::Thai,

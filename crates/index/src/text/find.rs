@@ -45,7 +45,8 @@ fn single(text: &TextIndex, element: &Element) -> Result<DocSet> {
 pub(crate) fn count(text: &TextIndex, pattern: &Pattern) -> Result<Option<u32>> {
     let [elements] = pattern.alternatives.as_slice() else { return Ok(None) };
     let [Element { space: None, terms, .. }] = elements.as_slice() else { return Ok(None) };
-    if pattern.verify {
+    let ready = matches!(terms, TermMatch::Contains(piece) if text.unions.has(piece));
+    if pattern.verify || ready {
         return Ok(None);
     }
     let terms = text.vocabulary.find(terms);
@@ -53,7 +54,7 @@ pub(crate) fn count(text: &TextIndex, pattern: &Pattern) -> Result<Option<u32>> 
     match (numbers.next(), numbers.next()) {
         (None, _) => Ok(Some(0)),
         (Some(term), None) => Ok(Some(text.postings(term)?.df())),
-        _ => Ok(None),
+        _ => unite(text, &terms).map(|docs| Some(docs.count())),
     }
 }
 

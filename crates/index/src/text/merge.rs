@@ -78,7 +78,7 @@ impl MergedPostings {
     /// Adds an input's live postings under their new numbers.
     fn append(&mut self, text: &TextIndex, term: u32, map: &[u32]) -> Result<()> {
         self.input.clear();
-        text.postings(term)?.decode(&mut self.input)?;
+        text.postings(term)?.decode(&text.positions, &mut self.input)?;
         let mut place = 0;
         for (&doc, &tf) in self.input.docs.iter().zip(&self.input.tfs) {
             let places = self.input.places.get(place..place + tf as usize).unwrap_or(&[]);

@@ -26,10 +26,11 @@ pub(crate) use builder::TextBuilder;
 pub(crate) use merge::{GONE, TextSource, merge};
 pub use normalize::{Normalization, Width};
 pub use pattern::Pattern;
+pub(crate) use writer::POSITIONS;
 
 use crate::{
     DocSet, IndexError, Result, Sections, Slice,
-    bytes::{read_u32, read_u64},
+    bytes::{Stored, read_u32, read_u64},
 };
 use postings::Postings;
 use unions::{UNIONS, Unions};
@@ -51,6 +52,7 @@ pub struct TextIndex {
     vocabulary: Vocabulary,
     posting_offsets: Slice,
     records: Slice,
+    positions: Stored,
     lengths: Slice,
     length_bytes: usize,
     unions: Unions,
@@ -95,13 +97,14 @@ impl TextIndex {
                 postings: read_u64(statistics, 0)?,
                 positions: read_u64(statistics, 8)?,
                 bitmap_lists: read_u64(statistics, 16)?,
-                bytes: mine.map(|(_, _, bytes)| bytes as u64).sum(),
+                bytes: mine.map(|(_, _, bytes)| bytes).sum(),
             },
             total_length: read_u64(statistics, 24)?,
             doc_count,
             vocabulary,
             posting_offsets,
             records: sections.require(writer::POSTINGS, id)?.clone(),
+            positions: sections.require_stored(writer::POSITIONS, id)?.clone(),
             lengths,
             length_bytes,
             unions: Unions::open(sections.get(UNIONS, id), doc_count)?,
@@ -113,8 +116,8 @@ impl TextIndex {
         Ok(Matches { docs: find::documents(self, pattern)?, verify: pattern.verify })
     }
 
-    /// How many documents hold the pattern, deleted ones included, where that is known without
-    /// visiting them: one term of the vocabulary answers it.
+    /// How many documents hold the pattern, deleted ones included, where that is cheaper to know
+    /// than which; `None` where it is not.
     pub fn count(&self, pattern: &Pattern) -> Result<Option<u32>> {
         find::count(self, pattern)
     }

@@ -198,7 +198,8 @@ mod tests {
         assert_eq!(shown("東京"), ["0?東京"]);
         assert_eq!(shown("東京都"), ["0?東京 1京都"]);
         assert_eq!(shown("大韓民国"), ["0?大韓 2民国"]);
-        assert_eq!(shown("국 정부"), ["0?국 1_정부"]);
+        assert_eq!(shown("국 정부"), ["0?*국 1_정부*"]);
+        assert_eq!(shown("国 政府"), ["0?国 1_政府"]);
         assert_eq!(shown("Tシャツ"), ["0?*t 1シャ 2ャツ"]);
         assert_eq!(shown(" or"), ["0_or*", "0?*  1or*"]);
         assert_eq!(shown("or "), ["0?*or", "verify"]);

@@ -86,7 +86,7 @@ fn candidates(text: &TextIndex, found: &Found<'_>, docs: Option<&DocSet>) -> Res
     let mut positions = Vec::new();
     for (term, _) in found.terms.iter() {
         let postings = text.postings(term)?;
-        let mut cursor = postings.cursor()?;
+        let mut cursor = Cursor::new(&postings, &text.positions)?;
         let mut read = |cursor: &mut Cursor<'_>, doc: u32| -> Result<()> {
             if cursor.seek(doc)? {
                 cursor.positions(&mut positions)?;
@@ -127,7 +127,7 @@ fn confirm(text: &TextIndex, found: &Found<'_>, places: &mut Vec<Place>) -> Resu
         if common.is_empty() {
             continue;
         }
-        let mut cursor = postings.cursor()?;
+        let mut cursor = Cursor::new(&postings, &text.positions)?;
         let mut group = 0;
         for &doc in &common {
             group += groups.docs[group..].partition_point(|&other| other < doc);

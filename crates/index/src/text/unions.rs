@@ -161,8 +161,12 @@ impl Unions {
         Ok(Self { section: Some(section.clone()), count, doc_count })
     }
 
-    /// The documents that hold a word that contains the piece, if they were kept.
-    pub fn get(&self, piece: &str) -> Option<Bitmap> {
+    /// Whether the documents of the piece were kept.
+    pub fn has(&self, piece: &str) -> bool {
+        self.index_of(piece).is_some()
+    }
+
+    fn index_of(&self, piece: &str) -> Option<usize> {
         let section = self.section.as_ref()?;
         let wanted = piece_key(piece.as_bytes())?;
         let entry = |index: usize| {
@@ -170,9 +174,13 @@ impl Unions {
             Some(u64::from_be_bytes(*bytes))
         };
         let index = partition(0, self.count, |index| entry(index).is_some_and(|key| key < wanted));
-        if entry(index).filter(|_| index < self.count) != Some(wanted) {
-            return None;
-        }
+        (index < self.count && entry(index) == Some(wanted)).then_some(index)
+    }
+
+    /// The documents that hold a word that contains the piece, if they were kept.
+    pub fn get(&self, piece: &str) -> Option<Bitmap> {
+        let index = self.index_of(piece)?;
+        let section = self.section.as_ref()?;
         let union_bytes = self.doc_count.div_ceil(64) as usize * 8;
         let start = 4 + self.count * ENTRY_BYTES + index * union_bytes;
         let words = section.get(start..start + union_bytes)?.chunks_exact(8);

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! TPST := record{terms}               postings, see `postings`
+//! TPOS := places of large records     see `postings`
 //! TPOF := u32{terms}                  where each term's record begins in TPST
 //! TLEN := width:u8 length:width{documents}
 //!                                     code points of the normalised text, 2 or 4 bytes each
@@ -16,6 +17,7 @@ use super::{
 use crate::{IndexError, Result, SectionTag, SectionWriter};
 
 pub(crate) const POSTINGS: SectionTag = SectionTag(*b"TPST");
+pub(crate) const POSITIONS: SectionTag = SectionTag(*b"TPOS");
 pub(crate) const POSTING_OFFSETS: SectionTag = SectionTag(*b"TPOF");
 pub(crate) const LENGTHS: SectionTag = SectionTag(*b"TLEN");
 pub(crate) const STATISTICS: SectionTag = SectionTag(*b"TSTA");
@@ -25,7 +27,6 @@ pub(crate) struct TextWriter {
     lengths: Vec<u32>,
     vocabulary: VocabularyWriter,
     postings: PostingsWriter,
-    records: Vec<u8>,
     offsets: Vec<u8>,
     unions: UnionsWriter,
     posting_count: u64,
@@ -41,7 +42,6 @@ impl TextWriter {
             lengths,
             vocabulary: VocabularyWriter::default(),
             postings: PostingsWriter::new(doc_count),
-            records: Vec::new(),
             offsets: Vec::new(),
             unions: UnionsWriter::new(doc_count),
             posting_count: 0,
@@ -52,12 +52,12 @@ impl TextWriter {
 
     /// Appends the next term with its postings (at least one).
     pub fn push(&mut self, term: &[u8], postings: &Decoded) -> Result<()> {
-        let offset = u32::try_from(self.records.len());
+        let offset = u32::try_from(self.postings.records.len());
         let offset = offset.map_err(|_| IndexError::Full("4 GiB of postings"))?;
         self.offsets.extend_from_slice(&offset.to_le_bytes());
         self.vocabulary.push(term)?;
         self.unions.push(term, &postings.docs);
-        self.postings.write(postings, &self.lengths, &mut self.records);
+        self.postings.write(postings, &self.lengths)?;
         self.posting_count += postings.docs.len() as u64;
         self.position_count += postings.places.len() as u64;
         self.bitmap_count += u64::from(is_bits(postings.docs.len(), self.lengths.len() as u32));
@@ -72,9 +72,10 @@ impl TextWriter {
         out.add(STATISTICS, id, &statistics.collect::<Vec<_>>());
         out.add(LENGTHS, id, &encode_lengths(&self.lengths));
         self.vocabulary.finish(id, out)?;
-        self.unions.finish(id, &self.records, &self.offsets, out)?;
+        self.unions.finish(id, &self.postings.records, &self.offsets, out)?;
         out.add(POSTING_OFFSETS, id, &self.offsets);
-        out.add(POSTINGS, id, &self.records);
+        out.add(POSTINGS, id, &self.postings.records);
+        out.add(POSITIONS, id, &self.postings.positions);
         Ok(())
     }
 }

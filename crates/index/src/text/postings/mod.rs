@@ -6,25 +6,33 @@
 //! entry     := varint(gap * 2 + (tf = 1)) [varint(tf - 2) if tf > 1]
 //!                                      gap: document - previous - 1, the first: document
 //! place     := varint                  first position of a document as it is, then gaps
-//! large     := form:u8 docs_bytes:u32 skip{blocks} [ranks words] docs positions
-//!                                      blocks = ceil(df / 128)
+//! large     := form:u8 docs_bytes:u32 positions_start:u32 positions_bytes:u32
+//!              skip{blocks} [ranks words] docs       blocks = ceil(df / 128)
 //! form      := 0 (list) | 1 (bits)     bits where more than one in 16 documents holds the term
 //! skip      := last_doc:u32 docs_offset:u32 positions_offset:u32 max_tf:u8 min_length:u8
 //! ranks     := u32{ceil(documents / 512)}   documents with the term before each 512
 //! words     := u64{ceil(documents / 64)}
 //! docs      := for each 128 postings: [width:u8 packed gaps (list form)] width:u8 packed(tf - 1)
 //!              the last, if shorter: [varint(gap){n} (list form)] varint(tf - 1){n}
+//! ```
+//! The places of large records stand in a section of their own, which a segment that was opened
+//! from a file leaves there: they are most of the bytes and are asked for by phrases only.
+//! ```text
+//! TPOS      := positions{large records}
 //! positions := for each 128 postings: width:u8{chunks} packed{chunks}
 //!                                      chunks of 128 places, the last of a block shorter
 //! ```
 //! `max_tf` (255: that or more) and `min_length` (see [`length_code`]) bound the score of a block
-//! from above, for ranked search. Offsets are from the start of the docs or positions area.
+//! from above, for ranked search. Offsets are from the start of the docs or the term's positions.
 
+mod cursor;
 pub(crate) mod packing;
+mod places;
 mod reader;
 mod writer;
 
-pub(crate) use reader::{Cursor, Decoded, Postings};
+pub(crate) use cursor::Cursor;
+pub(crate) use reader::{Decoded, Postings};
 pub(crate) use writer::PostingsWriter;
 
 /// Bytes of one skip entry.

@@ -1,9 +1,13 @@
 //! Reads postings.
 
-use super::{RANK_DOCS, SKIP_BYTES, packing, packing::BLOCK};
+use super::{
+    RANK_DOCS, SKIP_BYTES,
+    packing::{self, BLOCK},
+    places::{Places, read_group},
+};
 use crate::{
     Bitmap, IndexError, Result,
-    bytes::{read_u32, read_u64},
+    bytes::{Stored, read_u32, read_u64},
     varint::VarintReader,
 };
 
@@ -32,20 +36,24 @@ pub(crate) struct Postings<'a> {
     form: Form<'a>,
 }
 
+/// The two forms of a record.
 #[derive(Clone, Copy)]
-enum Form<'a> {
+pub(super) enum Form<'a> {
+    /// Entries begin at `entries` of `record`.
     Small { record: &'a [u8], entries: usize },
+    /// Blocks.
     Large(Large<'a>),
 }
 
 /// The areas of a large record.
 #[derive(Clone, Copy)]
-struct Large<'a> {
+pub(super) struct Large<'a> {
     df: u32,
     skip: &'a [u8],
     bits: Option<BitsForm<'a>>,
     docs: &'a [u8],
-    positions: &'a [u8],
+    positions_start: u32,
+    positions_bytes: u32,
 }
 
 /// The documents as bits.
@@ -78,6 +86,10 @@ impl<'a> Postings<'a> {
     #[inline]
     pub fn df(&self) -> u32 {
         self.df
+    }
+
+    pub(super) fn form(&self) -> &Form<'a> {
+        &self.form
     }
 
     /// Whether the documents are held as bits.
@@ -129,8 +141,8 @@ impl<'a> Postings<'a> {
         }
     }
 
-    /// Appends everything to `out`.
-    pub fn decode(&self, out: &mut Decoded) -> Result<()> {
+    /// Appends everything to `out`. `positions` is the section of the large records' places.
+    pub fn decode(&self, positions: &Stored, out: &mut Decoded) -> Result<()> {
         match &self.form {
             Form::Small { record, entries } => {
                 let places = small_entries(record, *entries, self.df, |doc, tf| {
@@ -146,28 +158,27 @@ impl<'a> Postings<'a> {
             }
             Form::Large(large) => {
                 let mut docs = DocsReader::new(large);
+                let mut places = large.places(positions);
+                places.load()?;
                 for block in 0..large.blocks() {
                     docs.load(block)?;
                     docs.load_tfs()?;
                     out.docs.extend_from_slice(docs.docs());
                     out.tfs.extend_from_slice(docs.tfs());
-                    let group = large.places(block)?;
-                    group.read(0, sum(docs.tfs())?, sum(docs.tfs())?, &mut out.places)?;
+                    let (first, last) = large.group_range(block)?;
+                    let total = sum(docs.tfs())?;
+                    let group = places.bytes(first, last)?;
+                    read_group(&group, 0, total, total, &mut out.places)?;
                 }
                 Ok(())
             }
         }
     }
-
-    /// A cursor that finds single documents without decoding the others.
-    pub fn cursor(&self) -> Result<Cursor<'a>> {
-        Cursor::new(self)
-    }
 }
 
 /// Visits a small record's entries; where its places begin.
 #[inline]
-fn small_entries(
+pub(super) fn small_entries(
     record: &[u8],
     entries: usize,
     df: u32,
@@ -196,7 +207,8 @@ impl<'a> Large<'a> {
         let blocks = df.div_ceil(BLOCK as u32) as usize;
         let form = *record.first().ok_or_else(corrupt)?;
         let docs_bytes = read_u32(record, 1)? as usize;
-        let (skip, rest) = record[5..].split_at_checked(blocks * SKIP_BYTES).ok_or_else(corrupt)?;
+        let (positions_start, positions_bytes) = (read_u32(record, 5)?, read_u32(record, 9)?);
+        let (skip, rest) = record[13..].split_at_checked(blocks * SKIP_BYTES).ok_or_else(corrupt)?;
         let (bits, rest) = match form {
             0 => (None, rest),
             1 => {
@@ -208,11 +220,25 @@ impl<'a> Large<'a> {
             }
             _ => return Err(corrupt()),
         };
-        let (docs, positions) = rest.split_at_checked(docs_bytes).ok_or_else(corrupt)?;
-        Ok(Self { df, skip, bits, docs, positions })
+        let docs = rest.get(..docs_bytes).ok_or_else(corrupt)?;
+        Ok(Self { df, skip, bits, docs, positions_start, positions_bytes })
     }
 
-    fn blocks(&self) -> u32 {
+    pub fn is_bits(&self) -> bool {
+        self.bits.is_some()
+    }
+
+    /// See [`BitsForm::ordinal`]; `None` for the list form too.
+    #[inline]
+    pub fn ordinal(&self, doc: u32) -> Result<Option<u32>> {
+        let ordinal = self.bits.and_then(|bits| bits.ordinal(doc));
+        if ordinal.is_some_and(|ordinal| ordinal >= self.df) {
+            return Err(IndexError::corrupt("a rank past the number of documents"));
+        }
+        Ok(ordinal)
+    }
+
+    pub fn blocks(&self) -> u32 {
         self.df.div_ceil(BLOCK as u32)
     }
 
@@ -220,7 +246,7 @@ impl<'a> Large<'a> {
         read_u32(self.skip, block as usize * SKIP_BYTES + at)
     }
 
-    fn last_doc(&self, block: u32) -> Result<u32> {
+    pub fn last_doc(&self, block: u32) -> Result<u32> {
         self.skip_u32(block, 0)
     }
 
@@ -233,10 +259,36 @@ impl<'a> Large<'a> {
         (self.df as usize - block as usize * BLOCK).min(BLOCK)
     }
 
-    fn places(&self, block: u32) -> Result<PlacesGroup<'a>> {
-        let offset = self.skip_u32(block, 8)? as usize;
-        let bytes = self.positions.get(offset..);
-        Ok(PlacesGroup(bytes.ok_or_else(|| IndexError::corrupt("a positions offset"))?))
+    /// The term's places.
+    pub fn places<'p>(&self, positions: &'p Stored) -> Places<'p> {
+        Places::new(positions, self.positions_start, self.positions_bytes)
+    }
+
+    /// Which bytes of them belong to the block.
+    pub fn group_range(&self, block: u32) -> Result<(u32, u32)> {
+        let next = block + 1;
+        let end = if next < self.blocks() { self.skip_u32(next, 8)? } else { u32::MAX };
+        Ok((self.skip_u32(block, 8)?, end))
+    }
+
+    /// The first block after `block` whose last document is not below `doc`: gallops, since the
+    /// next document asked is mostly near.
+    pub fn find_block(&self, block: u32, doc: u32) -> Result<u32> {
+        let (mut low, mut step, blocks) = (block + 1, 1, self.blocks());
+        while low + step < blocks && self.last_doc(low + step)? < doc {
+            low += step;
+            step *= 2;
+        }
+        let mut high = (low + step).min(blocks);
+        while low < high {
+            let middle = (low + high) / 2;
+            if self.last_doc(middle)? < doc {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        Ok(low)
     }
 
     #[inline]
@@ -287,7 +339,7 @@ impl BitsForm<'_> {
 }
 
 /// Decodes one block of documents and frequencies at a time.
-struct DocsReader<'a> {
+pub(super) struct DocsReader<'a> {
     large: Large<'a>,
     block: Option<u32>,
     len: usize,
@@ -302,7 +354,7 @@ struct DocsReader<'a> {
 const DECODED: usize = usize::MAX;
 
 impl<'a> DocsReader<'a> {
-    fn new(large: &Large<'a>) -> Self {
+    pub fn new(large: &Large<'a>) -> Self {
         Self {
             large: *large,
             block: None,
@@ -314,11 +366,25 @@ impl<'a> DocsReader<'a> {
         }
     }
 
-    fn docs(&self) -> &[u32] {
+    pub fn large(&self) -> &Large<'a> {
+        &self.large
+    }
+
+    /// The loaded block.
+    pub fn block(&self) -> Option<u32> {
+        self.block
+    }
+
+    /// How many postings it has.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    pub fn docs(&self) -> &[u32] {
         &self.docs[..self.len]
     }
 
-    fn tfs(&self) -> &[u32] {
+    pub fn tfs(&self) -> &[u32] {
         &self.tfs[..self.len]
     }
 
@@ -330,7 +396,7 @@ impl<'a> DocsReader<'a> {
 
     /// Decodes the block's documents; its frequencies stay packed.
     #[inline]
-    fn load(&mut self, block: u32) -> Result<()> {
+    pub fn load(&mut self, block: u32) -> Result<()> {
         if self.block == Some(block) {
             return Ok(());
         }
@@ -341,6 +407,20 @@ impl<'a> DocsReader<'a> {
         } else {
             self.load_list(block)?
         };
+        self.block = Some(block);
+        Ok(())
+    }
+
+    /// Goes to a block of the bits form without decoding its documents.
+    pub fn skip_to(&mut self, block: u32) -> Result<()> {
+        if self.block == Some(block) {
+            return Ok(());
+        }
+        if block >= self.large.blocks() {
+            return Err(IndexError::corrupt("a block past the last"));
+        }
+        self.len = self.large.block_len(block);
+        self.tfs_at = 0;
         self.block = Some(block);
         Ok(())
     }
@@ -385,7 +465,7 @@ impl<'a> DocsReader<'a> {
     }
 
     /// Decodes the frequencies of the loaded block.
-    fn load_tfs(&mut self) -> Result<()> {
+    pub fn load_tfs(&mut self) -> Result<()> {
         let (Some(block), true) = (self.block, self.tfs_at != DECODED) else { return Ok(()) };
         read_tfs(self.block_bytes(block)?, self.tfs_at, &mut self.tfs[..self.len])?;
         self.tfs_at = DECODED;
@@ -408,192 +488,6 @@ fn read_tfs(bytes: &[u8], at: usize, tfs: &mut [u32]) -> Result<()> {
     Ok(())
 }
 
-/// The places of one block of postings.
-struct PlacesGroup<'a>(&'a [u8]);
-
-impl PlacesGroup<'_> {
-    /// Appends places `from..to` of the `total` in the group, decoding only their chunks.
-    fn read(&self, from: usize, to: usize, total: usize, out: &mut Vec<u32>) -> Result<()> {
-        let corrupt = || IndexError::corrupt("a block of positions lies past the end");
-        let chunks = total.div_ceil(BLOCK);
-        let (widths, data) = self.0.split_at_checked(chunks).ok_or_else(corrupt)?;
-        let first = from / BLOCK;
-        let skipped = widths[..first.min(chunks)].iter().map(|&width| usize::from(width));
-        let mut at = skipped.sum::<usize>() * BLOCK / 8;
-        let mut buffer = [0; BLOCK];
-        for chunk in first..to.div_ceil(BLOCK).min(chunks) {
-            let start = chunk * BLOCK;
-            let values = &mut buffer[..(total - start).min(BLOCK)];
-            at += packing::unpack(data.get(at..).ok_or_else(corrupt)?, widths[chunk], values)?;
-            let wanted = from.saturating_sub(start)..(to - start).min(values.len());
-            out.extend_from_slice(&values[wanted]);
-        }
-        Ok(())
-    }
-}
-
-/// Finds documents of one term in ascending order and reads their positions.
-pub(crate) struct Cursor<'a> {
-    form: CursorForm<'a>,
-}
-
-enum CursorForm<'a> {
-    Small(SmallCursor<'a>),
-    Large(Box<LargeCursor<'a>>),
-}
-
-struct SmallCursor<'a> {
-    record: &'a [u8],
-    places_at: usize,
-    docs: Vec<u32>,
-    tfs: Vec<u32>,
-    index: usize,
-}
-
-struct LargeCursor<'a> {
-    docs: DocsReader<'a>,
-    index: usize,
-}
-
-impl<'a> Cursor<'a> {
-    fn new(postings: &Postings<'a>) -> Result<Self> {
-        let form = match postings.form {
-            Form::Small { record, entries } => {
-                let mut small = SmallCursor {
-                    record,
-                    places_at: 0,
-                    docs: Vec::with_capacity(postings.df as usize),
-                    tfs: Vec::with_capacity(postings.df as usize),
-                    index: 0,
-                };
-                small.places_at = small_entries(record, entries, postings.df, |doc, tf| {
-                    small.docs.push(doc);
-                    small.tfs.push(tf);
-                })?;
-                CursorForm::Small(small)
-            }
-            Form::Large(large) => {
-                CursorForm::Large(Box::new(LargeCursor { docs: DocsReader::new(&large), index: 0 }))
-            }
-        };
-        Ok(Self { form })
-    }
-
-    /// Whether `doc` holds the term. Documents are asked in ascending order.
-    #[inline]
-    pub fn seek(&mut self, doc: u32) -> Result<bool> {
-        match &mut self.form {
-            CursorForm::Small(small) => Ok(small.seek(doc)),
-            CursorForm::Large(large) => large.seek(doc),
-        }
-    }
-
-    /// The positions of the document that was found last, ascending, into `out` (emptied first).
-    pub fn positions(&mut self, out: &mut Vec<u32>) -> Result<()> {
-        out.clear();
-        match &mut self.form {
-            CursorForm::Small(small) => small.places(out)?,
-            CursorForm::Large(large) => large.places(out)?,
-        }
-        let mut position = 0u32;
-        for place in out.iter_mut() {
-            position = position.saturating_add(*place);
-            *place = position;
-        }
-        Ok(())
-    }
-}
-
-impl SmallCursor<'_> {
-    fn seek(&mut self, doc: u32) -> bool {
-        while self.docs.get(self.index).is_some_and(|&other| other < doc) {
-            self.index += 1;
-        }
-        self.docs.get(self.index) == Some(&doc)
-    }
-
-    fn places(&self, out: &mut Vec<u32>) -> Result<()> {
-        let mut reader = VarintReader::new(self.record, self.places_at);
-        let skipped: u64 = self.tfs[..self.index].iter().map(|&tf| u64::from(tf)).sum();
-        for _ in 0..skipped {
-            reader.next()?;
-        }
-        for _ in 0..self.tfs.get(self.index).copied().unwrap_or(0) {
-            out.push(reader.next()?);
-        }
-        Ok(())
-    }
-}
-
-impl LargeCursor<'_> {
-    fn seek(&mut self, doc: u32) -> Result<bool> {
-        if let Some(bits) = self.docs.large.bits {
-            let Some(ordinal) = bits.ordinal(doc) else { return Ok(false) };
-            // The frequencies are found by ordinal: the documents themselves are not decoded.
-            let block = ordinal / BLOCK as u32;
-            if self.docs.block != Some(block) {
-                if block >= self.docs.large.blocks() {
-                    return Err(IndexError::corrupt("a rank past the number of documents"));
-                }
-                self.docs.len = self.docs.large.block_len(block);
-                self.docs.tfs_at = 0;
-                self.docs.block = Some(block);
-            }
-            self.index = ordinal as usize % BLOCK;
-            return Ok(self.index < self.docs.len);
-        }
-        self.seek_list(doc)
-    }
-
-    fn seek_list(&mut self, doc: u32) -> Result<bool> {
-        let large = self.docs.large;
-        let mut block = self.docs.block.unwrap_or(0);
-        if large.last_doc(block)? < doc {
-            block = self.find_block(block, doc)?;
-            if block == large.blocks() {
-                return Ok(false);
-            }
-        }
-        if self.docs.block != Some(block) {
-            self.docs.load(block)?;
-            self.index = 0;
-        }
-        let docs = self.docs.docs();
-        self.index += docs.get(self.index..).unwrap_or(&[]).partition_point(|&other| other < doc);
-        Ok(docs.get(self.index) == Some(&doc))
-    }
-
-    /// The first block after `block` whose last document is not below `doc`: gallops, since the
-    /// next document asked is mostly near.
-    fn find_block(&self, block: u32, doc: u32) -> Result<u32> {
-        let large = &self.docs.large;
-        let (mut low, mut step, blocks) = (block + 1, 1, large.blocks());
-        while low + step < blocks && large.last_doc(low + step)? < doc {
-            low += step;
-            step *= 2;
-        }
-        let mut high = (low + step).min(blocks);
-        while low < high {
-            let middle = (low + high) / 2;
-            if large.last_doc(middle)? < doc {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        Ok(low)
-    }
-
-    fn places(&mut self, out: &mut Vec<u32>) -> Result<()> {
-        let Some(block) = self.docs.block else { return Ok(()) };
-        self.docs.load_tfs()?;
-        let tfs = self.docs.tfs();
-        let from = sum(&tfs[..self.index.min(tfs.len())])?;
-        let to = from + tfs.get(self.index).map_or(0, |&tf| tf as usize);
-        self.docs.large.places(block)?.read(from, to, sum(tfs)?, out)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -601,7 +495,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::text::postings::PostingsWriter;
+    use crate::{
+        Slice,
+        text::postings::{Cursor, PostingsWriter},
+    };
 
     /// Documents with their positions.
     type Model = BTreeMap<u32, Vec<u32>>;
@@ -641,11 +538,23 @@ mod tests {
         decoded
     }
 
-    fn write(model: &Model, doc_count: u32) -> Vec<u8> {
-        let mut bytes = vec![7; 3];
-        let lengths = vec![10; doc_count as usize];
-        PostingsWriter::new(doc_count).write(&decoded(model), &lengths, &mut bytes);
-        bytes
+    fn write(model: &Model, doc_count: u32) -> (Vec<u8>, Vec<u8>) {
+        let mut writer = PostingsWriter::new(doc_count);
+        writer.records = vec![7; 3];
+        writer.positions = vec![9; 5];
+        writer.write(&decoded(model), &vec![10; doc_count as usize]).unwrap();
+        (writer.records, writer.positions)
+    }
+
+    fn in_memory(positions: Vec<u8>) -> Stored {
+        Stored::Memory(Slice::new(positions))
+    }
+
+    fn in_a_file(positions: &[u8]) -> Stored {
+        use std::io::Write;
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(positions).unwrap();
+        Stored::File { file: std::sync::Arc::new(file), range: 0..positions.len() as u64 }
     }
 
     proptest! {
@@ -654,11 +563,12 @@ mod tests {
         fn every_way_to_read_agrees(doc_count in 1u32..3000, one_in in 1u32..40, seed: u64) {
             let model = model(doc_count, one_in, seed);
             prop_assume!(!model.is_empty());
-            let bytes = write(&model, doc_count);
+            let (bytes, positions) = write(&model, doc_count);
+            let positions = in_memory(positions);
             let postings = Postings::open(&bytes, 3, doc_count).unwrap();
             prop_assert_eq!(postings.df() as usize, model.len());
             let mut all = Decoded::default();
-            postings.decode(&mut all).unwrap();
+            postings.decode(&positions, &mut all).unwrap();
             let expected = decoded(&model);
             prop_assert_eq!(&all.docs, &expected.docs);
             prop_assert_eq!(&all.tfs, &expected.tfs);
@@ -676,12 +586,14 @@ mod tests {
 
         #[test]
         fn a_cursor_finds_what_is_there(
-            doc_count in 1u32..6000, one_in in 1u32..40, step in 1u32..900, seed: u64,
+            doc_count in 1u32..6000, one_in in 1u32..40, step in 1u32..900, seed: u64, file: bool,
         ) {
             let model = model(doc_count, one_in, seed);
             prop_assume!(!model.is_empty());
-            let bytes = write(&model, doc_count);
-            let mut cursor = Postings::open(&bytes, 3, doc_count).unwrap().cursor().unwrap();
+            let (bytes, positions) = write(&model, doc_count);
+            let stored = if file { in_a_file(&positions) } else { in_memory(positions) };
+            let postings = Postings::open(&bytes, 3, doc_count).unwrap();
+            let mut cursor = Cursor::new(&postings, &stored).unwrap();
             let mut positions = Vec::new();
             let mut doc = seed as u32 % step;
             while doc < doc_count {
@@ -696,18 +608,22 @@ mod tests {
         }
 
         #[test]
-        fn damaged_bytes_never_panic(seed: u64, at: usize, value: u8, cut: usize) {
-            let model = model(1000, 3, seed);
-            let mut bytes = write(&model, 1000);
-            let index = at % bytes.len();
-            bytes[index] = value;
-            bytes.truncate(bytes.len() - cut % 64);
-            if let Ok(postings) = Postings::open(&bytes, 3, 1000) {
-                let _ = postings.decode(&mut Decoded::default());
+        fn damaged_bytes_never_panic(
+            seed: u64, at: usize, value: u8, cut: usize, one_in in 3u32..30,
+        ) {
+            let (mut bytes, mut positions) = write(&model(3000, one_in, seed), 3000);
+            for damaged in [&mut bytes, &mut positions] {
+                let index = at % damaged.len();
+                damaged[index] = value;
+                damaged.truncate(damaged.len() - cut % 64 % damaged.len());
+            }
+            let positions = in_memory(positions);
+            if let Ok(postings) = Postings::open(&bytes, 3, 3000) {
+                let _ = postings.decode(&positions, &mut Decoded::default());
                 let _ = postings.for_each_doc(|_| ());
-                if let Ok(mut cursor) = postings.cursor() {
+                if let Ok(mut cursor) = Cursor::new(&postings, &positions) {
                     let mut positions = Vec::new();
-                    for doc in 0..1000 {
+                    for doc in 0..3000 {
                         if matches!(cursor.seek(doc), Ok(true)) {
                             let _ = cursor.positions(&mut positions);
                         }

@@ -1,7 +1,7 @@
 //! Writes postings.
 
-use super::{RANK_DOCS, is_bits, length_code, packing, packing::BLOCK};
-use crate::varint;
+use super::{Decoded, RANK_DOCS, is_bits, length_code, packing, packing::BLOCK};
+use crate::{IndexError, Result, varint};
 
 /// Writes the record of one term after the other into one buffer.
 pub(crate) struct PostingsWriter {
@@ -10,14 +10,10 @@ pub(crate) struct PostingsWriter {
     positions_area: Vec<u8>,
     skips: Vec<u8>,
     chunk_bytes: Vec<u8>,
-}
-
-/// One term's postings: `tfs[i]` places of `docs[i]` stand in `places` in order, the first of a
-/// document as it is, the others as gaps.
-pub(crate) struct TermPostings<'a> {
-    pub docs: &'a [u32],
-    pub tfs: &'a [u32],
-    pub places: &'a [u32],
+    /// The records, one behind the other.
+    pub records: Vec<u8>,
+    /// The places of large records.
+    pub positions: Vec<u8>,
 }
 
 impl PostingsWriter {
@@ -29,21 +25,22 @@ impl PostingsWriter {
             positions_area: Vec::new(),
             skips: Vec::new(),
             chunk_bytes: Vec::new(),
+            records: Vec::new(),
+            positions: Vec::new(),
         }
     }
 
-    /// Appends one term's record. `lengths[doc]` is a document's length.
-    pub fn write(&mut self, term: &super::Decoded, lengths: &[u32], out: &mut Vec<u8>) {
-        let term = TermPostings { docs: &term.docs, tfs: &term.tfs, places: &term.places };
-        varint::push(out, term.docs.len() as u32);
+    /// Appends one term's record; `lengths[doc]` is a document's length.
+    pub fn write(&mut self, term: &Decoded, lengths: &[u32]) -> Result<()> {
+        varint::push(&mut self.records, term.docs.len() as u32);
         if term.docs.len() < BLOCK {
-            write_small(&term, out);
-        } else {
-            self.write_large(&term, lengths, out);
+            write_small(term, &mut self.records);
+            return Ok(());
         }
+        self.write_large(term, lengths)
     }
 
-    fn write_large(&mut self, term: &TermPostings<'_>, lengths: &[u32], out: &mut Vec<u8>) {
+    fn write_large(&mut self, term: &Decoded, lengths: &[u32]) -> Result<()> {
         let bits = is_bits(term.docs.len(), self.doc_count);
         self.docs_area.clear();
         self.positions_area.clear();
@@ -57,14 +54,20 @@ impl PostingsWriter {
             previous = docs.last().copied();
             place += count;
         }
+        let start = u32::try_from(self.positions.len());
+        let start = start.map_err(|_| IndexError::Full("4 GiB of positions"))?;
+        let out = &mut self.records;
         out.push(u8::from(bits));
-        out.extend_from_slice(&(self.docs_area.len() as u32).to_le_bytes());
+        for number in [self.docs_area.len() as u32, start, self.positions_area.len() as u32] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
         out.extend_from_slice(&self.skips);
         if bits {
-            write_bits(term.docs, self.doc_count, out);
+            write_bits(&term.docs, self.doc_count, out);
         }
         out.extend_from_slice(&self.docs_area);
-        out.extend_from_slice(&self.positions_area);
+        self.positions.extend_from_slice(&self.positions_area);
+        Ok(())
     }
 
     fn write_skip(&mut self, docs: &[u32], tfs: &[u32], lengths: &[u32]) {
@@ -111,9 +114,9 @@ impl PostingsWriter {
     }
 }
 
-fn write_small(term: &TermPostings<'_>, out: &mut Vec<u8>) {
+fn write_small(term: &Decoded, out: &mut Vec<u8>) {
     let mut next = 0;
-    for (&doc, &tf) in term.docs.iter().zip(term.tfs) {
+    for (&doc, &tf) in term.docs.iter().zip(&term.tfs) {
         // Segments hold fewer than 2^31 documents, so that a doubled gap fits.
         varint::push(out, (doc - next) * 2 + u32::from(tf == 1));
         if tf > 1 {

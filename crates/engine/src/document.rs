@@ -1,0 +1,117 @@
+//! From rows to segments: which cells and texts of a row are indexed, and the building of it.
+
+use std::borrow::Cow;
+
+use remora_index::{
+    column::Cell,
+    segment::{ColumnSpec, Document, Segment, SegmentBuilder, SegmentSpec, TextSpec},
+};
+
+use crate::{
+    ColumnDef, Result, Schema, TextDef, Value,
+    encode::{column_kind, encode_cell},
+};
+
+/// What the segments of a table index.
+pub(crate) fn segment_spec(schema: &Schema) -> SegmentSpec {
+    let columns = indexed_columns(schema);
+    let columns =
+        columns.map(|(_, column)| ColumnSpec { id: column.id, kind: column_kind(column.kind) });
+    let texts = schema.texts.iter();
+    let texts = texts.map(|text| TextSpec { id: text.id, normalization: text.normalization });
+    SegmentSpec { columns: columns.collect(), texts: texts.collect() }
+}
+
+/// The original texts that a text index holds of a row: one for each of its columns that is not
+/// NULL, or all of them joined where the index has a delimiter.
+pub(crate) fn indexed_texts<'r>(text: &TextDef, row: &'r [Value]) -> Vec<Cow<'r, str>> {
+    let columns = text.columns.iter().filter_map(|&column| match row.get(column) {
+        Some(Value::Text(text) | Value::Json(text)) => Some(&**text),
+        _ => None,
+    });
+    match &text.delimiter {
+        None => columns.map(Cow::Borrowed).collect(),
+        Some(delimiter) => {
+            let parts: Vec<&str> = columns.collect();
+            if parts.is_empty() { Vec::new() } else { vec![Cow::Owned(parts.join(delimiter))] }
+        }
+    }
+}
+
+/// Bytes of text that the text indexes take in of a row.
+pub(crate) fn text_bytes(schema: &Schema, row: &[Value]) -> usize {
+    let texts = schema.texts.iter().flat_map(|text| indexed_texts(text, row));
+    texts.map(|text| text.len()).sum()
+}
+
+/// Builds segments from rows that come in ascending key order.
+pub(crate) struct RowIndexer<'s> {
+    schema: &'s Schema,
+    builder: SegmentBuilder,
+    documents: usize,
+}
+
+impl<'s> RowIndexer<'s> {
+    /// An empty segment of the table.
+    pub fn new(schema: &'s Schema) -> Self {
+        Self { schema, builder: SegmentBuilder::new(&segment_spec(schema)), documents: 0 }
+    }
+
+    /// Adds the next row.
+    pub fn add(&mut self, key: &[u8], row: &[Value]) -> Result<()> {
+        let scratch = byte_cells(self.schema, row);
+        let columns: Vec<Cell<'_>> = scratch.iter().map(ScratchCell::as_cell).collect();
+        let texts: Vec<Vec<Cow<'_, str>>> =
+            self.schema.texts.iter().map(|text| indexed_texts(text, row)).collect();
+        let texts: Vec<Vec<&str>> =
+            texts.iter().map(|texts| texts.iter().map(Cow::as_ref).collect()).collect();
+        self.builder.add(&Document { key, columns: &columns, texts: &texts })?;
+        self.documents += 1;
+        Ok(())
+    }
+
+    /// How many rows were added.
+    pub fn documents(&self) -> usize {
+        self.documents
+    }
+
+    /// The segment, or `None` if no row was added.
+    pub fn finish(self) -> Result<Option<Segment>> {
+        if self.documents == 0 { Ok(None) } else { Ok(Some(self.builder.finish()?)) }
+    }
+}
+
+/// A cell that owns its bytes: the cells of one row must live side by side.
+enum ScratchCell {
+    Null,
+    Ordinal(u64),
+    Bytes(Vec<u8>),
+}
+
+impl ScratchCell {
+    fn as_cell(&self) -> Cell<'_> {
+        match self {
+            Self::Null => Cell::Null,
+            Self::Ordinal(number) => Cell::Ordinal(*number),
+            Self::Bytes(bytes) => Cell::Bytes(bytes),
+        }
+    }
+}
+
+fn byte_cells(schema: &Schema, row: &[Value]) -> Vec<ScratchCell> {
+    let cells = indexed_columns(schema).map(|(position, column)| {
+        let mut scratch = Vec::new();
+        let value = row.get(position).unwrap_or(&Value::Null);
+        match encode_cell(column.kind, value, &mut scratch) {
+            Cell::Null => ScratchCell::Null,
+            Cell::Ordinal(number) => ScratchCell::Ordinal(number),
+            Cell::Bytes(bytes) => ScratchCell::Bytes(bytes.to_vec()),
+        }
+    });
+    cells.collect()
+}
+
+/// The columns that the segments hold, with their positions in a row.
+fn indexed_columns(schema: &Schema) -> impl Iterator<Item = (usize, &ColumnDef)> {
+    schema.columns.iter().enumerate().filter(|(_, column)| column.indexed)
+}

@@ -1,0 +1,153 @@
+//! Definitions of tables as the store and dumps hold them.
+//!
+//! ```text
+//! schema := JSON { "version": 1, "schema": the fields of `Schema` by name }
+//! ```
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result, Schema};
+
+const VERSION: u32 = 1;
+
+#[derive(Serialize)]
+struct Stored<'a> {
+    version: u32,
+    schema: &'a Schema,
+}
+
+#[derive(Deserialize)]
+struct Version {
+    version: u32,
+}
+
+#[derive(Deserialize)]
+struct Loaded {
+    schema: Schema,
+}
+
+/// The stored bytes of a definition, which must be valid.
+pub(crate) fn encode_schema(schema: &Schema) -> Result<Vec<u8>> {
+    // Also bounds the depth of what is written here by recursion.
+    schema.validate()?;
+    let stored = Stored { version: VERSION, schema };
+    serde_json::to_vec(&stored).map_err(|error| corrupt(&error.to_string()))
+}
+
+/// A definition from its stored bytes. What comes back is valid.
+pub(crate) fn decode_schema(bytes: &[u8]) -> Result<Schema> {
+    let parsed = serde_json::from_slice::<Version>(bytes);
+    let version = parsed.map_err(|error| corrupt(&error.to_string()))?.version;
+    if version != VERSION {
+        return Err(corrupt(&format!("version {version} is not {VERSION}: use a newer program")));
+    }
+    let loaded = serde_json::from_slice::<Loaded>(bytes);
+    let schema = loaded.map_err(|error| corrupt(&error.to_string()))?.schema;
+    schema.validate().map_err(|error| corrupt(&error.to_string()))?;
+    Ok(schema)
+}
+
+fn corrupt(what: &str) -> Error {
+    Error::Corrupt(format!("a table definition: {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{
+        Comparison, Filter, Literal, Normalization, TextDef, Width,
+        encode::strategies::{any_kind, any_value, table},
+    };
+
+    fn any_filter() -> BoxedStrategy<Filter> {
+        let literal = prop_oneof![
+            ".{0,6}".prop_map(Literal::Text),
+            any_kind().prop_flat_map(any_value).prop_map(Literal::Value),
+        ];
+        let column = || Just("c1".to_owned());
+        let comparison = prop::sample::select(vec![
+            Comparison::Equal,
+            Comparison::NotEqual,
+            Comparison::Greater,
+            Comparison::GreaterOrEqual,
+            Comparison::Less,
+            Comparison::LessOrEqual,
+        ]);
+        let leaf = prop_oneof![
+            (column(), comparison, literal.clone()).prop_map(|(column, comparison, literal)| {
+                Filter::Compare { column, comparison, literal }
+            }),
+            (column(), prop::collection::vec(literal.clone(), 0..4))
+                .prop_map(|(column, literals)| Filter::In(column, literals)),
+            (column(), literal.clone(), literal)
+                .prop_map(|(column, low, high)| Filter::Between(column, low, high)),
+            column().prop_map(Filter::IsNull),
+            column().prop_map(Filter::IsNotNull),
+        ];
+        let nested = leaf.prop_recursive(5, 20, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Filter::And),
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Filter::Or),
+                inner.prop_map(|filter| Filter::Not(Box::new(filter))),
+            ]
+        });
+        nested.boxed()
+    }
+
+    fn any_schema() -> BoxedStrategy<Schema> {
+        let kinds = prop::collection::vec(any_kind(), 0..12);
+        let width = prop::sample::select(vec![Width::Keep, Width::Narrow, Width::Wide]);
+        let words = prop::collection::vec(prop::collection::vec(".{1,4}", 1..3), 0..3);
+        (kinds, width, any::<[bool; 3]>(), prop::option::of(any_filter()), words)
+            .prop_map(|(mut kinds, width, flags, required, synonyms)| {
+                kinds.splice(0..0, [crate::ColumnType::Int(64), crate::ColumnType::Text]);
+                let mut schema = table(&kinds);
+                schema.primary_key = vec![0];
+                schema.columns[0].nullable = false;
+                let [nfkc, fold_case, fold_accents] = flags;
+                let normalization = Normalization { nfkc, width, fold_case, fold_accents };
+                let delimiter = fold_case.then(|| "\n".to_owned());
+                schema.texts.push(TextDef { id: 3, columns: vec![1], delimiter, normalization });
+                Schema { required, synonyms, ..schema }
+            })
+            .boxed()
+    }
+
+    proptest! {
+        #[test]
+        fn definitions_come_back(schema in any_schema()) {
+            let stored = encode_schema(&schema).unwrap();
+            prop_assert_eq!(decode_schema(&stored).unwrap(), schema);
+        }
+    }
+
+    #[test]
+    fn other_versions_and_invalid_definitions_are_refused() {
+        let mut schema = table(&[crate::ColumnType::Int(64)]);
+        assert!(encode_schema(&schema).is_err());
+        schema.columns[0].nullable = false;
+        let stored = String::from_utf8(encode_schema(&schema).unwrap()).unwrap();
+        let other = stored.replace("\"version\":1", "\"version\":2");
+        let error = decode_schema(other.as_bytes()).unwrap_err().to_string();
+        assert!(error.contains("version 2"), "{error}");
+        let invalid = stored.replace("\"primary_key\":[0]", "\"primary_key\":[7]");
+        assert!(decode_schema(invalid.as_bytes()).is_err());
+        assert!(decode_schema(b"").is_err());
+        assert!(decode_schema("[".repeat(100_000).as_bytes()).is_err());
+    }
+
+    #[test]
+    fn the_stored_form_stays() {
+        let mut schema = table(&[crate::ColumnType::Decimal(5, 2)]);
+        schema.columns[0].nullable = false;
+        let stored = String::from_utf8(encode_schema(&schema).unwrap()).unwrap();
+        let expected = concat!(
+            r#"{"version":1,"schema":{"name":"t","columns":[{"id":0,"name":"c0","#,
+            r#""kind":{"decimal":[5,2]},"nullable":false,"indexed":true}],"primary_key":[0],"#,
+            r#""texts":[],"required":null,"synonyms":[]}}"#,
+        );
+        assert_eq!(stored, expected);
+    }
+}

@@ -1,0 +1,197 @@
+//! The files of the data directory that the engine writes itself: segments and the manifest.
+//!
+//! ```text
+//! DIR/LOCK FORMAT        see `lock`
+//! DIR/MANIFEST           see `manifest`
+//! DIR/segments/N.seg     one segment's bytes (eight digits), see the index crate
+//! DIR/store/             the row store's own files
+//! ```
+//! A file gets its name by a rename after its bytes are durable, and no name is used twice, so a
+//! name that the manifest holds stands for whole bytes.
+
+use std::{
+    fs::{self, File},
+    io::Write,
+    path::{Path, PathBuf},
+    sync::{Arc, Weak},
+};
+
+use remora_index::segment::Segment;
+
+use crate::{
+    Error, Result,
+    manifest::{Manifest, SegmentRecord},
+};
+
+/// The segment files of one data directory.
+pub(crate) struct SegmentFiles {
+    directory: PathBuf,
+    next_number: u64,
+    /// The segments in memory that a file holds. Weak, since merges drop segments.
+    saved: Vec<(Weak<Segment>, SegmentRecord)>,
+    /// The manifest on disk, once this process has read or written one.
+    manifest: Option<Manifest>,
+}
+
+impl SegmentFiles {
+    /// The files below `directory`, which is made if it is not there.
+    pub fn open(directory: &Path) -> Result<Self> {
+        let directory = directory.join("segments");
+        fs::create_dir_all(&directory).map_err(|error| io_error("make", &directory, &error))?;
+        let mut files = Self { directory, next_number: 1, saved: Vec::new(), manifest: None };
+        let highest = files.list()?.into_iter().map(|(number, _)| number).max();
+        files.next_number = highest.unwrap_or(0).saturating_add(1);
+        Ok(files)
+    }
+
+    /// Where a file lives.
+    pub fn path(&self, number: u64) -> PathBuf {
+        self.directory.join(format!("{number:08}.seg"))
+    }
+
+    /// Reads and verifies a file that a manifest names.
+    pub fn load(&mut self, record: &SegmentRecord) -> Result<Arc<Segment>> {
+        self.next_number = self.next_number.max(record.file.saturating_add(1));
+        let segment = Arc::new(self.read(record)?);
+        self.saved.push((Arc::downgrade(&segment), record.clone()));
+        Ok(segment)
+    }
+
+    /// Reads and verifies a file without keeping it.
+    pub fn read(&self, record: &SegmentRecord) -> Result<Segment> {
+        let path = self.path(record.file);
+        let file = fs::File::open(&path).map_err(|error| io_error("read", &path, &error))?;
+        let corrupt = |what: String| Error::Corrupt(format!("{}: {what}", path.display()));
+        let segment = Segment::open_file(file).map_err(|error| corrupt(error.to_string()))?;
+        if segment.byte_count() != record.bytes {
+            return Err(corrupt("size is not the manifest's".to_owned()));
+        }
+        if segment.doc_count() != record.documents {
+            return Err(corrupt("document count is not the manifest's".to_owned()));
+        }
+        Ok(segment)
+    }
+
+    /// The file that holds this segment, written now if there is none.
+    pub fn save(&mut self, segment: &Arc<Segment>) -> Result<SegmentRecord> {
+        if let Some(record) = self.record_of(segment) {
+            return Ok(record.clone());
+        }
+        let bytes = segment.bytes()?;
+        let record = SegmentRecord {
+            file: self.next_number,
+            bytes: bytes.len() as u64,
+            crc: crc32fast::hash(&bytes),
+            documents: segment.doc_count(),
+        };
+        write_atomically(&self.path(record.file), &bytes)?;
+        self.next_number += 1;
+        self.saved.push((Arc::downgrade(segment), record.clone()));
+        Ok(record)
+    }
+
+    /// The file that holds this segment, if one does.
+    pub fn record_of(&self, segment: &Arc<Segment>) -> Option<&SegmentRecord> {
+        let same = |saved: &Weak<Segment>| std::ptr::eq(saved.as_ptr(), Arc::as_ptr(segment));
+        self.saved.iter().find(|(saved, _)| same(saved)).map(|(_, record)| record)
+    }
+
+    /// Whether the manifest on disk is this one.
+    pub fn is_written(&self, manifest: &Manifest) -> bool {
+        self.manifest.as_ref() == Some(manifest)
+    }
+
+    /// Removes every file that `manifest` does not name: after, never before, it is durable.
+    pub fn remove_all_but(&mut self, manifest: Manifest) -> Result<()> {
+        let keep = manifest.files();
+        self.manifest = Some(manifest);
+        self.saved.retain(|(_, record)| keep.contains(&record.file));
+        for (number, path) in self.list()? {
+            if !keep.contains(&number) {
+                fs::remove_file(&path).map_err(|error| io_error("remove", &path, &error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Number and path of each file here; a temporary file counts as number 0.
+    fn list(&self) -> Result<Vec<(u64, PathBuf)>> {
+        let failed = |error| io_error("list", &self.directory, &error);
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&self.directory).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+            match path.extension().and_then(|extension| extension.to_str()) {
+                Some("seg") => found.extend(stem.parse().ok().map(|number| (number, path))),
+                Some("tmp") => found.push((0, path)),
+                _ => {}
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Replaces a file whole: a crash leaves the old bytes or the new ones, both durable on return.
+pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
+    let temporary = path.with_extension("tmp");
+    let write = || -> std::io::Result<()> {
+        let mut file = File::create(&temporary)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&temporary, path)?;
+        path.parent().map_or(Ok(()), sync_directory)
+    };
+    write().map_err(|error| {
+        // What is left of it would only take room; it is overwritten by the next attempt anyhow.
+        let _ = fs::remove_file(&temporary);
+        io_error("write", path, &error)
+    })
+}
+
+/// Makes renames and removals in a directory durable.
+pub(crate) fn sync_directory(path: &Path) -> std::io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+/// An error that says what was tried on which path and what the system answered.
+pub(crate) fn io_error(verb: &str, path: &Path, error: &std::io::Error) -> Error {
+    Error::Io(format!("cannot {verb} {}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use remora_index::Bitmap;
+
+    use super::*;
+    use crate::{Position, manifest::TableRecord};
+
+    #[test]
+    fn a_replaced_file_is_whole_and_leaves_nothing_beside_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("FILE");
+        write_atomically(&path, b"old").unwrap();
+        write_atomically(&path, b"new").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn only_named_files_stay() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut files = SegmentFiles::open(directory.path()).unwrap();
+        for name in ["00000001.seg", "00000007.seg", "00000008.tmp", "notes.txt"] {
+            fs::write(files.directory.join(name), b"x").unwrap();
+        }
+        let record = SegmentRecord { file: 7, bytes: 1, crc: 0, documents: 0 };
+        let segments = vec![(record, Bitmap::new(0))];
+        let tables = vec![TableRecord { number: 1, segments }];
+        files.remove_all_but(Manifest { position: Position(1), tables }).unwrap();
+        let mut left: Vec<_> = fs::read_dir(&files.directory)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        left.sort();
+        assert_eq!(left, ["00000007.seg", "notes.txt"]);
+        assert_eq!(SegmentFiles::open(directory.path()).unwrap().next_number, 8);
+    }
+}

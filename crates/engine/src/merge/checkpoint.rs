@@ -1,0 +1,56 @@
+//! Checkpoints: segments from memory to files, so that the next start is quick.
+//!
+//! Nothing depends on a checkpoint but the time that recovery takes. One that fails half-way, a
+//! full disk for instance, leaves the last manifest, the files it names and the log behind it.
+
+use std::sync::atomic::Ordering;
+
+use remora_index::Bitmap;
+
+use crate::{
+    Error, Result,
+    catalog::trim_log,
+    files::SegmentFiles,
+    manifest::{Manifest, SegmentRecord, TableRecord},
+    shared::Shared,
+    snapshot::{SegmentView, Snapshot},
+};
+
+/// Makes the newest snapshot's segments durable. The order of the steps must not move:
+/// 1. Segment files: a manifest must not name what is not there.
+/// 2. Sync of the rows: a manifest must not be ahead of them.
+/// 3. The manifest.
+/// 4. The log up to the manifest's position goes, and the files that it no longer names: before
+///    the manifest is durable, both may be needed.
+pub(crate) fn checkpoint(shared: &Shared) -> Result<()> {
+    let mut files = shared.files.lock();
+    let files = files.as_mut().ok_or(Error::Closed)?;
+    // Read before the snapshot: what comes in between counts for the next checkpoint.
+    let unsaved = shared.unsaved_bytes.load(Ordering::Relaxed);
+    let snapshot = shared.published.load();
+    let store = shared.store()?;
+    let manifest = save_segments(files, &snapshot)?;
+    if !files.is_written(&manifest) {
+        store.sync().map_err(|error| shared.poison(&error))?;
+        manifest.write(&shared.directory)?;
+    }
+    shared.unsaved_bytes.fetch_sub(unsaved, Ordering::Relaxed);
+    let trim = trim_log(&*store.snapshot(), manifest.position)?;
+    store.commit(trim, false).map_err(|error| shared.poison(&error))?;
+    files.remove_all_but(manifest)
+}
+
+fn save_segments(files: &mut SegmentFiles, snapshot: &Snapshot) -> Result<Manifest> {
+    let mut tables = Vec::with_capacity(snapshot.tables.len());
+    for table in snapshot.tables.values() {
+        let save = |view: &SegmentView| -> Result<(SegmentRecord, Bitmap)> {
+            let deleted = view.deleted.as_deref().cloned();
+            let deleted = deleted.unwrap_or_else(|| Bitmap::new(view.segment.doc_count()));
+            Ok((files.save(&view.segment)?, deleted))
+        };
+        let segments = table.segments.iter().map(save).collect::<Result<_>>()?;
+        tables.push(TableRecord { number: table.number, segments });
+    }
+    tables.sort_by_key(|table| table.number);
+    Ok(Manifest { position: snapshot.position, tables })
+}

@@ -1,0 +1,182 @@
+//! Background merges: few segments however small the batches are.
+//!
+//! Two threads merge, one what takes milliseconds and one the rest, so that a long merge does not
+//! let the small segments of a stream of writes pile up. A merge reads segments that it has claimed,
+//! without any lock; when it is done it replaces them by its output in one step, with the documents
+//! deleted that were deleted meanwhile.
+
+mod checkpoint;
+mod plan;
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::{Duration, Instant},
+};
+
+use remora_index::{
+    Bitmap,
+    segment::{MergeInput, Segment, merge},
+};
+
+use crate::{
+    Error, Result,
+    document::segment_spec,
+    published::{Claim, Claims},
+    shared::{PoisonOnPanic, Shared},
+    snapshot::{SegmentView, Snapshot, TableView},
+};
+
+pub(crate) use checkpoint::checkpoint;
+pub(crate) use plan::{Size, is_crowded, is_merge_due};
+
+/// How long a thread sleeps when nobody wakes it.
+const IDLE: Duration = Duration::from_secs(1);
+/// How long after a failed checkpoint the next one is tried.
+const CHECKPOINT_RETRY: Duration = Duration::from_secs(5);
+
+/// Merges until writes stop.
+pub(crate) fn run_small(shared: &Shared) {
+    let _guard = PoisonOnPanic(shared, "small merge");
+    while shared.published.stopped().is_none() {
+        let due = |current: &Snapshot, claims: &Claims<'_>| find(current, claims, Size::Small);
+        shared.published.wait_for_work(Instant::now() + IDLE, |current, claims| {
+            due(current, claims).is_some()
+        });
+        merge_next(shared, Size::Small);
+    }
+}
+
+/// Merges and checkpoints until writes stop.
+pub(crate) fn run_large(shared: &Shared) {
+    let _guard = PoisonOnPanic(shared, "large merge");
+    let mut retry = Instant::now();
+    while shared.published.stopped().is_none() {
+        shared.published.wait_for_work(Instant::now() + IDLE, |current, claims| {
+            (is_checkpoint_due(shared) && retry <= Instant::now())
+                || find(current, claims, Size::Large).is_some()
+        });
+        if is_checkpoint_due(shared) && retry <= Instant::now() && !try_checkpoint(shared) {
+            retry = Instant::now() + CHECKPOINT_RETRY;
+        }
+        merge_next(shared, Size::Large);
+    }
+}
+
+/// Merges all of a table's segments into one and frees what deletions left. Cost: the table's index
+/// is read and written once. A table that is not there is left alone.
+pub(crate) fn optimize(shared: &Shared, table: &str) -> Result<()> {
+    let Some(claim) = shared.published.claim_all(table)? else { return Ok(()) };
+    let is_done = claim.views.iter().all(|view| view.deleted_count == 0) && claim.views.len() <= 1;
+    if is_done { Ok(()) } else { merge_claimed(shared, &claim) }
+}
+
+fn is_checkpoint_due(shared: &Shared) -> bool {
+    shared.unsaved_bytes.load(Ordering::Relaxed) >= shared.options.checkpoint_bytes
+}
+
+/// Whether the checkpoint succeeded. Without it everything stays in memory and in the log.
+fn try_checkpoint(shared: &Shared) -> bool {
+    match checkpoint(shared) {
+        Ok(()) | Err(Error::Closed | Error::Poisoned(_)) => true,
+        Err(error) => {
+            let directory = shared.directory.display();
+            tracing::error!(%error, %directory, "checkpoint failed; nothing is lost, it is retried");
+            false
+        }
+    }
+}
+
+fn find(
+    current: &Snapshot,
+    claims: &Claims<'_>,
+    size: Size,
+) -> Option<(Arc<TableView>, Vec<usize>)> {
+    current.tables.values().find_map(|table| {
+        plan::plan(table, claims, size).map(|chosen| (Arc::clone(table), chosen))
+    })
+}
+
+fn merge_next(shared: &Shared, size: Size) {
+    let find_next = |current: &Snapshot, claims: &Claims<'_>| find(current, claims, size);
+    let Some(claim) = shared.published.claim(find_next) else { return };
+    if let Err(error) = merge_claimed(shared, &claim) {
+        // Without merges segments would pile up until every read is slow.
+        let table = &claim.table.schema.name;
+        shared.poison(&Error::Poisoned(format!("a merge of table {table:?} failed: {error}")));
+    }
+}
+
+fn merge_claimed(shared: &Shared, claim: &Claim<'_>) -> Result<()> {
+    shared.merging.fetch_add(1, Ordering::Relaxed);
+    let merged = merge_views(&claim.table, &claim.views);
+    shared.merging.fetch_sub(1, Ordering::Relaxed);
+    let output = merged?;
+    let bytes = output.as_ref().map_or(0, |segment| segment.byte_count());
+    shared.published.update(|current| replace(current, claim, output));
+    shared.unsaved_bytes.fetch_add(bytes, Ordering::Relaxed);
+    Ok(())
+}
+
+/// One segment with the live documents of `views`; `None` if there are none.
+pub(crate) fn merge_views(
+    table: &TableView,
+    views: &[SegmentView],
+) -> Result<Option<Arc<Segment>>> {
+    if views.iter().all(|view| view.live_count() == 0) {
+        return Ok(None);
+    }
+    let input = |view: &SegmentView| MergeInput {
+        segment: Arc::clone(&view.segment),
+        deleted: view.deleted.clone(),
+    };
+    let inputs: Vec<MergeInput> = views.iter().map(input).collect();
+    Ok(Some(Arc::new(merge(&inputs, &segment_spec(&table.schema))?)))
+}
+
+/// The snapshot with the merge's output in the place of its inputs; `None` if the table is gone.
+fn replace(current: &Snapshot, claim: &Claim<'_>, output: Option<Arc<Segment>>) -> Option<Snapshot> {
+    let name = claim.table.schema.name.as_str();
+    let (name, table) = current.tables.get_key_value(name)?;
+    if table.number != claim.table.number {
+        return None;
+    }
+    let is_input = |view: &SegmentView| claim.views.iter().any(|input| input.is_of(&view.segment));
+    let place = table.segments.iter().position(is_input).unwrap_or(table.segments.len());
+    let mut segments = table.segments.clone();
+    segments.retain(|view| !is_input(view));
+    if let Some(output) = output {
+        let deleted = deleted_meanwhile(table, claim, &output);
+        let view = SegmentView::new(output, Some(deleted), &table.schema);
+        if view.live_count() > 0 {
+            segments.insert(place.min(segments.len()), view);
+        }
+    }
+    let mut tables = current.tables.clone();
+    tables.insert(Arc::clone(name), Arc::new(TableView { segments, ..TableView::clone(table) }));
+    Some(Snapshot { position: current.position, tables })
+}
+
+/// Those of the output's documents that were deleted in the inputs since they were claimed.
+fn deleted_meanwhile(table: &TableView, claim: &Claim<'_>, output: &Segment) -> Bitmap {
+    let mut deleted = Bitmap::new(output.doc_count());
+    let mut key = Vec::new();
+    for input in &claim.views {
+        let mut gone = match table.segments.iter().find(|view| view.is_of(&input.segment)) {
+            Some(now) => match &now.deleted {
+                Some(deleted) => Bitmap::clone(deleted),
+                None => continue,
+            },
+            // The writer dropped it: no document of it is live any more.
+            None => Bitmap::full(input.segment.doc_count()),
+        };
+        input.deleted.iter().for_each(|before| gone.subtract(before));
+        for doc in gone.iter() {
+            key.clear();
+            input.segment.keys().read(doc, &mut key);
+            if let Some(doc) = output.keys().find(&key) {
+                deleted.insert(doc);
+            }
+        }
+    }
+    deleted
+}

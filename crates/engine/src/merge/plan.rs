@@ -1,0 +1,120 @@
+//! Which segments to merge: tiers of sizes that grow by a factor of eight.
+//!
+//! A segment is of tier 0 below [`TIER_BYTES`], of tier 1 below eight times that, and so on. When a
+//! tier has eight segments, they and all smaller ones become one. So a byte is merged about once
+//! per tier: log8 of the table's size times, and a table has fewer than eight segments a tier.
+
+use crate::{
+    published::Claims,
+    snapshot::{SegmentView, TableView},
+};
+
+/// Segments below this are of tier 0.
+const TIER_BYTES: u64 = 32 << 10;
+/// A tier's sizes are this many times the last one's, and this many segments of it are merged.
+const FACTOR: usize = 8;
+/// Merges of tiers up to this one are small: the quick thread does them.
+const LAST_SMALL_TIER: u32 = 1;
+/// No merge that nobody asked for makes a larger segment than this.
+const MERGED_BYTES_MAX: u64 = 2 << 30;
+/// With this many segments a table's writer waits for the merges.
+pub(crate) const SEGMENTS_MAX: usize = 64;
+
+/// Which merges a thread does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Size {
+    /// Those that take milliseconds.
+    Small,
+    /// The others.
+    Large,
+}
+
+/// The segments of a table to be merged next, by index; `None` if there is nothing to do.
+pub(crate) fn plan(table: &TableView, claims: &Claims<'_>, size: Size) -> Option<Vec<usize>> {
+    let free: Vec<usize> = (0..table.segments.len())
+        .filter(|&index| !claims.has(&table.segments[index].segment))
+        .collect();
+    let bytes: Vec<u64> = free.iter().map(|&index| table.segments[index].bytes()).collect();
+    let chosen = full_tier(&bytes, size).map(|chosen| chosen.into_iter().map(|i| free[i]).collect());
+    chosen.or_else(|| mostly_deleted(table, &free, size).map(|index| vec![index]))
+}
+
+/// Whether any thread has something to do for the table, claims left aside.
+pub(crate) fn is_merge_due(table: &TableView) -> bool {
+    let due = |size| plan(table, &Claims::none(), size).is_some();
+    due(Size::Small) || due(Size::Large)
+}
+
+/// Whether the table has so many segments that its writer must wait.
+pub(crate) fn is_crowded(table: &TableView) -> bool {
+    let mergeable = |view: &&SegmentView| view.bytes() < MERGED_BYTES_MAX / FACTOR as u64;
+    table.segments.iter().filter(mergeable).count() >= SEGMENTS_MAX
+}
+
+fn tier(bytes: u64) -> u32 {
+    (bytes / TIER_BYTES).checked_ilog(FACTOR as u64).map_or(0, |power| power + 1)
+}
+
+fn size_of(tier: u32) -> Size {
+    if tier <= LAST_SMALL_TIER { Size::Small } else { Size::Large }
+}
+
+/// The segments of the highest full tier and of all below it.
+fn full_tier(bytes: &[u64], size: Size) -> Option<Vec<usize>> {
+    let tiers: Vec<u32> = bytes.iter().map(|&bytes| tier(bytes)).collect();
+    let count = |wanted| tiers.iter().filter(|&&tier| tier == wanted).count();
+    let full = tiers.iter().copied().filter(|&tier| size_of(tier) == size && count(tier) >= FACTOR);
+    let highest = full.max()?;
+    let mut chosen: Vec<usize> = (0..tiers.len()).filter(|&index| tiers[index] <= highest).collect();
+    // Smallest first, so that the limit leaves out the largest.
+    chosen.sort_by_key(|&index| bytes[index]);
+    let mut total = 0;
+    chosen.retain(|&index| {
+        total += bytes[index];
+        total <= MERGED_BYTES_MAX
+    });
+    (chosen.len() > 1).then_some(chosen)
+}
+
+/// A segment more than half of whose documents are gone: merged alone, it shrinks.
+fn mostly_deleted(table: &TableView, free: &[usize], size: Size) -> Option<usize> {
+    free.iter().copied().find(|&index| {
+        let view = &table.segments[index];
+        view.deleted_count > view.live_count() && size_of(tier(view.bytes())) == size
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tiers_grow_by_the_factor() {
+        let tiers = [0, TIER_BYTES - 1, TIER_BYTES, 8 * TIER_BYTES - 1, 8 * TIER_BYTES];
+        assert_eq!(tiers.map(tier), [0, 0, 1, 1, 2]);
+    }
+
+    /// Appends small segments for a long time and merges as planned: the number of segments
+    /// stays small and each byte is merged about once per tier.
+    #[test]
+    fn segments_stay_few_and_merges_cheap() {
+        let (mut segments, mut merged, appended) = (Vec::new(), 0, 40_000u64);
+        let (mut most, bytes) = (0, 3_000);
+        for _ in 0..appended {
+            segments.push(bytes);
+            while let Some(mut chosen) =
+                [Size::Small, Size::Large].iter().find_map(|&size| full_tier(&segments, size))
+            {
+                chosen.sort_unstable_by(|a, b| b.cmp(a));
+                let sum: u64 = chosen.into_iter().map(|index| segments.remove(index)).sum();
+                merged += sum;
+                segments.push(sum);
+            }
+            most = most.max(segments.len());
+        }
+        let amplification = merged as f64 / (appended * bytes) as f64;
+        println!("{most} segments at most, each byte merged {amplification:.1} times");
+        assert!(most <= 8 * 5, "{most}");
+        assert!(amplification <= 6.0, "{amplification}");
+    }
+}

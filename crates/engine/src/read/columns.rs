@@ -1,0 +1,37 @@
+//! Names of columns, resolved.
+
+use crate::{ColumnDef, Error, RequestPart, Result, Schema};
+
+/// The position of the column of this name: exact first, then without regard to case.
+pub(super) fn position(schema: &Schema, name: &str) -> Option<usize> {
+    let same = |column: &ColumnDef| column.name == name;
+    let alike = |column: &ColumnDef| column.name.eq_ignore_ascii_case(name);
+    schema.columns.iter().position(same).or_else(|| schema.columns.iter().position(alike))
+}
+
+/// The column of this name that the segments hold, or an error that names those there are.
+pub(super) fn indexed<'s>(
+    schema: &'s Schema,
+    name: &str,
+    part: RequestPart,
+) -> Result<&'s ColumnDef> {
+    let column = position(schema, name).map(|at| &schema.columns[at]);
+    if let Some(column) = column.filter(|column| column.indexed) {
+        return Ok(column);
+    }
+    let what = match part {
+        RequestPart::Filter => "Filter",
+        RequestPart::Facet => "Facet",
+        _ => "Sort",
+    };
+    let why = if column.is_some() { "is not indexed" } else { "not found" };
+    let there_are = names(schema.columns.iter().filter(|column| column.indexed));
+    let message = format!("{what} column '{name}' {why}. Indexed columns: {there_are}");
+    Err(Error::request(part, message))
+}
+
+/// The names, separated by commas.
+pub(super) fn names<'s>(columns: impl Iterator<Item = &'s ColumnDef>) -> String {
+    let names: Vec<&str> = columns.map(|column| column.name.as_str()).collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}

@@ -1,0 +1,203 @@
+//! Cursors: the last row of a page as opaque text, so that the next page starts behind it.
+//!
+//! ```text
+//! cursor      := base64url(body crc32(body):u32)     without padding
+//! body        := version:u8 fingerprint:u32 cell* key
+//! cell        := 0:u8                                NULL
+//!              | 1:u8 ordinal:u64                    ordinal column, or the bits of a score
+//!              | 2:u8 length:u32 bytes
+//! fingerprint := crc32 of the table's name and the parts of the order
+//! key         := the encoded primary key
+//! ```
+//! All integers are little endian; there is one cell for each part of the order before the key.
+//! A cursor names a row by its values: it stays good when rows come and go, and when its own row
+//! does.
+
+use remora_index::column::{Cell, ColumnKind};
+
+use super::{
+    literal::OwnedCell,
+    order::{Order, PartBy, Place, SegmentOrder},
+};
+use crate::{Error, RequestPart, Result, Schema, encode::column_kind, snapshot::TableView};
+
+const VERSION: u8 = 1;
+/// Longest cursor: rows whose sort cells need more have none.
+const MAX_CHARS: usize = 1 << 20;
+const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/// The row behind which a page starts.
+pub(super) struct After {
+    /// Its values in the parts of the order.
+    pub cells: Vec<OwnedCell>,
+    /// Its encoded key.
+    pub key: Vec<u8>,
+}
+
+impl After {
+    /// Reads a cursor that was made for the same table and order.
+    pub fn decode(schema: &Schema, order: &Order, cursor: &str) -> Result<Self> {
+        let bytes = decode_base64(cursor).ok_or_else(malformed)?;
+        let (body, checksum) = bytes.split_last_chunk::<4>().ok_or_else(malformed)?;
+        if crc32fast::hash(body) != u32::from_le_bytes(*checksum) {
+            return Err(malformed());
+        }
+        let mut rest = body;
+        let version = take::<1>(&mut rest).ok_or_else(malformed)?;
+        let fingerprint_bytes = take::<4>(&mut rest).ok_or_else(malformed)?;
+        if version != [VERSION] {
+            return Err(invalid("The cursor was made by another version; start from page one"));
+        }
+        if u32::from_le_bytes(fingerprint_bytes) != fingerprint(schema, order) {
+            return Err(invalid("The cursor was made for another table or another order"));
+        }
+        let cells: Option<_> = order.parts.iter().map(|part| cell(&part.by, &mut rest)).collect();
+        Ok(Self { cells: cells.ok_or_else(malformed)?, key: rest.to_vec() })
+    }
+
+    /// The cursor of a row; `None` if it would be longer than a cursor may be.
+    pub fn encode(
+        view: &TableView,
+        order: &Order,
+        segment_order: &SegmentOrder<'_>,
+        place: Place,
+    ) -> Option<String> {
+        let mut bytes = vec![VERSION];
+        bytes.extend_from_slice(&fingerprint(&view.schema, order).to_le_bytes());
+        for cell in segment_order.cells(place.doc) {
+            push_cell(cell, &mut bytes);
+        }
+        let mut key = Vec::new();
+        place.read_key(view, &mut key);
+        bytes.extend_from_slice(&key);
+        let checksum = crc32fast::hash(&bytes);
+        bytes.extend_from_slice(&checksum.to_le_bytes());
+        (bytes.len() <= MAX_CHARS / 4 * 3).then(|| encode_base64(&bytes))
+    }
+}
+
+fn fingerprint(schema: &Schema, order: &Order) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(schema.name.as_bytes());
+    for part in &order.parts {
+        let (tag, id) = match part.by {
+            PartBy::Column(id, _) => (1, id),
+            PartBy::Score => (2, 0),
+        };
+        hasher.update(&[0, tag, u8::from(part.descending)]);
+        hasher.update(&id.to_le_bytes());
+    }
+    hasher.update(&[0, 0, u8::from(order.key_descending)]);
+    hasher.finalize()
+}
+
+fn push_cell(cell: Cell<'_>, out: &mut Vec<u8>) {
+    match cell {
+        Cell::Null => out.push(0),
+        Cell::Ordinal(ordinal) => {
+            out.push(1);
+            out.extend_from_slice(&ordinal.to_le_bytes());
+        }
+        Cell::Bytes(bytes) => {
+            out.push(2);
+            let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+            out.extend_from_slice(&length.to_le_bytes());
+            out.extend_from_slice(bytes);
+        }
+    }
+}
+
+/// Takes a cell of the part's kind off the front.
+fn cell(by: &PartBy, rest: &mut &[u8]) -> Option<OwnedCell> {
+    let kind = match by {
+        PartBy::Column(_, kind) => column_kind(*kind),
+        PartBy::Score => ColumnKind::Ordinal,
+    };
+    match (take::<1>(rest)?, kind) {
+        ([0], _) => Some(OwnedCell::Null),
+        ([1], ColumnKind::Ordinal) => {
+            Some(OwnedCell::Ordinal(u64::from_le_bytes(take::<8>(rest)?)))
+        }
+        ([2], ColumnKind::Bytes) => {
+            let length = u32::from_le_bytes(take::<4>(rest)?) as usize;
+            let (bytes, behind) = rest.split_at_checked(length)?;
+            *rest = behind;
+            Some(OwnedCell::Bytes(bytes.to_vec()))
+        }
+        _ => None,
+    }
+}
+
+fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+    let (chunk, behind) = rest.split_first_chunk::<N>()?;
+    *rest = behind;
+    Some(*chunk)
+}
+
+fn encode_base64(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let mut group = [0; 4];
+        group[1..=chunk.len()].copy_from_slice(chunk);
+        let bits = u32::from_be_bytes(group);
+        for sextet in 0..=chunk.len() {
+            text.push(char::from(ALPHABET[(bits >> (18 - 6 * sextet) & 63) as usize]));
+        }
+    }
+    text
+}
+
+fn decode_base64(text: &str) -> Option<Vec<u8>> {
+    if text.len() > MAX_CHARS {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(text.len() / 4 * 3 + 2);
+    for chunk in text.as_bytes().chunks(4) {
+        let mut bits = 0;
+        for (sextet, byte) in chunk.iter().enumerate() {
+            bits |= sextet_of(*byte)? << (18 - 6 * sextet);
+        }
+        let [_, group @ ..] = u32::to_be_bytes(bits);
+        bytes.extend_from_slice(group.get(..chunk.len().checked_sub(1)?)?);
+    }
+    (text.len() % 4 != 1).then_some(bytes)
+}
+
+fn sextet_of(byte: u8) -> Option<u32> {
+    Some(match byte {
+        b'A'..=b'Z' => u32::from(byte - b'A'),
+        b'a'..=b'z' => u32::from(byte - b'a') + 26,
+        b'0'..=b'9' => u32::from(byte - b'0') + 52,
+        b'-' => 62,
+        b'_' => 63,
+        _ => return None,
+    })
+}
+
+fn malformed() -> Error {
+    invalid("The cursor is not one that a reply gave; start from page one")
+}
+
+fn invalid(message: &str) -> Error {
+    Error::request(RequestPart::Sort, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn base64_comes_back(bytes: Vec<u8>) {
+            let text = encode_base64(&bytes);
+            prop_assert_eq!(decode_base64(&text), Some(bytes));
+        }
+
+        #[test]
+        fn any_text_is_decoded_or_refused(text: String) {
+            let _ = decode_base64(&text);
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! The selected documents of one segment, and a lazy walk over the live ones.
+
+use remora_index::{Bitmap, DocSet};
+
+use crate::snapshot::SegmentView;
+
+/// Documents of one segment; deleted ones may still be among them.
+pub(super) enum Docs {
+    /// All of the segment.
+    Every,
+    /// These.
+    Some(DocSet),
+}
+
+impl Docs {
+    /// How many of them are live. Builds nothing.
+    pub fn count_live(&self, view: &SegmentView) -> u64 {
+        let count = match (self, view.deleted.as_deref()) {
+            (Self::Every, _) => view.live_count(),
+            (Self::Some(docs), None) => docs.count(),
+            (Self::Some(DocSet::Bits(bits)), Some(deleted)) => {
+                bits.count() - bits.count_common(deleted)
+            }
+            (Self::Some(DocSet::List(docs)), Some(deleted)) => {
+                docs.iter().filter(|&&doc| !deleted.contains(doc)).count() as u32
+            }
+        };
+        u64::from(count)
+    }
+
+    /// The live ones as a set of their own.
+    pub fn into_live(self, view: &SegmentView) -> DocSet {
+        self.into_set(view.segment.doc_count()).without(view.deleted.as_ref())
+    }
+
+    /// The set in a segment of `len` documents, every document spelt out.
+    pub fn into_set(self, len: u32) -> DocSet {
+        match self {
+            Self::Every => DocSet::all(len),
+            Self::Some(docs) => docs,
+        }
+    }
+
+    /// A walk over the live ones in either direction.
+    pub fn walk<'v>(&'v self, view: &'v SegmentView) -> Walk<'v> {
+        let (source, high) = match self {
+            Self::Every => (Source::Every, view.segment.doc_count()),
+            Self::Some(DocSet::List(docs)) => (Source::List(docs), u32::MAX),
+            Self::Some(DocSet::Bits(bits)) => (Source::Bits(bits), bits.len()),
+        };
+        Walk { source, low: 0, high, deleted: view.deleted.as_deref() }
+    }
+
+    /// Calls `visit` with each live document in ascending order.
+    pub fn for_each_live(&self, view: &SegmentView, mut visit: impl FnMut(u32)) {
+        match (self, view.deleted.as_deref()) {
+            (Self::Every, None) => (0..view.segment.doc_count()).for_each(visit),
+            (Self::Some(docs), None) => docs.for_each(visit),
+            (_, Some(deleted)) => {
+                let unless_deleted = |doc| {
+                    if !deleted.contains(doc) {
+                        visit(doc)
+                    }
+                };
+                match self {
+                    Self::Every => (0..view.segment.doc_count()).for_each(unless_deleted),
+                    Self::Some(docs) => docs.for_each(unless_deleted),
+                }
+            }
+        }
+    }
+}
+
+/// Live documents of a set, one at a time, from either end: nothing is done for those that are
+/// not asked for.
+pub(super) struct Walk<'v> {
+    source: Source<'v>,
+    low: u32,
+    high: u32,
+    deleted: Option<&'v Bitmap>,
+}
+
+enum Source<'v> {
+    Every,
+    List(&'v [u32]),
+    Bits(&'v Bitmap),
+}
+
+impl<'v> Walk<'v> {
+    /// Only documents within `low..high`.
+    pub fn within(mut self, low: u32, high: u32) -> Self {
+        self.low = self.low.max(low);
+        self.high = self.high.min(high);
+        if let Source::List(docs) = &mut self.source {
+            let start = docs.partition_point(|&doc| doc < low);
+            let end = docs.partition_point(|&doc| doc < high);
+            *docs = docs.get(start..end).unwrap_or_default();
+        }
+        self
+    }
+
+    /// The walk as an iterator in this direction.
+    pub fn directed(mut self, descending: bool) -> impl Iterator<Item = u32> + 'v {
+        std::iter::from_fn(move || {
+            loop {
+                let doc = if descending { self.highest() } else { self.lowest() }?;
+                if self.deleted.is_none_or(|deleted| !deleted.contains(doc)) {
+                    return Some(doc);
+                }
+            }
+        })
+    }
+
+    fn lowest(&mut self) -> Option<u32> {
+        let doc = match &mut self.source {
+            Source::List(docs) => return docs.split_off_first().copied(),
+            Source::Every => self.low,
+            Source::Bits(bits) => first_from(bits.words(), self.low)?,
+        };
+        self.low = doc.saturating_add(1);
+        (doc < self.high).then_some(doc)
+    }
+
+    fn highest(&mut self) -> Option<u32> {
+        let doc = match &mut self.source {
+            Source::List(docs) => return docs.split_off_last().copied(),
+            Source::Every => self.high.checked_sub(1)?,
+            Source::Bits(bits) => last_below(bits.words(), self.high)?,
+        };
+        self.high = doc;
+        (doc >= self.low).then_some(doc)
+    }
+}
+
+/// The lowest set bit that is not below `low`.
+fn first_from(words: &[u64], low: u32) -> Option<u32> {
+    let mut index = low as usize / 64;
+    let mut word = words.get(index)? & (!0 << (low % 64));
+    while word == 0 {
+        index += 1;
+        word = *words.get(index)?;
+    }
+    Some(index as u32 * 64 + word.trailing_zeros())
+}
+
+/// The highest set bit below `high`.
+fn last_below(words: &[u64], high: u32) -> Option<u32> {
+    let last = high.checked_sub(1)?;
+    let mut index = last as usize / 64;
+    let mut word = words.get(index)? & (!0 >> (63 - last % 64));
+    while word == 0 {
+        index = index.checked_sub(1)?;
+        word = words[index];
+    }
+    Some(index as u32 * 64 + 63 - word.leading_zeros())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, sync::Arc};
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const LEN: u32 = 200;
+
+    fn walk<'v>(source: Source<'v>, deleted: Option<&'v Bitmap>) -> Walk<'v> {
+        Walk { source, low: 0, high: LEN, deleted }
+    }
+
+    proptest! {
+        #[test]
+        fn a_walk_visits_what_a_plain_set_holds(
+            docs in proptest::collection::btree_set(0..LEN, 0..60),
+            gone in proptest::collection::btree_set(0..LEN, 0..60),
+            low in 0..LEN + 9, high in 0..LEN + 9,
+        ) {
+            let list: Vec<u32> = docs.iter().copied().collect();
+            let bits = Arc::new(DocSet::List(list.clone()).into_bitmap(LEN));
+            let deleted = DocSet::List(gone.iter().copied().collect()).into_bitmap(LEN);
+            let every: BTreeSet<u32> = (0..LEN).collect();
+            for (form, all) in [(0, &docs), (1, &docs), (2, &every)] {
+                let source = || match form {
+                    0 => Source::List(&list),
+                    1 => Source::Bits(&bits),
+                    _ => Source::Every,
+                };
+                let expected: Vec<u32> = (all - &gone).into_iter()
+                    .filter(|doc| (low..high).contains(doc)).collect();
+                let up = walk(source(), Some(&deleted)).within(low, high).directed(false);
+                prop_assert_eq!(up.collect::<Vec<_>>(), expected.clone());
+                let down = walk(source(), Some(&deleted)).within(low, high).directed(true);
+                prop_assert!(down.eq(expected.into_iter().rev()));
+            }
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! A text query made ready: checked, simplified, every term normalised and cut once.
+
+use smallvec::SmallVec;
+
+use remora_index::text::{AtomKind, Normalization, Pattern, atoms};
+
+use super::fuzzy::FuzzyTerm;
+use crate::{Error, RequestPart, Result, Schema, Selection, TextQuery};
+
+/// Deepest nesting of a query.
+const MAX_DEPTH: usize = 32;
+/// Most distinct terms of a query, synonyms included.
+const MAX_TERMS: usize = 1024;
+
+/// A boolean expression over terms.
+pub(super) struct Expression {
+    /// The whole condition.
+    pub root: Node,
+    /// The distinct terms in the order of the query, synonyms behind the word they stand for.
+    pub terms: Vec<Term>,
+}
+
+/// One condition. Conjunctions are flat, and negations inside them stand apart so that they are
+/// subtracted instead of complemented.
+pub(super) enum Node {
+    /// `terms[_]` holds.
+    Term(usize),
+    /// All of `all` hold and none of `none`.
+    All { all: Vec<Node>, none: Vec<Node> },
+    /// At least one holds.
+    Any(Vec<Node>),
+    /// It does not hold.
+    Not(Box<Node>),
+}
+
+/// One literal text of the query.
+pub(super) struct Term {
+    text: String,
+    /// For each text index of the schema how it is found there; `None` where the index's
+    /// normalisation leaves nothing of it.
+    pub matchers: SmallVec<[Option<Matcher>; 1]>,
+    /// Whether it stands somewhere in the query under an even number of NOTs: such terms are
+    /// scored and marked.
+    pub positive: bool,
+}
+
+/// How a term is found in one text index.
+pub(super) enum Matcher {
+    /// As a substring.
+    Exact(Pattern),
+    /// By words and windows that are alike.
+    Fuzzy(FuzzyTerm),
+}
+
+impl Matcher {
+    /// The normalised text of the term.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Exact(pattern) => pattern.text(),
+            Self::Fuzzy(term) => term.whole.text(),
+        }
+    }
+
+    fn atoms(&self) -> u64 {
+        match self {
+            Self::Exact(pattern) => counted_atoms(pattern.text()),
+            Self::Fuzzy(term) => term.atoms(),
+        }
+    }
+}
+
+/// How many words and characters a normalised text has.
+fn counted_atoms(text: &str) -> u64 {
+    atoms(text).filter(|(kind, _)| *kind != AtomKind::Separator).count() as u64
+}
+
+impl Expression {
+    /// The selection's text condition, if it has one.
+    pub fn new(schema: &Schema, selection: &Selection) -> Result<Option<Self>> {
+        let Some(query) = &selection.text else { return Ok(None) };
+        if schema.texts.is_empty() {
+            return Err(invalid(format!("Table {} has no text index to search", schema.name)));
+        }
+        if let Some(distance @ (0 | 3..)) = selection.fuzzy {
+            return Err(invalid(format!("FUZZY distance {distance} is not 1 or 2")));
+        }
+        let mut compiler = Compiler { schema, fuzzy: selection.fuzzy, terms: Vec::new() };
+        let root = compiler.node(query, true, 1)?;
+        Ok(Some(Self { root, terms: compiler.terms }))
+    }
+
+    /// Whether it is a single term and nothing else: the case that must cost nothing extra.
+    pub fn is_one_term(&self) -> bool {
+        matches!(self.root, Node::Term(_))
+    }
+
+    /// The pattern of the single term in the single text index, if that is all there is.
+    pub fn only_pattern(&self) -> Option<&Pattern> {
+        match (&self.root, self.terms.as_slice()) {
+            (Node::Term(_), [term]) => match term.matchers.as_slice() {
+                [Some(Matcher::Exact(pattern))] => Some(pattern),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// How many atoms the terms were cut into, for the first text index that takes each.
+    pub fn atoms(&self) -> u64 {
+        let first = |term: &Term| term.matchers.iter().flatten().next().map_or(0, Matcher::atoms);
+        self.terms.iter().map(first).sum()
+    }
+}
+
+struct Compiler<'s> {
+    schema: &'s Schema,
+    fuzzy: Option<u8>,
+    terms: Vec<Term>,
+}
+
+impl Compiler<'_> {
+    fn node(&mut self, query: &TextQuery, positive: bool, depth: usize) -> Result<Node> {
+        if depth > MAX_DEPTH {
+            let message = format!("The expression nests deeper than {MAX_DEPTH}; flatten it");
+            return Err(invalid(message));
+        }
+        match query {
+            TextQuery::Term(text) => self.word(text, positive),
+            TextQuery::And(parts) => self.all(parts, positive, depth),
+            TextQuery::Or(parts) => self.any(parts, positive, depth),
+            TextQuery::Not(part) => Ok(match self.node(part, !positive, depth + 1)? {
+                Node::Not(inner) => *inner,
+                inner => Node::Not(Box::new(inner)),
+            }),
+        }
+    }
+
+    fn all(&mut self, parts: &[TextQuery], positive: bool, depth: usize) -> Result<Node> {
+        check_operands(parts, "AND")?;
+        let (mut all, mut none) = (Vec::new(), Vec::new());
+        for part in parts {
+            match self.node(part, positive, depth + 1)? {
+                Node::All { all: inner, none: excluded } => {
+                    all.extend(inner);
+                    none.extend(excluded);
+                }
+                Node::Not(inner) => none.push(*inner),
+                other => all.push(other),
+            }
+        }
+        Ok(Node::All { all, none })
+    }
+
+    fn any(&mut self, parts: &[TextQuery], positive: bool, depth: usize) -> Result<Node> {
+        check_operands(parts, "OR")?;
+        let nodes: Result<_> =
+            parts.iter().map(|part| self.node(part, positive, depth + 1)).collect();
+        Ok(Node::Any(nodes?))
+    }
+
+    /// A term, or the alternatives its synonyms make of it.
+    fn word(&mut self, text: &str, positive: bool) -> Result<Node> {
+        let term = self.term(text, positive)?;
+        let term = term.ok_or_else(|| {
+            invalid(format!("Nothing is left of the term '{text}' after normalisation"))
+        })?;
+        let schema = self.schema;
+        let mut nodes = vec![Node::Term(term)];
+        for word in synonyms(schema, text) {
+            match self.term(word, positive)? {
+                Some(other) if other != term => nodes.push(Node::Term(other)),
+                _ => {}
+            }
+        }
+        Ok(if nodes.len() > 1 { Node::Any(nodes) } else { Node::Term(term) })
+    }
+
+    /// The number of the term of this text; `None` if no index can hold it.
+    fn term(&mut self, text: &str, positive: bool) -> Result<Option<usize>> {
+        if let Some(known) = self.terms.iter().position(|term| term.text == text) {
+            self.terms[known].positive |= positive;
+            return Ok(Some(known));
+        }
+        let indexes = self.schema.texts.iter();
+        let matchers: SmallVec<_> =
+            indexes.map(|index| self.matcher(text, &index.normalization)).collect();
+        if matchers.iter().all(Option::is_none) {
+            return Ok(None);
+        }
+        if self.terms.len() == MAX_TERMS {
+            let message = format!("The expression has more than {MAX_TERMS} terms; split it");
+            return Err(invalid(message));
+        }
+        self.terms.push(Term { text: text.to_owned(), matchers, positive });
+        Ok(Some(self.terms.len() - 1))
+    }
+
+    fn matcher(&self, text: &str, normalization: &Normalization) -> Option<Matcher> {
+        let pattern = Pattern::new(text, normalization)?;
+        Some(match self.fuzzy {
+            Some(distance) => Matcher::Fuzzy(FuzzyTerm::new(pattern, normalization, distance)),
+            None => Matcher::Exact(pattern),
+        })
+    }
+}
+
+fn check_operands(parts: &[TextQuery], operator: &str) -> Result<()> {
+    if parts.is_empty() {
+        return Err(invalid(format!("{operator} has no operands; give it one or leave it out")));
+    }
+    Ok(())
+}
+
+/// The words that mean the same as `text`: those of every group with a word that equals it under
+/// some text index's normalisation, itself among them.
+fn synonyms<'s>(schema: &'s Schema, text: &str) -> impl Iterator<Item = &'s str> {
+    let groups = schema.synonyms.iter();
+    let mut normalized: Vec<_> = Vec::new();
+    if !schema.synonyms.is_empty() {
+        let all = schema.texts.iter().map(|index| index.normalization);
+        all.for_each(|one| normalized.push((one, one.apply(text).into_owned())));
+    }
+    let equals = move |word: &String| {
+        normalized.iter().any(|(normalization, text)| normalization.apply(word) == text.as_str())
+    };
+    groups.filter(move |group| group.iter().any(&equals)).flatten().map(String::as_str)
+}
+
+fn invalid(message: String) -> Error {
+    Error::request(RequestPart::Expression, message)
+}

@@ -1,0 +1,253 @@
+//! Conditions on columns, resolved once a request and evaluated segment by segment.
+//!
+//! A condition is two-valued: a comparison with NULL is false, `!=` is the complement of `=` and
+//! therefore true for NULL, and NOT is the complement of what it negates, rows with NULL
+//! included.
+
+use std::ops::Bound::{self, Included, Unbounded};
+
+use remora_index::{
+    DocSet,
+    column::{Column, Predicate},
+    segment::Segment,
+};
+
+use super::{
+    columns::indexed,
+    docs::Docs,
+    literal::{self, Bounds, OwnedCell},
+};
+use crate::{ColumnDef, Comparison, Error, Filter, Literal, RequestPart, Result, Schema};
+
+/// Deepest nesting of a filter.
+const MAX_DEPTH: usize = 32;
+/// Most values of all IN lists of a filter.
+const MAX_IN_VALUES: usize = 1_000_000;
+/// Up to one in this many documents of a segment, looking at each candidate is cheaper than
+/// selecting from the whole column.
+const RETAIN_SHARE: usize = 16;
+
+/// A filter whose names and literals are resolved.
+pub(super) enum Condition {
+    /// The column of this number satisfies the predicate.
+    Column { id: u32, predicate: Predicate },
+    /// No row satisfies it.
+    Never,
+    /// All hold.
+    All(Vec<Condition>),
+    /// At least one holds.
+    Any(Vec<Condition>),
+    /// It does not hold.
+    Not(Box<Condition>),
+}
+
+impl Condition {
+    /// Resolves a filter.
+    pub fn new(schema: &Schema, filter: &Filter) -> Result<Self> {
+        Compiler { schema, in_values: 0 }.condition(filter, 1)
+    }
+
+    /// Keeps of `docs` those that satisfy the condition. Deleted documents may be among them.
+    pub fn filtered(&self, segment: &Segment, docs: Docs) -> Result<DocSet> {
+        match docs {
+            Docs::Every => self.select(segment),
+            Docs::Some(DocSet::List(mut docs))
+                if docs.len() <= segment.doc_count() as usize / RETAIN_SHARE =>
+            {
+                self.retain(segment, &mut docs);
+                Ok(DocSet::List(docs))
+            }
+            Docs::Some(docs) if docs.is_empty() => Ok(docs),
+            Docs::Some(docs) => Ok(self.select(segment)?.intersect(&docs)),
+        }
+    }
+
+    fn select(&self, segment: &Segment) -> Result<DocSet> {
+        let len = segment.doc_count();
+        match self {
+            Self::Never => Ok(DocSet::empty()),
+            Self::Column { id, predicate } => match segment.column(*id) {
+                Some(column) => Ok(column.select(predicate)?),
+                None if holds_for_null(predicate) => Ok(DocSet::all(len)),
+                None => Ok(DocSet::empty()),
+            },
+            Self::All(parts) => {
+                let narrowed =
+                    parts.iter().try_fold(Docs::Every, |docs, part| -> Result<Docs> {
+                        Ok(Docs::Some(part.filtered(segment, docs)?))
+                    })?;
+                Ok(narrowed.into_set(len))
+            }
+            Self::Any(parts) => parts.iter().try_fold(DocSet::empty(), |docs, part| {
+                Ok(docs.union(&part.select(segment)?, len))
+            }),
+            Self::Not(part) => Ok(part.select(segment)?.complement(len)),
+        }
+    }
+
+    fn retain(&self, segment: &Segment, docs: &mut Vec<u32>) {
+        match self {
+            Self::Never => docs.clear(),
+            Self::Column { id, predicate } => retain_column(segment.column(*id), predicate, docs),
+            Self::All(parts) => parts.iter().for_each(|part| part.retain(segment, docs)),
+            Self::Any(parts) => {
+                let mut rest = docs.clone();
+                for part in parts {
+                    let mut kept = rest.clone();
+                    part.retain(segment, &mut kept);
+                    remove(&mut rest, &kept);
+                }
+                remove(docs, &rest);
+            }
+            Self::Not(part) => {
+                let mut kept = docs.clone();
+                part.retain(segment, &mut kept);
+                remove(docs, &kept);
+            }
+        }
+    }
+}
+
+fn retain_column(column: Option<&Column>, predicate: &Predicate, docs: &mut Vec<u32>) {
+    match column {
+        Some(column) => column.retain(docs, predicate),
+        None if holds_for_null(predicate) => {}
+        None => docs.clear(),
+    }
+}
+
+fn holds_for_null(predicate: &Predicate) -> bool {
+    matches!(predicate, Predicate::IsNull)
+}
+
+/// Takes `gone` out of `docs`; both ascend.
+fn remove(docs: &mut Vec<u32>, gone: &[u32]) {
+    let mut gone = gone.iter().copied().peekable();
+    docs.retain(|&doc| {
+        while gone.next_if(|&other| other < doc).is_some() {}
+        gone.next_if_eq(&doc).is_none()
+    });
+}
+
+struct Compiler<'s> {
+    schema: &'s Schema,
+    in_values: usize,
+}
+
+impl<'s> Compiler<'s> {
+    fn condition(&mut self, filter: &Filter, depth: usize) -> Result<Condition> {
+        if depth > MAX_DEPTH {
+            return Err(invalid(format!("The filter nests deeper than {MAX_DEPTH}; flatten it")));
+        }
+        match filter {
+            Filter::Compare { column, comparison, literal } => {
+                compare(self.column(column)?, *comparison, literal)
+            }
+            Filter::In(column, literals) => self.one_of(self.column(column)?, literals),
+            Filter::Between(column, low, high) => {
+                let column = self.column(column)?;
+                let low = literal::bounds(column, low)?.from;
+                let high = literal::bounds(column, high)?.to;
+                Ok(range(column, low.map(Included), high.map(Included)))
+            }
+            Filter::IsNull(column) => Ok(is_null(self.column(column)?)),
+            Filter::IsNotNull(column) => Ok(not(is_null(self.column(column)?))),
+            Filter::And(parts) => Ok(Condition::All(self.conditions(parts, depth)?)),
+            Filter::Or(parts) => Ok(Condition::Any(self.conditions(parts, depth)?)),
+            Filter::Not(part) => Ok(not(self.condition(part, depth + 1)?)),
+        }
+    }
+
+    fn conditions(&mut self, filters: &[Filter], depth: usize) -> Result<Vec<Condition>> {
+        filters.iter().map(|filter| self.condition(filter, depth + 1)).collect()
+    }
+
+    fn column(&self, name: &str) -> Result<&'s ColumnDef> {
+        indexed(self.schema, name, RequestPart::Filter)
+    }
+
+    fn one_of(&mut self, column: &ColumnDef, literals: &[Literal]) -> Result<Condition> {
+        self.in_values = self.in_values.saturating_add(literals.len());
+        if self.in_values > MAX_IN_VALUES {
+            let message = format!("The filter has more than {MAX_IN_VALUES} IN values; split it");
+            return Err(invalid(message));
+        }
+        let (mut ordinals, mut bytes) = (Vec::new(), Vec::new());
+        for literal in literals.iter().filter(|literal| !literal::is_null(literal)) {
+            match literal::bounds(column, literal)?.exact() {
+                Some(OwnedCell::Ordinal(ordinal)) => ordinals.push(ordinal),
+                Some(OwnedCell::Bytes(value)) => bytes.push(value),
+                Some(OwnedCell::Null) | None => {}
+            }
+        }
+        let predicate = if !ordinals.is_empty() {
+            ordinals.sort_unstable();
+            ordinals.dedup();
+            Predicate::OrdinalIn(ordinals)
+        } else if !bytes.is_empty() {
+            bytes.sort_unstable();
+            bytes.dedup();
+            Predicate::BytesIn(bytes)
+        } else {
+            return Ok(Condition::Never);
+        };
+        Ok(Condition::Column { id: column.id, predicate })
+    }
+}
+
+fn compare(column: &ColumnDef, comparison: Comparison, literal: &Literal) -> Result<Condition> {
+    if literal::is_null(literal) {
+        let name = &column.name;
+        return Err(invalid(format!("'{name}' is compared with NULL; use IS NULL instead")));
+    }
+    let bounds = literal::bounds(column, literal)?;
+    let exact = bounds.is_exact();
+    let Bounds { from, to } = bounds;
+    Ok(match comparison {
+        Comparison::Equal if !exact => Condition::Never,
+        Comparison::Equal => range(column, from.map(Included), to.map(Included)),
+        Comparison::NotEqual if !exact => not(Condition::Never),
+        Comparison::NotEqual => not(range(column, from.map(Included), to.map(Included))),
+        Comparison::Greater if exact => range(column, from.map(Bound::Excluded), Some(Unbounded)),
+        Comparison::Less if exact => range(column, Some(Unbounded), to.map(Bound::Excluded)),
+        Comparison::Greater | Comparison::GreaterOrEqual => {
+            range(column, from.map(Included), Some(Unbounded))
+        }
+        Comparison::Less | Comparison::LessOrEqual => {
+            range(column, Some(Unbounded), to.map(Included))
+        }
+    })
+}
+
+/// The values within the bounds; no bound (`None`) means that no value lies on that side.
+fn range(
+    column: &ColumnDef,
+    low: Option<Bound<OwnedCell>>,
+    high: Option<Bound<OwnedCell>>,
+) -> Condition {
+    let (Some(low), Some(high)) = (low, high) else { return Condition::Never };
+    let is_bytes = |bound: &Bound<OwnedCell>| {
+        matches!(bound, Included(OwnedCell::Bytes(_)) | Bound::Excluded(OwnedCell::Bytes(_)))
+    };
+    let predicate = if is_bytes(&low) || is_bytes(&high) {
+        Predicate::BytesRange(low.map(OwnedCell::into_bytes), high.map(OwnedCell::into_bytes))
+    } else {
+        Predicate::OrdinalRange(low.map(|cell| cell.ordinal()), high.map(|cell| cell.ordinal()))
+    };
+    Condition::Column { id: column.id, predicate }
+}
+
+fn is_null(column: &ColumnDef) -> Condition {
+    Condition::Column { id: column.id, predicate: Predicate::IsNull }
+}
+
+fn not(condition: Condition) -> Condition {
+    match condition {
+        Condition::Not(inner) => *inner,
+        other => Condition::Not(Box::new(other)),
+    }
+}
+
+fn invalid(message: String) -> Error {
+    Error::request(RequestPart::Filter, message)
+}

@@ -1,0 +1,249 @@
+//! Literals of a filter, turned into cells of the column they are compared with.
+
+use remora_index::column::Cell;
+
+use crate::{
+    ColumnDef, ColumnType, Decimal, Error, Literal, RequestPart, Result, Value,
+    encode::{encode_cell, parse_literal},
+};
+
+/// Most digits before and behind the point of a number that is compared: those a column can have.
+const MAX_INTEGER_DIGITS: u8 = 65;
+const MAX_SCALE: u8 = 30;
+/// Characters of a literal that an error message shows.
+const SHOWN_CHARS: usize = 60;
+
+/// A column cell that owns its bytes. `Null` sorts first.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum OwnedCell {
+    /// No value.
+    Null,
+    /// A value of an ordinal column.
+    Ordinal(u64),
+    /// A value of a byte column.
+    Bytes(Vec<u8>),
+}
+
+impl OwnedCell {
+    /// A copy.
+    pub fn new(cell: Cell<'_>) -> Self {
+        match cell {
+            Cell::Null => Self::Null,
+            Cell::Ordinal(ordinal) => Self::Ordinal(ordinal),
+            Cell::Bytes(bytes) => Self::Bytes(bytes.to_vec()),
+        }
+    }
+
+    /// The cell, borrowed.
+    pub fn as_cell(&self) -> Cell<'_> {
+        match self {
+            Self::Null => Cell::Null,
+            Self::Ordinal(ordinal) => Cell::Ordinal(*ordinal),
+            Self::Bytes(bytes) => Cell::Bytes(bytes),
+        }
+    }
+
+    /// The ordinal; 0 for what is none.
+    pub fn ordinal(&self) -> u64 {
+        if let Self::Ordinal(ordinal) = self { *ordinal } else { 0 }
+    }
+
+    /// The bytes; none for what is no byte cell.
+    pub fn into_bytes(self) -> Vec<u8> {
+        if let Self::Bytes(bytes) = self { bytes } else { Vec::new() }
+    }
+}
+
+/// Where a literal lies among the values of a column: the least value that is not below it and
+/// the greatest that is not above it. They are the same where the column can hold the literal;
+/// one is missing where no value lies on that side.
+pub(super) struct Bounds {
+    /// The least value that is not below.
+    pub from: Option<OwnedCell>,
+    /// The greatest value that is not above.
+    pub to: Option<OwnedCell>,
+}
+
+impl Bounds {
+    fn at(cell: OwnedCell) -> Self {
+        Self { from: Some(cell.clone()), to: Some(cell) }
+    }
+
+    /// Whether the column can hold the literal.
+    pub fn is_exact(&self) -> bool {
+        self.from.is_some() && self.from == self.to
+    }
+
+    /// The literal as a cell, if the column can hold it.
+    pub fn exact(self) -> Option<OwnedCell> {
+        if self.is_exact() { self.from } else { None }
+    }
+}
+
+/// Whether the literal is NULL.
+pub(super) fn is_null(literal: &Literal) -> bool {
+    matches!(literal, Literal::Value(Value::Null))
+}
+
+/// Where the literal lies among the column's values; an error if it is not of the column's type.
+/// Columns of whole numbers and decimals take every number: 5.5 lies between 5 and 6.
+pub(super) fn bounds(column: &ColumnDef, literal: &Literal) -> Result<Bounds> {
+    let text = match literal {
+        Literal::Value(value) if is_of(column.kind, value) => {
+            return Ok(Bounds::at(cell(column.kind, value)));
+        }
+        Literal::Value(value) => value.to_string(),
+        Literal::Text(text) => text.clone(),
+    };
+    let found = match column.kind {
+        ColumnType::Int(_) | ColumnType::Uint(_) => {
+            exact(column.kind, &text).or_else(|| around_whole(column.kind, &text))
+        }
+        ColumnType::Decimal(precision, scale) => {
+            around_decimal(column.kind, precision, scale, &text)
+        }
+        kind => exact(kind, &text),
+    };
+    found.ok_or_else(|| {
+        let shown: String = text.chars().take(SHOWN_CHARS).collect();
+        let (name, kind) = (&column.name, column.kind);
+        let message = format!("'{shown}' is not a value of column '{name}', which is {kind:?}");
+        Error::request(RequestPart::Filter, message)
+    })
+}
+
+fn exact(kind: ColumnType, text: &str) -> Option<Bounds> {
+    Some(Bounds::at(cell(kind, &parse_literal(kind, text)?)))
+}
+
+/// Whether a number is negative, its digits before and those behind the point.
+fn digits(text: &str) -> Option<(bool, String, String)> {
+    let number = Decimal::parse(text, MAX_INTEGER_DIGITS + MAX_SCALE, MAX_SCALE)?;
+    let (negative, whole, fraction) = number.parts();
+    Some((negative, whole.to_owned(), fraction.trim_end_matches('0').to_owned()))
+}
+
+fn around_whole(kind: ColumnType, text: &str) -> Option<Bounds> {
+    let (negative, whole, fraction) = digits(text)?;
+    // What needs more digits lies beyond every column.
+    let truncated: i128 = whole.parse().unwrap_or(i128::MAX / 2);
+    let between = i128::from(!fraction.is_empty());
+    let (floor, ceiling) = match negative {
+        true => (-truncated - between, -truncated),
+        false => (truncated, truncated + between),
+    };
+    let (least, greatest) = match kind {
+        ColumnType::Int(_) => (i128::from(i64::MIN), i128::from(i64::MAX)),
+        _ => (0, i128::from(u64::MAX)),
+    };
+    let at = |number: i128| match kind {
+        ColumnType::Int(_) => cell(kind, &Value::Int(number as i64)),
+        _ => cell(kind, &Value::Uint(number as u64)),
+    };
+    Some(Bounds {
+        from: (ceiling <= greatest).then(|| at(ceiling.max(least))),
+        to: (floor >= least).then(|| at(floor.min(greatest))),
+    })
+}
+
+fn around_decimal(kind: ColumnType, precision: u8, scale: u8, text: &str) -> Option<Bounds> {
+    let (negative, whole, fraction) = digits(text)?;
+    let sign = if negative { "-" } else { "" };
+    let (kept, cut) = fraction.split_at_checked(usize::from(scale)).unwrap_or((&fraction, ""));
+    let at = |text: String| {
+        let value = Decimal::parse(&text, precision, scale)?;
+        Some(cell(kind, &Value::Decimal(value)))
+    };
+    let inner = at(format!("{sign}{whole}.{kept}"));
+    // One more digit, a nine, is rounded away from zero: to the next decimal of this scale.
+    let outer = match cut {
+        "" => inner.clone(),
+        _ => at(format!("{sign}{whole}.{kept:0<width$}9", width = usize::from(scale))),
+    };
+    let outermost = || {
+        let integer_digits = usize::from(precision.saturating_sub(scale));
+        let scale = usize::from(scale);
+        at(format!("{sign}{:9<integer_digits$}.{:9<scale$}", "", ""))
+    };
+    let inner = inner.or_else(outermost);
+    Some(match negative {
+        true => Bounds { from: inner, to: outer },
+        false => Bounds { from: outer, to: inner },
+    })
+}
+
+fn cell(kind: ColumnType, value: &Value) -> OwnedCell {
+    let mut scratch = Vec::new();
+    OwnedCell::new(encode_cell(kind, value, &mut scratch))
+}
+
+/// Whether the value is one that a column of this type holds.
+fn is_of(kind: ColumnType, value: &Value) -> bool {
+    matches!(
+        (kind, value),
+        (ColumnType::Int(_), Value::Int(_))
+            | (ColumnType::Uint(_), Value::Uint(_))
+            | (ColumnType::Float | ColumnType::Double, Value::Float(_))
+            | (ColumnType::Bool, Value::Bool(_))
+            | (ColumnType::Text, Value::Text(_))
+            | (ColumnType::Bytes, Value::Bytes(_))
+            | (ColumnType::Date, Value::Date(_))
+            | (ColumnType::Time, Value::Time(_))
+            | (ColumnType::DateTime, Value::DateTime(_))
+            | (ColumnType::Timestamp, Value::Timestamp(_))
+            | (ColumnType::Json, Value::Json(_))
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cmp::Ordering;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn found(kind: ColumnType, literal: &str) -> Option<Bounds> {
+        let column =
+            ColumnDef { id: 1, name: "column".into(), kind, nullable: true, indexed: true };
+        bounds(&column, &Literal::Text(literal.to_owned())).ok()
+    }
+
+    /// How a value of the column compares with the literal, by its bounds.
+    fn ordering(kind: ColumnType, value: &Value, literal: &str) -> Ordering {
+        let bounds = found(kind, literal).unwrap();
+        let value = Some(cell(kind, value));
+        if bounds.is_exact() {
+            return value.cmp(&bounds.from);
+        }
+        let above = bounds.from.is_some() && value >= bounds.from;
+        assert_ne!(above, bounds.to.is_some() && value <= bounds.to);
+        if above { Ordering::Greater } else { Ordering::Less }
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_compare_as_numbers(value in -300..300_i64, literal in -400_000..400_000_i64) {
+            let text = format!("{}{}.{:03}", if literal < 0 { "-" } else { "" },
+                (literal / 1000).abs(), (literal % 1000).abs());
+            let expected = (value * 1000).cmp(&literal);
+            prop_assert_eq!(ordering(ColumnType::Int(16), &Value::Int(value), &text), expected);
+            if let Ok(value) = u64::try_from(value) {
+                prop_assert_eq!(ordering(ColumnType::Uint(16), &Value::Uint(value), &text), expected);
+            }
+            let expected = (value * 10).cmp(&literal);
+            let decimal = Value::Decimal(Decimal::from_scaled(value.into(), 2));
+            prop_assert_eq!(ordering(ColumnType::Decimal(3, 2), &decimal, &text), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_is_refused() {
+        for text in ["", "x", "1x", "1.2.3", "--1", "NaN"] {
+            assert!(found(ColumnType::Int(32), text).is_none(), "{text}");
+            assert!(found(ColumnType::Decimal(9, 2), text).is_none(), "{text}");
+        }
+        assert!(found(ColumnType::Int(32), "1e3").is_some());
+        assert!(found(ColumnType::Uint(8), "-7").unwrap().to.is_none());
+    }
+}

@@ -1,0 +1,212 @@
+//! Which documents of a segment a text expression holds for.
+//!
+//! Conjunctions intersect the sparsest sets first; negations inside them are subtracted.
+//! Complements are built only where a negation stands alone. Where the positions of an index
+//! cannot tell whether a term occurs, the texts are read, as late and as few as possible.
+
+use remora_index::{DocSet, text::TextIndex};
+
+use super::{
+    expression::{Expression, Matcher, Node},
+    fuzzy::{Place, normalized_texts},
+    texts::retain_rows,
+};
+use crate::{
+    QueryReport, Result, Row, Schema, TextDef,
+    snapshot::{SegmentView, TableView},
+};
+
+/// An expression over one segment.
+pub(super) struct SegmentMatcher<'v> {
+    view: &'v TableView,
+    segment: &'v SegmentView,
+    expression: &'v Expression,
+    report: &'v mut QueryReport,
+}
+
+/// The documents of a term.
+struct Found {
+    docs: DocSet,
+    /// Some of them may be there in error: their texts must be read.
+    doubtful: bool,
+}
+
+/// The documents the expression holds for; deleted ones may be among them. Adds to the report
+/// what only it knows: the documents of the terms and those before NOT.
+pub(super) fn matching(
+    view: &TableView,
+    segment: &SegmentView,
+    expression: &Expression,
+    report: &mut QueryReport,
+) -> Result<DocSet> {
+    let mut matcher = SegmentMatcher { view, segment, expression, report };
+    match &expression.root {
+        Node::All { all, none } if !none.is_empty() => {
+            let docs = matcher.all(all)?;
+            matcher.report.after_intersection += u64::from(docs.count());
+            matcher.subtract(docs, none)
+        }
+        root => matcher.evaluate(root),
+    }
+}
+
+/// The documents a single term holds for; deleted ones may be among them.
+pub(super) fn matching_term(
+    view: &TableView,
+    segment: &SegmentView,
+    expression: &Expression,
+    term: usize,
+    report: &mut QueryReport,
+) -> Result<DocSet> {
+    SegmentMatcher { view, segment, expression, report }.term(term)
+}
+
+impl<'v> SegmentMatcher<'v> {
+    fn evaluate(&mut self, node: &Node) -> Result<DocSet> {
+        match node {
+            Node::Term(term) => self.term(*term),
+            Node::All { all, none } => {
+                let docs = self.all(all)?;
+                self.subtract(docs, none)
+            }
+            Node::Any(nodes) => self.any(nodes),
+            Node::Not(node) => Ok(self.evaluate(node)?.complement(self.doc_count())),
+        }
+    }
+
+    fn all(&mut self, nodes: &[Node]) -> Result<DocSet> {
+        let (mut sets, mut doubtful) = (Vec::with_capacity(nodes.len()), Vec::new());
+        for node in nodes {
+            let docs = match node {
+                Node::Term(term) => {
+                    let found = self.find(*term)?;
+                    doubtful.extend(found.doubtful.then_some(*term));
+                    found.docs
+                }
+                other => self.evaluate(other)?,
+            };
+            if docs.is_empty() {
+                return Ok(docs);
+            }
+            sets.push(docs);
+        }
+        sets.sort_by_key(|docs| match docs {
+            DocSet::List(docs) => docs.len(),
+            DocSet::Bits(_) => usize::MAX,
+        });
+        let docs = sets.into_iter().reduce(|docs, other| docs.intersect(&other));
+        let docs = docs.unwrap_or_else(|| DocSet::all(self.doc_count()));
+        doubtful.into_iter().try_fold(docs, |docs, term| self.verified(docs, term))
+    }
+
+    fn subtract(&mut self, mut docs: DocSet, nodes: &[Node]) -> Result<DocSet> {
+        for node in nodes {
+            if docs.is_empty() {
+                break;
+            }
+            docs = docs.subtract(&self.evaluate(node)?);
+        }
+        Ok(docs)
+    }
+
+    fn any(&mut self, nodes: &[Node]) -> Result<DocSet> {
+        let len = self.doc_count();
+        nodes.iter().try_fold(DocSet::empty(), |docs, node| {
+            let found = self.evaluate(node)?;
+            Ok(if docs.is_empty() { found } else { docs.union(&found, len) })
+        })
+    }
+
+    fn term(&mut self, term: usize) -> Result<DocSet> {
+        let found = self.find(term)?;
+        if found.doubtful { self.verified(found.docs, term) } else { Ok(found.docs) }
+    }
+
+    fn find(&mut self, term: usize) -> Result<Found> {
+        let mut found: Option<Found> = None;
+        for (definition, index, matcher) in self.indexes_of(term) {
+            let next = self.find_in(definition, index, matcher)?;
+            found = Some(match found {
+                None => next,
+                Some(found) => Found {
+                    docs: found.docs.union(&next.docs, self.doc_count()),
+                    doubtful: found.doubtful | next.doubtful,
+                },
+            });
+        }
+        let found = found.unwrap_or(Found { docs: DocSet::empty(), doubtful: false });
+        if !self.expression.is_one_term() {
+            self.report.candidates += u64::from(found.docs.count());
+        }
+        Ok(found)
+    }
+
+    fn find_in(
+        &mut self,
+        definition: &'v TextDef,
+        index: &'v TextIndex,
+        matcher: &Matcher,
+    ) -> Result<Found> {
+        match matcher {
+            Matcher::Exact(pattern) => {
+                let matches = index.find(pattern)?;
+                Ok(Found { docs: matches.docs, doubtful: matches.verify })
+            }
+            Matcher::Fuzzy(term) => {
+                let place = Place { view: self.view, segment: self.segment, definition, index };
+                let docs = term.find(&place, &mut self.report.texts_read)?;
+                Ok(Found { docs, doubtful: false })
+            }
+        }
+    }
+
+    /// Each text index of the segment that can hold the term.
+    fn indexes_of(
+        &self,
+        term: usize,
+    ) -> impl Iterator<Item = (&'v TextDef, &'v TextIndex, &'v Matcher)> + use<'v> {
+        let segment = &self.segment.segment;
+        let matchers = self.expression.terms.get(term).map(|term| term.matchers.as_slice());
+        let indexes = self.view.schema.texts.iter().zip(matchers.unwrap_or_default());
+        indexes.filter_map(|(definition, matcher)| {
+            Some((definition, segment.text(definition.id)?, matcher.as_ref()?))
+        })
+    }
+
+    /// Keeps the live documents in whose texts the term truly occurs.
+    fn verified(&mut self, docs: DocSet, term: usize) -> Result<DocSet> {
+        let docs = docs.without(self.segment.deleted.as_ref());
+        self.report.texts_read += u64::from(docs.count());
+        let Some(term) = self.expression.terms.get(term) else { return Ok(DocSet::empty()) };
+        let schema = &self.view.schema;
+        let occurs = |row: &Row| occurrences(schema, &term.matchers, row) > 0;
+        retain_rows(self.view, self.segment, &docs, occurs)
+    }
+
+    fn doc_count(&self) -> u32 {
+        self.segment.segment.doc_count()
+    }
+}
+
+/// How often a term occurs in the texts of a row, over all text indexes; overlapping occurrences
+/// count, as in the index.
+pub(super) fn occurrences(schema: &Schema, matchers: &[Option<Matcher>], row: &Row) -> u32 {
+    let indexes = schema.texts.iter().zip(matchers);
+    let counts = indexes.filter_map(|(definition, matcher)| {
+        let pattern = matcher.as_ref()?.text();
+        let texts = normalized_texts(definition, row);
+        Some(texts.map(|text| places(&text, pattern)).sum::<u32>())
+    });
+    counts.sum()
+}
+
+fn places(text: &str, pattern: &str) -> u32 {
+    let mut count = 0;
+    let mut rest = text;
+    while let Some(at) = rest.find(pattern) {
+        count += 1;
+        let first = rest[at..].chars().next().map_or(1, char::len_utf8);
+        rest = &rest[at + first..];
+    }
+    count
+}

@@ -1,0 +1,105 @@
+//! The read path, in the order a request travels.
+//!
+//! A request is planned first, so that everything that can be wrong with it is found before any
+//! document is looked at: `expression` and `fuzzy` ready the text, `filter` and `literal` the
+//! conditions, `order` and `cursor` the page, `output` the fields. Then `select` asks each
+//! segment which documents match (`matching`, `filter`), `score` weighs them where the order
+//! needs it, `page` takes the rows of the page, and `output` turns those few into a reply.
+//! COUNT stops after `select`; `facet` counts values instead.
+//!
+//! Nothing is built for rows that are not returned, and nothing is locked: a view never changes.
+
+mod columns;
+mod cursor;
+mod docs;
+mod expression;
+mod facet;
+mod filter;
+mod fuzzy;
+mod highlight;
+mod literal;
+mod matching;
+mod merge;
+mod order;
+mod output;
+mod page;
+mod score;
+mod select;
+mod texts;
+
+#[cfg(test)]
+mod tests;
+
+use std::time::Instant;
+
+pub(crate) use facet::facet;
+
+use self::{
+    cursor::After,
+    order::{Order, SegmentOrder},
+    output::Output,
+    select::Plan,
+};
+use crate::{
+    CountReply, Position, Result, SearchReply, SearchRequest, Selection, snapshot::TableView,
+};
+
+/// SEARCH. `bm25` is (k1, b); `position` is the view's.
+pub(crate) fn search(
+    view: &TableView,
+    request: &SearchRequest,
+    bm25: (f64, f64),
+    position: Position,
+) -> Result<SearchReply> {
+    let started = Instant::now();
+    let schema = &view.schema;
+    page::check(request)?;
+    let plan = Plan::new(schema, &request.selection)?;
+    let order = Order::new(schema, &request.sort)?;
+    let after = request.after.as_deref();
+    let after = after.map(|cursor| After::decode(schema, &order, cursor)).transpose()?;
+    let output = Output::new(schema, request, plan.expression.as_ref())?;
+
+    let mut selected = plan.run(view, position, started)?;
+    let (docs, report) = (&selected.docs, &mut selected.report);
+    let scores = match order.needs_scores() {
+        true => Some(score::scores(view, plan.expression.as_ref(), docs, bm25, report)?),
+        false => None,
+    };
+    let orders: Vec<SegmentOrder<'_>> = (0..view.segments.len())
+        .map(|at| {
+            let scores = scores.as_ref().and_then(|scores| scores.get(at));
+            SegmentOrder::new(&order, &view.segments[at], scores)
+        })
+        .collect();
+    let places = if order.is_by_key() {
+        page::by_key(view, docs, order.key_descending, after.as_ref(), request)
+    } else {
+        page::by_value(view, docs, &orders, after.as_ref(), request)
+    };
+    let hits = output.hits(view, &places, scores.as_deref())?;
+    let last = places.last();
+    let cursor = last.and_then(|&last| After::encode(view, &order, &orders[last.segment], last));
+    report.returned = hits.len() as u64;
+    report.total_time = started.elapsed();
+    Ok(SearchReply {
+        total: selected.total,
+        hits,
+        field_names: output.field_names(schema),
+        cursor,
+        report: selected.report,
+    })
+}
+
+/// COUNT. `position` is the view's.
+pub(crate) fn count(
+    view: &TableView,
+    selection: &Selection,
+    position: Position,
+) -> Result<CountReply> {
+    let started = Instant::now();
+    let plan = Plan::new(&view.schema, selection)?;
+    let (count, mut report) = plan.count(view, position, started)?;
+    report.total_time = started.elapsed();
+    Ok(CountReply { count, report })
+}

@@ -1,0 +1,160 @@
+//! The rows of one page: lazily in key order, by a bounded selection in any other.
+
+use std::cmp::Ordering;
+
+use super::{
+    cursor::After,
+    docs::Docs,
+    merge::Merge,
+    order::{KeySeat, Place, SegmentOrder},
+};
+use crate::{
+    Error, RequestPart, Result, SearchRequest,
+    snapshot::{SegmentView, TableView},
+};
+
+/// Most rows a request may pass over and return together.
+const MAX_ROWS: usize = 10_000_000;
+
+/// Refuses pages that would cost unbounded memory.
+pub(super) fn check(request: &SearchRequest) -> Result<()> {
+    let (limit, offset) = (request.limit, request.offset);
+    let (part, name) = match limit.checked_add(offset) {
+        Some(..=MAX_ROWS) => return Ok(()),
+        _ if limit > MAX_ROWS => (RequestPart::Limit, "LIMIT"),
+        _ => (RequestPart::Offset, "OFFSET"),
+    };
+    Err(Error::request(
+        part,
+        format!("{name} reaches past row {MAX_ROWS}; page with the cursor of the last reply"),
+    ))
+}
+
+/// The page of a selection in key order. Draws no more documents from a segment than the page
+/// needs, and none from behind a cursor.
+pub(super) fn by_key(
+    view: &TableView,
+    selected: &[Docs],
+    descending: bool,
+    after: Option<&After>,
+    request: &SearchRequest,
+) -> Vec<Place> {
+    let segments = view.segments.iter().zip(selected).enumerate();
+    let streams = segments.map(|(segment, (view, docs))| {
+        let mut walk = docs.walk(view);
+        if let Some(after) = after {
+            let behind = KeySeat::new(view.segment.keys(), &after.key).behind(descending);
+            walk = walk.within(behind.start, behind.end);
+        }
+        walk.directed(descending).map(move |doc| Place { segment, doc })
+    });
+    let keys = |place: &Place| view.segments[place.segment].segment.keys();
+    let merged = Merge::new(streams, |a: &Place, b: &Place| {
+        let ordering = keys(a).compare(a.doc, keys(b), b.doc);
+        if descending { ordering.reverse() } else { ordering }
+    });
+    merged.skip(request.offset).take(request.limit).collect()
+}
+
+/// The page of a selection in any other order: the first rows of each segment by cheap ranks,
+/// merged by their values. `orders` has one entry for each segment.
+pub(super) fn by_value(
+    view: &TableView,
+    selected: &[Docs],
+    orders: &[SegmentOrder<'_>],
+    after: Option<&After>,
+    request: &SearchRequest,
+) -> Vec<Place> {
+    let wanted = request.limit + request.offset;
+    if request.limit == 0 {
+        return Vec::new();
+    }
+    let segments = view.segments.iter().zip(selected).zip(orders).enumerate();
+    let streams = segments.map(|(segment, ((view, docs), order))| {
+        let top = top_of_segment(view, docs, order, after, wanted);
+        top.into_iter().map(move |candidate| Place { segment, doc: candidate.doc })
+    });
+    let merged = Merge::new(streams, |a: &Place, b: &Place| {
+        let (mine, theirs) = (&orders[a.segment], &orders[b.segment]);
+        mine.compare_across(a.doc, theirs, b.doc)
+    });
+    merged.skip(request.offset).take(request.limit).collect()
+}
+
+/// A document that may be among the first ones.
+#[derive(Clone, Copy)]
+struct Candidate {
+    rank: u64,
+    doc: u32,
+}
+
+/// The first `wanted` documents of a segment, in order.
+fn top_of_segment(
+    view: &SegmentView,
+    docs: &Docs,
+    order: &SegmentOrder<'_>,
+    after: Option<&After>,
+    wanted: usize,
+) -> Vec<Candidate> {
+    let mut top = Top::new(wanted, |a, b| order.compare(a.doc, b.doc));
+    let is_after = after.map(|after| order.is_after(after));
+    order.for_each_ranked(view, docs, |rank, doc| {
+        let candidate = Candidate { rank, doc };
+        if top.may_take(&candidate) && is_after.as_ref().is_none_or(|is_after| is_after(doc)) {
+            top.take(candidate);
+        }
+    });
+    top.finish()
+}
+
+/// The first `wanted` of a stream: holds at most twice as many, cut in half when full.
+struct Top<F> {
+    candidates: Vec<Candidate>,
+    wanted: usize,
+    /// The last of the first `wanted` seen so far.
+    threshold: Option<Candidate>,
+    /// Orders candidates of the same rank.
+    tie: F,
+}
+
+impl<F: Fn(&Candidate, &Candidate) -> Ordering> Top<F> {
+    fn new(wanted: usize, tie: F) -> Self {
+        Self { candidates: Vec::new(), wanted, threshold: None, tie }
+    }
+
+    /// False if it is certain that the candidate is not among the first.
+    #[inline]
+    fn may_take(&self, candidate: &Candidate) -> bool {
+        match &self.threshold {
+            None => true,
+            Some(last) if candidate.rank != last.rank => candidate.rank < last.rank,
+            Some(last) => (self.tie)(candidate, last).is_lt(),
+        }
+    }
+
+    fn take(&mut self, candidate: Candidate) {
+        self.candidates.push(candidate);
+        if self.candidates.len() >= self.wanted.saturating_mul(2) {
+            self.cut();
+        }
+    }
+
+    fn cut(&mut self) {
+        let tie = &self.tie;
+        let last = self.wanted.saturating_sub(1);
+        if last < self.candidates.len() {
+            let by_order =
+                |a: &Candidate, b: &Candidate| a.rank.cmp(&b.rank).then_with(|| tie(a, b));
+            self.candidates.select_nth_unstable_by(last, by_order);
+            self.candidates.truncate(self.wanted);
+            self.threshold = self.candidates.last().copied();
+        }
+    }
+
+    fn finish(mut self) -> Vec<Candidate> {
+        self.cut();
+        let tie = &self.tie;
+        self.candidates.sort_unstable_by(|a, b| a.rank.cmp(&b.rank).then_with(|| tie(a, b)));
+        self.candidates
+    }
+}

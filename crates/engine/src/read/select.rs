@@ -1,0 +1,129 @@
+//! Which rows a selection has: text first, then filters, segment by segment.
+
+use std::time::Instant;
+
+use super::{
+    docs::Docs,
+    expression::{Expression, Node},
+    filter::Condition,
+    matching::matching,
+};
+use crate::{
+    Position, QueryReport, Result, Schema, Selection,
+    snapshot::{SegmentView, TableView},
+};
+
+/// A selection made ready: everything that can be wrong with it was found.
+pub(super) struct Plan {
+    /// The text condition.
+    pub expression: Option<Expression>,
+    condition: Option<Condition>,
+}
+
+/// The rows of a selection.
+pub(super) struct Selected {
+    /// For each segment of the view; deleted documents may be among them.
+    pub docs: Vec<Docs>,
+    /// How many are live.
+    pub total: u64,
+    /// What it took.
+    pub report: QueryReport,
+}
+
+/// How many rows a selection has, and what it took.
+type Counted = (u64, QueryReport);
+
+impl Plan {
+    /// Checks and resolves a selection.
+    pub fn new(schema: &Schema, selection: &Selection) -> Result<Self> {
+        let condition = selection.filter.as_ref();
+        Ok(Self {
+            expression: Expression::new(schema, selection)?,
+            condition: condition.map(|filter| Condition::new(schema, filter)).transpose()?,
+        })
+    }
+
+    /// Evaluates it. `started` is when the request came.
+    pub fn run(&self, view: &TableView, position: Position, started: Instant) -> Result<Selected> {
+        let mut report = self.report(view, position);
+        let mut docs = Vec::with_capacity(view.segments.len());
+        for segment in &view.segments {
+            docs.push(match &self.expression {
+                Some(expression) => Docs::Some(matching(view, segment, expression, &mut report)?),
+                None => Docs::Every,
+            });
+        }
+        let mut total = count_live(&docs, &view.segments);
+        self.report_counts(&mut report, total);
+        if let Some(condition) = &self.condition {
+            let filtering = Instant::now();
+            report.index_time = filtering - started;
+            for (docs, view) in docs.iter_mut().zip(&view.segments) {
+                let candidates = std::mem::replace(docs, Docs::Every);
+                *docs = Docs::Some(condition.filtered(&view.segment, candidates)?);
+            }
+            total = count_live(&docs, &view.segments);
+            report.filter_time = filtering.elapsed();
+        } else {
+            report.index_time = started.elapsed();
+        }
+        report.after_filters = total;
+        Ok(Selected { docs, total, report })
+    }
+
+    /// How many rows it has. Asks the text index for the number alone where it knows that sooner
+    /// than the documents.
+    pub fn count(&self, view: &TableView, position: Position, started: Instant) -> Result<Counted> {
+        let pattern = self.expression.as_ref().and_then(Expression::only_pattern);
+        let (Some(pattern), [text], None) = (pattern, &view.schema.texts[..], &self.condition)
+        else {
+            let selected = self.run(view, position, started)?;
+            return Ok((selected.total, selected.report));
+        };
+        let mut total = 0;
+        let mut report = self.report(view, position);
+        for segment in &view.segments {
+            let Some(index) = segment.segment.text(text.id) else { continue };
+            let known = if segment.deleted.is_none() { index.count(pattern)? } else { None };
+            total += match (known, &self.expression) {
+                (Some(count), _) => u64::from(count),
+                (None, Some(expression)) => {
+                    let docs = matching(view, segment, expression, &mut report)?;
+                    Docs::Some(docs).count_live(segment)
+                }
+                (None, None) => 0,
+            };
+        }
+        self.report_counts(&mut report, total);
+        report.after_filters = total;
+        report.index_time = started.elapsed();
+        Ok((total, report))
+    }
+
+    /// A report of what is known before anything is matched.
+    fn report(&self, view: &TableView, position: Position) -> QueryReport {
+        QueryReport {
+            position,
+            terms: self.expression.as_ref().map_or(0, |expression| expression.terms.len() as u64),
+            atoms: self.expression.as_ref().map_or(0, Expression::atoms),
+            segments: view.segments.len() as u64,
+            ..QueryReport::default()
+        }
+    }
+
+    /// What follows from the number of rows that match the text.
+    fn report_counts(&self, report: &mut QueryReport, matched: u64) {
+        report.after_not = matched;
+        match self.expression.as_ref().map(|expression| &expression.root) {
+            Some(Node::All { none, .. }) if !none.is_empty() => {}
+            _ => report.after_intersection = matched,
+        }
+        if self.expression.as_ref().is_none_or(Expression::is_one_term) {
+            report.candidates = matched;
+        }
+    }
+}
+
+fn count_live(docs: &[Docs], segments: &[SegmentView]) -> u64 {
+    docs.iter().zip(segments).map(|(docs, view)| docs.count_live(view)).sum()
+}

@@ -1,0 +1,12 @@
+//! The read path against a scan of plain rows: random tables, queries, filters, orders, pages.
+
+mod cursors;
+mod errors;
+mod facets;
+mod fuzzy;
+mod highlights;
+mod oracle;
+mod random;
+mod scores;
+mod searches;
+mod table;

@@ -1,0 +1,170 @@
+//! What a scan of the rows answers.
+
+use std::cmp::Ordering;
+
+use super::table::{BM25, BODY, ID, TITLE};
+use crate::{
+    Comparison, Filter, Literal, Row, Schema, SortBy, SortKey, TextDef, TextQuery, Value,
+    value::compare,
+};
+
+pub struct Oracle<'t> {
+    pub schema: &'t Schema,
+    pub rows: &'t [Row],
+}
+
+/// The normalised texts of an index.
+pub fn texts(index: &TextDef, row: &Row) -> Vec<String> {
+    let columns: Vec<String> = index
+        .columns
+        .iter()
+        .filter_map(|&at| match &row[at] {
+            Value::Text(text) => Some(text.to_string()),
+            _ => None,
+        })
+        .collect();
+    let texts = match &index.delimiter {
+        Some(_) if columns.is_empty() => Vec::new(),
+        Some(delimiter) => vec![columns.join(delimiter)],
+        None => columns,
+    };
+    texts.iter().map(|text| index.normalization.apply(text).into_owned()).collect()
+}
+
+impl Oracle<'_> {
+    pub fn matches(&self, query: &TextQuery, row: &Row) -> bool {
+        match query {
+            TextQuery::Term(term) => self.occurrences(term, row) > 0,
+            TextQuery::And(parts) => parts.iter().all(|part| self.matches(part, row)),
+            TextQuery::Or(parts) => parts.iter().any(|part| self.matches(part, row)),
+            TextQuery::Not(part) => !self.matches(part, row),
+        }
+    }
+
+    fn occurrences(&self, term: &str, row: &Row) -> usize {
+        let count = |index: &TextDef| {
+            let term = index.normalization.apply(term);
+            let places = |text: &String| {
+                text.char_indices().filter(|(at, _)| text[*at..].starts_with(&*term)).count()
+            };
+            texts(index, row).iter().map(places).sum::<usize>()
+        };
+        self.schema.texts.iter().map(count).sum()
+    }
+
+    pub fn holds(&self, filter: &Filter, row: &Row) -> bool {
+        let value = |name: &str| {
+            &row[self.schema.columns.iter().position(|column| column.name == name).unwrap()]
+        };
+        let ordering = |name: &str, literal: &Literal| {
+            let Literal::Value(literal) = literal else { panic!("the oracle takes values only") };
+            (!value(name).is_null()).then(|| compare(value(name), literal))
+        };
+        match filter {
+            Filter::Compare { column, comparison, literal } => {
+                let ordering = ordering(column, literal);
+                match comparison {
+                    Comparison::Equal => ordering == Some(Ordering::Equal),
+                    Comparison::NotEqual => ordering != Some(Ordering::Equal),
+                    Comparison::Greater => ordering.is_some_and(Ordering::is_gt),
+                    Comparison::GreaterOrEqual => ordering.is_some_and(Ordering::is_ge),
+                    Comparison::Less => ordering.is_some_and(Ordering::is_lt),
+                    Comparison::LessOrEqual => ordering.is_some_and(Ordering::is_le),
+                }
+            }
+            Filter::In(column, literals) => {
+                literals.iter().any(|literal| ordering(column, literal) == Some(Ordering::Equal))
+            }
+            Filter::Between(column, low, high) => {
+                ordering(column, low).is_some_and(Ordering::is_ge)
+                    && ordering(column, high).is_some_and(Ordering::is_le)
+            }
+            Filter::IsNull(column) => value(column).is_null(),
+            Filter::IsNotNull(column) => !value(column).is_null(),
+            Filter::And(parts) => parts.iter().all(|part| self.holds(part, row)),
+            Filter::Or(parts) => parts.iter().any(|part| self.holds(part, row)),
+            Filter::Not(part) => !self.holds(part, row),
+        }
+    }
+
+    /// The rows of a selection.
+    pub fn select(&self, text: Option<&TextQuery>, filter: Option<&Filter>) -> Vec<&Row> {
+        let rows = self.rows.iter();
+        let rows = rows.filter(|row| text.is_none_or(|query| self.matches(query, row)));
+        rows.filter(|row| filter.is_none_or(|filter| self.holds(filter, row))).collect()
+    }
+
+    /// Puts rows in order.
+    pub fn sort(&self, rows: &mut [&Row], order: &[SortKey], text: Option<&TextQuery>) {
+        let key_descending = order.last().is_none_or(|key| key.descending);
+        let scores: std::collections::HashMap<i64, f64> =
+            rows.iter().map(|row| (id(row), self.score(text, row))).collect();
+        rows.sort_by(|a, b| {
+            for key in order {
+                let ordering = match &key.by {
+                    SortBy::Key => id(a).cmp(&id(b)),
+                    SortBy::Score => scores[&id(a)].total_cmp(&scores[&id(b)]),
+                    SortBy::Column(name) => {
+                        let column = self.schema.columns.iter().position(|one| one.name == *name);
+                        compare(&a[column.unwrap()], &b[column.unwrap()])
+                    }
+                };
+                if ordering.is_ne() {
+                    return if key.descending { ordering.reverse() } else { ordering };
+                }
+            }
+            let ordering = id(a).cmp(&id(b));
+            if key_descending { ordering.reverse() } else { ordering }
+        });
+    }
+
+    /// BM25 by its definition.
+    pub fn score(&self, text: Option<&TextQuery>, row: &Row) -> f64 {
+        let mut terms = Vec::new();
+        positive_terms(text, true, &mut terms);
+        let (k1, b) = BM25;
+        let length = |row: &Row| {
+            let texts = self.schema.texts.iter().flat_map(|index| texts(index, row));
+            texts.map(|text| text.chars().count()).sum::<usize>() as f64
+        };
+        let average = self.rows.iter().map(length).sum::<f64>() / self.rows.len().max(1) as f64;
+        let norm = k1 * (1.0 - b + b * (length(row) / average.max(f64::MIN_POSITIVE)));
+        let parts = terms.into_iter().map(|term| {
+            let holding = self.rows.iter().filter(|row| self.occurrences(term, row) > 0).count();
+            let (holding, rows) = (holding as f64, self.rows.len() as f64);
+            let weight = ((rows - holding + 0.5) / (holding + 0.5)).ln_1p() * (k1 + 1.0);
+            let occurrences = self.occurrences(term, row) as f64;
+            weight * occurrences / (occurrences + norm)
+        });
+        parts.fold(0.0, |sum, part| sum + part)
+    }
+}
+
+fn positive_terms<'q>(query: Option<&'q TextQuery>, positive: bool, terms: &mut Vec<&'q str>) {
+    match query {
+        Some(TextQuery::Term(term)) if positive && !terms.contains(&term.as_str()) => {
+            terms.push(term);
+        }
+        Some(TextQuery::And(parts) | TextQuery::Or(parts)) => {
+            parts.iter().for_each(|part| positive_terms(Some(part), positive, terms));
+        }
+        Some(TextQuery::Not(part)) => positive_terms(Some(part), !positive, terms),
+        _ => {}
+    }
+}
+
+pub fn id(row: &Row) -> i64 {
+    match row[ID] {
+        Value::Int(id) => id,
+        _ => panic!("ids are integers"),
+    }
+}
+
+/// All that a reader may search in a row.
+pub fn searched(row: &Row) -> String {
+    let text = |at: usize| match &row[at] {
+        Value::Text(text) => text.to_string(),
+        _ => String::new(),
+    };
+    format!("{} {}", text(TITLE), text(BODY))
+}

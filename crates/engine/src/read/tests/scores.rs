@@ -1,0 +1,59 @@
+//! Scores: by definition, and the same however rows lie.
+
+use proptest::prelude::*;
+
+use super::{
+    oracle::{Oracle, id},
+    random::Random,
+    searches::{answer, ids, term},
+    table::{row, schema, single, view},
+};
+use crate::{SearchReply, SearchRequest, SortBy, SortKey};
+
+fn bits(reply: &SearchReply) -> Vec<u64> {
+    reply.hits.iter().map(|hit| hit.score.unwrap().to_bits()).collect()
+}
+
+fn by_score(mut request: SearchRequest) -> SearchRequest {
+    request.sort = vec![SortKey { by: SortBy::Score, descending: true }];
+    request
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(30))]
+    #[test]
+    fn scores_do_not_depend_on_segments(seed: u64) {
+        let mut random = Random::new(seed);
+        let schema = schema(random.chance(50));
+        let rows = random.rows(120);
+        let one = single(schema.clone(), rows.clone());
+        let seven = view(schema.clone(), random.spread(&rows, 7));
+        let oracle = Oracle { schema: &schema, rows: &rows };
+        for _ in 0..10 {
+            let mut request = by_score(term(""));
+            request.limit = 1000;
+            request.selection.text = Some(random.query(&rows, 2));
+            let (a, b) = (answer(&one, &request), answer(&seven, &request));
+            prop_assert_eq!(ids(&a), ids(&b));
+            prop_assert_eq!(bits(&a), bits(&b));
+            for hit in a.hits {
+                let row = rows.iter().find(|row| hit.key[0] == crate::Value::Int(id(row)));
+                let expected = oracle.score(request.selection.text.as_ref(), row.unwrap());
+                let score = hit.score.unwrap();
+                prop_assert!((score - expected).abs() < 1e-9, "{score} {expected} {request:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_short_text_with_many_occurrences_comes_first() {
+    let rows = vec![
+        row(1, "rain", "and a lot of other weather that has nothing to do with it"),
+        row(2, "rain rain", ""),
+        row(3, "sun", ""),
+        row(4, "rain", "and a lot of other weather that has nothing to do with it"),
+    ];
+    let view = single(schema(false), rows);
+    assert_eq!(ids(&answer(&view, &by_score(term("rain")))), [2, 4, 1]);
+}

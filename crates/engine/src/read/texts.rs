@@ -1,0 +1,48 @@
+//! Rows and their texts, read back where the index alone cannot tell.
+
+use remora_index::DocSet;
+
+use crate::{
+    Error, Result, Row,
+    snapshot::{SegmentView, TableView},
+};
+
+/// Keeps of `docs` (live ones only) those whose row satisfies `holds`.
+pub(super) fn retain_rows(
+    view: &TableView,
+    segment: &SegmentView,
+    docs: &DocSet,
+    mut holds: impl FnMut(&Row) -> bool,
+) -> Result<DocSet> {
+    let mut kept = Vec::new();
+    for_each_row(view, segment, docs, |doc, row| {
+        if holds(row) {
+            kept.push(doc);
+        }
+    })?;
+    Ok(DocSet::List(kept))
+}
+
+/// Calls `visit` with each of `docs` (live ones only) and its row.
+pub(super) fn for_each_row(
+    view: &TableView,
+    segment: &SegmentView,
+    docs: &DocSet,
+    mut visit: impl FnMut(u32, &Row),
+) -> Result<()> {
+    let mut key = Vec::new();
+    for doc in docs.iter() {
+        key.clear();
+        segment.segment.keys().read(doc, &mut key);
+        visit(doc, &row(view, &key)?);
+    }
+    Ok(())
+}
+
+/// The row of a document that is live in the view.
+pub(super) fn row(view: &TableView, key: &[u8]) -> Result<Row> {
+    view.rows.get(key)?.ok_or_else(|| {
+        let table = &view.schema.name;
+        Error::Corrupt(format!("table {table} indexes a row that the row store does not have"))
+    })
+}

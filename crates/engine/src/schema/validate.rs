@@ -1,0 +1,242 @@
+//! What a table's definition must satisfy.
+
+use std::collections::HashSet;
+
+use super::{ColumnDef, ColumnType, Schema};
+use crate::{
+    Error, RequestPart, Result,
+    request::Filter,
+    value::{MAX_PRECISION, MAX_SCALE},
+};
+
+const MAX_NAME_BYTES: usize = 255;
+const MAX_COLUMNS: usize = 4_096;
+const MAX_KEY_PARTS: usize = 16;
+const MAX_TEXTS: usize = 64;
+const MAX_DELIMITER_BYTES: usize = 255;
+/// How deep the filter of required rows nests at most; its stored form stays within what the JSON
+/// reader takes.
+const MAX_FILTER_DEPTH: usize = 32;
+const MAX_FILTER_PARTS: usize = 10_000;
+const MAX_SYNONYM_GROUPS: usize = 65_536;
+const MAX_SYNONYMS: usize = 256;
+
+impl Schema {
+    /// Whether the definition is one that a table can have; a request error names what is wrong.
+    pub fn validate(&self) -> Result<()> {
+        check_name("table", &self.name)?;
+        self.check_columns()?;
+        self.check_primary_key()?;
+        self.check_texts()?;
+        if let Some(filter) = &self.required {
+            self.check_filter(filter, 1, &mut 0)?;
+        }
+        self.check_synonyms()
+    }
+
+    fn check_columns(&self) -> Result<()> {
+        let count = self.columns.len();
+        ensure((1..=MAX_COLUMNS).contains(&count), || {
+            format!("table {:?} has {count} columns: give 1 to {MAX_COLUMNS}", self.name)
+        })?;
+        let (mut names, mut ids) = (HashSet::new(), HashSet::new());
+        for column in &self.columns {
+            check_name("column", &column.name)?;
+            check_type(column)?;
+            ensure(names.insert(column.name.to_lowercase()), || {
+                format!("column {:?} is there twice: names differ by more than case", column.name)
+            })?;
+            ensure(ids.insert(column.id), || {
+                format!("column {:?} has the number {} of another", column.name, column.id)
+            })?;
+        }
+        Ok(())
+    }
+
+    fn check_primary_key(&self) -> Result<()> {
+        let count = self.primary_key.len();
+        ensure((1..=MAX_KEY_PARTS).contains(&count), || {
+            format!("the key of table {:?} has {count} columns: give 1 to {MAX_KEY_PARTS}", self.name)
+        })?;
+        let mut seen = HashSet::new();
+        for &position in &self.primary_key {
+            let column = self.column_at(position, "the primary key")?;
+            let name = &column.name;
+            ensure(seen.insert(position), || format!("key column {name:?} is there twice"))?;
+            ensure(!column.nullable, || {
+                format!("key column {name:?} allows NULL: declare it NOT NULL")
+            })?;
+            ensure(column.kind != ColumnType::Json, || {
+                format!("key column {name:?} holds JSON, which has no order: choose another type")
+            })?;
+        }
+        Ok(())
+    }
+
+    fn check_texts(&self) -> Result<()> {
+        let count = self.texts.len();
+        ensure(count <= MAX_TEXTS, || format!("{count} text indexes: the limit is {MAX_TEXTS}"))?;
+        let mut ids = HashSet::new();
+        for text in &self.texts {
+            let id = text.id;
+            ensure(ids.insert(id), || format!("two text indexes have the number {id}"))?;
+            ensure(!text.columns.is_empty(), || format!("text index {id} has no column"))?;
+            let delimiter = text.delimiter.as_ref().map_or(0, String::len);
+            ensure(delimiter <= MAX_DELIMITER_BYTES, || {
+                format!("text index {id} has a delimiter above {MAX_DELIMITER_BYTES} bytes")
+            })?;
+            let mut seen = HashSet::new();
+            for &position in &text.columns {
+                let column = self.column_at(position, "a text index")?;
+                ensure(column.kind == ColumnType::Text, || {
+                    format!("column {:?} is no text: a text index takes text", column.name)
+                })?;
+                ensure(seen.insert(position), || {
+                    format!("text index {id} names column {:?} twice", column.name)
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_filter(&self, filter: &Filter, depth: usize, parts: &mut usize) -> Result<()> {
+        *parts += 1;
+        ensure(depth <= MAX_FILTER_DEPTH, || {
+            format!("the filter of required rows nests deeper than {MAX_FILTER_DEPTH}")
+        })?;
+        let column = match filter {
+            Filter::Compare { column, .. }
+            | Filter::Between(column, ..)
+            | Filter::IsNull(column)
+            | Filter::IsNotNull(column) => column,
+            Filter::In(column, literals) => {
+                *parts = parts.saturating_add(literals.len());
+                column
+            }
+            Filter::And(filters) | Filter::Or(filters) => {
+                let mut filters = filters.iter();
+                return filters.try_for_each(|filter| self.check_filter(filter, depth + 1, parts));
+            }
+            Filter::Not(filter) => return self.check_filter(filter, depth + 1, parts),
+        };
+        ensure(*parts <= MAX_FILTER_PARTS, || {
+            format!("the filter of required rows has more than {MAX_FILTER_PARTS} parts")
+        })?;
+        let known = self.columns.iter().any(|known| known.name.eq_ignore_ascii_case(column));
+        ensure(known, || format!("the filter of required rows names no column: {column:?}"))
+    }
+
+    fn check_synonyms(&self) -> Result<()> {
+        let fits = |group: &Vec<String>| {
+            group.len() <= MAX_SYNONYMS && group.iter().all(|word| !word.is_empty())
+        };
+        let count = self.synonyms.len();
+        ensure(count <= MAX_SYNONYM_GROUPS && self.synonyms.iter().all(fits), || {
+            format!(
+                "synonyms are at most {MAX_SYNONYM_GROUPS} groups of at most {MAX_SYNONYMS} words, \
+                 none of them empty"
+            )
+        })
+    }
+
+    fn column_at(&self, position: usize, user: &str) -> Result<&ColumnDef> {
+        self.columns.get(position).ok_or_else(|| {
+            let message = format!("{user} of table {:?} names column {position}", self.name);
+            invalid(format!("{message}, but there are {}", self.columns.len()))
+        })
+    }
+}
+
+fn check_name(what: &str, name: &str) -> Result<()> {
+    let fits = !name.is_empty()
+        && name.len() <= MAX_NAME_BYTES
+        && name.trim() == name
+        && !name.chars().any(char::is_control);
+    ensure(fits, || {
+        format!(
+            "{name:?} is no {what} name: use 1 to {MAX_NAME_BYTES} bytes without control characters \
+             or spaces at the ends"
+        )
+    })
+}
+
+fn check_type(column: &ColumnDef) -> Result<()> {
+    let fits = match column.kind {
+        ColumnType::Int(bits) | ColumnType::Uint(bits) => matches!(bits, 8 | 16 | 24 | 32 | 64),
+        ColumnType::Decimal(precision, scale) => {
+            (1..=MAX_PRECISION).contains(&precision) && scale <= MAX_SCALE.min(precision)
+        }
+        _ => true,
+    };
+    ensure(fits, || {
+        format!(
+            "column {:?} has the type {:?}: integers have 8, 16, 24, 32 or 64 bits, decimals up to \
+             {MAX_PRECISION} digits with up to {MAX_SCALE} behind the point",
+            column.name, column.kind
+        )
+    })
+}
+
+fn ensure(holds: bool, message: impl FnOnce() -> String) -> Result<()> {
+    if holds { Ok(()) } else { Err(invalid(message())) }
+}
+
+fn invalid(message: String) -> Error {
+    Error::request(RequestPart::Schema, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Normalization, TextDef, encode::strategies::table};
+
+    fn valid() -> Schema {
+        let mut schema = table(&[ColumnType::Int(64), ColumnType::Text, ColumnType::Json]);
+        schema.primary_key = vec![0];
+        schema.columns[0].nullable = false;
+        let normalization = Normalization::default();
+        schema.texts.push(TextDef { id: 1, columns: vec![1], delimiter: None, normalization });
+        schema
+    }
+
+    fn refused(change: impl FnOnce(&mut Schema)) -> String {
+        let mut schema = valid();
+        schema.validate().unwrap();
+        change(&mut schema);
+        schema.validate().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_no_table_can_be_is_refused_with_the_reason() {
+        assert!(refused(|s| s.name.clear()).contains("no table name"));
+        assert!(refused(|s| s.columns[1].name = "C0".into()).contains("\"C0\" is there twice"));
+        assert!(refused(|s| s.columns[1].id = 0).contains("number 0 of another"));
+        assert!(refused(|s| s.columns[0].kind = ColumnType::Int(7)).contains("Int(7)"));
+        assert!(refused(|s| s.columns[1].kind = ColumnType::Decimal(66, 2)).contains("Decimal"));
+        assert!(refused(|s| s.columns[2].kind = ColumnType::Decimal(3, 4)).contains("Decimal"));
+        assert!(refused(|s| s.columns[0].nullable = true).contains("declare it NOT NULL"));
+        assert!(refused(|s| s.primary_key.clear()).contains("has 0 columns"));
+        assert!(refused(|s| s.primary_key = vec![0, 0]).contains("is there twice"));
+        assert!(refused(|s| s.primary_key = vec![9]).contains("names column 9, but there are 3"));
+        assert!(refused(|s| s.columns[0].kind = ColumnType::Json).contains("has no order"));
+        assert!(refused(|s| s.texts[0].columns = vec![0]).contains("is no text"));
+        assert!(refused(|s| s.texts[0].columns.clear()).contains("has no column"));
+        assert!(refused(|s| s.texts = vec![s.texts[0].clone(); 65]).contains("limit is 64"));
+        assert!(refused(|s| s.texts = vec![s.texts[0].clone(); 2]).contains("the number 1"));
+        assert!(refused(|s| s.synonyms = vec![vec![String::new()]]).contains("synonyms"));
+        assert!(refused(|s| s.columns.clear()).contains("has 0 columns"));
+    }
+
+    #[test]
+    fn required_rows_are_checked_for_names_and_depth() {
+        let named = |name: &str| Filter::IsNull(name.to_owned());
+        assert!(refused(|s| s.required = Some(named("missing"))).contains("\"missing\""));
+        let nested = |depth| {
+            (1..depth).fold(named("C1"), |filter, _| Filter::Not(Box::new(filter)))
+        };
+        let mut schema = valid();
+        schema.required = Some(nested(MAX_FILTER_DEPTH));
+        schema.validate().unwrap();
+        assert!(refused(|s| s.required = Some(nested(MAX_FILTER_DEPTH + 1))).contains("deeper"));
+    }
+}

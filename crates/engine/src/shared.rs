@@ -1,0 +1,118 @@
+//! What the callers, the writer thread and the merge threads of one open database share.
+
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    },
+};
+
+use parking_lot::{Mutex, RwLock};
+
+use crate::{
+    Error, Options, Result,
+    files::SegmentFiles,
+    lock::DirectoryLock,
+    published::Published,
+    snapshot::Snapshot,
+    store::Store,
+    write::WriteQueue,
+};
+
+/// One open database.
+pub(crate) struct Shared {
+    /// The data directory.
+    pub directory: PathBuf,
+    /// Its settings.
+    pub options: Options,
+    /// What waits for the writer.
+    pub queue: WriteQueue,
+    /// What readers see.
+    pub published: Published,
+    /// The segment files. Held during a checkpoint, so there is one at a time; `None` once the
+    /// directory is given up.
+    pub files: Mutex<Option<SegmentFiles>>,
+    /// Bytes of indexed text that are in no file yet.
+    pub unsaved_bytes: AtomicU64,
+    /// How many merges run.
+    pub merging: AtomicUsize,
+    /// Whether the directory is given up: every call answers [`Error::Closed`].
+    pub closed: AtomicBool,
+    store: RwLock<Option<Arc<dyn Store>>>,
+    lock: Mutex<Option<DirectoryLock>>,
+}
+
+impl Shared {
+    /// A database that was just recovered.
+    pub fn new(
+        directory: PathBuf,
+        options: Options,
+        store: Arc<dyn Store>,
+        lock: Option<DirectoryLock>,
+        recovered: (Snapshot, SegmentFiles),
+    ) -> Self {
+        let (snapshot, files) = recovered;
+        Self {
+            directory,
+            options,
+            queue: WriteQueue::default(),
+            published: Published::new(snapshot),
+            files: Mutex::new(Some(files)),
+            unsaved_bytes: AtomicU64::new(0),
+            merging: AtomicUsize::new(0),
+            closed: AtomicBool::new(false),
+            store: RwLock::new(Some(store)),
+            lock: Mutex::new(lock),
+        }
+    }
+
+    /// The row store, while the database is open.
+    pub fn store(&self) -> Result<Arc<dyn Store>> {
+        self.store.read().clone().ok_or(Error::Closed)
+    }
+
+    /// An error once the database is closed.
+    pub fn check_open(&self) -> Result<()> {
+        if self.closed.load(Ordering::Acquire) { Err(Error::Closed) } else { Ok(()) }
+    }
+
+    /// Refuses all writes from now on: one could not be made durable, or a thread that writes need
+    /// died. Reads go on. The error is handed back as the callers get it.
+    pub fn poison(&self, error: &Error) -> Error {
+        let error = match error {
+            Error::Poisoned(_) => error.clone(),
+            other => Error::Poisoned(other.to_string()),
+        };
+        tracing::error!(%error, directory = %self.directory.display(), "writes stop");
+        self.queue.fail(&error);
+        self.published.stop(error.clone());
+        error
+    }
+
+    /// Why the writer takes nothing any more.
+    pub fn refusal(&self) -> Error {
+        self.published.stopped().unwrap_or(Error::Closed)
+    }
+
+    /// Gives the directory up: what is pinned by readers still answers them.
+    pub fn release(&self) {
+        self.closed.store(true, Ordering::Release);
+        // A checkpoint that has begun ends first; a later one finds nothing.
+        *self.files.lock() = None;
+        self.published.clear();
+        *self.store.write() = None;
+        *self.lock.lock() = None;
+    }
+}
+
+/// Poisons the database when the thread that holds it panics, so that nobody waits for it in vain.
+pub(crate) struct PoisonOnPanic<'s>(pub &'s Shared, pub &'static str);
+
+impl Drop for PoisonOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.poison(&Error::Poisoned(format!("the {} thread panicked", self.1)));
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! The mark of a store whose disk can no longer be trusted to take writes.
+
+use std::sync::OnceLock;
+
+use crate::{Error, Result};
+
+/// Remembers the first failed write.
+#[derive(Debug, Default)]
+pub(crate) struct Poison {
+    reason: OnceLock<String>,
+}
+
+impl Poison {
+    /// [`Error::Poisoned`] once a write has failed.
+    pub fn check(&self) -> Result<()> {
+        match self.reason.get() {
+            Some(reason) => Err(Error::Poisoned(reason.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// Remembers the error, if it is the first, and hands it back.
+    pub fn set(&self, error: Error) -> Error {
+        let reason = match &error {
+            Error::Poisoned(reason) => reason.clone(),
+            other => other.to_string(),
+        };
+        // Only the first failure tells what happened; later ones follow from it.
+        let _ = self.reason.set(reason);
+        error
+    }
+}

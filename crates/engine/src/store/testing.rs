@@ -1,0 +1,162 @@
+//! A store in memory that fails when it is told to.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Bound,
+    sync::Arc,
+};
+
+use parking_lot::Mutex;
+
+use super::{Keyspace, Store, StoreBatch, StoreSnapshot, StoredBytes, poison::Poison};
+use crate::{Error, Result};
+
+type Entries = BTreeMap<(Keyspace, Vec<u8>), StoredBytes>;
+
+/// What goes wrong, counted from 0 over the life of the store.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Faults {
+    /// This commit fails, leaving nothing of it.
+    pub fail_commit: Option<u64>,
+    /// This sync fails, be it of a commit or alone; what was written since the last is lost.
+    pub fail_sync: Option<u64>,
+    /// A commit that would hold more bytes of keys and values than this fails: a full disk.
+    pub capacity_bytes: Option<usize>,
+}
+
+/// A store in memory.
+#[derive(Default)]
+pub(crate) struct FaultyStore {
+    state: Mutex<State>,
+    poison: Poison,
+}
+
+#[derive(Default)]
+struct State {
+    visible: Arc<Entries>,
+    durable: Arc<Entries>,
+    faults: Faults,
+    commits: u64,
+    syncs: u64,
+}
+
+impl FaultyStore {
+    /// An empty store with these faults.
+    pub fn new(faults: Faults) -> Self {
+        let store = Self::default();
+        store.state.lock().faults = faults;
+        store
+    }
+
+    /// The store as it is after the machine lost power: what was synced, without faults.
+    pub fn after_power_loss(&self) -> Self {
+        let durable = Arc::clone(&self.state.lock().durable);
+        let state = State { visible: Arc::clone(&durable), durable, ..State::default() };
+        Self { state: Mutex::new(state), poison: Poison::default() }
+    }
+}
+
+impl State {
+    fn commit(&mut self, batch: StoreBatch, sync: bool) -> Result<()> {
+        self.commits += 1;
+        if self.faults.fail_commit == Some(self.commits - 1) {
+            return Err(Error::Io("a commit was made to fail".to_owned()));
+        }
+        let mut next = Entries::clone(&self.visible);
+        for change in batch.changes {
+            let key = (change.keyspace, change.key);
+            match change.value {
+                Some(value) => _ = next.insert(key, value.into()),
+                None => _ = next.remove(&key),
+            }
+        }
+        let bytes: usize = next.iter().map(|((_, key), value)| key.len() + value.len()).sum();
+        if self.faults.capacity_bytes.is_some_and(|capacity| bytes > capacity) {
+            return Err(Error::Io("no space left on device".to_owned()));
+        }
+        let before = std::mem::replace(&mut self.visible, Arc::new(next));
+        if !sync {
+            return Ok(());
+        }
+        // A batch whose sync fails never becomes visible.
+        self.sync().inspect_err(|_| self.visible = before)
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        self.syncs += 1;
+        if self.faults.fail_sync == Some(self.syncs - 1) {
+            return Err(Error::Io("a sync was made to fail".to_owned()));
+        }
+        self.durable = Arc::clone(&self.visible);
+        Ok(())
+    }
+}
+
+impl Store for FaultyStore {
+    fn commit(&self, batch: StoreBatch, sync: bool) -> Result<()> {
+        self.poison.check()?;
+        self.state.lock().commit(batch, sync).map_err(|error| self.poison.set(error))
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.poison.check()?;
+        self.state.lock().sync().map_err(|error| self.poison.set(error))
+    }
+
+    fn snapshot(&self) -> Arc<dyn StoreSnapshot> {
+        Arc::new(MemorySnapshot { entries: Arc::clone(&self.state.lock().visible) })
+    }
+
+    fn row_tables(&self) -> Vec<u32> {
+        let table = |key: &(Keyspace, Vec<u8>)| match key.0 {
+            Keyspace::Rows(table) => Some(table),
+            Keyspace::Meta | Keyspace::Log => None,
+        };
+        let tables: BTreeSet<u32> = self.state.lock().visible.keys().filter_map(table).collect();
+        tables.into_iter().collect()
+    }
+
+    fn drop_rows(&self, table: u32) -> Result<()> {
+        self.poison.check()?;
+        let mut state = self.state.lock();
+        Arc::make_mut(&mut state.visible).retain(|key, _| key.0 != Keyspace::Rows(table));
+        Arc::make_mut(&mut state.durable).retain(|key, _| key.0 != Keyspace::Rows(table));
+        Ok(())
+    }
+
+    fn disk_bytes(&self) -> u64 {
+        let visible = Arc::clone(&self.state.lock().visible);
+        visible.iter().map(|((_, key), value)| (key.len() + value.len()) as u64).sum()
+    }
+
+    fn table_bytes(&self, table: u32) -> u64 {
+        let visible = Arc::clone(&self.state.lock().visible);
+        let rows = visible.iter().filter(|(key, _)| key.0 == Keyspace::Rows(table));
+        rows.map(|((_, key), value)| (key.len() + value.len()) as u64).sum()
+    }
+}
+
+struct MemorySnapshot {
+    entries: Arc<Entries>,
+}
+
+impl StoreSnapshot for MemorySnapshot {
+    fn get(&self, keyspace: Keyspace, key: &[u8]) -> Result<Option<StoredBytes>> {
+        Ok(self.entries.get(&(keyspace, key.to_vec())).cloned())
+    }
+
+    fn scan(
+        &self,
+        keyspace: Keyspace,
+        from: &[u8],
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> Result<bool>,
+    ) -> Result<()> {
+        let start = Bound::Included((keyspace, from.to_vec()));
+        for ((found, key), value) in self.entries.range((start, Bound::Unbounded)) {
+            if *found != keyspace || !visit(key, value)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+}

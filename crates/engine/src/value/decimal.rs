@@ -1,0 +1,283 @@
+//! Exact decimals of up to 65 digits, held as text.
+//!
+//! ```text
+//! decimal := "-"? integer ("." fraction)?
+//! integer := "0" | nonzero digit*
+//! fraction := as many digits as the column's scale
+//! ```
+
+use std::{cmp::Ordering, fmt};
+
+/// Most digits of a decimal, as in MySQL.
+pub(crate) const MAX_PRECISION: u8 = 65;
+/// Most digits of the fraction.
+pub(crate) const MAX_SCALE: u8 = 30;
+/// An exponent beyond this gives zero or an overflow whatever the digits are.
+const MAX_EXPONENT: i32 = 10_000;
+/// Longer texts are no numbers that anyone wrote.
+const MAX_TEXT_BYTES: usize = 10_000;
+
+/// An exact decimal in canonical text: an optional `-`, integer digits without leading zeros
+/// (at least one), and as many fraction digits as its column's scale. `-0` is never held.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Decimal(pub(crate) Box<str>);
+
+impl Decimal {
+    /// Reads `-12.5`, `.5`, `1.25e3`, rounded to `scale` fraction digits, half away from zero, as
+    /// MySQL does. `None` if it is no number or has more than `precision - scale` integer digits.
+    pub fn parse(text: &str, precision: u8, scale: u8) -> Option<Self> {
+        let scale = usize::from(scale);
+        let integer_digits = usize::from(precision).checked_sub(scale)?;
+        let mut number = Parts::parse(text)?;
+        if !number.round(scale, integer_digits) {
+            return None;
+        }
+        (number.integer_len() <= integer_digits).then(|| number.to_decimal(scale))
+    }
+
+    /// The decimal whose canonical text this is.
+    pub(crate) fn canonical(text: &str) -> Option<Self> {
+        let fraction = text.split_once('.').map_or(0, |(_, fraction)| fraction.len());
+        let scale = u8::try_from(fraction).ok().filter(|&scale| scale <= MAX_SCALE)?;
+        Self::parse(text, MAX_PRECISION, scale).filter(|number| number.as_str() == text)
+    }
+
+    /// The number `scaled / 10^scale`.
+    pub fn from_scaled(scaled: i128, scale: u8) -> Self {
+        let digits = scaled.unsigned_abs().to_string().into_bytes();
+        let digits = digits.into_iter().map(|byte| byte - b'0').collect();
+        let mut number = Parts { negative: scaled < 0, digits, point: 0 };
+        number.point = number.digits.len() as i32 - i32::from(scale);
+        number.to_decimal(usize::from(scale))
+    }
+
+    /// The number times `10^scale` if it fits; fraction digits beyond `scale` are cut.
+    pub fn to_scaled(&self, scale: u8) -> Option<i128> {
+        let (negative, integer, fraction) = self.parts();
+        let fraction = fraction.bytes().chain(std::iter::repeat(b'0')).take(usize::from(scale));
+        let mut scaled: i128 = 0;
+        for digit in integer.bytes().chain(fraction) {
+            scaled = scaled.checked_mul(10)?.checked_add(i128::from(digit - b'0'))?;
+        }
+        Some(if negative { -scaled } else { scaled })
+    }
+
+    /// The canonical text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether it is negative, the integer digits, the fraction digits.
+    pub(crate) fn parts(&self) -> (bool, &str, &str) {
+        let unsigned = self.0.strip_prefix('-');
+        let (integer, fraction) =
+            unsigned.unwrap_or(&self.0).split_once('.').unwrap_or((unsigned.unwrap_or(&self.0), ""));
+        (unsigned.is_some(), integer, fraction)
+    }
+}
+
+impl fmt::Display for Decimal {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+/// By size, for any two scales. Numbers that differ only in trailing zeros are ordered by scale,
+/// so that equal means the same text.
+impl Ord for Decimal {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let (negative, integer, fraction) = self.parts();
+        let (other_negative, other_integer, other_fraction) = other.parts();
+        if negative != other_negative {
+            return other_negative.cmp(&negative);
+        }
+        let size = integer.len().cmp(&other_integer.len());
+        let size = size.then_with(|| integer.cmp(other_integer));
+        let size = size.then_with(|| fraction.cmp(other_fraction));
+        if negative { size.reverse() } else { size }
+    }
+}
+
+impl PartialOrd for Decimal {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// `0.d1 d2 d3 … * 10^point`.
+struct Parts {
+    negative: bool,
+    digits: Vec<u8>,
+    point: i32,
+}
+
+impl Parts {
+    fn parse(text: &str) -> Option<Self> {
+        if text.len() > MAX_TEXT_BYTES {
+            return None;
+        }
+        let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+        let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+            None => (unsigned, 0),
+        };
+        let (integer, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let mut digits = Vec::with_capacity(mantissa.len());
+        for byte in integer.bytes().chain(fraction.bytes()) {
+            digits.push(byte.is_ascii_digit().then_some(byte.wrapping_sub(b'0'))?);
+        }
+        if digits.is_empty() {
+            return None;
+        }
+        let exponent = exponent.clamp(-2 * MAX_EXPONENT, 2 * MAX_EXPONENT);
+        let point = integer.len() as i32 + exponent;
+        let mut number = Self { negative: text.starts_with('-'), digits, point };
+        number.drop_leading_zeros();
+        Some(number)
+    }
+
+    fn drop_leading_zeros(&mut self) {
+        let zeros = self.digits.iter().take_while(|&&digit| digit == 0).count();
+        self.digits.drain(..zeros);
+        self.point -= zeros as i32;
+        if self.digits.is_empty() {
+            self.point = 0;
+        }
+    }
+
+    fn integer_len(&self) -> usize {
+        if self.digits.is_empty() { 0 } else { self.point.max(0) as usize }
+    }
+
+    /// Cuts the fraction to `scale` digits, half away from zero; false if the number has more
+    /// integer digits than allowed even before.
+    fn round(&mut self, scale: usize, integer_digits: usize) -> bool {
+        if self.integer_len() > integer_digits {
+            return false;
+        }
+        let keep = i64::from(self.point) + scale as i64;
+        if keep >= self.digits.len() as i64 {
+            return true;
+        }
+        if keep < 0 {
+            self.digits.clear();
+            self.point = 0;
+            return true;
+        }
+        let up = self.digits.get(keep as usize).is_some_and(|&digit| digit >= 5);
+        self.digits.truncate(keep as usize);
+        if up {
+            self.add_one();
+        }
+        self.drop_leading_zeros();
+        true
+    }
+
+    /// Adds one unit in the last place that is held.
+    fn add_one(&mut self) {
+        for digit in self.digits.iter_mut().rev() {
+            if *digit < 9 {
+                *digit += 1;
+                return;
+            }
+            *digit = 0;
+        }
+        self.digits.insert(0, 1);
+        self.point += 1;
+    }
+
+    /// The digit that stands for `10^place`.
+    fn digit(&self, place: i32) -> char {
+        let index = usize::try_from(self.point - 1 - place).ok();
+        let digit = index.and_then(|index| self.digits.get(index)).copied().unwrap_or(0);
+        char::from(b'0' + digit)
+    }
+
+    fn to_decimal(&self, scale: usize) -> Decimal {
+        let mut text = String::with_capacity(self.integer_len() + scale + 3);
+        if self.negative && self.digits.iter().any(|&digit| digit != 0) {
+            text.push('-');
+        }
+        let integer_len = self.integer_len().max(1) as i32;
+        text.extend((0..integer_len).rev().map(|place| self.digit(place)));
+        if scale > 0 {
+            text.push('.');
+            text.extend((1..=scale as i32).map(|place| self.digit(-place)));
+        }
+        Decimal(text.into_boxed_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn parsed(text: &str, precision: u8, scale: u8) -> String {
+        let number = Decimal::parse(text, precision, scale);
+        number.map_or("none".to_owned(), |number| number.to_string())
+    }
+
+    #[test]
+    fn numbers_are_rounded_half_away_from_zero() {
+        assert_eq!(parsed("1.005", 5, 2), "1.01");
+        assert_eq!(parsed("-1.005", 5, 2), "-1.01");
+        assert_eq!(parsed("1.0049999", 5, 2), "1.00");
+        assert_eq!(parsed("0.5", 3, 0), "1");
+        assert_eq!(parsed("0.05", 3, 0), "0");
+        assert_eq!(parsed("-0.004", 5, 2), "0.00");
+        assert_eq!(parsed("999.995", 5, 2), "none");
+        assert_eq!(parsed("999.994", 5, 2), "999.99");
+        assert_eq!(parsed("0.99", 1, 1), "none");
+        assert_eq!(parsed("9.5", 2, 0), "10");
+    }
+
+    #[test]
+    fn every_form_of_a_number_is_read_and_nothing_else() {
+        assert_eq!(parsed("007", 5, 2), "7.00");
+        assert_eq!(parsed(".5", 5, 2), "0.50");
+        assert_eq!(parsed("5.", 5, 2), "5.00");
+        assert_eq!(parsed("+1.25e2", 5, 2), "125.00");
+        assert_eq!(parsed("12500E-4", 5, 2), "1.25");
+        assert_eq!(parsed("0e999999999", 5, 2), "0.00");
+        assert_eq!(parsed("1e999999999", 5, 2), "none");
+        assert_eq!(parsed("1e-999999999", 5, 2), "0.00");
+        assert_eq!(parsed(&"9".repeat(65), 65, 0), "9".repeat(65));
+        assert_eq!(parsed(&"9".repeat(66), 65, 0), "none");
+        for text in ["", ".", "-", "e5", "1e", "0x1", "1,5", " 1", "1 ", "--1", "1.2.3", "ten"] {
+            assert_eq!(parsed(text, 10, 2), "none", "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn scaled_numbers_come_back_and_keep_their_order(
+            a in -10i128.pow(18)..10i128.pow(18),
+            b in -10i128.pow(18)..10i128.pow(18),
+            scale in 0u8..=18,
+        ) {
+            let (x, y) = (Decimal::from_scaled(a, scale), Decimal::from_scaled(b, scale));
+            prop_assert_eq!(x.to_scaled(scale), Some(a));
+            prop_assert_eq!(x.cmp(&y), a.cmp(&b));
+            prop_assert_eq!(Decimal::parse(x.as_str(), 37, scale), Some(x));
+        }
+
+        #[test]
+        fn rounding_is_that_of_integers(scaled in -10i128.pow(12)..10i128.pow(12), cut in 0u8..=6) {
+            let exact = Decimal::from_scaled(scaled, 6);
+            let unit = 10i128.pow(6 - u32::from(cut));
+            let rounded = (scaled.abs() + unit / 2) / unit * scaled.signum();
+            let expected = if unit == 1 { scaled } else { rounded };
+            let parsed = Decimal::parse(exact.as_str(), 30, cut);
+            prop_assert_eq!(parsed, Some(Decimal::from_scaled(expected, cut)));
+        }
+
+        #[test]
+        fn any_text_is_refused_or_canonical(text in "[-+]?[0-9]{0,40}\\.?[0-9]{0,40}(e-?[0-9]{1,3})?") {
+            if let Some(number) = Decimal::parse(&text, 65, 30) {
+                prop_assert_eq!(Decimal::parse(number.as_str(), 65, 30), Some(number));
+            }
+        }
+    }
+}

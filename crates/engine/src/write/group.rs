@@ -1,0 +1,130 @@
+//! Batches that are committed together: their segments and the snapshot with them.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use remora_index::segment::Segment;
+
+use super::prepare::{PreparedBatch, PreparedChange, PreparedTable};
+use crate::{
+    Position, Result, Schema,
+    document::RowIndexer,
+    snapshot::{SegmentView, Snapshot, TableView},
+    store::{StoreSnapshot, StoredRows},
+};
+
+/// A group's changes by table number, indexed.
+pub(crate) struct IndexedGroup<'b> {
+    pub tables: BTreeMap<u32, Runs<'b>>,
+    /// Bytes of text in the new segments.
+    pub text_bytes: u64,
+}
+
+/// The changes of a group to one table: runs in the order of the batches.
+#[derive(Default)]
+pub(crate) struct Runs<'b>(Vec<Run<'b>>);
+
+/// Changes whose rows are in one segment: those of one large batch, or of small ones side by side.
+struct Run<'b> {
+    /// The changed keys, ascending.
+    keys: Vec<&'b [u8]>,
+    segment: Option<Arc<Segment>>,
+}
+
+/// Small batches side by side: the last change of each key.
+type Small<'b> = BTreeMap<&'b [u8], &'b PreparedChange>;
+
+impl<'b> IndexedGroup<'b> {
+    /// Indexes what the callers did not: one segment for each table and run of small batches.
+    pub fn new(batches: &'b [PreparedBatch]) -> Result<Self> {
+        let mut by_table: BTreeMap<u32, Vec<&'b PreparedTable>> = BTreeMap::new();
+        let mut text_bytes = 0;
+        for table in batches.iter().flat_map(|batch| &batch.tables) {
+            by_table.entry(table.number).or_default().push(table);
+            text_bytes += table.text_bytes as u64;
+        }
+        let tables = by_table.into_iter().map(|(number, parts)| Ok((number, Runs::new(&parts)?)));
+        Ok(Self { tables: tables.collect::<Result<_>>()?, text_bytes })
+    }
+}
+
+impl<'b> Runs<'b> {
+    fn new(parts: &[&'b PreparedTable]) -> Result<Self> {
+        let mut runs = Self::default();
+        let mut small = Small::new();
+        for part in parts {
+            let keys = part.changes.iter().map(|change| change.key.as_slice());
+            match &part.segment {
+                None => small.extend(keys.zip(&part.changes)),
+                Some(segment) => {
+                    runs.push_small(&part.schema, &mut small)?;
+                    let segment = Some(Arc::clone(segment));
+                    runs.0.push(Run { keys: keys.collect(), segment });
+                }
+            }
+        }
+        if let Some(part) = parts.first() {
+            runs.push_small(&part.schema, &mut small)?;
+        }
+        Ok(runs)
+    }
+
+    fn push_small(&mut self, schema: &Schema, small: &mut Small<'b>) -> Result<()> {
+        if small.is_empty() {
+            return Ok(());
+        }
+        let mut indexer = RowIndexer::new(schema);
+        for (key, change) in small.iter() {
+            if let Some(row) = &change.row {
+                indexer.add(key, row)?;
+            }
+        }
+        let segment = indexer.finish()?.map(Arc::new);
+        self.0.push(Run { keys: small.keys().copied().collect(), segment });
+        small.clear();
+        Ok(())
+    }
+
+    /// All changed keys, run by run.
+    pub fn keys(&self) -> impl Iterator<Item = &'b [u8]> {
+        self.0.iter().flat_map(|run| run.keys.iter().copied())
+    }
+
+    /// The table's segments with these changes. A key's older document is deleted before its new
+    /// one comes in, so that a live key is in exactly one segment.
+    fn apply_to(&self, view: &TableView) -> Vec<SegmentView> {
+        let mut segments = view.segments.clone();
+        for run in &self.0 {
+            for segment in &mut segments {
+                if let Some(changed) = segment.without(run.keys.iter().copied(), &view.schema) {
+                    *segment = changed;
+                }
+            }
+            segments.retain(|segment| segment.live_count() > 0);
+            let added = run.segment.iter();
+            segments
+                .extend(added.map(|new| SegmentView::new(Arc::clone(new), None, &view.schema)));
+        }
+        segments
+    }
+}
+
+/// The snapshot after the group. Every table gets the rows of the new moment, the untouched ones
+/// too: an old moment of the store would keep its replaced rows on disk.
+pub(crate) fn publish(
+    current: &Snapshot,
+    group: &IndexedGroup<'_>,
+    position: Position,
+    store: &Arc<dyn StoreSnapshot>,
+) -> Snapshot {
+    let tables = current.tables.iter().map(|(name, view)| {
+        let segments = match group.tables.get(&view.number) {
+            Some(runs) => runs.apply_to(view),
+            None => view.segments.clone(),
+        };
+        let schema = Arc::clone(&view.schema);
+        let rows = StoredRows::new(Arc::clone(store), view.number, Arc::clone(&schema));
+        let view = TableView { number: view.number, schema, segments, rows: Arc::new(rows) };
+        (Arc::clone(name), Arc::new(view))
+    });
+    Snapshot { position, tables: tables.collect() }
+}

@@ -1,0 +1,26 @@
+//! The way of a batch into the tables: one writer thread, one order.
+//!
+//! ```text
+//! caller   prepare: check, encode, index if large       (prepare)
+//!          queue, wait                                  (queue)
+//! writer   take a group, wait while merges lag behind   (writer)
+//!          index what is small, one segment a table     (group)
+//!          commit all rows at once, sync                (writer)
+//!          publish, acknowledge                         (group, writer)
+//! ```
+//! A batch is durable before it is visible and visible before it is acknowledged, and always whole.
+
+mod define;
+mod group;
+mod prepare;
+mod queue;
+mod required;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use prepare::{no_table, prepare};
+pub(crate) use queue::{Definition, Job, Waiter, WriteQueue};
+pub(crate) use required::RequiredRows;
+pub(crate) use writer::run;

@@ -1,0 +1,140 @@
+//! Which rows of a table belong to its view: `Schema::required` evaluated on a row.
+//!
+//! Values are compared as the segments compare them, by their cells, so that a required filter
+//! means the same as that filter in a request.
+
+use std::cmp::Ordering;
+
+use remora_index::column::Cell;
+
+use crate::{
+    ColumnType, Comparison, Error, Filter, Literal, RequestPart, Result, Schema, Value,
+    encode::{encode_cell, parse_literal},
+};
+
+/// Filters may be nested this deep.
+const MAX_DEPTH: usize = 64;
+
+/// The required filter of a table, its names and literals resolved.
+pub(crate) struct RequiredRows {
+    condition: Option<Condition>,
+}
+
+enum Condition {
+    Compare { column: usize, kind: ColumnType, comparison: Comparison, value: Value },
+    In { column: usize, kind: ColumnType, values: Vec<Value> },
+    IsNull(usize),
+    All(Vec<Condition>),
+    Any(Vec<Condition>),
+    Not(Box<Condition>),
+}
+
+impl RequiredRows {
+    /// Resolves the filter of `schema`; a request error names what does not fit the table.
+    pub fn of(schema: &Schema) -> Result<Self> {
+        let resolve = |filter| Condition::resolve(schema, filter, MAX_DEPTH);
+        Ok(Self { condition: schema.required.as_ref().map(resolve).transpose()? })
+    }
+
+    /// Whether the row is in the table's view.
+    pub fn accept(&self, row: &[Value]) -> bool {
+        self.condition.as_ref().is_none_or(|condition| condition.holds(row))
+    }
+}
+
+impl Condition {
+    fn resolve(schema: &Schema, filter: &Filter, depth: usize) -> Result<Self> {
+        let depth = depth.checked_sub(1).ok_or_else(|| {
+            Error::request(RequestPart::Schema, format!("filters nest deeper than {MAX_DEPTH}"))
+        })?;
+        let each = |filters: &[Filter]| -> Result<Vec<Self>> {
+            filters.iter().map(|filter| Self::resolve(schema, filter, depth)).collect()
+        };
+        let compare = |name, comparison, literal| {
+            let (column, kind) = find_column(schema, name)?;
+            Ok(Self::Compare { column, kind, comparison, value: to_value(name, kind, literal)? })
+        };
+        match filter {
+            Filter::Compare { column, comparison, literal } => {
+                compare(column, *comparison, literal)
+            }
+            Filter::Between(column, low, high) => Ok(Self::All(vec![
+                compare(column, Comparison::GreaterOrEqual, low)?,
+                compare(column, Comparison::LessOrEqual, high)?,
+            ])),
+            Filter::In(name, literals) => {
+                let (column, kind) = find_column(schema, name)?;
+                let values = literals.iter().map(|literal| to_value(name, kind, literal));
+                Ok(Self::In { column, kind, values: values.collect::<Result<_>>()? })
+            }
+            Filter::IsNull(name) => Ok(Self::IsNull(find_column(schema, name)?.0)),
+            Filter::IsNotNull(name) => {
+                Ok(Self::Not(Box::new(Self::IsNull(find_column(schema, name)?.0))))
+            }
+            Filter::And(filters) => Ok(Self::All(each(filters)?)),
+            Filter::Or(filters) => Ok(Self::Any(each(filters)?)),
+            Filter::Not(filter) => Ok(Self::Not(Box::new(Self::resolve(schema, filter, depth)?))),
+        }
+    }
+
+    fn holds(&self, row: &[Value]) -> bool {
+        match self {
+            Self::Compare { column, kind, comparison, value } => {
+                match compare_cells(*kind, value_at(row, *column), value) {
+                    Some(order) => satisfies(*comparison, order),
+                    None => *comparison == Comparison::NotEqual,
+                }
+            }
+            Self::In { column, kind, values } => values.iter().any(|value| {
+                compare_cells(*kind, value_at(row, *column), value) == Some(Ordering::Equal)
+            }),
+            Self::IsNull(column) => *value_at(row, *column) == Value::Null,
+            Self::All(conditions) => conditions.iter().all(|condition| condition.holds(row)),
+            Self::Any(conditions) => conditions.iter().any(|condition| condition.holds(row)),
+            Self::Not(condition) => !condition.holds(row),
+        }
+    }
+}
+
+fn value_at(row: &[Value], column: usize) -> &Value {
+    row.get(column).unwrap_or(&Value::Null)
+}
+
+/// The order of two values as the segments have it; `None` if one of them is NULL.
+fn compare_cells(kind: ColumnType, left: &Value, right: &Value) -> Option<Ordering> {
+    let (mut left_scratch, mut right_scratch) = (Vec::new(), Vec::new());
+    let left = encode_cell(kind, left, &mut left_scratch);
+    let right = encode_cell(kind, right, &mut right_scratch);
+    (left != Cell::Null && right != Cell::Null).then(|| left.cmp(&right))
+}
+
+fn satisfies(comparison: Comparison, order: Ordering) -> bool {
+    match comparison {
+        Comparison::Equal => order.is_eq(),
+        Comparison::NotEqual => order.is_ne(),
+        Comparison::Greater => order.is_gt(),
+        Comparison::GreaterOrEqual => order.is_ge(),
+        Comparison::Less => order.is_lt(),
+        Comparison::LessOrEqual => order.is_le(),
+    }
+}
+
+fn find_column(schema: &Schema, name: &str) -> Result<(usize, ColumnType)> {
+    let found = schema.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name));
+    found.map(|position| (position, schema.columns[position].kind)).ok_or_else(|| {
+        let message =
+            format!("the required filter of table {:?} names no column {name:?}", schema.name);
+        Error::request(RequestPart::Schema, message)
+    })
+}
+
+fn to_value(column: &str, kind: ColumnType, literal: &Literal) -> Result<Value> {
+    let text = match literal {
+        Literal::Value(value) => return Ok(value.clone()),
+        Literal::Text(text) => text,
+    };
+    parse_literal(kind, text).ok_or_else(|| {
+        let message = format!("the required filter compares {column:?} with {text:?}: not {kind:?}");
+        Error::request(RequestPart::Schema, message)
+    })
+}

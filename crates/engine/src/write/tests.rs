@@ -1,0 +1,204 @@
+//! The write path over a store that fails when it is told to.
+
+use std::{sync::Arc, time::Duration};
+
+use remora_index::text::Normalization;
+
+use crate::{
+    Change, ChangeBatch, ColumnDef, ColumnType, Database, Durability, Error, Options, Position,
+    Row, Schema, Selection, TableChanges, TextDef, Value,
+    snapshot::SegmentView,
+    store::{
+        Store,
+        testing::{Faults, FaultyStore},
+    },
+};
+
+fn schema() -> Schema {
+    let column = |id, name: &str, kind| ColumnDef {
+        id,
+        name: name.to_owned(),
+        kind,
+        nullable: false,
+        indexed: kind != ColumnType::Text,
+    };
+    let normalization = Normalization::default();
+    Schema {
+        name: "t".to_owned(),
+        columns: vec![
+            column(1, "id", ColumnType::Int(64)),
+            column(2, "body", ColumnType::Text),
+        ],
+        primary_key: vec![0],
+        texts: vec![TextDef { id: 1, columns: vec![1], delimiter: None, normalization }],
+        required: None,
+        synonyms: Vec::new(),
+    }
+}
+
+fn batch(changes: Vec<Change>) -> ChangeBatch {
+    ChangeBatch { tables: vec![TableChanges { table: "t".into(), changes }], source: None }
+}
+
+fn put(id: i64, text: &str) -> ChangeBatch {
+    batch(vec![Change::Put(vec![Value::Int(id), Value::Text(text.into())])])
+}
+
+fn start(directory: &std::path::Path, store: Arc<dyn Store>, durability: Durability) -> Database {
+    let options = Options { durability, ..Options::default() };
+    Database::start(directory, options, store, None).unwrap()
+}
+
+fn rows(database: &Database) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let mut push = |row| {
+        rows.push(row);
+        Ok(())
+    };
+    database.scan("t", &mut push).unwrap();
+    rows
+}
+
+fn count(database: &Database) -> u64 {
+    let selection = Selection { table: "t".to_owned(), ..Selection::default() };
+    database.count(&selection).unwrap().count
+}
+
+/// Applies batches until one fails; answers how many did not.
+fn apply_until_error(database: &Database) -> (u64, Error) {
+    let failed = (0..1_000).find_map(|id| {
+        database.apply(put(id, "text")).err().map(|error| (id as u64, error))
+    });
+    failed.expect("a batch fails")
+}
+
+#[test]
+fn a_failed_commit_refuses_all_later_writes_and_no_reads() {
+    let faults = [
+        Faults { fail_commit: Some(6), ..Faults::default() },
+        Faults { fail_sync: Some(6), ..Faults::default() },
+        Faults { capacity_bytes: Some(1_500), ..Faults::default() },
+    ];
+    for faults in faults {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Arc::new(FaultyStore::new(faults));
+        let database = start(directory.path(), Arc::clone(&store) as _, Durability::Always);
+        database.create_table(schema()).unwrap();
+        let (applied, error) = apply_until_error(&database);
+        assert!(matches!(error, Error::Poisoned(_)), "{error:?}");
+        assert!(applied > 0);
+        assert!(matches!(database.apply(put(-1, "x")), Err(Error::Poisoned(_))));
+        assert!(matches!(database.create_table(schema()), Err(Error::Poisoned(_))));
+        assert_eq!((count(&database), rows(&database).len() as u64), (applied, applied));
+        assert_eq!(database.position(), Position(applied));
+        database.close().unwrap();
+        assert!(matches!(database.apply(put(-1, "x")), Err(Error::Closed)));
+
+        let survived = Arc::new(store.after_power_loss());
+        let database = start(directory.path(), survived, Durability::Always);
+        assert_eq!((count(&database), rows(&database).len() as u64), (applied, applied));
+        database.apply(put(-1, "x")).unwrap();
+    }
+}
+
+#[test]
+fn a_sync_in_the_background_that_fails_refuses_later_writes() {
+    let directory = tempfile::tempdir().unwrap();
+    // One sync for the first manifest, one for the definition.
+    let faults = Faults { fail_sync: Some(2), ..Faults::default() };
+    let store = Arc::new(FaultyStore::new(faults));
+    let interval = Durability::Interval(Duration::from_millis(1));
+    let database = start(directory.path(), store, interval);
+    database.create_table(schema()).unwrap();
+    let error = loop {
+        if let Err(error) = database.apply(put(1, "text")) {
+            break error;
+        }
+    };
+    assert!(matches!(error, Error::Poisoned(_)), "{error:?}");
+}
+
+/// Without a sync the machine may lose the last batches, but what is left is a state that was.
+#[test]
+fn a_manifest_is_never_ahead_of_the_rows() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Arc::new(FaultyStore::default());
+    let database = start(directory.path(), Arc::clone(&store) as _, Durability::None);
+    database.create_table(schema()).unwrap();
+    (0..10).for_each(|id| _ = database.apply(put(id, "kept")).unwrap());
+    database.checkpoint().unwrap();
+    (10..20).for_each(|id| _ = database.apply(put(id, "lost")).unwrap());
+    let survived = Arc::new(store.after_power_loss());
+    drop(database);
+    let database = start(directory.path(), survived, Durability::None);
+    assert_eq!((count(&database), rows(&database).len()), (10, 10));
+    assert_eq!(database.position(), Position(10));
+}
+
+/// What the writer keeps count of from batch to batch equals what is counted anew.
+#[test]
+fn live_lengths_are_those_of_the_live_documents() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Arc::new(FaultyStore::default());
+    let database = start(directory.path(), store, Durability::None);
+    database.create_table(schema()).unwrap();
+    for step in 0..200i64 {
+        let text = "x".repeat((step % 13) as usize);
+        database.apply(put(step * 7 % 40, &text)).unwrap();
+        if step % 9 == 0 {
+            database.apply(batch(vec![Change::Delete(vec![Value::Int(step % 40)])])).unwrap();
+        }
+        let view = database.view("t");
+        for segment in &view.segments {
+            let deleted = segment.deleted.as_deref().cloned();
+            let anew = SegmentView::new(Arc::clone(&segment.segment), deleted, &view.schema);
+            assert_eq!(anew.live_lengths, segment.live_lengths);
+            assert_eq!(anew.deleted_count, segment.deleted_count);
+        }
+    }
+}
+
+/// A thread that dies must not leave its callers waiting.
+#[test]
+fn a_panic_of_the_writer_is_an_error_of_its_callers() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = start(directory.path(), Arc::new(PanickingStore::default()), Durability::None);
+    database.create_table(schema()).unwrap();
+    let error = database.apply(put(1, "x")).unwrap_err();
+    assert!(matches!(error, Error::Poisoned(_) | Error::Closed), "{error:?}");
+    assert!(matches!(database.apply(put(1, "x")), Err(Error::Poisoned(_))));
+    assert_eq!(count(&database), 0);
+    database.close().unwrap();
+}
+
+/// A store whose second commit after the definition panics.
+#[derive(Default)]
+struct PanickingStore {
+    inner: FaultyStore,
+}
+
+impl Store for PanickingStore {
+    fn commit(&self, batch: crate::store::StoreBatch, sync: bool) -> crate::Result<()> {
+        // Only a definition is synced here.
+        assert!(sync || batch.is_empty(), "made to panic");
+        self.inner.commit(batch, sync)
+    }
+    fn sync(&self) -> crate::Result<()> {
+        self.inner.sync()
+    }
+    fn snapshot(&self) -> Arc<dyn crate::store::StoreSnapshot> {
+        self.inner.snapshot()
+    }
+    fn row_tables(&self) -> Vec<u32> {
+        self.inner.row_tables()
+    }
+    fn drop_rows(&self, table: u32) -> crate::Result<()> {
+        self.inner.drop_rows(table)
+    }
+    fn disk_bytes(&self) -> u64 {
+        self.inner.disk_bytes()
+    }
+    fn table_bytes(&self, table: u32) -> u64 {
+        self.inner.table_bytes(table)
+    }
+}

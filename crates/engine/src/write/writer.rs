@@ -1,0 +1,197 @@
+//! The writer thread: the only one that commits rows and moves the position.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, atomic::Ordering},
+    time::{Duration, Instant},
+};
+
+use super::{
+    group::{IndexedGroup, publish},
+    prepare::{PreparedBatch, no_table},
+    queue::{Definition, Taken, Waiter},
+};
+use crate::{
+    Durability, Error, Position, Result, catalog,
+    merge::{is_crowded, is_merge_due},
+    shared::{PoisonOnPanic, Shared},
+    snapshot::{Snapshot, TableView},
+    store::{Keyspace, Store, StoreBatch},
+};
+
+/// Does what is queued until the queue is closed and empty.
+pub(crate) fn run(shared: &Shared) {
+    let _guard = PoisonOnPanic(shared, "writer");
+    let Ok(store) = shared.store() else { return };
+    let position = shared.published.load().position;
+    Writer { shared, store, position, unsynced_since: None }.run();
+}
+
+/// The state of the writer thread.
+pub(super) struct Writer<'s> {
+    pub shared: &'s Shared,
+    pub store: Arc<dyn Store>,
+    /// The last committed batch.
+    pub position: Position,
+    /// Since when a commit waits for its sync.
+    unsynced_since: Option<Instant>,
+}
+
+impl Writer<'_> {
+    fn run(&mut self) {
+        loop {
+            match self.shared.queue.take(self.patience()) {
+                Taken::Group(group) => self.write(group),
+                Taken::Definition(Definition::Create(schema), waiter) => {
+                    waiter.answer(self.create(*schema));
+                }
+                Taken::Definition(Definition::Drop(name), waiter) => {
+                    waiter.answer(self.drop_table(&name));
+                }
+                Taken::Nothing => {}
+                Taken::Closed => break,
+            }
+            self.sync_after(self.sync_interval());
+        }
+        self.sync_after(Duration::ZERO);
+    }
+
+    fn write(&mut self, group: Vec<(PreparedBatch, Waiter)>) {
+        let (batches, waiters): (Vec<_>, Vec<_>) = self.refuse_stale(group).into_iter().unzip();
+        if batches.is_empty() {
+            return;
+        }
+        match self.write_batches(&batches) {
+            Ok(first) => {
+                let positions = (first.0..).map(Position);
+                waiters.into_iter().zip(positions).for_each(|(waiter, at)| waiter.answer(Ok(at)));
+            }
+            // A batch that cannot be indexed must not take the others of its group with it.
+            Err(error) if batches.len() > 1 && !matches!(error, Error::Poisoned(_)) => {
+                batches.into_iter().zip(waiters).for_each(|alone| self.write(vec![alone]));
+            }
+            Err(error) => waiters.into_iter().for_each(|waiter| waiter.answer(Err(error.clone()))),
+        }
+    }
+
+    /// Makes batches durable and visible; answers the position of the first. The order of the
+    /// steps must not move:
+    /// 1. Index: what cannot be indexed is refused while nothing is written yet.
+    /// 2. Commit and sync: a reader must not see what a crash could take back.
+    /// 3. Publish, and only then acknowledge: a caller must see its own write.
+    fn write_batches(&mut self, batches: &[PreparedBatch]) -> Result<Position> {
+        self.wait_for_merges(batches)?;
+        let indexed = IndexedGroup::new(batches)?;
+        let first = Position(self.position.0 + 1);
+        let last = Position(self.position.0 + batches.len() as u64);
+        self.commit(batches, &indexed, last)?;
+        self.position = last;
+        let store = self.store.snapshot();
+        self.shared.published.update(|current| Some(publish(current, &indexed, last, &store)));
+        self.shared.unsaved_bytes.fetch_add(indexed.text_bytes, Ordering::Relaxed);
+        self.wake_merges(&indexed);
+        Ok(first)
+    }
+
+    fn commit(
+        &mut self,
+        batches: &[PreparedBatch],
+        indexed: &IndexedGroup<'_>,
+        last: Position,
+    ) -> Result<()> {
+        let mut commit = StoreBatch::new();
+        for batch in batches {
+            for table in &batch.tables {
+                let rows = Keyspace::Rows(table.number);
+                table.changes.iter().for_each(|change| match &change.stored {
+                    Some(row) => commit.put(rows, change.key.as_slice(), row.as_slice()),
+                    None => commit.delete(rows, change.key.as_slice()),
+                });
+            }
+            if let Some((source, position)) = &batch.source {
+                catalog::put_source(&mut commit, source, position);
+            }
+        }
+        indexed.tables.iter().for_each(|(&table, runs)| {
+            catalog::put_log(&mut commit, last, table, runs.keys());
+        });
+        catalog::put_position(&mut commit, last);
+        self.commit_to_store(commit, self.shared.options.durability == Durability::Always)
+    }
+
+    /// Commits; a failure ends all writing.
+    pub(super) fn commit_to_store(&mut self, commit: StoreBatch, sync: bool) -> Result<()> {
+        let committed = self.store.commit(commit, sync);
+        committed.map_err(|error| self.shared.poison(&error))?;
+        if !sync {
+            self.unsynced_since.get_or_insert_with(Instant::now);
+        }
+        Ok(())
+    }
+
+    fn sync_after(&mut self, interval: Duration) {
+        if self.unsynced_since.is_none_or(|since| since.elapsed() < interval) {
+            return;
+        }
+        self.unsynced_since = None;
+        if let Err(error) = self.store.sync() {
+            self.shared.poison(&error);
+        }
+    }
+
+    fn sync_interval(&self) -> Duration {
+        match self.shared.options.durability {
+            Durability::Interval(interval) => interval,
+            Durability::Always | Durability::None => Duration::MAX,
+        }
+    }
+
+    /// How long to wait for a job: until the next sync is due.
+    fn patience(&self) -> Option<Duration> {
+        let Durability::Interval(interval) = self.shared.options.durability else { return None };
+        self.unsynced_since.map(|since| interval.saturating_sub(since.elapsed()))
+    }
+
+    /// Answers the batches whose tables were dropped since they were prepared.
+    fn refuse_stale(&self, group: Vec<(PreparedBatch, Waiter)>) -> Vec<(PreparedBatch, Waiter)> {
+        let current = self.shared.published.load();
+        let mut kept = Vec::with_capacity(group.len());
+        for (batch, waiter) in group {
+            let gone = |number| find_table(&current, number).is_none();
+            match batch.tables.iter().find(|table| gone(table.number)) {
+                Some(table) => waiter.answer(Err(no_table(&table.schema.name))),
+                None => kept.push((batch, waiter)),
+            }
+        }
+        kept
+    }
+
+    /// Back-pressure: readers ask every segment, so there must not be many.
+    fn wait_for_merges(&self, batches: &[PreparedBatch]) -> Result<()> {
+        let tables = batches.iter().flat_map(|batch| &batch.tables);
+        let touched: BTreeSet<u32> = tables.map(|table| table.number).collect();
+        let crowded = |current: &Snapshot| {
+            touched.iter().any(|&number| find_table(current, number).is_some_and(is_crowded))
+        };
+        if !crowded(&self.shared.published.load()) {
+            return Ok(());
+        }
+        self.shared.published.notify_work();
+        self.shared.published.wait_until(None, |current| !crowded(current)).map(|_| ())
+    }
+
+    fn wake_merges(&self, indexed: &IndexedGroup<'_>) {
+        let current = self.shared.published.load();
+        let due = |&number| find_table(&current, number).is_some_and(is_merge_due);
+        let full = self.shared.unsaved_bytes.load(Ordering::Relaxed);
+        let full = full >= self.shared.options.checkpoint_bytes;
+        if full || indexed.tables.keys().any(due) {
+            self.shared.published.notify_work();
+        }
+    }
+}
+
+/// The table of this number.
+fn find_table(snapshot: &Snapshot, number: u32) -> Option<&TableView> {
+    snapshot.tables.values().find(|view| view.number == number).map(|view| &**view)
+}
