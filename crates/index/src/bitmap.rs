@@ -117,16 +117,19 @@ impl Bitmap {
 
     /// The documents, ascending.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        self.words.iter().enumerate().flat_map(|(index, &word)| {
-            Bits(word).map(move |bit| index as u32 * 64 + bit)
-        })
+        self.words
+            .iter()
+            .enumerate()
+            .flat_map(|(index, &word)| Bits(word).map(move |bit| index as u32 * 64 + bit))
     }
 
     /// The documents, descending: the newest keys first.
     pub fn iter_descending(&self) -> impl Iterator<Item = u32> + '_ {
-        self.words.iter().enumerate().rev().flat_map(|(index, &word)| {
-            BitsDescending(word).map(move |bit| index as u32 * 64 + bit)
-        })
+        self.words
+            .iter()
+            .enumerate()
+            .rev()
+            .flat_map(|(index, &word)| BitsDescending(word).map(move |bit| index as u32 * 64 + bit))
     }
 
     /// Bytes held.

@@ -164,7 +164,8 @@ impl Sections {
     /// Opens a buffer, checking every checksum: O(bytes), about 10 GB/s.
     pub fn open(bytes: Vec<u8>) -> Result<Self> {
         let tail = &bytes[bytes.len().saturating_sub(FOOTER_BYTES)..];
-        let place = DirectoryPlace::read(&bytes[..bytes.len().min(HEADER_BYTES)], tail, bytes.len())?;
+        let place =
+            DirectoryPlace::read(&bytes[..bytes.len().min(HEADER_BYTES)], tail, bytes.len())?;
         let entries = place.entries(&bytes[place.range.clone()])?;
         let whole = Slice::new(bytes);
         let mut directory = Vec::with_capacity(entries.len());
@@ -352,9 +353,7 @@ impl DirectoryPlace {
         let count = read_u32(tail, 8)? as usize;
         let end = count.checked_mul(ENTRY_BYTES).and_then(|length| length.checked_add(start));
         match (end, tail.first_chunk()) {
-            (Some(end), Some(&counts))
-                if start >= HEADER_BYTES && end == length - FOOTER_BYTES =>
-            {
+            (Some(end), Some(&counts)) if start >= HEADER_BYTES && end == length - FOOTER_BYTES => {
                 Ok(Self { range: start..end, counts, crc: read_u32(tail, 12)? })
             }
             _ => corrupt("the directory's place"),

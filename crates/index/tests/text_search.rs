@@ -45,9 +45,9 @@ fn starts(text: &str, piece: &str) -> u32 {
 /// (document, occurrences) by reading every text.
 fn scan(rows: &Rows, piece: &str) -> Vec<(u32, u32)> {
     let piece = normalized(piece);
-    let counts = rows.values().map(|texts| -> u32 {
-        texts.iter().map(|text| starts(&normalized(text), &piece)).sum()
-    });
+    let counts = rows
+        .values()
+        .map(|texts| -> u32 { texts.iter().map(|text| starts(&normalized(text), &piece)).sum() });
     (0..).zip(counts).filter(|(_, count)| *count > 0).collect()
 }
 
@@ -161,11 +161,12 @@ proptest! {
 fn many_rows() -> Rows {
     let mut state = 12u64;
     let mut random = move |below: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) % below
     };
     let mut rows = Rows::new();
-    for key in 0..20_000 {
+    for key in 0..40_000 {
         let mut text = String::new();
         for _ in 0..4 + random(12) {
             let rank = random(30).min(random(3000)).min(random(3000));

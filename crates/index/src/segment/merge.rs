@@ -27,10 +27,10 @@ pub fn merge(inputs: &[MergeInput], spec: &SegmentSpec) -> Result<Segment> {
         writer.finish(&mut out)?;
     }
     for text in &spec.texts {
-        let sources = inputs.iter().zip(&order.maps).map(|(input, map)| TextSource {
-            text: input.segment.text(text.id),
-            map,
-        });
+        let sources = inputs
+            .iter()
+            .zip(&order.maps)
+            .map(|(input, map)| TextSource { text: input.segment.text(text.id), map });
         text::merge(&sources.collect::<Vec<_>>(), doc_count, text.id, &mut out)?;
     }
     Segment::open(out.finish())
@@ -92,9 +92,8 @@ impl MergeOrder {
 /// The run with the least key, other than `except` if there is another.
 fn least_run(runs: &[Run<'_>], except: Option<usize>) -> usize {
     let candidates = (0..runs.len()).filter(|&index| Some(index) != except);
-    let least = candidates.min_by(|&a, &b| {
-        runs[a].keys.compare(runs[a].doc, runs[b].keys, runs[b].doc)
-    });
+    let least =
+        candidates.min_by(|&a, &b| runs[a].keys.compare(runs[a].doc, runs[b].keys, runs[b].doc));
     least.or(except).unwrap_or(0)
 }
 

@@ -87,11 +87,8 @@ const CATEGORIES: CodePointMapDataBorrowed<'static, GeneralCategory> =
 
 fn look_up(c: char) -> AtomKind {
     let category = CATEGORIES.get(c);
-    let groups = [
-        GeneralCategoryGroup::Letter,
-        GeneralCategoryGroup::Mark,
-        GeneralCategoryGroup::Number,
-    ];
+    let groups =
+        [GeneralCategoryGroup::Letter, GeneralCategoryGroup::Mark, GeneralCategoryGroup::Number];
     if !groups.iter().any(|group| group.contains(category)) {
         AtomKind::Separator
     } else if is_without_spaces(c) {

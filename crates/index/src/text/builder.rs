@@ -55,10 +55,11 @@ impl TextBuilder {
             length += text.chars().count() as u32;
             let (terms, term_numbers) = (&mut self.terms, &mut self.occurrence_terms);
             let positions = &mut self.occurrence_positions;
-            ordinal = TEXT_GAP + cut(&text, ordinal, |term, position| {
-                term_numbers.push(terms.intern(term));
-                positions.push(position);
-            });
+            ordinal = TEXT_GAP
+                + cut(&text, ordinal, |term, position| {
+                    term_numbers.push(terms.intern(term));
+                    positions.push(position);
+                });
         }
         let end = u32::try_from(self.occurrence_terms.len());
         self.doc_ends.push(end.map_err(|_| IndexError::Full("2^32 words in one batch"))?);
@@ -125,12 +126,19 @@ impl Grouped {
 }
 
 /// Gives each distinct term a number.
+///
+/// Almost every term is short: it is its own key, so that looking one up compares two registers
+/// and follows no pointer.
 #[derive(Default)]
 struct Interner {
-    numbers: HashTable<u32>,
+    short: HashTable<(ShortKey, u32)>,
+    long: HashTable<u32>,
     arena: String,
     ends: Vec<usize>,
 }
+
+/// A term of up to 15 bytes; the last byte is its length.
+type ShortKey = (u64, u64);
 
 impl Interner {
     fn len(&self) -> usize {
@@ -143,26 +151,39 @@ impl Interner {
 
     #[inline]
     fn intern(&mut self, term: &str) -> u32 {
-        let (arena, ends) = (&self.arena, &self.ends);
-        let same = |&number: &u32| term_of(arena, ends, number) == term;
-        let entry = self.numbers.find(hash(term), same);
-        if let Some(&number) = entry {
+        let Some(key) = short_key(term.as_bytes()) else { return self.intern_long(term) };
+        let hash = hash_short(&key);
+        if let Some(&(_, number)) = self.short.find(hash, |entry| entry.0 == key) {
             return number;
         }
+        let number = self.push(term);
+        self.short.insert_unique(hash, (key, number), |entry| hash_short(&entry.0));
+        number
+    }
+
+    fn intern_long(&mut self, term: &str) -> u32 {
+        let same = |&number: &u32| term_of(&self.arena, &self.ends, number) == term;
+        if let Some(&number) = self.long.find(hash_long(term), same) {
+            return number;
+        }
+        let number = self.push(term);
+        let (arena, ends) = (&self.arena, &self.ends);
+        let rehash = |&number: &u32| hash_long(term_of(arena, ends, number));
+        self.long.insert_unique(hash_long(term), number, rehash);
+        number
+    }
+
+    fn push(&mut self, term: &str) -> u32 {
         let number = self.ends.len() as u32;
         self.arena.push_str(term);
         self.ends.push(self.arena.len());
-        let (arena, ends) = (&self.arena, &self.ends);
-        let rehash = |&number: &u32| hash(term_of(arena, ends, number));
-        self.numbers.insert_unique(hash(term), number, rehash);
         number
     }
 
     /// The numbers in the byte order of their terms.
     fn sorted(&self) -> Vec<u32> {
-        let keyed = (0..self.len() as u32).map(|number| {
-            (super::vocabulary::prefix_key(self.term(number).as_bytes()), number)
-        });
+        let keyed = (0..self.len() as u32)
+            .map(|number| (super::vocabulary::prefix_key(self.term(number).as_bytes()), number));
         let mut keyed: Vec<(u64, u32)> = keyed.collect();
         keyed.sort_unstable_by(|a, b| {
             a.0.cmp(&b.0).then_with(|| self.term(a.1).cmp(self.term(b.1)))
@@ -178,9 +199,61 @@ fn term_of<'a>(arena: &'a str, ends: &[usize], number: u32) -> &'a str {
     &arena[start..ends[number]]
 }
 
+/// Loads that overlap where the term is shorter than both: the bytes they share are the same.
 #[inline]
-fn hash(term: &str) -> u64 {
+fn short_key(term: &[u8]) -> Option<ShortKey> {
+    let length = term.len();
+    let tag = (length as u64) << 56;
+    if length >= 16 {
+        return None;
+    }
+    if let (Some(head), Some(tail)) = (term.first_chunk(), term.last_chunk()) {
+        let tail = u64::from_le_bytes(*tail).checked_shr(8 * (16 - length) as u32).unwrap_or(0);
+        return Some((u64::from_le_bytes(*head), tail | tag));
+    }
+    if let (Some(head), Some(tail)) = (term.first_chunk(), term.last_chunk()) {
+        let tail = u64::from(u32::from_le_bytes(*tail)) << (8 * (length - 4));
+        return Some((u64::from(u32::from_le_bytes(*head)) | tail, tag));
+    }
+    let bytes = term.iter().rev().fold(0, |bytes, &byte| bytes << 8 | u64::from(byte));
+    Some((bytes, tag))
+}
+
+#[inline]
+fn hash_short(key: &ShortKey) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write_u64(key.0);
+    hasher.write_u64(key.1);
+    hasher.finish()
+}
+
+fn hash_long(term: &str) -> u64 {
     let mut hasher = FxHasher::default();
     hasher.write(term.as_bytes());
     hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn each_distinct_term_has_a_number(
+            terms in proptest::collection::vec("[a\u{0}é]{1,20}", 1..200),
+        ) {
+            let mut interner = Interner::default();
+            let mut model: HashMap<String, u32> = HashMap::new();
+            for term in &terms {
+                let next = model.len() as u32;
+                let expected = *model.entry(term.clone()).or_insert(next);
+                prop_assert_eq!(interner.intern(term), expected);
+                prop_assert_eq!(interner.term(expected), term);
+            }
+        }
+    }
 }

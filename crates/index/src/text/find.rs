@@ -80,8 +80,8 @@ pub(crate) fn occurrences(
                 }
             }
             elements => {
-                for (doc, _) in phrase::places(text, elements)? {
-                    counts.add(doc, 1);
+                for place in phrase::places(text, elements)? {
+                    counts.add(place.doc(), 1);
                 }
             }
         }
@@ -170,9 +170,9 @@ impl SparseUnion {
         self.summary.resize(self.summary.len().max(words.div_ceil(64)), 0);
         let mut result = Ok(());
         for (term, _) in terms.iter() {
-            result = text.postings(term).and_then(|postings| {
-                postings.for_each_doc(|doc| self.insert(doc))
-            });
+            result = text
+                .postings(term)
+                .and_then(|postings| postings.for_each_doc(|doc| self.insert(doc)));
             if result.is_err() {
                 break;
             }

@@ -125,11 +125,7 @@ impl TextIndex {
     /// Calls `visit(document, occurrences)` in ascending order for each document that holds the
     /// pattern; occurrences are the places where it begins, overlapping ones included. True means
     /// verify, as above (occurrences are then meaningless).
-    pub fn occurrences(
-        &self,
-        pattern: &Pattern,
-        visit: &mut dyn FnMut(u32, u32),
-    ) -> Result<bool> {
+    pub fn occurrences(&self, pattern: &Pattern, visit: &mut dyn FnMut(u32, u32)) -> Result<bool> {
         find::occurrences(self, pattern, visit)?;
         Ok(pattern.verify)
     }

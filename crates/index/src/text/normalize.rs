@@ -52,7 +52,7 @@ impl Normalization {
             Width::Wide => step(text, |text| map_chars(text, &WIDE)),
         };
         if self.fold_case {
-            text = step(text, |text| CaseMapper::new().fold_string(text));
+            text = step(text, fold_case);
         }
         if self.fold_accents {
             text = step(text, strip_accents);
@@ -81,6 +81,49 @@ fn step<'t>(text: Cow<'t, str>, change: impl Fn(&str) -> Cow<'_, str>) -> Cow<'t
             Cow::Borrowed(_) => Cow::Borrowed(text),
         },
     }
+}
+
+/// Full case folding. It maps each code point alone, so those that stay are copied: most of a
+/// text, whatever its script.
+fn fold_case(text: &str) -> Cow<'_, str> {
+    let Some((start, _)) = text.char_indices().find(|(_, c)| folds(*c)) else {
+        return Cow::Borrowed(text);
+    };
+    let mut folded = String::with_capacity(text.len());
+    folded.push_str(&text[..start]);
+    for c in text[start..].chars() {
+        if c.is_ascii() {
+            folded.push(c.to_ascii_lowercase());
+        } else if folds(c) {
+            folded.push_str(&CaseMapper::new().fold_string(c.encode_utf8(&mut [0; 4])));
+        } else {
+            folded.push(c);
+        }
+    }
+    Cow::Owned(folded)
+}
+
+/// Whether case folding changes the code point.
+#[inline]
+fn folds(c: char) -> bool {
+    let code = c as u32;
+    match FOLDING.get(code as usize / 64) {
+        Some(word) => word >> (code % 64) & 1 == 1,
+        None => changes_by_folding(c),
+    }
+}
+
+/// One bit for each code point of the basic multilingual plane.
+static FOLDING: LazyLock<Box<[u64]>> = LazyLock::new(|| {
+    let bit = |code| u64::from(char::from_u32(code).is_some_and(changes_by_folding));
+    let word = |start: u32| (0..64).fold(0, |word, at| word | bit(start + at) << at);
+    (0..0x1_0000).step_by(64).map(word).collect()
+});
+
+fn changes_by_folding(c: char) -> bool {
+    let mut buffer = [0; 4];
+    let text: &str = c.encode_utf8(&mut buffer);
+    CaseMapper::new().fold_string(text) != text
 }
 
 fn strip_accents(text: &str) -> Cow<'_, str> {
@@ -166,6 +209,18 @@ mod tests {
         assert_eq!(normalized("e\u{301}T\u{c9}", |_| ()), "étÉ".to_lowercase());
         assert_eq!(normalized("ABC", |n| n.fold_case = false), "ABC");
         assert!(matches!(Normalization::default().apply("plain"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn case_folds_as_the_whole_string_does() {
+        let mut text = String::new();
+        for c in (0..0x2_0000).filter_map(char::from_u32) {
+            text.push(c);
+            text.push_str("aZ");
+        }
+        assert!(fold_case(&text) == CaseMapper::new().fold_string(&text));
+        assert!(matches!(fold_case("straße 東京"), Cow::Owned(_)));
+        assert!(matches!(fold_case("strasse 東京"), Cow::Borrowed(_)));
     }
 
     #[test]

@@ -181,9 +181,10 @@ mod tests {
             format!("{}{space}{open}{term}{close}", element.distance)
         };
         let verify = pattern.verify.then(|| "verify".to_owned());
-        let alternatives = pattern.alternatives.iter().map(|elements| {
-            elements.iter().map(show).collect::<Vec<_>>().join(" ")
-        });
+        let alternatives = pattern
+            .alternatives
+            .iter()
+            .map(|elements| elements.iter().map(show).collect::<Vec<_>>().join(" "));
         alternatives.chain(verify).collect()
     }
 

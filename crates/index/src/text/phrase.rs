@@ -8,8 +8,25 @@
 use super::{TextIndex, find, pattern::Element, postings::Cursor, vocabulary::TermSet};
 use crate::{Bitmap, DocSet, Result};
 
-/// A place where the pattern may begin: (document, ordinal of its first atom).
-type Place = (u32, u32);
+/// A place where the pattern may begin: the document in the high half, the ordinal of the
+/// pattern's first atom in the low one. Numbers sort several times faster than pairs.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place(u64);
+
+impl Place {
+    fn new(doc: u32, ordinal: u32) -> Self {
+        Self(u64::from(doc) << 32 | u64::from(ordinal))
+    }
+
+    /// The document.
+    pub fn doc(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    fn ordinal(self) -> u32 {
+        self.0 as u32
+    }
+}
 
 /// Sets of at most this many terms are united to find the documents first.
 const CHEAP_TERMS: usize = 64;
@@ -23,7 +40,8 @@ struct Found<'a> {
 
 /// The documents that hold the elements next to each other.
 pub(crate) fn documents(text: &TextIndex, elements: &[Element]) -> Result<DocSet> {
-    let mut docs: Vec<u32> = places(text, elements)?.into_iter().map(|(doc, _)| doc).collect();
+    let places = places(text, elements)?;
+    let mut docs: Vec<u32> = places.into_iter().map(Place::doc).collect();
     docs.dedup();
     if docs.len() as u32 > text.doc_count / 32 {
         return Ok(DocSet::Bits(DocSet::List(docs).into_bitmap(text.doc_count).into()));
@@ -91,7 +109,7 @@ fn candidates(text: &TextIndex, found: &Found<'_>, docs: Option<&DocSet>) -> Res
             if cursor.seek(doc)? {
                 cursor.positions(&mut positions)?;
                 let begins = positions.iter().filter_map(|&p| begin(found.element, p));
-                places.extend(begins.map(|ordinal| (doc, ordinal)));
+                places.extend(begins.map(|ordinal| Place::new(doc, ordinal)));
             }
             Ok(())
         };
@@ -120,7 +138,11 @@ fn confirm(text: &TextIndex, found: &Found<'_>, places: &mut Vec<Place>) -> Resu
         common.clear();
         if (postings.df() as usize) < groups.docs.len() * 8 {
             let bits = groups.bits();
-            postings.for_each_doc(|doc| if bits.contains(doc) { common.push(doc) })?;
+            postings.for_each_doc(|doc| {
+                if bits.contains(doc) {
+                    common.push(doc)
+                }
+            })?;
         } else {
             common.extend_from_slice(&groups.docs);
         }
@@ -153,10 +175,10 @@ fn mark(
 ) {
     let mut at = range.start;
     for ordinal in positions.iter().filter_map(|&position| begin(element, position)) {
-        while at < range.end && places[at].1 < ordinal {
+        while at < range.end && places[at].ordinal() < ordinal {
             at += 1;
         }
-        if at < range.end && places[at].1 == ordinal {
+        if at < range.end && places[at].ordinal() == ordinal {
             confirmed[at] = true;
         }
     }
@@ -173,7 +195,7 @@ struct Groups {
 impl Groups {
     fn new(places: &[Place], doc_count: u32) -> Self {
         let (mut docs, mut starts) = (Vec::new(), Vec::new());
-        for (index, &(doc, _)) in places.iter().enumerate() {
+        for (index, doc) in places.iter().map(|place| place.doc()).enumerate() {
             if docs.last() != Some(&doc) {
                 docs.push(doc);
                 starts.push(index);

@@ -80,13 +80,7 @@ impl Suffixes {
 
     /// Calls `visit(offset)` for each place of the blob where the piece may begin within a term:
     /// a superset, to be compared by the caller, who also leaves out the beginnings of terms.
-    pub fn for_each(
-        &self,
-        blob: &[u8],
-        piece: &[u8],
-        at_end: bool,
-        mut visit: impl FnMut(usize),
-    ) {
+    pub fn for_each(&self, blob: &[u8], piece: &[u8], at_end: bool, mut visit: impl FnMut(usize)) {
         if self.width == 0 {
             return scan(blob, piece, visit);
         }

@@ -21,7 +21,7 @@ use crate::{Bitmap, Result, SectionTag, SectionWriter, Slice, bytes::read_u64};
 /// The section.
 pub(crate) const UNIONS: SectionTag = SectionTag(*b"TUNI");
 /// Segments of fewer documents answer any union quickly.
-const MIN_DOCUMENTS: u32 = 8192;
+const MIN_DOCUMENTS: u32 = 1 << 15;
 /// Longest piece, in bytes and in code points.
 const MAX_PIECE_BYTES: usize = 7;
 const MAX_PIECE_CHARS: usize = 4;
@@ -184,9 +184,6 @@ impl Unions {
         let union_bytes = self.doc_count.div_ceil(64) as usize * 8;
         let start = 4 + self.count * ENTRY_BYTES + index * union_bytes;
         let words = section.get(start..start + union_bytes)?.chunks_exact(8);
-        Some(Bitmap::from_words(
-            self.doc_count,
-            words.map(|word| read_u64(word, 0).unwrap_or(0)),
-        ))
+        Some(Bitmap::from_words(self.doc_count, words.map(|word| read_u64(word, 0).unwrap_or(0))))
     }
 }

@@ -62,9 +62,9 @@ impl VocabularyWriter {
     }
 
     fn terms(&self) -> impl Iterator<Item = (u32, &[u8])> {
-        self.offsets.windows(2).map(|pair| {
-            (pair[0], &self.blob[pair[0] as usize..pair[1] as usize - 1])
-        })
+        self.offsets
+            .windows(2)
+            .map(|pair| (pair[0], &self.blob[pair[0] as usize..pair[1] as usize - 1]))
     }
 
     fn fences(&self) -> Vec<u8> {

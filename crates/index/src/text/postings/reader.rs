@@ -149,7 +149,8 @@ impl<'a> Postings<'a> {
                     out.docs.push(doc);
                     out.tfs.push(tf);
                 })?;
-                let count = out.tfs[out.tfs.len() - self.df as usize..].iter().map(|&tf| u64::from(tf));
+                let count =
+                    out.tfs[out.tfs.len() - self.df as usize..].iter().map(|&tf| u64::from(tf));
                 let mut reader = VarintReader::new(record, places);
                 for _ in 0..count.sum() {
                     out.places.push(reader.next()?);
@@ -208,7 +209,8 @@ impl<'a> Large<'a> {
         let form = *record.first().ok_or_else(corrupt)?;
         let docs_bytes = read_u32(record, 1)? as usize;
         let (positions_start, positions_bytes) = (read_u32(record, 5)?, read_u32(record, 9)?);
-        let (skip, rest) = record[13..].split_at_checked(blocks * SKIP_BYTES).ok_or_else(corrupt)?;
+        let (skip, rest) =
+            record[13..].split_at_checked(blocks * SKIP_BYTES).ok_or_else(corrupt)?;
         let (bits, rest) = match form {
             0 => (None, rest),
             1 => {
