@@ -1,2 +1,47 @@
-//! The measurements.
-fn main() {}
+//! Remora's measurements: what it is asked, what it answers, and how long that takes, beside its
+//! rivals in the same run on the same machine.
+
+mod corpus;
+mod extend;
+mod measure;
+mod oracle;
+mod peers;
+mod queries;
+mod random;
+mod remora;
+mod report;
+mod suite;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+/// Measures Remora, and its rivals beside it.
+#[derive(Parser)]
+struct CommandLine {
+    #[command(subcommand)]
+    suite: Suite,
+}
+
+#[derive(Subcommand)]
+enum Suite {
+    /// Full-text search on real text: answers are compared before times are.
+    Search(Box<suite::SearchOptions>),
+    /// Compares generated rows with real ones held out.
+    CorpusCheck {
+        /// Directory of JSON Lines files, plain or zstd.
+        #[arg(long, value_name = "DIR")]
+        data: Option<PathBuf>,
+    },
+}
+
+fn main() -> Result<()> {
+    match CommandLine::parse().suite {
+        Suite::Search(options) => suite::search(&options),
+        Suite::CorpusCheck { data } => {
+            let data = corpus::data_directory(data.as_deref())?;
+            extend::corpus_check(&data, corpus::read_directory(&data)?)
+        }
+    }
+}

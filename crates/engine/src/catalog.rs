@@ -169,9 +169,9 @@ fn parse_log_key(key: &[u8]) -> Result<(Position, u32)> {
 
 fn read_entry(mut entry: &[u8], keys: &mut BTreeSet<Vec<u8>>) -> Result<()> {
     while !entry.is_empty() {
-        let parts = entry.split_first_chunk::<4>().and_then(|(length, rest)| {
-            rest.split_at_checked(u32::from_le_bytes(*length) as usize)
-        });
+        let parts = entry
+            .split_first_chunk::<4>()
+            .and_then(|(length, rest)| rest.split_at_checked(u32::from_le_bytes(*length) as usize));
         let (key, rest) = parts.ok_or_else(|| Error::Corrupt("an entry of the log".to_owned()))?;
         keys.insert(key.to_vec());
         entry = rest;

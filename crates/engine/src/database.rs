@@ -13,8 +13,8 @@ use std::{
 use parking_lot::Mutex;
 
 use crate::{
-    ChangeBatch, CheckReport, CheckStep, CountReply, Error, FacetReply, FacetRequest, Position, Result, Row, Schema,
-    SearchReply, SearchRequest, Selection, Value,
+    ChangeBatch, CheckReport, CheckStep, CountReply, Error, FacetReply, FacetRequest, Position,
+    Result, Row, Schema, SearchReply, SearchRequest, Selection, Value,
     catalog::read_source,
     check::check,
     encode::encode_key,
@@ -221,11 +221,7 @@ impl Database {
     }
 
     /// Calls `visit` with every row of one snapshot in key order; stops on its first error.
-    pub fn scan(
-        &self,
-        table: &str,
-        visit: &mut dyn FnMut(Row) -> Result<()>,
-    ) -> Result<Position> {
+    pub fn scan(&self, table: &str, visit: &mut dyn FnMut(Row) -> Result<()>) -> Result<Position> {
         let (position, table) = self.table(table)?;
         let required = RequiredRows::of(&table.schema)?;
         table.rows.scan(&[], &mut |_, row| {
@@ -269,6 +265,11 @@ impl Database {
         Ok(statistics)
     }
 
+    /// Bytes of the row store on disk, its journal included.
+    pub fn store_bytes(&self) -> Result<u64> {
+        Ok(self.shared().store()?.disk_bytes())
+    }
+
     /// Stops the writer and the merges, checkpoints, unlocks: within five seconds. Later calls
     /// answer `Closed`.
     pub fn close(&self) -> Result<()> {
@@ -281,11 +282,11 @@ impl Database {
         Arc::clone(&self.snapshot().tables[table])
     }
 
-    fn shared(&self) -> &Shared {
+    pub(crate) fn shared(&self) -> &Shared {
         &self.handle.shared
     }
 
-    fn snapshot(&self) -> Arc<Snapshot> {
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
         self.shared().published.load()
     }
 
@@ -320,8 +321,10 @@ impl Handle {
         if !join_until(&writer, started + DRAIN_TIME) {
             self.shared.queue.fail(&Error::Closed);
         }
-        let drained = join_until(&writer, started + CLOSE_TIME);
-        let healthy = drained && self.shared.published.stopped().is_none();
+        if !join_until(&writer, started + CLOSE_TIME) {
+            return Err(self.abandon());
+        }
+        let healthy = self.shared.published.stopped().is_none();
         let saved = if healthy { merge::checkpoint(&self.shared) } else { Ok(()) };
         self.shared.published.stop(Error::Closed);
         for merge in threads.merges.drain(..) {
@@ -329,6 +332,17 @@ impl Handle {
         }
         self.shared.release();
         saved
+    }
+
+    /// Closes without the writer, which still waits for the disk: the directory stays locked until
+    /// it ends, since it may still write.
+    fn abandon(&self) -> Error {
+        self.shared.closed.store(true, Ordering::Release);
+        self.shared.published.stop(Error::Closed);
+        let directory = self.shared.directory.display();
+        Error::Busy(format!(
+            "the last write to {directory} has not ended: it stays locked till then"
+        ))
     }
 }
 
@@ -403,7 +417,7 @@ impl TableStatistics {
         }
         self.terms = self.terms.max(terms);
         let deleted = view.deleted.as_ref().map_or(0, |deleted| deleted.memory_bytes());
-        self.index_bytes += view.bytes() + deleted as u64;
+        self.index_bytes += view.segment.memory_bytes() + deleted as u64;
         self.text_bytes += view.live_lengths.iter().sum::<u64>();
     }
 }

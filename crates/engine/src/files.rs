@@ -12,6 +12,7 @@
 use std::{
     fs::{self, File},
     io::Write,
+    os::unix::fs::FileExt,
     path::{Path, PathBuf},
     sync::{Arc, Weak},
 };
@@ -22,6 +23,12 @@ use crate::{
     Error, Result,
     manifest::{Manifest, SegmentRecord},
 };
+
+/// The last bytes of a segment file. They hold the checksum of its directory, which holds those
+/// of all its sections: so their checksum stands for the whole file.
+const FOOTER_BYTES: usize = 20;
+/// Segments from this size on leave in their files what is seldom read.
+const LEFT_IN_FILE_BYTES: u64 = 256 << 10;
 
 /// The segment files of one data directory.
 pub(crate) struct SegmentFiles {
@@ -57,17 +64,38 @@ impl SegmentFiles {
         Ok(segment)
     }
 
-    /// Reads and verifies a file without keeping it.
-    pub fn read(&self, record: &SegmentRecord) -> Result<Segment> {
-        let path = self.path(record.file);
-        let file = fs::File::open(&path).map_err(|error| io_error("read", &path, &error))?;
-        let corrupt = |what: String| Error::Corrupt(format!("{}: {what}", path.display()));
-        let segment = Segment::open_file(file).map_err(|error| corrupt(error.to_string()))?;
-        if segment.byte_count() != record.bytes {
-            return Err(corrupt("size is not the manifest's".to_owned()));
+    /// The same segment as its file holds it, with little of it in memory; `None` if it has no file
+    /// or would gain nothing.
+    pub fn reopen(&mut self, segment: &Arc<Segment>) -> Result<Option<Arc<Segment>>> {
+        match self.record_of(segment).cloned() {
+            Some(record) if is_left_in_file(&record) && is_in_memory(segment) => {
+                self.load(&record).map(Some)
+            }
+            _ => Ok(None),
         }
+    }
+
+    fn read(&self, record: &SegmentRecord) -> Result<Segment> {
+        let path = self.path(record.file);
+        let failed = |error| io_error("read", &path, &error);
+        let corrupt = |what: &str| Error::Corrupt(format!("{}: {what}", path.display()));
+        let file = File::open(&path).map_err(failed)?;
+        if file.metadata().map_err(failed)?.len() != record.bytes {
+            return Err(corrupt("the size is not the manifest's"));
+        }
+        let mut end = [0; FOOTER_BYTES];
+        let footer_start = record.bytes.saturating_sub(FOOTER_BYTES as u64);
+        file.read_exact_at(&mut end, footer_start).map_err(failed)?;
+        if crc32fast::hash(&end) != record.crc {
+            return Err(corrupt("the checksum is not the manifest's"));
+        }
+        let segment = match is_left_in_file(record) {
+            true => Segment::open_file(file),
+            false => Segment::open(fs::read(&path).map_err(failed)?),
+        };
+        let segment = segment.map_err(|error| corrupt(&error.to_string()))?;
         if segment.doc_count() != record.documents {
-            return Err(corrupt("document count is not the manifest's".to_owned()));
+            return Err(corrupt("the document count is not the manifest's"));
         }
         Ok(segment)
     }
@@ -81,7 +109,7 @@ impl SegmentFiles {
         let record = SegmentRecord {
             file: self.next_number,
             bytes: bytes.len() as u64,
-            crc: crc32fast::hash(&bytes),
+            crc: crc32fast::hash(bytes.last_chunk::<FOOTER_BYTES>().unwrap_or(&[0; FOOTER_BYTES])),
             documents: segment.doc_count(),
         };
         write_atomically(&self.path(record.file), &bytes)?;
@@ -105,7 +133,8 @@ impl SegmentFiles {
     pub fn remove_all_but(&mut self, manifest: Manifest) -> Result<()> {
         let keep = manifest.files();
         self.manifest = Some(manifest);
-        self.saved.retain(|(_, record)| keep.contains(&record.file));
+        let is_used = |saved: &Weak<Segment>| saved.strong_count() > 0;
+        self.saved.retain(|(saved, record)| is_used(saved) && keep.contains(&record.file));
         for (number, path) in self.list()? {
             if !keep.contains(&number) {
                 fs::remove_file(&path).map_err(|error| io_error("remove", &path, &error))?;
@@ -129,6 +158,16 @@ impl SegmentFiles {
         }
         Ok(found)
     }
+}
+
+/// Whether a segment of this size is read from its file where it can be: a file that is kept open
+/// for a small one would gain nothing.
+fn is_left_in_file(record: &SegmentRecord) -> bool {
+    record.bytes >= LEFT_IN_FILE_BYTES
+}
+
+fn is_in_memory(segment: &Segment) -> bool {
+    segment.memory_bytes() >= segment.byte_count()
 }
 
 /// Replaces a file whole: a crash leaves the old bytes or the new ones, both durable on return.

@@ -50,7 +50,8 @@ impl DirectoryLock {
 
     fn acquire(directory: &Path) -> Result<Self> {
         let path = directory.join(LOCK_FILE);
-        let open = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+        let open =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
         let mut file = open.map_err(|error| io_error("open", &path, &error))?;
         match file.try_lock() {
             Ok(()) => {}
@@ -84,7 +85,9 @@ fn held_elsewhere(directory: &Path, mut file: File) -> Error {
         _ => "another process".to_owned(),
     };
     let directory = directory.display();
-    Error::Conflict(format!("{directory} is in use by {holder}: stop it or choose another directory"))
+    Error::Conflict(format!(
+        "{directory} is in use by {holder}: stop it or choose another directory"
+    ))
 }
 
 fn check_or_write_format(directory: &Path) -> Result<()> {

@@ -5,7 +5,8 @@
 //! table    := number:u32 segments:u32 segment*
 //! segment  := file:u64 bytes:u64 crc:u32 documents:u32 words:u32 deleted:u64*
 //! ```
-//! Little endian. `crc` at the end is over everything before it, `crc` of a segment over its file.
+//! Little endian. `crc` at the end is over everything before it, `crc` of a segment over the last 20
+//! bytes of its file, which stand for the others.
 //! `deleted` is the bitmap of the documents that are gone, without its trailing zero words. The file
 //! is replaced whole. It is a cache as the segments are: without it everything is rebuilt from the
 //! rows, so a manifest that cannot be read costs time and nothing else.
@@ -48,7 +49,7 @@ pub(crate) struct SegmentRecord {
     pub file: u64,
     /// Its size.
     pub bytes: u64,
-    /// The checksum of all of it.
+    /// The checksum of its last bytes, which hold the checksums of the others.
     pub crc: u32,
     /// How many documents it has, deleted ones included.
     pub documents: u32,
@@ -103,7 +104,8 @@ impl Manifest {
         }
         let position = Position(reader.u64()?);
         let tables = reader.u32()?;
-        let tables = (0..tables).map(|_| TableRecord::decode(&mut reader)).collect::<Option<_>>()?;
+        let tables =
+            (0..tables).map(|_| TableRecord::decode(&mut reader)).collect::<Option<_>>()?;
         reader.0.is_empty().then_some(Self { position, tables })
     }
 }

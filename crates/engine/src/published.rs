@@ -61,9 +61,32 @@ impl Published {
         self.changed.notify_all();
     }
 
+    /// Replaces segments by others with the same documents, save those that a merge reads now.
+    pub fn exchange(&self, same: &[(Arc<Segment>, Arc<Segment>)]) {
+        let gate = self.gate.lock();
+        let claims = Claims(&gate.claimed);
+        let mut tables = self.current.load().tables.clone();
+        for table in tables.values_mut() {
+            let is_old = |view: &SegmentView| same.iter().any(|(old, _)| view.is_of(old));
+            if !table.segments.iter().any(is_old) {
+                continue;
+            }
+            for view in &mut Arc::make_mut(table).segments {
+                let exchange = same.iter().find(|(old, _)| view.is_of(old) && !claims.has(old));
+                if let Some((_, new)) = exchange {
+                    view.segment = Arc::clone(new);
+                }
+            }
+        }
+        let position = self.current.load().position;
+        self.current.store(Arc::new(Snapshot { position, tables }));
+    }
+
     /// Lets go of every table, so that the store can be closed.
     pub fn clear(&self) {
-        self.update(|current| Some(Snapshot { position: current.position, tables: HashMap::new() }));
+        self.update(|current| {
+            Some(Snapshot { position: current.position, tables: HashMap::new() })
+        });
     }
 
     /// Wakes the merges: something may be due.
@@ -143,6 +166,12 @@ impl Published {
             let all: Vec<usize> = (0..table.segments.len()).collect();
             self.claim_chosen(&mut gate, table, &all)
         }))
+    }
+
+    /// Whether somebody waits for a moment without claims.
+    #[cfg(test)]
+    pub fn is_waiting_for_all(&self) -> bool {
+        self.gate.lock().waiting_for_all > 0
     }
 
     fn claim_chosen(&self, gate: &mut Gate, table: Arc<TableView>, chosen: &[usize]) -> Claim<'_> {

@@ -11,13 +11,8 @@ use std::{
 use parking_lot::{Mutex, RwLock};
 
 use crate::{
-    Error, Options, Result,
-    files::SegmentFiles,
-    lock::DirectoryLock,
-    published::Published,
-    snapshot::Snapshot,
-    store::Store,
-    write::WriteQueue,
+    Error, Options, Result, files::SegmentFiles, lock::DirectoryLock, published::Published,
+    snapshot::Snapshot, store::Store, write::WriteQueue,
 };
 
 /// One open database.

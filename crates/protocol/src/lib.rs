@@ -1,1 +1,3 @@
-//! In the making.
+//! Remora's wires: bytes to requests of the engine and its replies to bytes, without sockets.
+
+pub mod line;

@@ -17,6 +17,7 @@
 //! interrupted leaves no file of that name. Readers trust nothing: every length is checked before
 //! memory is taken, and memory grows with the bytes that are there, not with what a length claims.
 
+mod database;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -27,7 +28,6 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use read::{info, read, verify};
-pub(crate) use write::save;
 
 use crate::{Result, Row, Schema};
 

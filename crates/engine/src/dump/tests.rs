@@ -115,7 +115,7 @@ proptest! {
 #[test]
 fn many_blocks_come_back_with_their_progress() {
     let kinds = [ColumnType::Uint(64), ColumnType::Bytes];
-    let body: Arc<[u8]> = (0..300_000u32).map(|at| (at * at >> 7) as u8).collect();
+    let body: Arc<[u8]> = (0..300_000u32).map(|at| (at.wrapping_mul(at) >> 7) as u8).collect();
     let rows: Vec<Row> =
         (0..20).map(|id| vec![Value::Uint(id), Value::Bytes(Arc::clone(&body))]).collect();
     let tables = [source("large", &kinds, &rows)];
@@ -193,4 +193,34 @@ fn a_cancelled_or_failed_dump_leaves_the_old_one() {
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
     assert!(matches!(save_quietly(&small(), &directory.path().join("no/d")), Err(Error::Io(_))));
     assert!(matches!(info(&directory.path().join("none")), Err(Error::NotFound { .. })));
+}
+
+#[test]
+fn a_database_is_restored_as_it_was_at_the_dump() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("d");
+    let open = |name: &str| {
+        crate::Database::open(&directory.path().join(name), crate::Options::default()).unwrap()
+    };
+    let (first, second) = (open("first"), open("second"));
+    let (schema, reader) = small().remove(0);
+    first.create_table((*schema).clone()).unwrap();
+    let puts = rows_of(&*reader).into_iter().map(crate::Change::Put).collect();
+    let tables = vec![crate::TableChanges { table: Arc::from("filled"), changes: puts }];
+    let source = Some(("mysql".to_owned(), "uuid:1-9".to_owned()));
+    let position = first.apply(crate::ChangeBatch { tables, source }).unwrap();
+    let saved = first.dump(&[], &path, &mut |_| (), &AtomicBool::new(false)).unwrap();
+    assert_eq!((saved.meta.position, saved.rows), (position.0, 20));
+    assert_eq!(second.restore(&path).unwrap(), saved);
+    let mut rows = Vec::new();
+    let mut visit = |row| {
+        rows.push(row);
+        Ok(())
+    };
+    second.scan("filled", &mut visit).unwrap();
+    assert_eq!(rows, rows_of(&*reader));
+    assert_eq!(second.source_position("mysql").unwrap().as_deref(), Some("uuid:1-9"));
+    assert!(matches!(second.restore(&path), Err(Error::Conflict(_))));
+    let missing = ["none".to_owned()];
+    assert!(first.dump(&missing, &path, &mut |_| (), &AtomicBool::new(false)).is_err());
 }

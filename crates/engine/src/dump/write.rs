@@ -150,7 +150,8 @@ impl<'p> DumpWriter<'p> {
 
     fn section(&mut self, tag: Tag, parts: &[&[u8]]) -> Result<()> {
         let length: usize = parts.iter().map(|part| part.len()).sum();
-        let length = u32::try_from(length).ok().filter(|&length| length as usize <= MAX_SECTION_BYTES);
+        let length =
+            u32::try_from(length).ok().filter(|&length| length as usize <= MAX_SECTION_BYTES);
         let Some(length) = length else {
             let message = format!("a section of the dump is above {MAX_SECTION_BYTES} bytes");
             return Err(Error::request(RequestPart::Other, message));

@@ -138,11 +138,7 @@ pub(super) fn pack_date(date: Date) -> u64 {
 
 /// The inverse of [`pack_date`].
 pub(super) fn unpack_date(packed: u64) -> Date {
-    Date {
-        year: (packed >> 9) as u16,
-        month: (packed >> 5 & 15) as u8,
-        day: (packed & 31) as u8,
-    }
+    Date { year: (packed >> 9) as u16, month: (packed >> 5 & 15) as u8, day: (packed & 31) as u8 }
 }
 
 /// A date and time as one number, in their order.

@@ -213,7 +213,10 @@ mod tests {
         assert_eq!(fitted(ColumnType::Int(64), Value::Uint(u64::MAX)), "refused");
         assert_eq!(fitted(ColumnType::Uint(24), Value::Int(16_777_215)), "Uint(16777215)");
         assert_eq!(fitted(ColumnType::Uint(24), Value::Int(16_777_216)), "refused");
-        assert_eq!(fitted(ColumnType::Uint(64), Value::Uint(u64::MAX)), "Uint(18446744073709551615)");
+        assert_eq!(
+            fitted(ColumnType::Uint(64), Value::Uint(u64::MAX)),
+            "Uint(18446744073709551615)"
+        );
         assert_eq!(fitted(ColumnType::Int(16), Value::Text("-7".into())), "Int(-7)");
         assert_eq!(fitted(ColumnType::Int(16), Value::Text("70000".into())), "refused");
     }
@@ -226,10 +229,16 @@ mod tests {
         assert_eq!(fitted(ColumnType::Float, Value::Float(0.1_f32.into())), "Float(0.1)");
         assert_eq!(fitted(ColumnType::Decimal(5, 2), Value::Int(3)), "Decimal(Decimal(\"3.00\"))");
         assert_eq!(fitted(ColumnType::Decimal(5, 2), Value::Int(1_000)), "refused");
-        assert_eq!(fitted(ColumnType::Json, Value::Text("{\"a\":1}".into())), "Json(\"{\\\"a\\\":1}\")");
+        assert_eq!(
+            fitted(ColumnType::Json, Value::Text("{\"a\":1}".into())),
+            "Json(\"{\\\"a\\\":1}\")"
+        );
         assert_eq!(fitted(ColumnType::Json, Value::Text("{".into())), "refused");
         assert_eq!(fitted(ColumnType::Bool, Value::Int(2)), "refused");
-        assert_eq!(fitted(ColumnType::Date, Value::Int(1_706_702_400)), "Date(Date { year: 2024, month: 1, day: 31 })");
+        assert_eq!(
+            fitted(ColumnType::Date, Value::Int(1_706_702_400)),
+            "Date(Date { year: 2024, month: 1, day: 31 })"
+        );
         assert_eq!(fitted(ColumnType::Time, Value::Time(i64::MAX)), "refused");
     }
 
@@ -238,7 +247,10 @@ mod tests {
         let mut column = column(1, ColumnType::Int(8));
         column.name = "age".to_owned();
         let error = fit(&column, &Value::Text("old".into())).unwrap_err().to_string();
-        assert_eq!(error, "\"old\" does not fit column \"age\", which holds signed integers of 8 bits");
+        assert_eq!(
+            error,
+            "\"old\" does not fit column \"age\", which holds signed integers of 8 bits"
+        );
         column.nullable = false;
         let error = fit(&column, &Value::Null).unwrap_err().to_string();
         assert_eq!(error, "column \"age\" must not be NULL: give a value");

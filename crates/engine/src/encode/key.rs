@@ -16,13 +16,15 @@ use std::borrow::Cow;
 use remora_index::column::ColumnKind;
 
 use super::{
-    cell::{append_bytes, column_kind, ordinal, value_of_bytes, value_of_ordinal, wide_decimal_bytes},
+    cell::{
+        append_bytes, column_kind, ordinal, value_of_bytes, value_of_ordinal, wide_decimal_bytes,
+    },
     fit::fit,
 };
 use crate::{ColumnDef, ColumnType, Error, KeyValues, RequestPart, Result, Schema, Value};
 
 /// Most bytes of an encoded key, as in MySQL.
-pub(crate) const MAX_KEY_BYTES: usize = 3_072;
+const MAX_KEY_BYTES: usize = 3_072;
 
 /// The order-preserving bytes of a primary key given as its parts' values, which are first made to
 /// fit their columns.

@@ -9,7 +9,7 @@ mod schema;
 
 pub(crate) use cell::{column_kind, decode_cell, encode_cell};
 pub(crate) use fit::{fit, fit_row};
-pub(crate) use key::{MAX_KEY_BYTES, decode_key, encode_key};
+pub(crate) use key::{decode_key, encode_key};
 pub(crate) use literal::parse_literal;
 pub(crate) use row::{decode_row, encode_row};
 pub(crate) use schema::{decode_schema, encode_schema};

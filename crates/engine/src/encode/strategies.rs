@@ -57,18 +57,12 @@ pub(crate) fn any_kind() -> BoxedStrategy<ColumnType> {
 /// Any value but NULL that a column of the type holds.
 pub(crate) fn any_value(kind: ColumnType) -> BoxedStrategy<Value> {
     match kind {
-        ColumnType::Int(bits) => {
-            (any::<i64>(), 0..64u32).prop_map(move |(number, small)| {
-                Value::Int(number >> small.max(64 - u32::from(bits)))
-            })
-            .boxed()
-        }
-        ColumnType::Uint(bits) => {
-            (any::<u64>(), 0..64u32).prop_map(move |(number, small)| {
-                Value::Uint(number >> small.max(64 - u32::from(bits)))
-            })
-            .boxed()
-        }
+        ColumnType::Int(bits) => (any::<i64>(), 0..64u32)
+            .prop_map(move |(number, small)| Value::Int(number >> small.max(64 - u32::from(bits))))
+            .boxed(),
+        ColumnType::Uint(bits) => (any::<u64>(), 0..64u32)
+            .prop_map(move |(number, small)| Value::Uint(number >> small.max(64 - u32::from(bits))))
+            .boxed(),
         ColumnType::Float => any::<f32>()
             .prop_filter_map("too large", |number| single(number.into()).map(Value::Float))
             .boxed(),
@@ -78,9 +72,11 @@ pub(crate) fn any_value(kind: ColumnType) -> BoxedStrategy<Value> {
         ColumnType::Decimal(precision, scale) => any_decimal(precision, scale),
         ColumnType::Bool => any::<bool>().prop_map(Value::Bool).boxed(),
         ColumnType::Text => text().prop_map(|text| Value::Text(text.into())).boxed(),
-        ColumnType::Bytes => prop::collection::vec(prop_oneof![Just(0), Just(255), any::<u8>()], 0..6)
-            .prop_map(|bytes| Value::Bytes(bytes.into()))
-            .boxed(),
+        ColumnType::Bytes => {
+            prop::collection::vec(prop_oneof![Just(0), Just(255), any::<u8>()], 0..6)
+                .prop_map(|bytes| Value::Bytes(bytes.into()))
+                .boxed()
+        }
         ColumnType::Date => any_date().prop_map(Value::Date).boxed(),
         ColumnType::Time => (-TIME_LIMIT_MICROS..=TIME_LIMIT_MICROS).prop_map(Value::Time).boxed(),
         ColumnType::DateTime => (any_date(), 0..86_400_000_000u64)

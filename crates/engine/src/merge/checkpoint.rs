@@ -3,7 +3,7 @@
 //! Nothing depends on a checkpoint but the time that recovery takes. One that fails half-way, a
 //! full disk for instance, leaves the last manifest, the files it names and the log behind it.
 
-use std::sync::atomic::Ordering;
+use std::sync::{Arc, atomic::Ordering};
 
 use remora_index::Bitmap;
 
@@ -37,7 +37,23 @@ pub(crate) fn checkpoint(shared: &Shared) -> Result<()> {
     shared.unsaved_bytes.fetch_sub(unsaved, Ordering::Relaxed);
     let trim = trim_log(&*store.snapshot(), manifest.position)?;
     store.commit(trim, false).map_err(|error| shared.poison(&error))?;
-    files.remove_all_but(manifest)
+    files.remove_all_but(manifest)?;
+    leave_in_files(shared, files, &snapshot)
+}
+
+/// Exchanges segments that were just written for what their files hold: most of a segment is read
+/// too seldom to be kept in memory.
+fn leave_in_files(shared: &Shared, files: &mut SegmentFiles, snapshot: &Snapshot) -> Result<()> {
+    let mut same = Vec::new();
+    for view in snapshot.tables.values().flat_map(|table| &table.segments) {
+        if let Some(reopened) = files.reopen(&view.segment)? {
+            same.push((Arc::clone(&view.segment), reopened));
+        }
+    }
+    if !same.is_empty() {
+        shared.published.exchange(&same);
+    }
+    Ok(())
 }
 
 fn save_segments(files: &mut SegmentFiles, snapshot: &Snapshot) -> Result<Manifest> {

@@ -7,6 +7,8 @@
 
 mod checkpoint;
 mod plan;
+#[cfg(test)]
+mod tests;
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -39,9 +41,9 @@ pub(crate) fn run_small(shared: &Shared) {
     let _guard = PoisonOnPanic(shared, "small merge");
     while shared.published.stopped().is_none() {
         let due = |current: &Snapshot, claims: &Claims<'_>| find(current, claims, Size::Small);
-        shared.published.wait_for_work(Instant::now() + IDLE, |current, claims| {
-            due(current, claims).is_some()
-        });
+        shared
+            .published
+            .wait_for_work(Instant::now() + IDLE, |current, claims| due(current, claims).is_some());
         merge_next(shared, Size::Small);
     }
 }
@@ -91,9 +93,10 @@ fn find(
     claims: &Claims<'_>,
     size: Size,
 ) -> Option<(Arc<TableView>, Vec<usize>)> {
-    current.tables.values().find_map(|table| {
-        plan::plan(table, claims, size).map(|chosen| (Arc::clone(table), chosen))
-    })
+    current
+        .tables
+        .values()
+        .find_map(|table| plan::plan(table, claims, size).map(|chosen| (Arc::clone(table), chosen)))
 }
 
 fn merge_next(shared: &Shared, size: Size) {
@@ -134,7 +137,11 @@ pub(crate) fn merge_views(
 }
 
 /// The snapshot with the merge's output in the place of its inputs; `None` if the table is gone.
-fn replace(current: &Snapshot, claim: &Claim<'_>, output: Option<Arc<Segment>>) -> Option<Snapshot> {
+fn replace(
+    current: &Snapshot,
+    claim: &Claim<'_>,
+    output: Option<Arc<Segment>>,
+) -> Option<Snapshot> {
     let name = claim.table.schema.name.as_str();
     let (name, table) = current.tables.get_key_value(name)?;
     if table.number != claim.table.number {

@@ -19,7 +19,8 @@ impl Docs {
             (Self::Every, _) => view.live_count(),
             (Self::Some(docs), None) => docs.count(),
             (Self::Some(DocSet::Bits(bits)), Some(deleted)) => {
-                bits.count() - bits.count_common(deleted)
+                let words = bits.words().iter().zip(deleted.words());
+                words.map(|(word, deleted)| (word & !deleted).count_ones()).sum()
             }
             (Self::Some(DocSet::List(docs)), Some(deleted)) => {
                 docs.iter().filter(|&&doc| !deleted.contains(doc)).count() as u32

@@ -139,9 +139,14 @@ impl<'v> SegmentOrder<'v> {
         }
     }
 
-    /// How two documents of this segment follow each other.
-    pub fn compare(&self, a: u32, b: u32) -> Ordering {
-        for part in &self.parts {
+    /// How two documents of this segment that have the same rank follow each other.
+    pub fn compare_ties(&self, a: u32, b: u32) -> Ordering {
+        // The rank of a score is the score itself, that of a column may be a part of the value.
+        let decided = usize::from(matches!(
+            self.parts.first(),
+            Some(SegmentPart { values: PartValues::Score(_), .. })
+        ));
+        for part in self.parts.iter().skip(decided) {
             let ordering = match &part.values {
                 PartValues::Column(Some(column)) => column.compare(a, b),
                 PartValues::Column(None) => Ordering::Equal,

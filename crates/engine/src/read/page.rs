@@ -96,7 +96,7 @@ fn top_of_segment(
     after: Option<&After>,
     wanted: usize,
 ) -> Vec<Candidate> {
-    let mut top = Top::new(wanted, |a, b| order.compare(a.doc, b.doc));
+    let mut top = Top::new(wanted, |a, b| order.compare_ties(a.doc, b.doc));
     let is_after = after.map(|after| order.is_after(after));
     order.for_each_ranked(view, docs, |rank, doc| {
         let candidate = Candidate { rank, doc };

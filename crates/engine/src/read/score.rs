@@ -43,20 +43,32 @@ impl SegmentScores {
     }
 
     fn unscored(view: &SegmentView, docs: &Docs) -> Self {
-        let mut live = Vec::new();
+        let mut live = Vec::with_capacity(docs.count_live(view) as usize);
         docs.for_each_live(view, |doc| live.push(doc));
         let scores = vec![0.0; live.len()];
         Self { docs: live, scores }
     }
 
     /// Adds one term's part to each document that holds it.
-    fn add(&mut self, frequencies: &Frequencies, norms: &[f64], weight: f64) {
-        let mut frequencies = frequencies.iter().copied().peekable();
-        for ((doc, score), norm) in self.docs.iter().zip(&mut self.scores).zip(norms) {
-            while frequencies.next_if(|(other, _)| other < doc).is_some() {}
-            if let Some((_, occurrences)) = frequencies.next_if(|(other, _)| other == doc) {
-                let occurrences = f64::from(occurrences);
-                *score += weight * occurrences / (occurrences + norm);
+    fn add(
+        &mut self,
+        frequencies: &[(u32, u32)],
+        indexes: &[&TextIndex],
+        norm: &Norm,
+        weight: f64,
+    ) {
+        let mut rest = frequencies;
+        for (&doc, score) in self.docs.iter().zip(&mut self.scores) {
+            while let [(other, occurrences), behind @ ..] = rest {
+                if *other > doc {
+                    break;
+                }
+                rest = behind;
+                if *other == doc {
+                    let occurrences = f64::from(*occurrences);
+                    *score += weight * occurrences / (occurrences + norm.of(indexes, doc));
+                    break;
+                }
             }
         }
     }
@@ -77,42 +89,56 @@ pub(super) fn scores(
     let mut scores: Vec<SegmentScores> =
         segments.map(|(segment, docs)| SegmentScores::unscored(segment, docs)).collect();
     let Some(expression) = expression else { return Ok(scores) };
-    let norms = norms(view, &scores, bm25);
-    for term in 0..expression.terms.len() {
-        if expression.terms[term].positive {
-            let frequencies: Vec<Frequencies> = view
-                .segments
-                .iter()
-                .map(|segment| frequencies(view, segment, expression, term, report))
-                .collect::<Result<_>>()?;
-            let weight = idf(view, &frequencies) * (bm25.0 + 1.0);
-            for ((scores, norms), frequencies) in scores.iter_mut().zip(&norms).zip(&frequencies) {
-                scores.add(frequencies, norms, weight);
-            }
+    let norm = Norm::new(view, bm25);
+    let positive = |&term: &usize| expression.terms[term].positive;
+    for term in (0..expression.terms.len()).filter(positive) {
+        let frequencies: Vec<Frequencies> = view
+            .segments
+            .iter()
+            .map(|segment| frequencies(view, segment, expression, term, report))
+            .collect::<Result<_>>()?;
+        let weight = idf(view, &frequencies) * (bm25.0 + 1.0);
+        for ((segment, scores), frequencies) in
+            view.segments.iter().zip(&mut scores).zip(&frequencies)
+        {
+            scores.add(frequencies, &indexes(view, segment), &norm, weight);
         }
     }
     Ok(scores)
 }
 
-/// For each selected document `k1 · (1 − b + b · length / average length)`.
-fn norms(view: &TableView, scores: &[SegmentScores], (k1, b): (f64, f64)) -> Vec<Vec<f64>> {
-    let total: u64 = view.segments.iter().flat_map(|segment| segment.live_lengths.iter()).sum();
-    let average = (total as f64 / view.live_count().max(1) as f64).max(f64::MIN_POSITIVE);
-    let norms = view.segments.iter().zip(scores).map(|(segment, scores)| {
-        let indexes: Vec<&TextIndex> =
-            view.schema.texts.iter().filter_map(|text| segment.segment.text(text.id)).collect();
-        let norm = |&doc: &u32| {
-            let length: u64 = indexes.iter().map(|index| u64::from(index.length(doc))).sum();
-            k1 * (1.0 - b + b * (length as f64 / average))
-        };
-        scores.docs.iter().map(norm).collect()
-    });
-    norms.collect()
+/// `k1 · (1 − b + b · length / average length)` of a document.
+struct Norm {
+    base: f64,
+    per_character: f64,
+}
+
+impl Norm {
+    fn new(view: &TableView, (k1, b): (f64, f64)) -> Self {
+        let total: u64 = view.segments.iter().flat_map(|segment| segment.live_lengths.iter()).sum();
+        let average = total as f64 / view.live_count().max(1) as f64;
+        Self { base: k1 * (1.0 - b), per_character: k1 * b / average.max(f64::MIN_POSITIVE) }
+    }
+
+    #[inline]
+    fn of(&self, indexes: &[&TextIndex], doc: u32) -> f64 {
+        let length: u64 = indexes.iter().map(|index| u64::from(index.length(doc))).sum();
+        self.base + self.per_character * length as f64
+    }
+}
+
+/// The text indexes that a segment has.
+fn indexes<'v>(view: &TableView, segment: &'v SegmentView) -> Vec<&'v TextIndex> {
+    view.schema.texts.iter().filter_map(|text| segment.segment.text(text.id)).collect()
 }
 
 fn idf(view: &TableView, frequencies: &[Frequencies]) -> f64 {
-    let live = view.segments.iter().zip(frequencies).map(|(segment, frequencies)| {
-        frequencies.iter().filter(|(doc, _)| !segment.is_deleted(*doc)).count() as u64
+    let live = view.segments.iter().zip(frequencies);
+    let live = live.map(|(segment, frequencies)| match &segment.deleted {
+        None => frequencies.len() as u64,
+        Some(deleted) => {
+            frequencies.iter().filter(|(doc, _)| !deleted.contains(*doc)).count() as u64
+        }
     });
     let holding = live.sum::<u64>() as f64;
     let rows = view.live_count() as f64;

@@ -56,7 +56,10 @@ impl Schema {
     fn check_primary_key(&self) -> Result<()> {
         let count = self.primary_key.len();
         ensure((1..=MAX_KEY_PARTS).contains(&count), || {
-            format!("the key of table {:?} has {count} columns: give 1 to {MAX_KEY_PARTS}", self.name)
+            format!(
+                "the key of table {:?} has {count} columns: give 1 to {MAX_KEY_PARTS}",
+                self.name
+            )
         })?;
         let mut seen = HashSet::new();
         for &position in &self.primary_key {
@@ -231,9 +234,8 @@ mod tests {
     fn required_rows_are_checked_for_names_and_depth() {
         let named = |name: &str| Filter::IsNull(name.to_owned());
         assert!(refused(|s| s.required = Some(named("missing"))).contains("\"missing\""));
-        let nested = |depth| {
-            (1..depth).fold(named("C1"), |filter, _| Filter::Not(Box::new(filter)))
-        };
+        let nested =
+            |depth| (1..depth).fold(named("C1"), |filter, _| Filter::Not(Box::new(filter)));
         let mut schema = valid();
         schema.required = Some(nested(MAX_FILTER_DEPTH));
         schema.validate().unwrap();

@@ -24,7 +24,9 @@ use fjall::{
 };
 use parking_lot::RwLock;
 
-use super::{Keyspace, Store, StoreBatch, StoreSnapshot, StoredBytes, poison::Poison};
+use super::{
+    EntryVisitor, Keyspace, Store, StoreBatch, StoreSnapshot, StoredBytes, poison::Poison,
+};
 use crate::{Error, Missing, Result};
 
 /// Settings of the store on disk.
@@ -106,9 +108,7 @@ impl DiskStore {
         for change in batch.changes {
             let keyspace = match touched.get(&change.keyspace) {
                 Some(keyspace) => keyspace,
-                None => {
-                    touched.entry(change.keyspace).or_insert(self.keyspace(change.keyspace)?)
-                }
+                None => touched.entry(change.keyspace).or_insert(self.keyspace(change.keyspace)?),
             };
             let key = match store_key(&change.key) {
                 Cow::Owned(key) => key,
@@ -212,12 +212,7 @@ impl StoreSnapshot for DiskSnapshot {
         self.moment.get(keyspace, store_key(key)).map_err(store_error)
     }
 
-    fn scan(
-        &self,
-        keyspace: Keyspace,
-        from: &[u8],
-        visit: &mut dyn FnMut(&[u8], &[u8]) -> Result<bool>,
-    ) -> Result<()> {
+    fn scan(&self, keyspace: Keyspace, from: &[u8], visit: &mut EntryVisitor<'_>) -> Result<()> {
         let Some(keyspace) = self.keyspaces.get(&keyspace) else { return Ok(()) };
         for entry in self.moment.range(keyspace, store_key(from)..) {
             let (key, value) = entry.into_inner().map_err(store_error)?;

@@ -23,6 +23,9 @@ use crate::Result;
 /// Bytes out of the store, shared with its cache: cloning copies nothing.
 pub(crate) type StoredBytes = fjall::Slice;
 
+/// Takes a key and its value; false ends the scan.
+pub(crate) type EntryVisitor<'v> = dyn FnMut(&[u8], &[u8]) -> Result<bool> + 'v;
+
 /// An ordered map of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Keyspace {
@@ -65,11 +68,6 @@ impl StoreBatch {
         self.changes.push(StoreChange { keyspace, key: key.into(), value: None });
     }
 
-    /// How many puts and deletes.
-    pub fn len(&self) -> usize {
-        self.changes.len()
-    }
-
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
@@ -103,10 +101,5 @@ pub(crate) trait StoreSnapshot: Send + Sync {
     /// The value of a key.
     fn get(&self, keyspace: Keyspace, key: &[u8]) -> Result<Option<StoredBytes>>;
     /// Calls `visit(key, value)` in key order, from `from` on (included), until it answers false.
-    fn scan(
-        &self,
-        keyspace: Keyspace,
-        from: &[u8],
-        visit: &mut dyn FnMut(&[u8], &[u8]) -> Result<bool>,
-    ) -> Result<()>;
+    fn scan(&self, keyspace: Keyspace, from: &[u8], visit: &mut EntryVisitor<'_>) -> Result<()>;
 }

@@ -3,11 +3,7 @@
 use std::sync::Arc;
 
 use super::{Keyspace, StoreSnapshot};
-use crate::{
-    Result, Row, Schema,
-    encode::decode_row,
-    snapshot::RowReader,
-};
+use crate::{Result, Row, Schema, encode::decode_row, snapshot::RowReader};
 
 /// The rows of one table at the moment of a store snapshot.
 pub(crate) struct StoredRows {

@@ -8,7 +8,9 @@ use std::{
 
 use parking_lot::Mutex;
 
-use super::{Keyspace, Store, StoreBatch, StoreSnapshot, StoredBytes, poison::Poison};
+use super::{
+    EntryVisitor, Keyspace, Store, StoreBatch, StoreSnapshot, StoredBytes, poison::Poison,
+};
 use crate::{Error, Result};
 
 type Entries = BTreeMap<(Keyspace, Vec<u8>), StoredBytes>;
@@ -145,12 +147,7 @@ impl StoreSnapshot for MemorySnapshot {
         Ok(self.entries.get(&(keyspace, key.to_vec())).cloned())
     }
 
-    fn scan(
-        &self,
-        keyspace: Keyspace,
-        from: &[u8],
-        visit: &mut dyn FnMut(&[u8], &[u8]) -> Result<bool>,
-    ) -> Result<()> {
+    fn scan(&self, keyspace: Keyspace, from: &[u8], visit: &mut EntryVisitor<'_>) -> Result<()> {
         let start = Bound::Included((keyspace, from.to_vec()));
         for ((found, key), value) in self.entries.range((start, Bound::Unbounded)) {
             if *found != keyspace || !visit(key, value)? {

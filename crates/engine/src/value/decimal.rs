@@ -70,8 +70,10 @@ impl Decimal {
     /// Whether it is negative, the integer digits, the fraction digits.
     pub(crate) fn parts(&self) -> (bool, &str, &str) {
         let unsigned = self.0.strip_prefix('-');
-        let (integer, fraction) =
-            unsigned.unwrap_or(&self.0).split_once('.').unwrap_or((unsigned.unwrap_or(&self.0), ""));
+        let (integer, fraction) = unsigned
+            .unwrap_or(&self.0)
+            .split_once('.')
+            .unwrap_or((unsigned.unwrap_or(&self.0), ""));
         (unsigned.is_some(), integer, fraction)
     }
 }

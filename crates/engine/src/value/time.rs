@@ -283,7 +283,8 @@ mod tests {
         assert_eq!(parse_epoch("99999999999999"), None);
         assert_eq!(parse_date_time("2024-01-31T12:00:00+01:00"), None);
         assert_eq!(parse_date_time("2024-01-31 24:00:00"), None);
-        let rounded = parse_date_time("2024-02-29 23:59:59.9999996").map(|moment| moment.to_string());
+        let rounded =
+            parse_date_time("2024-02-29 23:59:59.9999996").map(|moment| moment.to_string());
         assert_eq!(rounded.as_deref(), Some("2024-03-01 00:00:00"));
     }
 

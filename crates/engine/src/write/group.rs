@@ -101,8 +101,7 @@ impl<'b> Runs<'b> {
             }
             segments.retain(|segment| segment.live_count() > 0);
             let added = run.segment.iter();
-            segments
-                .extend(added.map(|new| SegmentView::new(Arc::clone(new), None, &view.schema)));
+            segments.extend(added.map(|new| SegmentView::new(Arc::clone(new), None, &view.schema)));
         }
         segments
     }

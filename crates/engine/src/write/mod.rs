@@ -18,6 +18,8 @@ mod required;
 mod writer;
 
 #[cfg(test)]
+pub(crate) mod fixture;
+#[cfg(test)]
 mod tests;
 
 pub(crate) use prepare::{no_table, prepare};

@@ -118,12 +118,7 @@ fn prepare_change(change: Change, schema: &Schema, options: &Options) -> Result<
     }
 }
 
-fn row_too_large(
-    schema: &Schema,
-    key: &[crate::Value],
-    bytes: usize,
-    options: &Options,
-) -> Error {
+fn row_too_large(schema: &Schema, key: &[crate::Value], bytes: usize, options: &Options) -> Error {
     let message = format!(
         "the row {key:?} of table {:?} takes {bytes} bytes: the limit is {}",
         schema.name, options.max_row_bytes
@@ -185,10 +180,13 @@ mod tests {
 
     #[test]
     fn the_last_change_of_a_key_stands() {
-        let mut changes = vec![change(2, 1), change(1, 2), change(2, 3), change(1, 4), change(3, 5)];
+        let mut changes =
+            vec![change(2, 1), change(1, 2), change(2, 3), change(1, 4), change(3, 5)];
         keep_last_of_each_key(&mut changes);
-        let kept: Vec<_> =
-            changes.iter().map(|change| (change.key[0], change.stored.as_ref().unwrap()[0])).collect();
+        let kept: Vec<_> = changes
+            .iter()
+            .map(|change| (change.key[0], change.stored.as_ref().unwrap()[0]))
+            .collect();
         assert_eq!(kept, [(1, 4), (2, 3), (3, 5)]);
     }
 }

@@ -8,8 +8,8 @@ use std::cmp::Ordering;
 use remora_index::column::Cell;
 
 use crate::{
-    ColumnType, Comparison, Error, Filter, Literal, RequestPart, Result, Schema, Value,
-    encode::{encode_cell, parse_literal},
+    ColumnDef, ColumnType, Comparison, Error, Filter, Literal, RequestPart, Result, Schema, Value,
+    encode::{encode_cell, fit, parse_literal},
 };
 
 /// Filters may be nested this deep.
@@ -51,8 +51,9 @@ impl Condition {
             filters.iter().map(|filter| Self::resolve(schema, filter, depth)).collect()
         };
         let compare = |name, comparison, literal| {
-            let (column, kind) = find_column(schema, name)?;
-            Ok(Self::Compare { column, kind, comparison, value: to_value(name, kind, literal)? })
+            let (position, column) = find_column(schema, name)?;
+            let (kind, value) = (column.kind, to_value(column, literal)?);
+            Ok(Self::Compare { column: position, kind, comparison, value })
         };
         match filter {
             Filter::Compare { column, comparison, literal } => {
@@ -63,9 +64,10 @@ impl Condition {
                 compare(column, Comparison::LessOrEqual, high)?,
             ])),
             Filter::In(name, literals) => {
-                let (column, kind) = find_column(schema, name)?;
-                let values = literals.iter().map(|literal| to_value(name, kind, literal));
-                Ok(Self::In { column, kind, values: values.collect::<Result<_>>()? })
+                let (position, column) = find_column(schema, name)?;
+                let values = literals.iter().map(|literal| to_value(column, literal));
+                let values = values.collect::<Result<_>>()?;
+                Ok(Self::In { column: position, kind: column.kind, values })
             }
             Filter::IsNull(name) => Ok(Self::IsNull(find_column(schema, name)?.0)),
             Filter::IsNotNull(name) => {
@@ -119,22 +121,26 @@ fn satisfies(comparison: Comparison, order: Ordering) -> bool {
     }
 }
 
-fn find_column(schema: &Schema, name: &str) -> Result<(usize, ColumnType)> {
+fn find_column<'s>(schema: &'s Schema, name: &str) -> Result<(usize, &'s ColumnDef)> {
     let found = schema.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name));
-    found.map(|position| (position, schema.columns[position].kind)).ok_or_else(|| {
-        let message =
-            format!("the required filter of table {:?} names no column {name:?}", schema.name);
-        Error::request(RequestPart::Schema, message)
+    found.and_then(|position| Some((position, schema.columns.get(position)?))).ok_or_else(|| {
+        invalid(format!("the required filter of table {:?} names no column {name:?}", schema.name))
     })
 }
 
-fn to_value(column: &str, kind: ColumnType, literal: &Literal) -> Result<Value> {
-    let text = match literal {
-        Literal::Value(value) => return Ok(value.clone()),
-        Literal::Text(text) => text,
+/// The literal as the column holds it: so rows can be compared with it by their cells.
+fn to_value(column: &ColumnDef, literal: &Literal) -> Result<Value> {
+    let value = match literal {
+        Literal::Text(text) => parse_literal(column.kind, text),
+        Literal::Value(Value::Null) => None,
+        Literal::Value(value) => fit(column, value).ok(),
     };
-    parse_literal(kind, text).ok_or_else(|| {
-        let message = format!("the required filter compares {column:?} with {text:?}: not {kind:?}");
-        Error::request(RequestPart::Schema, message)
+    value.ok_or_else(|| {
+        let (name, kind) = (&column.name, column.kind);
+        invalid(format!("the required filter compares {name:?}, a {kind:?}, with {literal:?}"))
     })
+}
+
+fn invalid(message: String) -> Error {
+    Error::request(RequestPart::Schema, message)
 }

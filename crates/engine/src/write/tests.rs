@@ -2,11 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use remora_index::text::Normalization;
-
+use super::fixture::{batch, count, put, rows, schema};
 use crate::{
-    Change, ChangeBatch, ColumnDef, ColumnType, Database, Durability, Error, Options, Position,
-    Row, Schema, Selection, TableChanges, TextDef, Value,
+    Change, Database, Durability, Error, Options, Position, Value,
     snapshot::SegmentView,
     store::{
         Store,
@@ -14,61 +12,15 @@ use crate::{
     },
 };
 
-fn schema() -> Schema {
-    let column = |id, name: &str, kind| ColumnDef {
-        id,
-        name: name.to_owned(),
-        kind,
-        nullable: false,
-        indexed: kind != ColumnType::Text,
-    };
-    let normalization = Normalization::default();
-    Schema {
-        name: "t".to_owned(),
-        columns: vec![
-            column(1, "id", ColumnType::Int(64)),
-            column(2, "body", ColumnType::Text),
-        ],
-        primary_key: vec![0],
-        texts: vec![TextDef { id: 1, columns: vec![1], delimiter: None, normalization }],
-        required: None,
-        synonyms: Vec::new(),
-    }
-}
-
-fn batch(changes: Vec<Change>) -> ChangeBatch {
-    ChangeBatch { tables: vec![TableChanges { table: "t".into(), changes }], source: None }
-}
-
-fn put(id: i64, text: &str) -> ChangeBatch {
-    batch(vec![Change::Put(vec![Value::Int(id), Value::Text(text.into())])])
-}
-
 fn start(directory: &std::path::Path, store: Arc<dyn Store>, durability: Durability) -> Database {
     let options = Options { durability, ..Options::default() };
     Database::start(directory, options, store, None).unwrap()
 }
 
-fn rows(database: &Database) -> Vec<Row> {
-    let mut rows = Vec::new();
-    let mut push = |row| {
-        rows.push(row);
-        Ok(())
-    };
-    database.scan("t", &mut push).unwrap();
-    rows
-}
-
-fn count(database: &Database) -> u64 {
-    let selection = Selection { table: "t".to_owned(), ..Selection::default() };
-    database.count(&selection).unwrap().count
-}
-
 /// Applies batches until one fails; answers how many did not.
 fn apply_until_error(database: &Database) -> (u64, Error) {
-    let failed = (0..1_000).find_map(|id| {
-        database.apply(put(id, "text")).err().map(|error| (id as u64, error))
-    });
+    let failed = (0..1_000)
+        .find_map(|id| database.apply(put(id, "text")).err().map(|error| (id as u64, error)));
     failed.expect("a batch fails")
 }
 

@@ -57,7 +57,12 @@ fn a_lost_or_torn_manifest_is_rebuilt() {
         match length {
             None => fs::remove_file(&manifest).unwrap(),
             Some(length) => {
-                fs::OpenOptions::new().write(true).open(&manifest).unwrap().set_len(length).unwrap();
+                fs::OpenOptions::new()
+                    .write(true)
+                    .open(&manifest)
+                    .unwrap()
+                    .set_len(length)
+                    .unwrap();
             }
         }
         assert!(problems(directory.path()).contains("anifest") || length.is_some());

@@ -5,6 +5,7 @@ mod common;
 
 mod apply_and_reopen;
 mod atomic_batches;
+mod checkpoints;
 mod damage;
 mod group_commit;
 mod merges;

@@ -147,8 +147,18 @@ impl Random {
     /// A text of some words.
     pub fn text(&mut self) -> String {
         const WORDS: [&str; 12] = [
-            "river", "Strom", "東京都", "data", "database", "ship", "shipyard", "ÉTÉ", "한국어",
-            "a", "", "été-2024",
+            "river",
+            "Strom",
+            "東京都",
+            "data",
+            "database",
+            "ship",
+            "shipyard",
+            "ÉTÉ",
+            "한국어",
+            "a",
+            "",
+            "été-2024",
         ];
         let words = self.below(12);
         let words: Vec<&str> =

@@ -10,7 +10,7 @@ use super::{
 use crate::{Error, RequestPart, SearchRequest, SortBy, SortKey, read::search};
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(30))]
+    #![proptest_config(ProptestConfig::with_cases(16))]
     #[test]
     fn pages_by_cursor_equal_one_long_page(seed: u64) {
         let mut random = Random::new(seed);

@@ -11,7 +11,7 @@ use super::{
 use crate::{FacetRequest, Value, read::facet, value::compare};
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(30))]
+    #![proptest_config(ProptestConfig::with_cases(16))]
     #[test]
     fn a_facet_equals_a_scan(seed: u64) {
         let mut random = Random::new(seed);

@@ -75,7 +75,7 @@ fn is_alike(schema: &Schema, row: &Row, term: &str, edits: usize) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(25))]
+    #![proptest_config(ProptestConfig::with_cases(12))]
     #[test]
     fn a_fuzzy_search_equals_a_scan(seed: u64) {
         let mut random = Random::new(seed);

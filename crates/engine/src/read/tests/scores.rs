@@ -20,7 +20,7 @@ fn by_score(mut request: SearchRequest) -> SearchRequest {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(30))]
+    #![proptest_config(ProptestConfig::with_cases(16))]
     #[test]
     fn scores_do_not_depend_on_segments(seed: u64) {
         let mut random = Random::new(seed);

@@ -61,7 +61,7 @@ fn check(schema: &Schema, rows: &[crate::Row], view: &TableView, request: &Searc
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
     fn a_search_equals_a_scan(seed: u64) {
         let mut random = Random::new(seed);

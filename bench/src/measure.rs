@@ -1,0 +1,230 @@
+//! Time: repeated runs, their median and spread, and processor time beside every wall time.
+//!
+//! Processor time is read from Linux's `/proc`: `schedstat` counts nanoseconds per thread, `stat`
+//! clock ticks per process (threads that have ended included).
+
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+
+/// Runs before the first that counts.
+const WARM_UP_RUNS: usize = 2;
+/// Linux counts a process's time in hundredths of a second on every common architecture.
+const TICK: Duration = Duration::from_millis(10);
+
+/// How often something is run.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// Most runs that count.
+    pub runs: usize,
+    /// After this time no further run starts (three are always made).
+    pub budget: Duration,
+}
+
+/// Repeated times of one operation.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Timing {
+    /// Runs that counted.
+    pub runs: usize,
+    /// Median wall time, in microseconds.
+    pub p50_us: f64,
+    /// 99th percentile of the wall time, in microseconds.
+    pub p99_us: f64,
+    /// Shortest wall time, in microseconds.
+    pub min_us: f64,
+    /// Mean processor time of a run, in microseconds: of the engine's process or, in process, of
+    /// this one. `None` where the system does not tell.
+    pub cpu_us: Option<f64>,
+    /// Each wall time, ascending, in microseconds.
+    #[serde(skip)]
+    pub walls_us: Vec<f64>,
+}
+
+/// Wall and processor time of something done once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Once {
+    /// Wall time, in seconds.
+    pub wall_s: f64,
+    /// Processor time, in seconds.
+    pub cpu_s: Option<f64>,
+}
+
+/// Whose processor time is counted.
+#[derive(Clone, Copy, Debug)]
+pub enum Processor {
+    /// This process's.
+    Own,
+    /// Another process's.
+    Of(u32),
+    /// Nobody's: the server runs elsewhere.
+    Unknown,
+}
+
+impl Processor {
+    /// Time spent so far by threads that live, to the nanosecond.
+    pub fn precise(self) -> Option<Duration> {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.process()?)).ok()?;
+        let nanoseconds = tasks.flatten().filter_map(|task| {
+            let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
+            text.split_ascii_whitespace().next()?.parse::<u64>().ok()
+        });
+        Some(Duration::from_nanos(nanoseconds.sum()))
+    }
+
+    /// Time spent so far by all threads there ever were, to the clock tick.
+    pub fn whole(self) -> Option<Duration> {
+        let text = fs::read_to_string(format!("/proc/{}/stat", self.process()?)).ok()?;
+        // The second field is a name in parentheses that may hold spaces.
+        let fields: Vec<&str> = text.rsplit_once(')')?.1.split_ascii_whitespace().collect();
+        let ticks = fields.get(11)?.parse::<u32>().ok()? + fields.get(12)?.parse::<u32>().ok()?;
+        Some(TICK * ticks)
+    }
+
+    fn process(self) -> Option<u32> {
+        match self {
+            Self::Own => Some(std::process::id()),
+            Self::Of(process) => Some(process),
+            Self::Unknown => None,
+        }
+    }
+}
+
+/// Runs `operation` until the effort is spent.
+pub fn repeat(
+    effort: Effort,
+    processor: Processor,
+    mut operation: impl FnMut() -> Result<()>,
+) -> Result<Timing> {
+    let start = Instant::now();
+    for _ in 0..WARM_UP_RUNS {
+        operation()?;
+        if start.elapsed() > effort.budget {
+            break;
+        }
+    }
+    let before = processor.precise();
+    let mut walls = Vec::with_capacity(effort.runs);
+    let start = Instant::now();
+    while walls.len() < effort.runs && (walls.len() < 3 || start.elapsed() < effort.budget) {
+        let start = Instant::now();
+        operation()?;
+        walls.push(start.elapsed());
+    }
+    let cpu = before.zip(processor.precise()).map(|(before, after)| after.saturating_sub(before));
+    let mut timing = timing(&mut walls);
+    timing.cpu_us = cpu.map(|cpu| microseconds(cpu) / timing.runs.max(1) as f64);
+    Ok(timing)
+}
+
+/// Runs `operation` once.
+pub fn once<T>(processor: Processor, operation: impl FnOnce() -> Result<T>) -> Result<(T, Once)> {
+    let before = processor.whole();
+    let start = Instant::now();
+    let result = operation()?;
+    let wall_s = start.elapsed().as_secs_f64();
+    let cpu = before.zip(processor.whole()).map(|(before, after)| after.saturating_sub(before));
+    Ok((result, Once { wall_s, cpu_s: cpu.map(|cpu| cpu.as_secs_f64()) }))
+}
+
+/// Median, 99th percentile and minimum of wall times.
+pub fn timing(walls: &mut [Duration]) -> Timing {
+    walls.sort_unstable();
+    Timing {
+        runs: walls.len(),
+        p50_us: microseconds(percentile(walls, 50)),
+        p99_us: microseconds(percentile(walls, 99)),
+        min_us: microseconds(percentile(walls, 0)),
+        cpu_us: None,
+        walls_us: walls.iter().map(|wall| microseconds(*wall)).collect(),
+    }
+}
+
+/// The smallest of the ascending values that `percent` of them do not exceed; the default if there
+/// are none.
+pub fn percentile<T: Copy + Default>(ascending: &[T], percent: usize) -> T {
+    let rank = (ascending.len() * percent).div_ceil(100).max(1);
+    ascending.get(rank - 1).copied().unwrap_or_default()
+}
+
+/// Resident memory of a process, in bytes.
+pub fn resident_bytes(process: u32) -> Result<u64> {
+    let path = format!("/proc/{process}/status");
+    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kibibytes = line.and_then(|line| line.trim().strip_suffix(" kB"));
+    let kibibytes: u64 =
+        kibibytes.with_context(|| format!("no VmRSS in {path}"))?.trim().parse()?;
+    Ok(kibibytes * 1024)
+}
+
+/// Bytes of the files under a directory.
+pub fn directory_bytes(directory: &std::path::Path) -> Result<u64> {
+    let mut bytes = 0;
+    let mut pending = vec![directory.to_owned()];
+    while let Some(directory) = pending.pop() {
+        for entry in fs::read_dir(&directory)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                pending.push(entry.path());
+            } else {
+                bytes += entry.metadata()?.len();
+            }
+        }
+    }
+    Ok(bytes)
+}
+
+/// How many threads this machine runs at once.
+pub fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// A duration in microseconds.
+pub fn microseconds(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_values_that_occurred() {
+        let values: Vec<u32> = (1..=200).collect();
+        assert_eq!([0, 1, 50, 99, 100].map(|p| percentile(&values, p)), [1, 2, 100, 198, 200]);
+        assert_eq!(percentile(&[7_u32], 99), 7);
+        assert_eq!(percentile::<u32>(&[], 50), 0);
+    }
+
+    #[test]
+    fn a_timing_holds_the_median_and_the_spread() {
+        let mut walls = [30, 10, 20].map(Duration::from_micros);
+        let timing = timing(&mut walls);
+        assert_eq!((timing.runs, timing.p50_us, timing.p99_us), (3, 20.0, 30.0));
+        assert_eq!(timing.min_us, 10.0);
+    }
+
+    #[test]
+    fn runs_as_often_as_told_after_warming_up() {
+        let mut runs = 0;
+        let effort = Effort { runs: 5, budget: Duration::from_secs(60) };
+        let timing = repeat(effort, Processor::Own, || {
+            runs += 1;
+            Ok(())
+        });
+        assert_eq!(timing.unwrap().runs, 5);
+        assert_eq!(runs, 5 + WARM_UP_RUNS);
+    }
+
+    #[test]
+    fn reads_its_own_figures() {
+        assert!(resident_bytes(std::process::id()).unwrap() > 100_000);
+        assert!(Processor::Own.precise().unwrap() > Duration::ZERO);
+        assert!(Processor::Own.whole().is_some());
+        assert!(Processor::Unknown.whole().is_none());
+    }
+}

@@ -1,0 +1,139 @@
+//! The engines that are measured beside Remora, each behind the same trait.
+
+#[cfg(feature = "rivals")]
+mod cache;
+mod client;
+#[cfg(feature = "rivals")]
+mod groonga;
+mod mygramdb;
+#[cfg(feature = "rivals")]
+mod mysql;
+#[cfg(feature = "rivals")]
+mod sqlite;
+#[cfg(feature = "rivals")]
+mod tantivy;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use remora_engine::TextQuery;
+use serde::{Deserialize, Serialize};
+
+pub use client::{LineClient, count_request, numbers, ranked_request, search_request};
+pub use mygramdb::MygramDb;
+
+#[cfg(feature = "rivals")]
+use cache::cached;
+
+use crate::{corpus::Corpus, measure::Processor};
+
+/// An engine under measurement that holds the corpus.
+pub trait Peer {
+    /// Its name, its version and how it is asked.
+    fn name(&self) -> &str;
+    /// Whether a call is answered in this process (no round trip).
+    fn in_process(&self) -> bool;
+    /// Whose processor time its work shows up in.
+    fn processor(&self) -> Processor;
+    /// The newest ids that match, at most [`crate::oracle::NEWEST`], descending.
+    fn search(&mut self, query: &TextQuery) -> Result<Vec<u64>>;
+    /// How many rows match.
+    fn count(&mut self, query: &TextQuery) -> Result<u64>;
+    /// What is special about how this query is answered.
+    fn note(&self, _query: &TextQuery) -> Option<&'static str> {
+        None
+    }
+}
+
+/// What a load took, kept beside what was loaded.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Load {
+    /// Wall time, in seconds.
+    pub wall_s: f64,
+    /// Processor time, in seconds, where it was read.
+    pub cpu_s: Option<f64>,
+    /// Bytes of the files when loaded.
+    pub disk_bytes: u64,
+}
+
+/// A rival that can be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Rival {
+    /// MySQL 9.7: FULLTEXT with the ngram parser, and LIKE.
+    Mysql,
+    /// SQLite's FTS5 with the trigram tokenizer.
+    Sqlite,
+    /// Groonga's TokenBigramSplitSymbolAlphaDigit.
+    Groonga,
+    /// tantivy, word by word.
+    Tantivy,
+}
+
+impl Rival {
+    /// Starts the rival over the corpus, loading it first unless the cache holds it. MySQL gives
+    /// two peers over one server.
+    #[cfg(feature = "rivals")]
+    pub fn open(self, corpus: &Corpus) -> Result<(Load, Vec<Box<dyn Peer>>)> {
+        Ok(match self {
+            Self::Mysql => mysql::open(corpus)?,
+            Self::Sqlite => one(sqlite::Sqlite::open(corpus)?),
+            Self::Groonga => one(groonga::Groonga::open(corpus)?),
+            Self::Tantivy => one(tantivy::Tantivy::open(corpus)?),
+        })
+    }
+
+    /// Says how to build with rivals.
+    #[cfg(not(feature = "rivals"))]
+    pub fn open(self, _corpus: &Corpus) -> Result<(Load, Vec<Box<dyn Peer>>)> {
+        anyhow::bail!("this build has no rivals: cargo run --release -p bench --features rivals")
+    }
+}
+
+#[cfg(feature = "rivals")]
+fn one<P: Peer + 'static>((load, peer): (Load, P)) -> (Load, Vec<Box<dyn Peer>>) {
+    (load, vec![Box::new(peer)])
+}
+
+/// Where loaded corpora are kept between runs.
+pub fn cache_directory() -> Result<PathBuf> {
+    let base = match std::env::var_os("XDG_CACHE_HOME") {
+        Some(path) => PathBuf::from(path),
+        None => Path::new(&std::env::var_os("HOME").context("HOME is not set")?).join(".cache"),
+    };
+    Ok(base.join("remora-bench"))
+}
+
+/// A query as a condition, joined by an engine's own signs.
+#[cfg(feature = "rivals")]
+struct Syntax<'s> {
+    term: &'s dyn Fn(&str) -> String,
+    and: &'s str,
+    or: &'s str,
+    not: &'s str,
+}
+
+#[cfg(feature = "rivals")]
+impl Syntax<'_> {
+    fn render(&self, query: &TextQuery) -> String {
+        let joined = |parts: &[TextQuery], sign: &str| {
+            let parts: Vec<String> = parts.iter().map(|part| self.render(part)).collect();
+            format!("({})", parts.join(sign))
+        };
+        match query {
+            TextQuery::Term(term) => (self.term)(term),
+            TextQuery::And(parts) => joined(parts, self.and),
+            TextQuery::Or(parts) => joined(parts, self.or),
+            TextQuery::Not(part) => format!("{}{}", self.not, self.render(part)),
+        }
+    }
+}
+
+/// The terms of a query.
+#[cfg(feature = "rivals")]
+fn terms(query: &TextQuery) -> Vec<&str> {
+    match query {
+        TextQuery::Term(term) => vec![term],
+        TextQuery::And(parts) | TextQuery::Or(parts) => parts.iter().flat_map(terms).collect(),
+        TextQuery::Not(part) => terms(part),
+    }
+}

@@ -1,0 +1,134 @@
+//! Remora as a library: build, then SEARCH, COUNT and `_score` without a wire.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use anyhow::Result;
+use remora_engine::{
+    Change, ChangeBatch, Database, Durability, Options, SearchRequest, Selection, SortBy, SortKey,
+    TableChanges, TextQuery, Value,
+};
+
+use super::{TABLE, row, schema};
+use crate::{
+    corpus::{Corpus, Document},
+    measure::{Effort, Processor, directory_bytes, once, repeat},
+    oracle::{Answer, NEWEST},
+    report::{Operations, Remora},
+};
+
+/// Rows of one batch of the build.
+const ROWS_PER_BATCH: usize = 1_000;
+
+/// An open database.
+pub struct Engine {
+    database: Database,
+}
+
+impl Engine {
+    /// Opens a data directory.
+    pub fn open(directory: &Path) -> Result<Self> {
+        let options = Options {
+            durability: Durability::Always,
+            row_cache_bytes: 64 << 20,
+            checkpoint_bytes: 64 << 20,
+            max_batch_changes: 100_000,
+            max_row_bytes: 64 << 20,
+            bm25: (1.2, 0.75),
+        };
+        Ok(Self { database: Database::open(directory, options)? })
+    }
+
+    /// Makes the table and loads the corpus in batches that are each durable when acknowledged.
+    pub fn build(&self, corpus: &Corpus, directory: &Path) -> Result<Remora> {
+        self.database.create_table(schema())?;
+        let (_, apply) = once(Processor::Own, || {
+            corpus.documents.chunks(ROWS_PER_BATCH).try_for_each(|part| {
+                self.apply(part.iter().map(|document| (document, document.id)))
+            })
+        })?;
+        let (_, checkpoint) = once(Processor::Own, || Ok(self.database.checkpoint()?))?;
+        let segments = self.database.statistics(TABLE)?.segments;
+        let (_, optimize) = once(Processor::Own, || Ok(self.database.optimize(Some(TABLE))?))?;
+        let statistics = self.database.statistics(TABLE)?;
+        Ok(Remora {
+            apply,
+            checkpoint,
+            optimize,
+            segments,
+            index_bytes: statistics.index_bytes,
+            store_bytes: statistics.store_bytes,
+            disk_bytes: directory_bytes(directory)?,
+            ..Default::default()
+        })
+    }
+
+    /// Puts documents under ids, as one batch.
+    pub fn apply<'d>(&self, documents: impl Iterator<Item = (&'d Document, u64)>) -> Result<()> {
+        let changes = documents.map(|(document, id)| Change::Put(row(document, id))).collect();
+        let tables = vec![TableChanges { table: Arc::from(TABLE), changes }];
+        self.database.apply(ChangeBatch { tables, source: None })?;
+        Ok(())
+    }
+
+    /// The newest ids and the total.
+    pub fn search(&self, query: &TextQuery) -> Result<Answer> {
+        self.run(&request(query, Vec::new()))
+    }
+
+    /// The total.
+    pub fn count(&self, query: &TextQuery) -> Result<u64> {
+        Ok(self.database.count(&selection(query))?.count)
+    }
+
+    /// Measures the three operations.
+    pub fn measure(&self, query: &TextQuery, effort: Effort) -> Result<Operations> {
+        let newest = request(query, Vec::new());
+        let best = vec![SortKey { by: SortBy::Score, descending: true }];
+        let ranked = request(query, best);
+        let selection = selection(query);
+        let search = |request: &SearchRequest| {
+            repeat(effort, Processor::Own, || {
+                std::hint::black_box(self.database.search(request)?);
+                Ok(())
+            })
+        };
+        Ok(Operations {
+            search: search(&newest)?,
+            count: repeat(effort, Processor::Own, || {
+                std::hint::black_box(self.database.count(&selection)?);
+                Ok(())
+            })?,
+            ranked: search(&ranked)?,
+        })
+    }
+
+    /// Waits until no merge runs, so that what follows is measured alone.
+    pub fn settle(&self) -> Result<()> {
+        while self.database.statistics(TABLE)?.merging {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+
+    /// Writes everything and unlocks the directory.
+    pub fn close(self) -> Result<()> {
+        Ok(self.database.close()?)
+    }
+
+    fn run(&self, request: &SearchRequest) -> Result<Answer> {
+        let reply = self.database.search(request)?;
+        let id = |hit: &remora_engine::Hit| match hit.key.first() {
+            Some(Value::Uint(id)) => Some(*id),
+            _ => None,
+        };
+        Ok(Answer { total: reply.total, newest: reply.hits.iter().filter_map(id).collect() })
+    }
+}
+
+fn selection(query: &TextQuery) -> Selection {
+    Selection { table: TABLE.to_owned(), text: Some(query.clone()), ..Default::default() }
+}
+
+fn request(query: &TextQuery, sort: Vec<SortKey>) -> SearchRequest {
+    SearchRequest { selection: selection(query), sort, limit: NEWEST, ..Default::default() }
+}

@@ -1,0 +1,112 @@
+//! Queries per second over several connections, each with one request at a time.
+//!
+//! A thread per processor drives its share of the connections in rounds: it writes a request to
+//! each of them, then reads a reply from each. That costs the client two system calls a reply and
+//! few switches between threads, so that the server is what is measured.
+
+use std::{
+    io::{Read, Write},
+    net::TcpStream,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Result, bail};
+use remora_engine::TextQuery;
+
+use super::{Server, TABLE};
+use crate::{
+    measure::{microseconds, processors},
+    peers::{count_request, search_request},
+    report::Throughput,
+};
+
+/// How many connections are tried.
+const CONNECTIONS: [usize; 3] = [1, 4, 16];
+/// What is asked, as the published figures have it.
+const QUERY: &str = "algorithm";
+/// How long each measurement takes.
+const TIME: Duration = Duration::from_secs(3);
+
+/// Measures SEARCH and COUNT over each number of connections.
+pub fn throughput(server: &Server) -> Result<Vec<Throughput>> {
+    let query = TextQuery::Term(QUERY.to_owned());
+    let mut figures = Vec::new();
+    for (name, request) in
+        [("SEARCH", search_request(TABLE, &query)), ("COUNT", count_request(TABLE, &query))]
+    {
+        for connections in CONNECTIONS {
+            let before = server.processor().precise();
+            let start = Instant::now();
+            let replies = replies(server.address(), &request, connections)?;
+            let per_second = replies as f64 / start.elapsed().as_secs_f64();
+            let cpu = before.zip(server.processor().precise());
+            figures.push(Throughput {
+                request: format!("{name} {QUERY}"),
+                connections,
+                per_second,
+                server_cpu_us: cpu.map(|(before, after)| {
+                    microseconds(after.saturating_sub(before)) / replies.max(1) as f64
+                }),
+            });
+        }
+    }
+    Ok(figures)
+}
+
+/// How many replies all connections got in [`TIME`].
+fn replies(address: &str, request: &[u8], connections: usize) -> Result<u64> {
+    let threads = processors().min(connections);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads)
+            .map(|thread| {
+                let share = (connections + thread) / threads;
+                scope.spawn(move || rounds(address, request, share))
+            })
+            .collect();
+        let mut replies = 0;
+        for worker in workers {
+            match worker.join() {
+                Ok(count) => replies += count?,
+                Err(_) => bail!("a client thread ended early"),
+            }
+        }
+        Ok(replies)
+    })
+}
+
+fn rounds(address: &str, request: &[u8], connections: usize) -> Result<u64> {
+    let mut streams = Vec::new();
+    for _ in 0..connections {
+        let stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        streams.push(stream);
+    }
+    let mut buffer = vec![0; 1 << 14];
+    let mut replies = 0;
+    let start = Instant::now();
+    while start.elapsed() < TIME {
+        for stream in &mut streams {
+            stream.write_all(request)?;
+        }
+        for stream in &mut streams {
+            read_reply(stream, &mut buffer)?;
+            replies += 1;
+        }
+    }
+    Ok(replies)
+}
+
+fn read_reply(stream: &mut TcpStream, buffer: &mut [u8]) -> Result<()> {
+    let mut is_first = true;
+    loop {
+        let count = stream.read(buffer)?;
+        let part = buffer.get(..count).unwrap_or_default();
+        if part.is_empty() || (is_first && !part.starts_with(b"OK")) {
+            bail!("the server closed the connection or refused: {}", String::from_utf8_lossy(part));
+        }
+        if part.ends_with(b"\n") {
+            return Ok(());
+        }
+        is_first = false;
+    }
+}

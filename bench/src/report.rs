@@ -1,0 +1,534 @@
+//! What a run found, as one JSON file and as aligned tables.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::{
+    measure::{Once, Timing, percentile},
+    peers::Load,
+};
+
+/// Everything that one run measured.
+#[derive(Debug, Default, Serialize)]
+pub struct Report {
+    /// What it ran on.
+    pub machine: Machine,
+    /// Rows of the corpus.
+    pub rows: usize,
+    /// Bytes of title and text, joined.
+    pub text_bytes: u64,
+    /// Remora as a whole; `None` if it was left out.
+    pub remora: Option<Remora>,
+    /// The queries, and Remora's figures of each.
+    pub queries: Vec<QueryFigures>,
+    /// The rivals.
+    pub peers: Vec<PeerFigures>,
+}
+
+/// The machine.
+#[derive(Debug, Default, Serialize)]
+pub struct Machine {
+    /// The processor's name.
+    pub processor: String,
+    /// How many threads run at once.
+    pub processors: usize,
+    /// How many others want to run: above 0 the times are inflated.
+    pub load_at_start: f64,
+}
+
+/// Remora's figures that are not a query's.
+#[derive(Debug, Default, Serialize)]
+pub struct Remora {
+    /// All rows applied.
+    pub apply: Once,
+    /// The rest in memory written.
+    pub checkpoint: Once,
+    /// Segments merged into one.
+    pub optimize: Once,
+    /// Segments before that.
+    pub segments: u64,
+    /// Bytes of the index.
+    pub index_bytes: u64,
+    /// Bytes of the row store.
+    pub store_bytes: u64,
+    /// Bytes of the data directory.
+    pub disk_bytes: u64,
+    /// From the start of the process to its first answer, in milliseconds.
+    pub start_ms: f64,
+    /// Resident memory of the server that has answered once, in bytes.
+    pub resident_at_start: u64,
+    /// Resident memory after all queries.
+    pub resident_after: u64,
+    /// Queries per second.
+    pub throughput: Vec<Throughput>,
+    /// SEARCH while rows are written.
+    pub writes: Option<UnderWrites>,
+}
+
+/// Queries per second over some connections.
+#[derive(Debug, Serialize)]
+pub struct Throughput {
+    /// SEARCH or COUNT, and of what.
+    pub request: String,
+    /// Connections, each with one request at a time.
+    pub connections: usize,
+    /// Replies per second.
+    pub per_second: f64,
+    /// The server's processor time per reply, in microseconds.
+    pub server_cpu_us: Option<f64>,
+}
+
+/// SEARCH of the eleven in turn, idle and under single-row batches.
+#[derive(Debug, Serialize)]
+pub struct UnderWrites {
+    /// Without writes.
+    pub idle: Timing,
+    /// With them.
+    pub writing: Timing,
+    /// Batches per second that were acknowledged.
+    pub batches_per_second: f64,
+}
+
+/// One query's figures.
+#[derive(Debug, Default, Serialize)]
+pub struct QueryFigures {
+    /// The query.
+    pub name: String,
+    /// The part of the suite it belongs to.
+    pub group: String,
+    /// How many rows match in truth.
+    pub truth: u64,
+    /// What Remora answered that is not the truth.
+    pub wrong: Option<String>,
+    /// In process.
+    pub engine: Operations,
+    /// Over one connection of the line protocol.
+    pub trip: Operations,
+}
+
+/// The three operations on one query.
+#[derive(Debug, Default, Serialize)]
+pub struct Operations {
+    /// The newest 100 by key.
+    pub search: Timing,
+    /// COUNT.
+    pub count: Timing,
+    /// The 100 with the highest score.
+    pub ranked: Timing,
+}
+
+/// One rival's figures.
+#[derive(Debug, Serialize)]
+pub struct PeerFigures {
+    /// Its name.
+    pub name: String,
+    /// Whether it answered in this process.
+    pub in_process: bool,
+    /// What loading it took; `None` if it was there.
+    pub load: Option<Load>,
+    /// Query by query.
+    pub queries: Vec<PeerQuery>,
+}
+
+/// One rival's figures of one query.
+#[derive(Debug, Serialize)]
+pub struct PeerQuery {
+    /// The query.
+    pub name: String,
+    /// The newest 100 by key.
+    pub search: Timing,
+    /// COUNT.
+    pub count: Timing,
+    /// What it counted.
+    pub found: u64,
+    /// Whether its count and its ids are the truth.
+    pub is_right: bool,
+    /// What is special about how it answered, or why it did not.
+    pub note: Option<String>,
+}
+
+impl Report {
+    /// What is not about single queries.
+    pub fn summary(&self) -> String {
+        let Machine { processor, processors, load_at_start } = &self.machine;
+        let mut lines = vec![
+            format!("{processor}, {processors} threads, load {load_at_start} at the start"),
+            format!("{} rows, {} of text", self.rows, mebibytes(self.text_bytes)),
+        ];
+        lines.extend(self.remora.iter().flat_map(|remora| remora.lines(self.text_bytes)));
+        let loads = self.peers.iter().filter_map(|peer| Some((peer, peer.load.as_ref()?)));
+        lines.extend(loads.map(|(peer, load)| {
+            let figures = speeds(self.text_bytes, load.wall_s, load.cpu_s);
+            let ratio = load.disk_bytes as f64 / self.text_bytes.max(1) as f64;
+            format!("{}: load {figures}, files {ratio:.2} x text", peer.name)
+        }));
+        lines.join("\n") + "\n"
+    }
+
+    /// The comparison, query by query, of those queries that the rivals answered too (or of the
+    /// eleven); times are medians in microseconds, SEARCH / COUNT.
+    pub fn comparison(&self) -> Table {
+        let mut heads = vec!["query", "rows", "Remora engine", "Remora trip"];
+        heads.extend(self.peers.iter().map(|peer| peer.name.as_str()));
+        heads.extend(["best rival / Remora", ""]);
+        let mut table = Table::new(&heads);
+        for query in self.queries.iter().filter(|query| self.is_compared(query)) {
+            let mut cells = vec![query.name.clone(), query.truth.to_string()];
+            cells.push(pair(&query.engine.search, &query.engine.count));
+            cells.push(pair(&query.trip.search, &query.trip.count));
+            cells.extend(self.peers.iter().map(|peer| peer_cell(peer, &query.name)));
+            let search = self.advantage(query, Operation::Search);
+            let count = self.advantage(query, Operation::Count);
+            cells.push(format!("{} / {}", times(search), times(count)));
+            cells.push(verdict(query, search, count));
+            table.row(cells);
+        }
+        table
+    }
+
+    /// How often Remora's answer was not the truth.
+    pub fn wrong_answers(&self) -> usize {
+        self.queries.iter().filter(|query| query.wrong.is_some()).count()
+    }
+
+    /// Operations of the compared queries in which a rival was faster at the same answer.
+    pub fn lost(&self) -> usize {
+        let compared = self.queries.iter().filter(|query| self.is_compared(query));
+        let ratios = compared.flat_map(|query| {
+            [Operation::Search, Operation::Count].map(|operation| self.advantage(query, operation))
+        });
+        ratios.flatten().filter(|ratio| *ratio < 1.0).count()
+    }
+
+    /// The spread over each group of queries: medians of the runs, and the worst by name.
+    pub fn groups(&self) -> Table {
+        let heads = ["group", "queries", "operation", "engine p50", "engine p99", "p99 of runs"];
+        let mut table = Table::new(&[&heads[..], &["trip p50", "trip p99", "worst", ""]].concat());
+        let mut groups: Vec<&str> = self.queries.iter().map(|query| query.group.as_str()).collect();
+        groups.sort_unstable();
+        groups.dedup();
+        for group in groups.into_iter().chain(["all"]) {
+            let queries: Vec<&QueryFigures> =
+                self.queries.iter().filter(|q| group == "all" || q.group == group).collect();
+            for (operation, pick) in OPERATIONS {
+                table.row(group_row(group, operation, &queries, pick));
+            }
+        }
+        table
+    }
+
+    fn is_compared(&self, query: &QueryFigures) -> bool {
+        let has_answer =
+            |peer: &PeerFigures| peer.queries.iter().any(|other| other.name == query.name);
+        query.group == "eleven" || self.peers.iter().any(has_answer)
+    }
+
+    /// How many times longer than Remora the best rival with the right answer takes: engine time
+    /// against a rival in process, round trip against a server.
+    fn advantage(&self, query: &QueryFigures, operation: Operation) -> Option<f64> {
+        let ratios = self.peers.iter().filter_map(|peer| {
+            let own = if peer.in_process { &query.engine } else { &query.trip };
+            let own = operation.of(own);
+            let answer = peer.queries.iter().find(|other| other.name == query.name)?;
+            let theirs = operation.of_peer(answer);
+            let is_fair = answer.is_right && own.runs > 0 && theirs.runs > 0;
+            is_fair.then(|| theirs.p50_us / own.p50_us)
+        });
+        ratios.min_by(f64::total_cmp)
+    }
+}
+
+/// What rivals are compared in.
+#[derive(Clone, Copy)]
+enum Operation {
+    Search,
+    Count,
+}
+
+impl Operation {
+    fn of(self, operations: &Operations) -> &Timing {
+        match self {
+            Self::Search => &operations.search,
+            Self::Count => &operations.count,
+        }
+    }
+
+    fn of_peer(self, query: &PeerQuery) -> &Timing {
+        match self {
+            Self::Search => &query.search,
+            Self::Count => &query.count,
+        }
+    }
+}
+
+impl Remora {
+    fn lines(&self, text_bytes: u64) -> Vec<String> {
+        let per_text =
+            |bytes: u64| format!("{:.2} x text", bytes as f64 / text_bytes.max(1) as f64);
+        let steps = [self.apply, self.checkpoint, self.optimize];
+        let wall_s = steps.iter().map(|step| step.wall_s).sum();
+        let cpu_s = steps.iter().map(|step| step.cpu_s).sum();
+        let size = |bytes: u64| format!("{} ({})", mebibytes(bytes), per_text(bytes));
+        let mut lines = vec![
+            format!("build: {}", speeds(text_bytes, wall_s, cpu_s)),
+            format!(
+                "  applied in {:.1} s, checkpoint {:.1} s, {} segments merged in {:.1} s",
+                self.apply.wall_s, self.checkpoint.wall_s, self.segments, self.optimize.wall_s
+            ),
+            format!("index {}, row store {}", size(self.index_bytes), size(self.store_bytes)),
+            format!("data directory {}", size(self.disk_bytes)),
+            format!("start to first answer: {:.0} ms", self.start_ms),
+            format!(
+                "resident: {} at the start, {} after the queries",
+                size(self.resident_at_start),
+                size(self.resident_after)
+            ),
+        ];
+        lines.extend(self.throughput.iter().map(Throughput::line));
+        lines.extend(self.writes.iter().map(UnderWrites::line));
+        lines
+    }
+}
+
+impl Throughput {
+    fn line(&self) -> String {
+        let cpu = self.server_cpu_us.map_or_else(|| "?".to_owned(), micros);
+        let Self { request, connections, per_second, .. } = self;
+        format!(
+            "{request}, {connections} connections: {per_second:.0} a second, server {cpu} us CPU"
+        )
+    }
+}
+
+impl UnderWrites {
+    fn line(&self) -> String {
+        format!(
+            "SEARCH under {:.0} single-row batches a second: p50 {} us, p99 {} us; idle {} and {} \
+             us: p99 {:.1} times idle",
+            self.batches_per_second,
+            micros(self.writing.p50_us),
+            micros(self.writing.p99_us),
+            micros(self.idle.p50_us),
+            micros(self.idle.p99_us),
+            self.writing.p99_us / self.idle.p99_us
+        )
+    }
+}
+
+/// Wall and processor time of taking in some text, and the speeds that makes.
+fn speeds(text_bytes: u64, wall_s: f64, cpu_s: Option<f64>) -> String {
+    let megabytes = text_bytes as f64 / 1e6;
+    let cpu = cpu_s.map_or_else(String::new, |cpu_s| {
+        format!(", {cpu_s:.1} s CPU: {:.1} MB/s a core", megabytes / cpu_s)
+    });
+    format!("{wall_s:.1} s: {:.1} MB/s{cpu}", megabytes / wall_s)
+}
+
+fn mebibytes(bytes: u64) -> String {
+    format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
+}
+
+type Pick = fn(&Operations) -> &Timing;
+
+/// The three operations by name.
+const OPERATIONS: [(&str, Pick); 3] = [
+    ("SEARCH", |operations| &operations.search),
+    ("COUNT", |operations| &operations.count),
+    ("_score", |operations| &operations.ranked),
+];
+
+fn verdict(query: &QueryFigures, search: Option<f64>, count: Option<f64>) -> String {
+    if let Some(wrong) = &query.wrong {
+        return format!("WRONG: {wrong}");
+    }
+    let lost = |ratio: Option<f64>| ratio.is_some_and(|ratio| ratio < 1.0);
+    match (lost(search), lost(count)) {
+        (true, true) => "LOST".into(),
+        (true, false) => "LOST SEARCH".into(),
+        (false, true) => "LOST COUNT".into(),
+        (false, false) => String::new(),
+    }
+}
+
+fn peer_cell(peer: &PeerFigures, query: &str) -> String {
+    let Some(figures) = peer.queries.iter().find(|other| other.name == query) else {
+        return "-".into();
+    };
+    let mut cell = pair(&figures.search, &figures.count);
+    if !figures.is_right {
+        cell.push_str(&format!(" wrong ({})", figures.found));
+    }
+    if let Some(note) = &figures.note {
+        cell.push_str(&format!(" {note}"));
+    }
+    cell
+}
+
+fn group_row(group: &str, operation: &str, queries: &[&QueryFigures], pick: Pick) -> Vec<String> {
+    let sorted = |mut values: Vec<f64>| {
+        values.sort_unstable_by(f64::total_cmp);
+        values
+    };
+    let medians = sorted(queries.iter().map(|query| pick(&query.engine).p50_us).collect());
+    let runs = queries.iter().flat_map(|query| pick(&query.engine).walls_us.iter().copied());
+    let runs = sorted(runs.collect());
+    let trips = sorted(queries.iter().map(|query| pick(&query.trip).p50_us).collect());
+    let worst =
+        queries.iter().max_by(|a, b| pick(&a.engine).p50_us.total_cmp(&pick(&b.engine).p50_us));
+    vec![
+        group.into(),
+        queries.len().to_string(),
+        operation.into(),
+        micros(percentile(&medians, 50)),
+        micros(percentile(&medians, 99)),
+        micros(percentile(&runs, 99)),
+        micros(percentile(&trips, 50)),
+        micros(percentile(&trips, 99)),
+        worst.map(|query| micros(pick(&query.engine).p50_us)).unwrap_or_default(),
+        worst.map(|query| query.name.clone()).unwrap_or_default(),
+    ]
+}
+
+fn pair(search: &Timing, count: &Timing) -> String {
+    format!("{} / {}", one(search), one(count))
+}
+
+fn one(timing: &Timing) -> String {
+    if timing.runs == 0 { "-".into() } else { micros(timing.p50_us) }
+}
+
+fn times(ratio: Option<f64>) -> String {
+    ratio.map_or_else(|| "-".into(), |ratio| format!("{ratio:.1}"))
+}
+
+/// Microseconds with three digits that count.
+pub fn micros(value: f64) -> String {
+    match value {
+        value if value < 9.995 => format!("{value:.2}"),
+        value if value < 99.95 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
+/// Rows of cells under heads, aligned when printed: the first and the last column to the left, the
+/// others to the right.
+pub struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table with these heads.
+    pub fn new(heads: &[&str]) -> Self {
+        Self { rows: vec![heads.iter().map(|head| (*head).to_owned()).collect()] }
+    }
+
+    /// Adds a row.
+    pub fn row(&mut self, cells: Vec<String>) {
+        self.rows.push(cells);
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let widest = |column: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(column));
+            cells.map(|cell| width(cell)).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..columns).map(widest).collect();
+        for row in &self.rows {
+            let mut line = String::new();
+            for (column, cell) in row.iter().enumerate() {
+                let padding = " ".repeat(widths[column] - width(cell));
+                let is_left = column == 0 || column + 1 == columns;
+                line.push_str(&if is_left { cell.clone() + &padding } else { padding + cell });
+                line.push_str("  ");
+            }
+            writeln!(out, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+/// How many columns of a terminal a text takes: Han, Kana, Hangul and full-width forms take two.
+fn width(text: &str) -> usize {
+    let is_wide = |c: char| {
+        matches!(c, '\u{1100}'..='\u{115f}' | '\u{2e80}'..='\u{a4cf}' | '\u{ac00}'..='\u{d7a3}'
+            | '\u{f900}'..='\u{faff}' | '\u{ff00}'..='\u{ff60}' | '\u{20000}'..='\u{3fffd}')
+    };
+    text.chars().map(|c| if is_wide(c) { 2 } else { 1 }).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn timing(p50_us: f64) -> Timing {
+        Timing { runs: 3, p50_us, ..Default::default() }
+    }
+
+    fn operations(search: f64, count: f64) -> Operations {
+        Operations { search: timing(search), count: timing(count), ranked: timing(1.0) }
+    }
+
+    fn peer(name: &str, in_process: bool, search: f64, count: f64, is_right: bool) -> PeerFigures {
+        let query = PeerQuery {
+            name: "日本".into(),
+            search: timing(search),
+            count: timing(count),
+            found: 8,
+            is_right,
+            note: None,
+        };
+        PeerFigures { name: name.into(), in_process, load: None, queries: vec![query] }
+    }
+
+    fn report(peers: Vec<PeerFigures>) -> Report {
+        let query = QueryFigures {
+            name: "日本".into(),
+            group: "eleven".into(),
+            truth: 7,
+            engine: operations(10.0, 2.0),
+            trip: operations(50.0, 40.0),
+            ..Default::default()
+        };
+        Report { queries: vec![query], peers, ..Default::default() }
+    }
+
+    #[test]
+    fn columns_are_aligned_by_what_a_terminal_shows() {
+        let mut table = Table::new(&["query", "n", ""]);
+        table.row(vec!["日本".into(), "5".into(), "LOST".into()]);
+        table.row(vec!["a".into(), "123".into()]);
+        assert_eq!(table.to_string(), "query    n\n日本     5  LOST\na      123\n");
+    }
+
+    #[test]
+    fn servers_are_held_against_round_trips_and_libraries_against_engine_time() {
+        let report = report(vec![
+            peer("server", false, 100.0, 100.0, true),
+            peer("library", true, 30.0, 1.0, true),
+        ]);
+        let query = &report.queries[0];
+        assert_eq!(report.advantage(query, Operation::Search), Some(2.0));
+        assert_eq!(report.advantage(query, Operation::Count), Some(0.5));
+        assert_eq!(report.lost(), 1);
+        let table = report.comparison().to_string();
+        assert!(table.contains("2.0 / 0.5") && table.contains("LOST COUNT"), "{table}");
+    }
+
+    #[test]
+    fn a_wrong_rival_is_shown_and_is_no_bar() {
+        let report = report(vec![peer("library", true, 1.0, 1.0, false)]);
+        assert_eq!(report.lost(), 0);
+        let table = report.comparison().to_string();
+        assert!(table.contains("wrong (8)") && table.contains("- / -"), "{table}");
+    }
+
+    #[test]
+    fn groups_name_their_worst_query() {
+        let table = report(Vec::new()).groups().to_string();
+        assert!(table.contains("eleven") && table.contains("all") && table.contains("日本"));
+    }
+}

@@ -1,0 +1,53 @@
+//! The table that the tests of writes and merges write to.
+
+use crate::{
+    Change, ChangeBatch, ColumnDef, ColumnType, Database, Normalization, Row, Schema, Selection,
+    TableChanges, TextDef, Value,
+};
+
+/// A table "t" of a number and a text.
+pub(crate) fn schema() -> Schema {
+    let column = |id, name: &str, kind| ColumnDef {
+        id,
+        name: name.to_owned(),
+        kind,
+        nullable: false,
+        indexed: kind != ColumnType::Text,
+    };
+    let normalization = Normalization::default();
+    Schema {
+        name: "t".to_owned(),
+        columns: vec![column(1, "id", ColumnType::Int(64)), column(2, "body", ColumnType::Text)],
+        primary_key: vec![0],
+        texts: vec![TextDef { id: 1, columns: vec![1], delimiter: None, normalization }],
+        required: None,
+        synonyms: Vec::new(),
+    }
+}
+
+/// A batch of changes to it.
+pub(crate) fn batch(changes: Vec<Change>) -> ChangeBatch {
+    ChangeBatch { tables: vec![TableChanges { table: "t".into(), changes }], source: None }
+}
+
+/// A batch that puts one row.
+pub(crate) fn put(id: i64, text: &str) -> ChangeBatch {
+    batch(vec![Change::Put(vec![Value::Int(id), Value::Text(text.into())])])
+}
+
+/// All its rows, by the store.
+pub(crate) fn rows(database: &Database) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let mut push = |row| {
+        rows.push(row);
+        Ok(())
+    };
+    database.scan("t", &mut push).unwrap();
+    rows
+}
+
+/// How many rows its index has.
+pub(crate) fn count(database: &Database) -> u64 {
+    let selection = Selection { table: "t".to_owned(), ..Selection::default() };
+    database.count(&selection).unwrap().count
+}

@@ -1,0 +1,70 @@
+//! The client's side: text as a token, and where a reply ends.
+
+use memchr::memmem;
+
+use super::reply;
+
+/// Text as one token of a request that no keyword is taken for.
+pub fn quote(text: &str) -> String {
+    let mut quoted = Vec::with_capacity(text.len() + 2);
+    reply::write_quoted(&mut quoted, text);
+    // Escaping replaces ASCII bytes by ASCII bytes, so this stays UTF-8.
+    String::from_utf8_lossy(&quoted).into_owned()
+}
+
+/// Whether the bytes received since a request are its whole reply, as MygramDB's clients decide
+/// it. A reply comes in one piece, so one that looks whole at the end of a read is whole.
+pub fn reply_is_complete(received: &[u8]) -> bool {
+    const ENDED: [&[u8]; 6] = [
+        b"OK INFO",
+        b"OK REPLICATION\r",
+        b"OK CACHE_STATS",
+        b"OK DUMP_INFO",
+        b"OK DUMP_STATUS",
+        b"OK SYNC_STATUS",
+    ];
+    const BLANK_LINE_ENDED: [&[u8]; 3] = [b"+OK", b"OK CONFIG", b"OK FACET"];
+    if !received.ends_with(b"\r\n") {
+        return false;
+    }
+    let starts_with_any = |starts: &[&[u8]]| starts.iter().any(|start| received.starts_with(start));
+    if starts_with_any(&ENDED) {
+        let body = received.trim_ascii_end();
+        return body.ends_with(b"\r\nEND");
+    }
+    let first_line_is_all = memmem::find(received, b"\r\n") == Some(received.len() - 2);
+    let one_line = first_line_is_all && !starts_with_any(&BLANK_LINE_ENDED);
+    one_line || received.ends_with(b"\r\n\r\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_ends_where_clients_look_for_it() {
+        let whole = [
+            "OK RESULTS 1 7\r\n",
+            "OK RESULTS 1\r\n7\tx\r\n\r\n",
+            "OK RESULTS 1 7\r\n\r\n# DEBUG\r\nterms: 1\r\n\r\n",
+            "ERROR 3000 Empty query\r\n",
+            "OK REPLICATION_STOPPED\r\n",
+            "OK REPLICATION\r\nstatus: running\r\nEND\r\n",
+            "OK FACET 0 0\r\n\r\n",
+            "OK SYNC_STATUS\r\nEND\r\n\r\n",
+        ];
+        for reply in whole {
+            assert!(reply_is_complete(reply.as_bytes()), "{reply:?}");
+        }
+        let partial = ["", "OK", "OK FACET 0 0\r\n", "+OK\r\na\r\n", "OK INFO\r\n\r\n# Server\r\n"];
+        for reply in partial {
+            assert!(!reply_is_complete(reply.as_bytes()), "{reply:?}");
+        }
+    }
+
+    #[test]
+    fn quoted_text_is_one_token() {
+        assert_eq!(quote("NOT \"a\\\n"), r#""NOT \"a\\\n""#);
+        assert_eq!(quote(""), "\"\"");
+    }
+}

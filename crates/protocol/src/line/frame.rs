@@ -1,0 +1,215 @@
+//! Frames: a request is the bytes before CRLF. A CR or LF alone ends nothing.
+
+use std::collections::VecDeque;
+
+use memchr::memchr_iter;
+
+/// Bytes of the buffer that are kept for the next request when everything was taken.
+const KEPT_BYTES: usize = 64 << 10;
+
+/// Limits of one connection's unanswered input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameLimits {
+    /// Most bytes of one frame.
+    pub frame_bytes: usize,
+    /// Most whole frames that wait.
+    pub pending_frames: usize,
+    /// Bytes of waiting whole frames at which no more are read.
+    pub pending_bytes: usize,
+}
+
+impl Default for FrameLimits {
+    fn default() -> Self {
+        Self { frame_bytes: 1 << 20, pending_frames: 1024, pending_bytes: 4 << 20 }
+    }
+}
+
+/// Why a connection must be closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FrameError {
+    /// A frame is longer than the limit.
+    #[error("request too large: a request takes at most {limit} bytes")]
+    TooLarge {
+        /// [`FrameLimits::frame_bytes`].
+        limit: usize,
+    },
+}
+
+/// Cuts one connection's input into frames.
+#[derive(Debug)]
+pub struct FrameReader {
+    limits: FrameLimits,
+    buffer: Vec<u8>,
+    /// Where the next frame begins.
+    start: usize,
+    /// Where the whole frames' CRLFs stand.
+    ends: VecDeque<usize>,
+    /// Bytes behind the last whole frame.
+    partial: usize,
+}
+
+impl FrameReader {
+    /// An empty reader.
+    pub fn new(limits: FrameLimits) -> Self {
+        Self { limits, buffer: Vec::new(), start: 0, ends: VecDeque::new(), partial: 0 }
+    }
+
+    /// Takes bytes and returns how many. Fewer than all means that enough whole frames wait: take
+    /// them, then push the rest. After an error answer the frames that wait, then close.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<usize, FrameError> {
+        self.reclaim();
+        let mut taken = 0;
+        while self.has_room() {
+            let Some(rest) = bytes.get(taken..).filter(|rest| !rest.is_empty()) else { break };
+            let (piece, is_end) = self.first_piece(rest);
+            let frame_bytes = self.partial + piece.len() - if is_end { 2 } else { 0 };
+            if frame_bytes > self.limits.frame_bytes {
+                return Err(FrameError::TooLarge { limit: self.limits.frame_bytes });
+            }
+            self.buffer.extend_from_slice(piece);
+            taken += piece.len();
+            self.partial += piece.len();
+            if is_end {
+                self.ends.push_back(self.buffer.len() - 2);
+                self.partial = 0;
+            }
+        }
+        Ok(taken)
+    }
+
+    /// The next whole frame, without its CRLF.
+    pub fn next_frame(&mut self) -> Option<&[u8]> {
+        let end = self.ends.pop_front()?;
+        let frame = self.buffer.get(self.start..end);
+        self.start = end + 2;
+        frame
+    }
+
+    /// Bytes that are held: the waiting frames and the beginning of the next one.
+    pub fn held_bytes(&self) -> usize {
+        self.buffer.len() - self.start
+    }
+
+    fn has_room(&self) -> bool {
+        let whole_bytes = self.held_bytes() - self.partial;
+        self.ends.len() < self.limits.pending_frames.max(1)
+            && whole_bytes < self.limits.pending_bytes.max(1)
+    }
+
+    /// The bytes up to and with the first frame's end, or all; and whether there is one.
+    fn first_piece<'a>(&self, bytes: &'a [u8]) -> (&'a [u8], bool) {
+        for at in memchr_iter(b'\n', bytes) {
+            let before = match at.checked_sub(1) {
+                Some(before) => bytes.get(before),
+                None => self.buffer.last().filter(|_| self.partial > 0),
+            };
+            if before == Some(&b'\r') {
+                return (bytes.get(..=at).unwrap_or(bytes), true);
+            }
+        }
+        (bytes, false)
+    }
+
+    /// Frees the room of frames that were taken.
+    fn reclaim(&mut self) {
+        if self.start == 0 || (!self.ends.is_empty() && self.start < KEPT_BYTES) {
+            return;
+        }
+        self.buffer.drain(..self.start);
+        self.ends.iter_mut().for_each(|end| *end -= self.start);
+        self.start = 0;
+        self.buffer.shrink_to(KEPT_BYTES);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn drain(reader: &mut FrameReader, into: &mut Vec<Vec<u8>>) {
+        while let Some(frame) = reader.next_frame() {
+            into.push(frame.to_vec());
+        }
+    }
+
+    fn feed(reader: &mut FrameReader, mut bytes: &[u8], into: &mut Vec<Vec<u8>>) {
+        while !bytes.is_empty() {
+            let taken = reader.push(bytes).unwrap();
+            bytes = &bytes[taken..];
+            drain(reader, into);
+        }
+    }
+
+    /// The definition: split at every CRLF, the last piece is not a frame yet.
+    fn oracle(bytes: &[u8]) -> Vec<Vec<u8>> {
+        let mut frames = vec![Vec::new()];
+        let mut rest = bytes;
+        while let Some((first, after)) = rest.split_first() {
+            if rest.starts_with(b"\r\n") {
+                frames.push(Vec::new());
+                rest = &rest[2..];
+            } else {
+                frames.last_mut().unwrap().push(*first);
+                rest = after;
+            }
+        }
+        frames.pop();
+        frames
+    }
+
+    #[test]
+    fn only_crlf_ends_a_frame() {
+        let mut reader = FrameReader::new(FrameLimits::default());
+        let mut frames = Vec::new();
+        feed(&mut reader, b"a\nb\rc\r\n\r\nrest", &mut frames);
+        assert_eq!(frames, [b"a\nb\rc".to_vec(), Vec::new()]);
+        assert_eq!(reader.held_bytes(), 4);
+    }
+
+    #[test]
+    fn a_frame_over_the_limit_is_refused_and_earlier_ones_stay() {
+        let mut reader = FrameReader::new(FrameLimits { frame_bytes: 4, ..FrameLimits::default() });
+        assert_eq!(reader.push(b"1234\r\n"), Ok(6));
+        assert_eq!(reader.push(b"12345\r\n"), Err(FrameError::TooLarge { limit: 4 }));
+        assert_eq!(reader.next_frame(), Some(b"1234".as_slice()));
+        assert_eq!(reader.next_frame(), None);
+    }
+
+    #[test]
+    fn waiting_frames_hold_back_more() {
+        let limits = FrameLimits { frame_bytes: 10, pending_frames: 2, pending_bytes: 100 };
+        let mut reader = FrameReader::new(limits);
+        assert_eq!(reader.push(b"a\r\nb\r\nc\r\n"), Ok(6));
+        assert_eq!(reader.push(b"c\r\n"), Ok(0));
+        assert_eq!(reader.next_frame(), Some(b"a".as_slice()));
+        assert_eq!(reader.push(b"c\r\n"), Ok(3));
+        let mut reader = FrameReader::new(FrameLimits { pending_bytes: 4, ..limits });
+        assert_eq!(reader.push(b"ab\r\nc\r\n"), Ok(4));
+    }
+
+    proptest! {
+        #[test]
+        fn frames_do_not_depend_on_chunks(
+            bytes in proptest::collection::vec(
+                prop_oneof![Just(b'\r'), Just(b'\n'), Just(b'x')], 0..200),
+            chunks in proptest::collection::vec(1usize..9, 1..50),
+            pending_frames in 1usize..4,
+        ) {
+            let limits = FrameLimits { pending_frames, ..FrameLimits::default() };
+            let mut reader = FrameReader::new(limits);
+            let mut frames = Vec::new();
+            let mut rest = bytes.as_slice();
+            for size in chunks.iter().cycle() {
+                if rest.is_empty() {
+                    break;
+                }
+                let (chunk, after) = rest.split_at((*size).min(rest.len()));
+                feed(&mut reader, chunk, &mut frames);
+                rest = after;
+            }
+            prop_assert_eq!(frames, oracle(&bytes));
+        }
+    }
+}

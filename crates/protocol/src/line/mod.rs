@@ -1,0 +1,35 @@
+//! The line protocol: MygramDB's, with additions a client sees only if it asks.
+//!
+//! A request is one line of tokens, ended by CRLF ([`FrameReader`]); [`parse`] makes a [`Command`]
+//! of it. A reply is a body and CRLF, sent in one piece: a writer of [`reply`] puts the body into
+//! a buffer, [`reply::end_reply`] puts the CRLF.
+//!
+//! ```text
+//! token   = bare | quoted                      ; apart by ASCII or Unicode white space
+//! quoted  = '"' { char | escape } '"' | "'" { char | escape } "'"
+//! escape  = "\n" | "\t" | "\r" | "\\" | "\"" | "\'" | "\x" hex hex | "\" other
+//! search  = "SEARCH" table text { clause }
+//! text    = literal { "AND" token | "AND" "NOT" token | "NOT" token } | expression
+//! clause  = "AND" token | "AND" "NOT" token | "NOT" token
+//!         | "FILTER" filter | "SORT" order | "LIMIT" [n ","] n | "OFFSET" n
+//!         | "HIGHLIGHT" { "TAG" token token | "SNIPPET_LEN" n | "MAX_FRAGMENTS" n }
+//!         | "FUZZY" [n] | "FIELDS" names | "AFTER" token | "CURSOR"
+//! ```
+//!
+//! `docs/line-protocol.md` is the reference with examples.
+
+mod client;
+mod command;
+mod error;
+mod frame;
+mod parse;
+pub mod reply;
+mod token;
+mod write_command;
+
+pub use client::{quote, reply_is_complete};
+pub use command::{Cache, Command, Config, Dump, Get, Replication, Search, Sync};
+pub use error::{LineError, code};
+pub use frame::{FrameError, FrameLimits, FrameReader};
+pub use parse::{ParseLimits, parse, split_key};
+pub use write_command::{WriteCommand, parse_write};

@@ -1,0 +1,87 @@
+//! SORT.
+
+use remora_engine::{SortBy, SortKey};
+
+use super::clause::{Clauses, KEYWORDS, REMORA_KEYWORDS};
+use crate::line::{
+    LineError, code,
+    token::{Token, Tokens},
+};
+
+/// Most sort columns.
+const MAX_SORT_KEYS: usize = 16;
+/// What several sort columns are answered under MygramDB's dialect.
+const SINGLE_SORT: &str = "Multiple column sorting is not supported. Sort by a single column only.";
+/// What is answered where a comma between sort columns is missing.
+const SORT_COMMA: &str = "SORT takes a column and ASC or DESC; put commas between several";
+
+/// `[BY] [column] [ASC|DESC]`, and further ones behind commas.
+pub(super) fn read(tokens: &mut Tokens, clauses: &mut Clauses) -> Result<(), LineError> {
+    tokens.eat("BY");
+    let keys = sort_words(tokens, clauses.limits.strict);
+    if keys.len() > 1 && clauses.limits.strict {
+        return Err(sort_error(SINGLE_SORT));
+    }
+    if keys.len() > MAX_SORT_KEYS {
+        return Err(sort_error(format!("Too many sort columns (max {MAX_SORT_KEYS})")));
+    }
+    let surplus = if clauses.limits.strict { SINGLE_SORT } else { SORT_COMMA };
+    clauses.sort = keys.iter().map(|words| sort_key(words, surplus)).collect::<Result<_, _>>()?;
+    let bytes = |key: &SortKey| match &key.by {
+        SortBy::Column(name) => name.len(),
+        SortBy::Key | SortBy::Score => 0,
+    };
+    clauses.query_bytes += clauses.sort.iter().map(bytes).sum::<usize>();
+    Ok(())
+}
+
+/// The words up to the next clause, cut at commas.
+fn sort_words<'a>(tokens: &mut Tokens<'a>, strict: bool) -> Vec<Vec<Token<'a>>> {
+    let is_clause =
+        |token: &Token| token.is_any(&KEYWORDS) || (!strict && token.is_any(&REMORA_KEYWORDS));
+    let mut keys = vec![Vec::new()];
+    while let Some(token) = tokens.peek().filter(|token| !is_clause(token)).cloned() {
+        tokens.skip(1);
+        if token.quoted {
+            keys.last_mut().into_iter().for_each(|words| words.push(token.clone()));
+            continue;
+        }
+        for (at, piece) in token.text.split(',').enumerate() {
+            if at > 0 {
+                keys.push(Vec::new());
+            }
+            let word = Token { text: piece.to_owned().into(), quoted: false };
+            let words = keys.last_mut().filter(|_| !piece.is_empty());
+            words.into_iter().for_each(|words| words.push(word.clone()));
+        }
+    }
+    keys
+}
+
+fn sort_key(words: &[Token], surplus: &str) -> Result<SortKey, LineError> {
+    let (by, rest) = match words {
+        [first, ..] if direction(first).is_some() => (SortBy::Key, words),
+        [column, rest @ ..] if column.is("_score") => (SortBy::Score, rest),
+        [column, rest @ ..] => (SortBy::Column(column.text.to_string()), rest),
+        [] => return Err(sort_error("SORT requires a column name or ASC/DESC")),
+    };
+    let descending = match rest {
+        [] => Some(true),
+        [only] => direction(only),
+        _ => None,
+    };
+    let descending = descending.ok_or_else(|| sort_error(surplus))?;
+    Ok(SortKey { by, descending })
+}
+
+/// Whether a direction is descending.
+fn direction(token: &Token) -> Option<bool> {
+    if token.is("DESC") {
+        return Some(true);
+    }
+    token.is("ASC").then_some(false)
+}
+
+fn sort_error(message: impl Into<String>) -> LineError {
+    LineError::new(code::SORT, message)
+}

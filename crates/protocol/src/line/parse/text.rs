@@ -1,0 +1,185 @@
+//! The text of a query: one literal, or a boolean expression.
+
+use remora_engine::TextQuery;
+
+use super::{ParseLimits, expression};
+use crate::line::{
+    LineError,
+    token::{Token, Tokens},
+};
+
+/// Keywords that end a text. AND, OR and NOT may be part of it.
+const ENDS: [&str; 7] = ["FILTER", "SORT", "LIMIT", "OFFSET", "HIGHLIGHT", "FUZZY", "FACET"];
+
+/// Remora's own, which end a text only in capitals: `life after death` is a text to MygramDB.
+const REMORA_ENDS: [&str; 3] = ["FIELDS", "AFTER", "CURSOR"];
+
+/// What ORDER BY is answered.
+pub(super) const ORDER_BY: &str =
+    "ORDER BY is not supported. Use SORT instead. Example: SEARCH table text SORT column DESC";
+
+/// A text.
+pub(super) struct Read {
+    pub query: TextQuery,
+    /// Bytes that count towards the query's length.
+    pub bytes: usize,
+}
+
+/// A piece of an expression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lexeme<'a> {
+    Open,
+    Close,
+    And,
+    Or,
+    Not,
+    Term(&'a str),
+}
+
+/// Reads the text; `None` if a clause stands in its place.
+pub(super) fn read(
+    tokens: &mut Tokens,
+    limits: &ParseLimits,
+    command: &str,
+) -> Result<Option<Read>, LineError> {
+    let extent = extent(tokens.rest(), limits)?;
+    let region = tokens.rest().get(..extent).unwrap_or_default();
+    let lexemes: Vec<Lexeme> = region.iter().flat_map(lexemes).collect();
+    check_parentheses(&lexemes)?;
+    let is_expression = is_expression(&lexemes);
+    let is_operator = |token: &Token| token.is("AND") || token.is("NOT");
+    let length = match region.iter().position(is_operator) {
+        Some(operator) if !is_expression => operator,
+        _ => extent,
+    };
+    let text = joined(region.get(..length).unwrap_or_default());
+    if length > 0 && text.is_empty() {
+        return Err(LineError::syntax(format!("{command} requires non-empty search text")));
+    }
+    let read = match length {
+        0 => None,
+        _ if is_expression => {
+            let query = expression::parse(&lexemes, limits)?;
+            Some(Read { query, bytes: text.len() })
+        }
+        _ => Some(Read { bytes: text.len(), query: TextQuery::Term(text) }),
+    };
+    tokens.skip(length);
+    Ok(read)
+}
+
+/// How many tokens stand before the first keyword that ends a text, outside parentheses.
+fn extent(tokens: &[Token], limits: &ParseLimits) -> Result<usize, LineError> {
+    let mut depth = 0;
+    for (at, token) in tokens.iter().enumerate() {
+        if depth == 0 && token.is("ORDER") && tokens.get(at + 1).is_some_and(|by| by.is("BY")) {
+            return Err(LineError::syntax(ORDER_BY));
+        }
+        if depth == 0 && ends_text(token, limits) {
+            return Ok(at);
+        }
+        if !token.quoted {
+            depth += depth_change(&token.text);
+        }
+    }
+    Ok(tokens.len())
+}
+
+fn ends_text(token: &Token, limits: &ParseLimits) -> bool {
+    let is_own = || REMORA_ENDS.iter().any(|keyword| token.text == *keyword);
+    token.is_any(&ENDS) || (!limits.strict && !token.quoted && is_own())
+}
+
+fn depth_change(text: &str) -> isize {
+    let change = |byte| match byte {
+        b'(' => 1,
+        b')' => -1,
+        _ => 0,
+    };
+    text.bytes().map(change).sum()
+}
+
+/// The pieces of a token: a quoted one is a term; a bare one is cut at parentheses.
+fn lexemes<'a>(token: &'a Token) -> impl Iterator<Item = Lexeme<'a>> {
+    let mut rest = (!token.text.is_empty() || token.quoted).then_some(&*token.text);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        if token.quoted {
+            rest = None;
+            return Some(Lexeme::Term(text));
+        }
+        let end = match text.find(['(', ')']) {
+            Some(0) => 1,
+            Some(end) => end,
+            None => text.len(),
+        };
+        let (piece, after) = text.split_at_checked(end)?;
+        rest = Some(after).filter(|after| !after.is_empty());
+        Some(bare_lexeme(piece))
+    })
+}
+
+fn bare_lexeme(piece: &str) -> Lexeme<'_> {
+    match piece {
+        "(" => Lexeme::Open,
+        ")" => Lexeme::Close,
+        word if word.eq_ignore_ascii_case("AND") => Lexeme::And,
+        word if word.eq_ignore_ascii_case("OR") => Lexeme::Or,
+        word if word.eq_ignore_ascii_case("NOT") => Lexeme::Not,
+        word => Lexeme::Term(word),
+    }
+}
+
+fn check_parentheses(lexemes: &[Lexeme]) -> Result<(), LineError> {
+    let mut depth = 0usize;
+    for lexeme in lexemes {
+        match lexeme {
+            Lexeme::Open => depth += 1,
+            Lexeme::Close => match depth.checked_sub(1) {
+                Some(outer) => depth = outer,
+                None => return Err(LineError::syntax("Unmatched closing parenthesis")),
+            },
+            _ => (),
+        }
+    }
+    match depth {
+        0 => Ok(()),
+        _ => Err(LineError::syntax("Unclosed parenthesis")),
+    }
+}
+
+/// Whether AND and NOT belong to the text: it has an OR, an operator within parentheses, a
+/// parenthesis behind an operator, or a NOT at its beginning.
+fn is_expression(lexemes: &[Lexeme]) -> bool {
+    let mut depth = 0usize;
+    let mut previous = None;
+    for lexeme in lexemes {
+        let behind_operator = matches!(previous, Some(Lexeme::And | Lexeme::Not));
+        match lexeme {
+            Lexeme::Or => return true,
+            Lexeme::And if depth > 0 => return true,
+            Lexeme::Not if depth > 0 || previous.is_none() => return true,
+            Lexeme::Open if behind_operator => return true,
+            Lexeme::Open => depth += 1,
+            Lexeme::Close => depth = depth.saturating_sub(1),
+            _ => (),
+        }
+        previous = Some(*lexeme);
+    }
+    false
+}
+
+/// The tokens with one space between, but none inside bare parentheses.
+fn joined(tokens: &[Token]) -> String {
+    let mut text = String::with_capacity(tokens.iter().map(|token| token.text.len() + 1).sum());
+    let mut behind_open = true;
+    for token in tokens {
+        let before_close = !token.quoted && token.text.starts_with(')');
+        if !behind_open && !before_close {
+            text.push(' ');
+        }
+        text.push_str(&token.text);
+        behind_open = !token.quoted && token.text.ends_with('(');
+    }
+    text
+}

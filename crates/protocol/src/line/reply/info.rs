@@ -1,0 +1,297 @@
+//! INFO: the state of the whole server.
+
+use super::{CacheStats, line, text};
+
+/// The figures of INFO.
+#[derive(Clone, Debug, Default)]
+pub struct InfoReport {
+    /// As it is shown, e.g. `Remora v0.1.0`.
+    pub version: String,
+    /// Seconds since the start.
+    pub uptime_seconds: u64,
+    /// Whether every table has its rows.
+    pub data_initialized: bool,
+    /// Whether requests are answered.
+    pub ready: bool,
+    /// Commands that were understood.
+    pub commands: u64,
+    /// Connections since the start.
+    pub connections: u64,
+    /// Requests since the start.
+    pub requests: u64,
+    /// Texts that were not UTF-8.
+    pub text_normalization_failures: u64,
+    /// Counts by name (`cmd_search` …); those that are 0 are left out.
+    pub commands_by_name: Vec<(&'static str, u64)>,
+    /// Memory.
+    pub memory: MemoryInfo,
+    /// All tables' indexes together.
+    pub index: IndexInfo,
+    /// The tables' names.
+    pub tables: Vec<String>,
+    /// Connections now.
+    pub connected_clients: u64,
+    /// The source.
+    pub replication: ReplicationInfo,
+    /// The result cache; `None` if it is off.
+    pub cache: Option<CacheStats>,
+}
+
+/// Memory, in bytes.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryInfo {
+    /// Of the tables: index and documents.
+    pub used: u64,
+    /// The most it was.
+    pub used_peak: u64,
+    /// Of the indexes.
+    pub index: u64,
+    /// Of the documents.
+    pub documents: u64,
+    /// Of the machine.
+    pub system_total: u64,
+    /// What the machine has left.
+    pub system_available: u64,
+    /// Of the process.
+    pub process_rss: u64,
+    /// The most it was.
+    pub process_rss_peak: u64,
+    /// The judgement.
+    pub health: MemoryHealth,
+}
+
+/// How much memory is left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MemoryHealth {
+    /// Enough.
+    Healthy,
+    /// Little.
+    Warning,
+    /// Hardly any.
+    Critical,
+    /// The system does not say.
+    #[default]
+    Unknown,
+}
+
+/// Sums over the tables.
+#[derive(Clone, Debug, Default)]
+pub struct IndexInfo {
+    /// Rows.
+    pub documents: u64,
+    /// Distinct terms.
+    pub terms: u64,
+    /// Pairs of term and row.
+    pub postings: u64,
+    /// Posting lists held as deltas.
+    pub delta_lists: u64,
+    /// Posting lists held as bits.
+    pub bitmap_lists: u64,
+    /// Whether a merge runs.
+    pub optimizing: bool,
+}
+
+/// What came from the source since the start.
+#[derive(Clone, Debug)]
+pub struct ReplicationInfo {
+    /// `running`, `stopped` or `disabled`.
+    pub status: &'static str,
+    /// The applied position.
+    pub gtid: String,
+    /// Events.
+    pub events: u64,
+    /// Counts by name, without the prefix `replication_`: `inserts_applied` … in the order of
+    /// [`ReplicationInfo::COUNTERS`]; missing ones are 0.
+    pub counters: [u64; 11],
+}
+
+impl ReplicationInfo {
+    /// The names of [`ReplicationInfo::counters`].
+    pub const COUNTERS: [&'static str; 11] = [
+        "inserts_applied",
+        "inserts_skipped",
+        "updates_applied",
+        "updates_added",
+        "updates_removed",
+        "updates_modified",
+        "updates_skipped",
+        "deletes_applied",
+        "deletes_skipped",
+        "ddl_executed",
+        "events_skipped_other_tables",
+    ];
+}
+
+impl Default for ReplicationInfo {
+    fn default() -> Self {
+        Self { status: "disabled", gtid: String::new(), events: 0, counters: [0; 11] }
+    }
+}
+
+/// The answer to INFO.
+pub fn write_info(out: &mut Vec<u8>, report: &InfoReport) {
+    text(out, "OK INFO\r\n");
+    write_server(out, report);
+    write_memory(out, &report.memory);
+    write_index(out, &report.index);
+    section(out, "Tables");
+    line(out, "tables", report.tables.join(","));
+    section(out, "Clients");
+    line(out, "connected_clients", report.connected_clients);
+    write_replication(out, &report.replication);
+    section(out, "Cache");
+    line(out, "cache_enabled", u8::from(report.cache.is_some()));
+    if let Some(cache) = &report.cache {
+        cache.each(|key, value| match key.strip_prefix("cache_") {
+            Some(_) => line(out, key, value),
+            None => line(out, &format!("cache_{key}"), value),
+        });
+    }
+    text(out, "\r\nEND");
+}
+
+fn section(out: &mut Vec<u8>, name: &str) {
+    text(out, "\r\n# ");
+    text(out, name);
+    text(out, "\r\n");
+}
+
+fn write_server(out: &mut Vec<u8>, report: &InfoReport) {
+    section(out, "Server");
+    line(out, "version", &report.version);
+    line(out, "uptime_seconds", report.uptime_seconds);
+    line(out, "data_initialized", report.data_initialized);
+    line(out, "readiness", if report.ready { "ready" } else { "not_ready" });
+    section(out, "Stats");
+    line(out, "total_commands_processed", report.commands);
+    line(out, "total_connections_received", report.connections);
+    line(out, "total_requests", report.requests);
+    line(out, "text_normalization_failures", report.text_normalization_failures);
+    section(out, "Commandstats");
+    for (name, count) in report.commands_by_name.iter().filter(|(_, count)| *count > 0) {
+        line(out, name, count);
+    }
+}
+
+fn write_memory(out: &mut Vec<u8>, memory: &MemoryInfo) {
+    section(out, "Memory");
+    both(out, "used_memory", memory.used);
+    both(out, "used_memory_peak", memory.used_peak);
+    line(out, "used_memory_index", human_bytes(memory.index));
+    line(out, "used_memory_documents", human_bytes(memory.documents));
+    let fragmentation = ratio(memory.used_peak, memory.used).unwrap_or(1.0);
+    line(out, "memory_fragmentation_ratio", format_args!("{fragmentation:.2}"));
+    line(out, "total_system_memory", human_bytes(memory.system_total));
+    line(out, "available_system_memory", human_bytes(memory.system_available));
+    let used = memory.system_total.saturating_sub(memory.system_available);
+    let usage = ratio(used, memory.system_total).unwrap_or(0.0);
+    line(out, "system_memory_usage_ratio", format_args!("{usage:.2}"));
+    line(out, "process_rss", human_bytes(memory.process_rss));
+    line(out, "process_rss_peak", human_bytes(memory.process_rss_peak));
+    let health = match memory.health {
+        MemoryHealth::Healthy => "HEALTHY",
+        MemoryHealth::Warning => "WARNING",
+        MemoryHealth::Critical => "CRITICAL",
+        MemoryHealth::Unknown => "UNKNOWN",
+    };
+    line(out, "memory_health", health);
+}
+
+fn both(out: &mut Vec<u8>, key: &str, bytes: u64) {
+    line(out, &format!("{key}_bytes"), bytes);
+    line(out, &format!("{key}_human"), human_bytes(bytes));
+}
+
+fn write_index(out: &mut Vec<u8>, index: &IndexInfo) {
+    section(out, "Index");
+    line(out, "total_documents", index.documents);
+    line(out, "total_terms", index.terms);
+    line(out, "total_postings", index.postings);
+    let average = ratio(index.postings, index.terms).unwrap_or(0.0);
+    line(out, "avg_postings_per_term", format_args!("{average:.2}"));
+    line(out, "delta_encoded_lists", index.delta_lists);
+    line(out, "roaring_bitmap_lists", index.bitmap_lists);
+    line(out, "optimization_status", if index.optimizing { "in_progress" } else { "idle" });
+}
+
+fn write_replication(out: &mut Vec<u8>, replication: &ReplicationInfo) {
+    section(out, "Replication");
+    line(out, "replication_status", replication.status);
+    line(out, "replication_gtid", &replication.gtid);
+    line(out, "replication_events", replication.events);
+    for (name, count) in ReplicationInfo::COUNTERS.iter().zip(replication.counters) {
+        line(out, &format!("replication_{name}"), count);
+    }
+}
+
+fn ratio(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+/// Three significant digits and a unit: `1.50MB`, `12.3MB`, `813MB`.
+pub fn human_bytes(bytes: u64) -> String {
+    let mut size = bytes as f64;
+    let mut units = ["KB", "MB", "GB", "TB", "PB", "EB"].into_iter();
+    let mut unit = "B";
+    // From 999.5 on, three digits would not be enough.
+    while size >= 999.5 {
+        let Some(next) = units.next() else { break };
+        (size, unit) = (size / 1024.0, next);
+    }
+    match size {
+        _ if unit == "B" => format!("{bytes}B"),
+        ..9.995 => format!("{size:.2}{unit}"),
+        ..99.95 => format!("{size:.1}{unit}"),
+        _ => format!("{size:.0}{unit}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_three_digits() {
+        let cases = [
+            (0, "0B"),
+            (999, "999B"),
+            (1000, "0.98KB"),
+            (1536 << 10, "1.50MB"),
+            (12_897_485, "12.3MB"),
+            (813 << 20, "813MB"),
+            (u64::MAX, "16.0EB"),
+        ];
+        for (bytes, expected) in cases {
+            assert_eq!(human_bytes(bytes), expected);
+        }
+    }
+
+    #[test]
+    fn every_section_is_there_and_the_end_is_the_last_line() {
+        let report = InfoReport {
+            commands_by_name: vec![("cmd_search", 2), ("cmd_count", 0)],
+            cache: Some(CacheStats::default()),
+            ..InfoReport::default()
+        };
+        let mut out = Vec::new();
+        write_info(&mut out, &report);
+        let info = String::from_utf8(out).unwrap();
+        let sections: Vec<&str> = info.lines().filter_map(|line| line.strip_prefix("# ")).collect();
+        let expected = [
+            "Server",
+            "Stats",
+            "Commandstats",
+            "Memory",
+            "Index",
+            "Tables",
+            "Clients",
+            "Replication",
+            "Cache",
+        ];
+        assert_eq!(sections, expected);
+        assert!(info.starts_with("OK INFO\r\n\r\n# Server\r\n"));
+        assert!(info.ends_with("\r\nEND"));
+        assert!(info.contains("cmd_search: 2\r\n") && !info.contains("cmd_count"));
+        assert!(info.contains("cache_hits: 0\r\n") && info.contains("cache_total_queries: 0\r\n"));
+    }
+}

@@ -1,0 +1,95 @@
+//! Replies: bodies written into a buffer.
+//!
+//! Every writer appends a body; [`end_reply`] must follow. Between the two, where DEBUG is on, a
+//! writer of a debug block may append to the body of SEARCH, COUNT or FACET.
+
+mod admin;
+mod debug;
+mod dump;
+mod info;
+mod rows;
+mod source;
+mod value;
+mod variables;
+
+use std::fmt::Display;
+
+use super::LineError;
+
+pub use admin::{
+    CacheStats, OptimizeReport, write_auth_ok, write_cache_cleared, write_cache_enabled,
+    write_cache_stats, write_config, write_debug, write_optimized, write_set,
+};
+pub use debug::{CacheUse, write_count_debug, write_facet_debug, write_search_debug};
+pub use dump::{
+    DumpInfo, DumpPhase, DumpStatus, write_dump_info, write_dump_loaded, write_dump_started,
+    write_dump_status, write_dump_verified,
+};
+pub use info::{
+    IndexInfo, InfoReport, MemoryHealth, MemoryInfo, ReplicationInfo, human_bytes, write_info,
+};
+pub use rows::{write_count, write_document, write_facet, write_row, write_search};
+pub use source::{
+    ReplicationState, ReplicationStatus, SyncPhase, SyncStatus, write_replication_started,
+    write_replication_status, write_replication_stopped, write_sync_started, write_sync_status,
+    write_sync_stopped,
+};
+pub use value::write_key;
+pub(super) use value::write_quoted;
+pub use variables::{VariableRow, write_variables};
+
+/// The frame's end.
+pub fn end_reply(out: &mut Vec<u8>) {
+    out.extend_from_slice(b"\r\n");
+}
+
+/// `ERROR <code> <message>`; control characters become spaces.
+pub fn write_error(out: &mut Vec<u8>, error: &LineError) {
+    out.extend_from_slice(b"ERROR ");
+    number(out, u64::from(error.code));
+    out.push(b' ');
+    one_line(out, &error.message);
+}
+
+fn number(out: &mut Vec<u8>, number: u64) {
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
+
+fn text(out: &mut Vec<u8>, text: &str) {
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// Text with a space for every control character.
+fn one_line(out: &mut Vec<u8>, text: &str) {
+    let spaced = text.chars().map(|char| if char.is_control() { ' ' } else { char });
+    let mut utf8 = [0; 4];
+    for char in spaced {
+        out.extend_from_slice(char.encode_utf8(&mut utf8).as_bytes());
+    }
+}
+
+/// A prefix and a name on the same line.
+fn named(out: &mut Vec<u8>, prefix: &str, name: &str) {
+    text(out, prefix);
+    one_line(out, name);
+}
+
+/// `key: value` and CRLF.
+fn line(out: &mut Vec<u8>, key: &str, value: impl Display) {
+    text(out, key);
+    out.extend_from_slice(b": ");
+    one_line(out, &value.to_string());
+    out.extend_from_slice(b"\r\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_one_line() {
+        let mut out = Vec::new();
+        write_error(&mut out, &LineError::syntax("Unknown command: a\r\nb\u{85}c"));
+        assert_eq!(out, b"ERROR 3000 Unknown command: a  b c");
+    }
+}

@@ -1,0 +1,201 @@
+//! Replies of REPLICATION and SYNC.
+
+use std::time::Duration;
+
+use super::{line, named, number, one_line, text};
+
+/// Whether changes come from the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplicationState {
+    /// They do.
+    Running,
+    /// They do not.
+    Stopped,
+    /// They stopped by an error.
+    Failed,
+}
+
+/// The figures of REPLICATION STATUS.
+#[derive(Clone, Debug)]
+pub struct ReplicationStatus {
+    /// Whether changes come.
+    pub state: ReplicationState,
+    /// The applied position.
+    pub current_gtid: String,
+    /// Events applied.
+    pub processed_events: u64,
+    /// Events that wait.
+    pub queue_size: u64,
+    /// Events with a wrong checksum.
+    pub crc_errors: u64,
+    /// Whether the source's table definition no longer fits.
+    pub schema_incompatible: bool,
+    /// Its code; 0 if there is none.
+    pub last_error_code: u16,
+    /// The last error.
+    pub last_error: String,
+    /// Seconds since 1970 when the last event was applied; 0 if none was.
+    pub last_applied_unixtime: u64,
+    /// Seconds since then.
+    pub seconds_since_last_applied: u64,
+}
+
+/// The answer to REPLICATION STATUS; `None` if no source is configured.
+pub fn write_replication_status(out: &mut Vec<u8>, status: Option<&ReplicationStatus>) {
+    text(out, "OK REPLICATION\r\n");
+    match status {
+        None => line(out, "status", "not_configured"),
+        Some(status) => write_source(out, status),
+    }
+    text(out, "END");
+}
+
+fn write_source(out: &mut Vec<u8>, status: &ReplicationStatus) {
+    let state = match status.state {
+        ReplicationState::Running => "running",
+        ReplicationState::Stopped => "stopped",
+        ReplicationState::Failed => "failed",
+    };
+    line(out, "status", state);
+    line(out, "current_gtid", &status.current_gtid);
+    line(out, "processed_events", status.processed_events);
+    line(out, "queue_size", status.queue_size);
+    line(out, "crc_errors", status.crc_errors);
+    line(out, "schema_incompatible", status.schema_incompatible);
+    line(out, "last_error_code", status.last_error_code);
+    line(out, "last_error", &status.last_error);
+    line(out, "last_applied_unixtime", status.last_applied_unixtime);
+    line(out, "seconds_since_last_applied", status.seconds_since_last_applied);
+}
+
+/// The answer to REPLICATION STOP.
+pub fn write_replication_stopped(out: &mut Vec<u8>) {
+    text(out, "OK REPLICATION_STOPPED");
+}
+
+/// The answer to REPLICATION START.
+pub fn write_replication_started(out: &mut Vec<u8>) {
+    text(out, "OK REPLICATION_STARTED");
+}
+
+/// Where the copy of one table is.
+#[derive(Clone, Debug)]
+pub struct SyncStatus {
+    /// The table.
+    pub table: String,
+    /// Where it is.
+    pub phase: SyncPhase,
+}
+
+/// A phase of a copy.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SyncPhase {
+    /// It was asked for.
+    Starting,
+    /// Rows are read.
+    InProgress {
+        /// Rows read.
+        rows: u64,
+        /// Rows expected.
+        total: u64,
+        /// Rows per second.
+        rate: f64,
+    },
+    /// The table is there.
+    Completed {
+        /// Rows read.
+        rows: u64,
+        /// How long it took.
+        time: Duration,
+        /// The position it stands at.
+        gtid: String,
+        /// What the source does since.
+        replication: String,
+    },
+    /// The table stays as it was.
+    Failed(String),
+    /// The table stays as it was, as asked.
+    Cancelled,
+    /// It was asked to stop.
+    Cancelling,
+}
+
+/// The answer to SYNC STATUS.
+pub fn write_sync_status(out: &mut Vec<u8>, tables: &[SyncStatus]) {
+    text(out, "OK SYNC_STATUS\r\n");
+    if tables.is_empty() {
+        text(out, "status=IDLE message=\"No sync operation performed\"\r\n");
+    }
+    for status in tables {
+        let phase = shown_phase(&status.phase);
+        one_line(out, &format!("table={} status={phase}", status.table));
+        text(out, "\r\n");
+    }
+    text(out, "END\r\n");
+}
+
+fn shown_phase(phase: &SyncPhase) -> String {
+    match phase {
+        SyncPhase::Starting => "STARTING".to_owned(),
+        SyncPhase::InProgress { rows, total, rate } => {
+            let percent = 100.0 * *rows as f64 / (*total).max(1) as f64;
+            let progress = format!("progress={rows}/{total} rows ({percent:.1}%)");
+            format!("IN_PROGRESS {progress} rate={rate:.0} rows/s")
+        }
+        SyncPhase::Completed { rows, time, gtid, replication } => {
+            let time = time.as_secs_f64();
+            format!("COMPLETED rows={rows} time={time:.1}s gtid={gtid} replication={replication}")
+        }
+        SyncPhase::Failed(error) => format!("FAILED error=\"{error}\""),
+        SyncPhase::Cancelled => "CANCELLED".to_owned(),
+        SyncPhase::Cancelling => "CANCELLING".to_owned(),
+    }
+}
+
+/// The answer to SYNC.
+pub fn write_sync_started(out: &mut Vec<u8>, table: &str) {
+    named(out, "OK SYNC STARTED table=", table);
+}
+
+/// The answer to SYNC STOP: of one table, or of how many.
+pub fn write_sync_stopped(out: &mut Vec<u8>, table: Option<&str>, count: usize) {
+    text(out, "OK SYNC CANCELLATION REQUESTED ");
+    match table {
+        Some(table) => named(out, "table=", table),
+        None => {
+            text(out, "count=");
+            number(out, count as u64);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn printed(write: impl FnOnce(&mut Vec<u8>)) -> String {
+        let mut out = Vec::new();
+        write(&mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn without_a_source_the_status_says_so() {
+        let source = printed(|out| write_replication_status(out, None));
+        assert_eq!(source, "OK REPLICATION\r\nstatus: not_configured\r\nEND");
+    }
+
+    #[test]
+    fn sync_shows_its_phase() {
+        let table = || "db.t".to_owned();
+        let idle = printed(|out| write_sync_status(out, &[]));
+        let expected = "OK SYNC_STATUS\r\nstatus=IDLE message=\"No sync operation performed\"\r\n\
+            END\r\n";
+        assert_eq!(idle, expected);
+        let phase = SyncPhase::InProgress { rows: 5, total: 10, rate: 2.0 };
+        let busy = printed(|out| write_sync_status(out, &[SyncStatus { table: table(), phase }]));
+        let expected = "OK SYNC_STATUS\r\ntable=db.t status=IN_PROGRESS progress=5/10 rows (50.0%) \
+            rate=2 rows/s\r\nEND\r\n";
+        assert_eq!(busy, expected);
+    }
+}

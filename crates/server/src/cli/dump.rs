@@ -1,0 +1,70 @@
+//! `remora dump`: dumps of a data directory that no server has open.
+
+use std::{path::Path, process::ExitCode, sync::atomic::AtomicBool};
+
+use remora_engine::{Database, dump::DumpInfo};
+use remora_protocol::line::reply::human_bytes;
+
+use super::{DumpCommand, output::thousands};
+use crate::{
+    Result,
+    command::{load_dump, refuse_half_loaded},
+    settings::Settings,
+};
+
+/// Does what the command says.
+pub fn dump(command: &DumpCommand) -> Result<ExitCode> {
+    match command {
+        DumpCommand::Save { data, file } => save(data, file)?,
+        DumpCommand::Load { data, file } => load(data, file)?,
+        DumpCommand::Info { file } => print!("{}", describe(&remora_engine::dump::info(file)?)),
+        DumpCommand::Verify { file } => {
+            let info = remora_engine::dump::verify(file)?;
+            println!("{} is whole: {} rows.", file.display(), thousands(info.rows));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn open(data: &Path) -> Result<Database> {
+    let settings = Settings { data: data.to_owned(), ..Settings::default() };
+    Ok(Database::open(data, settings.engine_options())?)
+}
+
+fn save(data: &Path, file: &Path) -> Result<()> {
+    super::require_data_directory(data)?;
+    refuse_half_loaded(data)?;
+    let database = open(data)?;
+    let saved = crate::command::save_dump(&database, file, &mut |_| {}, &AtomicBool::new(false));
+    database.close()?;
+    let info = saved?;
+    println!("{} rows into {}", thousands(info.rows), file.display());
+    Ok(())
+}
+
+fn load(data: &Path, file: &Path) -> Result<()> {
+    let database = open(data)?;
+    let loaded = load_dump(&database, file, &mut |table| eprintln!("loading table '{table}'"));
+    database.close()?;
+    let info = loaded?;
+    println!("{} rows into {}", thousands(info.rows), data.display());
+    Ok(())
+}
+
+fn describe(info: &DumpInfo) -> String {
+    let taken = jiff::Timestamp::from_microsecond(info.meta.created_micros);
+    let mut text = format!(
+        "taken     {}\nposition  {}\nsize      {} ({} before compression)\n",
+        taken.map_or("unknown".to_owned(), |taken| taken.strftime("%F %T UTC").to_string()),
+        info.meta.position,
+        human_bytes(info.file_bytes),
+        human_bytes(info.row_bytes),
+    );
+    for (name, position) in &info.meta.sources {
+        text.push_str(&format!("source    {name} at {position}\n"));
+    }
+    for table in &info.tables {
+        text.push_str(&format!("table     {} ({} rows)\n", table.name, thousands(table.rows)));
+    }
+    text
+}

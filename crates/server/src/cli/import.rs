@@ -1,0 +1,155 @@
+//! `remora import`: files into a table, of a data directory or of a running server.
+
+mod progress;
+mod remote;
+
+use std::{process::ExitCode, sync::Arc};
+
+use remora_engine::{Database, Options, Schema};
+use remora_source::{
+    files::{self, Importer, ImportReport, Input, KeyChoice, RowSink, infer_schema},
+    schema_file::SchemaFile,
+};
+
+use super::{ImportOptions, OnError, output::thousands};
+use crate::{Error, Result, settings::Settings};
+use progress::Display;
+use remote::RemoteTable;
+
+/// Rows of a batch that goes over a wire; its bytes are limited by the server's frames.
+const REMOTE_BATCH_ROWS: usize = 1000;
+const REMOTE_BATCH_BYTES: usize = 384 << 10;
+
+/// Imports the files.
+pub fn import(options: &ImportOptions) -> Result<ExitCode> {
+    let mut inputs = Vec::new();
+    for file in &options.files {
+        inputs.push(Input::new(&file.display().to_string())?);
+    }
+    let report = match (&options.data, &options.to) {
+        (Some(data), _) => {
+            let settings = Settings { data: data.clone(), ..Settings::default() };
+            let database = Database::open(data, engine_options(&settings))?;
+            let result = into_database(&database, options, &mut inputs);
+            database.close()?;
+            result?
+        }
+        (None, Some(address)) => into_server(address, options, &mut inputs)?,
+        (None, None) => return Err(Error::Usage("name a target: --data or --to".to_owned())),
+    };
+    tell(options, &report);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// An import is durable when it ends and goes on where it stopped: it needs no fsync for each of
+/// its batches.
+fn engine_options(settings: &Settings) -> Options {
+    let durability = remora_engine::Durability::Interval(std::time::Duration::from_millis(500));
+    Options { durability, ..settings.engine_options() }
+}
+
+fn into_database(
+    database: &Database,
+    options: &ImportOptions,
+    inputs: &mut [Input],
+) -> Result<ImportReport> {
+    let schema = if database.tables().contains(&options.table) {
+        database.schema(&options.table)?
+    } else {
+        let schema = new_schema(options, inputs)?;
+        database.create_table(schema)?;
+        database.schema(&options.table)?
+    };
+    run(database, schema, options, files::ImportOptions::default(), inputs)
+}
+
+fn into_server(
+    address: &str,
+    options: &ImportOptions,
+    inputs: &mut [Input],
+) -> Result<ImportReport> {
+    let token = options.token.clone().or_else(|| std::env::var("REMORA_AUTH_ADMIN_TOKEN").ok());
+    let table = RemoteTable::connect(address, token.as_deref())?;
+    let schema = match table.schema(&options.table)? {
+        Some(schema) => schema,
+        None => table.create(&new_schema(options, inputs)?)?,
+    };
+    let sizes = files::ImportOptions {
+        batch_rows: REMOTE_BATCH_ROWS,
+        batch_bytes: REMOTE_BATCH_BYTES,
+        ..files::ImportOptions::default()
+    };
+    run(&table, Arc::new(schema), options, sizes, inputs)
+}
+
+/// The definition of a table that is to be made: the given one, or what the first rows hold.
+fn new_schema(options: &ImportOptions, inputs: &mut [Input]) -> Result<Schema> {
+    if let Some(path) = &options.schema {
+        let mut file = SchemaFile::read(path)?;
+        options.table.clone_into(&mut file.name);
+        return Ok(file.to_schema()?);
+    }
+    let key = match options.primary_key.as_slice() {
+        [] => KeyChoice::Auto,
+        [row] if row == "_row" => KeyChoice::Generated,
+        names => KeyChoice::Columns(names.to_vec()),
+    };
+    let inference = infer_schema(inputs, &options.table, &key, None)?;
+    eprint!("{}", describe(&inference.schema, inference.records));
+    Ok(inference.schema)
+}
+
+/// The inferred definition in a few lines.
+fn describe(schema: &Schema, records: usize) -> String {
+    let file = SchemaFile::from_schema(schema);
+    let searched: Vec<&str> =
+        file.texts.iter().flat_map(|text| text.columns.iter().map(String::as_str)).collect();
+    let columns = file.columns.iter().map(|column| format!("{} {}", column.name, column.kind));
+    format!(
+        "Table '{}', from the first {} rows:\n  columns   {}\n  key       {}\n  searched  {}\n",
+        schema.name,
+        thousands(records as u64),
+        columns.collect::<Vec<_>>().join(", "),
+        file.primary_key.join(", "),
+        if searched.is_empty() { "no column holds text".to_owned() } else { searched.join(", ") }
+    )
+}
+
+fn run(
+    sink: &dyn RowSink,
+    schema: Arc<Schema>,
+    options: &ImportOptions,
+    sizes: files::ImportOptions,
+    inputs: &mut [Input],
+) -> Result<ImportReport> {
+    let on_error = match options.on_error {
+        OnError::Stop => files::OnError::Stop,
+        OnError::Skip => files::OnError::Skip,
+    };
+    let importer = Importer::new(sink, schema, files::ImportOptions { on_error, ..sizes });
+    let mut display = Display::new();
+    let report = importer.run(inputs, &mut |progress| display.show(progress));
+    display.finish();
+    Ok(report?)
+}
+
+fn tell(options: &ImportOptions, report: &ImportReport) {
+    for problem in &report.problems {
+        eprintln!("skipped {problem}");
+    }
+    if report.skipped > report.problems.len() as u64 {
+        let more = report.skipped - report.problems.len() as u64;
+        eprintln!("skipped {} more", thousands(more));
+    }
+    for (name, count) in &report.ignored {
+        eprintln!("'{name}' is no column of the table: {} values passed over", thousands(*count));
+    }
+    if report.files_done_before > 0 {
+        eprintln!("{} of the files were read to their end before", report.files_done_before);
+    }
+    let skipped = match report.skipped {
+        0 => String::new(),
+        count => format!(", {} skipped", thousands(count)),
+    };
+    println!("{} rows into table '{}'{skipped}", thousands(report.rows), options.table);
+}

@@ -1,0 +1,107 @@
+//! A table of a running server as the target of an import.
+
+use std::{cell::RefCell, sync::Arc};
+
+use remora_engine::{Change, ChangeBatch, Schema};
+use remora_protocol::line::quote;
+use remora_source::{
+    files::{Compression, Format, RowSink, RowWriter},
+    schema_file::SchemaFile,
+};
+
+use crate::{Error, Result, cli::line_client::LineClient};
+
+/// A server's table. One request is under way at a time.
+pub(super) struct RemoteTable {
+    client: RefCell<LineClient>,
+    schema: RefCell<Option<Arc<Schema>>>,
+}
+
+impl RemoteTable {
+    /// Connects, and authenticates if there is a token.
+    pub(super) fn connect(address: &str, token: Option<&str>) -> Result<Self> {
+        let mut client = LineClient::connect(address)?;
+        if let Some(token) = token {
+            client.command(&format!("AUTH {}", quote(token)))?;
+        }
+        Ok(Self { client: RefCell::new(client), schema: RefCell::default() })
+    }
+
+    /// The definition of a table that is there.
+    pub(super) fn schema(&self, table: &str) -> Result<Option<Schema>> {
+        let mut client = self.client.borrow_mut();
+        let reply = client.ask(&format!("SCHEMA {}", quote(table)))?;
+        if reply.starts_with("ERROR 4007 ") {
+            return Ok(None);
+        }
+        let json = reply.strip_prefix("OK SCHEMA ").ok_or_else(|| {
+            Error::Remote(format!("the server does not take rows: {reply}"))
+        })?;
+        let schema = SchemaFile::parse(json)?.to_schema()?;
+        *self.schema.borrow_mut() = Some(Arc::new(schema.clone()));
+        Ok(Some(schema))
+    }
+
+    /// Makes a table and returns its definition as the server has it.
+    pub(super) fn create(&self, schema: &Schema) -> Result<Schema> {
+        let json = serde_json::to_string(&SchemaFile::from_schema(schema))
+            .map_err(|error| Error::Remote(error.to_string()))?;
+        self.client.borrow_mut().command(&format!("CREATE TABLE {} {json}", schema.name))?;
+        let made = self.schema(&schema.name)?;
+        made.ok_or_else(|| Error::Remote("the server did not make the table".to_owned()))
+    }
+
+    fn put(&self, batch: &ChangeBatch) -> Result<()> {
+        let schema = self.schema.borrow().clone();
+        let schema = schema.ok_or_else(|| Error::Remote("no table is open".to_owned()))?;
+        for table in &batch.tables {
+            let mut json = Vec::new();
+            let mut writer =
+                RowWriter::new(Arc::clone(&schema), Format::JsonLines, Compression::None, &mut json)?;
+            for change in &table.changes {
+                if let Change::Put(row) = change {
+                    writer.write(row)?;
+                }
+            }
+            writer.finish()?;
+            let rows = String::from_utf8_lossy(&json);
+            let rows = rows.trim_end().replace('\n', ",");
+            let from = match &batch.source {
+                Some(source) => {
+                    let source = serde_json::to_string(source);
+                    format!(" FROM {}", source.map_err(|e| Error::Remote(e.to_string()))?)
+                }
+                None => String::new(),
+            };
+            self.client.borrow_mut().command(&format!("PUT {}{from} [{rows}]", table.table))?;
+        }
+        Ok(())
+    }
+}
+
+impl RowSink for RemoteTable {
+    fn apply(&self, batch: ChangeBatch) -> remora_source::Result<()> {
+        self.put(&batch).map_err(|error| remora_source::Error::Sink(error.to_string()))
+    }
+
+    fn source_position(&self, source: &str) -> remora_source::Result<Option<String>> {
+        let mut client = self.client.borrow_mut();
+        let reply = client.command(&format!("SOURCE {}", quote(source)));
+        let reply = reply.map_err(|error| remora_source::Error::Sink(error.to_string()))?;
+        Ok(reply.strip_prefix("OK SOURCE ").map(str::to_owned))
+    }
+
+    fn largest_row_number(&self, table: &str) -> remora_source::Result<u64> {
+        let failed = |error: Error| remora_source::Error::Sink(error.to_string());
+        let mut client = self.client.borrow_mut();
+        let newest = format!("SEARCH {} SORT DESC LIMIT 1", quote(table));
+        let reply = client.command(&newest).map_err(failed)?;
+        match reply.split(' ').nth(3).map(str::parse) {
+            None => Ok(0),
+            Some(Ok(number)) => Ok(number),
+            Some(Err(_)) => Err(failed(Error::Remote(format!(
+                "the newest key of '{table}' is no row number: {reply}"
+            )))),
+        }
+    }
+}

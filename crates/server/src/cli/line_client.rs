@@ -1,0 +1,93 @@
+//! A client of the line protocol: one request, one reply.
+
+use std::{
+    io::{Read, Write},
+    net::TcpStream,
+    time::Duration,
+};
+
+use remora_protocol::line::reply_is_complete;
+
+use crate::{Error, Result};
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(300);
+const MAX_REPLY_BYTES: usize = 1 << 30;
+
+/// A connection.
+pub(super) struct LineClient {
+    stream: TcpStream,
+    reply: Vec<u8>,
+}
+
+impl LineClient {
+    /// Connects to `HOST:PORT`.
+    pub(super) fn connect(address: &str) -> Result<Self> {
+        let stream = connect(address).map_err(|source| Error::Io {
+            what: format!(
+                "cannot reach a server at {address} (start one with 'remora serve', or name \
+                 another address)"
+            ),
+            source,
+        })?;
+        let setup = |stream: &TcpStream| {
+            stream.set_nodelay(true)?;
+            stream.set_read_timeout(Some(REPLY_TIMEOUT))
+        };
+        setup(&stream).map_err(lost)?;
+        Ok(Self { stream, reply: Vec::new() })
+    }
+
+    /// Sends a request and returns the reply without its last line end.
+    pub(super) fn ask(&mut self, request: &str) -> Result<&str> {
+        let mut frame = request.replace(['\r', '\n'], " ").into_bytes();
+        frame.extend_from_slice(b"\r\n");
+        self.stream.write_all(&frame).map_err(lost)?;
+        self.read_reply()?;
+        let text = std::str::from_utf8(&self.reply)
+            .map_err(|_| Error::Remote("the server's reply is not UTF-8".to_owned()))?;
+        Ok(text.strip_suffix("\r\n").unwrap_or(text))
+    }
+
+    /// As [`Self::ask`], an `ERROR` reply being an error.
+    pub(super) fn command(&mut self, request: &str) -> Result<&str> {
+        let reply = self.ask(request)?;
+        match reply.strip_prefix("ERROR ") {
+            Some(message) => Err(Error::Remote(format!("the server answered: {message}"))),
+            None => Ok(reply),
+        }
+    }
+
+    fn read_reply(&mut self) -> Result<()> {
+        self.reply.clear();
+        let mut chunk = [0u8; 16 << 10];
+        loop {
+            let bytes = self.stream.read(&mut chunk).map_err(lost)?;
+            if bytes == 0 {
+                return Err(Error::Remote("the server closed the connection".to_owned()));
+            }
+            self.reply.extend_from_slice(chunk.get(..bytes).unwrap_or_default());
+            if reply_is_complete(&self.reply) {
+                return Ok(());
+            }
+            if self.reply.len() > MAX_REPLY_BYTES {
+                return Err(Error::Remote("the reply is larger than 1 GiB".to_owned()));
+            }
+        }
+    }
+}
+
+fn connect(address: &str) -> std::io::Result<TcpStream> {
+    let mut last = std::io::Error::other("the name has no address");
+    for address in std::net::ToSocketAddrs::to_socket_addrs(address)? {
+        match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+fn lost(source: std::io::Error) -> Error {
+    Error::Io { what: "the connection to the server was lost".to_owned(), source }
+}

@@ -1,0 +1,220 @@
+//! The command line `remora`: one module a mode.
+
+mod check;
+mod demo;
+mod dump;
+mod export;
+mod import;
+mod line_client;
+mod output;
+mod serve;
+mod shell;
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub use check::check;
+pub use demo::demo;
+pub use dump::dump;
+pub use export::export;
+pub use import::import;
+pub use serve::serve;
+pub use shell::shell;
+
+use crate::{Error, Result};
+
+/// The read side of MySQL, in one process: exact full-text search, counts and facets.
+///
+/// Try it:          remora demo
+/// Load your data:  remora import --data DIR --table NAME FILES...
+/// Serve it:        remora serve --data DIR
+/// Ask it:          remora shell
+#[derive(Parser)]
+#[command(name = "remora", version, verbatim_doc_comment, arg_required_else_help = true)]
+pub struct CommandLine {
+    /// What to do.
+    #[command(subcommand)]
+    pub mode: Mode,
+}
+
+/// What the command line can do.
+#[derive(Subcommand)]
+pub enum Mode {
+    /// Show what Remora does, on a sample or on a file of yours, and keep serving it.
+    Demo(DemoOptions),
+    /// Serve a data directory until SIGTERM.
+    Serve(ServeOptions),
+    /// Load files into a table: JSON Lines, CSV, TSV or a Wikipedia CirrusSearch dump, plain or
+    /// compressed with gzip or zstd.
+    Import(ImportOptions),
+    /// Write a table's rows to a file or to standard output.
+    Export(ExportOptions),
+    /// Ask a running server, or a data directory without a server, at a prompt.
+    Shell(ShellOptions),
+    /// Verify a data directory: every checksum, every segment against the rows, every count.
+    Check(CheckOptions),
+    /// Save a data directory to one compressed file, and load it back.
+    #[command(subcommand)]
+    Dump(DumpCommand),
+}
+
+/// Options of `demo`.
+#[derive(Args)]
+pub struct DemoOptions {
+    /// A file to load instead of the sample of short articles.
+    pub file: Option<PathBuf>,
+    /// Leave after the searches instead of serving.
+    #[arg(long)]
+    pub exit: bool,
+}
+
+/// Options of `serve`.
+#[derive(Args)]
+pub struct ServeOptions {
+    /// Settings: a remora.toml, or a MygramDB .yaml, .yml or .json.
+    #[arg(short, long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Data directory; made if it is missing. Overrides the settings file.
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// Address of the line protocol, HOST:PORT. Overrides the settings file.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub line: Option<String>,
+    /// Check the settings and leave.
+    #[arg(short, long)]
+    pub test: bool,
+}
+
+/// Options of `import`.
+#[derive(Args)]
+#[command(group(clap::ArgGroup::new("target").required(true)))]
+pub struct ImportOptions {
+    /// Load into this data directory; made if it is missing.
+    #[arg(long, value_name = "DIR", group = "target")]
+    pub data: Option<PathBuf>,
+    /// Load into the server that runs here.
+    #[arg(long, value_name = "HOST:PORT", group = "target")]
+    pub to: Option<String>,
+    /// The server's admin token, for --to. The environment variable REMORA_AUTH_ADMIN_TOKEN does
+    /// the same.
+    #[arg(long, value_name = "TOKEN", requires = "to")]
+    pub token: Option<String>,
+    /// The table. Made if it is missing, from --schema or from what the first rows hold.
+    #[arg(long, value_name = "NAME")]
+    pub table: String,
+    /// The column, or the columns with commas between, that name a row. Guessed if not given.
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub primary_key: Vec<String>,
+    /// The table's definition: the keys of one [tables.NAME] of a remora.toml.
+    #[arg(long, value_name = "FILE")]
+    pub schema: Option<PathBuf>,
+    /// What to do with a line that is no row.
+    #[arg(long, value_enum, default_value_t = OnError::Stop)]
+    pub on_error: OnError,
+    /// The files, read one after the other. A file that was read before goes on where it stopped.
+    #[arg(required = true)]
+    pub files: Vec<PathBuf>,
+}
+
+/// What to do with a line that is no row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OnError {
+    /// Stop there; what was read before is kept.
+    Stop,
+    /// Report it and go on.
+    Skip,
+}
+
+/// Options of `export`.
+#[derive(Args)]
+pub struct ExportOptions {
+    /// The data directory.
+    #[arg(long, value_name = "DIR")]
+    pub data: PathBuf,
+    /// The table.
+    #[arg(long, value_name = "NAME")]
+    pub table: String,
+    /// How rows are written.
+    #[arg(long, value_enum, default_value_t = ExportFormat::Jsonl)]
+    pub format: ExportFormat,
+    /// The file to write, compressed if it ends in .gz or .zst; standard output if not given.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// How exported rows are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// One JSON object a line.
+    Jsonl,
+    /// Comma-separated values with a header line.
+    Csv,
+    /// Tab-separated values with a header line.
+    Tsv,
+}
+
+/// Options of `shell`.
+#[derive(Args)]
+pub struct ShellOptions {
+    /// The server.
+    #[arg(value_name = "HOST:PORT", default_value = "127.0.0.1:11016")]
+    pub server: String,
+    /// Open this data directory instead; no server may have it open.
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// Send these commands and leave.
+    #[arg(short = 'e', long = "execute", value_name = "COMMAND")]
+    pub execute: Vec<String>,
+}
+
+/// Options of `check`.
+#[derive(Args)]
+pub struct CheckOptions {
+    /// The data directory; no server may have it open.
+    pub dir: PathBuf,
+}
+
+/// What can be done with dumps.
+#[derive(Subcommand)]
+pub enum DumpCommand {
+    /// Save a data directory to FILE.
+    Save {
+        /// The data directory; no server may have it open (ask a server by DUMP SAVE).
+        #[arg(long, value_name = "DIR")]
+        data: PathBuf,
+        /// The file to write.
+        file: PathBuf,
+    },
+    /// Load FILE into a data directory. Its tables are replaced by the dump's.
+    Load {
+        /// The data directory; made if it is missing.
+        #[arg(long, value_name = "DIR")]
+        data: PathBuf,
+        /// The file to read.
+        file: PathBuf,
+    },
+    /// Print what a dump holds.
+    Info {
+        /// The file.
+        file: PathBuf,
+    },
+    /// Read a dump from end to end and verify its checksums.
+    Verify {
+        /// The file.
+        file: PathBuf,
+    },
+}
+
+/// Refuses a path that is no data directory, which opening it would make into one.
+fn require_data_directory(path: &Path) -> Result<()> {
+    let is_empty = std::fs::read_dir(path).map(|mut entries| entries.next().is_none());
+    match is_empty {
+        Ok(false) => Ok(()),
+        _ => Err(Error::Usage(format!(
+            "{} is no data directory; name the one that 'remora import --data' or 'remora serve \
+             --data' made",
+            path.display()
+        ))),
+    }
+}

@@ -1,0 +1,121 @@
+//! `remora shell`: a prompt for a server, or for a data directory without one.
+
+mod editor;
+mod present;
+
+use std::{io::IsTerminal, process::ExitCode, time::Instant};
+
+use super::{ShellOptions, line_client::LineClient, output};
+use crate::{
+    Result,
+    command::LocalSession,
+    open::open_database,
+    settings::Settings,
+};
+use editor::Editor;
+
+pub(super) use present::present;
+
+const HELP: &str = "\
+SEARCH <table> <text> [AND|OR|NOT ...] [FILTER col op value] [SORT col ASC|DESC] [LIMIT n]
+       [OFFSET n] [FIELDS a,b] [HIGHLIGHT] [FUZZY [1|2]]
+COUNT <table> <text> [FILTER ...]       how many rows match
+GET <table> <key> [FIELDS a,b]          one row
+FACET <table> <column> [text]           how often each value comes
+INFO                                    the server's figures
+PUT <table> {json}                      write a row; [{...},{...}] writes several
+DELETE <table> <key> ...                take rows out
+SCHEMA <table>                          columns, key and text indexes
+SHOW VARIABLES [LIKE 'pattern'] · SET name = value · CONFIG HELP [name]
+DUMP SAVE [file] · OPTIMIZE [table] · CACHE STATS · DEBUG ON · AUTH <token>
+quit                                    leaves; the Tab key completes, the arrow keys recall";
+
+/// Whoever answers: a server behind a connection, or a database in this process.
+enum Peer {
+    Remote(LineClient),
+    Local(LocalSession),
+}
+
+impl Peer {
+    fn ask(&mut self, request: &str) -> Result<String> {
+        match self {
+            Self::Remote(client) => client.ask(request).map(str::to_owned),
+            Self::Local(session) => Ok(session.ask(request)),
+        }
+    }
+
+    /// The tables' names, for completion; none if the server does not tell.
+    fn tables(&mut self) -> Vec<String> {
+        let info = self.ask("INFO").unwrap_or_default();
+        let line = info.lines().find_map(|line| line.strip_prefix("tables: "));
+        let names = line.unwrap_or("").split(',').filter(|name| !name.is_empty());
+        names.map(str::to_owned).collect()
+    }
+}
+
+/// Asks until the user leaves.
+pub fn shell(options: &ShellOptions) -> Result<ExitCode> {
+    let mut peer = match &options.data {
+        None => Peer::Remote(LineClient::connect(&options.server)?),
+        Some(data) => {
+            let settings = Settings { data: data.clone(), ..Settings::default() }.finish()?;
+            let database = open_database(&settings)?;
+            Peer::Local(LocalSession::new(settings, database))
+        }
+    };
+    let failed = if options.execute.is_empty() {
+        converse(&mut peer, options)?;
+        false
+    } else {
+        let mut failed = false;
+        for request in &options.execute {
+            failed |= !answer(&mut peer, request, false)?;
+        }
+        failed
+    };
+    if let Peer::Local(session) = peer {
+        session.close()?;
+    }
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn converse(peer: &mut Peer, options: &ShellOptions) -> Result<()> {
+    let on_terminal = std::io::stdin().is_terminal();
+    if on_terminal {
+        let tables = peer.tables();
+        let place = options.data.as_ref().map_or(options.server.clone(), |d| d.display().to_string());
+        println!("{place}: {}. 'help' tells what can be asked, 'quit' leaves.", name(&tables));
+    }
+    let mut editor = Editor::new(peer.tables());
+    while let Some(line) = editor.read_line()? {
+        match line.trim().trim_end_matches(';').trim() {
+            "" => {}
+            "quit" | "exit" | "\\q" => break,
+            "help" | "?" | "\\h" => println!("{HELP}"),
+            request => {
+                answer(peer, request, on_terminal)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn name(tables: &[String]) -> String {
+    match tables {
+        [] => "no table yet".to_owned(),
+        [table] => format!("table {table}"),
+        _ => format!("tables {}", tables.join(", ")),
+    }
+}
+
+/// Asks and prints; false for an error reply.
+fn answer(peer: &mut Peer, request: &str, timed: bool) -> Result<bool> {
+    let start = Instant::now();
+    let reply = peer.ask(request)?;
+    let time = start.elapsed();
+    print!("{}", present(&reply));
+    if timed {
+        println!("({})", output::elapsed(time));
+    }
+    Ok(!reply.starts_with("ERROR "))
+}

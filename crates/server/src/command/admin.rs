@@ -1,0 +1,188 @@
+//! AUTH, DEBUG, CACHE, CONFIG and OPTIMIZE.
+
+use std::{fmt::Write, path::Path};
+
+use remora_protocol::line::{
+    Cache, Config, LineError, code,
+    reply::{self, OptimizeReport},
+};
+
+use super::{Answer, Session, blocking, info, variables};
+use crate::settings::{Change, Settings, VARIABLES, Variable};
+
+impl Session {
+    pub(super) fn authenticate(
+        &mut self,
+        token: &str,
+        settings: &Settings,
+        out: &mut Vec<u8>,
+    ) -> Answer {
+        let set = settings.admin_token.as_bytes();
+        if set.is_empty() || !is_equal(token.as_bytes(), set) {
+            return Err(LineError::auth_failed());
+        }
+        self.authenticated = true;
+        reply::write_auth_ok(out);
+        Ok(())
+    }
+
+    pub(super) fn set_debug(&mut self, on: bool, out: &mut Vec<u8>) -> Answer {
+        self.debug = on;
+        reply::write_debug(out, on);
+        Ok(())
+    }
+
+    pub(super) fn cache(
+        &self,
+        command: &Cache,
+        settings: &Settings,
+        out: &mut Vec<u8>,
+    ) -> Answer {
+        match command {
+            Cache::Clear(None) => {
+                self.shared.cache.clear(None);
+                reply::write_cache_cleared(out, None);
+            }
+            Cache::Clear(Some(table)) => {
+                let table = self.resolve(table)?;
+                self.shared.cache.clear(Some(&table));
+                reply::write_cache_cleared(out, Some(&table));
+            }
+            Cache::Enable | Cache::Disable => {
+                let on = *command == Cache::Enable;
+                let set = [("cache.enabled".to_owned(), on.to_string())];
+                variables::set(&self.shared, &set, &mut Vec::new())?;
+                reply::write_cache_enabled(out, on);
+            }
+            Cache::Stats => {
+                let stats = info::cache_stats(&self.shared);
+                reply::write_cache_stats(out, settings.cache.enabled, &stats);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn config(
+        &self,
+        command: &Config,
+        settings: &Settings,
+        out: &mut Vec<u8>,
+    ) -> Answer {
+        let shown = match command {
+            Config::Show(path) => show(settings, path.as_deref())?,
+            Config::Help(path) => help(settings, path.as_deref())?,
+            Config::Verify(file) => blocking(|| verify(settings, file))?,
+        };
+        reply::write_config(out, &shown);
+        Ok(())
+    }
+
+    pub(super) fn optimize(&self, table: Option<&str>, out: &mut Vec<u8>) -> Answer {
+        let table = table.map(|table| self.resolve(table)).transpose()?;
+        let database = &self.shared.database;
+        let tables = table.clone().map_or_else(|| database.tables(), |table| vec![table]);
+        let sum = blocking(|| {
+            database.optimize(table.as_deref())?;
+            Ok::<_, LineError>(info::statistics(&self.shared, &tables))
+        })?;
+        let report = OptimizeReport {
+            tables: tables.len() as u64,
+            terms: sum.terms,
+            delta_lists: sum.terms.saturating_sub(sum.bitmap_lists),
+            bitmap_lists: sum.bitmap_lists,
+            memory_bytes: sum.index_bytes,
+        };
+        reply::write_optimized(out, &report);
+        Ok(())
+    }
+}
+
+/// Whether two tokens are equal, in a time that does not tell where they differ.
+fn is_equal(given: &[u8], set: &[u8]) -> bool {
+    let mut difference = given.len() ^ set.len();
+    for (index, byte) in given.iter().enumerate() {
+        let expected = set.get(index % set.len().max(1)).copied().unwrap_or(0);
+        difference |= usize::from(byte ^ expected);
+    }
+    std::hint::black_box(difference) == 0
+}
+
+/// The settings in force; secrets are starred.
+fn show(settings: &Settings, path: Option<&str>) -> Result<String, LineError> {
+    let mut text = String::new();
+    for variable in below(settings, path)? {
+        let name = variable.name(settings.dialect);
+        let _ = writeln!(text, "{name}: {}", variable.show(settings));
+    }
+    Ok(text)
+}
+
+/// What settings mean and when a new value takes effect.
+fn help(settings: &Settings, path: Option<&str>) -> Result<String, LineError> {
+    let mut text = String::new();
+    for variable in below(settings, path)? {
+        let when = match variable.change {
+            Change::Set => "SET changes it",
+            Change::Reload => "SIGHUP changes it",
+            Change::Restart => "needs a restart",
+        };
+        let _ = writeln!(text, "{}: {} ({when})", variable.name(settings.dialect), variable.help);
+    }
+    Ok(text)
+}
+
+/// The variables at or below a path.
+fn below(settings: &Settings, path: Option<&str>) -> Result<Vec<&'static Variable>, LineError> {
+    let path = path.unwrap_or("");
+    let is_below = |name: &str| {
+        let rest = name.strip_prefix(path);
+        path.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    let found: Vec<&'static Variable> =
+        VARIABLES.iter().filter(|variable| is_below(variable.name(settings.dialect))).collect();
+    match found.is_empty() {
+        true => Err(refusal(format!("Configuration path not found: {path}"))),
+        false => Ok(found),
+    }
+}
+
+/// Reads a settings file that lies beside the active one, without effect.
+fn verify(settings: &Settings, file: &str) -> Result<String, LineError> {
+    let active = settings.file.as_deref().ok_or_else(|| {
+        refusal("CONFIG VERIFY needs a server that was started with a settings file".to_owned())
+    })?;
+    let plain = !file.contains(['/', '\\']) && !file.starts_with('.');
+    let known = [".yaml", ".yml", ".json", ".toml"].iter().any(|ending| file.ends_with(ending));
+    if !plain || !known {
+        return Err(refusal(
+            "CONFIG VERIFY takes the name of a .yaml, .yml, .json or .toml file beside the active \
+             settings file"
+                .to_owned(),
+        ));
+    }
+    let path = active.parent().unwrap_or(Path::new(".")).join(file);
+    let read = Settings::read(&path)
+        .map_err(|error| refusal(format!("Configuration validation failed: {error}")))?;
+    let mut text = format!("Configuration is valid\n  Tables: {}\n", read.tables.len());
+    for table in &read.tables {
+        let _ = writeln!(text, "    - {}", table.name);
+    }
+    Ok(text)
+}
+
+fn refusal(message: String) -> LineError {
+    LineError::new(code::INVALID_ARGUMENT, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_equal;
+
+    #[test]
+    fn tokens_are_compared_whole() {
+        assert!(is_equal(b"secret", b"secret"));
+        for wrong in ["secre", "secrets", "secretsecret", "", "Secret"] {
+            assert!(!is_equal(wrong.as_bytes(), b"secret"), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Commands: from a request's bytes to the bytes of its reply.
+
+mod admin;
+mod dump;
+mod info;
+mod local;
+mod query;
+mod replication;
+mod variables;
+mod write;
+
+use std::{
+    net::IpAddr,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::Instant,
+};
+
+use remora_protocol::line::{
+    Command, LineError, ParseLimits, WriteCommand, code, parse, parse_write,
+    reply::{end_reply, write_error},
+};
+
+pub(crate) use dump::{
+    DumpState, load_dump, load_newest_dump, refuse_half_loaded, save_dump, save_dumps_at_intervals,
+};
+pub use local::LocalSession;
+
+use crate::{
+    counters::CommandKind,
+    server::Shared,
+    settings::{Dialect, Settings},
+};
+
+/// What an answer is: a body written into the buffer, or an error.
+type Answer = Result<(), LineError>;
+
+/// One client's state and its way to the shared state.
+pub(crate) struct Session {
+    shared: Arc<Shared>,
+    address: Option<IpAddr>,
+    authenticated: bool,
+    debug: bool,
+}
+
+impl Session {
+    /// A session of a client at `address`; local sockets have none.
+    pub(crate) fn new(shared: Arc<Shared>, address: Option<IpAddr>) -> Self {
+        Self { shared, address, authenticated: false, debug: false }
+    }
+
+    /// A session of the server's owner: nothing asks for a token.
+    fn of_owner(shared: Arc<Shared>) -> Self {
+        Self { shared, address: None, authenticated: true, debug: false }
+    }
+
+    /// Appends the whole reply to one request. A request that breaks the server's own code is
+    /// answered with an error too: it must not take other clients' sessions with it.
+    pub(crate) fn answer(&mut self, frame: &[u8], out: &mut Vec<u8>) {
+        let start = out.len();
+        let answer = catch_unwind(AssertUnwindSafe(|| self.try_answer(frame, out)));
+        let error = match answer {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some(error),
+            Err(_) => {
+                tracing::error!("a request met a fault of the server: {}", frame.escape_ascii());
+                Some(LineError::new(1, "Internal error: the request met a fault of the server"))
+            }
+        };
+        if let Some(error) = error {
+            out.truncate(start);
+            write_error(out, &error);
+        }
+        end_reply(out);
+    }
+
+    fn try_answer(&mut self, frame: &[u8], out: &mut Vec<u8>) -> Answer {
+        let settings = self.shared.settings.load_full();
+        self.shared.counters.request();
+        self.take_token(&settings)?;
+        if let Some(command) = self.parse_write(frame, &settings)? {
+            self.require_loaded()?;
+            return self.write(&command, out);
+        }
+        let command = parse(frame, &parse_limits(&settings)).inspect_err(|error| {
+            self.shared.counters.command(CommandKind::Unknown);
+            if error.code == code::TOKEN {
+                self.shared.counters.normalization_failure();
+            }
+        })?;
+        self.shared.counters.command(kind_of(&command));
+        if command.is_administrative() {
+            self.require_authentication(&settings)?;
+        }
+        if command.table().is_some() {
+            self.require_loaded()?;
+        }
+        self.run(command, &settings, out)
+    }
+
+    fn take_token(&self, settings: &Settings) -> Answer {
+        let limits = &settings.rate_limiting;
+        let admitted = match self.address {
+            Some(address) if limits.enable => {
+                self.shared.limiter.admit(address, limits, Instant::now())
+            }
+            _ => true,
+        };
+        if admitted { Ok(()) } else { Err(LineError::rate_limited()) }
+    }
+
+    fn require_authentication(&self, settings: &Settings) -> Answer {
+        if self.authenticated || settings.admin_token.is_empty() {
+            return Ok(());
+        }
+        Err(LineError::auth_required())
+    }
+
+    fn require_loaded(&self) -> Answer {
+        if self.shared.dump.is_loading() {
+            return Err(LineError::new(
+                code::LOADING,
+                "Server is loading a dump, please try again later",
+            ));
+        }
+        Ok(())
+    }
+
+    fn parse_write<'f>(
+        &self,
+        frame: &'f [u8],
+        settings: &Settings,
+    ) -> Result<Option<WriteCommand<'f>>, LineError> {
+        if settings.dialect == Dialect::MygramDb {
+            return Ok(None);
+        }
+        let Some(command) = parse_write(frame) else { return Ok(None) };
+        self.shared.counters.command(CommandKind::Other);
+        self.require_authentication(settings)?;
+        command.map(Some)
+    }
+
+    fn run(&mut self, command: Command, settings: &Settings, out: &mut Vec<u8>) -> Answer {
+        match command {
+            Command::Search(search) => self.search(*search, settings, out),
+            Command::Count(selection) => self.count(selection, settings, out),
+            Command::Get(get) => self.get(&get, out),
+            Command::Facet(request) => self.facet(request, settings, out),
+            Command::Info => self.info(out),
+            Command::Auth(token) => self.authenticate(&token, settings, out),
+            Command::Debug(on) => self.set_debug(on, out),
+            Command::Dump(command) => self.dump(&command, settings, out),
+            Command::Replication(command) => replication::replication(command, out),
+            Command::Sync(command) => replication::sync(&command, out),
+            Command::Optimize(table) => self.optimize(table.as_deref(), out),
+            Command::Cache(command) => self.cache(&command, settings, out),
+            Command::Config(command) => self.config(&command, settings, out),
+            Command::Set(assignments) => variables::set(&self.shared, &assignments, out),
+            Command::ShowVariables(like) => variables::show(settings, like.as_deref(), out),
+        }
+    }
+
+    /// The full name of a table that was given by its bare one, if that is unique.
+    fn resolve(&self, name: &str) -> Result<String, LineError> {
+        let tables = self.shared.database.tables();
+        if tables.iter().any(|table| table == name) {
+            return Ok(name.to_owned());
+        }
+        let databases = tables.iter().filter_map(|table| Some(table.split_once('.')?.0));
+        let mut databases: Vec<&str> = databases.collect();
+        databases.dedup();
+        let bare = |table: &&String| table.split_once('.').is_some_and(|(_, bare)| bare == name);
+        match tables.iter().find(bare) {
+            Some(_) if databases.len() > 1 => Err(LineError::bare_table_name(name)),
+            Some(table) => Ok(table.clone()),
+            None => Err(LineError::table_not_found(name)),
+        }
+    }
+}
+
+fn parse_limits(settings: &Settings) -> ParseLimits {
+    let limits = match settings.dialect {
+        Dialect::Remora => ParseLimits::default(),
+        Dialect::MygramDb => ParseLimits::mygramdb(),
+    };
+    ParseLimits {
+        default_limit: settings.limits.default_limit,
+        max_limit: settings.limits.max_limit,
+        max_query_bytes: settings.limits.max_query_length,
+        ..limits
+    }
+}
+
+fn kind_of(command: &Command) -> CommandKind {
+    use remora_protocol::line::{Dump, Replication};
+    match command {
+        Command::Search(_) => CommandKind::Search,
+        Command::Count(_) => CommandKind::Count,
+        Command::Get(_) => CommandKind::Get,
+        Command::Facet(_) => CommandKind::Facet,
+        Command::Info => CommandKind::Info,
+        Command::Dump(Dump::Save(_)) => CommandKind::Save,
+        Command::Dump(Dump::Load(_)) => CommandKind::Load,
+        Command::Replication(Replication::Status) => CommandKind::ReplicationStatus,
+        Command::Replication(Replication::Stop) => CommandKind::ReplicationStop,
+        Command::Replication(Replication::Start) => CommandKind::ReplicationStart,
+        Command::Config(_) => CommandKind::Config,
+        _ => CommandKind::Other,
+    }
+}
+
+/// Runs what may read files or many rows. Other sessions of the same thread go on elsewhere.
+fn blocking<T>(work: impl FnOnce() -> T) -> T {
+    tokio::task::block_in_place(work)
+}

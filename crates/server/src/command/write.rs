@@ -1,0 +1,155 @@
+//! PUT, DELETE, CREATE, SCHEMA and SOURCE: Remora's own commands for writing over the wire.
+
+use std::{io::Write, sync::Arc};
+
+use remora_engine::{Change, ChangeBatch, KeyValues, Position, Schema, TableChanges};
+use remora_protocol::line::{LineError, WriteCommand, code, split_key};
+use remora_source::{
+    files::{Layout, RecordBatch, RowParser, Span, parse_literal},
+    schema_file::SchemaFile,
+};
+use serde_json::value::RawValue;
+
+use super::{Answer, Session, blocking};
+
+impl Session {
+    pub(super) fn write(&self, command: &WriteCommand<'_>, out: &mut Vec<u8>) -> Answer {
+        match command {
+            WriteCommand::Put { table, from, json } => {
+                blocking(|| self.put(table, *from, json, out))
+            }
+            WriteCommand::Delete { table, keys } => blocking(|| self.delete(table, keys, out)),
+            WriteCommand::Create { table, json } => blocking(|| self.create(table, json, out)),
+            WriteCommand::Schema(table) => self.schema(table, out),
+            WriteCommand::Source(name) => self.source(name, out),
+        }
+    }
+
+    fn put(&self, table: &str, from: bool, json: &str, out: &mut Vec<u8>) -> Answer {
+        let (source, rows) = if from { split_source(json)? } else { (None, json) };
+        let table = self.resolve(table)?;
+        let schema = self.shared.database.schema(&table)?;
+        let changes = parse_rows(&schema, rows)?;
+        let count = changes.len();
+        let position = self.apply(&table, changes, source)?;
+        acknowledge(out, "PUT", count, position);
+        Ok(())
+    }
+
+    fn delete(&self, table: &str, keys: &[String], out: &mut Vec<u8>) -> Answer {
+        let table = self.resolve(table)?;
+        let schema = self.shared.database.schema(&table)?;
+        let mut changes = Vec::with_capacity(keys.len());
+        for key in keys {
+            changes.push(Change::Delete(parse_key(&schema, key)?.into_vec()));
+        }
+        let position = self.apply(&table, changes, None)?;
+        acknowledge(out, "DELETE", keys.len(), position);
+        Ok(())
+    }
+
+    fn apply(
+        &self,
+        table: &str,
+        changes: Vec<Change>,
+        source: Option<(String, String)>,
+    ) -> Result<Position, LineError> {
+        let tables = vec![TableChanges { table: Arc::from(table), changes }];
+        Ok(self.shared.database.apply(ChangeBatch { tables, source })?)
+    }
+
+    fn create(&self, table: &str, definition: &str, out: &mut Vec<u8>) -> Answer {
+        let refused = |error: remora_source::Error| LineError::new(code::CONFIG, error.to_string());
+        let mut file = SchemaFile::parse(definition).map_err(refused)?;
+        table.clone_into(&mut file.name);
+        self.shared.database.create_table(file.to_schema().map_err(refused)?)?;
+        out.extend_from_slice(b"OK CREATED ");
+        out.extend_from_slice(table.as_bytes());
+        Ok(())
+    }
+
+    fn schema(&self, table: &str, out: &mut Vec<u8>) -> Answer {
+        let schema = self.shared.database.schema(&self.resolve(table)?)?;
+        out.extend_from_slice(b"OK SCHEMA ");
+        let json = serde_json::to_string(&SchemaFile::from_schema(&schema))
+            .map_err(|error| LineError::new(code::CONFIG, error.to_string()))?;
+        out.extend_from_slice(json.as_bytes());
+        Ok(())
+    }
+
+    fn source(&self, name: &str, out: &mut Vec<u8>) -> Answer {
+        out.extend_from_slice(b"OK SOURCE");
+        if let Some(position) = self.shared.database.source_position(name)? {
+            out.push(b' ');
+            out.extend_from_slice(position.as_bytes());
+        }
+        Ok(())
+    }
+}
+
+/// `OK PUT <rows> <position>`
+fn acknowledge(out: &mut Vec<u8>, verb: &str, count: usize, position: Position) {
+    // Writing into memory does not fail.
+    let _ = write!(out, "OK {verb} {count} {}", position.0);
+}
+
+/// The source that stands before the rows, and the rows.
+#[expect(clippy::type_complexity, reason = "the engine's own type of a source")]
+fn split_source(json: &str) -> Result<(Option<(String, String)>, &str), LineError> {
+    let mut values = serde_json::Deserializer::from_str(json).into_iter::<(String, String)>();
+    match values.next() {
+        Some(Ok(source)) => {
+            let rows = json.get(values.byte_offset()..).unwrap_or("");
+            Ok((Some(source), rows.trim_start()))
+        }
+        _ => Err(LineError::syntax("write it as: PUT <table> FROM [\"name\",\"position\"] <rows>")),
+    }
+}
+
+/// A JSON object, or an array of them, as changes.
+fn parse_rows(schema: &Schema, json: &str) -> Result<Vec<Change>, LineError> {
+    let wrong = |message: String| LineError::new(code::INVALID_ARGUMENT, message);
+    let objects: Vec<&RawValue> = if json.starts_with('[') {
+        serde_json::from_str(json)
+    } else {
+        serde_json::from_str(json).map(|object| vec![object])
+    }
+    .map_err(|error| wrong(format!("not JSON: {error}")))?;
+    let mut parser = RowParser::new(schema, &Layout::Object);
+    let mut changes = Vec::with_capacity(objects.len());
+    let mut records = RecordBatch::default();
+    for (number, object) in (1u64..).zip(objects) {
+        records.clear();
+        let span = Span { line: number, offset: 0, end_line: number + 1, end_offset: 0 };
+        records.push(span, [object.get().as_bytes()]);
+        for record in records.iter() {
+            let row = parser.parse(&record, number);
+            changes.push(Change::Put(row.map_err(|error| wrong(format!("row {number}: {error}")))?));
+        }
+    }
+    match parser.ignored().keys().next() {
+        Some(name) => {
+            Err(wrong(format!("table '{}' has no column '{name}': take it out", schema.name)))
+        }
+        None => Ok(changes),
+    }
+}
+
+/// The values of a key as it is typed.
+pub(super) fn parse_key(schema: &Schema, text: &str) -> Result<KeyValues, LineError> {
+    let wrong = |message| LineError::new(code::INVALID_ARGUMENT, message);
+    let parts = split_key(text, schema.primary_key.len()).ok_or_else(|| {
+        let count = schema.primary_key.len();
+        wrong(format!("The key of '{}' has {count} parts, joined by commas: '{text}'", schema.name))
+    })?;
+    let mut key = KeyValues::new();
+    for (part, index) in parts.iter().zip(&schema.primary_key) {
+        let column = schema.columns.get(*index);
+        let value = column.and_then(|column| parse_literal(column.kind, part));
+        key.push(value.ok_or_else(|| {
+            let name = column.map_or("", |column| column.name.as_str());
+            wrong(format!("'{part}' is no value of the key column '{name}'"))
+        })?);
+    }
+    Ok(key)
+}

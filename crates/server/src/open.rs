@@ -1,0 +1,61 @@
+//! Opening a data directory as the settings describe it.
+
+use remora_engine::{Database, Schema};
+
+use crate::{
+    Error, Result,
+    settings::{Dialect, Settings},
+};
+
+/// Opens the data directory, loads the newest dump into an empty one where that is asked for, and
+/// makes the tables that are missing.
+pub fn open_database(settings: &Settings) -> Result<Database> {
+    crate::command::refuse_half_loaded(&settings.data)?;
+    let database = Database::open(&settings.data, settings.engine_options())?;
+    if settings.dump.load_on_startup && database.tables().is_empty() {
+        crate::command::load_newest_dump(&database, settings)?;
+    }
+    for schema in &settings.tables {
+        make_table(&database, schema, settings.dialect)?;
+    }
+    Ok(database)
+}
+
+/// Makes a table, or makes sure that the one that is there can stand for it.
+fn make_table(database: &Database, wanted: &Schema, dialect: Dialect) -> Result<()> {
+    if !database.tables().contains(&wanted.name) {
+        return Ok(database.create_table(wanted.clone())?);
+    }
+    let present = database.schema(&wanted.name)?;
+    if *present == *wanted {
+        return Ok(());
+    }
+    if dialect == Dialect::Remora {
+        return Err(Error::Settings(format!(
+            "table '{}' in {} has another definition than [tables.{0}] in the settings: take the \
+             section out to serve the table as it is, or export its rows and import them into a \
+             table of a new name",
+            wanted.name,
+            settings_path(database),
+        )));
+    }
+    match missing_column(&present, wanted) {
+        None => Ok(()),
+        Some(column) => Err(Error::Settings(format!(
+            "table '{}' lacks the column '{column}' that the settings name: import it again with \
+             that column, or take the column out of the settings",
+            wanted.name
+        ))),
+    }
+}
+
+/// A MygramDB file tells only some columns and not their exact types: a table that was made from
+/// data serves it if it has them all.
+fn missing_column<'w>(present: &Schema, wanted: &'w Schema) -> Option<&'w str> {
+    let has = |name: &str| present.columns.iter().any(|c| c.name.eq_ignore_ascii_case(name));
+    wanted.columns.iter().map(|column| column.name.as_str()).find(|name| !has(name))
+}
+
+fn settings_path(database: &Database) -> String {
+    database.path().display().to_string()
+}

@@ -1,0 +1,172 @@
+//! A running server: the shared state of all sessions, its start, reload and stop.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration, time::Instant};
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+use remora_engine::Database;
+use tokio::{
+    net::{TcpListener, UnixListener},
+    sync::watch,
+    task::JoinSet,
+};
+
+use crate::{
+    Error, LogHandle, Result,
+    cache::QueryCache,
+    command::{DumpState, LocalSession},
+    counters::Counters,
+    session::{self, BufferBudget, RateLimiter},
+    settings::{Change, Settings, changes},
+};
+
+/// Time that sessions get to finish what they are answering when the server stops.
+const DRAIN: Duration = Duration::from_millis(400);
+
+/// What all sessions share. Every part may be used from any thread.
+pub(crate) struct Shared {
+    pub database: Database,
+    pub settings: ArcSwap<Settings>,
+    /// Serialises changes of the settings; readers use the swap alone.
+    pub changing: Mutex<()>,
+    pub counters: Arc<Counters>,
+    pub cache: QueryCache,
+    pub limiter: RateLimiter,
+    pub buffers: Arc<BufferBudget>,
+    pub dump: DumpState,
+    pub log: Option<LogHandle>,
+    pub started: Instant,
+    pub stopping: watch::Sender<bool>,
+}
+
+impl Shared {
+    /// The state of a server that has just been started.
+    pub(crate) fn new(settings: Settings, database: Database, log: Option<LogHandle>) -> Self {
+        Self {
+            database,
+            changing: Mutex::new(()),
+            counters: Arc::default(),
+            cache: QueryCache::default(),
+            limiter: RateLimiter::default(),
+            buffers: Arc::default(),
+            dump: DumpState::default(),
+            log,
+            started: Instant::now(),
+            stopping: watch::Sender::new(false),
+            settings: ArcSwap::from_pointee(settings),
+        }
+    }
+}
+
+/// A running server. Dropping it leaves its sessions running until the runtime ends; call
+/// [`Server::stop`].
+pub struct Server {
+    shared: Arc<Shared>,
+    line_address: Option<SocketAddr>,
+    listeners: JoinSet<()>,
+}
+
+impl Server {
+    /// Binds the configured addresses and answers on them. The database stays open until
+    /// [`Server::stop`].
+    pub async fn start(
+        settings: Settings,
+        database: Database,
+        log: Option<LogHandle>,
+    ) -> Result<Self> {
+        let line = match settings.listen.line.as_str() {
+            "" => None,
+            address => Some(bind_tcp(address).await?),
+        };
+        let socket = settings.listen.line_socket.as_deref().map(bind_unix).transpose()?;
+        let line_address = line.as_ref().and_then(|listener| listener.local_addr().ok());
+        let shared = Arc::new(Shared::new(settings, database, log));
+        let mut listeners = JoinSet::new();
+        if let Some(listener) = line {
+            listeners.spawn(session::accept_tcp(listener, Arc::clone(&shared)));
+        }
+        if let Some(listener) = socket {
+            listeners.spawn(session::accept_unix(listener, Arc::clone(&shared)));
+        }
+        listeners.spawn(crate::command::save_dumps_at_intervals(Arc::clone(&shared)));
+        Ok(Self { shared, line_address, listeners })
+    }
+
+    /// The line protocol's real address, its port as the system gave it.
+    pub fn line_address(&self) -> Option<SocketAddr> {
+        self.line_address
+    }
+
+    /// A session of the server's owner, without a connection.
+    pub fn owner(&self) -> LocalSession {
+        LocalSession::of(Arc::clone(&self.shared))
+    }
+
+    /// Takes over what of `new` can change while the server runs; returns the names of the
+    /// settings that differ and need a restart.
+    pub fn reload(&self, new: Settings) -> Vec<&'static str> {
+        let _changing = self.shared.changing.lock();
+        let old = self.shared.settings.load_full();
+        let mut applied = new.clone();
+        let mut waiting = Vec::new();
+        for variable in changes(&old, &new) {
+            if variable.change == Change::Restart {
+                waiting.push(variable.name(new.dialect));
+            }
+        }
+        applied.data.clone_from(&old.data);
+        applied.listen = old.listen.clone();
+        if applied.tables != old.tables {
+            waiting.push("tables");
+        }
+        if let Some(log) = &self.shared.log
+            && let Err(error) = log.apply(&applied.logging)
+        {
+            tracing::warn!("the log output stays as it was: {error}");
+        }
+        self.shared.settings.store(Arc::new(applied));
+        self.shared.cache.clear(None);
+        waiting
+    }
+
+    /// Stops listening, lets sessions finish what they answer, closes the database. Takes a few
+    /// seconds at most.
+    pub async fn stop(mut self) -> Result<()> {
+        self.shared.stopping.send_replace(true);
+        let deadline = tokio::time::Instant::now() + DRAIN;
+        let drained = async {
+            while self.listeners.join_next().await.is_some() {}
+        };
+        if tokio::time::timeout_at(deadline, drained).await.is_err() {
+            tracing::warn!("some sessions did not end within {DRAIN:?} and are cut off");
+            self.listeners.shutdown().await;
+        }
+        if let Some(path) = &self.shared.settings.load().listen.line_socket {
+            let _ = std::fs::remove_file(path);
+        }
+        tokio::task::block_in_place(|| self.shared.database.close())?;
+        Ok(())
+    }
+}
+
+async fn bind_tcp(address: &str) -> Result<TcpListener> {
+    TcpListener::bind(address).await.map_err(|source| Error::Io {
+        what: format!("cannot listen on {address} (is another server running there?)"),
+        source,
+    })
+}
+
+fn bind_unix(path: &std::path::Path) -> Result<UnixListener> {
+    if std::os::unix::net::UnixStream::connect(path).is_ok() {
+        return Err(Error::Settings(format!(
+            "{}: another server listens on this socket; stop it or choose another path",
+            path.display()
+        )));
+    }
+    let is_socket = std::fs::symlink_metadata(path)
+        .is_ok_and(|metadata| std::os::unix::fs::FileTypeExt::is_socket(&metadata.file_type()));
+    if is_socket {
+        std::fs::remove_file(path).map_err(|source| Error::io("cannot replace", path, source))?;
+    }
+    UnixListener::bind(path).map_err(|source| Error::io("cannot listen on", path, source))
+}

@@ -1,0 +1,115 @@
+//! Accepting connections: who may come in, and how many.
+
+use std::{net::IpAddr, sync::Arc, time::Duration};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt},
+    net::{TcpListener, UnixListener},
+    task::JoinSet,
+};
+
+use super::connection;
+use crate::{counters::Connected, server::Shared, settings::Settings};
+
+/// The answer to a connection that finds every place taken.
+const SERVER_BUSY: &[u8] = b"ERROR 6030 SERVER_BUSY too many connections, try again later\r\n";
+/// The wait after a failed accept, which mostly means that file descriptors have run out.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Accepts TCP connections until the server stops, then waits for their sessions.
+pub(crate) async fn accept_tcp(listener: TcpListener, shared: Arc<Shared>) {
+    let mut stopping = shared.stopping.subscribe();
+    let mut sessions = JoinSet::new();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stopping.changed() => break,
+            Some(_) = sessions.join_next(), if !sessions.is_empty() => continue,
+        };
+        match accepted {
+            Ok((stream, address)) => {
+                // Replies are written whole; waiting to join them would only delay them.
+                let _ = stream.set_nodelay(true);
+                admit(&mut sessions, stream, Some(address.ip()), &shared);
+            }
+            Err(error) => pause(&error).await,
+        }
+    }
+    drop(listener);
+    while sessions.join_next().await.is_some() {}
+}
+
+/// Accepts connections on the Unix socket until the server stops, then waits for their sessions.
+pub(crate) async fn accept_unix(listener: UnixListener, shared: Arc<Shared>) {
+    let mut stopping = shared.stopping.subscribe();
+    let mut sessions = JoinSet::new();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stopping.changed() => break,
+            Some(_) = sessions.join_next(), if !sessions.is_empty() => continue,
+        };
+        match accepted {
+            Ok((stream, _)) => admit(&mut sessions, stream, None, &shared),
+            Err(error) => pause(&error).await,
+        }
+    }
+    drop(listener);
+    while sessions.join_next().await.is_some() {}
+}
+
+async fn pause(error: &std::io::Error) {
+    tracing::warn!("cannot accept a connection: {error}; is the limit of open files too low?");
+    tokio::time::sleep(ACCEPT_PAUSE).await;
+}
+
+/// Starts a session, or turns the connection away. Local sockets have no address and are guarded
+/// by the file system.
+fn admit<S>(
+    sessions: &mut JoinSet<()>,
+    stream: S,
+    address: Option<IpAddr>,
+    shared: &Arc<Shared>,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let settings = shared.settings.load();
+    if let Some(address) = address
+        && !may_connect(&settings, address)
+    {
+        tracing::warn!("{address} is in none of network.allow_cidrs and was turned away");
+        return;
+    }
+    match shared.counters.connect(settings.limits.max_connections) {
+        Some(place) => {
+            let shared = Arc::clone(shared);
+            sessions.spawn(serve(stream, address, shared, place));
+        }
+        None => {
+            sessions.spawn(turn_away(stream));
+        }
+    }
+}
+
+fn may_connect(settings: &Settings, address: IpAddr) -> bool {
+    let list = settings.allow_cidrs.as_deref();
+    list.is_none_or(|list| list.iter().any(|cidr| cidr.contains(address)))
+}
+
+async fn serve<S>(stream: S, address: Option<IpAddr>, shared: Arc<Shared>, place: Connected)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    if let Err(error) = connection::run(stream, address, shared).await {
+        tracing::debug!("a connection ended: {error}");
+    }
+    drop(place);
+}
+
+async fn turn_away<S: AsyncWrite + Unpin>(mut stream: S) {
+    let reply = async {
+        stream.write_all(SERVER_BUSY).await?;
+        stream.shutdown().await
+    };
+    let _ = tokio::time::timeout(Duration::from_secs(1), reply).await;
+}

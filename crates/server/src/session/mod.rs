@@ -1,0 +1,13 @@
+//! Sessions: who may connect, how a connection is read, answered and written.
+
+mod budget;
+mod cidr;
+mod connection;
+mod listener;
+mod rate_limit;
+
+pub use cidr::Cidr;
+
+pub(crate) use budget::BufferBudget;
+pub(crate) use listener::{accept_tcp, accept_unix};
+pub(crate) use rate_limit::RateLimiter;

@@ -1,0 +1,115 @@
+//! What is refused at start, with the mend.
+
+use std::net::IpAddr;
+
+use super::{Dialect, Settings};
+use crate::{Error, Result};
+
+/// Refuses settings that cannot or must not be served.
+pub(super) fn check(settings: &Settings) -> Result<()> {
+    check_bind(settings)?;
+    check_limits(settings)?;
+    check_words(settings)
+}
+
+/// The host of `HOST:PORT`, brackets of an IPv6 address taken off.
+fn host_of(address: &str) -> Option<&str> {
+    let (host, port) = address.rsplit_once(':')?;
+    port.parse::<u16>().ok()?;
+    Some(host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host))
+}
+
+fn is_loopback(host: &str) -> bool {
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+fn check_bind(settings: &Settings) -> Result<()> {
+    let address = &settings.listen.line;
+    if address.is_empty() {
+        return match settings.listen.line_socket {
+            Some(_) => Ok(()),
+            None => refuse("nothing to listen on: set listen.line or listen.line_socket"),
+        };
+    }
+    let Some(host) = host_of(address) else {
+        return refuse(&format!("listen.line '{address}' is not HOST:PORT, as 127.0.0.1:11016 is"));
+    };
+    if is_loopback(host) {
+        return Ok(());
+    }
+    if settings.admin_token.is_empty() {
+        return refuse(&format!(
+            "'{address}' can be reached from other machines and no token is set: set \
+             auth.admin_token (api.admin_token in a MygramDB file), or listen on 127.0.0.1"
+        ));
+    }
+    let everyone = settings.allow_cidrs.iter().flatten().find(|cidr| cidr.is_everyone());
+    match everyone {
+        Some(cidr) => refuse(&format!(
+            "'{address}' can be reached from other machines and network.allow_cidrs lets in \
+             everyone ({cidr}): name your own networks"
+        )),
+        None if settings.allow_cidrs.is_none() => refuse(&format!(
+            "'{address}' can be reached from other machines: name the networks that may connect \
+             in network.allow_cidrs"
+        )),
+        None => Ok(()),
+    }
+}
+
+fn check_limits(settings: &Settings) -> Result<()> {
+    let limits = &settings.limits;
+    let least_default = if settings.dialect == Dialect::MygramDb { 5 } else { 1 };
+    in_range("default_limit", limits.default_limit, least_default, limits.max_limit)?;
+    let longest = if settings.dialect == Dialect::MygramDb { 4096 } else { 1 << 20 };
+    in_range("max_query_length", limits.max_query_length, 0, longest)?;
+    in_range("max_limit", limits.max_limit, 1, 100_000_000)?;
+    in_range("max_connections", limits.max_connections, 1, 1_000_000)?;
+    in_range("worker_threads", limits.worker_threads, 0, 1024)?;
+    in_range("max_request_bytes", limits.max_request_bytes, 1024, 1 << 30)?;
+    in_range("write_queue_bytes", limits.write_queue_bytes, 4096, 1 << 32)?;
+    in_range("buffered_bytes", limits.buffered_bytes, 1 << 20, 1 << 40)?;
+    if limits.recv_timeout_s == 0 {
+        return refuse("recv_timeout_s is 0: a request would never be waited for; set 1 or more");
+    }
+    let rate = &settings.rate_limiting;
+    if rate.enable && (rate.capacity == 0 || rate.refill_rate == 0 || rate.max_clients == 0) {
+        return refuse("rate limiting needs capacity, refill_rate and max_clients of 1 or more");
+    }
+    if !(0.0..=1.0).contains(&settings.bm25.b) || !(0.0..=100.0).contains(&settings.bm25.k1) {
+        return refuse("bm25.b lies between 0 and 1, bm25.k1 between 0 and 100");
+    }
+    if !settings.cache.min_query_cost_ms.is_finite() || settings.cache.min_query_cost_ms < 0.0 {
+        return refuse("cache.min_query_cost_ms is 0 or more");
+    }
+    Ok(())
+}
+
+fn in_range(name: &str, value: usize, least: usize, most: usize) -> Result<()> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    refuse(&format!("{name} is {value}; it lies between {least} and {most}"))
+}
+
+fn check_words(settings: &Settings) -> Result<()> {
+    let logging = &settings.logging;
+    if !["trace", "debug", "info", "warn", "error", "off"].contains(&logging.level.as_str()) {
+        return refuse(&format!(
+            "logging.level '{}' is none of trace, debug, info, warn, error, off",
+            logging.level
+        ));
+    }
+    if !["text", "json"].contains(&logging.format.as_str()) {
+        return refuse(&format!("logging.format '{}' is neither text nor json", logging.format));
+    }
+    let file = &settings.dump.default_filename;
+    if file.is_empty() || file.contains('/') {
+        return refuse("dump.default_filename is the name of a file within dump.dir");
+    }
+    Ok(())
+}
+
+fn refuse(why: &str) -> Result<()> {
+    Err(Error::Settings(why.to_owned()))
+}

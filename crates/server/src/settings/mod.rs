@@ -1,0 +1,324 @@
+//! Settings: what a file, the environment and the command line mean.
+//!
+//! A settings file is read in two steps. The *low* settings are what was typed: `remora_toml` for
+//! Remora's own file, `mygramdb` for a MygramDB YAML or JSON. The *high* settings, [`Settings`],
+//! are what it means; both files map onto them, each with the defaults of its own dialect.
+
+mod check;
+mod keys;
+mod mygramdb;
+mod remora_toml;
+mod synonyms;
+mod variables;
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use remora_engine::{Durability, Schema};
+
+pub use variables::{Change, VARIABLES, Variable, changes, find_variable};
+
+use crate::{Error, Result, session::Cidr};
+
+/// Whose rules a server follows, by the file it was started with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// Remora's own.
+    Remora,
+    /// MygramDB's, to the letter.
+    MygramDb,
+}
+
+/// Everything a server can be told.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Whose rules.
+    pub dialect: Dialect,
+    /// The file they were read from.
+    pub file: Option<PathBuf>,
+    /// The data directory.
+    pub data: PathBuf,
+    /// Where to listen.
+    pub listen: Listen,
+    /// Tables to make where they are missing.
+    pub tables: Vec<Schema>,
+    /// Limits of sessions and requests.
+    pub limits: Limits,
+    /// Requests per client address.
+    pub rate_limiting: RateLimiting,
+    /// How soon a batch is safe.
+    pub durability: Durability,
+    /// Memory.
+    pub memory: Memory,
+    /// Dumps.
+    pub dump: Dump,
+    /// The token that administrative commands need; empty means that they need none.
+    pub admin_token: String,
+    /// Who may connect; `None` means everybody who can reach the address.
+    pub allow_cidrs: Option<Vec<Cidr>>,
+    /// BM25.
+    pub bm25: Bm25,
+    /// The query-result cache.
+    pub cache: Cache,
+    /// Logging.
+    pub logging: Logging,
+    /// The MySQL server to follow, as a MygramDB file names it.
+    pub mysql: Option<MySql>,
+}
+
+/// Where to listen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Listen {
+    /// The line protocol's address, `HOST:PORT`; empty means none.
+    pub line: String,
+    /// The line protocol's Unix socket.
+    pub line_socket: Option<PathBuf>,
+}
+
+/// Limits of sessions and requests.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limits {
+    /// Most connections at a time.
+    pub max_connections: usize,
+    /// Threads that answer; 0 means one per processor.
+    pub worker_threads: usize,
+    /// LIMIT where a request gives none.
+    pub default_limit: usize,
+    /// Largest LIMIT.
+    pub max_limit: usize,
+    /// Characters of a query expression; 0 means no limit.
+    pub max_query_length: usize,
+    /// Bytes of one request.
+    pub max_request_bytes: usize,
+    /// Seconds to wait for the rest of a request that has begun, and for a client to read.
+    pub recv_timeout_s: u64,
+    /// Seconds to wait for the next request; 0 means for ever.
+    pub idle_timeout_s: u64,
+    /// Bytes of one connection's replies.
+    pub write_queue_bytes: usize,
+    /// Bytes of all connections' buffers together.
+    pub buffered_bytes: usize,
+}
+
+/// Requests per client address, as a token bucket.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RateLimiting {
+    /// Whether requests are limited.
+    pub enable: bool,
+    /// Requests that may come at once.
+    pub capacity: u64,
+    /// Requests per second.
+    pub refill_rate: u64,
+    /// Addresses remembered.
+    pub max_clients: usize,
+}
+
+/// Memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Memory {
+    /// Megabytes of the row store's cache.
+    pub row_cache_mb: u64,
+    /// Megabytes of text in memory segments before they are written to a file.
+    pub checkpoint_mb: u64,
+}
+
+/// Dumps.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dump {
+    /// Their directory; DUMP commands reach nothing outside of it.
+    pub dir: PathBuf,
+    /// The file that `DUMP SAVE` without a name writes.
+    pub default_filename: String,
+    /// Whether the newest dump is loaded when the data directory is empty.
+    pub load_on_startup: bool,
+    /// Seconds between automatic dumps; 0 means none.
+    pub interval_s: u64,
+    /// Automatic dumps kept.
+    pub retain: usize,
+}
+
+/// BM25.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bm25 {
+    /// Whether `SORT _score` is answered.
+    pub enable: bool,
+    /// Term saturation.
+    pub k1: f64,
+    /// Length normalisation.
+    pub b: f64,
+}
+
+/// The query-result cache.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cache {
+    /// Whether replies are kept.
+    pub enabled: bool,
+    /// Megabytes of replies.
+    pub max_memory_mb: u64,
+    /// Milliseconds a query must have taken for its reply to be kept.
+    pub min_query_cost_ms: f64,
+    /// Seconds a reply is kept; 0 means as long as there is room.
+    pub ttl_s: u64,
+}
+
+/// Logging.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Logging {
+    /// trace, debug, info, warn, error or off.
+    pub level: String,
+    /// text or json.
+    pub format: String,
+    /// The file; `None` means standard error.
+    pub file: Option<PathBuf>,
+}
+
+/// The MySQL server to follow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MySql {
+    /// Host.
+    pub host: String,
+    /// Port.
+    pub port: u16,
+    /// User.
+    pub user: String,
+    /// Password.
+    pub password: String,
+    /// Database.
+    pub database: String,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            dialect: Dialect::Remora,
+            file: None,
+            data: PathBuf::from("remora-data"),
+            listen: Listen { line: "127.0.0.1:11016".to_owned(), line_socket: None },
+            tables: Vec::new(),
+            limits: Limits::default(),
+            rate_limiting: RateLimiting::default(),
+            durability: Durability::Always,
+            memory: Memory { row_cache_mb: 64, checkpoint_mb: 64 },
+            dump: Dump::default(),
+            admin_token: String::new(),
+            allow_cidrs: None,
+            bm25: Bm25 { enable: true, k1: 1.2, b: 0.75 },
+            cache: Cache { enabled: false, max_memory_mb: 32, min_query_cost_ms: 1.0, ttl_s: 3600 },
+            logging: Logging { level: "info".to_owned(), format: "text".to_owned(), file: None },
+            mysql: None,
+        }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_connections: 10_000,
+            worker_threads: 0,
+            default_limit: 100,
+            max_limit: 1_000_000,
+            max_query_length: 65_536,
+            max_request_bytes: 1 << 20,
+            recv_timeout_s: 60,
+            idle_timeout_s: 300,
+            write_queue_bytes: 16 << 20,
+            buffered_bytes: 256 << 20,
+        }
+    }
+}
+
+impl Default for RateLimiting {
+    fn default() -> Self {
+        Self { enable: false, capacity: 100, refill_rate: 10, max_clients: 10_000 }
+    }
+}
+
+impl Default for Dump {
+    fn default() -> Self {
+        Self {
+            dir: PathBuf::new(),
+            default_filename: "remora.dump".to_owned(),
+            load_on_startup: false,
+            interval_s: 0,
+            retain: 3,
+        }
+    }
+}
+
+impl Settings {
+    /// Reads a settings file by its ending, then the environment, then checks the whole.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| Error::io("cannot read the settings file", path, source))?;
+        let mut settings = Self::parse(path, &text)?;
+        settings.file = Some(path.to_owned());
+        settings.overlay_environment(std::env::vars())?;
+        settings.finish()
+    }
+
+    /// The defaults and the environment.
+    pub fn without_file() -> Result<Self> {
+        let mut settings = Self::default();
+        settings.overlay_environment(std::env::vars())?;
+        settings.finish()
+    }
+
+    /// A settings file's text, before the environment. Relative paths in it start at its folder.
+    pub fn parse(path: &Path, text: &str) -> Result<Self> {
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or("");
+        match extension {
+            "toml" => remora_toml::parse(text, folder),
+            "yaml" | "yml" | "json" => mygramdb::parse(text, folder),
+            _ => Err(Error::Settings(
+                "the name of a settings file ends in .toml, or in .yaml, .yml or .json for a \
+                 MygramDB file"
+                    .to_owned(),
+            )),
+        }
+        .map_err(|error| Error::Settings(format!("{}: {error}", path.display())))
+    }
+
+    /// Fills what depends on other settings and refuses what cannot be served.
+    pub fn finish(mut self) -> Result<Self> {
+        if self.dump.dir.as_os_str().is_empty() {
+            self.dump.dir = self.data.join("dumps");
+        }
+        check::check(&self)?;
+        Ok(self)
+    }
+
+    /// Sets every variable `REMORA_…` of the environment; unknown ones are refused.
+    fn overlay_environment(&mut self, vars: impl Iterator<Item = (String, String)>) -> Result<()> {
+        for (name, value) in vars {
+            variables::apply_environment(self, &name, &value)
+                .map_err(|error| Error::Settings(format!("{name} in the environment: {error}")))?;
+        }
+        Ok(())
+    }
+
+    /// The engine's options.
+    pub fn engine_options(&self) -> remora_engine::Options {
+        remora_engine::Options {
+            durability: self.durability,
+            row_cache_bytes: self.memory.row_cache_mb << 20,
+            checkpoint_bytes: self.memory.checkpoint_mb << 20,
+            max_batch_changes: 100_000,
+            max_row_bytes: 64 << 20,
+            bm25: (self.bm25.k1, self.bm25.b),
+        }
+    }
+
+    /// How long a client may be silent between requests.
+    pub fn idle_timeout(&self) -> Duration {
+        match self.limits.idle_timeout_s {
+            0 => Duration::from_secs(u64::from(u32::MAX)),
+            seconds => Duration::from_secs(seconds),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,250 @@
+//! `remora.toml` as it is typed, and what it means.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use remora_engine::{Durability, Schema};
+use remora_source::schema_file::SchemaFile;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::{Settings, keys, synonyms};
+use crate::{Error, Result, session::Cidr};
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct Typed {
+    data: Option<PathBuf>,
+    listen: TypedListen,
+    tables: BTreeMap<String, Spanned<toml::Table>>,
+    limits: TypedLimits,
+    durability: TypedDurability,
+    memory: TypedMemory,
+    dump: TypedDump,
+    auth: TypedAuth,
+    network: TypedNetwork,
+    bm25: TypedBm25,
+    cache: TypedCache,
+    logging: TypedLogging,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct TypedListen {
+    line: Option<String>,
+    line_socket: Option<PathBuf>,
+    sql: Option<String>,
+    http: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct TypedLimits {
+    max_connections: Option<usize>,
+    worker_threads: Option<usize>,
+    default_limit: Option<usize>,
+    max_limit: Option<usize>,
+    max_query_length: Option<usize>,
+    max_request_bytes: Option<usize>,
+    recv_timeout_s: Option<u64>,
+    idle_timeout_s: Option<u64>,
+    write_queue_bytes: Option<usize>,
+    buffered_bytes: Option<usize>,
+    rate: TypedRate,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct TypedRate {
+    enable: Option<bool>,
+    capacity: Option<u64>,
+    refill_rate: Option<u64>,
+    max_clients: Option<usize>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct TypedDurability {
+    mode: Option<String>,
+    interval_ms: Option<u64>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct TypedMemory {
+    row_cache_mb: Option<u64>,
+    checkpoint_mb: Option<u64>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct TypedDump {
+    dir: Option<PathBuf>,
+    default_filename: Option<String>,
+    load_on_startup: Option<bool>,
+    interval_s: Option<u64>,
+    retain: Option<usize>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct TypedAuth {
+    admin_token: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct TypedNetwork {
+    allow_cidrs: Option<Vec<String>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct TypedBm25 {
+    k1: Option<f64>,
+    b: Option<f64>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct TypedCache {
+    enabled: Option<bool>,
+    max_memory_mb: Option<u64>,
+    min_query_cost_ms: Option<f64>,
+    ttl_s: Option<u64>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct TypedLogging {
+    level: Option<String>,
+    format: Option<String>,
+    file: Option<PathBuf>,
+}
+
+/// The settings of a `remora.toml`.
+pub(super) fn parse(text: &str, folder: &Path) -> Result<Settings> {
+    let typed: Typed = from_toml(text).map_err(Error::Settings)?;
+    typed.into_settings(text, folder).map_err(Error::Settings)
+}
+
+fn from_toml<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
+    toml::from_str(text).map_err(|error| {
+        let line = error.span().map_or(1, |span| keys::line_of(text, span.start));
+        format!("line {line}: {}", keys::explain(error.message()))
+    })
+}
+
+/// Replaces a setting by what was typed.
+fn set<T>(setting: &mut T, typed: Option<T>) {
+    if let Some(value) = typed {
+        *setting = value;
+    }
+}
+
+impl Typed {
+    fn into_settings(self, text: &str, folder: &Path) -> Result<Settings, String> {
+        let mut settings = Settings::default();
+        set(&mut settings.data, self.data.map(|data| folder.join(data)));
+        self.listen.apply(&mut settings, folder)?;
+        for (name, keys) in self.tables {
+            let line = keys::line_of(text, keys.span().start);
+            let schema = read_table(&name, keys.into_inner(), folder);
+            let place = |error| format!("line {line}, table '{name}': {error}");
+            settings.tables.push(schema.map_err(place)?);
+        }
+        self.limits.apply(&mut settings);
+        settings.durability = self.durability.meaning()?;
+        set(&mut settings.memory.row_cache_mb, self.memory.row_cache_mb);
+        set(&mut settings.memory.checkpoint_mb, self.memory.checkpoint_mb);
+        self.dump.apply(&mut settings, folder);
+        set(&mut settings.admin_token, self.auth.admin_token);
+        if let Some(list) = self.network.allow_cidrs {
+            settings.allow_cidrs = Some(Cidr::parse_list(&list)?);
+        }
+        set(&mut settings.bm25.k1, self.bm25.k1);
+        set(&mut settings.bm25.b, self.bm25.b);
+        set(&mut settings.cache.enabled, self.cache.enabled);
+        set(&mut settings.cache.max_memory_mb, self.cache.max_memory_mb);
+        set(&mut settings.cache.min_query_cost_ms, self.cache.min_query_cost_ms);
+        set(&mut settings.cache.ttl_s, self.cache.ttl_s);
+        set(&mut settings.logging.level, self.logging.level);
+        set(&mut settings.logging.format, self.logging.format);
+        settings.logging.file = self.logging.file.map(|file| folder.join(file));
+        Ok(settings)
+    }
+}
+
+impl TypedListen {
+    fn apply(self, settings: &mut Settings, folder: &Path) -> Result<(), String> {
+        for (key, address) in [("sql", &self.sql), ("http", &self.http)] {
+            if address.as_ref().is_some_and(|address| !address.is_empty()) {
+                return Err(format!(
+                    "listen.{key}: this version answers the line protocol only; take the key out \
+                     and keep listen.line"
+                ));
+            }
+        }
+        set(&mut settings.listen.line, self.line);
+        settings.listen.line_socket = self.line_socket.map(|path| folder.join(path));
+        Ok(())
+    }
+}
+
+impl TypedLimits {
+    fn apply(self, settings: &mut Settings) {
+        let limits = &mut settings.limits;
+        set(&mut limits.max_connections, self.max_connections);
+        set(&mut limits.worker_threads, self.worker_threads);
+        set(&mut limits.default_limit, self.default_limit);
+        set(&mut limits.max_limit, self.max_limit);
+        set(&mut limits.max_query_length, self.max_query_length);
+        set(&mut limits.max_request_bytes, self.max_request_bytes);
+        set(&mut limits.recv_timeout_s, self.recv_timeout_s);
+        set(&mut limits.idle_timeout_s, self.idle_timeout_s);
+        set(&mut limits.write_queue_bytes, self.write_queue_bytes);
+        set(&mut limits.buffered_bytes, self.buffered_bytes);
+        let rate = &mut settings.rate_limiting;
+        set(&mut rate.enable, self.rate.enable);
+        set(&mut rate.capacity, self.rate.capacity);
+        set(&mut rate.refill_rate, self.rate.refill_rate);
+        set(&mut rate.max_clients, self.rate.max_clients);
+    }
+}
+
+impl TypedDurability {
+    fn meaning(&self) -> Result<Durability, String> {
+        super::variables::parse_durability(
+            self.mode.as_deref().unwrap_or("always"),
+            Duration::from_millis(self.interval_ms.unwrap_or(100)),
+        )
+    }
+}
+
+impl TypedDump {
+    fn apply(self, settings: &mut Settings, folder: &Path) {
+        set(&mut settings.dump.dir, self.dir.map(|dir| folder.join(dir)));
+        set(&mut settings.dump.default_filename, self.default_filename);
+        set(&mut settings.dump.load_on_startup, self.load_on_startup);
+        set(&mut settings.dump.interval_s, self.interval_s);
+        set(&mut settings.dump.retain, self.retain);
+    }
+}
+
+/// The definition of `[tables.NAME]`: the keys of a schema file, its name being the section's, and
+/// `synonyms_file`.
+fn read_table(name: &str, mut keys: toml::Table, folder: &Path) -> Result<Schema, String> {
+    let groups = match keys.remove("synonyms_file") {
+        None => None,
+        Some(toml::Value::String(path)) => Some(synonyms::read(&folder.join(path))?),
+        Some(_) => return Err("synonyms_file is the path of a file, in quotes".to_owned()),
+    };
+    keys.insert("name".to_owned(), toml::Value::String(name.to_owned()));
+    let mut file: SchemaFile =
+        keys.try_into().map_err(|error: toml::de::Error| keys::explain(error.message()))?;
+    file.synonyms.extend(groups.unwrap_or_default());
+    file.to_schema().map_err(|error| error.to_string())
+}

@@ -1,0 +1,154 @@
+use std::path::Path;
+
+use remora_engine::{ColumnType, Durability, Width};
+
+use super::*;
+
+fn toml(text: &str) -> Result<Settings> {
+    Settings::parse(Path::new("/etc/remora.toml"), text)?.finish()
+}
+
+fn yaml(text: &str) -> Result<Settings> {
+    Settings::parse(Path::new("/etc/mygram.yaml"), text)?.finish()
+}
+
+fn message(result: Result<Settings>) -> String {
+    result.err().map(|error| error.to_string()).unwrap_or_default()
+}
+
+const TABLE: &str = "mysql: {database: shop}\ntables:\n  - name: items\n    text_source: {column: \
+                     body}\n    filters: [{name: status, type: int}]\n";
+
+#[test]
+fn toml_maps_onto_settings() {
+    let settings = toml(
+        r#"
+        data = "data"
+        [listen]
+        line = "127.0.0.1:0"
+        [tables.articles]
+        primary_key = ["id"]
+        columns = [
+            { name = "id", type = "uint64" },
+            { name = "title", type = "text", indexed = true },
+            { name = "body", type = "text" },
+            { name = "year", type = "int32" },
+        ]
+        [[tables.articles.texts]]
+        columns = ["title", "body"]
+        ngram_size = 1
+        width = "narrow"
+        fold_accents = true
+        [limits]
+        default_limit = 7
+        [durability]
+        mode = "interval"
+        interval_ms = 50
+        "#,
+    )
+    .unwrap();
+    assert_eq!(settings.data, Path::new("/etc/data"));
+    assert_eq!(settings.dump.dir, Path::new("/etc/data/dumps"));
+    assert_eq!(settings.limits.default_limit, 7);
+    assert_eq!(settings.durability, Durability::Interval(Duration::from_millis(50)));
+    let schema = &settings.tables[0];
+    assert_eq!((schema.name.as_str(), &schema.primary_key[..]), ("articles", &[0][..]));
+    assert_eq!(schema.columns[0].kind, ColumnType::Uint(64));
+    let indexed: Vec<bool> = schema.columns.iter().map(|column| column.indexed).collect();
+    assert_eq!(indexed, [true, true, false, true]);
+    assert_eq!(schema.texts[0].columns, [1, 2]);
+    assert_eq!(schema.texts[0].normalization.width, Width::Narrow);
+    assert!(schema.texts[0].normalization.fold_accents);
+}
+
+#[test]
+fn toml_errors_name_line_and_mend() {
+    let error = message(toml("data = 'x'\n[lissten]\nline = 'x'\n"));
+    assert!(error.contains("line 2") && error.contains("did you mean 'listen'"), "{error}");
+    let error = message(toml("[limits]\n\ndefault_limits = 3\n"));
+    assert!(error.contains("line 3") && error.contains("'default_limit'"), "{error}");
+    let error = message(toml("\n[tables.t]\nprimary_key = ['id']\ncolumn = 3\n"));
+    assert!(error.contains("line 2") && error.contains("'columns'"), "{error}");
+    let error = message(toml("[listen]\nsql = '127.0.0.1:9306'\n"));
+    assert!(error.contains("listen.sql"), "{error}");
+    let error = message(toml("[limits]\nmax_connections = 'many'\n"));
+    assert!(error.contains("line 2"), "{error}");
+}
+
+#[test]
+fn public_binds_need_credentials() {
+    let error = message(toml("[listen]\nline = '0.0.0.0:11016'\n"));
+    assert!(error.contains("auth.admin_token"), "{error}");
+    let error = message(toml("[listen]\nline = '0.0.0.0:1'\n[auth]\nadmin_token = 'x'\n"));
+    assert!(error.contains("allow_cidrs"), "{error}");
+    let own = "[listen]\nline='0.0.0.0:1'\n[auth]\nadmin_token='x'\n[network]\nallow_cidrs=";
+    assert!(toml(&format!("{own}['10.0.0.0/8']")).is_ok());
+    assert!(message(toml(&format!("{own}['::/0']"))).contains("everyone"));
+    let error = message(yaml(&format!("{TABLE}api: {{tcp: {{bind: 0.0.0.0}}}}\n")));
+    assert!(error.contains("api.admin_token"), "{error}");
+}
+
+#[test]
+fn a_mygramdb_file_has_its_own_defaults() {
+    let settings = yaml(TABLE).unwrap();
+    assert_eq!(settings.dialect, Dialect::MygramDb);
+    assert_eq!(settings.limits.max_limit, 1000);
+    assert_eq!(settings.limits.max_query_length, 128);
+    assert_eq!(settings.allow_cidrs, Some(Vec::new()));
+    assert!(settings.cache.enabled && !settings.bm25.enable);
+    let schema = &settings.tables[0];
+    assert_eq!(schema.name, "shop.items");
+    assert_eq!(schema.columns.len(), 3);
+    assert_eq!(schema.texts[0].normalization.width, Width::Narrow);
+    assert!(!schema.texts[0].normalization.fold_case);
+    assert!(settings.mysql.is_some());
+}
+
+#[test]
+fn a_mygramdb_file_is_read_strictly() {
+    let error = message(yaml(&format!("{TABLE}api: {{default_limits: 7}}\n")));
+    assert!(error.contains("line 6") && error.contains("'default_limit'"), "{error}");
+    let error = message(yaml(&format!("{TABLE}api: {{default_limit: 2}}\n")));
+    assert!(error.contains("between 5 and 1000"), "{error}");
+    let error = message(yaml("tables: []\n"));
+    assert!(error.contains("mysql"), "{error}");
+    let error = message(yaml(&TABLE.replace("type: int", "type: decimal")));
+    assert!(error.contains("no filter type"), "{error}");
+    let error = message(yaml(&TABLE.replace("{column: body}", "{concat: [a]}")));
+    assert!(error.contains("text_source"), "{error}");
+    let cors = "api: {http: {enable: true, enable_cors: true}}\n";
+    assert!(message(yaml(&format!("{TABLE}{cors}"))).contains("cors_allow_origin"));
+    let json = r#"{"mysql":{"database":"d"},"tables":[{"name":"t","text_source":{"column":"c"}}]}"#;
+    assert!(Settings::parse(Path::new("x.json"), json).is_ok());
+}
+
+#[test]
+fn the_environment_is_laid_over() {
+    let mut settings = Settings::default();
+    let set = |settings: &mut Settings, name: &str, value: &str| {
+        settings.overlay_environment([(name.to_owned(), value.to_owned())].into_iter())
+    };
+    set(&mut settings, "REMORA_LIMITS_DEFAULT_LIMIT", "9").unwrap();
+    set(&mut settings, "REMORA_AUTH_ADMIN_TOKEN", "secret").unwrap();
+    set(&mut settings, "PATH", "/bin").unwrap();
+    set(&mut settings, "MYGRAM_API_ADMIN_TOKEN", "ignored").unwrap();
+    assert_eq!(settings.limits.default_limit, 9);
+    assert_eq!(settings.admin_token, "secret");
+    let error = set(&mut settings, "REMORA_LIMITS_DEFAULT_LIMITS", "9").unwrap_err().to_string();
+    assert!(error.contains("LIMITS_DEFAULT_LIMIT'"), "{error}");
+    settings.dialect = Dialect::MygramDb;
+    set(&mut settings, "MYGRAM_API_ADMIN_TOKEN", "other").unwrap();
+    assert_eq!(settings.admin_token, "other");
+}
+
+#[test]
+fn every_variable_reads_back_what_it_shows() {
+    let mut settings = yaml(TABLE).unwrap();
+    for variable in VARIABLES {
+        if !variable.secret {
+            let shown = variable.show(&settings);
+            assert_eq!(variable.set(&mut settings, &shown), Ok(()), "{}", variable.name);
+            assert_eq!(variable.show(&settings), shown, "{}", variable.name);
+        }
+    }
+}

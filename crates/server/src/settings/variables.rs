@@ -1,0 +1,285 @@
+//! Every single-valued setting as one line of a table: its names, its meaning, how it is read and
+//! set. CONFIG, SHOW VARIABLES, SET, SIGHUP and the environment all read this table.
+
+use std::{path::PathBuf, str::FromStr, time::Duration};
+
+use remora_engine::Durability;
+
+use super::{Dialect, Settings, keys};
+use crate::session::Cidr;
+
+/// When a new value takes effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// At once; SET may change it too.
+    Set,
+    /// At once, by SIGHUP only.
+    Reload,
+    /// At the next start.
+    Restart,
+}
+
+/// One single-valued setting.
+pub struct Variable {
+    /// MygramDB's name; SET and SHOW VARIABLES use it under either dialect.
+    pub name: &'static str,
+    /// The key in `remora.toml`.
+    pub key: &'static str,
+    /// What it is.
+    pub help: &'static str,
+    /// When a new value takes effect.
+    pub change: Change,
+    /// Whether its value is shown as `***`.
+    pub secret: bool,
+    read: fn(&Settings) -> String,
+    write: fn(&mut Settings, &str) -> Result<(), String>,
+}
+
+impl Variable {
+    /// The value as it is shown.
+    pub fn show(&self, settings: &Settings) -> String {
+        let value = (self.read)(settings);
+        if self.secret && !value.is_empty() { "***".to_owned() } else { value }
+    }
+
+    /// Sets the value from text.
+    pub fn set(&self, settings: &mut Settings, text: &str) -> Result<(), String> {
+        (self.write)(settings, text)
+    }
+
+    /// The name under a dialect.
+    pub fn name(&self, dialect: Dialect) -> &'static str {
+        if dialect == Dialect::Remora { self.key } else { self.name }
+    }
+}
+
+/// Declares a variable whose setting is a field that is parsed and printed as it is.
+macro_rules! plain {
+    ($name:literal, $key:literal, $change:ident, $($field:ident).+, $help:literal) => {
+        Variable {
+            name: $name,
+            key: $key,
+            help: $help,
+            change: Change::$change,
+            secret: false,
+            read: |settings| settings.$($field).+.to_string(),
+            write: |settings, text| parse(text).map(|value| settings.$($field).+ = value),
+        }
+    };
+}
+
+/// Declares a variable with functions of its own.
+macro_rules! custom {
+    ($name:literal, $key:literal, $change:ident, $read:expr, $write:expr, $help:literal) => {
+        Variable {
+            name: $name,
+            key: $key,
+            help: $help,
+            change: Change::$change,
+            secret: false,
+            read: $read,
+            write: $write,
+        }
+    };
+}
+
+/// All of them, in the order they are shown.
+pub static VARIABLES: &[Variable] = &[
+    custom!("data", "data", Restart, |s| s.data.display().to_string(), |s, text| {
+        s.data = PathBuf::from(text);
+        Ok(())
+    }, "The data directory."),
+    plain!("api.tcp.bind", "listen.line", Restart, listen.line,
+        "Address of the line protocol, HOST:PORT; port 0 takes a free one."),
+    custom!("api.unix_socket.path", "listen.line_socket", Restart,
+        |s| s.listen.line_socket.as_ref().map_or(String::new(), |path| path.display().to_string()),
+        |s, text| {
+            s.listen.line_socket = (!text.is_empty()).then(|| PathBuf::from(text));
+            Ok(())
+        }, "Unix socket of the line protocol; empty means none."),
+    plain!("api.tcp.max_connections", "limits.max_connections", Reload, limits.max_connections,
+        "Most connections at a time; further ones are answered SERVER_BUSY."),
+    plain!("api.tcp.worker_threads", "limits.worker_threads", Restart, limits.worker_threads,
+        "Threads that answer; 0 means one per processor."),
+    plain!("api.default_limit", "limits.default_limit", Set, limits.default_limit,
+        "Rows returned where a request has no LIMIT."),
+    plain!("api.max_limit", "limits.max_limit", Reload, limits.max_limit, "Largest LIMIT."),
+    plain!("api.max_query_length", "limits.max_query_length", Set, limits.max_query_length,
+        "Characters of a query expression; 0 means no limit."),
+    plain!("api.tcp.max_request_bytes", "limits.max_request_bytes", Reload,
+        limits.max_request_bytes, "Bytes of one request; a longer one closes the connection."),
+    plain!("api.tcp.recv_timeout_sec", "limits.recv_timeout_s", Reload, limits.recv_timeout_s,
+        "Seconds to wait for the rest of a request, and for a client that does not read."),
+    plain!("api.tcp.idle_timeout_sec", "limits.idle_timeout_s", Reload, limits.idle_timeout_s,
+        "Seconds a connection may be silent; 0 means for ever."),
+    plain!("api.tcp.max_write_queue_bytes", "limits.write_queue_bytes", Reload,
+        limits.write_queue_bytes, "Bytes of one reply."),
+    plain!("api.tcp.max_total_buffered_bytes", "limits.buffered_bytes", Reload,
+        limits.buffered_bytes, "Bytes of all connections' buffers together."),
+    plain!("api.rate_limiting.enable", "limits.rate.enable", Set, rate_limiting.enable,
+        "Whether requests per client address are limited."),
+    plain!("api.rate_limiting.capacity", "limits.rate.capacity", Set, rate_limiting.capacity,
+        "Requests that one address may send at once."),
+    plain!("api.rate_limiting.refill_rate", "limits.rate.refill_rate", Set,
+        rate_limiting.refill_rate, "Requests per second that one address may go on sending."),
+    plain!("api.rate_limiting.max_clients", "limits.rate.max_clients", Reload,
+        rate_limiting.max_clients, "Client addresses remembered."),
+    Variable {
+        secret: true,
+        ..plain!("api.admin_token", "auth.admin_token", Reload, admin_token,
+            "Token that administrative commands need; empty means they need none.")
+    },
+    custom!("network.allow_cidrs", "network.allow_cidrs", Reload, show_cidrs, |s, text| {
+        let list: Vec<String> = text.split([',', ' ']).map(str::to_owned).collect();
+        s.allow_cidrs = Some(Cidr::parse_list(&list)?);
+        Ok(())
+    }, "Networks that may connect."),
+    custom!("durability.mode", "durability.mode", Restart, show_durability, |s, text| {
+        s.durability = parse_durability(text, Duration::from_millis(100))?;
+        Ok(())
+    }, "always: fsync before a write is acknowledged; interval; none."),
+    plain!("memory.row_cache_mb", "memory.row_cache_mb", Restart, memory.row_cache_mb,
+        "Megabytes of the row store's cache."),
+    plain!("memory.checkpoint_mb", "memory.checkpoint_mb", Restart, memory.checkpoint_mb,
+        "Megabytes of new text held in memory before it is written to a segment file."),
+    custom!("dump.dir", "dump.dir", Reload, |s| s.dump.dir.display().to_string(), |s, text| {
+        s.dump.dir = PathBuf::from(text);
+        Ok(())
+    }, "Directory of dumps; DUMP commands reach nothing outside of it."),
+    plain!("dump.default_filename", "dump.default_filename", Reload, dump.default_filename,
+        "File that DUMP SAVE without a name writes."),
+    plain!("dump.load_on_startup", "dump.load_on_startup", Restart, dump.load_on_startup,
+        "Whether the newest dump is loaded into an empty data directory at start."),
+    plain!("dump.interval_sec", "dump.interval_s", Reload, dump.interval_s,
+        "Seconds between automatic dumps; 0 means none."),
+    plain!("dump.retain", "dump.retain", Reload, dump.retain, "Automatic dumps kept."),
+    plain!("bm25.enable", "bm25.enable", Restart, bm25.enable,
+        "Whether SORT _score is answered."),
+    plain!("bm25.k1", "bm25.k1", Restart, bm25.k1, "BM25's term saturation."),
+    plain!("bm25.b", "bm25.b", Restart, bm25.b, "BM25's length normalisation, 0 to 1."),
+    plain!("cache.enabled", "cache.enabled", Set, cache.enabled,
+        "Whether replies are kept to be given again."),
+    plain!("cache.max_memory_mb", "cache.max_memory_mb", Reload, cache.max_memory_mb,
+        "Megabytes of kept replies."),
+    plain!("cache.min_query_cost_ms", "cache.min_query_cost_ms", Set, cache.min_query_cost_ms,
+        "Milliseconds a query must have taken for its reply to be kept."),
+    plain!("cache.ttl_seconds", "cache.ttl_s", Set, cache.ttl_s,
+        "Seconds a reply is kept; 0 means as long as there is room."),
+    plain!("logging.level", "logging.level", Set, logging.level,
+        "trace, debug, info, warn, error or off."),
+    plain!("logging.format", "logging.format", Set, logging.format, "text or json."),
+    custom!("logging.file", "logging.file", Restart,
+        |s| s.logging.file.as_ref().map_or(String::new(), |path| path.display().to_string()),
+        |s, text| {
+            s.logging.file = (!text.is_empty()).then(|| PathBuf::from(text));
+            Ok(())
+        }, "Log file; empty means standard error."),
+    custom!("mysql.host", "mysql.host", Restart, |s| mysql(s, |m| m.host.clone()),
+        |s, text| with_mysql(s, |m| m.host = text.to_owned()), "MySQL server to follow."),
+    custom!("mysql.port", "mysql.port", Restart, |s| mysql(s, |m| m.port.to_string()),
+        |s, text| {
+            let port = parse(text)?;
+            with_mysql(s, |m| m.port = port)
+        }, "Its port."),
+    custom!("mysql.user", "mysql.user", Restart, |s| mysql(s, |m| m.user.clone()),
+        |s, text| with_mysql(s, |m| m.user = text.to_owned()), "User there."),
+    Variable {
+        secret: true,
+        ..custom!("mysql.password", "mysql.password", Restart, |s| mysql(s, |m| m.password.clone()),
+            |s, text| with_mysql(s, |m| m.password = text.to_owned()), "Password there.")
+    },
+    custom!("mysql.database", "mysql.database", Restart, |s| mysql(s, |m| m.database.clone()),
+        |s, text| with_mysql(s, |m| m.database = text.to_owned()), "Database there."),
+];
+
+/// The variable of a name, in either dialect's spelling.
+pub fn find_variable(name: &str) -> Option<&'static Variable> {
+    VARIABLES.iter().find(|variable| {
+        variable.name.eq_ignore_ascii_case(name) || variable.key.eq_ignore_ascii_case(name)
+    })
+}
+
+/// The variables in which two settings differ.
+pub fn changes(old: &Settings, new: &Settings) -> Vec<&'static Variable> {
+    VARIABLES.iter().filter(|variable| (variable.read)(old) != (variable.read)(new)).collect()
+}
+
+/// Sets the variable that an environment variable names; others than `REMORA_…` (and, under
+/// MygramDB's dialect, its own six) are passed over.
+pub(super) fn apply_environment(
+    settings: &mut Settings,
+    name: &str,
+    value: &str,
+) -> Result<(), String> {
+    let mygramdb = settings.dialect == Dialect::MygramDb;
+    let Some((key, own)) = name
+        .strip_prefix("REMORA_")
+        .map(|key| (key, true))
+        .or(name.strip_prefix("MYGRAM_").filter(|_| mygramdb).map(|key| (key, false)))
+    else {
+        return Ok(());
+    };
+    let spelled = |variable: &Variable| {
+        let path = if own { variable.key } else { variable.name };
+        path.replace('.', "_").to_uppercase()
+    };
+    match VARIABLES.iter().find(|variable| spelled(variable) == key) {
+        Some(variable) => variable.set(settings, value),
+        None if own => {
+            let known: Vec<String> = VARIABLES.iter().map(spelled).collect();
+            let known: Vec<&str> = known.iter().map(String::as_str).collect();
+            Err(keys::unknown_key(key, &known))
+        }
+        None => Ok(()),
+    }
+}
+
+/// A durability by its name.
+pub(super) fn parse_durability(mode: &str, interval: Duration) -> Result<Durability, String> {
+    match mode {
+        "always" => Ok(Durability::Always),
+        "interval" => Ok(Durability::Interval(interval)),
+        "none" => Ok(Durability::None),
+        _ => Err(format!("durability.mode '{mode}' is none of always, interval, none")),
+    }
+}
+
+fn parse<T: FromStr>(text: &str) -> Result<T, String> {
+    let kind = match std::any::type_name::<T>() {
+        "bool" => "true or false",
+        "f64" => "a number",
+        _ => "a whole number",
+    };
+    let text = match text.to_ascii_lowercase().as_str() {
+        "on" | "yes" if kind == "true or false" => "true".to_owned(),
+        "off" | "no" if kind == "true or false" => "false".to_owned(),
+        _ => text.to_owned(),
+    };
+    text.parse().map_err(|_| format!("'{text}' is not {kind}"))
+}
+
+fn show_cidrs(settings: &Settings) -> String {
+    let list = settings.allow_cidrs.as_deref().unwrap_or(&[]);
+    list.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+}
+
+fn show_durability(settings: &Settings) -> String {
+    match settings.durability {
+        Durability::Always => "always",
+        Durability::Interval(_) => "interval",
+        Durability::None => "none",
+    }
+    .to_owned()
+}
+
+fn mysql(settings: &Settings, read: impl Fn(&super::MySql) -> String) -> String {
+    settings.mysql.as_ref().map_or(String::new(), read)
+}
+
+fn with_mysql(
+    settings: &mut Settings,
+    write: impl FnOnce(&mut super::MySql),
+) -> Result<(), String> {
+    let mysql = settings.mysql.as_mut();
+    mysql.map(write).ok_or_else(|| "no MySQL server is configured".to_owned())
+}

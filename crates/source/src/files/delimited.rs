@@ -1,0 +1,225 @@
+//! CSV and TSV: a header line with the columns' names, then one record for each row.
+//!
+//! ```text
+//! file   = [BOM] record { end record } [end]         end   = LF | CR LF | CR
+//! record = field { separator field }                 field = plain | '"' { any | '""' } '"'
+//! null   = \N                        a text that is `\N` itself, or it with more `\` before
+//!                                    it, is written with one `\` more
+//! ```
+//! An empty field is the empty text in a text column and NULL in any other.
+
+use std::io::{self, Read};
+
+use csv::ByteRecord;
+
+use super::record::{Layout, RecordBatch, RecordReader, Span};
+use crate::{Error, Result};
+
+/// Reads CSV or TSV.
+pub(crate) struct DelimitedReader {
+    file: String,
+    csv: csv::Reader<Limited>,
+    record: ByteRecord,
+    layout: Layout,
+    columns: usize,
+    max_bytes: usize,
+}
+
+impl DelimitedReader {
+    /// Reads the header.
+    pub fn new(file: &str, stream: Box<dyn Read + Send>, separator: u8) -> Result<Self> {
+        let max_bytes = super::MAX_RECORD_BYTES;
+        let csv = csv::ReaderBuilder::new()
+            .delimiter(separator)
+            .has_headers(false)
+            .flexible(true)
+            .buffer_capacity(256 << 10)
+            .from_reader(Limited::new(stream, max_bytes));
+        let (file, layout) = (file.to_owned(), Layout::Object);
+        let mut reader =
+            Self { file, csv, record: ByteRecord::new(), layout, columns: 0, max_bytes };
+        let names = reader.read_header()?;
+        reader.columns = names.len();
+        reader.layout = Layout::Columns(names);
+        Ok(reader)
+    }
+
+    /// Passes over the records before this offset, which were read in an earlier run.
+    pub fn skip_to(&mut self, offset: u64) -> Result<()> {
+        while self.csv.position().byte() < offset && self.advance()?.is_some() {}
+        Ok(())
+    }
+
+    fn read_header(&mut self) -> Result<Vec<String>> {
+        self.advance()?;
+        let mut names = Vec::with_capacity(self.record.len());
+        for field in &self.record {
+            names.push(self.header_name(field)?);
+        }
+        match names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {
+            None if names.is_empty() => Err(Error::format(&self.file, "has no header line")),
+            None => Ok(names),
+            Some((_, name)) => {
+                Err(Error::format(&self.file, format!("two columns of the header are \"{name}\"")))
+            }
+        }
+    }
+
+    fn header_name(&self, field: &[u8]) -> Result<String> {
+        match std::str::from_utf8(field).map(str::trim) {
+            Ok("") => Err(Error::format(&self.file, "a column of the header has no name")),
+            Ok(name) => Ok(name.to_owned()),
+            Err(_) => Err(Error::format(&self.file, "the header is not UTF-8: convert the file")),
+        }
+    }
+
+    /// Reads into `self.record`; `None` at the end.
+    fn advance(&mut self) -> Result<Option<Span>> {
+        self.csv.get_mut().left = self.max_bytes;
+        let line = self.csv.position().line();
+        if !self.csv.read_byte_record(&mut self.record).map_err(|error| self.error(line, error))? {
+            return Ok(None);
+        }
+        let end = self.csv.position();
+        let offset = self.record.position().map_or(0, csv::Position::byte);
+        // Blank lines and the second half of CR LF count as passed before the record they precede,
+        // so its line is counted back from its end.
+        let inner_lines = memchr::memchr_iter(b'\n', self.record.as_slice()).count() as u64;
+        let ended = self.csv.get_ref().byte_before(end.byte()) == Some(b'\n');
+        let line = end.line().saturating_sub(inner_lines + u64::from(ended));
+        Ok(Some(Span { line, offset, end_line: end.line(), end_offset: end.byte() }))
+    }
+
+    fn error(&self, line: u64, error: csv::Error) -> Error {
+        match error.into_kind() {
+            csv::ErrorKind::Io(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+                let message = format!(
+                    "the record that starts near line {line} is longer than 64 MiB: \
+                     is a quotation mark left open?"
+                );
+                Error::format(&self.file, message)
+            }
+            csv::ErrorKind::Io(error) => Error::io(&self.file, error),
+            other => Error::format(&self.file, format!("line {line}: {other:?}")),
+        }
+    }
+}
+
+impl RecordReader for DelimitedReader {
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    fn read_into(&mut self, batch: &mut RecordBatch) -> Result<bool> {
+        let Some(span) = self.advance()? else { return Ok(false) };
+        let found = self.record.len();
+        if found == self.columns {
+            batch.push(span, &self.record);
+        } else {
+            let expected = self.columns;
+            batch.push_malformed(span, format!("{found} fields, but the header has {expected}"));
+        }
+        Ok(true)
+    }
+}
+
+/// Refuses to read on after so many bytes, which are given anew for each record: a quotation mark
+/// left open must not take all memory. Keeps a copy of the piece that it gave last.
+struct Limited {
+    stream: Box<dyn Read + Send>,
+    left: usize,
+    piece: Vec<u8>,
+    end: u64,
+}
+
+impl Limited {
+    fn new(stream: Box<dyn Read + Send>, left: usize) -> Self {
+        Self { stream, left, piece: Vec::new(), end: 0 }
+    }
+
+    /// The byte before this offset, which lies in the last piece or right before it.
+    fn byte_before(&self, offset: u64) -> Option<u8> {
+        let from_end = usize::try_from(self.end.checked_sub(offset)?).ok()?;
+        self.piece.get(self.piece.len().checked_sub(from_end + 1)?).copied()
+    }
+}
+
+impl Read for Limited {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.left == 0 {
+            return Err(io::Error::from(io::ErrorKind::FileTooLarge));
+        }
+        let read = self.stream.read(buffer)?;
+        self.left = self.left.saturating_sub(read);
+        let last = self.piece.pop();
+        self.piece.clear();
+        self.piece.extend(last);
+        self.piece.extend_from_slice(buffer.get(..read).unwrap_or_default());
+        self.end += read as u64;
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+
+    fn read(text: &str) -> Result<(Layout, RecordBatch)> {
+        let mut reader = DelimitedReader::new("f", Box::new(Cursor::new(text.to_owned())), b',')?;
+        let mut batch = RecordBatch::default();
+        while reader.read_into(&mut batch)? {}
+        Ok((reader.layout.clone(), batch))
+    }
+
+    #[test]
+    fn quoted_fields_and_lines() {
+        for end in ["\n", "\r\n"] {
+            let text = ["\u{feff}id,text", "1,\"a \"\"b\"\",\n c\"", "", "2,", "3,x,y", "4,z"];
+            let (layout, batch) = read(&text.join(end)).unwrap();
+            assert_eq!(layout, Layout::Columns(vec!["id".into(), "text".into()]));
+            let fields: Vec<_> = batch.iter().map(|record| record.field(1)).collect();
+            assert_eq!(fields, [Some(&b"a \"b\",\n c"[..]), Some(b""), None, Some(b"z")]);
+            let lines: Vec<_> = batch.iter().map(|record| record.span().line).collect();
+            assert_eq!(lines, [2, 5, 6, 7], "{end:?}");
+            assert_eq!(
+                batch.iter().nth(2).unwrap().problem(),
+                Some("3 fields, but the header has 2")
+            );
+        }
+    }
+
+    #[test]
+    fn reading_goes_on_behind_any_record() {
+        let text = "id,text\n1,\"a\nb\"\n2,c\r\n\n3,d\n";
+        let (_, all) = read(text).unwrap();
+        for (seen, record) in all.iter().enumerate() {
+            let stream = Box::new(Cursor::new(text.to_owned()));
+            let mut reader = DelimitedReader::new("f", stream, b',').unwrap();
+            reader.skip_to(record.span().end_offset).unwrap();
+            let mut rest = RecordBatch::default();
+            while reader.read_into(&mut rest).unwrap() {}
+            let ids: Vec<_> = rest.iter().map(|record| (record.span(), record.field(0))).collect();
+            let expected: Vec<_> =
+                all.iter().skip(seen + 1).map(|r| (r.span(), r.field(0))).collect();
+            assert_eq!(ids, expected);
+        }
+    }
+
+    #[test]
+    fn an_open_quotation_mark_is_bounded() {
+        let stream = Box::new(Cursor::new(format!("a,b\n1,\"{}", "x".repeat(1 << 20))));
+        let mut reader = DelimitedReader::new("f", stream, b',').unwrap();
+        reader.max_bytes = 1 << 18;
+        let error = reader.read_into(&mut RecordBatch::default()).unwrap_err();
+        assert!(error.to_string().contains("line 2"), "{error}");
+    }
+
+    #[test]
+    fn a_header_must_name_its_columns() {
+        for (text, part) in [("", "no header"), ("a,a\n", "two columns"), ("a,,b\n", "no name")] {
+            assert!(read(text).unwrap_err().to_string().contains(part), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! Files into a table: batches in file order, each stored together with how far it reaches, so
+//! that a rerun goes on where the last one stopped and a later line with the same key wins.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
+
+use remora_engine::{Change, ChangeBatch, Schema, TableChanges};
+
+use super::{
+    format::{Format, open_reader},
+    input::Input,
+    pipeline::{self, RowBatch, Shared, Sizes},
+    position::FilePosition,
+    record::Span,
+    row::ROW_NUMBER_COLUMN,
+    run::{Part, Run},
+    sink::RowSink,
+};
+use crate::{Error, RecordProblem, Result};
+
+const HEAD_BYTES: usize = 64 << 10;
+
+/// What happens at a malformed record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnError {
+    /// The import ends there; the rows before it are applied.
+    Stop,
+    /// The record is counted and passed over.
+    Skip,
+}
+
+/// Settings of an import.
+#[derive(Clone, Debug)]
+pub struct ImportOptions {
+    /// The form of the files; `None` finds out for each.
+    pub format: Option<Format>,
+    /// What happens at a malformed record.
+    pub on_error: OnError,
+    /// Most rows of a batch.
+    pub batch_rows: usize,
+    /// A batch ends behind the record that brings it to so many bytes.
+    pub batch_bytes: usize,
+    /// Threads that make rows of records.
+    pub threads: usize,
+    /// How many problems the report shows.
+    pub shown_problems: usize,
+    /// Set it from any thread to end the import behind the batch at work.
+    pub cancel: Arc<AtomicBool>,
+}
+
+impl Default for ImportOptions {
+    fn default() -> Self {
+        Self {
+            format: None,
+            on_error: OnError::Stop,
+            batch_rows: 8192,
+            batch_bytes: 8 << 20,
+            threads: 2,
+            shown_problems: 20,
+            cancel: Arc::default(),
+        }
+    }
+}
+
+/// How far an import has come.
+#[derive(Clone, Debug)]
+pub struct Progress {
+    /// The file at work.
+    pub file: String,
+    /// Rows applied in this run.
+    pub rows: u64,
+    /// Records passed over in this run.
+    pub skipped: u64,
+    /// Uncompressed bytes of the records of this run.
+    pub record_bytes: u64,
+    /// Bytes read as they lie on disk, files done in earlier runs included.
+    pub bytes: u64,
+    /// Bytes of all files on disk; `None` if one is a stream.
+    pub total_bytes: Option<u64>,
+    /// Since the start of this run.
+    pub elapsed: Duration,
+}
+
+/// What an import did.
+#[derive(Clone, Debug, Default)]
+pub struct ImportReport {
+    /// Rows applied in this run.
+    pub rows: u64,
+    /// Records passed over in this run.
+    pub skipped: u64,
+    /// The first of them.
+    pub problems: Vec<RecordProblem>,
+    /// Names of fields that no column takes, and how often each came.
+    pub ignored: BTreeMap<String, u64>,
+    /// Uncompressed bytes of the records of this run.
+    pub record_bytes: u64,
+    /// Files that an earlier run had read to the end.
+    pub files_done_before: usize,
+    /// Files that this run took up in the middle.
+    pub files_resumed: usize,
+}
+
+/// Imports files into one table of a sink.
+pub struct Importer<'a> {
+    sink: &'a dyn RowSink,
+    schema: Arc<Schema>,
+    options: ImportOptions,
+}
+
+impl<'a> Importer<'a> {
+    /// The table must exist in the sink with this schema.
+    pub fn new(sink: &'a dyn RowSink, schema: Arc<Schema>, options: ImportOptions) -> Self {
+        Self { sink, schema, options }
+    }
+
+    /// Imports the inputs one after another; `progress` is called behind each batch.
+    ///
+    /// # Errors
+    /// A file cannot be read, the sink refuses, a record is malformed under `OnError::Stop`, or
+    /// the import was cancelled. What was applied until then stays.
+    pub fn run(
+        &self,
+        inputs: &mut [Input],
+        progress: &mut dyn FnMut(&Progress),
+    ) -> Result<ImportReport> {
+        let mut run = Run::new(inputs, self.options.shown_problems, progress);
+        for input in inputs {
+            self.import(input, &mut run)?;
+        }
+        Ok(run.report)
+    }
+
+    fn import(&self, input: &mut Input, run: &mut Run<'_>) -> Result<()> {
+        self.start_file(input, run)?;
+        if run.position.end {
+            run.report.files_done_before += 1;
+        } else {
+            run.report.files_resumed += usize::from(run.position.offset > 0);
+            let head = input.sample(HEAD_BYTES)?;
+            let stream = input.open()?;
+            let file = input.name();
+            let format = self.options.format.map_or_else(|| Format::detect(file, &head), Ok)?;
+            let reader = open_reader(file, stream, format, &run.position)?;
+            let shared = Shared {
+                file,
+                schema: &self.schema,
+                first_row: run.position.first_row,
+                sizes: self.sizes(),
+                cancel: &self.options.cancel,
+            };
+            pipeline::run(&shared, reader, &mut |batch| self.take(batch, run))?;
+        }
+        run.end_file(input);
+        Ok(())
+    }
+
+    fn start_file(&self, input: &Input, run: &mut Run<'_>) -> Result<()> {
+        run.file = input.name().to_owned();
+        run.consumed = input.consumed();
+        run.source =
+            input.identity()?.map(|identity| format!("import:{}:{identity}", self.schema.name));
+        let stored = match &run.source {
+            Some(source) => self.sink.source_position(source)?,
+            None => None,
+        };
+        run.position = match stored.map(|text| text.parse()) {
+            Some(Ok(position)) => position,
+            _ => FilePosition { first_row: self.first_row()?, ..FilePosition::default() },
+        };
+        Ok(())
+    }
+
+    fn first_row(&self) -> Result<u64> {
+        let is_number = |&at: &usize| {
+            self.schema.columns.get(at).is_some_and(|column| column.name == ROW_NUMBER_COLUMN)
+        };
+        if self.schema.primary_key.iter().any(is_number) {
+            self.sink.largest_row_number(&self.schema.name)
+        } else {
+            Ok(0)
+        }
+    }
+
+    fn sizes(&self) -> Sizes {
+        let ImportOptions { batch_rows, batch_bytes, threads, .. } = self.options;
+        Sizes { batch_rows, batch_bytes, threads }
+    }
+
+    fn take(&self, mut batch: RowBatch, run: &mut Run<'_>) -> Result<()> {
+        let stopped_by = match self.options.on_error {
+            OnError::Stop => cut_at_first_problem(&mut batch),
+            OnError::Skip => None,
+        };
+        let RowBatch { rows, spans, problems, ignored, end } = batch;
+        let last_problem = problems.last().map(|(_, span, _)| *span);
+        let last = later(spans.last().copied(), last_problem);
+        for (_, span, problem) in problems {
+            run.skip(span, problem);
+        }
+        run.count_ignored(ignored);
+        self.apply(Part { rows, spans, last, end }, run)?;
+        run.tell();
+        stopped_by.map_or(Ok(()), |problem| Err(Error::Record(problem)))
+    }
+
+    /// Applies a part whole. If the sink finds a row of it wrong, halves are tried until that row
+    /// is found.
+    fn apply(&self, part: Part, run: &mut Run<'_>) -> Result<()> {
+        let mut parts = vec![part];
+        while let Some(part) = parts.pop() {
+            let position = run.position.behind(part.last, part.end);
+            match self.apply_once(&part, position, run) {
+                Ok(()) => run.applied(&part, position),
+                Err(Error::Engine(error @ remora_engine::Error::Request { .. })) => {
+                    match part.spans.as_slice() {
+                        [] => return Err(error.into()),
+                        [span] => {
+                            self.refuse(*span, &error, run)?;
+                            parts.push(Part { rows: Vec::new(), spans: Vec::new(), ..part });
+                        }
+                        _ => parts.extend(part.halves()),
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn apply_once(&self, part: &Part, position: FilePosition, run: &Run<'_>) -> Result<()> {
+        let source = run.source.clone().map(|source| (source, position.to_string()));
+        if part.rows.is_empty() && (source.is_none() || position == run.position) {
+            return Ok(());
+        }
+        let changes: Vec<_> = part.rows.iter().cloned().map(Change::Put).collect();
+        let table = TableChanges { table: self.schema.name.as_str().into(), changes };
+        let tables = if part.rows.is_empty() { Vec::new() } else { vec![table] };
+        self.sink.apply(ChangeBatch { tables, source })
+    }
+
+    fn refuse(&self, span: Span, error: &remora_engine::Error, run: &mut Run<'_>) -> Result<()> {
+        let (file, line, offset) = (run.file.clone(), span.line, span.offset);
+        let problem = RecordProblem { file, line, offset, message: error.to_string() };
+        match self.options.on_error {
+            OnError::Stop => Err(Error::Record(problem)),
+            OnError::Skip => {
+                run.skip(span, problem);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn later(one: Option<Span>, other: Option<Span>) -> Option<Span> {
+    [one, other].into_iter().flatten().max_by_key(|span| span.end_offset)
+}
+
+/// Drops the first problem's record and all behind it.
+fn cut_at_first_problem(batch: &mut RowBatch) -> Option<RecordProblem> {
+    if batch.problems.is_empty() {
+        return None;
+    }
+    let (rows_before, _, problem) = batch.problems.swap_remove(0);
+    batch.problems.clear();
+    batch.rows.truncate(rows_before);
+    batch.spans.truncate(rows_before);
+    batch.end = false;
+    Some(problem)
+}

@@ -1,0 +1,317 @@
+//! A schema out of the first records of files: what each column holds, which column is the key,
+//! which texts are searched.
+//!
+//! Every longer text column goes into the table's one text index, in which a match lies within one
+//! column. Everything else is a typed column that can be filtered, sorted and counted by.
+
+use remora_engine::{ColumnDef, ColumnType, Normalization, Schema, TextDef};
+
+use super::{
+    format::Format,
+    input::Input,
+    row::ROW_NUMBER_COLUMN,
+    sample::{ColumnSample, Sample},
+};
+use crate::{Error, Result};
+
+const SAMPLE_BYTES: usize = 16 << 20;
+const SAMPLE_RECORDS: usize = 10_000;
+/// Files beyond these are not looked into.
+const SAMPLE_FILES: usize = 64;
+
+/// Values up to so many bytes (of 99 in 100) are also held in the segments.
+const INDEXED_BYTES: usize = 200;
+
+/// Texts of these names are searched however short they are.
+const SEARCHED_NAMES: [&str; 8] =
+    ["title", "name", "text", "body", "content", "description", "summary", "abstract"];
+
+/// How the primary key is found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum KeyChoice {
+    /// A column named `id`, `_id`, `pk`, `key` or `<table>_id` with distinct values.
+    #[default]
+    Auto,
+    /// These columns.
+    Columns(Vec<String>),
+    /// A column `_row` that numbers the records.
+    Generated,
+}
+
+/// A schema and what it was made from.
+#[derive(Clone, Debug)]
+pub struct Inference {
+    /// The schema.
+    pub schema: Schema,
+    /// Records looked at.
+    pub records: usize,
+    /// Malformed records among them, which were passed over.
+    pub malformed: usize,
+}
+
+/// Looks at the first 10,000 records or 16 MiB of the inputs, shared out among them, and chooses
+/// a schema. Costs one pass over that sample; streams can still be read from their start.
+///
+/// # Errors
+/// An input cannot be read, holds no record, or no column can be the key.
+pub fn infer_schema(
+    inputs: &mut [Input],
+    table: &str,
+    key: &KeyChoice,
+    format: Option<Format>,
+) -> Result<Inference> {
+    let files = inputs.len().clamp(1, SAMPLE_FILES);
+    let mut sample = Sample::default();
+    for input in inputs.iter_mut().take(SAMPLE_FILES) {
+        sample.read(input, format, SAMPLE_BYTES / files, SAMPLE_RECORDS.div_ceil(files))?;
+    }
+    if sample.records == 0 {
+        let names: Vec<_> = inputs.iter().map(Input::name).take(3).collect();
+        return Err(Error::Schema(format!(
+            "no record in {}: give a schema with --schema, or another --format",
+            names.join(", ")
+        )));
+    }
+    let schema = schema_of(&sample, table, key)?;
+    Ok(Inference { schema, records: sample.records, malformed: sample.malformed })
+}
+
+fn schema_of(sample: &Sample, table: &str, key: &KeyChoice) -> Result<Schema> {
+    let mut columns = Vec::new();
+    if *key == KeyChoice::Generated {
+        columns.push(column(ROW_NUMBER_COLUMN, ColumnType::Uint(64), true));
+    }
+    columns.extend(sample.columns.iter().map(|seen| {
+        let kind = seen.column_type();
+        column(&seen.name, kind, is_indexed(seen, kind))
+    }));
+    refuse_equal_names(&columns)?;
+    let primary_key = find_key(sample, table, key, &columns)?;
+    for (id, column) in columns.iter_mut().enumerate() {
+        column.id = u32::try_from(id).unwrap_or(u32::MAX);
+        column.nullable = !primary_key.contains(&id);
+        column.indexed |= primary_key.contains(&id);
+    }
+    let first = usize::from(*key == KeyChoice::Generated);
+    let texts = text_indexes(sample, &columns, &primary_key, first);
+    let name = table.to_owned();
+    Ok(Schema { name, columns, primary_key, texts, required: None, synonyms: Vec::new() })
+}
+
+fn column(name: &str, kind: ColumnType, indexed: bool) -> ColumnDef {
+    ColumnDef { id: 0, name: name.to_owned(), kind, nullable: true, indexed }
+}
+
+fn is_indexed(seen: &ColumnSample, kind: ColumnType) -> bool {
+    match kind {
+        ColumnType::Text | ColumnType::Json => {
+            seen.length_at(99) <= INDEXED_BYTES && !seen.stored_only
+        }
+        _ => true,
+    }
+}
+
+fn refuse_equal_names(columns: &[ColumnDef]) -> Result<()> {
+    let mut names: Vec<_> = columns.iter().map(|column| column.name.to_lowercase()).collect();
+    names.sort_unstable();
+    match names.windows(2).find(|pair| pair[0] == pair[1]) {
+        None => Ok(()),
+        Some(pair) => Err(Error::Schema(format!(
+            "two fields are named \"{}\" but for case: rename one, or choose columns with --schema",
+            pair[0]
+        ))),
+    }
+}
+
+fn find_key(
+    sample: &Sample,
+    table: &str,
+    key: &KeyChoice,
+    columns: &[ColumnDef],
+) -> Result<Vec<usize>> {
+    let position = |name: &str| {
+        columns.iter().position(|column| column.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
+            Error::Schema(format!(
+                "no field \"{name}\" in the sample: it cannot be the primary key"
+            ))
+        })
+    };
+    match key {
+        KeyChoice::Columns(names) => names.iter().map(|name| position(name)).collect(),
+        KeyChoice::Generated => Ok(vec![0]),
+        KeyChoice::Auto => {
+            let of_table = format!("{}_id", table.rsplit('.').next().unwrap_or(table));
+            ["id", "_id", "pk", "key", &of_table]
+                .iter()
+                .find_map(|name| {
+                    let seen = sample.columns.iter().find(|seen| {
+                        seen.name.eq_ignore_ascii_case(name) && seen.can_be_key(sample.records)
+                    })?;
+                    position(&seen.name).ok()
+                })
+                .map(|at| vec![at])
+                .ok_or_else(|| no_key(table, columns))
+        }
+    }
+}
+
+fn no_key(table: &str, columns: &[ColumnDef]) -> Error {
+    let names: Vec<_> = columns.iter().map(|column| column.name.as_str()).take(20).collect();
+    Error::Schema(format!(
+        "no field of {table} named id, _id, pk, key or {table}_id has a distinct value in each \
+         record: name one with --primary-key ({}), or let the records be numbered with \
+         --primary-key {ROW_NUMBER_COLUMN}",
+        names.join(", ")
+    ))
+}
+
+/// One index over all longer texts; over all texts if none is long.
+fn text_indexes(
+    sample: &Sample,
+    columns: &[ColumnDef],
+    primary_key: &[usize],
+    first: usize,
+) -> Vec<TextDef> {
+    let texts: Vec<_> = sample
+        .columns
+        .iter()
+        .enumerate()
+        .map(|(at, seen)| (at + first, seen))
+        .filter(|(at, seen)| {
+            let is_text = columns.get(*at).is_some_and(|column| column.kind == ColumnType::Text);
+            is_text && !primary_key.contains(at) && !seen.stored_only
+        })
+        .collect();
+    let mut chosen: Vec<_> =
+        texts.iter().filter(|(_, seen)| is_searched(seen)).map(|(at, _)| *at).collect();
+    if chosen.is_empty() {
+        chosen = texts.iter().map(|(at, _)| *at).collect();
+    }
+    if chosen.is_empty() {
+        return Vec::new();
+    }
+    let normalization = Normalization::default();
+    vec![TextDef { id: 0, columns: chosen, delimiter: None, normalization }]
+}
+
+fn is_searched(seen: &ColumnSample) -> bool {
+    let named = SEARCHED_NAMES.iter().any(|name| seen.name.eq_ignore_ascii_case(name));
+    named || seen.chars_at(95) > 40 || seen.mean_chars() > 24
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+
+    fn infer(text: &str, key: &KeyChoice) -> Result<Schema> {
+        let mut input = Input::from_stream("f", Cursor::new(text.to_owned())).unwrap();
+        infer_schema(std::slice::from_mut(&mut input), "t", key, None).map(|found| found.schema)
+    }
+
+    fn kinds(schema: &Schema) -> Vec<(&str, ColumnType)> {
+        schema.columns.iter().map(|column| (column.name.as_str(), column.kind)).collect()
+    }
+
+    #[test]
+    fn types_of_json() {
+        let text = concat!(
+            r#"{"id":1,"big":18446744073709551615,"x":1,"b":true,"d":"2024-01-02","#,
+            r#""dt":"2024-01-02 03:04:05","ts":"2024-01-02T03:04:05Z","tags":["a"],"mix":1,"n":null}"#,
+            "\nnot json\n",
+            r#"{"id":2,"big":1,"x":1.5,"dt":"2024-01-02","mix":"a","late":false,"wide":-1}"#,
+            "\n",
+            r#"{"id":3,"wide":18446744073709551615}"#,
+        );
+        let schema = infer(text, &KeyChoice::Auto).unwrap();
+        let expected = [
+            ("id", ColumnType::Int(64)),
+            ("big", ColumnType::Uint(64)),
+            ("x", ColumnType::Double),
+            ("b", ColumnType::Bool),
+            ("d", ColumnType::Date),
+            ("dt", ColumnType::DateTime),
+            ("ts", ColumnType::Timestamp),
+            ("tags", ColumnType::Json),
+            ("mix", ColumnType::Text),
+            ("n", ColumnType::Text),
+            ("late", ColumnType::Bool),
+            ("wide", ColumnType::Decimal(20, 0)),
+        ];
+        assert_eq!(kinds(&schema), expected);
+        assert!(!schema.columns[0].nullable && schema.columns[1].nullable);
+    }
+
+    #[test]
+    fn types_of_csv() {
+        let text = "id,zip,price,long,on,day\n1,01234,1.5,1234567890.1234567,true,2024-01-02\n\
+                    2,5,,12.3,\\N,2024-01-03\n";
+        let schema = infer(text, &KeyChoice::Auto).unwrap();
+        let expected = [
+            ("id", ColumnType::Int(64)),
+            ("zip", ColumnType::Text),
+            ("price", ColumnType::Double),
+            ("long", ColumnType::Decimal(17, 7)),
+            ("on", ColumnType::Bool),
+            ("day", ColumnType::Date),
+        ];
+        assert_eq!(kinds(&schema), expected);
+    }
+
+    #[test]
+    fn longer_texts_are_searched_and_short_ones_are_columns() {
+        let long = "word ".repeat(60);
+        let text =
+            format!("{{\"id\":\"a\",\"title\":\"T\",\"lang\":\"en\",\"note\":\"{long}\"}}\n");
+        let schema = infer(&text, &KeyChoice::Auto).unwrap();
+        assert_eq!(schema.texts.len(), 1);
+        assert_eq!(schema.texts[0].columns, [1, 3]);
+        assert_eq!(schema.texts[0].delimiter, None);
+        let indexed: Vec<_> = schema.columns.iter().map(|column| column.indexed).collect();
+        assert_eq!(indexed, [true, true, true, false]);
+    }
+
+    #[test]
+    fn a_key_must_be_distinct_or_named() {
+        let text = "{\"id\":1,\"a\":5}\n{\"id\":1,\"a\":6}\n";
+        let message = infer(text, &KeyChoice::Auto).unwrap_err().to_string();
+        assert!(message.contains("--primary-key (id, a)"), "{message}");
+        let named = infer(text, &KeyChoice::Columns(vec!["a".into(), "id".into()])).unwrap();
+        assert_eq!(named.primary_key, [1, 0]);
+        assert!(infer(text, &KeyChoice::Columns(vec!["b".into()])).is_err());
+        let numbered = infer(text, &KeyChoice::Generated).unwrap();
+        assert_eq!(numbered.columns[0].name, "_row");
+        assert_eq!(numbered.primary_key, [0]);
+        let of_table = infer("{\"T_ID\":1}", &KeyChoice::Auto).unwrap();
+        assert_eq!(of_table.primary_key, [0]);
+    }
+
+    #[test]
+    fn a_dump_has_its_known_columns() {
+        let text = concat!(
+            r#"{"index":{"_type":"_doc","_id":"12"}}"#,
+            "\n",
+            r#"{"title":"A","text":"b","opening_text":"b","category":["c"],"language":"en","#,
+            r#""timestamp":"2024-01-02T03:04:05Z","incoming_links":3,"popularity_score":1.5e-5,"#,
+            r#""outgoing_link":["x"],"namespace":0}"#,
+            "\n",
+        );
+        let schema = infer(text, &KeyChoice::Auto).unwrap();
+        let find = |name: &str| schema.columns.iter().position(|column| column.name == name);
+        assert_eq!(schema.columns[0].kind, ColumnType::Int(64));
+        assert_eq!(schema.texts[0].columns, [find("title").unwrap(), find("text").unwrap()]);
+        assert!(!schema.columns[find("opening_text").unwrap()].indexed);
+        assert_eq!(schema.columns[find("timestamp").unwrap()].kind, ColumnType::Timestamp);
+        assert_eq!(schema.columns[find("category").unwrap()].kind, ColumnType::Json);
+        assert_eq!(find("outgoing_link"), None);
+    }
+
+    #[test]
+    fn an_empty_input_is_told() {
+        for (text, part) in [("id,a\n", "no record"), ("\n\n", "no header")] {
+            let message = infer(text, &KeyChoice::Auto).unwrap_err().to_string();
+            assert!(message.contains(part), "{message}");
+        }
+    }
+}

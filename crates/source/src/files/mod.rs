@@ -1,0 +1,36 @@
+//! Documents in files: bytes -> decompressed stream -> records -> rows -> table, and back.
+
+mod cirrus;
+mod delimited;
+mod export;
+mod format;
+mod importer;
+mod infer;
+mod input;
+mod json_lines;
+mod lines;
+mod literal;
+mod pipeline;
+mod position;
+mod record;
+mod row;
+mod run;
+mod sample;
+mod sink;
+
+pub use export::{Compression, ExportOptions, ExportReport, RowWriter, export_table};
+pub use format::{Format, open_reader};
+pub use importer::{ImportOptions, ImportReport, Importer, OnError, Progress};
+pub use infer::{Inference, KeyChoice, infer_schema};
+pub use input::Input;
+pub use literal::{parse_literal, write_literal};
+pub use position::FilePosition;
+pub use record::{Layout, Record, RecordBatch, RecordReader, Span};
+pub use row::RowParser;
+pub use sink::RowSink;
+
+/// Most bytes of one record. A longer one is malformed.
+pub const MAX_RECORD_BYTES: usize = 64 << 20;
+
+#[cfg(test)]
+pub(crate) use row::tests::kinds_and_values;

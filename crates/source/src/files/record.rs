@@ -1,0 +1,173 @@
+//! Records: what stands between a stream of bytes and rows.
+//!
+//! A reader appends one record after another to a batch; the batch goes to another thread that
+//! makes rows of it. A record is a list of byte fields: a JSON line is one field, a CSV line one
+//! field for each column, a CirrusSearch pair the page's id and the document.
+
+use crate::Result;
+
+/// Reads records of one file, in order, within bounded memory.
+pub trait RecordReader: Send {
+    /// How the fields of its records are to be understood.
+    fn layout(&self) -> &Layout;
+    /// Appends the next record, whole or as malformed; false at the end.
+    ///
+    /// # Errors
+    /// The stream cannot be read on.
+    fn read_into(&mut self, batch: &mut RecordBatch) -> Result<bool>;
+}
+
+/// What the fields of a record are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// One field: a JSON object.
+    Object,
+    /// Two fields: an id, and a JSON object.
+    IdAndObject,
+    /// One field for each of these names, as text.
+    Columns(Vec<String>),
+}
+
+/// Records in the order of their file, in one piece of memory.
+#[derive(Debug, Default)]
+pub struct RecordBatch {
+    bytes: Vec<u8>,
+    field_ends: Vec<usize>,
+    records: Vec<Entry>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    span: Span,
+    first_field: usize,
+    problem: Option<String>,
+}
+
+/// Where a record stands in the uncompressed bytes of its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The line it starts on, from 1.
+    pub line: u64,
+    /// Its first byte.
+    pub offset: u64,
+    /// The line behind it.
+    pub end_line: u64,
+    /// The byte behind it.
+    pub end_offset: u64,
+}
+
+impl Span {
+    /// From the start of this one to the end of a later one.
+    pub(crate) fn to(self, end: Self) -> Self {
+        Self { end_line: end.end_line, end_offset: end.end_offset, ..self }
+    }
+}
+
+/// One record of a batch.
+#[derive(Clone, Copy)]
+pub struct Record<'b> {
+    batch: &'b RecordBatch,
+    entry: &'b Entry,
+    fields_end: usize,
+}
+
+impl RecordBatch {
+    /// How many records, malformed ones included.
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Whether there is no record.
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// Bytes of all fields.
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Forgets the records, keeps the memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.field_ends.clear();
+        self.records.clear();
+    }
+
+    /// The records in order.
+    pub fn iter(&self) -> impl Iterator<Item = Record<'_>> {
+        self.records.iter().enumerate().map(|(position, entry)| {
+            let next = self.records.get(position + 1);
+            let fields_end = next.map_or(self.field_ends.len(), |next| next.first_field);
+            Record { batch: self, entry, fields_end }
+        })
+    }
+
+    /// Appends a record.
+    pub fn push<'f>(&mut self, span: Span, fields: impl IntoIterator<Item = &'f [u8]>) {
+        let first_field = self.field_ends.len();
+        for field in fields {
+            self.bytes.extend_from_slice(field);
+            self.field_ends.push(self.bytes.len());
+        }
+        self.records.push(Entry { span, first_field, problem: None });
+    }
+
+    /// Appends a record that could not be read, and why.
+    pub fn push_malformed(&mut self, span: Span, problem: impl Into<String>) {
+        let first_field = self.field_ends.len();
+        self.records.push(Entry { span, first_field, problem: Some(problem.into()) });
+    }
+}
+
+impl<'b> Record<'b> {
+    /// Where it stands.
+    pub fn span(&self) -> Span {
+        self.entry.span
+    }
+
+    /// Why it could not be read.
+    pub fn problem(&self) -> Option<&'b str> {
+        self.entry.problem.as_deref()
+    }
+
+    /// How many fields it has.
+    pub fn field_count(&self) -> usize {
+        self.fields_end - self.entry.first_field
+    }
+
+    /// A field by its position.
+    pub fn field(&self, position: usize) -> Option<&'b [u8]> {
+        if position >= self.field_count() {
+            return None;
+        }
+        let at = self.entry.first_field + position;
+        let start =
+            at.checked_sub(1).map_or(Some(&0), |before| self.batch.field_ends.get(before))?;
+        self.batch.bytes.get(*start..*self.batch.field_ends.get(at)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_come_back_as_they_went_in() {
+        let span = Span { line: 1, offset: 0, end_line: 2, end_offset: 9 };
+        let mut batch = RecordBatch::default();
+        batch.push(span, [&b"ab"[..], b"", b"c"]);
+        batch.push_malformed(span, "cut");
+        batch.push(span, [&b""[..]]);
+        let records: Vec<_> = batch.iter().collect();
+        let fields = |at: usize| {
+            (0..records[at].field_count())
+                .map(|f| records[at].field(f).unwrap())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(fields(0), [&b"ab"[..], b"", b"c"]);
+        assert_eq!((records[1].problem(), records[1].field_count()), (Some("cut"), 0));
+        assert_eq!(fields(2), [b""]);
+        assert_eq!(records[2].field(1), None);
+    }
+}

@@ -1,0 +1,120 @@
+//! One run of an import: how far it is and what it has to report.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Instant,
+};
+
+use remora_engine::Row;
+
+use super::{
+    importer::{ImportReport, Progress},
+    input::Input,
+    position::FilePosition,
+    record::Span,
+};
+use crate::RecordProblem;
+
+/// The state of a run.
+pub(crate) struct Run<'r> {
+    pub report: ImportReport,
+    pub file: String,
+    /// The name under which the file's position is stored; `None` for a stream.
+    pub source: Option<String>,
+    /// How far the file has been applied.
+    pub position: FilePosition,
+    pub consumed: Arc<AtomicU64>,
+    shown_problems: usize,
+    progress: &'r mut dyn FnMut(&Progress),
+    started: Instant,
+    done_bytes: u64,
+    total_bytes: Option<u64>,
+}
+
+/// Rows that are applied together.
+pub(crate) struct Part {
+    pub rows: Vec<Row>,
+    /// Where each row stands.
+    pub spans: Vec<Span>,
+    /// The last record of it, whether it became a row or not.
+    pub last: Option<Span>,
+    /// Whether the file ends behind it.
+    pub end: bool,
+}
+
+impl Part {
+    /// Two parts, the second first: what a stack of parts wants.
+    pub fn halves(mut self) -> [Self; 2] {
+        let middle = self.rows.len() / 2;
+        let rows = self.rows.split_off(middle);
+        let spans = self.spans.split_off(middle);
+        let second = Self { rows, spans, last: self.last, end: self.end };
+        let last = self.spans.last().copied();
+        [second, Self { last, end: false, ..self }]
+    }
+}
+
+impl<'r> Run<'r> {
+    pub fn new(
+        inputs: &[Input],
+        shown_problems: usize,
+        progress: &'r mut dyn FnMut(&Progress),
+    ) -> Self {
+        Self {
+            report: ImportReport::default(),
+            file: String::new(),
+            source: None,
+            position: FilePosition::default(),
+            consumed: Arc::default(),
+            shown_problems,
+            progress,
+            started: Instant::now(),
+            done_bytes: 0,
+            total_bytes: inputs.iter().map(Input::total_bytes).sum(),
+        }
+    }
+
+    /// Counts a record that is passed over.
+    pub fn skip(&mut self, span: Span, problem: RecordProblem) {
+        self.report.skipped += 1;
+        self.report.record_bytes += span.end_offset - span.offset;
+        if self.report.problems.len() < self.shown_problems {
+            self.report.problems.push(problem);
+        }
+    }
+
+    pub fn count_ignored(&mut self, ignored: Vec<(String, u64)>) {
+        for (name, count) in ignored {
+            *self.report.ignored.entry(name).or_default() += count;
+        }
+    }
+
+    pub fn applied(&mut self, part: &Part, position: FilePosition) {
+        self.report.rows += part.rows.len() as u64;
+        let bytes = part.spans.iter().map(|span| span.end_offset - span.offset);
+        self.report.record_bytes += bytes.sum::<u64>();
+        self.position = position;
+    }
+
+    /// Calls the caller's progress function.
+    pub fn tell(&mut self) {
+        (self.progress)(&Progress {
+            file: self.file.clone(),
+            rows: self.report.rows,
+            skipped: self.report.skipped,
+            record_bytes: self.report.record_bytes,
+            bytes: self.done_bytes + self.consumed.load(Ordering::Relaxed),
+            total_bytes: self.total_bytes,
+            elapsed: self.started.elapsed(),
+        });
+    }
+
+    pub fn end_file(&mut self, input: &Input) {
+        let read = || self.consumed.load(Ordering::Relaxed);
+        self.done_bytes += input.total_bytes().unwrap_or_else(read);
+        self.consumed = Arc::default();
+    }
+}

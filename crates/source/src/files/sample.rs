@@ -1,0 +1,336 @@
+//! What the sampled records hold: for each column the kinds and sizes of its values.
+
+use std::{
+    collections::{HashMap, HashSet},
+    io::Cursor,
+};
+
+use remora_engine::ColumnType;
+use serde::{Deserializer as _, de::MapAccess, de::Visitor};
+use serde_json::value::RawValue;
+
+use super::{
+    format::{Format, open_reader},
+    input::Input,
+    literal::{parse_date, parse_date_time, parse_timestamp},
+    position::FilePosition,
+    record::{Layout, Record, RecordBatch},
+};
+use crate::Result;
+
+/// The fields of a CirrusSearch document that are taken, in this order.
+const CIRRUS_FIELDS: [&str; 17] = [
+    "title",
+    "text",
+    "opening_text",
+    "category",
+    "heading",
+    "redirect",
+    "timestamp",
+    "create_timestamp",
+    "language",
+    "wiki",
+    "namespace",
+    "incoming_links",
+    "popularity_score",
+    "text_bytes",
+    "version",
+    "wikibase_item",
+    "page_id",
+];
+
+/// What was seen in some records.
+#[derive(Default)]
+pub(crate) struct Sample {
+    pub records: usize,
+    pub malformed: usize,
+    /// In the order in which they first came.
+    pub columns: Vec<ColumnSample>,
+    positions: HashMap<String, usize>,
+}
+
+/// What was seen of one column.
+#[derive(Default)]
+pub(crate) struct ColumnSample {
+    pub name: String,
+    /// Kept for reading back, neither searched nor filtered.
+    pub stored_only: bool,
+    values: usize,
+    kinds: Kinds,
+    bytes: Vec<usize>,
+    chars: Vec<usize>,
+    distinct: HashSet<String>,
+}
+
+#[derive(Default)]
+struct Kinds {
+    int: bool,
+    negative: bool,
+    beyond_i64: bool,
+    float: bool,
+    whole_digits: usize,
+    fraction_digits: usize,
+    lossy: bool,
+    bool: bool,
+    date: bool,
+    date_time: bool,
+    timestamp: bool,
+    text: bool,
+    json: bool,
+}
+
+impl Sample {
+    /// Looks at the start of an input.
+    pub fn read(
+        &mut self,
+        input: &mut Input,
+        format: Option<Format>,
+        max_bytes: usize,
+        max_records: usize,
+    ) -> Result<()> {
+        let head = input.sample(max_bytes)?;
+        let format = match format {
+            Some(format) => format,
+            None => Format::detect(input.name(), &head)?,
+        };
+        let cut = head.len() == max_bytes;
+        let stream = Box::new(Cursor::new(head));
+        let mut reader = open_reader(input.name(), stream, format, &FilePosition::default())?;
+        let layout = reader.layout().clone();
+        let (mut record, mut next) = (RecordBatch::default(), RecordBatch::default());
+        let mut more = reader.read_into(&mut record)?;
+        for _ in 0..max_records {
+            if !more {
+                break;
+            }
+            more = reader.read_into(&mut next)?;
+            if more || !cut {
+                record.iter().for_each(|record| self.look_at(&record, &layout));
+            }
+            std::mem::swap(&mut record, &mut next);
+            next.clear();
+        }
+        Ok(())
+    }
+
+    fn look_at(&mut self, record: &Record<'_>, layout: &Layout) {
+        let seen = match (record.problem(), layout) {
+            (Some(_), _) => false,
+            (None, Layout::Object) => self.look_at_object(record.field(0), None).is_some(),
+            (None, Layout::IdAndObject) => {
+                self.look_at_object(record.field(1), record.field(0)).is_some()
+            }
+            (None, Layout::Columns(names)) => self.look_at_fields(record, names).is_some(),
+        };
+        self.records += usize::from(seen);
+        self.malformed += usize::from(!seen);
+    }
+
+    fn look_at_object(&mut self, object: Option<&[u8]>, id: Option<&[u8]>) -> Option<()> {
+        let text = std::str::from_utf8(object?).ok()?;
+        let mut json = serde_json::Deserializer::from_str(text);
+        let fields = json.deserialize_map(Fields).ok()?;
+        json.end().ok()?;
+        let Some(id) = id else {
+            fields.iter().for_each(|(name, raw)| self.column(name).see_json(raw.get()));
+            return Some(());
+        };
+        let id = std::str::from_utf8(id).ok()?;
+        self.column("id").see_text(id);
+        for name in CIRRUS_FIELDS {
+            if let Some((_, raw)) = fields.iter().find(|(field, _)| field == name) {
+                let column = self.column(name);
+                column.stored_only = name == "opening_text";
+                column.see_json(raw.get());
+            }
+        }
+        Some(())
+    }
+
+    fn look_at_fields(&mut self, record: &Record<'_>, names: &[String]) -> Option<()> {
+        for (position, name) in names.iter().enumerate() {
+            let text = std::str::from_utf8(record.field(position)?).ok()?;
+            let column = self.column(name);
+            if !matches!(text, "" | "\\N") {
+                column.see_text(text);
+            }
+        }
+        Some(())
+    }
+
+    fn column(&mut self, name: &str) -> &mut ColumnSample {
+        let next = self.columns.len();
+        let at = *self.positions.entry(name.to_owned()).or_insert(next);
+        if at == next {
+            let name = name.to_owned();
+            self.columns.push(ColumnSample { name, ..ColumnSample::default() });
+        }
+        &mut self.columns[at]
+    }
+}
+
+impl ColumnSample {
+    /// The narrowest type that takes every value seen.
+    pub fn column_type(&self) -> ColumnType {
+        let kinds = &self.kinds;
+        let number = kinds.int || kinds.float;
+        let moment = kinds.date || kinds.date_time || kinds.timestamp;
+        match (number, kinds.bool, moment, kinds.text || self.values == 0, kinds.json) {
+            (.., true) => ColumnType::Json,
+            (true, false, false, false, _) => self.number_type(),
+            (false, true, false, false, _) => ColumnType::Bool,
+            (false, false, true, false, _) => self.moment_type(),
+            _ => ColumnType::Text,
+        }
+    }
+
+    fn number_type(&self) -> ColumnType {
+        let kinds = &self.kinds;
+        let precision = kinds.whole_digits + kinds.fraction_digits;
+        let decimal = (u8::try_from(precision).ok(), u8::try_from(kinds.fraction_digits).ok());
+        match (kinds.float, decimal) {
+            (true, (Some(all), Some(scale))) if kinds.lossy && all <= 65 && scale <= 30 => {
+                ColumnType::Decimal(all, scale)
+            }
+            (true, _) => ColumnType::Double,
+            (false, _) if kinds.beyond_i64 && kinds.negative => ColumnType::Decimal(20, 0),
+            (false, _) if kinds.beyond_i64 => ColumnType::Uint(64),
+            (false, _) => ColumnType::Int(64),
+        }
+    }
+
+    fn moment_type(&self) -> ColumnType {
+        match (self.kinds.date, self.kinds.date_time, self.kinds.timestamp) {
+            (true, false, false) => ColumnType::Date,
+            (_, true, false) => ColumnType::DateTime,
+            (false, false, true) => ColumnType::Timestamp,
+            _ => ColumnType::Text,
+        }
+    }
+
+    /// Whether every record had its own value of a type that keys can have.
+    pub fn can_be_key(&self, records: usize) -> bool {
+        let kind = self.column_type();
+        let fits = matches!(kind, ColumnType::Int(_) | ColumnType::Uint(_) | ColumnType::Text);
+        fits && self.values == records
+            && self.distinct.len() == records
+            && self.length_at(100) <= 255
+    }
+
+    /// The length in bytes that so many values of a hundred do not exceed.
+    pub fn length_at(&self, percent: usize) -> usize {
+        quantile(&self.bytes, percent)
+    }
+
+    /// The same in characters.
+    pub fn chars_at(&self, percent: usize) -> usize {
+        quantile(&self.chars, percent)
+    }
+
+    pub fn mean_chars(&self) -> usize {
+        self.chars.iter().sum::<usize>() / self.chars.len().max(1)
+    }
+
+    fn see_json(&mut self, raw: &str) {
+        match raw.as_bytes().first() {
+            Some(b'n') => return,
+            Some(b't' | b'f') => self.kinds.bool = true,
+            Some(b'"') => return self.see_json_text(raw),
+            Some(b'{' | b'[') => self.kinds.json = true,
+            _ => self.see_number(raw),
+        }
+        self.count(raw);
+    }
+
+    fn see_json_text(&mut self, raw: &str) {
+        let Ok(text) = serde_json::from_str::<String>(raw) else { return };
+        self.see_moment(&text);
+        self.count(&text);
+    }
+
+    /// A field of a file in which everything is text.
+    fn see_text(&mut self, text: &str) {
+        if is_number(text) {
+            self.see_number(text);
+            self.kinds.lossy |= self.kinds.whole_digits + self.kinds.fraction_digits > 15;
+        } else if text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false") {
+            self.kinds.bool = true;
+        } else {
+            self.see_moment(text);
+        }
+        self.count(text);
+    }
+
+    fn see_number(&mut self, raw: &str) {
+        let kinds = &mut self.kinds;
+        kinds.negative |= raw.starts_with('-');
+        if raw.parse::<i64>().is_ok() {
+            kinds.int = true;
+        } else if raw.parse::<u64>().is_ok() {
+            (kinds.int, kinds.beyond_i64) = (true, true);
+        } else {
+            kinds.float = true;
+        }
+        let (whole, fraction) = raw.split_once('.').unwrap_or((raw, ""));
+        if raw.contains(['e', 'E']) {
+            // No count of digits can hold it.
+            kinds.whole_digits = usize::from(u8::MAX);
+        }
+        kinds.whole_digits = kinds.whole_digits.max(whole.trim_start_matches('-').len());
+        kinds.fraction_digits = kinds.fraction_digits.max(fraction.len());
+    }
+
+    fn see_moment(&mut self, text: &str) {
+        let kinds = &mut self.kinds;
+        if parse_date(text).is_some() {
+            kinds.date = true;
+        } else if parse_date_time(text).is_some() {
+            kinds.date_time = true;
+        } else if parse_timestamp(text).is_some() {
+            kinds.timestamp = true;
+        } else {
+            kinds.text = true;
+        }
+    }
+
+    fn count(&mut self, text: &str) {
+        self.values += 1;
+        self.bytes.push(text.len());
+        self.chars.push(text.chars().count());
+        if text.len() <= 255 && self.distinct.len() + 1 == self.values {
+            self.distinct.insert(text.to_owned());
+        }
+    }
+}
+
+/// Whether a text is a JSON number, which has no leading zeros and no `+`: `007` is a code.
+fn is_number(text: &str) -> bool {
+    let starts = text.starts_with(|first: char| first == '-' || first.is_ascii_digit());
+    starts && serde_json::from_str::<serde_json::Number>(text).is_ok()
+}
+
+fn quantile(lengths: &[usize], percent: usize) -> usize {
+    let mut sorted = lengths.to_vec();
+    sorted.sort_unstable();
+    let rank = (sorted.len() * percent).div_ceil(100);
+    sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0)
+}
+
+/// The fields of an object in their order.
+struct Fields;
+
+impl<'de> Visitor<'de> for Fields {
+    type Value = Vec<(String, &'de RawValue)>;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut fields = Vec::new();
+        while let Some(field) = map.next_entry()? {
+            fields.push(field);
+        }
+        Ok(fields)
+    }
+}

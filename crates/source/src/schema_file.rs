@@ -1,0 +1,375 @@
+//! A table's definition as people write it, in TOML or JSON: read from a file or from the server's
+//! settings, and printed for an inferred schema.
+//!
+//! ```toml
+//! name = "articles"
+//! primary_key = ["id"]
+//! synonyms = [["car", "automobile"]]
+//!
+//! [[columns]]
+//! name = "id"
+//! type = "int64"          # int8 … int64, uint8 … uint64, float, double, decimal(10,2), bool,
+//!                         # text, bytes, date, time, datetime, timestamp, json
+//! [[columns]]
+//! name = "body"
+//! type = "text"
+//! nullable = true         # unless it is part of the key
+//! indexed = false         # held in the segments: filter, sort, facet; by default all but
+//!                         # columns of a text index, bytes and JSON
+//! [[texts]]
+//! columns = ["body"]
+//! delimiter = " "         # joins the columns to one text; without, a match lies within one
+//! nfkc = true
+//! width = "keep"          # or "narrow", "wide"
+//! fold_case = true
+//! fold_accents = false
+//!
+//! [[required]]            # rows for which one of these does not hold are not in the table
+//! column = "status"
+//! op = "="                # = != < <= > >= in between is_null is_not_null
+//! value = "published"     # `values` for in and between
+//! ```
+//! A condition may also be `any = [conditions]`, `all = [conditions]` or `not = condition`.
+
+mod column_type;
+mod condition;
+
+use std::path::Path;
+
+use remora_engine::{ColumnDef, ColumnType, Filter, Normalization, Schema, TextDef, Width};
+use serde::{Deserialize, Serialize};
+
+pub use column_type::TypeName;
+pub use condition::{Condition, Constant, Operator};
+
+use crate::{Error, Result};
+
+/// A table's definition in the form of a file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SchemaFile {
+    /// The table's name: `table` or `database.table`.
+    pub name: String,
+    /// The names of the primary key's columns.
+    pub primary_key: Vec<String>,
+    /// Groups of words that mean the same to a search.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub synonyms: Vec<Vec<String>>,
+    /// The columns in row order.
+    pub columns: Vec<ColumnFile>,
+    /// The text indexes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub texts: Vec<TextFile>,
+    /// Conditions that each row of the table satisfies.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub required: Vec<Condition>,
+}
+
+/// A column.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ColumnFile {
+    /// Name.
+    pub name: String,
+    /// Type.
+    #[serde(rename = "type")]
+    pub kind: TypeName,
+    /// Whether NULL is allowed; by default it is, but in the key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nullable: Option<bool>,
+    /// Whether the segments hold it; by default all but columns of a text index, bytes and JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub indexed: Option<bool>,
+}
+
+/// A text index.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TextFile {
+    /// The names of its columns.
+    pub columns: Vec<String>,
+    /// Joins the columns to one text; without it a match lies within one column.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delimiter: Option<String>,
+    /// Unicode NFKC.
+    #[serde(default = "yes")]
+    pub nfkc: bool,
+    /// Full-width and half-width forms after NFKC.
+    #[serde(default)]
+    pub width: WidthName,
+    /// Full case folding.
+    #[serde(default = "yes")]
+    pub fold_case: bool,
+    /// Drop accents.
+    #[serde(default)]
+    pub fold_accents: bool,
+    /// Accepted from other servers' settings; answers are exact whatever it is.
+    #[serde(default, skip_serializing)]
+    pub ngram_size: Option<u32>,
+    /// As `ngram_size`.
+    #[serde(default, skip_serializing)]
+    pub kanji_ngram_size: Option<u32>,
+}
+
+/// The name of a width setting.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WidthName {
+    /// As NFKC left them.
+    #[default]
+    Keep,
+    /// Full-width to half-width.
+    Narrow,
+    /// Half-width to full-width.
+    Wide,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl SchemaFile {
+    /// Reads a file: JSON if it begins with `{`, TOML if not.
+    ///
+    /// # Errors
+    /// It cannot be read or is no schema description.
+    pub fn read(path: &Path) -> Result<Self> {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| Error::io(&name, error))?;
+        Self::parse(&text).map_err(|error| Error::format(&name, error.to_string()))
+    }
+
+    /// Reads a text: JSON if it begins with `{`, TOML if not.
+    ///
+    /// # Errors
+    /// It is no schema description.
+    pub fn parse(text: &str) -> Result<Self> {
+        if text.trim_start().starts_with('{') {
+            serde_json::from_str(text).map_err(|error| Error::Schema(error.to_string()))
+        } else {
+            toml::from_str(text).map_err(|error| Error::Schema(error.to_string()))
+        }
+    }
+
+    /// The description as TOML.
+    ///
+    /// # Errors
+    /// A name cannot be written.
+    pub fn to_toml(&self) -> Result<String> {
+        toml::to_string(self).map_err(|error| Error::Schema(error.to_string()))
+    }
+
+    /// The description of a schema.
+    pub fn from_schema(schema: &Schema) -> Self {
+        let name_of = |at: &usize| schema.columns.get(*at).map(|column| column.name.clone());
+        let names = |positions: &[usize]| positions.iter().filter_map(name_of).collect();
+        let column = |column: &ColumnDef| ColumnFile {
+            name: column.name.clone(),
+            kind: TypeName(column.kind),
+            nullable: Some(column.nullable),
+            indexed: Some(column.indexed),
+        };
+        Self {
+            name: schema.name.clone(),
+            primary_key: names(&schema.primary_key),
+            synonyms: schema.synonyms.clone(),
+            columns: schema.columns.iter().map(column).collect(),
+            texts: schema
+                .texts
+                .iter()
+                .map(|text| TextFile::new(text, names(&text.columns)))
+                .collect(),
+            required: schema.required.iter().flat_map(Condition::list).collect(),
+        }
+    }
+
+    /// The schema it describes, with columns and texts numbered in their order.
+    ///
+    /// # Errors
+    /// A name is unknown or given twice, there is no key, or a condition lacks its value.
+    pub fn to_schema(&self) -> Result<Schema> {
+        let primary_key = self.positions("primary_key", &self.primary_key)?;
+        let mut texts = Vec::new();
+        for (id, text) in (0..).zip(&self.texts) {
+            let columns = self.positions("texts", &text.columns)?;
+            self.refuse_other_types(&columns)?;
+            texts.push(text.definition(id, columns));
+        }
+        let mut columns = Vec::new();
+        for (position, column) in self.columns.iter().enumerate() {
+            self.refuse_twice(position, &column.name)?;
+            let in_text = texts.iter().any(|text| text.columns.contains(&position));
+            columns.push(column.definition(position, primary_key.contains(&position), in_text));
+        }
+        Ok(Schema {
+            name: self.name.clone(),
+            columns,
+            primary_key,
+            texts,
+            required: self.required_filter()?,
+            synonyms: self.synonyms.clone(),
+        })
+    }
+
+    fn required_filter(&self) -> Result<Option<Filter>> {
+        let mut filters: Vec<_> =
+            self.required.iter().map(Condition::to_filter).collect::<Result<_>>()?;
+        match filters.len() {
+            0 | 1 => Ok(filters.pop()),
+            _ => Ok(Some(Filter::And(filters))),
+        }
+    }
+
+    fn positions(&self, place: &str, names: &[String]) -> Result<Vec<usize>> {
+        if names.is_empty() {
+            return Err(self.error(format!("{place} names no column")));
+        }
+        let position = |name: &String| {
+            let same = |column: &ColumnFile| column.name.eq_ignore_ascii_case(name);
+            let found = self.columns.iter().position(same);
+            found.ok_or_else(|| self.error(format!("{place} names an unknown column \"{name}\"")))
+        };
+        names.iter().map(position).collect()
+    }
+
+    fn refuse_twice(&self, position: usize, name: &str) -> Result<()> {
+        let same = |column: &ColumnFile| column.name.to_lowercase() == name.to_lowercase();
+        match self.columns.iter().take(position).any(same) {
+            true => Err(self.error(format!("column \"{name}\" is there twice"))),
+            false => Ok(()),
+        }
+    }
+
+    fn refuse_other_types(&self, positions: &[usize]) -> Result<()> {
+        let columns = positions.iter().filter_map(|&at| self.columns.get(at));
+        let other = columns.into_iter().find(|column| column.kind.0 != ColumnType::Text);
+        match other {
+            Some(column) => Err(self.error(format!(
+                "column \"{}\" is {}: a text index takes columns of type text",
+                column.name, column.kind
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    fn error(&self, message: String) -> Error {
+        Error::Schema(format!("schema of table \"{}\": {message}", self.name))
+    }
+}
+
+impl ColumnFile {
+    fn definition(&self, position: usize, is_key: bool, in_text: bool) -> ColumnDef {
+        let kind = self.kind.0;
+        let bulky = in_text || matches!(kind, ColumnType::Bytes | ColumnType::Json);
+        ColumnDef {
+            id: u32::try_from(position).unwrap_or(u32::MAX),
+            name: self.name.clone(),
+            kind,
+            nullable: self.nullable.unwrap_or(!is_key),
+            indexed: self.indexed.unwrap_or(!bulky || is_key),
+        }
+    }
+}
+
+impl TextFile {
+    fn new(text: &TextDef, columns: Vec<String>) -> Self {
+        let Normalization { nfkc, width, fold_case, fold_accents } = text.normalization;
+        let width = match width {
+            Width::Keep => WidthName::Keep,
+            Width::Narrow => WidthName::Narrow,
+            Width::Wide => WidthName::Wide,
+        };
+        let delimiter = text.delimiter.clone();
+        let (ngram_size, kanji_ngram_size) = (None, None);
+        Self {
+            columns,
+            delimiter,
+            nfkc,
+            width,
+            fold_case,
+            fold_accents,
+            ngram_size,
+            kanji_ngram_size,
+        }
+    }
+
+    fn definition(&self, id: u32, columns: Vec<usize>) -> TextDef {
+        let width = match self.width {
+            WidthName::Keep => Width::Keep,
+            WidthName::Narrow => Width::Narrow,
+            WidthName::Wide => Width::Wide,
+        };
+        let (nfkc, fold_case, fold_accents) = (self.nfkc, self.fold_case, self.fold_accents);
+        let normalization = Normalization { nfkc, width, fold_case, fold_accents };
+        TextDef { id, columns, delimiter: self.delimiter.clone(), normalization }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"
+name = "articles"
+primary_key = ["ID"]
+synonyms = [["car", "automobile"]]
+columns = [
+    { name = "id", type = "uint32" },
+    { name = "title", type = "text", indexed = true },
+    { name = "body", type = "text" },
+    { name = "price", type = "decimal(10, 2)", nullable = false },
+    { name = "status", type = "text" },
+]
+[[texts]]
+columns = ["title", "body"]
+delimiter = " "
+width = "narrow"
+ngram_size = 2
+kanji_ngram_size = 1
+[[required]]
+column = "status"
+op = "="
+value = "published"
+[[required]]
+any = [{ column = "price", op = "between", values = [1, 2.5] }, { column = "price", op = "is_null" }]
+"#;
+
+    #[test]
+    fn a_description_survives_the_schema() {
+        let schema = SchemaFile::parse(TEXT).unwrap().to_schema().unwrap();
+        assert_eq!(schema.primary_key, [0]);
+        assert_eq!(schema.columns[3].kind, ColumnType::Decimal(10, 2));
+        let nullable: Vec<_> = schema.columns.iter().map(|column| column.nullable).collect();
+        assert_eq!(nullable, [false, true, true, false, true]);
+        let indexed: Vec<_> = schema.columns.iter().map(|column| column.indexed).collect();
+        assert_eq!(indexed, [true, true, false, true, true]);
+        assert_eq!(schema.texts[0].normalization.width, Width::Narrow);
+        assert!(matches!(schema.required, Some(Filter::And(ref parts)) if parts.len() == 2));
+        let shown = SchemaFile::from_schema(&schema);
+        for text in [shown.to_toml().unwrap(), serde_json::to_string(&shown).unwrap()] {
+            assert_eq!(SchemaFile::parse(&text).unwrap().to_schema().unwrap(), schema, "{text}");
+        }
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let cases = [
+            ("uint32", "uint33", "unknown type \"uint33\""),
+            ("[\"ID\"]", "[\"key\"]", "primary_key names an unknown column \"key\""),
+            ("[\"ID\"]", "[]", "primary_key names no column"),
+            ("\"body\", type", "\"Title\", type", "texts names an unknown column \"body\""),
+            ("{ name = \"price\"", "{ name = \"Title\"", "column \"Title\" is there twice"),
+            ("[\"title\", \"body\"]", "[\"price\"]", "is decimal(10,2)"),
+            ("op = \"=\"", "op = \"like\"", "like"),
+            ("value = \"published\"", "", "needs a `value`"),
+            ("values = [1, 2.5]", "values = [1]", "needs two `values`"),
+            ("any = [{", "all = []\nany = [{", "one of `any`, `all`, `not`"),
+            ("ngram_size = 2", "ngram_sise = 2", "ngram_sise"),
+        ];
+        for (from, to, part) in cases {
+            let text = TEXT.replacen(from, to, 1);
+            let error = SchemaFile::parse(&text).and_then(|file| file.to_schema()).unwrap_err();
+            assert!(error.to_string().contains(part), "{error} / {part}");
+        }
+    }
+}

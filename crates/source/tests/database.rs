@@ -1,0 +1,114 @@
+//! Files into a database and back out of it.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::{io::Cursor, path::Path, sync::Arc};
+
+use remora_engine::{
+    Database, Durability, Filter, Options, Row, SearchRequest, Selection, TextQuery, Value,
+};
+use remora_source::files::{
+    Compression, ExportOptions, Format, ImportOptions, ImportReport, Importer, Input, KeyChoice,
+    OnError, export_table, infer_schema,
+};
+
+const TEXT: &str = r#"
+{"id":1,"title":"Remora","body":"A fish that travels with sharks.","year":1758,"tags":["fish"],"price":0.1}
+{"id":9007199254740993,"title":"コバンザメ","body":"サメに吸い付いて泳ぐ。","year":null}
+{"id":3,"title":"","body":"Line\nbreaks, \"quotes\" and \\N","year":-5,"price":1e300}
+"#;
+
+fn open(path: &Path) -> Database {
+    let options = Options { durability: Durability::None, ..Options::default() };
+    Database::open(path, options).unwrap()
+}
+
+fn import(database: &Database, table: &str, inputs: &mut [Input]) -> ImportReport {
+    let schema = database.schema(table).unwrap();
+    let options =
+        ImportOptions { batch_rows: 2, on_error: OnError::Skip, ..ImportOptions::default() };
+    Importer::new(database, schema, options).run(inputs, &mut |_| {}).unwrap()
+}
+
+fn rows(database: &Database, table: &str) -> Vec<Row> {
+    let mut rows = Vec::new();
+    database
+        .scan(table, &mut |row| {
+            rows.push(row);
+            Ok(())
+        })
+        .unwrap();
+    rows
+}
+
+fn count(database: &Database, text: &str) -> u64 {
+    let text = Some(TextQuery::Term(text.into()));
+    let selection = Selection { table: "fish".into(), text, ..Selection::default() };
+    database.count(&selection).unwrap().count
+}
+
+#[test]
+fn a_table_goes_out_and_comes_in_as_it_was() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = open(&directory.path().join("data"));
+    let mut inputs = [Input::from_stream("fish.jsonl", Cursor::new(TEXT)).unwrap()];
+    let schema = infer_schema(&mut inputs, "fish", &KeyChoice::Auto, None).unwrap().schema;
+    database.create_table(schema.clone()).unwrap();
+    assert_eq!(import(&database, "fish", &mut inputs).rows, 3);
+    assert_eq!(
+        (count(&database, "shark"), count(&database, "サメ"), count(&database, "x")),
+        (1, 1, 0)
+    );
+    let expected = rows(&database, "fish");
+    assert_eq!(expected.len(), 3);
+    assert_eq!(expected[2][0], Value::Int(9_007_199_254_740_993));
+
+    for (number, format) in [Format::JsonLines, Format::Csv, Format::Tsv].into_iter().enumerate() {
+        let mut out = Vec::new();
+        let options =
+            ExportOptions { format, compression: Compression::Zstd, cancel: Arc::default() };
+        let report = export_table(&database, "fish", &mut out, &options, &mut |_| {}).unwrap();
+        assert_eq!(report.rows, 3);
+        let table = format!("copy{number}");
+        database
+            .create_table(remora_engine::Schema { name: table.clone(), ..schema.clone() })
+            .unwrap();
+        import(&database, &table, &mut [Input::from_stream("out", Cursor::new(out)).unwrap()]);
+        assert_eq!(rows(&database, &table), expected, "{format:?}");
+    }
+    database.close().unwrap();
+}
+
+#[test]
+fn a_file_is_not_read_twice_even_after_a_restart() {
+    let directory = tempfile::tempdir().unwrap();
+    let (data, file) = (directory.path().join("data"), directory.path().join("rows.csv"));
+    std::fs::write(&file, "name,size\nRemora,1\nbroken\nShark,2\n").unwrap();
+    let inputs = || [Input::new(file.to_str().unwrap()).unwrap()];
+    let database = open(&data);
+    let schema = infer_schema(&mut inputs(), "fish", &KeyChoice::Generated, None).unwrap().schema;
+    database.create_table(schema).unwrap();
+    let report = import(&database, "fish", &mut inputs());
+    assert_eq!((report.rows, report.skipped), (2, 1));
+    database.close().unwrap();
+    drop(database);
+
+    let database = open(&data);
+    let report = import(&database, "fish", &mut inputs());
+    assert_eq!((report.rows, report.files_done_before), (0, 1));
+    std::fs::write(&file, "name,size\nTuna,3\n").unwrap();
+    assert_eq!(import(&database, "fish", &mut inputs()).rows, 1);
+    let request = SearchRequest {
+        selection: Selection {
+            table: "fish".into(),
+            filter: Some(Filter::IsNotNull("size".into())),
+            ..Selection::default()
+        },
+        limit: 10,
+        ..SearchRequest::default()
+    };
+    let hits = database.search(&request).unwrap().hits;
+    let keys: Vec<_> = hits.iter().map(|hit| hit.key[0].clone()).collect();
+    assert_eq!(keys, [6, 4, 2].map(Value::Uint));
+    database.close().unwrap();
+}
