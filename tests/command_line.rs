@@ -1,0 +1,222 @@
+//! The `remora` command as its users meet it.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    path::Path,
+    process::{Child, Command, Output, Stdio},
+    time::{Duration, Instant},
+};
+
+/// A clean stop takes at most this long.
+const STOP: Duration = Duration::from_secs(5);
+
+fn remora() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_remora"));
+    command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    remora().args(arguments).output().unwrap()
+}
+
+/// What a command that succeeds prints.
+fn printed(arguments: &[&str]) -> String {
+    let output = run(arguments);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {error}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// What a command that fails says.
+fn refused(arguments: &[&str]) -> String {
+    let output = run(arguments);
+    assert!(!output.status.success(), "{arguments:?} succeeded");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+/// A server process.
+struct Serving {
+    child: Child,
+    address: String,
+}
+
+impl Serving {
+    fn start(arguments: &[&str]) -> Self {
+        let mut child = remora()
+            .arg("serve")
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut line = || lines.next().expect("the server ended").unwrap();
+        assert!(line().starts_with("remora "));
+        let address = line().strip_prefix("line protocol: ").unwrap().to_owned();
+        Self { child, address }
+    }
+
+    fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-s", name, &pid]).status().unwrap().success());
+    }
+
+    fn ask(&self, request: &str) -> String {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.write_all(format!("{request}\r\n").as_bytes()).unwrap();
+        let mut reply = Vec::new();
+        while !reply.ends_with(b"\r\n") {
+            let mut chunk = [0; 4096];
+            let bytes = stream.read(&mut chunk).unwrap();
+            assert!(bytes > 0);
+            reply.extend_from_slice(&chunk[..bytes]);
+        }
+        String::from_utf8(reply).unwrap()
+    }
+
+    /// Sends SIGTERM and waits for a clean end.
+    fn stop(mut self) {
+        self.signal("TERM");
+        let start = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(start.elapsed() < STOP, "still there after {STOP:?}");
+            std::thread::sleep(Duration::from_millis(10));
+        };
+        assert!(status.success(), "{status}");
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn write(path: &Path, text: &str) -> String {
+    std::fs::write(path, text).unwrap();
+    path.display().to_string()
+}
+
+#[test]
+fn the_demonstration_shows_searches() {
+    let text = printed(&["demo", "--exit"]);
+    assert!(text.contains("Loaded ") && text.contains("remora> SEARCH articles"), "{text}");
+    assert!(text.contains(" us)") || text.contains(" ms)"), "{text}");
+    assert!(!text.contains("ERROR"), "{text}");
+    let directory = tempfile::tempdir().unwrap();
+    let rivers = "name,note\nDanube,second longest river\nVolga,longest river\n";
+    let file = write(&directory.path().join("rivers.csv"), rivers);
+    let text = printed(&["demo", &file, "--exit"]);
+    assert!(text.contains("Loaded 2 rows into the table 'rivers'"), "{text}");
+    assert!(text.contains("SEARCH rivers longest") && !text.contains("ERROR"), "{text}");
+}
+
+#[test]
+fn a_table_goes_in_and_out() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data").display().to_string();
+    let rows = "{\"id\":1,\"title\":\"Danube\",\"text\":\"a river\"}\n\
+                {\"id\":2,\"title\":\"Volga\",\"text\":\"a longer river\"}\n";
+    let file = write(&directory.path().join("rivers.jsonl"), rows);
+    let import = ["import", "--data", &data, "--table", "rivers", &file];
+    assert!(printed(&import).contains("2 rows into table 'rivers'"));
+    assert!(printed(&import).contains("0 rows into table 'rivers'"), "it was read before");
+    let exported = printed(&["export", "--data", &data, "--table", "rivers"]);
+    assert_eq!(exported.lines().count(), 2);
+    assert!(exported.contains("\"title\":\"Danube\""), "{exported}");
+    assert!(printed(&["check", &data]).contains("Everything is as it was written."));
+    let count = printed(&["shell", "--data", &data, "-e", "COUNT rivers river"]);
+    assert_eq!(count, "2 matches\n");
+    let dump = directory.path().join("rivers.dump").display().to_string();
+    assert!(printed(&["dump", "save", "--data", &data, &dump]).starts_with("2 rows into"));
+    assert!(printed(&["dump", "info", &dump]).contains("rivers (2 rows)"));
+    assert!(printed(&["dump", "verify", &dump]).contains("is whole: 2 rows"));
+    let other = directory.path().join("other").display().to_string();
+    assert!(printed(&["dump", "load", "--data", &other, &dump]).starts_with("2 rows into"));
+    assert_eq!(printed(&["shell", "--data", &other, "-e", "COUNT rivers river"]), "2 matches\n");
+}
+
+#[test]
+fn malformed_lines_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data").display().to_string();
+    let rows = "{\"id\":1,\"text\":\"a\"}\n{\"id\":2,\n{\"id\":3,\"text\":\"b\"}\n";
+    let file = write(&directory.path().join("rows.jsonl"), rows);
+    let import = ["import", "--data", &data, "--table", "t", &file];
+    let error = refused(&import);
+    assert!(error.contains("rows.jsonl:2:"), "{error}");
+    let skipping = [&import[..], &["--on-error", "skip"]].concat();
+    let output = run(&skipping);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 skipped"), "{text}");
+}
+
+#[test]
+fn a_server_takes_rows_serves_and_stops() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data").display().to_string();
+    let rows: String = (0..3000)
+        .map(|id| format!("{{\"id\":{id},\"title\":\"row {id}\",\"text\":\"some words\"}}\n"))
+        .collect();
+    let file = write(&directory.path().join("rows.jsonl"), &rows);
+    let server = Serving::start(&["--data", &data, "--line", "127.0.0.1:0"]);
+    let import = ["import", "--to", &server.address, "--table", "rows", &file];
+    assert!(printed(&import).contains("3,000 rows into table 'rows'"));
+    assert!(printed(&import).contains("0 rows into table 'rows'"), "it was read before");
+    assert_eq!(server.ask("COUNT rows words"), "OK COUNT 3000\r\n");
+    let shell = printed(&["shell", &server.address, "-e", "COUNT rows words"]);
+    assert_eq!(shell, "3,000 matches\n");
+    // An open connection does not keep the server from stopping.
+    let _idle = TcpStream::connect(&server.address).unwrap();
+    server.stop();
+    let server = Serving::start(&["--data", &data, "--line", "127.0.0.1:0"]);
+    assert_eq!(server.ask("COUNT rows words"), "OK COUNT 3000\r\n");
+    server.stop();
+}
+
+#[test]
+fn settings_are_read_again_by_sighup() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("remora.toml");
+    let text = "data = 'data'\n[listen]\nline = '127.0.0.1:0'\n[limits]\ndefault_limit = 7\n";
+    let file = write(&path, text);
+    let server = Serving::start(&["-c", &file]);
+    let limit = |server: &Serving| server.ask("CONFIG SHOW limits.default_limit");
+    assert!(limit(&server).contains("limits.default_limit: 7"));
+    write(&path, &text.replace("= 7", "= 9"));
+    server.signal("HUP");
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !limit(&server).contains("limits.default_limit: 9") {
+        assert!(Instant::now() < deadline, "{}", limit(&server));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    write(&path, "nonsense = 1\n");
+    server.signal("HUP");
+    std::thread::sleep(Duration::from_millis(200));
+    assert!(limit(&server).contains("limits.default_limit: 9"), "wrong settings change nothing");
+    server.stop();
+}
+
+#[test]
+fn mistakes_are_told_in_a_sentence() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("remora.toml");
+    let file = write(&path, "[lissten]\n");
+    let error = refused(&["serve", "-c", &file]);
+    assert!(error.contains("line 1") && error.contains("did you mean 'listen'"), "{error}");
+    let file = write(&path, "[listen]\nline = '0.0.0.0:11016'\n");
+    assert!(refused(&["serve", "-c", &file, "--test"]).contains("auth.admin_token"));
+    let nowhere = directory.path().join("nowhere").display().to_string();
+    assert!(refused(&["check", &nowhere]).contains("is no data directory"));
+    assert!(refused(&["shell", "127.0.0.1:1", "-e", "INFO"]).contains("remora serve"));
+    assert!(refused(&["import", "--table", "t", "x"]).contains("--data"));
+    let missing = refused(&["import", "--data", &nowhere, "--table", "t", "/no/such/file"]);
+    assert!(missing.contains("/no/such/file"), "{missing}");
+}
