@@ -112,10 +112,10 @@ impl Server {
         for variable in changes(&old, &new) {
             if variable.change == Change::Restart {
                 waiting.push(variable.name(new.dialect));
+                variable.copy(&old, &mut applied);
             }
         }
-        applied.data.clone_from(&old.data);
-        applied.listen = old.listen.clone();
+        applied.durability = old.durability;
         if applied.tables != old.tables {
             waiting.push("tables");
         }

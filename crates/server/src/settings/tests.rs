@@ -152,3 +152,20 @@ fn every_variable_reads_back_what_it_shows() {
         }
     }
 }
+
+#[test]
+fn the_example_shows_the_defaults() {
+    let example = include_str!("../../../../examples/remora.toml");
+    let settings = Settings::parse(Path::new("remora.toml"), example).unwrap();
+    assert_eq!(settings.tables.len(), 1);
+    let mut defaults = Settings::default();
+    defaults.dump.dir = PathBuf::from("remora-data/dumps");
+    let differing: Vec<&str> =
+        changes(&defaults, &settings).iter().map(|variable| variable.key).collect();
+    assert_eq!(differing, [""; 0]);
+    for variable in VARIABLES.iter().filter(|variable| !variable.key.starts_with("mysql.")) {
+        let name = variable.key.rsplit('.').next().unwrap();
+        let shown = example.contains(&format!("{name} = ")) || variable.key == "bm25.enable";
+        assert!(shown, "examples/remora.toml leaves out {}", variable.key);
+    }
+}

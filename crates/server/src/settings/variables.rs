@@ -47,6 +47,11 @@ impl Variable {
         (self.write)(settings, text)
     }
 
+    /// Gives `to` the value that `from` has. A value that `to` has no place for is left out.
+    pub fn copy(&self, from: &Settings, to: &mut Settings) {
+        let _ = (self.write)(to, &(self.read)(from));
+    }
+
     /// The name under a dialect.
     pub fn name(&self, dialect: Dialect) -> &'static str {
         if dialect == Dialect::Remora { self.key } else { self.name }
