@@ -198,7 +198,7 @@ impl Report {
         let ratios = compared.flat_map(|query| {
             [Operation::Search, Operation::Count].map(|operation| self.advantage(query, operation))
         });
-        ratios.flatten().filter(|ratio| *ratio < 1.0).count()
+        ratios.flatten().filter(|(ratio, _)| *ratio < 1.0).count()
     }
 
     /// The spread over each group of queries: medians of the runs, and the worst by name.
@@ -225,17 +225,17 @@ impl Report {
     }
 
     /// How many times longer than Remora the best rival with the right answer takes: engine time
-    /// against a rival in process, round trip against a server.
-    fn advantage(&self, query: &QueryFigures, operation: Operation) -> Option<f64> {
+    /// against a rival in process, round trip against a server. With the rival's name.
+    fn advantage(&self, query: &QueryFigures, operation: Operation) -> Option<(f64, &str)> {
         let ratios = self.peers.iter().filter_map(|peer| {
             let own = if peer.in_process { &query.engine } else { &query.trip };
             let own = operation.of(own);
             let answer = peer.queries.iter().find(|other| other.name == query.name)?;
             let theirs = operation.of_peer(answer);
             let is_fair = answer.is_right && own.runs > 0 && theirs.runs > 0;
-            is_fair.then(|| theirs.p50_us / own.p50_us)
+            is_fair.then(|| (theirs.p50_us / own.p50_us, peer.name.as_str()))
         });
-        ratios.min_by(f64::total_cmp)
+        ratios.min_by(|a, b| a.0.total_cmp(&b.0))
     }
 }
 
@@ -338,17 +338,19 @@ const OPERATIONS: [(&str, Pick); 3] = [
     ("_score", |operations| &operations.ranked),
 ];
 
-fn verdict(query: &QueryFigures, search: Option<f64>, count: Option<f64>) -> String {
+fn verdict(
+    query: &QueryFigures,
+    search: Option<(f64, &str)>,
+    count: Option<(f64, &str)>,
+) -> String {
     if let Some(wrong) = &query.wrong {
         return format!("WRONG: {wrong}");
     }
-    let lost = |ratio: Option<f64>| ratio.is_some_and(|ratio| ratio < 1.0);
-    match (lost(search), lost(count)) {
-        (true, true) => "LOST".into(),
-        (true, false) => "LOST SEARCH".into(),
-        (false, true) => "LOST COUNT".into(),
-        (false, false) => String::new(),
-    }
+    let lost = [("SEARCH", search), ("COUNT", count)].into_iter().filter_map(|(name, best)| {
+        let (_, rival) = best.filter(|(ratio, _)| *ratio < 1.0)?;
+        Some(format!("LOST {name} to {rival}"))
+    });
+    lost.collect::<Vec<_>>().join(", ")
 }
 
 fn peer_cell(peer: &PeerFigures, query: &str) -> String {
@@ -398,8 +400,8 @@ fn one(timing: &Timing) -> String {
     if timing.runs == 0 { "-".into() } else { micros(timing.p50_us) }
 }
 
-fn times(ratio: Option<f64>) -> String {
-    ratio.map_or_else(|| "-".into(), |ratio| format!("{ratio:.1}"))
+fn times(best: Option<(f64, &str)>) -> String {
+    best.map_or_else(|| "-".into(), |(ratio, _)| format!("{ratio:.1}"))
 }
 
 /// Microseconds with three digits that count.
@@ -511,11 +513,11 @@ mod tests {
             peer("library", true, 30.0, 1.0, true),
         ]);
         let query = &report.queries[0];
-        assert_eq!(report.advantage(query, Operation::Search), Some(2.0));
-        assert_eq!(report.advantage(query, Operation::Count), Some(0.5));
+        assert_eq!(report.advantage(query, Operation::Search), Some((2.0, "server")));
+        assert_eq!(report.advantage(query, Operation::Count), Some((0.5, "library")));
         assert_eq!(report.lost(), 1);
         let table = report.comparison().to_string();
-        assert!(table.contains("2.0 / 0.5") && table.contains("LOST COUNT"), "{table}");
+        assert!(table.contains("2.0 / 0.5") && table.contains("LOST COUNT to library"), "{table}");
     }
 
     #[test]

@@ -163,7 +163,9 @@ mod tests {
 
     fn sample() -> Manifest {
         let mut deleted = Bitmap::new(300);
-        [0, 64, 130].map(|doc| deleted.insert(doc));
+        for doc in [0, 64, 130] {
+            deleted.insert(doc);
+        }
         let record = SegmentRecord { file: 7, bytes: 1_234, crc: 0xfeed, documents: 300 };
         let other = SegmentRecord { file: 9, documents: 0, ..record.clone() };
         let segments = vec![(record, deleted), (other, Bitmap::new(0))];

@@ -223,18 +223,25 @@ mod tests {
 
     proptest! {
         #[test]
-        fn numbers_compare_as_numbers(value in -300..300_i64, literal in -400_000..400_000_i64) {
-            let text = format!("{}{}.{:03}", if literal < 0 { "-" } else { "" },
-                (literal / 1000).abs(), (literal % 1000).abs());
-            let expected = (value * 1000).cmp(&literal);
+        fn numbers_compare_as_numbers(value in -300..300_i64, delta in -1500..1500_i64) {
+            let text = thousandths(value * 1000 + delta);
+            let expected = 0.cmp(&delta);
             prop_assert_eq!(ordering(ColumnType::Int(16), &Value::Int(value), &text), expected);
             if let Ok(value) = u64::try_from(value) {
                 prop_assert_eq!(ordering(ColumnType::Uint(16), &Value::Uint(value), &text), expected);
             }
-            let expected = (value * 10).cmp(&literal);
+            let delta = delta / 100;
+            let text = thousandths(value * 10 + delta);
             let decimal = Value::Decimal(Decimal::from_scaled(value.into(), 2));
-            prop_assert_eq!(ordering(ColumnType::Decimal(3, 2), &decimal, &text), expected);
+            let ordering = ordering(ColumnType::Decimal(3, 2), &decimal, &text);
+            prop_assert_eq!(ordering, 0.cmp(&delta));
         }
+    }
+
+    fn thousandths(number: i64) -> String {
+        let sign = if number < 0 { "-" } else { "" };
+        let number = number.abs();
+        format!("{sign}{}.{:03}", number / 1000, number % 1000)
     }
 
     #[test]

@@ -9,6 +9,7 @@ use super::{
     Normalization,
     postings::Decoded,
     terms::{TEXT_GAP, cut},
+    vocabulary::order_key,
     writer::TextWriter,
 };
 use crate::{IndexError, Result, SectionWriter};
@@ -180,10 +181,10 @@ impl Interner {
         number
     }
 
-    /// The numbers in the byte order of their terms.
+    /// The numbers in the order of their terms.
     fn sorted(&self) -> Vec<u32> {
-        let keyed = (0..self.len() as u32)
-            .map(|number| (super::vocabulary::prefix_key(self.term(number).as_bytes()), number));
+        let keyed =
+            (0..self.len() as u32).map(|number| (order_key(self.term(number).as_bytes()), number));
         let mut keyed: Vec<(u64, u32)> = keyed.collect();
         keyed.sort_unstable_by(|a, b| {
             a.0.cmp(&b.0).then_with(|| self.term(a.1).cmp(self.term(b.1)))

@@ -25,7 +25,7 @@ thread_local! {
 pub(crate) fn similar_terms(vocabulary: &Vocabulary, word: &str, distance: u8) -> Vec<(u32, u32)> {
     if word.chars().count() > MAX_WORD_CHARS {
         let at = vocabulary.lower_bound(word.as_bytes());
-        let same = at < vocabulary.len() && vocabulary.term(at) == word.as_bytes();
+        let same = at < vocabulary.words() && vocabulary.word(at) == word.as_bytes();
         return same.then_some((at, 1)).into_iter().collect();
     }
     let automaton = BUILDERS.with_borrow_mut(|builders| {
@@ -42,8 +42,8 @@ fn walk(vocabulary: &Vocabulary, automaton: &DFA) -> Vec<(u32, u32)> {
     let mut states = vec![automaton.initial_state()];
     let mut last: Vec<u8> = Vec::new();
     let mut number = 0;
-    while number < vocabulary.len() {
-        let term = vocabulary.term(number);
+    while number < vocabulary.words() {
+        let term = vocabulary.word(number);
         let shared = term.iter().zip(&last).take_while(|(a, b)| a == b).count();
         states.truncate(shared + 1);
         last.truncate(shared);
@@ -78,7 +78,7 @@ fn is_word(term: &[u8]) -> bool {
 
 /// The first term behind `number` that does not begin with `prefix`, as `number` does.
 fn behind(vocabulary: &Vocabulary, number: u32, prefix: &[u8]) -> u32 {
-    if !vocabulary.term(number + 1).starts_with(prefix) {
+    if !vocabulary.word(number + 1).starts_with(prefix) {
         return number + 1;
     }
     let mut next = prefix.to_vec();

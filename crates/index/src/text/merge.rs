@@ -2,7 +2,7 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-use super::{TextIndex, postings::Decoded, writer::TextWriter};
+use super::{TextIndex, postings::Decoded, vocabulary::OrderedTerm, writer::TextWriter};
 use crate::{Result, SectionWriter};
 
 /// A document that is not carried over.
@@ -26,28 +26,30 @@ pub(crate) fn merge(
     let mut writer = TextWriter::new(merged_lengths(sources, doc_count));
     let texts: Vec<(&TextIndex, &[u32])> =
         sources.iter().filter_map(|source| Some((source.text?, source.map))).collect();
-    let mut heap: BinaryHeap<Reverse<(&[u8], usize, u32)>> = BinaryHeap::new();
-    for (index, (text, _)) in texts.iter().enumerate() {
-        if text.vocabulary.len() > 0 {
-            heap.push(Reverse((text.vocabulary.term(0), index, 0)));
-        }
-    }
+    let next = |index: usize, number: u32| {
+        let vocabulary = &texts[index].0.vocabulary;
+        let term = (number < vocabulary.len()).then(|| vocabulary.ordered_term(number));
+        term.map(|term| Reverse((term, index, number)))
+    };
+    let mut heap: BinaryHeap<Reverse<(OrderedTerm<'_>, usize, u32)>> =
+        (0..texts.len()).filter_map(|index| next(index, 0)).collect();
     let mut merged = MergedPostings::default();
-    while let Some(&Reverse((term, ..))) = heap.peek() {
+    while let Some(Reverse((term, index, number))) = heap.pop() {
         merged.all.clear();
-        while let Some(&Reverse((other, index, number))) = heap.peek()
-            && other == term
-        {
+        let mut holder = Some((index, number));
+        while let Some((index, number)) = holder {
             let (text, map) = texts[index];
             merged.append(text, number, map)?;
-            heap.pop();
-            if number + 1 < text.vocabulary.len() {
-                heap.push(Reverse((text.vocabulary.term(number + 1), index, number + 1)));
-            }
+            heap.extend(next(index, number + 1));
+            let same = heap.peek().is_some_and(|Reverse((other, ..))| *other == term);
+            holder = same
+                .then(|| heap.pop())
+                .flatten()
+                .map(|Reverse((_, index, number))| (index, number));
         }
         let postings = merged.in_order();
         if !postings.docs.is_empty() {
-            writer.push(term, postings)?;
+            writer.push(&term.bytes, postings)?;
         }
     }
     writer.finish(id, out)

@@ -8,10 +8,12 @@
 
 mod atoms;
 mod builder;
+mod characters;
 mod find;
 mod fuzzy;
 mod merge;
 mod normalize;
+mod offsets;
 mod pattern;
 mod phrase;
 mod postings;
@@ -30,8 +32,9 @@ pub(crate) use writer::POSITIONS;
 
 use crate::{
     DocSet, IndexError, Result, Sections, Slice,
-    bytes::{Stored, read_u32, read_u64},
+    bytes::{Stored, read_u64},
 };
+use offsets::Offsets;
 use postings::Postings;
 use unions::{UNIONS, Unions};
 use vocabulary::Vocabulary;
@@ -50,7 +53,7 @@ pub struct Matches {
 pub struct TextIndex {
     doc_count: u32,
     vocabulary: Vocabulary,
-    posting_offsets: Slice,
+    posting_offsets: Offsets,
     records: Slice,
     positions: Stored,
     lengths: Slice,
@@ -83,10 +86,10 @@ impl TextIndex {
         let length_bytes = lengths.first().map_or(0, |&width| usize::from(width));
         let lengths = lengths.part(lengths.len().min(1)..lengths.len())?;
         let vocabulary = Vocabulary::open(sections, id)?;
-        let posting_offsets = sections.require(writer::POSTING_OFFSETS, id)?.clone();
+        let posting_offsets = Offsets::open(sections.require(writer::POSTING_OFFSETS, id)?)?;
         if !matches!(length_bytes, 2 | 4)
             || lengths.len() != doc_count as usize * length_bytes
-            || posting_offsets.len() != vocabulary.len() as usize * 4
+            || posting_offsets.len() != vocabulary.len()
         {
             return Err(IndexError::corrupt("the text index's size"));
         }
@@ -159,16 +162,13 @@ impl TextIndex {
     }
 
     fn postings(&self, term: u32) -> Result<Postings<'_>> {
-        let offset = read_u32(&self.posting_offsets, term as usize * 4)? as usize;
-        Postings::open(&self.records, offset, self.doc_count)
+        Postings::open(&self.records, self.posting_offsets.start(term), self.doc_count)
     }
 
     /// Bytes of the postings of consecutive terms: what reading them costs.
     fn postings_bytes(&self, terms: std::ops::Range<u32>) -> u64 {
-        let offset = |term: u32| match read_u32(&self.posting_offsets, term as usize * 4) {
-            Ok(offset) => u64::from(offset),
-            Err(_) => self.records.len() as u64,
-        };
-        if terms.is_empty() { 0 } else { offset(terms.end).saturating_sub(offset(terms.start)) }
+        let (start, end) = (terms.start, terms.end.max(terms.start));
+        let (start, end) = (self.posting_offsets.start(start), self.posting_offsets.start(end));
+        end.saturating_sub(start) as u64
     }
 }

@@ -13,7 +13,8 @@ use rustc_hash::FxHashMap;
 
 use super::{
     atoms::{AtomKind, atoms},
-    postings::Postings,
+    offsets::Offsets,
+    postings::{Postings, is_bits},
     vocabulary::partition,
 };
 use crate::{Bitmap, Result, SectionTag, SectionWriter, Slice, bytes::read_u64};
@@ -26,9 +27,9 @@ const MIN_DOCUMENTS: u32 = 1 << 15;
 const MAX_PIECE_BYTES: usize = 7;
 const MAX_PIECE_CHARS: usize = 4;
 /// Unions take at most one in this many bytes of the postings.
-const SHARE: usize = 24;
+const SHARE: usize = 10;
 /// Opening a term costs about as much as this many postings.
-const TERM_COST: u64 = 16;
+const TERM_COST: u64 = 60;
 /// A union cheaper than one in this many documents is not worth its bytes.
 const MIN_COST_SHARE: u64 = 8;
 
@@ -72,7 +73,7 @@ impl UnionsWriter {
         if atoms(word).next().is_none_or(|(kind, _)| kind != AtomKind::Word) {
             return;
         }
-        let cost = docs.len() as u64 + TERM_COST;
+        let cost = TERM_COST + cost_of_uniting(docs.len(), self.doc_count);
         for_each_piece(word, |key| *self.costs.entry(key).or_default() += cost);
         self.words.push((number, term.into()));
     }
@@ -82,7 +83,7 @@ impl UnionsWriter {
         self,
         id: u32,
         records: &[u8],
-        offsets: &[u8],
+        offsets: &Offsets,
         out: &mut SectionWriter,
     ) -> Result<()> {
         let pieces = self.dearest(records.len());
@@ -97,8 +98,7 @@ impl UnionsWriter {
             if slots.is_empty() {
                 continue;
             }
-            let offset = crate::bytes::read_u32(offsets, *term as usize * 4)? as usize;
-            Postings::open(records, offset, self.doc_count)?.for_each_doc(|doc| {
+            Postings::open(records, offsets.start(*term), self.doc_count)?.for_each_doc(|doc| {
                 slots.iter().for_each(|&slot| {
                     unions[slot].insert(doc);
                 });
@@ -125,6 +125,11 @@ impl UnionsWriter {
         pieces.sort_unstable();
         pieces
     }
+}
+
+/// What uniting a term's documents costs, in postings: bits are united 64 at a step.
+fn cost_of_uniting(df: usize, doc_count: u32) -> u64 {
+    if is_bits(df, doc_count) { u64::from(doc_count.div_ceil(64)) } else { df as u64 }
 }
 
 /// Visits each distinct piece of a word once.

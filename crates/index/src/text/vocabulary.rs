@@ -1,20 +1,24 @@
-//! The terms of a segment in byte order, and the way to those that contain a piece.
+//! The terms of a segment in their order, and the way to those that contain a piece.
+//!
+//! Words and separators come first, in byte order; then the terms of characters, which have a
+//! compact form of their own (see `characters`).
 //!
 //! ```text
-//! TBLB := (term 0x00)*                    the terms, ascending by bytes
-//! TOFF := u32{terms + 1}                  where each begins in TBLB
+//! TBLB := (term 0x00)*                    words and separators, ascending by bytes
+//! TOFF := offsets                         where each lies in TBLB, see `offsets`
 //! TFEN := u64{ceil(terms / 32)}           first 8 bytes of every 32nd term, big endian, padded
-//! TSMP := u32{ceil(blob / 64)}            the term that covers each 64th byte of TBLB
+//! TSMP := u32{ceil(blob / 256)}           the group of TOFF that covers each 256th byte of TBLB
 //! TSUF := width:u8 offset{suffixes}       see `suffixes`
 //! TSFN := u64{ceil(suffixes / 64)}
 //! ```
-//! Terms of characters (see `terms`) are only ever found whole or by their beginning: they have
-//! no suffixes. A NUL within a term does no harm: ends are taken from TOFF.
+//! A NUL within a term does no harm: ends are taken from TOFF.
 
-use std::ops::Range;
+use std::{borrow::Cow, ops::Range};
 
 use super::{
     atoms::{AtomKind, atoms},
+    characters::{Characters, CharactersWriter},
+    offsets::{Offsets, OffsetsWriter},
     pattern::TermMatch,
     suffixes::{self, Suffixes},
 };
@@ -29,42 +33,50 @@ const FENCES: SectionTag = SectionTag(*b"TFEN");
 const SAMPLES: SectionTag = SectionTag(*b"TSMP");
 
 const FENCE_TERMS: usize = 32;
-const SAMPLE_BYTES: usize = 64;
+const SAMPLE_BYTES: usize = 256;
 
-/// Collects the terms of a segment, ascending.
+/// Collects the terms of a segment, in their order.
 #[derive(Default)]
 pub(crate) struct VocabularyWriter {
     blob: Vec<u8>,
-    offsets: Vec<u32>,
+    /// Where each term of the blob ends, its NUL included.
+    ends: Vec<u32>,
+    offsets: OffsetsWriter,
+    characters: CharactersWriter,
 }
 
 impl VocabularyWriter {
     /// Appends the next term.
     pub fn push(&mut self, term: &[u8]) -> Result<()> {
-        let offset = u32::try_from(self.blob.len());
-        self.offsets.push(offset.map_err(|_| IndexError::Full("4 GiB of distinct terms"))?);
+        if let (true, Ok(term)) = (is_characters(term), std::str::from_utf8(term)) {
+            self.characters.push(term);
+            return Ok(());
+        }
         self.blob.extend_from_slice(term);
         self.blob.push(0);
+        self.offsets.push(self.blob.len(), "4 GiB of distinct terms")?;
+        self.ends.push(self.blob.len() as u32);
         Ok(())
     }
 
     /// Writes the sections of the text index `id`.
-    pub fn finish(mut self, id: u32, out: &mut SectionWriter) -> Result<()> {
-        let end = u32::try_from(self.blob.len());
-        self.offsets.push(end.map_err(|_| IndexError::Full("4 GiB of distinct terms"))?);
-        let offsets = self.offsets.iter().flat_map(|offset| offset.to_le_bytes());
-        out.add(OFFSETS, id, &offsets.collect::<Vec<_>>());
+    pub fn finish(self, id: u32, out: &mut SectionWriter) -> Result<()> {
         out.add(FENCES, id, &self.fences());
-        out.add(SAMPLES, id, &self.samples());
         suffixes::write(&self.blob, self.suffix_offsets(), id, out);
         out.add(BLOB, id, &self.blob);
+        self.characters.finish(id, out);
+        let section = Slice::new(self.offsets.finish());
+        let offsets = Offsets::open(&section)?;
+        out.add(OFFSETS, id, &section);
+        out.add(SAMPLES, id, &offsets.samples(SAMPLE_BYTES, self.blob.len()));
         Ok(())
     }
 
     fn terms(&self) -> impl Iterator<Item = (u32, &[u8])> {
-        self.offsets
-            .windows(2)
-            .map(|pair| (pair[0], &self.blob[pair[0] as usize..pair[1] as usize - 1]))
+        let starts = [0].into_iter().chain(self.ends.iter().copied());
+        starts
+            .zip(&self.ends)
+            .map(|(start, &end)| (start, &self.blob[start as usize..end as usize - 1]))
     }
 
     fn fences(&self) -> Vec<u8> {
@@ -72,31 +84,38 @@ impl VocabularyWriter {
         fences.flat_map(|(_, term)| prefix_key(term).to_le_bytes()).collect()
     }
 
-    fn samples(&self) -> Vec<u8> {
-        let mut samples = Vec::with_capacity(self.blob.len() / SAMPLE_BYTES * 4 + 4);
-        let mut term = 0u32;
-        for at in (0..self.blob.len()).step_by(SAMPLE_BYTES) {
-            while self.offsets[term as usize + 1] as usize <= at {
-                term += 1;
-            }
-            samples.extend_from_slice(&term.to_le_bytes());
-        }
-        samples
-    }
-
-    /// Where suffixes begin: at every code point of a word or separator but its first, which the
-    /// order of the terms serves.
+    /// Where suffixes begin: at every code point but a term's first, which the order of the terms
+    /// serves.
     fn suffix_offsets(&self) -> impl Iterator<Item = u32> + '_ {
-        self.terms().filter(|(_, term)| !is_characters(term)).flat_map(|(start, term)| {
+        self.terms().flat_map(|(start, term)| {
             let inner = term.iter().enumerate().skip(1);
             inner.filter(|(_, byte)| *byte & 0xc0 != 0x80).map(move |(at, _)| start + at as u32)
         })
     }
 }
 
-fn is_characters(term: &[u8]) -> bool {
+/// Whether the term is one of characters.
+#[inline]
+pub(crate) fn is_characters(term: &[u8]) -> bool {
+    if term.first().is_none_or(|&byte| byte < 0x80) {
+        return false;
+    }
     let first = std::str::from_utf8(term).ok().and_then(|term| atoms(term).next());
     first.is_some_and(|(kind, _)| kind == AtomKind::Character)
+}
+
+/// A number that orders terms as the vocabulary does, except for equal numbers: those order by
+/// the terms' bytes.
+pub(crate) fn order_key(term: &[u8]) -> u64 {
+    u64::from(is_characters(term)) << 63 | prefix_key(term) >> 1
+}
+
+/// A term, ordered as the vocabulary orders it.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct OrderedTerm<'a> {
+    characters: bool,
+    /// Its bytes.
+    pub bytes: Cow<'a, [u8]>,
 }
 
 /// The first 8 bytes as a number that orders as they do; shorter ones padded with zeros.
@@ -116,11 +135,13 @@ pub(crate) fn prefix_key(bytes: &[u8]) -> u64 {
 #[derive(Clone)]
 pub(crate) struct Vocabulary {
     blob: Slice,
-    offsets: Slice,
+    offsets: Offsets,
     fences: Slice,
     samples: Slice,
     suffixes: Suffixes,
-    terms: u32,
+    characters: Characters,
+    /// How many terms are words or separators.
+    words: u32,
 }
 
 /// Term numbers: consecutive ones, or a sorted list with how often the piece is in each.
@@ -154,38 +175,53 @@ impl TermSet {
 impl Vocabulary {
     /// Opens the vocabulary of the text index `id`.
     pub fn open(sections: &Sections, id: u32) -> Result<Self> {
-        let offsets = sections.require(OFFSETS, id)?.clone();
+        let offsets = Offsets::open(sections.require(OFFSETS, id)?)?;
         let blob = sections.require(BLOB, id)?.clone();
-        let count = (offsets.len() / 4).checked_sub(1);
-        let terms = count.ok_or_else(|| IndexError::corrupt("no term offsets"))? as u32;
+        let words = offsets.len();
         let fences = sections.require(FENCES, id)?.clone();
         let samples = sections.require(SAMPLES, id)?.clone();
-        if fences.len() / 8 != (terms as usize).div_ceil(FENCE_TERMS)
+        let characters = Characters::open(sections, id)?;
+        if fences.len() / 8 != (words as usize).div_ceil(FENCE_TERMS)
             || samples.len() / 4 != blob.len().div_ceil(SAMPLE_BYTES)
+            || words.checked_add(characters.len()).is_none()
         {
             return Err(IndexError::corrupt("the vocabulary's size"));
         }
         let suffixes = Suffixes::open(sections, id, blob.len())?;
-        Ok(Self { blob, offsets, fences, samples, suffixes, terms })
+        Ok(Self { blob, offsets, fences, samples, suffixes, characters, words })
     }
 
     /// How many terms.
     pub fn len(&self) -> u32 {
-        self.terms
+        self.words + self.characters.len()
     }
 
-    fn offset(&self, term: u32) -> usize {
-        read_u32(&self.offsets, term as usize * 4).unwrap_or(0) as usize
+    /// How many of them, the first ones, are words or separators.
+    pub fn words(&self) -> u32 {
+        self.words
+    }
+
+    /// The bytes of a word or separator; empty past the last.
+    #[inline]
+    pub fn word(&self, term: u32) -> &[u8] {
+        let Range { start, end } = self.offsets.range(term);
+        self.blob.get(start..end.saturating_sub(1)).unwrap_or(&[])
     }
 
     /// A term's bytes; empty past the end.
-    #[inline]
-    pub fn term(&self, term: u32) -> &[u8] {
-        let end = self.offset(term.saturating_add(1)).saturating_sub(1);
-        self.blob.get(self.offset(term)..end).unwrap_or(&[])
+    pub fn term(&self, term: u32) -> Cow<'_, [u8]> {
+        match term.checked_sub(self.words) {
+            None => Cow::Borrowed(self.word(term)),
+            Some(character) => Cow::Owned(self.characters.term(character).into_bytes()),
+        }
     }
 
-    /// The first term that is not below `target`.
+    /// A term for a merge of vocabularies.
+    pub fn ordered_term(&self, term: u32) -> OrderedTerm<'_> {
+        OrderedTerm { characters: term >= self.words, bytes: self.term(term) }
+    }
+
+    /// The first word or separator that is not below `target`.
     pub fn lower_bound(&self, target: &[u8]) -> u32 {
         let key = prefix_key(target);
         let fence = |index: usize| read_u64(&self.fences, index * 8).unwrap_or(u64::MAX);
@@ -193,41 +229,52 @@ impl Vocabulary {
         let below = partition(0, fences, |index| fence(index) < key);
         let not_above = partition(below, fences, |index| fence(index) <= key);
         let low = below.saturating_sub(1) * FENCE_TERMS;
-        let high = (not_above * FENCE_TERMS).min(self.terms as usize);
-        partition(low.min(high), high, |term| self.term(term as u32) < target) as u32
+        let high = (not_above * FENCE_TERMS).min(self.words as usize);
+        partition(low.min(high), high, |term| self.word(term as u32) < target) as u32
     }
 
     /// The terms of a match.
     pub fn find(&self, terms: &TermMatch) -> TermSet {
         match terms {
-            TermMatch::Exact(term) => TermSet::Range(self.find_exact(term.as_bytes())),
-            TermMatch::Prefix(prefix) => TermSet::Range(self.find_prefix(prefix.as_bytes())),
-            TermMatch::Suffix(suffix) => TermSet::List(self.find_inner(suffix.as_bytes(), true)),
-            TermMatch::Contains(piece) => TermSet::List(self.find_inner(piece.as_bytes(), false)),
+            TermMatch::Exact(term) => TermSet::Range(self.find_exact(term)),
+            TermMatch::Prefix(prefix) => TermSet::Range(self.find_prefix(prefix)),
+            TermMatch::Suffix(suffix) => TermSet::List(self.find_inner(suffix, true)),
+            TermMatch::Contains(piece) => TermSet::List(self.find_inner(piece, false)),
         }
     }
 
-    fn find_exact(&self, term: &[u8]) -> Range<u32> {
-        let at = self.lower_bound(term);
-        at..at + u32::from(at < self.terms && self.term(at) == term)
+    fn find_exact(&self, term: &str) -> Range<u32> {
+        if is_characters(term.as_bytes()) {
+            return self.behind_words(self.characters.find_exact(term));
+        }
+        let at = self.lower_bound(term.as_bytes());
+        at..at + u32::from(at < self.words && self.word(at) == term.as_bytes())
     }
 
-    fn find_prefix(&self, prefix: &[u8]) -> Range<u32> {
+    fn find_prefix(&self, prefix: &str) -> Range<u32> {
+        if is_characters(prefix.as_bytes()) {
+            return self.behind_words(self.characters.find_prefix(prefix));
+        }
         // No UTF-8 byte is 0xff, so the prefix followed by it is above all it begins.
-        let behind: Vec<u8> = prefix.iter().copied().chain([0xff]).collect();
-        self.lower_bound(prefix)..self.lower_bound(&behind)
+        let behind: Vec<u8> = prefix.bytes().chain([0xff]).collect();
+        self.lower_bound(prefix.as_bytes())..self.lower_bound(&behind)
+    }
+
+    fn behind_words(&self, characters: Range<u32>) -> Range<u32> {
+        self.words + characters.start..self.words + characters.end
     }
 
     /// The terms that contain the piece (or end with it), with how often.
-    fn find_inner(&self, piece: &[u8], at_end: bool) -> Vec<(u32, u32)> {
+    fn find_inner(&self, piece: &str, at_end: bool) -> Vec<(u32, u32)> {
         let starting = if at_end { self.find_exact(piece) } else { self.find_prefix(piece) };
         let mut found: Vec<u32> = starting.collect();
+        let piece = piece.as_bytes();
         self.suffixes.for_each(&self.blob, piece, at_end, |offset| {
-            let term = self.term_at(offset);
-            let end = self.offset(term + 1).saturating_sub(1);
+            let (term, range) = self.term_at(offset);
+            let end = range.end.saturating_sub(1);
             let behind = offset + piece.len();
             let fits = if at_end { behind == end } else { behind <= end };
-            let inner = offset > self.offset(term);
+            let inner = offset > range.start;
             if inner && fits && self.blob.get(offset..behind) == Some(piece) {
                 found.push(term);
             }
@@ -236,13 +283,10 @@ impl Vocabulary {
         count_runs(&found)
     }
 
-    /// The term that covers a byte of the blob.
-    fn term_at(&self, offset: usize) -> u32 {
-        let mut term = read_u32(&self.samples, offset / SAMPLE_BYTES * 4).unwrap_or(0);
-        while term + 1 < self.terms && self.offset(term + 1) <= offset {
-            term += 1;
-        }
-        term
+    /// The term that covers a byte of the blob, and where it lies.
+    fn term_at(&self, offset: usize) -> (u32, Range<usize>) {
+        let group = read_u32(&self.samples, offset / SAMPLE_BYTES * 4).unwrap_or(0);
+        self.offsets.covering(group, offset)
     }
 }
 
@@ -275,10 +319,16 @@ mod tests {
 
     fn vocabulary(terms: &BTreeSet<String>) -> Vocabulary {
         let mut writer = VocabularyWriter::default();
-        terms.iter().for_each(|term| writer.push(term.as_bytes()).unwrap());
+        in_order(terms).iter().for_each(|term| writer.push(term.as_bytes()).unwrap());
         let mut out = SectionWriter::new();
         writer.finish(3, &mut out).unwrap();
         Vocabulary::open(&Sections::open(out.finish()).unwrap(), 3).unwrap()
+    }
+
+    fn in_order(terms: &BTreeSet<String>) -> Vec<&str> {
+        let mut terms: Vec<&str> = terms.iter().map(String::as_str).collect();
+        terms.sort_by_key(|term| (order_key(term.as_bytes()), term.as_bytes()));
+        terms
     }
 
     fn starts(term: &str, piece: &str) -> u32 {
@@ -288,6 +338,10 @@ mod tests {
     fn check(terms: &BTreeSet<String>, piece: &str) {
         let vocabulary = vocabulary(terms);
         let of = |set: TermSet| set.iter().collect::<Vec<_>>();
+        let terms = in_order(terms);
+        let ordered: Vec<_> = (0..vocabulary.len()).map(|n| vocabulary.ordered_term(n)).collect();
+        assert!(ordered.is_sorted());
+        assert!(ordered.iter().map(|term| &*term.bytes).eq(terms.iter().map(|t| t.as_bytes())));
         let expect = |holds: &dyn Fn(&str) -> u32| {
             let counted = terms.iter().enumerate().map(|(at, term)| (at as u32, holds(term)));
             counted.filter(|(_, count)| *count > 0).collect::<Vec<_>>()
@@ -306,10 +360,28 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(96))]
         #[test]
         fn pieces_are_found_as_by_reading_every_term(
-            terms in proptest::collection::btree_set("[abé]{1,12}|[-. \u{0}]{1,3}", 0..400),
+            terms in proptest::collection::btree_set("[abé]{1,12}|[-. \u{0}]{1,3}|[日本東]{1,2}", 0..400),
             piece in "[abé]{1,10}|[-. \u{0}]{1,2}",
         ) {
             check(&terms, &piece);
+        }
+    }
+
+    #[test]
+    fn characters_come_behind_words() {
+        let terms: BTreeSet<String> =
+            ["日", "日本", "東京", "한국", "ｚ", "zebra", "。"].map(str::to_owned).into();
+        for piece in ["日", "日本", "本", "京", "東京", "국", "한"] {
+            let vocabulary = vocabulary(&terms);
+            let find = |terms: TermMatch| vocabulary.find(&terms).iter().collect::<Vec<_>>();
+            let expect = |holds: &dyn Fn(&str) -> bool| {
+                let numbered = in_order(&terms).into_iter().enumerate();
+                let held = numbered.filter(|(_, term)| holds(term));
+                held.map(|(number, _)| (number as u32, 1)).collect::<Vec<_>>()
+            };
+            let (exact, prefix) = (piece.to_owned(), piece.to_owned());
+            assert_eq!(find(TermMatch::Exact(exact)), expect(&|term| term == piece));
+            assert_eq!(find(TermMatch::Prefix(prefix)), expect(&|term| term.starts_with(piece)));
         }
     }
 

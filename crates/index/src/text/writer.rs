@@ -2,19 +2,20 @@
 //!
 //! ```text
 //! TPST := record{terms}               postings, see `postings`
-//! TPOS := places of large records     see `postings`
-//! TPOF := u32{terms}                  where each term's record begins in TPST
+//! TPOS := places of frequent terms    see `postings`
+//! TPOF := offsets                     where each term's record lies in TPST, see `offsets`
 //! TLEN := width:u8 length:width{documents}
 //!                                     code points of the normalised text, 2 or 4 bytes each
 //! TSTA := postings:u64 positions:u64 bitmap_lists:u64 total_length:u64
 //! ```
 
 use super::{
+    offsets::{Offsets, OffsetsWriter},
     postings::{Decoded, PostingsWriter, is_bits},
     unions::UnionsWriter,
     vocabulary::VocabularyWriter,
 };
-use crate::{IndexError, Result, SectionTag, SectionWriter};
+use crate::{Result, SectionTag, SectionWriter, Slice};
 
 pub(crate) const POSTINGS: SectionTag = SectionTag(*b"TPST");
 pub(crate) const POSITIONS: SectionTag = SectionTag(*b"TPOS");
@@ -22,12 +23,12 @@ pub(crate) const POSTING_OFFSETS: SectionTag = SectionTag(*b"TPOF");
 pub(crate) const LENGTHS: SectionTag = SectionTag(*b"TLEN");
 pub(crate) const STATISTICS: SectionTag = SectionTag(*b"TSTA");
 
-/// Takes terms in ascending order and writes what is asked of them later.
+/// Takes terms in the vocabulary's order and writes what is asked of them later.
 pub(crate) struct TextWriter {
     lengths: Vec<u32>,
     vocabulary: VocabularyWriter,
     postings: PostingsWriter,
-    offsets: Vec<u8>,
+    offsets: OffsetsWriter,
     unions: UnionsWriter,
     posting_count: u64,
     position_count: u64,
@@ -42,7 +43,7 @@ impl TextWriter {
             lengths,
             vocabulary: VocabularyWriter::default(),
             postings: PostingsWriter::new(doc_count),
-            offsets: Vec::new(),
+            offsets: OffsetsWriter::default(),
             unions: UnionsWriter::new(doc_count),
             posting_count: 0,
             position_count: 0,
@@ -52,12 +53,10 @@ impl TextWriter {
 
     /// Appends the next term with its postings (at least one).
     pub fn push(&mut self, term: &[u8], postings: &Decoded) -> Result<()> {
-        let offset = u32::try_from(self.postings.records.len());
-        let offset = offset.map_err(|_| IndexError::Full("4 GiB of postings"))?;
-        self.offsets.extend_from_slice(&offset.to_le_bytes());
         self.vocabulary.push(term)?;
         self.unions.push(term, &postings.docs);
         self.postings.write(postings, &self.lengths)?;
+        self.offsets.push(self.postings.records.len(), "4 GiB of postings")?;
         self.posting_count += postings.docs.len() as u64;
         self.position_count += postings.places.len() as u64;
         self.bitmap_count += u64::from(is_bits(postings.docs.len(), self.lengths.len() as u32));
@@ -72,8 +71,9 @@ impl TextWriter {
         out.add(STATISTICS, id, &statistics.collect::<Vec<_>>());
         out.add(LENGTHS, id, &encode_lengths(&self.lengths));
         self.vocabulary.finish(id, out)?;
-        self.unions.finish(id, &self.postings.records, &self.offsets, out)?;
-        out.add(POSTING_OFFSETS, id, &self.offsets);
+        let offsets = Slice::new(self.offsets.finish());
+        self.unions.finish(id, &self.postings.records, &Offsets::open(&offsets)?, out)?;
+        out.add(POSTING_OFFSETS, id, &offsets);
         out.add(POSTINGS, id, &self.postings.records);
         out.add(POSITIONS, id, &self.postings.positions);
         Ok(())

@@ -1,11 +1,13 @@
 //! Finds documents of one term in ascending order and reads their positions.
 
 use super::{
+    bits::BitReader,
     packing::BLOCK,
     places::{Places, read_group},
-    reader::{DocsReader, Form, Large, Postings, small_entries},
+    reader::{DocsReader, Form, Large, Postings},
+    small::{Small, SmallPlaces},
 };
-use crate::{Result, bytes::Stored, varint::VarintReader};
+use crate::{Result, bytes::Stored};
 
 /// A group of more places than this is decoded chunk by chunk, not whole.
 const WHOLE_GROUP: usize = 1024;
@@ -19,12 +21,11 @@ pub(crate) enum Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// Starts before the first document. `positions` is the section of the large records' places.
+    /// Starts before the first document. `positions` is the section of the places that
+    /// do not stand in the records.
     pub fn new(postings: &Postings<'a>, positions: &'a Stored) -> Result<Self> {
         Ok(match postings.form() {
-            Form::Small { record, entries } => {
-                Self::Small(SmallCursor::new(record, *entries, postings.df())?)
-            }
+            Form::Small(small) => Self::Small(SmallCursor::new(small, positions)?),
             Form::Large(large) => Self::Large(Box::new(LargeCursor::new(large, positions))),
         })
     }
@@ -54,20 +55,25 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Over a small record: its documents are decoded at once.
+/// Over a small record: its documents are decoded at once, its places in order.
 pub(crate) struct SmallCursor<'a> {
-    record: &'a [u8],
-    places_at: usize,
+    small: Small<'a>,
+    positions: &'a Stored,
     /// (document, occurrences).
     entries: Vec<(u32, u32)>,
+    entries_end: BitReader<'a>,
     index: usize,
+    /// The places from those of entry `places_at` on.
+    places: Option<SmallPlaces<'a>>,
+    places_at: usize,
 }
 
 impl<'a> SmallCursor<'a> {
-    fn new(record: &'a [u8], at: usize, df: u32) -> Result<Self> {
-        let mut entries = Vec::with_capacity(df as usize);
-        let places_at = small_entries(record, at, df, |doc, tf| entries.push((doc, tf)))?;
-        Ok(Self { record, places_at, entries, index: 0 })
+    fn new(small: &Small<'a>, positions: &'a Stored) -> Result<Self> {
+        let mut entries = Vec::with_capacity(small.df() as usize);
+        let entries_end = small.for_each(|doc, tf| entries.push((doc, tf)))?;
+        let (small, places) = (*small, None);
+        Ok(Self { small, positions, entries, entries_end, index: 0, places, places_at: 0 })
     }
 
     fn seek(&mut self, doc: u32) -> bool {
@@ -77,15 +83,25 @@ impl<'a> SmallCursor<'a> {
         self.entries.get(self.index).is_some_and(|entry| entry.0 == doc)
     }
 
-    fn places(&self, out: &mut Vec<u32>) -> Result<()> {
-        let mut reader = VarintReader::new(self.record, self.places_at);
-        let before = self.entries.iter().take(self.index);
-        for _ in 0..before.map(|&(_, tf)| u64::from(tf)).sum() {
-            reader.next()?;
+    fn places(&mut self, out: &mut Vec<u32>) -> Result<()> {
+        if self.places_at > self.index {
+            (self.places, self.places_at) = (None, 0);
         }
-        for _ in 0..self.entries.get(self.index).map_or(0, |entry| entry.1) {
-            out.push(reader.next()?);
+        let places = match &mut self.places {
+            Some(places) => places,
+            none => {
+                let repeated = self.entries.iter().any(|entry| entry.1 > 1);
+                let (small, end) = (&self.small, self.entries_end);
+                none.insert(SmallPlaces::open(small, end, self.positions, repeated)?)
+            }
+        };
+        for &(_, tf) in self.entries.get(self.places_at..self.index).unwrap_or(&[]) {
+            places.read(tf, |_| ())?;
         }
+        if let Some(&(_, tf)) = self.entries.get(self.index) {
+            places.read(tf, |place| out.push(place))?;
+        }
+        self.places_at = self.index + 1;
         Ok(())
     }
 }

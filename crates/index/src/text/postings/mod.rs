@@ -1,11 +1,8 @@
 //! Postings: for each term the documents that hold it, how often, and where.
 //!
 //! ```text
-//! record    := varint(df) (small | large)
-//! small     := entry{df} place{sum of tf}                          when df < 128
-//! entry     := varint(gap * 2 + (tf = 1)) [varint(tf - 2) if tf > 1]
-//!                                      gap: document - previous - 1, the first: document
-//! place     := varint                  first position of a document as it is, then gaps
+//! record    := small                   when df < 128, see `small`
+//!            | 0:u8 varint(df) large
 //! large     := form:u8 docs_bytes:u32 positions_start:u32 positions_bytes:u32
 //!              skip{blocks} [ranks words] docs       blocks = ceil(df / 128)
 //! form      := 0 (list) | 1 (bits)     bits where more than one in 16 documents holds the term
@@ -15,20 +12,23 @@
 //! docs      := for each 128 postings: [width:u8 packed gaps (list form)] width:u8 packed(tf - 1)
 //!              the last, if shorter: [varint(gap){n} (list form)] varint(tf - 1){n}
 //! ```
-//! The places of large records stand in a section of their own, which a segment that was opened
-//! from a file leaves there: they are most of the bytes and are asked for by phrases only.
+//! The places of terms in 16 documents and more stand in a section of their own, which a segment
+//! that was opened from a file leaves there: they are most of the bytes and are asked for by
+//! phrases only.
 //! ```text
-//! TPOS      := positions{large records}
+//! TPOS      := (positions | places){records}     places: those of small records, see `small`
 //! positions := for each 128 postings: width:u8{chunks} packed{chunks}
 //!                                      chunks of 128 places, the last of a block shorter
 //! ```
 //! `max_tf` (255: that or more) and `min_length` (see [`length_code`]) bound the score of a block
 //! from above, for ranked search. Offsets are from the start of the docs or the term's positions.
 
+mod bits;
 mod cursor;
 pub(crate) mod packing;
 mod places;
 mod reader;
+mod small;
 mod writer;
 
 pub(crate) use cursor::Cursor;

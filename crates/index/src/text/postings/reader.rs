@@ -4,6 +4,7 @@ use super::{
     RANK_DOCS, SKIP_BYTES,
     packing::{self, BLOCK},
     places::{Places, read_group},
+    small::Small,
 };
 use crate::{
     Bitmap, IndexError, Result,
@@ -39,8 +40,8 @@ pub(crate) struct Postings<'a> {
 /// The two forms of a record.
 #[derive(Clone, Copy)]
 pub(super) enum Form<'a> {
-    /// Entries begin at `entries` of `record`.
-    Small { record: &'a [u8], entries: usize },
+    /// Bits.
+    Small(Small<'a>),
     /// Blocks.
     Large(Large<'a>),
 }
@@ -68,17 +69,19 @@ impl<'a> Postings<'a> {
     /// Reads the head of the record that starts at `offset` of the postings section.
     #[inline]
     pub fn open(section: &'a [u8], offset: usize, doc_count: u32) -> Result<Self> {
-        let mut reader = VarintReader::new(section, offset);
-        let df = reader.next()?;
-        if df == 0 || df > doc_count {
-            return Err(IndexError::corrupt("a term's number of documents"));
-        }
-        let entries = reader.position();
-        let form = if (df as usize) < BLOCK {
-            Form::Small { record: section, entries }
+        let corrupt = || IndexError::corrupt("a term's number of documents");
+        let record = section.get(offset..).ok_or_else(corrupt)?;
+        let (df, form) = if record.first() == Some(&0) {
+            let mut reader = VarintReader::new(record, 1);
+            let df = reader.next()?;
+            (df, Form::Large(Large::open(&record[reader.position()..], df, doc_count)?))
         } else {
-            Form::Large(Large::open(&section[entries..], df, doc_count)?)
+            let small = Small::open(record, doc_count)?;
+            (small.df(), Form::Small(small))
         };
+        if df == 0 || df > doc_count {
+            return Err(corrupt());
+        }
         Ok(Self { df, form })
     }
 
@@ -109,9 +112,7 @@ impl<'a> Postings<'a> {
     #[inline]
     pub fn for_each_doc(&self, mut visit: impl FnMut(u32)) -> Result<()> {
         match &self.form {
-            Form::Small { record, entries } => {
-                small_entries(record, *entries, self.df, |doc, _| visit(doc)).map(drop)
-            }
+            Form::Small(small) => small.for_each(|doc, _| visit(doc)).map(drop),
             Form::Large(large) => match &large.bits {
                 Some(bits) => {
                     bits.for_each(visit);
@@ -126,9 +127,7 @@ impl<'a> Postings<'a> {
     #[inline]
     pub fn for_each(&self, mut visit: impl FnMut(u32, u32)) -> Result<()> {
         match &self.form {
-            Form::Small { record, entries } => {
-                small_entries(record, *entries, self.df, visit).map(drop)
-            }
+            Form::Small(small) => small.for_each(visit).map(drop),
             Form::Large(large) => {
                 let mut docs = DocsReader::new(large);
                 for block in 0..large.blocks() {
@@ -141,22 +140,11 @@ impl<'a> Postings<'a> {
         }
     }
 
-    /// Appends everything to `out`. `positions` is the section of the large records' places.
+    /// Appends everything to `out`. `positions` is the section of the places that
+    /// do not stand in the records.
     pub fn decode(&self, positions: &Stored, out: &mut Decoded) -> Result<()> {
         match &self.form {
-            Form::Small { record, entries } => {
-                let places = small_entries(record, *entries, self.df, |doc, tf| {
-                    out.docs.push(doc);
-                    out.tfs.push(tf);
-                })?;
-                let count =
-                    out.tfs[out.tfs.len() - self.df as usize..].iter().map(|&tf| u64::from(tf));
-                let mut reader = VarintReader::new(record, places);
-                for _ in 0..count.sum() {
-                    out.places.push(reader.next()?);
-                }
-                Ok(())
-            }
+            Form::Small(small) => small.decode(positions, out),
             Form::Large(large) => {
                 let mut docs = DocsReader::new(large);
                 let mut places = large.places(positions);
@@ -175,26 +163,6 @@ impl<'a> Postings<'a> {
             }
         }
     }
-}
-
-/// Visits a small record's entries; where its places begin.
-#[inline]
-pub(super) fn small_entries(
-    record: &[u8],
-    entries: usize,
-    df: u32,
-    mut visit: impl FnMut(u32, u32),
-) -> Result<usize> {
-    let mut reader = VarintReader::new(record, entries);
-    let mut next = 0u32;
-    for _ in 0..df {
-        let entry = reader.next()?;
-        let tf = if entry & 1 == 1 { 1 } else { reader.next()?.saturating_add(2) };
-        let doc = next.saturating_add(entry >> 1);
-        visit(doc, tf);
-        next = doc.saturating_add(1);
-    }
-    Ok(reader.position())
 }
 
 fn sum(tfs: &[u32]) -> Result<usize> {

@@ -1,6 +1,6 @@
 //! Writes postings.
 
-use super::{Decoded, RANK_DOCS, is_bits, length_code, packing, packing::BLOCK};
+use super::{Decoded, RANK_DOCS, is_bits, length_code, packing, packing::BLOCK, small};
 use crate::{IndexError, Result, varint};
 
 /// Writes the record of one term after the other into one buffer.
@@ -12,7 +12,7 @@ pub(crate) struct PostingsWriter {
     chunk_bytes: Vec<u8>,
     /// The records, one behind the other.
     pub records: Vec<u8>,
-    /// The places of large records.
+    /// The places that do not stand in the records.
     pub positions: Vec<u8>,
 }
 
@@ -32,11 +32,11 @@ impl PostingsWriter {
 
     /// Appends one term's record; `lengths[doc]` is a document's length.
     pub fn write(&mut self, term: &Decoded, lengths: &[u32]) -> Result<()> {
-        varint::push(&mut self.records, term.docs.len() as u32);
         if term.docs.len() < BLOCK {
-            write_small(term, &mut self.records);
-            return Ok(());
+            return small::write(term, self.doc_count, &mut self.records, &mut self.positions);
         }
+        self.records.push(0);
+        varint::push(&mut self.records, term.docs.len() as u32);
         self.write_large(term, lengths)
     }
 
@@ -112,19 +112,6 @@ impl PostingsWriter {
         }
         self.positions_area.extend_from_slice(&self.chunk_bytes);
     }
-}
-
-fn write_small(term: &Decoded, out: &mut Vec<u8>) {
-    let mut next = 0;
-    for (&doc, &tf) in term.docs.iter().zip(&term.tfs) {
-        // Segments hold fewer than 2^31 documents, so that a doubled gap fits.
-        varint::push(out, (doc - next) * 2 + u32::from(tf == 1));
-        if tf > 1 {
-            varint::push(out, tf - 2);
-        }
-        next = doc + 1;
-    }
-    term.places.iter().for_each(|&place| varint::push(out, place));
 }
 
 fn write_bits(docs: &[u32], doc_count: u32, out: &mut Vec<u8>) {

@@ -1,0 +1,235 @@
+//! Numbers in as few bits as they need: Rice and Elias gamma codes, lowest bit first.
+//!
+//! ```text
+//! rice(k) := 0{value >> k} 1 low:k
+//! gamma   := 0{n} 1 low:n              value = 1 << n | low, at least 1
+//! ```
+//! Zeros are counted by one instruction: a number takes about 1 ns to read.
+
+use crate::{IndexError, Result};
+
+/// Bits that a read can see at once.
+const SEEN_BITS: u32 = 57;
+
+/// Appends numbers to bytes.
+pub(super) struct BitWriter<'a> {
+    out: &'a mut Vec<u8>,
+    pending: u64,
+    bits: u32,
+}
+
+impl<'a> BitWriter<'a> {
+    /// Begins at the end of `out`.
+    pub fn new(out: &'a mut Vec<u8>) -> Self {
+        Self { out, pending: 0, bits: 0 }
+    }
+
+    /// A number of `bits` bits, up to 32.
+    pub fn push(&mut self, value: u32, bits: u32) {
+        self.pending |= u64::from(value) << self.bits;
+        self.bits += bits;
+        while self.bits >= 8 {
+            self.out.push(self.pending as u8);
+            self.pending >>= 8;
+            self.bits -= 8;
+        }
+    }
+
+    /// A number by its Rice code; `k` up to 31.
+    pub fn rice(&mut self, value: u32, k: u32) {
+        self.unary(value >> k);
+        self.push(value & mask(k), k);
+    }
+
+    /// A number of at least 1 by its gamma code.
+    pub fn gamma(&mut self, value: u32) {
+        let low_bits = value.max(1).ilog2();
+        self.unary(low_bits);
+        self.push(value & mask(low_bits), low_bits);
+    }
+
+    fn unary(&mut self, mut zeros: u32) {
+        while zeros >= 32 {
+            self.push(0, 32);
+            zeros -= 32;
+        }
+        self.push(0, zeros);
+        self.push(1, 1);
+    }
+
+    /// Fills the last byte with zeros.
+    pub fn finish(mut self) {
+        if self.bits > 0 {
+            self.push(0, 8 - self.bits);
+        }
+    }
+}
+
+/// The `k` with which the numbers take the fewest bits.
+pub(super) fn best_rice(values: impl Iterator<Item = u32> + Clone) -> u32 {
+    let count = values.clone().count().max(1) as u64;
+    let sum: u64 = values.clone().map(u64::from).sum();
+    let bits = |k: u32| {
+        values.clone().map(|value| u64::from(value >> k)).sum::<u64>() + count * u64::from(k)
+    };
+    let near = (sum / count).max(1).ilog2();
+    (near.saturating_sub(2)..=(near + 1).min(31)).min_by_key(|&k| bits(k)).unwrap_or(0)
+}
+
+/// Reads numbers from bytes that need not be right.
+#[derive(Clone, Copy)]
+pub(super) struct BitReader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> BitReader<'a> {
+    /// Begins at the bit `at`.
+    pub fn new(bytes: &'a [u8], at: usize) -> Self {
+        Self { bytes, at }
+    }
+
+    /// The bytes it reads.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The next bit's place.
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    /// At least [`SEEN_BITS`] bits; zeros past the end.
+    #[inline]
+    fn see(&self) -> u64 {
+        let word = match self.bytes.get(self.at / 8..).and_then(|rest| rest.first_chunk()) {
+            Some(chunk) => u64::from_le_bytes(*chunk),
+            None => self.see_end(),
+        };
+        word >> (self.at % 8)
+    }
+
+    #[cold]
+    fn see_end(&self) -> u64 {
+        let rest = self.bytes.get(self.at / 8..).unwrap_or(&[]);
+        rest.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte))
+    }
+
+    /// A number of `bits` bits, up to 32.
+    #[inline]
+    pub fn take(&mut self, bits: u32) -> u32 {
+        let seen = self.see() & ((1u64 << bits) - 1);
+        self.at += bits as usize;
+        seen as u32
+    }
+
+    /// A number by its Rice code; `k` up to 31.
+    #[inline]
+    pub fn rice(&mut self, k: u32) -> Result<u32> {
+        let seen = self.see();
+        let zeros = seen.trailing_zeros();
+        if zeros + 1 + k > SEEN_BITS {
+            return self.long_rice(k);
+        }
+        self.at += (zeros + 1 + k) as usize;
+        Ok(zeros << k | (seen >> (zeros + 1)) as u32 & mask(k))
+    }
+
+    /// One bit, then a number by its Rice code.
+    #[inline]
+    pub fn flag_and_rice(&mut self, k: u32) -> Result<(bool, u32)> {
+        let seen = self.see();
+        let (flag, seen) = (seen & 1 == 1, seen >> 1);
+        let zeros = seen.trailing_zeros();
+        if zeros + 2 + k > SEEN_BITS {
+            self.at += 1;
+            return self.long_rice(k).map(|value| (flag, value));
+        }
+        self.at += (zeros + 2 + k) as usize;
+        Ok((flag, zeros << k | (seen >> (zeros + 1)) as u32 & mask(k)))
+    }
+
+    #[cold]
+    fn long_rice(&mut self, k: u32) -> Result<u32> {
+        let high = self.unary()?;
+        let value = u64::from(high) << k | u64::from(self.take(k));
+        u32::try_from(value).map_err(|_| IndexError::corrupt("a number of a posting record"))
+    }
+
+    /// A number of at least 1 by its gamma code.
+    #[inline]
+    pub fn gamma(&mut self) -> Result<u32> {
+        let low_bits = self.unary()?;
+        if low_bits > 31 {
+            return Err(IndexError::corrupt("a number of a posting record"));
+        }
+        Ok(1 << low_bits | self.take(low_bits))
+    }
+
+    #[inline]
+    fn unary(&mut self) -> Result<u32> {
+        let mut zeros = 0u32;
+        loop {
+            let run = self.see().trailing_zeros().min(SEEN_BITS);
+            self.at += run as usize;
+            zeros = zeros.saturating_add(run);
+            if run < SEEN_BITS {
+                self.at += 1;
+                return Ok(zeros);
+            }
+            if self.at / 8 >= self.bytes.len() {
+                return Err(IndexError::corrupt("a posting record lies past the end"));
+            }
+        }
+    }
+}
+
+#[inline]
+fn mask(bits: u32) -> u32 {
+    ((1u64 << bits) - 1) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn numbers_come_back(
+            values in proptest::collection::vec((0u32..5000, 0u32..8, any::<u32>()), 0..200),
+        ) {
+            let mut bytes = vec![3];
+            let mut writer = BitWriter::new(&mut bytes);
+            for &(small, k, any) in &values {
+                writer.rice(small, k);
+                writer.push(any & 1, 1);
+                writer.rice(any, 24 + k);
+                writer.gamma(any.max(1));
+                writer.push(any, 32);
+            }
+            writer.finish();
+            let mut reader = BitReader::new(&bytes, 8);
+            for (small, k, any) in values {
+                prop_assert_eq!(reader.rice(k).unwrap(), small);
+                prop_assert_eq!(reader.flag_and_rice(24 + k).unwrap(), (any & 1 == 1, any));
+                prop_assert_eq!(reader.gamma().unwrap(), any.max(1));
+                prop_assert_eq!(reader.take(32), any);
+            }
+            prop_assert_eq!(reader.position().div_ceil(8), bytes.len());
+            let mut behind = BitReader::new(&bytes, bytes.len() * 8);
+            prop_assert!(behind.rice(3).is_err() && behind.gamma().is_err());
+        }
+
+        #[test]
+        fn no_other_parameter_takes_fewer_bits(
+            values in proptest::collection::vec(0u32..1000, 1..50),
+        ) {
+            let bits = |k: u32| values.iter().map(|value| (value >> k) + 1 + k).sum::<u32>();
+            let best = (0..20).map(bits).min().unwrap();
+            let chosen = bits(best_rice(values.iter().copied()));
+            prop_assert!(chosen <= best + best / 16, "{chosen} {best}");
+        }
+    }
+}

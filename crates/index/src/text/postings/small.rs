@@ -1,0 +1,195 @@
+//! Records of terms in fewer than 128 documents: a run of bits.
+//!
+//! ```text
+//! small  := 1 entry places                                     df = 1
+//!         | 0 df:7 entry{df} places                            df < 16
+//!         | 0 df:7 start:32 gamma(bytes) entry{df}             places in TPOS
+//! entry  := (tf = 1):1 rice(gap) [gamma(tf - 1) if tf > 1]     gap: document - previous - 1, the
+//!                                                              first: document
+//! places := first_k:5 [gap_k:5 if any tf > 1] (rice(first) rice(gap){tf - 1}){df}
+//! ```
+//! The code is that of `bits`, filled to whole bytes. The gaps' parameter follows from df and the
+//! number of documents.
+
+use std::borrow::Cow;
+
+use super::{
+    Decoded,
+    bits::{BitReader, BitWriter, best_rice},
+};
+use crate::{IndexError, Result, bytes::Stored};
+
+/// From this many documents on the places stand in TPOS.
+const PLACES_APART: u32 = 16;
+
+/// Appends the record of a term, its places to `positions` if it has many documents.
+pub(super) fn write(
+    term: &Decoded,
+    doc_count: u32,
+    records: &mut Vec<u8>,
+    positions: &mut Vec<u8>,
+) -> Result<()> {
+    let df = term.docs.len() as u32;
+    let start = positions.len();
+    let mut out = BitWriter::new(records);
+    if df == 1 {
+        out.push(1, 1);
+    } else {
+        out.push(df << 1, 8);
+    }
+    if df >= PLACES_APART {
+        let mut places = BitWriter::new(positions);
+        write_places(term, &mut places);
+        places.finish();
+        let start = u32::try_from(start).map_err(|_| IndexError::Full("4 GiB of positions"))?;
+        out.push(start, 32);
+        out.gamma(positions.len() as u32 - start);
+    }
+    write_entries(term, gap_parameter(df, doc_count), &mut out);
+    if df < PLACES_APART {
+        write_places(term, &mut out);
+    }
+    out.finish();
+    Ok(())
+}
+
+fn write_entries(term: &Decoded, k: u32, out: &mut BitWriter<'_>) {
+    let mut next = 0;
+    for (&doc, &tf) in term.docs.iter().zip(&term.tfs) {
+        out.push(u32::from(tf == 1), 1);
+        out.rice(doc - next, k);
+        if tf > 1 {
+            out.gamma(tf - 1);
+        }
+        next = doc + 1;
+    }
+}
+
+fn write_places(term: &Decoded, out: &mut BitWriter<'_>) {
+    let starts = term.tfs.iter().scan(0, |next, &tf| {
+        let start = *next;
+        *next += tf as usize;
+        Some((start, tf as usize))
+    });
+    let firsts = starts.clone().map(|(start, _)| term.places[start]);
+    let gaps = starts.clone().flat_map(|(start, tf)| &term.places[start + 1..start + tf]);
+    let first_k = best_rice(firsts);
+    out.push(first_k, 5);
+    let gap_k = best_rice(gaps.copied());
+    if term.places.len() > term.docs.len() {
+        out.push(gap_k, 5);
+    }
+    for (start, tf) in starts {
+        out.rice(term.places[start], first_k);
+        term.places[start + 1..start + tf].iter().for_each(|&gap| out.rice(gap, gap_k));
+    }
+}
+
+/// The Rice parameter for gaps of `df` documents that lie anywhere among `doc_count`.
+fn gap_parameter(df: u32, doc_count: u32) -> u32 {
+    // The best is the logarithm of the mean times ln 2.
+    let mean = doc_count / (df + 1);
+    (mean - mean / 4).max(1).ilog2()
+}
+
+/// A small record.
+#[derive(Clone, Copy)]
+pub(super) struct Small<'a> {
+    df: u32,
+    gap_parameter: u32,
+    entries: BitReader<'a>,
+    /// Where the places lie in TPOS and their bytes, if they do.
+    apart: Option<(u32, u32)>,
+}
+
+impl<'a> Small<'a> {
+    /// Reads the head of the record that `section` begins with.
+    #[inline]
+    pub fn open(section: &'a [u8], doc_count: u32) -> Result<Self> {
+        let mut entries = BitReader::new(section, 0);
+        let several = entries.take(1) == 0;
+        let df = if several { entries.take(7) } else { 1 };
+        let apart = match df {
+            PLACES_APART.. => Some((entries.take(32), entries.gamma()?)),
+            _ => None,
+        };
+        Ok(Self { df, gap_parameter: gap_parameter(df, doc_count), entries, apart })
+    }
+
+    /// How many documents hold the term.
+    #[inline]
+    pub fn df(&self) -> u32 {
+        self.df
+    }
+
+    /// Visits (document, occurrences), ascending; where the entries end.
+    #[inline]
+    pub fn for_each(&self, mut visit: impl FnMut(u32, u32)) -> Result<BitReader<'a>> {
+        let mut reader = self.entries;
+        let mut next = 0u32;
+        for _ in 0..self.df {
+            let (single, gap) = reader.flag_and_rice(self.gap_parameter)?;
+            let tf = if single { 1 } else { reader.gamma()?.saturating_add(1) };
+            let doc = next.saturating_add(gap);
+            visit(doc, tf);
+            next = doc.saturating_add(1);
+        }
+        Ok(reader)
+    }
+
+    /// Appends everything to `out`.
+    pub fn decode(&self, positions: &Stored, out: &mut Decoded) -> Result<()> {
+        let first = out.tfs.len();
+        let end = self.for_each(|doc, tf| {
+            out.docs.push(doc);
+            out.tfs.push(tf);
+        })?;
+        let tfs = &out.tfs[first..];
+        let mut places = SmallPlaces::open(self, end, positions, tfs.iter().any(|&tf| tf > 1))?;
+        for &tf in tfs {
+            places.read(tf, |place| out.places.push(place))?;
+        }
+        Ok(())
+    }
+}
+
+/// The places of a small record, read in order.
+pub(super) struct SmallPlaces<'a> {
+    bytes: Cow<'a, [u8]>,
+    /// The next bit.
+    at: usize,
+    first_k: u32,
+    gap_k: u32,
+}
+
+impl<'a> SmallPlaces<'a> {
+    /// `end` is where the entries end; `repeated`: a document holds the term more than once.
+    pub fn open(
+        small: &Small<'a>,
+        end: BitReader<'a>,
+        positions: &'a Stored,
+        repeated: bool,
+    ) -> Result<Self> {
+        let (bytes, at) = match small.apart {
+            Some((start, bytes)) => (positions.read(u64::from(start), bytes as usize)?, 0),
+            None => (Cow::Borrowed(end.bytes()), end.position()),
+        };
+        let mut reader = BitReader::new(&bytes, at);
+        let first_k = reader.take(5);
+        let gap_k = if repeated { reader.take(5) } else { 0 };
+        let at = reader.position();
+        Ok(Self { bytes, at, first_k, gap_k })
+    }
+
+    /// Visits the places of the next document, which holds the term `tf` times.
+    #[inline]
+    pub fn read(&mut self, tf: u32, mut visit: impl FnMut(u32)) -> Result<()> {
+        let mut reader = BitReader::new(&self.bytes, self.at);
+        visit(reader.rice(self.first_k)?);
+        for _ in 1..tf {
+            visit(reader.rice(self.gap_k)?);
+        }
+        self.at = reader.position();
+        Ok(())
+    }
+}
