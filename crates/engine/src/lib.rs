@@ -21,13 +21,14 @@ mod request;
 mod schema;
 mod shared;
 mod snapshot;
+mod statistics;
 mod store;
 mod value;
 mod write;
 
 pub use change::{Change, ChangeBatch, Position, TableChanges};
 pub use check::{CheckReport, CheckStep, CheckedTable, Problem};
-pub use database::{Database, Durability, Options, TableStatistics};
+pub use database::{Database, Durability, Options};
 pub use error::{Error, Missing, RequestPart, Result};
 pub use request::{
     Comparison, CountReply, FacetReply, FacetRequest, Filter, Highlight, Hit, KeyValues, Literal,
@@ -35,4 +36,5 @@ pub use request::{
 };
 pub use schema::{ColumnDef, ColumnType, Schema, TextDef};
 pub use remora_index::text::{Normalization, Width};
+pub use statistics::TableStatistics;
 pub use value::{Date, DateTime, Decimal, Row, Value, compare};

@@ -65,8 +65,8 @@ pub(crate) fn recover(directory: &Path, store: &dyn Store) -> Result<Recovered> 
         snapshot.tables.insert(name, Arc::new(view));
     }
     // A crash between the end of a definition and the end of its rows leaves rows without a table.
-    let orphans = store.row_tables().into_iter().filter(|number| !defined.contains(number));
-    orphans.map(|number| store.drop_rows(number)).collect::<Result<()>>()?;
+    let mut orphans = store.row_tables().into_iter().filter(|number| !defined.contains(number));
+    orphans.try_for_each(|number| store.drop_rows(number))?;
     let Recovery { files, damage, indexed_bytes, .. } = recovery;
     Ok(Recovered { snapshot, files, damage, indexed_bytes })
 }

@@ -5,6 +5,13 @@
 //! under way whole or not at all, and the check must find nothing.
 //! `REMORA_CRASH_ROUNDS` sets the number of rounds, `REMORA_SEED` the moments.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on fails, in its helpers as well"
+)]
+
 mod common;
 
 use std::{

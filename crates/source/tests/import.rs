@@ -209,16 +209,19 @@ proptest! {
 
 #[test]
 fn a_malformed_line_stops_behind_the_rows_before_it() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("a.jsonl");
-    write(&path, &(lines(0..10) + "{\"id\":10,\n" + &lines(11..13)));
-    let sink = MemorySink::default();
-    let error = import(&sink, &id_and_text(), small(4, 2), &[&path]).unwrap_err().to_string();
-    assert!(error.contains("a.jsonl:11: not JSON: EOF while parsing"), "{error}");
-    assert_eq!(sink.rows.borrow().len(), 10);
-    let again = import(&sink, &id_and_text(), skipping(), &[&path]).unwrap();
-    assert_eq!((again.rows, again.skipped, again.files_resumed), (2, 1, 1));
-    assert_eq!(again.problems[0].line, 11);
+    for batch_rows in [4, 100] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.jsonl");
+        write(&path, &(lines(0..10) + "{\"id\":10,\n" + &lines(11..13)));
+        let sink = MemorySink::default();
+        let stopped = import(&sink, &id_and_text(), small(batch_rows, 2), &[&path]);
+        let error = stopped.unwrap_err().to_string();
+        assert!(error.contains("a.jsonl:11: not JSON: EOF while parsing"), "{error}");
+        assert_eq!(sink.rows.borrow().len(), 10);
+        let again = import(&sink, &id_and_text(), skipping(), &[&path]).unwrap();
+        assert_eq!((again.rows, again.skipped, again.files_resumed), (2, 1, 1));
+        assert_eq!(again.problems[0].line, 11);
+    }
 }
 
 #[test]

@@ -218,7 +218,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_near_window_is_a_near_substring(text in "[abc]{1,12}", run in "[abc]{1,5}", d in 0..3usize) {
+        fn a_near_window_is_a_near_substring(
+            text in "[abc]{1,12}", run in "[abc]{1,5}", d in 0..3usize,
+        ) {
             let characters: Vec<char> = text.chars().collect();
             let run: Vec<char> = run.chars().collect();
             prop_assume!(run.len() > d);

@@ -228,7 +228,8 @@ mod tests {
             let expected = 0.cmp(&delta);
             prop_assert_eq!(ordering(ColumnType::Int(16), &Value::Int(value), &text), expected);
             if let Ok(value) = u64::try_from(value) {
-                prop_assert_eq!(ordering(ColumnType::Uint(16), &Value::Uint(value), &text), expected);
+                let value = Value::Uint(value);
+                prop_assert_eq!(ordering(ColumnType::Uint(16), &value, &text), expected);
             }
             let delta = delta / 100;
             let text = thousandths(value * 10 + delta);

@@ -5,8 +5,8 @@
 //! idf(t)     = ln((N − df + 0.5) / (df + 0.5) + 1)
 //! ```
 //! The sum is over the distinct terms of the expression that stand under an even number of NOTs,
-//! in the order of the query; `tf` is the number of places where the term begins, overlapping ones
-//! included, over all text indexes; `length` is the row's length in code points, over all text indexes; `N`, the
+//! in the order of the query. `tf` is the number of places where the term begins, overlapping ones
+//! included, and `length` the row's length in code points, both over all text indexes. `N`, the
 //! average and `df` (rows that hold the term) are of the live rows of the table. Nothing depends
 //! on how rows lie in segments, so that scores are the same to the last bit for any number of
 //! them. A term of a FUZZY search counts as one occurrence.

@@ -1,5 +1,12 @@
 //! What a database promises, one behaviour a file.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on fails, in its helpers as well"
+)]
+
 #[path = "../common/mod.rs"]
 mod common;
 
@@ -8,6 +15,7 @@ mod atomic_batches;
 mod checkpoints;
 mod damage;
 mod group_commit;
+mod left_in_files;
 mod merges;
 mod model;
 mod tables;

@@ -35,22 +35,17 @@ pub(crate) fn merge(
         (0..texts.len()).filter_map(|index| next(index, 0)).collect();
     let mut merged = MergedPostings::default();
     while let Some(Reverse((term, index, number))) = heap.pop() {
-        merged.all.clear();
-        let mut holder = Some((index, number));
-        while let Some((index, number)) = holder {
-            let (text, map) = texts[index];
-            merged.append(text, number, map)?;
-            heap.extend(next(index, number + 1));
-            let same = heap.peek().is_some_and(|Reverse((other, ..))| *other == term);
-            holder = same
-                .then(|| heap.pop())
-                .flatten()
-                .map(|Reverse((_, index, number))| (index, number));
+        let (text, map) = texts[index];
+        merged.append(text, number, map)?;
+        heap.extend(next(index, number + 1));
+        if heap.peek().is_some_and(|Reverse((other, ..))| *other == term) {
+            continue;
         }
         let postings = merged.in_order();
         if !postings.docs.is_empty() {
             writer.push(&term.bytes, postings)?;
         }
+        merged.all.clear();
     }
     writer.finish(id, out)
 }

@@ -9,7 +9,7 @@
 //! Pieces are up to 7 bytes, padded with zeros, ascending. How many there are is a share of the
 //! postings' bytes, so that the index stays small.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{
     atoms::{AtomKind, atoms},
@@ -27,9 +27,11 @@ const MIN_DOCUMENTS: u32 = 1 << 15;
 const MAX_PIECE_BYTES: usize = 7;
 const MAX_PIECE_CHARS: usize = 4;
 /// Unions take at most one in this many bytes of the postings.
-const SHARE: usize = 10;
+const SHARE: usize = 12;
 /// Opening a term costs about as much as this many postings.
 const TERM_COST: u64 = 60;
+/// A piece that is itself a frequent word is asked for more often than others.
+const FREQUENT_WORD_WEIGHT: u64 = 4;
 /// A union cheaper than one in this many documents is not worth its bytes.
 const MIN_COST_SHARE: u64 = 8;
 
@@ -52,6 +54,7 @@ fn piece_key(piece: &[u8]) -> Option<PieceKey> {
 pub(crate) struct UnionsWriter {
     doc_count: u32,
     costs: FxHashMap<PieceKey, u64>,
+    frequent: FxHashSet<PieceKey>,
     words: Vec<(u32, Box<[u8]>)>,
     term: u32,
 }
@@ -59,7 +62,13 @@ pub(crate) struct UnionsWriter {
 impl UnionsWriter {
     /// For a segment of `doc_count` documents.
     pub fn new(doc_count: u32) -> Self {
-        Self { doc_count, costs: FxHashMap::default(), words: Vec::new(), term: 0 }
+        Self {
+            doc_count,
+            costs: FxHashMap::default(),
+            frequent: FxHashSet::default(),
+            words: Vec::new(),
+            term: 0,
+        }
     }
 
     /// Weighs the pieces of the next term.
@@ -74,6 +83,9 @@ impl UnionsWriter {
             return;
         }
         let cost = TERM_COST + cost_of_uniting(docs.len(), self.doc_count);
+        if is_bits(docs.len(), self.doc_count) {
+            self.frequent.extend(piece_key(term));
+        }
         for_each_piece(word, |key| *self.costs.entry(key).or_default() += cost);
         self.words.push((number, term.into()));
     }
@@ -118,7 +130,9 @@ impl UnionsWriter {
         let most = postings_bytes / SHARE / union_bytes.max(1);
         let least = u64::from(self.doc_count) / MIN_COST_SHARE;
         let dear = self.costs.iter().filter(|(_, cost)| **cost >= least);
-        let mut dear: Vec<(u64, PieceKey)> = dear.map(|(&piece, &cost)| (cost, piece)).collect();
+        let weight = |piece| if self.frequent.contains(piece) { FREQUENT_WORD_WEIGHT } else { 1 };
+        let dear = dear.map(|(piece, &cost)| (cost.saturating_mul(weight(piece)), *piece));
+        let mut dear: Vec<(u64, PieceKey)> = dear.collect();
         dear.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
         dear.truncate(most);
         let mut pieces: Vec<PieceKey> = dear.into_iter().map(|(_, piece)| piece).collect();

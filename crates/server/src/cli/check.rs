@@ -22,12 +22,9 @@ pub fn check(options: &CheckOptions) -> Result<ExitCode> {
         eprintln!();
     }
     for table in &report.tables {
-        println!(
-            "table '{}': {} rows in {} segments",
-            table.name,
-            thousands(table.rows),
-            table.segments
-        );
+        let noun = if table.segments == 1 { "segment" } else { "segments" };
+        let rows = thousands(table.rows);
+        println!("table '{}': {rows} rows in {} {noun}", table.name, table.segments);
     }
     for problem in &report.problems {
         println!("wrong: {problem}");

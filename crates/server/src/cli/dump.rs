@@ -35,7 +35,7 @@ fn save(data: &Path, file: &Path) -> Result<()> {
     super::require_data_directory(data)?;
     refuse_half_loaded(data)?;
     let database = open(data)?;
-    let saved = crate::command::save_dump(&database, file, &mut |_| {}, &AtomicBool::new(false));
+    let saved = database.dump(&[], file, &mut |_| {}, &AtomicBool::new(false));
     database.close()?;
     let info = saved?;
     println!("{} rows into {}", thousands(info.rows), file.display());
@@ -44,7 +44,7 @@ fn save(data: &Path, file: &Path) -> Result<()> {
 
 fn load(data: &Path, file: &Path) -> Result<()> {
     let database = open(data)?;
-    let loaded = load_dump(&database, file, &mut |table| eprintln!("loading table '{table}'"));
+    let loaded = load_dump(&database, file);
     database.close()?;
     let info = loaded?;
     println!("{} rows into {}", thousands(info.rows), data.display());

@@ -106,7 +106,8 @@ pub struct ImportOptions {
     /// The column, or the columns with commas between, that name a row. Guessed if not given.
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub primary_key: Vec<String>,
-    /// The table's definition: the keys of one [tables.NAME] of a remora.toml.
+    /// The table's definition in TOML or JSON: name, primary_key, columns and texts, as a section
+    /// [tables.NAME] of a remora.toml has them. Without it the first rows tell.
     #[arg(long, value_name = "FILE")]
     pub schema: Option<PathBuf>,
     /// What to do with a line that is no row.

@@ -22,7 +22,7 @@ use remora_protocol::line::{
 };
 
 pub(crate) use dump::{
-    DumpState, load_dump, load_newest_dump, refuse_half_loaded, save_dump, save_dumps_at_intervals,
+    DumpState, load_dump, load_newest_dump, refuse_half_loaded, save_dumps_at_intervals,
 };
 pub use local::LocalSession;
 

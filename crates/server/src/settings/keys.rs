@@ -1,5 +1,8 @@
 //! Unknown keys: which one, where, and which known one was meant.
 
+/// So many known keys are worth reading.
+const MAX_LISTED: usize = 25;
+
 /// The line (from 1) that a byte offset of `text` lies in.
 pub(super) fn line_of(text: &str, offset: usize) -> usize {
     text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
@@ -31,7 +34,7 @@ fn quoted_or_listed<'m>(message: &'m str, quoted: Vec<&'m str>) -> Vec<&'m str> 
 pub(super) fn unknown_key(unknown: &str, known: &[&str]) -> String {
     match nearest(unknown, known.iter().copied()) {
         Some(name) => format!("unknown key '{unknown}': did you mean '{name}'?"),
-        None if known.is_empty() => format!("unknown key '{unknown}'"),
+        None if known.is_empty() || known.len() > MAX_LISTED => format!("unknown key '{unknown}'"),
         None => format!("unknown key '{unknown}': known here are {}", known.join(", ")),
     }
 }

@@ -209,8 +209,8 @@ pub fn changes(old: &Settings, new: &Settings) -> Vec<&'static Variable> {
     VARIABLES.iter().filter(|variable| (variable.read)(old) != (variable.read)(new)).collect()
 }
 
-/// Sets the variable that an environment variable names; others than `REMORA_…` (and, under
-/// MygramDB's dialect, its own six) are passed over.
+/// Sets the variable that an environment variable names. `REMORA_` with a section's name behind it
+/// must be one; all others (but, under MygramDB's dialect, its own six) are passed over.
 pub(super) fn apply_environment(
     settings: &mut Settings,
     name: &str,
@@ -228,9 +228,12 @@ pub(super) fn apply_environment(
         let path = if own { variable.key } else { variable.name };
         path.replace('.', "_").to_uppercase()
     };
+    let section = |name: &str| name.split('_').next().unwrap_or("").to_owned();
+    let of_known_section =
+        || VARIABLES.iter().any(|variable| section(&spelled(variable)) == section(key));
     match VARIABLES.iter().find(|variable| spelled(variable) == key) {
         Some(variable) => variable.set(settings, value),
-        None if own => {
+        None if own && of_known_section() => {
             let known: Vec<String> = VARIABLES.iter().map(spelled).collect();
             let known: Vec<&str> = known.iter().map(String::as_str).collect();
             Err(keys::unknown_key(key, &known))

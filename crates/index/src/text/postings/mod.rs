@@ -9,7 +9,7 @@
 //! skip      := last_doc:u32 docs_offset:u32 positions_offset:u32 max_tf:u8 min_length:u8
 //! ranks     := u32{ceil(documents / 512)}   documents with the term before each 512
 //! words     := u64{ceil(documents / 64)}
-//! docs      := for each 128 postings: [width:u8 packed gaps (list form)] width:u8 packed(tf - 1)
+//! docs      := for each 128 postings: [width:u8 packed gaps (list form)] frequencies, see `packing`
 //!              the last, if shorter: [varint(gap){n} (list form)] varint(tf - 1){n}
 //! ```
 //! The places of terms in 16 documents and more stand in a section of their own, which a segment

@@ -1,4 +1,10 @@
 //! Bit packing of up to 128 numbers: whole blocks by SIMD, shorter ones number by number.
+//!
+//! ```text
+//! frequencies := width:u8 packed(tf - 1){128}
+//!              | (64 + width):u8 more:u64{2} packed(tf - 2)   a bit for each tf > 1, and those:
+//!                                      most are 1, and a few large ones need not widen all
+//! ```
 
 use bitpacking::{BitPacker, BitPacker4x};
 
@@ -6,6 +12,10 @@ use crate::{IndexError, Result};
 
 /// Numbers in a whole block.
 pub(crate) const BLOCK: usize = BitPacker4x::BLOCK_LEN;
+
+const MASK_BYTES: usize = BLOCK / 8;
+/// Marks frequencies of which only those above 1 are packed.
+const MASKED: u8 = 64;
 
 /// Bytes that `count` numbers of `width` bits take.
 #[inline]
@@ -61,16 +71,13 @@ pub(crate) fn unpack(bytes: &[u8], width: u8, values: &mut [u32]) -> Result<usiz
 
 fn unpack_short(bytes: &[u8], width: u8, values: &mut [u32]) {
     let mask = (1u64 << width) - 1;
-    let (mut pending, mut bits) = (0u64, 0);
-    let mut bytes = bytes.iter();
-    for value in values {
-        while bits < u32::from(width) {
-            pending |= u64::from(bytes.next().copied().unwrap_or(0)) << bits;
-            bits += 8;
+    let mut padded = [0; BLOCK * 4 + 8];
+    padded[..bytes.len()].copy_from_slice(bytes);
+    for (index, value) in values.iter_mut().enumerate() {
+        let bit = index * usize::from(width);
+        if let Some(word) = padded.get(bit / 8..).and_then(|rest| rest.first_chunk()) {
+            *value = (u64::from_le_bytes(*word) >> (bit % 8) & mask) as u32;
         }
-        *value = (pending & mask) as u32;
-        pending >>= width;
-        bits -= u32::from(width);
     }
 }
 
@@ -100,6 +107,51 @@ pub(crate) fn unpack_documents(
     Ok(1 + length)
 }
 
+/// Appends a whole block of frequencies.
+pub(crate) fn pack_frequencies(tfs: &[u32; BLOCK], out: &mut Vec<u8>) {
+    let less = tfs.map(|tf| tf - 1);
+    let more: Vec<u32> = tfs.iter().filter(|&&tf| tf > 1).map(|tf| tf - 2).collect();
+    let (width, more_width) = (width_of(&less), width_of(&more));
+    if packed_bytes(BLOCK, width) <= MASK_BYTES + packed_bytes(more.len(), more_width) {
+        out.push(width);
+        pack(&less, width, out);
+        return;
+    }
+    let mut mask = 0u128;
+    less.iter().enumerate().for_each(|(index, &tf)| mask |= u128::from(tf > 0) << index);
+    out.push(MASKED | more_width);
+    out.extend_from_slice(&mask.to_le_bytes());
+    pack(&more, more_width, out);
+}
+
+/// Reads such a block from the start of `bytes`.
+#[inline]
+pub(crate) fn unpack_frequencies(bytes: &[u8], tfs: &mut [u32; BLOCK]) -> Result<()> {
+    let corrupt = || IndexError::corrupt("a block of frequencies lies past the end");
+    let (&width, rest) = bytes.split_first().ok_or_else(corrupt)?;
+    if width & MASKED == 0 {
+        unpack(rest, width, tfs)?;
+        tfs.iter_mut().for_each(|tf| *tf = tf.saturating_add(1));
+        return Ok(());
+    }
+    let (mask, rest) = rest.split_first_chunk::<MASK_BYTES>().ok_or_else(corrupt)?;
+    let mask = u128::from_le_bytes(*mask);
+    let mut more = [0; BLOCK];
+    let more = &mut more[..mask.count_ones() as usize];
+    unpack(rest, width & !MASKED, more)?;
+    tfs.fill(1);
+    let mut more = more.iter();
+    for (half, tfs) in [mask as u64, (mask >> 64) as u64].into_iter().zip(tfs.chunks_mut(64)) {
+        let mut bits = half;
+        while bits != 0 {
+            let tf = more.next().copied().unwrap_or(0);
+            tfs[bits.trailing_zeros() as usize] = tf.saturating_add(2);
+            bits &= bits - 1;
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -118,6 +170,25 @@ mod tests {
             let mut back = vec![0; count];
             prop_assert_eq!(unpack(&bytes, width, &mut back).unwrap(), bytes.len());
             prop_assert_eq!(back, values);
+        }
+
+        #[test]
+        fn frequencies_come_back(one_in in 1u32..20, largest in 1u32..1000, seed: u64) {
+            let mut tfs = [1; BLOCK];
+            for (index, tf) in (1..).zip(&mut tfs) {
+                let random = (seed.wrapping_mul(index * 2 + 1) >> 20) as u32;
+                if random.is_multiple_of(one_in) {
+                    *tf = 1 + random / one_in % largest;
+                }
+            }
+            let mut bytes = Vec::new();
+            pack_frequencies(&tfs, &mut bytes);
+            let mut back = [0; BLOCK];
+            unpack_frequencies(&bytes, &mut back).unwrap();
+            prop_assert_eq!(back, tfs);
+            for length in 0..bytes.len() {
+                prop_assert!(unpack_frequencies(&bytes[..length], &mut back).is_err());
+            }
         }
     }
 }

@@ -444,12 +444,8 @@ impl<'a> DocsReader<'a> {
 }
 
 fn read_tfs(bytes: &[u8], at: usize, tfs: &mut [u32]) -> Result<()> {
-    let corrupt = || IndexError::corrupt("a block of frequencies lies past the end");
-    if tfs.len() == BLOCK {
-        let &width = bytes.get(at).ok_or_else(corrupt)?;
-        packing::unpack(&bytes[at + 1..], width, tfs)?;
-        tfs.iter_mut().for_each(|tf| *tf = tf.saturating_add(1));
-        return Ok(());
+    if let Ok(tfs) = tfs.try_into() {
+        return packing::unpack_frequencies(bytes.get(at..).unwrap_or(&[]), tfs);
     }
     let mut reader = VarintReader::new(bytes, at);
     for tf in tfs {

@@ -83,14 +83,11 @@ impl PostingsWriter {
 
     fn write_docs(&mut self, docs: &[u32], tfs: &[u32], previous: Option<u32>, bits: bool) {
         let out = &mut self.docs_area;
-        if let Ok(docs) = <&[u32; BLOCK]>::try_from(docs) {
+        if let (Ok(docs), Ok(tfs)) = (docs.try_into(), tfs.try_into()) {
             if !bits {
                 packing::pack_documents(docs, previous, out);
             }
-            let less: Vec<u32> = tfs.iter().map(|tf| tf - 1).collect();
-            let width = packing::width_of(&less);
-            out.push(width);
-            packing::pack(&less, width, out);
+            packing::pack_frequencies(tfs, out);
             return;
         }
         if !bits {

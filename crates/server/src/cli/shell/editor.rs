@@ -40,7 +40,7 @@ impl Editor {
     pub(super) fn new(tables: Vec<String>) -> Self {
         let config = rustyline::Config::builder()
             .max_history_size(HISTORY_LINES)
-            .map(|builder| builder.auto_add_history(true).build());
+            .map(|builder| builder.build());
         let editor = config.and_then(rustyline::Editor::with_config).ok();
         let history = std::env::home_dir().map(|home| home.join(".remora_history"));
         let editor = editor.map(|mut editor: rustyline::Editor<Words, FileHistory>| {
@@ -63,7 +63,13 @@ impl Editor {
             return Ok((bytes > 0).then_some(line));
         };
         match editor.readline("remora> ") {
-            Ok(line) => Ok(Some(line)),
+            Ok(line) => {
+                if is_remembered(&line) {
+                    // A full history is not worth a word.
+                    let _ = editor.add_history_entry(&line);
+                }
+                Ok(Some(line))
+            }
             Err(ReadlineError::Eof | ReadlineError::Interrupted) => Ok(None),
             Err(ReadlineError::Io(source)) => Err(failed(source)),
             Err(error) => Err(failed(std::io::Error::other(error))),
@@ -78,6 +84,12 @@ impl Drop for Editor {
             let _ = editor.append_history(path);
         }
     }
+}
+
+/// A token is not kept in a file.
+fn is_remembered(line: &str) -> bool {
+    let verb = line.split_whitespace().next().unwrap_or("");
+    !verb.is_empty() && !verb.eq_ignore_ascii_case("AUTH")
 }
 
 /// What can be completed.
@@ -133,6 +145,12 @@ impl Completer for Words {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tokens_are_forgotten() {
+        assert!(is_remembered("COUNT t x"));
+        assert!(!is_remembered("  auth secret") && !is_remembered(""));
+    }
 
     #[test]
     fn words_are_completed() {

@@ -187,7 +187,7 @@ fn save(shared: &Shared, path: &Path) {
         .map_err(|error| error.to_string())
         .and_then(|()| {
             let dump = &shared.dump;
-            let saved = save_dump(&shared.database, path, &mut progress, &dump.cancel);
+            let saved = shared.database.dump(&[], path, &mut progress, &dump.cancel);
             saved.map_err(|error| error.to_string())
         });
     match &saved {
@@ -203,7 +203,7 @@ fn save(shared: &Shared, path: &Path) {
 fn load(shared: &Shared, path: &Path) -> Answer {
     let tables = remora_engine::dump::verify(path)?.tables.len() as u64;
     shared.dump.begin(DumpPhase::Loading, path, tables)?;
-    let loaded = load_dump(&shared.database, path, &mut |table| shared.dump.at_table(table));
+    let loaded = load_dump(&shared.database, path);
     shared.cache.clear(None);
     let outcome = loaded.as_ref().map(|_| ()).map_err(ToString::to_string);
     shared.dump.end(path, &outcome);
@@ -212,13 +212,4 @@ fn load(shared: &Shared, path: &Path) -> Answer {
 
 fn busy(message: &str) -> LineError {
     LineError::new(code::NOT_READY, message)
-}
-
-pub(crate) fn save_dump(
-    _database: &remora_engine::Database,
-    _path: &Path,
-    _progress: &mut dyn FnMut(&remora_engine::dump::DumpProgress<'_>),
-    _cancel: &AtomicBool,
-) -> remora_engine::Result<remora_engine::dump::DumpInfo> {
-    Err(remora_engine::Error::Closed)
 }
