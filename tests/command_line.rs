@@ -1,5 +1,12 @@
 //! The `remora` command as its users meet it.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
 use std::{
     io::{BufRead, BufReader, Read, Write},
     net::TcpStream,
@@ -197,6 +204,7 @@ fn settings_are_read_again_by_sighup() {
         assert!(Instant::now() < deadline, "{}", limit(&server));
         std::thread::sleep(Duration::from_millis(20));
     }
+    assert!(server.ask("SET logging.level = debug, logging.format = json").starts_with("+OK 2"));
     write(&path, "nonsense = 1\n");
     server.signal("HUP");
     std::thread::sleep(Duration::from_millis(200));

@@ -1,5 +1,13 @@
 //! Remora's measurements: what it is asked, what it answers, and how long that takes, beside its
 //! rivals in the same run on the same machine.
+//!
+//! ```text
+//! cargo run --release -p bench -- search
+//! cargo run --release -p bench --features rivals -- search --rows 1100000 --rivals
+//! cargo run --release -p bench -- corpus-check
+//! ```
+//! Rivals are kept loaded under `${XDG_CACHE_HOME:-~/.cache}/remora-bench`; `bench/scripts` has
+//! what they need that Cargo does not bring.
 
 mod corpus;
 mod extend;
@@ -11,6 +19,7 @@ mod random;
 mod remora;
 mod report;
 mod suite;
+mod table;
 
 use std::path::PathBuf;
 

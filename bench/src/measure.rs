@@ -39,9 +39,6 @@ pub struct Timing {
     /// Mean processor time of a run, in microseconds: of the engine's process or, in process, of
     /// this one. `None` where the system does not tell.
     pub cpu_us: Option<f64>,
-    /// Each wall time, ascending, in microseconds.
-    #[serde(skip)]
-    pub walls_us: Vec<f64>,
 }
 
 /// Wall and processor time of something done once.
@@ -139,7 +136,6 @@ pub fn timing(walls: &mut [Duration]) -> Timing {
         p99_us: microseconds(percentile(walls, 99)),
         min_us: microseconds(percentile(walls, 0)),
         cpu_us: None,
-        walls_us: walls.iter().map(|wall| microseconds(*wall)).collect(),
     }
 }
 

@@ -1,13 +1,17 @@
 //! What a run found, as one JSON file and as aligned tables.
 
-use std::fmt;
-
 use serde::Serialize;
 
 use crate::{
     measure::{Once, Timing, percentile},
     peers::Load,
+    table::Table,
 };
+
+/// No query should take the engine longer than this, in microseconds.
+const SLOW_US: f64 = 5_000.0;
+/// How many of the slow queries are named.
+const NAMED_SLOW: usize = 10;
 
 /// Everything that one run measured.
 #[derive(Debug, Default, Serialize)]
@@ -203,7 +207,7 @@ impl Report {
 
     /// The spread over each group of queries: medians of the runs, and the worst by name.
     pub fn groups(&self) -> Table {
-        let heads = ["group", "queries", "operation", "engine p50", "engine p99", "p99 of runs"];
+        let heads = ["group", "queries", "operation", "engine p50", "engine p99", "p99 of p99s"];
         let mut table = Table::new(&[&heads[..], &["trip p50", "trip p99", "worst", ""]].concat());
         let mut groups: Vec<&str> = self.queries.iter().map(|query| query.group.as_str()).collect();
         groups.sort_unstable();
@@ -216,6 +220,24 @@ impl Report {
             }
         }
         table
+    }
+
+    /// The queries that take the engine longest, and how many take longer than [`SLOW_US`].
+    pub fn slowest(&self) -> String {
+        let mut lines = Vec::new();
+        for (operation, pick) in OPERATIONS {
+            let mut slow: Vec<(f64, &str)> = self
+                .queries
+                .iter()
+                .map(|query| (pick(&query.engine).p50_us, query.name.as_str()))
+                .filter(|(median_us, _)| *median_us > SLOW_US)
+                .collect();
+            slow.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
+            lines.push(format!("{operation}: {} queries over {SLOW_US:.0} us", slow.len()));
+            let named = slow.iter().take(NAMED_SLOW);
+            lines.extend(named.map(|(median_us, name)| format!("  {} {name}", micros(*median_us))));
+        }
+        lines.join("\n") + "\n"
     }
 
     fn is_compared(&self, query: &QueryFigures) -> bool {
@@ -373,8 +395,7 @@ fn group_row(group: &str, operation: &str, queries: &[&QueryFigures], pick: Pick
         values
     };
     let medians = sorted(queries.iter().map(|query| pick(&query.engine).p50_us).collect());
-    let runs = queries.iter().flat_map(|query| pick(&query.engine).walls_us.iter().copied());
-    let runs = sorted(runs.collect());
+    let tails = sorted(queries.iter().map(|query| pick(&query.engine).p99_us).collect());
     let trips = sorted(queries.iter().map(|query| pick(&query.trip).p50_us).collect());
     let worst =
         queries.iter().max_by(|a, b| pick(&a.engine).p50_us.total_cmp(&pick(&b.engine).p50_us));
@@ -384,7 +405,7 @@ fn group_row(group: &str, operation: &str, queries: &[&QueryFigures], pick: Pick
         operation.into(),
         micros(percentile(&medians, 50)),
         micros(percentile(&medians, 99)),
-        micros(percentile(&runs, 99)),
+        micros(percentile(&tails, 99)),
         micros(percentile(&trips, 50)),
         micros(percentile(&trips, 99)),
         worst.map(|query| micros(pick(&query.engine).p50_us)).unwrap_or_default(),
@@ -411,55 +432,6 @@ pub fn micros(value: f64) -> String {
         value if value < 99.95 => format!("{value:.1}"),
         _ => format!("{value:.0}"),
     }
-}
-
-/// Rows of cells under heads, aligned when printed: the first and the last column to the left, the
-/// others to the right.
-pub struct Table {
-    rows: Vec<Vec<String>>,
-}
-
-impl Table {
-    /// A table with these heads.
-    pub fn new(heads: &[&str]) -> Self {
-        Self { rows: vec![heads.iter().map(|head| (*head).to_owned()).collect()] }
-    }
-
-    /// Adds a row.
-    pub fn row(&mut self, cells: Vec<String>) {
-        self.rows.push(cells);
-    }
-}
-
-impl fmt::Display for Table {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
-        let widest = |column: usize| {
-            let cells = self.rows.iter().filter_map(|row| row.get(column));
-            cells.map(|cell| width(cell)).max().unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..columns).map(widest).collect();
-        for row in &self.rows {
-            let mut line = String::new();
-            for (column, cell) in row.iter().enumerate() {
-                let padding = " ".repeat(widths[column] - width(cell));
-                let is_left = column == 0 || column + 1 == columns;
-                line.push_str(&if is_left { cell.clone() + &padding } else { padding + cell });
-                line.push_str("  ");
-            }
-            writeln!(out, "{}", line.trim_end())?;
-        }
-        Ok(())
-    }
-}
-
-/// How many columns of a terminal a text takes: Han, Kana, Hangul and full-width forms take two.
-fn width(text: &str) -> usize {
-    let is_wide = |c: char| {
-        matches!(c, '\u{1100}'..='\u{115f}' | '\u{2e80}'..='\u{a4cf}' | '\u{ac00}'..='\u{d7a3}'
-            | '\u{f900}'..='\u{faff}' | '\u{ff00}'..='\u{ff60}' | '\u{20000}'..='\u{3fffd}')
-    };
-    text.chars().map(|c| if is_wide(c) { 2 } else { 1 }).sum()
 }
 
 #[cfg(test)]
@@ -496,14 +468,6 @@ mod tests {
             ..Default::default()
         };
         Report { queries: vec![query], peers, ..Default::default() }
-    }
-
-    #[test]
-    fn columns_are_aligned_by_what_a_terminal_shows() {
-        let mut table = Table::new(&["query", "n", ""]);
-        table.row(vec!["日本".into(), "5".into(), "LOST".into()]);
-        table.row(vec!["a".into(), "123".into()]);
-        assert_eq!(table.to_string(), "query    n\n日本     5  LOST\na      123\n");
     }
 
     #[test]

@@ -282,6 +282,7 @@ fn print(report: &Report) {
     println!("{}", report.comparison());
     if report.remora.is_some() {
         println!("All queries, microseconds:\n\n{}", report.groups());
+        println!("Slow in the engine, medians in microseconds:\n\n{}", report.slowest());
     }
     println!("lost: {}   wrong: {}", report.lost(), report.wrong_answers());
 }

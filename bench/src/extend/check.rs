@@ -13,6 +13,7 @@ use crate::{
     measure::percentile,
     oracle::Oracle,
     queries::game_expression,
+    table::Table,
 };
 
 use super::Extender;
@@ -170,8 +171,7 @@ fn ratio(name: &str, real: f64, generated: f64, allowed: f64) -> Line {
 }
 
 fn table(lines: &[Line]) -> String {
-    let mut table =
-        crate::report::Table::new(&["", "real", "generated", "differ by", "allowed", ""]);
+    let mut table = Table::new(&["", "real", "generated", "differ by", "allowed", ""]);
     for line in lines {
         let is_out = line.difference > line.allowed;
         table.row(vec![

@@ -191,7 +191,9 @@ mod tests {
     #[test]
     fn both_orders_visit_every_document() {
         let mut bitmap = Bitmap::new(200);
-        [0, 63, 64, 127, 199].map(|doc| bitmap.insert(doc));
+        for doc in [0, 63, 64, 127, 199] {
+            bitmap.insert(doc);
+        }
         assert_eq!(bitmap.iter().collect::<Vec<_>>(), [0, 63, 64, 127, 199]);
         assert_eq!(bitmap.iter_descending().collect::<Vec<_>>(), [199, 127, 64, 63, 0]);
         assert!(bitmap.remove(63) && !bitmap.contains(63));

@@ -16,8 +16,8 @@ mod server;
 pub mod session;
 pub mod settings;
 
-pub use cpu::missing_features;
 pub use command::LocalSession;
+pub use cpu::missing_features;
 pub use error::{Error, Result};
 pub use logging::LogHandle;
 pub use open::open_database;

@@ -1,49 +1,60 @@
-//! Log lines: level and format can be changed while the server runs.
+//! Log lines: level, format and file can be changed while the server runs.
 
 use std::{fs::File, io::IsTerminal, sync::Mutex};
 
 use tracing_subscriber::{
     EnvFilter, Registry,
     fmt::{self, writer::BoxMakeWriter},
-    layer::{Layer, SubscriberExt},
+    layer::{Layer, Layered, SubscriberExt},
     reload,
     util::SubscriberInitExt,
 };
 
 use crate::{Error, Result, settings::Logging};
 
-type Output = Box<dyn Layer<Registry> + Send + Sync>;
+type Filtered = Layered<reload::Layer<EnvFilter, Registry>, Registry>;
+type Output = Box<dyn Layer<Filtered> + Send + Sync>;
 
 /// The handle of the process's log output.
 #[derive(Clone)]
 pub struct LogHandle {
-    output: reload::Handle<Output, Registry>,
+    filter: reload::Handle<EnvFilter, Registry>,
+    output: reload::Handle<Output, Filtered>,
 }
 
 impl LogHandle {
     /// Installs the log output of this process. An earlier one stays in force.
     pub fn install(settings: &Logging) -> Result<Self> {
-        let (layer, output) = reload::Layer::new(layer(settings)?);
-        if tracing_subscriber::registry().with(layer).try_init().is_err() {
+        // The filter is a layer of its own: a filter within the output cannot be exchanged.
+        let (filter, filter_handle) = reload::Layer::new(filter(settings));
+        let (output, output_handle) = reload::Layer::new(output(settings)?);
+        if tracing_subscriber::registry().with(filter).with(output).try_init().is_err() {
             tracing::debug!("a log output is already installed and stays");
         }
-        Ok(Self { output })
+        Ok(Self { filter: filter_handle, output: output_handle })
     }
 
     /// Takes over a new level, format or file.
     pub fn apply(&self, settings: &Logging) -> Result<()> {
-        let layer = layer(settings)?;
-        if self.output.reload(layer).is_err() {
+        let output = output(settings)?;
+        let exchanged =
+            self.filter.reload(filter(settings)).and_then(|()| self.output.reload(output));
+        if exchanged.is_err() {
             tracing::debug!("the log output of this process belongs to another server");
         }
         Ok(())
     }
 }
 
-/// The output that the settings describe.
-fn layer(settings: &Logging) -> Result<Output> {
-    let filter = EnvFilter::new(format!("{0},fjall=warn,lsm_tree=warn", settings.level));
-    let filter = if settings.level == "off" { EnvFilter::new("off") } else { filter };
+/// Remora's own lines at the level that is set; the row store's only if they are warnings.
+fn filter(settings: &Logging) -> EnvFilter {
+    match settings.level.as_str() {
+        "off" => EnvFilter::new("off"),
+        level => EnvFilter::new(format!("{level},fjall=warn,lsm_tree=warn")),
+    }
+}
+
+fn output(settings: &Logging) -> Result<Output> {
     let (writer, colours) = match &settings.file {
         None => (BoxMakeWriter::new(std::io::stderr), std::io::stderr().is_terminal()),
         Some(path) => {
@@ -53,8 +64,5 @@ fn layer(settings: &Logging) -> Result<Output> {
         }
     };
     let layer = fmt::layer().with_writer(writer).with_ansi(colours).with_target(false);
-    Ok(match settings.format.as_str() {
-        "json" => layer.json().with_filter(filter).boxed(),
-        _ => layer.with_filter(filter).boxed(),
-    })
+    Ok(if settings.format == "json" { layer.json().boxed() } else { layer.boxed() })
 }

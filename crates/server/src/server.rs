@@ -134,9 +134,7 @@ impl Server {
     pub async fn stop(mut self) -> Result<()> {
         self.shared.stopping.send_replace(true);
         let deadline = tokio::time::Instant::now() + DRAIN;
-        let drained = async {
-            while self.listeners.join_next().await.is_some() {}
-        };
+        let drained = async { while self.listeners.join_next().await.is_some() {} };
         if tokio::time::timeout_at(deadline, drained).await.is_err() {
             tracing::warn!("some sessions did not end within {DRAIN:?} and are cut off");
             self.listeners.shutdown().await;

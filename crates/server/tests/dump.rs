@@ -1,5 +1,12 @@
 //! Dumps of a running server.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
 mod support;
 
 use std::{
@@ -31,9 +38,13 @@ fn a_dump_is_whole_while_writes_go_on() {
     let mut writer = server.connect();
     for start in (0..4000).step_by(500) {
         let rows: Vec<String> = (start..start + 500)
-            .map(|id| format!("{{\"id\":{},\"title\":\"before\",\"body\":\"old text\"}}", id + 1000))
+            .map(|id| {
+                format!("{{\"id\":{},\"title\":\"before\",\"body\":\"old text\"}}", id + 1000)
+            })
             .collect();
-        assert!(writer.ask(&format!("PUT articles [{}]", rows.join(","))).starts_with("OK PUT 500"));
+        assert!(
+            writer.ask(&format!("PUT articles [{}]", rows.join(","))).starts_with("OK PUT 500")
+        );
     }
     let stop = Arc::new(AtomicBool::new(false));
     let stopping = Arc::clone(&stop);

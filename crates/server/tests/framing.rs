@@ -1,5 +1,12 @@
 //! Frames on a real connection, byte for byte.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
 mod support;
 
 use std::time::Duration;
@@ -55,11 +62,8 @@ fn pipelined_requests_are_answered_in_order() {
     let sending = std::thread::spawn(move || {
         std::io::Write::write_all(&mut sender, &requests).unwrap();
     });
-    let expected: Vec<&[u8]> = vec![
-        b"OK COUNT 1\r\n",
-        b"ERROR 3000 Unknown command: WHAT\r\n",
-        b"OK RESULTS 4 1 2\r\n",
-    ];
+    let expected: Vec<&[u8]> =
+        vec![b"OK COUNT 1\r\n", b"ERROR 3000 Unknown command: WHAT\r\n", b"OK RESULTS 4 1 2\r\n"];
     for number in 0..5000 {
         let reply = expected[number % 3];
         assert_eq!(client.read(reply.len()), reply, "reply {number}");

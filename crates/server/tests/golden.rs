@@ -3,6 +3,13 @@
 //! Settings of a script: `mygramdb` starts the server with a MygramDB file, any other is a line of
 //! a remora.toml. What differs from run to run is shown as `*`.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
 #[path = "../../protocol/tests/support/mod.rs"]
 mod scripts;
 mod support;
@@ -11,14 +18,36 @@ use support::TestServer;
 
 /// Keys of reports whose values differ from run to run.
 const VOLATILE: [&str; 30] = [
-    "uptime_seconds", "used_memory_bytes", "used_memory_human", "used_memory_peak_bytes",
-    "used_memory_peak_human", "used_memory_index", "used_memory_documents",
-    "memory_fragmentation_ratio", "total_system_memory", "available_system_memory",
-    "system_memory_usage_ratio", "process_rss", "process_rss_peak", "memory_health", "query_time",
-    "index_time", "filter_time", "timestamp", "file_size", "elapsed_seconds", "cache_cost_ms",
-    "# query_time_ms", "optimization_status", "total_query_saved_time_ms",
-    "current_memory_bytes", "total_terms", "total_postings", "avg_postings_per_term",
-    "delta_encoded_lists", "roaring_bitmap_lists",
+    "uptime_seconds",
+    "used_memory_bytes",
+    "used_memory_human",
+    "used_memory_peak_bytes",
+    "used_memory_peak_human",
+    "used_memory_index",
+    "used_memory_documents",
+    "memory_fragmentation_ratio",
+    "total_system_memory",
+    "available_system_memory",
+    "system_memory_usage_ratio",
+    "process_rss",
+    "process_rss_peak",
+    "memory_health",
+    "query_time",
+    "index_time",
+    "filter_time",
+    "timestamp",
+    "file_size",
+    "elapsed_seconds",
+    "cache_cost_ms",
+    "# query_time_ms",
+    "optimization_status",
+    "total_query_saved_time_ms",
+    "current_memory_bytes",
+    "total_terms",
+    "total_postings",
+    "avg_postings_per_term",
+    "delta_encoded_lists",
+    "roaring_bitmap_lists",
 ];
 
 const MYGRAMDB: &str = "

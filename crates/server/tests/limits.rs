@@ -1,5 +1,12 @@
 //! Limits of connections and requests, AUTH, and who may connect.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
 mod support;
 
 use std::time::{Duration, Instant};
@@ -69,8 +76,7 @@ fn requests_of_one_address_are_limited() {
     let toml = "[limits.rate]\nenable = true\ncapacity = 3\nrefill_rate = 1\n";
     let server = TestServer::start(toml);
     let mut client = server.connect();
-    let mut replies: Vec<String> =
-        (0..6).map(|_| client.ask("COUNT articles city")).collect();
+    let mut replies: Vec<String> = (0..6).map(|_| client.ask("COUNT articles city")).collect();
     let refused = replies.iter().filter(|reply| *reply == "ERROR 6030 Rate limit exceeded\r\n");
     assert!((2..=3).contains(&refused.count()), "{replies:?}");
     replies.retain(|reply| !reply.starts_with("ERROR 6030"));

@@ -141,10 +141,7 @@ mod tests {
                 keys: vec!["1".into(), "a b".into(), "c".into()]
             }
         );
-        assert_eq!(
-            parsed("create table t {}"),
-            WriteCommand::Create { table: "t", json: "{}" }
-        );
+        assert_eq!(parsed("create table t {}"), WriteCommand::Create { table: "t", json: "{}" });
         assert_eq!(parsed("SOURCE 'a b'"), WriteCommand::Source("a b".into()));
     }
 
@@ -153,7 +150,8 @@ mod tests {
         for other in ["SEARCH t put", "", "PUTS t {}"] {
             assert!(parse_write(other.as_bytes()).is_none(), "{other}");
         }
-        for wrong in ["PUT", "PUT t", "PUT t 1", "DELETE t", "SCHEMA", "SOURCE a b", "CREATE t {}"] {
+        for wrong in ["PUT", "PUT t", "PUT t 1", "DELETE t", "SCHEMA", "SOURCE a b", "CREATE t {}"]
+        {
             assert!(parse_write(wrong.as_bytes()).unwrap().is_err(), "{wrong}");
         }
     }

@@ -10,9 +10,7 @@ use std::{
 };
 
 use remora_engine::{Database, Durability, SearchRequest, Selection, Value};
-use remora_source::files::{
-    ImportOptions, Importer, Input, KeyChoice, infer_schema,
-};
+use remora_source::files::{ImportOptions, Importer, Input, KeyChoice, infer_schema};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{
@@ -63,8 +61,7 @@ pub fn demo(options: &DemoOptions) -> Result<ExitCode> {
 fn table_name(file: Option<&Path>) -> String {
     let name = file.and_then(Path::file_name).and_then(|name| name.to_str());
     let stem = name.map_or("articles", |name| name.split('.').next().unwrap_or(name));
-    let plain: String =
-        stem.chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).collect();
+    let plain: String = stem.chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).collect();
     if plain.is_empty() { "articles".to_owned() } else { plain }
 }
 

@@ -34,9 +34,9 @@ fn write(database: &Database, options: &ExportOptions) -> Result<u64> {
     let compression = options.output.as_deref().map_or(Compression::None, compression_of);
     let out: Box<dyn Write> = match &options.output {
         None => Box::new(std::io::stdout().lock()),
-        Some(path) => Box::new(
-            File::create(path).map_err(|source| Error::io("cannot write", path, source))?,
-        ),
+        Some(path) => {
+            Box::new(File::create(path).map_err(|source| Error::io("cannot write", path, source))?)
+        }
     };
     let shown = std::io::stderr().is_terminal() && options.output.is_some();
     let settings = files::ExportOptions { format, compression, cancel: Default::default() };

@@ -7,7 +7,7 @@ use std::{process::ExitCode, sync::Arc};
 
 use remora_engine::{Database, Options, Schema};
 use remora_source::{
-    files::{self, Importer, ImportReport, Input, KeyChoice, RowSink, infer_schema},
+    files::{self, ImportReport, Importer, Input, KeyChoice, RowSink, infer_schema},
     schema_file::SchemaFile,
 };
 

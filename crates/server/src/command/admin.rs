@@ -32,12 +32,7 @@ impl Session {
         Ok(())
     }
 
-    pub(super) fn cache(
-        &self,
-        command: &Cache,
-        settings: &Settings,
-        out: &mut Vec<u8>,
-    ) -> Answer {
+    pub(super) fn cache(&self, command: &Cache, settings: &Settings, out: &mut Vec<u8>) -> Answer {
         match command {
             Cache::Clear(None) => {
                 self.shared.cache.clear(None);

@@ -195,9 +195,8 @@ fn shown_columns(schema: &Schema, get: &Get) -> Result<Vec<usize>, LineError> {
 
 fn column_of(schema: &Schema, name: &str) -> Result<usize, LineError> {
     let exact = schema.columns.iter().position(|column| column.name == name);
-    let found = exact
-        .or_else(|| schema.columns.iter().position(|c| c.name.eq_ignore_ascii_case(name)));
-    found.ok_or_else(|| {
-        LineError::syntax(format!("Table '{}' has no column '{name}'", schema.name))
-    })
+    let found =
+        exact.or_else(|| schema.columns.iter().position(|c| c.name.eq_ignore_ascii_case(name)));
+    found
+        .ok_or_else(|| LineError::syntax(format!("Table '{}' has no column '{name}'", schema.name)))
 }

@@ -14,11 +14,7 @@ use crate::{
 };
 
 /// SET: all of the assignments or none.
-pub(super) fn set(
-    shared: &Shared,
-    assignments: &[(String, String)],
-    out: &mut Vec<u8>,
-) -> Answer {
+pub(super) fn set(shared: &Shared, assignments: &[(String, String)], out: &mut Vec<u8>) -> Answer {
     let _changing = shared.changing.lock();
     let mut settings = (**shared.settings.load()).clone();
     for (name, value) in assignments {

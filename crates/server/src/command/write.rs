@@ -124,7 +124,8 @@ fn parse_rows(schema: &Schema, json: &str) -> Result<Vec<Change>, LineError> {
         records.push(span, [object.get().as_bytes()]);
         for record in records.iter() {
             let row = parser.parse(&record, number);
-            changes.push(Change::Put(row.map_err(|error| wrong(format!("row {number}: {error}")))?));
+            changes
+                .push(Change::Put(row.map_err(|error| wrong(format!("row {number}: {error}")))?));
         }
     }
     match parser.ignored().keys().next() {

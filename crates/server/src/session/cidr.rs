@@ -41,7 +41,8 @@ impl Cidr {
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address.to_canonical(), address.to_canonical()) {
             (IpAddr::V4(network), IpAddr::V4(address)) => {
-                let bits = if self.address.is_ipv4() { self.bits } else { self.bits.saturating_sub(96) };
+                let bits =
+                    if self.address.is_ipv4() { self.bits } else { self.bits.saturating_sub(96) };
                 same_prefix(network.to_bits().into(), address.to_bits().into(), bits, 32)
             }
             (IpAddr::V6(network), IpAddr::V6(address)) => {

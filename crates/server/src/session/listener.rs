@@ -65,12 +65,8 @@ async fn pause(error: &std::io::Error) {
 
 /// Starts a session, or turns the connection away. Local sockets have no address and are guarded
 /// by the file system.
-fn admit<S>(
-    sessions: &mut JoinSet<()>,
-    stream: S,
-    address: Option<IpAddr>,
-    shared: &Arc<Shared>,
-) where
+fn admit<S>(sessions: &mut JoinSet<()>, stream: S, address: Option<IpAddr>, shared: &Arc<Shared>)
+where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let settings = shared.settings.load();

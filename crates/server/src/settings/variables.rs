@@ -90,111 +90,303 @@ macro_rules! custom {
 
 /// All of them, in the order they are shown.
 pub static VARIABLES: &[Variable] = &[
-    custom!("data", "data", Restart, |s| s.data.display().to_string(), |s, text| {
-        s.data = PathBuf::from(text);
-        Ok(())
-    }, "The data directory."),
-    plain!("api.tcp.bind", "listen.line", Restart, listen.line,
-        "Address of the line protocol, HOST:PORT; port 0 takes a free one."),
-    custom!("api.unix_socket.path", "listen.line_socket", Restart,
+    custom!(
+        "data",
+        "data",
+        Restart,
+        |s| s.data.display().to_string(),
+        |s, text| {
+            s.data = PathBuf::from(text);
+            Ok(())
+        },
+        "The data directory."
+    ),
+    plain!(
+        "api.tcp.bind",
+        "listen.line",
+        Restart,
+        listen.line,
+        "Address of the line protocol, HOST:PORT; port 0 takes a free one."
+    ),
+    custom!(
+        "api.unix_socket.path",
+        "listen.line_socket",
+        Restart,
         |s| s.listen.line_socket.as_ref().map_or(String::new(), |path| path.display().to_string()),
         |s, text| {
             s.listen.line_socket = (!text.is_empty()).then(|| PathBuf::from(text));
             Ok(())
-        }, "Unix socket of the line protocol; empty means none."),
-    plain!("api.tcp.max_connections", "limits.max_connections", Reload, limits.max_connections,
-        "Most connections at a time; further ones are answered SERVER_BUSY."),
-    plain!("api.tcp.worker_threads", "limits.worker_threads", Restart, limits.worker_threads,
-        "Threads that answer; 0 means one per processor."),
-    plain!("api.default_limit", "limits.default_limit", Set, limits.default_limit,
-        "Rows returned where a request has no LIMIT."),
+        },
+        "Unix socket of the line protocol; empty means none."
+    ),
+    plain!(
+        "api.tcp.max_connections",
+        "limits.max_connections",
+        Reload,
+        limits.max_connections,
+        "Most connections at a time; further ones are answered SERVER_BUSY."
+    ),
+    plain!(
+        "api.tcp.worker_threads",
+        "limits.worker_threads",
+        Restart,
+        limits.worker_threads,
+        "Threads that answer; 0 means one per processor."
+    ),
+    plain!(
+        "api.default_limit",
+        "limits.default_limit",
+        Set,
+        limits.default_limit,
+        "Rows returned where a request has no LIMIT."
+    ),
     plain!("api.max_limit", "limits.max_limit", Reload, limits.max_limit, "Largest LIMIT."),
-    plain!("api.max_query_length", "limits.max_query_length", Set, limits.max_query_length,
-        "Characters of a query expression; 0 means no limit."),
-    plain!("api.tcp.max_request_bytes", "limits.max_request_bytes", Reload,
-        limits.max_request_bytes, "Bytes of one request; a longer one closes the connection."),
-    plain!("api.tcp.recv_timeout_sec", "limits.recv_timeout_s", Reload, limits.recv_timeout_s,
-        "Seconds to wait for the rest of a request, and for a client that does not read."),
-    plain!("api.tcp.idle_timeout_sec", "limits.idle_timeout_s", Reload, limits.idle_timeout_s,
-        "Seconds a connection may be silent; 0 means for ever."),
-    plain!("api.tcp.max_write_queue_bytes", "limits.write_queue_bytes", Reload,
-        limits.write_queue_bytes, "Bytes of one reply."),
-    plain!("api.tcp.max_total_buffered_bytes", "limits.buffered_bytes", Reload,
-        limits.buffered_bytes, "Bytes of all connections' buffers together."),
-    plain!("api.rate_limiting.enable", "limits.rate.enable", Set, rate_limiting.enable,
-        "Whether requests per client address are limited."),
-    plain!("api.rate_limiting.capacity", "limits.rate.capacity", Set, rate_limiting.capacity,
-        "Requests that one address may send at once."),
-    plain!("api.rate_limiting.refill_rate", "limits.rate.refill_rate", Set,
-        rate_limiting.refill_rate, "Requests per second that one address may go on sending."),
-    plain!("api.rate_limiting.max_clients", "limits.rate.max_clients", Reload,
-        rate_limiting.max_clients, "Client addresses remembered."),
+    plain!(
+        "api.max_query_length",
+        "limits.max_query_length",
+        Set,
+        limits.max_query_length,
+        "Characters of a query expression; 0 means no limit."
+    ),
+    plain!(
+        "api.tcp.max_request_bytes",
+        "limits.max_request_bytes",
+        Reload,
+        limits.max_request_bytes,
+        "Bytes of one request; a longer one closes the connection."
+    ),
+    plain!(
+        "api.tcp.recv_timeout_sec",
+        "limits.recv_timeout_s",
+        Reload,
+        limits.recv_timeout_s,
+        "Seconds to wait for the rest of a request, and for a client that does not read."
+    ),
+    plain!(
+        "api.tcp.idle_timeout_sec",
+        "limits.idle_timeout_s",
+        Reload,
+        limits.idle_timeout_s,
+        "Seconds a connection may be silent; 0 means for ever."
+    ),
+    plain!(
+        "api.tcp.max_write_queue_bytes",
+        "limits.write_queue_bytes",
+        Reload,
+        limits.write_queue_bytes,
+        "Bytes of one reply."
+    ),
+    plain!(
+        "api.tcp.max_total_buffered_bytes",
+        "limits.buffered_bytes",
+        Reload,
+        limits.buffered_bytes,
+        "Bytes of all connections' buffers together."
+    ),
+    plain!(
+        "api.rate_limiting.enable",
+        "limits.rate.enable",
+        Set,
+        rate_limiting.enable,
+        "Whether requests per client address are limited."
+    ),
+    plain!(
+        "api.rate_limiting.capacity",
+        "limits.rate.capacity",
+        Set,
+        rate_limiting.capacity,
+        "Requests that one address may send at once."
+    ),
+    plain!(
+        "api.rate_limiting.refill_rate",
+        "limits.rate.refill_rate",
+        Set,
+        rate_limiting.refill_rate,
+        "Requests per second that one address may go on sending."
+    ),
+    plain!(
+        "api.rate_limiting.max_clients",
+        "limits.rate.max_clients",
+        Reload,
+        rate_limiting.max_clients,
+        "Client addresses remembered."
+    ),
     Variable {
         secret: true,
-        ..plain!("api.admin_token", "auth.admin_token", Reload, admin_token,
-            "Token that administrative commands need; empty means they need none.")
+        ..plain!(
+            "api.admin_token",
+            "auth.admin_token",
+            Reload,
+            admin_token,
+            "Token that administrative commands need; empty means they need none."
+        )
     },
-    custom!("network.allow_cidrs", "network.allow_cidrs", Reload, show_cidrs, |s, text| {
-        let list: Vec<String> = text.split([',', ' ']).map(str::to_owned).collect();
-        s.allow_cidrs = Some(Cidr::parse_list(&list)?);
-        Ok(())
-    }, "Networks that may connect."),
-    custom!("durability.mode", "durability.mode", Restart, show_durability, |s, text| {
-        s.durability = parse_durability(text, Duration::from_millis(100))?;
-        Ok(())
-    }, "always: fsync before a write is acknowledged; interval; none."),
-    plain!("memory.row_cache_mb", "memory.row_cache_mb", Restart, memory.row_cache_mb,
-        "Megabytes of the row store's cache."),
-    plain!("memory.checkpoint_mb", "memory.checkpoint_mb", Restart, memory.checkpoint_mb,
-        "Megabytes of new text held in memory before it is written to a segment file."),
-    custom!("dump.dir", "dump.dir", Reload, |s| s.dump.dir.display().to_string(), |s, text| {
-        s.dump.dir = PathBuf::from(text);
-        Ok(())
-    }, "Directory of dumps; DUMP commands reach nothing outside of it."),
-    plain!("dump.default_filename", "dump.default_filename", Reload, dump.default_filename,
-        "File that DUMP SAVE without a name writes."),
-    plain!("dump.load_on_startup", "dump.load_on_startup", Restart, dump.load_on_startup,
-        "Whether the newest dump is loaded into an empty data directory at start."),
-    plain!("dump.interval_sec", "dump.interval_s", Reload, dump.interval_s,
-        "Seconds between automatic dumps; 0 means none."),
+    custom!(
+        "network.allow_cidrs",
+        "network.allow_cidrs",
+        Reload,
+        show_cidrs,
+        |s, text| {
+            let list: Vec<String> = text.split([',', ' ']).map(str::to_owned).collect();
+            s.allow_cidrs = Some(Cidr::parse_list(&list)?);
+            Ok(())
+        },
+        "Networks that may connect."
+    ),
+    custom!(
+        "durability.mode",
+        "durability.mode",
+        Restart,
+        show_durability,
+        |s, text| {
+            s.durability = parse_durability(text, Duration::from_millis(100))?;
+            Ok(())
+        },
+        "always: fsync before a write is acknowledged; interval; none."
+    ),
+    plain!(
+        "memory.row_cache_mb",
+        "memory.row_cache_mb",
+        Restart,
+        memory.row_cache_mb,
+        "Megabytes of the row store's cache."
+    ),
+    plain!(
+        "memory.checkpoint_mb",
+        "memory.checkpoint_mb",
+        Restart,
+        memory.checkpoint_mb,
+        "Megabytes of new text held in memory before it is written to a segment file."
+    ),
+    custom!(
+        "dump.dir",
+        "dump.dir",
+        Reload,
+        |s| s.dump.dir.display().to_string(),
+        |s, text| {
+            s.dump.dir = PathBuf::from(text);
+            Ok(())
+        },
+        "Directory of dumps; DUMP commands reach nothing outside of it."
+    ),
+    plain!(
+        "dump.default_filename",
+        "dump.default_filename",
+        Reload,
+        dump.default_filename,
+        "File that DUMP SAVE without a name writes."
+    ),
+    plain!(
+        "dump.load_on_startup",
+        "dump.load_on_startup",
+        Restart,
+        dump.load_on_startup,
+        "Whether the newest dump is loaded into an empty data directory at start."
+    ),
+    plain!(
+        "dump.interval_sec",
+        "dump.interval_s",
+        Reload,
+        dump.interval_s,
+        "Seconds between automatic dumps; 0 means none."
+    ),
     plain!("dump.retain", "dump.retain", Reload, dump.retain, "Automatic dumps kept."),
-    plain!("bm25.enable", "bm25.enable", Restart, bm25.enable,
-        "Whether SORT _score is answered."),
+    plain!("bm25.enable", "bm25.enable", Restart, bm25.enable, "Whether SORT _score is answered."),
     plain!("bm25.k1", "bm25.k1", Restart, bm25.k1, "BM25's term saturation."),
     plain!("bm25.b", "bm25.b", Restart, bm25.b, "BM25's length normalisation, 0 to 1."),
-    plain!("cache.enabled", "cache.enabled", Set, cache.enabled,
-        "Whether replies are kept to be given again."),
-    plain!("cache.max_memory_mb", "cache.max_memory_mb", Reload, cache.max_memory_mb,
-        "Megabytes of kept replies."),
-    plain!("cache.min_query_cost_ms", "cache.min_query_cost_ms", Set, cache.min_query_cost_ms,
-        "Milliseconds a query must have taken for its reply to be kept."),
-    plain!("cache.ttl_seconds", "cache.ttl_s", Set, cache.ttl_s,
-        "Seconds a reply is kept; 0 means as long as there is room."),
-    plain!("logging.level", "logging.level", Set, logging.level,
-        "trace, debug, info, warn, error or off."),
+    plain!(
+        "cache.enabled",
+        "cache.enabled",
+        Set,
+        cache.enabled,
+        "Whether replies are kept to be given again."
+    ),
+    plain!(
+        "cache.max_memory_mb",
+        "cache.max_memory_mb",
+        Reload,
+        cache.max_memory_mb,
+        "Megabytes of kept replies."
+    ),
+    plain!(
+        "cache.min_query_cost_ms",
+        "cache.min_query_cost_ms",
+        Set,
+        cache.min_query_cost_ms,
+        "Milliseconds a query must have taken for its reply to be kept."
+    ),
+    plain!(
+        "cache.ttl_seconds",
+        "cache.ttl_s",
+        Set,
+        cache.ttl_s,
+        "Seconds a reply is kept; 0 means as long as there is room."
+    ),
+    plain!(
+        "logging.level",
+        "logging.level",
+        Set,
+        logging.level,
+        "trace, debug, info, warn, error or off."
+    ),
     plain!("logging.format", "logging.format", Set, logging.format, "text or json."),
-    custom!("logging.file", "logging.file", Restart,
+    custom!(
+        "logging.file",
+        "logging.file",
+        Restart,
         |s| s.logging.file.as_ref().map_or(String::new(), |path| path.display().to_string()),
         |s, text| {
             s.logging.file = (!text.is_empty()).then(|| PathBuf::from(text));
             Ok(())
-        }, "Log file; empty means standard error."),
-    custom!("mysql.host", "mysql.host", Restart, |s| mysql(s, |m| m.host.clone()),
-        |s, text| with_mysql(s, |m| m.host = text.to_owned()), "MySQL server to follow."),
-    custom!("mysql.port", "mysql.port", Restart, |s| mysql(s, |m| m.port.to_string()),
+        },
+        "Log file; empty means standard error."
+    ),
+    custom!(
+        "mysql.host",
+        "mysql.host",
+        Restart,
+        |s| mysql(s, |m| m.host.clone()),
+        |s, text| with_mysql(s, |m| m.host = text.to_owned()),
+        "MySQL server to follow."
+    ),
+    custom!(
+        "mysql.port",
+        "mysql.port",
+        Restart,
+        |s| mysql(s, |m| m.port.to_string()),
         |s, text| {
             let port = parse(text)?;
             with_mysql(s, |m| m.port = port)
-        }, "Its port."),
-    custom!("mysql.user", "mysql.user", Restart, |s| mysql(s, |m| m.user.clone()),
-        |s, text| with_mysql(s, |m| m.user = text.to_owned()), "User there."),
+        },
+        "Its port."
+    ),
+    custom!(
+        "mysql.user",
+        "mysql.user",
+        Restart,
+        |s| mysql(s, |m| m.user.clone()),
+        |s, text| with_mysql(s, |m| m.user = text.to_owned()),
+        "User there."
+    ),
     Variable {
         secret: true,
-        ..custom!("mysql.password", "mysql.password", Restart, |s| mysql(s, |m| m.password.clone()),
-            |s, text| with_mysql(s, |m| m.password = text.to_owned()), "Password there.")
+        ..custom!(
+            "mysql.password",
+            "mysql.password",
+            Restart,
+            |s| mysql(s, |m| m.password.clone()),
+            |s, text| with_mysql(s, |m| m.password = text.to_owned()),
+            "Password there."
+        )
     },
-    custom!("mysql.database", "mysql.database", Restart, |s| mysql(s, |m| m.database.clone()),
-        |s, text| with_mysql(s, |m| m.database = text.to_owned()), "Database there."),
+    custom!(
+        "mysql.database",
+        "mysql.database",
+        Restart,
+        |s| mysql(s, |m| m.database.clone()),
+        |s, text| with_mysql(s, |m| m.database = text.to_owned()),
+        "Database there."
+    ),
 ];
 
 /// The variable of a name, in either dialect's spelling.

@@ -34,9 +34,9 @@ impl RemoteTable {
         if reply.starts_with("ERROR 4007 ") {
             return Ok(None);
         }
-        let json = reply.strip_prefix("OK SCHEMA ").ok_or_else(|| {
-            Error::Remote(format!("the server does not take rows: {reply}"))
-        })?;
+        let json = reply
+            .strip_prefix("OK SCHEMA ")
+            .ok_or_else(|| Error::Remote(format!("the server does not take rows: {reply}")))?;
         let schema = SchemaFile::parse(json)?.to_schema()?;
         *self.schema.borrow_mut() = Some(Arc::new(schema.clone()));
         Ok(Some(schema))
@@ -56,8 +56,12 @@ impl RemoteTable {
         let schema = schema.ok_or_else(|| Error::Remote("no table is open".to_owned()))?;
         for table in &batch.tables {
             let mut json = Vec::new();
-            let mut writer =
-                RowWriter::new(Arc::clone(&schema), Format::JsonLines, Compression::None, &mut json)?;
+            let mut writer = RowWriter::new(
+                Arc::clone(&schema),
+                Format::JsonLines,
+                Compression::None,
+                &mut json,
+            )?;
             for change in &table.changes {
                 if let Change::Put(row) = change {
                     writer.write(row)?;

@@ -17,16 +17,48 @@ use crate::{Error, Result};
 const HISTORY_LINES: usize = 1000;
 
 const COMMANDS: [&str; 24] = [
-    "AUTH", "CACHE CLEAR", "CACHE STATS", "CONFIG HELP", "CONFIG SHOW", "COUNT", "DEBUG OFF",
-    "DEBUG ON", "DELETE", "DUMP LOAD", "DUMP SAVE", "DUMP STATUS", "FACET", "GET", "INFO",
-    "OPTIMIZE", "PUT", "REPLICATION STATUS", "SCHEMA", "SEARCH", "SET", "SHOW VARIABLES",
-    "SYNC STATUS", "help",
+    "AUTH",
+    "CACHE CLEAR",
+    "CACHE STATS",
+    "CONFIG HELP",
+    "CONFIG SHOW",
+    "COUNT",
+    "DEBUG OFF",
+    "DEBUG ON",
+    "DELETE",
+    "DUMP LOAD",
+    "DUMP SAVE",
+    "DUMP STATUS",
+    "FACET",
+    "GET",
+    "INFO",
+    "OPTIMIZE",
+    "PUT",
+    "REPLICATION STATUS",
+    "SCHEMA",
+    "SEARCH",
+    "SET",
+    "SHOW VARIABLES",
+    "SYNC STATUS",
+    "help",
 ];
 const WITH_TABLE: [&str; 8] =
     ["SEARCH", "COUNT", "GET", "FACET", "PUT", "DELETE", "SCHEMA", "OPTIMIZE"];
 const CLAUSES: [&str; 14] = [
-    "AND", "ASC", "BETWEEN", "DESC", "FIELDS", "FILTER", "FUZZY", "HIGHLIGHT", "IN", "LIMIT",
-    "NOT", "OFFSET", "OR", "SORT",
+    "AND",
+    "ASC",
+    "BETWEEN",
+    "DESC",
+    "FIELDS",
+    "FILTER",
+    "FUZZY",
+    "HIGHLIGHT",
+    "IN",
+    "LIMIT",
+    "NOT",
+    "OFFSET",
+    "OR",
+    "SORT",
 ];
 
 /// Reads requests.

@@ -6,12 +6,7 @@ mod present;
 use std::{io::IsTerminal, process::ExitCode, time::Instant};
 
 use super::{ShellOptions, line_client::LineClient, output};
-use crate::{
-    Result,
-    command::LocalSession,
-    open::open_database,
-    settings::Settings,
-};
+use crate::{Result, command::LocalSession, open::open_database, settings::Settings};
 use editor::Editor;
 
 pub(super) use present::present;
@@ -83,7 +78,8 @@ fn converse(peer: &mut Peer, options: &ShellOptions) -> Result<()> {
     let on_terminal = std::io::stdin().is_terminal();
     if on_terminal {
         let tables = peer.tables();
-        let place = options.data.as_ref().map_or(options.server.clone(), |d| d.display().to_string());
+        let place =
+            options.data.as_ref().map_or(options.server.clone(), |d| d.display().to_string());
         println!("{place}: {}. 'help' tells what can be asked, 'quit' leaves.", name(&tables));
     }
     let mut editor = Editor::new(peer.tables());

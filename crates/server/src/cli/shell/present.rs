@@ -108,10 +108,7 @@ mod tests {
         assert_eq!(present("OK COUNT 1234"), "1,234 matches\n");
         assert_eq!(present("OK RESULTS 3 7 5 1"), "3 matches\n7 5 1\n");
         assert_eq!(present("OK RESULTS 1\r\n7\tx\r\n"), "1 match\n7  x\n");
-        assert_eq!(
-            present("OK FACET 2 2\r\nen\t10\r\nfra\t9\r\n"),
-            "2 values\nen   10\nfra  9\n"
-        );
+        assert_eq!(present("OK FACET 2 2\r\nen\t10\r\nfra\t9\r\n"), "2 values\nen   10\nfra  9\n");
         assert_eq!(present("ERROR 3000 no"), "ERROR 3000 no\n");
         assert_eq!(
             present("OK DOC 7 name=\"a b\" year=1"),

@@ -183,13 +183,11 @@ fn start_saving(shared: &Arc<Shared>, path: PathBuf) -> Answer {
 /// Writes a dump and keeps what came of it.
 fn save(shared: &Shared, path: &Path) {
     let mut progress = |at: &remora_engine::dump::DumpProgress<'_>| shared.dump.at_table(at.table);
-    let saved = files::make_directory(path)
-        .map_err(|error| error.to_string())
-        .and_then(|()| {
-            let dump = &shared.dump;
-            let saved = shared.database.dump(&[], path, &mut progress, &dump.cancel);
-            saved.map_err(|error| error.to_string())
-        });
+    let saved = files::make_directory(path).map_err(|error| error.to_string()).and_then(|()| {
+        let dump = &shared.dump;
+        let saved = shared.database.dump(&[], path, &mut progress, &dump.cancel);
+        saved.map_err(|error| error.to_string())
+    });
     match &saved {
         Ok(info) => {
             tracing::info!(path = %path.display(), rows = info.rows, "a dump was saved");

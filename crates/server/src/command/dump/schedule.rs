@@ -60,7 +60,8 @@ pub(super) fn dumps_by_age(dir: &Path, prefix: &str) -> Vec<PathBuf> {
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let modified = entry.metadata().and_then(|metadata| metadata.modified());
-        if name.starts_with(prefix) && !name.ends_with(".tmp")
+        if name.starts_with(prefix)
+            && !name.ends_with(".tmp")
             && let Ok(modified) = modified
         {
             dumps.push((modified, entry.path()));
@@ -77,7 +78,8 @@ mod tests {
     #[test]
     fn the_newest_are_kept() {
         let dir = tempfile::tempdir().unwrap();
-        for (age, name) in ["auto_3.dmp", "auto_1.dmp", "auto_2.dmp", "mine.dmp"].iter().enumerate() {
+        for (age, name) in ["auto_3.dmp", "auto_1.dmp", "auto_2.dmp", "mine.dmp"].iter().enumerate()
+        {
             let path = dir.path().join(name);
             std::fs::write(&path, "x").unwrap();
             let time = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(age as u64);

@@ -5,9 +5,7 @@ use std::path::Path;
 use remora_engine::{ColumnType, Comparison, Filter, Literal, Schema};
 use remora_source::schema_file::{ColumnFile, SchemaFile, TextFile, TypeName};
 
-use super::typed::{
-    TypedNormalize, TypedRequired, TypedSynonyms, TypedTable, TypedTextSource,
-};
+use super::typed::{TypedNormalize, TypedRequired, TypedSynonyms, TypedTable, TypedTextSource};
 use crate::settings::synonyms;
 
 /// MygramDB's filter types.

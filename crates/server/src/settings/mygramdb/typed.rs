@@ -7,7 +7,9 @@ use serde::Deserialize;
 /// Declares a table of keys: each with its type and default; a leading underscore marks a key
 /// that is accepted and has no effect.
 macro_rules! keys {
-    ($(#[$note:meta])* $name:ident { $($field:ident $(as $key:literal)? : $kind:ty = $default:expr,)* }) => {
+    ($(#[$note:meta])* $name:ident {
+        $($field:ident $(as $key:literal)? : $kind:ty = $default:expr),* $(,)?
+    }) => {
         $(#[$note])*
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields, default)]
@@ -141,10 +143,7 @@ keys!(TypedPosting {
     _use_roaring as "use_roaring": String = "auto".to_owned(),
 });
 
-keys!(TypedSynonyms {
-    enable: bool = false,
-    file: PathBuf = PathBuf::new(),
-});
+keys!(TypedSynonyms { enable: bool = false, file: PathBuf = PathBuf::new() });
 
 keys!(TypedIndex {
     _ngram_size as "ngram_size": u8 = 2,
@@ -226,9 +225,7 @@ keys!(TypedKeepalive {
     _probe_count as "probe_count": u32 = 3,
 });
 
-keys!(TypedSocket {
-    path: PathBuf = PathBuf::new(),
-});
+keys!(TypedSocket { path: PathBuf = PathBuf::new() });
 
 keys!(TypedHttp {
     enable: bool = false,
@@ -277,8 +274,4 @@ keys!(TypedInvalidation {
     _max_queue_size as "max_queue_size": u32 = 100_000,
 });
 
-keys!(TypedBm25 {
-    enable: bool = false,
-    k1: f64 = 1.2,
-    b: f64 = 0.75,
-});
+keys!(TypedBm25 { enable: bool = false, k1: f64 = 1.2, b: f64 = 0.75 });
