@@ -57,7 +57,7 @@ pub struct SearchOptions {
     #[arg(long)]
     without_remora: bool,
     /// Write everything that was measured to this file.
-    #[arg(long, value_name = "FILE", default_value = "bench-search.json")]
+    #[arg(long, value_name = "FILE", default_value = "target/bench-search.json")]
     json: PathBuf,
 }
 
@@ -81,6 +81,9 @@ pub fn search(options: &SearchOptions) -> Result<()> {
     }
     measure_rivals(options, &corpus, &cases, &mut report)?;
     print(&report);
+    if let Some(directory) = options.json.parent() {
+        std::fs::create_dir_all(directory)?;
+    }
     let file = std::fs::File::create(&options.json)
         .with_context(|| format!("cannot write {}", options.json.display()))?;
     serde_json::to_writer_pretty(file, &report)?;

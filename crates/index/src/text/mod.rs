@@ -167,6 +167,9 @@ impl TextIndex {
 
     /// Bytes of the postings of consecutive terms: what reading them costs.
     fn postings_bytes(&self, terms: std::ops::Range<u32>) -> u64 {
+        if terms.len() == 1 {
+            return self.posting_offsets.bytes(terms.start) as u64;
+        }
         let (start, end) = (terms.start, terms.end.max(terms.start));
         let (start, end) = (self.posting_offsets.start(start), self.posting_offsets.start(end));
         end.saturating_sub(start) as u64

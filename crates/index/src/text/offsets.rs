@@ -106,8 +106,9 @@ impl Offsets {
         start..start + self.bytes(string)
     }
 
+    /// How many bytes the string has.
     #[inline]
-    fn bytes(&self, string: u32) -> usize {
+    pub fn bytes(&self, string: u32) -> usize {
         let (_, lengths) = self.group(string / GROUP as u32);
         let bytes = (lengths >> (string as usize % GROUP * 8)) as usize & 0xff;
         if bytes == LONG { bytes + self.more(string..string + 1) } else { bytes }
@@ -122,21 +123,20 @@ impl Offsets {
         while group < last && self.group(group + 1).0 as usize <= offset {
             group += 1;
         }
-        let (start, mut lengths) = self.group(group);
-        let (mut string, mut start) = (group * GROUP as u32, start as usize);
-        loop {
-            let mut end = start + (lengths as usize & 0xff);
-            if lengths as usize & 0xff == LONG {
+        let (start, lengths) = self.group(group);
+        let first = group * GROUP as u32;
+        let (mut found, mut begin, mut end) = (first, start as usize, start as usize);
+        // All of the group, without a branch that could be mispredicted.
+        for (string, length) in (first..u32::MAX).zip(lengths.to_le_bytes()) {
+            end += usize::from(length);
+            if usize::from(length) == LONG {
                 end += self.more(string..string + 1);
             }
-            if end > offset || string + 1 >= self.strings {
-                return (string, start..end);
-            }
-            (string, start, lengths) = (string + 1, end, lengths >> 8);
-            if lengths == 0 && string.is_multiple_of(GROUP as u32) {
-                return (string, start..start);
+            if end <= offset {
+                (found, begin) = (string + 1, end);
             }
         }
+        (found, begin..begin + self.bytes(found))
     }
 
     /// For each byte that is a multiple of `step` up to `bytes`, the group that covers it.

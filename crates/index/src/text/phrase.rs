@@ -5,7 +5,12 @@
 //! atom), and every other set, cheapest first, keeps those of them that it confirms. Only the
 //! positions of documents that are still candidates are decoded.
 
-use super::{TextIndex, find, pattern::Element, postings::Cursor, vocabulary::TermSet};
+use super::{
+    TextIndex, find,
+    pattern::Element,
+    postings::{Cursor, Postings},
+    vocabulary::TermSet,
+};
 use crate::{Bitmap, DocSet, Result};
 
 /// A place where the pattern may begin: the document in the high half, the ordinal of the
@@ -57,7 +62,7 @@ pub(crate) fn places(text: &TextIndex, elements: &[Element]) -> Result<Vec<Place
     }
     found.sort_by_key(|found| found.cost);
     let docs = common_documents(text, &found)?;
-    let mut places = candidates(text, &found[0], docs.as_ref())?;
+    let mut places = candidates(text, &found[0], docs)?;
     for other in &found[1..] {
         if places.is_empty() {
             break;
@@ -99,26 +104,27 @@ fn begin(element: &Element, position: u32) -> Option<u32> {
     (position / 2).checked_sub(element.distance)
 }
 
-fn candidates(text: &TextIndex, found: &Found<'_>, docs: Option<&DocSet>) -> Result<Vec<Place>> {
+/// The places that one set gives; `docs` are the only documents that can hold all sets.
+fn candidates(text: &TextIndex, found: &Found<'_>, docs: Option<DocSet>) -> Result<Vec<Place>> {
+    let wanted = docs.map(|docs| Wanted::new(docs, text.doc_count));
     let mut places = Vec::new();
-    let mut positions = Vec::new();
+    let (mut common, mut positions) = (Vec::new(), Vec::new());
     for (term, _) in found.terms.iter() {
         let postings = text.postings(term)?;
+        common.clear();
+        match &wanted {
+            Some(wanted) => wanted.common(&postings, &mut common)?,
+            None => postings.for_each_doc(|doc| common.push(doc))?,
+        }
+        if common.is_empty() {
+            continue;
+        }
         let mut cursor = Cursor::new(&postings, &text.positions)?;
-        let mut read = |cursor: &mut Cursor<'_>, doc: u32| -> Result<()> {
+        for &doc in &common {
             if cursor.seek(doc)? {
                 cursor.positions(&mut positions)?;
                 let begins = positions.iter().filter_map(|&p| begin(found.element, p));
                 places.extend(begins.map(|ordinal| Place::new(doc, ordinal)));
-            }
-            Ok(())
-        };
-        match docs {
-            Some(docs) => docs.iter().try_for_each(|doc| read(&mut cursor, doc))?,
-            None => {
-                let mut all = Vec::with_capacity(postings.df() as usize);
-                postings.for_each_doc(|doc| all.push(doc))?;
-                all.into_iter().try_for_each(|doc| read(&mut cursor, doc))?;
             }
         }
     }
@@ -130,29 +136,21 @@ fn candidates(text: &TextIndex, found: &Found<'_>, docs: Option<&DocSet>) -> Res
 
 /// Keeps the places where a term of the set stands at its distance.
 fn confirm(text: &TextIndex, found: &Found<'_>, places: &mut Vec<Place>) -> Result<()> {
-    let mut groups = Groups::new(places, text.doc_count);
+    let groups = Groups::new(places, text.doc_count);
+    let docs = &groups.wanted.list;
     let mut confirmed = vec![false; places.len()];
     let (mut common, mut positions) = (Vec::new(), Vec::new());
     for (term, _) in found.terms.iter() {
         let postings = text.postings(term)?;
         common.clear();
-        if (postings.df() as usize) < groups.docs.len() * 8 {
-            let bits = groups.bits();
-            postings.for_each_doc(|doc| {
-                if bits.contains(doc) {
-                    common.push(doc)
-                }
-            })?;
-        } else {
-            common.extend_from_slice(&groups.docs);
-        }
+        groups.wanted.common(&postings, &mut common)?;
         if common.is_empty() {
             continue;
         }
         let mut cursor = Cursor::new(&postings, &text.positions)?;
         let mut group = 0;
         for &doc in &common {
-            group += groups.docs[group..].partition_point(|&other| other < doc);
+            group += docs[group..].partition_point(|&other| other < doc);
             if !cursor.seek(doc)? {
                 continue;
             }
@@ -163,6 +161,33 @@ fn confirm(text: &TextIndex, found: &Found<'_>, places: &mut Vec<Place>) -> Resu
     let mut kept = confirmed.iter();
     places.retain(|_| kept.next().copied().unwrap_or(false));
     Ok(())
+}
+
+/// Documents that are asked about, as a list and as bits.
+struct Wanted {
+    list: Vec<u32>,
+    bits: Bitmap,
+}
+
+impl Wanted {
+    fn new(docs: DocSet, doc_count: u32) -> Self {
+        let list = docs.iter().collect();
+        Self { list, bits: docs.into_bitmap(doc_count) }
+    }
+
+    /// Appends the wanted documents that may hold the term: its own if those are few (testing a
+    /// bit is cheaper than seeking), else all that are wanted.
+    fn common(&self, postings: &Postings<'_>, out: &mut Vec<u32>) -> Result<()> {
+        if (postings.df() as usize) < self.list.len() * 8 {
+            return postings.for_each_doc(|doc| {
+                if self.bits.contains(doc) {
+                    out.push(doc);
+                }
+            });
+        }
+        out.extend_from_slice(&self.list);
+        Ok(())
+    }
 }
 
 /// Marks the places of one document that the positions confirm: two ascending lists.
@@ -186,10 +211,8 @@ fn mark(
 
 /// The places document by document.
 struct Groups {
-    docs: Vec<u32>,
+    wanted: Wanted,
     starts: Vec<usize>,
-    bits: Option<Bitmap>,
-    doc_count: u32,
 }
 
 impl Groups {
@@ -202,15 +225,10 @@ impl Groups {
             }
         }
         starts.push(places.len());
-        Self { docs, starts, bits: None, doc_count }
+        Self { wanted: Wanted::new(DocSet::List(docs), doc_count), starts }
     }
 
     fn range(&self, group: usize) -> std::ops::Range<usize> {
         self.starts[group]..self.starts[group + 1]
-    }
-
-    fn bits(&mut self) -> &Bitmap {
-        let (docs, doc_count) = (&self.docs, self.doc_count);
-        self.bits.get_or_insert_with(|| DocSet::List(docs.clone()).into_bitmap(doc_count))
     }
 }

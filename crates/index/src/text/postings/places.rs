@@ -59,10 +59,10 @@ pub(crate) fn read_group(
     let skipped = widths[..first.min(chunks)].iter().map(|&width| usize::from(width));
     let mut at = skipped.sum::<usize>() * BLOCK / 8;
     let mut buffer = [0; BLOCK];
-    for chunk in first..to.div_ceil(BLOCK).min(chunks) {
+    for (chunk, &width) in widths.iter().enumerate().take(to.div_ceil(BLOCK)).skip(first) {
         let start = chunk * BLOCK;
         let values = &mut buffer[..(total - start).min(BLOCK)];
-        at += packing::unpack(data.get(at..).ok_or_else(corrupt)?, widths[chunk], values)?;
+        at += packing::unpack(data.get(at..).ok_or_else(corrupt)?, width, values)?;
         let wanted = from.saturating_sub(start)..(to - start).min(values.len());
         out.extend_from_slice(&values[wanted]);
     }

@@ -87,9 +87,10 @@ fn write_places(term: &Decoded, out: &mut BitWriter<'_>) {
 
 /// The Rice parameter for gaps of `df` documents that lie anywhere among `doc_count`.
 fn gap_parameter(df: u32, doc_count: u32) -> u32 {
-    // The best is the logarithm of the mean times ln 2.
-    let mean = doc_count / (df + 1);
-    (mean - mean / 4).max(1).ilog2()
+    // The logarithm of the mean gap times about ln 2, rounded down, without a division.
+    let (documents, gaps) = (doc_count - doc_count / 4, df + 1);
+    let k = documents.max(1).ilog2().saturating_sub(gaps.ilog2());
+    if documents >> k < gaps { k.saturating_sub(1) } else { k }
 }
 
 /// A small record.
@@ -106,9 +107,11 @@ impl<'a> Small<'a> {
     /// Reads the head of the record that `section` begins with.
     #[inline]
     pub fn open(section: &'a [u8], doc_count: u32) -> Result<Self> {
-        let mut entries = BitReader::new(section, 0);
-        let several = entries.take(1) == 0;
-        let df = if several { entries.take(7) } else { 1 };
+        let (df, at) = match section.first() {
+            Some(&head) if head & 1 == 0 => (u32::from(head >> 1), 8),
+            _ => (1, 1),
+        };
+        let mut entries = BitReader::new(section, at);
         let apart = match df {
             PLACES_APART.. => Some((entries.take(32), entries.gamma()?)),
             _ => None,
