@@ -134,16 +134,28 @@ impl Stored {
                 let rest = usize::try_from(start).ok().and_then(|start| slice.get(start..));
                 Ok(Cow::Borrowed(rest.and_then(|rest| rest.get(..length)).ok_or_else(outside)?))
             }
-            Self::File { file, range } => {
-                let at = range.start.checked_add(start).ok_or_else(outside)?;
-                if range.end.checked_sub(at).is_none_or(|left| left < length as u64) {
-                    return Err(outside());
-                }
-                let mut bytes = vec![0; length];
-                file.read_exact_at(&mut bytes, at)?;
+            Self::File { .. } => {
+                let mut bytes = Vec::new();
+                self.read_into(start, length, &mut bytes)?;
                 Ok(Cow::Owned(bytes))
             }
         }
+    }
+
+    /// `length` bytes from `start` on, appended to `out`.
+    pub fn read_into(&self, start: u64, length: usize, out: &mut Vec<u8>) -> Result<()> {
+        let outside = || IndexError::corrupt("a part lies outside its section");
+        let Self::File { file, range } = self else {
+            out.extend_from_slice(&self.read(start, length)?);
+            return Ok(());
+        };
+        let at = range.start.checked_add(start).ok_or_else(outside)?;
+        if range.end.checked_sub(at).is_none_or(|left| left < length as u64) {
+            return Err(outside());
+        }
+        let before = out.len();
+        out.resize(before + length, 0);
+        Ok(file.read_exact_at(&mut out[before..], at)?)
     }
 }
 

@@ -24,9 +24,12 @@ thread_local! {
 /// The terms within `distance` edits (insert, delete, replace a code point), ascending.
 pub(crate) fn similar_terms(vocabulary: &Vocabulary, word: &str, distance: u8) -> Vec<(u32, u32)> {
     if word.chars().count() > MAX_WORD_CHARS {
-        let at = vocabulary.lower_bound(word.as_bytes());
-        let same = at < vocabulary.words() && vocabulary.word(at) == word.as_bytes();
-        return same.then_some((at, 1)).into_iter().collect();
+        let numbers = vocabulary.lower_bound(word.as_bytes())..vocabulary.words();
+        let begins = |&number: &u32| vocabulary.word(number).starts_with(word.as_bytes());
+        let same = numbers
+            .take_while(begins)
+            .filter(|&number| without_character(vocabulary.word(number)) == word.as_bytes());
+        return same.map(|number| (number, 1)).collect();
     }
     let automaton = BUILDERS.with_borrow_mut(|builders| {
         let builder = builders.entry(distance.min(2));
@@ -43,7 +46,7 @@ fn walk(vocabulary: &Vocabulary, automaton: &DFA) -> Vec<(u32, u32)> {
     let mut last: Vec<u8> = Vec::new();
     let mut number = 0;
     while number < vocabulary.words() {
-        let term = vocabulary.word(number);
+        let term = without_character(vocabulary.word(number));
         let shared = term.iter().zip(&last).take_while(|(a, b)| a == b).count();
         states.truncate(shared + 1);
         last.truncate(shared);
@@ -69,6 +72,18 @@ fn walk(vocabulary: &Vocabulary, automaton: &DFA) -> Vec<(u32, u32)> {
         number += 1;
     }
     found
+}
+
+/// A term's word: it is indexed with a character that follows it directly.
+fn without_character(term: &[u8]) -> &[u8] {
+    if term.is_ascii() {
+        return term;
+    }
+    let last = std::str::from_utf8(term).ok().and_then(|term| atoms(term).last());
+    match last {
+        Some((AtomKind::Character, last)) => &term[..term.len() - last.len()],
+        _ => term,
+    }
 }
 
 fn is_word(term: &[u8]) -> bool {

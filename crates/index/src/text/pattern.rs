@@ -8,6 +8,7 @@
 use super::{
     Normalization,
     atoms::{AtomKind, atoms},
+    terms::joined_bytes,
 };
 
 /// A normalised, non-empty text to be found, cut once for all segments.
@@ -101,7 +102,7 @@ struct Ends {
 }
 
 fn elements(atoms: &[(AtomKind, &str)], ends: Ends) -> Vec<Element> {
-    let mut elements = Vec::new();
+    let mut elements: Vec<Element> = Vec::new();
     let (mut distance, mut space) = (0, false);
     for (index, &(kind, atom)) in atoms.iter().enumerate() {
         let last = index + 1 == atoms.len();
@@ -111,9 +112,11 @@ fn elements(atoms: &[(AtomKind, &str)], ends: Ends) -> Vec<Element> {
         }
         let starts = index == 0 && ends.open_start;
         let ends = last && ends.open_end;
+        let previous = elements.last().filter(|element| element.distance + 1 == distance);
         let terms = match kind {
-            AtomKind::Character => character_terms(atoms, index, ends, &elements, distance),
-            _ => Some(run_terms(atom, starts, ends)),
+            AtomKind::Character => character_terms(atoms, index, ends, previous),
+            _ if index > 0 && ends && is_told(atoms[index - 1].1, atom, previous) => None,
+            _ => Some(run_terms(atoms, index, starts, ends)),
         };
         if let Some(terms) = terms {
             let space = (index > 0).then_some(space);
@@ -125,38 +128,54 @@ fn elements(atoms: &[(AtomKind, &str)], ends: Ends) -> Vec<Element> {
     elements
 }
 
-fn run_terms(atom: &str, open_start: bool, open_end: bool) -> TermMatch {
-    let atom = atom.to_owned();
+/// A word or separator; a word with the character that follows it directly, as it is indexed.
+fn run_terms(
+    atoms: &[(AtomKind, &str)],
+    index: usize,
+    open_start: bool,
+    open_end: bool,
+) -> TermMatch {
+    let term = joined(atoms, index);
     match (open_start, open_end) {
-        (true, true) => TermMatch::Contains(atom),
-        (true, false) => TermMatch::Suffix(atom),
-        (false, true) => TermMatch::Prefix(atom),
-        (false, false) => TermMatch::Exact(atom),
+        (true, true) => TermMatch::Contains(term),
+        (true, false) => TermMatch::Suffix(term),
+        (false, true) => TermMatch::Prefix(term),
+        (false, false) => TermMatch::Exact(term),
     }
 }
 
-/// Every second pair of a run of characters tells the whole run, since a pair that stands where
-/// it must without a space before it follows the one before directly.
+/// The term that begins at an atom.
+fn joined(atoms: &[(AtomKind, &str)], index: usize) -> String {
+    let (kind, atom) = atoms[index];
+    let next = atoms.get(index + 1);
+    let bytes = joined_bytes(kind, next);
+    [atom, next.map_or("", |next| &next.1[..bytes])].concat()
+}
+
+/// Whether the term before tells all of the last piece: it is one code point, and that is in it.
+fn is_told(before: &str, piece: &str, previous: Option<&Element>) -> bool {
+    let term = previous.map(|element| &element.terms);
+    matches!(term, Some(TermMatch::Exact(term)) if *term == [before, piece].concat())
+}
+
+/// `previous` is the element of the atom before, if it has one: it tells this character. Every
+/// second pair of a run of characters tells the whole run, since a pair that stands where it must
+/// without a space before it follows the one before directly.
 fn character_terms(
     atoms: &[(AtomKind, &str)],
     index: usize,
     open_end: bool,
-    elements: &[Element],
-    distance: u32,
+    previous: Option<&Element>,
 ) -> Option<TermMatch> {
-    let is_character = |index: usize| atoms.get(index).filter(|a| a.0 == AtomKind::Character);
-    let previous = index.checked_sub(1).and_then(is_character);
-    let next = is_character(index + 1);
-    let told = previous.is_some()
-        && elements.last().is_some_and(|element| element.distance + 1 == distance);
-    match next {
-        Some(next) if !told || is_character(index + 2).is_none() => {
-            Some(TermMatch::Exact([atoms[index].1, next.1].concat()))
-        }
-        Some(_) => None,
-        None if told => None,
+    let kind = |index: usize| atoms.get(index).map(|atom| atom.0);
+    let before = index.checked_sub(1).and_then(kind);
+    let told = previous.is_some() && before.is_some_and(|kind| kind != AtomKind::Separator);
+    match kind(index + 1) {
+        Some(AtomKind::Character) if told && kind(index + 2) == Some(AtomKind::Character) => None,
+        Some(AtomKind::Character) => Some(TermMatch::Exact(joined(atoms, index))),
+        _ if told => None,
         None if open_end => Some(TermMatch::Prefix(atoms[index].1.to_owned())),
-        None => Some(TermMatch::Exact(atoms[index].1.to_owned())),
+        _ => Some(TermMatch::Exact(joined(atoms, index))),
     }
 }
 
@@ -201,7 +220,12 @@ mod tests {
         assert_eq!(shown("大韓民国"), ["0?大韓 2民国"]);
         assert_eq!(shown("국 정부"), ["0?*국 1_정부*"]);
         assert_eq!(shown("国 政府"), ["0?国 1_政府"]);
-        assert_eq!(shown("Tシャツ"), ["0?*t 1シャ 2ャツ"]);
+        assert_eq!(shown("Tシャツ"), ["0?*tシ 2ャツ"]);
+        assert_eq!(shown("0年"), ["0?*0年"]);
+        assert_eq!(shown("第1"), ["0?第1"]);
+        assert_eq!(shown("第12"), ["0?第1 112*"]);
+        assert_eq!(shown("2010年1月3日"), ["0?*2010年 21月 43日"]);
+        assert_eq!(shown("都 2年度"), ["0?都 1_2年 2年度"]);
         assert_eq!(shown(" or"), ["0_or*", "0?*  1or*"]);
         assert_eq!(shown("or "), ["0?*or", "verify"]);
         assert_eq!(shown(" "), ["verify"]);

@@ -1,9 +1,11 @@
 //! Which terms a text is indexed under, and where.
 //!
-//! Atoms are numbered in order. A word or a separator is a term of its own; a character is
-//! indexed together with the character that follows it directly, or alone where none does, so
-//! that exactly one term begins at every atom. The one separator that is not numbered is a single
-//! space between two atoms, by far the most frequent: the atom behind it remembers it.
+//! Atoms are numbered in order, and exactly one term begins at every atom. A term is the atom and,
+//! where a character is involved, what follows it directly: a character or a word is indexed
+//! together with the character behind it, a character together with the first code point of the
+//! word behind it (`東京`, `2010年`, `第1`). So a few characters, digits among them, are one
+//! look-up. The one separator that is not numbered is a single space between two atoms, by far
+//! the most frequent: the atom behind it remembers it.
 //!
 //! ```text
 //! position := ordinal * 2 + (a single space stands before the atom)
@@ -23,23 +25,29 @@ pub(crate) fn cut<'t>(text: &'t str, first: u32, mut visit: impl FnMut(&'t str, 
     while let Some((kind, atom)) = rest.next() {
         let end = start + atom.len();
         let next = rest.peek();
-        let term = match (kind, next) {
-            (AtomKind::Separator, Some(_)) if atom == " " && start > 0 => {
-                space = true;
-                start = end;
-                continue;
-            }
-            (AtomKind::Character, Some((AtomKind::Character, next))) => {
-                &text[start..end + next.len()]
-            }
-            _ => atom,
-        };
+        if kind == AtomKind::Separator && next.is_some() && atom == " " && start > 0 {
+            space = true;
+            start = end;
+            continue;
+        }
+        let term = &text[start..end + joined_bytes(kind, next)];
         visit(term, ordinal * 2 + u32::from(space));
         ordinal += 1;
         space = false;
         start = end;
     }
     ordinal
+}
+
+/// How many bytes of the next atom belong to an atom's term.
+pub(crate) fn joined_bytes(kind: AtomKind, next: Option<&(AtomKind, &str)>) -> usize {
+    match (kind, next) {
+        (AtomKind::Character | AtomKind::Word, Some((AtomKind::Character, next))) => next.len(),
+        (AtomKind::Character, Some((AtomKind::Word, next))) => {
+            next.chars().next().map_or(0, char::len_utf8)
+        }
+        _ => 0,
+    }
 }
 
 /// Ordinals left out between two texts of one document, so that no match spans them.
@@ -52,7 +60,7 @@ mod tests {
     #[test]
     fn one_term_begins_at_every_atom() {
         let mut terms = Vec::new();
-        let end = cut("to be, 東京都 府 ", 10, |term, position| {
+        let end = cut("to be, 東京都 府 2年10", 10, |term, position| {
             terms.push((term, position / 2, position % 2));
         });
         let expected = [
@@ -63,9 +71,11 @@ mod tests {
             ("京都", 14, 0),
             ("都", 15, 0),
             ("府", 16, 1),
-            (" ", 17, 0),
+            ("2年", 17, 1),
+            ("年1", 18, 0),
+            ("10", 19, 0),
         ];
         assert_eq!(terms, expected);
-        assert_eq!(end, 18);
+        assert_eq!(end, 20);
     }
 }

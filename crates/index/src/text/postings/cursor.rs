@@ -10,7 +10,7 @@ use super::{
 use crate::{Result, bytes::Stored};
 
 /// A group of more places than this is decoded chunk by chunk, not whole.
-const WHOLE_GROUP: usize = 1024;
+const WHOLE_GROUP: usize = 8192;
 
 /// A cursor over one term's postings.
 pub(crate) enum Cursor<'a> {

@@ -7,40 +7,65 @@ use crate::{IndexError, Result, bytes::Stored};
 
 /// A term's places up to this many bytes are read whole: one read costs more than their bytes.
 const WHOLE_BYTES: usize = 1 << 15;
+/// Most bytes read ahead.
+const AHEAD_BYTES: usize = 1 << 16;
 
 /// The places of one term.
+///
+/// What is in memory is borrowed. What is in a file is read by windows that grow while the reads
+/// follow each other, and are no larger than what is asked for where they do not.
 pub(crate) struct Places<'a> {
     stored: &'a Stored,
     start: u64,
     bytes: usize,
-    whole: Option<Cow<'a, [u8]>>,
+    window: Vec<u8>,
+    /// Where the window begins.
+    window_start: usize,
+    ahead: usize,
 }
 
 impl<'a> Places<'a> {
     /// The places that lie at `start` of the section.
     pub fn new(stored: &'a Stored, start: u32, bytes: u32) -> Self {
-        Self { stored, start: u64::from(start), bytes: bytes as usize, whole: None }
+        let (start, bytes) = (u64::from(start), bytes as usize);
+        Self { stored, start, bytes, window: Vec::new(), window_start: 0, ahead: 0 }
     }
 
     /// Reads all bytes at once, for a caller that needs most of them.
     pub fn load(&mut self) -> Result<()> {
-        if self.whole.is_none() {
-            self.whole = Some(self.stored.read(self.start, self.bytes)?);
+        if matches!(self.stored, Stored::Memory(_)) || self.window.len() == self.bytes {
+            return Ok(());
         }
-        Ok(())
+        self.fill(0, self.bytes)
     }
 
     /// The bytes `from..to` of the term's places (`to` is cut to their end).
     pub fn bytes(&mut self, from: u32, to: u32) -> Result<Cow<'_, [u8]>> {
         let to = (to as usize).min(self.bytes);
         let from = (from as usize).min(to);
-        if matches!(self.stored, Stored::Memory(_)) || self.bytes <= WHOLE_BYTES {
-            self.load()?;
+        if matches!(self.stored, Stored::Memory(_)) {
+            return self.stored.read(self.start + from as u64, to - from);
         }
-        match &self.whole {
-            Some(whole) => Ok(Cow::Borrowed(&whole[from..to])),
-            None => self.stored.read(self.start + from as u64, to - from),
+        let window_end = self.window_start + self.window.len();
+        if from < self.window_start || to > window_end {
+            self.read_ahead(from, to, window_end)?;
         }
+        Ok(Cow::Borrowed(&self.window[from - self.window_start..to - self.window_start]))
+    }
+
+    fn read_ahead(&mut self, from: usize, to: usize, window_end: usize) -> Result<()> {
+        if self.bytes <= WHOLE_BYTES {
+            return self.fill(0, self.bytes);
+        }
+        let follows = from >= self.window_start && from <= window_end + 4 * (to - from);
+        self.ahead = if follows { (self.ahead * 2).clamp(to - from, AHEAD_BYTES) } else { 0 };
+        self.fill(from, (from + self.ahead).clamp(to, self.bytes))
+    }
+
+    fn fill(&mut self, from: usize, to: usize) -> Result<()> {
+        self.window.clear();
+        self.window_start = from;
+        self.stored.read_into(self.start + from as u64, to - from, &mut self.window)
     }
 }
 
