@@ -173,7 +173,9 @@ fn character_terms(
     match kind(index + 1) {
         Some(AtomKind::Character) if told && kind(index + 2) == Some(AtomKind::Character) => None,
         Some(AtomKind::Character) => Some(TermMatch::Exact(joined(atoms, index))),
-        _ if told => None,
+        // The beginning of a last word is dear to look up alone.
+        Some(AtomKind::Word) if told && index + 2 < atoms.len() => None,
+        None | Some(AtomKind::Separator) if told => None,
         None if open_end => Some(TermMatch::Prefix(atoms[index].1.to_owned())),
         _ => Some(TermMatch::Exact(joined(atoms, index))),
     }
@@ -225,6 +227,7 @@ mod tests {
         assert_eq!(shown("第1"), ["0?第1"]);
         assert_eq!(shown("第12"), ["0?第1 112*"]);
         assert_eq!(shown("2010年1月3日"), ["0?*2010年 21月 43日"]);
+        assert_eq!(shown("75年1"), ["0?*75年 1年1"]);
         assert_eq!(shown("都 2年度"), ["0?都 1_2年 2年度"]);
         assert_eq!(shown(" or"), ["0_or*", "0?*  1or*"]);
         assert_eq!(shown("or "), ["0?*or", "verify"]);
