@@ -30,11 +30,11 @@ pub use change::{Change, ChangeBatch, Position, TableChanges};
 pub use check::{CheckReport, CheckStep, CheckedTable, Problem};
 pub use database::{Database, Durability, Options};
 pub use error::{Error, Missing, RequestPart, Result};
+pub use remora_index::text::{Normalization, Width};
 pub use request::{
     Comparison, CountReply, FacetReply, FacetRequest, Filter, Highlight, Hit, KeyValues, Literal,
     QueryReport, SearchReply, SearchRequest, Selection, SortBy, SortKey, TextQuery,
 };
 pub use schema::{ColumnDef, ColumnType, Schema, TextDef};
-pub use remora_index::text::{Normalization, Width};
 pub use statistics::TableStatistics;
 pub use value::{Date, DateTime, Decimal, Row, Value, compare};

@@ -1,6 +1,8 @@
 //! Every answer of a text index equals reading every text: random documents of mixed scripts,
 //! random pieces of them and random other patterns, before and after merges.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::{collections::BTreeMap, io::Write, sync::Arc};
 
 use proptest::prelude::*;
