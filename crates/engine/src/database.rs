@@ -32,6 +32,11 @@ const CLOSE_TIME: Duration = Duration::from_millis(4_500);
 /// What waits for the writer when the database is closed gets this long.
 const DRAIN_TIME: Duration = Duration::from_millis(2_000);
 
+/// How nice the merges are to whoever searches: the quick ones a little, since searches ask every
+/// segment they leave, the long ones and the checkpoints more.
+const SMALL_MERGE_NICENESS: i32 = 5;
+const LARGE_MERGE_NICENESS: i32 = 10;
+
 /// How soon a batch is safe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
@@ -64,7 +69,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             durability: Durability::Always,
-            row_cache_bytes: 64 << 20,
+            row_cache_bytes: 16 << 20,
             checkpoint_bytes: 16 << 20,
             max_batch_changes: 1_000_000,
             max_row_bytes: 64 << 20,
@@ -325,13 +330,19 @@ impl Handle {
             return Err(self.abandon());
         }
         let healthy = self.shared.published.stopped().is_none();
-        let saved = if healthy { merge::checkpoint(&self.shared) } else { Ok(()) };
+        let saved = if healthy { self.save(started + CLOSE_TIME) } else { Ok(()) };
         self.shared.published.stop(Error::Closed);
         for merge in threads.merges.drain(..) {
             join_until(&merge, started + CLOSE_TIME);
         }
         self.shared.release();
         saved
+    }
+
+    /// Leaves little to do for the next start.
+    fn save(&self, deadline: Instant) -> Result<()> {
+        merge::checkpoint(&self.shared)?;
+        self.shared.store()?.flush(deadline)
     }
 
     /// Closes without the writer, which still waits for the disk: the directory stays locked until
@@ -356,16 +367,31 @@ impl Drop for Handle {
 
 impl Threads {
     fn start(shared: &Arc<Shared>) -> Result<Self> {
-        let spawn = |name: &str, run: fn(&Shared)| {
+        let spawn = |name: &str, niceness: i32, run: fn(&Shared)| {
             let shared = Arc::clone(shared);
-            std::thread::Builder::new().name(name.to_owned()).spawn(move || run(&shared))
+            std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+                lower_priority(niceness);
+                run(&shared);
+            })
         };
-        let writer = Some(spawn("remora-writer", write::run)?);
+        let writer = Some(spawn("remora-writer", 0, write::run)?);
         let merges = vec![
-            spawn("remora-merge-s", merge::run_small)?,
-            spawn("remora-merge-l", merge::run_large)?,
+            spawn("remora-merge-s", SMALL_MERGE_NICENESS, merge::run_small)?,
+            spawn("remora-merge-l", LARGE_MERGE_NICENESS, merge::run_large)?,
         ];
         Ok(Self { writer, merges })
+    }
+}
+
+/// Makes this thread nicer; elsewhere than on Linux the whole process would become so.
+fn lower_priority(niceness: i32) {
+    if niceness == 0 || !cfg!(target_os = "linux") {
+        return;
+    }
+    let lowered = rustix::process::getpriority_process(None)
+        .and_then(|now| rustix::process::setpriority_process(None, now.max(niceness)));
+    if let Err(error) = lowered {
+        tracing::debug!(%error, "a merge thread keeps its priority");
     }
 }
 

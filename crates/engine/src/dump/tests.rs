@@ -1,3 +1,5 @@
+//! Dumps: what is written comes back, and what is damaged is refused.
+
 use std::{
     path::Path,
     sync::{Arc, atomic::AtomicBool},

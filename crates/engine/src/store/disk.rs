@@ -15,7 +15,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use fjall::{
@@ -55,6 +55,8 @@ impl Default for StoreOptions {
 
 /// What fjall takes at least.
 const MIN_JOURNAL_BYTES: u64 = 64 << 20;
+/// Memtables below this in all are replayed in no time: flushing them would take longer.
+const FLUSHED_BYTES: u64 = 1 << 20;
 const SMALL_MEMTABLE_BYTES: u64 = 4 << 20;
 const ROW_BLOCK_BYTES: u32 = 16 << 10;
 const SMALL_BLOCK_BYTES: u32 = 4 << 10;
@@ -185,6 +187,22 @@ impl Store for DiskStore {
         let Some(removed) = removed else { return Ok(()) };
         let dropped = self.database.delete_keyspace(removed);
         dropped.map_err(|error| self.poison.set(store_error(error)))
+    }
+
+    fn flush(&self, deadline: Instant) -> Result<()> {
+        self.poison.check()?;
+        if self.database.write_buffer_size() < FLUSHED_BYTES {
+            return Ok(());
+        }
+        let keyspaces = Arc::clone(&self.keyspaces.read());
+        for keyspace in keyspaces.values() {
+            keyspace.rotate_memtable().map_err(|error| self.poison.set(store_error(error)))?;
+        }
+        let is_done = |keyspace: &fjall::Keyspace| keyspace.sealed_memtable_count() == 0;
+        while Instant::now() < deadline && !keyspaces.values().all(is_done) {
+            std::thread::sleep(BACKLOG_POLL);
+        }
+        Ok(())
     }
 
     fn disk_bytes(&self) -> u64 {

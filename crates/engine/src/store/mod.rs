@@ -13,7 +13,7 @@ mod rows;
 #[cfg(test)]
 pub(crate) mod testing;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 pub(crate) use disk::{DiskStore, StoreOptions};
 pub(crate) use rows::StoredRows;
@@ -90,6 +90,9 @@ pub(crate) trait Store: Send + Sync {
     /// Drops the rows of a table for good; snapshots taken before still read them. Not part of any
     /// batch: first commit that the table is gone, and after a crash drop what has no table.
     fn drop_rows(&self, table: u32) -> Result<()>;
+    /// Moves what the journal alone holds to files of its own, so that the next start has little to
+    /// replay. Gives up at `deadline`: nothing is lost then.
+    fn flush(&self, deadline: Instant) -> Result<()>;
     /// Bytes on disk, the journal included.
     fn disk_bytes(&self) -> u64;
     /// Bytes on disk of one table's rows, the journal not included.

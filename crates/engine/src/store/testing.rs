@@ -4,6 +4,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     ops::Bound,
     sync::Arc,
+    time::Instant,
 };
 
 use parking_lot::Mutex;
@@ -103,6 +104,10 @@ impl Store for FaultyStore {
     fn sync(&self) -> Result<()> {
         self.poison.check()?;
         self.state.lock().sync().map_err(|error| self.poison.set(error))
+    }
+
+    fn flush(&self, _deadline: Instant) -> Result<()> {
+        self.poison.check()
     }
 
     fn snapshot(&self) -> Arc<dyn StoreSnapshot> {

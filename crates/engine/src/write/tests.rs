@@ -147,6 +147,9 @@ impl Store for PanickingStore {
     fn drop_rows(&self, table: u32) -> crate::Result<()> {
         self.inner.drop_rows(table)
     }
+    fn flush(&self, deadline: std::time::Instant) -> crate::Result<()> {
+        self.inner.flush(deadline)
+    }
     fn disk_bytes(&self) -> u64 {
         self.inner.disk_bytes()
     }

@@ -9,7 +9,7 @@ use crate::{
     Bitmap, IndexError, Keys, Result, SectionTag, Sections,
     bytes::read_u32,
     column::{Cell, Column, ColumnKind},
-    text::{Normalization, POSITIONS, TextIndex},
+    text::{Normalization, POSITIONS, TextIndex, UNION_COUNTS},
 };
 
 pub use builder::SegmentBuilder;
@@ -76,9 +76,9 @@ impl Segment {
     }
 
     /// Opens a segment's file, verifying every checksum. Positions, which only phrases ask for,
-    /// stay in the file; all else is read into memory.
+    /// and counts that only scores ask for stay in the file; all else is read into memory.
     pub fn open_file(file: File) -> Result<Self> {
-        Self::read(Sections::open_file(file, &[POSITIONS])?)
+        Self::read(Sections::open_file(file, &[POSITIONS, UNION_COUNTS])?)
     }
 
     fn read(sections: Sections) -> Result<Self> {

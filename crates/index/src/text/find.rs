@@ -64,30 +64,63 @@ pub(crate) fn occurrences(
     pattern: &Pattern,
     visit: &mut dyn FnMut(u32, u32),
 ) -> Result<()> {
-    let mut counts = Counts::new(text.doc_count);
-    for elements in &pattern.alternatives {
-        match elements.as_slice() {
-            [element] if element.space.is_none() => {
-                let terms = text.vocabulary.find(&element.terms);
-                if let (1, Some((term, times))) = (terms.len(), terms.iter().next())
-                    && pattern.alternatives.len() == 1
-                {
-                    return text.postings(term)?.for_each(|doc, tf| visit(doc, tf * times));
-                }
-                for (term, times) in terms.iter() {
-                    let postings = text.postings(term)?;
-                    postings.for_each(|doc, tf| counts.add(doc, tf.saturating_mul(times)))?;
-                }
-            }
+    if let [elements] = pattern.alternatives.as_slice() {
+        return match elements.as_slice() {
+            [element] if element.space.is_none() => single_occurrences(text, element, visit),
             elements => {
-                for place in phrase::places(text, elements)? {
-                    counts.add(place.doc(), 1);
-                }
+                let places = phrase::places(text, elements)?;
+                let documents = places.chunk_by(|a, b| a.doc() == b.doc());
+                documents.for_each(|places| visit(places[0].doc(), places.len() as u32));
+                Ok(())
             }
-        }
+        };
     }
-    counts.for_each(visit);
+    let mut places = Vec::new();
+    for elements in &pattern.alternatives {
+        places.extend(phrase::places(text, elements)?.into_iter().map(|place| (place.doc(), 1)));
+    }
+    visit_sums(places, visit);
     Ok(())
+}
+
+fn single_occurrences(
+    text: &TextIndex,
+    element: &Element,
+    visit: &mut dyn FnMut(u32, u32),
+) -> Result<()> {
+    if let TermMatch::Contains(piece) = &element.terms
+        && text.unions.occurrences(piece, visit)?
+    {
+        return Ok(());
+    }
+    let terms = text.vocabulary.find(&element.terms);
+    if let (1, Some((term, times))) = (terms.len(), terms.iter().next()) {
+        let postings = text.postings(term)?;
+        return postings.for_each(|doc, tf| visit(doc, tf.saturating_mul(times)));
+    }
+    let sparse = postings_cost(text, &terms) <= u64::from(text.doc_count) / DENSE_SHARE;
+    let mut few = Vec::new();
+    let mut many = (!sparse).then(|| Counts::new(text.doc_count));
+    for (term, times) in terms.iter() {
+        let postings = text.postings(term)?;
+        match &mut many {
+            Some(counts) => postings.for_each(|doc, tf| counts.add(doc, tf.saturating_mul(times))),
+            None => postings.for_each(|doc, tf| few.push((doc, tf.saturating_mul(times)))),
+        }?;
+    }
+    match many {
+        Some(counts) => counts.for_each(visit),
+        None => visit_sums(few, visit),
+    }
+    Ok(())
+}
+
+/// Visits each document once with the sum of its counts.
+fn visit_sums(mut counts: Vec<(u32, u32)>, visit: &mut dyn FnMut(u32, u32)) {
+    counts.sort_unstable();
+    for document in counts.chunk_by(|a, b| a.0 == b.0) {
+        visit(document[0].0, document.iter().fold(0, |sum: u32, one| sum.saturating_add(one.1)));
+    }
 }
 
 /// Occurrences by document: an array, since a union visits documents in no order.
@@ -114,18 +147,22 @@ impl Counts {
     }
 }
 
+/// Bytes of the postings of these terms: what reading them costs.
+pub(crate) fn postings_cost(text: &TextIndex, terms: &TermSet) -> u64 {
+    match terms {
+        TermSet::Range(range) => text.postings_bytes(range.clone()),
+        TermSet::List(list) => {
+            list.iter().map(|&(term, _)| text.postings_bytes(term..term + 1)).sum()
+        }
+    }
+}
+
 /// The documents that hold at least one of the terms.
 pub(crate) fn unite(text: &TextIndex, terms: &TermSet) -> Result<DocSet> {
     if let (1, Some((term, _))) = (terms.len(), terms.iter().next()) {
         return one_term(text, term);
     }
-    let bytes: u64 = match terms {
-        TermSet::Range(range) => text.postings_bytes(range.clone()),
-        TermSet::List(list) => {
-            list.iter().map(|&(term, _)| text.postings_bytes(term..term + 1)).sum()
-        }
-    };
-    if bytes > u64::from(text.doc_count) / DENSE_SHARE {
+    if postings_cost(text, terms) > u64::from(text.doc_count) / DENSE_SHARE {
         let mut bits = Bitmap::new(text.doc_count);
         for (term, _) in terms.iter() {
             let postings = text.postings(term)?;

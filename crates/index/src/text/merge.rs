@@ -24,8 +24,10 @@ pub(crate) fn merge(
     out: &mut SectionWriter,
 ) -> Result<()> {
     let mut writer = TextWriter::new(merged_lengths(sources, doc_count));
-    let texts: Vec<(&TextIndex, &[u32])> =
-        sources.iter().filter_map(|source| Some((source.text?, source.map))).collect();
+    let texts: Vec<(&TextIndex, Renumbering<'_>)> = sources
+        .iter()
+        .filter_map(|source| Some((source.text?, Renumbering::new(source.map))))
+        .collect();
     let next = |index: usize, number: u32| {
         let vocabulary = &texts[index].0.vocabulary;
         let term = (number < vocabulary.len()).then(|| vocabulary.ordered_term(number));
@@ -35,8 +37,8 @@ pub(crate) fn merge(
         (0..texts.len()).filter_map(|index| next(index, 0)).collect();
     let mut merged = MergedPostings::default();
     while let Some(Reverse((term, index, number))) = heap.pop() {
-        let (text, map) = texts[index];
-        merged.append(text, number, map)?;
+        let (text, new) = texts[index];
+        merged.append(text, number, new)?;
         heap.extend(next(index, number + 1));
         if heap.peek().is_some_and(|Reverse((other, ..))| *other == term) {
             continue;
@@ -63,6 +65,23 @@ fn merged_lengths(sources: &[TextSource<'_>], doc_count: u32) -> Vec<u32> {
     lengths
 }
 
+/// How the documents of an input are renumbered.
+#[derive(Clone, Copy)]
+enum Renumbering<'a> {
+    /// All are carried over, one after the other from this number on.
+    Shift(u32),
+    /// As the map says.
+    Map(&'a [u32]),
+}
+
+impl<'a> Renumbering<'a> {
+    fn new(map: &'a [u32]) -> Self {
+        let first = map.first().copied().unwrap_or(0);
+        let is_shift = first != GONE && (first..).zip(map).all(|(number, &new)| number == new);
+        if is_shift { Self::Shift(first) } else { Self::Map(map) }
+    }
+}
+
 /// The postings of one term from several inputs.
 #[derive(Default)]
 struct MergedPostings {
@@ -73,9 +92,25 @@ struct MergedPostings {
 
 impl MergedPostings {
     /// Adds an input's live postings under their new numbers.
-    fn append(&mut self, text: &TextIndex, term: u32, map: &[u32]) -> Result<()> {
-        self.input.clear();
-        text.postings(term)?.decode(&text.positions, &mut self.input)?;
+    fn append(&mut self, text: &TextIndex, term: u32, new: Renumbering<'_>) -> Result<()> {
+        let postings = text.postings(term)?;
+        match new {
+            Renumbering::Shift(first) => {
+                let start = self.all.docs.len();
+                postings.decode(&text.positions, &mut self.all)?;
+                self.all.docs[start..].iter_mut().for_each(|doc| *doc = doc.wrapping_add(first));
+                Ok(())
+            }
+            Renumbering::Map(map) => {
+                self.input.clear();
+                postings.decode(&text.positions, &mut self.input)?;
+                self.append_live(map);
+                Ok(())
+            }
+        }
+    }
+
+    fn append_live(&mut self, map: &[u32]) {
         let mut place = 0;
         for (&doc, &tf) in self.input.docs.iter().zip(&self.input.tfs) {
             let places = self.input.places.get(place..place + tf as usize).unwrap_or(&[]);
@@ -89,7 +124,6 @@ impl MergedPostings {
                 _ => {}
             }
         }
-        Ok(())
     }
 
     /// The postings ascending by document; inputs whose keys do not interleave are already.

@@ -19,6 +19,7 @@ mod phrase;
 mod postings;
 mod suffixes;
 mod terms;
+mod union_counts;
 mod unions;
 mod vocabulary;
 mod writer;
@@ -28,6 +29,7 @@ pub(crate) use builder::TextBuilder;
 pub(crate) use merge::{GONE, TextSource, merge};
 pub use normalize::{Normalization, Width};
 pub use pattern::Pattern;
+pub(crate) use union_counts::UNION_COUNTS;
 pub(crate) use writer::POSITIONS;
 
 use crate::{
@@ -36,7 +38,7 @@ use crate::{
 };
 use offsets::Offsets;
 use postings::Postings;
-use unions::{UNIONS, Unions};
+use unions::Unions;
 use vocabulary::Vocabulary;
 
 /// The documents that hold a pattern.
@@ -110,7 +112,7 @@ impl TextIndex {
             positions: sections.require_stored(writer::POSITIONS, id)?.clone(),
             lengths,
             length_bytes,
-            unions: Unions::open(sections.get(UNIONS, id), doc_count)?,
+            unions: Unions::open(sections, id, doc_count)?,
         }))
     }
 

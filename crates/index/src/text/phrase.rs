@@ -74,12 +74,7 @@ pub(crate) fn places(text: &TextIndex, elements: &[Element]) -> Result<Vec<Place
 
 fn look_up<'a>(text: &TextIndex, element: &'a Element) -> Found<'a> {
     let terms = text.vocabulary.find(&element.terms);
-    let cost = match &terms {
-        TermSet::Range(range) => text.postings_bytes(range.clone()),
-        TermSet::List(list) => {
-            list.iter().map(|&(term, _)| text.postings_bytes(term..term + 1)).sum()
-        }
-    };
+    let cost = find::postings_cost(text, &terms);
     Found { element, terms, cost }
 }
 

@@ -4,7 +4,7 @@
 //! the pieces whose union is dearest the documents are kept as bits.
 //!
 //! ```text
-//! TUNI := count:u32 (length:u8 piece:u8{7}){count} words:u64{ceil(documents / 64)}{count}
+//! TUNI := count:u32 (piece:u8{7} length:u8){count} words:u64{ceil(documents / 64)}{count}
 //! ```
 //! Pieces are up to 7 bytes, padded with zeros, ascending. How many there are is a share of the
 //! postings' bytes, so that the index stays small.
@@ -15,9 +15,13 @@ use super::{
     atoms::{AtomKind, atoms},
     offsets::Offsets,
     postings::{Postings, is_bits},
+    union_counts::{self, PieceCounts, UNION_COUNTS},
     vocabulary::partition,
 };
-use crate::{Bitmap, Result, SectionTag, SectionWriter, Slice, bytes::read_u64};
+use crate::{
+    Bitmap, Result, SectionTag, SectionWriter, Sections, Slice,
+    bytes::{Stored, read_u64},
+};
 
 /// The section.
 pub(crate) const UNIONS: SectionTag = SectionTag(*b"TUNI");
@@ -34,6 +38,8 @@ const TERM_COST: u64 = 60;
 const FREQUENT_WORD_WEIGHT: u64 = 4;
 /// A union cheaper than one in this many documents is not worth its bytes.
 const MIN_COST_SHARE: u64 = 8;
+/// A union that costs this many postings a document keeps how often its piece occurs.
+const COUNTED_COST: u64 = 12;
 
 const ENTRY_BYTES: usize = 8;
 
@@ -50,13 +56,21 @@ fn piece_key(piece: &[u8]) -> Option<PieceKey> {
     Some(u64::from_be_bytes(key))
 }
 
-/// Weighs pieces while terms pass by, and unites the dearest at the end.
+/// Keeps words while terms pass by, weighs their pieces and unites the dearest at the end.
 pub(crate) struct UnionsWriter {
     doc_count: u32,
-    costs: FxHashMap<PieceKey, u64>,
     frequent: FxHashSet<PieceKey>,
-    words: Vec<(u32, Box<[u8]>)>,
+    words: Vec<Word>,
+    /// The words, one behind the other.
+    text: String,
     term: u32,
+}
+
+struct Word {
+    term: u32,
+    /// Where it ends in the text; it begins where the last one ends.
+    end: usize,
+    cost: u64,
 }
 
 impl UnionsWriter {
@@ -64,14 +78,14 @@ impl UnionsWriter {
     pub fn new(doc_count: u32) -> Self {
         Self {
             doc_count,
-            costs: FxHashMap::default(),
             frequent: FxHashSet::default(),
             words: Vec::new(),
+            text: String::new(),
             term: 0,
         }
     }
 
-    /// Weighs the pieces of the next term.
+    /// Takes the next term.
     pub fn push(&mut self, term: &[u8], docs: &[u32]) {
         let number = self.term;
         self.term += 1;
@@ -86,8 +100,8 @@ impl UnionsWriter {
         if is_bits(docs.len(), self.doc_count) {
             self.frequent.extend(piece_key(term));
         }
-        for_each_piece(word, |key| *self.costs.entry(key).or_default() += cost);
-        self.words.push((number, term.into()));
+        self.text.push_str(word);
+        self.words.push(Word { term: number, end: self.text.len(), cost });
     }
 
     /// Writes the section: `records` and `offsets` are the finished postings.
@@ -98,23 +112,39 @@ impl UnionsWriter {
         offsets: &Offsets,
         out: &mut SectionWriter,
     ) -> Result<()> {
-        let pieces = self.dearest(records.len());
+        let costs = self.weigh();
+        let pieces = self.dearest(&costs, records.len());
         if pieces.is_empty() {
             return Ok(());
         }
         let mut unions = vec![Bitmap::new(self.doc_count); pieces.len()];
-        for (term, word) in &self.words {
-            let Ok(word) = std::str::from_utf8(word) else { continue };
-            let mut slots: Vec<usize> = Vec::new();
-            for_each_piece(word, |key| slots.extend(pieces.binary_search(&key)));
+        let dear = COUNTED_COST * u64::from(self.doc_count);
+        let counted = |piece| costs.get(piece).is_some_and(|&cost| cost >= dear);
+        let counts =
+            pieces.iter().map(|piece| counted(piece).then(|| PieceCounts::new(self.doc_count)));
+        let mut counts: Vec<Option<PieceCounts>> = counts.collect();
+        let slot_of: FxHashMap<PieceKey, usize> = pieces.iter().copied().zip(0..).collect();
+        let (mut slots, mut seen) = (Vec::new(), Vec::new());
+        for (word, text) in self.words() {
+            slots.clear();
+            for chars in 1..=MAX_PIECE_CHARS {
+                for_each_piece(text, chars, &mut seen, |key, _, times| {
+                    slots.extend(slot_of.get(&key).map(|&slot| (slot, times)));
+                });
+            }
             if slots.is_empty() {
                 continue;
             }
-            Postings::open(records, offsets.start(*term), self.doc_count)?.for_each_doc(|doc| {
-                slots.iter().for_each(|&slot| {
-                    unions[slot].insert(doc);
-                });
-            })?;
+            Postings::open(records, offsets.start(word.term), self.doc_count)?.for_each(
+                |doc, tf| {
+                    for &(slot, times) in &slots {
+                        unions[slot].insert(doc);
+                        if let Some(counts) = &mut counts[slot] {
+                            counts.add(doc, tf.saturating_mul(times));
+                        }
+                    }
+                },
+            )?;
         }
         let mut section = (pieces.len() as u32).to_le_bytes().to_vec();
         pieces.iter().for_each(|piece| section.extend_from_slice(&piece.to_be_bytes()));
@@ -122,16 +152,42 @@ impl UnionsWriter {
             section.extend_from_slice(&word.to_le_bytes());
         }
         out.add(UNIONS, id, &section);
+        out.add(UNION_COUNTS, id, &union_counts::encode(&unions, &counts));
         Ok(())
     }
 
-    fn dearest(&self, postings_bytes: usize) -> Vec<PieceKey> {
+    fn words(&self) -> impl Iterator<Item = (&Word, &str)> {
+        let starts = [0].into_iter().chain(self.words.iter().map(|word| word.end));
+        starts
+            .zip(&self.words)
+            .map(|(start, word)| (word, self.text.get(start..word.end).unwrap_or_default()))
+    }
+
+    /// The pieces worth their bytes, with their costs. A piece costs no more than its beginning,
+    /// so those with a cheap beginning are never counted and the tables stay small.
+    fn weigh(&self) -> FxHashMap<PieceKey, u64> {
+        let least = u64::from(self.doc_count) / MIN_COST_SHARE;
+        let mut dear = FxHashMap::default();
+        let mut seen = Vec::new();
+        for chars in 1..=MAX_PIECE_CHARS {
+            let mut costs: FxHashMap<PieceKey, u64> = FxHashMap::default();
+            for (word, text) in self.words() {
+                for_each_piece(text, chars, &mut seen, |key, beginning, _| {
+                    if chars == 1 || dear.contains_key(&beginning) {
+                        *costs.entry(key).or_default() += word.cost;
+                    }
+                });
+            }
+            dear.extend(costs.into_iter().filter(|(_, cost)| *cost >= least));
+        }
+        dear
+    }
+
+    fn dearest(&self, costs: &FxHashMap<PieceKey, u64>, postings_bytes: usize) -> Vec<PieceKey> {
         let union_bytes = self.doc_count.div_ceil(64) as usize * 8;
         let most = postings_bytes / SHARE / union_bytes.max(1);
-        let least = u64::from(self.doc_count) / MIN_COST_SHARE;
-        let dear = self.costs.iter().filter(|(_, cost)| **cost >= least);
         let weight = |piece| if self.frequent.contains(piece) { FREQUENT_WORD_WEIGHT } else { 1 };
-        let dear = dear.map(|(piece, &cost)| (cost.saturating_mul(weight(piece)), *piece));
+        let dear = costs.iter().map(|(piece, &cost)| (cost.saturating_mul(weight(piece)), *piece));
         let mut dear: Vec<(u64, PieceKey)> = dear.collect();
         dear.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
         dear.truncate(most);
@@ -146,38 +202,48 @@ fn cost_of_uniting(df: usize, doc_count: u32) -> u64 {
     if is_bits(df, doc_count) { u64::from(doc_count.div_ceil(64)) } else { df as u64 }
 }
 
-/// Visits each distinct piece of a word once.
-fn for_each_piece(word: &str, mut visit: impl FnMut(PieceKey)) {
-    let mut seen: Vec<PieceKey> = Vec::new();
-    for (start, _) in word.char_indices() {
-        let ends = word[start..].char_indices().skip(1).map(|(at, _)| at);
-        let ends = ends.chain([word.len() - start]).take(MAX_PIECE_CHARS);
-        seen.extend(ends.filter_map(|end| piece_key(&word.as_bytes()[start..start + end])));
+/// Visits each distinct piece of `chars` code points of a word once, with its beginning (all but
+/// the last code point) and how often it begins in the word. `seen` is scratch.
+fn for_each_piece(
+    word: &str,
+    chars: usize,
+    seen: &mut Vec<(PieceKey, PieceKey)>,
+    mut visit: impl FnMut(PieceKey, PieceKey, u32),
+) {
+    seen.clear();
+    let bounds = || word.char_indices().map(|(at, _)| at).chain([word.len()]);
+    let ends = bounds().skip(chars - 1).zip(bounds().skip(chars));
+    for (start, (last, end)) in bounds().zip(ends) {
+        let key = |end| word.as_bytes().get(start..end).and_then(piece_key);
+        seen.extend(key(end).zip(key(last)));
     }
     seen.sort_unstable();
-    seen.dedup();
-    seen.into_iter().for_each(&mut visit);
+    seen.chunk_by(|a, b| a == b).for_each(|same| visit(same[0].0, same[0].1, same.len() as u32));
 }
 
 /// The ready-made unions of a text index.
 #[derive(Clone)]
 pub(crate) struct Unions {
     section: Option<Slice>,
+    counts: Option<Stored>,
     count: usize,
     doc_count: u32,
 }
 
 impl Unions {
-    /// Opens the section, if the segment has one.
-    pub fn open(section: Option<&Slice>, doc_count: u32) -> Result<Self> {
-        let Some(section) = section else { return Ok(Self { section: None, count: 0, doc_count }) };
+    /// Opens the unions of the text index `id`, if it has any.
+    pub fn open(sections: &Sections, id: u32, doc_count: u32) -> Result<Self> {
+        let Some(section) = sections.get(UNIONS, id) else {
+            return Ok(Self { section: None, counts: None, count: 0, doc_count });
+        };
         let count = crate::bytes::read_u32(section, 0)? as usize;
         let union_bytes = doc_count.div_ceil(64) as usize * 8;
         let expected = count.checked_mul(ENTRY_BYTES + union_bytes).and_then(|b| b.checked_add(4));
         if expected != Some(section.len()) {
             return Err(crate::IndexError::corrupt("the unions' size"));
         }
-        Ok(Self { section: Some(section.clone()), count, doc_count })
+        let counts = Some(sections.require_stored(UNION_COUNTS, id)?.clone());
+        Ok(Self { section: Some(section.clone()), counts, count, doc_count })
     }
 
     /// Whether the documents of the piece were kept.
@@ -196,9 +262,23 @@ impl Unions {
         (index < self.count && entry(index) == Some(wanted)).then_some(index)
     }
 
+    /// Visits the documents with how often the piece occurs in them; false if that was not kept.
+    pub fn occurrences(&self, piece: &str, visit: &mut dyn FnMut(u32, u32)) -> Result<bool> {
+        let (Some(index), Some(counts)) = (self.index_of(piece), &self.counts) else {
+            return Ok(false);
+        };
+        match self.union(index) {
+            Some(union) => union_counts::for_each(counts, index, &union, visit),
+            None => Ok(false),
+        }
+    }
+
     /// The documents that hold a word that contains the piece, if they were kept.
     pub fn get(&self, piece: &str) -> Option<Bitmap> {
-        let index = self.index_of(piece)?;
+        self.union(self.index_of(piece)?)
+    }
+
+    fn union(&self, index: usize) -> Option<Bitmap> {
         let section = self.section.as_ref()?;
         let union_bytes = self.doc_count.div_ceil(64) as usize * 8;
         let start = 4 + self.count * ENTRY_BYTES + index * union_bytes;

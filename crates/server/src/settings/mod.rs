@@ -200,7 +200,7 @@ impl Default for Settings {
             limits: Limits::default(),
             rate_limiting: RateLimiting::default(),
             durability: Durability::Always,
-            memory: Memory { row_cache_mb: 64, checkpoint_mb: 64 },
+            memory: Memory { row_cache_mb: 16, checkpoint_mb: 64 },
             dump: Dump::default(),
             admin_token: String::new(),
             allow_cidrs: None,

@@ -1,3 +1,5 @@
+//! Settings as they are typed and what they mean.
+
 use std::path::Path;
 
 use remora_engine::{ColumnType, Durability, Width};

@@ -1,3 +1,5 @@
+//! The store on disk: atomic, isolated, and as it was after a restart.
+
 use super::*;
 use crate::store::testing::{Faults, FaultyStore};
 
