@@ -56,21 +56,13 @@ fn piece_key(piece: &[u8]) -> Option<PieceKey> {
     Some(u64::from_be_bytes(key))
 }
 
-/// Keeps words while terms pass by, weighs their pieces and unites the dearest at the end.
+/// Weighs pieces while terms pass by, and unites the dearest at the end.
 pub(crate) struct UnionsWriter {
     doc_count: u32,
+    costs: FxHashMap<PieceKey, u64>,
     frequent: FxHashSet<PieceKey>,
-    words: Vec<Word>,
-    /// The words, one behind the other.
-    text: String,
+    words: Vec<(u32, Box<[u8]>)>,
     term: u32,
-}
-
-struct Word {
-    term: u32,
-    /// Where it ends in the text; it begins where the last one ends.
-    end: usize,
-    cost: u64,
 }
 
 impl UnionsWriter {
@@ -78,14 +70,14 @@ impl UnionsWriter {
     pub fn new(doc_count: u32) -> Self {
         Self {
             doc_count,
+            costs: FxHashMap::default(),
             frequent: FxHashSet::default(),
             words: Vec::new(),
-            text: String::new(),
             term: 0,
         }
     }
 
-    /// Takes the next term.
+    /// Weighs the pieces of the next term.
     pub fn push(&mut self, term: &[u8], docs: &[u32]) {
         let number = self.term;
         self.term += 1;
@@ -100,8 +92,8 @@ impl UnionsWriter {
         if is_bits(docs.len(), self.doc_count) {
             self.frequent.extend(piece_key(term));
         }
-        self.text.push_str(word);
-        self.words.push(Word { term: number, end: self.text.len(), cost });
+        for_each_piece(word, |key, _| *self.costs.entry(key).or_default() += cost);
+        self.words.push((number, term.into()));
     }
 
     /// Writes the section: `records` and `offsets` are the finished postings.
@@ -112,30 +104,26 @@ impl UnionsWriter {
         offsets: &Offsets,
         out: &mut SectionWriter,
     ) -> Result<()> {
-        let costs = self.weigh();
-        let pieces = self.dearest(&costs, records.len());
+        let pieces = self.dearest(records.len());
         if pieces.is_empty() {
             return Ok(());
         }
         let mut unions = vec![Bitmap::new(self.doc_count); pieces.len()];
         let dear = COUNTED_COST * u64::from(self.doc_count);
-        let counted = |piece| costs.get(piece).is_some_and(|&cost| cost >= dear);
+        let counted = |piece| self.costs.get(piece).is_some_and(|&cost| cost >= dear);
         let counts =
             pieces.iter().map(|piece| counted(piece).then(|| PieceCounts::new(self.doc_count)));
         let mut counts: Vec<Option<PieceCounts>> = counts.collect();
-        let slot_of: FxHashMap<PieceKey, usize> = pieces.iter().copied().zip(0..).collect();
-        let (mut slots, mut seen) = (Vec::new(), Vec::new());
-        for (word, text) in self.words() {
-            slots.clear();
-            for chars in 1..=MAX_PIECE_CHARS {
-                for_each_piece(text, chars, &mut seen, |key, _, times| {
-                    slots.extend(slot_of.get(&key).map(|&slot| (slot, times)));
-                });
-            }
+        for (term, word) in &self.words {
+            let Ok(word) = std::str::from_utf8(word) else { continue };
+            let mut slots: Vec<(usize, u32)> = Vec::new();
+            for_each_piece(word, |key, times| {
+                slots.extend(pieces.binary_search(&key).map(|slot| (slot, times)));
+            });
             if slots.is_empty() {
                 continue;
             }
-            Postings::open(records, offsets.start(word.term), self.doc_count)?.for_each(
+            Postings::open(records, offsets.start(*term), self.doc_count)?.for_each(
                 |doc, tf| {
                     for &(slot, times) in &slots {
                         unions[slot].insert(doc);
@@ -156,38 +144,13 @@ impl UnionsWriter {
         Ok(())
     }
 
-    fn words(&self) -> impl Iterator<Item = (&Word, &str)> {
-        let starts = [0].into_iter().chain(self.words.iter().map(|word| word.end));
-        starts
-            .zip(&self.words)
-            .map(|(start, word)| (word, self.text.get(start..word.end).unwrap_or_default()))
-    }
-
-    /// The pieces worth their bytes, with their costs. A piece costs no more than its beginning,
-    /// so those with a cheap beginning are never counted and the tables stay small.
-    fn weigh(&self) -> FxHashMap<PieceKey, u64> {
-        let least = u64::from(self.doc_count) / MIN_COST_SHARE;
-        let mut dear = FxHashMap::default();
-        let mut seen = Vec::new();
-        for chars in 1..=MAX_PIECE_CHARS {
-            let mut costs: FxHashMap<PieceKey, u64> = FxHashMap::default();
-            for (word, text) in self.words() {
-                for_each_piece(text, chars, &mut seen, |key, beginning, _| {
-                    if chars == 1 || dear.contains_key(&beginning) {
-                        *costs.entry(key).or_default() += word.cost;
-                    }
-                });
-            }
-            dear.extend(costs.into_iter().filter(|(_, cost)| *cost >= least));
-        }
-        dear
-    }
-
-    fn dearest(&self, costs: &FxHashMap<PieceKey, u64>, postings_bytes: usize) -> Vec<PieceKey> {
+    fn dearest(&self, postings_bytes: usize) -> Vec<PieceKey> {
         let union_bytes = self.doc_count.div_ceil(64) as usize * 8;
         let most = postings_bytes / SHARE / union_bytes.max(1);
+        let least = u64::from(self.doc_count) / MIN_COST_SHARE;
+        let dear = self.costs.iter().filter(|(_, cost)| **cost >= least);
         let weight = |piece| if self.frequent.contains(piece) { FREQUENT_WORD_WEIGHT } else { 1 };
-        let dear = costs.iter().map(|(piece, &cost)| (cost.saturating_mul(weight(piece)), *piece));
+        let dear = dear.map(|(piece, &cost)| (cost.saturating_mul(weight(piece)), *piece));
         let mut dear: Vec<(u64, PieceKey)> = dear.collect();
         dear.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
         dear.truncate(most);
@@ -202,23 +165,16 @@ fn cost_of_uniting(df: usize, doc_count: u32) -> u64 {
     if is_bits(df, doc_count) { u64::from(doc_count.div_ceil(64)) } else { df as u64 }
 }
 
-/// Visits each distinct piece of `chars` code points of a word once, with its beginning (all but
-/// the last code point) and how often it begins in the word. `seen` is scratch.
-fn for_each_piece(
-    word: &str,
-    chars: usize,
-    seen: &mut Vec<(PieceKey, PieceKey)>,
-    mut visit: impl FnMut(PieceKey, PieceKey, u32),
-) {
-    seen.clear();
-    let bounds = || word.char_indices().map(|(at, _)| at).chain([word.len()]);
-    let ends = bounds().skip(chars - 1).zip(bounds().skip(chars));
-    for (start, (last, end)) in bounds().zip(ends) {
-        let key = |end| word.as_bytes().get(start..end).and_then(piece_key);
-        seen.extend(key(end).zip(key(last)));
+/// Visits each distinct piece of a word once, with how often it begins in the word.
+fn for_each_piece(word: &str, mut visit: impl FnMut(PieceKey, u32)) {
+    let mut seen: Vec<PieceKey> = Vec::new();
+    for (start, _) in word.char_indices() {
+        let ends = word[start..].char_indices().skip(1).map(|(at, _)| at);
+        let ends = ends.chain([word.len() - start]).take(MAX_PIECE_CHARS);
+        seen.extend(ends.filter_map(|end| piece_key(&word.as_bytes()[start..start + end])));
     }
     seen.sort_unstable();
-    seen.chunk_by(|a, b| a == b).for_each(|same| visit(same[0].0, same[0].1, same.len() as u32));
+    seen.chunk_by(|a, b| a == b).for_each(|run| visit(run[0], run.len() as u32));
 }
 
 /// The ready-made unions of a text index.

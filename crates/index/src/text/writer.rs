@@ -15,7 +15,7 @@ use super::{
     unions::UnionsWriter,
     vocabulary::VocabularyWriter,
 };
-use crate::{Result, SectionTag, SectionWriter, Slice};
+use crate::{IndexError, Result, SectionTag, SectionWriter, Slice};
 
 pub(crate) const POSTINGS: SectionTag = SectionTag(*b"TPST");
 pub(crate) const POSITIONS: SectionTag = SectionTag(*b"TPOS");
@@ -53,6 +53,12 @@ impl TextWriter {
 
     /// Appends the next term with its postings (at least one).
     pub fn push(&mut self, term: &[u8], postings: &Decoded) -> Result<()> {
+        let last = postings.docs.last().is_some_and(|&doc| (doc as usize) < self.lengths.len());
+        if !last || !postings.docs.is_sorted_by(|a, b| a < b) {
+            return Err(IndexError::corrupt(
+                "a term has a document twice or one that is not there",
+            ));
+        }
         self.vocabulary.push(term)?;
         self.unions.push(term, &postings.docs);
         self.postings.write(postings, &self.lengths)?;

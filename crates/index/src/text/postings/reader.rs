@@ -28,6 +28,24 @@ impl Decoded {
         self.tfs.clear();
         self.places.clear();
     }
+
+    /// What a writer relies on, of postings from there on: documents ascend, each has an
+    /// occurrence, positions ascend.
+    fn check(&self, docs: usize, places: usize) -> Result<()> {
+        let corrupt = || IndexError::corrupt("postings that no writer wrote");
+        let mut places = &self.places[places..];
+        for &tf in &self.tfs[docs..] {
+            let (mine, rest) = places.split_at_checked(tf as usize).ok_or_else(corrupt)?;
+            let (_, gaps) = mine.split_first().ok_or_else(corrupt)?;
+            if gaps.contains(&0) {
+                return Err(corrupt());
+            }
+            places = rest;
+        }
+        let ascend = self.docs[docs..].is_sorted_by(|a, b| a < b);
+        let ascend = ascend && self.docs.len() == self.tfs.len();
+        if ascend && places.is_empty() { Ok(()) } else { Err(corrupt()) }
+    }
 }
 
 /// The postings of one term, not decoded yet.
@@ -140,9 +158,15 @@ impl<'a> Postings<'a> {
         }
     }
 
-    /// Appends everything to `out`. `positions` is the section of the places that
-    /// do not stand in the records.
+    /// Appends everything to `out`. `positions` is the section of the places that do not stand in
+    /// the records.
     pub fn decode(&self, positions: &Stored, out: &mut Decoded) -> Result<()> {
+        let (docs, places) = (out.docs.len(), out.places.len());
+        self.decode_unchecked(positions, out)?;
+        out.check(docs, places)
+    }
+
+    fn decode_unchecked(&self, positions: &Stored, out: &mut Decoded) -> Result<()> {
         match &self.form {
             Form::Small(small) => small.decode(positions, out),
             Form::Large(large) => {

@@ -1,0 +1,96 @@
+//! Damaged segments whose checksums were made right again: whoever can write the data directory can
+//! make those. They are refused or answer something, and never panic.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::ops::Bound;
+
+use proptest::prelude::*;
+use remora_index::{
+    SectionWriter, Sections,
+    column::{Cell, ColumnKind, Predicate},
+    segment::{
+        ColumnSpec, Document, MergeInput, Segment, SegmentBuilder, SegmentSpec, TextSpec, merge,
+    },
+    text::{Normalization, Pattern},
+};
+
+fn spec() -> SegmentSpec {
+    SegmentSpec {
+        columns: vec![
+            ColumnSpec { id: 1, kind: ColumnKind::Ordinal },
+            ColumnSpec { id: 2, kind: ColumnKind::Bytes },
+        ],
+        texts: vec![TextSpec { id: 3, normalization: Normalization::default() }],
+    }
+}
+
+/// Enough for blocks, bits and suffixes.
+fn sound() -> Vec<u8> {
+    let mut builder = SegmentBuilder::new(&spec());
+    for key in 0..1500u64 {
+        let text = format!("the {:x} of {}, 東京{}都 c++", key * 0x9e37_79b9, key % 50, key % 7);
+        let name = format!("name {}", key % 300);
+        let columns = [Cell::Ordinal(key % 90), Cell::Bytes(name.as_bytes())];
+        let texts = [vec![text.as_str()]];
+        let document = Document { key: &key.to_be_bytes(), columns: &columns, texts: &texts };
+        builder.add(&document).unwrap();
+    }
+    builder.finish().unwrap().bytes().unwrap().into_owned()
+}
+
+/// The segment with bytes of one section replaced, and right checksums.
+fn damaged(section: usize, changes: &[(usize, u8)], cut: usize) -> Vec<u8> {
+    let sections = Sections::open(sound()).unwrap();
+    let count = sections.sizes().count();
+    let mut out = SectionWriter::new();
+    for (index, (tag, id, _)) in sections.sizes().enumerate() {
+        let mut bytes = sections.get(tag, id).unwrap().to_vec();
+        if index == section % count && !bytes.is_empty() {
+            for (at, value) in changes {
+                let at = at % bytes.len();
+                bytes[at] = *value;
+            }
+            bytes.truncate(bytes.len() - cut % bytes.len());
+        }
+        out.add(tag, id, &bytes);
+    }
+    out.finish()
+}
+
+fn ask_everything(segment: Segment) {
+    for doc in [0, 1, 700, 1499, u32::MAX] {
+        segment.keys().read(doc, &mut Vec::new());
+        if let Some(column) = segment.column(2) {
+            let _ = column.get(doc);
+        }
+    }
+    let _ = segment.keys().find(&700u64.to_be_bytes());
+    if let Some(column) = segment.column(1) {
+        let _ = column.select(&Predicate::OrdinalRange(Bound::Included(5), Bound::Excluded(60)));
+    }
+    if let Some(text) = segment.text(3) {
+        for piece in ["the", "e", "9", "of 3", "東京", "京3都", "c++", "the 9", "都 c", "zz"] {
+            let pattern = Pattern::new(piece, &Normalization::default()).unwrap();
+            let _ = text.find(&pattern);
+            let _ = text.count(&pattern);
+            let _ = text.occurrences(&pattern, &mut |_, _| ());
+        }
+        let _ = text.find_similar_word("teh", 2);
+    }
+    let _ = merge(&[MergeInput { segment: segment.into(), deleted: None }], &spec());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(192))]
+    #[test]
+    fn damage_is_refused_or_answered_and_never_panics(
+        section: usize,
+        changes in proptest::collection::vec((any::<usize>(), any::<u8>()), 1..6),
+        cut in prop_oneof![3 => Just(0usize), 1 => any::<usize>()],
+    ) {
+        if let Ok(segment) = Segment::open(damaged(section, &changes, cut)) {
+            ask_everything(segment);
+        }
+    }
+}
