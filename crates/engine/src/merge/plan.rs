@@ -4,7 +4,8 @@
 //! tier has six segments, they and all smaller ones become one. Those of the upper tiers cost real
 //! work and so wait until the table has [`WIDE`] segments; the lowest full tier, which removes the
 //! most segments for its bytes, is merged first. A load of large batches is merged once, by as many
-//! segments as are there, and not once per tier. (Over MEASURED.)
+//! segments as are there, and not once per tier. (Over 40,000 appends of 3 KB: 27 segments at most
+//! and 4.9 merges of each byte; over 300 of 500 KB: 27 and one.)
 
 use crate::{
     published::Claims,

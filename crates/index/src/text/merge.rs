@@ -3,7 +3,7 @@
 use std::{cmp::Reverse, collections::BinaryHeap};
 
 use super::{TextIndex, postings::Decoded, vocabulary::OrderedTerm, writer::TextWriter};
-use crate::{Result, SectionWriter};
+use crate::{IndexError, Result, SectionWriter};
 
 /// A document that is not carried over.
 pub(crate) const GONE: u32 = u32::MAX;
@@ -68,8 +68,8 @@ fn merged_lengths(sources: &[TextSource<'_>], doc_count: u32) -> Vec<u32> {
 /// How the documents of an input are renumbered.
 #[derive(Clone, Copy)]
 enum Renumbering<'a> {
-    /// All are carried over, one after the other from this number on.
-    Shift(u32),
+    /// All `documents` are carried over, one after the other from `first` on.
+    Shift { first: u32, documents: u32 },
     /// As the map says.
     Map(&'a [u32]),
 }
@@ -78,7 +78,8 @@ impl<'a> Renumbering<'a> {
     fn new(map: &'a [u32]) -> Self {
         let first = map.first().copied().unwrap_or(0);
         let is_shift = first != GONE && (first..).zip(map).all(|(number, &new)| number == new);
-        if is_shift { Self::Shift(first) } else { Self::Map(map) }
+        let documents = map.len() as u32;
+        if is_shift { Self::Shift { first, documents } } else { Self::Map(map) }
     }
 }
 
@@ -95,10 +96,14 @@ impl MergedPostings {
     fn append(&mut self, text: &TextIndex, term: u32, new: Renumbering<'_>) -> Result<()> {
         let postings = text.postings(term)?;
         match new {
-            Renumbering::Shift(first) => {
+            Renumbering::Shift { first, documents } => {
                 let start = self.all.docs.len();
                 postings.decode(&text.positions, &mut self.all)?;
-                self.all.docs[start..].iter_mut().for_each(|doc| *doc = doc.wrapping_add(first));
+                let docs = &mut self.all.docs[start..];
+                if docs.last().is_some_and(|&last| last >= documents) {
+                    return Err(IndexError::corrupt("a document past the segment's last"));
+                }
+                docs.iter_mut().for_each(|doc| *doc += first);
                 Ok(())
             }
             Renumbering::Map(map) => {
