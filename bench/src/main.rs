@@ -26,6 +26,10 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
+/// The product's own: what runs in process here runs there as it does here.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Measures Remora, and its rivals beside it.
 #[derive(Parser)]
 struct CommandLine {

@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use anyhow::Result;
 use remora_engine::{
-    Change, ChangeBatch, Database, Durability, Options, SearchRequest, Selection, SortBy, SortKey,
+    Change, ChangeBatch, Database, Options, SearchRequest, Selection, SortBy, SortKey,
     TableChanges, TextQuery, Value,
 };
 
@@ -16,8 +16,8 @@ use crate::{
     report::{Operations, Remora},
 };
 
-/// Rows of one batch of the build.
-const ROWS_PER_BATCH: usize = 1_000;
+/// Rows of one batch of the build: as many as `remora import` puts into one.
+const ROWS_PER_BATCH: usize = 8_192;
 
 /// An open database.
 pub struct Engine {
@@ -25,17 +25,9 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Opens a data directory.
+    /// Opens a data directory with the product's own settings.
     pub fn open(directory: &Path) -> Result<Self> {
-        let options = Options {
-            durability: Durability::Always,
-            row_cache_bytes: 64 << 20,
-            checkpoint_bytes: 64 << 20,
-            max_batch_changes: 100_000,
-            max_row_bytes: 64 << 20,
-            bm25: (1.2, 0.75),
-        };
-        Ok(Self { database: Database::open(directory, options)? })
+        Ok(Self { database: Database::open(directory, Options::default())? })
     }
 
     /// Makes the table and loads the corpus in batches that are each durable when acknowledged.
