@@ -228,3 +228,17 @@ fn mistakes_are_told_in_a_sentence() {
     let missing = refused(&["import", "--data", &nowhere, "--table", "t", "/no/such/file"]);
     assert!(missing.contains("/no/such/file"), "{missing}");
 }
+
+#[test]
+fn a_directory_with_half_a_dump_is_neither_read_nor_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data").display().to_string();
+    let file = write(&folder.path().join("rows.jsonl"), "{\"id\":1,\"title\":\"one\"}\n");
+    let import = ["import", "--data", &data, "--table", "t", &file];
+    printed(&import);
+    std::fs::write(folder.path().join("data/half-loaded-dump"), "shop.dmp").unwrap();
+    for arguments in [&import[..], &["export", "--data", &data, "--table", "t"]] {
+        let said = refused(arguments);
+        assert!(said.contains("dump load") && said.contains("shop.dmp"), "{said}");
+    }
+}

@@ -224,7 +224,8 @@ pub struct QueryReport {
     pub terms: u64,
     /// Atoms that the terms were cut into.
     pub atoms: u64,
-    /// Documents that some term of the expression holds for.
+    /// Documents of each term, added up: one that holds several terms counts for each, and deleted
+    /// ones may be among them.
     pub candidates: u64,
     /// After AND.
     pub after_intersection: u64,

@@ -21,8 +21,8 @@ pub struct TableStatistics {
     pub index_bytes: u64,
     /// Bytes of the row store on disk.
     pub store_bytes: u64,
-    /// Bytes of text in indexed text columns, after normalisation.
-    pub text_bytes: u64,
+    /// Code points of text in indexed text columns, after normalisation.
+    pub text_chars: u64,
     /// Whether a merge runs now.
     pub merging: bool,
 }
@@ -41,6 +41,6 @@ impl TableStatistics {
         self.terms = self.terms.max(terms);
         let deleted = view.deleted.as_ref().map_or(0, |deleted| deleted.memory_bytes());
         self.index_bytes += view.segment.memory_bytes() + deleted as u64;
-        self.text_bytes += view.live_lengths.iter().sum::<u64>();
+        self.text_chars += view.live_lengths.iter().sum::<u64>();
     }
 }

@@ -11,12 +11,13 @@ use remora_engine::Database;
 use remora_source::files::{self, Compression, Format, export_table};
 
 use super::{ExportFormat, ExportOptions, output::thousands};
-use crate::{Error, Result, settings::Settings};
+use crate::{Error, Result, command::refuse_half_loaded, settings::Settings};
 
 /// Exports the table.
 pub fn export(options: &ExportOptions) -> Result<ExitCode> {
     let settings = Settings { data: options.data.clone(), ..Settings::default() };
     super::require_data_directory(&options.data)?;
+    refuse_half_loaded(&options.data)?;
     let database = Database::open(&options.data, settings.engine_options())?;
     let result = write(&database, options);
     database.close()?;

@@ -12,7 +12,7 @@ use remora_source::{
 };
 
 use super::{ImportOptions, OnError, output::thousands};
-use crate::{Error, Result, settings::Settings};
+use crate::{Error, Result, command::refuse_half_loaded, settings::Settings};
 use progress::Display;
 use remote::RemoteTable;
 
@@ -29,6 +29,7 @@ pub fn import(options: &ImportOptions) -> Result<ExitCode> {
     let report = match (&options.data, &options.to) {
         (Some(data), _) => {
             let settings = Settings { data: data.clone(), ..Settings::default() };
+            refuse_half_loaded(data)?;
             let database = Database::open(data, engine_options(&settings))?;
             let result = into_database(&database, options, &mut inputs);
             database.close()?;

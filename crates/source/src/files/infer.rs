@@ -68,7 +68,7 @@ pub fn infer_schema(
     if sample.records == 0 {
         let names: Vec<_> = inputs.iter().map(Input::name).take(3).collect();
         return Err(Error::Schema(format!(
-            "no record in {}: give a schema with --schema, or another --format",
+            "no record in {}: give a file that has one, or a schema with --schema",
             names.join(", ")
         )));
     }
