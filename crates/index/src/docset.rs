@@ -178,7 +178,7 @@ fn intersect_lists(a: &[u32], b: &[u32]) -> Vec<u32> {
 }
 
 /// The index of the first element that is not below `doc`.
-fn gallop(list: &[u32], doc: u32) -> usize {
+pub(crate) fn gallop(list: &[u32], doc: u32) -> usize {
     let mut step = 1;
     while step < list.len() && list[step] < doc {
         step *= 2;

@@ -7,12 +7,12 @@ use std::{collections::BTreeMap, io::Write, sync::Arc};
 
 use proptest::prelude::*;
 use remora_index::{
-    Bitmap,
+    Bitmap, DocSet,
     column::{Cell, ColumnKind},
     segment::{
         ColumnSpec, Document, MergeInput, Segment, SegmentBuilder, SegmentSpec, TextSpec, merge,
     },
-    text::{AtomKind, Normalization, Pattern, atoms},
+    text::{AtomKind, Normalization, Pattern, TextIndex, atoms},
 };
 
 /// Rows by key: the texts of one text index's columns.
@@ -76,8 +76,30 @@ fn check(segment: &Segment, rows: &Rows, piece: &str) {
         assert_eq!(count as usize, expected.len(), "count of {piece:?}");
     }
     let mut occurrences = Vec::new();
-    text.occurrences(&pattern, &mut |doc, count| occurrences.push((doc, count))).unwrap();
+    text.occurrences(&pattern, None, &mut |doc, count| occurrences.push((doc, count))).unwrap();
     assert_eq!(occurrences, expected, "occurrences of {piece:?}");
+    check_among(text, &pattern, &expected, rows.len() as u32);
+}
+
+/// Of some documents: those that hold the pattern, no others that do not.
+fn check_among(text: &TextIndex, pattern: &Pattern, expected: &[(u32, u32)], doc_count: u32) {
+    for step in [1, 2, 7] {
+        let list: Vec<u32> = (0..doc_count).filter(|doc| doc * 5 % 7 % step == 0).collect();
+        let wanted = |docs: &mut dyn Iterator<Item = (u32, u32)>| -> Vec<(u32, u32)> {
+            docs.filter(|(doc, _)| list.binary_search(doc).is_ok()).collect()
+        };
+        let expected = wanted(&mut expected.iter().copied());
+        let bits = DocSet::Bits(DocSet::List(list.clone()).into_bitmap(doc_count).into());
+        for among in [DocSet::List(list.clone()), bits] {
+            let docs = text.find_among(pattern, &among).unwrap().docs;
+            let docs = wanted(&mut docs.iter().map(|doc| (doc, 0)));
+            assert!(docs.iter().map(|one| one.0).eq(expected.iter().map(|one| one.0)));
+            let mut occurrences = Vec::new();
+            let mut visit = |doc, count| occurrences.push((doc, count));
+            text.occurrences(pattern, Some(&among), &mut visit).unwrap();
+            assert_eq!(wanted(&mut occurrences.into_iter()), expected, "{:?}", pattern.text());
+        }
+    }
 }
 
 fn text() -> impl Strategy<Value = String> {

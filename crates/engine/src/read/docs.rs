@@ -15,18 +15,10 @@ pub(super) enum Docs {
 impl Docs {
     /// How many of them are live. Builds nothing.
     pub fn count_live(&self, view: &SegmentView) -> u64 {
-        let count = match (self, view.deleted.as_deref()) {
-            (Self::Every, _) => view.live_count(),
-            (Self::Some(docs), None) => docs.count(),
-            (Self::Some(DocSet::Bits(bits)), Some(deleted)) => {
-                let words = bits.words().iter().zip(deleted.words());
-                words.map(|(word, deleted)| (word & !deleted).count_ones()).sum()
-            }
-            (Self::Some(DocSet::List(docs)), Some(deleted)) => {
-                docs.iter().filter(|&&doc| !deleted.contains(doc)).count() as u32
-            }
-        };
-        u64::from(count)
+        match self {
+            Self::Every => u64::from(view.live_count()),
+            Self::Some(docs) => count_live(docs, view),
+        }
     }
 
     /// The live ones as a set of their own.
@@ -70,6 +62,21 @@ impl Docs {
             }
         }
     }
+}
+
+/// How many of the documents are live. Builds nothing.
+pub(super) fn count_live(docs: &DocSet, view: &SegmentView) -> u64 {
+    let count = match (docs, view.deleted.as_deref()) {
+        (docs, None) => docs.count(),
+        (DocSet::Bits(bits), Some(deleted)) => {
+            let words = bits.words().iter().zip(deleted.words());
+            words.map(|(word, deleted)| (word & !deleted).count_ones()).sum()
+        }
+        (DocSet::List(docs), Some(deleted)) => {
+            docs.iter().filter(|&&doc| !deleted.contains(doc)).count() as u32
+        }
+    };
+    u64::from(count)
 }
 
 /// Live documents of a set, one at a time, from either end: nothing is done for those that are

@@ -7,8 +7,10 @@
 use remora_index::{DocSet, text::TextIndex};
 
 use super::{
+    docs::count_live,
     expression::{Expression, Matcher, Node},
     fuzzy::{Place, normalized_texts},
+    occurrences::{Occurrences, sequence_frequencies},
     texts::retain_rows,
 };
 use crate::{
@@ -22,6 +24,8 @@ pub(super) struct SegmentMatcher<'v> {
     segment: &'v SegmentView,
     expression: &'v Expression,
     report: &'v mut QueryReport,
+    /// Where to leave what a score will need, and the segment's place in the view.
+    learnt: Option<(&'v mut Occurrences, usize)>,
 }
 
 /// The documents of a term.
@@ -32,14 +36,16 @@ struct Found {
 }
 
 /// The documents the expression holds for; deleted ones may be among them. Adds to the report
-/// what only it knows: the documents of the terms and those before NOT.
-pub(super) fn matching(
-    view: &TableView,
-    segment: &SegmentView,
-    expression: &Expression,
-    report: &mut QueryReport,
+/// what only it knows: the documents of the terms and those before NOT. `learnt` takes what a score
+/// will need to know of the terms, with the segment's place in the view.
+pub(super) fn matching<'v>(
+    view: &'v TableView,
+    segment: &'v SegmentView,
+    expression: &'v Expression,
+    report: &'v mut QueryReport,
+    learnt: Option<(&'v mut Occurrences, usize)>,
 ) -> Result<DocSet> {
-    let mut matcher = SegmentMatcher { view, segment, expression, report };
+    let mut matcher = SegmentMatcher { view, segment, expression, report, learnt };
     match &expression.root {
         Node::All { all, none } if !none.is_empty() => {
             let docs = matcher.all(all)?;
@@ -58,7 +64,7 @@ pub(super) fn matching_term(
     term: usize,
     report: &mut QueryReport,
 ) -> Result<DocSet> {
-    SegmentMatcher { view, segment, expression, report }.term(term)
+    SegmentMatcher { view, segment, expression, report, learnt: None }.term(term)
 }
 
 impl<'v> SegmentMatcher<'v> {
@@ -74,12 +80,18 @@ impl<'v> SegmentMatcher<'v> {
         }
     }
 
+    /// Sequences come last, since to find one among few documents costs little; not so where its
+    /// score is asked for, which needs all that hold it.
     fn all(&mut self, nodes: &[Node]) -> Result<DocSet> {
-        let (mut sets, mut doubtful) = (Vec::with_capacity(nodes.len()), Vec::new());
+        let (mut sets, mut doubtful, mut sequences) = (Vec::new(), Vec::new(), Vec::new());
         for node in nodes {
             let docs = match node {
+                Node::Term(term) if self.learnt.is_none() && self.is_sequence(*term) => {
+                    sequences.push(*term);
+                    continue;
+                }
                 Node::Term(term) => {
-                    let found = self.find(*term)?;
+                    let found = self.find(*term, None)?;
                     doubtful.extend(found.doubtful.then_some(*term));
                     found.docs
                 }
@@ -94,9 +106,25 @@ impl<'v> SegmentMatcher<'v> {
             DocSet::List(docs) => docs.len(),
             DocSet::Bits(_) => usize::MAX,
         });
-        let docs = sets.into_iter().reduce(|docs, other| docs.intersect(&other));
+        let mut docs = sets.into_iter().reduce(|docs, other| docs.intersect(&other));
+        for term in sequences {
+            let found = self.find(term, docs.as_ref())?;
+            doubtful.extend(found.doubtful.then_some(term));
+            docs = Some(match docs {
+                Some(docs) => docs.intersect(&found.docs),
+                None => found.docs,
+            });
+        }
         let docs = docs.unwrap_or_else(|| DocSet::all(self.doc_count()));
         doubtful.into_iter().try_fold(docs, |docs, term| self.verified(docs, term))
+    }
+
+    /// Whether positions must be read to find the term.
+    fn is_sequence(&self, term: usize) -> bool {
+        self.indexes_of(term).any(|(_, _, matcher)| match matcher {
+            Matcher::Exact(pattern) => pattern.is_sequence(),
+            Matcher::Fuzzy(_) => false,
+        })
     }
 
     fn subtract(&mut self, mut docs: DocSet, nodes: &[Node]) -> Result<DocSet> {
@@ -118,14 +146,18 @@ impl<'v> SegmentMatcher<'v> {
     }
 
     fn term(&mut self, term: usize) -> Result<DocSet> {
-        let found = self.find(term)?;
+        let found = self.find(term, None)?;
         if found.doubtful { self.verified(found.docs, term) } else { Ok(found.docs) }
     }
 
-    fn find(&mut self, term: usize) -> Result<Found> {
+    /// The documents of a term; those outside `among` may be left out.
+    fn find(&mut self, term: usize, among: Option<&DocSet>) -> Result<Found> {
         let mut found: Option<Found> = None;
         for (definition, index, matcher) in self.indexes_of(term) {
-            let next = self.find_in(definition, index, matcher)?;
+            let next = match self.learn_sequence(term, index, matcher)? {
+                Some(docs) => Found { docs, doubtful: false },
+                None => self.find_in(definition, index, matcher, among)?,
+            };
             found = Some(match found {
                 None => next,
                 Some(found) => Found {
@@ -138,7 +170,26 @@ impl<'v> SegmentMatcher<'v> {
         if !self.expression.is_one_term() {
             self.report.candidates += u64::from(found.docs.count());
         }
+        if let (Some((learnt, at)), false) = (&mut self.learnt, found.doubtful) {
+            learnt.note_holding(term, *at, count_live(&found.docs, self.segment));
+        }
         Ok(found)
+    }
+
+    /// The documents of a sequence whose occurrences a score will need: both from one reading of
+    /// the positions.
+    fn learn_sequence(
+        &mut self,
+        term: usize,
+        index: &TextIndex,
+        matcher: &Matcher,
+    ) -> Result<Option<DocSet>> {
+        let alone = self.view.schema.texts.len() == 1;
+        let Some((learnt, at)) = self.learnt.as_mut().filter(|_| alone) else { return Ok(None) };
+        let Some(frequencies) = sequence_frequencies(index, matcher)? else { return Ok(None) };
+        let docs = DocSet::List(frequencies.iter().map(|&(doc, _)| doc).collect());
+        learnt.note_frequencies(term, *at, frequencies);
+        Ok(Some(docs))
     }
 
     fn find_in(
@@ -146,10 +197,14 @@ impl<'v> SegmentMatcher<'v> {
         definition: &'v TextDef,
         index: &'v TextIndex,
         matcher: &Matcher,
+        among: Option<&DocSet>,
     ) -> Result<Found> {
         match matcher {
             Matcher::Exact(pattern) => {
-                let matches = index.find(pattern)?;
+                let matches = match among {
+                    Some(among) => index.find_among(pattern, among)?,
+                    None => index.find(pattern)?,
+                };
                 Ok(Found { docs: matches.docs, doubtful: matches.verify })
             }
             Matcher::Fuzzy(term) => {
@@ -179,7 +234,7 @@ impl<'v> SegmentMatcher<'v> {
         self.report.texts_read += u64::from(docs.count());
         let Some(term) = self.expression.terms.get(term) else { return Ok(DocSet::empty()) };
         let schema = &self.view.schema;
-        let occurs = |row: &Row| occurrences(schema, &term.matchers, row) > 0;
+        let occurs = |row: &Row| occurrences_in_row(schema, &term.matchers, row) > 0;
         retain_rows(self.view, self.segment, &docs, occurs)
     }
 
@@ -190,7 +245,7 @@ impl<'v> SegmentMatcher<'v> {
 
 /// How often a term occurs in the texts of a row, over all text indexes; overlapping occurrences
 /// count, as in the index.
-pub(super) fn occurrences(schema: &Schema, matchers: &[Option<Matcher>], row: &Row) -> u32 {
+pub(super) fn occurrences_in_row(schema: &Schema, matchers: &[Option<Matcher>], row: &Row) -> u32 {
     let indexes = schema.texts.iter().zip(matchers);
     let counts = indexes.filter_map(|(definition, matcher)| {
         let pattern = matcher.as_ref()?.text();

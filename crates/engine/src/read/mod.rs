@@ -4,11 +4,13 @@
 //! document is looked at: `expression` and `fuzzy` ready the text, `filter` and `literal` the
 //! conditions, `order` and `cursor` the page, `output` the fields. Then `select` asks each
 //! segment which documents match (`matching`, `filter`), `score` weighs them where the order
-//! needs it, `page` takes the rows of the page, and `output` turns those few into a reply.
+//! needs it (`occurrences` says how often terms occur, `best` leaves out rows that cannot be on the
+//! page), `page` takes the rows of the page, and `output` turns those few into a reply.
 //! COUNT stops after `select`; `facet` counts values instead.
 //!
 //! Nothing is built for rows that are not returned, and nothing is locked: a view never changes.
 
+mod best;
 mod columns;
 mod cursor;
 mod docs;
@@ -20,6 +22,7 @@ mod highlight;
 mod literal;
 mod matching;
 mod merge;
+mod occurrences;
 mod order;
 mod output;
 mod page;
@@ -38,6 +41,7 @@ use self::{
     cursor::After,
     order::{Order, SegmentOrder},
     output::Output,
+    score::Scoring,
     select::Plan,
 };
 use crate::{
@@ -60,11 +64,18 @@ pub(crate) fn search(
     let after = after.map(|cursor| After::decode(schema, &order, cursor)).transpose()?;
     let output = Output::new(schema, request, plan.expression.as_ref())?;
 
-    let mut selected = plan.run(view, position, started)?;
+    let mut occurrences = order.needs_scores().then(|| plan.occurrences(view));
+    let mut selected = plan.run_learning(view, position, started, occurrences.as_mut())?;
     let (docs, report) = (&selected.docs, &mut selected.report);
-    let scores = match order.needs_scores() {
-        true => Some(score::scores(view, plan.expression.as_ref(), docs, bm25, report)?),
-        false => None,
+    let scores = match occurrences {
+        Some(occurrences) => {
+            let only_best = order.begins_with_best() && after.is_none();
+            let best = only_best.then(|| request.limit + request.offset);
+            let expression = plan.expression.as_ref();
+            let scoring = Scoring { view, expression, bm25, best };
+            Some(scoring.scores(docs, occurrences, report)?)
+        }
+        None => None,
     };
     let orders: Vec<SegmentOrder<'_>> = (0..view.segments.len())
         .map(|at| {

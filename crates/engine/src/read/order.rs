@@ -72,6 +72,11 @@ impl Order {
         self.parts.is_empty()
     }
 
+    /// Whether the highest scores come first.
+    pub fn begins_with_best(&self) -> bool {
+        matches!(self.parts.first(), Some(Part { by: PartBy::Score, descending: true }))
+    }
+
     /// Whether rows must be scored.
     pub fn needs_scores(&self) -> bool {
         self.parts.iter().any(|part| matches!(part.by, PartBy::Score))

@@ -7,6 +7,7 @@ use super::{
     expression::{Expression, Node},
     filter::Condition,
     matching::matching,
+    occurrences::Occurrences,
 };
 use crate::{
     Position, QueryReport, Result, Schema, Selection,
@@ -45,11 +46,31 @@ impl Plan {
 
     /// Evaluates it. `started` is when the request came.
     pub fn run(&self, view: &TableView, position: Position, started: Instant) -> Result<Selected> {
+        self.run_learning(view, position, started, None)
+    }
+
+    /// What its terms' occurrences are to be noted in.
+    pub fn occurrences(&self, view: &TableView) -> Occurrences {
+        let terms = self.expression.as_ref().map_or(0, |expression| expression.terms.len());
+        Occurrences::new(terms, view.segments.len())
+    }
+
+    /// As [`Plan::run`]; `learnt` takes what a score will need to know of the terms.
+    pub fn run_learning(
+        &self,
+        view: &TableView,
+        position: Position,
+        started: Instant,
+        mut learnt: Option<&mut Occurrences>,
+    ) -> Result<Selected> {
         let mut report = self.report(view, position);
         let mut docs = Vec::with_capacity(view.segments.len());
-        for segment in &view.segments {
+        for (at, segment) in view.segments.iter().enumerate() {
+            let learnt = learnt.as_deref_mut().map(|learnt| (learnt, at));
             docs.push(match &self.expression {
-                Some(expression) => Docs::Some(matching(view, segment, expression, &mut report)?),
+                Some(expression) => {
+                    Docs::Some(matching(view, segment, expression, &mut report, learnt)?)
+                }
                 None => Docs::Every,
             });
         }
@@ -88,7 +109,7 @@ impl Plan {
             total += match (known, &self.expression) {
                 (Some(count), _) => u64::from(count),
                 (None, Some(expression)) => {
-                    let docs = matching(view, segment, expression, &mut report)?;
+                    let docs = matching(view, segment, expression, &mut report, None)?;
                     Docs::Some(docs).count_live(segment)
                 }
                 (None, None) => 0,

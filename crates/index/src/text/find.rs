@@ -6,6 +6,7 @@ use super::{
     TextIndex,
     pattern::{Element, Pattern, TermMatch},
     phrase,
+    postings::Cursor,
     vocabulary::TermSet,
 };
 use crate::{Bitmap, DocSet, Result};
@@ -13,8 +14,15 @@ use crate::{Bitmap, DocSet, Result};
 /// A union of more than one in this many documents is built as bits.
 const DENSE_SHARE: u64 = 32;
 
-/// The documents that hold the pattern.
-pub(crate) fn documents(text: &TextIndex, pattern: &Pattern) -> Result<DocSet> {
+/// Skipping to documents pays where the term has this many times as many.
+const SKIP_SHARE: usize = 8;
+
+/// The documents that hold the pattern; those outside `among` may be left out.
+pub(crate) fn documents(
+    text: &TextIndex,
+    pattern: &Pattern,
+    among: Option<&DocSet>,
+) -> Result<DocSet> {
     if pattern.alternatives.is_empty() {
         return Ok(DocSet::all(text.doc_count));
     }
@@ -22,7 +30,7 @@ pub(crate) fn documents(text: &TextIndex, pattern: &Pattern) -> Result<DocSet> {
     for elements in &pattern.alternatives {
         let docs = match elements.as_slice() {
             [element] if element.space.is_none() => single(text, element)?,
-            elements => phrase::documents(text, elements)?,
+            elements => neighbours(text, elements, among)?,
         };
         all = Some(match all {
             Some(all) => all.union(&docs, text.doc_count),
@@ -30,6 +38,16 @@ pub(crate) fn documents(text: &TextIndex, pattern: &Pattern) -> Result<DocSet> {
         });
     }
     Ok(all.unwrap_or_else(DocSet::empty))
+}
+
+/// The documents that hold the elements next to each other.
+fn neighbours(text: &TextIndex, elements: &[Element], among: Option<&DocSet>) -> Result<DocSet> {
+    let mut docs = Vec::new();
+    phrase::for_each(text, elements, among, &mut |doc, _| docs.push(doc))?;
+    if docs.len() as u32 > text.doc_count / 32 {
+        return Ok(DocSet::Bits(DocSet::List(docs).into_bitmap(text.doc_count).into()));
+    }
+    Ok(DocSet::List(docs))
 }
 
 fn single(text: &TextIndex, element: &Element) -> Result<DocSet> {
@@ -58,59 +76,88 @@ pub(crate) fn count(text: &TextIndex, pattern: &Pattern) -> Result<Option<u32>> 
     }
 }
 
-/// Visits the documents that hold the pattern with how often it begins in them.
+/// Visits the documents that hold the pattern with how often it begins in them; those outside
+/// `among` may be left out.
 pub(crate) fn occurrences(
     text: &TextIndex,
     pattern: &Pattern,
+    among: Option<&DocSet>,
     visit: &mut dyn FnMut(u32, u32),
 ) -> Result<()> {
     if let [elements] = pattern.alternatives.as_slice() {
         return match elements.as_slice() {
-            [element] if element.space.is_none() => single_occurrences(text, element, visit),
-            elements => {
-                let places = phrase::places(text, elements)?;
-                let documents = places.chunk_by(|a, b| a.doc() == b.doc());
-                documents.for_each(|places| visit(places[0].doc(), places.len() as u32));
-                Ok(())
-            }
+            [element] if element.space.is_none() => single_occurrences(text, element, among, visit),
+            elements => phrase::for_each(text, elements, among, visit),
         };
     }
-    let mut places = Vec::new();
+    let mut counts = Vec::new();
     for elements in &pattern.alternatives {
-        places.extend(phrase::places(text, elements)?.into_iter().map(|place| (place.doc(), 1)));
+        phrase::for_each(text, elements, among, &mut |doc, times| counts.push((doc, times)))?;
     }
-    visit_sums(places, visit);
+    visit_sums(counts, visit);
     Ok(())
 }
 
 fn single_occurrences(
     text: &TextIndex,
     element: &Element,
+    among: Option<&DocSet>,
     visit: &mut dyn FnMut(u32, u32),
 ) -> Result<()> {
     if let TermMatch::Contains(piece) = &element.terms
-        && text.unions.occurrences(piece, visit)?
+        && text.unions.occurrences(piece, among, visit)?
     {
         return Ok(());
     }
     let terms = text.vocabulary.find(&element.terms);
     if let (1, Some((term, times))) = (terms.len(), terms.iter().next()) {
-        let postings = text.postings(term)?;
-        return postings.for_each(|doc, tf| visit(doc, tf.saturating_mul(times)));
+        let visit = |doc, tf: u32| visit(doc, tf.saturating_mul(times));
+        return term_occurrences(text, term, among, visit);
     }
     let sparse = postings_cost(text, &terms) <= u64::from(text.doc_count) / DENSE_SHARE;
+    let among = among.filter(|_| !sparse).map(|among| among.clone().into_bitmap(text.doc_count));
     let mut few = Vec::new();
     let mut many = (!sparse).then(|| Counts::new(text.doc_count));
     for (term, times) in terms.iter() {
         let postings = text.postings(term)?;
-        match &mut many {
-            Some(counts) => postings.for_each(|doc, tf| counts.add(doc, tf.saturating_mul(times))),
-            None => postings.for_each(|doc, tf| few.push((doc, tf.saturating_mul(times)))),
+        match (&mut many, &among) {
+            (Some(counts), None) => {
+                postings.for_each(|doc, tf| counts.add(doc, tf.saturating_mul(times)))
+            }
+            (Some(counts), Some(among)) => postings.for_each(|doc, tf| {
+                if among.contains(doc) {
+                    counts.add(doc, tf.saturating_mul(times));
+                }
+            }),
+            (None, _) => postings.for_each(|doc, tf| few.push((doc, tf.saturating_mul(times)))),
         }?;
     }
     match many {
         Some(counts) => counts.for_each(visit),
         None => visit_sums(few, visit),
+    }
+    Ok(())
+}
+
+/// Visits the documents of one term with its frequencies; skips to those of a short list.
+fn term_occurrences(
+    text: &TextIndex,
+    term: u32,
+    among: Option<&DocSet>,
+    mut visit: impl FnMut(u32, u32),
+) -> Result<()> {
+    let postings = text.postings(term)?;
+    let docs = match among {
+        Some(DocSet::List(docs)) if docs.len() * SKIP_SHARE < postings.df() as usize => docs,
+        _ => return postings.for_each(visit),
+    };
+    let mut cursor = Cursor::new(&postings, &text.positions)?;
+    for &doc in docs {
+        match cursor.advance(doc)? {
+            Some(reached) if reached == doc => visit(doc, cursor.frequency()?),
+            Some(_) => {}
+            None => break,
+        }
     }
     Ok(())
 }

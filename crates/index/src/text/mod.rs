@@ -118,7 +118,14 @@ impl TextIndex {
 
     /// The documents in which some column's normalised text contains the pattern.
     pub fn find(&self, pattern: &Pattern) -> Result<Matches> {
-        Ok(Matches { docs: find::documents(self, pattern)?, verify: pattern.verify })
+        Ok(Matches { docs: find::documents(self, pattern, None)?, verify: pattern.verify })
+    }
+
+    /// As [`TextIndex::find`], for a caller that wants only documents of `among`: others may be
+    /// left out. Much cheaper for a pattern whose positions must be read
+    /// ([`Pattern::is_sequence`]) where `among` is small.
+    pub fn find_among(&self, pattern: &Pattern, among: &DocSet) -> Result<Matches> {
+        Ok(Matches { docs: find::documents(self, pattern, Some(among))?, verify: pattern.verify })
     }
 
     /// How many documents hold the pattern, deleted ones included, where that is cheaper to know
@@ -129,9 +136,15 @@ impl TextIndex {
 
     /// Calls `visit(document, occurrences)` in ascending order for each document that holds the
     /// pattern; occurrences are the places where it begins, overlapping ones included. True means
-    /// verify, as above (occurrences are then meaningless).
-    pub fn occurrences(&self, pattern: &Pattern, visit: &mut dyn FnMut(u32, u32)) -> Result<bool> {
-        find::occurrences(self, pattern, visit)?;
+    /// verify, as above (occurrences are then meaningless). Documents outside `among` may be left
+    /// out, which is cheaper where it is small.
+    pub fn occurrences(
+        &self,
+        pattern: &Pattern,
+        among: Option<&DocSet>,
+        visit: &mut dyn FnMut(u32, u32),
+    ) -> Result<bool> {
+        find::occurrences(self, pattern, among, visit)?;
         Ok(pattern.verify)
     }
 

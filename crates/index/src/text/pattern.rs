@@ -58,6 +58,12 @@ impl Pattern {
         &self.text
     }
 
+    /// Whether positions must be read to find it.
+    pub fn is_sequence(&self) -> bool {
+        let alone = |elements: &Vec<Element>| elements.len() == 1 && elements[0].space.is_none();
+        !self.alternatives.iter().all(alone)
+    }
+
     /// How many term sets the index is asked for.
     pub fn element_count(&self) -> usize {
         self.alternatives.iter().map(Vec::len).sum()

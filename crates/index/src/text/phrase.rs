@@ -1,9 +1,12 @@
 //! Finds several term sets next to each other by their positions.
 //!
-//! Documents first: those that hold a term of every set that is cheap to unite. Then the set with
-//! the fewest bytes of postings gives the candidates (document, ordinal of the pattern's first
-//! atom), and every other set, cheapest first, keeps those of them that it confirms. Only the
-//! positions of documents that are still candidates are decoded.
+//! Where each set is one term, document by document: the cursors leap over each other until all
+//! stand at one document, and its positions decide. Otherwise set by set: the one with the fewest
+//! bytes of postings gives the places where the pattern may begin, and every other set, cheapest
+//! first, keeps those of them that it confirms. Only the positions of documents that are still
+//! candidates are decoded.
+
+use std::{cell::Cell, cmp::Ordering};
 
 use super::{
     TextIndex, find,
@@ -11,20 +14,19 @@ use super::{
     postings::{Cursor, Postings},
     vocabulary::TermSet,
 };
-use crate::{Bitmap, DocSet, Result};
+use crate::{Bitmap, DocSet, Result, docset::gallop};
 
 /// A place where the pattern may begin: the document in the high half, the ordinal of the
 /// pattern's first atom in the low one. Numbers sort several times faster than pairs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place(u64);
+struct Place(u64);
 
 impl Place {
     fn new(doc: u32, ordinal: u32) -> Self {
         Self(u64::from(doc) << 32 | u64::from(ordinal))
     }
 
-    /// The document.
-    pub fn doc(self) -> u32 {
+    fn doc(self) -> u32 {
         (self.0 >> 32) as u32
     }
 
@@ -35,6 +37,12 @@ impl Place {
 
 /// Sets of at most this many terms are united to find the documents first.
 const CHEAP_TERMS: usize = 64;
+/// The positions of a set with at most this many bytes of postings are read without narrowing.
+const RARE_BYTES: u64 = 1024;
+/// Sets of more terms test small postings by bits before they make a cursor.
+const FEW_TERMS: usize = 8;
+/// A thread keeps the memory of at most this many places between patterns.
+const KEPT_PLACES: usize = 1 << 17;
 
 /// One element with its terms looked up.
 struct Found<'a> {
@@ -43,51 +51,50 @@ struct Found<'a> {
     cost: u64,
 }
 
-/// The documents that hold the elements next to each other.
-pub(crate) fn documents(text: &TextIndex, elements: &[Element]) -> Result<DocSet> {
-    let places = places(text, elements)?;
-    let mut docs: Vec<u32> = places.into_iter().map(Place::doc).collect();
-    docs.dedup();
-    if docs.len() as u32 > text.doc_count / 32 {
-        return Ok(DocSet::Bits(DocSet::List(docs).into_bitmap(text.doc_count).into()));
+impl Found<'_> {
+    /// The term, if there is just one.
+    fn only_term(&self) -> Option<u32> {
+        let mut terms = self.terms.iter();
+        terms.next().filter(|_| self.terms.len() == 1).map(|(term, _)| term)
     }
-    Ok(DocSet::List(docs))
 }
 
-/// The places where the elements stand next to each other, ascending.
-pub(crate) fn places(text: &TextIndex, elements: &[Element]) -> Result<Vec<Place>> {
+/// Visits the documents that hold the elements next to each other, ascending, with how often;
+/// those outside `among` may be left out.
+pub(crate) fn for_each(
+    text: &TextIndex,
+    elements: &[Element],
+    among: Option<&DocSet>,
+    visit: &mut dyn FnMut(u32, u32),
+) -> Result<()> {
     let mut found: Vec<Found<'_>> = elements.iter().map(|element| look_up(text, element)).collect();
     if found.iter().any(|found| found.terms.len() == 0) {
-        return Ok(Vec::new());
+        return Ok(());
     }
     found.sort_by_key(|found| found.cost);
-    let docs = common_documents(text, &found)?;
-    let mut places = candidates(text, &found[0], docs)?;
-    for other in &found[1..] {
-        if places.is_empty() {
-            break;
-        }
-        confirm(text, other, &mut places)?;
+    let single: Option<Vec<u32>> = found.iter().map(Found::only_term).collect();
+    if let Some(terms) = single {
+        let elements: Vec<&Element> = found.iter().map(|found| found.element).collect();
+        return Lockstep::new(text, &elements, &terms, among)?.run(visit);
     }
-    Ok(places)
+    let mut places = KEPT.take();
+    let result = fill_places(text, &found, among, &mut places);
+    let documents = places.chunk_by(|a, b| a.doc() == b.doc());
+    documents.for_each(|places| visit(places[0].doc(), places.len() as u32));
+    places.clear();
+    places.shrink_to(KEPT_PLACES);
+    KEPT.set(places);
+    result
+}
+
+thread_local! {
+    static KEPT: Cell<Vec<Place>> = const { Cell::new(Vec::new()) };
 }
 
 fn look_up<'a>(text: &TextIndex, element: &'a Element) -> Found<'a> {
     let terms = text.vocabulary.find(&element.terms);
     let cost = find::postings_cost(text, &terms);
     Found { element, terms, cost }
-}
-
-/// The documents that hold a term of every cheap set; `None` if that would not narrow anything.
-fn common_documents(text: &TextIndex, found: &[Found<'_>]) -> Result<Option<DocSet>> {
-    let mut cheap = found.iter().filter(|found| found.terms.len() <= CHEAP_TERMS);
-    let (Some(first), Some(second)) = (cheap.next(), cheap.next()) else { return Ok(None) };
-    let docs = find::unite(text, &first.terms)?;
-    let mut docs = docs.intersect(&find::unite(text, &second.terms)?);
-    for other in cheap {
-        docs = docs.intersect(&find::unite(text, &other.terms)?);
-    }
-    Ok(Some(docs))
 }
 
 /// Where the pattern begins if the element stands where it does.
@@ -99,89 +106,256 @@ fn begin(element: &Element, position: u32) -> Option<u32> {
     (position / 2).checked_sub(element.distance)
 }
 
+/// One cursor for each element, all moved to the same document.
+struct Lockstep<'a> {
+    /// The rarest term first.
+    cursors: Vec<(&'a Element, Cursor<'a>)>,
+    among: Option<&'a DocSet>,
+    begins: Vec<u32>,
+    positions: Vec<u32>,
+}
+
+impl<'a> Lockstep<'a> {
+    fn new(
+        text: &'a TextIndex,
+        elements: &[&'a Element],
+        terms: &[u32],
+        among: Option<&'a DocSet>,
+    ) -> Result<Self> {
+        let cursor = |(&element, &term): (&&'a Element, &u32)| {
+            Ok((element, Cursor::new(&text.postings(term)?, &text.positions)?))
+        };
+        let cursors = elements.iter().zip(terms).map(cursor).collect::<Result<_>>()?;
+        Ok(Self { cursors, among, begins: Vec::new(), positions: Vec::new() })
+    }
+
+    fn run(mut self, visit: &mut dyn FnMut(u32, u32)) -> Result<()> {
+        if let Some(DocSet::List(docs)) = self.among {
+            let mut at = 0;
+            while let Some(&doc) = docs.get(at) {
+                let Some(reached) = self.advance(doc)? else { return Ok(()) };
+                if reached == doc {
+                    self.visit(doc, visit)?;
+                }
+                at += gallop(&docs[at..], reached.max(doc.saturating_add(1)));
+            }
+            return Ok(());
+        }
+        let mut target = 0;
+        while let Some(reached) = self.advance(target)? {
+            if reached == target {
+                if self.among.is_none_or(|among| among.contains(reached)) {
+                    self.visit(reached, visit)?;
+                }
+                target = reached.saturating_add(1);
+            } else {
+                target = reached;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves the cursors to `doc`: `doc` itself if all terms are in it, else a document that may
+    /// be the next one.
+    #[inline]
+    fn advance(&mut self, doc: u32) -> Result<Option<u32>> {
+        for (_, cursor) in &mut self.cursors {
+            match cursor.advance(doc)? {
+                Some(reached) if reached == doc => {}
+                other => return Ok(other),
+            }
+        }
+        Ok(Some(doc))
+    }
+
+    /// All cursors stand at `doc`: do the elements stand next to each other in it?
+    #[inline]
+    fn visit(&mut self, doc: u32, visit: &mut dyn FnMut(u32, u32)) -> Result<()> {
+        self.begins.clear();
+        for (index, (element, cursor)) in self.cursors.iter_mut().enumerate() {
+            cursor.positions(&mut self.positions)?;
+            let begins = self.positions.iter().filter_map(|&position| begin(element, position));
+            if index == 0 {
+                self.begins.extend(begins);
+            } else {
+                retain_common(&mut self.begins, begins);
+            }
+            if self.begins.is_empty() {
+                return Ok(());
+            }
+        }
+        visit(doc, self.begins.len() as u32);
+        Ok(())
+    }
+}
+
+/// Keeps what is in both ascending lists.
+#[inline]
+fn retain_common(list: &mut Vec<u32>, mut other: impl Iterator<Item = u32>) {
+    let mut kept = 0;
+    let mut next = other.next();
+    for at in 0..list.len() {
+        let value = list[at];
+        while next.is_some_and(|next| next < value) {
+            next = other.next();
+        }
+        if next == Some(value) {
+            list[kept] = value;
+            kept += 1;
+        }
+    }
+    list.truncate(kept);
+}
+
+/// The places where the elements stand next to each other, ascending.
+fn fill_places(
+    text: &TextIndex,
+    found: &[Found<'_>],
+    among: Option<&DocSet>,
+    places: &mut Vec<Place>,
+) -> Result<()> {
+    let docs = common_documents(text, found, among)?;
+    candidates(text, &found[0], docs, places)?;
+    for other in &found[1..] {
+        if places.is_empty() {
+            break;
+        }
+        confirm(text, other, places)?;
+    }
+    Ok(())
+}
+
+/// The documents that hold a term of every cheap set; `None` if that would not narrow anything.
+fn common_documents(
+    text: &TextIndex,
+    found: &[Found<'_>],
+    among: Option<&DocSet>,
+) -> Result<Option<DocSet>> {
+    let mut docs = among.cloned();
+    // A list is short already; uniting the sets would cost more than it saves.
+    if matches!(docs, Some(DocSet::List(_))) {
+        return Ok(docs);
+    }
+    // So does reading the positions of a rare set at once.
+    if docs.is_none() && found[0].cost <= RARE_BYTES {
+        return Ok(docs);
+    }
+    let cheap = || found.iter().filter(|found| found.terms.len() <= CHEAP_TERMS);
+    if cheap().count() + usize::from(docs.is_some()) < 2 {
+        return Ok(docs);
+    }
+    for set in cheap() {
+        let holding = find::unite(text, &set.terms)?;
+        docs = Some(match docs {
+            Some(docs) => docs.intersect(&holding),
+            None => holding,
+        });
+    }
+    Ok(docs)
+}
+
 /// The places that one set gives; `docs` are the only documents that can hold all sets.
-fn candidates(text: &TextIndex, found: &Found<'_>, docs: Option<DocSet>) -> Result<Vec<Place>> {
-    let wanted = docs.map(|docs| Wanted::new(docs, text.doc_count));
-    let mut places = Vec::new();
-    let (mut common, mut positions) = (Vec::new(), Vec::new());
+fn candidates(
+    text: &TextIndex,
+    found: &Found<'_>,
+    docs: Option<DocSet>,
+    places: &mut Vec<Place>,
+) -> Result<()> {
+    let wanted = docs.map(|docs| Wanted::new(docs, found.terms.len(), text.doc_count));
+    let mut positions = Vec::new();
     for (term, _) in found.terms.iter() {
         let postings = text.postings(term)?;
-        common.clear();
+        let mut add = |doc: u32, cursor: &mut Cursor<'_>| {
+            cursor.positions(&mut positions)?;
+            let begins = positions.iter().filter_map(|&p| begin(found.element, p));
+            places.extend(begins.map(|ordinal| Place::new(doc, ordinal)));
+            Ok(())
+        };
         match &wanted {
-            Some(wanted) => wanted.common(&postings, &mut common)?,
-            None => postings.for_each_doc(|doc| common.push(doc))?,
-        }
-        if common.is_empty() {
-            continue;
-        }
-        let mut cursor = Cursor::new(&postings, &text.positions)?;
-        for &doc in &common {
-            if cursor.seek(doc)? {
-                cursor.positions(&mut positions)?;
-                let begins = positions.iter().filter_map(|&p| begin(found.element, p));
-                places.extend(begins.map(|ordinal| Place::new(doc, ordinal)));
+            Some(wanted) => {
+                wanted.for_each_common(text, &postings, |_, doc, cursor| add(doc, cursor))?
+            }
+            None => {
+                let mut cursor = Cursor::new(&postings, &text.positions)?;
+                let mut target = 0;
+                while let Some(doc) = cursor.advance(target)? {
+                    add(doc, &mut cursor)?;
+                    target = doc.saturating_add(1);
+                }
             }
         }
     }
-    if found.terms.len() > 1 {
-        places.sort_unstable();
-    }
-    Ok(places)
+    // Each term's places are a sorted run, which a stable sort takes as it is.
+    places.sort();
+    Ok(())
 }
 
 /// Keeps the places where a term of the set stands at its distance.
 fn confirm(text: &TextIndex, found: &Found<'_>, places: &mut Vec<Place>) -> Result<()> {
-    let groups = Groups::new(places, text.doc_count);
-    let docs = &groups.wanted.list;
+    let groups = Groups::new(places, found.terms.len(), text.doc_count);
     let mut confirmed = vec![false; places.len()];
-    let (mut common, mut positions) = (Vec::new(), Vec::new());
+    let mut positions = Vec::new();
     for (term, _) in found.terms.iter() {
         let postings = text.postings(term)?;
-        common.clear();
-        groups.wanted.common(&postings, &mut common)?;
-        if common.is_empty() {
-            continue;
-        }
-        let mut cursor = Cursor::new(&postings, &text.positions)?;
-        let mut group = 0;
-        for &doc in &common {
-            group += docs[group..].partition_point(|&other| other < doc);
-            if !cursor.seek(doc)? {
-                continue;
-            }
+        groups.wanted.for_each_common(text, &postings, |group, _, cursor| {
             cursor.positions(&mut positions)?;
             mark(found.element, &positions, places, groups.range(group), &mut confirmed);
-        }
+            Ok(())
+        })?;
     }
     let mut kept = confirmed.iter();
     places.retain(|_| kept.next().copied().unwrap_or(false));
     Ok(())
 }
 
-/// Documents that are asked about, as a list and as bits.
+/// Documents that are asked about: a list, and bits where many small postings are tested.
 struct Wanted {
     list: Vec<u32>,
-    bits: Bitmap,
+    bits: Option<Bitmap>,
 }
 
 impl Wanted {
-    fn new(docs: DocSet, doc_count: u32) -> Self {
-        let list = docs.iter().collect();
-        Self { list, bits: docs.into_bitmap(doc_count) }
+    fn new(docs: DocSet, terms: usize, doc_count: u32) -> Self {
+        let list = match &docs {
+            DocSet::List(list) => list.clone(),
+            DocSet::Bits(bits) => bits.iter().collect(),
+        };
+        let bits = (terms > FEW_TERMS).then(|| docs.into_bitmap(doc_count));
+        Self { list, bits }
     }
 
-    /// Appends the wanted documents that may hold the term: its own if those are few (testing a
-    /// bit is cheaper than seeking), else all that are wanted.
-    fn common(&self, postings: &Postings<'_>, out: &mut Vec<u32>) -> Result<()> {
-        if (postings.df() as usize) < self.list.len() * 8 {
-            return postings.for_each_doc(|doc| {
-                if self.bits.contains(doc) {
-                    out.push(doc);
-                }
-            });
+    /// Calls `visit(index in the list, document, cursor at it)` for each wanted document that
+    /// holds the term.
+    fn for_each_common(
+        &self,
+        text: &TextIndex,
+        postings: &Postings<'_>,
+        mut visit: impl FnMut(usize, u32, &mut Cursor<'_>) -> Result<()>,
+    ) -> Result<()> {
+        if self.misses(postings)? {
+            return Ok(());
         }
-        out.extend_from_slice(&self.list);
+        let mut cursor = Cursor::new(postings, &text.positions)?;
+        let mut at = 0;
+        while let Some(&doc) = self.list.get(at) {
+            let Some(reached) = cursor.advance(doc)? else { break };
+            match reached.cmp(&doc) {
+                Ordering::Equal => {
+                    visit(at, doc, &mut cursor)?;
+                    at += 1;
+                }
+                _ => at += gallop(&self.list[at..], reached),
+            }
+        }
         Ok(())
+    }
+
+    /// Whether it is cheap to know that none of the term's documents is wanted.
+    fn misses(&self, postings: &Postings<'_>) -> Result<bool> {
+        let (Some(bits), true) = (&self.bits, postings.is_small()) else { return Ok(false) };
+        let mut misses = true;
+        postings.for_each_doc(|doc| misses &= !bits.contains(doc))?;
+        Ok(misses)
     }
 }
 
@@ -211,7 +385,7 @@ struct Groups {
 }
 
 impl Groups {
-    fn new(places: &[Place], doc_count: u32) -> Self {
+    fn new(places: &[Place], terms: usize, doc_count: u32) -> Self {
         let (mut docs, mut starts) = (Vec::new(), Vec::new());
         for (index, doc) in places.iter().map(|place| place.doc()).enumerate() {
             if docs.last() != Some(&doc) {
@@ -220,7 +394,7 @@ impl Groups {
             }
         }
         starts.push(places.len());
-        Self { wanted: Wanted::new(DocSet::List(docs), doc_count), starts }
+        Self { wanted: Wanted::new(DocSet::List(docs), terms, doc_count), starts }
     }
 
     fn range(&self, group: usize) -> std::ops::Range<usize> {

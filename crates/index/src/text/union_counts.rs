@@ -1,20 +1,19 @@
-//! How often the dearest pieces begin in each document of their union.
+//! How often the pieces of ready-made unions begin in each document.
 //!
 //! Counting `a` in a large segment reads every term that contains it; the score of a row needs
-//! the number. For pieces that dear it is kept, half a byte a document, and read from the file
-//! when a score is asked for.
+//! the number. It is kept for each union, half a byte a document, and read from the file when a
+//! score is asked for.
 //!
 //! ```text
 //! TUNC   := start:u64{unions + 1} counts{unions}
 //! counts := nibble{documents of the union} count:u32{nibbles that are 15}
-//!                                   nothing where the piece is not dear enough
 //! ```
 //! The first nibble of a byte is the low one.
 
 use rustc_hash::FxHashMap;
 
 use crate::{
-    Bitmap, IndexError, Result, SectionTag,
+    Bitmap, DocSet, IndexError, Result, SectionTag,
     bytes::{Stored, read_u32, read_u64},
 };
 
@@ -48,7 +47,7 @@ impl PieceCounts {
     }
 
     /// Appends the counts of the documents of `union`.
-    pub fn write(&self, union: &Bitmap, out: &mut Vec<u8>) {
+    fn write(&self, union: &Bitmap, out: &mut Vec<u8>) {
         let mut escaped = Vec::new();
         let mut low = None;
         for doc in union.iter() {
@@ -68,51 +67,111 @@ impl PieceCounts {
     }
 }
 
-/// The section for these counts; `None` where the piece is not dear enough.
-pub(crate) fn encode(unions: &[Bitmap], counts: &[Option<PieceCounts>]) -> Vec<u8> {
-    let mut starts = Vec::with_capacity((unions.len() + 1) * 8);
-    let mut bytes = Vec::new();
-    let head = ((unions.len() + 1) * 8) as u64;
-    for (union, counts) in unions.iter().zip(counts) {
-        starts.extend_from_slice(&(head + bytes.len() as u64).to_le_bytes());
-        if let Some(counts) = counts {
-            counts.write(union, &mut bytes);
-        }
-    }
-    starts.extend_from_slice(&(head + bytes.len() as u64).to_le_bytes());
-    starts.extend_from_slice(&bytes);
-    starts
+/// Writes the counts union by union.
+#[derive(Default)]
+pub(crate) struct UnionCountsWriter {
+    /// Where each begins behind the starts.
+    starts: Vec<u64>,
+    bytes: Vec<u8>,
 }
 
-/// Visits the documents of the union `index` with their counts; false if they were not kept.
+impl UnionCountsWriter {
+    /// Writes the counts of the next union.
+    pub fn push(&mut self, union: &Bitmap, counts: &PieceCounts) {
+        self.starts.push(self.bytes.len() as u64);
+        counts.write(union, &mut self.bytes);
+    }
+
+    /// The section.
+    pub fn finish(mut self) -> Vec<u8> {
+        self.starts.push(self.bytes.len() as u64);
+        let head = self.starts.len() as u64 * 8;
+        let starts = self.starts.iter().flat_map(|start| (head + start).to_le_bytes());
+        starts.chain(self.bytes.iter().copied()).collect()
+    }
+}
+
+/// Visits the documents of the union `index` with their counts; those outside `among` may be left
+/// out.
 pub(crate) fn for_each(
     section: &Stored,
     index: usize,
     union: &Bitmap,
+    among: Option<&DocSet>,
     visit: &mut dyn FnMut(u32, u32),
-) -> Result<bool> {
+) -> Result<()> {
     let starts = section.read(index as u64 * 8, 16)?;
     let (start, end) = (read_u64(&starts, 0)?, read_u64(&starts, 8)?);
-    if start == end {
-        return Ok(false);
-    }
     let corrupt = || IndexError::corrupt("the counts of a union");
     let length = end.checked_sub(start).and_then(|length| usize::try_from(length).ok());
     // No more than half a byte and an escape for each document.
     let length = length.filter(|&length| length <= union.len() as usize * 5).ok_or_else(corrupt)?;
     let bytes = section.read(start, length)?;
-    let mut escaped = (union.count() as usize).div_ceil(2);
-    for (place, doc) in union.iter().enumerate() {
-        let byte = bytes.get(place / 2).ok_or_else(corrupt)?;
-        let nibble = byte >> (place % 2 * 4) & ESCAPE;
-        let mut count = u32::from(nibble);
-        if nibble == ESCAPE {
-            count = read_u32(&bytes, escaped)?;
-            escaped += 4;
+    let nibbles = (union.count() as usize).div_ceil(2);
+    let (nibbles, escaped) = bytes.split_at_checked(nibbles).ok_or_else(corrupt)?;
+    let mut counts = CountsReader { nibbles, escaped, place: 0, escapes: 0 };
+    let Some(DocSet::List(docs)) = among else {
+        for doc in union.iter() {
+            visit(doc, counts.next()?);
         }
-        visit(doc, count);
+        return Ok(());
+    };
+    let (mut words, mut before) = (0, 0);
+    for &doc in docs.iter().filter(|&&doc| union.contains(doc)) {
+        let word = doc as usize / 64;
+        let passed = union.words()[words..word].iter().map(|word| word.count_ones() as usize);
+        before += passed.sum::<usize>();
+        words = word;
+        let within = union.words()[word] & ((1 << (doc % 64)) - 1);
+        counts.skip_to(before + within.count_ones() as usize);
+        visit(doc, counts.next()?);
     }
-    Ok(true)
+    Ok(())
+}
+
+/// Reads the counts of one union in the order of its documents.
+struct CountsReader<'a> {
+    nibbles: &'a [u8],
+    escaped: &'a [u8],
+    /// The next document of the union.
+    place: usize,
+    /// How many escapes lie before it.
+    escapes: usize,
+}
+
+impl CountsReader<'_> {
+    #[inline]
+    fn next(&mut self) -> Result<u32> {
+        let nibble = self.nibble(self.place);
+        self.place += 1;
+        if nibble != ESCAPE {
+            return Ok(u32::from(nibble));
+        }
+        self.escapes += 1;
+        read_u32(self.escaped, (self.escapes - 1) * 4)
+    }
+
+    #[inline]
+    fn nibble(&self, place: usize) -> u8 {
+        self.nibbles.get(place / 2).map_or(0, |byte| byte >> (place % 2 * 4) & ESCAPE)
+    }
+
+    /// Counts the escapes up to a place that does not lie behind.
+    fn skip_to(&mut self, place: usize) {
+        if self.place < place && self.place % 2 == 1 {
+            self.escapes += usize::from(self.nibble(self.place) == ESCAPE);
+            self.place += 1;
+        }
+        let whole = self.nibbles.get(self.place / 2..place / 2).unwrap_or(&[]);
+        let escapes = whole
+            .iter()
+            .map(|byte| usize::from(byte & ESCAPE == ESCAPE) + usize::from(byte >> 4 == ESCAPE));
+        self.escapes += escapes.sum::<usize>();
+        if self.place < place && place % 2 == 1 {
+            self.escapes += usize::from(self.nibble(place - 1) == ESCAPE);
+        }
+        self.place = self.place.max(place);
+    }
 }
 
 #[cfg(test)]
@@ -130,12 +189,25 @@ mod tests {
             counts.add(doc, times / 2);
             counts.add(doc, times - times / 2);
         }
-        let unions = [Bitmap::new(64), union];
-        let section = Stored::Memory(Slice::new(encode(&unions, &[None, Some(counts)])));
-        let mut found = Vec::new();
-        let kept = for_each(&section, 1, &unions[1], &mut |doc, count| found.push((doc, count)));
-        assert!(kept.unwrap());
-        assert_eq!(found, times);
-        assert!(!for_each(&section, 0, &unions[0], &mut |_, _| ()).unwrap());
+        let mut writer = UnionCountsWriter::default();
+        writer.push(&Bitmap::new(64), &PieceCounts::new(64));
+        writer.push(&union, &counts);
+        let section = Stored::Memory(Slice::new(writer.finish()));
+        let read = |index: usize, union: &Bitmap, among: Option<&DocSet>| {
+            let mut found = Vec::new();
+            let mut visit = |doc, count| found.push((doc, count));
+            for_each(&section, index, union, among, &mut visit).unwrap();
+            found
+        };
+        assert_eq!(read(1, &union, None), times);
+        assert_eq!(read(0, &Bitmap::new(64), None), []);
+        for subset in 0..1u32 << times.len() {
+            let chosen = |at: &usize| subset >> at & 1 == 1;
+            let wanted: Vec<(u32, u32)> =
+                (0..times.len()).filter(chosen).map(|at| times[at]).collect();
+            let mut docs: Vec<u32> = wanted.iter().map(|one| one.0).collect();
+            docs.push(41);
+            assert_eq!(read(1, &union, Some(&DocSet::List(docs))), wanted);
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! Ready-made unions: the documents of pieces that very many words contain.
 //!
 //! `and` stands in thousands of words; uniting their postings when asked takes milliseconds. For
-//! the pieces whose union is dearest the documents are kept as bits.
+//! the pieces whose union is dearest the documents are kept as bits, and how often the piece occurs
+//! in them in `union_counts`.
 //!
 //! ```text
 //! TUNI := count:u32 (piece:u8{7} length:u8){count} words:u64{ceil(documents / 64)}{count}
@@ -15,11 +16,11 @@ use super::{
     atoms::{AtomKind, atoms},
     offsets::Offsets,
     postings::{Postings, is_bits},
-    union_counts::{self, PieceCounts, UNION_COUNTS},
+    union_counts::{self, PieceCounts, UNION_COUNTS, UnionCountsWriter},
     vocabulary::partition,
 };
 use crate::{
-    Bitmap, Result, SectionTag, SectionWriter, Sections, Slice,
+    Bitmap, DocSet, Result, SectionTag, SectionWriter, Sections, Slice,
     bytes::{Stored, read_u64},
 };
 
@@ -38,8 +39,8 @@ const TERM_COST: u64 = 60;
 const FREQUENT_WORD_WEIGHT: u64 = 4;
 /// A union cheaper than one in this many documents is not worth its bytes.
 const MIN_COST_SHARE: u64 = 8;
-/// A union that costs this many postings a document keeps how often its piece occurs.
-const COUNTED_COST: u64 = 12;
+/// So many unions are made at a time: each needs a byte and a bit a document meanwhile.
+const UNITED_AT_ONCE: usize = 64;
 
 const ENTRY_BYTES: usize = 8;
 
@@ -108,15 +109,34 @@ impl UnionsWriter {
         if pieces.is_empty() {
             return Ok(());
         }
-        let mut unions = vec![Bitmap::new(self.doc_count); pieces.len()];
-        let dear = COUNTED_COST * u64::from(self.doc_count);
-        let counted = |piece| self.costs.get(piece).is_some_and(|&cost| cost >= dear);
-        let counts =
-            pieces.iter().map(|piece| counted(piece).then(|| PieceCounts::new(self.doc_count)));
-        let mut counts: Vec<Option<PieceCounts>> = counts.collect();
+        let mut section = (pieces.len() as u32).to_le_bytes().to_vec();
+        pieces.iter().for_each(|piece| section.extend_from_slice(&piece.to_be_bytes()));
+        let mut counts = UnionCountsWriter::default();
+        for some in pieces.chunks(UNITED_AT_ONCE) {
+            for (union, times) in self.unite(some, records, offsets)? {
+                counts.push(&union, &times);
+                let words = union.words().iter();
+                words.for_each(|word| section.extend_from_slice(&word.to_le_bytes()));
+            }
+        }
+        out.add(UNIONS, id, &section);
+        out.add(UNION_COUNTS, id, &counts.finish());
+        Ok(())
+    }
+
+    /// The documents of each of the pieces (ascending), and how often it begins in them.
+    fn unite(
+        &self,
+        pieces: &[PieceKey],
+        records: &[u8],
+        offsets: &Offsets,
+    ) -> Result<Vec<(Bitmap, PieceCounts)>> {
+        let empty = || (Bitmap::new(self.doc_count), PieceCounts::new(self.doc_count));
+        let mut unions: Vec<_> = pieces.iter().map(|_| empty()).collect();
+        let mut slots: Vec<(usize, u32)> = Vec::new();
         for (term, word) in &self.words {
             let Ok(word) = std::str::from_utf8(word) else { continue };
-            let mut slots: Vec<(usize, u32)> = Vec::new();
+            slots.clear();
             for_each_piece(word, |key, times| {
                 slots.extend(pieces.binary_search(&key).map(|slot| (slot, times)));
             });
@@ -126,22 +146,14 @@ impl UnionsWriter {
             Postings::open(records, offsets.start(*term), self.doc_count)?.for_each(
                 |doc, tf| {
                     for &(slot, times) in &slots {
-                        unions[slot].insert(doc);
-                        if let Some(counts) = &mut counts[slot] {
-                            counts.add(doc, tf.saturating_mul(times));
-                        }
+                        let (union, counts) = &mut unions[slot];
+                        union.insert(doc);
+                        counts.add(doc, tf.saturating_mul(times));
                     }
                 },
             )?;
         }
-        let mut section = (pieces.len() as u32).to_le_bytes().to_vec();
-        pieces.iter().for_each(|piece| section.extend_from_slice(&piece.to_be_bytes()));
-        for word in unions.iter().flat_map(Bitmap::words) {
-            section.extend_from_slice(&word.to_le_bytes());
-        }
-        out.add(UNIONS, id, &section);
-        out.add(UNION_COUNTS, id, &union_counts::encode(&unions, &counts));
-        Ok(())
+        Ok(unions)
     }
 
     fn dearest(&self, postings_bytes: usize) -> Vec<PieceKey> {
@@ -218,13 +230,21 @@ impl Unions {
         (index < self.count && entry(index) == Some(wanted)).then_some(index)
     }
 
-    /// Visits the documents with how often the piece occurs in them; false if that was not kept.
-    pub fn occurrences(&self, piece: &str, visit: &mut dyn FnMut(u32, u32)) -> Result<bool> {
+    /// Visits the documents with how often the piece occurs in them; false if they were not kept.
+    /// Those outside `among` may be left out.
+    pub fn occurrences(
+        &self,
+        piece: &str,
+        among: Option<&DocSet>,
+        visit: &mut dyn FnMut(u32, u32),
+    ) -> Result<bool> {
         let (Some(index), Some(counts)) = (self.index_of(piece), &self.counts) else {
             return Ok(false);
         };
         match self.union(index) {
-            Some(union) => union_counts::for_each(counts, index, &union, visit),
+            Some(union) => {
+                union_counts::for_each(counts, index, &union, among, visit).map(|()| true)
+            }
             None => Ok(false),
         }
     }

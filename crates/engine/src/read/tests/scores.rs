@@ -8,7 +8,7 @@ use super::{
     searches::{answer, ids, term},
     table::{row, schema, single, view},
 };
-use crate::{SearchReply, SearchRequest, SortBy, SortKey};
+use crate::{SearchReply, SearchRequest, SortBy, SortKey, TextQuery};
 
 fn bits(reply: &SearchReply) -> Vec<u64> {
     reply.hits.iter().map(|hit| hit.score.unwrap().to_bits()).collect()
@@ -36,12 +36,40 @@ proptest! {
             let (a, b) = (answer(&one, &request), answer(&seven, &request));
             prop_assert_eq!(ids(&a), ids(&b));
             prop_assert_eq!(bits(&a), bits(&b));
-            for hit in a.hits {
+            for hit in &a.hits {
                 let row = rows.iter().find(|row| hit.key[0] == crate::Value::Int(id(row)));
                 let expected = oracle.score(request.selection.text.as_ref(), row.unwrap());
                 let score = hit.score.unwrap();
                 prop_assert!((score - expected).abs() < 1e-9, "{score} {expected} {request:?}");
             }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    #[test]
+    fn the_best_are_the_first_of_all(seed: u64) {
+        let mut random = Random::new(seed);
+        let schema = schema(random.chance(50));
+        let rows = random.rows(150);
+        let view = view(schema, random.spread(&rows, 3));
+        for _ in 0..10 {
+            let mut request = by_score(term(""));
+            let terms = (0..2 + random.below(6)).map(|_| random.query(&rows, 0)).collect();
+            let any = TextQuery::Or(terms);
+            request.selection.text = Some(match random.below(3) {
+                0 => TextQuery::And(vec![any, random.query(&rows, 1)]),
+                _ => any,
+            });
+            request.limit = 1000;
+            let all = answer(&view, &request);
+            request.limit = 1 + random.below(12);
+            request.offset = random.below(4);
+            let page = request.offset..all.hits.len().min(request.offset + request.limit);
+            let best = answer(&view, &request);
+            prop_assert_eq!(best.total, all.total);
+            prop_assert_eq!(&best.hits, &all.hits[page.start.min(page.end)..page.end]);
         }
     }
 }

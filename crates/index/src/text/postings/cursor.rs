@@ -7,8 +7,10 @@ use super::{
     reader::{DocsReader, Form, Large, Postings},
     small::{Small, SmallPlaces},
 };
-use crate::{Result, bytes::Stored};
+use crate::{IndexError, Result, bytes::Stored};
 
+/// So many documents of a block are looked at one by one before they are searched.
+const NEAR: usize = 4;
 /// A group of more places than this is decoded chunk by chunk, not whole.
 const WHOLE_GROUP: usize = 8192;
 
@@ -30,21 +32,30 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// Whether `doc` holds the term. Documents are asked in ascending order.
+    /// Goes to the first document that is not below `doc`; `None` if there is none. Documents are
+    /// asked in ascending order.
     #[inline]
-    pub fn seek(&mut self, doc: u32) -> Result<bool> {
+    pub fn advance(&mut self, doc: u32) -> Result<Option<u32>> {
         match self {
-            Self::Small(small) => Ok(small.seek(doc)),
-            Self::Large(large) => large.seek(doc),
+            Self::Small(small) => Ok(small.advance(doc)),
+            Self::Large(large) => large.advance(doc),
         }
     }
 
-    /// The positions of the document that was found last, ascending, into `out` (emptied first).
+    /// How often the term occurs in the document it stands at.
+    pub fn frequency(&mut self) -> Result<u32> {
+        match self {
+            Self::Small(small) => Ok(small.entries.get(small.index).map_or(0, |entry| entry.1)),
+            Self::Large(large) => large.frequency(),
+        }
+    }
+
+    /// The positions of the document it stands at, ascending, into `out` (emptied first).
     pub fn positions(&mut self, out: &mut Vec<u32>) -> Result<()> {
         out.clear();
         match self {
             Self::Small(small) => small.places(out)?,
-            Self::Large(large) => large.places(out)?,
+            Self::Large(large) => return large.positions(out),
         }
         let mut position = 0u32;
         for place in out.iter_mut() {
@@ -76,11 +87,11 @@ impl<'a> SmallCursor<'a> {
         Ok(Self { small, positions, entries, entries_end, index: 0, places, places_at: 0 })
     }
 
-    fn seek(&mut self, doc: u32) -> bool {
+    fn advance(&mut self, doc: u32) -> Option<u32> {
         while self.entries.get(self.index).is_some_and(|entry| entry.0 < doc) {
             self.index += 1;
         }
-        self.entries.get(self.index).is_some_and(|entry| entry.0 == doc)
+        self.entries.get(self.index).map(|entry| entry.0)
     }
 
     fn places(&mut self, out: &mut Vec<u32>) -> Result<()> {
@@ -111,8 +122,12 @@ pub(crate) struct LargeCursor<'a> {
     docs: DocsReader<'a>,
     places: Places<'a>,
     index: usize,
+    /// The document of the bits form whose ordinal was not looked up yet.
+    standing: Option<u32>,
     /// The block whose places are decoded.
     group: Option<u32>,
+    /// Whether that is all of them.
+    whole: bool,
     /// Where the places of each posting of the block begin.
     starts: [usize; BLOCK + 1],
     decoded: Vec<u32>,
@@ -124,65 +139,102 @@ impl<'a> LargeCursor<'a> {
             docs: DocsReader::new(large),
             places: large.places(positions),
             index: 0,
+            standing: None,
             group: None,
+            whole: false,
             starts: [0; BLOCK + 1],
             decoded: Vec::new(),
         }
     }
 
-    fn seek(&mut self, doc: u32) -> Result<bool> {
-        if let Some(ordinal) = self.docs.large().ordinal(doc)? {
-            return self.seek_ordinal(ordinal);
+    #[inline]
+    fn advance(&mut self, doc: u32) -> Result<Option<u32>> {
+        if !self.docs.large().is_bits() {
+            return self.advance_list(doc);
         }
-        if self.docs.large().is_bits() { Ok(false) } else { self.seek_list(doc) }
+        self.standing = self.docs.large().next_of_bits(doc);
+        Ok(self.standing)
     }
 
-    /// The frequencies of the bits form are found by ordinal: the documents are not decoded.
-    fn seek_ordinal(&mut self, ordinal: u32) -> Result<bool> {
-        self.docs.skip_to(ordinal / BLOCK as u32)?;
-        self.index = ordinal as usize % BLOCK;
-        Ok(self.index < self.docs.len())
-    }
-
-    fn seek_list(&mut self, doc: u32) -> Result<bool> {
+    fn advance_list(&mut self, doc: u32) -> Result<Option<u32>> {
         let large = self.docs.large();
         let mut block = self.docs.block().unwrap_or(0);
         if large.last_doc(block)? < doc {
             block = large.find_block(block, doc)?;
             if block == large.blocks() {
-                return Ok(false);
+                return Ok(None);
             }
         }
         if self.docs.block() != Some(block) {
             self.docs.load(block)?;
             self.index = 0;
         }
-        let docs = self.docs.docs();
-        self.index += docs.get(self.index..).unwrap_or(&[]).partition_point(|&other| other < doc);
-        Ok(docs.get(self.index) == Some(&doc))
+        let rest = self.docs.docs().get(self.index..).unwrap_or(&[]);
+        // The next document is mostly the one asked for or close by.
+        let near = rest.iter().take(NEAR).position(|&other| other >= doc);
+        self.index += near.unwrap_or_else(|| rest.partition_point(|&other| other < doc));
+        let reached = self.docs.docs().get(self.index).copied();
+        reached.map(Some).ok_or_else(|| IndexError::corrupt("a block's last document"))
     }
 
-    fn places(&mut self, out: &mut Vec<u32>) -> Result<()> {
+    /// The frequencies of the bits form are found by ordinal: the documents are not decoded.
+    fn find_standing(&mut self) -> Result<()> {
+        let Some(doc) = self.standing.take() else { return Ok(()) };
+        if let Some(ordinal) = self.docs.large().ordinal(doc)? {
+            self.docs.skip_to(ordinal / BLOCK as u32)?;
+            self.index = ordinal as usize % BLOCK;
+        }
+        if self.index < self.docs.len() {
+            Ok(())
+        } else {
+            Err(IndexError::corrupt("a rank past the number of documents"))
+        }
+    }
+
+    #[inline]
+    fn positions(&mut self, out: &mut Vec<u32>) -> Result<()> {
+        self.find_standing()?;
         let Some(block) = self.docs.block() else { return Ok(()) };
-        let loaded = self.group == Some(block);
-        if !loaded {
-            self.load_starts()?;
+        if self.group != Some(block) {
+            self.load_group(block)?;
         }
-        let total = self.starts[self.docs.len()];
         let (from, to) = (self.starts[self.index], self.starts[self.index + 1]);
-        if total > WHOLE_GROUP {
-            let (first, last) = self.docs.large().group_range(block)?;
-            self.group = Some(block);
-            return read_group(&self.places.bytes(first, last)?, from, to, total, out);
-        }
-        if !loaded {
+        let mut chunk = Vec::new();
+        let places = match self.whole {
+            true => self.decoded.get(from..to).unwrap_or(&[]),
+            false => {
+                let (first, last) = self.docs.large().group_range(block)?;
+                let total = self.starts[self.docs.len()];
+                read_group(&self.places.bytes(first, last)?, from, to, total, &mut chunk)?;
+                &chunk
+            }
+        };
+        let mut position = 0u32;
+        out.extend(places.iter().map(|place| {
+            position = position.saturating_add(*place);
+            position
+        }));
+        Ok(())
+    }
+
+    /// Readies the places of the block: all of them unless they are very many.
+    fn load_group(&mut self, block: u32) -> Result<()> {
+        self.load_starts()?;
+        let total = self.starts[self.docs.len()];
+        self.whole = total <= WHOLE_GROUP;
+        if self.whole {
             let (first, last) = self.docs.large().group_range(block)?;
             self.decoded.clear();
             read_group(&self.places.bytes(first, last)?, 0, total, total, &mut self.decoded)?;
-            self.group = Some(block);
         }
-        out.extend_from_slice(self.decoded.get(from..to).unwrap_or(&[]));
+        self.group = Some(block);
         Ok(())
+    }
+
+    fn frequency(&mut self) -> Result<u32> {
+        self.find_standing()?;
+        self.docs.load_tfs()?;
+        Ok(self.docs.tfs().get(self.index).copied().unwrap_or(0))
     }
 
     fn load_starts(&mut self) -> Result<()> {
