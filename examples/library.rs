@@ -17,7 +17,7 @@ fn main() -> Result<()> {
     });
     let changes = TableChanges { table: "birds".into(), changes: rows.into() };
     // Returns once the batch is durable and visible.
-    database.apply(ChangeBatch { tables: vec![changes], source: None })?;
+    database.apply(ChangeBatch { tables: vec![changes], positions: Vec::new() })?;
 
     let text = Some(TextQuery::Term("KINGFISH".to_owned()));
     let selection = Selection { table: "birds".to_owned(), text, ..Selection::default() };

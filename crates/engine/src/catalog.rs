@@ -4,7 +4,11 @@
 //! meta   "position"          -> u64                 the last batch
 //!        "next-table"        -> u32                 the next table's number
 //!        "table/" number:u32 -> the schema          see `encode_schema`
+//!        "history/" number:u32 -> what the table was before, see `encode::layout`; absent if the
+//!                                same
 //!        "source/" name      -> the source's position, as text
+//!        "undo"              -> u32                 the table number under which the old rows of
+//!                                a large batch are that is under way, see `undo`
 //! log    position:u64 table:u32 part:u32 -> (length:u32 key)*   keys that the commit changed which
 //!                                ended with the batch `position`, in parts of about 1 MB
 //! ```
@@ -18,15 +22,17 @@ use std::{
 };
 
 use crate::{
-    Error, Position, Result, Schema,
-    encode::{decode_schema, encode_schema},
+    Error, Position, Result, SourcePositions,
+    encode::{History, RowFormat, decode_schema, encode_schema},
     store::{Keyspace, StoreBatch, StoreSnapshot},
 };
 
 const POSITION: &[u8] = b"position";
 const NEXT_TABLE: &[u8] = b"next-table";
 const TABLE: &[u8] = b"table/";
+const HISTORY: &[u8] = b"history/";
 const SOURCE: &[u8] = b"source/";
+const UNDO: &[u8] = b"undo";
 /// Keys of one log entry, in bytes: longer lists are cut.
 const LOG_ENTRY_BYTES: usize = 1 << 20;
 
@@ -43,72 +49,133 @@ pub(crate) fn put_position(batch: &mut StoreBatch, position: Position) {
     batch.put(Keyspace::Meta, POSITION, position.0.to_le_bytes());
 }
 
-/// The stored position of a source.
-pub(crate) fn read_source(store: &dyn StoreSnapshot, name: &str) -> Result<Option<String>> {
-    let Some(value) = store.get(Keyspace::Meta, &[SOURCE, name.as_bytes()].concat())? else {
-        return Ok(None);
-    };
-    let text = String::from_utf8(value.to_vec());
-    let text = text.map_err(|_| Error::Corrupt(format!("the position of source {name:?}")))?;
-    Ok(Some(text))
+/// The stored positions of all sources.
+pub(crate) fn read_sources(store: &dyn StoreSnapshot) -> Result<SourcePositions> {
+    let mut sources = Vec::new();
+    store.scan(Keyspace::Meta, SOURCE, &mut |key, position| {
+        let Some(name) = key.strip_prefix(SOURCE) else { return Ok(false) };
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec());
+        let (Ok(name), Ok(position)) = (text(name), text(position)) else {
+            return Err(Error::Corrupt("a stored source position".to_owned()));
+        };
+        sources.push((name, position));
+        Ok(true)
+    })?;
+    let sources = sources.iter().map(|(name, position)| (name, position));
+    Ok(SourcePositions::default().with(sources))
 }
 
-/// Puts the position of a source into a commit.
-pub(crate) fn put_source(batch: &mut StoreBatch, name: &str, position: &str) {
-    batch.put(Keyspace::Meta, [SOURCE, name.as_bytes()].concat(), position.as_bytes());
+/// Puts positions of sources into a commit; an empty one takes its name away.
+pub(crate) fn put_sources<'p>(
+    batch: &mut StoreBatch,
+    positions: impl Iterator<Item = (&'p String, &'p String)>,
+) {
+    for (name, position) in positions {
+        let key = [SOURCE, name.as_bytes()].concat();
+        match position.as_str() {
+            "" => batch.delete(Keyspace::Meta, key),
+            position => batch.put(Keyspace::Meta, key, position.as_bytes()),
+        }
+    }
 }
 
 /// All tables with their numbers.
-pub(crate) fn read_tables(store: &dyn StoreSnapshot) -> Result<Vec<(u32, Arc<Schema>)>> {
+pub(crate) fn read_tables(store: &dyn StoreSnapshot) -> Result<Vec<(u32, Arc<RowFormat>)>> {
     let mut tables = Vec::new();
     store.scan(Keyspace::Meta, TABLE, &mut |key, value| {
         let Some(number) = key.strip_prefix(TABLE) else { return Ok(false) };
         let number: [u8; 4] =
             number.try_into().map_err(|_| Error::Corrupt("a table's number".to_owned()))?;
-        tables.push((u32::from_be_bytes(number), Arc::new(decode_schema(value)?)));
+        let number = u32::from_be_bytes(number);
+        let history = read_history(store, number)?;
+        let format = RowFormat::with_history(Arc::new(decode_schema(value)?), history);
+        tables.push((number, Arc::new(format)));
         Ok(true)
     })?;
     Ok(tables)
 }
 
-/// Puts a new table into a commit; the answer is its number.
-pub(crate) fn put_table(
-    store: &dyn StoreSnapshot,
-    batch: &mut StoreBatch,
-    schema: &Schema,
-) -> Result<u32> {
-    let stored = store.get(Keyspace::Meta, NEXT_TABLE)?;
-    let number = match stored.as_deref() {
-        None => 1,
-        Some(value) => u32::from_le_bytes(
+fn read_history(store: &dyn StoreSnapshot, number: u32) -> Result<History> {
+    match store.get(Keyspace::Meta, &history_key(number))? {
+        None => Ok(History::default()),
+        Some(stored) => serde_json::from_slice(&stored)
+            .map_err(|error| Error::Corrupt(format!("the history of table {number}: {error}"))),
+    }
+}
+
+/// The number that the next table gets.
+pub(crate) fn next_table(store: &dyn StoreSnapshot) -> Result<u32> {
+    match store.get(Keyspace::Meta, NEXT_TABLE)?.as_deref() {
+        None => Ok(1),
+        Some(value) => Ok(u32::from_le_bytes(
             value.try_into().map_err(|_| Error::Corrupt("the next table's number".to_owned()))?,
-        ),
-    };
-    let next = number.checked_add(1);
-    let next = next.ok_or_else(|| Error::Busy("all table numbers are used up".to_owned()))?;
-    batch.put(Keyspace::Meta, NEXT_TABLE, next.to_le_bytes());
-    batch.put(Keyspace::Meta, table_key(number), encode_schema(schema)?);
-    Ok(number)
+        )),
+    }
+}
+
+/// The number that comes after a table's.
+pub(crate) fn number_after(number: u32) -> Result<u32> {
+    number.checked_add(1).ok_or_else(|| Error::Busy("all table numbers are used up".to_owned()))
+}
+
+/// Puts the number that the next table gets into a commit.
+pub(crate) fn put_next_table(batch: &mut StoreBatch, number: u32) {
+    batch.put(Keyspace::Meta, NEXT_TABLE, number.to_le_bytes());
+}
+
+/// Puts a table's definition into a commit.
+pub(crate) fn put_table(batch: &mut StoreBatch, number: u32, format: &RowFormat) -> Result<()> {
+    batch.put(Keyspace::Meta, table_key(number), encode_schema(format.schema())?);
+    if *format.history() != History::default() {
+        let history = serde_json::to_vec(format.history());
+        let history = history.map_err(|error| Error::Corrupt(error.to_string()))?;
+        batch.put(Keyspace::Meta, history_key(number), history);
+    }
+    Ok(())
 }
 
 /// Takes a table's definition away in a commit.
 pub(crate) fn delete_table(batch: &mut StoreBatch, number: u32) {
     batch.delete(Keyspace::Meta, table_key(number));
+    batch.delete(Keyspace::Meta, history_key(number));
 }
 
 fn table_key(number: u32) -> Vec<u8> {
     [TABLE, &number.to_be_bytes()].concat()
 }
 
-/// Puts the keys that a commit changes in a table into its log. `position` is the
-/// commit's last.
+fn history_key(number: u32) -> Vec<u8> {
+    [HISTORY, &number.to_be_bytes()].concat()
+}
+
+/// The number under which the old rows of the large batch are that is under way.
+pub(crate) fn read_undo(store: &dyn StoreSnapshot) -> Result<Option<u32>> {
+    let Some(stored) = store.get(Keyspace::Meta, UNDO)? else { return Ok(None) };
+    let number = stored.as_ref().try_into();
+    let number = number.map_err(|_| Error::Corrupt("the number of an undo log".to_owned()))?;
+    Ok(Some(u32::from_le_bytes(number)))
+}
+
+/// Says in a commit that a large batch is under way.
+pub(crate) fn put_undo(batch: &mut StoreBatch, number: u32) {
+    batch.put(Keyspace::Meta, UNDO, number.to_le_bytes());
+}
+
+/// Says in a commit that no large batch is under way.
+pub(crate) fn delete_undo(batch: &mut StoreBatch) {
+    batch.delete(Keyspace::Meta, UNDO);
+}
+
+/// Puts the keys that a commit changes in a table into its log, in parts from `part` on; the answer
+/// is the number of the next part. `position` is the commit's last.
 pub(crate) fn put_log<'k>(
     batch: &mut StoreBatch,
     position: Position,
     table: u32,
+    mut part: u32,
     keys: impl Iterator<Item = &'k [u8]>,
-) {
-    let (mut entry, mut part) = (Vec::new(), 0u32);
+) -> u32 {
+    let mut entry = Vec::new();
     let mut put = |entry: &mut Vec<u8>, part: &mut u32| {
         batch.put(Keyspace::Log, log_key(position, table, *part), std::mem::take(entry));
         *part += 1;
@@ -123,6 +190,7 @@ pub(crate) fn put_log<'k>(
     if !entry.is_empty() {
         put(&mut entry, &mut part);
     }
+    part
 }
 
 /// The keys that changed after `position`, by table.
@@ -138,6 +206,19 @@ pub(crate) fn read_log_after(
         Ok(true)
     })?;
     Ok(changed)
+}
+
+/// Removes what the log has after `position`, in a commit.
+pub(crate) fn delete_log_after(
+    store: &dyn StoreSnapshot,
+    batch: &mut StoreBatch,
+    position: Position,
+) -> Result<()> {
+    let from = position.0.saturating_add(1).to_be_bytes();
+    store.scan(Keyspace::Log, &from, &mut |key, _| {
+        batch.delete(Keyspace::Log, key);
+        Ok(true)
+    })
 }
 
 /// A commit that removes the log up to `position`.

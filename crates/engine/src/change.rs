@@ -1,8 +1,8 @@
 //! Changes: the only thing that enters a table.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
-use crate::Row;
+use crate::{Row, Schema, Value};
 
 /// Changes to one table that become visible together with the others of their batch, and durable
 /// before the acknowledgement.
@@ -28,9 +28,79 @@ pub enum Change {
 pub struct ChangeBatch {
     /// The tables' changes.
     pub tables: Vec<TableChanges>,
-    /// A name and a position of the source, stored in the same commit (a GTID set, a line number
-    /// of an import). `None` leaves what is stored.
-    pub source: Option<(String, String)>,
+    /// Names of sources and their positions, stored in the same commit (a GTID set, a line number
+    /// of an import, how far a copy is). Those that are not named stay as they are; an empty
+    /// position takes its name away.
+    pub positions: Vec<(String, String)>,
+}
+
+/// A change of which tables there are or what they are. A list of them is one atomic step.
+#[derive(Clone, Debug)]
+pub enum Definition {
+    /// A new table; nothing happens if it is there with the same definition, another one is a
+    /// conflict.
+    Create(Schema),
+    /// The table of this name and its rows are gone.
+    Drop(String),
+    /// The table `from` is now named `to`; one that had that name before is dropped.
+    Rename {
+        /// The name of a table.
+        from: String,
+        /// Its new name.
+        to: String,
+    },
+    /// The table of the schema's name has this definition from now on, and its rows stay as they
+    /// are. Columns and text indexes are known by their numbers: columns may be renamed, moved,
+    /// dropped, added, widened, made nullable or indexed, text indexes dropped and added; the
+    /// primary key stays. What the segments cannot answer as they are costs a new indexing of the
+    /// table, for as long as which writes wait: an indexed column with a value for the rows that
+    /// lack it, a column or a text that is newly indexed, other required rows.
+    Alter {
+        /// The new definition.
+        schema: Schema,
+        /// Numbers of new columns and what the rows hold there that were written before: NULL
+        /// where nothing is said.
+        fills: Vec<(u32, Value)>,
+    },
+}
+
+/// The stored positions of all sources at one moment. A clone costs a pointer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SourcePositions(Arc<BTreeMap<Arc<str>, Arc<str>>>);
+
+impl SourcePositions {
+    /// The position of a source.
+    pub fn get(&self, source: &str) -> Option<&str> {
+        self.0.get(source).map(|position| &**position)
+    }
+
+    /// Names and positions, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(source, position)| (&**source, &**position))
+    }
+
+    /// These with the named ones replaced; an empty position takes its name away.
+    pub(crate) fn with<'p>(&self, changed: impl Iterator<Item = (&'p String, &'p String)>) -> Self {
+        let mut all = Arc::clone(&self.0);
+        for (source, position) in changed {
+            let all = Arc::make_mut(&mut all);
+            match position.as_str() {
+                "" => _ = all.remove(source.as_str()),
+                position => _ = all.insert(source.as_str().into(), position.into()),
+            }
+        }
+        Self(all)
+    }
+
+    /// Whether the source stands where it stood in `earlier`, told by the pointers: true only if
+    /// it does.
+    pub(crate) fn is_still(&self, earlier: &Self, source: &str) -> bool {
+        match (self.0.get(source), earlier.0.get(source)) {
+            (Some(now), Some(then)) => Arc::ptr_eq(now, then),
+            (None, None) => true,
+            _ => false,
+        }
+    }
 }
 
 /// The position of a batch in the database's change log: 1, 2, 3 …

@@ -13,9 +13,9 @@ use std::{
 use parking_lot::Mutex;
 
 use crate::{
-    ChangeBatch, CheckReport, CheckStep, CountReply, Error, FacetReply, FacetRequest, Position,
-    Result, Row, Schema, SearchReply, SearchRequest, Selection, TableStatistics, Value,
-    catalog::read_source,
+    ChangeBatch, CheckReport, CheckStep, CountReply, Definition, Error, FacetReply, FacetRequest,
+    LargeBatch, Pending, Pipeline, Position, Result, Row, Schema, SearchReply, SearchRequest,
+    Selection, SourcePositions, TableStatistics, Value,
     check::check,
     encode::encode_key,
     lock::DirectoryLock,
@@ -24,8 +24,11 @@ use crate::{
     shared::Shared,
     snapshot::{Snapshot, TableView},
     store::{DiskStore, Store, StoreOptions},
-    write::{self, Definition, Job, RequiredRows, Waiter, no_table},
+    write::{self, Definitions, Job, RequiredRows, Waiter, no_table},
 };
+
+/// What the names of hidden tables begin with.
+const HIDDEN: char = '#';
 
 /// Closing takes at most this long; a merge that takes longer is left behind unpublished.
 const CLOSE_TIME: Duration = Duration::from_millis(4_500);
@@ -76,6 +79,16 @@ impl Default for Options {
             bm25: (1.2, 0.75),
         }
     }
+}
+
+/// What the rows of a table at one moment are known by: two equal versions of one data directory,
+/// while it is open, are the same rows under the same definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableVersion {
+    /// The table's number; one that is made again has another.
+    pub table: u32,
+    /// The newest batch that changed a row of it.
+    pub changed: Position,
 }
 
 /// An open data directory. Clones share it; all methods may be called from any thread. Dropping
@@ -148,18 +161,34 @@ impl Database {
 
     /// Makes a table; a conflict if there is another of that name and a different definition.
     pub fn create_table(&self, schema: Schema) -> Result<()> {
-        self.define(Definition::Create(Box::new(schema)))
+        self.define(vec![Definition::Create(schema)], Vec::new()).map(|_| ())
     }
 
     /// Drops a table and its rows.
     pub fn drop_table(&self, name: &str) -> Result<()> {
-        self.define(Definition::Drop(name.to_owned()))
+        self.define(vec![Definition::Drop(name.to_owned())], Vec::new()).map(|_| ())
     }
 
-    /// The tables' names, sorted.
+    /// Changes definitions, in order and all at once, and stores positions of sources with them:
+    /// durable and visible on return, after every batch that was submitted before. One that
+    /// cannot be done fails them all. The position moves unless all that happens is that tables
+    /// are made or dropped.
+    pub fn define(
+        &self,
+        definitions: Vec<Definition>,
+        positions: Vec<(String, String)>,
+    ) -> Result<Position> {
+        self.shared().check_open()?;
+        let definitions = Definitions { definitions, positions };
+        self.queue(|waiter| Job::Define(definitions, waiter))?.wait()
+    }
+
+    /// The tables' names, sorted. Those that begin with `#` are hidden: they are used as any
+    /// other, but who lists tables does not see them.
     pub fn tables(&self) -> Vec<String> {
-        let mut names: Vec<String> =
-            self.snapshot().tables.keys().map(|name| name.to_string()).collect();
+        let snapshot = self.snapshot();
+        let listed = snapshot.tables.keys().filter(|name| !name.starts_with(HIDDEN));
+        let mut names: Vec<String> = listed.map(|name| name.to_string()).collect();
         names.sort();
         names
     }
@@ -172,19 +201,76 @@ impl Database {
     /// Applies a batch: returns when it is visible and as durable as the options say. Waits while
     /// the writer or the merges lag behind.
     pub fn apply(&self, batch: ChangeBatch) -> Result<Position> {
+        self.submit(batch)?.wait()
+    }
+
+    /// Checks and encodes a batch in this thread and queues it: the batches that one thread
+    /// submits are applied in their order. Waits while the queue is full (64 MB). All that can be
+    /// wrong with the rows is told here; a batch that fails later, as when its table was dropped
+    /// meanwhile, does not keep those behind it from being applied: see [`Database::pipeline`].
+    pub fn submit(&self, batch: ChangeBatch) -> Result<Pending> {
         self.shared().check_open()?;
         let prepared = write::prepare(batch, &self.snapshot(), &self.shared().options)?;
-        self.run_job(|waiter| Job::Apply(prepared, waiter))
+        self.queue(|waiter| Job::Apply(prepared, waiter))
+    }
+
+    /// Begins a row of batches of which none is applied behind one that failed.
+    pub fn pipeline(&self) -> Pipeline {
+        Pipeline::new(&self.handle.shared)
+    }
+
+    /// Begins a batch of any size, which may be larger than memory. Waits for what was queued
+    /// before; whatever is queued behind it, by other threads, waits until it ends. A thread that
+    /// applies or defines anything else before it has ended this waits for itself.
+    pub fn begin_large(&self) -> Result<LargeBatch> {
+        self.shared().check_open()?;
+        LargeBatch::begin(&self.handle.shared)
     }
 
     /// The stored position of a source.
     pub fn source_position(&self, source: &str) -> Result<Option<String>> {
-        read_source(&*self.shared().store()?.snapshot(), source)
+        self.shared().check_open()?;
+        Ok(self.snapshot().sources.get(source).map(str::to_owned))
+    }
+
+    /// The stored positions of all sources, of one moment.
+    pub fn source_positions(&self) -> SourcePositions {
+        self.snapshot().sources.clone()
+    }
+
+    /// Waits until the visible position of a source is one that `reached` accepts;
+    /// [`Error::Busy`] if none is until `deadline`. `reached` is asked in this thread, once for
+    /// each position that is seen.
+    pub fn wait_for_source(
+        &self,
+        source: &str,
+        deadline: Instant,
+        reached: &dyn Fn(&str) -> bool,
+    ) -> Result<()> {
+        self.shared().check_open()?;
+        let published = &self.shared().published;
+        loop {
+            let seen = self.snapshot().sources.clone();
+            if seen.get(source).is_some_and(reached) {
+                return Ok(());
+            }
+            let moved = |current: &Snapshot| !current.sources.is_still(&seen, source);
+            if !published.wait_until(Some(deadline), moved)? {
+                let at = seen.get(source).unwrap_or("unknown");
+                return Err(Error::Busy(format!("source {source:?} is at {at} when time is up")));
+            }
+        }
     }
 
     /// The position of the newest visible batch.
     pub fn position(&self) -> Position {
         self.snapshot().position
+    }
+
+    /// What the newest rows of a table are known by.
+    pub fn table_version(&self, table: &str) -> Result<TableVersion> {
+        let (_, table) = self.table(table)?;
+        Ok(TableVersion { table: table.number, changed: table.changed })
     }
 
     /// Waits until the batch at `position` is visible; [`Error::Busy`] if it is not in time.
@@ -201,20 +287,27 @@ impl Database {
 
     /// SEARCH.
     pub fn search(&self, request: &SearchRequest) -> Result<SearchReply> {
-        let (position, table) = self.table(&request.selection.table)?;
-        read::search(&table, request, self.shared().options.bm25, position)
+        let (snapshot, table) = self.table(&request.selection.table)?;
+        let bm25 = self.shared().options.bm25;
+        let mut reply = read::search(&table, request, bm25, snapshot.position)?;
+        reply.report.sources = snapshot.sources.clone();
+        Ok(reply)
     }
 
     /// COUNT.
     pub fn count(&self, selection: &Selection) -> Result<CountReply> {
-        let (position, table) = self.table(&selection.table)?;
-        read::count(&table, selection, position)
+        let (snapshot, table) = self.table(&selection.table)?;
+        let mut reply = read::count(&table, selection, snapshot.position)?;
+        reply.report.sources = snapshot.sources.clone();
+        Ok(reply)
     }
 
     /// FACET.
     pub fn facet(&self, request: &FacetRequest) -> Result<FacetReply> {
-        let (position, table) = self.table(&request.selection.table)?;
-        read::facet(&table, request, position)
+        let (snapshot, table) = self.table(&request.selection.table)?;
+        let mut reply = read::facet(&table, request, snapshot.position)?;
+        reply.report.sources = snapshot.sources.clone();
+        Ok(reply)
     }
 
     /// The row with this primary key.
@@ -227,7 +320,7 @@ impl Database {
 
     /// Calls `visit` with every row of one snapshot in key order; stops on its first error.
     pub fn scan(&self, table: &str, visit: &mut dyn FnMut(Row) -> Result<()>) -> Result<Position> {
-        let (position, table) = self.table(table)?;
+        let (snapshot, table) = self.table(table)?;
         let required = RequiredRows::of(&table.schema)?;
         table.rows.scan(&[], &mut |_, row| {
             if required.accept(&row) {
@@ -235,7 +328,7 @@ impl Database {
             }
             Ok(true)
         })?;
-        Ok(position)
+        Ok(snapshot.position)
     }
 
     /// Merges each table's segments into one and frees what deletions left (`None`: all tables).
@@ -295,24 +388,18 @@ impl Database {
         self.shared().published.load()
     }
 
-    fn table(&self, name: &str) -> Result<(Position, Arc<TableView>)> {
+    fn table(&self, name: &str) -> Result<(Arc<Snapshot>, Arc<TableView>)> {
         self.shared().check_open()?;
         let snapshot = self.snapshot();
-        let table = snapshot.tables.get(name).ok_or_else(|| no_table(name))?;
-        Ok((snapshot.position, Arc::clone(table)))
+        let table = Arc::clone(snapshot.tables.get(name).ok_or_else(|| no_table(name))?);
+        Ok((snapshot, table))
     }
 
-    fn define(&self, definition: Definition) -> Result<()> {
-        self.shared().check_open()?;
-        self.run_job(|waiter| Job::Define(definition, waiter)).map(|_| ())
-    }
-
-    /// Queues a job and waits for its outcome.
-    fn run_job(&self, job: impl FnOnce(Waiter) -> Job) -> Result<Position> {
-        let (waiter, outcome) = Waiter::new();
+    /// Queues a job.
+    fn queue(&self, job: impl FnOnce(Waiter) -> Job) -> Result<Pending> {
+        let (waiter, pending) = Pending::new(&self.handle.shared);
         self.shared().queue.push(job(waiter))?;
-        // The writer drops what it does not answer only when it ends.
-        outcome.recv().unwrap_or_else(|_| Err(self.shared().refusal()))
+        Ok(pending)
     }
 }
 

@@ -23,12 +23,14 @@ mod shared;
 mod snapshot;
 mod statistics;
 mod store;
+mod synonyms;
+mod undo;
 mod value;
 mod write;
 
-pub use change::{Change, ChangeBatch, Position, TableChanges};
+pub use change::{Change, ChangeBatch, Definition, Position, SourcePositions, TableChanges};
 pub use check::{CheckReport, CheckStep, CheckedTable, Problem};
-pub use database::{Database, Durability, Options};
+pub use database::{Database, Durability, Options, TableVersion};
 pub use error::{Error, Missing, RequestPart, Result};
 pub use remora_index::text::{Normalization, Width};
 pub use request::{
@@ -37,4 +39,5 @@ pub use request::{
 };
 pub use schema::{ColumnDef, ColumnType, Schema, TextDef};
 pub use statistics::TableStatistics;
-pub use value::{Date, DateTime, Decimal, Row, Value, compare};
+pub use value::{Date, DateTime, Decimal, Row, Value, ZERO_TIMESTAMP_MICROS, compare};
+pub use write::{LargeBatch, Pending, Pipeline};

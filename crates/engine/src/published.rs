@@ -78,15 +78,12 @@ impl Published {
                 }
             }
         }
-        let position = self.current.load().position;
-        self.current.store(Arc::new(Snapshot { position, tables }));
+        self.current.store(Arc::new(self.current.load().with_tables(tables)));
     }
 
     /// Lets go of every table, so that the store can be closed.
     pub fn clear(&self) {
-        self.update(|current| {
-            Some(Snapshot { position: current.position, tables: HashMap::new() })
-        });
+        self.update(|current| Some(current.with_tables(HashMap::new())));
     }
 
     /// Wakes the merges: something may be due.

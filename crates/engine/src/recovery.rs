@@ -15,13 +15,16 @@ use remora_index::segment::Segment;
 
 use crate::{
     Position, Result, Row, Schema,
-    catalog::{read_log_after, read_position, read_tables},
+    catalog::{read_log_after, read_position, read_sources, read_tables},
     check::Problem,
     document::{RowIndexer, text_bytes},
+    encode::RowFormat,
     files::SegmentFiles,
     manifest::{Manifest, TableRecord},
     snapshot::{RowReader, SegmentView, Snapshot, TableView},
     store::{Store, StoreSnapshot, StoredRows},
+    synonyms::Synonyms,
+    undo,
     write::RequiredRows,
 };
 
@@ -42,8 +45,10 @@ pub(crate) struct Recovered {
     pub indexed_bytes: u64,
 }
 
-/// Recovers the tables of `directory` from its store. Writes nothing but what a dropped table left.
+/// Recovers the tables of `directory` from its store. Writes nothing but what a dropped table or a
+/// large batch left that was not committed.
 pub(crate) fn recover(directory: &Path, store: &dyn Store) -> Result<Recovered> {
+    undo::roll_back(store)?;
     let rows = store.snapshot();
     let position = read_position(&*rows)?;
     let mut damage = Vec::new();
@@ -52,16 +57,18 @@ pub(crate) fn recover(directory: &Path, store: &dyn Store) -> Result<Recovered> 
         files: SegmentFiles::open(directory)?,
         damage,
         indexed_bytes: 0,
+        position,
     };
     let after = recovery.manifest.as_ref().map_or(Position(0), |manifest| manifest.position);
     let mut changed = read_log_after(&*rows, after)?;
     let tables = read_tables(&*rows)?;
     let defined: BTreeSet<u32> = tables.iter().map(|(number, _)| *number).collect();
-    let mut snapshot = Snapshot { position, tables: Default::default() };
-    for (number, schema) in tables {
+    let sources = read_sources(&*rows)?;
+    let mut snapshot = Snapshot { position, sources, tables: Default::default() };
+    for (number, format) in tables {
         let changed = changed.remove(&number).unwrap_or_default();
-        let name = Arc::from(schema.name.as_str());
-        let view = recovery.recover_table(number, schema, &rows, &changed)?;
+        let name = Arc::from(format.schema().name.as_str());
+        let view = recovery.recover_table(number, format, &rows, &changed)?;
         snapshot.tables.insert(name, Arc::new(view));
     }
     // A crash between the end of a definition and the end of its rows leaves rows without a table.
@@ -95,19 +102,27 @@ struct Recovery {
     files: SegmentFiles,
     damage: Vec<Problem>,
     indexed_bytes: u64,
+    /// The last committed batch.
+    position: Position,
 }
 
 impl Recovery {
     fn recover_table(
         &mut self,
         number: u32,
-        schema: Arc<Schema>,
+        format: Arc<RowFormat>,
         store: &Arc<dyn StoreSnapshot>,
         changed: &BTreeSet<Vec<u8>>,
     ) -> Result<TableView> {
-        let rows = StoredRows::new(Arc::clone(store), number, Arc::clone(&schema));
+        let schema = Arc::clone(format.schema());
+        let rows = StoredRows::new(Arc::clone(store), number, Arc::clone(&format));
         let damages = self.damage.len();
-        let mut segments = self.load_segments(number, &schema);
+        let indexed_from = Position(format.history().indexed_from);
+        let outdated = self.manifest.as_ref().is_some_and(|m| m.position < indexed_from);
+        let mut segments = match outdated {
+            true => Vec::new(),
+            false => self.load_segments(number, &schema),
+        };
         for view in &mut segments {
             if let Some(left) = view.without(changed.iter().map(Vec::as_slice), &schema) {
                 *view = left;
@@ -115,7 +130,7 @@ impl Recovery {
         }
         segments.retain(|view| view.live_count() > 0);
         let mut indexer = Indexer::new(&schema)?;
-        if self.manifest.is_none() || self.damage.len() > damages {
+        if outdated || self.manifest.is_none() || self.damage.len() > damages {
             tracing::warn!(table = %schema.name, "the index is rebuilt from the rows");
             rows.scan(&[], &mut |key, row| {
                 if !segments.iter().any(|view| view.has_live(key)) {
@@ -133,7 +148,9 @@ impl Recovery {
         self.indexed_bytes += indexer.all_text_bytes;
         let built = indexer.finish()?;
         segments.extend(built.into_iter().map(|new| SegmentView::new(new, None, &schema)));
-        Ok(TableView { number, schema, segments, rows: Arc::new(rows) })
+        let (defined, changed, rows) = (Position(0), self.position, Arc::new(rows));
+        let synonyms = Arc::new(Synonyms::of(&schema));
+        Ok(TableView { number, schema, synonyms, format, defined, changed, segments, rows })
     }
 
     /// The intact segments of a table.
@@ -156,17 +173,19 @@ impl Recovery {
 }
 
 /// Builds segments of bounded size from rows in key order.
-struct Indexer<'s> {
+pub(crate) struct Indexer<'s> {
     schema: &'s Schema,
     required: RequiredRows,
     current: RowIndexer<'s>,
     current_text_bytes: usize,
-    all_text_bytes: u64,
+    /// Bytes of text of all of them.
+    pub all_text_bytes: u64,
     built: Vec<Arc<Segment>>,
 }
 
 impl<'s> Indexer<'s> {
-    fn new(schema: &'s Schema) -> Result<Self> {
+    /// For rows of a table.
+    pub fn new(schema: &'s Schema) -> Result<Self> {
         Ok(Self {
             schema,
             required: RequiredRows::of(schema)?,
@@ -177,7 +196,8 @@ impl<'s> Indexer<'s> {
         })
     }
 
-    fn add(&mut self, key: &[u8], row: &Row) -> Result<()> {
+    /// Takes the next row, if it is in the table's view.
+    pub fn add(&mut self, key: &[u8], row: &Row) -> Result<()> {
         if !self.required.accept(row) {
             return Ok(());
         }
@@ -196,7 +216,8 @@ impl<'s> Indexer<'s> {
         Ok(())
     }
 
-    fn finish(mut self) -> Result<Vec<Arc<Segment>>> {
+    /// The segments.
+    pub fn finish(mut self) -> Result<Vec<Arc<Segment>>> {
         self.cut()?;
         Ok(self.built)
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Position, Value};
+use crate::{Position, SourcePositions, Value};
 
 /// Which rows a request is about.
 #[derive(Clone, Debug, Default)]
@@ -124,7 +124,8 @@ pub struct SearchRequest {
     pub offset: usize,
     /// Start behind the row this cursor of an earlier reply stands for.
     pub after: Option<String>,
-    /// Columns to return with each row, from the row store; `*` is all.
+    /// Columns to return with each row, from the row store; `*` is all. A page of more than 64 MiB
+    /// of them is refused.
     pub fields: Vec<String>,
     /// Marks the matches in the text.
     pub highlight: Option<Highlight>,
@@ -214,6 +215,8 @@ pub struct FacetReply {
 pub struct QueryReport {
     /// The position of the snapshot that answered.
     pub position: Position,
+    /// How far the sources were in that snapshot.
+    pub sources: SourcePositions,
     /// All of it.
     pub total_time: Duration,
     /// Text matching.

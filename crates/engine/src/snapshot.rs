@@ -4,14 +4,28 @@ use std::{collections::HashMap, sync::Arc};
 
 use remora_index::{Bitmap, segment::Segment};
 
-use crate::{Position, Result, Row, Schema};
+use crate::{
+    Position, Result, Row, Schema, SourcePositions,
+    encode::RowFormat,
+    store::{StoreSnapshot, StoredRows},
+    synonyms::Synonyms,
+};
 
 /// The state of all tables at one position. Published whole by an atomic pointer swap.
 pub(crate) struct Snapshot {
     /// The newest batch that is in it.
     pub position: Position,
+    /// How far the sources were then.
+    pub sources: SourcePositions,
     /// The tables by name.
     pub tables: HashMap<Arc<str>, Arc<TableView>>,
+}
+
+impl Snapshot {
+    /// The same moment with other tables.
+    pub fn with_tables(&self, tables: HashMap<Arc<str>, Arc<TableView>>) -> Self {
+        Self { position: self.position, sources: self.sources.clone(), tables }
+    }
 }
 
 /// One table at one position.
@@ -19,8 +33,16 @@ pub(crate) struct Snapshot {
 pub(crate) struct TableView {
     /// The table's number in the store; never given to another table.
     pub number: u32,
-    /// The definition the segments were written under.
+    /// The definition. Segments may be older: what they lack of it is NULL in all their documents.
     pub schema: Arc<Schema>,
+    /// How its rows are stored.
+    pub format: Arc<RowFormat>,
+    /// The batch that gave it this definition; 0 if that was before the directory was opened.
+    pub defined: Position,
+    /// The definition's synonyms.
+    pub synonyms: Arc<Synonyms>,
+    /// The newest batch that changed a row of it.
+    pub changed: Position,
     /// The segments, oldest first. A live key is in exactly one of them.
     pub segments: Vec<SegmentView>,
     /// The rows at the same position.
@@ -68,7 +90,7 @@ impl SegmentView {
     }
 
     /// This view without `gone`: live documents, each named once.
-    fn without_docs(&self, gone: &[u32], schema: &Schema) -> Self {
+    pub fn without_docs(&self, gone: &[u32], schema: &Schema) -> Self {
         let mut deleted = match &self.deleted {
             Some(deleted) => Bitmap::clone(deleted),
             None => Bitmap::new(self.segment.doc_count()),
@@ -113,6 +135,17 @@ impl SegmentView {
 }
 
 impl TableView {
+    /// The same table at a later moment of the store, changed last at `changed`.
+    pub fn at(
+        &self,
+        store: &Arc<dyn StoreSnapshot>,
+        changed: Position,
+        segments: Vec<SegmentView>,
+    ) -> Self {
+        let rows = StoredRows::new(Arc::clone(store), self.number, Arc::clone(&self.format));
+        Self { changed, segments, rows: Arc::new(rows), ..self.clone() }
+    }
+
     /// How many rows the view has.
     pub fn live_count(&self) -> u64 {
         self.segments.iter().map(|view| u64::from(view.live_count())).sum()

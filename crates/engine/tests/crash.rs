@@ -23,12 +23,15 @@ use std::{
 };
 
 use common::*;
-use remora_engine::{ChangeBatch, Database, Durability, Error, Options, Row};
+use remora_engine::{ChangeBatch, Database, Durability, Error, Options, Row, TableChanges};
 
 const DIRECTORY: &str = "REMORA_CRASH_DIRECTORY";
 const PHASE: &str = "REMORA_CRASH_PHASE";
-/// Threads that write small batches; one more writes large ones.
+/// Threads that write small batches; one more writes large ones, and one batches in parts.
 const SMALL_WRITERS: i64 = 3;
+const LARGE_WRITER: i64 = SMALL_WRITERS;
+const PARTS_WRITER: i64 = SMALL_WRITERS + 1;
+const WRITERS: usize = PARTS_WRITER as usize + 1;
 const SLOTS: i64 = 10;
 const ROWS_OF_A_SLOT: i64 = 4;
 const ROWS_OF_A_LARGE_BATCH: i64 = 1_100;
@@ -43,7 +46,8 @@ fn options() -> Options {
 fn batch_of(writer: i64, number: i64) -> ChangeBatch {
     let slot = number % SLOTS;
     let (first, rows) = match writer {
-        SMALL_WRITERS => (1_000_000, ROWS_OF_A_LARGE_BATCH),
+        LARGE_WRITER => (1_000_000, ROWS_OF_A_LARGE_BATCH),
+        PARTS_WRITER => (2_000_000, ROWS_OF_A_LARGE_BATCH),
         _ => (writer * 1_000 + slot * 10, ROWS_OF_A_SLOT),
     };
     let ids = first..first + rows;
@@ -51,8 +55,8 @@ fn batch_of(writer: i64, number: i64) -> ChangeBatch {
         0 => ids.map(delete).collect(),
         _ => ids.map(|id| put(id, number, &format!("writer{writer} batch{number}."))).collect(),
     };
-    let source = Some((format!("writer{writer}"), number.to_string()));
-    ChangeBatch { source, ..batch(changes) }
+    let positions = vec![(format!("writer{writer}"), number.to_string())];
+    ChangeBatch { positions, ..batch(changes) }
 }
 
 /// The rows after batches `1..=last` of each writer, worked out without a database.
@@ -82,12 +86,12 @@ fn child_that_writes_until_it_is_killed() {
     let Ok(directory) = std::env::var(DIRECTORY) else { return };
     let database = open(Path::new(&directory), options());
     std::thread::scope(|scope| {
-        for writer in 0..=SMALL_WRITERS {
+        for writer in 0..WRITERS as i64 {
             let database = &database;
             scope.spawn(move || {
                 let first = last_batch(database, writer) + 1;
                 for number in first.. {
-                    database.apply(batch_of(writer, number)).unwrap();
+                    write(database, writer, number);
                     // One write, so that a kill leaves no half line behind a whole one.
                     let line = format!("ack {writer} {number}\n");
                     std::io::stdout().lock().write_all(line.as_bytes()).unwrap();
@@ -95,6 +99,21 @@ fn child_that_writes_until_it_is_killed() {
             });
         }
     });
+}
+
+fn write(database: &Database, writer: i64, number: i64) {
+    let ChangeBatch { mut tables, positions } = batch_of(writer, number);
+    if writer != PARTS_WRITER {
+        database.apply(ChangeBatch { tables, positions }).unwrap();
+        return;
+    }
+    let mut large = database.begin_large().unwrap();
+    let table = tables.remove(0);
+    for changes in table.changes.chunks(ROWS_OF_A_LARGE_BATCH as usize / 10) {
+        let part = TableChanges { table: table.table.clone(), changes: changes.to_vec() };
+        large.add(vec![part]).unwrap();
+    }
+    large.commit(positions).unwrap();
 }
 
 fn spawn_child(directory: &Path) -> Child {
@@ -139,7 +158,7 @@ fn run_and_kill(directory: &Path, random: &mut Random, acknowledged: &mut [i64])
 
 fn verify(directory: &Path, acknowledged: &[i64]) -> Vec<i64> {
     let database = open(directory, options());
-    let last: Vec<i64> = (0..=SMALL_WRITERS).map(|writer| last_batch(&database, writer)).collect();
+    let last: Vec<i64> = (0..WRITERS as i64).map(|writer| last_batch(&database, writer)).collect();
     for (last, acknowledged) in last.iter().zip(acknowledged) {
         let whole = *last == *acknowledged || *last == acknowledged + 1;
         assert!(whole, "batch {acknowledged} was acknowledged, batch {last} is there");
@@ -167,7 +186,7 @@ fn acknowledged_batches_survive_kill_9() {
     let rounds: u64 = rounds.unwrap_or(12);
     let mut random = Random::seeded();
     let mut directory = tempfile::tempdir().unwrap();
-    let mut acknowledged = vec![0; SMALL_WRITERS as usize + 1];
+    let mut acknowledged = vec![0; WRITERS];
     for round in 0..rounds {
         if round % 25 == 24 {
             directory = tempfile::tempdir().unwrap();

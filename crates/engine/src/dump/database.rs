@@ -4,27 +4,24 @@ use std::{
     collections::BTreeMap,
     path::Path,
     sync::{Arc, atomic::AtomicBool},
-    time::{Duration, SystemTime},
+    time::SystemTime,
 };
 
 use super::{DumpInfo, DumpMeta, DumpProgress, DumpVisitor, read, verify, write::save};
 use crate::{
-    Change, ChangeBatch, Database, Error, Result, Row, Schema, TableChanges,
-    catalog::read_position,
-    snapshot::RowReader,
-    store::{Keyspace, StoreSnapshot},
+    Change, ChangeBatch, Database, Error, Result, Row, Schema, TableChanges, snapshot::RowReader,
     write::no_table,
 };
 
-/// A commit is published right after it is made; longer than this only if the writer has stopped.
-const PUBLISH_TIMEOUT: Duration = Duration::from_secs(10);
-const SOURCE_PREFIX: &[u8] = b"source/";
-const RESTORE_BATCH_ROWS: usize = 1_000;
+/// A restore applies batches of about so many bytes of encoded rows: each becomes one segment, so
+/// large ones leave the merges little to do.
+const RESTORE_BATCH_BYTES: usize = 16 << 20;
+/// Most rows of such a batch.
+const RESTORE_BATCH_ROWS: usize = 100_000;
 
 impl Database {
     /// Writes the named tables (all if none is named) as they are at one position to the file
-    /// `path`, while writes go on. The stored source positions are those of that position or a
-    /// little before: a source that resumes from them repeats changes and misses none.
+    /// `path`, while writes go on, with the positions of the sources at that position.
     pub fn dump(
         &self,
         tables: &[String],
@@ -32,10 +29,11 @@ impl Database {
         progress: &mut dyn FnMut(&DumpProgress<'_>),
         cancel: &AtomicBool,
     ) -> Result<DumpInfo> {
-        let store = self.shared().store()?.snapshot();
-        let sources = read_sources(&*store)?;
-        self.wait_for(read_position(&*store)?, PUBLISH_TIMEOUT)?;
+        self.shared().check_open()?;
         let snapshot = self.snapshot();
+        let sources = snapshot.sources.iter();
+        let sources = sources.map(|(name, position)| (name.to_owned(), position.to_owned()));
+        let sources = sources.collect();
         let names = if tables.is_empty() { self.tables() } else { tables.to_vec() };
         let chosen = names.iter().map(|name| {
             let view = snapshot.tables.get(name.as_str()).ok_or_else(|| no_table(name))?;
@@ -49,43 +47,50 @@ impl Database {
     }
 
     /// Makes the tables of a dump, which must not be there, with their rows, and then stores its
-    /// source positions. The dump is verified first; a failure behind that leaves the tables that
-    /// were made.
+    /// source positions; a source that the dump does not know begins anew, since its changes may be
+    /// missing from the tables. The dump is verified first; a failure behind that leaves the tables
+    /// that were made.
     pub fn restore(&self, path: &Path) -> Result<DumpInfo> {
         let verified = verify(path)?;
         if let Some(table) = verified.tables.iter().find(|table| self.schema(&table.name).is_ok()) {
             let message = format!("table {:?} is there already: drop it first", table.name);
             return Err(Error::Conflict(message));
         }
-        let mut restore = Restore { database: self, table: Arc::from(""), changes: Vec::new() };
+        let rows = RESTORE_BATCH_ROWS.min(self.shared().options.max_batch_changes).max(1);
+        let mut restore = Restore {
+            database: self,
+            table: Arc::from(""),
+            changes: Vec::new(),
+            bytes: 0,
+            most_rows: rows,
+        };
         let info = read(path, &mut restore)?;
         restore.flush()?;
-        for source in info.meta.sources.clone() {
-            self.apply(ChangeBatch { tables: Vec::new(), source: Some(source) })?;
-        }
+        self.set_sources(&info.meta.sources)?;
         Ok(info)
     }
-}
 
-/// Every stored source position by its source's name; see `catalog` for the keys.
-fn read_sources(store: &dyn StoreSnapshot) -> Result<BTreeMap<String, String>> {
-    let mut sources = BTreeMap::new();
-    store.scan(Keyspace::Meta, SOURCE_PREFIX, &mut |key, position| {
-        let Some(name) = key.strip_prefix(SOURCE_PREFIX) else { return Ok(false) };
-        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec());
-        let (Ok(name), Ok(position)) = (text(name), text(position)) else {
-            return Err(Error::Corrupt("a stored source position".to_owned()));
-        };
-        sources.insert(name, position);
-        Ok(true)
-    })?;
-    Ok(sources)
+    /// Makes these the stored positions; all other sources have none.
+    fn set_sources(&self, sources: &BTreeMap<String, String>) -> Result<()> {
+        let stored = self.source_positions();
+        let unknown = stored.iter().filter(|(name, _)| !sources.contains_key(*name));
+        let emptied = unknown.map(|(name, _)| (name.to_owned(), String::new()));
+        let known = sources.iter().map(|(name, position)| (name.clone(), position.clone()));
+        let positions: Vec<_> = emptied.chain(known).collect();
+        if positions.is_empty() {
+            return Ok(());
+        }
+        self.apply(ChangeBatch { tables: Vec::new(), positions }).map(|_| ())
+    }
 }
 
 struct Restore<'d> {
     database: &'d Database,
     table: Arc<str>,
     changes: Vec<Change>,
+    /// Encoded bytes of their rows.
+    bytes: usize,
+    most_rows: usize,
 }
 
 impl Restore<'_> {
@@ -93,9 +98,10 @@ impl Restore<'_> {
         if self.changes.is_empty() {
             return Ok(());
         }
+        self.bytes = 0;
         let changes = std::mem::take(&mut self.changes);
         let tables = vec![TableChanges { table: Arc::clone(&self.table), changes }];
-        self.database.apply(ChangeBatch { tables, source: None }).map(|_| ())
+        self.database.apply(ChangeBatch { tables, positions: Vec::new() }).map(|_| ())
     }
 }
 
@@ -106,8 +112,10 @@ impl DumpVisitor for Restore<'_> {
         self.database.create_table(schema)
     }
 
-    fn row(&mut self, row: Row) -> Result<()> {
+    fn row(&mut self, row: Row, bytes: usize) -> Result<()> {
         self.changes.push(Change::Put(row));
-        if self.changes.len() >= RESTORE_BATCH_ROWS { self.flush() } else { Ok(()) }
+        self.bytes += bytes;
+        let full = self.bytes >= RESTORE_BATCH_BYTES || self.changes.len() >= self.most_rows;
+        if full { self.flush() } else { Ok(()) }
     }
 }

@@ -102,8 +102,8 @@ pub struct DumpProgress<'a> {
 pub trait DumpVisitor {
     /// A table begins; its rows follow.
     fn table(&mut self, schema: Schema) -> Result<()>;
-    /// A row of the table that began last.
-    fn row(&mut self, row: Row) -> Result<()>;
+    /// A row of the table that began last; `bytes` are those of its encoded form.
+    fn row(&mut self, row: Row, bytes: usize) -> Result<()>;
 }
 
 /// The footer's body.

@@ -83,7 +83,7 @@ impl DumpVisitor for KeyOrder<'_> {
         Ok(())
     }
 
-    fn row(&mut self, row: Row) -> Result<()> {
+    fn row(&mut self, row: Row, _bytes: usize) -> Result<()> {
         let Some(schema) = &self.schema else { return Ok(()) };
         let parts: Vec<_> =
             schema.primary_key.iter().filter_map(|&part| row.get(part).cloned()).collect();
@@ -175,7 +175,7 @@ impl<'p> DumpReader<'p> {
         for _ in 0..count {
             let (length, behind) = split_u32(rest).ok_or_else(malformed)?;
             let (row, behind) = behind.split_at_checked(length as usize).ok_or_else(malformed)?;
-            visitor.row(decode_row(schema, row)?)?;
+            visitor.row(decode_row(schema, row)?, row.len())?;
             rest = behind;
         }
         if rest.is_empty() { Ok((count, u64::from(raw_length))) } else { Err(malformed()) }

@@ -34,7 +34,11 @@ fn source(name: &str, kinds: &[ColumnType], rows: &[Row]) -> Source {
     }
     store.commit(batch, false).unwrap();
     let schema = Arc::new(schema);
-    let rows = StoredRows::new(store.snapshot(), 1, Arc::clone(&schema));
+    let rows = StoredRows::new(
+        store.snapshot(),
+        1,
+        Arc::new(crate::encode::RowFormat::new(Arc::clone(&schema))),
+    );
     (schema, Arc::new(rows))
 }
 
@@ -63,7 +67,7 @@ impl DumpVisitor for Collected {
         Ok(())
     }
 
-    fn row(&mut self, row: Row) -> Result<()> {
+    fn row(&mut self, row: Row, _bytes: usize) -> Result<()> {
         self.0.last_mut().unwrap().1.push(row);
         Ok(())
     }
@@ -209,11 +213,16 @@ fn a_database_is_restored_as_it_was_at_the_dump() {
     first.create_table((*schema).clone()).unwrap();
     let puts = rows_of(&*reader).into_iter().map(crate::Change::Put).collect();
     let tables = vec![crate::TableChanges { table: Arc::from("filled"), changes: puts }];
-    let source = Some(("mysql".to_owned(), "uuid:1-9".to_owned()));
-    let position = first.apply(crate::ChangeBatch { tables, source }).unwrap();
+    let positions = vec![("mysql".to_owned(), "uuid:1-9".to_owned())];
+    let position = first.apply(crate::ChangeBatch { tables, positions }).unwrap();
     let saved = first.dump(&[], &path, &mut |_| (), &AtomicBool::new(false)).unwrap();
     assert_eq!((saved.meta.position, saved.rows), (position.0, 20));
+    let positions = vec![("import:filled:a.csv".to_owned(), "end".to_owned())];
+    second.apply(crate::ChangeBatch { tables: Vec::new(), positions }).unwrap();
     assert_eq!(second.restore(&path).unwrap(), saved);
+    assert_eq!(second.source_position("import:filled:a.csv").unwrap(), None);
+    let again = second.dump(&[], &path, &mut |_| (), &AtomicBool::new(false)).unwrap();
+    assert_eq!(again.meta.sources, saved.meta.sources);
     let mut rows = Vec::new();
     let mut visit = |row| {
         rows.push(row);
@@ -225,4 +234,23 @@ fn a_database_is_restored_as_it_was_at_the_dump() {
     assert!(matches!(second.restore(&path), Err(Error::Conflict(_))));
     let missing = ["none".to_owned()];
     assert!(first.dump(&missing, &path, &mut |_| (), &AtomicBool::new(false)).is_err());
+}
+
+#[test]
+fn a_restore_applies_large_batches() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("d");
+    let kinds = [ColumnType::Int(64), ColumnType::Text];
+    let row = |id| vec![Value::Int(id), Value::Text(format!("row {id}").into())];
+    let rows: Vec<Row> = (0..5_000).map(row).collect();
+    let empty = DumpMeta::default();
+    let tables = [source("t", &kinds, &rows)];
+    write::save(&tables, &empty, &path, &mut |_| (), &AtomicBool::new(false)).unwrap();
+    for (max_batch_changes, batches) in [(1_000_000, 1), (2_000, 3)] {
+        let options = crate::Options { max_batch_changes, ..crate::Options::default() };
+        let data = directory.path().join(format!("of {batches}"));
+        let database = crate::Database::open(&data, options).unwrap();
+        database.restore(&path).unwrap();
+        assert_eq!((database.position().0, database.view("t").live_count()), (batches, 5_000));
+    }
 }

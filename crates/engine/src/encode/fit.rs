@@ -66,7 +66,10 @@ fn is_of(kind: ColumnType, value: &Value) -> bool {
         | (ColumnType::DateTime, Value::DateTime(_))
         | (ColumnType::Timestamp, Value::Timestamp(_)) => true,
         (ColumnType::Double, Value::Float(number)) => number.to_bits() != (-0.0_f64).to_bits(),
-        // A decimal's form depends on precision and scale, a 32-bit float's on rounding.
+        (ColumnType::Decimal(precision, scale), Value::Decimal(number)) => {
+            number.has_form(precision, scale)
+        }
+        // A 32-bit float's form depends on rounding.
         _ => false,
     }
 }

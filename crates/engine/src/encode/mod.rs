@@ -3,6 +3,7 @@
 mod cell;
 mod fit;
 mod key;
+mod layout;
 mod literal;
 mod row;
 mod schema;
@@ -10,6 +11,7 @@ mod schema;
 pub(crate) use cell::{column_kind, decode_cell, encode_cell};
 pub(crate) use fit::{fit, fit_row};
 pub(crate) use key::{decode_key, encode_key};
+pub(crate) use layout::{History, RowFormat, layout_of};
 pub(crate) use literal::parse_literal;
 pub(crate) use row::{decode_row, encode_row};
 pub(crate) use schema::{decode_schema, encode_schema};

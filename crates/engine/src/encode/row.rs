@@ -12,13 +12,13 @@
 //!     Text, Bytes, Json      length:varint byte*
 //! varint := seven bits a byte, lowest first, the high bit set on all but the last
 //! ```
-//! Columns are only ever appended to a table, so a row written with fewer columns reads NULL for
-//! those behind. An integer's width is not stored: widening a column leaves its rows readable.
+//! A row written with fewer columns reads NULL for those behind. An integer's width is not stored: widening a column leaves its rows readable.
 
 use super::cell::{pack_date, pack_date_time, unpack_date, unpack_date_time};
 use crate::{ColumnType, Decimal, Error, Result, Row, Schema, Value};
 
-const VERSION: u8 = 1;
+/// A row in the first layout of its table; see `layout` for later ones.
+pub(super) const VERSION: u8 = 1;
 
 /// The stored bytes of a row whose values fit their columns.
 pub(crate) fn encode_row(schema: &Schema, row: &Row) -> Result<Vec<u8>> {
@@ -105,7 +105,7 @@ fn push_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-fn push_varint(out: &mut Vec<u8>, mut value: u64) {
+pub(super) fn push_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
@@ -114,24 +114,24 @@ fn push_varint(out: &mut Vec<u8>, mut value: u64) {
 }
 
 /// Reads a row's parts one after the other; `None` where they are not what a writer wrote.
-struct Reader<'a> {
-    bytes: &'a [u8],
+pub(super) struct Reader<'a> {
+    pub bytes: &'a [u8],
 }
 
 impl<'a> Reader<'a> {
-    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+    pub fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.bytes.split_at_checked(count)?;
         self.bytes = rest;
         Some(taken)
     }
 
-    fn byte(&mut self) -> Option<u8> {
+    pub fn byte(&mut self) -> Option<u8> {
         let (&byte, rest) = self.bytes.split_first()?;
         self.bytes = rest;
         Some(byte)
     }
 
-    fn varint(&mut self) -> Option<u64> {
+    pub fn varint(&mut self) -> Option<u64> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;
@@ -161,7 +161,7 @@ impl<'a> Reader<'a> {
         std::str::from_utf8(self.counted()?).ok()
     }
 
-    fn value(&mut self, kind: ColumnType) -> Option<Value> {
+    pub fn value(&mut self, kind: ColumnType) -> Option<Value> {
         Some(match kind {
             ColumnType::Int(_) => Value::Int(self.signed()?),
             ColumnType::Time => Value::Time(self.signed()?),

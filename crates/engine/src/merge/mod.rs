@@ -21,7 +21,7 @@ use remora_index::{
 };
 
 use crate::{
-    Error, Result,
+    Error, Position, Result,
     document::segment_spec,
     published::{Claim, Claims},
     shared::{PoisonOnPanic, Shared},
@@ -35,6 +35,25 @@ pub(crate) use plan::{Size, is_crowded, is_merge_due};
 const IDLE: Duration = Duration::from_secs(1);
 /// How long after a failed checkpoint the next one is tried.
 const CHECKPOINT_RETRY: Duration = Duration::from_secs(5);
+
+/// Without a batch for so long a database is idle.
+const QUIET: Duration = Duration::from_secs(5);
+
+/// Since when no batch was written.
+struct Quiet {
+    position: Position,
+    since: Instant,
+}
+
+impl Quiet {
+    /// Which of the large merges are to be done at `now`.
+    fn size(&mut self, position: Position, now: Instant) -> Size {
+        if position != self.position {
+            *self = Self { position, since: now };
+        }
+        if now - self.since >= QUIET { Size::Idle } else { Size::Large }
+    }
+}
 
 /// Merges until writes stop.
 pub(crate) fn run_small(shared: &Shared) {
@@ -52,15 +71,17 @@ pub(crate) fn run_small(shared: &Shared) {
 pub(crate) fn run_large(shared: &Shared) {
     let _guard = PoisonOnPanic(shared, "large merge");
     let mut retry = Instant::now();
+    let mut quiet = Quiet { position: shared.published.load().position, since: retry };
     while shared.published.stopped().is_none() {
+        let size = quiet.size(shared.published.load().position, Instant::now());
         shared.published.wait_for_work(Instant::now() + IDLE, |current, claims| {
             (is_checkpoint_due(shared) && retry <= Instant::now())
-                || find(current, claims, Size::Large).is_some()
+                || find(current, claims, size).is_some()
         });
         if is_checkpoint_due(shared) && retry <= Instant::now() && !try_checkpoint(shared) {
             retry = Instant::now() + CHECKPOINT_RETRY;
         }
-        merge_next(shared, Size::Large);
+        merge_next(shared, size);
     }
 }
 
@@ -142,11 +163,8 @@ fn replace(
     claim: &Claim<'_>,
     output: Option<Arc<Segment>>,
 ) -> Option<Snapshot> {
-    let name = claim.table.schema.name.as_str();
-    let (name, table) = current.tables.get_key_value(name)?;
-    if table.number != claim.table.number {
-        return None;
-    }
+    let mut tables = current.tables.iter();
+    let (name, table) = tables.find(|(_, table)| table.number == claim.table.number)?;
     let is_input = |view: &SegmentView| claim.views.iter().any(|input| input.is_of(&view.segment));
     let place = table.segments.iter().position(is_input).unwrap_or(table.segments.len());
     let mut segments = table.segments.clone();
@@ -160,7 +178,7 @@ fn replace(
     }
     let mut tables = current.tables.clone();
     tables.insert(Arc::clone(name), Arc::new(TableView { segments, ..TableView::clone(table) }));
-    Some(Snapshot { position: current.position, tables })
+    Some(current.with_tables(tables))
 }
 
 /// Those of the output's documents that were deleted in the inputs since they were claimed.

@@ -2,8 +2,8 @@
 //!
 //! A segment is of tier 0 below [`TIER_BYTES`], of tier 1 below eight times that, and so on. When a
 //! tier has six segments, they and all smaller ones become one. Those of the upper tiers cost real
-//! work and so wait until the table has [`WIDE`] segments; the lowest full tier, which removes the
-//! most segments for its bytes, is merged first. A load of large batches is merged once, by as many
+//! work and so wait until the table has [`WIDE`] segments or nothing is written any more; the lowest
+//! full tier, which removes the most segments for its bytes, is merged first. A load of large batches is merged once, by as many
 //! segments as are there, and not once per tier. (Over 40,000 appends of 3 KB: 27 segments at most
 //! and 4.9 merges of each byte; over 300 of 500 KB: 27 and one.)
 
@@ -18,7 +18,7 @@ const TIER_BYTES: u64 = 32 << 10;
 const FACTOR: u64 = 8;
 /// So many segments of one tier are merged.
 const FULL_TIER: usize = 6;
-/// A table with fewer segments has no upper tier merged.
+/// A table with fewer segments has no upper tier merged while it is written to.
 const WIDE: usize = 28;
 /// Merges of tiers up to this one are small: the quick thread does them.
 const LAST_SMALL_TIER: u32 = 1;
@@ -34,6 +34,14 @@ pub(crate) enum Size {
     Small,
     /// The others.
     Large,
+    /// The others, while nothing is written: however few segments the table has.
+    Idle,
+}
+
+impl Size {
+    fn takes(self, tier: u32) -> bool {
+        (tier <= LAST_SMALL_TIER) == (self == Self::Small)
+    }
 }
 
 /// The segments of a table to be merged next, by index; `None` if there is nothing to do.
@@ -63,10 +71,6 @@ fn tier(bytes: u64) -> u32 {
     (bytes / TIER_BYTES).checked_ilog(FACTOR).map_or(0, |power| power + 1)
 }
 
-fn size_of(tier: u32) -> Size {
-    if tier <= LAST_SMALL_TIER { Size::Small } else { Size::Large }
-}
-
 /// The segments of one full tier and of all below it: of the small tiers the highest, of the
 /// others the lowest.
 fn full_tier(bytes: &[u64], size: Size) -> Option<Vec<usize>> {
@@ -75,11 +79,10 @@ fn full_tier(bytes: &[u64], size: Size) -> Option<Vec<usize>> {
     }
     let tiers: Vec<u32> = bytes.iter().map(|&bytes| tier(bytes)).collect();
     let count = |wanted| tiers.iter().filter(|&&tier| tier == wanted).count();
-    let full =
-        tiers.iter().copied().filter(|&tier| size_of(tier) == size && count(tier) >= FULL_TIER);
+    let full = tiers.iter().copied().filter(|&tier| size.takes(tier) && count(tier) >= FULL_TIER);
     let last = match size {
         Size::Small => full.max()?,
-        Size::Large => full.min()?,
+        Size::Large | Size::Idle => full.min()?,
     };
     let mut chosen: Vec<usize> = (0..tiers.len()).filter(|&index| tiers[index] <= last).collect();
     // Smallest first, so that the limit leaves out the largest.
@@ -96,7 +99,7 @@ fn full_tier(bytes: &[u64], size: Size) -> Option<Vec<usize>> {
 fn mostly_deleted(table: &TableView, free: &[usize], size: Size) -> Option<usize> {
     free.iter().copied().find(|&index| {
         let view = &table.segments[index];
-        view.deleted_count > view.live_count() && size_of(tier(view.bytes())) == size
+        view.deleted_count > view.live_count() && size.takes(tier(view.bytes()))
     })
 }
 
@@ -129,6 +132,16 @@ mod tests {
         let amplification = merged as f64 / (appended * bytes) as f64;
         println!("{most} segments at most, each byte merged {amplification:.1} times");
         (most, amplification)
+    }
+
+    #[test]
+    fn a_load_that_is_over_is_merged_further() {
+        let loaded = [TIER_BYTES * 100; FULL_TIER + 1];
+        assert_eq!(full_tier(&loaded, Size::Large), None);
+        assert_eq!(full_tier(&loaded, Size::Small), None);
+        assert_eq!(full_tier(&loaded, Size::Idle).map(|chosen| chosen.len()), Some(FULL_TIER + 1));
+        assert_eq!(full_tier(&loaded[2..], Size::Idle), None);
+        assert_eq!(full_tier(&[1; FULL_TIER], Size::Idle), None);
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! What happens to a table while one of its merges runs.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
-use super::{merge_claimed, plan::SEGMENTS_MAX};
+use super::{QUIET, Quiet, Size, merge_claimed, plan::SEGMENTS_MAX};
 use crate::{
-    Change, Database, Durability, Options, Value,
+    Change, Database, Durability, Options, Position, Value,
     store::testing::FaultyStore,
     write::fixture::{batch, count, put, rows, schema},
 };
@@ -110,4 +110,15 @@ fn the_writer_waits_for_the_merges() {
         writer.join().unwrap();
     });
     assert_eq!(count(&database), batches as u64 + 1);
+}
+
+#[test]
+fn a_database_is_idle_some_time_after_its_last_batch() {
+    let start = Instant::now();
+    let mut quiet = Quiet { position: Position(1), since: start };
+    assert_eq!(quiet.size(Position(1), start), Size::Large);
+    assert_eq!(quiet.size(Position(1), start + QUIET), Size::Idle);
+    assert_eq!(quiet.size(Position(2), start + QUIET), Size::Large);
+    assert_eq!(quiet.size(Position(2), start + QUIET + QUIET / 2), Size::Large);
+    assert_eq!(quiet.size(Position(2), start + 2 * QUIET), Size::Idle);
 }

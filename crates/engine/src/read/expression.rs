@@ -5,7 +5,10 @@ use smallvec::SmallVec;
 use remora_index::text::{AtomKind, Normalization, Pattern, atoms};
 
 use super::fuzzy::FuzzyTerm;
-use crate::{Error, RequestPart, Result, Schema, Selection, TextQuery};
+use crate::{
+    Error, RequestPart, Result, Schema, Selection, TextQuery, snapshot::TableView,
+    synonyms::Synonyms,
+};
 
 /// Deepest nesting of a query.
 const MAX_DEPTH: usize = 32;
@@ -76,7 +79,8 @@ fn counted_atoms(text: &str) -> u64 {
 
 impl Expression {
     /// The selection's text condition, if it has one.
-    pub fn new(schema: &Schema, selection: &Selection) -> Result<Option<Self>> {
+    pub fn new(view: &TableView, selection: &Selection) -> Result<Option<Self>> {
+        let schema = &*view.schema;
         let Some(query) = &selection.text else { return Ok(None) };
         if schema.texts.is_empty() {
             return Err(invalid(format!("Table {} has no text index to search", schema.name)));
@@ -84,7 +88,12 @@ impl Expression {
         if let Some(distance @ (0 | 3..)) = selection.fuzzy {
             return Err(invalid(format!("FUZZY distance {distance} is not 1 or 2")));
         }
-        let mut compiler = Compiler { schema, fuzzy: selection.fuzzy, terms: Vec::new() };
+        let mut compiler = Compiler {
+            schema,
+            synonyms: &view.synonyms,
+            fuzzy: selection.fuzzy,
+            terms: Vec::new(),
+        };
         let root = compiler.node(query, true, 1)?;
         Ok(Some(Self { root, terms: compiler.terms }))
     }
@@ -114,6 +123,7 @@ impl Expression {
 
 struct Compiler<'s> {
     schema: &'s Schema,
+    synonyms: &'s Synonyms,
     fuzzy: Option<u8>,
     terms: Vec<Term>,
 }
@@ -164,9 +174,9 @@ impl Compiler<'_> {
         let term = term.ok_or_else(|| {
             invalid(format!("Nothing is left of the term '{text}' after normalisation"))
         })?;
-        let schema = self.schema;
+        let synonyms = self.synonyms;
         let mut nodes = vec![Node::Term(term)];
-        for word in synonyms(schema, text) {
+        for word in synonyms.of_word(text) {
             match self.term(word, positive)? {
                 Some(other) if other != term => nodes.push(Node::Term(other)),
                 _ => {}
@@ -209,21 +219,6 @@ fn check_operands(parts: &[TextQuery], operator: &str) -> Result<()> {
         return Err(invalid(format!("{operator} has no operands; give it one or leave it out")));
     }
     Ok(())
-}
-
-/// The words that mean the same as `text`: those of every group with a word that equals it under
-/// some text index's normalisation, itself among them.
-fn synonyms<'s>(schema: &'s Schema, text: &str) -> impl Iterator<Item = &'s str> {
-    let groups = schema.synonyms.iter();
-    let mut normalized: Vec<_> = Vec::new();
-    if !schema.synonyms.is_empty() {
-        let all = schema.texts.iter().map(|index| index.normalization);
-        all.for_each(|one| normalized.push((one, one.apply(text).into_owned())));
-    }
-    let equals = move |word: &String| {
-        normalized.iter().any(|(normalization, text)| normalization.apply(word) == text.as_str())
-    };
-    groups.filter(move |group| group.iter().any(&equals)).flatten().map(String::as_str)
 }
 
 fn invalid(message: String) -> Error {

@@ -21,7 +21,7 @@ pub(crate) fn facet(
 ) -> Result<FacetReply> {
     let started = Instant::now();
     let column = indexed(&view.schema, &request.column, RequestPart::Facet)?;
-    let plan = Plan::new(&view.schema, &request.selection)?;
+    let plan = Plan::new(view, &request.selection)?;
     let mut selected = plan.run(view, position, started)?;
     let mut tally = Tally::default();
     for (docs, segment) in selected.docs.into_iter().zip(&view.segments) {

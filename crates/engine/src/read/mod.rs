@@ -58,7 +58,7 @@ pub(crate) fn search(
     let started = Instant::now();
     let schema = &view.schema;
     page::check(request)?;
-    let plan = Plan::new(schema, &request.selection)?;
+    let plan = Plan::new(view, &request.selection)?;
     let order = Order::new(schema, &request.sort)?;
     let after = request.after.as_deref();
     let after = after.map(|cursor| After::decode(schema, &order, cursor)).transpose()?;
@@ -109,7 +109,7 @@ pub(crate) fn count(
     position: Position,
 ) -> Result<CountReply> {
     let started = Instant::now();
-    let plan = Plan::new(&view.schema, selection)?;
+    let plan = Plan::new(view, selection)?;
     let (count, mut report) = plan.count(view, position, started)?;
     report.total_time = started.elapsed();
     Ok(CountReply { count, report })

@@ -13,6 +13,9 @@ use crate::{
     snapshot::TableView,
 };
 
+/// Most bytes of fields and snippets of one page, its last row left aside.
+const PAGE_BYTES: usize = 64 << 20;
+
 /// What of a row is asked for, resolved.
 pub(super) struct Output<'p> {
     fields: Vec<usize>,
@@ -46,6 +49,7 @@ impl<'p> Output<'p> {
         scores: Option<&[SegmentScores]>,
     ) -> Result<Vec<Hit>> {
         let mut key = Vec::new();
+        let mut bytes = 0;
         let hit = |place: &Place| {
             place.read_key(view, &mut key);
             let mut hit = Hit {
@@ -55,7 +59,9 @@ impl<'p> Output<'p> {
                 score: scores.map(|scores| scores[place.segment].get(place.doc)),
             };
             if !self.fields.is_empty() || self.highlighter.is_some() {
+                refuse_above(PAGE_BYTES, bytes)?;
                 self.fill(&mut hit, &texts::row(view, &key)?);
+                bytes += bytes_of(&hit);
             }
             Ok(hit)
         };
@@ -67,6 +73,30 @@ impl<'p> Output<'p> {
         hit.fields = self.fields.iter().map(value).collect();
         hit.snippet = self.highlighter.as_ref().map(|highlighter| highlighter.snippet(row));
     }
+}
+
+/// Keeps a page of long texts from filling the memory.
+fn refuse_above(most: usize, bytes: usize) -> Result<()> {
+    if bytes <= most {
+        return Ok(());
+    }
+    let message = format!(
+        "The rows of this page take more than {} MiB; ask for fewer rows or fields and page with \
+         the cursor",
+        most >> 20
+    );
+    Err(Error::request(RequestPart::Limit, message))
+}
+
+/// The bytes that a hit has for itself, about.
+fn bytes_of(hit: &Hit) -> usize {
+    let value = |value: &Value| match value {
+        Value::Text(text) | Value::Json(text) => text.len(),
+        Value::Bytes(bytes) => bytes.len(),
+        _ => 0,
+    };
+    let fields: usize = hit.fields.iter().map(|field| size_of::<Value>() + value(field)).sum();
+    fields + hit.snippet.as_ref().map_or(0, String::len)
 }
 
 /// The positions of the asked columns, in their order.
@@ -84,4 +114,23 @@ fn fields(schema: &Schema, asked: &[String]) -> Result<Vec<usize>> {
         })?);
     }
     Ok(fields)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_bounded_by_bytes() {
+        let hit = Hit {
+            key: Vec::new().into(),
+            fields: vec![Value::Text("x".repeat(1_000).into()), Value::Int(1)],
+            snippet: Some("y".repeat(100)),
+            score: None,
+        };
+        assert!((1_100..1_300).contains(&bytes_of(&hit)), "{}", bytes_of(&hit));
+        assert!(refuse_above(2_000, 2_000).is_ok());
+        let refused = refuse_above(1 << 20, (1 << 20) + 1).unwrap_err().to_string();
+        assert!(refused.contains("more than 1 MiB"), "{refused}");
+    }
 }

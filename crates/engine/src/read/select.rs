@@ -10,7 +10,7 @@ use super::{
     occurrences::Occurrences,
 };
 use crate::{
-    Position, QueryReport, Result, Schema, Selection,
+    Position, QueryReport, Result, Selection,
     snapshot::{SegmentView, TableView},
 };
 
@@ -36,11 +36,11 @@ type Counted = (u64, QueryReport);
 
 impl Plan {
     /// Checks and resolves a selection.
-    pub fn new(schema: &Schema, selection: &Selection) -> Result<Self> {
+    pub fn new(view: &TableView, selection: &Selection) -> Result<Self> {
         let condition = selection.filter.as_ref();
         Ok(Self {
-            expression: Expression::new(schema, selection)?,
-            condition: condition.map(|filter| Condition::new(schema, filter)).transpose()?,
+            expression: Expression::new(view, selection)?,
+            condition: condition.map(|filter| Condition::new(&view.schema, filter)).transpose()?,
         })
     }
 

@@ -35,11 +35,29 @@ impl Decimal {
         (number.integer_len() <= integer_digits).then(|| number.to_decimal(scale))
     }
 
-    /// The decimal whose canonical text this is.
-    pub(crate) fn canonical(text: &str) -> Option<Self> {
-        let fraction = text.split_once('.').map_or(0, |(_, fraction)| fraction.len());
-        let scale = u8::try_from(fraction).ok().filter(|&scale| scale <= MAX_SCALE)?;
-        Self::parse(text, MAX_PRECISION, scale).filter(|number| number.as_str() == text)
+    /// The decimal whose canonical text this is; cheaper than [`Decimal::parse`].
+    pub fn from_canonical(text: &str) -> Option<Self> {
+        let unsigned = text.strip_prefix('-').unwrap_or(text);
+        let (integer, fraction) = match unsigned.split_once('.') {
+            Some((_, "")) => return None,
+            Some((integer, fraction)) => (integer, fraction),
+            None => (unsigned, ""),
+        };
+        let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        let digits = all_digits(integer) && all_digits(fraction);
+        let leading = integer.is_empty() || integer.len() > 1 && integer.starts_with('0');
+        let zero = unsigned.bytes().all(|byte| matches!(byte, b'0' | b'.'));
+        let fits = fraction.len() <= usize::from(MAX_SCALE)
+            && integer.len() + fraction.len() <= usize::from(MAX_PRECISION);
+        let signed_zero = zero && unsigned.len() < text.len();
+        (digits && !leading && !signed_zero && fits).then(|| Self(text.into()))
+    }
+
+    /// Whether it has exactly this scale and no more digits than the precision.
+    pub(crate) fn has_form(&self, precision: u8, scale: u8) -> bool {
+        let (_, integer, fraction) = self.parts();
+        let integer = if integer == "0" { 0 } else { integer.len() };
+        fraction.len() == usize::from(scale) && integer + fraction.len() <= usize::from(precision)
     }
 
     /// The number `scaled / 10^scale`.
@@ -252,6 +270,17 @@ mod tests {
         }
     }
 
+    #[test]
+    fn canonical_texts_are_taken_as_they_are_and_others_refused() {
+        for text in ["0", "-1", "0.00", "-0.01", "10.50"] {
+            assert_eq!(Decimal::from_canonical(text).unwrap().as_str(), text);
+        }
+        for text in ["", "-", ".5", "5.", "00", "01", "-0", "-0.0", "+1", "1e5", "1.2.3", "--1"] {
+            assert_eq!(Decimal::from_canonical(text), None, "{text:?}");
+        }
+        assert_eq!(Decimal::from_canonical(&"9".repeat(66)), None);
+    }
+
     proptest! {
         #[test]
         fn scaled_numbers_come_back_and_keep_their_order(
@@ -278,7 +307,9 @@ mod tests {
         #[test]
         fn any_text_is_refused_or_canonical(text in "[-+]?[0-9]{0,40}\\.?[0-9]{0,40}(e-?[0-9]{1,3})?") {
             if let Some(number) = Decimal::parse(&text, 65, 30) {
-                prop_assert_eq!(Decimal::parse(number.as_str(), 65, 30), Some(number));
+                prop_assert_eq!(Decimal::parse(number.as_str(), 65, 30), Some(number.clone()));
+                prop_assert!(number.has_form(65, 30));
+                prop_assert_eq!(Decimal::from_canonical(number.as_str()), Some(number));
             }
         }
     }

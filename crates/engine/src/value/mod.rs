@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 pub use decimal::Decimal;
 pub(crate) use decimal::{MAX_PRECISION, MAX_SCALE};
-pub use time::{Date, DateTime};
+pub use time::{Date, DateTime, ZERO_TIMESTAMP_MICROS};
 pub(crate) use time::{
     TIME_LIMIT_MICROS, TIMESTAMP_RANGE_MICROS, parse_date, parse_date_time, parse_epoch,
     parse_time, parse_timestamp,

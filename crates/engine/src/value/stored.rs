@@ -58,7 +58,7 @@ impl TryFrom<StoredValue> for Value {
                 Self::Float(number.ok_or("a float is not a number")?)
             }
             StoredValue::Decimal(text) => {
-                Self::Decimal(Decimal::canonical(&text).ok_or("a decimal is malformed")?)
+                Self::Decimal(Decimal::from_canonical(&text).ok_or("a decimal is malformed")?)
             }
             StoredValue::Bool(truth) => Self::Bool(truth),
             StoredValue::Text(text) => Self::Text(text.into()),

@@ -16,9 +16,13 @@ const MICROS_PER_SECOND: i64 = 1_000_000;
 const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
 /// The longest span that MySQL holds, 838:59:59.999999, in microseconds.
 pub(crate) const TIME_LIMIT_MICROS: i64 = (838 * 3_600 + 59 * 60 + 60) * MICROS_PER_SECOND - 1;
-/// The moments of the years 0 to 9999, in microseconds since 1970.
+/// What a TIMESTAMP of `0000-00-00 00:00:00` is, which is no moment: just below the first one.
+pub const ZERO_TIMESTAMP_MICROS: i64 = -62_167_219_200_000_001;
+/// The moments of the years 0 to 9999, in microseconds since 1970, and the zero before them.
 pub(crate) const TIMESTAMP_RANGE_MICROS: RangeInclusive<i64> =
-    -62_167_219_200_000_000..=253_402_300_799_999_999;
+    ZERO_TIMESTAMP_MICROS..=253_402_300_799_999_999;
+
+const ZERO_DATE: Date = Date { year: 0, month: 0, day: 0 };
 
 /// A calendar date as MySQL holds it: parts may be zero (`2024-00-00`, `0000-00-00`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -89,13 +93,19 @@ impl DateTime {
 
     /// The UTC date and time of a moment, if its year is 0 to 9999.
     pub fn from_timestamp(micros: i64) -> Option<Self> {
+        if micros == ZERO_TIMESTAMP_MICROS {
+            return Some(Self { date: ZERO_DATE, micros: 0 });
+        }
         let date = Date::from_epoch_days(micros.div_euclid(MICROS_PER_DAY))?;
         Some(Self { date, micros: micros.rem_euclid(MICROS_PER_DAY) as u64 })
     }
 
     /// The moment at which it is this date and time in UTC, in microseconds since 1970; `None` if
-    /// a part of the date is zero.
+    /// a part of the date is zero but not all are.
     pub fn to_timestamp(&self) -> Option<i64> {
+        if self.date == ZERO_DATE && self.micros == 0 {
+            return Some(ZERO_TIMESTAMP_MICROS);
+        }
         let days = self.date.to_epoch_days()?;
         days.checked_mul(MICROS_PER_DAY)?.checked_add_unsigned(self.micros)
     }
@@ -168,6 +178,9 @@ pub(crate) fn parse_date_time(text: &str) -> Option<DateTime> {
 pub(crate) fn parse_timestamp(text: &str) -> Option<i64> {
     let (local, offset_minutes) = split_offset(text)?;
     let micros = parse_date_time(local)?.to_timestamp()?;
+    if micros == ZERO_TIMESTAMP_MICROS {
+        return Some(micros);
+    }
     let micros = micros.checked_sub(offset_minutes * 60 * MICROS_PER_SECOND)?;
     TIMESTAMP_RANGE_MICROS.contains(&micros).then_some(micros)
 }
@@ -278,7 +291,9 @@ mod tests {
             assert_eq!(parse_timestamp(text), Some(noon), "{text:?}");
         }
         assert_eq!(parse_timestamp("2024-01-31"), Some(noon - 43_200_000_000));
-        assert_eq!(parse_timestamp("0000-00-00 00:00:00"), None);
+        assert_eq!(parse_timestamp("0000-00-00 00:00:00"), Some(ZERO_TIMESTAMP_MICROS));
+        assert_eq!(Value::Timestamp(ZERO_TIMESTAMP_MICROS).to_string(), "0000-00-00 00:00:00");
+        assert_eq!(parse_timestamp("0000-00-00 00:00:01"), None);
         assert_eq!(parse_epoch("1706702400.5"), Some(noon + 500_000));
         assert_eq!(parse_epoch("99999999999999"), None);
         assert_eq!(parse_date_time("2024-01-31T12:00:00+01:00"), None);
@@ -308,7 +323,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn timestamps_come_back(micros in TIMESTAMP_RANGE_MICROS) {
+        fn timestamps_come_back(
+            micros in ZERO_TIMESTAMP_MICROS + 1..=*TIMESTAMP_RANGE_MICROS.end(),
+        ) {
             let text = Value::Timestamp(micros).to_string();
             prop_assert_eq!(parse_timestamp(&text), Some(micros));
             let moment = DateTime::from_timestamp(micros).unwrap();

@@ -1,60 +1,239 @@
-//! Making and dropping tables: between two groups, by the writer thread.
+//! Changing which tables there are and what they are: between two groups, by the writer thread.
+//!
+//! A list of definitions is worked out on a draft of the tables, committed at once and published
+//! at once. What is dropped loses its definition first, so that a crash leaves no table without
+//! its rows; rows without a table are dropped by the next start.
 
-use std::sync::Arc;
-
-use super::{prepare::no_table, required::RequiredRows, writer::Writer};
-use crate::{
-    Error, Position, Result, Schema, catalog,
-    snapshot::{Snapshot, TableView},
-    store::{StoreBatch, StoredRows},
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, atomic::Ordering},
 };
 
+use super::{
+    alter::{Altered, alter},
+    prepare::no_table,
+    queue::Definitions,
+    required::RequiredRows,
+    writer::{Writer, find_table},
+};
+use crate::{
+    Definition, Error, Position, Result, Schema, Value, catalog,
+    encode::{History, RowFormat},
+    recovery::Indexer,
+    snapshot::{RowReader, SegmentView, Snapshot, TableView},
+    store::{StoreBatch, StoreSnapshot, StoredRows},
+    synonyms::Synonyms,
+};
+
+/// The tables as they will be.
+struct Draft {
+    tables: BTreeMap<Arc<str>, Drafted>,
+    store: Arc<dyn StoreSnapshot>,
+    commit: StoreBatch,
+    next_number: u32,
+    /// Tables that were there and are not any more.
+    dropped: Vec<u32>,
+    /// The position of the definitions if they have one.
+    position: Position,
+    moves: bool,
+    text_bytes: u64,
+}
+
+/// A table as it will be.
+struct Drafted {
+    number: u32,
+    format: Arc<RowFormat>,
+    /// Whether anything of it is new.
+    touched: bool,
+    /// Whether its rows read otherwise than before.
+    altered: bool,
+    /// Its segments, if they are new as well.
+    segments: Option<Vec<SegmentView>>,
+}
+
 impl Writer<'_> {
-    /// Makes a table, or finds it made with the same definition.
-    pub(super) fn create(&mut self, schema: Schema) -> Result<Position> {
-        if let Some(view) = self.shared.published.load().tables.get(schema.name.as_str()) {
-            let message = format!(
+    /// Does what is asked in one step, or none of it.
+    pub(super) fn define(&mut self, asked: Definitions) -> Result<Position> {
+        let Definitions { definitions, positions } = asked;
+        let mut draft = self.draft()?;
+        draft.moves = !positions.is_empty();
+        for definition in definitions {
+            match definition {
+                Definition::Create(schema) => draft.create(schema)?,
+                Definition::Drop(name) => draft.drop_table(&name)?,
+                Definition::Rename { from, to } => draft.rename(&from, &to)?,
+                Definition::Alter { schema, fills } => draft.alter(schema, &fills)?,
+            }
+        }
+        let Draft { tables, mut commit, next_number, dropped, position, moves, .. } = draft;
+        let text_bytes = draft.text_bytes;
+        let touched = tables.values().any(|drafted| drafted.touched);
+        if !(touched || moves) && dropped.is_empty() {
+            return Ok(self.position);
+        }
+        catalog::put_next_table(&mut commit, next_number);
+        for drafted in tables.values().filter(|drafted| drafted.touched) {
+            catalog::put_table(&mut commit, drafted.number, &drafted.format)?;
+        }
+        dropped.iter().for_each(|&number| catalog::delete_table(&mut commit, number));
+        if moves {
+            catalog::put_position(&mut commit, position);
+            catalog::put_sources(&mut commit, positions.iter().map(|(name, at)| (name, at)));
+        }
+        // Durable at once whatever the rows are: it is rare and all rows need it.
+        self.commit_to_store(commit, true)?;
+        if moves {
+            self.position = position;
+        }
+        self.publish_tables(tables, &positions);
+        self.shared.unsaved_bytes.fetch_add(text_bytes, Ordering::Relaxed);
+        for number in dropped {
+            self.store.drop_rows(number).map_err(|error| self.shared.poison(&error))?;
+        }
+        Ok(self.position)
+    }
+
+    fn draft(&self) -> Result<Draft> {
+        let store = self.store.snapshot();
+        let current = self.shared.published.load();
+        let tables = current.tables.iter().map(|(name, view)| {
+            let (number, format) = (view.number, Arc::clone(&view.format));
+            let drafted =
+                Drafted { number, format, touched: false, altered: false, segments: None };
+            (Arc::clone(name), drafted)
+        });
+        Ok(Draft {
+            tables: tables.collect(),
+            commit: StoreBatch::new(),
+            next_number: catalog::next_table(&*store)?,
+            store,
+            dropped: Vec::new(),
+            position: Position(self.position.0 + 1),
+            moves: false,
+            text_bytes: 0,
+        })
+    }
+
+    fn publish_tables(&self, tables: BTreeMap<Arc<str>, Drafted>, positions: &[(String, String)]) {
+        let store = self.store.snapshot();
+        self.shared.published.update(|current| {
+            let tables = tables.into_iter().filter_map(|(name, drafted)| {
+                let before = find_table(current, drafted.number);
+                match before {
+                    Some(_) if !drafted.touched => {
+                        current.tables.get(&name).map(|view| (name, Arc::clone(view)))
+                    }
+                    _ => {
+                        let view = drafted.view(before, &store, self.position);
+                        Some((name, Arc::new(view)))
+                    }
+                }
+            });
+            let tables = tables.collect();
+            let sources = current.sources.with(positions.iter().map(|(name, at)| (name, at)));
+            Some(Snapshot { position: self.position, sources, tables })
+        });
+    }
+}
+
+impl Draft {
+    fn create(&mut self, schema: Schema) -> Result<()> {
+        if let Some(there) = self.tables.get(schema.name.as_str()) {
+            if **there.format.schema() == schema {
+                return Ok(());
+            }
+            return Err(Error::Conflict(format!(
                 "there is a table {:?} of another definition: drop it or choose another name",
                 schema.name
-            );
-            let same = *view.schema == schema;
-            return if same { Ok(self.position) } else { Err(Error::Conflict(message)) };
+            )));
         }
         schema.validate()?;
         RequiredRows::of(&schema)?;
-        let mut commit = StoreBatch::new();
-        let number = catalog::put_table(&*self.store.snapshot(), &mut commit, &schema)?;
-        // A definition is durable at once whatever the rows are: it is rare and all rows need it.
-        self.commit_to_store(commit, true)?;
-        self.publish_table(number, Arc::new(schema));
-        Ok(self.position)
-    }
-
-    /// Drops a table: first its definition, so that a crash leaves no table without its rows.
-    pub(super) fn drop_table(&mut self, name: &str) -> Result<Position> {
-        let view = self.shared.published.load().tables.get(name).cloned();
-        let view = view.ok_or_else(|| no_table(name))?;
-        let mut commit = StoreBatch::new();
-        catalog::delete_table(&mut commit, view.number);
-        self.commit_to_store(commit, true)?;
-        self.shared.published.update(|current| {
-            let mut tables = current.tables.clone();
-            tables.remove(name);
-            Some(Snapshot { position: current.position, tables })
-        });
-        let dropped = self.store.drop_rows(view.number);
-        dropped.map_err(|error| self.shared.poison(&error))?;
-        Ok(self.position)
-    }
-
-    fn publish_table(&self, number: u32, schema: Arc<Schema>) {
-        let rows = StoredRows::new(self.store.snapshot(), number, Arc::clone(&schema));
+        let number = self.next_number;
+        self.next_number = catalog::number_after(number)?;
         let name = Arc::from(schema.name.as_str());
-        let view = TableView { number, schema, segments: Vec::new(), rows: Arc::new(rows) };
-        self.shared.published.update(|current| {
-            let mut tables = current.tables.clone();
-            tables.insert(name, Arc::new(view));
-            Some(Snapshot { position: current.position, tables })
+        let format = Arc::new(RowFormat::new(Arc::new(schema)));
+        let segments = Some(Vec::new());
+        let table = Drafted { number, format, touched: true, altered: false, segments };
+        self.tables.insert(name, table);
+        Ok(())
+    }
+
+    fn drop_table(&mut self, name: &str) -> Result<()> {
+        let table = self.tables.remove(name).ok_or_else(|| no_table(name))?;
+        self.dropped.push(table.number);
+        Ok(())
+    }
+
+    fn rename(&mut self, from: &str, to: &str) -> Result<()> {
+        let mut table = self.tables.remove(from).ok_or_else(|| no_table(from))?;
+        let schema = Schema { name: to.to_owned(), ..Schema::clone(table.format.schema()) };
+        schema.validate()?;
+        let history = table.format.history().clone();
+        table.format = Arc::new(RowFormat::with_history(Arc::new(schema), history));
+        table.touched = true;
+        if let Some(replaced) = self.tables.insert(Arc::from(to), table) {
+            self.dropped.push(replaced.number);
+        }
+        self.moves = true;
+        Ok(())
+    }
+
+    fn alter(&mut self, schema: Schema, fills: &[(u32, Value)]) -> Result<()> {
+        let name = schema.name.clone();
+        let table = self.tables.get_mut(name.as_str()).ok_or_else(|| no_table(&name))?;
+        if schema == **table.format.schema() {
+            return Ok(());
+        }
+        let Altered { mut format, index_anew } = alter(&table.format, schema, fills)?;
+        if index_anew {
+            let history = History { indexed_from: self.position.0, ..format.history().clone() };
+            format = RowFormat::with_history(Arc::clone(format.schema()), history);
+        }
+        let format = Arc::new(format);
+        if index_anew {
+            let mut indexer = Indexer::new(format.schema())?;
+            let rows = StoredRows::new(Arc::clone(&self.store), table.number, Arc::clone(&format));
+            rows.scan(&[], &mut |key, row| indexer.add(key, &row).map(|()| true))?;
+            self.text_bytes += indexer.all_text_bytes;
+            let built = indexer.finish()?.into_iter();
+            let built = built.map(|new| SegmentView::new(new, None, format.schema()));
+            table.segments = Some(built.collect());
+        }
+        table.format = format;
+        table.touched = true;
+        table.altered = true;
+        self.moves = true;
+        Ok(())
+    }
+}
+
+impl Drafted {
+    /// The table as readers get it; `before` is what they have now.
+    fn view(
+        self,
+        before: Option<&TableView>,
+        store: &Arc<dyn StoreSnapshot>,
+        position: Position,
+    ) -> TableView {
+        let Self { number, format, altered, segments, .. } = self;
+        let schema = Arc::clone(format.schema());
+        let segments = segments.unwrap_or_else(|| {
+            let segments = before.iter().flat_map(|view| &view.segments);
+            let again = |view: &SegmentView| {
+                let deleted = view.deleted.as_deref().cloned();
+                SegmentView::new(Arc::clone(&view.segment), deleted, &schema)
+            };
+            segments.map(again).collect()
         });
+        let (changed, defined) = match before {
+            Some(view) if !altered => (view.changed, view.defined),
+            Some(_) => (position, position),
+            None => (position, Position(0)),
+        };
+        let synonyms = Arc::new(Synonyms::of(&schema));
+        let rows = StoredRows::new(Arc::clone(store), number, Arc::clone(&format));
+        let rows = Arc::new(rows);
+        TableView { number, schema, synonyms, format, defined, changed, segments, rows }
     }
 }

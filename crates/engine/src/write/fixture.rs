@@ -27,7 +27,7 @@ pub(crate) fn schema() -> Schema {
 
 /// A batch of changes to it.
 pub(crate) fn batch(changes: Vec<Change>) -> ChangeBatch {
-    ChangeBatch { tables: vec![TableChanges { table: "t".into(), changes }], source: None }
+    ChangeBatch { tables: vec![TableChanges { table: "t".into(), changes }], positions: Vec::new() }
 }
 
 /// A batch that puts one row.

@@ -6,10 +6,10 @@ use remora_index::segment::Segment;
 
 use super::prepare::{PreparedBatch, PreparedChange, PreparedTable};
 use crate::{
-    Position, Result, Schema,
+    Position, Result, Schema, SourcePositions,
     document::RowIndexer,
-    snapshot::{SegmentView, Snapshot, TableView},
-    store::{StoreSnapshot, StoredRows},
+    snapshot::{SegmentView, Snapshot},
+    store::StoreSnapshot,
 };
 
 /// A group's changes by table number, indexed.
@@ -89,21 +89,19 @@ impl<'b> Runs<'b> {
         self.0.iter().flat_map(|run| run.keys.iter().copied())
     }
 
-    /// The table's segments with these changes. A key's older document is deleted before its new
-    /// one comes in, so that a live key is in exactly one segment.
-    fn apply_to(&self, view: &TableView) -> Vec<SegmentView> {
-        let mut segments = view.segments.clone();
+    /// Brings these changes into a table's segments. A key's older document is deleted before its
+    /// new one comes in, so that a live key is in exactly one segment.
+    pub fn apply_to(&self, segments: &mut Vec<SegmentView>, schema: &Schema) {
         for run in &self.0 {
-            for segment in &mut segments {
-                if let Some(changed) = segment.without(run.keys.iter().copied(), &view.schema) {
+            for segment in segments.iter_mut() {
+                if let Some(changed) = segment.without(run.keys.iter().copied(), schema) {
                     *segment = changed;
                 }
             }
             segments.retain(|segment| segment.live_count() > 0);
             let added = run.segment.iter();
-            segments.extend(added.map(|new| SegmentView::new(Arc::clone(new), None, &view.schema)));
+            segments.extend(added.map(|new| SegmentView::new(Arc::clone(new), None, schema)));
         }
-        segments
     }
 }
 
@@ -113,17 +111,17 @@ pub(crate) fn publish(
     current: &Snapshot,
     group: &IndexedGroup<'_>,
     position: Position,
+    sources: SourcePositions,
     store: &Arc<dyn StoreSnapshot>,
 ) -> Snapshot {
     let tables = current.tables.iter().map(|(name, view)| {
-        let segments = match group.tables.get(&view.number) {
-            Some(runs) => runs.apply_to(view),
-            None => view.segments.clone(),
-        };
-        let schema = Arc::clone(&view.schema);
-        let rows = StoredRows::new(Arc::clone(store), view.number, Arc::clone(&schema));
-        let view = TableView { number: view.number, schema, segments, rows: Arc::new(rows) };
-        (Arc::clone(name), Arc::new(view))
+        let mut segments = view.segments.clone();
+        let mut changed = view.changed;
+        if let Some(runs) = group.tables.get(&view.number) {
+            runs.apply_to(&mut segments, &view.schema);
+            changed = position;
+        }
+        (Arc::clone(name), Arc::new(view.at(store, changed, segments)))
     });
-    Snapshot { position, tables: tables.collect() }
+    Snapshot { position, sources, tables: tables.collect() }
 }

@@ -10,8 +10,11 @@
 //! ```
 //! A batch is durable before it is visible and visible before it is acknowledged, and always whole.
 
+mod alter;
 mod define;
 mod group;
+mod large;
+mod pending;
 mod prepare;
 mod queue;
 mod required;
@@ -22,7 +25,10 @@ pub(crate) mod fixture;
 #[cfg(test)]
 mod tests;
 
+pub use large::LargeBatch;
+pub(crate) use pending::Waiter;
+pub use pending::{Pending, Pipeline};
 pub(crate) use prepare::{no_table, prepare};
-pub(crate) use queue::{Definition, Job, Waiter, WriteQueue};
+pub(crate) use queue::{Definitions, Job, WriteQueue};
 pub(crate) use required::RequiredRows;
 pub(crate) use writer::run;

@@ -4,15 +4,19 @@
 //! key stands), and a large batch is indexed here, so that an import uses as many cores as it has
 //! threads while the one writer only commits and publishes.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use remora_index::segment::Segment;
 
 use crate::{
-    Change, ChangeBatch, Error, Missing, Options, RequestPart, Result, Row, Schema,
+    Change, ChangeBatch, Error, Missing, Options, Position, RequestPart, Result, Row, Schema,
     document::{RowIndexer, text_bytes},
-    encode::{encode_key, encode_row, fit_row},
+    encode::{RowFormat, encode_key, fit_row},
     snapshot::Snapshot,
+    store::{Keyspace, StoreBatch},
     write::required::RequiredRows,
 };
 
@@ -21,15 +25,20 @@ const LARGE_CHANGES: usize = 1_024;
 /// From this many bytes of rows of a table on, the caller indexes them.
 const LARGE_BYTES: usize = 1 << 20;
 
+/// What a batch takes of memory besides its changes.
+const BATCH_BYTES: usize = 256;
+
 /// A batch, checked and encoded.
 #[derive(Default)]
 pub(crate) struct PreparedBatch {
     /// The changes, each table once.
     pub tables: Vec<PreparedTable>,
-    /// As in [`ChangeBatch::source`].
-    pub source: Option<(String, String)>,
+    /// As in [`ChangeBatch::positions`].
+    pub positions: Vec<(String, String)>,
     /// Bytes of memory it holds, about.
     pub bytes: usize,
+    /// Set when one of its pipeline has failed.
+    pub broken: Option<Arc<AtomicBool>>,
 }
 
 /// The changes to one table.
@@ -38,6 +47,8 @@ pub(crate) struct PreparedTable {
     pub number: u32,
     /// Its definition.
     pub schema: Arc<Schema>,
+    /// Which one that is: see `TableView::defined`.
+    pub defined: Position,
     /// The changes in ascending key order, each key once.
     pub changes: Vec<PreparedChange>,
     /// For a large batch its indexed rows; the changes then carry no [`PreparedChange::row`].
@@ -75,13 +86,14 @@ pub(crate) fn prepare(
         let view = snapshot.tables.get(&table.table).ok_or_else(|| no_table(&table.table))?;
         let earlier = tables.iter_mut().find(|prepared| prepared.number == view.number);
         let changes = table.changes.into_iter();
-        let changes = changes.map(|change| prepare_change(change, &view.schema, options));
+        let changes = changes.map(|change| prepare_change(change, &view.format, options));
         let changes = changes.collect::<Result<Vec<_>>>()?;
         match earlier {
             Some(earlier) => earlier.changes.extend(changes),
             None => tables.push(PreparedTable {
                 number: view.number,
                 schema: Arc::clone(&view.schema),
+                defined: view.defined,
                 changes,
                 segment: None,
                 text_bytes: 0,
@@ -89,8 +101,26 @@ pub(crate) fn prepare(
         }
     }
     tables.iter_mut().try_for_each(PreparedTable::finish)?;
-    let bytes = tables.iter().map(PreparedTable::bytes).sum();
-    Ok(PreparedBatch { tables, source: batch.source, bytes })
+    let bytes: usize = tables.iter().map(PreparedTable::bytes).sum();
+    let positions = batch.positions;
+    let bytes = positions.iter().fold(bytes + BATCH_BYTES, |bytes, (source, position)| {
+        bytes + source.len() + position.len()
+    });
+    Ok(PreparedBatch { tables, positions, bytes, broken: None })
+}
+
+impl PreparedBatch {
+    /// Notes that it is not applied, so that those behind it in its pipeline are not either.
+    pub fn break_pipeline(&self) {
+        if let Some(broken) = &self.broken {
+            broken.store(true, Ordering::Release);
+        }
+    }
+
+    /// Whether one before it in its pipeline was not applied.
+    pub fn is_behind_failure(&self) -> bool {
+        self.broken.as_ref().is_some_and(|broken| broken.load(Ordering::Acquire))
+    }
 }
 
 /// The error for a table that is not there.
@@ -98,7 +128,8 @@ pub(crate) fn no_table(name: &str) -> Error {
     Error::missing(Missing::Table, format!("there is no table {name:?}"))
 }
 
-fn prepare_change(change: Change, schema: &Schema, options: &Options) -> Result<PreparedChange> {
+fn prepare_change(change: Change, format: &RowFormat, options: &Options) -> Result<PreparedChange> {
+    let schema = format.schema();
     match change {
         Change::Delete(parts) => {
             let key = encode_key(schema, &parts)?;
@@ -109,7 +140,7 @@ fn prepare_change(change: Change, schema: &Schema, options: &Options) -> Result<
             let parts: Vec<_> =
                 schema.primary_key.iter().filter_map(|&part| row.get(part).cloned()).collect();
             let key = encode_key(schema, &parts)?;
-            let stored = encode_row(schema, &row)?;
+            let stored = format.encode(&row)?;
             if stored.len() > options.max_row_bytes {
                 return Err(row_too_large(schema, &parts, stored.len(), options));
             }
@@ -140,6 +171,15 @@ impl PreparedTable {
         let rows = self.changes.iter().filter(|change| change.row.is_some()).count();
         let large = rows >= LARGE_CHANGES || self.bytes() >= LARGE_BYTES;
         if large { self.index_rows() } else { Ok(()) }
+    }
+
+    /// Puts the rows into a commit.
+    pub fn put_rows(&self, commit: &mut StoreBatch) {
+        let rows = Keyspace::Rows(self.number);
+        self.changes.iter().for_each(|change| match &change.stored {
+            Some(row) => commit.put(rows, change.key.as_slice(), row.as_slice()),
+            None => commit.delete(rows, change.key.as_slice()),
+        });
     }
 
     fn index_rows(&mut self) -> Result<()> {

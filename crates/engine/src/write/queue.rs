@@ -8,11 +8,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crossbeam_channel::{Receiver, Sender, bounded};
 use parking_lot::{Condvar, Mutex};
 
-use super::prepare::PreparedBatch;
-use crate::{Error, Position, Result, Schema};
+use super::{large::LargeParts, pending::Waiter, prepare::PreparedBatch};
+use crate::{Definition, Error, Result};
 
 /// Most bytes that wait; one batch larger than that may wait alone.
 const QUEUE_BYTES: usize = 64 << 20;
@@ -23,45 +22,32 @@ const GROUP_BYTES: usize = 8 << 20;
 /// Most batches of one group.
 const GROUP_JOBS: usize = 1_024;
 
-/// Who waits for the outcome of a job.
-pub(crate) struct Waiter(Sender<Result<Position>>);
-
-impl Waiter {
-    /// A waiter and where the outcome arrives.
-    pub fn new() -> (Self, Receiver<Result<Position>>) {
-        let (sender, receiver) = bounded(1);
-        (Self(sender), receiver)
-    }
-
-    /// Tells the outcome.
-    pub fn answer(self, outcome: Result<Position>) {
-        // A caller that is gone does not want to know.
-        let _ = self.0.send(outcome);
-    }
-}
-
 /// What the writer is asked to do.
 pub(crate) enum Job {
     /// Apply a batch.
     Apply(PreparedBatch, Waiter),
     /// Change which tables there are.
-    Define(Definition, Waiter),
+    Define(Definitions, Waiter),
+    /// Apply a batch that comes in parts.
+    Large(LargeParts),
 }
 
-/// A change of a table's definition.
-pub(crate) enum Definition {
-    /// Make a table.
-    Create(Box<Schema>),
-    /// Drop the table of this name.
-    Drop(String),
+/// Changes of definitions that are one step.
+pub(crate) struct Definitions {
+    /// In order.
+    pub definitions: Vec<Definition>,
+    /// As in [`crate::ChangeBatch::positions`].
+    pub positions: Vec<(String, String)>,
 }
 
 /// What the writer gets next.
 pub(crate) enum Taken {
     /// Batches to be committed together, in order.
     Group(Vec<(PreparedBatch, Waiter)>),
-    /// A definition, between two groups.
-    Definition(Definition, Waiter),
+    /// Definitions, between two groups.
+    Definitions(Definitions, Waiter),
+    /// A large batch, between two groups.
+    Large(LargeParts),
     /// Nothing came in the given time.
     Nothing,
     /// The queue is closed and empty.
@@ -98,6 +84,11 @@ impl WriteQueue {
         state.jobs.push_back(job);
         self.filled.notify_one();
         Ok(())
+    }
+
+    /// Whether it is closed.
+    pub fn is_closed(&self) -> bool {
+        self.state.lock().closed.is_some()
     }
 
     /// Takes the next group or definition; waits up to `patience` for one (`None`: for ever).
@@ -137,8 +128,12 @@ impl WriteQueue {
         };
         self.wake_all();
         for job in jobs {
-            let (Job::Apply(_, waiter) | Job::Define(_, waiter)) = job;
-            waiter.answer(Err(reason.clone()));
+            match job {
+                Job::Apply(_, waiter) | Job::Define(_, waiter) => {
+                    waiter.answer(Err(reason.clone()));
+                }
+                Job::Large(parts) => parts.refuse(reason),
+            }
         }
     }
 
@@ -168,9 +163,10 @@ impl State {
                     group_bytes += bytes;
                     group.push((batch, waiter));
                 }
-                Job::Define(definition, waiter) if group.is_empty() => {
-                    return Taken::Definition(definition, waiter);
+                Job::Define(definitions, waiter) if group.is_empty() => {
+                    return Taken::Definitions(definitions, waiter);
                 }
+                Job::Large(parts) if group.is_empty() => return Taken::Large(parts),
                 later => {
                     self.jobs.push_front(later);
                     break;
@@ -185,14 +181,17 @@ impl Job {
     fn bytes(&self) -> usize {
         match self {
             Self::Apply(batch, _) => batch.bytes,
-            Self::Define(..) => 0,
+            Self::Define(..) | Self::Large(_) => 0,
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use crossbeam_channel::Receiver;
+
     use super::*;
+    use crate::Position;
 
     fn batch(bytes: usize) -> (Job, Receiver<Result<Position>>) {
         let (waiter, outcome) = Waiter::new();
@@ -213,11 +212,13 @@ mod tests {
         queue.push(batch(1).0).unwrap();
         queue.push(batch(2).0).unwrap();
         let (waiter, _outcome) = Waiter::new();
-        queue.push(Job::Define(Definition::Drop("t".to_owned()), waiter)).unwrap();
+        let definitions = vec![Definition::Drop("t".to_owned())];
+        let definitions = Definitions { definitions, positions: Vec::new() };
+        queue.push(Job::Define(definitions, waiter)).unwrap();
         queue.push(batch(3).0).unwrap();
         assert_eq!(group_sizes(&queue), [GROUP_BYTES - 1, 1]);
         assert_eq!(group_sizes(&queue), [2]);
-        assert!(matches!(queue.take(None), Taken::Definition(..)));
+        assert!(matches!(queue.take(None), Taken::Definitions(..)));
         assert_eq!(group_sizes(&queue), [3]);
         assert!(matches!(queue.take(Some(Duration::ZERO)), Taken::Nothing));
     }

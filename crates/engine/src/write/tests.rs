@@ -2,9 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::fixture::{batch, count, put, rows, schema};
+use super::{
+    Definitions, Job, Waiter,
+    fixture::{batch, count, put, rows, schema},
+};
 use crate::{
-    Change, Database, Durability, Error, Options, Position, Value,
+    Change, ChangeBatch, Database, Definition, Durability, Error, Options, Position, Value,
     snapshot::SegmentView,
     store::{
         Store,
@@ -108,6 +111,84 @@ fn live_lengths_are_those_of_the_live_documents() {
             assert_eq!(anew.deleted_count, segment.deleted_count);
         }
     }
+}
+
+/// Commits and syncs fail one after the other; what is left is the state before or after.
+#[test]
+fn a_large_batch_is_whole_whatever_fails() {
+    let commit_faults = (0..32).map(|at| Faults { fail_commit: Some(at), ..Faults::default() });
+    let sync_faults = (0..8).map(|at| Faults { fail_sync: Some(at), ..Faults::default() });
+    let mut outcomes = [0, 0];
+    for faults in commit_faults.chain(sync_faults) {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Arc::new(FaultyStore::new(faults));
+        let database = start(directory.path(), Arc::clone(&store) as _, Durability::Always);
+        let done = write_a_large_batch(&database);
+        drop(database);
+        let survived = Arc::new(store.after_power_loss());
+        let database = start(directory.path(), Arc::clone(&survived) as _, Durability::Always);
+        if database.schema("t").is_err() {
+            continue;
+        }
+        let all: Vec<(i64, bool)> = rows(&database).iter().map(id_and_new).collect();
+        let before = [(0, false), (1, false)].starts_with(&all);
+        let after = all == (1..10).map(|id| (id, true)).collect::<Vec<_>>();
+        assert!(if done { after } else { before || after }, "{all:?}");
+        assert_eq!(count(&database), all.len() as u64);
+        let source = database.source_position("s").unwrap();
+        assert_eq!(source.as_deref(), after.then_some("9"));
+        outcomes[usize::from(after)] += 1;
+        assert_eq!(survived.row_tables().len(), usize::from(!all.is_empty()));
+    }
+    assert!(outcomes.iter().all(|&seen| seen > 1), "{outcomes:?}");
+}
+
+fn id_and_new(row: &crate::Row) -> (i64, bool) {
+    match (&row[0], &row[1]) {
+        (Value::Int(id), Value::Text(text)) => (*id, &**text == "new"),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Whether it was committed: old rows 0 and 1 become new rows 1 to 9.
+fn write_a_large_batch(database: &Database) -> bool {
+    let write = || {
+        database.create_table(schema())?;
+        database.apply(put(0, "old"))?;
+        database.apply(put(1, "old"))?;
+        let mut large = database.begin_large()?;
+        for id in 1..10 {
+            large.add(put(id, "new").tables)?;
+        }
+        large.add(batch(vec![Change::Delete(vec![Value::Int(0)])]).tables)?;
+        large.commit(vec![("s".to_owned(), "9".to_owned())])
+    };
+    write().is_ok()
+}
+
+#[test]
+fn nothing_is_applied_behind_a_failed_batch_of_a_pipeline() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = start(directory.path(), Arc::new(FaultyStore::default()), Durability::None);
+    database.create_table(schema()).unwrap();
+    let at = |at: i64| ChangeBatch { positions: vec![("s".into(), at.to_string())], ..put(at, "") };
+    let pipeline = database.pipeline();
+    pipeline.submit(at(1)).unwrap().wait().unwrap();
+    // The writer stands still, so that all of these are prepared before the table is another.
+    let large = database.begin_large().unwrap();
+    let definitions = vec![Definition::Drop("t".to_owned()), Definition::Create(schema())];
+    let (waiter, _outcome) = Waiter::new();
+    let again = Definitions { definitions, positions: Vec::new() };
+    database.shared().queue.push(Job::Define(again, waiter)).unwrap();
+    let second = pipeline.submit(at(2)).unwrap();
+    let third = pipeline.submit(ChangeBatch { tables: Vec::new(), ..at(3) }).unwrap();
+    large.commit(Vec::new()).unwrap();
+    assert!(matches!(second.wait(), Err(Error::NotFound { .. })));
+    assert!(matches!(third.wait(), Err(Error::Conflict(_))));
+    assert!(pipeline.is_broken() && pipeline.submit(at(4)).is_err());
+    assert_eq!(database.source_position("s").unwrap().as_deref(), Some("1"));
+    database.pipeline().submit(at(5)).unwrap().wait().unwrap();
+    assert_eq!(database.source_position("s").unwrap().as_deref(), Some("5"));
 }
 
 /// A thread that dies must not leave its callers waiting.

@@ -1,22 +1,24 @@
 //! The writer thread: the only one that commits rows and moves the position.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, atomic::Ordering},
     time::{Duration, Instant},
 };
 
 use super::{
     group::{IndexedGroup, publish},
-    prepare::{PreparedBatch, no_table},
-    queue::{Definition, Taken, Waiter},
+    large::Ended,
+    pending::Waiter,
+    prepare::{PreparedBatch, PreparedTable, no_table},
+    queue::Taken,
 };
 use crate::{
     Durability, Error, Position, Result, catalog,
     merge::{is_crowded, is_merge_due},
     shared::{PoisonOnPanic, Shared},
     snapshot::{Snapshot, TableView},
-    store::{Keyspace, Store, StoreBatch},
+    store::{Store, StoreBatch},
 };
 
 /// Does what is queued until the queue is closed and empty.
@@ -42,16 +44,17 @@ impl Writer<'_> {
         loop {
             match self.shared.queue.take(self.patience()) {
                 Taken::Group(group) => self.write(group),
-                Taken::Definition(Definition::Create(schema), waiter) => {
-                    waiter.answer(self.create(*schema));
+                Taken::Definitions(definitions, waiter) => {
+                    waiter.answer(self.define(definitions));
                 }
-                Taken::Definition(Definition::Drop(name), waiter) => {
-                    waiter.answer(self.drop_table(&name));
-                }
+                Taken::Large(parts) => match self.write_large(parts) {
+                    Ended::Whole => {}
+                    Ended::UnderWay => break,
+                },
                 Taken::Nothing => {}
                 Taken::Closed => break,
             }
-            self.sync_after(self.sync_interval());
+            self.sync_if_due();
         }
         self.sync_after(Duration::ZERO);
     }
@@ -70,7 +73,10 @@ impl Writer<'_> {
             Err(error) if batches.len() > 1 && !matches!(error, Error::Poisoned(_)) => {
                 batches.into_iter().zip(waiters).for_each(|alone| self.write(vec![alone]));
             }
-            Err(error) => waiters.into_iter().for_each(|waiter| waiter.answer(Err(error.clone()))),
+            Err(error) => {
+                batches.iter().for_each(PreparedBatch::break_pipeline);
+                waiters.into_iter().for_each(|waiter| waiter.answer(Err(error.clone())));
+            }
         }
     }
 
@@ -87,7 +93,11 @@ impl Writer<'_> {
         self.commit(batches, &indexed, last)?;
         self.position = last;
         let store = self.store.snapshot();
-        self.shared.published.update(|current| Some(publish(current, &indexed, last, &store)));
+        self.shared.published.update(|current| {
+            let sources = batches.iter().flat_map(|batch| &batch.positions);
+            let sources = current.sources.with(sources.map(|(name, at)| (name, at)));
+            Some(publish(current, &indexed, last, sources, &store))
+        });
         self.shared.unsaved_bytes.fetch_add(indexed.text_bytes, Ordering::Relaxed);
         self.wake_merges(&indexed);
         Ok(first)
@@ -100,20 +110,15 @@ impl Writer<'_> {
         last: Position,
     ) -> Result<()> {
         let mut commit = StoreBatch::new();
-        for batch in batches {
-            for table in &batch.tables {
-                let rows = Keyspace::Rows(table.number);
-                table.changes.iter().for_each(|change| match &change.stored {
-                    Some(row) => commit.put(rows, change.key.as_slice(), row.as_slice()),
-                    None => commit.delete(rows, change.key.as_slice()),
-                });
-            }
-            if let Some((source, position)) = &batch.source {
-                catalog::put_source(&mut commit, source, position);
-            }
+        for table in batches.iter().flat_map(|batch| &batch.tables) {
+            table.put_rows(&mut commit);
         }
+        // Only the last of a source counts.
+        let positions = batches.iter().flat_map(|batch| &batch.positions);
+        let positions: BTreeMap<_, _> = positions.map(|(name, at)| (name, at)).collect();
+        catalog::put_sources(&mut commit, positions.into_iter());
         indexed.tables.iter().for_each(|(&table, runs)| {
-            catalog::put_log(&mut commit, last, table, runs.keys());
+            catalog::put_log(&mut commit, last, table, 0, runs.keys());
         });
         catalog::put_position(&mut commit, last);
         self.commit_to_store(commit, self.shared.options.durability == Durability::Always)
@@ -152,14 +157,21 @@ impl Writer<'_> {
         self.unsynced_since.map(|since| interval.saturating_sub(since.elapsed()))
     }
 
-    /// Answers the batches whose tables were dropped since they were prepared.
+    /// Answers the batches whose tables were dropped or altered since they were prepared, and
+    /// those behind a failed one of their pipeline.
     fn refuse_stale(&self, group: Vec<(PreparedBatch, Waiter)>) -> Vec<(PreparedBatch, Waiter)> {
         let current = self.shared.published.load();
         let mut kept = Vec::with_capacity(group.len());
         for (batch, waiter) in group {
-            let gone = |number| find_table(&current, number).is_none();
-            match batch.tables.iter().find(|table| gone(table.number)) {
-                Some(table) => waiter.answer(Err(no_table(&table.schema.name))),
+            let refusal = match batch.is_behind_failure() {
+                true => Some(Error::Conflict("a batch before this one failed".to_owned())),
+                false => batch.tables.iter().find_map(|table| stale(&current, table)),
+            };
+            match refusal {
+                Some(error) => {
+                    batch.break_pipeline();
+                    waiter.answer(Err(error));
+                }
                 None => kept.push((batch, waiter)),
             }
         }
@@ -180,6 +192,10 @@ impl Writer<'_> {
         self.shared.published.wait_until(None, |current| !crowded(current)).map(|_| ())
     }
 
+    pub(super) fn sync_if_due(&mut self) {
+        self.sync_after(self.sync_interval());
+    }
+
     fn wake_merges(&self, indexed: &IndexedGroup<'_>) {
         let current = self.shared.published.load();
         let due = |&number| find_table(&current, number).is_some_and(is_merge_due);
@@ -191,7 +207,19 @@ impl Writer<'_> {
     }
 }
 
+/// Why changes cannot be applied that were prepared for a table as it was.
+fn stale(current: &Snapshot, prepared: &PreparedTable) -> Option<Error> {
+    let name = &prepared.schema.name;
+    match find_table(current, prepared.number) {
+        None => Some(no_table(name)),
+        Some(view) if view.defined != prepared.defined => Some(Error::Conflict(format!(
+            "table {name:?} was altered while this batch waited: send it again"
+        ))),
+        Some(_) => None,
+    }
+}
+
 /// The table of this number.
-fn find_table(snapshot: &Snapshot, number: u32) -> Option<&TableView> {
+pub(super) fn find_table(snapshot: &Snapshot, number: u32) -> Option<&TableView> {
     snapshot.tables.values().find(|view| view.number == number).map(|view| &**view)
 }

@@ -34,7 +34,7 @@ fn the_position_of_a_source_is_kept_with_its_batch() {
     let database = open(directory.path(), quick());
     assert_eq!(database.source_position("mysql").unwrap(), None);
     let mut changes = batch(vec![put(1, 1, "x")]);
-    changes.source = Some(("mysql".to_owned(), "uuid:1-7".to_owned()));
+    changes.positions.push(("mysql".to_owned(), "uuid:1-7".to_owned()));
     database.apply(changes).unwrap();
     drop(database);
     let database = open(directory.path(), quick());

@@ -70,7 +70,10 @@ pub fn delete(id: i64) -> Change {
 
 /// A batch of changes to the table.
 pub fn batch(changes: Vec<Change>) -> ChangeBatch {
-    ChangeBatch { tables: vec![TableChanges { table: Arc::from(TABLE), changes }], source: None }
+    ChangeBatch {
+        tables: vec![TableChanges { table: Arc::from(TABLE), changes }],
+        positions: Vec::new(),
+    }
 }
 
 /// Applies changes to the table as one batch.

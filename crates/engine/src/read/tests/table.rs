@@ -9,6 +9,7 @@ use crate::{
     document::RowIndexer,
     encode::encode_key,
     snapshot::{RowReader, SegmentView, TableView},
+    synonyms::Synonyms,
 };
 
 pub const POSITION: Position = Position(7);
@@ -109,7 +110,11 @@ pub fn view(schema: Schema, segments: Vec<Vec<Stored>>) -> TableView {
             views.push(SegmentView::new(Arc::new(segment), Some(deleted), &schema));
         }
     }
-    TableView { number: 1, schema: Arc::new(schema), segments: views, rows: Arc::new(Rows(rows)) }
+    let (schema, rows) = (Arc::new(schema), Arc::new(Rows(rows)));
+    let synonyms = Arc::new(Synonyms::of(&schema));
+    let format = Arc::new(crate::encode::RowFormat::new(Arc::clone(&schema)));
+    let (defined, changed) = (Position(0), Position(0));
+    TableView { number: 1, schema, synonyms, format, defined, changed, segments: views, rows }
 }
 
 /// A view of one segment of these rows.

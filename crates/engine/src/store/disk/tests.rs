@@ -186,3 +186,38 @@ fn what_was_not_synced_is_lost_with_the_power() {
     assert_eq!(entries(&*store.snapshot(), ROWS, b"").len(), 2);
     assert_eq!(entries(&*store.after_power_loss().snapshot(), ROWS, b"").len(), 1);
 }
+
+#[test]
+fn a_flush_moves_rows_from_the_journal_to_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let in_a_minute = || Instant::now() + Duration::from_secs(60);
+    store.commit(put(ROWS, &[("a", "1")]), true).unwrap();
+    store.flush(in_a_minute()).unwrap();
+    assert_eq!(store.table_bytes(7), 0, "a little is left to the journal");
+
+    // Bytes that do not compress.
+    let noise = |row: u32| {
+        let mut state = u64::from(row) + 1;
+        let byte = |_| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 32) as u8
+        };
+        (0..100_000).map(byte).collect::<Vec<u8>>()
+    };
+    let mut batch = StoreBatch::new();
+    (0..20u32).for_each(|row| batch.put(ROWS, row.to_be_bytes(), noise(row)));
+    store.commit(batch, true).unwrap();
+    store.flush(Instant::now()).unwrap();
+    store.flush(in_a_minute()).unwrap();
+    assert!(store.table_bytes(7) > FLUSHED_BYTES, "{}", store.table_bytes(7));
+    drop(store);
+    let store = open(directory.path());
+    assert!(store.table_bytes(7) > FLUSHED_BYTES);
+    let found = entries(&*store.snapshot(), ROWS, b"");
+    assert_eq!(found.len(), 21);
+    let expected = (0..20u32).map(|row| (row.to_be_bytes().to_vec(), noise(row)));
+    assert!(found.into_iter().filter(|(key, _)| key != b"a").eq(expected));
+}

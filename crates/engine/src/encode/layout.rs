@@ -1,0 +1,150 @@
+//! Rows of a table whose definition has changed since they were written.
+//!
+//! ```text
+//! row      := 1 ..                  in the table's first layout, see `row`
+//!           | 2 layout:varint ..    in a later one; behind it as in the first
+//! history  := JSON { "layouts": the past ones in order, each a list of [column number, type],
+//!                    "fills": a list of [column number, value of rows that lack the column],
+//!                    "dropped_texts": numbers of text indexes that were dropped,
+//!                    "indexed_from": the batch before which no segment is of use }
+//! ```
+//! A layout is the columns of a row by number and type, in their order. Changing a definition
+//! rewrites no row: the layout that was the newest is added to the history, and its rows are read
+//! by the numbers of its columns. A column that a layout lacks has its fill there, or NULL.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    fit::fit,
+    row::{Reader, VERSION, decode_row, encode_row, push_varint},
+};
+use crate::{ColumnType, Error, Result, Row, Schema, Value};
+
+/// A row in a later layout than its table's first.
+const LATER_VERSION: u8 = 2;
+
+/// What a table was before.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct History {
+    /// The columns of each past layout, oldest first.
+    pub layouts: Vec<Vec<(u32, ColumnType)>>,
+    /// Values of columns in the rows that lack them.
+    pub fills: Vec<(u32, Value)>,
+    /// Text indexes that older segments may still hold.
+    pub dropped_texts: Vec<u32>,
+    /// Segments of a manifest before this batch are of no use.
+    pub indexed_from: u64,
+}
+
+/// How the rows of a table become bytes and come back.
+#[derive(Debug)]
+pub(crate) struct RowFormat {
+    schema: Arc<Schema>,
+    history: History,
+    /// How to read each layout, the newest included; none for a table that never changed.
+    layouts: Vec<Vec<Place>>,
+    /// A row of fills.
+    filled: Row,
+}
+
+/// A column of a stored row.
+#[derive(Debug)]
+struct Place {
+    kind: ColumnType,
+    /// Where it stands now, if it is still there.
+    now: Option<usize>,
+}
+
+impl RowFormat {
+    /// The format of a table that never changed.
+    pub fn new(schema: Arc<Schema>) -> Self {
+        Self::with_history(schema, History::default())
+    }
+
+    /// The format of a table with a past.
+    pub fn with_history(schema: Arc<Schema>, history: History) -> Self {
+        let place = |&(id, kind): &(u32, ColumnType)| {
+            let now = schema.columns.iter().position(|column| column.id == id);
+            Place { kind, now }
+        };
+        let newest = layout_of(&schema);
+        let layouts = match history.layouts.is_empty() {
+            true => Vec::new(),
+            false => {
+                let all = history.layouts.iter().chain([&newest]);
+                all.map(|layout| layout.iter().map(place).collect()).collect()
+            }
+        };
+        let filled = schema.columns.iter().map(|column| {
+            let fill = history.fills.iter().find(|(id, _)| *id == column.id);
+            // The column may have been widened since, which fits every value of before.
+            let fill = fill.and_then(|(_, value)| fit(column, value).ok());
+            fill.unwrap_or(Value::Null)
+        });
+        let filled = filled.collect();
+        Self { schema, history, layouts, filled }
+    }
+
+    /// The definition whose rows it gives.
+    pub fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+
+    /// What the table was before.
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// The stored bytes of a row whose values fit their columns.
+    pub fn encode(&self, row: &Row) -> Result<Vec<u8>> {
+        let encoded = encode_row(&self.schema, row)?;
+        let Some(newest) = self.layouts.len().checked_sub(1) else { return Ok(encoded) };
+        let mut out = Vec::with_capacity(encoded.len() + 2);
+        out.push(LATER_VERSION);
+        push_varint(&mut out, newest as u64);
+        out.extend_from_slice(encoded.get(1..).unwrap_or_default());
+        Ok(out)
+    }
+
+    /// A row from its stored bytes.
+    pub fn decode(&self, bytes: &[u8]) -> Result<Row> {
+        if self.layouts.is_empty() {
+            return decode_row(&self.schema, bytes);
+        }
+        self.read(bytes).ok_or_else(|| {
+            Error::Corrupt(format!("a row of table {:?} is malformed", self.schema.name))
+        })
+    }
+
+    fn read(&self, bytes: &[u8]) -> Option<Row> {
+        let mut reader = Reader { bytes };
+        let layout = match reader.byte()? {
+            VERSION => 0,
+            LATER_VERSION => usize::try_from(reader.varint()?).ok()?,
+            _ => return None,
+        };
+        let layout = self.layouts.get(layout)?;
+        let count = usize::try_from(reader.varint()?).ok()?;
+        if count > layout.len() {
+            return None;
+        }
+        let nulls = reader.take(count.div_ceil(8))?;
+        let mut row = self.filled.clone();
+        for (index, place) in layout.iter().enumerate() {
+            let null = index >= count || nulls.get(index / 8)? >> (index % 8) & 1 == 1;
+            let value = if null { Value::Null } else { reader.value(place.kind)? };
+            let Some(now) = place.now else { continue };
+            let column = self.schema.columns.get(now)?;
+            let same = null || column.kind == place.kind;
+            *row.get_mut(now)? = if same { value } else { fit(column, &value).ok()? };
+        }
+        reader.bytes.is_empty().then_some(row)
+    }
+}
+
+/// The layout of rows that are written with this definition.
+pub(crate) fn layout_of(schema: &Schema) -> Vec<(u32, ColumnType)> {
+    schema.columns.iter().map(|column| (column.id, column.kind)).collect()
+}

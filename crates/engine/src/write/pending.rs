@@ -1,0 +1,93 @@
+//! Who waits for the outcome of a job of the writer.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+
+use super::{prepare::prepare, queue::Job};
+use crate::{ChangeBatch, Error, Position, Result, shared::Shared};
+
+/// Batches that follow from each other, as those of a source do: one that fails, whenever that is,
+/// keeps all behind it from being applied, so that a stored position never jumps over changes.
+/// After a failure begin a new one from what is stored.
+pub struct Pipeline {
+    shared: Arc<Shared>,
+    broken: Arc<AtomicBool>,
+}
+
+impl Pipeline {
+    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
+        Self { shared: Arc::clone(shared), broken: Arc::default() }
+    }
+
+    /// As [`crate::Database::submit`], behind what was submitted here before.
+    pub fn submit(&self, batch: ChangeBatch) -> Result<Pending> {
+        self.shared.check_open()?;
+        if self.is_broken() {
+            return Err(Error::Conflict("a batch before this one failed".to_owned()));
+        }
+        let snapshot = self.shared.published.load();
+        let prepared = prepare(batch, &snapshot, &self.shared.options);
+        let mut prepared = prepared.inspect_err(|_| self.broken.store(true, Ordering::Release))?;
+        prepared.broken = Some(Arc::clone(&self.broken));
+        let (waiter, pending) = Pending::new(&self.shared);
+        self.shared.queue.push(Job::Apply(prepared, waiter))?;
+        Ok(pending)
+    }
+
+    /// Whether a batch of it failed.
+    pub fn is_broken(&self) -> bool {
+        self.broken.load(Ordering::Acquire)
+    }
+}
+
+/// A batch that was submitted: it is applied whether this is waited for or dropped.
+#[must_use = "whether the batch was applied is known only after a wait"]
+pub struct Pending {
+    outcome: Receiver<Result<Position>>,
+    shared: Arc<Shared>,
+}
+
+impl Pending {
+    /// What the writer answers, and the wait for it.
+    pub(crate) fn new(shared: &Arc<Shared>) -> (Waiter, Self) {
+        let (waiter, outcome) = Waiter::new();
+        (waiter, Self { outcome, shared: Arc::clone(shared) })
+    }
+
+    /// Waits until the batch is visible and as durable as the options say, or refused.
+    pub fn wait(self) -> Result<Position> {
+        // The writer drops what it does not answer only when it ends.
+        self.outcome.recv().unwrap_or_else(|_| Err(self.shared.refusal()))
+    }
+
+    /// What [`Pending::wait`] would answer now without waiting; `None` while it would wait. An
+    /// outcome is told once.
+    pub fn poll(&self) -> Option<Result<Position>> {
+        match self.outcome.try_recv() {
+            Ok(outcome) => Some(outcome),
+            Err(crossbeam_channel::TryRecvError::Empty) => None,
+            Err(crossbeam_channel::TryRecvError::Disconnected) => Some(Err(self.shared.refusal())),
+        }
+    }
+}
+
+/// The writer's end of a [`Pending`].
+pub(crate) struct Waiter(Sender<Result<Position>>);
+
+impl Waiter {
+    /// A waiter and where the outcome arrives.
+    pub fn new() -> (Self, Receiver<Result<Position>>) {
+        let (sender, receiver) = bounded(1);
+        (Self(sender), receiver)
+    }
+
+    /// Tells the outcome.
+    pub fn answer(self, outcome: Result<Position>) {
+        // A caller that is gone does not want to know.
+        let _ = self.0.send(outcome);
+    }
+}
