@@ -7,6 +7,7 @@ use super::{
     pattern::{Element, Pattern, TermMatch},
     phrase,
     postings::Cursor,
+    union_counts::PieceCounts,
     vocabulary::TermSet,
 };
 use crate::{Bitmap, DocSet, Result};
@@ -115,9 +116,11 @@ fn single_occurrences(
         return term_occurrences(text, term, among, visit);
     }
     let sparse = postings_cost(text, &terms) <= u64::from(text.doc_count) / DENSE_SHARE;
-    let among = among.filter(|_| !sparse).map(|among| among.clone().into_bitmap(text.doc_count));
+    // Testing each posting pays for few documents only.
+    let few_docs = among.filter(|among| !sparse && matches!(among, DocSet::List(_)));
+    let among = few_docs.map(|docs| docs.clone().into_bitmap(text.doc_count));
     let mut few = Vec::new();
-    let mut many = (!sparse).then(|| Counts::new(text.doc_count));
+    let mut many = (!sparse).then(|| PieceCounts::new(text.doc_count));
     for (term, times) in terms.iter() {
         let postings = text.postings(term)?;
         match (&mut many, &among) {
@@ -167,30 +170,6 @@ fn visit_sums(mut counts: Vec<(u32, u32)>, visit: &mut dyn FnMut(u32, u32)) {
     counts.sort_unstable();
     for document in counts.chunk_by(|a, b| a.0 == b.0) {
         visit(document[0].0, document.iter().fold(0, |sum: u32, one| sum.saturating_add(one.1)));
-    }
-}
-
-/// Occurrences by document: an array, since a union visits documents in no order.
-struct Counts {
-    seen: Bitmap,
-    counts: Vec<u32>,
-}
-
-impl Counts {
-    fn new(doc_count: u32) -> Self {
-        Self { seen: Bitmap::new(doc_count), counts: vec![0; doc_count as usize] }
-    }
-
-    #[inline]
-    fn add(&mut self, doc: u32, times: u32) {
-        if let Some(count) = self.counts.get_mut(doc as usize) {
-            *count = count.saturating_add(times);
-            self.seen.insert(doc);
-        }
-    }
-
-    fn for_each(&self, visit: &mut dyn FnMut(u32, u32)) {
-        self.seen.iter().for_each(|doc| visit(doc, self.counts[doc as usize]));
     }
 }
 

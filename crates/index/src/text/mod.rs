@@ -16,6 +16,7 @@ mod normalize;
 mod offsets;
 mod pattern;
 mod phrase;
+mod pieces;
 mod postings;
 mod suffixes;
 mod terms;

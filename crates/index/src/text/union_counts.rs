@@ -21,7 +21,8 @@ use crate::{
 pub(crate) const UNION_COUNTS: SectionTag = SectionTag(*b"TUNC");
 const ESCAPE: u8 = 15;
 
-/// Adds up the occurrences of one piece.
+/// Adds up the occurrences of one piece: a byte a document, since a union visits documents in no
+/// order and a small array stays in the cache.
 pub(crate) struct PieceCounts {
     /// Up to 255 for each document; what is more is in `excess`.
     counts: Vec<u8>,
@@ -43,6 +44,15 @@ impl PieceCounts {
         if fitting < times {
             let excess = self.excess.entry(doc).or_default();
             *excess = excess.saturating_add(times - fitting);
+        }
+    }
+
+    /// Visits the documents with their counts.
+    pub fn for_each(&self, visit: &mut dyn FnMut(u32, u32)) {
+        for (doc, &count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+            let doc = doc as u32;
+            let excess = if count == u8::MAX { self.excess.get(&doc).copied() } else { None };
+            visit(doc, excess.unwrap_or(0).saturating_add(u32::from(count)));
         }
     }
 

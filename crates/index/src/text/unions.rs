@@ -10,11 +10,12 @@
 //! Pieces are up to 7 bytes, padded with zeros, ascending. How many there are is a share of the
 //! postings' bytes, so that the index stays small.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::{
     atoms::{AtomKind, atoms},
     offsets::Offsets,
+    pieces::{PieceKey, PieceSlots, Words, for_each_piece, piece_key},
     postings::{Postings, is_bits},
     union_counts::{self, PieceCounts, UNION_COUNTS, UnionCountsWriter},
     vocabulary::partition,
@@ -26,11 +27,9 @@ use crate::{
 
 /// The section.
 pub(crate) const UNIONS: SectionTag = SectionTag(*b"TUNI");
-/// Segments of fewer documents answer any union quickly.
-const MIN_DOCUMENTS: u32 = 1 << 15;
-/// Longest piece, in bytes and in code points.
-const MAX_PIECE_BYTES: usize = 7;
-const MAX_PIECE_CHARS: usize = 4;
+/// In segments of fewer documents only words that are frequent there are kept: they are what costs
+/// most, and to weigh every piece would cost a stream of small merges more than it saves.
+const MIN_WEIGHED_DOCUMENTS: u32 = 1 << 15;
 /// Unions take at most one in this many bytes of the postings.
 const SHARE: usize = 12;
 /// Opening a term costs about as much as this many postings.
@@ -44,57 +43,35 @@ const UNITED_AT_ONCE: usize = 64;
 
 const ENTRY_BYTES: usize = 8;
 
-/// A piece with its length in the last byte, ordered as its bytes.
-type PieceKey = u64;
-
-fn piece_key(piece: &[u8]) -> Option<PieceKey> {
-    if piece.len() > MAX_PIECE_BYTES {
-        return None;
-    }
-    let mut key = [0; ENTRY_BYTES];
-    key[..piece.len()].copy_from_slice(piece);
-    key[ENTRY_BYTES - 1] = piece.len() as u8;
-    Some(u64::from_be_bytes(key))
-}
-
-/// Weighs pieces while terms pass by, and unites the dearest at the end.
+/// Weighs pieces when all terms have passed by, and unites the dearest.
 pub(crate) struct UnionsWriter {
     doc_count: u32,
-    costs: FxHashMap<PieceKey, u64>,
-    frequent: FxHashSet<PieceKey>,
-    words: Vec<(u32, Box<[u8]>)>,
+    /// Words that are held as bits, with their documents.
+    frequent: FxHashMap<PieceKey, u64>,
+    words: Words,
     term: u32,
 }
 
 impl UnionsWriter {
     /// For a segment of `doc_count` documents.
     pub fn new(doc_count: u32) -> Self {
-        Self {
-            doc_count,
-            costs: FxHashMap::default(),
-            frequent: FxHashSet::default(),
-            words: Vec::new(),
-            term: 0,
-        }
+        Self { doc_count, frequent: FxHashMap::default(), words: Words::default(), term: 0 }
     }
 
-    /// Weighs the pieces of the next term.
+    /// Takes the next term.
     pub fn push(&mut self, term: &[u8], docs: &[u32]) {
         let number = self.term;
         self.term += 1;
-        let Some(word) = std::str::from_utf8(term).ok().filter(|_| self.doc_count >= MIN_DOCUMENTS)
-        else {
-            return;
-        };
+        let any = is_bits(self.doc_count as usize, self.doc_count);
+        let Some(word) = std::str::from_utf8(term).ok().filter(|_| any) else { return };
         if atoms(word).next().is_none_or(|(kind, _)| kind != AtomKind::Word) {
             return;
         }
         let cost = TERM_COST + cost_of_uniting(docs.len(), self.doc_count);
         if is_bits(docs.len(), self.doc_count) {
-            self.frequent.extend(piece_key(term));
+            self.frequent.extend(piece_key(term).map(|key| (key, docs.len() as u64)));
         }
-        for_each_piece(word, |key, _| *self.costs.entry(key).or_default() += cost);
-        self.words.push((number, term.into()));
+        self.words.push(word, number, u32::try_from(cost).unwrap_or(u32::MAX));
     }
 
     /// Writes the section: `records` and `offsets` are the finished postings.
@@ -124,7 +101,7 @@ impl UnionsWriter {
         Ok(())
     }
 
-    /// The documents of each of the pieces (ascending), and how often it begins in them.
+    /// The documents of each of the pieces, and how often it begins in them.
     fn unite(
         &self,
         pieces: &[PieceKey],
@@ -133,60 +110,61 @@ impl UnionsWriter {
     ) -> Result<Vec<(Bitmap, PieceCounts)>> {
         let empty = || (Bitmap::new(self.doc_count), PieceCounts::new(self.doc_count));
         let mut unions: Vec<_> = pieces.iter().map(|_| empty()).collect();
-        let mut slots: Vec<(usize, u32)> = Vec::new();
-        for (term, word) in &self.words {
-            let Ok(word) = std::str::from_utf8(word) else { continue };
-            slots.clear();
-            for_each_piece(word, |key, times| {
-                slots.extend(pieces.binary_search(&key).map(|slot| (slot, times)));
+        let slots = PieceSlots::new(pieces);
+        let mut found: Vec<(usize, u32)> = Vec::new();
+        let mut outcome = Ok(());
+        self.words.for_each(|term, word| {
+            found.clear();
+            for_each_piece(word, |key| {
+                let Some(slot) = slots.get(key) else { return };
+                match found.iter_mut().find(|(known, _)| *known == slot) {
+                    Some((_, times)) => *times += 1,
+                    None => found.push((slot, 1)),
+                }
             });
-            if slots.is_empty() {
-                continue;
+            if found.is_empty() || outcome.is_err() {
+                return;
             }
-            Postings::open(records, offsets.start(*term), self.doc_count)?.for_each(
-                |doc, tf| {
-                    for &(slot, times) in &slots {
+            let postings = Postings::open(records, offsets.start(term), self.doc_count);
+            outcome = postings.and_then(|postings| {
+                postings.for_each(|doc, tf| {
+                    for &(slot, times) in &found {
                         let (union, counts) = &mut unions[slot];
                         union.insert(doc);
                         counts.add(doc, tf.saturating_mul(times));
                     }
-                },
-            )?;
-        }
-        Ok(unions)
+                })
+            });
+        });
+        outcome.map(|()| unions)
     }
 
     fn dearest(&self, postings_bytes: usize) -> Vec<PieceKey> {
         let union_bytes = self.doc_count.div_ceil(64) as usize * 8;
         let most = postings_bytes / SHARE / union_bytes.max(1);
-        let least = u64::from(self.doc_count) / MIN_COST_SHARE;
-        let dear = self.costs.iter().filter(|(_, cost)| **cost >= least);
-        let weight = |piece| if self.frequent.contains(piece) { FREQUENT_WORD_WEIGHT } else { 1 };
-        let dear = dear.map(|(piece, &cost)| (cost.saturating_mul(weight(piece)), *piece));
-        let mut dear: Vec<(u64, PieceKey)> = dear.collect();
+        let mut dear: Vec<(u64, PieceKey)> = match self.doc_count < MIN_WEIGHED_DOCUMENTS {
+            true => self.frequent.iter().map(|(&piece, &docs)| (docs, piece)).collect(),
+            false => self.weighed(),
+        };
         dear.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
         dear.truncate(most);
         let mut pieces: Vec<PieceKey> = dear.into_iter().map(|(_, piece)| piece).collect();
         pieces.sort_unstable();
         pieces
     }
+
+    fn weighed(&self) -> Vec<(u64, PieceKey)> {
+        let least = u64::from(self.doc_count) / MIN_COST_SHARE;
+        let is_frequent = |piece: &PieceKey| self.frequent.contains_key(piece);
+        let weight = |piece: &PieceKey| if is_frequent(piece) { FREQUENT_WORD_WEIGHT } else { 1 };
+        let dear = self.words.dear_pieces(least).into_iter();
+        dear.map(|(piece, cost)| (cost.saturating_mul(weight(&piece)), piece)).collect()
+    }
 }
 
 /// What uniting a term's documents costs, in postings: bits are united 64 at a step.
 fn cost_of_uniting(df: usize, doc_count: u32) -> u64 {
     if is_bits(df, doc_count) { u64::from(doc_count.div_ceil(64)) } else { df as u64 }
-}
-
-/// Visits each distinct piece of a word once, with how often it begins in the word.
-fn for_each_piece(word: &str, mut visit: impl FnMut(PieceKey, u32)) {
-    let mut seen: Vec<PieceKey> = Vec::new();
-    for (start, _) in word.char_indices() {
-        let ends = word[start..].char_indices().skip(1).map(|(at, _)| at);
-        let ends = ends.chain([word.len() - start]).take(MAX_PIECE_CHARS);
-        seen.extend(ends.filter_map(|end| piece_key(&word.as_bytes()[start..start + end])));
-    }
-    seen.sort_unstable();
-    seen.chunk_by(|a, b| a == b).for_each(|run| visit(run[0], run.len() as u32));
 }
 
 /// The ready-made unions of a text index.

@@ -1,0 +1,153 @@
+//! Texts of a megabyte, of all shapes, answer as reading them does: alone, among short ones, and
+//! after a merge. `REMORA_SEED` repeats a run.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::sync::Arc;
+
+use remora_index::{
+    segment::{Document, MergeInput, Segment, SegmentBuilder, SegmentSpec, TextSpec, merge},
+    text::{Normalization, Pattern},
+};
+
+const LONG_BYTES: usize = 1 << 20;
+const TEXT: u32 = 1;
+const PATTERNS: u64 = 40;
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn seeded() -> Self {
+        let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let seed = std::env::var("REMORA_SEED").ok().and_then(|seed| seed.parse().ok());
+        let seed = seed.unwrap_or(clock.unwrap().as_nanos() as u64);
+        println!("REMORA_SEED={seed}");
+        Self(seed)
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) as usize % limit
+    }
+
+    /// A text of about `bytes` bytes, built of the given pieces.
+    fn text(&mut self, bytes: usize, pieces: &[&str]) -> String {
+        let mut text = String::with_capacity(bytes + 16);
+        while text.len() < bytes {
+            text.push_str(pieces[self.below(pieces.len())]);
+        }
+        text
+    }
+}
+
+/// What texts are built of: everything mixed, one word without end, only separators, one
+/// character again and again, Han without a space, marks upon marks.
+const SHAPES: [&[&str]; 6] = [
+    &[
+        "river ",
+        "Strom",
+        " ",
+        "  ",
+        "東京",
+        "都",
+        "-",
+        "é",
+        "e\u{301}",
+        "한국어 ",
+        "ﾊﾝ",
+        "😀",
+        "\u{0}",
+        "ß",
+        "Ａ",
+    ],
+    &["a", "b", "c"],
+    &[" ", ",", "\n", "\u{3000}"],
+    &["の"],
+    &["東", "京", "都", "日", "本"],
+    &["a\u{301}", "\u{301}", "\u{5d0}\u{5b0}", " "],
+];
+
+fn build(texts: &[(u64, String)]) -> Arc<Segment> {
+    let mut builder = SegmentBuilder::new(&spec());
+    for (key, text) in texts {
+        let texts = [vec![text.as_str()]];
+        builder.add(&Document { key: &key.to_be_bytes(), columns: &[], texts: &texts }).unwrap();
+    }
+    Arc::new(builder.finish().unwrap())
+}
+
+fn spec() -> SegmentSpec {
+    let normalization = Normalization::default();
+    SegmentSpec { columns: Vec::new(), texts: vec![TextSpec { id: TEXT, normalization }] }
+}
+
+/// A piece of a text, cut anywhere: mostly short, sometimes of hundreds of characters.
+fn piece(random: &mut Random, texts: &[String]) -> String {
+    let text = &texts[random.below(texts.len())];
+    let length = [3, 3, 12, 100, 600][random.below(5)];
+    let mut start = random.below(text.len().max(1)).min(text.len());
+    while !text.is_char_boundary(start) {
+        start -= 1;
+    }
+    text[start..].chars().take(1 + random.below(length)).collect()
+}
+
+/// Documents and how often the piece begins in each, by reading.
+fn scan(texts: &[String], piece: &str) -> Vec<(u32, u32)> {
+    let starts = |text: &String| {
+        let mut count = 0;
+        let mut rest = text.as_str();
+        while let Some(at) = rest.find(piece) {
+            count += 1;
+            let next = rest[at..].chars().next().map_or(1, char::len_utf8);
+            rest = &rest[at + next..];
+        }
+        count
+    };
+    (0..).zip(texts.iter().map(starts)).filter(|(_, count)| *count > 0).collect()
+}
+
+fn check(segment: &Segment, texts: &[String], piece: &str) {
+    let Some(pattern) = Pattern::new(piece, &Normalization::default()) else { return };
+    let shown: String = piece.chars().take(40).collect();
+    let expected = scan(texts, pattern.text());
+    let index = segment.text(TEXT).unwrap();
+    let found = index.find(&pattern).unwrap();
+    let docs: Vec<u32> = found.docs.iter().collect();
+    if found.verify {
+        assert!(expected.iter().all(|(doc, _)| docs.contains(doc)), "{shown:?}");
+        return;
+    }
+    assert!(docs.iter().copied().eq(expected.iter().map(|(doc, _)| *doc)), "{shown:?}: {docs:?}");
+    let mut occurrences = Vec::new();
+    index.occurrences(&pattern, None, &mut |doc, count| occurrences.push((doc, count))).unwrap();
+    assert_eq!(occurrences, expected, "occurrences of {shown:?}");
+}
+
+#[test]
+fn long_texts_are_found_as_by_reading() {
+    let mut random = Random::seeded();
+    let mut texts: Vec<(u64, String)> = Vec::new();
+    for (shape, pieces) in (0..).zip(SHAPES) {
+        texts.push((shape * 10, random.text(LONG_BYTES, pieces)));
+        texts.push((shape * 10 + 1, random.text(30, pieces)));
+    }
+    texts.push((1_000, String::new()));
+    let (even, odd): (Vec<_>, Vec<_>) = texts.iter().cloned().partition(|(key, _)| key % 20 < 10);
+    let whole = build(&texts);
+    let input = |segment| MergeInput { segment, deleted: None };
+    let merged = merge(&[input(build(&even)), input(build(&odd))], &spec()).unwrap();
+    assert!(merged.bytes().unwrap() == whole.bytes().unwrap(), "a merge has other bytes");
+    let normalized: Vec<String> =
+        texts.iter().map(|(_, text)| Normalization::default().apply(text).into_owned()).collect();
+    for _ in 0..PATTERNS {
+        let piece = piece(&mut random, &normalized);
+        check(&whole, &normalized, &piece);
+    }
+    // The whole of a text is a piece of it as well.
+    check(&whole, &normalized, &normalized[0]);
+}
