@@ -38,7 +38,7 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn all_files() -> Vec<PathBuf> {
-    let folders = ["src", "crates", "bench", "tests", "fuzz/fuzz_targets"];
+    let folders = ["src", "crates", "peers", "bench", "tests", "fuzz/fuzz_targets"];
     folders.iter().flat_map(|folder| rust_files(&root().join(folder))).collect()
 }
 

@@ -5,8 +5,9 @@
 //! cargo run --release -p bench -- search
 //! cargo run --release -p bench --features rivals -- search --rows 1100000 --rivals
 //! cargo run --release -p bench -- corpus-check
+//! cargo run --release -p bench -- tpcc --server mysql97 --terminals 2
 //! ```
-//! Rivals are kept loaded under `${XDG_CACHE_HOME:-~/.cache}/remora-bench`; `bench/scripts` has
+//! Servers and loaded rivals are kept under `${XDG_CACHE_HOME:-~/.cache}/remora-bench`; `bench/scripts` has
 //! what they need that Cargo does not bring.
 
 mod corpus;
@@ -20,6 +21,7 @@ mod remora;
 mod report;
 mod suite;
 mod table;
+mod tpcc;
 
 use std::path::PathBuf;
 
@@ -47,11 +49,14 @@ enum Suite {
         #[arg(long, value_name = "DIR")]
         data: Option<PathBuf>,
     },
+    /// Writes TPC-C's transactions to a real server and checks that its conditions hold.
+    Tpcc(tpcc::TpccOptions),
 }
 
 fn main() -> Result<()> {
     match CommandLine::parse().suite {
         Suite::Search(options) => suite::search(&options),
+        Suite::Tpcc(options) => tpcc::tpcc(&options),
         Suite::CorpusCheck { data } => {
             let data = corpus::data_directory(data.as_deref())?;
             extend::corpus_check(&data, corpus::read_directory(&data)?)

@@ -296,7 +296,7 @@ struct WorkDirectory(PathBuf);
 impl WorkDirectory {
     fn new() -> Result<Self> {
         let name = format!("run-{}", std::process::id());
-        let path = crate::peers::cache_directory()?.join(name);
+        let path = remora_peers::cache_directory()?.join(name);
         std::fs::create_dir_all(&path)?;
         Ok(Self(path))
     }

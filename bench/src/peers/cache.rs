@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use remora_peers::cache_directory;
 
-use super::{Load, cache_directory};
+use super::Load;
 use crate::{
     corpus::Corpus,
     measure::{Once, directory_bytes},

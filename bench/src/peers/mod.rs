@@ -13,9 +13,7 @@ mod sqlite;
 #[cfg(feature = "rivals")]
 mod tantivy;
 
-use std::path::{Path, PathBuf};
-
-use anyhow::{Context, Result};
+use anyhow::Result;
 use remora_engine::TextQuery;
 use serde::{Deserialize, Serialize};
 
@@ -92,15 +90,6 @@ impl Rival {
 #[cfg(feature = "rivals")]
 fn one<P: Peer + 'static>((load, peer): (Load, P)) -> (Load, Vec<Box<dyn Peer>>) {
     (load, vec![Box::new(peer)])
-}
-
-/// Where loaded corpora are kept between runs.
-pub fn cache_directory() -> Result<PathBuf> {
-    let base = match std::env::var_os("XDG_CACHE_HOME") {
-        Some(path) => PathBuf::from(path),
-        None => Path::new(&std::env::var_os("HOME").context("HOME is not set")?).join(".cache"),
-    };
-    Ok(base.join("remora-bench"))
 }
 
 /// A query as a condition, joined by an engine's own signs.

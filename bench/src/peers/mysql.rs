@@ -1,17 +1,12 @@
-//! MySQL 9.7 from its private directory (`bench/scripts/mysql97`), over a Unix socket: FULLTEXT
-//! with the ngram parser and its default stop words, and LIKE on the same table.
+//! MySQL 9.7 over a Unix socket: FULLTEXT with the ngram parser and its default stop words, and LIKE
+//! on the same table.
 
-use std::{
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-    rc::Rc,
-    thread::sleep,
-    time::{Duration, Instant},
-};
+use std::{path::Path, rc::Rc};
 
-use anyhow::{Context, Result, bail};
-use mysql::{Conn, OptsBuilder, Params, params, prelude::Queryable};
+use anyhow::{Context, Result};
+use mysql::{Conn, Params, params, prelude::Queryable};
 use remora_engine::TextQuery;
+use remora_peers::{Kind, Server};
 
 use super::{Load, Peer, Syntax, cached, terms};
 use crate::{
@@ -22,14 +17,25 @@ use crate::{
 
 /// Rows of one INSERT.
 const ROWS_PER_INSERT: usize = 500;
-/// Longest wait for a server to start or to stop.
-const PATIENCE: Duration = Duration::from_secs(180);
+/// Settings of a server that is only searched.
+const OPTIONS: [&str; 10] = [
+    "--skip-networking",
+    "--disable-log-bin",
+    "--gtid-mode=OFF",
+    "--enforce-gtid-consistency=OFF",
+    "--performance-schema=OFF",
+    "--innodb-flush-log-at-trx-commit=0",
+    "--innodb-buffer-pool-size=4G",
+    "--innodb-redo-log-capacity=1G",
+    "--innodb-sort-buffer-size=64M",
+    "--max-allowed-packet=64M",
+];
 
 /// Starts MySQL over this corpus: two peers on one server.
 pub fn open(corpus: &Corpus) -> Result<(Load, Vec<Box<dyn Peer>>)> {
-    let root = unpacked_server()?;
-    let (directory, load) = cached(corpus, "mysql", |directory| fill(&root, directory, corpus))?;
-    let server = Rc::new(Server::start(&root, &directory)?);
+    Kind::MySql97.fetch()?;
+    let (directory, load) = cached(corpus, "mysql", |directory| fill(directory, corpus))?;
+    let server = Rc::new(start(&directory)?);
     let peers = [Access::FullText, Access::Like].map(|access| {
         let mut connection = server.connect()?;
         let version: String =
@@ -84,7 +90,7 @@ impl Peer for Mysql {
     }
 
     fn processor(&self) -> Processor {
-        Processor::Of(self.server.process.id())
+        processor(&self.server)
     }
 
     fn search(&mut self, query: &TextQuery) -> Result<Vec<u64>> {
@@ -96,111 +102,23 @@ impl Peer for Mysql {
     }
 }
 
-/// A running mysqld; stopped when dropped.
-struct Server {
-    process: Child,
-    socket: PathBuf,
+fn start(directory: &Path) -> Result<Server> {
+    Server::start_in(Kind::MySql97, directory, &OPTIONS)
 }
 
-impl Server {
-    fn start(root: &Path, directory: &Path) -> Result<Self> {
-        let data = directory.join("data");
-        if !data.exists() {
-            let status = mysqld(root, directory)?.arg("--initialize-insecure").status()?;
-            if !status.success() {
-                bail!("mysqld --initialize-insecure ended with {status}: see {directory:?}");
-            }
-        }
-        let socket = std::env::temp_dir().join(format!("bench-{}.sock", std::process::id()));
-        let process = mysqld(root, directory)?
-            .arg(format!("--socket={}", socket.display()))
-            .args(["--skip-networking", "--mysqlx=OFF", "--disable-log-bin"])
-            .args(["--performance-schema=OFF", "--innodb-flush-log-at-trx-commit=0"])
-            .args(["--innodb-buffer-pool-size=4G", "--innodb-redo-log-capacity=1G"])
-            .args(["--innodb-sort-buffer-size=64M", "--max-allowed-packet=64M"])
-            .spawn()?;
-        let mut server = Self { process, socket };
-        let start = Instant::now();
-        while server.connect().is_err() {
-            if let Some(status) = server.process.try_wait()? {
-                bail!("mysqld ended with {status}: see {}/error.log", directory.display());
-            }
-            if start.elapsed() > PATIENCE {
-                bail!("mysqld does not answer after {} s", PATIENCE.as_secs());
-            }
-            sleep(Duration::from_millis(50));
-        }
-        Ok(server)
-    }
-
-    fn connect(&self) -> Result<Conn> {
-        let options = OptsBuilder::new()
-            .socket(Some(self.socket.to_string_lossy()))
-            .user(Some("root"))
-            .max_allowed_packet(Some(64 << 20));
-        Ok(Conn::new(options)?)
-    }
+fn processor(server: &Server) -> Processor {
+    server.process_id().map_or(Processor::Unknown, Processor::Of)
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        // A server that does not stop when asked is killed; what it holds is loaded again.
-        if let Ok(mut connection) = self.connect() {
-            let _ = connection.query_drop("SHUTDOWN");
-        }
-        let start = Instant::now();
-        while matches!(self.process.try_wait(), Ok(None)) && start.elapsed() < PATIENCE {
-            sleep(Duration::from_millis(50));
-        }
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-fn unpacked_server() -> Result<PathBuf> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/mysql97");
-    let output = Command::new(&script)
-        .stderr(Stdio::inherit())
-        .output()
-        .with_context(|| format!("cannot run {}", script.display()))?;
-    if !output.status.success() {
-        bail!("{} ended with {}", script.display(), output.status);
-    }
-    Ok(String::from_utf8(output.stdout)?.trim().into())
-}
-
-/// The server under the loader and libraries it was unpacked with.
-fn mysqld(root: &Path, directory: &Path) -> Result<Command> {
-    let libraries = root.join("lib/x86_64-linux-gnu");
-    let path = |name: &str| root.join(name).display().to_string();
-    let mut command = Command::new(libraries.join("ld-linux-x86-64.so.2"));
-    command
-        .arg("--library-path")
-        .arg(&libraries)
-        .arg(root.join("sbin/mysqld"))
-        .args(["--no-defaults", "--user=root", "--secure-file-priv=NULL"])
-        .arg(format!("--basedir={}", root.display()))
-        .arg(format!("--plugin-dir={}", path("lib/mysql/plugin")))
-        .arg(format!("--lc-messages-dir={}", path("share/mysql")))
-        .arg(format!("--character-sets-dir={}", path("share/mysql/charsets")))
-        .arg(format!("--datadir={}", directory.join("data").display()))
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(
-            std::fs::File::options().create(true).append(true).open(directory.join("error.log"))?,
-        );
-    Ok(command)
-}
-
-fn fill(root: &Path, directory: &Path, corpus: &Corpus) -> Result<Once> {
-    let server = Server::start(root, directory)?;
+fn fill(directory: &Path, corpus: &Corpus) -> Result<Once> {
+    let server = start(directory)?;
     let mut connection = server.connect()?;
     connection.query_drop("CREATE DATABASE bench")?;
     connection.query_drop(
         "CREATE TABLE bench.docs (id BIGINT UNSIGNED PRIMARY KEY, body MEDIUMTEXT NOT NULL)
          ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_as_cs",
     )?;
-    let (_, once) = once(Processor::Of(server.process.id()), || {
+    let (_, once) = once(processor(&server), || {
         for (rows, texts) in
             corpus.documents.chunks(ROWS_PER_INSERT).zip(corpus.texts.chunks(ROWS_PER_INSERT))
         {

@@ -58,7 +58,7 @@ impl Engine {
     pub fn apply<'d>(&self, documents: impl Iterator<Item = (&'d Document, u64)>) -> Result<()> {
         let changes = documents.map(|(document, id)| Change::Put(row(document, id))).collect();
         let tables = vec![TableChanges { table: Arc::from(TABLE), changes }];
-        self.database.apply(ChangeBatch { tables, source: None })?;
+        self.database.apply(ChangeBatch { tables, positions: Vec::new() })?;
         Ok(())
     }
 

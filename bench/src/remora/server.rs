@@ -23,8 +23,8 @@ const ANNOUNCEMENT: &str = "line protocol: ";
 /// Longest wait for the server to end after SIGTERM.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The query cache is off: every reply is worked out. The log is quiet.
-const SETTINGS: &str = "[listen]\nline = \"127.0.0.1:0\"\n\n[cache]\nenabled = false\n\n\
-                        [limits]\nmax_connections = 64\n\n[logging]\nlevel = \"warn\"\n";
+const SETTINGS: &str = "[listen]\nline = \"127.0.0.1:0\"\nhttp = \"\"\n\n\
+                        [cache]\nenabled = false\n\n[limits]\nmax_connections = 64\n\n[logging]\nlevel = \"warn\"\n";
 
 /// A running server; killed when dropped without [`Server::stop`].
 pub struct Server {

@@ -1,0 +1,161 @@
+//! A writer of TPC-C's shape: nine tables, five transactions in their mix, and the twelve conditions
+//! that hold between the tables at every moment. It writes to a real server; what follows that
+//! server must see each transaction whole, or a condition breaks.
+//!
+//! This is not a TPC-C result: there are no think times and nothing is audited.
+
+mod conditions;
+mod load;
+mod schema;
+mod terminal;
+mod transactions;
+mod values;
+
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result};
+use mysql::{Conn, prelude::Queryable};
+use remora_peers::{Kind, Server};
+
+use conditions::broken_conditions;
+use load::load;
+use terminal::{Figures, Terminal};
+
+/// The database everything is in.
+const DATABASE: &str = "tpcc";
+/// Districts of a warehouse.
+const DISTRICTS: u32 = 10;
+
+/// How much there is. TPC-C's own scale is 100,000 items and 3,000 customers a district.
+#[derive(Clone, Copy, Debug)]
+pub struct Scale {
+    /// Warehouses.
+    pub warehouses: u32,
+    /// Items, and as many stock rows a warehouse.
+    pub items: u32,
+    /// Customers of a district, and as many orders at the beginning.
+    pub customers: u32,
+}
+
+impl Scale {
+    /// The first orders of a district were delivered, seven in ten.
+    fn delivered(self) -> u32 {
+        self.customers * 7 / 10
+    }
+}
+
+/// Opens a connection to the server that is written to.
+pub type Connect<'c> = &'c (dyn Fn() -> Result<Conn> + Sync);
+
+/// Options of `tpcc`.
+#[derive(clap::Args, Debug)]
+pub struct TpccOptions {
+    /// Which server is started and written to.
+    #[arg(long, value_name = "NAME", default_value = "mariadb1011", value_parser = kind)]
+    server: Kind,
+    /// Warehouses.
+    #[arg(long, default_value_t = 1)]
+    warehouses: u32,
+    /// Items; 100,000 in TPC-C.
+    #[arg(long, default_value_t = 100_000)]
+    items: u32,
+    /// Customers of a district; 3,000 in TPC-C.
+    #[arg(long, default_value_t = 3_000)]
+    customers: u32,
+    /// Connections that write.
+    #[arg(long, default_value_t = 1)]
+    terminals: u32,
+    /// How long.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    seconds: u64,
+}
+
+fn kind(name: &str) -> Result<Kind> {
+    let known = Kind::ALL.into_iter().find(|kind| kind.name() == name);
+    known.with_context(|| format!("one of {}", Kind::ALL.map(Kind::name).join(", ")))
+}
+
+/// Loads a server of one's own, writes to it and checks the conditions before and after.
+pub fn tpcc(options: &TpccOptions) -> Result<()> {
+    options.server.fetch()?;
+    let buffers = ["--innodb-buffer-pool-size=1G", "--sync-binlog=1"];
+    let server = Server::start(options.server, &buffers)?;
+    let connect = || connection(&server);
+    let scale = Scale {
+        warehouses: options.warehouses,
+        items: options.items,
+        customers: options.customers,
+    };
+    let begun = Instant::now();
+    load(&connect, scale)?;
+    println!("loaded in {:.1} s", begun.elapsed().as_secs_f64());
+    check(&mut connect()?, true)?;
+    let time = Duration::from_secs(options.seconds);
+    println!("{}", write(&connect, scale, options.terminals, time)?);
+    check(&mut connect()?, false)
+}
+
+fn check(connection: &mut Conn, fresh: bool) -> Result<()> {
+    let broken = broken_conditions(connection, fresh)?;
+    anyhow::ensure!(broken.is_empty(), "broken conditions and their rows: {broken:?}");
+    println!("conditions hold");
+    Ok(())
+}
+
+/// Writes from several terminals for some time.
+pub fn write(
+    connect: Connect<'_>,
+    scale: Scale,
+    terminals: u32,
+    time: Duration,
+) -> Result<Figures> {
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let writers: Vec<_> = (0..terminals)
+            .map(|number| {
+                let stop = &stop;
+                scope.spawn(move || Terminal::new(connect()?, scale, number)?.run(stop))
+            })
+            .collect();
+        thread::sleep(time);
+        stop.store(true, Ordering::Relaxed);
+        let mut all = Figures::default();
+        for writer in writers {
+            let figures = writer.join().map_err(|_| anyhow::anyhow!("a terminal panicked"))??;
+            all.add(figures);
+        }
+        Ok(all)
+    })
+}
+
+/// A connection of root whose database is this one, made if it is not there.
+fn connection(server: &Server) -> Result<Conn> {
+    let mut connection = server.connect()?;
+    connection.query_drop(format!("CREATE DATABASE IF NOT EXISTS {DATABASE}"))?;
+    connection.query_drop(format!("USE {DATABASE}"))?;
+    Ok(connection)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_hold_before_and_after_and_see_half_a_transaction() {
+        let server = Server::start(Kind::MariaDb1011, &[]).unwrap();
+        let connect = || connection(&server);
+        let scale = Scale { warehouses: 1, items: 200, customers: 30 };
+        load(&connect, scale).unwrap();
+        let mut reader = connect().unwrap();
+        assert_eq!(broken_conditions(&mut reader, true).unwrap(), []);
+        let figures = write(&connect, scale, 2, Duration::from_secs(2)).unwrap();
+        assert!(figures.committed() > 0);
+        assert_eq!(broken_conditions(&mut reader, false).unwrap(), []);
+        reader.query_drop("UPDATE district SET d_ytd = d_ytd + 1 WHERE d_id = 3").unwrap();
+        assert_eq!(broken_conditions(&mut reader, false).unwrap(), [(1, 1), (9, 1)]);
+    }
+}

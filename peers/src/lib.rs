@@ -1,0 +1,15 @@
+//! Real MySQL and MariaDB servers, started on free ports of this machine for tests and measurements.
+//!
+//! Every server has its own data directory, copied from a template that is made once per kind, so
+//! that a start takes about a second. A server that is not there makes a start fail with the one
+//! line that installs it.
+
+mod binaries;
+mod kind;
+mod replication;
+mod server;
+mod template;
+
+pub use kind::{Kind, cache_directory};
+pub use replication::replicate;
+pub use server::{FOLLOWER_PASSWORD, FOLLOWER_USER, HOST, Server};
