@@ -1,11 +1,11 @@
-//! What can go wrong between a file and a table, by what the caller can do about it.
+//! What can go wrong between a source and a table, by what the caller can do about it.
 
 use std::fmt;
 
 /// The crate's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An error of an import, an export or a schema description.
+/// An error of an import, an export, a schema description or of following a MySQL or MariaDB.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The operating system refused, or compressed bytes are damaged.
@@ -42,6 +42,102 @@ pub enum Error {
     /// The caller asked to stop. What was applied stays; a rerun goes on from there.
     #[error("stopped on request")]
     Cancelled,
+    /// A setting of the source is wrong: mend it.
+    #[error("{0}")]
+    Setting(String),
+    /// The source does not answer, or the connection broke: try again later.
+    #[error("cannot reach {address}: {message}")]
+    Unreachable {
+        /// `host:port` of the source.
+        address: String,
+        /// What the network or the client said.
+        message: String,
+    },
+    /// The source refuses the user: mend the password or the grants.
+    #[error("{address} refuses {user}: {message}; {mend}")]
+    AccessDenied {
+        /// `host:port` of the source.
+        address: String,
+        /// The user as configured.
+        user: String,
+        /// What the source said or what is missing.
+        message: String,
+        /// What to do, with the exact statement.
+        mend: String,
+    },
+    /// The source is not set up to be followed: change the named setting there.
+    #[error("{message}; {mend}")]
+    Requirement {
+        /// What was found.
+        message: String,
+        /// What to do, with the exact statement or line of its settings.
+        mend: String,
+    },
+    /// The source no longer has the transactions after our position: copy its tables anew.
+    #[error("the source no longer has the changes after {position:?}: {message}")]
+    Purged {
+        /// The position that was asked for, as a GTID set.
+        position: String,
+        /// What the source said.
+        message: String,
+    },
+    /// The source has less than was applied from it (a restored backup, another server), or its
+    /// history differs: point to the right source, or copy its tables anew.
+    #[error("the source does not have what was applied from it: {message}")]
+    BackInTime {
+        /// Which transactions are missing there.
+        message: String,
+    },
+    /// What happened at the source cannot be followed, though nothing is damaged (lost events, a
+    /// statement logged as text, an XA transaction prepared before the copy): copy anew.
+    #[error("{file}:{offset}: {message}")]
+    Unfollowable {
+        /// The binlog file at the source.
+        file: String,
+        /// Where the event ends in it, in bytes.
+        offset: u64,
+        /// What happened.
+        message: String,
+    },
+    /// An event's bytes are not what the source wrote: reconnect; if it stays, its binlog is
+    /// damaged on disk.
+    #[error("{file}:{offset}: damaged binlog event: {message}")]
+    Damaged {
+        /// The binlog file at the source.
+        file: String,
+        /// Where the event begins in it, in bytes.
+        offset: u64,
+        /// What disagrees.
+        message: String,
+    },
+    /// An event is whole but not understood: a server newer than this program, or a bug.
+    #[error("{file}:{offset}: cannot read the binlog event {event}: {message}")]
+    Undecodable {
+        /// The binlog file at the source.
+        file: String,
+        /// Where the event ends in it, in bytes.
+        offset: u64,
+        /// The event's kind.
+        event: String,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// One table cannot be followed; the others can.
+    #[error("table {table} is not followed: {reason}")]
+    TableRefused {
+        /// `database.table`.
+        table: String,
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// The source refused a statement that should have worked.
+    #[error("the source refused `{statement}`: {message}")]
+    Statement {
+        /// The statement or its beginning.
+        statement: String,
+        /// What the source said.
+        message: String,
+    },
 }
 
 /// What is wrong with one record, and where it stands.

@@ -3,6 +3,7 @@
 
 mod error;
 pub mod files;
+pub mod mysql;
 pub mod schema_file;
 
 pub use error::{Error, RecordProblem, Result};

@@ -53,9 +53,7 @@ impl RowSink for MemorySink {
             self.applied.set(self.applied.get() + 1);
             self.rows.borrow_mut().insert(format!("{:?}", row[0]), row);
         }
-        if let Some((source, position)) = batch.source {
-            self.positions.borrow_mut().insert(source, position);
-        }
+        self.positions.borrow_mut().extend(batch.positions);
         Ok(())
     }
 

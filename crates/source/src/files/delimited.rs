@@ -8,7 +8,10 @@
 //! ```
 //! An empty field is the empty text in a text column and NULL in any other.
 
-use std::io::{self, Read};
+use std::{
+    collections::HashSet,
+    io::{self, Read},
+};
 
 use csv::ByteRecord;
 
@@ -56,10 +59,11 @@ impl DelimitedReader {
         for field in &self.record {
             names.push(self.header_name(field)?);
         }
-        match names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {
+        let mut seen = HashSet::new();
+        match names.iter().find(|name| !seen.insert(name.as_str())) {
             None if names.is_empty() => Err(Error::format(&self.file, "has no header line")),
             None => Ok(names),
-            Some((_, name)) => {
+            Some(name) => {
                 Err(Error::format(&self.file, format!("two columns of the header are \"{name}\"")))
             }
         }

@@ -238,7 +238,8 @@ impl<'a> Importer<'a> {
         let changes: Vec<_> = part.rows.iter().cloned().map(Change::Put).collect();
         let table = TableChanges { table: self.schema.name.as_str().into(), changes };
         let tables = if part.rows.is_empty() { Vec::new() } else { vec![table] };
-        self.sink.apply(ChangeBatch { tables, source })
+        let positions = source.into_iter().collect();
+        self.sink.apply(ChangeBatch { tables, positions })
     }
 
     fn refuse(&self, span: Span, error: &remora_engine::Error, run: &mut Run<'_>) -> Result<()> {

@@ -1,0 +1,47 @@
+//! The format description: the first event of a binlog file says which server wrote it and how.
+//!
+//! ```text
+//! version u16 (4) | server version, 50 bytes, zero-padded | created u32 | header length u8 (19)
+//! | post-header length of each event kind from 1 on, u8 each | checksum algorithm u8
+//! ```
+
+use super::reader::{Reader, Short};
+
+/// What later events are read by.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FormatDescription {
+    /// As the server calls itself, like `10.11.19-MariaDB-log`.
+    pub server_version: String,
+    post_header_lengths: Vec<u8>,
+}
+
+impl FormatDescription {
+    /// Reads the event's body, without its checksum and algorithm.
+    pub fn parse(body: &[u8]) -> Result<Self, Short> {
+        let mut reader = Reader::new(body);
+        reader.skip(2)?;
+        let name = reader.bytes(50)?;
+        let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
+        reader.skip(4 + 1)?;
+        Ok(Self {
+            server_version: String::from_utf8_lossy(name).into_owned(),
+            post_header_lengths: reader.rest().to_vec(),
+        })
+    }
+
+    /// Bytes of the fixed part of events of this kind; none if the server does not know the kind.
+    pub fn post_header_length(&self, kind: u8) -> Option<usize> {
+        let index = usize::from(kind).checked_sub(1)?;
+        self.post_header_lengths.get(index).map(|length| usize::from(*length))
+    }
+
+    /// Bytes of the table id in table map and rows events of this kind: 6, in very old ones 4.
+    pub fn table_id_length(&self, kind: u8) -> usize {
+        if self.post_header_length(kind) == Some(6) { 4 } else { 6 }
+    }
+
+    /// Whether a MariaDB wrote the file.
+    pub fn is_mariadb(&self) -> bool {
+        self.server_version.contains("MariaDB")
+    }
+}

@@ -1,0 +1,25 @@
+//! The binlog: from the dump connection to whole events, each checked and unpacked.
+
+mod compressed;
+mod event_kind;
+mod format;
+mod gtid_event;
+mod history;
+mod payload;
+mod query;
+mod raw_event;
+mod reader;
+mod rows;
+mod savepoint;
+mod source_event;
+mod stream;
+mod table_map;
+mod xa;
+
+pub use format::FormatDescription;
+pub use reader::{Reader, Short};
+pub use rows::{RowChange, RowDecoder};
+pub use source_event::{Coordinates, EventBody, RowsKind, RowsVersion, SourceEvent};
+pub use stream::{Interrupter, SourceStream};
+pub(crate) use table_map::kind as column_kind;
+pub use table_map::{MappedColumn, TableMap};

@@ -1,0 +1,346 @@
+//! Row images: what a rows event says about each row.
+//!
+//! ```text
+//! body    := table_id:u48 flags:u16 extra? columns:packed present present? row*
+//! extra   := length:u16 byte{length - 2}                    since version 2
+//! present := a bit for each column; an update has one for before and one for after
+//! row     := image                                          inserts, deletes
+//!          | image image                                    updates
+//!          | image options:packed partial? image            partial updates, if options & 1
+//! partial := a bit for each JSON column of the table: it holds differences
+//! image   := nulls value*        a bit for each present column, values of those that are not null
+//! ```
+
+mod layout;
+
+use remora_engine::{Row, Value};
+
+use super::{Reader, RowsKind, RowsVersion, TableMap};
+use crate::{
+    Error, Result,
+    mysql::{
+        schema::SourceTable,
+        values::{Differences, Malformed, updated_json_text},
+    },
+};
+use layout::ImageColumn;
+
+/// What happened to one row. Rows are in the engine's column order.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RowChange {
+    /// A new row.
+    Insert(Row),
+    /// A row that is now another.
+    Update {
+        /// What it was. If the source logs no full images, only the key's columns are sure to be
+        /// there, the others NULL.
+        before: Row,
+        /// What it is.
+        after: Row,
+    },
+    /// A row that is gone, with the same restriction.
+    Delete(Row),
+}
+
+/// Reads the row images of one table, as long as the source's layout of it stays the same.
+#[derive(Clone, Debug)]
+pub struct RowDecoder {
+    table: String,
+    columns: Vec<ImageColumn>,
+    /// Whether the columns are the engine's, in its order.
+    in_order: bool,
+    /// Columns of the engine's rows.
+    width: usize,
+    /// Places of the key's columns in the engine's rows.
+    key: Vec<usize>,
+    /// Places of the followed columns in the images, by their places in the engine's rows.
+    images: Vec<usize>,
+}
+
+/// What went wrong with an image, before it has the table's name.
+enum Problem {
+    Malformed,
+    Column(usize),
+    Missing(usize),
+}
+
+impl From<Malformed> for Problem {
+    fn from(_: Malformed) -> Self {
+        Self::Malformed
+    }
+}
+
+impl From<super::Short> for Problem {
+    fn from(_: super::Short) -> Self {
+        Self::Malformed
+    }
+}
+
+/// One image of a row.
+struct Image<'a> {
+    row: Row,
+    /// Whether every followed column was there.
+    complete: bool,
+    /// The bytes of the JSON columns, for differences to them.
+    documents: Vec<Option<&'a [u8]>>,
+}
+
+/// How an event's images are laid out.
+struct Images<'a> {
+    before: &'a [u8],
+    after: &'a [u8],
+}
+
+impl RowDecoder {
+    /// A decoder for events with this map. An [`Error::TableRefused`] says which column is another
+    /// than the table's: then the definition is older or newer than the event.
+    pub fn new(source: &SourceTable, map: &TableMap) -> Result<Self> {
+        let columns = layout::columns(source, map)?;
+        let places = columns.iter().enumerate();
+        let in_order = columns.len() == source.columns.len()
+            && places.clone().all(|(place, column)| column.followed_at() == Some(place));
+        let mut images = vec![0; source.columns.len()];
+        for (image, column) in places {
+            if let Some(place) = column.followed_at().and_then(|place| images.get_mut(place)) {
+                *place = image;
+            }
+        }
+        let width = source.columns.len();
+        let key = source.key.clone();
+        Ok(Self { table: source.full_name(), columns, in_order, width, key, images })
+    }
+
+    /// Reads the body of a rows event (after its header, without checksum) and visits its changes
+    /// in order.
+    pub fn decode(
+        &self,
+        kind: RowsKind,
+        version: RowsVersion,
+        body: &[u8],
+        visit: &mut dyn FnMut(RowChange) -> Result<()>,
+    ) -> Result<()> {
+        let mut reader = Reader::new(body);
+        let images = self.head(kind, version, &mut reader).map_err(|bad| self.error(bad))?;
+        while reader.remaining() > 0 {
+            let change = self.change(kind, &images, &mut reader);
+            visit(change.map_err(|bad| self.error(bad))?)?;
+        }
+        Ok(())
+    }
+
+    fn head<'a>(
+        &self,
+        kind: RowsKind,
+        version: RowsVersion,
+        reader: &mut Reader<'a>,
+    ) -> Result<Images<'a>, Problem> {
+        reader.skip(6 + 2)?;
+        if version == RowsVersion::V2 {
+            let extra = usize::from(reader.u16()?);
+            reader.skip(extra.checked_sub(2).ok_or(Malformed)?)?;
+        }
+        if reader.packed_length()? != self.columns.len() {
+            return Err(Problem::Malformed);
+        }
+        let bytes = self.columns.len().div_ceil(8);
+        let before = reader.bytes(bytes)?;
+        let after = match kind {
+            RowsKind::Update | RowsKind::PartialUpdate => reader.bytes(bytes)?,
+            RowsKind::Insert | RowsKind::Delete => before,
+        };
+        let nothing = |present: &[u8]| present.iter().all(|bits| *bits == 0);
+        if nothing(before) && nothing(after) {
+            Err(Problem::Malformed)
+        } else {
+            Ok(Images { before, after })
+        }
+    }
+
+    fn change(
+        &self,
+        kind: RowsKind,
+        images: &Images<'_>,
+        reader: &mut Reader<'_>,
+    ) -> Result<RowChange, Problem> {
+        match kind {
+            RowsKind::Insert => {
+                let image = self.image(reader, images.before, None)?;
+                self.check_complete(&image, images.before)?;
+                Ok(RowChange::Insert(image.row))
+            }
+            RowsKind::Delete => {
+                let image = self.image(reader, images.before, None)?;
+                self.check_key(&image, images.before)?;
+                Ok(RowChange::Delete(image.row))
+            }
+            RowsKind::Update | RowsKind::PartialUpdate => {
+                let before = self.image(reader, images.before, None)?;
+                self.check_key(&before, images.before)?;
+                let partial = match kind {
+                    RowsKind::PartialUpdate => self.partial(reader)?,
+                    _ => &[],
+                };
+                let mut after = self.image(reader, images.after, Some((&before, partial)))?;
+                self.complete(&mut after, images, &before)?;
+                Ok(RowChange::Update { before: before.row, after: after.row })
+            }
+        }
+    }
+
+    /// The bits that say which JSON columns hold differences; none of them without.
+    fn partial<'a>(&self, reader: &mut Reader<'a>) -> Result<&'a [u8], Problem> {
+        if reader.packed()? & 1 == 0 {
+            return Ok(&[]);
+        }
+        let documents = self.columns.iter().filter(|column| column.is_document()).count();
+        Ok(reader.bytes(documents.div_ceil(8))?)
+    }
+
+    /// Reads one image. Columns that are not there are NULL. An image after an update comes with
+    /// the one before and the bits of the columns that are differences to it.
+    fn image<'a>(
+        &self,
+        reader: &mut Reader<'a>,
+        present: &[u8],
+        update: Option<(&Image<'a>, &[u8])>,
+    ) -> Result<Image<'a>, Problem> {
+        let count: u32 = present.iter().map(|bits| bits.count_ones()).sum();
+        let nulls = reader.bytes((count as usize).div_ceil(8))?;
+        let mut image = Image {
+            row: Vec::new(),
+            complete: count as usize == self.columns.len(),
+            documents: Vec::new(),
+        };
+        if image.complete && self.in_order && update.is_none_or(|(_, partial)| partial.is_empty()) {
+            self.whole_image(reader, nulls, &mut image)?;
+            return Ok(image);
+        }
+        image.row = vec![Value::Null; self.width];
+        let mut places = 0;
+        let mut documents = 0;
+        for (index, column) in self.columns.iter().enumerate() {
+            let document = column.is_document().then_some(documents);
+            documents += usize::from(column.is_document());
+            if !bit(present, index) {
+                image.documents.extend(document.map(|_| None));
+                continue;
+            }
+            let null = bit(nulls, places);
+            places += 1;
+            let start = *reader;
+            let value = match (null, document, update) {
+                (true, ..) => Value::Null,
+                (false, Some(at), Some((before, partial))) if bit(partial, at) => {
+                    let bytes = column.length().take(reader)?;
+                    let old = before.documents.get(at).copied().flatten();
+                    let old = old.ok_or(Problem::Column(index))?;
+                    let text = updated_json_text(old, Differences::new(bytes));
+                    Value::Json(text.map_err(|_| Problem::Column(index))?)
+                }
+                _ => column.read(reader).map_err(|_| Problem::Column(index))?,
+            };
+            if document.is_some() {
+                let mut from = start;
+                image.documents.push(if null {
+                    None
+                } else {
+                    Some(column.length().take(&mut from)?)
+                });
+            }
+            if let Some(place) = column.followed_at().and_then(|place| image.row.get_mut(place)) {
+                *place = value;
+            }
+        }
+        Ok(image)
+    }
+
+    /// An image that holds every column in the engine's order.
+    fn whole_image<'a>(
+        &self,
+        reader: &mut Reader<'a>,
+        nulls: &[u8],
+        image: &mut Image<'a>,
+    ) -> Result<(), Problem> {
+        image.row.reserve_exact(self.width);
+        for (index, column) in self.columns.iter().enumerate() {
+            let null = bit(nulls, index);
+            let start = *reader;
+            let value = match null {
+                true => Value::Null,
+                false => column.read(reader).map_err(|_| Problem::Column(index))?,
+            };
+            image.row.push(value);
+            if column.is_document() {
+                let mut from = start;
+                image.documents.push(if null {
+                    None
+                } else {
+                    Some(column.length().take(&mut from)?)
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes from the image before what the one after leaves out.
+    fn complete(
+        &self,
+        after: &mut Image<'_>,
+        images: &Images<'_>,
+        before: &Image<'_>,
+    ) -> Result<(), Problem> {
+        if after.complete {
+            return Ok(());
+        }
+        for (place, &image) in self.images.iter().enumerate() {
+            if bit(images.after, image) {
+                continue;
+            }
+            if !bit(images.before, image) {
+                return Err(Problem::Missing(image));
+            }
+            if let (Some(to), Some(from)) = (after.row.get_mut(place), before.row.get(place)) {
+                *to = from.clone();
+            }
+        }
+        Ok(())
+    }
+
+    fn check_complete(&self, image: &Image<'_>, present: &[u8]) -> Result<(), Problem> {
+        let missing = self.images.iter().find(|&&image| !bit(present, image));
+        match missing {
+            Some(&index) if !image.complete => Err(Problem::Missing(index)),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_key(&self, image: &Image<'_>, present: &[u8]) -> Result<(), Problem> {
+        let places = self.key.iter().filter_map(|&place| self.images.get(place));
+        match places.copied().find(|&index| !bit(present, index)) {
+            Some(index) if !image.complete => Err(Problem::Missing(index)),
+            _ => Ok(()),
+        }
+    }
+
+    fn error(&self, problem: Problem) -> Error {
+        let name = |index: usize| self.columns.get(index).map_or("", ImageColumn::name);
+        let reason = match problem {
+            Problem::Malformed => "a rows event does not fit its columns".to_owned(),
+            Problem::Column(index) => {
+                format!("a rows event holds no value of column {:?}", name(index))
+            }
+            Problem::Missing(index) => format!(
+                "a rows event lacks column {:?}: set binlog_row_image=FULL at the source",
+                name(index)
+            ),
+        };
+        Error::TableRefused { table: self.table.clone(), reason }
+    }
+}
+
+fn bit(bits: &[u8], index: usize) -> bool {
+    bits.get(index / 8).is_some_and(|byte| byte >> (index % 8) & 1 == 1)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,169 @@
+//! What the stream yields: the source's transactions as a flat sequence, unpacked and in order.
+//!
+//! ```text
+//! stream      = *(transaction | Heartbeat)
+//! transaction = Begin *(AlsoCovers | TableMap | Rows | Statement) (Commit | Rollback | Abandoned)
+//! ```
+
+use std::{cmp::Ordering, ops::Deref, sync::Arc};
+
+use mysql_common::binlog::events::Event;
+
+use super::table_map::TableMap;
+use crate::mysql::gtid::Gtid;
+
+/// A place in a source's binlog.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Coordinates {
+    /// The binlog file: a base name, a dot and a number.
+    pub file: String,
+    /// Bytes from the file's beginning.
+    pub offset: u64,
+}
+
+/// One step of the source's history.
+#[derive(Clone, Debug)]
+pub enum SourceEvent {
+    /// A transaction begins.
+    Begin {
+        /// Its identity.
+        gtid: Gtid,
+        /// When the immediate source committed it, in microseconds since 1970; whole seconds
+        /// where it does not say.
+        committed_at_us: i64,
+    },
+    /// Another transaction that this one completes: the prepare of an XA transaction, whose rows
+    /// come here, at its commit (or do not, if it was rolled back). Its GTID joins the applied set
+    /// with this one's.
+    AlsoCovers(Gtid),
+    /// The layout of the rows that follow for this table.
+    TableMap(Arc<TableMap>),
+    /// Rows of one table.
+    Rows {
+        /// Their layout.
+        table: Arc<TableMap>,
+        /// What happened to them.
+        kind: RowsKind,
+        /// How the body is laid out.
+        version: RowsVersion,
+        /// The event after its header, uncompressed, without checksum.
+        body: EventBody,
+    },
+    /// A query that is not BEGIN, COMMIT, SAVEPOINT and the like: a schema change, or a change of
+    /// rows that the source logged as a statement.
+    Statement {
+        /// The default database it ran in; may be empty.
+        database: String,
+        /// Its text.
+        sql: String,
+        /// Whether it is a transaction of its own.
+        standalone: bool,
+    },
+    /// The transaction is whole.
+    Commit {
+        /// Where it ends in the binlog.
+        end: Coordinates,
+    },
+    /// The transaction was rolled back at the source: its changes since `Begin` are void, but it
+    /// counts as applied.
+    Rollback {
+        /// Where it ends in the binlog.
+        end: Coordinates,
+    },
+    /// The source crashed within the transaction: its changes since `Begin` are void, and it does
+    /// not count as applied.
+    Abandoned,
+    /// Nothing happened up to this place: heartbeats, file changes, events of no concern.
+    Heartbeat {
+        /// How far the stream has come.
+        end: Coordinates,
+    },
+}
+
+/// What happened to rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RowsKind {
+    /// After images.
+    Insert,
+    /// Before and after images in turn.
+    Update,
+    /// Before images.
+    Delete,
+    /// Before images and after images in which JSON columns may be differences.
+    PartialUpdate,
+}
+
+/// The layout of a rows event's body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RowsVersion {
+    /// `table_id flags column_count bitmaps rows`: MySQL 5.1 to 5.5, MariaDB.
+    V1,
+    /// With extra information of its own length after the flags: MySQL since 5.6.
+    V2,
+}
+
+/// The bytes of an event after its header, without checksum. Reads as a byte slice.
+#[derive(Clone, Debug)]
+pub struct EventBody(Body);
+
+#[derive(Clone, Debug)]
+enum Body {
+    /// As it came: the client's event is kept, because its bytes cannot be moved out of it.
+    Received(Box<Event>),
+    Unpacked(Vec<u8>),
+}
+
+impl EventBody {
+    pub(super) fn received(event: Event) -> Self {
+        Self(Body::Received(Box::new(event)))
+    }
+}
+
+impl AsRef<[u8]> for EventBody {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl From<Vec<u8>> for EventBody {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(Body::Unpacked(bytes))
+    }
+}
+
+impl Deref for EventBody {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match &self.0 {
+            Body::Received(event) => event.data(),
+            Body::Unpacked(bytes) => bytes,
+        }
+    }
+}
+
+impl Coordinates {
+    /// The number in the file's name, by which files are ordered; 0 without.
+    pub fn file_number(&self) -> u64 {
+        self.file.rsplit_once('.').and_then(|(_, number)| number.parse().ok()).unwrap_or(0)
+    }
+}
+
+impl PartialOrd for Coordinates {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Coordinates {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_number = self.file_number().cmp(&other.file_number());
+        by_number.then_with(|| self.file.cmp(&other.file)).then(self.offset.cmp(&other.offset))
+    }
+}
+
+impl std::fmt::Display for Coordinates {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.file, self.offset)
+    }
+}

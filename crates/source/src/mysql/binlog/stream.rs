@@ -1,0 +1,279 @@
+//! The dump connection: events as the source sends them, turned into the source's history.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use mysql::{BinlogDumpFlags, BinlogRequest, BinlogStream, Conn, prelude::Queryable};
+use mysql_common::packets::Sid;
+
+use super::{Coordinates, SourceEvent, history::History, raw_event::RawEvent};
+use crate::{
+    Error, Result,
+    mysql::{
+        client_error::{client_error, unreachable},
+        connection::{self, Connection, Server, guarded},
+        gtid::{Flavor, GtidSet, MySqlSet},
+        settings::MysqlSettings,
+    },
+};
+
+/// An idle source says so this often.
+const HEARTBEAT: Duration = Duration::from_secs(1);
+/// A source that is silent for so long is dead: reconnect.
+const SILENCE: Duration = Duration::from_secs(10);
+/// How long the source may take to have committed what its stream already sent.
+const COMMIT_DELAY: Duration = Duration::from_secs(5);
+/// Ends a stream in vain only if the network is gone; then the silence ends it.
+const KILL_TIMEOUT: Duration = Duration::from_secs(2);
+/// From this version on the source sends heartbeats with 8 bytes of offset, if asked.
+const HEARTBEAT_V2_SINCE: (u16, u16, u16) = (8, 0, 26);
+/// Asks for them; the client crate knows the flag by an older name.
+const USE_HEARTBEAT_V2: BinlogDumpFlags = BinlogDumpFlags::BINLOG_THROUGH_POSITION;
+
+/// Error of the source: it cannot send the binlog from there.
+const FATAL_READING_BINLOG: u16 = 1236;
+
+/// The source's changes after a position, as they happen.
+pub struct SourceStream {
+    events: BinlogStream,
+    history: History,
+    from: String,
+    server: Server,
+    interrupter: Interrupter,
+    ended: bool,
+    warned_of_sums: bool,
+}
+
+/// Ends a blocked [`SourceStream::next`] from another thread.
+#[derive(Clone, Debug)]
+pub struct Interrupter {
+    settings: MysqlSettings,
+    connection_id: u32,
+    interrupted: Arc<AtomicBool>,
+}
+
+impl SourceStream {
+    /// Connects and asks for everything after `from`. Blocks for some seconds if the source has
+    /// less than that.
+    ///
+    /// # Errors
+    /// `Purged` if the source no longer has it all, `BackInTime` if it does not have `from`; both
+    /// may come from the first [`SourceStream::next`] too.
+    pub fn open(settings: &MysqlSettings, from: &GtidSet) -> Result<Self> {
+        let mut checked = connection::connect(settings)?;
+        check_position(&mut checked, from)?;
+        let server = checked.server.clone();
+        drop(checked);
+        let mut conn = connection::open(settings, SILENCE)?;
+        let interrupter = Interrupter {
+            settings: settings.clone(),
+            connection_id: conn.connection_id(),
+            interrupted: Arc::default(),
+        };
+        guarded(settings, "SET for the binlog stream", || prepare(&mut conn, &server, from))?;
+        let request = request(settings, &server, from)?;
+        let events = guarded(settings, "the binlog stream", || conn.get_binlog_stream(request))?;
+        Ok(Self {
+            events,
+            history: History::default(),
+            from: from.to_string(),
+            server,
+            interrupter,
+            ended: false,
+            warned_of_sums: false,
+        })
+    }
+
+    /// The next step of the source's history; blocks until there is one. After an error the stream
+    /// is at its end: open another.
+    #[expect(clippy::should_implement_trait, reason = "an error ends it, which no iterator says")]
+    pub fn next(&mut self) -> Result<SourceEvent> {
+        if self.ended {
+            return Err(unreachable(&self.interrupter.settings, "the binlog stream has ended"));
+        }
+        let next = self.step();
+        self.ended = next.is_err();
+        match next {
+            Err(_) if self.interrupter.is_interrupted() => Err(Error::Cancelled),
+            next => next,
+        }
+    }
+
+    /// How far the stream has come.
+    pub fn place(&self) -> &Coordinates {
+        self.history.place()
+    }
+
+    /// The source, as it was when the stream was opened.
+    pub fn server(&self) -> &Server {
+        &self.server
+    }
+
+    /// A handle with which another thread ends a blocked `next`, which returns `Cancelled`.
+    pub fn interrupter(&self) -> Interrupter {
+        self.interrupter.clone()
+    }
+
+    fn step(&mut self) -> Result<SourceEvent> {
+        loop {
+            if let Some(event) = self.history.take() {
+                return Ok(event);
+            }
+            if self.interrupter.is_interrupted() {
+                return Err(Error::Cancelled);
+            }
+            if !self.history.unpack()? {
+                let event = self.receive()?;
+                self.warn_of_missing_sums(&event);
+                self.history.push(event)?;
+            }
+        }
+    }
+
+    fn receive(&mut self) -> Result<RawEvent> {
+        let settings = &self.interrupter.settings;
+        // The client crate trusts the size in an event's header and panics where it is wrong.
+        let Ok(event) = catch_unwind(AssertUnwindSafe(|| self.events.next())) else {
+            let Coordinates { file, offset } = self.history.place().clone();
+            let message = "the event after it has another size than its header says".to_owned();
+            return Err(Error::Damaged { file, offset, message });
+        };
+        match event {
+            Some(Ok(event)) => Ok(RawEvent::received(event)),
+            Some(Err(mysql::Error::MySqlError(error))) if error.code == FATAL_READING_BINLOG => {
+                Err(self.refusal(error.message))
+            }
+            Some(Err(error)) => Err(client_error(settings, "reading the binlog", error)),
+            None => Err(unreachable(settings, "the source ended the binlog stream")),
+        }
+    }
+
+    /// What the source means by refusing to send on, which it tells in words only.
+    fn refusal(&self, message: String) -> Error {
+        let lower = message.to_lowercase();
+        let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+        if says(&["more gtids than", "diverged"]) {
+            return Error::BackInTime { message };
+        }
+        if says(&["purged", "not in the master's binlog", "could not find gtid state"]) {
+            return Error::Purged { position: self.from.clone(), message };
+        }
+        if says(&["crc", "corrupt", "truncated", "bogus", "event_len"]) {
+            let Coordinates { file, offset } = self.history.place().clone();
+            return Error::Damaged { file, offset, message };
+        }
+        unreachable(&self.interrupter.settings, message)
+    }
+
+    fn warn_of_missing_sums(&mut self, event: &RawEvent) {
+        if event.is_format_description() && !event.sums_events() && !self.warned_of_sums {
+            self.warned_of_sums = true;
+            tracing::warn!(
+                "{} writes its binlog without checksums: damage on the way would not be noticed; \
+                 run there: SET GLOBAL binlog_checksum = CRC32",
+                self.interrupter.settings.address()
+            );
+        }
+    }
+}
+
+impl Interrupter {
+    /// Ends the stream: a blocked `next` and every later one return `Cancelled`. Takes a connection
+    /// to the source; without one `next` ends after some seconds of silence.
+    pub fn interrupt(&self) {
+        if self.interrupted.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let mut settings = self.settings.clone();
+        settings.connect_timeout = settings.connect_timeout.min(KILL_TIMEOUT);
+        let killed = connection::open(&settings, KILL_TIMEOUT).and_then(|mut conn| {
+            let kill = format!("KILL {}", self.connection_id);
+            guarded(&settings, &kill, || conn.query_drop(&kill))
+        });
+        if let Err(error) = killed {
+            tracing::debug!("the binlog stream ends late: {error}");
+        }
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::SeqCst)
+    }
+}
+
+/// The source must have `from`, and everything after it. What its stream sent before it was
+/// committed appears in the set of what it executed a moment later.
+fn check_position(source: &mut Connection, from: &GtidSet) -> Result<()> {
+    let deadline = Instant::now() + COMMIT_DELAY;
+    let mut executed = source.executed()?;
+    while !executed.covers(from) {
+        if Instant::now() >= deadline {
+            return Err(Error::BackInTime {
+                message: format!("it has executed {executed}, but {from} was applied"),
+            });
+        }
+        thread::sleep(Duration::from_millis(50));
+        executed = source.executed()?;
+    }
+    let purged = source.purged()?;
+    if !from.covers(&purged) {
+        let message = format!("it has purged {purged}");
+        return Err(Error::Purged { position: from.to_string(), message });
+    }
+    Ok(())
+}
+
+/// What the connection says before it asks for the stream.
+fn prepare(conn: &mut Conn, server: &Server, from: &GtidSet) -> mysql::Result<()> {
+    let heartbeat = HEARTBEAT.as_nanos();
+    conn.query_drop(format!(
+        "SET @master_heartbeat_period = {heartbeat}, @source_heartbeat_period = {heartbeat}, \
+         @source_binlog_checksum = @@GLOBAL.binlog_checksum, @slave_uuid = UUID(), \
+         @replica_uuid = @slave_uuid"
+    ))?;
+    if server.flavor == Flavor::MariaDb {
+        // The source leaves nothing out that is not in the state, and refuses what it lacks.
+        conn.query_drop(format!(
+            "SET @mariadb_slave_capability = 4, @slave_connect_state = '{from}', \
+             @slave_gtid_strict_mode = 1, @slave_gtid_ignore_duplicates = 0"
+        ))?;
+    }
+    Ok(())
+}
+
+fn request(
+    settings: &MysqlSettings,
+    server: &Server,
+    from: &GtidSet,
+) -> Result<BinlogRequest<'static>> {
+    // Two replicas of the same id throw each other out, hence a large random one.
+    let id = settings.server_id.unwrap_or_else(|| (1 << 31) | random());
+    let request = BinlogRequest::new(id);
+    Ok(match from {
+        GtidSet::MariaDb(_) => request,
+        GtidSet::MySql(set) => {
+            let v2 = server.version >= HEARTBEAT_V2_SINCE;
+            let flags = if v2 { USE_HEARTBEAT_V2 } else { BinlogDumpFlags::empty() };
+            request.with_use_gtid(true).with_flags(flags).with_sids(sids(set)?)
+        }
+    })
+}
+
+/// The set as the request carries it.
+fn sids(set: &MySqlSet) -> Result<Vec<Sid<'static>>> {
+    let parse = |text: String| {
+        text.parse().map_err(|error| Error::Setting(format!("GTID set {text}: {error}")))
+    };
+    set.texts().map(parse).collect()
+}
+
+fn random() -> u32 {
+    use std::hash::{BuildHasher, RandomState};
+    u32::try_from(RandomState::new().hash_one(std::process::id()) >> 33).unwrap_or(1)
+}

@@ -1,0 +1,149 @@
+//! Table maps: the layout of the rows that follow.
+//!
+//! ```text
+//! map      = table_id (u48, in very old files u32) flags:u16
+//!            length:u8 database 0 length:u8 table 0
+//!            columns:packed type:u8{columns} length:packed metadata nullable:bits optional*
+//! metadata = 0 to 2 bytes for each column, by its type
+//! optional = kind:u8 length:packed value                 see `optional`
+//! ```
+
+mod optional;
+
+use super::{FormatDescription, Reader, Short};
+
+/// The number of table map events.
+const EVENT: u8 = 19;
+
+/// The types of the protocol.
+pub(crate) mod kind {
+    pub const TINY: u8 = 1;
+    pub const SHORT: u8 = 2;
+    pub const LONG: u8 = 3;
+    pub const FLOAT: u8 = 4;
+    pub const DOUBLE: u8 = 5;
+    pub const TIMESTAMP: u8 = 7;
+    pub const LONGLONG: u8 = 8;
+    pub const INT24: u8 = 9;
+    pub const DATE: u8 = 10;
+    pub const TIME: u8 = 11;
+    pub const DATETIME: u8 = 12;
+    pub const YEAR: u8 = 13;
+    pub const NEWDATE: u8 = 14;
+    pub const VARCHAR: u8 = 15;
+    pub const BIT: u8 = 16;
+    pub const TIMESTAMP2: u8 = 17;
+    pub const DATETIME2: u8 = 18;
+    pub const TIME2: u8 = 19;
+    pub const BLOB_COMPRESSED: u8 = 140;
+    pub const VARCHAR_COMPRESSED: u8 = 141;
+    pub const VECTOR: u8 = 242;
+    pub const JSON: u8 = 245;
+    pub const NEWDECIMAL: u8 = 246;
+    pub const ENUM: u8 = 247;
+    pub const SET: u8 = 248;
+    pub const TINY_BLOB: u8 = 249;
+    pub const MEDIUM_BLOB: u8 = 250;
+    pub const LONG_BLOB: u8 = 251;
+    pub const BLOB: u8 = 252;
+    pub const VAR_STRING: u8 = 253;
+    pub const STRING: u8 = 254;
+    pub const GEOMETRY: u8 = 255;
+}
+
+/// The layout of a table's rows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TableMap {
+    /// The id that rows events name.
+    pub table_id: u64,
+    /// The table's database.
+    pub database: String,
+    /// The table's name.
+    pub table: String,
+    /// The columns in the order of the row images.
+    pub columns: Vec<MappedColumn>,
+}
+
+/// A column of a table map.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MappedColumn {
+    /// The type's number in the protocol; ENUM and SET are told from CHAR.
+    pub kind: u8,
+    /// What belongs to the type: the bytes of a CHAR, ENUM or SET, at most, of a VARCHAR; the
+    /// bytes of a BLOB's length; digits of a fraction; precision and scale; bits and bytes.
+    pub metadata: u16,
+    /// Whether it may be NULL.
+    pub nullable: bool,
+    /// If the source says: whether a number is unsigned.
+    pub unsigned: Option<bool>,
+    /// If the source says: the number of its collation; 63 is that of bytes.
+    pub collation: Option<u64>,
+    /// If the source says: its name.
+    pub name: Option<String>,
+    /// If the source says: the labels of an ENUM or SET, in the column's character set.
+    pub labels: Option<Vec<Vec<u8>>>,
+}
+
+impl TableMap {
+    /// Reads the event's body.
+    pub fn parse(body: &[u8], format: &FormatDescription) -> Result<Self, Short> {
+        let mut reader = Reader::new(body);
+        let table_id = reader.uint(format.table_id_length(EVENT))?;
+        reader.skip(2)?;
+        let database = name(&mut reader)?;
+        let table = name(&mut reader)?;
+        let count = reader.packed_length()?;
+        let kinds = reader.bytes(count)?;
+        let length = reader.packed_length()?;
+        let mut metadata = Reader::new(reader.bytes(length)?);
+        let nullable = reader.bytes(count.div_ceil(8))?;
+        let mut columns = Vec::with_capacity(count);
+        for (index, &kind) in kinds.iter().enumerate() {
+            let (kind, metadata) = typed(kind, &mut metadata)?;
+            let nullable = nullable.get(index / 8).is_some_and(|bits| bits >> (index % 8) & 1 == 1);
+            columns.push(MappedColumn { kind, metadata, nullable, ..MappedColumn::default() });
+        }
+        let mut map = Self { table_id, database, table, columns };
+        optional::read(&mut reader, &mut map, format.is_mariadb())?;
+        Ok(map)
+    }
+}
+
+fn name(reader: &mut Reader<'_>) -> Result<String, Short> {
+    let length = usize::from(reader.u8()?);
+    let name = reader.bytes(length)?;
+    reader.skip(1)?;
+    Ok(String::from_utf8_lossy(name).into_owned())
+}
+
+/// The type and its metadata as one number.
+fn typed(kind: u8, metadata: &mut Reader<'_>) -> Result<(u8, u16), Short> {
+    Ok(match kind {
+        kind::STRING | kind::ENUM | kind::SET => {
+            let [real, length] = metadata.array()?;
+            // Two bits of the length of a CHAR of more than 255 bytes stand, inverted, in the type.
+            match real & 0x30 {
+                0x30 => (real, u16::from(length)),
+                bits => (real | 0x30, u16::from(bits ^ 0x30) << 4 | u16::from(length)),
+            }
+        }
+        kind::VARCHAR | kind::VAR_STRING | kind::VARCHAR_COMPRESSED | kind::BIT => {
+            (kind, metadata.u16()?)
+        }
+        kind::NEWDECIMAL => (kind, u16::from_be_bytes(metadata.array()?)),
+        kind::FLOAT
+        | kind::DOUBLE
+        | kind::TIMESTAMP2
+        | kind::DATETIME2
+        | kind::TIME2
+        | kind::BLOB_COMPRESSED
+        | kind::VECTOR
+        | kind::JSON
+        | kind::TINY_BLOB
+        | kind::MEDIUM_BLOB
+        | kind::LONG_BLOB
+        | kind::BLOB
+        | kind::GEOMETRY => (kind, u16::from(metadata.u8()?)),
+        _ => (kind, 0),
+    })
+}

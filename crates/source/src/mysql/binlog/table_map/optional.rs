@@ -1,0 +1,120 @@
+//! What a source says about a table beyond its layout, as `binlog_row_metadata` is set there.
+//!
+//! ```text
+//! 1 signedness           a bit for each number, highest first; 1 is unsigned
+//! 2 default collation    collation:packed (place:packed collation:packed)*
+//! 3 collations           collation:packed*
+//! 4 names                (length:packed name)*
+//! 5 SET, 6 ENUM labels   for each such column: count:packed (length:packed label){count}
+//! ```
+//! Other kinds say nothing that is needed and are passed over.
+
+use super::{MappedColumn, Reader, Short, TableMap, kind};
+
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+    map: &mut TableMap,
+    is_mariadb: bool,
+) -> Result<(), Short> {
+    while reader.remaining() > 0 {
+        let what = reader.u8()?;
+        let length = reader.packed_length()?;
+        let mut value = Reader::new(reader.bytes(length)?);
+        match what {
+            1 => signedness(&mut value, map, is_mariadb)?,
+            2 => default_collation(&mut value, map, is_mariadb)?,
+            3 => collations(&mut value, map, is_mariadb)?,
+            4 => names(&mut value, map)?,
+            5 => labels(&mut value, map, kind::SET)?,
+            6 => labels(&mut value, map, kind::ENUM)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn signedness(value: &mut Reader<'_>, map: &mut TableMap, is_mariadb: bool) -> Result<(), Short> {
+    let bits = value.rest();
+    let numbers = map.columns.iter_mut().filter(|column| is_number(column, is_mariadb));
+    for (index, column) in numbers.enumerate() {
+        let byte = bits.get(index / 8).ok_or(Short)?;
+        column.unsigned = Some(byte >> (7 - index % 8) & 1 == 1);
+    }
+    Ok(())
+}
+
+fn is_number(column: &MappedColumn, is_mariadb: bool) -> bool {
+    match column.kind {
+        kind::TINY
+        | kind::SHORT
+        | kind::INT24
+        | kind::LONG
+        | kind::LONGLONG
+        | kind::FLOAT
+        | kind::DOUBLE
+        | kind::NEWDECIMAL => true,
+        kind::YEAR => is_mariadb,
+        _ => false,
+    }
+}
+
+/// One collation for all but some columns.
+fn default_collation(
+    value: &mut Reader<'_>,
+    map: &mut TableMap,
+    is_mariadb: bool,
+) -> Result<(), Short> {
+    let most = value.packed()?;
+    let mut columns: Vec<_> = collated(map, is_mariadb).collect();
+    columns.iter_mut().for_each(|column| column.collation = Some(most));
+    while value.remaining() > 0 {
+        let place = value.packed_length()?;
+        columns.get_mut(place).ok_or(Short)?.collation = Some(value.packed()?);
+    }
+    Ok(())
+}
+
+/// A collation for each column.
+fn collations(value: &mut Reader<'_>, map: &mut TableMap, is_mariadb: bool) -> Result<(), Short> {
+    for column in collated(map, is_mariadb) {
+        column.collation = Some(value.packed()?);
+    }
+    Ok(())
+}
+
+/// The columns that have collations: text and bytes; at MariaDB whatever is held as such too.
+fn collated(map: &mut TableMap, is_mariadb: bool) -> impl Iterator<Item = &mut MappedColumn> {
+    map.columns.iter_mut().filter(move |column| match column.kind {
+        kind::STRING
+        | kind::VAR_STRING
+        | kind::VARCHAR
+        | kind::VECTOR
+        | kind::TINY_BLOB
+        | kind::BLOB
+        | kind::MEDIUM_BLOB
+        | kind::LONG_BLOB => true,
+        kind::GEOMETRY | kind::VARCHAR_COMPRESSED | kind::BLOB_COMPRESSED => is_mariadb,
+        _ => false,
+    })
+}
+
+fn names(value: &mut Reader<'_>, map: &mut TableMap) -> Result<(), Short> {
+    for column in &mut map.columns {
+        let length = value.packed_length()?;
+        column.name = Some(String::from_utf8_lossy(value.bytes(length)?).into_owned());
+    }
+    Ok(())
+}
+
+fn labels(value: &mut Reader<'_>, map: &mut TableMap, wanted: u8) -> Result<(), Short> {
+    for column in map.columns.iter_mut().filter(|column| column.kind == wanted) {
+        let count = value.packed_length()?;
+        let mut labels = Vec::new();
+        for _ in 0..count {
+            let length = value.packed_length()?;
+            labels.push(value.bytes(length)?.to_vec());
+        }
+        column.labels = Some(labels);
+    }
+    Ok(())
+}

@@ -1,0 +1,225 @@
+//! Connecting to a source, and what kind of server it is.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    time::Duration,
+};
+
+use mysql::{ClientIdentity, Conn, DriverError, OptsBuilder, SslOpts, prelude::Queryable};
+
+use super::{
+    binlog::Coordinates,
+    client_error::{client_error, unreachable},
+    gtid::{Flavor, GtidSet},
+    settings::{MysqlSettings, Tls, TlsMode},
+};
+use crate::{Error, Result};
+
+/// The largest packet that a server sends.
+const MAX_PACKET_BYTES: usize = 1 << 30;
+/// A statement that yields nothing for so long is given up.
+const QUERY_TIMEOUT: Duration = Duration::from_secs(600);
+/// An idle connection is probed after this time, so that a vanished host is noticed.
+const KEEPALIVE_MS: u32 = 10_000;
+const KEEPALIVE_INTERVAL_SECONDS: u32 = 5;
+const KEEPALIVE_PROBES: u32 = 4;
+
+/// What each connection says first: texts are UTF-8, times UTC, nothing can be written.
+const SESSION: [&str; 3] = [
+    "SET NAMES utf8mb4",
+    "SET time_zone = '+00:00', sql_mode = '', autocommit = 1, net_write_timeout = 600",
+    "SET SESSION TRANSACTION READ ONLY",
+];
+
+/// A connection for queries, and what the server says of itself.
+pub struct Connection {
+    /// The client's connection.
+    pub conn: Conn,
+    /// Which server, and its version.
+    pub server: Server,
+    settings: MysqlSettings,
+}
+
+/// What a source is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// MySQL or MariaDB.
+    pub flavor: Flavor,
+    /// Major, minor, patch.
+    pub version: (u16, u16, u16),
+    /// As the server writes it.
+    pub version_text: String,
+    /// `server_uuid` of MySQL, `server_uid` or else the server id of MariaDB.
+    pub uuid: String,
+}
+
+/// Connects for queries: texts are UTF-8, times UTC, and nothing can be written.
+pub fn connect(settings: &MysqlSettings) -> Result<Connection> {
+    let mut conn = open(settings, QUERY_TIMEOUT)?;
+    let server = guarded(settings, "SELECT @@version", || read_server(&mut conn))?;
+    Ok(Connection { conn, server, settings: settings.clone() })
+}
+
+/// A connection of this client whose reads end after `read_timeout` without data.
+pub(super) fn open(settings: &MysqlSettings, read_timeout: Duration) -> Result<Conn> {
+    let connect = |encrypted: bool| {
+        let options = options(settings, encrypted, read_timeout);
+        catch_unwind(|| Conn::new(options)).map_err(|_| unreachable(settings, MALFORMED))
+    };
+    let encrypted = settings.tls.mode != TlsMode::Off;
+    let mut result = connect(encrypted)?;
+    let optional = settings.tls.mode == TlsMode::Preferred;
+    if result.as_ref().is_err_and(|error| optional && is_of_tls(error)) {
+        result = connect(false)?;
+    }
+    result.map_err(|error| client_error(settings, "connecting", error))
+}
+
+const MALFORMED: &str = "what answers there does not speak the MySQL protocol rightly";
+
+/// Runs what the client crate does with a server's bytes: where it panics on malformed ones, that
+/// is an error of the connection.
+pub(super) fn guarded<T>(
+    settings: &MysqlSettings,
+    doing: &str,
+    work: impl FnOnce() -> mysql::Result<T>,
+) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work))
+        .map_err(|_| unreachable(settings, MALFORMED))?
+        .map_err(|error| client_error(settings, doing, error))
+}
+
+impl Connection {
+    /// Runs a statement and returns its rows.
+    pub fn rows<T: mysql::prelude::FromRow>(&mut self, statement: &str) -> Result<Vec<T>> {
+        let conn = &mut self.conn;
+        guarded(&self.settings, statement, || conn.query(statement))
+    }
+
+    /// Runs a statement and returns its first row.
+    pub fn first<T: mysql::prelude::FromRow>(&mut self, statement: &str) -> Result<Option<T>> {
+        let conn = &mut self.conn;
+        guarded(&self.settings, statement, || conn.query_first(statement))
+    }
+
+    /// Every transaction that the source has executed and that its binlog names. A stream may be
+    /// a moment ahead of it.
+    pub fn executed(&mut self) -> Result<GtidSet> {
+        let variable = match self.server.flavor {
+            Flavor::MySql => "@@GLOBAL.gtid_executed",
+            Flavor::MariaDb => "@@GLOBAL.gtid_binlog_pos",
+        };
+        self.gtid_set(variable)
+    }
+
+    /// The transactions that the source executed but no longer has in its binlog; MariaDB does not
+    /// say.
+    pub fn purged(&mut self) -> Result<GtidSet> {
+        match self.server.flavor {
+            Flavor::MySql => self.gtid_set("@@GLOBAL.gtid_purged"),
+            Flavor::MariaDb => Ok(GtidSet::empty(Flavor::MariaDb)),
+        }
+    }
+
+    /// Where the source's binlog ends at this moment.
+    pub fn binlog_end(&mut self) -> Result<Coordinates> {
+        let status = self.binlog_status()?;
+        let end = status.and_then(|row| Some((row.get_opt(0)?.ok()?, row.get_opt(1)?.ok()?)));
+        let (file, offset) = end.ok_or_else(|| Error::Requirement {
+            message: format!("the binlog of {} is off", self.settings.address()),
+            mend: super::requirements::MEND_BINLOG.to_owned(),
+        })?;
+        Ok(Coordinates { file, offset })
+    }
+
+    /// The databases that alone are logged, none meaning all, and those that are not logged.
+    pub(super) fn binlog_filters(&mut self) -> Result<[Vec<String>; 2]> {
+        let status = self.binlog_status()?;
+        Ok([2, 3].map(|column| {
+            let names = status.as_ref().and_then(|row| row.get_opt::<String, _>(column)?.ok());
+            let names = names.unwrap_or_default();
+            let names = names.split(',').map(str::trim).filter(|name| !name.is_empty());
+            names.map(str::to_owned).collect()
+        }))
+    }
+
+    fn binlog_status(&mut self) -> Result<Option<mysql::Row>> {
+        let modern = self.server.flavor == Flavor::MySql && self.server.version >= (8, 2, 0);
+        self.first(if modern { "SHOW BINARY LOG STATUS" } else { "SHOW MASTER STATUS" })
+    }
+
+    fn gtid_set(&mut self, variable: &str) -> Result<GtidSet> {
+        let text: Option<String> = self.first(&format!("SELECT {variable}"))?;
+        GtidSet::parse_as(self.server.flavor, &text.unwrap_or_default())
+    }
+}
+
+fn read_server(conn: &mut Conn) -> mysql::Result<Server> {
+    let row = conn.query_first("SELECT @@version, @@version_comment, @@server_id")?;
+    let (version_text, comment, id): (String, String, u64) = row.unwrap_or_default();
+    let mariadb = [&version_text, &comment].iter().any(|text| text.contains("MariaDB"));
+    let flavor = if mariadb { Flavor::MariaDb } else { Flavor::MySql };
+    let variable = if mariadb { "@@server_uid" } else { "@@server_uuid" };
+    let uuid = match conn.query_first::<String, _>(format!("SELECT {variable}")) {
+        // Older MariaDB have no such variable.
+        Err(mysql::Error::MySqlError(_)) => None,
+        other => other?,
+    };
+    Ok(Server {
+        flavor,
+        version: parse_version(&version_text),
+        version_text,
+        uuid: uuid.unwrap_or_else(|| format!("server_id {id}")),
+    })
+}
+
+/// The first three numbers.
+fn parse_version(text: &str) -> (u16, u16, u16) {
+    let mut numbers = text.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse().ok());
+    let mut next = || numbers.next().flatten().unwrap_or(0);
+    (next(), next(), next())
+}
+
+fn options(settings: &MysqlSettings, encrypted: bool, read_timeout: Duration) -> OptsBuilder {
+    let host = match settings.host.contains(':') {
+        true => format!("[{}]", settings.host),
+        false => settings.host.clone(),
+    };
+    OptsBuilder::new()
+        .ip_or_hostname(Some(host))
+        .tcp_port(settings.port)
+        .user(Some(settings.user.clone()))
+        .pass(Some(settings.password.clone()))
+        // Else a connection to a local server would be changed to its socket file.
+        .prefer_socket(false)
+        .max_allowed_packet(Some(MAX_PACKET_BYTES))
+        .tcp_connect_timeout(Some(settings.connect_timeout))
+        .read_timeout(Some(read_timeout))
+        .write_timeout(Some(QUERY_TIMEOUT))
+        .tcp_keepalive_time_ms(Some(KEEPALIVE_MS))
+        .tcp_keepalive_probe_interval_secs(Some(KEEPALIVE_INTERVAL_SECONDS))
+        .tcp_keepalive_probe_count(Some(KEEPALIVE_PROBES))
+        .server_key_path(settings.tls.server_public_key.clone())
+        .init(SESSION.to_vec())
+        .ssl_opts(encrypted.then(|| ssl_options(&settings.tls)))
+}
+
+fn ssl_options(tls: &Tls) -> SslOpts {
+    let identity = tls.identity.clone().map(|(cert, key)| ClientIdentity::new(cert, key));
+    let verifies_name = tls.mode == TlsMode::VerifyIdentity;
+    let verifies = verifies_name || tls.mode == TlsMode::VerifyCa;
+    SslOpts::default()
+        .with_client_identity(identity)
+        .with_root_cert_path(tls.ca.clone())
+        .with_danger_skip_domain_validation(!verifies_name)
+        .with_danger_accept_invalid_certs(!verifies)
+}
+
+/// Whether the server has no TLS, or none that this client can speak.
+fn is_of_tls(error: &mysql::Error) -> bool {
+    match error {
+        mysql::Error::DriverError(error) => *error == DriverError::TlsNotSupported,
+        mysql::Error::TlsError(_) | mysql::Error::IoError(_) => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,165 @@
+//! Keys as SQL: where the next chunk begins.
+
+use crate::mysql::schema::{SourceColumn, SourceTable, SourceType};
+
+/// The value of a key's column as a literal that the source compares as it orders the column.
+/// `None` if the type cannot be a key's.
+pub(super) fn literal(column: &SourceColumn, value: &mysql::Value) -> Option<String> {
+    let mysql::Value::Bytes(bytes) = value else { return None };
+    let text = || std::str::from_utf8(bytes).ok();
+    match &column.kind {
+        SourceType::Int { .. } | SourceType::Decimal { .. } | SourceType::Year => {
+            text().map(str::to_owned)
+        }
+        SourceType::Float | SourceType::Double => {
+            let digits = text()?;
+            Some(if digits.contains('e') { digits.to_owned() } else { format!("{digits}e0") })
+        }
+        SourceType::Bit(_) => Some(hexadecimal(bytes)),
+        SourceType::Date
+        | SourceType::Time(_)
+        | SourceType::DateTime(_)
+        | SourceType::Timestamp(_)
+        | SourceType::Char(_)
+        | SourceType::VarChar(_)
+        | SourceType::Text(_)
+        | SourceType::Uuid
+        | SourceType::Inet4
+        | SourceType::Inet6 => text().map(quoted),
+        SourceType::Binary(_) | SourceType::VarBinary(_) | SourceType::Blob(_) => {
+            Some(hexadecimal(bytes))
+        }
+        SourceType::Enum(labels) => {
+            let label = text()?;
+            let place = labels.labels.iter().position(|known| known == label);
+            Some(place.map_or(0, |place| place + 1).to_string())
+        }
+        SourceType::Set(labels) => {
+            let chosen: Vec<_> = text()?.split(',').collect();
+            let places = labels.labels.iter().enumerate();
+            let bits = places.filter(|(_, label)| chosen.contains(&label.as_str()));
+            Some(bits.fold(0_u64, |bits, (place, _)| bits | 1 << (place & 63)).to_string())
+        }
+        SourceType::Json | SourceType::Geometry | SourceType::Vector(_) => None,
+    }
+}
+
+/// The condition that a row's key is behind this one, in a form from which both servers make
+/// ranges of the key's index. Empty without a key.
+pub(super) fn behind(table: &SourceTable, after: &[String]) -> String {
+    let columns: Vec<_> = table.key_columns().map(|column| compared(table, column)).collect();
+    let mut ways = Vec::with_capacity(after.len());
+    for (place, (column, value)) in columns.iter().zip(after).enumerate() {
+        let before = columns.iter().zip(after).take(place);
+        let mut parts: Vec<_> =
+            before.map(|(column, value)| format!("{column} = {value}")).collect();
+        parts.push(format!("{column} > {value}"));
+        ways.push(format!("({})", parts.join(" AND ")));
+    }
+    ways.join(" OR ")
+}
+
+/// The key's columns as an ORDER BY lists them.
+pub(super) fn order(table: &SourceTable) -> String {
+    let columns: Vec<_> = table.key_columns().map(|column| named(table, column)).collect();
+    columns.join(", ")
+}
+
+/// ENUM and SET are ordered by number, but compared with a number only if they are one.
+fn compared(table: &SourceTable, column: &SourceColumn) -> String {
+    let name = named(table, column);
+    match column.kind {
+        SourceType::Enum(_) | SourceType::Set(_) => format!("{name} + 0"),
+        _ => name,
+    }
+}
+
+/// With the table's name before it, it is the column and not what the list calls so.
+fn named(table: &SourceTable, column: &SourceColumn) -> String {
+    format!("{}.{}", identifier(&table.name), identifier(&column.name))
+}
+
+/// A name as SQL takes it.
+pub(super) fn identifier(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+/// A text as SQL takes it, where backslashes escape.
+fn quoted(text: &str) -> String {
+    let mut sql = String::with_capacity(text.len() + 2);
+    sql.push('\'');
+    for character in text.chars() {
+        match character {
+            '\'' => sql.push_str("\\'"),
+            '\\' => sql.push_str("\\\\"),
+            '\0' => sql.push_str("\\0"),
+            other => sql.push(other),
+        }
+    }
+    sql.push('\'');
+    sql
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    let mut sql = String::from("x'");
+    for byte in bytes {
+        // Writing to a String does not fail.
+        let _ = write!(sql, "{byte:02x}");
+    }
+    sql.push('\'');
+    sql
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mysql::schema::{ColumnDefault, Generation};
+
+    fn column(name: &str, kind: SourceType) -> SourceColumn {
+        SourceColumn {
+            name: name.to_owned(),
+            ordinal: 0,
+            kind,
+            nullable: false,
+            generation: Generation::None,
+            default: ColumnDefault::None,
+            collation: None,
+            renamed_from: None,
+        }
+    }
+
+    #[test]
+    fn a_composite_key_is_compared_part_by_part() {
+        let table = SourceTable {
+            database: "d".to_owned(),
+            name: "t".to_owned(),
+            columns: vec![
+                column("a", SourceType::Int { bits: 32, unsigned: false }),
+                column("b`c", SourceType::Binary(2)),
+            ],
+            key: vec![1, 0],
+            image_columns: 2,
+        };
+        let after = vec!["x'00ff'".to_owned(), "-5".to_owned()];
+        assert_eq!(
+            behind(&table, &after),
+            "(`t`.`b``c` > x'00ff') OR (`t`.`b``c` = x'00ff' AND `t`.`a` > -5)"
+        );
+        assert_eq!(behind(&table, &[]), "");
+        assert_eq!(order(&table), "`t`.`b``c`, `t`.`a`");
+    }
+
+    #[test]
+    fn literals_are_quoted_by_type() {
+        let bytes = |text: &str| mysql::Value::Bytes(text.as_bytes().to_vec());
+        let date = column("d", SourceType::Date);
+        assert_eq!(literal(&date, &bytes("2024-01-02")), Some("'2024-01-02'".to_owned()));
+        let float = column("f", SourceType::Double);
+        assert_eq!(literal(&float, &bytes("1.5")), Some("1.5e0".to_owned()));
+        assert_eq!(literal(&float, &bytes("1e20")), Some("1e20".to_owned()));
+        let blob = column("b", SourceType::VarBinary(9));
+        assert_eq!(literal(&blob, &bytes("a'")), Some("x'6127'".to_owned()));
+        assert_eq!(quoted("a'\\\0"), "'a\\'\\\\\\0'");
+    }
+}

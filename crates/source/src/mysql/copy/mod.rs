@@ -1,0 +1,86 @@
+//! The copy of a table, chunk by chunk, each at its place in the stream: without a lock and
+//! without a second position.
+//!
+//! A chunk is a range of keys. It is read by one statement and enters the table like a change of
+//! the source, between two transactions of the stream:
+//! 1. The applier opens a window: from now on it remembers the keys of this table's changes that
+//!    pass through it. What it has applied so far is A.
+//! 2. The copy waits until the source shows A to a new statement (the stream may be a moment
+//!    ahead), and reads the chunk. The statement sees A, and perhaps more.
+//! 3. It asks where the binlog ends: H. All that the statement saw lies before H.
+//! 4. When the stream has passed H, the applier puts the chunk's rows except those whose key
+//!    changed in the window: for them the stream knows better. How far the copy is goes into the
+//!    same commit.
+//!
+//! So the copy is at every moment what its key range held at the stream's position, and a copy that
+//! was killed goes on where it was. It lives in a hidden table until it is whole; then a rename
+//! puts it in the place of what was there before.
+
+mod literal;
+mod queue;
+mod read;
+mod throttle;
+mod windows;
+mod worker;
+
+use std::sync::Arc;
+
+use crossbeam_channel::Sender;
+use remora_engine::Row;
+
+pub(crate) use queue::CopyQueue;
+pub(crate) use read::estimate;
+pub(crate) use throttle::Throttle;
+pub(crate) use windows::{Windows, write_key};
+pub(crate) use worker::{Worker, run};
+
+use super::{binlog::Coordinates, gtid::GtidSet, schema::SourceTable};
+
+/// A copy to be made.
+#[derive(Clone, Debug)]
+pub(crate) struct CopyTask {
+    /// Its number, unique in a session.
+    pub copy: u64,
+    /// What to read.
+    pub source: Arc<SourceTable>,
+    /// The key after which to begin, as literals; empty for the beginning.
+    pub after: Vec<String>,
+    /// Bytes of a row as the source believes; 0 if it does not say.
+    pub row_bytes: u64,
+}
+
+/// A copy wants to read its next chunk.
+pub(crate) struct WindowRequest {
+    /// Which copy.
+    pub copy: u64,
+    /// A window of it in which no chunk was read after all.
+    pub instead_of: Option<u64>,
+    /// Where the answer goes; it is dropped if the copy is no longer wanted.
+    pub reply: Sender<Opened>,
+}
+
+/// An open window.
+pub(crate) struct Opened {
+    /// Its number.
+    pub window: u64,
+    /// What the applier had applied when it opened.
+    pub applied: GtidSet,
+    /// Where that is in the binlog; without a file if the stream has not said yet.
+    pub place: Coordinates,
+}
+
+/// A chunk that was read.
+pub(crate) struct Chunk {
+    /// Of which copy.
+    pub copy: u64,
+    /// In which window.
+    pub window: u64,
+    /// Its rows.
+    pub rows: Vec<Row>,
+    /// Its last key as literals.
+    pub after: Vec<String>,
+    /// Whether there is nothing behind it.
+    pub last: bool,
+    /// What was read lies before this place of the binlog.
+    pub end: Coordinates,
+}

@@ -1,0 +1,55 @@
+//! Copies that wait for a worker.
+
+use std::{collections::VecDeque, time::Duration};
+
+use parking_lot::{Condvar, Mutex};
+
+use super::CopyTask;
+
+/// The queue of one session. Any thread may push and take.
+#[derive(Default)]
+pub(crate) struct CopyQueue {
+    state: Mutex<Waiting>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    tasks: VecDeque<CopyTask>,
+    closed: bool,
+}
+
+impl CopyQueue {
+    /// Appends a copy.
+    pub fn push(&self, task: CopyTask) {
+        self.state.lock().tasks.push_back(task);
+        self.changed.notify_one();
+    }
+
+    /// The next copy; blocks until there is one. `None` when the session ends.
+    pub fn take(&self) -> Option<CopyTask> {
+        let mut state = self.state.lock();
+        while state.tasks.is_empty() && !state.closed {
+            self.changed.wait(&mut state);
+        }
+        if state.closed { None } else { state.tasks.pop_front() }
+    }
+
+    /// Ends the session for those who wait.
+    pub fn close(&self) {
+        self.state.lock().closed = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits for so long, or until the session ends; whether it has.
+    pub fn pause(&self, time: Duration) -> bool {
+        let deadline = std::time::Instant::now() + time;
+        let mut state = self.state.lock();
+        while !state.closed {
+            if self.changed.wait_until(&mut state, deadline).timed_out() {
+                break;
+            }
+        }
+        state.closed
+    }
+}

@@ -1,0 +1,150 @@
+//! Which keys changed while a chunk was read: the stream knows those better.
+
+use std::collections::VecDeque;
+
+use remora_engine::{Row, Value};
+use rustc_hash::FxHashMap;
+
+/// Most keys remembered; chunks of windows that saw more are read again.
+const MAX_KEYS: usize = 1 << 20;
+
+/// The open windows of one copy.
+#[derive(Default)]
+pub(crate) struct Windows {
+    open: VecDeque<Window>,
+    /// Each key's last change, by the clock.
+    changed: FxHashMap<Box<[u8]>, u64>,
+    /// Counts changes.
+    clock: u64,
+    opened: u64,
+    /// Windows that opened before this saw more than is remembered.
+    forgotten_before: u64,
+}
+
+struct Window {
+    number: u64,
+    since: u64,
+}
+
+impl Windows {
+    /// Opens a window.
+    pub fn open(&mut self) -> u64 {
+        self.opened += 1;
+        self.open.push_back(Window { number: self.opened, since: self.clock });
+        self.opened
+    }
+
+    /// How many are open.
+    pub fn len(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Remembers a change if a window is open; `key` is as [`write_key`] writes it.
+    pub fn record(&mut self, key: &[u8]) {
+        if self.open.is_empty() {
+            return;
+        }
+        self.clock += 1;
+        if let Some(last) = self.changed.get_mut(key) {
+            *last = self.clock;
+            return;
+        }
+        if self.changed.len() >= MAX_KEYS {
+            self.changed.clear();
+            self.forgotten_before = self.clock;
+        }
+        self.changed.insert(key.into(), self.clock);
+    }
+
+    /// The rows of a chunk that was read in this window whose keys did not change in it. `None` if
+    /// that is not known: the chunk must be read again.
+    pub fn unchanged(&self, window: u64, rows: Vec<Row>, key: &[usize]) -> Option<Vec<Row>> {
+        let since = self.open.iter().find(|open| open.number == window)?.since;
+        if since < self.forgotten_before {
+            return None;
+        }
+        if self.changed.is_empty() {
+            return Some(rows);
+        }
+        let mut written = Vec::new();
+        let unchanged = |row: &Row| {
+            write_key(&mut written, row, key);
+            self.changed.get(written.as_slice()).is_none_or(|last| *last <= since)
+        };
+        Some(rows.into_iter().filter(unchanged).collect())
+    }
+
+    /// Closes a window.
+    pub fn close(&mut self, window: u64) {
+        self.open.retain(|open| open.number != window);
+        if self.open.is_empty() {
+            self.changed.clear();
+        }
+    }
+}
+
+/// Writes the key's values so that equal ones are equal bytes and others are not.
+pub(crate) fn write_key(written: &mut Vec<u8>, row: &[Value], key: &[usize]) {
+    written.clear();
+    for value in key.iter().filter_map(|place| row.get(*place)) {
+        match value {
+            Value::Int(number) => written.extend_from_slice(&number.to_le_bytes()),
+            Value::Uint(number) => written.extend_from_slice(&number.to_le_bytes()),
+            Value::Time(micros) | Value::Timestamp(micros) => {
+                written.extend_from_slice(&micros.to_le_bytes());
+            }
+            Value::Text(text) => write_bytes(written, text.as_bytes()),
+            Value::Bytes(bytes) => write_bytes(written, bytes),
+            other => write_bytes(written, other.to_string().as_bytes()),
+        }
+    }
+}
+
+fn write_bytes(written: &mut Vec<u8>, bytes: &[u8]) {
+    written.extend_from_slice(&bytes.len().to_le_bytes());
+    written.extend_from_slice(bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(key: i64) -> Row {
+        vec![Value::Int(key), Value::Null]
+    }
+
+    fn record(windows: &mut Windows, key: i64) {
+        let mut written = Vec::new();
+        write_key(&mut written, &row(key), &[0]);
+        windows.record(&written);
+    }
+
+    #[test]
+    fn a_window_drops_what_changed_in_it() {
+        let mut windows = Windows::default();
+        record(&mut windows, 1);
+        let first = windows.open();
+        record(&mut windows, 2);
+        let second = windows.open();
+        record(&mut windows, 3);
+        let rows = || vec![row(1), row(2), row(3)];
+        assert_eq!(windows.unchanged(first, rows(), &[0]), Some(vec![row(1)]));
+        assert_eq!(windows.unchanged(second, rows(), &[0]), Some(vec![row(1), row(2)]));
+        windows.close(first);
+        windows.close(second);
+        let third = windows.open();
+        assert_eq!(windows.unchanged(third, rows(), &[0]), Some(rows()));
+        assert_eq!(windows.unchanged(first, rows(), &[0]), None);
+    }
+
+    #[test]
+    fn keys_of_several_parts_do_not_run_together() {
+        let written = |parts: [&str; 2]| {
+            let row: Row = parts.iter().map(|part| Value::Text((*part).into())).collect();
+            let mut written = Vec::new();
+            write_key(&mut written, &row, &[0, 1]);
+            written
+        };
+        assert_ne!(written(["a", "bc"]), written(["ab", "c"]));
+    }
+}

@@ -1,0 +1,103 @@
+//! A thread that reads tables, one after the other.
+
+use std::{sync::Arc, time::Duration};
+
+use crossbeam_channel::bounded;
+
+use super::{Chunk, CopyQueue, CopyTask, Opened, Throttle, WindowRequest, read::read};
+use crate::{
+    Error, Result,
+    mysql::{
+        connection::{self, Connection},
+        follow::{Inbox, Message},
+        settings::MysqlSettings,
+    },
+};
+
+/// About so many bytes are read by one statement.
+const CHUNK_BYTES: usize = 4 << 20;
+/// How often a statement is tried that the source refuses, as while its table is altered, and how
+/// long after.
+const ATTEMPTS: u32 = 20;
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// What a worker needs.
+#[derive(Clone)]
+pub(crate) struct Worker {
+    pub settings: MysqlSettings,
+    pub queue: Arc<CopyQueue>,
+    pub inbox: Arc<Inbox>,
+    pub throttle: Arc<Throttle>,
+}
+
+/// Takes copies until the session ends.
+pub(crate) fn run(worker: &Worker) {
+    let mut source = None;
+    while let Some(task) = worker.queue.take() {
+        let copy = task.copy;
+        if let Err(error) = worker.copy(&mut source, task) {
+            worker.inbox.push(Message::CopyFailed(copy, error));
+        }
+    }
+}
+
+impl Worker {
+    fn copy(&self, source: &mut Option<Connection>, task: CopyTask) -> Result<()> {
+        let source = match source {
+            Some(source) => source,
+            None => source.insert(self.connect()?),
+        };
+        let CopyTask { copy, source: table, mut after, row_bytes } = task;
+        let mut limit = self.limit(usize::try_from(row_bytes).unwrap_or(0));
+        let (mut failed, mut attempts) = (None, 0);
+        while let Some(opened) = self.open(copy, failed.take()) {
+            let read = match read(source, &self.settings, &opened, &table, &after, limit) {
+                Ok(read) => read,
+                Err(error @ Error::Unreachable { .. }) => return Err(error),
+                Err(error) if attempts >= ATTEMPTS => return Err(error),
+                Err(error) => {
+                    tracing::debug!(table = table.full_name(), "a chunk is read again: {error}");
+                    (failed, attempts) = (Some(opened.window), attempts + 1);
+                    *source = self.connect()?;
+                    if self.queue.pause(PATIENCE) {
+                        return Ok(());
+                    }
+                    continue;
+                }
+            };
+            attempts = 0;
+            let count = read.rows.len();
+            let last = count < limit;
+            if count > 0 {
+                after.clone_from(&read.after);
+                limit = self.limit(read.bytes / count);
+            }
+            let Opened { window, .. } = opened;
+            let (rows, end) = (read.rows, read.end);
+            let after = after.clone();
+            self.inbox.push(Message::Chunk(Chunk { copy, window, rows, after, last, end }));
+            if last || self.queue.pause(self.throttle.spend(count)) {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn connect(&self) -> Result<Connection> {
+        let mut source = connection::connect(&self.settings)?;
+        source.first::<u8>("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")?;
+        Ok(source)
+    }
+
+    /// Asks the applier for a window; `None` if the copy is no longer wanted.
+    fn open(&self, copy: u64, instead_of: Option<u64>) -> Option<Opened> {
+        let (reply, answer) = bounded(1);
+        self.inbox.push(Message::Window(WindowRequest { copy, instead_of, reply }));
+        answer.recv().ok()
+    }
+
+    fn limit(&self, row_bytes: usize) -> usize {
+        let by_bytes = CHUNK_BYTES.checked_div(row_bytes).unwrap_or(usize::MAX);
+        self.throttle.most_rows(by_bytes.min(self.settings.chunk_rows))
+    }
+}

@@ -1,0 +1,343 @@
+//! The stream applied: transactions become batches, in order, whole.
+//!
+//! Batches are submitted and not waited for, at most [`IN_FLIGHT`] while more keeps coming: so an
+//! idle stream's transaction is submitted at once, and a busy one's are put together while the
+//! engine writes. A transaction that is more than a batch is applied in parts as one large batch.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, atomic::Ordering},
+    time::{Duration, Instant},
+};
+
+use crossbeam_channel::Sender;
+use remora_engine::{ChangeBatch, Definition, LargeBatch, Pending};
+use rustc_hash::FxHashMap;
+
+use super::{
+    batch::Batch,
+    inbox::{Inbox, Message, within},
+    positions::Stored,
+    rows::Routes,
+    shared::{Shared, Wanted},
+    statement::TableName,
+    status::{count, now_us},
+    table::FollowedTable,
+};
+use crate::{
+    Error, Result,
+    mysql::{
+        binlog::{Coordinates, SourceEvent},
+        connection::Connection,
+        copy::CopyQueue,
+        gtid::{Gtid, GtidSet},
+    },
+};
+
+/// Batches that are submitted before one of them is visible; more are put together first.
+const IN_FLIGHT: usize = 2;
+/// A position without changes of ours is stored this late.
+const POSITION_DELAY: Duration = Duration::from_millis(20);
+
+/// The thread's state.
+pub(super) struct Applier {
+    pub shared: Arc<Shared>,
+    pub inbox: Arc<Inbox>,
+    pub copies: Arc<CopyQueue>,
+    /// For reading definitions.
+    pub source: Connection,
+    /// What is applied, or in `batch` as whole transactions.
+    pub applied: GtidSet,
+    /// How far the stream has come.
+    pub place: Coordinates,
+    pub tables: FxHashMap<TableName, FollowedTable>,
+    pub batch: Batch,
+    pub routes: Routes,
+    /// Numbers the copies of the session.
+    pub last_copy: u64,
+    /// Tables that are being copied.
+    pub copying: Vec<TableName>,
+    pub large: Option<LargeBatch>,
+    /// Copies that cannot go on, and why.
+    pub failed_copies: Vec<(u64, Error)>,
+    transaction: Option<Transaction>,
+    messages: VecDeque<Message>,
+    pending: Sender<Pending>,
+    in_flight: usize,
+    /// Since when there is a position that is not stored.
+    moved_since: Option<Instant>,
+}
+
+/// The transaction that is being read.
+pub(super) struct Transaction {
+    gtids: Vec<Gtid>,
+    committed_at_us: i64,
+    /// A statement that is applied when the transaction is whole.
+    statement: Option<(String, String)>,
+}
+
+impl Applier {
+    #[expect(clippy::too_many_arguments, reason = "it is put together in one place")]
+    pub fn new(
+        shared: Arc<Shared>,
+        inbox: Arc<Inbox>,
+        copies: Arc<CopyQueue>,
+        source: Connection,
+        applied: GtidSet,
+        tables: FxHashMap<TableName, FollowedTable>,
+        last_copy: u64,
+        pending: Sender<Pending>,
+    ) -> Self {
+        let being_copied = |(_, table): &(&TableName, &FollowedTable)| table.copy.is_some();
+        let copying = tables.iter().filter(being_copied).map(|(name, _)| name.clone()).collect();
+        Self {
+            shared,
+            inbox,
+            copies,
+            source,
+            applied,
+            place: Coordinates::default(),
+            tables,
+            batch: Batch::default(),
+            routes: Routes::default(),
+            last_copy,
+            copying,
+            large: None,
+            failed_copies: Vec::new(),
+            transaction: None,
+            messages: VecDeque::new(),
+            pending,
+            in_flight: 0,
+            moved_since: None,
+        }
+    }
+
+    /// Applies until the stream ends or the owner wants it to.
+    pub fn run(&mut self) -> Result<()> {
+        self.hand_out_copies();
+        loop {
+            let waiting = self.inbox.take(self.deadline());
+            self.messages.extend(waiting.messages);
+            count(&self.shared.board.counters.events, waiting.events.len() as u64);
+            for event in waiting.events {
+                self.event(event)?;
+            }
+            while let Some(message) = self.messages.pop_front() {
+                if !self.message(message)? {
+                    return Ok(());
+                }
+            }
+            if self.transaction.is_none() {
+                self.serve_copies()?;
+                self.obey_orders()?;
+            }
+            self.submit_if_due()?;
+        }
+    }
+
+    /// The names and values that go with a commit of everything applied.
+    pub fn position(&self) -> Stored {
+        (self.shared.settings.name.clone(), self.applied.to_string())
+    }
+
+    /// Submits the whole transactions that wait.
+    pub fn submit(&mut self) -> Result<()> {
+        let tables = self.batch.take_whole();
+        let positions = vec![self.position()];
+        self.submit_batch(ChangeBatch { tables, positions })
+    }
+
+    /// Changes definitions behind everything that was submitted.
+    pub fn define(
+        &mut self,
+        definitions: Vec<Definition>,
+        mut positions: Vec<Stored>,
+    ) -> Result<()> {
+        if self.batch.has_whole() {
+            self.submit()?;
+        }
+        self.routes.clear();
+        positions.push(self.position());
+        self.shared.database.define(definitions, positions)?;
+        self.moved_since = None;
+        Ok(())
+    }
+
+    /// Submits a batch behind all others.
+    pub fn submit_batch(&mut self, batch: ChangeBatch) -> Result<()> {
+        let pending = self.shared.database.submit(batch)?;
+        self.moved_since = None;
+        self.in_flight += 1;
+        // Its receiver lives as long as the session.
+        let _ = self.pending.send(pending);
+        Ok(())
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        match self.moved_since {
+            Some(since) if self.in_flight < IN_FLIGHT => since.checked_add(POSITION_DELAY),
+            _ if !self.copying.is_empty() => within(Duration::from_secs(1)),
+            _ => None,
+        }
+    }
+
+    fn submit_if_due(&mut self) -> Result<()> {
+        if self.large.is_some() || self.in_flight >= IN_FLIGHT {
+            return Ok(());
+        }
+        let waited = self.moved_since.is_some_and(|since| since.elapsed() >= POSITION_DELAY);
+        if self.batch.has_whole() || waited {
+            self.submit()?;
+        }
+        if self.in_flight == 0 && self.transaction.is_none() {
+            self.shared.board.applying_since_us.store(0, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Whether to go on.
+    fn message(&mut self, message: Message) -> Result<bool> {
+        match message {
+            Message::Window(request) => self.want_window(request),
+            Message::Chunk(chunk) => self.take_chunk(chunk),
+            Message::CopyFailed(copy, error) => self.failed_copies.push((copy, error)),
+            Message::Acknowledged(None) => {
+                self.in_flight = self.in_flight.saturating_sub(1);
+                self.shared.board.last_applied_us.store(now_us(), Ordering::Relaxed);
+            }
+            Message::Acknowledged(Some(error)) => return Err(error.into()),
+            Message::Order => {
+                if self.shared.wanted() != Wanted::Run {
+                    self.abandon();
+                    self.submit()?;
+                    return Ok(false);
+                }
+            }
+            Message::Ended(error) => {
+                self.abandon();
+                self.submit()?;
+                return Err(error);
+            }
+        }
+        Ok(true)
+    }
+
+    fn event(&mut self, event: SourceEvent) -> Result<()> {
+        match event {
+            SourceEvent::Begin { gtid, committed_at_us } => {
+                self.shared.board.applying_since_us.store(committed_at_us, Ordering::Relaxed);
+                let gtids = vec![gtid];
+                self.transaction = Some(Transaction { gtids, committed_at_us, statement: None });
+                Ok(())
+            }
+            SourceEvent::AlsoCovers(gtid) => {
+                self.transaction.iter_mut().for_each(|open| open.gtids.push(gtid.clone()));
+                Ok(())
+            }
+            SourceEvent::TableMap(_) => Ok(()),
+            SourceEvent::Rows { table, kind, version, body } => {
+                self.rows(&table, kind, version, &body)
+            }
+            SourceEvent::Statement { database, sql, standalone } => {
+                self.statement(database, sql, standalone)
+            }
+            SourceEvent::Commit { end } => self.commit(end),
+            SourceEvent::Rollback { end } => {
+                self.batch.roll_back();
+                self.large = None;
+                self.commit(end)
+            }
+            SourceEvent::Abandoned => {
+                self.abandon();
+                Ok(())
+            }
+            SourceEvent::Heartbeat { end } => {
+                self.place = end;
+                self.between_transactions()
+            }
+        }
+    }
+
+    /// The transaction that was being read did not happen, or will be read again.
+    pub fn abandon(&mut self) {
+        self.batch.roll_back();
+        self.large = None;
+        self.transaction = None;
+    }
+
+    fn statement(&mut self, database: String, sql: String, standalone: bool) -> Result<()> {
+        if !standalone {
+            return self.change_definitions(&database, &sql);
+        }
+        if let Some(open) = &mut self.transaction {
+            open.statement = Some((database, sql));
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self, end: Coordinates) -> Result<()> {
+        let Some(open) = self.transaction.take() else {
+            self.place = end;
+            return Ok(());
+        };
+        if let Some((database, sql)) = &open.statement {
+            // What came before must not be stored with the position of the statement.
+            if self.batch.has_whole() {
+                self.submit()?;
+            }
+            open.gtids.iter().for_each(|gtid| self.applied.add(gtid));
+            // The place is still that of the beginning: what is copied may be newer.
+            self.change_definitions(database, sql)?;
+        } else {
+            open.gtids.iter().for_each(|gtid| self.applied.add(gtid));
+            self.commit_rows()?;
+        }
+        self.place = end;
+        self.moved_since.get_or_insert_with(Instant::now);
+        self.shared.board.applying_since_us.store(open.committed_at_us, Ordering::Relaxed);
+        self.between_transactions()
+    }
+
+    fn commit_rows(&mut self) -> Result<()> {
+        let Some(mut large) = self.large.take() else {
+            self.batch.commit();
+            return Ok(());
+        };
+        large.add(self.batch.take_all())?;
+        large.commit(vec![self.position()])?;
+        self.moved_since = None;
+        Ok(())
+    }
+
+    /// The transaction that is being read becomes a large batch, and what was read of it is
+    /// applied unseen.
+    pub fn spill(&mut self) -> Result<()> {
+        if self.batch.has_whole() {
+            self.submit()?;
+        }
+        let large = match &mut self.large {
+            Some(large) => large,
+            None => self.large.insert(self.shared.database.begin_large()?),
+        };
+        Ok(large.add(self.batch.take_all())?)
+    }
+
+    fn between_transactions(&mut self) -> Result<()> {
+        if self.batch.is_full() {
+            self.submit()?;
+        }
+        if !self.copying.is_empty() {
+            self.serve_copies()?;
+        }
+        Ok(())
+    }
+
+    /// The rows of a table cannot be read: it is given to a copy, and the session begins again
+    /// where the last whole transaction ended.
+    pub fn give_up_reading(&mut self, table: &TableName, reason: String) -> Result<()> {
+        self.abandon();
+        self.submit()?;
+        self.freeze(table, &reason)?;
+        Err(Error::Cancelled)
+    }
+}

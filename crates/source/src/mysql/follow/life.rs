@@ -1,0 +1,142 @@
+//! Life with a source that comes and goes: what each end of a session means.
+//!
+//! | end                                       | what follows                                    |
+//! |-------------------------------------------|-------------------------------------------------|
+//! | unreachable, refused, damaged on the way  | again, after 0.1 s to 30 s with jitter           |
+//! | the binlog before our position is gone,   | again from where the source is now, with all     |
+//! | or cannot be followed                     | tables copied beside what can be read            |
+//! | another server with our history           | on with it; the stream's position is what counts |
+//! | it has less than we applied               | failed: nothing is merged                        |
+//! | an event nobody understands, the engine   | failed                                           |
+//! | refuses, a change under strict settings   |                                                  |
+
+use std::{
+    hash::{BuildHasher, RandomState},
+    sync::{Arc, atomic::Ordering},
+    time::{Duration, Instant},
+};
+
+use super::{
+    session,
+    shared::{Shared, Wanted},
+    status::{State, count},
+};
+use crate::{Error, mysql::binlog::Coordinates};
+
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LAST_PAUSE: Duration = Duration::from_secs(30);
+/// A session that lasted so long was a good one.
+const GOOD: Duration = Duration::from_secs(10);
+/// A place that is damaged so often is so on the source's disk.
+const DAMAGED: u32 = 5;
+
+/// MygramDB's codes of what ends a session.
+mod code {
+    pub(super) const CONNECTION: u16 = 2000;
+    pub(super) const REPLICATION: u16 = 2003;
+    pub(super) const PURGED: u16 = 2008;
+    pub(super) const SCHEMA_INCOMPATIBLE: u16 = 2012;
+    pub(super) const CHECKSUM: u16 = 2016;
+    pub(super) const UNDECODABLE: u16 = 2017;
+}
+
+/// What follows the end of a session.
+enum Next {
+    /// At once, from the stored position.
+    Again,
+    /// After a pause.
+    Later,
+    /// At once, from where the source is.
+    Anew,
+    /// Not by itself.
+    Never,
+}
+
+/// Follows for as long as the owner wants.
+pub(super) fn run(shared: &Arc<Shared>) {
+    let (mut pause, mut anew) = (FIRST_PAUSE, false);
+    let mut damaged = Damaged::default();
+    while wait_to_run(shared) {
+        shared.board.set_state(State::Connecting);
+        let began = Instant::now();
+        let Err(error) = session::run(shared, anew) else {
+            (pause, anew) = (FIRST_PAUSE, false);
+            continue;
+        };
+        if shared.wanted() != Wanted::Run {
+            continue;
+        }
+        if began.elapsed() >= GOOD {
+            (pause, anew) = (FIRST_PAUSE, false);
+        }
+        match next(shared, &error, &mut damaged) {
+            Next::Again => anew = false,
+            Next::Later => {
+                shared.board.set_state(State::Connecting);
+                shared.pause(jittered(pause));
+                pause = pause.saturating_mul(2).min(LAST_PAUSE);
+            }
+            Next::Anew => {
+                shared.pause(if anew { jittered(pause) } else { Duration::ZERO });
+                anew = true;
+            }
+            Next::Never => {
+                shared.board.set_state(State::Failed(error.to_string()));
+                shared.want(Wanted::Stop);
+            }
+        }
+    }
+}
+
+/// Waits until following is wanted; false at the end.
+fn wait_to_run(shared: &Shared) -> bool {
+    if shared.wanted() == Wanted::Stop {
+        let mut phase = shared.board.phase.lock();
+        if !matches!(phase.state, Some(State::Failed(_))) {
+            phase.state = Some(State::Stopped);
+        }
+    }
+    shared.wait_to_run()
+}
+
+/// The place that was damaged last, and how often.
+#[derive(Default)]
+struct Damaged {
+    place: Coordinates,
+    times: u32,
+}
+
+fn next(shared: &Shared, error: &Error, damaged: &mut Damaged) -> Next {
+    let (code, next) = match error {
+        // A table's rows could not be read: it is copied in the next session.
+        Error::Cancelled => return Next::Again,
+        Error::Unreachable { .. }
+        | Error::AccessDenied { .. }
+        | Error::Requirement { .. }
+        | Error::Setting(_)
+        | Error::Statement { .. } => (code::CONNECTION, Next::Later),
+        Error::Damaged { file, offset, .. } => {
+            count(&shared.board.counters.checksum_errors, 1);
+            let place = Coordinates { file: file.clone(), offset: *offset };
+            damaged.times = if place == damaged.place { damaged.times + 1 } else { 1 };
+            damaged.place = place;
+            let next = if damaged.times < DAMAGED { Next::Later } else { Next::Never };
+            (code::CHECKSUM, next)
+        }
+        Error::Purged { .. } => (code::PURGED, Next::Anew),
+        Error::Unfollowable { .. } => (code::REPLICATION, Next::Anew),
+        Error::Undecodable { .. } => (code::UNDECODABLE, Next::Never),
+        Error::TableRefused { .. } => (code::SCHEMA_INCOMPATIBLE, Next::Never),
+        _ => (code::REPLICATION, Next::Never),
+    };
+    tracing::warn!("following {} was interrupted: {error}", shared.settings.address());
+    shared.board.applying_since_us.store(0, Ordering::Relaxed);
+    shared.board.set_error(code, error.to_string());
+    next
+}
+
+/// Between half of it and all of it, so that followers of one source do not come all at once.
+fn jittered(pause: Duration) -> Duration {
+    let random = RandomState::new().hash_one(std::process::id()) % 512;
+    pause.mul_f64(0.5 + random as f64 / 1024.0)
+}

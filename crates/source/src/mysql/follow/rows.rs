@@ -1,0 +1,173 @@
+//! Rows of the stream on their way into the batch.
+
+use std::sync::Arc;
+
+use remora_engine::{Change, Row, Value};
+use rustc_hash::FxHashMap;
+
+use super::{applier::Applier, batch::Batch, statement::TableName, status::count};
+use crate::{
+    Error, Result,
+    mysql::{
+        binlog::{RowChange, RowDecoder, RowsKind, RowsVersion, TableMap},
+        copy::{Windows, write_key},
+    },
+};
+
+/// Layouts whose ways are remembered.
+const MAX_ROUTES: usize = 4_096;
+
+/// Which way the rows of a layout go, by the number that the source gave the layout.
+#[derive(Default)]
+pub(super) struct Routes(FxHashMap<u64, (Arc<TableMap>, Option<Arc<Route>>)>);
+
+/// The way of a table's rows.
+pub(super) struct Route {
+    table: TableName,
+    decoder: RowDecoder,
+    /// Places of the key's columns.
+    key: Vec<usize>,
+    visible: Option<Arc<str>>,
+    hidden: Option<Arc<str>>,
+}
+
+/// Where changes are appended.
+struct Target<'b> {
+    batch: &'b mut Batch,
+    key: &'b [usize],
+    visible: Option<usize>,
+    hidden: Option<usize>,
+    windows: Option<&'b mut Windows>,
+    written: Vec<u8>,
+}
+
+impl Routes {
+    /// Tables changed: all ways are to be found anew.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+impl Applier {
+    /// Takes a rows event.
+    pub fn rows(
+        &mut self,
+        map: &Arc<TableMap>,
+        kind: RowsKind,
+        version: RowsVersion,
+        body: &[u8],
+    ) -> Result<()> {
+        let Some(route) = self.route(map)? else {
+            count(&self.shared.board.counters.skipped, 1);
+            return Ok(());
+        };
+        self.batch.add_bytes(body.len());
+        let mut counts = [0; 3];
+        let copy = self.tables.get_mut(&route.table).and_then(|table| table.copy.as_mut());
+        let mut target = Target {
+            visible: route.visible.as_ref().map(|name| self.batch.place(name)),
+            hidden: route.hidden.as_ref().map(|name| self.batch.place(name)),
+            batch: &mut self.batch,
+            key: &route.key,
+            windows: copy.map(|copy| &mut copy.windows),
+            written: Vec::new(),
+        };
+        let decoded = route.decoder.decode(kind, version, body, &mut |change| {
+            counts[target.take(change)] += 1;
+            Ok(())
+        });
+        match decoded {
+            Err(Error::TableRefused { reason, .. }) => {
+                return self.give_up_reading(&route.table, reason);
+            }
+            other => other?,
+        }
+        let counters = &self.shared.board.counters;
+        count(&counters.inserts, counts[0]);
+        count(&counters.updates, counts[1]);
+        count(&counters.deletes, counts[2]);
+        if self.batch.is_large() { self.spill() } else { Ok(()) }
+    }
+
+    fn route(&mut self, map: &Arc<TableMap>) -> Result<Option<Arc<Route>>> {
+        if let Some((known, route)) = self.routes.0.get(&map.table_id)
+            && Arc::ptr_eq(known, map)
+        {
+            return Ok(route.clone());
+        }
+        let route = self.find_route(map)?.map(Arc::new);
+        // A copy that has not begun changes the way when it does.
+        if self.routes.0.len() >= MAX_ROUTES {
+            self.routes.clear();
+        }
+        self.routes.0.insert(map.table_id, (Arc::clone(map), route.clone()));
+        Ok(route)
+    }
+
+    fn find_route(&mut self, map: &Arc<TableMap>) -> Result<Option<Route>> {
+        let table = TableName { database: map.database.clone(), table: map.table.clone() };
+        let Some(followed) = self.tables.get(&table) else { return Ok(None) };
+        let (visible, hidden) = followed.targets();
+        if visible.is_none() && hidden.is_none() {
+            return Ok(None);
+        }
+        let key = followed.source.key.clone();
+        match RowDecoder::new(&followed.source, map) {
+            Ok(decoder) => Ok(Some(Route { table, decoder, key, visible, hidden })),
+            Err(Error::TableRefused { reason, .. }) => {
+                self.give_up_reading(&table, reason).map(|()| None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Target<'_> {
+    /// Appends a change; which counter it belongs to.
+    fn take(&mut self, change: RowChange) -> usize {
+        match change {
+            RowChange::Insert(row) => {
+                self.put(row);
+                0
+            }
+            RowChange::Update { before, after } => {
+                if self.key.iter().any(|&place| before.get(place) != after.get(place)) {
+                    self.delete(&before);
+                }
+                self.put(after);
+                1
+            }
+            RowChange::Delete(row) => {
+                self.delete(&row);
+                2
+            }
+        }
+    }
+
+    fn put(&mut self, row: Row) {
+        self.record(&row);
+        self.push(Change::Put(row));
+    }
+
+    fn delete(&mut self, row: &[Value]) {
+        self.record(row);
+        let key = self.key.iter().filter_map(|&place| row.get(place).cloned()).collect();
+        self.push(Change::Delete(key));
+    }
+
+    fn push(&mut self, change: Change) {
+        if let (Some(visible), Some(_)) = (self.visible, self.hidden) {
+            self.batch.push(visible, change.clone());
+        }
+        if let Some(place) = self.hidden.or(self.visible) {
+            self.batch.push(place, change);
+        }
+    }
+
+    fn record(&mut self, row: &[Value]) {
+        if let Some(windows) = self.windows.as_mut().filter(|windows| windows.len() > 0) {
+            write_key(&mut self.written, row, self.key);
+            windows.record(&self.written);
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! One connection's time: from comparing what is here with the source to the end of the stream.
+//!
+//! ```text
+//! source -> reader -> inbox -> applier -> engine -> acknowledger -> inbox
+//!           copy workers -> inbox
+//! ```
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{Builder, Scope},
+    time::Duration,
+};
+
+use crossbeam_channel::{Receiver, unbounded};
+use remora_engine::Pending;
+
+use super::{
+    applier::Applier,
+    copies::Step,
+    inbox::{Inbox, Message},
+    positions::{source_key, source_text, source_uuid},
+    shared::Shared,
+    status::State,
+    tables,
+};
+use crate::{
+    Error, Result,
+    mysql::{
+        binlog::SourceStream,
+        connection::{self, Connection},
+        copy::{self, CopyQueue, Throttle, Worker},
+        gtid::GtidSet,
+        requirements,
+    },
+};
+
+/// Most connections that copy at the same time.
+const MAX_COPY_THREADS: usize = 64;
+/// How often the transactions that wait are counted.
+const COUNT_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Follows until the stream ends, or until the owner wants something else: then without an error.
+/// With `anew` the stored position is given up and everything is copied.
+pub(super) fn run(shared: &Arc<Shared>, anew: bool) -> Result<()> {
+    let settings = &shared.settings;
+    let mut source = connection::connect(settings)?;
+    requirements::check(&mut source, settings)?;
+    tell_of_server(shared, &source)?;
+    let applied = match position(shared, &source)? {
+        Some(applied) if !anew => applied,
+        _ => source.executed()?,
+    };
+    let stream = SourceStream::open(settings, &applied)?;
+    let mut step = Step::default();
+    let compared = tables::compare(shared, &mut source, anew, &mut step)?;
+    let text = source_text(source.server.flavor, &source.server.uuid);
+    step.positions.push((source_key(&settings.name), text));
+    step.positions.push((settings.name.clone(), applied.to_string()));
+    shared.database.define(step.definitions, step.positions)?;
+
+    let inbox = Arc::new(Inbox::default());
+    let copies = Arc::new(CopyQueue::default());
+    shared.set_session(Some((Arc::clone(&inbox), stream.interrupter())));
+    shared.board.set_state(State::Running);
+    // An order that came before anyone could be told.
+    inbox.push(Message::Order);
+    let ended = std::thread::scope(|scope| {
+        let session = Session { shared, inbox: &inbox, copies: &copies };
+        session.follow(scope, stream, source, applied, compared)
+    });
+    shared.set_session(None);
+    ended
+}
+
+/// The position that is stored; `None` if following has not begun.
+fn position(shared: &Shared, source: &Connection) -> Result<Option<GtidSet>> {
+    let name = &shared.settings.name;
+    if shared.database.source_position(&source_key(name))?.is_none() {
+        return Ok(None);
+    }
+    let text = shared.database.source_position(name)?.unwrap_or_default();
+    let position = GtidSet::parse_as(source.server.flavor, &text).map_err(|error| {
+        let message = format!("it is another kind of server than the one followed so far: {error}");
+        Error::BackInTime { message }
+    })?;
+    Ok(Some(position))
+}
+
+fn tell_of_server(shared: &Shared, source: &Connection) -> Result<()> {
+    let server = &source.server;
+    shared.board.phase.lock().server_uuid.clone_from(&server.uuid);
+    let stored = shared.database.source_position(&source_key(&shared.settings.name))?;
+    let before = stored.as_deref().and_then(source_uuid);
+    let address = shared.settings.address();
+    if let Some(before) = before.filter(|before| *before != server.uuid) {
+        tracing::warn!("{address} is another server now: {} instead of {before}", server.uuid);
+    }
+    tracing::info!("{address} is {} ({})", server.version_text, server.uuid);
+    Ok(())
+}
+
+/// What the threads of a session share.
+struct Session<'s> {
+    shared: &'s Arc<Shared>,
+    inbox: &'s Arc<Inbox>,
+    copies: &'s Arc<CopyQueue>,
+}
+
+impl<'s> Session<'s> {
+    fn follow<'scope>(
+        &self,
+        scope: &'scope Scope<'scope, '_>,
+        stream: SourceStream,
+        source: Connection,
+        applied: GtidSet,
+        compared: tables::Tables,
+    ) -> Result<()>
+    where
+        's: 'scope,
+    {
+        let interrupter = stream.interrupter();
+        let read_all = Arc::new(AtomicBool::new(false));
+        let (pending, submitted) = unbounded();
+        let (inbox, finished) = (Arc::clone(self.inbox), Arc::clone(&read_all));
+        let spawned = spawn(scope, "mysql-stream", move || read(stream, &inbox, &finished))
+            .and_then(|()| {
+                let inbox = Arc::clone(self.inbox);
+                spawn(scope, "mysql-visible", move || acknowledge(&submitted, &inbox))
+            })
+            .and_then(|()| self.spawn_copies(scope))
+            .and_then(|()| {
+                let (shared, copies) = (Arc::clone(self.shared), Arc::clone(self.copies));
+                spawn(scope, "mysql-lag", move || count_waiting(&shared, &copies))
+            });
+        let ended = spawned.and_then(|()| {
+            let (shared, inbox) = (Arc::clone(self.shared), Arc::clone(self.inbox));
+            let tables::Tables { tables, last_copy } = compared;
+            let copies = Arc::clone(self.copies);
+            Applier::new(shared, inbox, copies, source, applied, tables, last_copy, pending).run()
+        });
+        self.inbox.close();
+        self.copies.close();
+        if !read_all.load(Ordering::SeqCst) {
+            interrupter.interrupt();
+        }
+        ended
+    }
+
+    fn spawn_copies<'scope>(&self, scope: &'scope Scope<'scope, '_>) -> Result<()>
+    where
+        's: 'scope,
+    {
+        let settings = &self.shared.settings;
+        let worker = Worker {
+            settings: settings.clone(),
+            queue: Arc::clone(self.copies),
+            inbox: Arc::clone(self.inbox),
+            throttle: Arc::new(Throttle::new(settings.copy_rows_per_second)),
+        };
+        for _ in 0..settings.copy_threads.clamp(1, MAX_COPY_THREADS) {
+            let worker = worker.clone();
+            spawn(scope, "mysql-copy", move || copy::run(&worker))?;
+        }
+        Ok(())
+    }
+}
+
+fn spawn<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    name: &str,
+    work: impl FnOnce() + Send + 'scope,
+) -> Result<()> {
+    let spawned = Builder::new().name(name.to_owned()).spawn_scoped(scope, work);
+    spawned.map(|_| ()).map_err(|error| Error::io("a new thread", error))
+}
+
+/// Reads the stream to its end.
+fn read(mut stream: SourceStream, inbox: &Inbox, finished: &AtomicBool) {
+    loop {
+        match stream.next() {
+            Ok(event) => {
+                if !inbox.push_event(event) {
+                    break;
+                }
+            }
+            Err(error) => {
+                inbox.push(Message::Ended(error));
+                break;
+            }
+        }
+    }
+    finished.store(true, Ordering::SeqCst);
+}
+
+/// Tells the applier what is visible.
+fn acknowledge(submitted: &Receiver<Pending>, inbox: &Inbox) {
+    for pending in submitted {
+        inbox.push(Message::Acknowledged(pending.wait().err()));
+    }
+}
+
+/// Counts the source's transactions that are not visible here, until the session ends.
+fn count_waiting(shared: &Shared, session: &CopyQueue) {
+    let waiting = &shared.board.waiting_transactions;
+    let mut source = None;
+    while !session.pause(COUNT_INTERVAL) {
+        match count_once(shared, &mut source) {
+            Ok(count) => waiting.store(count.saturating_add(1), Ordering::Relaxed),
+            Err(_) => source = None,
+        }
+    }
+    waiting.store(0, Ordering::Relaxed);
+}
+
+fn count_once(shared: &Shared, source: &mut Option<Connection>) -> Result<u64> {
+    let connection = match source {
+        Some(connection) => connection,
+        None => source.insert(connection::connect(&shared.settings)?),
+    };
+    let executed = connection.executed()?;
+    let text = shared.database.source_position(&shared.settings.name)?.unwrap_or_default();
+    let applied = GtidSet::parse_as(executed.flavor(), &text)?;
+    Ok(executed.count_beyond(&applied))
+}

@@ -1,0 +1,218 @@
+//! What a follower says of itself.
+
+use std::{
+    collections::BTreeMap,
+    sync::atomic::{AtomicI64, AtomicU64, Ordering},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use parking_lot::Mutex;
+
+/// A follower at one moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FollowerStatus {
+    /// `host:port` of the source.
+    pub source: String,
+    /// What the source calls itself; empty before the first connection.
+    pub server_uuid: String,
+    /// What is happening.
+    pub state: State,
+    /// The visible position: the text of a GTID set.
+    pub applied: String,
+    /// How long ago the source committed what is applied now; 0 if nothing waits.
+    pub lag_seconds: Option<f64>,
+    /// Transactions of the source that are not visible yet, counted once a second.
+    pub lag_transactions: Option<u64>,
+    /// When a transaction was last applied.
+    pub last_applied_at: Option<SystemTime>,
+    /// Events read from the binlog.
+    pub events: u64,
+    /// Rows inserted.
+    pub inserts: u64,
+    /// Rows updated.
+    pub updates: u64,
+    /// Rows deleted.
+    pub deletes: u64,
+    /// Schema changes applied.
+    pub statements: u64,
+    /// Events of rows of tables that are not followed.
+    pub skipped_other_tables: u64,
+    /// Events whose checksum was wrong.
+    pub checksum_errors: u64,
+    /// Events that were read and wait to be applied.
+    pub queue_length: u64,
+    /// The last error and MygramDB's code for it.
+    pub last_error: Option<(u16, String)>,
+    /// The tables, by name.
+    pub tables: Vec<TableStatus>,
+}
+
+/// What a follower is doing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It is not connected, and tries to be.
+    Connecting,
+    /// It follows, and at least one table is being copied.
+    Copying,
+    /// It follows.
+    Running,
+    /// It was told to stop.
+    Stopped,
+    /// It stopped by itself, for this reason; resuming tries again.
+    Failed(String),
+}
+
+/// One table of a follower.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableStatus {
+    /// Its name here.
+    pub table: String,
+    /// What is happening to it.
+    pub state: TableState,
+}
+
+/// What is happening to a table.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TableState {
+    /// It is being copied; if it was there before it can be read as it was.
+    Copying {
+        /// Rows copied.
+        rows: u64,
+        /// Rows that the source believes there are.
+        estimated: u64,
+        /// Since the copy began or went on.
+        rows_per_second: u64,
+        /// At that speed.
+        seconds_left: u64,
+    },
+    /// All is read and waits for its place in the stream.
+    CatchingUp,
+    /// It holds what the source held at the applied position.
+    Live,
+    /// It is no longer followed and shows its last good state.
+    Stopped(String),
+    /// It cannot be followed.
+    Refused(String),
+}
+
+/// Where the threads write what [`FollowerStatus`] tells.
+#[derive(Default)]
+pub(crate) struct Board {
+    pub tables: Mutex<BTreeMap<String, TableState>>,
+    pub phase: Mutex<Phase>,
+    pub counters: Counters,
+    /// When the source committed what is applied now, microseconds since 1970; 0 if nothing waits.
+    pub applying_since_us: AtomicI64,
+    pub last_applied_us: AtomicI64,
+    /// One more than the transactions that wait, 0 if that is not known.
+    pub waiting_transactions: AtomicU64,
+}
+
+/// The slow part of a status.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Phase {
+    pub state: Option<State>,
+    pub server_uuid: String,
+    pub last_error: Option<(u16, String)>,
+}
+
+/// What happened since the start.
+#[derive(Default)]
+pub(crate) struct Counters {
+    pub events: AtomicU64,
+    pub inserts: AtomicU64,
+    pub updates: AtomicU64,
+    pub deletes: AtomicU64,
+    pub statements: AtomicU64,
+    pub skipped: AtomicU64,
+    pub checksum_errors: AtomicU64,
+}
+
+/// Adds to a counter.
+pub(crate) fn count(counter: &AtomicU64, more: u64) {
+    counter.fetch_add(more, Ordering::Relaxed);
+}
+
+impl Board {
+    pub fn set_state(&self, state: State) {
+        self.phase.lock().state = Some(state);
+    }
+
+    pub fn set_error(&self, code: u16, message: String) {
+        self.phase.lock().last_error = Some((code, message));
+    }
+
+    pub fn set_table(&self, table: &str, state: TableState) {
+        self.tables.lock().insert(table.to_owned(), state);
+    }
+
+    pub fn forget_table(&self, table: &str) {
+        self.tables.lock().remove(table);
+    }
+
+    /// How many tables are being copied.
+    pub fn copying(&self) -> usize {
+        let copies = |state: &&TableState| {
+            matches!(state, TableState::Copying { .. } | TableState::CatchingUp)
+        };
+        self.tables.lock().values().filter(copies).count()
+    }
+
+    pub fn fill(&self, status: &mut FollowerStatus) {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let counters = &self.counters;
+        status.events = read(&counters.events);
+        status.inserts = read(&counters.inserts);
+        status.updates = read(&counters.updates);
+        status.deletes = read(&counters.deletes);
+        status.statements = read(&counters.statements);
+        status.skipped_other_tables = read(&counters.skipped);
+        status.checksum_errors = read(&counters.checksum_errors);
+        let last = self.last_applied_us.load(Ordering::Relaxed);
+        status.last_applied_at = u64::try_from(last)
+            .ok()
+            .filter(|micros| *micros > 0)
+            .map(|micros| UNIX_EPOCH + Duration::from_micros(micros));
+        let tables = self.tables.lock();
+        let line = |(table, state): (&String, &TableState)| TableStatus {
+            table: table.clone(),
+            state: state.clone(),
+        };
+        status.tables = tables.iter().map(line).collect();
+        drop(tables);
+        let phase = self.phase.lock().clone();
+        status.server_uuid = phase.server_uuid;
+        status.last_error = phase.last_error;
+        status.state = phase.state.unwrap_or(State::Connecting);
+        if matches!(status.state, State::Running) {
+            if self.copying() > 0 {
+                status.state = State::Copying;
+            }
+            status.lag_seconds = Some(self.lag_seconds());
+            let waiting = self.waiting_transactions.load(Ordering::Relaxed);
+            status.lag_transactions = waiting.checked_sub(1);
+        }
+    }
+
+    fn lag_seconds(&self) -> f64 {
+        match self.applying_since_us.load(Ordering::Relaxed) {
+            0 => 0.0,
+            since => (now_us().saturating_sub(since)).max(0) as f64 / 1e6,
+        }
+    }
+}
+
+/// Microseconds since 1970.
+pub(crate) fn now_us() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}
+
+/// The state of a copy of so many rows that began or went on at that moment.
+pub(crate) fn copying(rows: u64, resumed: u64, estimated: u64, since: Instant) -> TableState {
+    let seconds = since.elapsed().as_secs_f64().max(0.001);
+    let rows_per_second = (rows.saturating_sub(resumed) as f64 / seconds) as u64;
+    let left = estimated.saturating_sub(rows);
+    let seconds_left = left.checked_div(rows_per_second).unwrap_or(0);
+    TableState::Copying { rows, estimated: estimated.max(rows), rows_per_second, seconds_left }
+}

@@ -1,0 +1,181 @@
+//! One followed table.
+
+use std::{collections::VecDeque, sync::Arc, time::Instant};
+
+use remora_engine::Schema;
+
+use super::{
+    positions::Progress,
+    statement::TableName,
+    status::{TableState, copying},
+};
+use crate::mysql::{
+    binlog::Coordinates,
+    copy::{Chunk, CopyTask, WindowRequest, Windows},
+    schema::SourceTable,
+    settings::MysqlSettings,
+};
+
+/// Names of tables that are not shown begin so.
+const HIDDEN: &str = "#copy:";
+
+/// A table of the source and its rows here.
+pub(super) struct FollowedTable {
+    /// The source's table as it was last read.
+    pub source: Arc<SourceTable>,
+    /// Its name here.
+    pub name: Arc<str>,
+    /// What can be read.
+    pub visible: Visible,
+    /// The copy that is being made.
+    pub copy: Option<Copy>,
+    /// Why it is neither fed nor copied.
+    pub stopped: Option<String>,
+}
+
+/// What can be read of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Visible {
+    /// Nothing.
+    Absent,
+    /// Its rows at the applied position.
+    Fed,
+    /// Its last good state.
+    Frozen,
+}
+
+/// A copy of a table.
+pub(super) struct Copy {
+    /// Unique in a session.
+    pub number: u64,
+    /// The hidden table it is made in.
+    pub hidden: Arc<str>,
+    /// What the stream says of the table before this place is older than the copy.
+    pub barrier: Option<Coordinates>,
+    /// What is in the hidden table.
+    pub progress: Progress,
+    pub windows: Windows,
+    /// Chunks that wait for the stream, in order.
+    pub chunks: VecDeque<Chunk>,
+    /// Windows that were asked for.
+    pub requests: VecDeque<WindowRequest>,
+    /// Whether everything was read.
+    pub all_read: bool,
+    pub estimated_rows: u64,
+    pub row_bytes: u64,
+    pub since: Instant,
+    pub resumed_rows: u64,
+}
+
+impl FollowedTable {
+    /// The state as it is shown.
+    pub fn state(&self) -> TableState {
+        match (&self.copy, &self.stopped) {
+            (Some(copy), _) if copy.all_read => TableState::CatchingUp,
+            (Some(copy), _) => {
+                let Copy { progress, resumed_rows, estimated_rows, since, .. } = copy;
+                copying(progress.rows, *resumed_rows, *estimated_rows, *since)
+            }
+            (None, Some(reason)) => TableState::Stopped(reason.clone()),
+            (None, None) => TableState::Live,
+        }
+    }
+
+    /// Where its changes go: the visible and the hidden table.
+    pub fn targets(&self) -> (Option<Arc<str>>, Option<Arc<str>>) {
+        let visible = (self.visible == Visible::Fed).then(|| Arc::clone(&self.name));
+        let fed = |copy: &&Copy| copy.barrier.is_none();
+        let hidden = self.copy.as_ref().filter(fed).map(|copy| Arc::clone(&copy.hidden));
+        (visible, hidden)
+    }
+
+    /// Whether what the stream says at this place is older than what is copied.
+    pub fn is_before_copy(&self, place: &Coordinates) -> bool {
+        let barrier = self.copy.as_ref().and_then(|copy| copy.barrier.as_ref());
+        barrier.is_some_and(|barrier| place < barrier)
+    }
+}
+
+impl Copy {
+    /// A copy that goes on behind what `progress` says.
+    pub fn new(number: u64, name: &str, progress: Progress, estimate: (u64, u64)) -> Self {
+        Self {
+            number,
+            hidden: hidden_name(name).into(),
+            barrier: None,
+            windows: Windows::default(),
+            chunks: VecDeque::new(),
+            requests: VecDeque::new(),
+            all_read: false,
+            estimated_rows: estimate.0,
+            row_bytes: estimate.1,
+            since: Instant::now(),
+            resumed_rows: progress.rows,
+            progress,
+        }
+    }
+
+    /// What a worker is told of it.
+    pub fn task(&self, source: &Arc<SourceTable>) -> CopyTask {
+        CopyTask {
+            copy: self.number,
+            source: Arc::clone(source),
+            after: self.progress.after.clone(),
+            row_bytes: self.row_bytes,
+        }
+    }
+
+    /// Forgets what was read but not applied, under another number.
+    pub fn renumber(&mut self, number: u64) {
+        self.number = number;
+        self.windows = Windows::default();
+        self.chunks.clear();
+        self.requests.clear();
+        self.all_read = false;
+    }
+}
+
+/// The name of the table in which the copy of another is made.
+pub(super) fn hidden_name(name: &str) -> String {
+    format!("{HIDDEN}{name}")
+}
+
+/// The definition that the settings give for a table.
+pub(super) fn definition<'s>(
+    settings: &'s MysqlSettings,
+    table: &TableName,
+) -> Option<&'s Schema> {
+    settings.definitions.iter().find(|definition| match definition.name.split_once('.') {
+        Some((database, name)) => database == table.database && name == table.table,
+        None => {
+            let of_database =
+                settings.database.as_ref().is_none_or(|database| *database == table.database);
+            of_database && definition.name == table.table
+        }
+    })
+}
+
+/// The name of a source's table here.
+pub(super) fn name_here(settings: &MysqlSettings, table: &TableName) -> String {
+    match definition(settings, table) {
+        Some(definition) => definition.name.clone(),
+        None => format!("{}.{}", table.database, table.table),
+    }
+}
+
+/// The engine's definition of a source's table under another name; what `previous` has keeps its
+/// numbers.
+pub(super) fn schema(
+    settings: &MysqlSettings,
+    source: &SourceTable,
+    name: &str,
+    previous: Option<&Schema>,
+) -> Schema {
+    let table = TableName { database: source.database.clone(), table: source.name.clone() };
+    let schema = match (definition(settings, &table), previous) {
+        (Some(definition), _) => definition.clone(),
+        (None, Some(previous)) => source.to_schema_after(previous),
+        (None, None) => source.to_schema(),
+    };
+    Schema { name: name.to_owned(), ..schema }
+}

@@ -1,0 +1,21 @@
+//! A MySQL or MariaDB as the source of changes: its tables are copied without a lock and its binlog
+//! is followed, exactly.
+//!
+//! [`Follower`] is what a program needs: it connects ([`settings`], [`connection`]), checks what
+//! the source must be set up for ([`requirements`]), reads its tables ([`schema`]), copies them,
+//! and applies its transactions ([`binlog`], [`gtid`], [`values`]), each whole and once, at a
+//! position that is stored with the rows.
+
+pub mod binlog;
+mod client_error;
+pub mod connection;
+mod copy;
+mod follow;
+pub mod gtid;
+pub mod requirements;
+pub mod schema;
+pub mod settings;
+pub mod values;
+
+pub use follow::{Follower, FollowerStatus, State, TableState, TableStatus};
+pub use settings::MysqlSettings;

@@ -1,0 +1,127 @@
+//! What a source must be set up for, each with the mend.
+
+use super::{
+    binlog::SourceStream, client_error::mend_grants, connection::Connection, gtid::Flavor,
+    settings::MysqlSettings,
+};
+use crate::{Error, Result};
+
+pub(super) const MEND_BINLOG: &str =
+    "add to the [mysqld] section of the source's my.cnf: log_bin=binlog, and restart it";
+
+/// Checks everything that following needs; the first that is missing is the error. The settings
+/// are the global ones: a session of the source can still choose others for itself.
+pub fn check(connection: &mut Connection, settings: &MysqlSettings) -> Result<()> {
+    check_version(connection)?;
+    check_variables(connection, settings)?;
+    check_grants(connection, settings)
+}
+
+fn check_version(connection: &Connection) -> Result<()> {
+    let server = &connection.server;
+    let (name, oldest, mend) = match server.flavor {
+        Flavor::MySql => ("MySQL", (5, 6, 0), "upgrade it to MySQL 5.6 or later"),
+        Flavor::MariaDb => ("MariaDB", (10, 2, 0), "upgrade it to MariaDB 10.2 or later"),
+    };
+    if server.version >= oldest {
+        return Ok(());
+    }
+    let message = format!("the source is {name} {}, which is too old", server.version_text);
+    Err(Error::Requirement { message, mend: mend.to_owned() })
+}
+
+fn check_variables(connection: &mut Connection, settings: &MysqlSettings) -> Result<()> {
+    let mysql = connection.server.flavor == Flavor::MySql;
+    let mend_gtid = match connection.server.version {
+        (5, 6, _) => {
+            "add gtid_mode=ON, enforce_gtid_consistency=ON and log_slave_updates=ON to its \
+             my.cnf and restart it"
+        }
+        _ => {
+            "run at the source: SET GLOBAL enforce_gtid_consistency = ON; SET GLOBAL gtid_mode \
+             = OFF_PERMISSIVE; SET GLOBAL gtid_mode = ON_PERMISSIVE; SET GLOBAL gtid_mode = ON; \
+             and add gtid_mode=ON, enforce_gtid_consistency=ON to its my.cnf"
+        }
+    };
+    let mut require = |variable: &str, valid: &[&str], mend: &str| {
+        let value: Option<Option<String>> =
+            connection.first(&format!("SELECT @@GLOBAL.{variable}"))?;
+        let value = value.flatten().unwrap_or_default();
+        if valid.iter().any(|valid| valid.eq_ignore_ascii_case(&value)) {
+            return Ok(());
+        }
+        let message = format!("{variable} of {} is {value}", settings.address());
+        Err(Error::Requirement { message, mend: mend.to_owned() })
+    };
+    require("log_bin", &["1", "ON"], MEND_BINLOG)?;
+    require(
+        "binlog_format",
+        &["ROW"],
+        "run at the source: SET GLOBAL binlog_format = ROW; add binlog_format=ROW to its my.cnf, \
+         and reconnect its clients",
+    )?;
+    require(
+        "binlog_row_image",
+        &["FULL"],
+        "run at the source: SET GLOBAL binlog_row_image = FULL; add binlog_row_image=FULL to its \
+         my.cnf, and reconnect its clients",
+    )?;
+    if mysql {
+        require("gtid_mode", &["ON"], mend_gtid)?;
+    }
+    Ok(())
+}
+
+/// Tries what following does: the statement for the binlog's end, the stream itself, and a table
+/// of each database.
+fn check_grants(connection: &mut Connection, settings: &MysqlSettings) -> Result<()> {
+    connection.binlog_end()?;
+    let executed = connection.executed()?;
+    drop(SourceStream::open(settings, &executed)?);
+    let tables = one_table_of_each(connection, settings)?;
+    for (database, table) in &tables {
+        let (database, table) = (database.replace('`', "``"), table.replace('`', "``"));
+        let statement = format!("SELECT 1 FROM `{database}`.`{table}` LIMIT 0");
+        connection.first::<u8>(&statement)?;
+    }
+    let databases = tables.iter().map(|(database, _)| database).chain(&settings.database);
+    check_filters(connection, databases)
+}
+
+/// A source may leave databases out of its binlog.
+fn check_filters<'a>(
+    connection: &mut Connection,
+    mut databases: impl Iterator<Item = &'a String>,
+) -> Result<()> {
+    let [logged, ignored] = connection.binlog_filters()?;
+    let missing =
+        |name: &&String| ignored.contains(name) || !(logged.is_empty() || logged.contains(name));
+    let Some(database) = databases.find(missing) else { return Ok(()) };
+    Err(Error::Requirement {
+        message: format!("the source does not log the changes of the database {database}"),
+        mend: "remove binlog_do_db and binlog_ignore_db from its my.cnf and restart it".to_owned(),
+    })
+}
+
+fn one_table_of_each(
+    connection: &mut Connection,
+    settings: &MysqlSettings,
+) -> Result<Vec<(String, String)>> {
+    let tables: Vec<(String, String)> = connection.rows(
+        "SELECT table_schema, MIN(table_name) FROM information_schema.tables \
+         WHERE table_type = 'BASE TABLE' AND table_schema NOT IN \
+         ('mysql', 'sys', 'information_schema', 'performance_schema') GROUP BY table_schema",
+    )?;
+    let Some(wanted) = &settings.database else { return Ok(tables) };
+    let schemas: Vec<String> =
+        connection.rows("SELECT schema_name FROM information_schema.schemata")?;
+    if !schemas.iter().any(|schema| schema == wanted) {
+        return Err(Error::AccessDenied {
+            address: settings.address(),
+            user: settings.user.clone(),
+            message: format!("there is no database `{wanted}`, or the user may not see it"),
+            mend: mend_grants(settings),
+        });
+    }
+    Ok(tables.into_iter().filter(|(schema, _)| schema == wanted).collect())
+}

@@ -1,0 +1,392 @@
+//! What a schema change at the source means for the rows that are stored.
+//!
+//! The stored rows stand where it is certain that the source did not change them: columns renamed,
+//! dropped, widened, made nullable, or added with a value that is known. In every other case, and
+//! in every doubt, the rows are copied anew.
+
+use remora_engine::Value;
+
+use super::{
+    ColumnDefault, Generation, SourceColumn, SourceTable, SourceType, statement::Alteration,
+};
+use crate::mysql::values::from_select;
+
+/// What must happen to a stored table after its definition changed at the source.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SchemaChange {
+    /// Nothing to the rows and to the engine's definition: indexes, comments, defaults, places of
+    /// columns. The table says where row images hold the columns now.
+    Nothing(SourceTable),
+    /// The stored rows stay; the engine's definition becomes that of this table, whose columns
+    /// keep the old order, with new ones at the end.
+    Alter {
+        /// The table now.
+        table: SourceTable,
+        /// Columns of the old table that were renamed: old and new name.
+        renamed: Vec<(String, String)>,
+        /// New columns and what they hold in the rows that were there: NULL or a constant.
+        added: Vec<(String, Value)>,
+    },
+    /// The rows must be copied anew.
+    Recopy {
+        /// The table now, in the source's order.
+        table: SourceTable,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl SchemaChange {
+    /// What the change from `old` to `new` means. The statement that made it, if it is known,
+    /// tells a renamed column from a dropped and an added one; without it a re-copy is the answer
+    /// wherever the two could be meant.
+    pub fn between(old: &SourceTable, new: SourceTable, statement: Option<&str>) -> Self {
+        match stay(old, &new, statement) {
+            Ok(change) => change,
+            Err(reason) => Self::Recopy { table: new, reason },
+        }
+    }
+}
+
+/// How the old rows can stay, or why they cannot.
+fn stay(
+    old: &SourceTable,
+    new: &SourceTable,
+    statement: Option<&str>,
+) -> Result<SchemaChange, String> {
+    let alteration = statement.and_then(Alteration::of).unwrap_or_default();
+    if let Some(reason) = alteration.moves_rows {
+        return Err(reason.to_owned());
+    }
+    let renamed: Vec<_> = alteration
+        .renamed
+        .iter()
+        .filter_map(|(from, to)| Some((&old.column(from)?.name, &new.column(to)?.name)))
+        .collect();
+    let mut columns = Vec::with_capacity(new.columns.len());
+    let mut changed = false;
+    for column in &old.columns {
+        let now = renamed.iter().find(|(from, _)| *from == &column.name);
+        let name = now.map_or(&column.name, |&(_, to)| to);
+        let taken = now.is_none() && renamed.iter().any(|(_, to)| *to == name);
+        let Some(found) = new.column(name).filter(|_| !taken) else {
+            changed = true;
+            continue;
+        };
+        if alteration.dropped.iter().any(|name| name.eq_ignore_ascii_case(&column.name)) {
+            return Err(format!("column {:?} was dropped and made anew", column.name));
+        }
+        check_column(column, found)?;
+        changed |= found.kind.engine_type() != column.kind.engine_type()
+            || found.nullable != column.nullable
+            || found.name != column.name;
+        let renamed_from = now.map(|_| column.name.clone());
+        columns.push(SourceColumn { renamed_from, ..found.clone() });
+    }
+    let dropped = old.columns.len() - columns.len();
+    let new_columns: Vec<_> = new
+        .columns
+        .iter()
+        .filter(|column| !columns.iter().any(|old| old.name == column.name))
+        .collect();
+    if dropped > 0 && !new_columns.is_empty() {
+        return Err("columns were dropped and added at once".to_owned());
+    }
+    let mut added = Vec::with_capacity(new_columns.len());
+    for column in new_columns {
+        added.push((column.name.clone(), value_of_old_rows(column)?));
+        columns.push(column.clone());
+    }
+    let table = arranged(new, columns)?;
+    check_key(old, &table, &renamed)?;
+    if !changed && added.is_empty() {
+        return Ok(SchemaChange::Nothing(table));
+    }
+    let renamed = renamed.into_iter().map(|(from, to)| (from.clone(), to.clone())).collect();
+    Ok(SchemaChange::Alter { table, renamed, added })
+}
+
+/// The new table with its columns in this order.
+fn arranged(new: &SourceTable, columns: Vec<SourceColumn>) -> Result<SourceTable, String> {
+    let place = |column: &SourceColumn| columns.iter().position(|other| other.name == column.name);
+    let key: Option<Vec<_>> = new.key_columns().map(place).collect();
+    let key = key.ok_or("its key changed")?;
+    Ok(SourceTable { columns, key, ..new.clone() })
+}
+
+fn check_key(
+    old: &SourceTable,
+    new: &SourceTable,
+    renamed: &[(&String, &String)],
+) -> Result<(), String> {
+    let now = |name: &String| {
+        let to = renamed.iter().find(|(from, _)| *from == name);
+        to.map_or(name.to_lowercase(), |(_, to)| to.to_lowercase())
+    };
+    let old_key: Vec<_> = old.key_columns().map(|column| now(&column.name)).collect();
+    let new_key: Vec<_> = new.key_columns().map(|column| column.name.to_lowercase()).collect();
+    let pairs = old.key_columns().zip(new.key_columns());
+    let same_types =
+        pairs.into_iter().all(|(old, new)| old.kind.engine_type() == new.kind.engine_type());
+    (old_key == new_key && same_types).then_some(()).ok_or_else(|| "its key changed".to_owned())
+}
+
+/// Whether the rows' values of a column are the same under its new declaration.
+fn check_column(old: &SourceColumn, new: &SourceColumn) -> Result<(), String> {
+    if old.generation != Generation::None || new.generation != Generation::None {
+        // How a value is computed is not compared, so whatever touched it may have changed it.
+        let (ordinal, renamed_from) = (old.ordinal, old.renamed_from.clone());
+        let same = SourceColumn { ordinal, renamed_from, ..new.clone() } == *old;
+        return same.then_some(()).ok_or(format!("column {:?} is computed", new.name));
+    }
+    if old.nullable && !new.nullable {
+        return Err(format!("column {:?} is NOT NULL now", new.name));
+    }
+    let keeps = keeps_values(&old.kind, &new.kind);
+    keeps.then_some(()).ok_or_else(|| format!("column {:?} has another type now", new.name))
+}
+
+/// Whether every value of the old type is the same value of the new one.
+fn keeps_values(old: &SourceType, new: &SourceType) -> bool {
+    use SourceType::{
+        Binary, Blob, Char, DateTime, Decimal, Enum, Int, Set, Text, Time, Timestamp, VarBinary,
+        VarChar, Vector,
+    };
+    match (old, new) {
+        (Int { bits, unsigned }, Int { bits: wide, unsigned: same }) => {
+            bits <= wide && unsigned == same
+        }
+        // The stored text of a decimal has its scale; those of up to 18 digits are indexed alike.
+        (Decimal { precision, scale }, Decimal { precision: wide, scale: same }) => {
+            scale == same && (precision == wide || precision < wide && *wide <= 18)
+        }
+        (Time(digits), Time(more))
+        | (DateTime(digits), DateTime(more))
+        | (Timestamp(digits), Timestamp(more)) => digits <= more,
+        (Char(text) | VarChar(text), Char(wide) | VarChar(wide)) => {
+            let kept = matches!(old, Char(_)) || matches!(new, VarChar(_));
+            kept && text.length <= wide.length && wide.charset.holds_all_of(&text.charset)
+        }
+        (Text(text), Text(wide)) => text.length <= wide.length && wide.charset == text.charset,
+        (VarChar(text), Text(wide)) => {
+            // Four bytes are the most that a character takes.
+            text.length.saturating_mul(4) <= wide.length && wide.charset.holds_all_of(&text.charset)
+        }
+        (Binary(bytes), Binary(same)) => bytes == same,
+        (VarBinary(bytes), VarBinary(wide) | Blob(wide)) | (Blob(bytes), Blob(wide)) => {
+            bytes <= wide
+        }
+        (Vector(floats), Vector(wide)) => floats <= wide,
+        (Enum(labels), Enum(more)) | (Set(labels), Set(more)) => {
+            more.labels.starts_with(&labels.labels)
+        }
+        _ => old == new,
+    }
+}
+
+/// What the rows that were there hold in a new column.
+fn value_of_old_rows(column: &SourceColumn) -> Result<Value, String> {
+    let unknown =
+        || format!("column {:?} was added with values that only the source knows", column.name);
+    if column.generation != Generation::None {
+        return Err(unknown());
+    }
+    match &column.default {
+        ColumnDefault::Null => Ok(Value::Null),
+        ColumnDefault::None => implied(&column.kind).ok_or_else(unknown),
+        ColumnDefault::Constant(text) if is_plain(&column.kind) => {
+            let value = mysql::Value::Bytes(text.clone().into_bytes());
+            from_select(column, value).map_err(|_| unknown())
+        }
+        _ => Err(unknown()),
+    }
+}
+
+/// Whether a constant default is written as a SELECT would show it.
+fn is_plain(kind: &SourceType) -> bool {
+    use SourceType::{Char, Date, DateTime, Decimal, Double, Enum, Int, Set, Text, VarChar, Year};
+    matches!(
+        kind,
+        Int { .. }
+            | Decimal { .. }
+            | Double
+            | Year
+            | Date
+            | DateTime(_)
+            | Char(_)
+            | VarChar(_)
+            | Text(_)
+            | Enum(_)
+            | Set(_)
+    )
+}
+
+/// What a server puts into a NOT NULL column without a default.
+fn implied(kind: &SourceType) -> Option<Value> {
+    Some(match kind {
+        SourceType::Int { unsigned: false, .. } => Value::Int(0),
+        SourceType::Int { .. } | SourceType::Bit(_) | SourceType::Year => Value::Uint(0),
+        SourceType::Float | SourceType::Double => Value::Float(0.0),
+        SourceType::Decimal { scale, .. } => {
+            Value::Decimal(remora_engine::Decimal::from_scaled(0, *scale))
+        }
+        SourceType::Char(_) | SourceType::VarChar(_) | SourceType::Text(_) | SourceType::Set(_) => {
+            Value::Text("".into())
+        }
+        SourceType::Enum(labels) => Value::Text(labels.labels.first()?.as_str().into()),
+        SourceType::VarBinary(_) | SourceType::Blob(_) => Value::Bytes([].into()),
+        SourceType::Binary(bytes) => Value::Bytes(vec![0; *bytes].into()),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mysql::{schema::TextType, values::Charset};
+
+    fn text(charset: &str, length: u64) -> SourceType {
+        let charset = Charset::named(charset).unwrap();
+        SourceType::VarChar(TextType { charset, length })
+    }
+
+    fn int(bits: u8) -> SourceType {
+        SourceType::Int { bits, unsigned: false }
+    }
+
+    fn column(name: &str, kind: SourceType) -> SourceColumn {
+        SourceColumn {
+            name: name.to_owned(),
+            ordinal: 0,
+            kind,
+            nullable: true,
+            generation: Generation::None,
+            default: ColumnDefault::Null,
+            collation: None,
+            renamed_from: None,
+        }
+    }
+
+    fn table(columns: &[SourceColumn]) -> SourceTable {
+        let mut columns = columns.to_vec();
+        for (ordinal, column) in columns.iter_mut().enumerate() {
+            column.ordinal = ordinal;
+        }
+        let (database, name) = ("d".to_owned(), "t".to_owned());
+        SourceTable { database, name, key: vec![0], image_columns: columns.len(), columns }
+    }
+
+    fn old() -> SourceTable {
+        table(&[column("id", int(32)), column("a", text("latin1", 10)), column("b", int(16))])
+    }
+
+    fn names(table: &SourceTable) -> Vec<&str> {
+        table.columns.iter().map(|column| column.name.as_str()).collect()
+    }
+
+    fn reason(new: &SourceTable, statement: Option<&str>) -> String {
+        match SchemaChange::between(&old(), new.clone(), statement) {
+            SchemaChange::Recopy { reason, .. } => reason,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_changes_no_row_is_nothing() {
+        let mut new = old();
+        new.columns[1] = column("a", text("utf8mb4", 20));
+        new.columns.swap(1, 2);
+        let new = table(&new.columns);
+        let SchemaChange::Nothing(now) = SchemaChange::between(&old(), new, None) else { panic!() };
+        assert_eq!(names(&now), ["id", "a", "b"]);
+        assert_eq!(now.columns[1].ordinal, 2);
+    }
+
+    #[test]
+    fn widened_dropped_renamed_and_added_columns_leave_the_rows() {
+        let constant = ColumnDefault::Constant("7".to_owned());
+        let added = SourceColumn { default: constant, nullable: false, ..column("n", int(8)) };
+        let new = table(&[
+            added,
+            column("id", int(64)),
+            column("a", text("latin1", 10)),
+            column("b", int(32)),
+        ]);
+        let new = SourceTable { key: vec![1], ..new };
+        let change = SchemaChange::between(&old(), new.clone(), None);
+        assert!(
+            matches!(change, SchemaChange::Recopy { .. }),
+            "the key's type changed: {change:?}"
+        );
+        let mut new = new;
+        new.columns[1].kind = int(32);
+        let SchemaChange::Alter { table: now, added, renamed } =
+            SchemaChange::between(&old(), new, None)
+        else {
+            panic!()
+        };
+        assert_eq!((names(&now), now.key.clone()), (vec!["id", "a", "b", "n"], vec![0]));
+        assert_eq!(added, [("n".to_owned(), Value::Int(7))]);
+        assert_eq!(renamed, []);
+        let dropped = table(&[column("id", int(32)), column("b", int(16))]);
+        let change = SchemaChange::between(&old(), dropped, None);
+        assert!(matches!(change, SchemaChange::Alter { .. }));
+    }
+
+    #[test]
+    fn a_rename_is_believed_where_the_statement_says_so() {
+        let new =
+            table(&[column("id", int(32)), column("z", text("latin1", 10)), column("b", int(16))]);
+        assert_eq!(reason(&new, None), "columns were dropped and added at once");
+        let statement = "ALTER TABLE t RENAME COLUMN a TO z";
+        let SchemaChange::Alter { table: now, renamed, .. } =
+            SchemaChange::between(&old(), new, Some(statement))
+        else {
+            panic!()
+        };
+        assert_eq!(renamed, [("a".to_owned(), "z".to_owned())]);
+        let before = old().to_schema();
+        let after = now.to_schema_after(&before);
+        assert_eq!(after.columns[1].id, before.columns[1].id);
+        assert_eq!(after.texts[0].id, before.texts[0].id);
+        let swap =
+            table(&[column("id", int(32)), column("b", text("latin1", 10)), column("a", int(16))]);
+        let statement = "ALTER TABLE t RENAME COLUMN a TO b, RENAME COLUMN b TO a";
+        let SchemaChange::Alter { table: now, .. } =
+            SchemaChange::between(&old(), swap, Some(statement))
+        else {
+            panic!()
+        };
+        let after = now.to_schema_after(&before);
+        let ids = |schema: &remora_engine::Schema| {
+            schema.columns.iter().map(|column| column.id).collect::<Vec<_>>()
+        };
+        assert_eq!((names(&now), ids(&after)), (vec!["id", "b", "a"], ids(&before)));
+    }
+
+    #[test]
+    fn every_doubt_is_a_copy() {
+        let with = |place: usize, column: SourceColumn| {
+            let mut columns = old().columns;
+            columns[place] = column;
+            table(&columns)
+        };
+        let narrow = with(2, column("b", int(8)));
+        assert_eq!(reason(&narrow, None), "column \"b\" has another type now");
+        let latin2 = with(1, column("a", text("latin2", 10)));
+        assert_eq!(reason(&latin2, None), "column \"a\" has another type now");
+        let not_null = with(2, SourceColumn { nullable: false, ..column("b", int(16)) });
+        assert_eq!(reason(&not_null, None), "column \"b\" is NOT NULL now");
+        let again = reason(&old(), Some("ALTER TABLE t DROP b, ADD b SMALLINT"));
+        assert_eq!(again, "column \"b\" was dropped and made anew");
+        let partition = reason(&old(), Some("ALTER TABLE t TRUNCATE PARTITION p1"));
+        assert_eq!(partition, "a partition was dropped, emptied or exchanged");
+        let key = SourceTable { key: vec![2], ..old() };
+        assert_eq!(reason(&key, None), "its key changed");
+        let expression = ColumnDefault::Expression("uuid()".to_owned());
+        let mut columns = old().columns;
+        columns.push(SourceColumn { default: expression, ..column("n", text("latin1", 36)) });
+        let unknown = reason(&table(&columns), None);
+        assert_eq!(unknown, "column \"n\" was added with values that only the source knows");
+    }
+}

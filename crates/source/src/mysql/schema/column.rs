@@ -1,0 +1,156 @@
+//! A column as the source declares it.
+
+use crate::mysql::values::Charset;
+
+/// One column of a table at the source.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SourceColumn {
+    /// Its name.
+    pub name: String,
+    /// Its place in the source's row images, from 0.
+    pub ordinal: usize,
+    /// What it holds.
+    pub kind: SourceType,
+    /// Whether it may be NULL.
+    pub nullable: bool,
+    /// Whether the source computes it.
+    pub generation: Generation,
+    /// What it holds where nothing is given.
+    pub default: ColumnDefault,
+    /// The number of its collation, if the source tells it; that of binary columns is 63.
+    pub collation: Option<u64>,
+    /// Its name before the change that this table came from, if that renamed it.
+    pub renamed_from: Option<String>,
+}
+
+/// What a column holds, as the source declares it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SourceType {
+    /// TINYINT to BIGINT: 8, 16, 24, 32 or 64 bits.
+    Int {
+        /// Width.
+        bits: u8,
+        /// Whether it is UNSIGNED.
+        unsigned: bool,
+    },
+    /// DECIMAL.
+    Decimal {
+        /// Digits in all, 1 to 65.
+        precision: u8,
+        /// Digits behind the point, 0 to 30.
+        scale: u8,
+    },
+    /// FLOAT, with or without digits.
+    Float,
+    /// DOUBLE, with or without digits.
+    Double,
+    /// BIT of 1 to 64 bits.
+    Bit(u8),
+    /// YEAR of four digits.
+    Year,
+    /// DATE.
+    Date,
+    /// TIME with so many digits of a second's fraction.
+    Time(u8),
+    /// DATETIME with so many digits of a second's fraction.
+    DateTime(u8),
+    /// TIMESTAMP with so many digits of a second's fraction.
+    Timestamp(u8),
+    /// CHAR, whose trailing spaces do not count.
+    Char(TextType),
+    /// VARCHAR.
+    VarChar(TextType),
+    /// TINYTEXT to LONGTEXT, MariaDB's JSON too.
+    Text(TextType),
+    /// BINARY of so many bytes, padded with zeros.
+    Binary(usize),
+    /// VARBINARY of up to so many bytes.
+    VarBinary(usize),
+    /// TINYBLOB to LONGBLOB of up to so many bytes.
+    Blob(usize),
+    /// ENUM; its first label is number 1.
+    Enum(Labels),
+    /// SET; its first label is the lowest bit.
+    Set(Labels),
+    /// MySQL's JSON.
+    Json,
+    /// GEOMETRY and its kinds.
+    Geometry,
+    /// VECTOR of so many floats.
+    Vector(usize),
+    /// MariaDB's UUID.
+    Uuid,
+    /// MariaDB's INET6.
+    Inet6,
+    /// MariaDB's INET4.
+    Inet4,
+}
+
+/// A text column's character set and length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TextType {
+    /// How its bytes are read.
+    pub charset: Charset,
+    /// At most so many characters; of a TEXT, bytes.
+    pub length: u64,
+}
+
+/// The labels of an ENUM or SET.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Labels {
+    /// The character set in which table maps name them.
+    pub charset: Charset,
+    /// In their order.
+    pub labels: Vec<String>,
+}
+
+/// Whether the source computes a column.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Generation {
+    /// It does not.
+    #[default]
+    None,
+    /// When it is read. Row images hold it nevertheless.
+    Virtual,
+    /// When the row is written.
+    Stored,
+}
+
+/// What a column holds where nothing is given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ColumnDefault {
+    /// Nothing is declared.
+    #[default]
+    None,
+    /// NULL.
+    Null,
+    /// This value, as `information_schema` writes it.
+    Constant(String),
+    /// What an expression gives, which only the source can tell.
+    Expression(String),
+}
+
+impl SourceColumn {
+    /// The column as a SELECT lists it. FLOAT is printed with six digits and a declared number of
+    /// digits rounds what is stored, unless it takes part in a sum.
+    pub(super) fn select_item(&self) -> String {
+        let name = super::table::quoted(&self.name);
+        match self.kind {
+            SourceType::Float | SourceType::Double => format!("{name} + 0e0 AS {name}"),
+            _ => name,
+        }
+    }
+
+    /// Whether the source logs a collation for it: it is character or binary data to the server.
+    pub(crate) fn has_collation(&self) -> bool {
+        matches!(
+            self.kind,
+            SourceType::Char(_)
+                | SourceType::VarChar(_)
+                | SourceType::Text(_)
+                | SourceType::Binary(_)
+                | SourceType::VarBinary(_)
+                | SourceType::Blob(_)
+        )
+    }
+}

@@ -1,0 +1,178 @@
+//! The engine's definition of a source's table.
+
+use std::collections::BTreeSet;
+
+use remora_engine::{ColumnDef, ColumnType, Normalization, Schema, TextDef};
+
+use super::{SourceColumn, SourceTable, SourceType};
+
+/// A text or byte column of at most so many characters is filtered and sorted by the index.
+const SHORT: u64 = 255;
+/// Text indexes a table can have. Columns beyond them share the last.
+const MAX_TEXTS: usize = 64;
+
+/// The definition; what `previous` has by name keeps its number.
+pub(super) fn schema(table: &SourceTable, previous: Option<&Schema>) -> Schema {
+    let mut numbers = Numbers::after(previous);
+    let columns: Vec<_> = table
+        .columns
+        .iter()
+        .enumerate()
+        .map(|(place, column)| ColumnDef {
+            id: numbers.column(column, place),
+            name: column.name.clone(),
+            kind: column.kind.engine_type(),
+            nullable: column.nullable && !table.key.contains(&place),
+            // A column that grew long stays indexed: what is stored stands.
+            indexed: match column_of(previous, column) {
+                Some(old) => old.indexed,
+                None => column.kind.is_short() || table.key.contains(&place),
+            },
+        })
+        .collect();
+    Schema {
+        name: table.full_name(),
+        texts: texts(table, previous, &mut numbers),
+        columns,
+        primary_key: table.key.clone(),
+        required: previous.and_then(|schema| schema.required.clone()),
+        synonyms: previous.map(|schema| schema.synonyms.clone()).unwrap_or_default(),
+    }
+}
+
+fn texts(
+    table: &SourceTable,
+    previous: Option<&Schema>,
+    numbers: &mut Numbers<'_>,
+) -> Vec<TextDef> {
+    let mut texts: Vec<TextDef> = Vec::new();
+    for (place, column) in table.columns.iter().enumerate() {
+        if !column.kind.is_searched() {
+            continue;
+        }
+        let full = texts.len() == MAX_TEXTS;
+        match texts.last_mut() {
+            Some(last) if full => last.columns.push(place),
+            _ => texts.push(TextDef {
+                id: numbers.text(column, place),
+                columns: vec![place],
+                delimiter: None,
+                normalization: normalization(column, previous),
+            }),
+        }
+    }
+    texts
+}
+
+/// As the column's own index had it, else the default.
+fn normalization(column: &SourceColumn, previous: Option<&Schema>) -> Normalization {
+    text_of(previous, column).map(|text| text.normalization).unwrap_or_default()
+}
+
+/// The column as it was.
+fn column_of<'s>(previous: Option<&'s Schema>, column: &SourceColumn) -> Option<&'s ColumnDef> {
+    let named = |name: &str| previous?.columns.iter().find(|old| old.name == name);
+    column.renamed_from.as_deref().and_then(named).or_else(|| named(&column.name))
+}
+
+/// The text index that the column had.
+fn text_of<'s>(previous: Option<&'s Schema>, column: &SourceColumn) -> Option<&'s TextDef> {
+    let old = column_of(previous, column)?;
+    let schema = previous?;
+    let place = schema.columns.iter().position(|column| column.id == old.id)?;
+    schema.texts.iter().find(|text| text.columns.first() == Some(&place))
+}
+
+/// Numbers that are stable and never used twice.
+struct Numbers<'p> {
+    previous: Option<&'p Schema>,
+    columns: BTreeSet<u32>,
+    texts: BTreeSet<u32>,
+}
+
+impl<'p> Numbers<'p> {
+    fn after(previous: Option<&'p Schema>) -> Self {
+        let columns =
+            previous.map(|schema| schema.columns.iter().map(|column| column.id).collect());
+        let texts = previous.map(|schema| schema.texts.iter().map(|text| text.id).collect());
+        Self { previous, columns: columns.unwrap_or_default(), texts: texts.unwrap_or_default() }
+    }
+
+    fn column(&mut self, column: &SourceColumn, place: usize) -> u32 {
+        match column_of(self.previous, column) {
+            Some(old) => old.id,
+            None => unused(&mut self.columns, place, self.previous.is_some()),
+        }
+    }
+
+    fn text(&mut self, column: &SourceColumn, place: usize) -> u32 {
+        match text_of(self.previous, column) {
+            Some(old) => old.id,
+            None => unused(&mut self.texts, place, self.previous.is_some()),
+        }
+    }
+}
+
+/// The column's place from 1, or, after others, the number above all that were there.
+fn unused(used: &mut BTreeSet<u32>, place: usize, after: bool) -> u32 {
+    let next = used.last().map_or(1, |last| last.saturating_add(1));
+    let number = if after { next } else { u32::try_from(place + 1).unwrap_or(next) };
+    used.insert(number);
+    number
+}
+
+impl SourceType {
+    /// The engine's type for it.
+    pub fn engine_type(&self) -> ColumnType {
+        match self {
+            Self::Int { bits, unsigned: false } => ColumnType::Int(*bits),
+            Self::Int { bits, unsigned: true } => ColumnType::Uint(*bits),
+            Self::Decimal { precision, scale } => ColumnType::Decimal(*precision, *scale),
+            Self::Float => ColumnType::Float,
+            Self::Double => ColumnType::Double,
+            Self::Bit(bits) => ColumnType::Uint(match bits {
+                ..=8 => 8,
+                9..=16 => 16,
+                17..=24 => 24,
+                25..=32 => 32,
+                33.. => 64,
+            }),
+            Self::Year => ColumnType::Uint(16),
+            Self::Date => ColumnType::Date,
+            Self::Time(_) => ColumnType::Time,
+            Self::DateTime(_) => ColumnType::DateTime,
+            Self::Timestamp(_) => ColumnType::Timestamp,
+            Self::Char(_)
+            | Self::VarChar(_)
+            | Self::Text(_)
+            | Self::Enum(_)
+            | Self::Set(_)
+            | Self::Uuid
+            | Self::Inet6
+            | Self::Inet4 => ColumnType::Text,
+            Self::Json => ColumnType::Json,
+            Self::Binary(_)
+            | Self::VarBinary(_)
+            | Self::Blob(_)
+            | Self::Geometry
+            | Self::Vector(_) => ColumnType::Bytes,
+        }
+    }
+
+    /// Whether its values are short enough to be held for filters, sorting and facets.
+    fn is_short(&self) -> bool {
+        match self {
+            Self::Char(text) | Self::VarChar(text) | Self::Text(text) => text.length <= SHORT,
+            Self::Binary(length) | Self::VarBinary(length) | Self::Blob(length) => {
+                *length as u64 <= SHORT
+            }
+            Self::Json | Self::Geometry | Self::Vector(_) => false,
+            _ => true,
+        }
+    }
+
+    /// Whether it gets a text index.
+    fn is_searched(&self) -> bool {
+        matches!(self, Self::Char(_) | Self::VarChar(_) | Self::Text(_))
+    }
+}

@@ -1,0 +1,18 @@
+//! Which tables the source has and what they are here: `information_schema` is read into
+//! [`SourceTable`]s, which say the engine's schema, the list to select and, after a change at the
+//! source, whether the stored rows still stand.
+
+mod change;
+mod column;
+mod declaration;
+mod engine;
+mod read;
+mod selection;
+mod statement;
+mod table;
+
+pub use change::SchemaChange;
+pub use column::{ColumnDefault, Generation, Labels, SourceColumn, SourceType, TextType};
+pub use read::{Refused, read_table, read_tables};
+pub use selection::Selection;
+pub use table::SourceTable;

@@ -1,0 +1,118 @@
+//! Which tables are wanted: names and patterns.
+
+use crate::mysql::settings::MysqlSettings;
+
+/// Databases that belong to the server itself.
+const SYSTEM: [&str; 5] = ["information_schema", "mysql", "performance_schema", "sys", "ndbinfo"];
+
+/// Which tables are wanted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Patterns of database and table; none of them: all tables of `database`.
+    patterns: Vec<(String, String)>,
+    database: Option<String>,
+}
+
+impl Selection {
+    /// What the settings select: `database.table` or `table` of the default database, with `*` and
+    /// `?`. Without patterns every table of the default database, or, if there is none, of all
+    /// databases but the server's own.
+    pub fn of(settings: &MysqlSettings) -> Self {
+        Self::new(settings.database.as_deref(), &settings.tables)
+    }
+
+    /// The same from its parts. A name without a database and without a default one is looked for
+    /// in every database.
+    pub fn new(database: Option<&str>, tables: &[String]) -> Self {
+        let split = |pattern: &String| match pattern.split_once('.') {
+            Some((database, table)) => (database.to_owned(), table.to_owned()),
+            None => (database.unwrap_or("*").to_owned(), pattern.clone()),
+        };
+        let patterns = tables.iter().map(split).collect();
+        Self { patterns, database: database.map(str::to_owned) }
+    }
+
+    /// Whether the table is wanted. Names are compared as they are written.
+    pub fn matches(&self, database: &str, table: &str) -> bool {
+        if self.patterns.is_empty() {
+            return match &self.database {
+                Some(wanted) => wanted == database,
+                None => !is_system(database),
+            };
+        }
+        let fits = |(wanted_database, wanted_table): &(String, String)| {
+            let open = wanted_database.contains(['*', '?']);
+            (!open || !is_system(database))
+                && wildcard(wanted_database.as_bytes(), database.as_bytes())
+                && wildcard(wanted_table.as_bytes(), table.as_bytes())
+        };
+        self.patterns.iter().any(fits)
+    }
+}
+
+fn is_system(database: &str) -> bool {
+    SYSTEM.iter().any(|name| name.eq_ignore_ascii_case(database))
+}
+
+/// Whether the name fits the pattern, in which `*` is any run of bytes and `?` a character.
+fn wildcard(pattern: &[u8], name: &[u8]) -> bool {
+    let (mut p, mut n) = (0, 0);
+    let mut star = None;
+    while n < name.len() {
+        match pattern.get(p) {
+            Some(b'*') => {
+                star = Some((p, n));
+                p += 1;
+            }
+            Some(b'?') => {
+                p += 1;
+                n += character_len(name, n);
+            }
+            Some(byte) if name.get(n) == Some(byte) => {
+                p += 1;
+                n += 1;
+            }
+            _ => {
+                let Some((at, taken)) = star else { return false };
+                star = Some((at, taken + 1));
+                p = at + 1;
+                n = taken + 1;
+            }
+        }
+    }
+    pattern.get(p..).unwrap_or_default().iter().all(|byte| *byte == b'*')
+}
+
+/// Bytes of the UTF-8 character that starts there.
+fn character_len(name: &[u8], start: usize) -> usize {
+    let behind = name.get(start + 1..).unwrap_or_default();
+    1 + behind.iter().take_while(|byte| **byte & 0xc0 == 0x80).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn selects(database: Option<&str>, tables: &[&str], name: &str) -> bool {
+        let tables: Vec<_> = tables.iter().map(|&table| table.to_owned()).collect();
+        let (wanted_database, table) = name.split_once('.').unwrap();
+        Selection::new(database, &tables).matches(wanted_database, table)
+    }
+
+    #[test]
+    fn names_and_patterns_select() {
+        assert!(selects(None, &[], "shop.a"));
+        assert!(!selects(None, &[], "mysql.user"));
+        assert!(selects(Some("shop"), &[], "shop.a"));
+        assert!(!selects(Some("shop"), &[], "other.a"));
+        assert!(selects(Some("shop"), &["a*"], "shop.abc"));
+        assert!(!selects(Some("shop"), &["a*"], "other.abc"));
+        assert!(selects(Some("shop"), &["other.b?"], "other.bü"));
+        assert!(!selects(Some("shop"), &["other.b?"], "other.b"));
+        assert!(!selects(None, &["*.user"], "mysql.user"));
+        assert!(selects(None, &["mysql.user"], "mysql.user"));
+        assert!(selects(None, &["*x*y*"], "x.axbyc"));
+        assert!(!selects(None, &["*.*x*y"], "x.axbyc"));
+        assert!(!selects(None, &["A"], "x.a"));
+    }
+}

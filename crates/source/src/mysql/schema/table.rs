@@ -1,0 +1,83 @@
+//! A table of the source, and what is asked of it.
+
+use remora_engine::Schema;
+
+use super::{SourceColumn, engine};
+use crate::{Error, Result};
+
+/// A table of the source: those of its columns that are followed, in the engine's order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SourceTable {
+    /// Its database.
+    pub database: String,
+    /// Its name.
+    pub name: String,
+    /// The followed columns, in the order of the engine's schema.
+    pub columns: Vec<SourceColumn>,
+    /// Places in `columns` of the primary key's parts, or of the unique key's that serves as one.
+    pub key: Vec<usize>,
+    /// Columns in the source's row images, followed or not.
+    pub image_columns: usize,
+}
+
+impl SourceTable {
+    /// `database.name`, the table's name in the engine.
+    pub fn full_name(&self) -> String {
+        format!("{}.{}", self.database, self.name)
+    }
+
+    /// The engine's definition, columns numbered by their places.
+    pub fn to_schema(&self) -> Schema {
+        engine::schema(self, None)
+    }
+
+    /// The engine's definition after a change: columns and text indexes that `previous` has by
+    /// name keep their numbers.
+    pub fn to_schema_after(&self, previous: &Schema) -> Schema {
+        engine::schema(self, Some(previous))
+    }
+
+    /// The table as a given definition wants it: its columns in its order, its key.
+    pub fn narrowed_to(&self, definition: &Schema) -> Result<SourceTable> {
+        let mut columns = Vec::with_capacity(definition.columns.len());
+        for wanted in &definition.columns {
+            let column = self.column(&wanted.name).ok_or_else(|| Error::TableRefused {
+                table: self.full_name(),
+                reason: format!("its definition names column {:?}, which it lacks", wanted.name),
+            })?;
+            columns.push(column.clone());
+        }
+        let key = definition.primary_key.clone();
+        Ok(SourceTable { columns, key, ..self.clone() })
+    }
+
+    /// What a SELECT lists so that [`crate::mysql::values::from_select`] gives the exact values:
+    /// the columns in order. The session's time zone must be `+00:00` and its character set
+    /// utf8mb4.
+    pub fn select_list(&self) -> String {
+        let items: Vec<_> = self.columns.iter().map(SourceColumn::select_item).collect();
+        items.join(", ")
+    }
+
+    /// The column of this name, without regard to case.
+    pub fn column(&self, name: &str) -> Option<&SourceColumn> {
+        let wanted = name.to_lowercase();
+        self.columns.iter().find(|column| column.name.to_lowercase() == wanted)
+    }
+
+    /// The key's columns, in the key's order.
+    pub fn key_columns(&self) -> impl Iterator<Item = &SourceColumn> {
+        self.key.iter().filter_map(|&place| self.columns.get(place))
+    }
+}
+
+/// A name as SQL takes it: between backticks.
+pub(crate) fn quoted(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+/// A text as SQL takes it in any `sql_mode`: in hexadecimal digits.
+pub(super) fn quoted_text(text: &str) -> String {
+    let digits: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
+    format!("_utf8mb4 x'{digits}'")
+}

@@ -1,0 +1,138 @@
+//! How a source is reached and which of its tables are wanted.
+//!
+//! ```text
+//! mysql://user:password@host:3306/database?tables=a,b*,other.t&ssl-mode=verify_ca&ssl-ca=/ca.pem
+//! ```
+//! Parts of the URL are percent-encoded. Parameters: `tables`, `name`, `ssl-mode` (`off`, `preferred`,
+//! `required`, `verify_ca`, `verify_identity`), `ssl-ca`, `ssl-cert`, `ssl-key`, `server-public-key`,
+//! `time-zone`, `server-id`, `connect-timeout` (seconds), `copy-rows-per-second`, `copy-threads`,
+//! `chunk-rows`, `strict-schema` (`true`, `false`).
+
+mod url;
+
+use std::{fmt, path::PathBuf, time::Duration};
+
+use remora_engine::Schema;
+
+use crate::Result;
+
+/// How a MySQL or MariaDB is followed.
+#[derive(Clone)]
+pub struct MysqlSettings {
+    /// The source's name: positions are stored under it.
+    pub name: String,
+    /// A host name or address.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+    /// The user's name at the source.
+    pub user: String,
+    /// Never printed.
+    pub password: String,
+    /// The database that table names without one belong to.
+    pub database: Option<String>,
+    /// Tables to follow: `database.table`, or `table` of `database`, with `*` and `?` as patterns.
+    /// Empty: every table of `database`, or without one of all databases that are not the
+    /// server's own.
+    pub tables: Vec<String>,
+    /// Encryption of the connection.
+    pub tls: Tls,
+    /// The zone in which TIMESTAMP columns are shown, as an offset `+hh:mm`.
+    pub time_zone: String,
+    /// Our id among the source's replicas; none: one is chosen at random.
+    pub server_id: Option<u32>,
+    /// For connecting.
+    pub connect_timeout: Duration,
+    /// At most this many rows are read per second while copying.
+    pub copy_rows_per_second: Option<u64>,
+    /// Connections that copy at the same time.
+    pub copy_threads: usize,
+    /// Rows read by one statement of a copy.
+    pub chunk_rows: usize,
+    /// Whether any schema change stops following, instead of being followed.
+    pub strict_schema: bool,
+    /// Tables whose definition is given instead of derived from the source's.
+    pub definitions: Vec<Schema>,
+}
+
+/// Encryption of the connection.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tls {
+    /// Whether, and what is checked.
+    pub mode: TlsMode,
+    /// PEM file of the certificates that are trusted, beside the public ones.
+    pub ca: Option<PathBuf>,
+    /// Our own certificate and its key, PEM or DER files.
+    pub identity: Option<(PathBuf, PathBuf)>,
+    /// PEM file of the server's RSA key, with which a `caching_sha2_password` is sent without TLS;
+    /// none: the server is asked for its key.
+    pub server_public_key: Option<PathBuf>,
+}
+
+/// Whether the connection is encrypted, and what is checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TlsMode {
+    /// Never.
+    Off,
+    /// If the server offers it; nothing is checked.
+    #[default]
+    Preferred,
+    /// Always; nothing is checked.
+    Required,
+    /// The server's certificate must be signed by a trusted one.
+    VerifyCa,
+    /// And be for the host's name.
+    VerifyIdentity,
+}
+
+impl MysqlSettings {
+    /// The settings that a URL gives, all others at their defaults.
+    pub fn from_url(text: &str) -> Result<Self> {
+        url::parse(text)
+    }
+
+    /// `host:port`, as it appears in messages.
+    pub fn address(&self) -> String {
+        match self.host.contains(':') {
+            true => format!("[{}]:{}", self.host, self.port),
+            false => format!("{}:{}", self.host, self.port),
+        }
+    }
+}
+
+impl Default for MysqlSettings {
+    fn default() -> Self {
+        Self {
+            name: "mysql".to_owned(),
+            host: "127.0.0.1".to_owned(),
+            port: 3306,
+            user: "root".to_owned(),
+            password: String::new(),
+            database: None,
+            tables: Vec::new(),
+            tls: Tls::default(),
+            time_zone: "+00:00".to_owned(),
+            server_id: None,
+            connect_timeout: Duration::from_secs(10),
+            copy_rows_per_second: None,
+            copy_threads: 2,
+            chunk_rows: 10_000,
+            strict_schema: false,
+            definitions: Vec::new(),
+        }
+    }
+}
+
+/// All but the password.
+impl fmt::Debug for MysqlSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MysqlSettings")
+            .field("name", &self.name)
+            .field("address", &self.address())
+            .field("user", &self.user)
+            .field("database", &self.database)
+            .field("tables", &self.tables)
+            .field("tls", &self.tls)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,158 @@
+//! One column of a row image: how many bytes it takes and which value they are.
+
+use std::sync::Arc;
+
+use remora_engine::Value;
+
+use super::{
+    Charset, Malformed, address, compressed::decompress, decimal, json::json_text, temporal,
+};
+use crate::mysql::binlog::Reader;
+
+/// How many bytes a column takes in a row image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CellLength {
+    /// So many.
+    Fixed(usize),
+    /// As many as a number of so many bytes before them says.
+    Prefixed(usize),
+}
+
+impl CellLength {
+    /// The column's bytes, without the number before them.
+    pub(crate) fn take<'b>(self, reader: &mut Reader<'b>) -> Result<&'b [u8], Malformed> {
+        let length = match self {
+            Self::Fixed(length) => length,
+            Self::Prefixed(bytes) => usize::try_from(reader.uint(bytes)?).map_err(|_| Malformed)?,
+        };
+        Ok(reader.bytes(length)?)
+    }
+}
+
+/// How a column of a row image is read.
+#[derive(Clone, Debug)]
+pub(crate) enum Cell {
+    /// A signed integer of so many bytes.
+    Int(usize),
+    /// An unsigned integer of so many bytes.
+    Uint(usize),
+    Float,
+    Double,
+    /// Precision and scale.
+    Decimal(u8, u8),
+    /// A big-endian number of so many bytes.
+    Bit(usize),
+    Year,
+    Date,
+    /// With so many digits of a fraction, like the five below.
+    Time(u16),
+    DateTime(u16),
+    Timestamp(u16),
+    OldTime(u8),
+    OldDateTime(u8),
+    OldTimestamp(u8),
+    Text(CellLength, Charset),
+    /// Text whose spaces at the end do not count.
+    Padded(CellLength, Charset),
+    Bytes(CellLength),
+    /// Bytes to be filled with zeros to this length.
+    Filled(CellLength, usize),
+    CompressedText(CellLength, Charset),
+    CompressedBytes(CellLength),
+    /// A number of so many bytes of one of the labels, from 1.
+    Enum(usize, Arc<[Arc<str>]>),
+    /// So many bytes with a bit for each label.
+    Set(usize, Arc<[Arc<str>]>),
+    Json(CellLength),
+    Uuid(CellLength),
+    Inet4(CellLength),
+    Inet6(CellLength),
+}
+
+impl Cell {
+    /// The value that stands next in the row image.
+    pub(crate) fn read(&self, reader: &mut Reader<'_>) -> Result<Value, Malformed> {
+        Ok(match self {
+            Self::Int(bytes) => {
+                let spare = 64_usize.saturating_sub(8 * bytes).min(63);
+                Value::Int((reader.uint(*bytes)? as i64) << spare >> spare)
+            }
+            Self::Uint(bytes) => Value::Uint(reader.uint(*bytes)?),
+            Self::Text(length, charset) => Value::Text(charset.text(length.take(reader)?)),
+            Self::Padded(length, charset) => padded(length.take(reader)?, charset),
+            Self::Bytes(length) => Value::Bytes(length.take(reader)?.into()),
+            Self::Filled(length, whole) => filled(length.take(reader)?, *whole),
+            Self::Float => float(f64::from(f32::from_le_bytes(reader.array()?)))?,
+            Self::Double => float(f64::from_le_bytes(reader.array()?))?,
+            Self::Decimal(precision, scale) => {
+                Value::Decimal(decimal::decimal(reader, *precision, *scale)?)
+            }
+            Self::Bit(bytes) => Value::Uint(temporal::big_endian(reader, *bytes)?),
+            Self::Year => year(reader.u8()?),
+            Self::Date => temporal::date(reader)?,
+            Self::Time(digits) => temporal::time2(reader, *digits)?,
+            Self::DateTime(digits) => temporal::date_time2(reader, *digits)?,
+            Self::Timestamp(digits) => temporal::timestamp2(reader, *digits)?,
+            Self::OldTime(digits) => temporal::old_time(reader, *digits)?,
+            Self::OldDateTime(digits) => temporal::old_date_time(reader, *digits)?,
+            Self::OldTimestamp(digits) => temporal::old_timestamp(reader, *digits)?,
+            Self::CompressedText(length, charset) => {
+                Value::Text(charset.text(&decompress(length.take(reader)?)?))
+            }
+            Self::CompressedBytes(length) => {
+                Value::Bytes(decompress(length.take(reader)?)?.as_ref().into())
+            }
+            Self::Enum(bytes, labels) => label(reader.uint(*bytes)?, labels)?,
+            Self::Set(bytes, labels) => members(reader.uint(*bytes)?, labels)?,
+            Self::Json(length) => Value::Json(json_text(length.take(reader)?)?),
+            Self::Uuid(length) => Value::Text(address::uuid(length.take(reader)?)?),
+            Self::Inet4(length) => Value::Text(address::inet4(length.take(reader)?)?),
+            Self::Inet6(length) => Value::Text(address::inet6(length.take(reader)?)?),
+        })
+    }
+}
+
+fn padded(bytes: &[u8], charset: &Charset) -> Value {
+    let text = charset.decode(bytes);
+    Value::Text(text.trim_end_matches(' ').into())
+}
+
+fn filled(bytes: &[u8], whole: usize) -> Value {
+    if bytes.len() >= whole {
+        return Value::Bytes(bytes.into());
+    }
+    let mut filled = bytes.to_vec();
+    filled.resize(whole, 0);
+    Value::Bytes(filled.into())
+}
+
+/// No server stores what is no number; minus zero is zero.
+fn float(number: f64) -> Result<Value, Malformed> {
+    number.is_finite().then_some(Value::Float(number + 0.0)).ok_or(Malformed)
+}
+
+fn year(byte: u8) -> Value {
+    Value::Uint(if byte == 0 { 0 } else { 1_900 + u64::from(byte) })
+}
+
+/// Number 0 stands for a text that was none of the labels, which a SELECT shows empty.
+fn label(number: u64, labels: &[Arc<str>]) -> Result<Value, Malformed> {
+    let Some(index) = number.checked_sub(1) else { return Ok(Value::Text("".into())) };
+    let label = usize::try_from(index).ok().and_then(|index| labels.get(index));
+    Ok(Value::Text(Arc::clone(label.ok_or(Malformed)?)))
+}
+
+fn members(bits: u64, labels: &[Arc<str>]) -> Result<Value, Malformed> {
+    if bits.checked_shr(labels.len() as u32).unwrap_or(0) != 0 {
+        return Err(Malformed);
+    }
+    let chosen = labels.iter().enumerate().filter(|(index, _)| bits >> index & 1 == 1);
+    let mut text = String::new();
+    for (_, label) in chosen {
+        if !text.is_empty() {
+            text.push(',');
+        }
+        text.push_str(label);
+    }
+    Ok(Value::Text(text.into()))
+}

@@ -1,0 +1,45 @@
+//! MySQL's JSON: from its binary form to the exact text that a SELECT prints.
+
+mod binary;
+mod difference;
+mod text;
+
+use std::{borrow::Cow, sync::Arc};
+
+pub(crate) use difference::Differences;
+
+use super::Malformed;
+
+/// How deep MySQL lets a document nest, and one level for its root.
+const MAX_DEPTH: usize = 101;
+
+/// A document or a part of one.
+#[derive(Clone, Debug, PartialEq)]
+enum Json<'a> {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Uint(u64),
+    Double(f64),
+    String(Cow<'a, str>),
+    /// A value of a type of the server's own: the type's number and its bytes.
+    Opaque(u8, &'a [u8]),
+    Array(Vec<Json<'a>>),
+    /// In the order in which the server keeps keys: by length, then by bytes.
+    Object(Vec<(Cow<'a, str>, Json<'a>)>),
+}
+
+/// The text of a binary document.
+pub(crate) fn json_text(bytes: &[u8]) -> Result<Arc<str>, Malformed> {
+    text::print(&binary::parse(bytes)?)
+}
+
+/// The text of a binary document after the differences that a partial update names.
+pub(crate) fn updated_json_text(
+    before: &[u8],
+    differences: Differences<'_>,
+) -> Result<Arc<str>, Malformed> {
+    let mut document = binary::parse(before)?;
+    differences.apply(&mut document)?;
+    text::print(&document)
+}

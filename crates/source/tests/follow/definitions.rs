@@ -1,0 +1,170 @@
+//! Schema changes.
+
+use mysql::prelude::Queryable;
+use remora_peers::Kind;
+use remora_source::mysql::{State, TableState};
+
+use crate::pair::Pair;
+
+const GOODS: [&str; 2] = [
+    "CREATE TABLE goods (id INT PRIMARY KEY, name VARCHAR(20), price INT NOT NULL)",
+    "INSERT INTO goods VALUES (1, 'one', 10), (2, 'two', 20), (3, 'three', 30)",
+];
+
+/// Schema changes and rows before and after each.
+const CHANGES: [&str; 42] = [
+    "ALTER TABLE goods ADD COLUMN note TEXT",
+    "UPDATE goods SET note = 'noted' WHERE id = 2",
+    "ALTER TABLE goods ADD COLUMN stock INT NOT NULL DEFAULT 7",
+    "INSERT INTO goods (id, name, price) VALUES (4, 'four', 40)",
+    "ALTER TABLE goods MODIFY name VARCHAR(200)",
+    "UPDATE goods SET name = 'a name that is longer than twenty characters' WHERE id = 4",
+    "ALTER TABLE goods CHANGE COLUMN price cost BIGINT NOT NULL",
+    "UPDATE goods SET cost = 12345678901 WHERE id = 1",
+    "ALTER TABLE goods ADD INDEX (name), COMMENT = 'indexed'",
+    "DELETE FROM goods WHERE id = 3",
+    "ALTER TABLE goods DROP COLUMN note",
+    "INSERT INTO goods VALUES (5, 'five', 50, 5)",
+    "ALTER TABLE goods ADD COLUMN front INT FIRST",
+    "UPDATE goods SET front = id * 2",
+    "ALTER TABLE goods MODIFY cost VARCHAR(30)",
+    "UPDATE goods SET cost = 'dear' WHERE id = 2",
+    "ALTER TABLE goods ADD COLUMN kind ENUM('a', 'b') DEFAULT 'b'",
+    "UPDATE goods SET kind = 'a' WHERE id = 1",
+    "ALTER TABLE goods MODIFY kind ENUM('c', 'b', 'a')",
+    "UPDATE goods SET kind = 'c' WHERE id = 2",
+    "CREATE TABLE more LIKE goods",
+    "INSERT INTO more SELECT * FROM goods",
+    "RENAME TABLE more TO others",
+    "UPDATE others SET name = 'other' WHERE id = 1",
+    "TRUNCATE TABLE others",
+    "INSERT INTO others SELECT * FROM goods WHERE id > 2",
+    "ALTER TABLE others RENAME TO last",
+    "DELETE FROM last WHERE id = 4",
+    "ALTER TABLE last DROP PRIMARY KEY, ADD PRIMARY KEY (id, name)",
+    "INSERT INTO last (id, name, cost, stock) VALUES (5, 'five again', '1', 2)",
+    "CREATE TABLE _goods_gho LIKE goods",
+    "ALTER TABLE _goods_gho ADD COLUMN ghost INT DEFAULT 3",
+    "INSERT INTO _goods_gho (id, name, cost, stock) SELECT id, name, cost, stock FROM goods",
+    "RENAME TABLE goods TO _goods_del, _goods_gho TO goods",
+    "UPDATE goods SET ghost = 4 WHERE id = 1",
+    "DROP TABLE _goods_del",
+    "CREATE TABLE short (id INT PRIMARY KEY)",
+    "INSERT INTO short VALUES (1)",
+    "DROP TABLE short",
+    "CREATE TABLE short (id VARCHAR(5) PRIMARY KEY, a INT)",
+    "INSERT INTO short VALUES ('x', 1), ('y', 2)",
+    "UPDATE short SET a = 3",
+];
+
+fn changes_are_followed(kind: Kind) {
+    let mut pair = Pair::start(kind, &GOODS);
+    pair.compare();
+    for change in CHANGES {
+        println!("{change}");
+        pair.run(change);
+        if !change.starts_with("ALTER TABLE _goods_gho") {
+            pair.compare();
+        }
+    }
+    assert_eq!(pair.database().tables(), ["shop.goods", "shop.last", "shop.short"]);
+    // All at once: what is read of the source is further than the stream.
+    for table in ["goods", "last", "short"] {
+        pair.run(&format!("DROP TABLE {table}"));
+    }
+    pair.compare();
+    pair.follower().stop().unwrap();
+    pair.wait("a stop", |status| status.state == State::Stopped);
+    GOODS.iter().chain(&CHANGES).for_each(|change| pair.run(change));
+    pair.follower().resume().unwrap();
+    pair.compare();
+    // And while nothing was open.
+    pair.close();
+    pair.run("ALTER TABLE goods ADD COLUMN back INT");
+    pair.run("UPDATE goods SET back = id");
+    pair.run("RENAME TABLE last TO first");
+    pair.run("DROP TABLE short");
+    pair.open();
+    pair.compare();
+}
+
+#[test]
+fn mariadb_10_11_changes_are_followed() {
+    changes_are_followed(Kind::MariaDb1011);
+}
+
+#[test]
+fn mysql_9_7_changes_are_followed() {
+    changes_are_followed(Kind::MySql97);
+}
+
+#[test]
+fn a_swap_by_an_online_tool_replaces_a_selected_table() {
+    let mut pair = Pair::start_with(Kind::MySql97, &[], &GOODS, |settings| {
+        settings.tables = vec!["goods".to_owned()];
+    });
+    pair.catch_up();
+    pair.run("CREATE TABLE _goods_gho LIKE goods");
+    pair.run("ALTER TABLE _goods_gho ADD COLUMN extra INT DEFAULT 5");
+    pair.run("INSERT INTO _goods_gho (id, name, price) SELECT * FROM goods");
+    pair.run("RENAME TABLE goods TO _goods_del, _goods_gho TO goods");
+    pair.run("UPDATE goods SET extra = 6 WHERE id = 1");
+    pair.catch_up();
+    assert_eq!(pair.database().tables(), ["shop.goods"]);
+    pair.compare_table("goods");
+    pair.run("DROP TABLE _goods_del");
+    pair.run("DROP DATABASE shop");
+    pair.catch_up();
+    assert_eq!(pair.database().tables(), Vec::<String>::new());
+}
+
+#[test]
+fn a_table_without_a_key_is_refused_until_it_has_one() {
+    let mut pair = Pair::start(Kind::MariaDb1011, &GOODS);
+    pair.run("CREATE TABLE loose (a INT)");
+    pair.run("INSERT INTO loose VALUES (1), (2)");
+    pair.run("INSERT INTO goods VALUES (9, 'nine', 9)");
+    pair.wait("a refusal", |status| {
+        let mut tables = status.tables.iter();
+        tables.any(|table| matches!(table.state, TableState::Refused(_)))
+    });
+    pair.run("ALTER TABLE loose ADD PRIMARY KEY (a)");
+    pair.compare();
+    pair.run("ALTER TABLE loose DROP PRIMARY KEY");
+    pair.run("INSERT INTO loose VALUES (3), (3)");
+    pair.run("INSERT INTO goods VALUES (10, 'ten', 10)");
+    pair.wait("the end of following it", |_| {
+        matches!(pair.state("loose"), Some(TableState::Stopped(_)))
+    });
+    pair.wait("the others to go on", |_| pair.rows("goods").len() == 5);
+    assert_eq!(pair.rows("loose"), [["1"], ["2"]]);
+}
+
+#[test]
+fn strict_settings_stop_at_a_change() {
+    let mut pair = Pair::start_with(Kind::MariaDb1011, &[], &GOODS, |settings| {
+        settings.strict_schema = true;
+    });
+    pair.compare();
+    pair.run("ALTER TABLE goods ADD INDEX (price)");
+    pair.run("DELETE FROM goods WHERE id = 1");
+    pair.compare();
+    pair.run("ALTER TABLE goods ADD COLUMN extra INT");
+    pair.wait("a failure", |status| matches!(status.state, State::Failed(_)));
+    let (code, message) = pair.status().last_error.unwrap();
+    assert_eq!(code, 2012, "{message}");
+    assert_eq!(pair.rows("goods").len(), 2);
+}
+
+#[test]
+fn rows_of_a_statement_lead_to_a_copy() {
+    let mut pair = Pair::start(Kind::MariaDb1011, &GOODS);
+    pair.compare();
+    pair.run("SET binlog_format = STATEMENT");
+    pair.run("UPDATE goods SET price = price + 1");
+    pair.run("SET binlog_format = ROW");
+    pair.run("DELETE FROM goods WHERE id = 1");
+    pair.compare();
+    let moved: Option<i32> = pair.conn.query_first("SELECT price FROM goods WHERE id = 2").unwrap();
+    assert_eq!(moved, Some(21));
+}

@@ -1,0 +1,123 @@
+//! Killed at random moments, both sides: the follower in a process of its own, and the source.
+//!
+//! After every kill what is recovered must be some moment of the source, whole: an amount that
+//! moved between two tables is in both or in neither. Then following goes on and must arrive at
+//! exactly what the source has.
+
+use std::{
+    process::{Child, Command, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, sleep},
+    time::Duration,
+};
+
+use remora_engine::{Database, Options};
+use remora_peers::{Kind, Server};
+use remora_source::mysql::Follower;
+use tempfile::TempDir;
+
+use crate::{
+    followed::{Followed, small_chunks},
+    generator::Generator,
+    random::Random,
+    rows,
+};
+
+/// Set for the process that follows and is killed: the source's URL, and where to put its data.
+const CHILD_URL: &str = "REMORA_TEST_FOLLOW";
+const CHILD_DIRECTORY: &str = "REMORA_TEST_DIRECTORY";
+
+fn rounds() -> usize {
+    std::env::var("REMORA_ROUNDS").map_or(3, |text| text.parse().expect("a number"))
+}
+
+/// What the process that is killed does. Without the variables, which is when the tests run, it
+/// does nothing.
+#[test]
+fn child() {
+    let (Ok(url), Ok(directory)) = (std::env::var(CHILD_URL), std::env::var(CHILD_DIRECTORY))
+    else {
+        return;
+    };
+    let engine = Database::open(directory.as_ref(), Options::default()).unwrap();
+    let _follower = Follower::start(engine, small_chunks(&url)).unwrap();
+    // It ends with the test that started it, should that fail.
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).unwrap();
+}
+
+fn start_child(server: &Server, directory: &TempDir) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["crash::child", "--exact", "--nocapture"])
+        .env(CHILD_URL, server.follower_url(crate::generator::DATABASE))
+        .env(CHILD_DIRECTORY, directory.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// Writes until told to stop, through another connection after each that is lost.
+fn write_on(mut generator: Generator, stop: &AtomicBool) -> Generator {
+    while !stop.load(Ordering::Relaxed) && !generator.lost {
+        generator.step(2);
+    }
+    generator
+}
+
+/// Whether the sum over both ledgers is zero, where both are here.
+fn assert_whole(directory: &TempDir) {
+    let engine = Database::open(directory.path(), Options::default()).unwrap();
+    let mut sum = 0_i64;
+    let ledgers = ["shop.ledger_a", "shop.ledger_b"];
+    if ledgers.iter().all(|name| engine.tables().iter().any(|table| table == name)) {
+        for name in ledgers {
+            let table = rows::table_of_engine(&engine, name);
+            let place = table.columns.iter().position(|column| column == "amount").unwrap();
+            for row in &table.rows {
+                let text = String::from_utf8(row[place].clone().unwrap()).unwrap();
+                sum += text.parse::<i64>().unwrap();
+            }
+        }
+    }
+    engine.close().unwrap();
+    assert_eq!(sum, 0, "half a transaction was recovered");
+}
+
+fn survives_kills_of_both_sides(kind: Kind) {
+    let mut server = Server::start(kind, &[]).unwrap();
+    let mut generator = Generator::new(&server, Random::seeded("crash"));
+    generator.fill(24);
+    let mut directory = TempDir::new().unwrap();
+    for round in 0..rounds() {
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut choices = Random::new(generator.random.next());
+        let mut child = start_child(&server, &directory);
+        let writer = {
+            let stop = Arc::clone(&stop);
+            thread::spawn(move || write_on(generator, &stop))
+        };
+        sleep(Duration::from_millis(100 + choices.below(2_000) as u64));
+        if choices.chance(30) {
+            server.kill().unwrap();
+            server.restart().unwrap();
+            sleep(Duration::from_millis(choices.below(1_000) as u64));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        stop.store(true, Ordering::Relaxed);
+        generator = writer.join().unwrap();
+        if generator.lost {
+            generator = Generator::attach(&server, generator.random.clone());
+        }
+        assert_whole(&directory);
+        let followed = Followed::start_in(&server, directory);
+        followed.must_equal(&server, &mut generator, &format!("kill {round}"));
+        directory = followed.close();
+    }
+}
+
+crate::for_every_kind!(survives_kills_of_both_sides);
