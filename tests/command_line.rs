@@ -52,7 +52,7 @@ struct Serving {
 impl Serving {
     fn start(arguments: &[&str]) -> Self {
         let mut child = remora()
-            .arg("serve")
+            .args(["serve", "--http", ""])
             .args(arguments)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

@@ -1,8 +1,8 @@
 //! The query-result cache: replies by request, exact by construction.
 //!
-//! An entry remembers the position of the snapshot that answered. It is given again only while
-//! that is still the newest position, so no entry ever has to be invalidated: a write makes every
-//! older one unreachable, and the least recently used go when room is needed.
+//! An entry remembers the version its table had before it was answered. It is given again only
+//! while that is still the newest version, so no entry ever has to be invalidated: a write makes
+//! every older one of its table unreachable, and the least recently used go when room is needed.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -11,7 +11,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use remora_engine::Position;
+use remora_engine::TableVersion;
 
 use crate::settings;
 
@@ -45,7 +45,7 @@ struct Inner {
 
 struct Entry {
     table: Box<str>,
-    position: Position,
+    version: TableVersion,
     last_use: u64,
     reply: CachedReply,
 }
@@ -59,7 +59,7 @@ pub(crate) struct CacheFigures {
     pub hits: u64,
     /// Requests that had no entry.
     pub misses_absent: u64,
-    /// Requests whose entry was older than the newest write.
+    /// Requests whose entry was older than the newest write to its table.
     pub misses_outdated: u64,
     /// Entries that outlived their time.
     pub expirations: u64,
@@ -76,11 +76,11 @@ pub(crate) struct CacheFigures {
 }
 
 impl QueryCache {
-    /// The reply to this request at this position, if it is kept.
+    /// The reply to this request at this version of its table, if it is kept.
     pub(crate) fn find(
         &self,
         request: &[u8],
-        position: Position,
+        version: TableVersion,
         settings: &settings::Cache,
     ) -> Option<CachedReply> {
         let inner = &mut *self.inner.lock();
@@ -91,7 +91,7 @@ impl QueryCache {
         };
         let expired = settings.ttl_s > 0
             && entry.reply.kept_at.elapsed() > Duration::from_secs(settings.ttl_s);
-        if expired || entry.position != position {
+        if expired || entry.version != version {
             let counter = if expired {
                 &mut inner.figures.expirations
             } else {
@@ -116,7 +116,7 @@ impl QueryCache {
         &self,
         request: &[u8],
         table: &str,
-        position: Position,
+        version: TableVersion,
         body: &[u8],
         cost: Duration,
         settings: &settings::Cache,
@@ -137,7 +137,7 @@ impl QueryCache {
         inner.uses += 1;
         let key: Arc<[u8]> = request.into();
         let reply = CachedReply { body: body.into(), cost, kept_at: Instant::now() };
-        let entry = Entry { table: table.into(), position, last_use: inner.uses, reply };
+        let entry = Entry { table: table.into(), version, last_use: inner.uses, reply };
         inner.by_use.insert(inner.uses, Arc::clone(&key));
         inner.entries.insert(key, entry);
         inner.figures.bytes += bytes;
@@ -180,14 +180,18 @@ mod tests {
         settings::Cache { enabled: true, max_memory_mb: 1, min_query_cost_ms: 1.0, ttl_s: 0 }
     }
 
+    fn at(position: u64) -> TableVersion {
+        TableVersion { table: 1, changed: remora_engine::Position(position) }
+    }
+
     fn keep(cache: &QueryCache, request: &str, position: u64, body: &str) {
         let cost = Duration::from_millis(5);
-        let at = Position(position);
+        let at = at(position);
         cache.keep(request.as_bytes(), "t", at, body.as_bytes(), cost, &settings());
     }
 
     fn find(cache: &QueryCache, request: &str, position: u64) -> Option<String> {
-        let reply = cache.find(request.as_bytes(), Position(position), &settings());
+        let reply = cache.find(request.as_bytes(), at(position), &settings());
         reply.map(|reply| String::from_utf8_lossy(&reply.body).into_owned())
     }
 
@@ -224,7 +228,7 @@ mod tests {
     fn cheap_replies_are_not_kept() {
         let cache = QueryCache::default();
         let cost = Duration::from_micros(10);
-        cache.keep(b"a", "t", Position(1), b"x", cost, &settings());
+        cache.keep(b"a", "t", at(1), b"x", cost, &settings());
         assert_eq!(find(&cache, "a", 1), None);
         assert_eq!(cache.figures().rejections, 1);
     }

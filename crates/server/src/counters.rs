@@ -44,6 +44,19 @@ pub(crate) struct Counters {
     connections: AtomicU64,
     connected: AtomicUsize,
     normalization_failures: AtomicU64,
+    /// By [`Denial`], on the line protocol and on HTTP.
+    denials: [[AtomicU64; 2]; 3],
+}
+
+/// Why a request or connection was turned away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Denial {
+    /// `network.allow_cidrs`.
+    Network,
+    /// The client's rate.
+    Rate,
+    /// Every place is taken.
+    Connections,
 }
 
 impl Counters {
@@ -57,6 +70,20 @@ impl Counters {
         if let Some(counter) = self.commands.get(kind as usize) {
             counter.fetch_add(1, Relaxed);
         }
+    }
+
+    /// A request or connection was turned away.
+    pub(crate) fn deny(&self, why: Denial, http: bool) {
+        let counters = self.denials.get(why as usize);
+        if let Some(counter) = counters.and_then(|surfaces| surfaces.get(usize::from(http))) {
+            counter.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// Denials on the line protocol and on HTTP.
+    pub(crate) fn denials(&self, why: Denial) -> [u64; 2] {
+        let counters = self.denials.get(why as usize);
+        counters.map_or([0; 2], |surfaces| surfaces.each_ref().map(|counter| counter.load(Relaxed)))
     }
 
     /// A text was not UTF-8.

@@ -1,5 +1,5 @@
 //! Remora's server: settings, sessions and commands, and the command line that puts the engine,
-//! the line protocol and the file readers together.
+//! the wires and the sources of changes together.
 
 #![warn(missing_docs)]
 
@@ -9,12 +9,14 @@ mod command;
 mod counters;
 mod cpu;
 mod error;
+mod http;
 mod logging;
 mod open;
 mod process;
 mod server;
 pub mod session;
 pub mod settings;
+mod sources;
 
 pub use command::LocalSession;
 pub use cpu::missing_features;
@@ -22,3 +24,4 @@ pub use error::{Error, Result};
 pub use logging::LogHandle;
 pub use open::open_database;
 pub use server::Server;
+pub use sources::{Followed, follow};

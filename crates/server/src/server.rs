@@ -16,8 +16,10 @@ use crate::{
     cache::QueryCache,
     command::{DumpState, LocalSession},
     counters::Counters,
+    http,
     session::{self, BufferBudget, RateLimiter},
     settings::{Change, Settings, changes},
+    sources::{Followed, Sources},
 };
 
 /// Time that sessions get to finish what they are answering when the server stops.
@@ -34,6 +36,7 @@ pub(crate) struct Shared {
     pub limiter: RateLimiter,
     pub buffers: Arc<BufferBudget>,
     pub dump: DumpState,
+    pub sources: Sources,
     pub log: Option<LogHandle>,
     pub started: Instant,
     pub stopping: watch::Sender<bool>,
@@ -50,6 +53,7 @@ impl Shared {
             limiter: RateLimiter::default(),
             buffers: Arc::default(),
             dump: DumpState::default(),
+            sources: Sources::default(),
             log,
             started: Instant::now(),
             stopping: watch::Sender::new(false),
@@ -63,6 +67,7 @@ impl Shared {
 pub struct Server {
     shared: Arc<Shared>,
     line_address: Option<SocketAddr>,
+    http_address: Option<SocketAddr>,
     listeners: JoinSet<()>,
 }
 
@@ -74,27 +79,44 @@ impl Server {
         database: Database,
         log: Option<LogHandle>,
     ) -> Result<Self> {
-        let line = match settings.listen.line.as_str() {
-            "" => None,
-            address => Some(bind_tcp(address).await?),
-        };
+        let line = bind_tcp(&settings.listen.line).await?;
+        let http = bind_tcp(&settings.listen.http).await?;
         let socket = settings.listen.line_socket.as_deref().map(bind_unix).transpose()?;
-        let line_address = line.as_ref().and_then(|listener| listener.local_addr().ok());
+        let address = |listener: &Option<TcpListener>| listener.as_ref()?.local_addr().ok();
+        let (line_address, http_address) = (address(&line), address(&http));
         let shared = Arc::new(Shared::new(settings, database, log));
         let mut listeners = JoinSet::new();
         if let Some(listener) = line {
-            listeners.spawn(session::accept_tcp(listener, Arc::clone(&shared)));
+            listeners.spawn(session::accept(listener, Arc::clone(&shared)));
         }
         if let Some(listener) = socket {
-            listeners.spawn(session::accept_unix(listener, Arc::clone(&shared)));
+            listeners.spawn(session::accept(listener, Arc::clone(&shared)));
+        }
+        if let Some(listener) = http {
+            listeners.spawn(http::serve(listener, Arc::clone(&shared)));
         }
         listeners.spawn(crate::command::save_dumps_at_intervals(Arc::clone(&shared)));
-        Ok(Self { shared, line_address, listeners })
+        Ok(Self { shared, line_address, http_address, listeners })
     }
 
     /// The line protocol's real address, its port as the system gave it.
     pub fn line_address(&self) -> Option<SocketAddr> {
         self.line_address
+    }
+
+    /// HTTP's real address, its port as the system gave it.
+    pub fn http_address(&self) -> Option<SocketAddr> {
+        self.http_address
+    }
+
+    /// Takes over the sources that its tables come from; once, after the start.
+    pub fn follow(&self, sources: Vec<Followed>) {
+        self.shared.sources.set(sources);
+    }
+
+    /// What all sessions share.
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
     }
 
     /// A session of the server's owner, without a connection.
@@ -115,7 +137,15 @@ impl Server {
                 variable.copy(&old, &mut applied);
             }
         }
+        let same_mode = !waiting.iter().any(|name| *name == "durability.mode");
+        if same_mode && applied.durability != old.durability {
+            waiting.push("durability.interval_ms");
+        }
         applied.durability = old.durability;
+        if format!("{:?}", applied.sources) != format!("{:?}", old.sources) {
+            waiting.push("mysql");
+            applied.sources.clone_from(&old.sources);
+        }
         if applied.tables != old.tables {
             waiting.push("tables");
         }
@@ -142,13 +172,20 @@ impl Server {
         if let Some(path) = &self.shared.settings.load().listen.line_socket {
             let _ = std::fs::remove_file(path);
         }
-        tokio::task::block_in_place(|| self.shared.database.close())?;
+        tokio::task::block_in_place(|| {
+            self.shared.sources.stop();
+            self.shared.database.close()
+        })?;
         Ok(())
     }
 }
 
-async fn bind_tcp(address: &str) -> Result<TcpListener> {
-    TcpListener::bind(address).await.map_err(|source| Error::Io {
+/// An empty address listens nowhere.
+async fn bind_tcp(address: &str) -> Result<Option<TcpListener>> {
+    if address.is_empty() {
+        return Ok(None);
+    }
+    TcpListener::bind(address).await.map(Some).map_err(|source| Error::Io {
         what: format!("cannot listen on {address} (is another server running there?)"),
         source,
     })

@@ -102,7 +102,7 @@ fn start_mygramdb() -> TestServer {
     };
     let changes = ITEMS.into_iter().map(row).collect();
     let tables = vec![TableChanges { table: "shop.items".into(), changes }];
-    server.database.apply(ChangeBatch { tables, source: None }).unwrap();
+    server.database.apply(ChangeBatch { tables, positions: Vec::new() }).unwrap();
     server
 }
 

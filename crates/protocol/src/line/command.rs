@@ -1,5 +1,7 @@
 //! Commands: what a frame asks for.
 
+use std::time::Duration;
+
 use remora_engine::{FacetRequest, SearchRequest, Selection, SortBy};
 
 /// A parsed request.
@@ -27,6 +29,10 @@ pub enum Command {
     Optimize(Option<String>),
     /// `DEBUG ON` or `DEBUG OFF`
     Debug(bool),
+    /// `POSITION ON` or `POSITION OFF`
+    Position(bool),
+    /// `WAIT <gtid-set> [<seconds>]`
+    Wait(Wait),
     /// `CACHE …`
     Cache(Cache),
     /// `CONFIG …`
@@ -105,6 +111,15 @@ pub enum Sync {
     Stop(Option<String>),
 }
 
+/// WAIT.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// The transactions, as typed.
+    pub gtids: String,
+    /// How long to wait at most.
+    pub timeout: Duration,
+}
+
 /// CACHE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cache {
@@ -139,6 +154,8 @@ impl Command {
                 | Self::Get(_)
                 | Self::Facet(_)
                 | Self::Info
+                | Self::Position(_)
+                | Self::Wait(_)
                 | Self::Auth(_)
         )
     }

@@ -10,9 +10,12 @@ use super::FrameError;
 #[expect(missing_docs, reason = "each name is what its code means")]
 pub mod code {
     pub const INVALID_ARGUMENT: u16 = 2;
+    pub const NOT_IMPLEMENTED: u16 = 4;
+    pub const INTERNAL: u16 = 5;
     pub const PERMISSION_DENIED: u16 = 7;
     pub const NOT_FOUND: u16 = 8;
     pub const ALREADY_EXISTS: u16 = 9;
+    pub const TIMEOUT: u16 = 10;
     pub const CONFIG: u16 = 1000;
     pub const SYNTAX: u16 = 3000;
     pub const TOKEN: u16 = 3001;
@@ -29,6 +32,7 @@ pub mod code {
     pub const STORAGE_IO: u16 = 5001;
     pub const STORAGE_CORRUPT: u16 = 5002;
     pub const BAD_REQUEST: u16 = 6007;
+    pub const MISSING_DEPENDENCY: u16 = 6026;
     pub const SHUTTING_DOWN: u16 = 6027;
     pub const LOADING: u16 = 6028;
     pub const NOT_READY: u16 = 6029;
@@ -65,6 +69,12 @@ impl LineError {
     pub fn bare_table_name(name: impl fmt::Display) -> Self {
         let rule = "Bare table names are not supported; use <database>.<table>";
         Self::new(code::TABLE_NOT_FOUND, format!("{rule}: {name}"))
+    }
+
+    /// A table that is being copied for the first time.
+    pub fn synchronizing(name: impl fmt::Display) -> Self {
+        let message = format!("Table '{name}' is synchronizing, please try again later");
+        Self::new(code::NOT_READY, message)
     }
 
     /// No row has the key.

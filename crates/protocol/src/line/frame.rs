@@ -62,7 +62,9 @@ impl FrameReader {
         while self.has_room() {
             let Some(rest) = bytes.get(taken..).filter(|rest| !rest.is_empty()) else { break };
             let (piece, is_end) = self.first_piece(rest);
-            let frame_bytes = self.partial + piece.len() - if is_end { 2 } else { 0 };
+            // A CR at the end may be half of the frame's end.
+            let end_bytes = if is_end { 2 } else { usize::from(piece.ends_with(b"\r")) };
+            let frame_bytes = self.partial + piece.len() - end_bytes;
             if frame_bytes > self.limits.frame_bytes {
                 return Err(FrameError::TooLarge { limit: self.limits.frame_bytes });
             }
@@ -175,6 +177,20 @@ mod tests {
         assert_eq!(reader.push(b"12345\r\n"), Err(FrameError::TooLarge { limit: 4 }));
         assert_eq!(reader.next_frame(), Some(b"1234".as_slice()));
         assert_eq!(reader.next_frame(), None);
+    }
+
+    #[test]
+    fn the_limit_is_the_same_wherever_reads_are_cut() {
+        for cut in 1..6 {
+            let limits = FrameLimits { frame_bytes: 4, ..FrameLimits::default() };
+            let mut reader = FrameReader::new(limits);
+            let (first, second) = b"1234\r\n".split_at(cut);
+            assert_eq!(reader.push(first), Ok(cut));
+            assert_eq!(reader.push(second), Ok(6 - cut), "cut at {cut}");
+            assert_eq!(reader.next_frame(), Some(b"1234".as_slice()));
+            assert_eq!(reader.push(b"1234\r"), Ok(5));
+            assert!(reader.push(b"x").is_err());
+        }
     }
 
     #[test]

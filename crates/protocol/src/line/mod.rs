@@ -22,13 +22,13 @@ mod client;
 mod command;
 mod error;
 mod frame;
-mod parse;
+pub(crate) mod parse;
 pub mod reply;
-mod token;
+pub(crate) mod token;
 mod write_command;
 
 pub use client::{quote, reply_is_complete};
-pub use command::{Cache, Command, Config, Dump, Get, Replication, Search, Sync};
+pub use command::{Cache, Command, Config, Dump, Get, Replication, Search, Sync, Wait};
 pub use error::{LineError, code};
 pub use frame::{FrameError, FrameLimits, FrameReader};
 pub use parse::{ParseLimits, parse, split_key};

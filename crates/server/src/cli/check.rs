@@ -4,7 +4,7 @@ use std::{io::IsTerminal, process::ExitCode};
 
 use remora_engine::{CheckStep, Database};
 
-use super::{CheckOptions, output::thousands};
+use super::{CheckOptions, output::counted};
 use crate::{Result, command::refuse_half_loaded};
 
 /// Checks the directory; the exit code is 2 if something is wrong.
@@ -22,9 +22,9 @@ pub fn check(options: &CheckOptions) -> Result<ExitCode> {
         eprintln!();
     }
     for table in &report.tables {
-        let noun = if table.segments == 1 { "segment" } else { "segments" };
-        let rows = thousands(table.rows);
-        println!("table '{}': {rows} rows in {} {noun}", table.name, table.segments);
+        let (rows, segments) = (table.rows, table.segments as u64);
+        let (rows, segments) = (counted(rows, "row"), counted(segments, "segment"));
+        println!("table '{}': {rows} in {segments}", table.name);
     }
     for problem in &report.problems {
         println!("wrong: {problem}");

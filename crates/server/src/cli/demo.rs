@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     io::Write,
+    net::SocketAddr,
     path::Path,
     process::ExitCode,
     sync::Arc,
@@ -43,7 +44,11 @@ pub fn demo(options: &DemoOptions) -> Result<ExitCode> {
     let data = directory.path().join("data");
     let settings = Settings {
         data: data.clone(),
-        listen: crate::settings::Listen { line: "127.0.0.1:0".to_owned(), line_socket: None },
+        listen: crate::settings::Listen {
+            line: "127.0.0.1:0".to_owned(),
+            line_socket: None,
+            http: "127.0.0.1:0".to_owned(),
+        },
         durability: Durability::None,
         ..Settings::default()
     }
@@ -116,20 +121,26 @@ async fn run(
     if !options.exit
         && let Some(address) = server.line_address()
     {
-        invite(address, table);
+        invite(address, server.http_address(), table);
         wait_for_end().await?;
     }
     server.stop().await
 }
 
-fn invite(address: std::net::SocketAddr, table: &str) {
+fn invite(line: SocketAddr, http: Option<SocketAddr>, table: &str) {
     println!(
-        "The line protocol answers on {address}. In another terminal:\n  remora shell {address}\n  \
-         printf 'COUNT {table} a\\r\\n' | nc -q 1 {} {}\n\nCtrl-C ends the demonstration and \
-         removes its data.",
-        address.ip(),
-        address.port()
+        "The line protocol answers on {line}. In another terminal:\n  remora shell {line}\n  \
+         printf 'COUNT {table} a\\r\\n' | nc -q 1 {} {}",
+        line.ip(),
+        line.port()
     );
+    if let Some(http) = http {
+        println!(
+            "HTTP answers on {http}:\n  curl -s {http}/tables/{table}/search -H \
+             'Content-Type: application/json' -d '{{\"q\": \"a\", \"limit\": 2}}'"
+        );
+    }
+    println!("\nCtrl-C ends the demonstration and removes its data.");
     let _ = std::io::stdout().flush();
 }
 

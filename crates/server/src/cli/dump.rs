@@ -5,7 +5,7 @@ use std::{path::Path, process::ExitCode, sync::atomic::AtomicBool};
 use remora_engine::{Database, dump::DumpInfo};
 use remora_protocol::line::reply::human_bytes;
 
-use super::{DumpCommand, output::thousands};
+use super::{DumpCommand, output::counted};
 use crate::{
     Result,
     command::{load_dump, refuse_half_loaded},
@@ -20,7 +20,7 @@ pub fn dump(command: &DumpCommand) -> Result<ExitCode> {
         DumpCommand::Info { file } => print!("{}", describe(&remora_engine::dump::info(file)?)),
         DumpCommand::Verify { file } => {
             let info = remora_engine::dump::verify(file)?;
-            println!("{} is whole: {} rows.", file.display(), thousands(info.rows));
+            println!("{} is whole: {}.", file.display(), counted(info.rows, "row"));
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -38,16 +38,18 @@ fn save(data: &Path, file: &Path) -> Result<()> {
     let saved = database.dump(&[], file, &mut |_| {}, &AtomicBool::new(false));
     database.close()?;
     let info = saved?;
-    println!("{} rows into {}", thousands(info.rows), file.display());
+    println!("{} into {}", counted(info.rows, "row"), file.display());
     Ok(())
 }
 
 fn load(data: &Path, file: &Path) -> Result<()> {
+    // Before a data directory is made for it.
+    remora_engine::dump::info(file)?;
     let database = open(data)?;
     let loaded = load_dump(&database, file);
     database.close()?;
     let info = loaded?;
-    println!("{} rows into {}", thousands(info.rows), data.display());
+    println!("{} into {}", counted(info.rows, "row"), data.display());
     Ok(())
 }
 
@@ -64,7 +66,7 @@ fn describe(info: &DumpInfo) -> String {
         text.push_str(&format!("source    {name} at {position}\n"));
     }
     for table in &info.tables {
-        text.push_str(&format!("table     {} ({} rows)\n", table.name, thousands(table.rows)));
+        text.push_str(&format!("table     {} ({})\n", table.name, counted(table.rows, "row")));
     }
     text
 }

@@ -10,7 +10,10 @@ use std::{
 use remora_engine::Database;
 use remora_source::files::{self, Compression, Format, export_table};
 
-use super::{ExportFormat, ExportOptions, output::thousands};
+use super::{
+    ExportFormat, ExportOptions,
+    output::{counted, thousands},
+};
 use crate::{Error, Result, command::refuse_half_loaded, settings::Settings};
 
 /// Exports the table.
@@ -22,11 +25,13 @@ pub fn export(options: &ExportOptions) -> Result<ExitCode> {
     let result = write(&database, options);
     database.close()?;
     let rows = result?;
-    eprintln!("{} rows of table '{}'", thousands(rows), options.table);
+    eprintln!("{} of table '{}'", counted(rows, "row"), options.table);
     Ok(ExitCode::SUCCESS)
 }
 
 fn write(database: &Database, options: &ExportOptions) -> Result<u64> {
+    // Before a file is emptied for it.
+    database.schema(&options.table)?;
     let format = match options.format {
         ExportFormat::Jsonl => Format::JsonLines,
         ExportFormat::Csv => Format::Csv,

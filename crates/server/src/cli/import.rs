@@ -11,7 +11,10 @@ use remora_source::{
     schema_file::SchemaFile,
 };
 
-use super::{ImportOptions, OnError, output::thousands};
+use super::{
+    ImportOptions, OnError,
+    output::{counted, thousands},
+};
 use crate::{Error, Result, command::refuse_half_loaded, settings::Settings};
 use progress::Display;
 use remote::RemoteTable;
@@ -24,6 +27,10 @@ const REMOTE_BATCH_BYTES: usize = 384 << 10;
 pub fn import(options: &ImportOptions) -> Result<ExitCode> {
     let mut inputs = Vec::new();
     for file in &options.files {
+        // Before a data directory is made for it.
+        if file.as_os_str() != "-" {
+            std::fs::metadata(file).map_err(|source| Error::io("cannot read", file, source))?;
+        }
         inputs.push(Input::new(&file.display().to_string())?);
     }
     let report = match (&options.data, &options.to) {
@@ -129,8 +136,19 @@ fn run(
     };
     let importer = Importer::new(sink, schema, files::ImportOptions { on_error, ..sizes });
     let mut display = Display::new();
-    let report = importer.run(inputs, &mut |progress| display.show(progress));
+    let mut rows = 0;
+    let report = importer.run(inputs, &mut |progress| {
+        rows = progress.rows;
+        display.show(progress);
+    });
     display.finish();
+    if let Err(remora_source::Error::Record(_)) = &report {
+        eprintln!(
+            "{} before the line that is no row stay in the table: mend it and import the file \
+             again, or pass over such lines with --on-error skip",
+            counted(rows, "row")
+        );
+    }
     Ok(report?)
 }
 
@@ -143,14 +161,15 @@ fn tell(options: &ImportOptions, report: &ImportReport) {
         eprintln!("skipped {} more", thousands(more));
     }
     for (name, count) in &report.ignored {
-        eprintln!("'{name}' is no column of the table: {} values passed over", thousands(*count));
+        eprintln!("'{name}' is no column of the table: {} passed over", counted(*count, "value"));
     }
     if report.files_done_before > 0 {
-        eprintln!("{} of the files were read to their end before", report.files_done_before);
+        let files = counted(report.files_done_before as u64, "file");
+        eprintln!("nothing new: {files} read to the end by an earlier import");
     }
     let skipped = match report.skipped {
         0 => String::new(),
         count => format!(", {} skipped", thousands(count)),
     };
-    println!("{} rows into table '{}'{skipped}", thousands(report.rows), options.table);
+    println!("{} into table '{}'{skipped}", counted(report.rows, "row"), options.table);
 }

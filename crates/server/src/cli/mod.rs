@@ -1,6 +1,7 @@
 //! The command line `remora`: one module a mode.
 
 mod check;
+mod copy_progress;
 mod demo;
 mod dump;
 mod export;
@@ -29,6 +30,7 @@ use crate::{Error, Result};
 /// Try it:          remora demo
 /// Load your data:  remora import --data DIR --table NAME FILES...
 /// Serve it:        remora serve --data DIR
+/// Follow a MySQL:  remora serve --mysql mysql://user:password@host:3306/shop
 /// Ask it:          remora shell
 #[derive(Parser)]
 #[command(name = "remora", version, verbatim_doc_comment, arg_required_else_help = true)]
@@ -81,6 +83,17 @@ pub struct ServeOptions {
     /// Address of the line protocol, HOST:PORT. Overrides the settings file.
     #[arg(long, value_name = "HOST:PORT")]
     pub line: Option<String>,
+    /// Address of HTTP, HOST:PORT; empty listens nowhere. Overrides the settings file.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub http: Option<String>,
+    /// Follow this MySQL or MariaDB: mysql://user:password@host:3306/database. Its tables are copied
+    /// and kept up to date. The environment variable REMORA_MYSQL_PASSWORD may hold the password.
+    #[arg(long, value_name = "URL")]
+    pub mysql: Option<String>,
+    /// The tables to follow, with commas between: names, or patterns with * and ?. All of the
+    /// database if not given.
+    #[arg(long, value_name = "TABLES", value_delimiter = ',', requires = "mysql")]
+    pub tables: Vec<String>,
     /// Check the settings and leave.
     #[arg(short, long)]
     pub test: bool,

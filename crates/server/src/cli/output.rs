@@ -15,6 +15,11 @@ pub(super) fn thousands(number: u64) -> String {
     text
 }
 
+/// `1 row`, `1,234 rows`.
+pub(super) fn counted(number: u64, noun: &str) -> String {
+    format!("{} {noun}{}", thousands(number), if number == 1 { "" } else { "s" })
+}
+
 /// A time with three significant digits: `38.2 us`, `1.24 ms`, `2.50 s`.
 pub(super) fn elapsed(time: Duration) -> String {
     let seconds = time.as_secs_f64();
@@ -95,6 +100,8 @@ mod tests {
         assert_eq!(thousands(0), "0");
         assert_eq!(thousands(999), "999");
         assert_eq!(thousands(1_234_567), "1,234,567");
+        assert_eq!(counted(1, "row"), "1 row");
+        assert_eq!(counted(1_000, "row"), "1,000 rows");
         assert_eq!(elapsed(Duration::from_nanos(38_200)), "38.2 us");
         assert_eq!(elapsed(Duration::from_micros(1_240)), "1.24 ms");
         assert_eq!(elapsed(Duration::from_secs(250)), "250 s");

@@ -3,16 +3,18 @@
 use std::{path::Path, process::ExitCode, time::Duration};
 
 use remora_engine::Database;
+use remora_source::mysql::settings::MysqlSettings;
 use tokio::{
     runtime::Runtime,
     signal::unix::{SignalKind, signal},
 };
 
-use super::ServeOptions;
+use super::{ServeOptions, copy_progress};
 use crate::{
     Error, LogHandle, Result, Server,
     open::open_database,
     settings::{Dialect, Settings},
+    sources,
 };
 
 /// Serves until SIGTERM or SIGINT.
@@ -24,7 +26,9 @@ pub fn serve(options: &ServeOptions) -> Result<ExitCode> {
     }
     let log = LogHandle::install(&settings.logging)?;
     let runtime = runtime(settings.limits.worker_threads)?;
-    let database = open_database(&settings)?;
+    let mut own = settings.clone();
+    own.tables.retain(|schema| !settings.is_followed(&schema.name));
+    let database = open_database(&own)?;
     let result = runtime.block_on(run(options, settings, database, log));
     runtime.shutdown_timeout(Duration::from_secs(1));
     result.map(|()| ExitCode::SUCCESS)
@@ -57,7 +61,25 @@ fn read_settings(options: &ServeOptions) -> Result<Settings> {
     if let Some(line) = &options.line {
         settings.listen.line.clone_from(line);
     }
+    if let Some(http) = &options.http {
+        settings.listen.http.clone_from(http);
+    }
+    if let Some(url) = &options.mysql {
+        settings.sources = vec![source(url, options)?];
+    }
     settings.finish()
+}
+
+/// The source that the command line names; the password may come from the environment.
+fn source(url: &str, options: &ServeOptions) -> Result<MysqlSettings> {
+    let mut source = MysqlSettings::from_url(url)?;
+    if !options.tables.is_empty() {
+        source.tables.clone_from(&options.tables);
+    }
+    if source.password.is_empty() {
+        source.password = std::env::var("REMORA_MYSQL_PASSWORD").unwrap_or_default();
+    }
+    Ok(source)
 }
 
 async fn run(
@@ -75,8 +97,17 @@ async fn run(
     announce_settings(&settings);
     let data = settings.data.clone();
     let socket = settings.listen.line_socket.clone();
+    let sources = settings.sources.clone();
     let server = Server::start(settings, database.clone(), Some(log)).await?;
+    match tokio::task::block_in_place(|| sources::follow(&database, &sources)) {
+        Ok(followed) => server.follow(followed),
+        Err(error) => {
+            server.stop().await?;
+            return Err(error);
+        }
+    }
     announce(&server, &database, &data, socket.as_deref());
+    let _progress = copy_progress::show(&server);
     loop {
         tokio::select! {
             _ = terminate.recv() => break,
@@ -102,17 +133,19 @@ fn announce(server: &Server, database: &Database, data: &Path, socket: Option<&P
         println!("line protocol: {}", path.display());
         tracing::info!(socket = %path.display(), "listening for the line protocol");
     }
+    for (name, status) in server.shared().sources.statuses() {
+        println!("following {name}: {}", status.source);
+    }
+    if let Some(address) = server.http_address() {
+        println!("HTTP: http://{address}");
+        tracing::info!(%address, "listening for HTTP");
+    }
 }
 
 /// Says what of the settings is accepted and has no effect yet.
 fn announce_settings(settings: &Settings) {
-    if let Some(mysql) = &settings.mysql {
-        tracing::warn!(
-            "the settings name the MySQL server {}:{}; this version does not follow it, load \
-             tables with 'remora import'",
-            mysql.host,
-            mysql.port
-        );
+    if !settings.unused.is_empty() {
+        tracing::warn!("these settings have no effect here: {}", settings.unused.join(", "));
     }
     if settings.dialect == Dialect::MygramDb
         && settings.allow_cidrs.as_ref().is_some_and(Vec::is_empty)

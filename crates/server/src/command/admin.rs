@@ -7,7 +7,7 @@ use remora_protocol::line::{
     reply::{self, OptimizeReport},
 };
 
-use super::{Answer, Session, blocking, info, variables};
+use super::{Answer, Session, blocking, report, variables};
 use crate::settings::{Change, Settings, VARIABLES, Variable};
 
 impl Session {
@@ -32,6 +32,12 @@ impl Session {
         Ok(())
     }
 
+    pub(super) fn set_position(&mut self, on: bool, out: &mut Vec<u8>) -> Answer {
+        self.position = on;
+        reply::write_position(out, on);
+        Ok(())
+    }
+
     pub(super) fn cache(&self, command: &Cache, settings: &Settings, out: &mut Vec<u8>) -> Answer {
         match command {
             Cache::Clear(None) => {
@@ -50,7 +56,7 @@ impl Session {
                 reply::write_cache_enabled(out, on);
             }
             Cache::Stats => {
-                let stats = info::cache_stats(&self.shared);
+                let stats = report::cache_stats(&self.shared);
                 reply::write_cache_stats(out, settings.cache.enabled, &stats);
             }
         }
@@ -72,13 +78,13 @@ impl Session {
         Ok(())
     }
 
-    pub(super) fn optimize(&self, table: Option<&str>, out: &mut Vec<u8>) -> Answer {
+    pub(crate) fn optimize(&self, table: Option<&str>, out: &mut Vec<u8>) -> Answer {
         let table = table.map(|table| self.resolve(table)).transpose()?;
         let database = &self.shared.database;
         let tables = table.clone().map_or_else(|| database.tables(), |table| vec![table]);
         let sum = blocking(|| {
             database.optimize(table.as_deref())?;
-            Ok::<_, LineError>(info::statistics(&self.shared, &tables))
+            Ok::<_, LineError>(report::statistics(&self.shared, &tables))
         })?;
         let report = OptimizeReport {
             tables: tables.len() as u64,
@@ -93,7 +99,7 @@ impl Session {
 }
 
 /// Whether two tokens are equal, in a time that does not tell where they differ.
-fn is_equal(given: &[u8], set: &[u8]) -> bool {
+pub(crate) fn is_equal(given: &[u8], set: &[u8]) -> bool {
     let mut difference = given.len() ^ set.len();
     for (index, byte) in given.iter().enumerate() {
         let expected = set.get(index % set.len().max(1)).copied().unwrap_or(0);

@@ -2,10 +2,10 @@
 
 mod admin;
 mod dump;
-mod info;
 mod local;
 mod query;
 mod replication;
+pub(crate) mod report;
 mod variables;
 mod write;
 
@@ -16,21 +16,29 @@ use std::{
     time::Instant,
 };
 
+use remora_engine::Database;
 use remora_protocol::line::{
     Command, LineError, ParseLimits, WriteCommand, code, parse, parse_write,
     reply::{end_reply, write_error},
 };
+use remora_source::mysql::TableState;
 
+pub(crate) use admin::is_equal;
 pub(crate) use dump::{
     DumpState, load_dump, load_newest_dump, refuse_half_loaded, save_dumps_at_intervals,
 };
 pub use local::LocalSession;
+pub(crate) use query::{Query, shown_columns};
+pub(crate) use write::parse_key;
 
 use crate::{
-    counters::CommandKind,
+    counters::{CommandKind, Denial},
     server::Shared,
     settings::{Dialect, Settings},
 };
+
+/// So much of a request that met a fault is logged.
+const SHOWN_BYTES: usize = 200;
 
 /// What an answer is: a body written into the buffer, or an error.
 type Answer = Result<(), LineError>;
@@ -41,17 +49,34 @@ pub(crate) struct Session {
     address: Option<IpAddr>,
     authenticated: bool,
     debug: bool,
+    /// Whether replies name the applied position.
+    position: bool,
 }
 
 impl Session {
     /// A session of a client at `address`; local sockets have none.
     pub(crate) fn new(shared: Arc<Shared>, address: Option<IpAddr>) -> Self {
-        Self { shared, address, authenticated: false, debug: false }
+        Self { shared, address, authenticated: false, debug: false, position: false }
     }
 
     /// A session of the server's owner: nothing asks for a token.
     fn of_owner(shared: Arc<Shared>) -> Self {
-        Self { shared, address: None, authenticated: true, debug: false }
+        Self { shared, address: None, authenticated: true, debug: false, position: false }
+    }
+
+    /// The settings in force.
+    pub(crate) fn settings(&self) -> Arc<Settings> {
+        self.shared.settings.load_full()
+    }
+
+    /// The database.
+    pub(crate) fn database(&self) -> &Database {
+        &self.shared.database
+    }
+
+    /// Counts a command that was understood.
+    pub(crate) fn count_command(&self, kind: CommandKind) {
+        self.shared.counters.command(kind);
     }
 
     /// Appends the whole reply to one request. A request that breaks the server's own code is
@@ -63,8 +88,12 @@ impl Session {
             Ok(Ok(())) => None,
             Ok(Err(error)) => Some(error),
             Err(_) => {
-                tracing::error!("a request met a fault of the server: {}", frame.escape_ascii());
-                Some(LineError::new(1, "Internal error: the request met a fault of the server"))
+                let shown = frame.get(..SHOWN_BYTES).unwrap_or(frame).escape_ascii();
+                tracing::error!("a request met a fault of the server: {shown}");
+                Some(LineError::new(
+                    code::INTERNAL,
+                    "Internal error: the request met a fault of the server",
+                ))
             }
         };
         if let Some(error) = error {
@@ -106,7 +135,11 @@ impl Session {
             }
             _ => true,
         };
-        if admitted { Ok(()) } else { Err(LineError::rate_limited()) }
+        if !admitted {
+            self.shared.counters.deny(Denial::Rate, false);
+            return Err(LineError::rate_limited());
+        }
+        Ok(())
     }
 
     fn require_authentication(&self, settings: &Settings) -> Answer {
@@ -116,12 +149,16 @@ impl Session {
         Err(LineError::auth_required())
     }
 
-    fn require_loaded(&self) -> Answer {
+    /// Refuses while a dump is being loaded or has been by halves.
+    pub(crate) fn require_loaded(&self) -> Answer {
         if self.shared.dump.is_loading() {
             return Err(LineError::new(
                 code::LOADING,
                 "Server is loading a dump, please try again later",
             ));
+        }
+        if self.shared.dump.is_half_loaded() {
+            return Err(dump::half_loaded());
         }
         Ok(())
     }
@@ -150,8 +187,10 @@ impl Session {
             Command::Auth(token) => self.authenticate(&token, settings, out),
             Command::Debug(on) => self.set_debug(on, out),
             Command::Dump(command) => self.dump(&command, settings, out),
-            Command::Replication(command) => replication::replication(command, out),
-            Command::Sync(command) => replication::sync(&command, out),
+            Command::Replication(command) => self.replication(command, out),
+            Command::Sync(command) => self.sync(&command, out),
+            Command::Wait(wait) => self.wait(&wait, out),
+            Command::Position(on) => self.set_position(on, out),
             Command::Optimize(table) => self.optimize(table.as_deref(), out),
             Command::Cache(command) => self.cache(&command, settings, out),
             Command::Config(command) => self.config(&command, settings, out),
@@ -160,8 +199,21 @@ impl Session {
         }
     }
 
+    /// Why a table is not there: it comes, or nobody knows it.
+    fn absent(&self, name: &str) -> LineError {
+        match self.shared.sources.source_of(name) {
+            Some((_, table, TableState::Copying { .. } | TableState::CatchingUp)) => {
+                LineError::synchronizing(table)
+            }
+            Some((_, table, TableState::Refused(why))) => {
+                LineError::table_not_found(format_args!("{name} ('{table}' is refused: {why})"))
+            }
+            _ => LineError::table_not_found(name),
+        }
+    }
+
     /// The full name of a table that was given by its bare one, if that is unique.
-    fn resolve(&self, name: &str) -> Result<String, LineError> {
+    pub(crate) fn resolve(&self, name: &str) -> Result<String, LineError> {
         let tables = self.shared.database.tables();
         if tables.iter().any(|table| table == name) {
             return Ok(name.to_owned());
@@ -173,12 +225,13 @@ impl Session {
         match tables.iter().find(bare) {
             Some(_) if databases.len() > 1 => Err(LineError::bare_table_name(name)),
             Some(table) => Ok(table.clone()),
-            None => Err(LineError::table_not_found(name)),
+            None => Err(self.absent(name)),
         }
     }
 }
 
-fn parse_limits(settings: &Settings) -> ParseLimits {
+/// The limits of requests, on every wire.
+pub(crate) fn parse_limits(settings: &Settings) -> ParseLimits {
     let limits = match settings.dialect {
         Dialect::Remora => ParseLimits::default(),
         Dialect::MygramDb => ParseLimits::mygramdb(),
@@ -210,6 +263,6 @@ fn kind_of(command: &Command) -> CommandKind {
 }
 
 /// Runs what may read files or many rows. Other sessions of the same thread go on elsewhere.
-fn blocking<T>(work: impl FnOnce() -> T) -> T {
+pub(crate) fn blocking<T>(work: impl FnOnce() -> T) -> T {
     tokio::task::block_in_place(work)
 }

@@ -1,20 +1,26 @@
 //! SEARCH, COUNT, GET and FACET.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use remora_engine::{
-    Error, FacetReply, FacetRequest, Missing, Position, QueryReport, Schema, Selection,
+    Error, FacetReply, FacetRequest, Missing, Position, QueryReport, RequestPart, Schema,
+    SearchReply, SearchRequest, Selection, SortBy, SourcePositions, TableVersion,
 };
 use remora_protocol::line::{
-    Get, LineError, Search, code,
+    Get, LineError, Search,
     reply::{self, CacheUse},
 };
 
 use super::{Answer, Session, blocking};
 use crate::settings::{Cache, Settings};
 
-/// A query that can be asked again under its table's full name.
-trait Query: std::fmt::Debug {
+/// A query that can be asked again under its table's full name. Its `Debug` form is its name in the
+/// cache, so queries whose replies differ must show a difference.
+pub(crate) trait Query: std::fmt::Debug {
+    /// The table as it was given, or its full name once that is known.
     fn table(&mut self) -> &mut String;
 }
 
@@ -36,6 +42,13 @@ impl Query for FacetRequest {
     }
 }
 
+/// How far the database was, and the version that a table then had or a newer one.
+struct State {
+    position: Position,
+    sources: SourcePositions,
+    version: TableVersion,
+}
+
 impl Session {
     pub(super) fn search(
         &self,
@@ -43,29 +56,37 @@ impl Session {
         settings: &Settings,
         out: &mut Vec<u8>,
     ) -> Answer {
-        if search.returns_score() && !settings.bm25.enable {
-            return Err(LineError::new(
-                code::SORT,
-                "SORT _score requires BM25 to be enabled: set bm25.enable to true",
-            ));
-        }
-        let database = &self.shared.database;
-        let reads_rows = !search.request.fields.is_empty()
-            || search.request.highlight.is_some()
-            || search.request.selection.fuzzy.is_some();
         self.cached(&mut search, &settings.cache, out, |search, out| {
-            let reply = match reads_rows {
-                true => blocking(|| database.search(&search.request)),
-                false => database.search(&search.request),
-            }?;
+            let reply = self.ask_search(&search.request, settings)?;
             reply::write_search(out, &reply, search);
             Ok(reply.report)
         })
         .map(|(report, cache)| {
+            self.write_applied(&report.sources, out);
             if self.debug {
                 reply::write_search_debug(out, &report, &search, cache);
             }
         })
+    }
+
+    /// Asks the engine, in the way that suits what must be read.
+    pub(crate) fn ask_search(
+        &self,
+        request: &SearchRequest,
+        settings: &Settings,
+    ) -> Result<SearchReply, Error> {
+        if !settings.bm25.enable && request.sort.iter().any(|key| key.by == SortBy::Score) {
+            let message = "SORT _score requires BM25 to be enabled: set bm25.enable to true";
+            return Err(Error::Request { part: RequestPart::Sort, message: message.to_owned() });
+        }
+        let reads_rows = !request.fields.is_empty()
+            || request.highlight.is_some()
+            || request.selection.fuzzy.is_some();
+        let database = &self.shared.database;
+        match reads_rows {
+            true => blocking(|| database.search(request)),
+            false => database.search(request),
+        }
     }
 
     pub(super) fn count(
@@ -81,6 +102,7 @@ impl Session {
             Ok(reply.report)
         })
         .map(|(report, cache)| {
+            self.write_applied(&report.sources, out);
             if self.debug {
                 reply::write_count_debug(out, &report, cache);
             }
@@ -103,23 +125,31 @@ impl Session {
             debug = FacetReply { values: Vec::new(), ..reply };
             Ok(debug.report.clone())
         })?;
+        self.write_applied(&report.sources, out);
         if self.debug {
             reply::write_facet_debug(out, &FacetReply { report, ..debug });
         }
         Ok(())
     }
 
-    /// Answers from the cache, whose keys are requests as they were understood, or asks and keeps the answer. A table that is not found is looked
-    /// for by its bare name, which costs the usual request nothing.
-    fn cached<Q: Query>(
+    /// Answers from the cache, whose keys are requests as they were understood, or asks and keeps
+    /// the answer. A table that is not found is looked for by its bare name, which costs the usual
+    /// request nothing. The table's version is read before the question is asked: an answer that is
+    /// newer is kept under a version that no look-up finds.
+    pub(crate) fn cached<Q: Query>(
         &self,
         query: &mut Q,
         caching: &Cache,
         out: &mut Vec<u8>,
         mut ask: impl FnMut(&Q, &mut Vec<u8>) -> Result<QueryReport, Error>,
     ) -> Result<(QueryReport, CacheUse), LineError> {
-        let key = caching.enabled.then(|| format!("{query:?}").into_bytes());
-        if let Some(found) = key.as_ref().and_then(|key| self.find_cached(key, caching, out)) {
+        let (state, key) = match caching.enabled {
+            true => (Some(self.state_of(query)?), format!("{query:?}").into_bytes()),
+            false => (None, Vec::new()),
+        };
+        if let Some(state) = &state
+            && let Some(found) = self.find_cached(&key, state, caching, out)
+        {
             return Ok(found);
         }
         let start = out.len();
@@ -130,42 +160,69 @@ impl Session {
             }
             answer => answer,
         }?;
-        let Some(key) = key else { return Ok((report, CacheUse::Disabled)) };
+        let Some(state) = state else { return Ok((report, CacheUse::Disabled)) };
         let body = out.get(start..).unwrap_or_default();
-        let (cache, cost) = (&self.shared.cache, report.total_time);
-        cache.keep(&key, query.table(), report.position, body, cost, caching);
+        let cost = report.total_time;
+        self.shared.cache.keep(&key, query.table(), state.version, body, cost, caching);
         Ok((report, CacheUse::Miss { reason: "not_found", cost }))
+    }
+
+    /// What is known of a query's table, which gets its full name.
+    fn state_of(&self, query: &mut impl Query) -> Result<State, LineError> {
+        let database = &self.shared.database;
+        // Read before the version is: what was applied then is in the rows that it stands for.
+        let (position, sources) = (database.position(), database.source_positions());
+        let version = match database.table_version(query.table()) {
+            Err(Error::NotFound { .. }) => {
+                *query.table() = self.resolve(query.table())?;
+                database.table_version(query.table())
+            }
+            version => version,
+        }?;
+        Ok(State { position, sources, version })
     }
 
     fn find_cached(
         &self,
         key: &[u8],
+        state: &State,
         caching: &Cache,
         out: &mut Vec<u8>,
     ) -> Option<(QueryReport, CacheUse)> {
         let start = Instant::now();
-        let position: Position = self.shared.database.position();
-        let found = self.shared.cache.find(key, position, caching)?;
+        let found = self.shared.cache.find(key, state.version, caching)?;
         out.extend_from_slice(&found.body);
-        let report = QueryReport { position, total_time: start.elapsed(), ..Default::default() };
+        let report = QueryReport {
+            position: state.position,
+            sources: state.sources.clone(),
+            total_time: start.elapsed(),
+            ..QueryReport::default()
+        };
         let saved: Duration = found.cost.saturating_sub(report.total_time);
         Some((report, CacheUse::Hit { age: found.kept_at.elapsed(), saved }))
     }
 
+    /// A table by its full or bare name, and its definition.
+    pub(crate) fn find_table(&self, name: &str) -> Result<(String, Arc<Schema>), LineError> {
+        match self.shared.database.schema(name) {
+            Ok(schema) => Ok((name.to_owned(), schema)),
+            Err(Error::NotFound { .. }) => {
+                let table = self.resolve(name)?;
+                let schema = self.shared.database.schema(&table)?;
+                Ok((table, schema))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
     pub(super) fn get(&self, get: &Get, out: &mut Vec<u8>) -> Answer {
         let database = &self.shared.database;
-        let (table, schema) = match database.schema(&get.table) {
-            Ok(schema) => (get.table.clone(), schema),
-            Err(Error::NotFound { .. }) => {
-                let table = self.resolve(&get.table)?;
-                let schema = database.schema(&table)?;
-                (table, schema)
-            }
-            Err(error) => return Err(error.into()),
-        };
+        let (table, schema) = self.find_table(&get.table)?;
         let key = super::write::parse_key(&schema, &get.key)?;
+        // Read before the row is: the row is of this position or a later one.
+        let applied = database.source_positions();
         let row = database.get(&table, &key)?.ok_or_else(LineError::document_not_found)?;
-        let shown = shown_columns(&schema, get)?;
+        let shown = shown_columns(&schema, &get.fields)?;
         let columns = shown.iter().filter_map(|index| {
             Some((schema.columns.get(*index)?.name.as_str(), row.get(*index)?))
         });
@@ -173,14 +230,22 @@ impl Session {
             true => reply::write_document(out, &key, columns),
             false => reply::write_row(out, &key, columns.clone()),
         }
+        self.write_applied(&applied, out);
         Ok(())
+    }
+
+    /// Names the applied position behind a reply, if the client wants it.
+    fn write_applied(&self, positions: &SourcePositions, out: &mut Vec<u8>) {
+        if self.position {
+            reply::write_applied(out, &self.shared.sources.shown(positions));
+        }
     }
 }
 
 /// The columns that a GET lists: the asked ones, all for `*`, or the indexed ones but the key.
-fn shown_columns(schema: &Schema, get: &Get) -> Result<Vec<usize>, LineError> {
+pub(crate) fn shown_columns(schema: &Schema, fields: &[String]) -> Result<Vec<usize>, LineError> {
     let all = 0..schema.columns.len();
-    match get.fields.as_slice() {
+    match fields {
         [] => {
             let filters = all.filter(|index| {
                 let indexed = schema.columns.get(*index).is_some_and(|column| column.indexed);

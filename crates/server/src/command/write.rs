@@ -55,7 +55,8 @@ impl Session {
         source: Option<(String, String)>,
     ) -> Result<Position, LineError> {
         let tables = vec![TableChanges { table: Arc::from(table), changes }];
-        Ok(self.shared.database.apply(ChangeBatch { tables, source })?)
+        let positions = source.into_iter().collect();
+        Ok(self.shared.database.apply(ChangeBatch { tables, positions })?)
     }
 
     fn create(&self, table: &str, definition: &str, out: &mut Vec<u8>) -> Answer {
@@ -137,7 +138,7 @@ fn parse_rows(schema: &Schema, json: &str) -> Result<Vec<Change>, LineError> {
 }
 
 /// The values of a key as it is typed.
-pub(super) fn parse_key(schema: &Schema, text: &str) -> Result<KeyValues, LineError> {
+pub(crate) fn parse_key(schema: &Schema, text: &str) -> Result<KeyValues, LineError> {
     let wrong = |message| LineError::new(code::INVALID_ARGUMENT, message);
     let parts = split_key(text, schema.primary_key.len()).ok_or_else(|| {
         let count = schema.primary_key.len();

@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use super::budget::BufferShare;
-use crate::{command::Session, server::Shared};
+use crate::{command::Session, server::Shared, settings::Limits};
 
 const INPUT_BYTES: usize = 16 << 10;
 /// Replies are sent when so many bytes wait, even if more requests do.
@@ -36,8 +36,7 @@ pub(super) async fn run<S>(
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let frame_bytes = shared.settings.load().limits.max_request_bytes;
-    let frames = FrameLimits { frame_bytes, ..FrameLimits::default() };
+    let frames = frame_limits(&shared.settings.load().limits);
     let mut stopping = shared.stopping.subscribe();
     let mut connection = Connection {
         stream,
@@ -63,6 +62,14 @@ where
         if let Err(reason) = connection.take(input).await? {
             return connection.send_away(&reason).await;
         }
+    }
+}
+
+fn frame_limits(limits: &Limits) -> FrameLimits {
+    FrameLimits {
+        frame_bytes: limits.max_request_bytes,
+        pending_frames: limits.pending_requests,
+        pending_bytes: limits.pending_bytes,
     }
 }
 

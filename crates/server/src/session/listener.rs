@@ -1,64 +1,73 @@
 //! Accepting connections: who may come in, and how many.
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{io, net::IpAddr, sync::Arc, time::Duration};
 
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt},
-    net::{TcpListener, UnixListener},
+    net::{TcpListener, TcpStream, UnixListener, UnixStream},
     task::JoinSet,
 };
 
 use super::connection;
-use crate::{counters::Connected, server::Shared, settings::Settings};
+use crate::{
+    counters::{Connected, Denial},
+    server::Shared,
+    settings::Settings,
+};
 
 /// The answer to a connection that finds every place taken.
 const SERVER_BUSY: &[u8] = b"ERROR 6030 SERVER_BUSY too many connections, try again later\r\n";
 /// The wait after a failed accept, which mostly means that file descriptors have run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Accepts TCP connections until the server stops, then waits for their sessions.
-pub(crate) async fn accept_tcp(listener: TcpListener, shared: Arc<Shared>) {
+/// Where connections come in. Local sockets have no address.
+pub(crate) trait Door: Send + Sync + 'static {
+    /// A connection.
+    type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
+
+    /// The next connection and whose it is.
+    fn next(&self) -> impl Future<Output = io::Result<(Self::Stream, Option<IpAddr>)>> + Send;
+}
+
+impl Door for TcpListener {
+    type Stream = TcpStream;
+
+    async fn next(&self) -> io::Result<(TcpStream, Option<IpAddr>)> {
+        let (stream, address) = self.accept().await?;
+        // Replies are written whole; waiting to join them would only delay them.
+        let _ = stream.set_nodelay(true);
+        Ok((stream, Some(address.ip())))
+    }
+}
+
+impl Door for UnixListener {
+    type Stream = UnixStream;
+
+    async fn next(&self) -> io::Result<(UnixStream, Option<IpAddr>)> {
+        Ok((self.accept().await?.0, None))
+    }
+}
+
+/// Accepts connections until the server stops, then waits for their sessions.
+pub(crate) async fn accept(door: impl Door, shared: Arc<Shared>) {
     let mut stopping = shared.stopping.subscribe();
     let mut sessions = JoinSet::new();
     loop {
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+            accepted = door.next() => accepted,
             _ = stopping.changed() => break,
             Some(_) = sessions.join_next(), if !sessions.is_empty() => continue,
         };
         match accepted {
-            Ok((stream, address)) => {
-                // Replies are written whole; waiting to join them would only delay them.
-                let _ = stream.set_nodelay(true);
-                admit(&mut sessions, stream, Some(address.ip()), &shared);
-            }
+            Ok((stream, address)) => admit(&mut sessions, stream, address, &shared),
             Err(error) => pause(&error).await,
         }
     }
-    drop(listener);
+    drop(door);
     while sessions.join_next().await.is_some() {}
 }
 
-/// Accepts connections on the Unix socket until the server stops, then waits for their sessions.
-pub(crate) async fn accept_unix(listener: UnixListener, shared: Arc<Shared>) {
-    let mut stopping = shared.stopping.subscribe();
-    let mut sessions = JoinSet::new();
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            _ = stopping.changed() => break,
-            Some(_) = sessions.join_next(), if !sessions.is_empty() => continue,
-        };
-        match accepted {
-            Ok((stream, _)) => admit(&mut sessions, stream, None, &shared),
-            Err(error) => pause(&error).await,
-        }
-    }
-    drop(listener);
-    while sessions.join_next().await.is_some() {}
-}
-
-async fn pause(error: &std::io::Error) {
+async fn pause(error: &io::Error) {
     tracing::warn!("cannot accept a connection: {error}; is the limit of open files too low?");
     tokio::time::sleep(ACCEPT_PAUSE).await;
 }
@@ -73,6 +82,7 @@ where
     if let Some(address) = address
         && !may_connect(&settings, address)
     {
+        shared.counters.deny(Denial::Network, false);
         tracing::warn!("{address} is in none of network.allow_cidrs and was turned away");
         return;
     }
@@ -82,6 +92,7 @@ where
             sessions.spawn(serve(stream, address, shared, place));
         }
         None => {
+            shared.counters.deny(Denial::Connections, false);
             sessions.spawn(turn_away(stream));
         }
     }

@@ -9,5 +9,5 @@ mod rate_limit;
 pub use cidr::Cidr;
 
 pub(crate) use budget::BufferBudget;
-pub(crate) use listener::{accept_tcp, accept_unix};
+pub(crate) use listener::accept;
 pub(crate) use rate_limit::RateLimiter;

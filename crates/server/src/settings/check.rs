@@ -7,8 +7,14 @@ use crate::{Error, Result};
 
 /// Refuses settings that cannot or must not be served.
 pub(super) fn check(settings: &Settings) -> Result<()> {
-    check_bind(settings)?;
+    let listen = &settings.listen;
+    if listen.line.is_empty() && listen.line_socket.is_none() && listen.http.is_empty() {
+        return refuse("nothing to listen on: set listen.line, listen.line_socket or listen.http");
+    }
+    check_bind(settings, "listen.line", &listen.line)?;
+    check_bind(settings, "listen.http", &listen.http)?;
     check_limits(settings)?;
+    check_sources(settings)?;
     check_words(settings)
 }
 
@@ -23,16 +29,12 @@ fn is_loopback(host: &str) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-fn check_bind(settings: &Settings) -> Result<()> {
-    let address = &settings.listen.line;
+fn check_bind(settings: &Settings, key: &str, address: &str) -> Result<()> {
     if address.is_empty() {
-        return match settings.listen.line_socket {
-            Some(_) => Ok(()),
-            None => refuse("nothing to listen on: set listen.line or listen.line_socket"),
-        };
+        return Ok(());
     }
     let Some(host) = host_of(address) else {
-        return refuse(&format!("listen.line '{address}' is not HOST:PORT, as 127.0.0.1:11016 is"));
+        return refuse(&format!("{key} '{address}' is not HOST:PORT, as 127.0.0.1:11016 is"));
     };
     if is_loopback(host) {
         return Ok(());
@@ -57,6 +59,24 @@ fn check_bind(settings: &Settings) -> Result<()> {
     }
 }
 
+fn check_sources(settings: &Settings) -> Result<()> {
+    for (at, source) in settings.sources.iter().enumerate() {
+        if settings.sources.iter().take(at).any(|other| other.name == source.name) {
+            return refuse(&format!(
+                "two sources are named '{0}': give each [[mysql]] a name of its own",
+                source.name
+            ));
+        }
+        if source.name.is_empty() || source.name.contains(['/', '=', ' ']) {
+            return refuse(&format!(
+                "the source's name '{}' is empty or has a space, / or =: choose another",
+                source.name
+            ));
+        }
+    }
+    Ok(())
+}
+
 fn check_limits(settings: &Settings) -> Result<()> {
     let limits = &settings.limits;
     let least_default = if settings.dialect == Dialect::MygramDb { 5 } else { 1 };
@@ -68,7 +88,18 @@ fn check_limits(settings: &Settings) -> Result<()> {
     in_range("worker_threads", limits.worker_threads, 0, 1024)?;
     in_range("max_request_bytes", limits.max_request_bytes, 1024, 1 << 30)?;
     in_range("write_queue_bytes", limits.write_queue_bytes, 4096, 1 << 32)?;
+    in_range("pending_requests", limits.pending_requests, 1, 1_000_000)?;
+    in_range("pending_bytes", limits.pending_bytes, 1, 1 << 30)?;
     in_range("buffered_bytes", limits.buffered_bytes, 1 << 20, 1 << 40)?;
+    let http = &settings.http;
+    in_range("http.max_connections", http.max_connections, 1, 1_000_000)?;
+    in_range("http.max_body_bytes", http.max_body_bytes, 1024, 1 << 30)?;
+    if http.read_timeout_s == 0 || http.write_timeout_s == 0 {
+        return refuse("http.read_timeout_s and http.write_timeout_s are 1 or more");
+    }
+    if http.cors_allow_origin.as_ref().is_some_and(|origin| origin.contains(char::is_control)) {
+        return refuse("http.cors_allow_origin is an origin, as https://example.com is");
+    }
     if limits.recv_timeout_s == 0 {
         return refuse("recv_timeout_s is 0: a request would never be waited for; set 1 or more");
     }

@@ -7,16 +7,19 @@
 mod check;
 mod keys;
 mod mygramdb;
+mod mysql;
 mod remora_toml;
 mod synonyms;
 mod variables;
 
 use std::{
+    ffi::OsString,
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use remora_engine::{Durability, Schema};
+use remora_source::mysql::{schema::Selection, settings::MysqlSettings};
 
 pub use variables::{Change, VARIABLES, Variable, changes, find_variable};
 
@@ -42,6 +45,8 @@ pub struct Settings {
     pub data: PathBuf,
     /// Where to listen.
     pub listen: Listen,
+    /// HTTP.
+    pub http: Http,
     /// Tables to make where they are missing.
     pub tables: Vec<Schema>,
     /// Limits of sessions and requests.
@@ -64,8 +69,10 @@ pub struct Settings {
     pub cache: Cache,
     /// Logging.
     pub logging: Logging,
-    /// The MySQL server to follow, as a MygramDB file names it.
-    pub mysql: Option<MySql>,
+    /// Keys of the file that are accepted and have no effect.
+    pub unused: Vec<String>,
+    /// The MySQL and MariaDB servers to follow.
+    pub sources: Vec<MysqlSettings>,
 }
 
 /// Where to listen.
@@ -75,6 +82,25 @@ pub struct Listen {
     pub line: String,
     /// The line protocol's Unix socket.
     pub line_socket: Option<PathBuf>,
+    /// HTTP's address, `HOST:PORT`; empty means none.
+    pub http: String,
+}
+
+/// HTTP.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Http {
+    /// Most connections at a time.
+    pub max_connections: usize,
+    /// Proxies whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: Vec<Cidr>,
+    /// The web page's origin that may ask; `None` means that CORS is off.
+    pub cors_allow_origin: Option<String>,
+    /// Seconds to wait for the rest of a request that has begun.
+    pub read_timeout_s: u64,
+    /// Seconds to wait for a client to read.
+    pub write_timeout_s: u64,
+    /// Bytes of a request's body.
+    pub max_body_bytes: usize,
 }
 
 /// Limits of sessions and requests.
@@ -100,6 +126,10 @@ pub struct Limits {
     pub write_queue_bytes: usize,
     /// Bytes of all connections' buffers together.
     pub buffered_bytes: usize,
+    /// Whole requests of one connection that wait for their answers.
+    pub pending_requests: usize,
+    /// Their bytes.
+    pub pending_bytes: usize,
 }
 
 /// Requests per client address, as a token bucket.
@@ -174,28 +204,14 @@ pub struct Logging {
     pub file: Option<PathBuf>,
 }
 
-/// The MySQL server to follow.
-#[derive(Clone, Debug, PartialEq)]
-pub struct MySql {
-    /// Host.
-    pub host: String,
-    /// Port.
-    pub port: u16,
-    /// User.
-    pub user: String,
-    /// Password.
-    pub password: String,
-    /// Database.
-    pub database: String,
-}
-
 impl Default for Settings {
     fn default() -> Self {
         Self {
             dialect: Dialect::Remora,
             file: None,
             data: PathBuf::from("remora-data"),
-            listen: Listen { line: "127.0.0.1:11016".to_owned(), line_socket: None },
+            listen: Listen::default(),
+            http: Http::default(),
             tables: Vec::new(),
             limits: Limits::default(),
             rate_limiting: RateLimiting::default(),
@@ -207,7 +223,31 @@ impl Default for Settings {
             bm25: Bm25 { enable: true, k1: 1.2, b: 0.75 },
             cache: Cache { enabled: false, max_memory_mb: 32, min_query_cost_ms: 1.0, ttl_s: 3600 },
             logging: Logging { level: "info".to_owned(), format: "text".to_owned(), file: None },
-            mysql: None,
+            unused: Vec::new(),
+            sources: Vec::new(),
+        }
+    }
+}
+
+impl Default for Listen {
+    fn default() -> Self {
+        Self {
+            line: "127.0.0.1:11016".to_owned(),
+            line_socket: None,
+            http: "127.0.0.1:9308".to_owned(),
+        }
+    }
+}
+
+impl Default for Http {
+    fn default() -> Self {
+        Self {
+            max_connections: 10_000,
+            trusted_proxies: Vec::new(),
+            cors_allow_origin: None,
+            read_timeout_s: 60,
+            write_timeout_s: 60,
+            max_body_bytes: 16 << 20,
         }
     }
 }
@@ -225,6 +265,8 @@ impl Default for Limits {
             idle_timeout_s: 300,
             write_queue_bytes: 16 << 20,
             buffered_bytes: 256 << 20,
+            pending_requests: 1024,
+            pending_bytes: 4 << 20,
         }
     }
 }
@@ -254,14 +296,14 @@ impl Settings {
             .map_err(|source| Error::io("cannot read the settings file", path, source))?;
         let mut settings = Self::parse(path, &text)?;
         settings.file = Some(path.to_owned());
-        settings.overlay_environment(std::env::vars())?;
+        settings.overlay_environment(std::env::vars_os())?;
         settings.finish()
     }
 
     /// The defaults and the environment.
     pub fn without_file() -> Result<Self> {
         let mut settings = Self::default();
-        settings.overlay_environment(std::env::vars())?;
+        settings.overlay_environment(std::env::vars_os())?;
         settings.finish()
     }
 
@@ -287,13 +329,38 @@ impl Settings {
             self.dump.dir = self.data.join("dumps");
         }
         check::check(&self)?;
+        self.define_followed();
         Ok(self)
     }
 
-    /// Sets every variable `REMORA_…` of the environment; unknown ones are refused.
-    fn overlay_environment(&mut self, vars: impl Iterator<Item = (String, String)>) -> Result<()> {
+    /// Gives each source the definitions of those of its tables that are defined here.
+    fn define_followed(&mut self) {
+        for source in &mut self.sources {
+            let selection = Selection::of(source);
+            let is_selected = |schema: &&Schema| {
+                let name = schema.name.split_once('.');
+                name.is_some_and(|(database, table)| selection.matches(database, table))
+            };
+            source.definitions = self.tables.iter().filter(is_selected).cloned().collect();
+        }
+    }
+
+    /// Whether a table of these settings is a source's to make.
+    pub fn is_followed(&self, table: &str) -> bool {
+        let mut definitions = self.sources.iter().flat_map(|source| &source.definitions);
+        definitions.any(|schema| schema.name == table)
+    }
+
+    /// Sets every variable `REMORA_…` of the environment; unknown ones are refused. Names and values
+    /// of other programs need not be UTF-8.
+    fn overlay_environment(
+        &mut self,
+        vars: impl Iterator<Item = (OsString, OsString)>,
+    ) -> Result<()> {
         for (name, value) in vars {
-            variables::apply_environment(self, &name, &value)
+            let Some(name) = name.to_str() else { continue };
+            let value = value.to_string_lossy();
+            variables::apply_environment(self, name, &value)
                 .map_err(|error| Error::Settings(format!("{name} in the environment: {error}")))?;
         }
         Ok(())

@@ -6,17 +6,25 @@
 
 mod table;
 mod typed;
+mod unused;
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
-use remora_source::schema_file::WidthName;
+use remora_source::{
+    mysql::settings::{MysqlSettings, Tls, TlsMode},
+    schema_file::WidthName,
+};
 
 use super::{
-    Bm25, Cache, Dialect, Dump, Limits, Listen, Logging, MySql, RateLimiting, Settings, keys,
+    Bm25, Cache, Dialect, Dump, Http, Limits, Listen, Logging, RateLimiting, Settings, keys,
 };
 use crate::{Error, Result, session::Cidr};
 use typed::{
-    Typed, TypedApi, TypedCache, TypedDump, TypedLogging, TypedMySql, TypedNormalize, TypedRate,
+    Typed, TypedApi, TypedCache, TypedDump, TypedHttp, TypedLogging, TypedMySql, TypedNormalize,
+    TypedRate, TypedReplication,
 };
 
 /// The settings of a MygramDB file.
@@ -26,7 +34,8 @@ pub(super) fn parse(text: &str, folder: &Path) -> Result<Settings> {
         let line = error.location().map_or(1, |location| location.line());
         Error::Settings(format!("line {line}: {}", keys::explain(&error.to_string())))
     })?;
-    typed.into_settings(folder).map_err(Error::Settings)
+    let settings = typed.into_settings(folder).map_err(Error::Settings)?;
+    Ok(Settings { unused: unused::named(text), ..settings })
 }
 
 impl Typed {
@@ -42,6 +51,13 @@ impl Typed {
         for table in &self.tables {
             tables.push(table.schema(&self.mysql.database, normalize, folder)?);
         }
+        let sources = match self.replication.enable {
+            true => {
+                let names = tables.iter().map(|table| table.name.clone()).collect();
+                vec![self.mysql.meaning(names, &self.replication)?]
+            }
+            false => Vec::new(),
+        };
         let api = self.api;
         if api.http.enable && api.http.enable_cors && api.http.cors_allow_origin.is_empty() {
             return Err("api.http.enable_cors needs api.http.cors_allow_origin".to_owned());
@@ -52,6 +68,7 @@ impl Typed {
             file: None,
             data: PathBuf::from("remora-data"),
             listen: api.listen(),
+            http: api.http.meaning()?,
             tables,
             limits: api.limits(),
             rate_limiting: api.rate_limiting.meaning(),
@@ -63,20 +80,48 @@ impl Typed {
             bm25: Bm25 { enable: self.bm25.enable, k1: self.bm25.k1, b: self.bm25.b },
             cache: self.cache.meaning(),
             logging: self.logging.meaning(),
-            mysql: Some(self.mysql.meaning()?),
+            unused: Vec::new(),
+            sources,
         })
     }
 }
 
 impl TypedMySql {
-    fn meaning(self) -> Result<MySql, String> {
+    fn meaning(
+        self,
+        tables: Vec<String>,
+        replication: &TypedReplication,
+    ) -> Result<MysqlSettings, String> {
         if self.ssl_enable && self.ssl_verify_server_cert && self.ssl_ca.is_empty() {
             return Err("mysql.ssl_enable needs mysql.ssl_ca, or mysql.ssl_verify_server_cert: \
                         false to trust any certificate"
                 .to_owned());
         }
-        let Self { host, port, user, password, database, .. } = self;
-        Ok(MySql { host, port, user, password, database })
+        Ok(MysqlSettings {
+            tls: self.tls(),
+            host: self.host,
+            port: self.port,
+            user: self.user,
+            password: self.password,
+            database: Some(self.database).filter(|database| !database.is_empty()),
+            tables,
+            time_zone: self.datetime_timezone,
+            server_id: Some(replication.server_id).filter(|id| *id > 0),
+            connect_timeout: Duration::from_millis(self.connect_timeout_ms),
+            strict_schema: true,
+            ..MysqlSettings::default()
+        })
+    }
+
+    fn tls(&self) -> Tls {
+        let file = |path: &str| (!path.is_empty()).then(|| PathBuf::from(path));
+        let mode = match (self.ssl_enable, self.ssl_verify_server_cert) {
+            (false, _) => TlsMode::Off,
+            (true, false) => TlsMode::Required,
+            (true, true) => TlsMode::VerifyIdentity,
+        };
+        let identity = file(&self.ssl_cert).zip(file(&self.ssl_key));
+        Tls { mode, ca: file(&self.ssl_ca), identity, ..Tls::default() }
     }
 }
 
@@ -95,12 +140,12 @@ impl TypedNormalize {
 
 impl TypedApi {
     fn listen(&self) -> Listen {
-        let bind = &self.tcp.bind;
-        let host = if bind.contains(':') { format!("[{bind}]") } else { bind.clone() };
+        let (tcp, http) = (&self.tcp, &self.http);
         let socket = &self.unix_socket.path;
         Listen {
-            line: format!("{host}:{}", self.tcp.port),
+            line: address(&tcp.bind, tcp.port),
             line_socket: (!socket.as_os_str().is_empty()).then(|| socket.clone()),
+            http: if http.enable { address(&http.bind, http.port) } else { String::new() },
         }
     }
 
@@ -117,7 +162,27 @@ impl TypedApi {
             idle_timeout_s: tcp.idle_timeout_sec,
             write_queue_bytes: tcp.max_write_queue_bytes,
             buffered_bytes: tcp.max_total_buffered_bytes,
+            pending_requests: tcp.max_pending_frames,
+            pending_bytes: tcp.max_pending_frame_bytes,
         }
+    }
+}
+
+/// `HOST:PORT`, with brackets around an IPv6 address.
+fn address(host: &str, port: u16) -> String {
+    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+}
+
+impl TypedHttp {
+    fn meaning(&self) -> Result<Http, String> {
+        Ok(Http {
+            max_connections: self.max_connections,
+            trusted_proxies: Cidr::parse_list(&self.trusted_proxies)?,
+            cors_allow_origin: self.enable_cors.then(|| self.cors_allow_origin.clone()),
+            read_timeout_s: self.read_timeout_sec,
+            write_timeout_s: self.write_timeout_sec,
+            max_body_bytes: self.max_body_bytes,
+        })
     }
 }
 

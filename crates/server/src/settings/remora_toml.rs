@@ -11,7 +11,7 @@ use remora_source::schema_file::SchemaFile;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{Settings, keys, synonyms};
+use super::{Settings, keys, mysql, synonyms};
 use crate::{Error, Result, session::Cidr};
 
 #[derive(Deserialize, Default)]
@@ -19,6 +19,8 @@ use crate::{Error, Result, session::Cidr};
 struct Typed {
     data: Option<PathBuf>,
     listen: TypedListen,
+    http: TypedHttp,
+    mysql: Option<Spanned<toml::Value>>,
     tables: BTreeMap<String, Spanned<toml::Table>>,
     limits: TypedLimits,
     durability: TypedDurability,
@@ -42,6 +44,17 @@ struct TypedListen {
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
+struct TypedHttp {
+    max_connections: Option<usize>,
+    trusted_proxies: Option<Vec<String>>,
+    cors_allow_origin: Option<String>,
+    read_timeout_s: Option<u64>,
+    write_timeout_s: Option<u64>,
+    max_body_bytes: Option<usize>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
 struct TypedLimits {
     max_connections: Option<usize>,
     worker_threads: Option<usize>,
@@ -53,6 +66,8 @@ struct TypedLimits {
     idle_timeout_s: Option<u64>,
     write_queue_bytes: Option<usize>,
     buffered_bytes: Option<usize>,
+    pending_requests: Option<usize>,
+    pending_bytes: Option<usize>,
     rate: TypedRate,
 }
 
@@ -150,11 +165,17 @@ impl Typed {
         let mut settings = Settings::default();
         set(&mut settings.data, self.data.map(|data| folder.join(data)));
         self.listen.apply(&mut settings, folder)?;
+        self.http.apply(&mut settings)?;
         for (name, keys) in self.tables {
             let line = keys::line_of(text, keys.span().start);
             let schema = read_table(&name, keys.into_inner(), folder);
             let place = |error| format!("line {line}, table '{name}': {error}");
             settings.tables.push(schema.map_err(place)?);
+        }
+        if let Some(sections) = self.mysql {
+            let line = keys::line_of(text, sections.span().start);
+            settings.sources = mysql::read(sections.into_inner(), folder)
+                .map_err(|error| format!("line {line}, mysql: {error}"))?;
         }
         self.limits.apply(&mut settings);
         settings.durability = self.durability.meaning()?;
@@ -180,16 +201,27 @@ impl Typed {
 
 impl TypedListen {
     fn apply(self, settings: &mut Settings, folder: &Path) -> Result<(), String> {
-        for (key, address) in [("sql", &self.sql), ("http", &self.http)] {
-            if address.as_ref().is_some_and(|address| !address.is_empty()) {
-                return Err(format!(
-                    "listen.{key}: this version answers the line protocol only; take the key out \
-                     and keep listen.line"
-                ));
-            }
+        if self.sql.is_some_and(|address| !address.is_empty()) {
+            return Err("listen.sql: this version does not answer SQL; take the key out and keep \
+                        listen.line and listen.http"
+                .to_owned());
         }
         set(&mut settings.listen.line, self.line);
+        set(&mut settings.listen.http, self.http);
         settings.listen.line_socket = self.line_socket.map(|path| folder.join(path));
+        Ok(())
+    }
+}
+
+impl TypedHttp {
+    fn apply(self, settings: &mut Settings) -> Result<(), String> {
+        let http = &mut settings.http;
+        set(&mut http.max_connections, self.max_connections);
+        set(&mut http.read_timeout_s, self.read_timeout_s);
+        set(&mut http.write_timeout_s, self.write_timeout_s);
+        set(&mut http.max_body_bytes, self.max_body_bytes);
+        http.cors_allow_origin = self.cors_allow_origin.filter(|origin| !origin.is_empty());
+        http.trusted_proxies = Cidr::parse_list(&self.trusted_proxies.unwrap_or_default())?;
         Ok(())
     }
 }
@@ -207,6 +239,8 @@ impl TypedLimits {
         set(&mut limits.idle_timeout_s, self.idle_timeout_s);
         set(&mut limits.write_queue_bytes, self.write_queue_bytes);
         set(&mut limits.buffered_bytes, self.buffered_bytes);
+        set(&mut limits.pending_requests, self.pending_requests);
+        set(&mut limits.pending_bytes, self.pending_bytes);
         let rate = &mut settings.rate_limiting;
         set(&mut rate.enable, self.rate.enable);
         set(&mut rate.capacity, self.rate.capacity);

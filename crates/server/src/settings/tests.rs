@@ -64,6 +64,46 @@ fn toml_maps_onto_settings() {
 }
 
 #[test]
+fn sources_are_sections() {
+    let settings = toml(
+        r#"
+        [[mysql]]
+        url = "mysql://reader:p%40ss@db:3307/shop?copy-threads=3"
+        tables = ["items", "log_*"]
+        tls = "verify_ca"
+        tls_ca = "ca.pem"
+        chunk_rows = 500
+        [[mysql]]
+        name = "second"
+        host = "other"
+        database = "crm"
+        [tables."shop.items"]
+        primary_key = ["id"]
+        columns = [{ name = "id", type = "uint64" }]
+        [tables."shop.other"]
+        primary_key = ["id"]
+        columns = [{ name = "id", type = "uint64" }]
+        "#,
+    )
+    .unwrap();
+    let [first, second] = settings.sources.as_slice() else { panic!("{:?}", settings.sources) };
+    assert_eq!((first.name.as_str(), first.host.as_str(), first.port), ("mysql", "db", 3307));
+    assert_eq!((first.user.as_str(), first.password.as_str()), ("reader", "p@ss"));
+    assert_eq!((first.copy_threads, first.chunk_rows), (3, 500));
+    assert_eq!(first.tls.ca.as_deref(), Some(Path::new("/etc/ca.pem")));
+    assert_eq!((second.host.as_str(), second.database.as_deref()), ("other", Some("crm")));
+    assert!(settings.is_followed("shop.items") && !settings.is_followed("shop.other"));
+    assert_eq!(toml("[mysql]\nhost = 'h'\n").unwrap().sources.len(), 1);
+    assert!(message(toml("[[mysql]]\n[[mysql]]\n")).contains("name of its own"));
+    let error = message(toml("\n[mysql]\nhosts = 'h'\n"));
+    assert!(error.contains("line 2") && error.contains("'host'"), "{error}");
+    assert!(message(toml("[mysql]\nurl = 'db:3306'\n")).contains("mysql://"));
+    assert!(message(toml("[mysql]\ntls = 'yes'\n")).contains("verify_identity"));
+    assert!(message(toml("[mysql]\ncopy_threads = 0\n")).contains("between 1 and 64"));
+    assert!(yaml(&format!("{TABLE}replication: {{enable: false}}\n")).unwrap().sources.is_empty());
+}
+
+#[test]
 fn toml_errors_name_line_and_mend() {
     let error = message(toml("data = 'x'\n[lissten]\nline = 'x'\n"));
     assert!(error.contains("line 2") && error.contains("did you mean 'listen'"), "{error}");
@@ -103,7 +143,13 @@ fn a_mygramdb_file_has_its_own_defaults() {
     assert_eq!(schema.columns.len(), 3);
     assert_eq!(schema.texts[0].normalization.width, Width::Narrow);
     assert!(!schema.texts[0].normalization.fold_case);
-    assert!(settings.mysql.is_some());
+    let source = &settings.sources[0];
+    assert_eq!((source.host.as_str(), source.port), ("127.0.0.1", 3306));
+    assert_eq!(
+        (source.tables.as_slice(), source.strict_schema),
+        (&["shop.items".to_owned()][..], true)
+    );
+    assert_eq!(source.definitions, settings.tables);
 }
 
 #[test]
@@ -128,8 +174,12 @@ fn a_mygramdb_file_is_read_strictly() {
 fn the_environment_is_laid_over() {
     let mut settings = Settings::default();
     let set = |settings: &mut Settings, name: &str, value: &str| {
-        settings.overlay_environment([(name.to_owned(), value.to_owned())].into_iter())
+        settings.overlay_environment([(name.into(), value.into())].into_iter())
     };
+    // Another program's, which need not be text.
+    let foreign = <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"\xff\xfe");
+    let foreign = [(foreign.to_owned(), foreign.to_owned()), ("X".into(), foreign.to_owned())];
+    settings.overlay_environment(foreign.into_iter()).unwrap();
     set(&mut settings, "REMORA_LIMITS_DEFAULT_LIMIT", "9").unwrap();
     set(&mut settings, "REMORA_AUTH_ADMIN_TOKEN", "secret").unwrap();
     set(&mut settings, "PATH", "/bin").unwrap();

@@ -4,6 +4,7 @@
 use std::{path::PathBuf, str::FromStr, time::Duration};
 
 use remora_engine::Durability;
+use remora_source::mysql::settings::MysqlSettings;
 
 use super::{Dialect, Settings, keys};
 use crate::session::Cidr;
@@ -120,6 +121,63 @@ pub static VARIABLES: &[Variable] = &[
         "Unix socket of the line protocol; empty means none."
     ),
     plain!(
+        "api.http.bind",
+        "listen.http",
+        Restart,
+        listen.http,
+        "Address of HTTP, HOST:PORT; empty means none."
+    ),
+    plain!(
+        "api.http.max_connections",
+        "http.max_connections",
+        Reload,
+        http.max_connections,
+        "Most HTTP connections at a time; further ones are answered 503."
+    ),
+    custom!(
+        "api.http.trusted_proxies",
+        "http.trusted_proxies",
+        Reload,
+        |s| join(&s.http.trusted_proxies),
+        |s, text| {
+            s.http.trusted_proxies = parse_cidrs(text)?;
+            Ok(())
+        },
+        "Proxies whose X-Forwarded-For is believed."
+    ),
+    custom!(
+        "api.http.cors_allow_origin",
+        "http.cors_allow_origin",
+        Reload,
+        |s| s.http.cors_allow_origin.clone().unwrap_or_default(),
+        |s, text| {
+            s.http.cors_allow_origin = (!text.is_empty()).then(|| text.to_owned());
+            Ok(())
+        },
+        "Origin of the web pages that may ask over HTTP; empty means none."
+    ),
+    plain!(
+        "api.http.read_timeout_sec",
+        "http.read_timeout_s",
+        Reload,
+        http.read_timeout_s,
+        "Seconds to wait for the rest of an HTTP request."
+    ),
+    plain!(
+        "api.http.write_timeout_sec",
+        "http.write_timeout_s",
+        Reload,
+        http.write_timeout_s,
+        "Seconds to wait for an HTTP client that does not read."
+    ),
+    plain!(
+        "api.http.max_body_bytes",
+        "http.max_body_bytes",
+        Reload,
+        http.max_body_bytes,
+        "Bytes of an HTTP request's body; a longer one is answered 413."
+    ),
+    plain!(
         "api.tcp.max_connections",
         "limits.max_connections",
         Reload,
@@ -184,6 +242,20 @@ pub static VARIABLES: &[Variable] = &[
         "Bytes of all connections' buffers together."
     ),
     plain!(
+        "api.tcp.max_pending_frames",
+        "limits.pending_requests",
+        Reload,
+        limits.pending_requests,
+        "Whole requests of one connection that wait; further ones are not read."
+    ),
+    plain!(
+        "api.tcp.max_pending_frame_bytes",
+        "limits.pending_bytes",
+        Reload,
+        limits.pending_bytes,
+        "Bytes of one connection's waiting requests; further ones are not read."
+    ),
+    plain!(
         "api.rate_limiting.enable",
         "limits.rate.enable",
         Set,
@@ -227,8 +299,7 @@ pub static VARIABLES: &[Variable] = &[
         Reload,
         show_cidrs,
         |s, text| {
-            let list: Vec<String> = text.split([',', ' ']).map(str::to_owned).collect();
-            s.allow_cidrs = Some(Cidr::parse_list(&list)?);
+            s.allow_cidrs = Some(parse_cidrs(text)?);
             Ok(())
         },
         "Networks that may connect."
@@ -355,7 +426,7 @@ pub static VARIABLES: &[Variable] = &[
         Restart,
         |s| mysql(s, |m| m.port.to_string()),
         |s, text| {
-            let port = parse(text)?;
+            let port = if text.is_empty() { 0 } else { parse(text)? };
             with_mysql(s, |m| m.port = port)
         },
         "Its port."
@@ -383,8 +454,8 @@ pub static VARIABLES: &[Variable] = &[
         "mysql.database",
         "mysql.database",
         Restart,
-        |s| mysql(s, |m| m.database.clone()),
-        |s, text| with_mysql(s, |m| m.database = text.to_owned()),
+        |s| mysql(s, |m| m.database.clone().unwrap_or_default()),
+        |s, text| with_mysql(s, |m| m.database = (!text.is_empty()).then(|| text.to_owned())),
         "Database there."
     ),
 ];
@@ -459,8 +530,16 @@ fn parse<T: FromStr>(text: &str) -> Result<T, String> {
 }
 
 fn show_cidrs(settings: &Settings) -> String {
-    let list = settings.allow_cidrs.as_deref().unwrap_or(&[]);
+    join(settings.allow_cidrs.as_deref().unwrap_or(&[]))
+}
+
+fn join(list: &[Cidr]) -> String {
     list.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+}
+
+fn parse_cidrs(text: &str) -> Result<Vec<Cidr>, String> {
+    let list: Vec<String> = text.split([',', ' ']).map(str::to_owned).collect();
+    Cidr::parse_list(&list)
 }
 
 fn show_durability(settings: &Settings) -> String {
@@ -472,14 +551,19 @@ fn show_durability(settings: &Settings) -> String {
     .to_owned()
 }
 
-fn mysql(settings: &Settings, read: impl Fn(&super::MySql) -> String) -> String {
-    settings.mysql.as_ref().map_or(String::new(), read)
+/// Of the first source.
+fn mysql(settings: &Settings, read: impl Fn(&MysqlSettings) -> String) -> String {
+    settings.sources.first().map_or(String::new(), read)
 }
 
+/// Without a source there is nothing to set: the environment may name a password for one that the
+/// command line will name.
 fn with_mysql(
     settings: &mut Settings,
-    write: impl FnOnce(&mut super::MySql),
+    write: impl FnOnce(&mut MysqlSettings),
 ) -> Result<(), String> {
-    let mysql = settings.mysql.as_mut();
-    mysql.map(write).ok_or_else(|| "no MySQL server is configured".to_owned())
+    if let Some(source) = settings.sources.first_mut() {
+        write(source);
+    }
+    Ok(())
 }

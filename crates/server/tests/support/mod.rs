@@ -77,6 +77,7 @@ impl TestServer {
         settings.data = directory.path().join("data");
         settings.dump.dir = directory.path().join("dumps");
         settings.listen.line = "127.0.0.1:0".to_owned();
+        settings.listen.http = "127.0.0.1:0".to_owned();
         let settings = settings.finish().unwrap();
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime = builder.worker_threads(2).enable_all().build().unwrap();

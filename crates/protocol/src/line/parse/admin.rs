@@ -1,10 +1,17 @@
 //! Commands that are not about rows.
 
+use std::time::Duration;
+
 use super::words::{Word, Words};
 use crate::line::{
-    Cache, Command, Config, Dump, LineError, Replication, Sync,
+    Cache, Command, Config, Dump, LineError, Replication, Sync, Wait,
     token::{Token, Tokens},
 };
+
+/// How long WAIT waits if it does not say.
+const DEFAULT_WAIT: Duration = Duration::from_secs(30);
+/// The longest wait, in seconds.
+const MAX_WAIT_S: f64 = 3600.0;
 
 /// Parses the arguments of any command but SEARCH, COUNT, GET and FACET.
 pub(super) fn parse(command: &Token, tokens: &mut Tokens) -> Result<Command, LineError> {
@@ -57,6 +64,29 @@ fn parse_sync(tokens: &mut Tokens) -> Result<Sync, LineError> {
         () if first.is("STATUS") => Ok(Sync::Status),
         () if first.is("STOP") => Ok(Sync::Stop(optional(tokens))),
         () => Ok(Sync::Start(first.text.to_string())),
+    }
+}
+
+/// `<gtid-set> [<seconds>]`
+pub(super) fn parse_wait(tokens: &mut Tokens) -> Result<Command, LineError> {
+    let gtids = required(tokens, "WAIT requires a GTID set")?;
+    let timeout = match optional(tokens) {
+        None => DEFAULT_WAIT,
+        Some(text) => {
+            let seconds = text.parse().ok().filter(|seconds| (0.0..=MAX_WAIT_S).contains(seconds));
+            let wrong =
+                || LineError::syntax(format!("WAIT takes 0 to {MAX_WAIT_S} seconds, got: {text}"));
+            Duration::from_secs_f64(seconds.ok_or_else(wrong)?)
+        }
+    };
+    Ok(Command::Wait(Wait { gtids, timeout }))
+}
+
+pub(super) fn parse_position(tokens: &mut Tokens) -> Result<Command, LineError> {
+    match tokens.next() {
+        Some(mode) if mode.is("ON") => Ok(Command::Position(true)),
+        Some(mode) if mode.is("OFF") => Ok(Command::Position(false)),
+        _ => Err(LineError::syntax("POSITION requires ON or OFF")),
     }
 }
 

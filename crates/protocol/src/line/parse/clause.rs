@@ -9,11 +9,15 @@ use crate::line::{
 };
 
 /// Most names of FIELDS.
-const MAX_FIELDS: usize = 1024;
+pub(crate) const MAX_FIELDS: usize = 1024;
 /// Most bytes of a highlighting tag.
-const MAX_TAG_BYTES: usize = 256;
+pub(crate) const MAX_TAG_BYTES: usize = 256;
+/// Most characters of a snippet.
+pub(crate) const MAX_SNIPPET_CHARS: usize = 10_000;
+/// Most fragments of a snippet.
+pub(crate) const MAX_FRAGMENTS: usize = 100;
 /// Most of OFFSET.
-const MAX_OFFSET: usize = u32::MAX as usize;
+pub(crate) const MAX_OFFSET: usize = u32::MAX as usize;
 
 /// Keywords that a clause begins with.
 pub(super) const KEYWORDS: [&str; 8] =
@@ -23,7 +27,7 @@ pub(super) const KEYWORDS: [&str; 8] =
 pub(super) const REMORA_KEYWORDS: [&str; 3] = ["FIELDS", "AFTER", "CURSOR"];
 
 /// What the text and the clauses of a query said so far.
-pub(super) struct Clauses<'l> {
+pub(crate) struct Clauses<'l> {
     pub command: &'static str,
     pub limits: &'l ParseLimits,
     /// The text and the terms of AND and NOT: all must hold.
@@ -37,15 +41,16 @@ pub(super) struct Clauses<'l> {
     pub highlight: Option<Highlight>,
     /// Bytes that count towards the query's length.
     pub query_bytes: usize,
+    /// Edits within which a word matches.
+    pub fuzzy: Option<u8>,
     filters: Vec<Filter>,
-    fuzzy: Option<u8>,
     and_terms: usize,
     not_terms: usize,
     conditions: usize,
 }
 
 impl<'l> Clauses<'l> {
-    pub(super) fn new(command: &'static str, limits: &'l ParseLimits) -> Self {
+    pub(crate) fn new(command: &'static str, limits: &'l ParseLimits) -> Self {
         Self {
             command,
             limits,
@@ -66,8 +71,15 @@ impl<'l> Clauses<'l> {
         }
     }
 
+    /// Adds a condition; all must hold.
+    pub(crate) fn filter(&mut self, read: filter::Read) {
+        self.query_bytes += read.bytes;
+        self.conditions += read.conditions;
+        self.filters.push(read.filter);
+    }
+
     /// The rows that are meant, if all limits hold.
-    pub(super) fn finish(self, table: String) -> Result<Selection, LineError> {
+    pub(crate) fn finish(self, table: String) -> Result<Selection, LineError> {
         self.check_limits()?;
         let text = combined(self.text, TextQuery::And);
         let filter = combined(self.filters, Filter::And);
@@ -204,10 +216,7 @@ fn read_term(
 }
 
 fn read_filter(tokens: &mut Tokens, clauses: &mut Clauses) -> Result<(), LineError> {
-    let read = filter::read(tokens, clauses.limits)?;
-    clauses.query_bytes += read.bytes;
-    clauses.conditions += read.conditions;
-    clauses.filters.push(read.filter);
+    clauses.filter(filter::read(tokens, clauses.limits)?);
     Ok(())
 }
 
@@ -255,26 +264,31 @@ fn parse_number(text: &str) -> Option<usize> {
 }
 
 fn read_highlight(tokens: &mut Tokens, clauses: &mut Clauses) -> Result<(), LineError> {
-    let mut highlight = Highlight {
-        open: "<em>".to_owned(),
-        close: "</em>".to_owned(),
-        snippet_chars: 100,
-        max_fragments: 3,
-    };
+    let mut highlight = default_highlight();
     loop {
         if tokens.eat("TAG") {
             highlight.open = read_tag(tokens, clauses)?;
             highlight.close = read_tag(tokens, clauses)?;
         } else if tokens.eat("SNIPPET_LEN") {
-            highlight.snippet_chars = read_within(tokens, "SNIPPET_LEN", 10_000)?;
+            highlight.snippet_chars = read_within(tokens, "SNIPPET_LEN", MAX_SNIPPET_CHARS)?;
         } else if tokens.eat("MAX_FRAGMENTS") {
-            highlight.max_fragments = read_within(tokens, "MAX_FRAGMENTS", 100)?;
+            highlight.max_fragments = read_within(tokens, "MAX_FRAGMENTS", MAX_FRAGMENTS)?;
         } else {
             break;
         }
     }
     clauses.highlight = Some(highlight);
     Ok(())
+}
+
+/// HIGHLIGHT where nothing else is said.
+pub(crate) fn default_highlight() -> Highlight {
+    Highlight {
+        open: "<em>".to_owned(),
+        close: "</em>".to_owned(),
+        snippet_chars: 100,
+        max_fragments: 3,
+    }
 }
 
 fn read_tag(tokens: &mut Tokens, clauses: &mut Clauses) -> Result<String, LineError> {

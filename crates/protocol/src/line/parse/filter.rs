@@ -24,14 +24,14 @@ use crate::line::{
 };
 
 /// Most bytes of a value.
-const MAX_VALUE_BYTES: usize = 1024;
+pub(crate) const MAX_VALUE_BYTES: usize = 1024;
 /// Most bytes of a column's name.
 const MAX_COLUMN_BYTES: usize = 128;
 /// What a filter with too few tokens is answered.
 const INCOMPLETE: &str = "FILTER requires column, operator, and value";
 
 /// A filter and what it counts.
-pub(super) struct Read {
+pub(crate) struct Read {
     pub filter: Filter,
     /// Bytes of its columns and values.
     pub bytes: usize,
@@ -55,8 +55,27 @@ pub(super) fn read(tokens: &mut Tokens, limits: &ParseLimits) -> Result<Read, Li
     Ok(Read { filter, bytes: reader.bytes, conditions: reader.conditions })
 }
 
+/// Reads a whole text as `or`.
+pub(crate) fn read_expression(text: &str, limits: &ParseLimits) -> Result<Read, LineError> {
+    let tokens = &mut Tokens::cut(text.as_bytes())?;
+    let mut reader = Reader { words: Words::new(tokens), limits, bytes: 0, conditions: 0 };
+    let filter = reader.or(0)?;
+    match reader.words.next() {
+        None => Ok(Read { filter, bytes: reader.bytes, conditions: reader.conditions }),
+        found => Err(unexpected("AND or OR", found)),
+    }
+}
+
+/// The comparison that a text names, as a symbol or a keyword.
+pub(crate) fn comparison_named(text: &str) -> Option<Comparison> {
+    match operator_at(text, 0) {
+        Some((comparison, length)) => (length == text.len()).then_some(comparison),
+        None => operator_keyword(text),
+    }
+}
+
 /// A column's name is short and of letters, digits and `_.$-`.
-pub(super) fn check_column(name: &str, limits: &ParseLimits) -> Result<(), LineError> {
+pub(crate) fn check_column(name: &str, limits: &ParseLimits) -> Result<(), LineError> {
     let fits = |char: char| {
         char.is_ascii_alphanumeric()
             || matches!(char, '_' | '.' | '$' | '-')
@@ -255,14 +274,7 @@ impl Reader<'_, '_> {
 }
 
 fn whole_operator(token: &Token) -> Option<Comparison> {
-    if token.quoted {
-        return None;
-    }
-    match operator_at(&token.text, 0) {
-        Some((comparison, length)) if length == token.text.len() => Some(comparison),
-        Some(_) => None,
-        None => operator_keyword(&token.text),
-    }
+    if token.quoted { None } else { comparison_named(&token.text) }
 }
 
 fn combined(mut operands: Vec<Filter>, operator: fn(Vec<Filter>) -> Filter) -> Filter {

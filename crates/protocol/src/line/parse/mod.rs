@@ -1,11 +1,11 @@
 //! Tokens to commands.
 
 mod admin;
-mod clause;
+pub(crate) mod clause;
 mod expression;
-mod filter;
+pub(crate) mod filter;
 mod sort;
-mod text;
+pub(crate) mod text;
 mod words;
 
 use remora_engine::{FacetRequest, SearchRequest, Selection};
@@ -66,6 +66,8 @@ pub fn parse(frame: &[u8], limits: &ParseLimits) -> Result<Command, LineError> {
         () if command.is("COUNT") => parse_count(tokens, limits)?,
         () if command.is("GET") => parse_get(tokens, limits)?,
         () if command.is("FACET") => parse_facet(tokens, limits)?,
+        () if !limits.strict && command.is("WAIT") => admin::parse_wait(tokens)?,
+        () if !limits.strict && command.is("POSITION") => admin::parse_position(tokens)?,
         () => admin::parse(&command, tokens)?,
     };
     match tokens.peek() {

@@ -19,7 +19,7 @@ pub(super) const ORDER_BY: &str =
     "ORDER BY is not supported. Use SORT instead. Example: SEARCH table text SORT column DESC";
 
 /// A text.
-pub(super) struct Read {
+pub(crate) struct Read {
     pub query: TextQuery,
     /// Bytes that count towards the query's length.
     pub bytes: usize,
@@ -66,6 +66,14 @@ pub(super) fn read(
     };
     tokens.skip(length);
     Ok(read)
+}
+
+/// Reads a whole text as an expression.
+pub(crate) fn read_expression(text: &str, limits: &ParseLimits) -> Result<TextQuery, LineError> {
+    let tokens = Tokens::cut(text.as_bytes())?;
+    let lexemes: Vec<Lexeme> = tokens.rest().iter().flat_map(lexemes).collect();
+    check_parentheses(&lexemes)?;
+    expression::parse(&lexemes, limits)
 }
 
 /// How many tokens stand before the first keyword that ends a text, outside parentheses.

@@ -78,10 +78,14 @@ pub struct CacheStats {
 }
 
 impl CacheStats {
+    /// The share of replies that were given again.
+    pub(crate) fn hit_rate(&self) -> f64 {
+        self.hits as f64 / self.queries.max(1) as f64
+    }
+
     /// Calls `visit` with every key and its value.
     pub(super) fn each(&self, mut visit: impl FnMut(&str, String)) {
         let misses = self.queries.saturating_sub(self.hits);
-        let hit_rate = self.hits as f64 / self.queries.max(1) as f64;
         let saved_ms = self.saved.as_secs_f64() * 1000.0;
         let mut whole = |key, value: u64| visit(key, value.to_string());
         whole("total_queries", self.queries);
@@ -95,7 +99,7 @@ impl CacheStats {
         whole("evictions", self.evictions);
         whole("ttl_expirations", self.ttl_expirations);
         whole("rejections", self.rejections);
-        visit("hit_rate", format!("{hit_rate:.4}"));
+        visit("hit_rate", format!("{:.4}", self.hit_rate()));
         visit("total_query_saved_time_ms", format!("{saved_ms:.3}"));
     }
 }

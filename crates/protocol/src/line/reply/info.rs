@@ -74,6 +74,18 @@ pub enum MemoryHealth {
     Unknown,
 }
 
+impl MemoryHealth {
+    /// Its name in replies.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Healthy => "HEALTHY",
+            Self::Warning => "WARNING",
+            Self::Critical => "CRITICAL",
+            Self::Unknown => "UNKNOWN",
+        }
+    }
+}
+
 /// Sums over the tables.
 #[derive(Clone, Debug, Default)]
 pub struct IndexInfo {
@@ -120,6 +132,14 @@ impl ReplicationInfo {
         "ddl_executed",
         "events_skipped_other_tables",
     ];
+}
+
+impl ReplicationInfo {
+    /// The count of a name.
+    pub(crate) fn counter(&self, name: &str) -> u64 {
+        let found = Self::COUNTERS.iter().zip(self.counters).find(|(known, _)| **known == name);
+        found.map_or(0, |(_, count)| count)
+    }
 }
 
 impl Default for ReplicationInfo {
@@ -188,13 +208,7 @@ fn write_memory(out: &mut Vec<u8>, memory: &MemoryInfo) {
     line(out, "system_memory_usage_ratio", format_args!("{usage:.2}"));
     line(out, "process_rss", human_bytes(memory.process_rss));
     line(out, "process_rss_peak", human_bytes(memory.process_rss_peak));
-    let health = match memory.health {
-        MemoryHealth::Healthy => "HEALTHY",
-        MemoryHealth::Warning => "WARNING",
-        MemoryHealth::Critical => "CRITICAL",
-        MemoryHealth::Unknown => "UNKNOWN",
-    };
-    line(out, "memory_health", health);
+    line(out, "memory_health", memory.health.name());
 }
 
 fn both(out: &mut Vec<u8>, key: &str, bytes: u64) {

@@ -9,7 +9,7 @@ mod dump;
 mod info;
 mod rows;
 mod source;
-mod value;
+pub(crate) mod value;
 mod variables;
 
 use std::fmt::Display;
@@ -30,9 +30,9 @@ pub use info::{
 };
 pub use rows::{write_count, write_document, write_facet, write_row, write_search};
 pub use source::{
-    ReplicationState, ReplicationStatus, SyncPhase, SyncStatus, write_replication_started,
-    write_replication_status, write_replication_stopped, write_sync_started, write_sync_status,
-    write_sync_stopped,
+    ReplicationState, ReplicationStatus, SourceLine, SyncPhase, SyncStatus, write_applied,
+    write_position, write_replication_started, write_replication_status, write_replication_stopped,
+    write_sync_started, write_sync_status, write_sync_stopped, write_waited,
 };
 pub use value::write_key;
 pub(super) use value::write_quoted;

@@ -5,18 +5,30 @@ use std::time::Duration;
 use super::{line, named, number, one_line, text};
 
 /// Whether changes come from the source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReplicationState {
     /// They do.
     Running,
     /// They do not.
+    #[default]
     Stopped,
     /// They stopped by an error.
     Failed,
 }
 
+impl ReplicationState {
+    /// Its name in replies.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Stopped => "stopped",
+            Self::Failed => "failed",
+        }
+    }
+}
+
 /// The figures of REPLICATION STATUS.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ReplicationStatus {
     /// Whether changes come.
     pub state: ReplicationState,
@@ -38,6 +50,17 @@ pub struct ReplicationStatus {
     pub last_applied_unixtime: u64,
     /// Seconds since then.
     pub seconds_since_last_applied: u64,
+    /// Remora's own: each source and each of its tables.
+    pub sources: Vec<SourceLine>,
+}
+
+/// A line of Remora's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceLine {
+    /// `source <name>` or `table <name>`.
+    pub key: String,
+    /// Its state.
+    pub value: String,
 }
 
 /// The answer to REPLICATION STATUS; `None` if no source is configured.
@@ -51,12 +74,7 @@ pub fn write_replication_status(out: &mut Vec<u8>, status: Option<&ReplicationSt
 }
 
 fn write_source(out: &mut Vec<u8>, status: &ReplicationStatus) {
-    let state = match status.state {
-        ReplicationState::Running => "running",
-        ReplicationState::Stopped => "stopped",
-        ReplicationState::Failed => "failed",
-    };
-    line(out, "status", state);
+    line(out, "status", status.state.name());
     line(out, "current_gtid", &status.current_gtid);
     line(out, "processed_events", status.processed_events);
     line(out, "queue_size", status.queue_size);
@@ -66,6 +84,30 @@ fn write_source(out: &mut Vec<u8>, status: &ReplicationStatus) {
     line(out, "last_error", &status.last_error);
     line(out, "last_applied_unixtime", status.last_applied_unixtime);
     line(out, "seconds_since_last_applied", status.seconds_since_last_applied);
+    for SourceLine { key, value } in &status.sources {
+        line(out, key, value);
+    }
+}
+
+/// The answer to POSITION.
+pub fn write_position(out: &mut Vec<u8>, on: bool) {
+    text(out, if on { "OK POSITION_ON" } else { "OK POSITION_OFF" });
+}
+
+/// Appends the applied position to the body of SEARCH, COUNT, GET or FACET, as a line of its own:
+/// `# POSITION <gtid-set>`. The empty line that ends the reply or a DEBUG block stands behind it.
+pub fn write_applied(out: &mut Vec<u8>, applied: &str) {
+    if !out.ends_with(b"\r\n") {
+        text(out, "\r\n");
+    }
+    named(out, "# POSITION", if applied.is_empty() { "" } else { " " });
+    one_line(out, applied);
+    text(out, "\r\n");
+}
+
+/// The answer to WAIT: `OK WAITED <gtid-set>`, the applied position.
+pub fn write_waited(out: &mut Vec<u8>, applied: &str) {
+    named(out, "OK WAITED ", applied);
 }
 
 /// The answer to REPLICATION STOP.

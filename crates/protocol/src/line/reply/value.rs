@@ -28,6 +28,14 @@ pub(super) fn write_escaped_key(out: &mut Vec<u8>, key: &KeyValues) {
     }
 }
 
+/// A key as GET takes it, without a token's quotes.
+pub(crate) fn key_text(key: &[Value]) -> String {
+    match key {
+        [part] => part.to_string(),
+        parts => joined_key(parts),
+    }
+}
+
 fn joined_key(parts: &[Value]) -> String {
     let mut key = String::new();
     for (at, part) in parts.iter().enumerate() {
@@ -119,7 +127,7 @@ pub(super) fn write_filter_value(out: &mut Vec<u8>, value: &Value) {
 }
 
 /// Dates and times as MygramDB stores them: seconds since 1970, and spans in seconds.
-pub(super) fn epoch_seconds(value: &Value) -> Option<i64> {
+pub(crate) fn epoch_seconds(value: &Value) -> Option<i64> {
     let micros = match value {
         Value::Time(micros) => return Some(micros / 1_000_000),
         Value::Timestamp(micros) => *micros,

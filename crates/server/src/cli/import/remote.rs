@@ -70,7 +70,7 @@ impl RemoteTable {
             writer.finish()?;
             let rows = String::from_utf8_lossy(&json);
             let rows = rows.trim_end().replace('\n', ",");
-            let from = match &batch.source {
+            let from = match batch.positions.first() {
                 Some(source) => {
                     let source = serde_json::to_string(source);
                     format!(" FROM {}", source.map_err(|e| Error::Remote(e.to_string()))?)

@@ -52,6 +52,11 @@ pub(crate) fn refuse_half_loaded(data: &Path) -> Result<()> {
     }
 }
 
+/// Whether a load into the data directory has not ended well.
+pub(super) fn is_half_loaded(data: &Path) -> bool {
+    marker(data).exists()
+}
+
 fn marker(data: &Path) -> PathBuf {
     data.join(MARKER)
 }

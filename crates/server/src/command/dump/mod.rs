@@ -8,10 +8,10 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread::JoinHandle,
-    time::Instant,
+    time::{Instant, SystemTime, UNIX_EPOCH},
 };
 
 use parking_lot::Mutex;
@@ -33,6 +33,19 @@ pub(crate) struct DumpState {
     saver: Mutex<Option<JoinHandle<()>>>,
     cancel: AtomicBool,
     loading: AtomicBool,
+    /// A load failed behind its start: the tables are not whole until one succeeds.
+    half_loaded: AtomicBool,
+    /// Seconds since 1970 when one was saved last.
+    last_success: AtomicU64,
+    /// Dumps that failed, asked for and automatic ones.
+    failures: [AtomicU64; 2],
+}
+
+/// Why a dump is saved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trigger {
+    Asked,
+    Schedule,
 }
 
 #[derive(Default)]
@@ -45,6 +58,30 @@ impl DumpState {
     /// Whether a dump is being loaded, so that tables are not whole.
     pub(crate) fn is_loading(&self) -> bool {
         self.loading.load(Ordering::Acquire)
+    }
+
+    /// Whether the last load failed behind its start, so that tables are not whole.
+    pub(crate) fn is_half_loaded(&self) -> bool {
+        self.half_loaded.load(Ordering::Acquire)
+    }
+
+    /// Seconds since 1970 when a dump was saved last; 0 if none was since the start.
+    pub(crate) fn last_success(&self) -> u64 {
+        self.last_success.load(Ordering::Relaxed)
+    }
+
+    /// Dumps that failed since the start: asked for ones, automatic ones.
+    pub(crate) fn failures(&self) -> [u64; 2] {
+        self.failures.each_ref().map(|counter| counter.load(Ordering::Relaxed))
+    }
+
+    fn count_saved(&self, trigger: Trigger, saved: bool) {
+        if saved {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            self.last_success.store(now.as_secs(), Ordering::Relaxed);
+        } else if let Some(counter) = self.failures.get(trigger as usize) {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Waits for the dump that is being written, if one is.
@@ -66,6 +103,9 @@ impl DumpState {
             DumpPhase::Saving => return Err(busy("A dump is being saved, try again later")),
             DumpPhase::Loading => return Err(busy("A dump is being loaded, try again later")),
             DumpPhase::Idle | DumpPhase::Completed | DumpPhase::Failed => {}
+        }
+        if phase == DumpPhase::Saving && self.is_half_loaded() {
+            return Err(half_loaded());
         }
         let result_path = std::mem::take(&mut status.shown.result_path);
         status.begun = Some(Instant::now());
@@ -124,12 +164,13 @@ impl Session {
             Dump::Save(file) => {
                 let name = file.as_deref().unwrap_or(&settings.dump.default_filename);
                 let path = files::resolve(dir, name)?;
-                start_saving(&self.shared, path.clone())?;
+                self.require_position()?;
+                start_saving(&self.shared, path.clone(), Trigger::Asked)?;
                 reply::write_dump_started(out, &path.display().to_string());
             }
             Dump::Load(file) => {
                 let path = files::resolve_existing(dir, file)?;
-                blocking(|| load(&self.shared, &path))?;
+                blocking(|| without_sources(&self.shared, || load(&self.shared, &path)))?;
                 reply::write_dump_loaded(out, &path.display().to_string());
             }
             Dump::Verify(file) => {
@@ -148,11 +189,49 @@ impl Session {
     }
 }
 
+impl Session {
+    /// A dump of followed tables is worth nothing if following could not go on from it.
+    fn require_position(&self) -> Answer {
+        let shared = &self.shared;
+        let positions = shared.database.source_positions();
+        let has_none = |name: &str| positions.get(name).is_none_or(str::is_empty);
+        if shared.sources.all().iter().any(|one| has_none(&one.name)) {
+            return Err(busy(
+                "Cannot save dump without GTID position: wait until the source is connected",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Runs `work` while no source writes; those that were followed go on behind it, from the
+/// positions that are then stored.
+fn without_sources(shared: &Shared, work: impl FnOnce() -> Answer) -> Answer {
+    use remora_source::mysql::State;
+    let stopped = |state: &State| matches!(state, State::Stopped | State::Failed(_));
+    let all = shared.sources.all().iter();
+    let followed: Vec<_> = all.filter(|one| !stopped(&one.source.status().state)).collect();
+    let refused = |error: remora_source::Error| busy(&error.to_string());
+    followed.iter().try_for_each(|one| one.source.stop()).map_err(refused)?;
+    let answer = work();
+    followed.iter().try_for_each(|one| one.source.resume()).map_err(refused)?;
+    answer
+}
+
 fn shown_info(info: &remora_engine::dump::DumpInfo) -> reply::DumpInfo {
-    let sources = info.meta.sources.iter().map(|(name, position)| format!("{name}={position}"));
+    // Names with a slash are what a source keeps beside its position.
+    let sources: Vec<_> =
+        info.meta.sources.iter().filter(|(name, _)| !name.contains('/')).collect();
+    let gtid = match sources.as_slice() {
+        [(_, position)] => (*position).clone(),
+        all => {
+            let shown = all.iter().map(|(name, position)| format!("{name}={position}"));
+            shown.collect::<Vec<_>>().join(" ")
+        }
+    };
     reply::DumpInfo {
         version: 1,
-        gtid: sources.collect::<Vec<_>>().join(" "),
+        gtid,
         tables: info.tables.len() as u64,
         flags: 0,
         file_size: info.file_bytes,
@@ -162,14 +241,14 @@ fn shown_info(info: &remora_engine::dump::DumpInfo) -> reply::DumpInfo {
 }
 
 /// Starts a thread that writes a dump.
-fn start_saving(shared: &Arc<Shared>, path: PathBuf) -> Answer {
+fn start_saving(shared: &Arc<Shared>, path: PathBuf, trigger: Trigger) -> Answer {
     let tables = shared.database.tables().len() as u64;
     shared.dump.begin(DumpPhase::Saving, &path, tables)?;
     shared.dump.cancel.store(false, Ordering::Relaxed);
     let saver = Arc::clone(shared);
     let name = std::thread::Builder::new().name("dump".to_owned());
     let path_of_error = path.clone();
-    match name.spawn(move || save(&saver, &path)) {
+    match name.spawn(move || save(&saver, &path, trigger)) {
         Ok(handle) => *shared.dump.saver.lock() = Some(handle),
         Err(error) => {
             let error = format!("cannot start a thread: {error}");
@@ -181,7 +260,7 @@ fn start_saving(shared: &Arc<Shared>, path: PathBuf) -> Answer {
 }
 
 /// Writes a dump and keeps what came of it.
-fn save(shared: &Shared, path: &Path) {
+fn save(shared: &Shared, path: &Path, trigger: Trigger) {
     let mut progress = |at: &remora_engine::dump::DumpProgress<'_>| shared.dump.at_table(at.table);
     let saved = files::make_directory(path).map_err(|error| error.to_string()).and_then(|()| {
         let dump = &shared.dump;
@@ -194,6 +273,7 @@ fn save(shared: &Shared, path: &Path) {
         }
         Err(error) => tracing::error!("the dump {} failed: {error}", path.display()),
     }
+    shared.dump.count_saved(trigger, saved.is_ok());
     shared.dump.end(path, &saved.map(|_| ()));
 }
 
@@ -204,10 +284,36 @@ fn load(shared: &Shared, path: &Path) -> Answer {
     let loaded = load_dump(&shared.database, path);
     shared.cache.clear(None);
     let outcome = loaded.as_ref().map(|_| ()).map_err(ToString::to_string);
+    let half_loaded = loaded.is_err() && load::is_half_loaded(&shared.database.path());
+    shared.dump.half_loaded.store(half_loaded, Ordering::Release);
     shared.dump.end(path, &outcome);
     loaded.map(|_| ()).map_err(|error| LineError::new(code::STORAGE, error.to_string()))
 }
 
+/// The answer while tables are not whole.
+pub(super) fn half_loaded() -> LineError {
+    LineError::new(
+        code::LOADING,
+        "The last DUMP LOAD failed half way (see DUMP STATUS): the tables are not whole until a \
+         DUMP LOAD succeeds",
+    )
+}
+
 fn busy(message: &str) -> LineError {
     LineError::new(code::NOT_READY, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_loaded_tables_are_not_saved() {
+        let state = DumpState::default();
+        state.half_loaded.store(true, Ordering::Release);
+        let path = Path::new("a.dmp");
+        let refused = state.begin(DumpPhase::Saving, path, 1).unwrap_err();
+        assert_eq!(refused.code, code::LOADING);
+        assert!(state.begin(DumpPhase::Loading, path, 1).is_ok());
+    }
 }

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::start_saving;
+use super::{Trigger, start_saving};
 use crate::server::Shared;
 
 /// How often the interval is looked at, since it may change while the server runs.
@@ -32,7 +32,7 @@ pub(crate) async fn save_dumps_at_intervals(shared: Arc<Shared>) {
         let dir = settings.dump.dir.clone();
         let retain = settings.dump.retain;
         let path = dir.join(file_name(&jiff::Zoned::now()));
-        if let Err(error) = start_saving(&shared, path) {
+        if let Err(error) = start_saving(&shared, path, Trigger::Schedule) {
             tracing::warn!("an automatic dump was left out: {error}");
         }
         forget_old(&dir, retain);
@@ -59,10 +59,11 @@ pub(super) fn dumps_by_age(dir: &Path, prefix: &str) -> Vec<PathBuf> {
     let mut dumps = Vec::new();
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let modified = entry.metadata().and_then(|metadata| metadata.modified());
         if name.starts_with(prefix)
             && !name.ends_with(".tmp")
-            && let Ok(modified) = modified
+            && let Ok(metadata) = entry.metadata()
+            && metadata.is_file()
+            && let Ok(modified) = metadata.modified()
         {
             dumps.push((modified, entry.path()));
         }
@@ -85,6 +86,7 @@ mod tests {
             let time = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(age as u64);
             std::fs::File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
         }
+        std::fs::create_dir(dir.path().join("auto_older")).unwrap();
         forget_old(dir.path(), 2);
         let names: Vec<_> = dumps_by_age(dir.path(), "")
             .iter()

@@ -72,7 +72,12 @@ impl TypedTable {
     fn columns(&self, texts: &[String]) -> Result<Vec<ColumnFile>, String> {
         let mut columns = vec![column(&self.primary_key, ColumnType::Int(64), true)];
         for filter in &self.filters {
-            columns.push(column(&filter.name, filter_type(&filter.kind)?, true));
+            let filter = column(&filter.name, filter_type(&filter.kind)?, true);
+            match columns.first_mut() {
+                // A filter on the key tells its type.
+                Some(key) if key.name == filter.name => *key = filter,
+                _ => columns.push(filter),
+            }
         }
         for filter in &self.required_filters {
             if !columns.iter().any(|column| column.name == filter.name) {

@@ -35,8 +35,8 @@ pub(super) struct Typed {
     _index: TypedIndex,
     #[serde(default, rename = "build")]
     _build: TypedBuild,
-    #[serde(default, rename = "replication")]
-    _replication: TypedReplication,
+    #[serde(default)]
+    pub(super) replication: TypedReplication,
     #[serde(default)]
     pub(super) memory: TypedMemory,
     #[serde(default)]
@@ -62,17 +62,17 @@ keys!(TypedMySql {
     use_gtid: bool = true,
     _binlog_format as "binlog_format": String = "ROW".to_owned(),
     _binlog_row_image as "binlog_row_image": String = "FULL".to_owned(),
-    _connect_timeout_ms as "connect_timeout_ms": u64 = 3000,
+    connect_timeout_ms: u64 = 3000,
     _read_timeout_ms as "read_timeout_ms": u64 = 3_600_000,
     _write_timeout_ms as "write_timeout_ms": u64 = 3_600_000,
     _session_timeout_sec as "session_timeout_sec": u64 = 3600,
     ssl_enable: bool = false,
     ssl_ca: String = String::new(),
-    _ssl_cert as "ssl_cert": String = String::new(),
-    _ssl_key as "ssl_key": String = String::new(),
+    ssl_cert: String = String::new(),
+    ssl_key: String = String::new(),
     ssl_verify_server_cert: bool = true,
     _ignored_ddl_prefixes as "ignored_ddl_prefixes": Vec<String> = Vec::new(),
-    _datetime_timezone as "datetime_timezone": String = "+00:00".to_owned(),
+    datetime_timezone: String = "+00:00".to_owned(),
 });
 
 /// One table.
@@ -157,9 +157,9 @@ keys!(TypedBuild {
 });
 
 keys!(TypedReplication {
-    _enable as "enable": bool = true,
+    enable: bool = true,
     _auto_initial_snapshot as "auto_initial_snapshot": bool = false,
-    _server_id as "server_id": u32 = 0,
+    server_id: u32 = 0,
     _start_from as "start_from": String = "snapshot".to_owned(),
     _queue_size as "queue_size": u32 = 10_000,
     _reconnect_backoff_min_ms as "reconnect_backoff_min_ms": u32 = 500,
@@ -214,8 +214,8 @@ keys!(TypedTcp {
     _keepalive as "keepalive": TypedKeepalive = TypedKeepalive::default(),
     max_write_queue_bytes: usize = 16 << 20,
     max_total_buffered_bytes: usize = 256 << 20,
-    _max_pending_frames as "max_pending_frames": usize = 1024,
-    _max_pending_frame_bytes as "max_pending_frame_bytes": usize = 4 << 20,
+    max_pending_frames: usize = 1024,
+    max_pending_frame_bytes: usize = 4 << 20,
 });
 
 keys!(TypedKeepalive {
@@ -229,15 +229,15 @@ keys!(TypedSocket { path: PathBuf = PathBuf::new() });
 
 keys!(TypedHttp {
     enable: bool = false,
-    _bind as "bind": String = "127.0.0.1".to_owned(),
-    _port as "port": u16 = 8080,
-    _max_connections as "max_connections": u32 = 10_000,
-    _trusted_proxies as "trusted_proxies": Vec<String> = Vec::new(),
+    bind: String = "127.0.0.1".to_owned(),
+    port: u16 = 8080,
+    max_connections: usize = 10_000,
+    trusted_proxies: Vec<String> = Vec::new(),
     enable_cors: bool = false,
     cors_allow_origin: String = String::new(),
-    _read_timeout_sec as "read_timeout_sec": u32 = 5,
-    _write_timeout_sec as "write_timeout_sec": u32 = 5,
-    _max_body_bytes as "max_body_bytes": u64 = 16 << 20,
+    read_timeout_sec: u64 = 5,
+    write_timeout_sec: u64 = 5,
+    max_body_bytes: usize = 16 << 20,
 });
 
 keys!(TypedRate {

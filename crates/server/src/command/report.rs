@@ -1,29 +1,32 @@
-//! INFO: the server's true figures.
+//! The server's true figures, as INFO and HTTP tell them.
 
 use remora_engine::TableStatistics;
-use remora_protocol::line::reply::{
-    self, CacheStats, IndexInfo, InfoReport, MemoryHealth, MemoryInfo, ReplicationInfo,
+use remora_protocol::{
+    http::{Denials, Metrics, Readiness, TableMetrics},
+    line::reply::{self, CacheStats, IndexInfo, InfoReport, MemoryHealth, MemoryInfo},
 };
 
 use super::{Answer, Session, blocking};
-use crate::{process::MemoryFigures, server::Shared};
+use crate::{counters::Denial, process::MemoryFigures, server::Shared};
 
 impl Session {
     pub(super) fn info(&self, out: &mut Vec<u8>) -> Answer {
-        reply::write_info(out, &blocking(|| report(&self.shared)));
+        reply::write_info(out, &blocking(|| info(&self.shared)));
         Ok(())
     }
 }
 
-fn report(shared: &Shared) -> InfoReport {
+/// What INFO tells. Cost: every table's figures.
+pub(crate) fn info(shared: &Shared) -> InfoReport {
     let counters = &shared.counters;
     let tables = shared.database.tables();
     let sum = statistics(shared, &tables);
+    let readiness = readiness(shared);
     InfoReport {
         version: concat!("Remora v", env!("CARGO_PKG_VERSION")).to_owned(),
         uptime_seconds: shared.started.elapsed().as_secs(),
-        data_initialized: !tables.is_empty(),
-        ready: true,
+        data_initialized: readiness.data_initialized,
+        ready: readiness.is_ready(),
         commands: counters.commands(),
         connections: counters.connections(),
         requests: counters.requests(),
@@ -33,8 +36,53 @@ fn report(shared: &Shared) -> InfoReport {
         index: index(&sum),
         tables,
         connected_clients: counters.connected() as u64,
-        replication: ReplicationInfo::default(),
+        replication: shared.sources.info(),
         cache: shared.settings.load().cache.enabled.then(|| cache_stats(shared)),
+    }
+}
+
+/// Whether the server can answer: one verdict for INFO and all probes.
+pub(crate) fn readiness(shared: &Shared) -> Readiness {
+    let sources = &shared.sources;
+    let (replication, availability) = sources.replication().unzip();
+    Readiness {
+        loading: shared.dump.is_loading(),
+        data_initialized: sources.is_initialized(&shared.database),
+        sync_in_progress: sources.is_copying(),
+        availability: availability.unwrap_or_default(),
+        replication,
+    }
+}
+
+/// Each table's figures; a table that is dropped meanwhile is left out.
+pub(crate) fn tables(shared: &Shared) -> Vec<TableMetrics> {
+    let tables = shared.database.tables().into_iter();
+    let figures = tables.filter_map(|name| {
+        let statistics = shared.database.statistics(&name).ok()?;
+        Some(TableMetrics { name, statistics })
+    });
+    figures.collect()
+}
+
+/// What is measured.
+pub(crate) fn metrics(shared: &Shared) -> Metrics<'static> {
+    let counters = &shared.counters;
+    let denials = Denials {
+        acl: counters.denials(Denial::Network),
+        rate_limit: counters.denials(Denial::Rate),
+        connection_limit: counters.denials(Denial::Connections),
+    };
+    Metrics {
+        info: info(shared),
+        version: env!("CARGO_PKG_VERSION"),
+        position: shared.database.position().0,
+        tables: tables(shared),
+        replication: readiness(shared).replication,
+        sources: shared.sources.metrics(),
+        dump_last_success: shared.dump.last_success(),
+        dump_failures: shared.dump.failures(),
+        denials,
+        workers: tokio::runtime::Handle::current().metrics().num_workers() as u64,
     }
 }
 

@@ -1,0 +1,100 @@
+//! The progress of copying a source's tables: bars on a terminal, lines in a log.
+
+use std::{
+    collections::BTreeMap,
+    io::IsTerminal,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use remora_source::mysql::{TableState, TableStatus};
+
+use crate::{Server, server::Shared, sources::shown_state};
+
+/// How often the tables are looked at.
+const LOOK: Duration = Duration::from_millis(200);
+/// How often a log tells of a copy that goes on.
+const TELL: Duration = Duration::from_secs(10);
+
+/// Shows copies until it is dropped.
+pub(super) fn show(server: &Server) -> Option<Shown> {
+    let shared = Arc::clone(server.shared());
+    if shared.sources.is_empty() {
+        return None;
+    }
+    Some(Shown { task: tokio::spawn(watch(shared)) })
+}
+
+/// The task that looks; ends when dropped.
+pub(super) struct Shown {
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Drop for Shown {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn watch(shared: Arc<Shared>) {
+    let bars = std::io::stderr().is_terminal().then(MultiProgress::new);
+    let mut tables: BTreeMap<String, Seen> = BTreeMap::new();
+    loop {
+        for (_, status) in shared.sources.statuses() {
+            for table in &status.tables {
+                let seen = tables.entry(table.table.clone()).or_default();
+                seen.look(table, bars.as_ref());
+            }
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// What was last told of a table.
+#[derive(Default)]
+struct Seen {
+    kind: Option<std::mem::Discriminant<TableState>>,
+    told: Option<Instant>,
+    bar: Option<ProgressBar>,
+}
+
+impl Seen {
+    fn look(&mut self, TableStatus { table, state }: &TableStatus, bars: Option<&MultiProgress>) {
+        let kind = Some(std::mem::discriminant(state));
+        let changed = self.kind != kind;
+        self.kind = kind;
+        if let (Some(bars), TableState::Copying { rows, estimated, .. }) = (bars, state) {
+            let bar = self.bar.get_or_insert_with(|| bars.add(bar(table)));
+            bar.set_length((*estimated).max(*rows));
+            bar.set_position(*rows);
+            return;
+        }
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+        let goes_on = matches!(state, TableState::Copying { .. });
+        let due = self.told.is_none_or(|told| told.elapsed() >= TELL);
+        if changed || (goes_on && due) {
+            self.told = Some(Instant::now());
+            tell(table, state);
+        }
+    }
+}
+
+fn tell(table: &str, state: &TableState) {
+    match state {
+        TableState::Stopped(_) | TableState::Refused(_) => {
+            tracing::warn!("table {table}: {}", shown_state(state));
+        }
+        _ => tracing::info!("table {table}: {}", shown_state(state)),
+    }
+}
+
+fn bar(table: &str) -> ProgressBar {
+    let template = "{msg} {bar:30} {percent:>3}% {human_pos}/{human_len} rows {per_sec} {eta} left";
+    // A template that is wrong shows the default one.
+    let style =
+        ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::new(0).with_style(style).with_message(table.to_owned())
+}

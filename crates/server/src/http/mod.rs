@@ -1,0 +1,54 @@
+//! HTTP: the same requests as the line protocol's, as JSON, and what operators look at.
+//!
+//! A request passes `gate` (who may ask, how often, from which web page), then its handler: tables
+//! in `tables`, the server itself in `reports`. `listener` holds the connections and their
+//! deadlines. What is asked becomes a request of the engine in `remora_protocol::http` and is
+//! answered by a [`Session`](crate::command::Session) as a line would be.
+
+mod gate;
+mod listener;
+mod reports;
+mod respond;
+mod tables;
+
+use std::sync::Arc;
+
+use axum::{
+    Router, middleware,
+    routing::{get, post},
+};
+use tokio::net::TcpListener;
+
+use crate::server::Shared;
+use listener::{HttpListener, Peer};
+
+/// Answers on a listener until the server stops, then lets what is being answered end.
+pub(crate) async fn serve(listener: TcpListener, shared: Arc<Shared>) {
+    let mut stopping = shared.stopping.subscribe();
+    let service = router(&shared).into_make_service_with_connect_info::<Peer>();
+    let stopped = async move {
+        // An error means that the server is gone.
+        let _ = stopping.wait_for(|stopping| *stopping).await;
+    };
+    let listener = HttpListener::new(listener, shared);
+    // It never ends by an error: a failed accept is tried again.
+    let _ = axum::serve(listener, service).with_graceful_shutdown(stopped).await;
+}
+
+fn router(shared: &Arc<Shared>) -> Router {
+    Router::new()
+        .route("/tables/{table}/{key}", get(tables::row).post(tables::query))
+        .route("/info", get(reports::info))
+        .route("/health", get(reports::health))
+        .route("/health/live", get(reports::live))
+        .route("/health/ready", get(reports::ready))
+        .route("/health/detail", get(reports::detail))
+        .route("/config", get(reports::config))
+        .route("/replication/status", get(reports::replication))
+        .route("/optimize", post(reports::optimize))
+        .route("/metrics", get(reports::metrics))
+        .fallback(respond::no_such_path)
+        .method_not_allowed_fallback(respond::no_such_method)
+        .layer(middleware::from_fn_with_state(Arc::clone(shared), gate::admit))
+        .with_state(Arc::clone(shared))
+}

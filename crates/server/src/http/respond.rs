@@ -1,0 +1,110 @@
+//! Responses: JSON bodies and their statuses; reading a request's body within its limits.
+
+use std::time::Duration;
+
+use axum::{
+    body::{Body, to_bytes},
+    http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, header},
+    response::{IntoResponse, Response},
+};
+use remora_protocol::{
+    http,
+    line::{LineError, code},
+};
+
+use crate::server::Shared;
+
+/// A response with its status chosen by the error's code.
+pub(super) struct Refusal {
+    status: StatusCode,
+    error: LineError,
+}
+
+impl Refusal {
+    /// An error with a status of its own.
+    pub(super) fn new(status: StatusCode, code: u16, message: impl Into<String>) -> Self {
+        Self { status, error: LineError::new(code, message) }
+    }
+
+    /// The same error under another status.
+    pub(super) fn with_status(error: LineError, status: StatusCode) -> Self {
+        Self { status, error }
+    }
+}
+
+impl From<LineError> for Refusal {
+    fn from(error: LineError) -> Self {
+        let status = StatusCode::from_u16(http::status(&error));
+        Self { status: status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), error }
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let mut body = Vec::new();
+        http::write_error(&mut body, &self.error);
+        json(self.status, body)
+    }
+}
+
+/// A response of JSON.
+pub(super) fn json(status: StatusCode, body: Vec<u8>) -> Response {
+    let mut response = (status, body).into_response();
+    let kind = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    response
+}
+
+/// A response of a JSON value.
+pub(super) fn value(status: StatusCode, value: &serde_json::Value) -> Response {
+    json(status, value.to_string().into_bytes())
+}
+
+/// The body of a request that must be JSON.
+pub(super) async fn read_json(shared: &Shared, request: Request<Body>) -> Result<Vec<u8>, Refusal> {
+    require_json(request.headers())?;
+    let settings = shared.settings.load_full();
+    let (most, patience) = (settings.http.max_body_bytes, settings.http.read_timeout_s);
+    let too_large = || {
+        let message = format!("The body takes more than {most} bytes, the limit of max_body_bytes");
+        Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, code::BAD_REQUEST, message)
+    };
+    let length = request.headers().get(header::CONTENT_LENGTH);
+    let length = length.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    if length.is_some_and(|length| length > most) {
+        return Err(too_large());
+    }
+    let body = to_bytes(request.into_body(), most);
+    match tokio::time::timeout(Duration::from_secs(patience), body).await {
+        Ok(Ok(bytes)) => Ok(bytes.into()),
+        // A client that is gone reads no answer.
+        Ok(Err(_)) => Err(too_large()),
+        Err(_) => {
+            let message = format!("The body did not come within {patience} s");
+            Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, code::BAD_REQUEST, message))
+        }
+    }
+}
+
+/// `application/json`, in any case, whatever parameters stand behind it.
+fn require_json(headers: &HeaderMap) -> Result<(), Refusal> {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let kind = kind.and_then(|kind| kind.split(';').next()).map(str::trim);
+    if kind.is_some_and(|kind| kind.eq_ignore_ascii_case("application/json")) {
+        return Ok(());
+    }
+    let message = "Content-Type must be application/json";
+    Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, code::BAD_REQUEST, message))
+}
+
+/// The answer to a path that is none of ours.
+pub(super) async fn no_such_path(uri: Uri) -> Refusal {
+    let message = format!("No such path: {}; see docs/http.md", uri.path());
+    Refusal::new(StatusCode::NOT_FOUND, code::NOT_FOUND, message)
+}
+
+/// The answer to a path of ours under a method that it does not take.
+pub(super) async fn no_such_method(method: Method, uri: Uri) -> Refusal {
+    let message = format!("{} does not take {method}", uri.path());
+    Refusal::new(StatusCode::METHOD_NOT_ALLOWED, code::BAD_REQUEST, message)
+}

@@ -1,0 +1,230 @@
+//! Searching, counting and reading tables.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
+
+use axum::{
+    Extension,
+    body::Body,
+    extract::{Path, Query as QueryString, State},
+    http::{Request, StatusCode},
+    response::{IntoResponse, Response},
+};
+use remora_engine::{FacetRequest, Schema, Selection, SortBy};
+use remora_protocol::{
+    http::{self, Columns},
+    line::{LineError, Search, code},
+};
+use serde::Deserialize;
+
+use super::{
+    gate::Client,
+    respond::{Refusal, json, no_such_path, read_json},
+};
+use crate::{
+    command::{Query, Session, parse_key, parse_limits, shown_columns},
+    counters::CommandKind,
+    server::Shared,
+    settings::{Dialect, Settings},
+};
+
+/// What MygramDB takes for the name of a table has at most so many bytes.
+const MAX_TABLE_BYTES: usize = 256;
+
+/// `POST /tables/{table}/search`, `count` and `facet`.
+pub(super) async fn query(
+    State(shared): State<Arc<Shared>>,
+    Extension(Client(client)): Extension<Client>,
+    Path((table, verb)): Path<(String, String)>,
+    request: Request<Body>,
+) -> Response {
+    let (kind, ask): (_, Ask) = match verb.as_str() {
+        "search" => (CommandKind::Search, search),
+        "count" => (CommandKind::Count, count),
+        "facet" => (CommandKind::Facet, facet),
+        _ => return no_such_path(request.uri().clone()).await.into_response(),
+    };
+    let body = match read_json(&shared, request).await {
+        Ok(body) => body,
+        Err(refusal) => return refusal.into_response(),
+    };
+    let session = Session::new(shared, Some(client));
+    answer(&session, kind, &table, |settings, out| ask(&session, &table, &body, settings, out))
+}
+
+/// What the address of a row may ask.
+#[derive(Deserialize)]
+pub(super) struct RowOptions {
+    fields: Option<String>,
+}
+
+/// `GET /tables/{table}/{key}`
+pub(super) async fn row(
+    State(shared): State<Arc<Shared>>,
+    Extension(Client(client)): Extension<Client>,
+    Path((table, key)): Path<(String, String)>,
+    QueryString(options): QueryString<RowOptions>,
+) -> Response {
+    let session = Session::new(shared, Some(client));
+    answer(&session, CommandKind::Get, &table, |settings, out| {
+        let fields = options.fields.filter(|_| settings.dialect == Dialect::Remora);
+        get(&session, &table, &key, fields.as_deref(), out)
+    })
+}
+
+type Ask = fn(&Session, &str, &[u8], &Settings, &mut Vec<u8>) -> Result<(), LineError>;
+
+/// Runs a request as the line protocol runs its own: within the same checks, and a request that
+/// breaks the server's own code is answered too.
+fn answer(
+    session: &Session,
+    kind: CommandKind,
+    table: &str,
+    ask: impl FnOnce(&Settings, &mut Vec<u8>) -> Result<(), LineError>,
+) -> Response {
+    let settings = session.settings();
+    let mut out = Vec::new();
+    let answered = catch_unwind(AssertUnwindSafe(|| {
+        session.require_loaded()?;
+        check_table(table, &settings)?;
+        ask(&settings, &mut out)?;
+        session.count_command(kind);
+        Ok(())
+    }));
+    let fault = || {
+        tracing::error!("an HTTP request about '{table}' met a fault of the server");
+        LineError::new(code::INTERNAL, "Internal error: the request met a fault of the server")
+    };
+    match answered.unwrap_or_else(|_| Err(fault())) {
+        Ok(()) => json(StatusCode::OK, out),
+        Err(error) if error == LineError::bare_table_name(table) => {
+            Refusal::new(StatusCode::BAD_REQUEST, code::SYNTAX, error.message).into_response()
+        }
+        Err(error) => Refusal::from(error).into_response(),
+    }
+}
+
+/// MygramDB refuses names that its own tables cannot have.
+fn check_table(table: &str, settings: &Settings) -> Result<(), LineError> {
+    let fits =
+        |char: char| !char.is_ascii() || char.is_ascii_alphanumeric() || "_.-".contains(char);
+    let valid = table.len() <= MAX_TABLE_BYTES && table.chars().all(fits);
+    match valid || settings.dialect == Dialect::Remora {
+        true => Ok(()),
+        false => Err(LineError::new(code::TOKEN, format!("Invalid table name: {table}"))),
+    }
+}
+
+/// A query whose reply is JSON, so that the cache does not take it for the line protocol's.
+#[derive(Debug)]
+struct Json<Q>(Q);
+
+impl<Q: Query> Query for Json<Q> {
+    fn table(&mut self) -> &mut String {
+        self.0.table()
+    }
+}
+
+/// A search, and in which form its columns stand.
+#[derive(Debug)]
+struct JsonSearch(Search, Columns);
+
+impl Query for JsonSearch {
+    fn table(&mut self) -> &mut String {
+        self.0.table()
+    }
+}
+
+fn search(
+    session: &Session,
+    table: &str,
+    body: &[u8],
+    settings: &Settings,
+    out: &mut Vec<u8>,
+) -> Result<(), LineError> {
+    let (mut search, columns) = http::parse_search(body, table, &parse_limits(settings))?;
+    let (table, schema) = session.find_table(table)?;
+    search.request.selection.table = table;
+    sort_by_key(&mut search, &schema);
+    if columns == Columns::Filters {
+        let shown = shown_columns(&schema, &[])?;
+        let names = shown.iter().filter_map(|index| schema.columns.get(*index));
+        search.request.fields = names.map(|column| column.name.clone()).collect();
+    }
+    let mut search = JsonSearch(search, columns);
+    session.cached(&mut search, &settings.cache, out, |JsonSearch(search, columns), out| {
+        let reply = session.ask_search(&search.request, settings)?;
+        http::write_search(out, &reply, search, *columns);
+        Ok(reply.report)
+    })?;
+    Ok(())
+}
+
+/// MygramDB's clients call the key `id`, whatever its columns are called.
+fn sort_by_key(search: &mut Search, schema: &Schema) {
+    let has_id = schema.columns.iter().any(|column| column.name.eq_ignore_ascii_case("id"));
+    for key in &mut search.request.sort {
+        if !has_id && matches!(&key.by, SortBy::Column(name) if name == "id") {
+            key.by = SortBy::Key;
+        }
+    }
+}
+
+fn count(
+    session: &Session,
+    table: &str,
+    body: &[u8],
+    settings: &Settings,
+    out: &mut Vec<u8>,
+) -> Result<(), LineError> {
+    let selection: Selection = http::parse_count(body, table, &parse_limits(settings))?;
+    session.cached(&mut Json(selection), &settings.cache, out, |Json(selection), out| {
+        let reply = session.database().count(selection)?;
+        http::write_count(out, &reply);
+        Ok(reply.report)
+    })?;
+    Ok(())
+}
+
+fn facet(
+    session: &Session,
+    table: &str,
+    body: &[u8],
+    settings: &Settings,
+    out: &mut Vec<u8>,
+) -> Result<(), LineError> {
+    let request: FacetRequest = http::parse_facet(body, table, &parse_limits(settings))?;
+    session.cached(&mut Json(request), &settings.cache, out, |Json(request), out| {
+        let reply = session.database().facet(request)?;
+        http::write_facet(out, &reply, &request.column);
+        Ok(reply.report)
+    })?;
+    Ok(())
+}
+
+fn get(
+    session: &Session,
+    table: &str,
+    key: &str,
+    fields: Option<&str>,
+    out: &mut Vec<u8>,
+) -> Result<(), LineError> {
+    let (table, schema) = session.find_table(table)?;
+    let key = parse_key(&schema, key)?;
+    let row = session.database().get(&table, &key)?.ok_or_else(LineError::document_not_found)?;
+    let names: Vec<String> = fields
+        .unwrap_or("")
+        .split(',')
+        .filter(|name| !name.is_empty())
+        .map(str::to_owned)
+        .collect();
+    let shown = shown_columns(&schema, &names)?;
+    let columns = if names.is_empty() { Columns::Filters } else { Columns::Fields };
+    let values = shown
+        .iter()
+        .filter_map(|index| Some((schema.columns.get(*index)?.name.as_str(), row.get(*index)?)));
+    http::write_document(out, &key, values, columns);
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! A source without a server, for tests.
+
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use remora_source::mysql::{
+    FollowerStatus, State, TableState, TableStatus,
+    gtid::{Flavor, GtidSet},
+};
+
+use super::Source;
+
+/// Does as it is told.
+pub(crate) struct FakeSource {
+    pub(crate) status: std::sync::Arc<Mutex<FollowerStatus>>,
+}
+
+/// A source that runs and stands at a position, with these tables.
+pub(crate) fn running(applied: &str, tables: &[(&str, TableState)]) -> FakeSource {
+    let tables = tables
+        .iter()
+        .map(|(table, state)| TableStatus { table: (*table).to_owned(), state: state.clone() });
+    let status = FollowerStatus {
+        source: "127.0.0.1:3306".to_owned(),
+        server_uuid: "u".to_owned(),
+        state: State::Running,
+        applied: applied.to_owned(),
+        lag_seconds: Some(0.5),
+        lag_transactions: Some(3),
+        last_applied_at: None,
+        events: 10,
+        inserts: 4,
+        updates: 3,
+        deletes: 2,
+        statements: 1,
+        skipped_other_tables: 5,
+        checksum_errors: 0,
+        queue_length: 7,
+        last_error: None,
+        tables: tables.collect(),
+    };
+    FakeSource { status: std::sync::Arc::new(Mutex::new(status)) }
+}
+
+impl Source for FakeSource {
+    fn status(&self) -> FollowerStatus {
+        self.status.lock().clone()
+    }
+
+    fn stop(&self) -> Result<(), remora_source::Error> {
+        self.status.lock().state = State::Stopped;
+        Ok(())
+    }
+
+    fn resume(&self) -> Result<(), remora_source::Error> {
+        self.status.lock().state = State::Running;
+        Ok(())
+    }
+
+    fn sync(&self, table: &str) -> Result<(), remora_source::Error> {
+        let mut status = self.status.lock();
+        let begun =
+            TableState::Copying { rows: 0, estimated: 9, rows_per_second: 0, seconds_left: 0 };
+        let found = status.tables.iter_mut().find(|known| known.table == table);
+        found.into_iter().for_each(|known| known.state = begun.clone());
+        Ok(())
+    }
+
+    fn cancel_sync(&self, table: Option<&str>) -> usize {
+        let mut cancelled = 0;
+        for known in &mut self.status.lock().tables {
+            let asked = table.is_none_or(|table| table == known.table);
+            if asked && matches!(known.state, TableState::Copying { .. }) {
+                known.state = TableState::Live;
+                cancelled += 1;
+            }
+        }
+        cancelled
+    }
+
+    fn wait_for(&self, gtids: &GtidSet, timeout: Duration) -> bool {
+        let deadline = Instant::now() + timeout;
+        loop {
+            let applied = GtidSet::parse_as(Flavor::MySql, &self.status.lock().applied);
+            if applied.is_ok_and(|applied| applied.covers(gtids)) {
+                return true;
+            }
+            if Instant::now() >= deadline {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
