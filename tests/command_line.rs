@@ -112,6 +112,19 @@ fn write(path: &Path, text: &str) -> String {
 }
 
 #[test]
+fn a_source_that_cannot_be_followed_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data").display().to_string();
+    let follow = |url: &str| {
+        let own = ["serve", "--http", "", "--line", "127.0.0.1:0", "--data", &data, "--mysql"];
+        refused(&[&own[..], &[url]].concat())
+    };
+    let error = follow("mysql://reader:p@127.0.0.1:1/shop");
+    assert!(error.contains("cannot reach 127.0.0.1:1"), "{error}");
+    assert!(follow("127.0.0.1:3306").contains("mysql://user:password@host"));
+}
+
+#[test]
 fn the_demonstration_shows_searches() {
     let text = printed(&["demo", "--exit"]);
     assert!(text.contains("Loaded ") && text.contains("remora> SEARCH articles"), "{text}");

@@ -137,7 +137,7 @@ impl Server {
                 variable.copy(&old, &mut applied);
             }
         }
-        let same_mode = !waiting.iter().any(|name| *name == "durability.mode");
+        let same_mode = !waiting.contains(&"durability.mode");
         if same_mode && applied.durability != old.durability {
             waiting.push("durability.interval_ms");
         }

@@ -1,5 +1,7 @@
 //! The binlog stream of real servers: histories, resuming, refusals and ends.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
 use std::{
     thread,
     time::{Duration, Instant},

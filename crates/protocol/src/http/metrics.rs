@@ -316,7 +316,8 @@ impl Page {
         if metrics.sources.is_empty() {
             return;
         }
-        let figures: [(&str, &str, fn(&SourceMetrics) -> Option<f64>); 3] = [
+        type Figure = fn(&SourceMetrics) -> Option<f64>;
+        let figures: [(&str, &str, Figure); 3] = [
             ("lag_seconds", "Seconds behind the source", |source| source.lag_seconds),
             ("lag_transactions", "Transactions not applied yet", |source| {
                 source.lag_transactions.map(|count| count as f64)
@@ -338,7 +339,8 @@ impl Page {
     }
 
     fn source_tables(&mut self, sources: &[SourceMetrics]) {
-        let figures: [(&str, &str, fn(&SourceTableMetrics) -> Option<u64>); 3] = [
+        type Figure = fn(&SourceTableMetrics) -> Option<u64>;
+        let figures: [(&str, &str, Figure); 3] = [
             ("live", "Whether the table's changes are applied", |table| {
                 Some(u64::from(table.live))
             }),

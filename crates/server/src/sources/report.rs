@@ -177,8 +177,8 @@ fn together(statuses: &[Status<'_>]) -> ReplicationStatus {
     let sum = |figure: fn(&FollowerStatus) -> u64| {
         statuses.iter().map(|(_, status)| figure(status)).sum::<u64>()
     };
-    let errors = statuses.iter().filter_map(|(_, status)| last_error(status));
-    let (last_error_code, last_error) = errors.last().unwrap_or_default();
+    let mut errors = statuses.iter().filter_map(|(_, status)| last_error(status));
+    let (last_error_code, last_error) = errors.next_back().unwrap_or_default();
     let applied = statuses.iter().filter_map(|(_, status)| status.last_applied_at).max();
     let since = |moment: SystemTime, earlier: SystemTime| {
         moment.duration_since(earlier).map_or(0, |since| since.as_secs())

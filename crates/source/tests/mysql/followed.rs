@@ -56,18 +56,18 @@ impl Followed {
     }
 
     /// Waits until everything the source has committed is applied and every table is complete.
-    pub fn catch_up(&self, server: &Server) {
+    pub fn catch_up(&self, server: &Server) -> Result<(), String> {
         let wanted = position(server);
         let start = Instant::now();
         loop {
             let applied = self.follower.wait_for(&wanted, Duration::from_millis(200));
             let status = self.follower.status();
-            if applied.is_ok() && settled(&status) {
-                return;
+            if applied.is_ok() && settled(&status)? {
+                return Ok(());
             }
             let failed = matches!(status.state, State::Failed(_));
             if failed || start.elapsed() > PATIENCE {
-                panic!("{wanted} is not reached: {applied:?} {status:?}");
+                return Err(format!("{wanted} is not reached: {applied:?}"));
             }
             sleep(Duration::from_millis(10));
         }
@@ -75,7 +75,7 @@ impl Followed {
 
     /// Compares every row and asks random searches, the source being at rest.
     pub fn compare(&self, server: &Server, random: &mut Random) -> Result<(), String> {
-        self.catch_up(server);
+        self.catch_up(server)?;
         compare(&self.engine, server, random)
     }
 
@@ -130,11 +130,16 @@ pub fn position(server: &Server) -> GtidSet {
 }
 
 /// Whether no table is being copied or has yet to catch up, at a position that is the newest.
-fn settled(status: &FollowerStatus) -> bool {
-    status.state == State::Running
-        && status.tables.iter().all(|table| match &table.state {
-            TableState::Live | TableState::Refused(_) => true,
-            TableState::Stopped(reason) => panic!("{} stopped: {reason}", table.table),
-            TableState::Copying { .. } | TableState::CatchingUp => false,
-        })
+fn settled(status: &FollowerStatus) -> Result<bool, String> {
+    let mut settled = status.state == State::Running;
+    for table in &status.tables {
+        match &table.state {
+            TableState::Live | TableState::Refused(_) => {}
+            TableState::Stopped(reason) => {
+                return Err(format!("{} stopped: {reason}", table.table));
+            }
+            TableState::Copying { .. } | TableState::CatchingUp => settled = false,
+        }
+    }
+    Ok(settled)
 }

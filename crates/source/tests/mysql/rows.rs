@@ -29,8 +29,8 @@ pub fn of_source(
 ) -> BTreeMap<String, Rows> {
     connection.query_drop("SET time_zone = '+00:00'").unwrap();
     let mut tables = BTreeMap::new();
-    for name in shape::table_names(connection, database) {
-        let shape = shape::read(connection, database, &name);
+    for name in shape::table_names(connection, database).unwrap() {
+        let shape = shape::read(connection, database, &name).unwrap();
         if shape.key.is_empty() {
             continue;
         }

@@ -87,7 +87,7 @@ fn sakila_is_followed(kind: Kind) {
     followed.compare(&server, &mut random).unwrap();
     // And by a copy instead of the binlog.
     let copied = Followed::start(&server);
-    copied.catch_up(&server);
+    copied.catch_up(&server).unwrap();
     compare(&copied.engine, &server, &mut random).unwrap();
 }
 

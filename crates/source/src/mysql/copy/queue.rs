@@ -23,7 +23,8 @@ impl CopyQueue {
     /// Appends a copy.
     pub fn push(&self, task: CopyTask) {
         self.state.lock().tasks.push_back(task);
-        self.changed.notify_one();
+        // Those who pause wait for the same sign; one of them alone would not take the task.
+        self.changed.notify_all();
     }
 
     /// The next copy; blocks until there is one. `None` when the session ends.

@@ -68,9 +68,9 @@ impl Worker {
             attempts = 0;
             let count = read.rows.len();
             let last = count < limit;
-            if count > 0 {
+            if let Some(row_bytes) = read.bytes.checked_div(count) {
                 after.clone_from(&read.after);
-                limit = self.limit(read.bytes / count);
+                limit = self.limit(row_bytes);
             }
             let Opened { window, .. } = opened;
             let (rows, end) = (read.rows, read.end);

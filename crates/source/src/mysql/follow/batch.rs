@@ -145,10 +145,8 @@ mod tests {
         let place = batch.place(&b);
         batch.push(place, change(5));
         batch.roll_back();
-        let whole = [
-            ("a".to_owned(), vec![change(2)]),
-            ("b".to_owned(), vec![change(3), change(4)]),
-        ];
+        let whole =
+            [("a".to_owned(), vec![change(2)]), ("b".to_owned(), vec![change(3), change(4)])];
         assert_eq!(flat(batch.take_whole()), whole);
         assert!(batch.take_all().is_empty());
     }

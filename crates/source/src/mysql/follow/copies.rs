@@ -66,7 +66,6 @@ impl Applier {
             self.copy_failed(number, error)?;
         }
         for table in self.copying.clone() {
-            if let Some(c) = self.tables.get(&table).and_then(|t| t.copy.as_ref()) { eprintln!("DBG {} place {} barrier {:?} chunks {:?} windows {} requests {}", c.number, self.place, c.barrier, c.chunks.iter().map(|c| (c.end.to_string(), c.window)).collect::<Vec<_>>(), c.windows.len(), c.requests.len()); }
             self.begin_copy(&table);
             self.open_windows(&table);
             while let Some(chunk) = self.ready_chunk(&table) {

@@ -190,9 +190,8 @@ impl Applier {
 
     /// Rows of these tables changed, and only the source knows which.
     fn rows_as_text(&mut self, names: &[String], step: &mut Step) -> Result<()> {
-        let named = |table: &&TableName| {
-            names.iter().any(|name| name.eq_ignore_ascii_case(&table.table))
-        };
+        let named =
+            |table: &&TableName| names.iter().any(|name| name.eq_ignore_ascii_case(&table.table));
         let tables: Vec<_> = self.tables.keys().filter(named).cloned().collect();
         for table in tables.iter().filter(|table| self.concerns(table)).cloned().collect::<Vec<_>>()
         {

@@ -250,10 +250,10 @@ fn tokens(sql: &str) -> Vec<Token> {
     while let Some(character) = rest.chars().next() {
         let behind = rest.get(character.len_utf8()..).unwrap_or_default();
         rest = match character {
-            '/' if behind.starts_with("*!") => after_version(&behind[2..]),
-            '/' if behind.starts_with("*M!") => after_version(&behind[3..]),
+            '/' if behind.starts_with("*!") => after_version(after(behind, "!")),
+            '/' if behind.starts_with("*M!") => after_version(after(behind, "!")),
             '/' if behind.starts_with('*') => after(behind, "*/"),
-            '*' if behind.starts_with('/') => &behind[1..],
+            '*' if behind.starts_with('/') => after(behind, "/"),
             '#' => after(behind, "\n"),
             '-' if is_dash_comment(behind) => after(behind, "\n"),
             '`' | '"' => {

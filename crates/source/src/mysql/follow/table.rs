@@ -141,10 +141,7 @@ pub(super) fn hidden_name(name: &str) -> String {
 }
 
 /// The definition that the settings give for a table.
-pub(super) fn definition<'s>(
-    settings: &'s MysqlSettings,
-    table: &TableName,
-) -> Option<&'s Schema> {
+pub(super) fn definition<'s>(settings: &'s MysqlSettings, table: &TableName) -> Option<&'s Schema> {
     settings.definitions.iter().find(|definition| match definition.name.split_once('.') {
         Some((database, name)) => database == table.database && name == table.table,
         None => {

@@ -124,7 +124,8 @@ impl Tables {
         }
         self.last_copy += 1;
         let progress = stored.as_deref().and_then(Progress::parse);
-        if let Some(progress) = progress.filter(|known| known.layout == layout && is_here && !anew) {
+        if let Some(progress) = progress.filter(|known| known.layout == layout && is_here && !anew)
+        {
             followed.copy = Some(Copy::new(self.last_copy, &followed.name, progress, estimate));
             return Ok(());
         }

@@ -254,12 +254,18 @@ impl Generator {
         if self.lost {
             return;
         }
-        let names = shape::table_names(&mut self.connection, DATABASE);
-        self.shapes = names
+        match self.shapes_of_source() {
+            Ok(shapes) => self.shapes = shapes,
+            Err(_) => self.lost = true,
+        }
+    }
+
+    fn shapes_of_source(&mut self) -> mysql::Result<Vec<Shape>> {
+        shape::table_names(&mut self.connection, DATABASE)?
             .iter()
             .filter(|name| !name.starts_with("ledger_"))
             .map(|name| shape::read(&mut self.connection, DATABASE, name))
-            .collect();
+            .collect()
     }
 
     fn must(&mut self, statement: &str) {

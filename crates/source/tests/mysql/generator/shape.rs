@@ -1,6 +1,6 @@
 //! What a table at the source looks like at this moment, read from its `information_schema`.
 
-use mysql::{Conn, prelude::Queryable};
+use mysql::{Conn, Result, prelude::Queryable};
 
 /// A column.
 #[derive(Clone, Debug)]
@@ -57,26 +57,24 @@ impl Shape {
 }
 
 /// The base tables of a database by name.
-pub fn table_names(connection: &mut Conn, database: &str) -> Vec<String> {
+pub fn table_names(connection: &mut Conn, database: &str) -> Result<Vec<String>> {
     let sql = "SELECT table_name FROM information_schema.tables
                WHERE table_schema = ? AND table_type = 'BASE TABLE' ORDER BY table_name";
-    connection.exec(sql, (database,)).unwrap()
+    connection.exec(sql, (database,))
 }
 
 /// One table.
-pub fn read(connection: &mut Conn, database: &str, table: &str) -> Shape {
+pub fn read(connection: &mut Conn, database: &str, table: &str) -> Result<Shape> {
     type Text = Option<String>;
     type Fields = (String, String, String, Text, String, Option<u64>, String, Text);
 
-    let fields: Vec<Fields> = connection
-        .exec(
-            "SELECT column_name, data_type, column_type, character_set_name, is_nullable,
+    let fields: Vec<Fields> = connection.exec(
+        "SELECT column_name, data_type, column_type, character_set_name, is_nullable,
                     character_maximum_length, extra, collation_name
              FROM information_schema.columns
              WHERE table_schema = ? AND table_name = ? ORDER BY ordinal_position",
-            (database, table),
-        )
-        .unwrap();
+        (database, table),
+    )?;
     let columns: Vec<Column> = fields
         .into_iter()
         .map(|(name, data_type, declared, charset, nullable, length, extra, collation)| Column {
@@ -93,19 +91,22 @@ pub fn read(connection: &mut Conn, database: &str, table: &str) -> Shape {
             length,
         })
         .collect();
-    let key = read_key(connection, database, table, &columns);
-    Shape { name: table.to_owned(), columns, key }
+    let key = read_key(connection, database, table, &columns)?;
+    Ok(Shape { name: table.to_owned(), columns, key })
 }
 
-fn read_key(connection: &mut Conn, database: &str, table: &str, columns: &[Column]) -> Vec<String> {
-    let parts: Vec<(String, String, Option<u64>)> = connection
-        .exec(
-            "SELECT index_name, column_name, sub_part FROM information_schema.statistics
+fn read_key(
+    connection: &mut Conn,
+    database: &str,
+    table: &str,
+    columns: &[Column],
+) -> Result<Vec<String>> {
+    let parts: Vec<(String, String, Option<u64>)> = connection.exec(
+        "SELECT index_name, column_name, sub_part FROM information_schema.statistics
              WHERE table_schema = ? AND table_name = ? AND non_unique = 0
              ORDER BY index_name <> 'PRIMARY', index_name, seq_in_index",
-            (database, table),
-        )
-        .unwrap();
+        (database, table),
+    )?;
     let mut names: Vec<&str> = parts.iter().map(|(index, ..)| &**index).collect();
     names.dedup();
     for name in names {
@@ -114,10 +115,10 @@ fn read_key(connection: &mut Conn, database: &str, table: &str, columns: &[Colum
             prefix.is_none() && columns.iter().any(|c| c.name == column && !c.nullable)
         };
         if of_index.clone().all(|(_, column, prefix)| serves(column, prefix)) {
-            return of_index.by_ref().map(|(_, column, _)| column.clone()).collect();
+            return Ok(of_index.by_ref().map(|(_, column, _)| column.clone()).collect());
         }
     }
-    Vec::new()
+    Ok(Vec::new())
 }
 
 trait OutsideQuotes {

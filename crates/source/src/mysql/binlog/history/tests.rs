@@ -107,8 +107,8 @@ fn a_file_that_begins_within_a_transaction_abandons_it() {
 
 #[test]
 fn offsets_go_on_beyond_four_gib() {
-    let mut history = History::default();
-    history.place = Coordinates { file: "b.1".to_owned(), offset: 0xffff_fff0 };
+    let place = Coordinates { file: "b.1".to_owned(), offset: 0xffff_fff0 };
+    let mut history = History { place, ..History::default() };
     history.advance(&Header { end: 0x20, kind: event_kind::XID, ..Header::default() });
     assert_eq!(history.place.offset, 0x1_0000_0020);
     history.advance(&Header { end: 0x40, kind: event_kind::XID, ..Header::default() });
