@@ -198,6 +198,16 @@ impl Database {
         Ok(Arc::clone(&self.table(table)?.1.schema))
     }
 
+    /// The highest number that a column of the table has or had: a new column takes one above.
+    pub fn highest_column_id(&self, table: &str) -> Result<u32> {
+        let (_, view) = self.table(table)?;
+        let history = view.format.history();
+        let past = history.layouts.iter().flatten().map(|(id, _)| *id);
+        let fills = history.fills.iter().map(|(id, _)| *id);
+        let now = view.schema.columns.iter().map(|column| column.id);
+        Ok(past.chain(fills).chain(now).max().unwrap_or(0))
+    }
+
     /// Applies a batch: returns when it is visible and as durable as the options say. Waits while
     /// the writer or the merges lag behind.
     pub fn apply(&self, batch: ChangeBatch) -> Result<Position> {

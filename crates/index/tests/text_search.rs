@@ -257,3 +257,20 @@ fn distance_between(a: &str, b: &str) -> usize {
     }
     row[b.len()]
 }
+
+/// Small segments keep unions of their frequent words.
+#[test]
+fn frequent_words_of_every_length_are_found_in_small_segments() {
+    let words = ["a", "an", "the", "that", "there", "number", "strasse", "grundstrasse", "日本"];
+    let text = |id: u64| -> String {
+        let held = words.iter().zip(0..).filter(|(_, at)| id % (at + 2) != 0);
+        held.map(|(word, _)| format!("{word} ")).chain([id.to_string()]).collect()
+    };
+    let rows: Rows = (0..400).map(|id| (id, vec![text(id)])).collect();
+    let segment = build(&rows);
+    let pieces = words.iter().flat_map(|word| {
+        let ends = word.char_indices().map(|(at, _)| &word[at..]);
+        ends.chain([*word]).map(str::to_owned).collect::<Vec<_>>()
+    });
+    pieces.for_each(|piece| check(&segment, &rows, &piece));
+}

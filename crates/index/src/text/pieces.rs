@@ -23,6 +23,12 @@ pub(super) fn piece_key(piece: &[u8]) -> Option<PieceKey> {
     Some(key | piece.len() as u64)
 }
 
+/// The key of a word that is a piece: short enough in characters too.
+pub(super) fn word_key(word: &str) -> Option<PieceKey> {
+    let is_short = word.chars().nth(MAX_PIECE_CHARS).is_none();
+    piece_key(word.as_bytes()).filter(|_| is_short)
+}
+
 /// Words, each with a number and with what uniting its documents costs.
 #[derive(Default)]
 pub(super) struct Words {

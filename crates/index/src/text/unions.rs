@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use super::{
     atoms::{AtomKind, atoms},
     offsets::Offsets,
-    pieces::{PieceKey, PieceSlots, Words, for_each_piece, piece_key},
+    pieces::{PieceKey, PieceSlots, Words, for_each_piece, piece_key, word_key},
     postings::{Postings, is_bits},
     union_counts::{self, PieceCounts, UNION_COUNTS, UnionCountsWriter},
     vocabulary::partition,
@@ -46,7 +46,7 @@ const ENTRY_BYTES: usize = 8;
 /// Weighs pieces when all terms have passed by, and unites the dearest.
 pub(crate) struct UnionsWriter {
     doc_count: u32,
-    /// Words that are held as bits, with their documents.
+    /// Words that are pieces and held as bits, with their documents.
     frequent: FxHashMap<PieceKey, u64>,
     words: Words,
     term: u32,
@@ -69,7 +69,7 @@ impl UnionsWriter {
         }
         let cost = TERM_COST + cost_of_uniting(docs.len(), self.doc_count);
         if is_bits(docs.len(), self.doc_count) {
-            self.frequent.extend(piece_key(term).map(|key| (key, docs.len() as u64)));
+            self.frequent.extend(word_key(word).map(|key| (key, docs.len() as u64)));
         }
         self.words.push(word, number, u32::try_from(cost).unwrap_or(u32::MAX));
     }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Instant};
 
-use remora_engine::{Change, ChangeBatch, Definition, TableChanges};
+use remora_engine::{Change, ChangeBatch, Database, Definition, TableChanges};
 
 use super::{
     applier::Applier,
@@ -30,6 +30,34 @@ const ATTEMPTS: u32 = 3;
 pub(super) struct Step {
     pub definitions: Vec<Definition>,
     pub positions: Vec<Stored>,
+}
+
+impl Step {
+    /// Whether there will be a table of this name after what the step does so far.
+    pub fn is_there(&self, database: &Database, name: &str) -> bool {
+        let before = database.schema(name).is_ok();
+        self.definitions.iter().fold(before, |is_there, definition| match definition {
+            Definition::Create(schema) => is_there || schema.name == name,
+            Definition::Drop(dropped) => is_there && dropped != name,
+            Definition::Rename { from, to } => (is_there && from != name) || to == name,
+            Definition::Alter { .. } => is_there,
+        })
+    }
+
+    /// Drops a table, if it will be there.
+    pub fn drop_if_there(&mut self, database: &Database, name: &str) {
+        if self.is_there(database, name) {
+            self.definitions.push(Definition::Drop(name.to_owned()));
+        }
+    }
+
+    /// Whether there will be a position of this name.
+    pub fn has_position(&self, database: &Database, name: &str) -> bool {
+        match self.positions.iter().rev().find(|(known, _)| known == name) {
+            Some((_, position)) => !position.is_empty(),
+            None => database.source_positions().get(name).is_some(),
+        }
+    }
 }
 
 impl Applier {
@@ -187,8 +215,10 @@ impl Applier {
             self.shared.given_up.lock().insert(table.clone(), reason);
         }
         let key = copy_key(&self.shared.settings.name, &followed.name);
-        let definitions = vec![Definition::Drop(copy.hidden.to_string())];
-        self.define(definitions, vec![(key, String::new())])?;
+        let mut step = Step::default();
+        step.drop_if_there(&self.shared.database, &copy.hidden);
+        step.positions.push((key, String::new()));
+        self.define(step.definitions, step.positions)?;
         self.show(table);
         Ok(())
     }
@@ -219,7 +249,7 @@ impl Applier {
         }
         if let Some(copy) = followed.copy.take() {
             step.positions.push((copy_key(source, name), String::new()));
-            step.definitions.push(Definition::Drop(copy.hidden.to_string()));
+            step.drop_if_there(&self.shared.database, &copy.hidden);
         }
         self.define(step.definitions, step.positions)
     }
@@ -270,9 +300,7 @@ impl Applier {
             step.positions.push((table_key(&settings.name, &name), STALE.to_owned()));
         }
         let hidden = hidden_name(&name);
-        if self.shared.database.schema(&hidden).is_ok() {
-            step.definitions.push(Definition::Drop(hidden.clone()));
-        }
+        step.drop_if_there(&self.shared.database, &hidden);
         step.definitions.push(Definition::Create(schema(settings, &source, &hidden, None)));
         let progress = Progress { layout, ..Progress::default() };
         step.positions.push((copy_key(&settings.name, &name), progress.text()));

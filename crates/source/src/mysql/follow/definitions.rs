@@ -55,6 +55,28 @@ impl Applier {
         }
         tracing::info!("schema change: {}", sql.chars().take(200).collect::<String>());
         count(&self.shared.board.counters.statements, 1);
+        let altered: Vec<String> = step.definitions.iter().filter_map(altered).collect();
+        match self.define(step.definitions, step.positions) {
+            Err(Error::Engine(refusal @ remora_engine::Error::Request { .. })) => {
+                self.copy_refused(&altered, refusal)
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Tables that the engine would not alter in place are copied anew.
+    fn copy_refused(&mut self, names: &[String], refusal: remora_engine::Error) -> Result<()> {
+        let refused = |followed: &FollowedTable| names.iter().any(|name| **name == *followed.name);
+        let tables = self.tables.iter().filter(|(_, followed)| refused(followed));
+        let tables: Vec<_> = tables.map(|(table, _)| table.clone()).collect();
+        if tables.is_empty() {
+            return Err(refusal.into());
+        }
+        tracing::info!("copied anew: {refusal}");
+        let mut step = Step::default();
+        for table in &tables {
+            self.copy_again(table, true, &mut step)?;
+        }
         self.define(step.definitions, step.positions)
     }
 
@@ -110,9 +132,7 @@ impl Applier {
         };
         let settings = &self.shared.settings;
         let name = name_here(settings, table);
-        let ours = self.shared.database.source_position(&table_key(&settings.name, &name))?;
-        let is_here = self.shared.database.schema(&name).is_ok();
-        if is_here && ours.is_none() {
+        if step.is_there(&self.shared.database, &name) {
             self.refuse(table, super::tables::taken(&name), step);
             return Ok(());
         }
@@ -148,14 +168,12 @@ impl Applier {
         self.copying.retain(|other| other != table);
         let copy = self.tables.remove(table).and_then(|followed| followed.copy);
         if let Some(copy) = copy {
-            step.definitions.push(Definition::Drop(copy.hidden.to_string()));
+            step.drop_if_there(&self.shared.database, &copy.hidden);
             step.positions.push((copy_key(&settings.name, &name), String::new()));
         }
         let key = table_key(&settings.name, &name);
-        if database.source_positions().get(&key).is_some() {
-            if database.schema(&name).is_ok() {
-                step.definitions.push(Definition::Drop(name.clone()));
-            }
+        if step.has_position(database, &key) {
+            step.drop_if_there(database, &name);
             step.positions.push((key, String::new()));
         }
         self.shared.board.forget_table(&name);
@@ -282,7 +300,8 @@ impl Applier {
         let settings = &self.shared.settings;
         let Some(followed) = self.tables.get_mut(table) else { return Ok(()) };
         let previous = self.shared.database.schema(&followed.name)?;
-        let schema = schema(settings, &read, &followed.name, Some(&previous));
+        let highest = self.shared.database.highest_column_id(&followed.name)?;
+        let schema = schema(settings, &read, &followed.name, Some((&previous, highest)));
         let fill = |(name, value): &(String, remora_engine::Value)| {
             let column = schema.columns.iter().find(|column| column.name == *name)?;
             Some((column.id, value.clone()))
@@ -354,7 +373,7 @@ impl Applier {
         let settings = &self.shared.settings;
         let (old, new) = (name_here(settings, from), name_here(settings, to));
         if let Some(copy) = self.tables.remove(to).and_then(|replaced| replaced.copy) {
-            step.definitions.push(Definition::Drop(copy.hidden.to_string()));
+            step.drop_if_there(&self.shared.database, &copy.hidden);
             step.positions.push((copy_key(&settings.name, &new), String::new()));
             self.copying.retain(|other| other != to);
         }
@@ -377,7 +396,7 @@ impl Applier {
         self.copying.retain(|other| other != from);
         if let Some(copy) = followed.copy {
             let key = copy_key(&self.shared.settings.name, &followed.name);
-            step.definitions.push(Definition::Drop(copy.hidden.to_string()));
+            step.drop_if_there(&self.shared.database, &copy.hidden);
             step.positions.push((key, String::new()));
         }
     }
@@ -395,12 +414,20 @@ impl Applier {
         match self.tables.get_mut(table) {
             None => self.forget(table, step),
             Some(followed) if followed.visible == Visible::Absent => {
-                if self.shared.database.source_positions().get(&key).is_some() {
+                if step.has_position(&self.shared.database, &key) {
                     followed.visible = Visible::Frozen;
                     step.positions.push((key, STALE.to_owned()));
                 }
             }
             Some(_) => {}
         }
+    }
+}
+
+/// The table that a definition alters.
+fn altered(definition: &Definition) -> Option<String> {
+    match definition {
+        Definition::Alter { schema, .. } => Some(schema.name.clone()),
+        _ => None,
     }
 }

@@ -160,18 +160,18 @@ pub(super) fn name_here(settings: &MysqlSettings, table: &TableName) -> String {
     }
 }
 
-/// The engine's definition of a source's table under another name; what `previous` has keeps its
-/// numbers.
+/// The engine's definition of a source's table under another name; what the previous one has keeps
+/// its numbers, and new columns get numbers above the one with it.
 pub(super) fn schema(
     settings: &MysqlSettings,
     source: &SourceTable,
     name: &str,
-    previous: Option<&Schema>,
+    previous: Option<(&Schema, u32)>,
 ) -> Schema {
     let table = TableName { database: source.database.clone(), table: source.name.clone() };
     let schema = match (definition(settings, &table), previous) {
         (Some(definition), _) => definition.clone(),
-        (None, Some(previous)) => source.to_schema_after(previous),
+        (None, Some((previous, highest))) => source.to_schema_after(previous, highest),
         (None, None) => source.to_schema(),
     };
     Schema { name: name.to_owned(), ..schema }

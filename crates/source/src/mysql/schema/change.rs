@@ -346,7 +346,7 @@ mod tests {
         };
         assert_eq!(renamed, [("a".to_owned(), "z".to_owned())]);
         let before = old().to_schema();
-        let after = now.to_schema_after(&before);
+        let after = now.to_schema_after(&before, 9);
         assert_eq!(after.columns[1].id, before.columns[1].id);
         assert_eq!(after.texts[0].id, before.texts[0].id);
         let swap =
@@ -357,7 +357,7 @@ mod tests {
         else {
             panic!()
         };
-        let after = now.to_schema_after(&before);
+        let after = now.to_schema_after(&before, 9);
         let ids = |schema: &remora_engine::Schema| {
             schema.columns.iter().map(|column| column.id).collect::<Vec<_>>()
         };

@@ -11,9 +11,10 @@ const SHORT: u64 = 255;
 /// Text indexes a table can have. Columns beyond them share the last.
 const MAX_TEXTS: usize = 64;
 
-/// The definition; what `previous` has by name keeps its number.
-pub(super) fn schema(table: &SourceTable, previous: Option<&Schema>) -> Schema {
-    let mut numbers = Numbers::after(previous);
+/// The definition; what `previous` has by name keeps its number, and new columns get numbers above
+/// `highest`.
+pub(super) fn schema(table: &SourceTable, previous: Option<&Schema>, highest: u32) -> Schema {
+    let mut numbers = Numbers::after(previous, highest);
     let columns: Vec<_> = table
         .columns
         .iter()
@@ -91,9 +92,10 @@ struct Numbers<'p> {
 }
 
 impl<'p> Numbers<'p> {
-    fn after(previous: Option<&'p Schema>) -> Self {
-        let columns =
-            previous.map(|schema| schema.columns.iter().map(|column| column.id).collect());
+    fn after(previous: Option<&'p Schema>, highest: u32) -> Self {
+        let columns = previous.map(|schema| {
+            schema.columns.iter().map(|column| column.id).chain([highest]).collect()
+        });
         let texts = previous.map(|schema| schema.texts.iter().map(|text| text.id).collect());
         Self { previous, columns: columns.unwrap_or_default(), texts: texts.unwrap_or_default() }
     }

@@ -28,13 +28,14 @@ impl SourceTable {
 
     /// The engine's definition, columns numbered by their places.
     pub fn to_schema(&self) -> Schema {
-        engine::schema(self, None)
+        engine::schema(self, None, 0)
     }
 
     /// The engine's definition after a change: columns and text indexes that `previous` has by
-    /// name keep their numbers.
-    pub fn to_schema_after(&self, previous: &Schema) -> Schema {
-        engine::schema(self, Some(previous))
+    /// name keep their numbers; new columns get numbers above `highest`, the highest that a column
+    /// of the table ever had.
+    pub fn to_schema_after(&self, previous: &Schema, highest: u32) -> Schema {
+        engine::schema(self, Some(previous), highest)
     }
 
     /// The table as a given definition wants it: its columns in its order, its key.
