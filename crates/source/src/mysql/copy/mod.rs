@@ -29,7 +29,7 @@ use crossbeam_channel::Sender;
 use remora_engine::Row;
 
 pub(crate) use queue::CopyQueue;
-pub(crate) use read::estimate;
+pub(crate) use read::{estimate, wait_until_executed};
 pub(crate) use throttle::Throttle;
 pub(crate) use windows::{Windows, write_key};
 pub(crate) use worker::{Worker, run};

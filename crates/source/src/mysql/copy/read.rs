@@ -145,8 +145,9 @@ fn size(value: &mysql::Value) -> usize {
     }
 }
 
-/// The next statement sees everything in `applied`.
-fn wait_until_executed(source: &mut Connection, applied: &GtidSet) -> Result<()> {
+/// The next statement sees everything in `applied`. The stream of a MySQL may be a moment ahead of
+/// what the server shows, rows and definitions alike.
+pub(crate) fn wait_until_executed(source: &mut Connection, applied: &GtidSet) -> Result<()> {
     patiently(|| Ok(source.executed()?.covers(applied)))
 }
 

@@ -15,7 +15,7 @@ use crate::{
     Error, Result,
     mysql::{
         binlog::Coordinates,
-        copy::{Chunk, Opened, WindowRequest, estimate},
+        copy::{Chunk, Opened, WindowRequest, estimate, wait_until_executed},
         schema::{SourceTable, read_table},
     },
 };
@@ -232,15 +232,11 @@ impl Applier {
 
     /// Rows of the table cannot be read: what can be read of it stays as it is, and the next
     /// session copies it, unless that did not help before.
-    pub fn freeze(&mut self, table: &TableName, reason: &str) -> Result<()> {
+    pub fn freeze(&mut self, table: &TableName, reason: &str, times: u32) -> Result<()> {
         tracing::warn!(table = table.table, "its rows cannot be read: {reason}");
-        let mut unreadable = self.shared.unreadable.lock();
-        let times = unreadable.entry(table.clone()).or_default();
-        *times += 1;
-        if *times >= ATTEMPTS {
+        if times >= ATTEMPTS {
             self.shared.given_up.lock().insert(table.clone(), reason.to_owned());
         }
-        drop(unreadable);
         let Some(followed) = self.tables.get_mut(table) else { return Ok(()) };
         let mut step = Step::default();
         let (name, source) = (&followed.name, &self.shared.settings.name);
@@ -254,11 +250,14 @@ impl Applier {
         self.define(step.definitions, step.positions)
     }
 
-    /// What the source's table is now, as far as it is followed; the error says why it cannot be.
+    /// What the source's table is now, as far as it is followed, and after all that was applied: a
+    /// definition that the stream told of may not be shown yet. The error says why the table
+    /// cannot be followed.
     pub fn read_source(
         &mut self,
         table: &TableName,
     ) -> Result<std::result::Result<Option<SourceTable>, String>> {
+        wait_until_executed(&mut self.source, &self.applied)?;
         let read = read_table(&mut self.source.conn, &table.database, &table.table);
         let narrowed = read.and_then(|read| match read {
             Some(read) => super::tables::narrowed(&self.shared.settings, read).map(Some),
@@ -343,6 +342,7 @@ impl Applier {
             return Ok(());
         };
         self.shared.unreadable.lock().remove(&table);
+        self.shared.unfitting.lock().remove(&table);
         let mut step = Step::default();
         let barrier = self.source.binlog_end()?;
         match self.read_source(&table)? {

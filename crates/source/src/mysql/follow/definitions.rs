@@ -255,7 +255,12 @@ impl Applier {
         let barrier = self.source.binlog_end()?;
         let read = match self.read_source(now)? {
             Ok(Some(read)) => read,
-            Ok(None) => return Ok(()),
+            // It was dropped or renamed since, as the stream will tell; what it was between nobody
+            // knows any more.
+            Ok(None) => {
+                self.lose_definition(table, step);
+                return Ok(());
+            }
             Err(reason) => {
                 self.check_strict(table, &reason)?;
                 self.refuse(table, reason, step);
@@ -288,6 +293,19 @@ impl Applier {
                 self.alter_in_place(table, read, &added, step)
             }
         }
+    }
+
+    /// What can be read of a table stays as it is until the stream tells what became of it.
+    fn lose_definition(&mut self, table: &TableName, step: &mut Step) {
+        let Some(followed) = self.tables.get_mut(table) else { return };
+        if followed.visible == Visible::Fed {
+            let key = table_key(&self.shared.settings.name, &followed.name);
+            step.positions.push((key, STALE.to_owned()));
+            followed.visible = Visible::Frozen;
+            let reason = "it was changed and then dropped or renamed before that could be read";
+            followed.stopped = Some(reason.to_owned());
+        }
+        self.show(table);
     }
 
     fn alter_in_place(

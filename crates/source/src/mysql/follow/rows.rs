@@ -1,7 +1,8 @@
 //! Rows of the stream on their way into the batch.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
+use parking_lot::Mutex;
 use remora_engine::{Change, Row, Value};
 use rustc_hash::FxHashMap;
 
@@ -78,7 +79,8 @@ impl Applier {
         });
         match decoded {
             Err(Error::TableRefused { reason, .. }) => {
-                return self.give_up_reading(&route.table, reason);
+                let times = failed_again(&self.shared.unreadable, &route.table);
+                return self.give_up_reading(&route.table, reason, times);
             }
             other => other?,
         }
@@ -113,13 +115,26 @@ impl Applier {
         }
         let key = followed.source.key.clone();
         match RowDecoder::new(&followed.source, map) {
-            Ok(decoder) => Ok(Some(Route { table, decoder, key, visible, hidden })),
+            Ok(decoder) => {
+                self.shared.unfitting.lock().remove(&table);
+                Ok(Some(Route { table, decoder, key, visible, hidden }))
+            }
+            // A definition that was read is ahead of rows that came before it was changed.
             Err(Error::TableRefused { reason, .. }) => {
-                self.give_up_reading(&table, reason).map(|()| None)
+                let times = failed_again(&self.shared.unfitting, &table);
+                self.give_up_reading(&table, reason, times).map(|()| None)
             }
             Err(error) => Err(error),
         }
     }
+}
+
+/// Counts a failure of a table; how many there were.
+fn failed_again(failures: &Mutex<HashMap<TableName, u32>>, table: &TableName) -> u32 {
+    let mut failures = failures.lock();
+    let times = failures.entry(table.clone()).or_default();
+    *times += 1;
+    *times
 }
 
 impl Target<'_> {

@@ -29,6 +29,8 @@ pub(crate) struct Shared {
     pub given_up: Mutex<HashMap<TableName, String>>,
     /// How often each table's rows could not be read.
     pub unreadable: Mutex<HashMap<TableName, u32>>,
+    /// How often in a row the layout of a table's rows was not that of its definition.
+    pub unfitting: Mutex<HashMap<TableName, u32>>,
     orders: Mutex<Orders>,
     changed: Condvar,
 }
@@ -72,6 +74,7 @@ impl Shared {
             board: Board::default(),
             given_up: Mutex::default(),
             unreadable: Mutex::default(),
+            unfitting: Mutex::default(),
             orders: Mutex::default(),
             changed: Condvar::new(),
         }
