@@ -226,6 +226,8 @@ impl Applier {
         sql: &str,
         step: &mut Step,
     ) -> Result<()> {
+        // Rows of before it did not fit what was read ahead; that says nothing of those behind it.
+        self.shared.unfitting.lock().remove(&table);
         for moved in moves_rows {
             if self.concerns(moved) {
                 self.copy_again(moved, true, step)?;
