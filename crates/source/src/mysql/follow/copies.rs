@@ -1,6 +1,9 @@
 //! Copies as the applier sees them: windows, chunks at their places, the swap at the end.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use remora_engine::{Change, ChangeBatch, Database, Definition, TableChanges};
 
@@ -22,6 +25,9 @@ use crate::{
 
 /// Windows that one copy has open: a chunk is read while the one before waits for the stream.
 const WINDOWS: usize = 2;
+/// A table that was created is shown within this time, unless it is gone again.
+const SHOWN_WITHIN: Duration = Duration::from_millis(300);
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// So often a table's rows may be unreadable before it is given up.
 const ATTEMPTS: u32 = 3;
 
@@ -267,6 +273,21 @@ impl Applier {
             Ok(read) => Ok(Ok(read)),
             Err(Error::TableRefused { reason, .. }) => Ok(Err(reason)),
             Err(error) => Err(error),
+        }
+    }
+
+    /// As [`Applier::read_source`] for a table that was just created: a MariaDB may log that a
+    /// moment before it shows the table.
+    pub fn read_created(
+        &mut self,
+        table: &TableName,
+    ) -> Result<std::result::Result<Option<SourceTable>, String>> {
+        let deadline = Instant::now() + SHOWN_WITHIN;
+        loop {
+            match self.read_source(table)? {
+                Ok(None) if Instant::now() < deadline => std::thread::sleep(LOOK_AGAIN),
+                read => return Ok(read),
+            }
         }
     }
 

@@ -111,17 +111,23 @@ impl Applier {
         }
     }
 
+    /// Rows of before a change did not fit what was read ahead; that says nothing of those behind.
+    fn expect_another_layout(&self, table: &TableName) {
+        self.shared.unfitting.lock().remove(table);
+    }
+
     /// A table that is followed from its creation on is empty.
     fn create(&mut self, table: &TableName, replaces: bool, step: &mut Step) -> Result<()> {
         if !self.selects(table) {
             return Ok(());
         }
+        self.expect_another_layout(table);
         if self.tables.contains_key(table) && (!replaces || !self.concerns(table)) {
             return Ok(());
         }
         // What is here under the name belongs to an older table.
         self.drop_table(table, step)?;
-        let source = match self.read_source(table)? {
+        let source = match self.read_created(table)? {
             Ok(Some(source)) => source,
             // It was dropped or renamed since, as the stream will tell.
             Ok(None) => return Ok(()),
@@ -226,8 +232,7 @@ impl Applier {
         sql: &str,
         step: &mut Step,
     ) -> Result<()> {
-        // Rows of before it did not fit what was read ahead; that says nothing of those behind it.
-        self.shared.unfitting.lock().remove(&table);
+        self.expect_another_layout(&table);
         for moved in moves_rows {
             if self.concerns(moved) {
                 self.copy_again(moved, true, step)?;
@@ -339,6 +344,8 @@ impl Applier {
     fn rename(&mut self, renames: Vec<(TableName, TableName)>, step: &mut Step) -> Result<()> {
         let mut left = Vec::new();
         for (from, to) in renames {
+            self.expect_another_layout(&from);
+            self.expect_another_layout(&to);
             let older = |table| self.tables.contains_key(table) && !self.concerns(table);
             if older(&from) {
                 continue;
