@@ -10,21 +10,32 @@
     reason = "a test fails by panicking"
 )]
 
-/// Each of these functions of a kind of server as a test per kind.
+/// Each of these functions of a kind of server as a test per kind. With `by hand` they run with
+/// `--ignored` only, for the reason given.
 #[macro_export]
 macro_rules! for_every_kind {
-    ($($test:ident),* $(,)?) => {
-        $crate::for_every_kind!(@ mariadb_10_11 MariaDb1011 $($test)*);
-        $crate::for_every_kind!(@ mariadb_11_8 MariaDb118 $($test)*);
-        $crate::for_every_kind!(@ mysql_9_7 MySql97 $($test)*);
-        $crate::for_every_kind!(@ mysql_5_6 MySql56 $($test)*);
+    (by hand $reason:literal: $($test:ident),* $(,)?) => {
+        $crate::for_every_kind!(@ mariadb_10_11 MariaDb1011 (ignore = $reason) $($test)*);
+        $crate::for_every_kind!(@ mariadb_11_8 MariaDb118 (ignore = $reason) $($test)*);
+        $crate::for_every_kind!(@ mysql_9_7 MySql97 (ignore = $reason) $($test)*);
+        $crate::for_every_kind!(@ mysql_5_6 MySql56 (ignore = $reason) $($test)*);
     };
-    (@ $name:ident $kind:ident $($test:ident)*) => {
+    ($($test:ident),* $(,)?) => {
+        $crate::for_every_kind!(@ mariadb_10_11 MariaDb1011 (cfg(test)) $($test)*);
+        $crate::for_every_kind!(@ mariadb_11_8 MariaDb118 (cfg(test)) $($test)*);
+        $crate::for_every_kind!(@ mysql_9_7 MySql97 (cfg(test)) $($test)*);
+        $crate::for_every_kind!(@ mysql_5_6 MySql56 (cfg(test)) $($test)*);
+    };
+    (@ $name:ident $kind:ident $attribute:tt $($test:ident)*) => {
         mod $name {
-            $(#[test]
-            fn $test() {
-                super::$test(remora_peers::Kind::$kind);
-            })*
+            $($crate::for_every_kind!(# $attribute $kind $test);)*
+        }
+    };
+    (# ($($attribute:tt)*) $kind:ident $test:ident) => {
+        #[test]
+        #[$($attribute)*]
+        fn $test() {
+            super::$test(remora_peers::Kind::$kind);
         }
     };
 }

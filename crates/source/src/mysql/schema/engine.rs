@@ -93,9 +93,8 @@ struct Numbers<'p> {
 
 impl<'p> Numbers<'p> {
     fn after(previous: Option<&'p Schema>, highest: u32) -> Self {
-        let columns = previous.map(|schema| {
-            schema.columns.iter().map(|column| column.id).chain([highest]).collect()
-        });
+        let columns = previous
+            .map(|schema| schema.columns.iter().map(|column| column.id).chain([highest]).collect());
         let texts = previous.map(|schema| schema.texts.iter().map(|text| text.id).collect());
         Self { previous, columns: columns.unwrap_or_default(), texts: texts.unwrap_or_default() }
     }
