@@ -19,6 +19,9 @@ pub struct TableChanges {
 pub enum Change {
     /// The row is now this, whether its key was there or not.
     Put(Row),
+    /// The row is now this, and its key was not there: else the batch is refused as a whole
+    /// ([`crate::Error::Exists`]). What the batch itself did to the key before counts.
+    Insert(Row),
     /// The row with this key (the primary key's values, in order) is gone.
     Delete(Row),
 }
@@ -37,8 +40,8 @@ pub struct ChangeBatch {
 /// A change of which tables there are or what they are. A list of them is one atomic step.
 #[derive(Clone, Debug)]
 pub enum Definition {
-    /// A new table; nothing happens if it is there with the same definition, another one is a
-    /// conflict.
+    /// A new table; nothing happens if it is there with the same definition, whatever SQL says
+    /// of it, and another one is a conflict.
     Create(Schema),
     /// The table of this name and its rows are gone.
     Drop(String),
@@ -52,7 +55,7 @@ pub enum Definition {
     /// The table of the schema's name has this definition from now on, and its rows stay as they
     /// are. Columns and text indexes are known by their numbers: columns may be renamed, moved,
     /// dropped, added, widened, made nullable or indexed, text indexes dropped and added; the
-    /// primary key stays. What the segments cannot answer as they are costs a new indexing of the
+    /// primary key stays. What SQL says of it may change as well, at no cost. What the segments cannot answer as they are costs a new indexing of the
     /// table, for as long as which writes wait: an indexed column with a value for the rows that
     /// lack it, a column or a text that is newly indexed, other required rows.
     Alter {

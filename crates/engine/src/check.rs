@@ -131,7 +131,7 @@ fn check_segment(
     view: &SegmentView,
     problems: &mut Problems<'_>,
 ) -> Result<()> {
-    let mut rebuilt = RowIndexer::new(&table.schema);
+    let mut rebuilt = RowIndexer::as_in(&table.schema, &view.segment);
     let mut key = Vec::new();
     for doc in (0..view.segment.doc_count()).filter(|&doc| !view.is_deleted(doc)) {
         key.clear();

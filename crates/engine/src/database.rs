@@ -14,21 +14,17 @@ use parking_lot::Mutex;
 
 use crate::{
     ChangeBatch, CheckReport, CheckStep, CountReply, Definition, Error, FacetReply, FacetRequest,
-    LargeBatch, Pending, Pipeline, Position, Result, Row, Schema, SearchReply, SearchRequest,
-    Selection, SourcePositions, TableStatistics, Value,
+    LargeBatch, Pending, Pipeline, Position, Reader, Result, Row, Schema, SearchReply,
+    SearchRequest, Selection, SourcePositions, TableStatistics, Transaction, Value,
     check::check,
-    encode::encode_key,
     lock::DirectoryLock,
-    merge, read,
+    merge,
     recovery::{Recovered, recover},
     shared::Shared,
     snapshot::{Snapshot, TableView},
     store::{DiskStore, Store, StoreOptions},
     write::{self, Definitions, Job, RequiredRows, Waiter, no_table},
 };
-
-/// What the names of hidden tables begin with.
-const HIDDEN: char = '#';
 
 /// Closing takes at most this long; a merge that takes longer is left behind unpublished.
 const CLOSE_TIME: Duration = Duration::from_millis(4_500);
@@ -186,16 +182,12 @@ impl Database {
     /// The tables' names, sorted. Those that begin with `#` are hidden: they are used as any
     /// other, but who lists tables does not see them.
     pub fn tables(&self) -> Vec<String> {
-        let snapshot = self.snapshot();
-        let listed = snapshot.tables.keys().filter(|name| !name.starts_with(HIDDEN));
-        let mut names: Vec<String> = listed.map(|name| name.to_string()).collect();
-        names.sort();
-        names
+        self.reader().tables()
     }
 
     /// A table's definition.
     pub fn schema(&self, table: &str) -> Result<Arc<Schema>> {
-        Ok(Arc::clone(&self.table(table)?.1.schema))
+        self.reader().schema(table)
     }
 
     /// The highest number that a column of the table has or had: a new column takes one above.
@@ -222,6 +214,12 @@ impl Database {
         self.shared().check_open()?;
         let prepared = write::prepare(batch, &self.snapshot(), &self.shared().options)?;
         self.queue(|waiter| Job::Apply(prepared, waiter))
+    }
+
+    /// Begins a transaction: a moment to read, and a batch that is applied only if nobody wrote
+    /// its keys since.
+    pub fn begin(&self) -> Transaction {
+        Transaction::begin(&self.handle.shared)
     }
 
     /// Begins a row of batches of which none is applied behind one that failed.
@@ -279,8 +277,7 @@ impl Database {
 
     /// What the newest rows of a table are known by.
     pub fn table_version(&self, table: &str) -> Result<TableVersion> {
-        let (_, table) = self.table(table)?;
-        Ok(TableVersion { table: table.number, changed: table.changed })
+        self.reader().version(table)
     }
 
     /// Waits until the batch at `position` is visible; [`Error::Busy`] if it is not in time.
@@ -295,37 +292,29 @@ impl Database {
         Err(Error::Busy(format!("position {asked} was not reached within {timeout:?}: it is {at}")))
     }
 
+    /// One moment of all tables, pinned: every answer of it is of that moment.
+    pub fn reader(&self) -> Reader {
+        Reader::new(&self.handle.shared)
+    }
+
     /// SEARCH.
     pub fn search(&self, request: &SearchRequest) -> Result<SearchReply> {
-        let (snapshot, table) = self.table(&request.selection.table)?;
-        let bm25 = self.shared().options.bm25;
-        let mut reply = read::search(&table, request, bm25, snapshot.position)?;
-        reply.report.sources = snapshot.sources.clone();
-        Ok(reply)
+        self.reader().search(request)
     }
 
     /// COUNT.
     pub fn count(&self, selection: &Selection) -> Result<CountReply> {
-        let (snapshot, table) = self.table(&selection.table)?;
-        let mut reply = read::count(&table, selection, snapshot.position)?;
-        reply.report.sources = snapshot.sources.clone();
-        Ok(reply)
+        self.reader().count(selection)
     }
 
     /// FACET.
     pub fn facet(&self, request: &FacetRequest) -> Result<FacetReply> {
-        let (snapshot, table) = self.table(&request.selection.table)?;
-        let mut reply = read::facet(&table, request, snapshot.position)?;
-        reply.report.sources = snapshot.sources.clone();
-        Ok(reply)
+        self.reader().facet(request)
     }
 
     /// The row with this primary key.
     pub fn get(&self, table: &str, key: &[Value]) -> Result<Option<Row>> {
-        let (_, table) = self.table(table)?;
-        let row = table.rows.get(&encode_key(&table.schema, key)?)?;
-        let required = RequiredRows::of(&table.schema)?;
-        Ok(row.filter(|row| required.accept(row)))
+        self.reader().get(table, key)
     }
 
     /// Calls `visit` with every row of one snapshot in key order; stops on its first error.

@@ -57,6 +57,16 @@ impl<'s> RowIndexer<'s> {
         Self { schema, builder: SegmentBuilder::new(&segment_spec(schema)), documents: 0 }
     }
 
+    /// Indexes as the version that made this segment did.
+    pub fn as_in(schema: &'s Schema, segment: &Segment) -> Self {
+        let mut indexer = Self::new(schema);
+        let mut texts = schema.texts.iter().filter_map(|text| segment.text(text.id));
+        if !texts.all(|text| text.knows_characters()) {
+            indexer.builder.forget_characters();
+        }
+        indexer
+    }
+
     /// Adds the next row.
     pub fn add(&mut self, key: &[u8], row: &[Value]) -> Result<()> {
         let scratch = byte_cells(self.schema, row);

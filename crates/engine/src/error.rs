@@ -1,5 +1,7 @@
 //! What can go wrong, by what the caller can do about it.
 
+use crate::KeyValues;
+
 /// The crate's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -25,6 +27,14 @@ pub enum Error {
     /// What is there already stands against the change.
     #[error("{0}")]
     Conflict(String),
+    /// A row was to be inserted and its key is there.
+    #[error("table {table:?} has a row with the key ({}) already", list(key))]
+    Exists {
+        /// The table's name.
+        table: String,
+        /// The primary key's values.
+        key: KeyValues,
+    },
     /// A limit of a queue, of memory or of time was met: try again later.
     #[error("{0}")]
     Busy(String),
@@ -92,6 +102,12 @@ impl Error {
     pub fn missing(what: Missing, message: impl Into<String>) -> Self {
         Self::NotFound { what, message: message.into() }
     }
+}
+
+/// Values, separated by commas.
+fn list(values: &KeyValues) -> String {
+    let values: Vec<String> = values.iter().map(ToString::to_string).collect();
+    values.join(", ")
 }
 
 impl From<remora_index::IndexError> for Error {

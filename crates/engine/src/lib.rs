@@ -5,6 +5,7 @@
 mod catalog;
 mod change;
 mod check;
+mod column_batch;
 mod database;
 mod document;
 pub mod dump;
@@ -16,6 +17,7 @@ mod manifest;
 mod merge;
 mod published;
 mod read;
+mod reader;
 mod recovery;
 mod request;
 mod schema;
@@ -24,20 +26,25 @@ mod snapshot;
 mod statistics;
 mod store;
 mod synonyms;
+mod transaction;
 mod undo;
 mod value;
 mod write;
 
 pub use change::{Change, ChangeBatch, Definition, Position, SourcePositions, TableChanges};
 pub use check::{CheckReport, CheckStep, CheckedTable, Problem};
+pub use column_batch::{ColumnBatch, ColumnData, ColumnValues, Strings, Validity};
 pub use database::{Database, Durability, Options, TableVersion};
 pub use error::{Error, Missing, RequestPart, Result};
-pub use remora_index::text::{Normalization, Width};
+pub use read::Scan;
+pub use reader::Reader;
+pub use remora_index::text::{Normalization, Width, WordPattern};
 pub use request::{
-    Comparison, CountReply, FacetReply, FacetRequest, Filter, Highlight, Hit, KeyValues, Literal,
-    QueryReport, SearchReply, SearchRequest, Selection, SortBy, SortKey, TextQuery,
+    ColumnLetters, Comparison, CountReply, FacetReply, FacetRequest, Filter, Highlight, Hit, KeyValues, LetterClasses, Literal,
+    Piece, PieceMatch, QueryReport, ScanRequest, SearchReply, SearchRequest, Selection, SortBy, SortKey, TextQuery,
 };
-pub use schema::{ColumnDef, ColumnType, Schema, TextDef};
+pub use schema::{ColumnDef, ColumnType, DeclaredTable, Schema, TextDef};
 pub use statistics::TableStatistics;
+pub use transaction::Transaction;
 pub use value::{Date, DateTime, Decimal, Row, Value, ZERO_TIMESTAMP_MICROS, compare};
 pub use write::{LargeBatch, Pending, Pipeline};

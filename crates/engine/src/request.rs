@@ -1,6 +1,6 @@
 //! What can be asked and what is answered: the one vocabulary of every wire.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
@@ -24,12 +24,69 @@ pub struct Selection {
 pub enum TextQuery {
     /// Some text column contains this text, as a substring of the normalised text.
     Term(String),
+    /// Certain texts hold this.
+    Piece(Piece),
     /// All hold.
     And(Vec<TextQuery>),
     /// At least one holds.
     Or(Vec<TextQuery>),
     /// It does not hold.
     Not(Box<TextQuery>),
+}
+
+/// A text to be found in certain text indexes, in a certain way. Synonyms do not apply to it; one
+/// that nothing is left of after normalisation holds for no row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Piece {
+    /// The [`crate::TextDef::id`]s of the text indexes of which one must hold it; empty is all.
+    pub texts: Vec<u32>,
+    /// What is to be found.
+    pub text: String,
+    /// How.
+    pub matching: PieceMatch,
+    /// Asks the text of one column as it stands instead of the normalised text: some stretch of it
+    /// has the letters of `text`, each equal to the other by these classes. `matching` is then
+    /// [`PieceMatch::Substring`], and every text index that is asked has the column.
+    pub letters: Option<ColumnLetters>,
+}
+
+/// The text of a column, compared letter by letter.
+#[derive(Clone, Debug)]
+pub struct ColumnLetters {
+    /// The position of the column.
+    pub column: usize,
+    /// Which letters are equal.
+    pub classes: Arc<dyn LetterClasses>,
+}
+
+impl PartialEq for ColumnLetters {
+    fn eq(&self, other: &Self) -> bool {
+        self.column == other.column && Arc::ptr_eq(&self.classes, &other.classes)
+    }
+}
+
+/// Which letters are equal to each other: an equivalence.
+pub trait LetterClasses: std::fmt::Debug + Send + Sync {
+    /// Whether the two are equal.
+    fn are_equal(&self, a: char, b: char) -> bool;
+
+    /// Appends all letters that are equal to `letter`, itself among them.
+    fn equals(&self, letter: char, out: &mut Vec<char>);
+}
+
+/// How a [`Piece`] is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PieceMatch {
+    /// As a substring of the normalised text.
+    Substring,
+    /// As whole words behind each other, whatever separators stand between them. Characters of
+    /// scripts without spaces are found wherever they stand.
+    Words,
+    /// As [`PieceMatch::Words`], but the last may be the beginning of a longer one.
+    WordPrefix,
+    /// As whole words in any order, the first and the last of which begin at most so many words
+    /// apart.
+    Near(u32),
 }
 
 /// A condition on columns.
@@ -208,6 +265,25 @@ pub struct FacetReply {
     pub matched: u64,
     /// How it was answered.
     pub report: QueryReport,
+}
+
+/// A scan: columns of every row that matches.
+#[derive(Clone, Debug, Default)]
+pub struct ScanRequest {
+    /// The table.
+    pub table: String,
+    /// The text condition.
+    pub text: Option<TextQuery>,
+    /// The condition on columns.
+    pub filter: Option<Filter>,
+    /// The columns to read, by their positions in the schema.
+    pub columns: Vec<usize>,
+    /// Most rows of a batch; one with many megabytes of strings is given out sooner.
+    pub batch_rows: usize,
+    /// Whether the rows come in key order; otherwise they do within each segment only.
+    pub in_key_order: bool,
+    /// Most rows in all.
+    pub limit: Option<u64>,
 }
 
 /// True figures of one query, for DEBUG.

@@ -22,6 +22,19 @@ pub struct Schema {
     pub required: Option<Filter>,
     /// Groups of words that mean the same to a search.
     pub synonyms: Vec<Vec<String>>,
+    /// What SQL says of it beyond this, if it came from there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub declared: Option<DeclaredTable>,
+}
+
+/// A table in SQL's own words, but for its columns. The engine keeps them and reads nothing in them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeclaredTable {
+    /// The lines behind the columns, as `SHOW CREATE TABLE` has them, without the comma: keys,
+    /// foreign keys, checks.
+    pub keys: Vec<String>,
+    /// What stands behind the closing parenthesis: `ENGINE=InnoDB DEFAULT CHARSET=utf8mb4`.
+    pub options: String,
 }
 
 /// One column.
@@ -37,6 +50,10 @@ pub struct ColumnDef {
     pub nullable: bool,
     /// Whether the segments hold it (filter, sort, facet); if not, it is in the row store only.
     pub indexed: bool,
+    /// What SQL says behind its name, if it came from there: `varchar(30) NOT NULL DEFAULT 'x'`.
+    /// The engine keeps it and reads nothing in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub declared: Option<String>,
 }
 
 /// A column's type.

@@ -11,8 +11,13 @@ use std::{
 use parking_lot::{Mutex, RwLock};
 
 use crate::{
-    Error, Options, Result, files::SegmentFiles, lock::DirectoryLock, published::Published,
-    snapshot::Snapshot, store::Store, write::WriteQueue,
+    Error, Options, Result,
+    files::SegmentFiles,
+    lock::DirectoryLock,
+    published::Published,
+    snapshot::Snapshot,
+    store::Store,
+    write::{OpenTransactions, WriteQueue},
 };
 
 /// One open database.
@@ -23,6 +28,8 @@ pub(crate) struct Shared {
     pub options: Options,
     /// What waits for the writer.
     pub queue: WriteQueue,
+    /// The transactions that have begun and not ended.
+    pub transactions: OpenTransactions,
     /// What readers see.
     pub published: Published,
     /// The segment files. Held during a checkpoint, so there is one at a time; `None` once the
@@ -52,6 +59,7 @@ impl Shared {
             directory,
             options,
             queue: WriteQueue::default(),
+            transactions: OpenTransactions::default(),
             published: Published::new(snapshot),
             files: Mutex::new(Some(files)),
             unsaved_bytes: AtomicU64::new(0),

@@ -23,12 +23,14 @@ use std::{
 };
 
 use common::*;
-use remora_engine::{ChangeBatch, Database, Durability, Error, Options, Row, TableChanges};
+use remora_engine::{ChangeBatch, Database, Durability, Error, Options, Row, TableChanges, Value};
 
 const DIRECTORY: &str = "REMORA_CRASH_DIRECTORY";
 const PHASE: &str = "REMORA_CRASH_PHASE";
 /// Threads that write small batches; one more writes large ones, and one batches in parts.
 const SMALL_WRITERS: i64 = 3;
+/// The one of them whose batches are transactions.
+const TRANSACTION_WRITER: i64 = 1;
 const LARGE_WRITER: i64 = SMALL_WRITERS;
 const PARTS_WRITER: i64 = SMALL_WRITERS + 1;
 const WRITERS: usize = PARTS_WRITER as usize + 1;
@@ -66,7 +68,9 @@ fn expected_rows(last: &[i64]) -> BTreeMap<i64, Row> {
         for number in (last - SLOTS + 1).max(1)..=last {
             for change in &batch_of(writer as i64, number).tables[0].changes {
                 match change {
-                    remora_engine::Change::Put(row) => _ = rows.insert(id_of(row), row.clone()),
+                    remora_engine::Change::Put(row) | remora_engine::Change::Insert(row) => {
+                        rows.insert(id_of(row), row.clone());
+                    }
                     remora_engine::Change::Delete(key) => _ = rows.remove(&id_of(key)),
                 }
             }
@@ -102,6 +106,9 @@ fn child_that_writes_until_it_is_killed() {
 }
 
 fn write(database: &Database, writer: i64, number: i64) {
+    if writer == TRANSACTION_WRITER {
+        return write_transaction(database, writer, number);
+    }
     let ChangeBatch { mut tables, positions } = batch_of(writer, number);
     if writer != PARTS_WRITER {
         database.apply(ChangeBatch { tables, positions }).unwrap();
@@ -114,6 +121,19 @@ fn write(database: &Database, writer: i64, number: i64) {
         large.add(vec![part]).unwrap();
     }
     large.commit(positions).unwrap();
+}
+
+/// A batch in parts collides with every transaction on its table, so it may take several.
+fn write_transaction(database: &Database, writer: i64, number: i64) {
+    loop {
+        let mut transaction = database.begin();
+        transaction.protect(TABLE, &[Value::Int(writer * 1_000)]).unwrap();
+        match transaction.commit(batch_of(writer, number)) {
+            Ok(_) => return,
+            Err(Error::Conflict(_)) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
 }
 
 fn spawn_child(directory: &Path) -> Child {
@@ -168,8 +188,7 @@ fn verify(directory: &Path, acknowledged: &[i64]) -> Vec<i64> {
     assert_eq!(count(&database), expected.len() as u64);
     for (writer, number) in last.iter().enumerate() {
         let ids = |term: &str| -> Vec<i64> {
-            let has =
-                |row: &Row| matches!(&row[2], remora_engine::Value::Text(t) if t.contains(term));
+            let has = |row: &Row| matches!(&row[2], Value::Text(t) if t.contains(term));
             expected.iter().filter(|(_, row)| has(row)).map(|(id, _)| *id).collect()
         };
         for term in [format!("writer{writer} "), format!("r{writer} batch{number}.")] {

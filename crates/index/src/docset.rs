@@ -22,6 +22,14 @@ impl DocSet {
         Self::List(Vec::new())
     }
 
+    /// The documents of an ascending list out of `len`, as bits where they are many.
+    pub fn ascending(docs: Vec<u32>, len: u32) -> Self {
+        match docs.len() > len as usize / 32 {
+            true => Self::Bits(Self::List(docs).into_bitmap(len).into()),
+            false => Self::List(docs),
+        }
+    }
+
     /// Every document of a segment of `len`.
     pub fn all(len: u32) -> Self {
         Self::Bits(Arc::new(Bitmap::full(len)))

@@ -74,7 +74,7 @@ fn ask_everything(segment: Segment) {
             let pattern = Pattern::new(piece, &Normalization::default()).unwrap();
             let _ = text.find(&pattern);
             let _ = text.count(&pattern);
-            let _ = text.occurrences(&pattern, None, &mut |_, _| ());
+            let _ = text.occurrences(&pattern, None, &mut Vec::new());
         }
         let _ = text.find_similar_word("teh", 2);
     }

@@ -124,7 +124,7 @@ fn check(segment: &Segment, texts: &[String], piece: &str) {
     }
     assert!(docs.iter().copied().eq(expected.iter().map(|(doc, _)| *doc)), "{shown:?}: {docs:?}");
     let mut occurrences = Vec::new();
-    index.occurrences(&pattern, None, &mut |doc, count| occurrences.push((doc, count))).unwrap();
+    index.occurrences(&pattern, None, &mut occurrences).unwrap();
     assert_eq!(occurrences, expected, "occurrences of {shown:?}");
 }
 

@@ -76,7 +76,7 @@ fn check(segment: &Segment, rows: &Rows, piece: &str) {
         assert_eq!(count as usize, expected.len(), "count of {piece:?}");
     }
     let mut occurrences = Vec::new();
-    text.occurrences(&pattern, None, &mut |doc, count| occurrences.push((doc, count))).unwrap();
+    text.occurrences(&pattern, None, &mut occurrences).unwrap();
     assert_eq!(occurrences, expected, "occurrences of {piece:?}");
     check_among(text, &pattern, &expected, rows.len() as u32);
 }
@@ -95,8 +95,7 @@ fn check_among(text: &TextIndex, pattern: &Pattern, expected: &[(u32, u32)], doc
             let docs = wanted(&mut docs.iter().map(|doc| (doc, 0)));
             assert!(docs.iter().map(|one| one.0).eq(expected.iter().map(|one| one.0)));
             let mut occurrences = Vec::new();
-            let mut visit = |doc, count| occurrences.push((doc, count));
-            text.occurrences(pattern, Some(&among), &mut visit).unwrap();
+            text.occurrences(pattern, Some(&among), &mut occurrences).unwrap();
             assert_eq!(wanted(&mut occurrences.into_iter()), expected, "{:?}", pattern.text());
         }
     }

@@ -80,22 +80,50 @@ pub(super) fn ordinal(kind: ColumnType, value: &Value) -> Option<u64> {
 /// The inverse of [`ordinal`].
 pub(super) fn value_of_ordinal(kind: ColumnType, ordinal: u64) -> Option<Value> {
     Some(match kind {
-        ColumnType::Int(_) => Value::Int(unsigned(ordinal)),
+        ColumnType::Int(_) => Value::Int(int_of_ordinal(ordinal)),
         ColumnType::Uint(_) => Value::Uint(ordinal),
-        ColumnType::Float | ColumnType::Double => {
-            let flip = if ordinal & SIGN_BIT == 0 { u64::MAX } else { SIGN_BIT };
-            Value::Float(f64::from_bits(ordinal ^ flip))
-        }
+        ColumnType::Float | ColumnType::Double => Value::Float(float_of_ordinal(ordinal)),
         ColumnType::Bool => Value::Bool(ordinal != 0),
         ColumnType::Date => Value::Date(unpack_date(ordinal)),
-        ColumnType::Time => Value::Time(unsigned(ordinal)),
-        ColumnType::Timestamp => Value::Timestamp(unsigned(ordinal)),
+        ColumnType::Time => Value::Time(int_of_ordinal(ordinal)),
+        ColumnType::Timestamp => Value::Timestamp(int_of_ordinal(ordinal)),
         ColumnType::DateTime => Value::DateTime(unpack_date_time(ordinal)),
         ColumnType::Decimal(_, scale) => {
-            Value::Decimal(Decimal::from_scaled(i128::from(unsigned(ordinal)), scale))
+            Value::Decimal(Decimal::from_scaled(i128::from(int_of_ordinal(ordinal)), scale))
         }
         ColumnType::Text | ColumnType::Bytes | ColumnType::Json => return None,
     })
+}
+
+/// The number of an Int, Time or Timestamp, or the unscaled one of a narrow decimal.
+#[inline]
+pub(crate) fn int_of_ordinal(ordinal: u64) -> i64 {
+    (ordinal ^ SIGN_BIT) as i64
+}
+
+/// The number of a Float or Double.
+#[inline]
+pub(crate) fn float_of_ordinal(ordinal: u64) -> f64 {
+    let flip = if ordinal & SIGN_BIT == 0 { u64::MAX } else { SIGN_BIT };
+    f64::from_bits(ordinal ^ flip)
+}
+
+/// The number of a decimal's cell times ten to its scale, if it fits: it does up to 38 digits.
+#[inline]
+pub(crate) fn decimal_of_cell(cell: Cell<'_>) -> Option<i128> {
+    match cell {
+        Cell::Null => None,
+        Cell::Ordinal(ordinal) => Some(i128::from(int_of_ordinal(ordinal))),
+        Cell::Bytes(bytes) => {
+            let (&sign, pairs) = bytes.split_first()?;
+            let flip = if sign == 0 { 0xff } else { 0 };
+            let number = pairs.iter().try_fold(0i128, |number, pair| {
+                let pair = Some(pair ^ flip).filter(|&pair| pair < 100)?;
+                number.checked_mul(100)?.checked_add(i128::from(pair))
+            })?;
+            Some(if sign == 0 { -number } else { number })
+        }
+    }
 }
 
 /// Appends the order-preserving bytes of a value of a byte type.
@@ -137,7 +165,8 @@ pub(super) fn pack_date(date: Date) -> u64 {
 }
 
 /// The inverse of [`pack_date`].
-pub(super) fn unpack_date(packed: u64) -> Date {
+#[inline]
+pub(crate) fn unpack_date(packed: u64) -> Date {
     Date { year: (packed >> 9) as u16, month: (packed >> 5 & 15) as u8, day: (packed & 31) as u8 }
 }
 
@@ -147,17 +176,14 @@ pub(super) fn pack_date_time(moment: DateTime) -> u64 {
 }
 
 /// The inverse of [`pack_date_time`].
-pub(super) fn unpack_date_time(packed: u64) -> DateTime {
+#[inline]
+pub(crate) fn unpack_date_time(packed: u64) -> DateTime {
     let date = unpack_date(packed >> DAY_MICROS_BITS);
     DateTime { date, micros: packed & ((1 << DAY_MICROS_BITS) - 1) }
 }
 
 fn signed(number: i64) -> u64 {
     number as u64 ^ SIGN_BIT
-}
-
-fn unsigned(ordinal: u64) -> i64 {
-    (ordinal ^ SIGN_BIT) as i64
 }
 
 fn float(number: f64) -> u64 {

@@ -29,27 +29,34 @@ const MAX_KEY_BYTES: usize = 3_072;
 /// The order-preserving bytes of a primary key given as its parts' values, which are first made to
 /// fit their columns.
 pub(crate) fn encode_key(schema: &Schema, parts: &[Value]) -> Result<Vec<u8>> {
+    let mut key = Vec::with_capacity(8 * parts.len());
+    append_key(schema, parts, &mut key)?;
+    Ok(key)
+}
+
+/// As [`encode_key`], appended to `key`.
+pub(crate) fn append_key(schema: &Schema, parts: &[Value], key: &mut Vec<u8>) -> Result<()> {
     if parts.len() != schema.primary_key.len() {
         return Err(wrong_part_count(schema, parts.len()));
     }
-    let mut key = Vec::with_capacity(8 * parts.len());
+    let start = key.len();
     for (index, (column, value)) in key_columns(schema).zip(parts).enumerate() {
         let value = fit(column, value)?;
         if value.is_null() {
             let message = format!("the key column {:?} must not be NULL", column.name);
             return Err(Error::request(RequestPart::Key, message));
         }
-        append_part(column, &value, index + 1 == parts.len(), &mut key)?;
+        append_part(column, &value, index + 1 == parts.len(), key)?;
     }
-    if key.len() > MAX_KEY_BYTES {
+    let bytes = key.len() - start;
+    if bytes > MAX_KEY_BYTES {
         let message = format!(
-            "the key of table {:?} takes {} bytes: the limit is {MAX_KEY_BYTES}",
-            schema.name,
-            key.len()
+            "the key of table {:?} takes {bytes} bytes: the limit is {MAX_KEY_BYTES}",
+            schema.name
         );
         return Err(Error::request(RequestPart::Key, message));
     }
-    Ok(key)
+    Ok(())
 }
 
 /// The parts of a key from its bytes.

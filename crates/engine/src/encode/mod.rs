@@ -8,9 +8,12 @@ mod literal;
 mod row;
 mod schema;
 
-pub(crate) use cell::{column_kind, decode_cell, encode_cell};
+pub(crate) use cell::{
+    column_kind, decimal_of_cell, decode_cell, encode_cell, float_of_ordinal, int_of_ordinal,
+    unpack_date, unpack_date_time,
+};
 pub(crate) use fit::{fit, fit_row};
-pub(crate) use key::{decode_key, encode_key};
+pub(crate) use key::{append_key, decode_key, encode_key};
 pub(crate) use layout::{History, RowFormat, layout_of};
 pub(crate) use literal::parse_literal;
 pub(crate) use row::{decode_row, encode_row};

@@ -110,6 +110,10 @@ mod tests {
                 let normalization = Normalization { nfkc, width, fold_case, fold_accents };
                 let delimiter = fold_case.then(|| "\n".to_owned());
                 schema.texts.push(TextDef { id: 3, columns: vec![1], delimiter, normalization });
+                if fold_accents {
+                    schema.columns[1].declared = Some("text COMMENT 'x'".to_owned());
+                    schema.declared = Some(crate::DeclaredTable::default());
+                }
                 Schema { required, synonyms, ..schema }
             })
             .boxed()

@@ -10,7 +10,7 @@ use crate::{
 
 /// A nullable column.
 pub(crate) fn column(id: u32, kind: ColumnType) -> ColumnDef {
-    ColumnDef { id, name: format!("c{id}"), kind, nullable: true, indexed: true }
+    ColumnDef { id, name: format!("c{id}"), kind, nullable: true, indexed: true, declared: None }
 }
 
 /// A table of such columns, all of them its key.
@@ -24,6 +24,7 @@ pub(crate) fn table(kinds: &[ColumnType]) -> Schema {
         texts: Vec::new(),
         required: None,
         synonyms: Vec::new(),
+        declared: None,
     }
 }
 

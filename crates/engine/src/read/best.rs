@@ -3,13 +3,16 @@
 //! The idea of MaxScore (Turtle and Flood, 1995), a term at a time: terms are taken by weight,
 //! which is also more than a term can add to any score. Once what is left can add less than the
 //! score that enough rows have already, a row that has none of the terms so far is out, and of
-//! the others each that is too far behind. The frequent terms, which are light and dear to read,
+//! the others each that is too far behind. The same bound keeps most documents of a frequent term
+//! from being noted at all: how long a document may be that wins by so many occurrences. The frequent terms, which are light and dear to read,
 //! are then read for few rows.
+
+use std::{cmp::Reverse, collections::BinaryHeap};
 
 use remora_index::DocSet;
 
 use super::{
-    occurrences::{Asked, Frequencies},
+    occurrences::Asked,
     score::{SegmentNorms, Weighted, part},
 };
 use crate::{QueryReport, Result};
@@ -37,20 +40,77 @@ pub(super) fn candidates(
     report: &mut QueryReport,
 ) -> Result<Vec<DocSet>> {
     let rows: u64 = docs.iter().map(|docs| u64::from(docs.count())).sum();
-    if terms.len() < 2 || wanted == 0 || rows <= FEW_ROWS.max(wanted as u64 * 2) {
+    if terms.is_empty() || wanted == 0 || rows <= FEW_ROWS.max(wanted as u64 * 2) {
         return Ok(docs);
     }
     let mut by_weight = terms.to_vec();
     by_weight.sort_by(|a, b| b.weight.total_cmp(&a.weight).then(a.term.cmp(&b.term)));
-    let mut race = Race { docs, norms, wanted, partials: Vec::new(), open: true };
+    let mut race = Race { docs, norms, wanted, partials: Vec::new(), open: true, threshold: 0.0 };
     race.partials.resize_with(norms.len(), Vec::new);
     for (place, &weighted) in by_weight.iter().enumerate() {
+        let rest = by_weight[place + 1..].iter().map(|rest| rest.weight).sum();
+        let mut bar = Bar::new(weighted.weight, rest, wanted, race.threshold);
         for at in 0..norms.len() {
-            race.take(asked, at, weighted, report)?;
+            race.take(asked, at, weighted, &mut bar, report)?;
         }
-        race.drop_losers(by_weight[place + 1..].iter().map(|rest| rest.weight).sum());
+        race.drop_losers(rest);
     }
     Ok(race.finish())
+}
+
+/// What a document must have to be among the best, while one term is taken.
+struct Bar {
+    weight: f64,
+    /// More than the terms that were not taken can add.
+    rest: f64,
+    /// What enough documents have already.
+    threshold: f64,
+    /// A document that only this term gives something can win if its norm is at most so many times
+    /// its occurrences: `part(weight, occurrences, norm) + rest >= threshold`, solved for the norm.
+    norm_share: f64,
+    /// The highest sums, as bits, which are ordered as positive numbers are.
+    highest: BinaryHeap<Reverse<u64>>,
+    wanted: usize,
+}
+
+impl Bar {
+    fn new(weight: f64, rest: f64, wanted: usize, threshold: f64) -> Self {
+        let highest = BinaryHeap::new();
+        let mut bar = Self { weight, rest, threshold, norm_share: 0.0, highest, wanted };
+        bar.raise(threshold);
+        bar
+    }
+
+    fn raise(&mut self, threshold: f64) {
+        self.threshold = threshold;
+        let needed = threshold - self.rest;
+        self.norm_share = if needed > 0.0 { self.weight / needed - 1.0 } else { f64::INFINITY };
+    }
+
+    #[inline]
+    fn may_win(&self, occurrences: u32, norm: f64) -> bool {
+        norm <= f64::from(occurrences) * self.norm_share
+    }
+
+    /// Takes note of what a document has, each once.
+    fn note(&mut self, sum: f64) {
+        if self.highest.len() < self.wanted {
+            self.highest.push(Reverse(sum.to_bits()));
+        } else if let Some(mut lowest) = self.highest.peek_mut() {
+            if sum.to_bits() <= lowest.0 {
+                return;
+            }
+            *lowest = Reverse(sum.to_bits());
+        }
+        if self.highest.len() == self.wanted
+            && let Some(Reverse(lowest)) = self.highest.peek()
+        {
+            let certain = f64::from_bits(*lowest) * (1.0 - SLACK);
+            if certain > self.threshold {
+                self.raise(certain);
+            }
+        }
+    }
 }
 
 struct Race<'a> {
@@ -61,6 +121,8 @@ struct Race<'a> {
     partials: Vec<Vec<Partial>>,
     /// Whether documents without a sum can still be among the best.
     open: bool,
+    /// What the last of the best has for certain; 0 while fewer rows have anything.
+    threshold: f64,
 }
 
 impl Race<'_> {
@@ -70,15 +132,19 @@ impl Race<'_> {
         asked: &mut Asked<'_>,
         at: usize,
         Weighted { term, weight }: Weighted,
+        bar: &mut Bar,
         report: &mut QueryReport,
     ) -> Result<()> {
         let norms = &self.norms[at];
         let partials = &mut self.partials[at];
         if self.open {
-            let found = asked.frequencies(term, at, &self.docs[at], report)?;
-            let selected = restricted(&found, &self.docs[at]);
-            *partials = united(std::mem::take(partials), &selected, norms, weight);
-            asked.occurrences.note_frequencies(term, at, selected);
+            let docs = &self.docs[at];
+            let mut found = asked.frequencies(term, at, docs, report)?;
+            if let DocSet::List(list) = docs {
+                found = super::occurrences::common(&found, list);
+            }
+            *partials = united(std::mem::take(partials), &found, docs, norms, bar);
+            asked.occurrences.note_frequencies(term, at, found);
             return Ok(());
         }
         let among = DocSet::List(partials.iter().map(|partial| partial.doc).collect());
@@ -95,16 +161,14 @@ impl Race<'_> {
 
     /// `rest` is more than the terms that were not taken can add.
     fn drop_losers(&mut self, rest: f64) {
-        let Some(threshold) = self.threshold() else { return };
+        let Some(threshold) = self.last_of_best() else { return };
+        self.threshold = threshold;
         self.open &= rest >= threshold;
-        if !self.open {
-            let stays = |partial: &Partial| partial.sum + rest >= threshold;
-            self.partials.iter_mut().for_each(|partials| partials.retain(stays));
-        }
+        let stays = |partial: &Partial| partial.sum + rest >= threshold;
+        self.partials.iter_mut().for_each(|partials| partials.retain(stays));
     }
 
-    /// What the last of the best has for certain; `None` while fewer rows have anything.
-    fn threshold(&self) -> Option<f64> {
+    fn last_of_best(&self) -> Option<f64> {
         let mut sums: Vec<f64> = self.partials.iter().flatten().map(|one| one.sum).collect();
         let last = self.wanted - 1;
         if last >= sums.len() {
@@ -123,33 +187,32 @@ impl Race<'_> {
     }
 }
 
-/// The frequencies of the documents of a set.
-fn restricted(frequencies: &[(u32, u32)], docs: &DocSet) -> Frequencies {
-    match docs {
-        DocSet::Bits(bits) => {
-            frequencies.iter().filter(|(doc, _)| bits.contains(*doc)).copied().collect()
-        }
-        DocSet::List(list) => super::occurrences::common(frequencies, list),
-    }
-}
-
-/// Adds what a term gives to the sums; both ascend by document.
+/// Adds what a term gives to the sums, and the documents of `docs` that can win by it; all ascend by
+/// document.
 fn united(
     partials: Vec<Partial>,
     frequencies: &[(u32, u32)],
+    docs: &DocSet,
     norms: &SegmentNorms<'_>,
-    weight: f64,
+    bar: &mut Bar,
 ) -> Vec<Partial> {
-    let mut all = Vec::with_capacity(partials.len() + frequencies.len());
+    let mut all = Vec::with_capacity(partials.len());
     let mut before = partials.into_iter().peekable();
     for &(doc, occurrences) in frequencies {
         while let Some(partial) = before.next_if(|partial| partial.doc < doc) {
+            bar.note(partial.sum);
             all.push(partial);
         }
-        let same = before.next_if(|partial| partial.doc == doc);
-        let mut partial = same.unwrap_or_else(|| Partial { doc, norm: norms.of(doc), sum: 0.0 });
-        partial.sum += part(weight, occurrences, partial.norm);
-        all.push(partial);
+        let partial = before.next_if(|partial| partial.doc == doc).or_else(|| {
+            let norm = norms.of(doc);
+            let wins = bar.may_win(occurrences, norm) && docs.contains(doc);
+            wins.then_some(Partial { doc, norm, sum: 0.0 })
+        });
+        if let Some(mut partial) = partial {
+            partial.sum += part(bar.weight, occurrences, partial.norm);
+            bar.note(partial.sum);
+            all.push(partial);
+        }
     }
     all.extend(before);
     all

@@ -2,11 +2,12 @@
 
 use smallvec::SmallVec;
 
-use remora_index::text::{AtomKind, Normalization, Pattern, atoms};
+use remora_index::text::{AtomKind, Normalization, Pattern, WordPattern, atoms};
 
-use super::fuzzy::FuzzyTerm;
+use super::{fuzzy::FuzzyTerm, letters::LetterTerm};
 use crate::{
-    Error, RequestPart, Result, Schema, Selection, TextQuery, snapshot::TableView,
+    ColumnLetters, Error, Piece, PieceMatch, RequestPart, Result, Schema, Selection, TextDef, TextQuery,
+    snapshot::TableView,
     synonyms::Synonyms,
 };
 
@@ -39,6 +40,8 @@ pub(super) enum Node {
 /// One literal text of the query.
 pub(super) struct Term {
     text: String,
+    /// What of a [`Piece`] makes it another term than the same text has alone.
+    scope: Scope,
     /// For each text index of the schema how it is found there; `None` where the index's
     /// normalisation leaves nothing of it.
     pub matchers: SmallVec<[Option<Matcher>; 1]>,
@@ -47,12 +50,29 @@ pub(super) struct Term {
     pub positive: bool,
 }
 
+/// Where and how a text is to be found.
+#[derive(Clone, Debug, PartialEq)]
+struct Scope {
+    texts: Vec<u32>,
+    matching: PieceMatch,
+    letters: Option<ColumnLetters>,
+}
+
+impl Scope {
+    /// Anywhere, as a substring.
+    const ANY: Self = Self { texts: Vec::new(), matching: PieceMatch::Substring, letters: None };
+}
+
 /// How a term is found in one text index.
 pub(super) enum Matcher {
     /// As a substring.
     Exact(Pattern),
     /// By words and windows that are alike.
     Fuzzy(FuzzyTerm),
+    /// As words behind each other, whatever stands between them.
+    Words(WordPattern),
+    /// Letter by letter in the text as it stands.
+    Letters(Box<LetterTerm>),
 }
 
 impl Matcher {
@@ -61,6 +81,8 @@ impl Matcher {
         match self {
             Self::Exact(pattern) => pattern.text(),
             Self::Fuzzy(term) => term.whole.text(),
+            Self::Words(words) => words.text(),
+            Self::Letters(letters) => letters.text(),
         }
     }
 
@@ -68,6 +90,8 @@ impl Matcher {
         match self {
             Self::Exact(pattern) => counted_atoms(pattern.text()),
             Self::Fuzzy(term) => term.atoms(),
+            Self::Words(words) => counted_atoms(words.text()),
+            Self::Letters(letters) => counted_atoms(letters.text()),
         }
     }
 }
@@ -136,6 +160,7 @@ impl Compiler<'_> {
         }
         match query {
             TextQuery::Term(text) => self.word(text, positive),
+            TextQuery::Piece(piece) => self.piece(piece, positive),
             TextQuery::And(parts) => self.all(parts, positive, depth),
             TextQuery::Or(parts) => self.any(parts, positive, depth),
             TextQuery::Not(part) => Ok(match self.node(part, !positive, depth + 1)? {
@@ -170,14 +195,14 @@ impl Compiler<'_> {
 
     /// A term, or the alternatives its synonyms make of it.
     fn word(&mut self, text: &str, positive: bool) -> Result<Node> {
-        let term = self.term(text, positive)?;
+        let term = self.term(text, &Scope::ANY, positive)?;
         let term = term.ok_or_else(|| {
             invalid(format!("Nothing is left of the term '{text}' after normalisation"))
         })?;
         let synonyms = self.synonyms;
         let mut nodes = vec![Node::Term(term)];
         for word in synonyms.of_word(text) {
-            match self.term(word, positive)? {
+            match self.term(word, &Scope::ANY, positive)? {
                 Some(other) if other != term => nodes.push(Node::Term(other)),
                 _ => {}
             }
@@ -185,15 +210,29 @@ impl Compiler<'_> {
         Ok(if nodes.len() > 1 { Node::Any(nodes) } else { Node::Term(term) })
     }
 
+    fn piece(&mut self, piece: &Piece, positive: bool) -> Result<Node> {
+        let (texts, letters) = (piece.texts.clone(), piece.letters.clone());
+        let scope = Scope { texts, matching: piece.matching, letters };
+        let term = self.term(&piece.text, &scope, positive)?;
+        Ok(term.map_or_else(|| Node::Any(Vec::new()), Node::Term))
+    }
+
     /// The number of the term of this text; `None` if no index can hold it.
-    fn term(&mut self, text: &str, positive: bool) -> Result<Option<usize>> {
-        if let Some(known) = self.terms.iter().position(|term| term.text == text) {
+    fn term(&mut self, text: &str, scope: &Scope, positive: bool) -> Result<Option<usize>> {
+        let is_it = |term: &Term| term.text == text && term.scope == *scope;
+        if let Some(known) = self.terms.iter().position(is_it) {
             self.terms[known].positive |= positive;
             return Ok(Some(known));
         }
-        let indexes = self.schema.texts.iter();
-        let matchers: SmallVec<_> =
-            indexes.map(|index| self.matcher(text, &index.normalization)).collect();
+        let matcher = |index: &TextDef| {
+            let asked = scope.texts.is_empty() || scope.texts.contains(&index.id);
+            if let (true, Some(letters)) = (asked, &scope.letters) {
+                let term = LetterTerm::new(text, letters, index)?;
+                return Some(Matcher::Letters(Box::new(term)));
+            }
+            asked.then(|| self.matcher(text, scope.matching, &index.normalization)).flatten()
+        };
+        let matchers: SmallVec<_> = self.schema.texts.iter().map(matcher).collect();
         if matchers.iter().all(Option::is_none) {
             return Ok(None);
         }
@@ -201,11 +240,28 @@ impl Compiler<'_> {
             let message = format!("The expression has more than {MAX_TERMS} terms; split it");
             return Err(invalid(message));
         }
-        self.terms.push(Term { text: text.to_owned(), matchers, positive });
+        self.terms.push(Term { text: text.to_owned(), scope: scope.clone(), matchers, positive });
         Ok(Some(self.terms.len() - 1))
     }
 
-    fn matcher(&self, text: &str, normalization: &Normalization) -> Option<Matcher> {
+    fn matcher(
+        &self,
+        text: &str,
+        matching: PieceMatch,
+        normalization: &Normalization,
+    ) -> Option<Matcher> {
+        let words = match matching {
+            PieceMatch::Substring => None,
+            PieceMatch::Words => Some(WordPattern::new(text, normalization, false)?),
+            PieceMatch::WordPrefix => Some(WordPattern::new(text, normalization, true)?),
+            PieceMatch::Near(apart) => Some(WordPattern::near(text, normalization, apart)?),
+        };
+        if let Some(words) = words {
+            return Some(match words.as_pattern() {
+                Some(word) => Matcher::Exact(word.clone()),
+                None => Matcher::Words(words),
+            });
+        }
         let pattern = Pattern::new(text, normalization)?;
         Some(match self.fuzzy {
             Some(distance) => Matcher::Fuzzy(FuzzyTerm::new(pattern, normalization, distance)),

@@ -204,8 +204,14 @@ mod tests {
     use super::*;
 
     fn found(kind: ColumnType, literal: &str) -> Option<Bounds> {
-        let column =
-            ColumnDef { id: 1, name: "column".into(), kind, nullable: true, indexed: true };
+        let column = ColumnDef {
+            id: 1,
+            name: "column".into(),
+            kind,
+            nullable: true,
+            indexed: true,
+            declared: None,
+        };
         bounds(&column, &Literal::Text(literal.to_owned())).ok()
     }
 

@@ -4,13 +4,16 @@
 //! Complements are built only where a negation stands alone. Where the positions of an index
 //! cannot tell whether a term occurs, the texts are read, as late and as few as possible.
 
-use remora_index::{DocSet, text::TextIndex};
+use remora_index::{
+    DocSet,
+    text::{TextIndex, WordPattern},
+};
 
 use super::{
     docs::count_live,
     expression::{Expression, Matcher, Node},
     fuzzy::{Place, normalized_texts},
-    occurrences::{Occurrences, sequence_frequencies},
+    occurrences::{Occurrences, cheap_frequencies},
     texts::retain_rows,
 };
 use crate::{
@@ -124,6 +127,7 @@ impl<'v> SegmentMatcher<'v> {
         self.indexes_of(term).any(|(_, _, matcher)| match matcher {
             Matcher::Exact(pattern) => pattern.is_sequence(),
             Matcher::Fuzzy(_) => false,
+            Matcher::Words(_) | Matcher::Letters(_) => true,
         })
     }
 
@@ -154,7 +158,7 @@ impl<'v> SegmentMatcher<'v> {
     fn find(&mut self, term: usize, among: Option<&DocSet>) -> Result<Found> {
         let mut found: Option<Found> = None;
         for (definition, index, matcher) in self.indexes_of(term) {
-            let next = match self.learn_sequence(term, index, matcher)? {
+            let next = match self.learn(term, index, matcher)? {
                 Some(docs) => Found { docs, doubtful: false },
                 None => self.find_in(definition, index, matcher, among)?,
             };
@@ -176,18 +180,19 @@ impl<'v> SegmentMatcher<'v> {
         Ok(found)
     }
 
-    /// The documents of a sequence whose occurrences a score will need: both from one reading of
-    /// the positions.
-    fn learn_sequence(
+    /// The documents of a term whose occurrences a score will need: both from one reading.
+    fn learn(
         &mut self,
         term: usize,
         index: &TextIndex,
         matcher: &Matcher,
     ) -> Result<Option<DocSet>> {
         let alone = self.view.schema.texts.len() == 1;
+        let doc_count = self.doc_count();
         let Some((learnt, at)) = self.learnt.as_mut().filter(|_| alone) else { return Ok(None) };
-        let Some(frequencies) = sequence_frequencies(index, matcher)? else { return Ok(None) };
-        let docs = DocSet::List(frequencies.iter().map(|&(doc, _)| doc).collect());
+        let Some(frequencies) = cheap_frequencies(index, matcher)? else { return Ok(None) };
+        let docs = frequencies.iter().map(|&(doc, _)| doc).collect();
+        let docs = DocSet::ascending(docs, doc_count);
         learnt.note_frequencies(term, *at, frequencies);
         Ok(Some(docs))
     }
@@ -212,7 +217,49 @@ impl<'v> SegmentMatcher<'v> {
                 let docs = term.find(&place, &mut self.report.texts_read)?;
                 Ok(Found { docs, doubtful: false })
             }
+            Matcher::Words(words) => {
+                let docs = self.find_words(definition, index, words, among)?;
+                Ok(Found { docs, doubtful: false })
+            }
+            Matcher::Letters(letters) => {
+                let held = letters.find(index, self.doc_count())?;
+                let read = self.read(held.doubtful, among, |row| letters.occurs_in(row))?;
+                let docs = held.sure.union(&read, self.doc_count());
+                Ok(Found { docs, doubtful: false })
+            }
         }
+    }
+
+    /// The documents that hold words behind each other. The texts of those are read in which
+    /// something else than a single space may stand between them.
+    fn find_words(
+        &mut self,
+        definition: &TextDef,
+        index: &TextIndex,
+        words: &WordPattern,
+        among: Option<&DocSet>,
+    ) -> Result<DocSet> {
+        let (sure, doubtful) = words.find(index)?;
+        let read = self.read(doubtful, among, |row| {
+            normalized_texts(definition, row).any(|text| words.occurs_in(&text))
+        })?;
+        Ok(sure.union(&read, self.doc_count()))
+    }
+
+    /// Those of the doubtful documents, of `among` if that is given, whose rows satisfy `holds`.
+    fn read(
+        &mut self,
+        doubtful: DocSet,
+        among: Option<&DocSet>,
+        holds: impl FnMut(&Row) -> bool,
+    ) -> Result<DocSet> {
+        let doubtful = match among {
+            Some(among) => doubtful.intersect(among),
+            None => doubtful,
+        };
+        let doubtful = doubtful.without(self.segment.deleted.as_ref());
+        self.report.texts_read += u64::from(doubtful.count());
+        retain_rows(self.view, self.segment, &doubtful, holds)
     }
 
     /// Each text index of the segment that can hold the term.

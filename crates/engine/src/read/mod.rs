@@ -8,6 +8,9 @@
 //! page), `page` takes the rows of the page, and `output` turns those few into a reply.
 //! COUNT stops after `select`; `facet` counts values instead.
 //!
+//! Rows whose keys are known take `get`, and `scan` reads columns of all that match instead of a
+//! page; both read what is asked from where it is (`source`).
+//!
 //! Nothing is built for rows that are not returned, and nothing is locked: a view never changes.
 
 mod best;
@@ -18,7 +21,9 @@ mod expression;
 mod facet;
 mod filter;
 mod fuzzy;
+mod get;
 mod highlight;
+mod letters;
 mod literal;
 mod matching;
 mod merge;
@@ -26,8 +31,10 @@ mod occurrences;
 mod order;
 mod output;
 mod page;
+mod scan;
 mod score;
 mod select;
+mod source;
 mod texts;
 
 #[cfg(test)]
@@ -36,6 +43,8 @@ mod tests;
 use std::time::Instant;
 
 pub(crate) use facet::facet;
+pub(crate) use get::{get, get_many};
+pub use scan::Scan;
 
 use self::{
     cursor::After,

@@ -136,11 +136,10 @@ fn frequencies(
     for (text, matcher) in view.schema.texts.iter().zip(&definition.matchers) {
         match (segment.segment.text(text.id), matcher) {
             (Some(index), Some(Matcher::Exact(pattern))) => {
-                let visit = &mut |doc, times| counted.push((doc, times));
-                doubtful |= index.occurrences(pattern, Some(among), visit)?;
+                doubtful |= index.occurrences(pattern, Some(among), &mut counted)?;
                 indexes += 1;
             }
-            (Some(_), Some(Matcher::Fuzzy(_))) => {
+            (Some(_), Some(Matcher::Fuzzy(_) | Matcher::Words(_) | Matcher::Letters(_))) => {
                 let docs = matching_term(view, segment, expression, term, report)?;
                 return Ok(docs.iter().map(|doc| (doc, 1)).collect());
             }
@@ -157,19 +156,18 @@ fn frequencies(
     Ok(counted)
 }
 
-/// How often an exact sequence occurs in all documents of the segment; `None` if that is not one
-/// question to one index, or its answer needs the texts.
-pub(super) fn sequence_frequencies(
+/// How often a text occurs in all documents of the segment, where that costs little more than to
+/// find them; `None` if it costs more, or the answer needs the texts.
+pub(super) fn cheap_frequencies(
     index: &TextIndex,
     matcher: &Matcher,
 ) -> Result<Option<Frequencies>> {
     let Matcher::Exact(pattern) = matcher else { return Ok(None) };
-    if !pattern.is_sequence() {
+    if !index.reads_postings(pattern) {
         return Ok(None);
     }
     let mut counted = Vec::new();
-    let doubtful =
-        index.occurrences(pattern, None, &mut |doc, times| counted.push((doc, times)))?;
+    let doubtful = index.occurrences(pattern, None, &mut counted)?;
     Ok((!doubtful).then_some(counted))
 }
 

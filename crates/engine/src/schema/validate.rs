@@ -20,6 +20,8 @@ const MAX_FILTER_DEPTH: usize = 32;
 const MAX_FILTER_PARTS: usize = 10_000;
 const MAX_SYNONYM_GROUPS: usize = 65_536;
 const MAX_SYNONYMS: usize = 256;
+/// Most bytes of what SQL says of a table and its columns.
+const MAX_DECLARED_BYTES: usize = 8 << 20;
 
 impl Schema {
     /// Whether the definition is one that a table can have; a request error names what is wrong.
@@ -31,7 +33,37 @@ impl Schema {
         if let Some(filter) = &self.required {
             self.check_filter(filter, 1, &mut 0)?;
         }
+        self.check_declared()?;
         self.check_synonyms()
+    }
+
+    /// Whether rows and searches are the same under both: whether they differ, if at all, in what
+    /// SQL says of them alone.
+    pub fn means(&self, other: &Schema) -> bool {
+        let Self { name, columns, primary_key, texts, required, synonyms, declared: _ } = self;
+        let same_columns = columns.len() == other.columns.len()
+            && columns.iter().zip(&other.columns).all(|(mine, theirs)| {
+                let ColumnDef { id, name, kind, nullable, indexed, declared: _ } = mine;
+                let types = *kind == theirs.kind && *nullable == theirs.nullable;
+                *id == theirs.id && *name == theirs.name && types && *indexed == theirs.indexed
+            });
+        same_columns
+            && *name == other.name
+            && *primary_key == other.primary_key
+            && *texts == other.texts
+            && *required == other.required
+            && *synonyms == other.synonyms
+    }
+
+    fn check_declared(&self) -> Result<()> {
+        let of_columns = self.columns.iter().filter_map(|column| column.declared.as_ref());
+        let of_columns: usize = of_columns.map(String::len).sum();
+        let of_table = self.declared.as_ref().map_or(0, |declared| {
+            declared.options.len() + declared.keys.iter().map(String::len).sum::<usize>()
+        });
+        ensure(of_columns + of_table <= MAX_DECLARED_BYTES, || {
+            format!("the declaration of table {:?} takes more than 8 MiB", self.name)
+        })
     }
 
     fn check_columns(&self) -> Result<()> {

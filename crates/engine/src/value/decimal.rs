@@ -62,11 +62,20 @@ impl Decimal {
 
     /// The number `scaled / 10^scale`.
     pub fn from_scaled(scaled: i128, scale: u8) -> Self {
-        let digits = scaled.unsigned_abs().to_string().into_bytes();
-        let digits = digits.into_iter().map(|byte| byte - b'0').collect();
-        let mut number = Parts { negative: scaled < 0, digits, point: 0 };
-        number.point = number.digits.len() as i32 - i32::from(scale);
-        number.to_decimal(usize::from(scale))
+        let digits = scaled.unsigned_abs().to_string();
+        let scale = usize::from(scale);
+        let (integer, fraction) = digits.split_at(digits.len().saturating_sub(scale));
+        let mut text = String::with_capacity(digits.len().max(scale + 1) + 2);
+        if scaled < 0 {
+            text.push('-');
+        }
+        text.push_str(if integer.is_empty() { "0" } else { integer });
+        if scale > 0 {
+            text.push('.');
+            text.extend(std::iter::repeat_n('0', scale - fraction.len()));
+            text.push_str(fraction);
+        }
+        Self(text.into())
     }
 
     /// The number times `10^scale` if it fits; fraction digits beyond `scale` are cut.

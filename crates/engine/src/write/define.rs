@@ -139,7 +139,7 @@ impl Writer<'_> {
 impl Draft {
     fn create(&mut self, schema: Schema) -> Result<()> {
         if let Some(there) = self.tables.get(schema.name.as_str()) {
-            if **there.format.schema() == schema {
+            if there.format.schema().means(&schema) {
                 return Ok(());
             }
             return Err(Error::Conflict(format!(
@@ -185,6 +185,7 @@ impl Draft {
         if schema == **table.format.schema() {
             return Ok(());
         }
+        let altered = !schema.means(table.format.schema());
         let Altered { mut format, index_anew } = alter(&table.format, schema, fills)?;
         if index_anew {
             let history = History { indexed_from: self.position.0, ..format.history().clone() };
@@ -202,7 +203,7 @@ impl Draft {
         }
         table.format = format;
         table.touched = true;
-        table.altered = true;
+        table.altered |= altered;
         self.moves = true;
         Ok(())
     }
@@ -220,6 +221,9 @@ impl Drafted {
         let schema = Arc::clone(format.schema());
         let segments = segments.unwrap_or_else(|| {
             let segments = before.iter().flat_map(|view| &view.segments);
+            if !altered {
+                return segments.cloned().collect();
+            }
             let again = |view: &SegmentView| {
                 let deleted = view.deleted.as_deref().cloned();
                 SegmentView::new(Arc::clone(&view.segment), deleted, &schema)

@@ -13,6 +13,7 @@ pub(crate) fn schema() -> Schema {
         kind,
         nullable: false,
         indexed: kind != ColumnType::Text,
+        declared: None,
     };
     let normalization = Normalization::default();
     Schema {
@@ -22,6 +23,7 @@ pub(crate) fn schema() -> Schema {
         texts: vec![TextDef { id: 1, columns: vec![1], delimiter: None, normalization }],
         required: None,
         synonyms: Vec::new(),
+        declared: None,
     }
 }
 

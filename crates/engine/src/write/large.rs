@@ -30,7 +30,7 @@ use super::{
     writer::{Writer, find_table},
 };
 use crate::{
-    ChangeBatch, Error, Position, Result, TableChanges, catalog,
+    ChangeBatch, Error, Position, RequestPart, Result, TableChanges, catalog,
     merge::merge_views,
     shared::Shared,
     snapshot::{SegmentView, Snapshot, TableView},
@@ -88,6 +88,10 @@ impl LargeBatch {
         let batch = ChangeBatch { tables, positions: Vec::new() };
         // No definition changes while the writer is with this batch.
         let prepared = prepare(batch, &self.shared.published.load(), &self.shared.options)?;
+        if prepared.expects() {
+            let message = "a batch that comes in parts inserts nothing: put the rows instead";
+            return Err(Error::request(RequestPart::Row, message));
+        }
         self.parts.send(Part::Changes(prepared)).map_err(|_| self.refusal())
     }
 
@@ -253,6 +257,8 @@ impl Writer<'_> {
         let published = self.publish_large(large, positions);
         // Committed but not to be seen: only a new start shows it.
         published.map_err(|error| self.shared.poison(&error))?;
+        let tables = large.tables.keys().copied();
+        self.recent.note_tables(&self.shared.transactions, tables, large.position);
         self.shared.unsaved_bytes.fetch_add(large.text_bytes, Ordering::Relaxed);
         self.shared.published.notify_work();
         Ok(self.position)

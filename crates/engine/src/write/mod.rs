@@ -3,7 +3,8 @@
 //! ```text
 //! caller   prepare: check, encode, index if large       (prepare)
 //!          queue, wait                                  (queue)
-//! writer   take a group, wait while merges lag behind   (writer)
+//! writer   check what a batch expects of its keys       (conflict)
+//!          take a group, wait while merges lag behind   (writer)
 //!          index what is small, one segment a table     (group)
 //!          commit all rows at once, sync                (writer)
 //!          publish, acknowledge                         (group, writer)
@@ -11,6 +12,7 @@
 //! A batch is durable before it is visible and visible before it is acknowledged, and always whole.
 
 mod alter;
+mod conflict;
 mod define;
 mod group;
 mod large;
@@ -25,6 +27,7 @@ pub(crate) mod fixture;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use conflict::{OpenTransactions, ProtectedKeys, Since};
 pub use large::LargeBatch;
 pub(crate) use pending::Waiter;
 pub use pending::{Pending, Pipeline};

@@ -14,10 +14,10 @@ use remora_index::segment::Segment;
 use crate::{
     Change, ChangeBatch, Error, Missing, Options, Position, RequestPart, Result, Row, Schema,
     document::{RowIndexer, text_bytes},
-    encode::{RowFormat, encode_key, fit_row},
+    encode::{RowFormat, decode_key, encode_key, fit_row},
     snapshot::Snapshot,
     store::{Keyspace, StoreBatch},
-    write::required::RequiredRows,
+    write::{conflict::Since, required::RequiredRows},
 };
 
 /// From this many changes of a table on, the caller indexes them.
@@ -39,6 +39,8 @@ pub(crate) struct PreparedBatch {
     pub bytes: usize,
     /// Set when one of its pipeline has failed.
     pub broken: Option<Arc<AtomicBool>>,
+    /// What must not have been written meanwhile, if it is a transaction's.
+    pub since: Option<Since>,
 }
 
 /// The changes to one table.
@@ -65,6 +67,8 @@ pub(crate) struct PreparedChange {
     pub stored: Option<Vec<u8>>,
     /// The row, if it is to be indexed by the writer.
     pub row: Option<Row>,
+    /// Whether there must be no row of the key before.
+    pub must_be_absent: bool,
 }
 
 /// Checks and encodes a batch against the tables of `snapshot`.
@@ -106,7 +110,7 @@ pub(crate) fn prepare(
     let bytes = positions.iter().fold(bytes + BATCH_BYTES, |bytes, (source, position)| {
         bytes + source.len() + position.len()
     });
-    Ok(PreparedBatch { tables, positions, bytes, broken: None })
+    Ok(PreparedBatch { tables, positions, bytes, broken: None, since: None })
 }
 
 impl PreparedBatch {
@@ -130,22 +134,30 @@ pub(crate) fn no_table(name: &str) -> Error {
 
 fn prepare_change(change: Change, format: &RowFormat, options: &Options) -> Result<PreparedChange> {
     let schema = format.schema();
-    match change {
+    let (mut row, must_be_absent) = match change {
         Change::Delete(parts) => {
             let key = encode_key(schema, &parts)?;
-            Ok(PreparedChange { key, stored: None, row: None })
+            return Ok(PreparedChange { key, stored: None, row: None, must_be_absent: false });
         }
-        Change::Put(mut row) => {
-            fit_row(schema, &mut row)?;
-            let parts: Vec<_> =
-                schema.primary_key.iter().filter_map(|&part| row.get(part).cloned()).collect();
-            let key = encode_key(schema, &parts)?;
-            let stored = format.encode(&row)?;
-            if stored.len() > options.max_row_bytes {
-                return Err(row_too_large(schema, &parts, stored.len(), options));
-            }
-            Ok(PreparedChange { key, stored: Some(stored), row: Some(row) })
-        }
+        Change::Put(row) => (row, false),
+        Change::Insert(row) => (row, true),
+    };
+    fit_row(schema, &mut row)?;
+    let parts: Vec<_> =
+        schema.primary_key.iter().filter_map(|&part| row.get(part).cloned()).collect();
+    let key = encode_key(schema, &parts)?;
+    let stored = format.encode(&row)?;
+    if stored.len() > options.max_row_bytes {
+        return Err(row_too_large(schema, &parts, stored.len(), options));
+    }
+    Ok(PreparedChange { key, stored: Some(stored), row: Some(row), must_be_absent })
+}
+
+/// The error for a row that is to be inserted and is there.
+pub(super) fn exists(schema: &Schema, key: &[u8]) -> Error {
+    match decode_key(schema, key) {
+        Ok(key) => Error::Exists { table: schema.name.clone(), key },
+        Err(error) => error,
     }
 }
 
@@ -161,7 +173,9 @@ impl PreparedTable {
     /// Orders the changes, keeps the last of each key, drops the rows that are not to be indexed,
     /// and indexes what is large.
     fn finish(&mut self) -> Result<()> {
-        keep_last_of_each_key(&mut self.changes);
+        if let Some(key) = keep_last_of_each_key(&mut self.changes) {
+            return Err(exists(&self.schema, &key));
+        }
         let required = RequiredRows::of(&self.schema)?;
         for change in &mut self.changes {
             change.row = change.row.take().filter(|row| required.accept(row));
@@ -203,11 +217,23 @@ impl PreparedTable {
     }
 }
 
-fn keep_last_of_each_key(changes: &mut Vec<PreparedChange>) {
-    // The sort is stable and `dedup_by` keeps the first: so the last must stand first.
-    changes.reverse();
+/// Orders the changes and leaves one for each key: the last, which must find no row if the first
+/// had to. Answers a key that is inserted although an earlier change put its row.
+fn keep_last_of_each_key(changes: &mut Vec<PreparedChange>) -> Option<Vec<u8>> {
     changes.sort_by(|a, b| a.key.cmp(&b.key));
-    changes.dedup_by(|later, kept| later.key == kept.key);
+    let mut twice = None;
+    changes.dedup_by(|later, kept| {
+        if later.key != kept.key {
+            return false;
+        }
+        if later.must_be_absent && kept.stored.is_some() {
+            twice.get_or_insert_with(|| kept.key.clone());
+        }
+        later.must_be_absent = kept.must_be_absent;
+        std::mem::swap(later, kept);
+        true
+    });
+    twice
 }
 
 #[cfg(test)]
@@ -215,18 +241,40 @@ mod tests {
     use super::*;
 
     fn change(key: u8, row: u8) -> PreparedChange {
-        PreparedChange { key: vec![key], stored: Some(vec![row]), row: None }
+        let stored = (row > 0).then(|| vec![row]);
+        PreparedChange { key: vec![key], stored, row: None, must_be_absent: false }
+    }
+
+    fn insert(key: u8, row: u8) -> PreparedChange {
+        PreparedChange { must_be_absent: true, ..change(key, row) }
     }
 
     #[test]
     fn the_last_change_of_a_key_stands() {
         let mut changes =
             vec![change(2, 1), change(1, 2), change(2, 3), change(1, 4), change(3, 5)];
-        keep_last_of_each_key(&mut changes);
+        assert_eq!(keep_last_of_each_key(&mut changes), None);
         let kept: Vec<_> = changes
             .iter()
             .map(|change| (change.key[0], change.stored.as_ref().unwrap()[0]))
             .collect();
         assert_eq!(kept, [(1, 4), (2, 3), (3, 5)]);
+    }
+
+    #[test]
+    fn an_insert_looks_at_the_changes_before_it() {
+        let settled = |mut changes: Vec<PreparedChange>| {
+            let twice = keep_last_of_each_key(&mut changes);
+            let [change] = &changes[..] else { panic!("one key") };
+            (twice.is_some(), change.must_be_absent, change.stored.clone())
+        };
+        let (gone, two) = (None, Some(vec![2]));
+        assert_eq!(settled(vec![insert(1, 1), change(1, 2)]), (false, true, two.clone()));
+        assert_eq!(settled(vec![insert(1, 1), change(1, 0)]), (false, true, gone));
+        assert_eq!(settled(vec![change(1, 0), insert(1, 2)]), (false, false, two.clone()));
+        assert_eq!(settled(vec![change(1, 1), insert(1, 2)]), (true, false, two.clone()));
+        let again = vec![insert(1, 1), change(1, 0), insert(1, 2)];
+        assert_eq!(settled(again), (false, true, two));
+        assert!(settled(vec![insert(1, 1), insert(1, 2)]).0);
     }
 }

@@ -6,7 +6,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustc_hash::FxHashSet;
+
 use super::{
+    conflict::RecentWrites,
     group::{IndexedGroup, publish},
     large::Ended,
     pending::Waiter,
@@ -26,7 +29,8 @@ pub(crate) fn run(shared: &Shared) {
     let _guard = PoisonOnPanic(shared, "writer");
     let Ok(store) = shared.store() else { return };
     let position = shared.published.load().position;
-    Writer { shared, store, position, unsynced_since: None }.run();
+    let recent = RecentWrites::default();
+    Writer { shared, store, position, unsynced_since: None, recent }.run();
 }
 
 /// The state of the writer thread.
@@ -37,6 +41,8 @@ pub(super) struct Writer<'s> {
     pub position: Position,
     /// Since when a commit waits for its sync.
     unsynced_since: Option<Instant>,
+    /// What transactions may collide with.
+    pub recent: RecentWrites,
 }
 
 impl Writer<'_> {
@@ -59,7 +65,37 @@ impl Writer<'_> {
         self.sync_after(Duration::ZERO);
     }
 
+    /// Writes a group. A batch that expects something of a key is checked against what stands
+    /// before it: a batch of the group that changes the key is written first.
     fn write(&mut self, group: Vec<(PreparedBatch, Waiter)>) {
+        if !group.iter().any(|(batch, _)| batch.expects()) {
+            return self.write_together(group);
+        }
+        let mut together = Vec::with_capacity(group.len());
+        let mut keys = FxHashSet::default();
+        for (batch, waiter) in group {
+            if batch.expects() && batch.key_hashes().any(|key| keys.contains(&key)) {
+                self.write_together(std::mem::take(&mut together));
+                keys.clear();
+            }
+            match self.check_expectations(&batch) {
+                Ok(()) if batch.since.is_some() && batch.is_empty() => {
+                    waiter.answer(Ok(self.position))
+                }
+                Ok(()) => {
+                    keys.extend(batch.key_hashes());
+                    together.push((batch, waiter));
+                }
+                Err(error) => {
+                    batch.break_pipeline();
+                    waiter.answer(Err(error));
+                }
+            }
+        }
+        self.write_together(together);
+    }
+
+    fn write_together(&mut self, group: Vec<(PreparedBatch, Waiter)>) {
         let (batches, waiters): (Vec<_>, Vec<_>) = self.refuse_stale(group).into_iter().unzip();
         if batches.is_empty() {
             return;
@@ -71,7 +107,8 @@ impl Writer<'_> {
             }
             // A batch that cannot be indexed must not take the others of its group with it.
             Err(error) if batches.len() > 1 && !matches!(error, Error::Poisoned(_)) => {
-                batches.into_iter().zip(waiters).for_each(|alone| self.write(vec![alone]));
+                let alone = batches.into_iter().zip(waiters);
+                alone.for_each(|alone| self.write_together(vec![alone]));
             }
             Err(error) => {
                 batches.iter().for_each(PreparedBatch::break_pipeline);
@@ -98,6 +135,7 @@ impl Writer<'_> {
             let sources = current.sources.with(sources.map(|(name, at)| (name, at)));
             Some(publish(current, &indexed, last, sources, &store))
         });
+        self.recent.note(&self.shared.transactions, batches, first);
         self.shared.unsaved_bytes.fetch_add(indexed.text_bytes, Ordering::Relaxed);
         self.wake_merges(&indexed);
         Ok(first)

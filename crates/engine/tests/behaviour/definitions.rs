@@ -1,9 +1,9 @@
 //! Definitions change in one step, and what they say of the rows that are there holds at once.
 
 use remora_engine::{
-    ColumnDef, ColumnType, Comparison, Database, Definition, Error, Filter, Literal, Normalization,
-    Options, Position, Row, Schema, SearchRequest, Selection, SortBy, SortKey, TableChanges,
-    TextDef, TextQuery, Value,
+    ColumnDef, ColumnType, Comparison, Database, DeclaredTable, Definition, Error, Filter, Literal,
+    Normalization, Options, Position, Row, Schema, SearchRequest, Selection, SortBy, SortKey,
+    TableChanges, TextDef, TextQuery, Value,
 };
 
 use crate::common::*;
@@ -111,7 +111,7 @@ fn a_list_is_done_whole_or_not_at_all() {
 }
 
 fn column(id: u32, name: &str, kind: ColumnType, nullable: bool, indexed: bool) -> ColumnDef {
-    ColumnDef { id, name: name.to_owned(), kind, nullable, indexed }
+    ColumnDef { id, name: name.to_owned(), kind, nullable, indexed, declared: None }
 }
 
 /// A definition, its fills, and what the row of `put(1, 10, "ship one")` is under it.
@@ -267,5 +267,34 @@ fn a_text_index_that_comes_again_holds_only_what_is_there() {
     assert_eq!(database.count(&selection).unwrap().count, 0);
     apply(&database, vec![put(2, 2, "ship")]).unwrap();
     assert_eq!(find(&database, "ship"), [2]);
+    check_is_clean(database);
+}
+
+#[test]
+fn what_sql_says_of_a_table_is_kept_and_changes_at_no_cost() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = open(directory.path(), quick());
+    put_into(&database, TABLE, 1, "one");
+    let mut schema = schema();
+    schema.columns[2].declared = Some("text COMMENT 'it''s'".to_owned());
+    let keys = vec!["PRIMARY KEY (`id`)".to_owned()];
+    schema.declared = Some(DeclaredTable { keys, options: "ENGINE=InnoDB".to_owned() });
+    // To be made with other words is no other table.
+    database.create_table(schema.clone()).unwrap();
+    assert_eq!(database.schema(TABLE).unwrap().declared, None);
+
+    let (version, transaction) = (database.table_version(TABLE).unwrap(), database.begin());
+    alter(&database, schema.clone()).unwrap();
+    assert_eq!(*database.schema(TABLE).unwrap(), schema);
+    assert_eq!(database.table_version(TABLE).unwrap(), version);
+    transaction.commit(batch(vec![put(2, 2, "two")])).unwrap();
+    assert_eq!(find(&database, "o"), [1, 2]);
+    drop(database);
+    let database = Database::open(directory.path(), quick()).unwrap();
+    assert_eq!(*database.schema(TABLE).unwrap(), schema);
+    assert_eq!(find(&database, "o"), [1, 2]);
+
+    schema.declared = Some(DeclaredTable { keys: Vec::new(), options: "x".repeat(9 << 20) });
+    assert!(matches!(alter(&database, schema), Err(Error::Request { .. })));
     check_is_clean(database);
 }

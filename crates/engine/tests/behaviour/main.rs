@@ -21,6 +21,8 @@ mod left_in_files;
 mod long_texts;
 mod merges;
 mod model;
+mod reader;
 mod sources;
 mod tables;
+mod transactions;
 mod waiting;

@@ -21,6 +21,7 @@ pub fn schema() -> Schema {
         kind,
         nullable,
         indexed: kind != ColumnType::Text,
+        declared: None,
     };
     Schema {
         name: TABLE.to_owned(),
@@ -38,6 +39,7 @@ pub fn schema() -> Schema {
         }],
         required: None,
         synonyms: Vec::new(),
+        declared: None,
     }
 }
 

@@ -101,6 +101,16 @@ impl Dictionary {
         self.value(self.code(doc))
     }
 
+    /// Calls `visit` with the value of each of `docs`, in their order.
+    #[inline]
+    pub fn for_each_of(&self, docs: &[u32], mut visit: impl FnMut(Cell<'_>)) {
+        let codes: &[u8] = &self.codes;
+        for &doc in docs {
+            visit(self.value(packed::get(codes, self.width, doc as usize) as u32));
+        }
+    }
+
+    #[inline]
     fn value(&self, code: u32) -> Cell<'_> {
         match code.checked_sub(self.first_code) {
             Some(index) if index < self.values.len() => self.values.get(index),

@@ -113,6 +113,17 @@ impl Column {
         }
     }
 
+    /// Calls `visit` with the value of each of `docs`, in their order: as [`Column::get`] for each,
+    /// but what documents of one block have in common is looked up once. The documents must be of
+    /// the segment; one past the end has any value.
+    #[inline]
+    pub fn for_each_of(&self, docs: &[u32], visit: impl FnMut(Cell<'_>)) {
+        match &self.layout {
+            Layout::Plain(plain) => plain.for_each_of(docs, visit),
+            Layout::Dictionary(dictionary) => dictionary.for_each_of(docs, visit),
+        }
+    }
+
     /// The documents that satisfy the condition, which must be of the column's kind.
     pub fn select(&self, predicate: &Predicate) -> Result<DocSet> {
         if !predicate.fits(self.kind()) {

@@ -105,6 +105,24 @@ impl Numbers {
         self.block(index / BLOCK).map_or(0, |block| self.get_in(&block, index % BLOCK))
     }
 
+    /// Calls `visit` with each index and its number, in the given order: indexes of one block that
+    /// follow each other ask its directory entry once. A number past the end is 0.
+    #[inline]
+    pub fn for_each_of(&self, indexes: &[u32], mut visit: impl FnMut(u32, u64)) {
+        for run in indexes.chunk_by(|a, b| a / BLOCK == b / BLOCK) {
+            let block = run.first().and_then(|first| self.block(first / BLOCK));
+            let Some(block) = block else {
+                run.iter().for_each(|&index| visit(index, 0));
+                continue;
+            };
+            let packed = self.packed(&block);
+            for &index in run {
+                let value = packed::get(packed, block.width, (index % BLOCK) as usize);
+                visit(index, block.min.wrapping_add(value));
+            }
+        }
+    }
+
     /// The number at `index` within a block.
     #[inline]
     pub fn get_in(&self, block: &Block, index: u32) -> u64 {

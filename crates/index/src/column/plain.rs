@@ -52,6 +52,28 @@ impl Plain {
         }
     }
 
+    /// Calls `visit` with the value of each of `docs`, in their order.
+    #[inline]
+    pub fn for_each_of(&self, docs: &[u32], mut visit: impl FnMut(Cell<'_>)) {
+        match (&self.values, &self.nulls) {
+            (Values::Ordinal(numbers), None) => {
+                numbers.for_each_of(docs, |_, value| visit(Cell::Ordinal(value)));
+            }
+            (Values::Ordinal(numbers), Some(_)) => {
+                numbers.for_each_of(docs, |doc, value| match self.is_null(doc) {
+                    true => visit(Cell::Null),
+                    false => visit(Cell::Ordinal(value)),
+                });
+            }
+            (Values::Bytes(strings), _) => {
+                strings.for_each_of(docs, |doc, string| match self.is_null(doc) {
+                    true => visit(Cell::Null),
+                    false => visit(Cell::Bytes(string)),
+                });
+            }
+        }
+    }
+
     #[inline]
     fn is_null(&self, doc: u32) -> bool {
         self.nulls.as_ref().is_some_and(|nulls| {

@@ -210,6 +210,14 @@ proptest! {
         for (doc, value) in values.iter().enumerate() {
             prop_assert_eq!(column.get(doc as u32), value.cell());
         }
+        let forth = (0..values.len() as u32).filter(|doc| doc % 5 < 3);
+        let docs: Vec<u32> = forth.chain((0..values.len() as u32).rev().step_by(2)).collect();
+        let mut next = docs.iter();
+        let mut same = true;
+        column.for_each_of(&docs, |cell| {
+            same &= next.next().is_some_and(|&doc| values[doc as usize].cell() == cell);
+        });
+        prop_assert!(same && next.next().is_none());
         for (a, b) in (0..values.len()).zip((0..values.len()).rev()).step_by(3) {
             let order = values[a].cmp(&values[b]);
             prop_assert_eq!(column.compare(a as u32, b as u32), order);

@@ -101,6 +101,21 @@ impl Strings {
         self.between(self.offsets.get(index), end)
     }
 
+    /// Calls `visit` with each index and its string, in the given order: of neighbours each offset
+    /// is read once.
+    #[inline]
+    pub fn for_each_of(&self, indexes: &[u32], mut visit: impl FnMut(u32, &[u8])) {
+        // The index whose offset is known, and the offset.
+        let mut known = (u32::MAX, 0);
+        for &index in indexes {
+            let start = if known.0 == index { known.1 } else { self.offsets.get(index) };
+            let next = index.saturating_add(1);
+            let end = self.offsets.get(next);
+            visit(index, self.between(start, end));
+            known = (next, end);
+        }
+    }
+
     /// Calls `visit` with every string in order: each offset is read once.
     pub fn for_each(&self, mut visit: impl FnMut(u32, &[u8])) {
         let mut start = self.offsets.get(0);

@@ -28,6 +28,12 @@ impl SegmentBuilder {
         }
     }
 
+    /// Builds what earlier versions built, that is compared with a segment of theirs: nothing is
+    /// known of the characters of its texts.
+    pub fn forget_characters(&mut self) {
+        self.texts.iter_mut().for_each(TextBuilder::forget_characters);
+    }
+
     /// Adds the next document. After an error the builder must be dropped.
     pub fn add(&mut self, document: &Document<'_>) -> Result<()> {
         if document.columns.len() != self.columns.len() || document.texts.len() != self.texts.len()

@@ -7,6 +7,7 @@ use rustc_hash::FxHasher;
 
 use super::{
     Normalization,
+    characters_seen::SeenWriter,
     postings::Decoded,
     terms::{TEXT_GAP, cut},
     vocabulary::order_key,
@@ -30,6 +31,7 @@ pub(crate) struct TextBuilder {
     /// Where each document's occurrences end.
     doc_ends: Vec<u32>,
     lengths: Vec<u32>,
+    seen: Option<SeenWriter>,
 }
 
 impl TextBuilder {
@@ -42,7 +44,13 @@ impl TextBuilder {
             occurrence_positions: Vec::new(),
             doc_ends: Vec::new(),
             lengths: Vec::new(),
+            seen: Some(SeenWriter::new(&normalization)),
         }
+    }
+
+    /// Leaves out what later versions of the index know of characters.
+    pub fn forget_characters(&mut self) {
+        self.seen = None;
     }
 
     /// Adds the next document: the texts of its columns.
@@ -52,6 +60,9 @@ impl TextBuilder {
         }
         let (mut ordinal, mut length) = (0, 0);
         for text in texts {
+            if let Some(seen) = &mut self.seen {
+                seen.add(self.lengths.len() as u32, text);
+            }
             let text = self.normalization.apply(text);
             length += text.chars().count() as u32;
             let (terms, term_numbers) = (&mut self.terms, &mut self.occurrence_terms);
@@ -77,6 +88,9 @@ impl TextBuilder {
         for term in order {
             grouped.postings(term, &mut postings);
             writer.push(self.terms.term(term).as_bytes(), &postings)?;
+        }
+        if let Some(seen) = self.seen {
+            seen.finish(id, out);
         }
         writer.finish(id, out)
     }

@@ -45,10 +45,7 @@ pub(crate) fn documents(
 fn neighbours(text: &TextIndex, elements: &[Element], among: Option<&DocSet>) -> Result<DocSet> {
     let mut docs = Vec::new();
     phrase::for_each(text, elements, among, &mut |doc, _| docs.push(doc))?;
-    if docs.len() as u32 > text.doc_count / 32 {
-        return Ok(DocSet::Bits(DocSet::List(docs).into_bitmap(text.doc_count).into()));
-    }
-    Ok(DocSet::List(docs))
+    Ok(DocSet::ascending(docs, text.doc_count))
 }
 
 fn single(text: &TextIndex, element: &Element) -> Result<DocSet> {
@@ -58,6 +55,18 @@ fn single(text: &TextIndex, element: &Element) -> Result<DocSet> {
         return Ok(DocSet::Bits(Arc::new(bits)));
     }
     unite(text, &text.vocabulary.find(&element.terms))
+}
+
+/// See [`TextIndex::reads_postings`].
+pub(crate) fn reads_postings(text: &TextIndex, pattern: &Pattern) -> bool {
+    if pattern.is_sequence() {
+        return true;
+    }
+    pattern.alternatives.iter().flatten().any(|Element { terms, .. }| match terms {
+        TermMatch::Exact(_) | TermMatch::Word(_) => false,
+        TermMatch::Contains(piece) => !text.unions.has(piece),
+        TermMatch::Prefix(_) | TermMatch::Suffix(_) | TermMatch::Terms(_) => true,
+    })
 }
 
 /// See [`TextIndex::count`].
@@ -77,68 +86,79 @@ pub(crate) fn count(text: &TextIndex, pattern: &Pattern) -> Result<Option<u32>> 
     }
 }
 
-/// Visits the documents that hold the pattern with how often it begins in them; those outside
+/// Appends the documents that hold the pattern with how often it begins in them; those outside
 /// `among` may be left out.
 pub(crate) fn occurrences(
     text: &TextIndex,
     pattern: &Pattern,
     among: Option<&DocSet>,
-    visit: &mut dyn FnMut(u32, u32),
+    out: &mut Vec<(u32, u32)>,
 ) -> Result<()> {
     if let [elements] = pattern.alternatives.as_slice() {
         return match elements.as_slice() {
-            [element] if element.space.is_none() => single_occurrences(text, element, among, visit),
-            elements => phrase::for_each(text, elements, among, visit),
+            [element] if element.space.is_none() => single_occurrences(text, element, among, out),
+            elements => sequence_occurrences(text, elements, among, out),
         };
     }
     let mut counts = Vec::new();
     for elements in &pattern.alternatives {
-        phrase::for_each(text, elements, among, &mut |doc, times| counts.push((doc, times)))?;
+        sequence_occurrences(text, elements, among, &mut counts)?;
     }
-    visit_sums(counts, visit);
+    append_sums(counts, out);
     Ok(())
+}
+
+fn sequence_occurrences(
+    text: &TextIndex,
+    elements: &[Element],
+    among: Option<&DocSet>,
+    out: &mut Vec<(u32, u32)>,
+) -> Result<()> {
+    phrase::for_each(text, elements, among, &mut |doc, times| out.push((doc, times)))
 }
 
 fn single_occurrences(
     text: &TextIndex,
     element: &Element,
     among: Option<&DocSet>,
-    visit: &mut dyn FnMut(u32, u32),
+    out: &mut Vec<(u32, u32)>,
 ) -> Result<()> {
     if let TermMatch::Contains(piece) = &element.terms
-        && text.unions.occurrences(piece, among, visit)?
+        && text.unions.occurrences(piece, among, out)?
     {
         return Ok(());
     }
     let terms = text.vocabulary.find(&element.terms);
     if let (1, Some((term, times))) = (terms.len(), terms.iter().next()) {
-        let visit = |doc, tf: u32| visit(doc, tf.saturating_mul(times));
+        let visit = |doc, tf: u32| out.push((doc, tf.saturating_mul(times)));
         return term_occurrences(text, term, among, visit);
     }
-    let sparse = postings_cost(text, &terms) <= u64::from(text.doc_count) / DENSE_SHARE;
-    // Testing each posting pays for few documents only.
-    let few_docs = among.filter(|among| !sparse && matches!(among, DocSet::List(_)));
-    let among = few_docs.map(|docs| docs.clone().into_bitmap(text.doc_count));
-    let mut few = Vec::new();
-    let mut many = (!sparse).then(|| PieceCounts::new(text.doc_count));
-    for (term, times) in terms.iter() {
-        let postings = text.postings(term)?;
-        match (&mut many, &among) {
-            (Some(counts), None) => {
-                postings.for_each(|doc, tf| counts.add(doc, tf.saturating_mul(times)))
-            }
-            (Some(counts), Some(among)) => postings.for_each(|doc, tf| {
-                if among.contains(doc) {
-                    counts.add(doc, tf.saturating_mul(times));
-                }
-            }),
-            (None, _) => postings.for_each(|doc, tf| few.push((doc, tf.saturating_mul(times)))),
-        }?;
+    if !is_dense(text, &terms) {
+        let mut few = Vec::new();
+        text.for_each_postings(&terms, |postings, times| {
+            postings.for_each(|doc, tf| few.push((doc, tf.saturating_mul(times))))
+        })?;
+        append_sums(few, out);
+        return Ok(());
     }
-    match many {
-        Some(counts) => counts.for_each(visit),
-        None => visit_sums(few, visit),
+    let mut counts = PieceCounts::new(text.doc_count);
+    match among {
+        // Testing each posting pays for few documents only.
+        Some(DocSet::List(docs)) => {
+            let among = DocSet::List(docs.clone()).into_bitmap(text.doc_count);
+            text.for_each_postings(&terms, |postings, times| {
+                postings.for_each(|doc, tf| {
+                    if among.contains(doc) {
+                        counts.add(doc, tf.saturating_mul(times));
+                    }
+                })
+            })?;
+        }
+        _ => text.for_each_postings(&terms, |postings, times| {
+            postings.for_each(|doc, tf| counts.add(doc, tf.saturating_mul(times)))
+        })?,
     }
+    counts.append_to(out);
     Ok(())
 }
 
@@ -165,11 +185,11 @@ fn term_occurrences(
     Ok(())
 }
 
-/// Visits each document once with the sum of its counts.
-fn visit_sums(mut counts: Vec<(u32, u32)>, visit: &mut dyn FnMut(u32, u32)) {
+/// Appends each document once with the sum of its counts.
+fn append_sums(mut counts: Vec<(u32, u32)>, out: &mut Vec<(u32, u32)>) {
     counts.sort_unstable();
     for document in counts.chunk_by(|a, b| a.0 == b.0) {
-        visit(document[0].0, document.iter().fold(0, |sum: u32, one| sum.saturating_add(one.1)));
+        out.push((document[0].0, document.iter().fold(0, |sum, one| one.1.saturating_add(sum))));
     }
 }
 
@@ -183,22 +203,29 @@ pub(crate) fn postings_cost(text: &TextIndex, terms: &TermSet) -> u64 {
     }
 }
 
+/// Whether uniting the terms is better done in bits.
+fn is_dense(text: &TextIndex, terms: &TermSet) -> bool {
+    let most = u64::from(text.doc_count) / DENSE_SHARE;
+    // Every term has a byte at least.
+    terms.len() as u64 > most || postings_cost(text, terms) > most
+}
+
 /// The documents that hold at least one of the terms.
 pub(crate) fn unite(text: &TextIndex, terms: &TermSet) -> Result<DocSet> {
     if let (1, Some((term, _))) = (terms.len(), terms.iter().next()) {
         return one_term(text, term);
     }
-    if postings_cost(text, terms) > u64::from(text.doc_count) / DENSE_SHARE {
+    if is_dense(text, terms) {
         let mut bits = Bitmap::new(text.doc_count);
-        for (term, _) in terms.iter() {
-            let postings = text.postings(term)?;
+        text.for_each_postings(terms, |postings, _| {
             match postings.is_bits().then(|| postings.to_bitmap()).flatten() {
                 Some(dense) => bits.union(&dense),
                 None => postings.for_each_doc(|doc| {
                     bits.insert(doc);
                 })?,
             }
-        }
+            Ok(())
+        })?;
         return Ok(DocSet::Bits(Arc::new(bits)));
     }
     SCRATCH.with_borrow_mut(|scratch| scratch.unite(text, terms))
@@ -231,15 +258,8 @@ impl SparseUnion {
         let words = text.doc_count.div_ceil(64) as usize;
         self.words.resize(self.words.len().max(words), 0);
         self.summary.resize(self.summary.len().max(words.div_ceil(64)), 0);
-        let mut result = Ok(());
-        for (term, _) in terms.iter() {
-            result = text
-                .postings(term)
-                .and_then(|postings| postings.for_each_doc(|doc| self.insert(doc)));
-            if result.is_err() {
-                break;
-            }
-        }
+        let result = text
+            .for_each_postings(terms, |postings, _| postings.for_each_doc(|doc| self.insert(doc)));
         // The words must be cleared even when a list was damaged.
         let docs = self.take();
         result.map(|()| DocSet::List(docs))

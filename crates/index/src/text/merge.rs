@@ -2,7 +2,7 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-use super::{TextIndex, postings::Decoded, vocabulary::OrderedTerm, writer::TextWriter};
+use super::{TextIndex, characters_seen, postings::Decoded, vocabulary::OrderedTerm, writer::TextWriter};
 use crate::{IndexError, Result, SectionWriter};
 
 /// A document that is not carried over.
@@ -49,6 +49,8 @@ pub(crate) fn merge(
         }
         merged.all.clear();
     }
+    let known = sources.iter().filter_map(|source| Some((source.text?.seen.as_ref(), source.map)));
+    characters_seen::merge(known, GONE, id, out)?;
     writer.finish(id, out)
 }
 

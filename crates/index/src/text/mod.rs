@@ -9,6 +9,7 @@
 mod atoms;
 mod builder;
 mod characters;
+mod characters_seen;
 mod find;
 mod fuzzy;
 mod merge;
@@ -22,21 +23,26 @@ mod suffixes;
 mod terms;
 mod union_counts;
 mod unions;
+mod variants;
 mod vocabulary;
+mod words;
 mod writer;
 
 pub use atoms::{AtomKind, atoms};
+pub use characters_seen::{Images, simple_lower_case};
 pub(crate) use builder::TextBuilder;
 pub(crate) use merge::{GONE, TextSource, merge};
 pub use normalize::{Normalization, Width};
 pub use pattern::Pattern;
 pub(crate) use union_counts::UNION_COUNTS;
+pub use words::{WordPattern, word_runs};
 pub(crate) use writer::POSITIONS;
 
 use crate::{
     DocSet, IndexError, Result, Sections, Slice,
     bytes::{Stored, read_u64},
 };
+use characters_seen::Seen;
 use offsets::Offsets;
 use postings::Postings;
 use unions::Unions;
@@ -62,6 +68,7 @@ pub struct TextIndex {
     lengths: Slice,
     length_bytes: usize,
     unions: Unions,
+    seen: Option<Seen>,
     statistics: TextStatistics,
     total_length: u64,
 }
@@ -114,6 +121,7 @@ impl TextIndex {
             lengths,
             length_bytes,
             unions: Unions::open(sections, id, doc_count)?,
+            seen: Seen::open(sections, id)?,
         }))
     }
 
@@ -129,13 +137,19 @@ impl TextIndex {
         Ok(Matches { docs: find::documents(self, pattern, Some(among))?, verify: pattern.verify })
     }
 
+    /// Whether finding the documents of the pattern reads the postings of several terms: how often it
+    /// occurs in them then costs little more.
+    pub fn reads_postings(&self, pattern: &Pattern) -> bool {
+        find::reads_postings(self, pattern)
+    }
+
     /// How many documents hold the pattern, deleted ones included, where that is cheaper to know
     /// than which; `None` where it is not.
     pub fn count(&self, pattern: &Pattern) -> Result<Option<u32>> {
         find::count(self, pattern)
     }
 
-    /// Calls `visit(document, occurrences)` in ascending order for each document that holds the
+    /// Appends (document, occurrences), in ascending order, of each document that holds the
     /// pattern; occurrences are the places where it begins, overlapping ones included. True means
     /// verify, as above (occurrences are then meaningless). Documents outside `among` may be left
     /// out, which is cheaper where it is small.
@@ -143,9 +157,9 @@ impl TextIndex {
         &self,
         pattern: &Pattern,
         among: Option<&DocSet>,
-        visit: &mut dyn FnMut(u32, u32),
+        out: &mut Vec<(u32, u32)>,
     ) -> Result<bool> {
-        find::occurrences(self, pattern, among, visit)?;
+        find::occurrences(self, pattern, among, out)?;
         Ok(pattern.verify)
     }
 
@@ -172,6 +186,18 @@ impl TextIndex {
         find::unite(self, &vocabulary::TermSet::List(terms))
     }
 
+    /// The documents that hold a character that is `wanted`, of those that become anything but
+    /// their own lower case, or that joined the character before them: the others are normalised
+    /// character by character. `None` if that is not known of this index.
+    pub fn documents_with(&self, wanted: &mut dyn FnMut(char) -> bool) -> Result<Option<DocSet>> {
+        self.seen.as_ref().map(|seen| seen.documents(wanted)).transpose()
+    }
+
+    /// Whether [`TextIndex::documents_with`] knows.
+    pub fn knows_characters(&self) -> bool {
+        self.seen.is_some()
+    }
+
     /// Terms and postings, for reports.
     pub fn statistics(&self) -> TextStatistics {
         self.statistics
@@ -179,6 +205,35 @@ impl TextIndex {
 
     fn postings(&self, term: u32) -> Result<Postings<'_>> {
         Postings::open(&self.records, self.posting_offsets.start(term), self.doc_count)
+    }
+
+    /// Calls `visit(postings, occurrences)` for each of the terms. Their records are touched a few
+    /// at a time before they are read, so that the waits for memory overlap.
+    #[inline]
+    fn for_each_postings<'a>(
+        &'a self,
+        terms: &vocabulary::TermSet,
+        mut visit: impl FnMut(&Postings<'a>, u32) -> Result<()>,
+    ) -> Result<()> {
+        const AT_ONCE: usize = 16;
+        let mut terms = terms.iter();
+        let mut next = [(0, 0); AT_ONCE];
+        loop {
+            let mut count = 0;
+            for (slot, (term, times)) in next.iter_mut().zip(&mut terms) {
+                *slot = (self.posting_offsets.start(term), times);
+                count += 1;
+            }
+            let next = &next[..count];
+            let first = |&(offset, _): &(usize, u32)| self.records.get(offset).copied();
+            std::hint::black_box(next.iter().filter_map(first).fold(0, |all, byte| all ^ byte));
+            for &(offset, times) in next {
+                visit(&Postings::open(&self.records, offset, self.doc_count)?, times)?;
+            }
+            if count < AT_ONCE {
+                return Ok(());
+            }
+        }
     }
 
     /// Bytes of the postings of consecutive terms: what reading them costs.

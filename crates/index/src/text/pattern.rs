@@ -5,11 +5,16 @@
 //! becomes elements at fixed distances, each a set of terms: those that end with the first piece,
 //! that begin with the last, that are the one between.
 
+use std::sync::Arc;
+
 use super::{
     Normalization,
     atoms::{AtomKind, atoms},
     terms::joined_bytes,
 };
+
+/// Atoms that follow each other directly, none of them a separator.
+pub(crate) type Run<'t> = Vec<(AtomKind, &'t str)>;
 
 /// A normalised, non-empty text to be found, cut once for all segments.
 #[derive(Clone, Debug)]
@@ -43,6 +48,10 @@ pub(crate) enum TermMatch {
     Suffix(String),
     /// Terms that contain it.
     Contains(String),
+    /// This word, whatever follows it: alone, or with the character it is indexed with.
+    Word(String),
+    /// These terms, with how often the piece is in each; ascending.
+    Terms(Arc<[(u32, u32)]>),
 }
 
 impl Pattern {
@@ -51,6 +60,20 @@ impl Pattern {
         let text = normalization.apply(text).into_owned();
         let (alternatives, verify) = alternatives(&text)?;
         Some(Self { text, alternatives, verify })
+    }
+
+    /// Runs that stand behind each other, none of them part of a longer word (but the last may be
+    /// the beginning of one where `open_end`): with separators between them as the bits of each of
+    /// `gaps` say.
+    pub(crate) fn of_runs(
+        runs: &[Run<'_>],
+        gaps: impl IntoIterator<Item = u32>,
+        open_end: bool,
+    ) -> Self {
+        let alternatives = gaps.into_iter().map(|gaps| place_runs(runs, gaps, open_end));
+        let words: Vec<String> =
+            runs.iter().map(|run| run.iter().map(|atom| atom.1).collect()).collect();
+        Self { text: words.join(" "), alternatives: alternatives.collect(), verify: false }
     }
 
     /// The normalised text.
@@ -68,6 +91,33 @@ impl Pattern {
     pub fn element_count(&self) -> usize {
         self.alternatives.iter().map(Vec::len).sum()
     }
+}
+
+/// The elements of runs of words and characters behind each other: with a separator between two
+/// where the bit of `gaps` is set, else with a single space.
+fn place_runs(runs: &[Run<'_>], gaps: u32, open_end: bool) -> Vec<Element> {
+    let mut placed: Vec<Element> = Vec::new();
+    let mut distance = 0;
+    for (index, run) in runs.iter().enumerate() {
+        let last = index + 1 == runs.len();
+        let kind = run.last().map(|atom| atom.0);
+        let open_end = last && (open_end || kind == Some(AtomKind::Character));
+        let mut elements = elements(run, Ends { open_start: false, open_end });
+        let separated = index > 0 && gaps >> (index - 1) & 1 == 1;
+        distance += u32::from(separated);
+        elements.iter_mut().for_each(|element| element.distance += distance);
+        if let (Some(first), true) = (elements.first_mut(), index > 0) {
+            first.space = Some(!separated);
+        }
+        if let (Some(end), true, false) = (elements.last_mut(), last, open_end)
+            && let TermMatch::Exact(word) = &mut end.terms
+        {
+            end.terms = TermMatch::Word(std::mem::take(word));
+        }
+        placed.extend(elements);
+        distance += run.len() as u32;
+    }
+    placed
 }
 
 fn alternatives(text: &str) -> Option<(Vec<Vec<Element>>, bool)> {
@@ -199,6 +249,8 @@ mod tests {
                 TermMatch::Prefix(term) => ("", term, "*"),
                 TermMatch::Suffix(term) => ("*", term, ""),
                 TermMatch::Contains(term) => ("*", term, "*"),
+                TermMatch::Word(term) => ("", term, "."),
+                TermMatch::Terms(_) => unreachable!("nothing was looked up"),
             };
             let space = match element.space {
                 None => "?",

@@ -78,6 +78,11 @@ impl Suffixes {
         Ok(Self { entries, fences, width, count })
     }
 
+    /// Whether every place that is visited for the piece is one where it stands.
+    pub fn proves(&self, piece: &[u8], at_end: bool) -> bool {
+        self.width == 0 || piece.len() + usize::from(at_end) <= size_of::<u64>()
+    }
+
     /// Calls `visit(offset)` for each place of the blob where the piece may begin within a term:
     /// a superset, to be compared by the caller, who also leaves out the beginnings of terms.
     pub fn for_each(&self, blob: &[u8], piece: &[u8], at_end: bool, mut visit: impl FnMut(usize)) {
@@ -94,6 +99,22 @@ impl Suffixes {
         for index in self.bound(blob, |key| key < low)..self.bound(blob, |key| key <= high) {
             visit(self.offset(index));
         }
+    }
+
+    /// Whether some term holds the piece behind its first code point.
+    pub fn any(&self, blob: &[u8], piece: &[u8]) -> bool {
+        if self.width == 0 {
+            return memmem::find(blob, piece).is_some();
+        }
+        let wanted = piece.get(..8).unwrap_or(piece);
+        let low = prefix_key(wanted);
+        let high = low | u64::MAX.checked_shr(8 * wanted.len() as u32).unwrap_or(0);
+        let end = self.bound(blob, |key| key <= high);
+        let mut places = self.bound(blob, |key| key < low)..end;
+        let stands = |index: usize| {
+            blob.get(self.offset(index)..).is_some_and(|suffix| suffix.starts_with(piece))
+        };
+        places.any(stands)
     }
 
     /// The first suffix whose key is not `below`.

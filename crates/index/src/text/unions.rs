@@ -208,21 +208,19 @@ impl Unions {
         (index < self.count && entry(index) == Some(wanted)).then_some(index)
     }
 
-    /// Visits the documents with how often the piece occurs in them; false if they were not kept.
+    /// Appends the documents with how often the piece occurs in them; false if they were not kept.
     /// Those outside `among` may be left out.
     pub fn occurrences(
         &self,
         piece: &str,
         among: Option<&DocSet>,
-        visit: &mut dyn FnMut(u32, u32),
+        out: &mut Vec<(u32, u32)>,
     ) -> Result<bool> {
         let (Some(index), Some(counts)) = (self.index_of(piece), &self.counts) else {
             return Ok(false);
         };
         match self.union(index) {
-            Some(union) => {
-                union_counts::for_each(counts, index, &union, among, visit).map(|()| true)
-            }
+            Some(union) => union_counts::append(counts, index, &union, among, out).map(|()| true),
             None => Ok(false),
         }
     }

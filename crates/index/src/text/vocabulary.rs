@@ -240,7 +240,19 @@ impl Vocabulary {
             TermMatch::Prefix(prefix) => TermSet::Range(self.find_prefix(prefix)),
             TermMatch::Suffix(suffix) => TermSet::List(self.find_inner(suffix, true)),
             TermMatch::Contains(piece) => TermSet::List(self.find_inner(piece, false)),
+            TermMatch::Word(word) => self.find_word(word),
+            TermMatch::Terms(terms) => TermSet::List(terms.to_vec()),
         }
+    }
+
+    /// Whether a term begins so.
+    pub fn has_prefix(&self, prefix: &str) -> bool {
+        !self.find_prefix(prefix).is_empty()
+    }
+
+    /// Whether a word or separator holds the piece.
+    pub fn has_piece(&self, piece: &str) -> bool {
+        self.has_prefix(piece) || self.suffixes.any(&self.blob, piece.as_bytes())
     }
 
     fn find_exact(&self, term: &str) -> Range<u32> {
@@ -260,6 +272,23 @@ impl Vocabulary {
         self.lower_bound(prefix.as_bytes())..self.lower_bound(&behind)
     }
 
+    /// The terms that are the word, alone or with the character that follows it directly.
+    fn find_word(&self, word: &str) -> TermSet {
+        let exact = self.find_exact(word);
+        let joined: Vec<u8> = word.bytes().chain([0x80]).collect();
+        let behind: Vec<u8> = word.bytes().chain([0xff]).collect();
+        let joined = self.lower_bound(&joined)..self.lower_bound(&behind);
+        let is_joined = |&term: &u32| {
+            let rest = self.word(term).get(word.len()..).unwrap_or_default();
+            is_characters(rest)
+        };
+        let joined: Vec<(u32, u32)> = joined.filter(is_joined).map(|term| (term, 1)).collect();
+        if joined.is_empty() {
+            return TermSet::Range(exact);
+        }
+        TermSet::List(exact.map(|term| (term, 1)).chain(joined).collect())
+    }
+
     fn behind_words(&self, characters: Range<u32>) -> Range<u32> {
         self.words + characters.start..self.words + characters.end
     }
@@ -269,13 +298,14 @@ impl Vocabulary {
         let starting = if at_end { self.find_exact(piece) } else { self.find_prefix(piece) };
         let mut found: Vec<u32> = starting.collect();
         let piece = piece.as_bytes();
+        let proved = self.suffixes.proves(piece, at_end);
         self.suffixes.for_each(&self.blob, piece, at_end, |offset| {
             let (term, range) = self.term_at(offset);
             let end = range.end.saturating_sub(1);
             let behind = offset + piece.len();
             let fits = if at_end { behind == end } else { behind <= end };
             let inner = offset > range.start;
-            if inner && fits && self.blob.get(offset..behind) == Some(piece) {
+            if inner && fits && (proved || self.blob.get(offset..behind) == Some(piece)) {
                 found.push(term);
             }
         });

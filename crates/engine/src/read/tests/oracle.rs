@@ -2,9 +2,11 @@
 
 use std::cmp::Ordering;
 
+use remora_index::text::{AtomKind, atoms};
+
 use super::table::{BM25, BODY, ID, TITLE};
 use crate::{
-    Comparison, Filter, Literal, Row, Schema, SortBy, SortKey, TextDef, TextQuery, Value,
+    Comparison, Filter, Literal, Piece, PieceMatch, Row, Schema, SortBy, SortKey, TextDef, TextQuery, Value,
     value::compare,
 };
 
@@ -35,10 +37,24 @@ impl Oracle<'_> {
     pub fn matches(&self, query: &TextQuery, row: &Row) -> bool {
         match query {
             TextQuery::Term(term) => self.occurrences(term, row) > 0,
+            TextQuery::Piece(piece) => self.holds_piece(piece, row),
             TextQuery::And(parts) => parts.iter().all(|part| self.matches(part, row)),
             TextQuery::Or(parts) => parts.iter().any(|part| self.matches(part, row)),
             TextQuery::Not(part) => !self.matches(part, row),
         }
+    }
+
+    fn holds_piece(&self, piece: &Piece, row: &Row) -> bool {
+        let asked = |index: &&TextDef| piece.texts.is_empty() || piece.texts.contains(&index.id);
+        self.schema.texts.iter().filter(asked).any(|index| {
+            let needle = index.normalization.apply(&piece.text);
+            texts(index, row).iter().any(|text| match piece.matching {
+                PieceMatch::Substring => !needle.is_empty() && text.contains(&*needle),
+                PieceMatch::Words => holds_words(text, &needle, false),
+                PieceMatch::WordPrefix => holds_words(text, &needle, true),
+                PieceMatch::Near(apart) => holds_near(text, &needle, apart as usize),
+            })
+        })
     }
 
     fn occurrences(&self, term: &str, row: &Row) -> usize {
@@ -137,6 +153,42 @@ impl Oracle<'_> {
             weight * occurrences / (occurrences + norm)
         });
         parts.fold(0.0, |sum, part| sum + part)
+    }
+}
+
+/// Whether the words stand behind each other in the text, read from every atom of it on.
+fn holds_words(text: &str, needle: &str, open_end: bool) -> bool {
+    let words: Vec<_> = atoms(needle).skip_while(|atom| atom.0 == AtomKind::Separator).collect();
+    let end = words.iter().rposition(|atom| atom.0 != AtomKind::Separator);
+    let Some(end) = end else { return false };
+    let text: Vec<_> = atoms(text).collect();
+    (0..text.len()).any(|start| {
+        words[..=end].iter().zip(0..).all(|(word, at)| match text.get(start + at) {
+            Some(atom) if word.0 == AtomKind::Separator => atom.0 == AtomKind::Separator,
+            Some(atom) if at == end && open_end => atom.1.starts_with(word.1),
+            other => other == Some(word),
+        })
+    })
+}
+
+/// Whether some stretch of so many words has all of them.
+fn holds_near(text: &str, needle: &str, apart: usize) -> bool {
+    let words = |text: &str| -> Vec<String> {
+        let separated: String = atoms(text)
+            .map(|(kind, atom)| if kind == AtomKind::Separator { "\0" } else { atom })
+            .collect();
+        let words = separated.split('\0').filter(|word| !word.is_empty());
+        words.map(str::to_owned).collect()
+    };
+    let (text_words, wanted) = (words(text), words(needle));
+    match wanted.len() {
+        0 => false,
+        1 => holds_words(text, needle, false),
+        _ => (0..text_words.len()).any(|start| {
+            let stretch = text_words.iter().skip(start).take(apart + 1);
+            let stretch: Vec<_> = stretch.collect();
+            wanted.iter().all(|word| stretch.contains(&word))
+        }),
     }
 }
 

@@ -37,6 +37,7 @@ pub fn schema(two_texts: bool) -> Schema {
         kind,
         nullable: id > 0,
         indexed,
+        declared: None,
     };
     let text = |id, columns: &[usize], delimiter: Option<&str>| TextDef {
         id,
@@ -61,6 +62,7 @@ pub fn schema(two_texts: bool) -> Schema {
         },
         required: None,
         synonyms: Vec::new(),
+        declared: None,
     }
 }
 

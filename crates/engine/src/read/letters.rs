@@ -1,0 +1,203 @@
+//! A text that is found letter by letter in a column as it stands: what LIKE asks.
+//!
+//! The text index knows normalised text. Which rows hold the letters is read from it wherever
+//! normalised and original text say the same, which is nearly everywhere:
+//! - Each letter of the text sought may stand for others (`e` for `É`). The index is asked for all
+//!   of them, as they are normalised.
+//! - A document whose characters all become their own lower case holds the letters iff its
+//!   normalised text holds their normal forms, provided that letters of one lower case are equal.
+//! - Characters that become anything else are known document by document. Those that could be
+//!   taken for the letters sought, or that the letters could be taken for, make their documents
+//!   doubtful: their texts are read. So are all that are found where case makes letters differ.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{Arc, LazyLock},
+};
+
+use remora_index::{
+    DocSet,
+    text::{Images, Normalization, Pattern, TextIndex, simple_lower_case},
+};
+
+use crate::{ColumnLetters, LetterClasses, Result, TextDef, Value};
+
+/// Letters made ready for one text index.
+pub(super) struct LetterTerm {
+    letters: Vec<char>,
+    column: usize,
+    classes: Arc<dyn LetterClasses>,
+    images: Images,
+    /// What the index is asked for; `None` where it cannot be asked.
+    pattern: Option<Pattern>,
+    /// For each letter what may stand there, normalised.
+    sets: Vec<HashSet<char>>,
+    /// All of them, and all letters that are equal to one.
+    alphabet: HashSet<char>,
+    /// Whether letters of one lower case are equal, and the index holds this column alone.
+    proves: bool,
+}
+
+/// What is known of a segment's documents.
+pub(super) struct Held {
+    /// They hold the letters.
+    pub sure: DocSet,
+    /// Their texts must be read.
+    pub doubtful: DocSet,
+}
+
+impl LetterTerm {
+    /// `None` for no letters.
+    pub fn new(text: &str, column: &ColumnLetters, definition: &TextDef) -> Option<Self> {
+        let letters: Vec<char> = text.chars().collect();
+        if letters.is_empty() {
+            return None;
+        }
+        let normalization = &definition.normalization;
+        let images = Images::of(normalization);
+        let mut alphabet = HashSet::new();
+        let (mut sets, mut equals) = (Vec::new(), Vec::new());
+        for &letter in &letters {
+            equals.clear();
+            column.classes.equals(letter, &mut equals);
+            let set = equals.iter().filter_map(|&other| single(other, normalization, &images));
+            let set: HashSet<char> = set.collect();
+            alphabet.extend(set.iter().chain(&equals));
+            sets.push(set);
+        }
+        let alone = definition.columns == [column.column];
+        let classes = Arc::clone(&column.classes);
+        let proves = alone && case_is_one(&letters, &sets, &*classes, &images);
+        let plain = |&letter: &char| single(letter, normalization, &images);
+        let apart: Option<String> = letters.iter().map(plain).collect();
+        let pattern = apart
+            .filter(|apart| *apart == normalization.apply(text))
+            .and_then(|apart| Pattern::new(&apart, normalization))
+            // What is normalised twice may become another.
+            .filter(|pattern| pattern.text().chars().count() == letters.len());
+        let column = column.column;
+        Some(Self { letters, column, classes, images, pattern, sets, alphabet, proves })
+    }
+
+    /// What the index knows.
+    pub fn find(&self, index: &TextIndex, documents: u32) -> Result<Held> {
+        let all = || Held { sure: DocSet::empty(), doubtful: DocSet::all(documents) };
+        let relevant = index.documents_with(&mut |c| self.may_be_taken(c))?;
+        let mut strays = Vec::new();
+        let spelled = self.pattern.as_ref().and_then(|pattern| {
+            let spellings = |letter, out: &mut Vec<char>| self.spellings(letter, out);
+            index.spelled(pattern, &spellings, &mut strays)
+        });
+        let (Some(mut relevant), Some(pattern)) = (relevant, spelled) else { return Ok(all()) };
+        for stray in strays {
+            if let Some(stray) = Pattern::new(&stray.to_string(), &Normalization::default()) {
+                relevant = relevant.union(&index.find(&stray)?.docs, documents);
+            }
+        }
+        let found = index.find(&pattern)?;
+        if self.proves && !found.verify {
+            return Ok(Held { sure: found.docs.subtract(&relevant), doubtful: relevant });
+        }
+        let doubtful = found.docs.union(&relevant, documents);
+        Ok(Held { sure: DocSet::empty(), doubtful })
+    }
+
+    /// Whether a row's text has the letters.
+    pub fn occurs_in(&self, row: &[Value]) -> bool {
+        let text = match row.get(self.column) {
+            Some(Value::Text(text) | Value::Json(text)) => text,
+            _ => return false,
+        };
+        let text: Vec<char> = text.chars().collect();
+        let equal = |(a, b): (&char, &char)| a == b || self.classes.are_equal(*a, *b);
+        text.windows(self.letters.len()).any(|window| window.iter().zip(&self.letters).all(equal))
+    }
+
+    /// How it is told of.
+    pub fn text(&self) -> &str {
+        self.pattern.as_ref().map_or("", Pattern::text)
+    }
+
+    /// What may stand where a normalised letter is sought.
+    fn spellings(&self, letter: char, out: &mut Vec<char>) {
+        let asked = self.pattern.as_ref().map_or("", Pattern::text).chars();
+        let sets = asked.zip(&self.sets).filter(|(asked, _)| *asked == letter);
+        out.extend(sets.flat_map(|(_, set)| set));
+        out.sort_unstable();
+        out.dedup();
+    }
+
+    /// Whether a character that does not become its own lower case could be taken for letters
+    /// that are sought, or they for it.
+    fn may_be_taken(&self, c: char) -> bool {
+        if self.images.joins(c) {
+            return true;
+        }
+        let Some(image) = self.images.get(c) else { return true };
+        let known = |c: &char| self.alphabet.contains(c);
+        if !known(&c) && !image.iter().any(known) {
+            return image.is_empty();
+        }
+        let is_one = |letter: &char| self.classes.are_equal(*letter, c);
+        match image {
+            [single] => {
+                let places = self.sets.iter().zip(&self.letters);
+                places.into_iter().any(|(set, letter)| set.contains(single) != is_one(letter))
+            }
+            image => self.letters.iter().any(is_one) || self.overlaps(image),
+        }
+    }
+
+    /// Whether the characters fit the letters sought wherever the two overlap, for some place.
+    fn overlaps(&self, image: &[char]) -> bool {
+        let (letters, width) = (self.sets.len(), image.len());
+        (1..letters + width).any(|shift| {
+            // The first of the image stands at `shift - width`, counted in letters sought.
+            let mut both = image
+                .iter()
+                .enumerate()
+                .filter_map(|(at, c)| Some((at + shift, c)))
+                .filter(|(at, _)| (width..width + letters).contains(at));
+            both.all(|(at, c)| self.sets.get(at - width).is_some_and(|set| set.contains(c)))
+        })
+    }
+}
+
+/// What a letter becomes, if that is one character.
+fn single(letter: char, normalization: &Normalization, images: &Images) -> Option<char> {
+    let image = match images.get(letter) {
+        None => simple_lower_case(letter),
+        Some([single]) => *single,
+        Some(_) => return None,
+    };
+    // Normalised text has only what stays as it is.
+    (*normalization.apply(image.encode_utf8(&mut [0; 4])) == *image.to_string()).then_some(image)
+}
+
+/// Whether all characters whose lower case may stand for a letter are equal to that letter.
+fn case_is_one(
+    letters: &[char],
+    sets: &[HashSet<char>],
+    classes: &dyn LetterClasses,
+    images: &Images,
+) -> bool {
+    letters.iter().zip(sets).all(|(letter, set)| {
+        set.iter().all(|lower| {
+            let cased = UPPER.get(lower).map_or(&[][..], |cased| cased);
+            let own = std::iter::once(lower).chain(cased);
+            own.filter(|&&c| images.get(c).is_none()).all(|&c| classes.are_equal(c, *letter))
+        })
+    })
+}
+
+/// The characters of which another is the lower case.
+static UPPER: LazyLock<HashMap<char, Vec<char>>> = LazyLock::new(|| {
+    let mut upper: HashMap<char, Vec<char>> = HashMap::new();
+    for c in (0..0x11_0000).filter_map(char::from_u32) {
+        let lower = simple_lower_case(c);
+        if lower != c {
+            upper.entry(lower).or_default().push(c);
+        }
+    }
+    upper
+});

@@ -1,0 +1,294 @@
+//! The asked columns of every row that matches, in batches.
+//!
+//! What is indexed is gathered from the segments' columns, a chunk of documents at a time. What
+//! is not is read from the row store: row by row for the documents that match, or, where all rows
+//! are asked, by one walk over the row store.
+
+use std::{ops::Range, sync::Arc, time::Instant};
+
+use super::{
+    docs::Docs,
+    merge::Merge,
+    order::Place,
+    select::Plan,
+    source::{Source, Sources, sources},
+    texts,
+};
+use crate::{
+    ColumnBatch, Position, Result, ScanRequest, Selection, Value, column_batch::ColumnBuilder,
+    encode::decode_key, snapshot::TableView, write::RequiredRows,
+};
+
+/// Documents that are gathered before the size of the batch is looked at, and rows that are read.
+const CHUNK_DOCS: usize = 256;
+const CHUNK_ROWS: usize = 16;
+/// A batch with this much in strings is given out before it has all its rows.
+const BATCH_BYTES: usize = 16 << 20;
+
+/// A running scan. Holds what it reads of the moment it began at, and changes nothing.
+pub struct Scan {
+    view: Arc<TableView>,
+    sources: Sources,
+    way: Way,
+    batch_rows: usize,
+    /// How many rows are still to come.
+    rows: u64,
+}
+
+/// How the rows are found.
+enum Way {
+    Segments(SegmentWalk),
+    Rows(RowWalk),
+}
+
+impl Scan {
+    /// Begins a scan; what is wrong with the request is found here.
+    pub(crate) fn new(
+        view: Arc<TableView>,
+        request: ScanRequest,
+        position: Position,
+    ) -> Result<Self> {
+        let sources = sources(&view.schema, &request.columns)?;
+        let ScanRequest { table, text, filter, .. } = request;
+        let selection = Selection { table, text, filter, fuzzy: None };
+        let every = selection.text.is_none() && selection.filter.is_none();
+        let from_rows = sources.iter().any(|source| matches!(source, Source::Row { .. }));
+        let (way, rows) = if every && from_rows {
+            (Way::Rows(RowWalk::new(&view)?), view.live_count())
+        } else {
+            let plan = Plan::new(&view, &selection)?;
+            let selected = plan.run(&view, position, Instant::now())?;
+            let chunk = if from_rows { CHUNK_ROWS } else { CHUNK_DOCS };
+            let walk = SegmentWalk::new(selected.docs, request.in_key_order, chunk);
+            (Way::Segments(walk), selected.total)
+        };
+        let rows = rows.min(request.limit.unwrap_or(u64::MAX));
+        Ok(Self { view, sources, way, batch_rows: request.batch_rows.max(1), rows })
+    }
+
+    /// How many rows are still to come.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    fn read_batch(&mut self) -> Result<ColumnBatch> {
+        let most = usize::try_from(self.rows).map_or(self.batch_rows, |it| it.min(self.batch_rows));
+        let new = |source: &Source| ColumnBuilder::new(source.kind(), most.min(1 << 16));
+        let columns = self.sources.iter().map(new).collect();
+        let mut batch = Batch { columns, rows: 0, most };
+        match &mut self.way {
+            Way::Rows(walk) => walk.read(&self.view, &self.sources, &mut batch)?,
+            Way::Segments(walk) => walk.read(&self.view, &self.sources, &mut batch)?,
+        }
+        let columns = batch.columns.into_iter().map(ColumnBuilder::finish).collect();
+        Ok(ColumnBatch { rows: batch.rows, columns })
+    }
+}
+
+impl Iterator for Scan {
+    type Item = Result<ColumnBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rows == 0 {
+            return None;
+        }
+        let batch = self.read_batch();
+        self.rows = match &batch {
+            Ok(batch) if batch.rows > 0 => self.rows.saturating_sub(batch.rows as u64),
+            _ => 0,
+        };
+        batch.map(|batch| (batch.rows > 0).then_some(batch)).transpose()
+    }
+}
+
+/// A batch that grows.
+struct Batch {
+    columns: Vec<ColumnBuilder>,
+    rows: usize,
+    most: usize,
+}
+
+impl Batch {
+    fn is_full(&self) -> bool {
+        let bytes = || self.columns.iter().map(ColumnBuilder::string_bytes).sum::<usize>();
+        self.rows >= self.most || bytes() >= BATCH_BYTES
+    }
+}
+
+/// A walk over the documents that match.
+struct SegmentWalk {
+    /// For each segment what matches.
+    selected: Vec<Docs>,
+    /// For each segment the first document that was not given out.
+    next: Vec<u32>,
+    /// The segment that is read, unless all are at once.
+    segment: usize,
+    in_key_order: bool,
+    chunk: usize,
+    /// The documents of a chunk, and which run of them is of which segment.
+    docs: Vec<u32>,
+    runs: Vec<(usize, Range<usize>)>,
+}
+
+impl SegmentWalk {
+    fn new(selected: Vec<Docs>, in_key_order: bool, chunk: usize) -> Self {
+        let next = vec![0; selected.len()];
+        let in_key_order = in_key_order && selected.len() > 1;
+        let (docs, runs) = (Vec::new(), Vec::new());
+        Self { selected, next, segment: 0, in_key_order, chunk, docs, runs }
+    }
+
+    fn read(&mut self, view: &TableView, sources: &[Source], batch: &mut Batch) -> Result<()> {
+        while !batch.is_full() {
+            let most = self.chunk.min(batch.most - batch.rows);
+            self.docs.clear();
+            self.runs.clear();
+            match self.in_key_order {
+                true => self.take_in_key_order(view, most),
+                false => self.take(view, most),
+            }
+            if self.docs.is_empty() {
+                break;
+            }
+            self.gather(view, sources, batch)?;
+            batch.rows += self.docs.len();
+        }
+        Ok(())
+    }
+
+    /// The next documents, one segment after the other.
+    fn take(&mut self, view: &TableView, most: usize) {
+        while let (Some(segment), Some(selected), Some(next)) = (
+            view.segments.get(self.segment),
+            self.selected.get(self.segment),
+            self.next.get_mut(self.segment),
+        ) {
+            let start = self.docs.len();
+            let walk = selected.walk(segment).within(*next, u32::MAX).directed(false);
+            self.docs.extend(walk.take(most - start));
+            if let Some(last) = self.docs.get(start..).and_then(<[u32]>::last) {
+                *next = last + 1;
+                self.runs.push((self.segment, start..self.docs.len()));
+            }
+            if self.docs.len() == most {
+                return;
+            }
+            self.segment += 1;
+        }
+    }
+
+    /// The next documents of all segments by their keys.
+    fn take_in_key_order(&mut self, view: &TableView, most: usize) {
+        let segments = view.segments.iter().zip(&self.selected).zip(&self.next).enumerate();
+        let streams = segments.map(|(segment, ((view, selected), &next))| {
+            let walk = selected.walk(view).within(next, u32::MAX).directed(false);
+            walk.map(move |doc| Place { segment, doc })
+        });
+        let keys = |place: &Place| view.segments[place.segment].segment.keys();
+        let merged =
+            Merge::new(streams, |a: &Place, b: &Place| keys(a).compare(a.doc, keys(b), b.doc));
+        for (at, place) in merged.take(most).enumerate() {
+            self.docs.push(place.doc);
+            match self.runs.last_mut() {
+                Some((segment, run)) if *segment == place.segment => run.end = at + 1,
+                _ => self.runs.push((place.segment, at..at + 1)),
+            }
+        }
+        for (segment, run) in &self.runs {
+            let last = run.end.checked_sub(1).and_then(|last| self.docs.get(last));
+            if let (Some(next), Some(last)) = (self.next.get_mut(*segment), last) {
+                *next = last + 1;
+            }
+        }
+    }
+
+    /// Appends the asked columns of the chunk.
+    fn gather(&self, view: &TableView, sources: &[Source], batch: &mut Batch) -> Result<()> {
+        for (source, out) in sources.iter().zip(&mut batch.columns) {
+            let Source::Column { id, .. } = source else { continue };
+            for (segment, docs) in self.runs(view) {
+                match segment.column(*id) {
+                    Some(column) => out.gather(column, docs)?,
+                    None => out.push_nulls(docs.len()),
+                }
+            }
+        }
+        if sources.iter().all(|source| matches!(source, Source::Column { .. })) {
+            return Ok(());
+        }
+        let mut key = Vec::new();
+        for (segment, docs) in self.runs(view) {
+            for &doc in docs {
+                key.clear();
+                segment.keys().read(doc, &mut key);
+                gather_behind_key(view, &key, sources, batch)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn runs<'w>(
+        &'w self,
+        view: &'w TableView,
+    ) -> impl Iterator<Item = (&'w remora_index::segment::Segment, &'w [u32])> {
+        self.runs.iter().filter_map(|(segment, run)| {
+            Some((&*view.segments.get(*segment)?.segment, self.docs.get(run.clone())?))
+        })
+    }
+}
+
+/// Appends what of a row is not in the segments' columns.
+fn gather_behind_key(
+    view: &TableView,
+    key: &[u8],
+    sources: &[Source],
+    batch: &mut Batch,
+) -> Result<()> {
+    let is_row = |source: &Source| matches!(source, Source::Row { .. });
+    let row = sources.iter().any(is_row).then(|| texts::row(view, key)).transpose()?;
+    let is_key = |source: &Source| matches!(source, Source::Key { .. });
+    let parts = sources.iter().any(is_key).then(|| decode_key(&view.schema, key)).transpose()?;
+    for (source, out) in sources.iter().zip(&mut batch.columns) {
+        let value = match *source {
+            Source::Column { .. } => continue,
+            Source::Key { part, .. } => parts.as_ref().and_then(|parts| parts.get(part)),
+            Source::Row { position, .. } => row.as_ref().and_then(|row| row.get(position)),
+        };
+        out.push(value.unwrap_or(&Value::Null))?;
+    }
+    Ok(())
+}
+
+/// A walk over the row store.
+struct RowWalk {
+    required: RequiredRows,
+    /// The first key that was not looked at.
+    from: Vec<u8>,
+}
+
+impl RowWalk {
+    fn new(view: &TableView) -> Result<Self> {
+        Ok(Self { required: RequiredRows::of(&view.schema)?, from: Vec::new() })
+    }
+
+    fn read(&mut self, view: &TableView, sources: &[Source], batch: &mut Batch) -> Result<()> {
+        let Self { required, from } = self;
+        let start = std::mem::take(from);
+        view.rows.scan(&start, &mut |key, row| {
+            if !required.accept(&row) {
+                return Ok(true);
+            }
+            for (source, out) in sources.iter().zip(&mut batch.columns) {
+                out.push(row.get(source.position()).unwrap_or(&Value::Null))?;
+            }
+            batch.rows += 1;
+            if !batch.is_full() {
+                return Ok(true);
+            }
+            // The least key above this one.
+            from.extend_from_slice(key);
+            from.push(0);
+            Ok(false)
+        })
+    }
+}

@@ -1,0 +1,57 @@
+//! Where the values of a column are read.
+
+use smallvec::SmallVec;
+
+use crate::{ColumnType, Error, RequestPart, Result, Schema};
+
+/// Where the values of an asked column are.
+#[derive(Clone, Copy)]
+pub(super) enum Source {
+    /// In the segments' columns.
+    Column { position: usize, id: u32, kind: ColumnType },
+    /// In the keys, as this part.
+    Key { position: usize, part: usize, kind: ColumnType },
+    /// In the row store alone.
+    Row { position: usize, kind: ColumnType },
+}
+
+impl Source {
+    /// The column's position in the schema.
+    pub fn position(&self) -> usize {
+        match *self {
+            Self::Column { position, .. }
+            | Self::Key { position, .. }
+            | Self::Row { position, .. } => position,
+        }
+    }
+
+    /// The column's type.
+    pub fn kind(&self) -> ColumnType {
+        match *self {
+            Self::Column { kind, .. } | Self::Key { kind, .. } | Self::Row { kind, .. } => kind,
+        }
+    }
+}
+
+/// A list of them; short ones take no memory of their own.
+pub(super) type Sources = SmallVec<[Source; 8]>;
+
+/// Where the values of each of these columns are; an error if there is no such column.
+pub(super) fn sources(schema: &Schema, columns: &[usize]) -> Result<Sources> {
+    columns.iter().map(|&position| source(schema, position)).collect()
+}
+
+fn source(schema: &Schema, position: usize) -> Result<Source> {
+    let column = schema.columns.get(position).ok_or_else(|| {
+        let (name, count) = (&schema.name, schema.columns.len());
+        let message = format!("table {name:?} has {count} columns; column {position} was asked");
+        Error::request(RequestPart::Fields, message)
+    })?;
+    let kind = column.kind;
+    let part = schema.primary_key.iter().position(|&part| part == position);
+    Ok(match part {
+        _ if column.indexed => Source::Column { position, id: column.id, kind },
+        Some(part) => Source::Key { position, part, kind },
+        None => Source::Row { position, kind },
+    })
+}

@@ -1,0 +1,85 @@
+//! Transactions: one moment to read, and a batch that is applied only if nobody was faster.
+//!
+//! Optimistic snapshot isolation. Nothing is locked: a transaction's writes are its owner's until
+//! the commit, which the writer thread refuses if a key of it was written after the moment that
+//! was read (see `write::conflict`). Rows that were only read are not looked at, unless they are
+//! protected.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use crate::{
+    ChangeBatch, Error, Pending, Position, Reader, RequestPart, Result, Value,
+    encode::encode_key,
+    shared::Shared,
+    write::{Job, ProtectedKeys, Since, prepare},
+};
+
+/// An open transaction. Dropping it is all that giving it up takes. While one is open every key
+/// that is written is noted, in a bounded list: one that stays open while a million keys are
+/// written has to begin again.
+pub struct Transaction {
+    reader: Reader,
+    protected: BTreeMap<u32, ProtectedKeys>,
+    protected_count: usize,
+}
+
+impl Transaction {
+    pub(crate) fn begin(shared: &Arc<Shared>) -> Self {
+        let snapshot = shared.transactions.begin(&shared.published);
+        let reader = Reader::of(shared, snapshot);
+        Self { reader, protected: BTreeMap::new(), protected_count: 0 }
+    }
+
+    /// The moment that it reads: that of its begin. Its own changes are not in it.
+    pub fn reader(&self) -> &Reader {
+        &self.reader
+    }
+
+    /// Names a row, or a key without one, that nobody else may write before this is committed:
+    /// the commit fails if somebody did. Of two transactions that protect the same key and write
+    /// anything only the first is committed.
+    pub fn protect(&mut self, table: &str, key: &[Value]) -> Result<()> {
+        let most = self.reader.shared().options.max_batch_changes;
+        if self.protected_count >= most {
+            let message = format!("a transaction protects {most} rows, which is the limit");
+            return Err(Error::request(RequestPart::Key, message));
+        }
+        let view = self.reader.table(table)?;
+        let key = encode_key(&view.schema, key)?;
+        let protected = self.protected.entry(view.number).or_insert_with(|| ProtectedKeys {
+            number: view.number,
+            schema: Arc::clone(&view.schema),
+            defined: view.defined,
+            keys: Vec::new(),
+        });
+        protected.keys.push(key);
+        self.protected_count += 1;
+        Ok(())
+    }
+
+    /// Applies the batch as [`crate::Database::apply`] does, if no key of it and no protected one
+    /// was written since the begin, by whomever, and no table of them was altered:
+    /// [`Error::Conflict`] otherwise, and nothing is applied. Begin again then. A batch without
+    /// changes costs nothing unless something is protected.
+    pub fn commit(mut self, batch: ChangeBatch) -> Result<Position> {
+        let shared = Arc::clone(self.reader.shared());
+        shared.check_open()?;
+        let mut prepared = prepare(batch, self.reader.snapshot(), &shared.options)?;
+        let protected: Vec<ProtectedKeys> =
+            std::mem::take(&mut self.protected).into_values().collect();
+        if prepared.is_empty() && protected.is_empty() {
+            return Ok(self.reader.position());
+        }
+        prepared.since = Some(Since { position: self.reader.position(), protected });
+        let (waiter, pending) = Pending::new(&shared);
+        shared.queue.push(Job::Apply(prepared, waiter))?;
+        // Open until the writer has answered: it must not forget what was written.
+        pending.wait()
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        self.reader.shared().transactions.end(self.reader.position());
+    }
+}

@@ -1,0 +1,122 @@
+//! Patterns in which other characters may stand for some: `e` for `é`, `か` for `カ`.
+//!
+//! A pattern's elements are pieces of terms. For each of them the vocabulary is asked, character
+//! by character, which of the other spellings there are at all: few, since most die after two or
+//! three characters. What remains is united term by term; positions are then read as ever.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::{
+    TextIndex,
+    atoms::{AtomKind, atoms},
+    pattern::{Pattern, TermMatch},
+};
+
+/// Most spellings of one piece that are followed at a time.
+const MAX_SPELLINGS: usize = 4_096;
+
+impl TextIndex {
+    /// The pattern with every spelling that the index has of it: `others(c, out)` appends the
+    /// characters that may stand for `c`, itself among them, as they are normalised. It holds for
+    /// this index only. `None` if there are too many. Appends to `strays` the characters that would
+    /// be cut into other atoms: they are left out.
+    pub fn spelled(
+        &self,
+        pattern: &Pattern,
+        others: &dyn Fn(char, &mut Vec<char>),
+        strays: &mut Vec<char>,
+    ) -> Option<Pattern> {
+        let same_kind = |c: char, out: &mut Vec<char>| {
+            let wanted = kind(c);
+            others(c, out);
+            out.retain(|&other| kind(other) == wanted);
+        };
+        let mut spelled = pattern.clone();
+        for c in pattern.text().chars() {
+            let wanted = kind(c);
+            let from = strays.len();
+            others(c, strays);
+            let mut at = from;
+            while at < strays.len() {
+                match strays.get(at).is_some_and(|&other| kind(other) == wanted) {
+                    true => drop(strays.swap_remove(at)),
+                    false => at += 1,
+                }
+            }
+        }
+        strays.sort_unstable();
+        strays.dedup();
+        for element in spelled.alternatives.iter_mut().flatten() {
+            self.spell(&mut element.terms, &same_kind)?;
+        }
+        Some(spelled)
+    }
+
+    fn spell(&self, terms: &mut TermMatch, others: &dyn Fn(char, &mut Vec<char>)) -> Option<()> {
+        let (piece, inner) = match terms {
+            TermMatch::Contains(piece) | TermMatch::Suffix(piece) => (piece, true),
+            TermMatch::Exact(piece) | TermMatch::Prefix(piece) | TermMatch::Word(piece) => {
+                (piece, false)
+            }
+            TermMatch::Terms(_) => return Some(()),
+        };
+        let piece = std::mem::take(piece);
+        let spellings = self.spellings(&piece, inner, others)?;
+        let with = |text: String| match terms {
+            TermMatch::Contains(_) => TermMatch::Contains(text),
+            TermMatch::Suffix(_) => TermMatch::Suffix(text),
+            TermMatch::Prefix(_) => TermMatch::Prefix(text),
+            TermMatch::Word(_) => TermMatch::Word(text),
+            TermMatch::Exact(_) | TermMatch::Terms(_) => TermMatch::Exact(text),
+        };
+        if spellings.iter().all(|spelling| *spelling == piece) {
+            *terms = with(piece);
+            return Some(());
+        }
+        let mut found: BTreeMap<u32, u32> = BTreeMap::new();
+        for spelling in spellings {
+            for (term, times) in self.vocabulary.find(&with(spelling)).iter() {
+                *found.entry(term).or_default() += times;
+            }
+        }
+        *terms = TermMatch::Terms(found.into_iter().collect::<Arc<[_]>>());
+        Some(())
+    }
+
+    /// The spellings of a piece that some term has.
+    fn spellings(
+        &self,
+        piece: &str,
+        inner: bool,
+        others: &dyn Fn(char, &mut Vec<char>),
+    ) -> Option<Vec<String>> {
+        let has = |spelling: &str| match inner {
+            true => self.vocabulary.has_piece(spelling),
+            false => self.vocabulary.has_prefix(spelling),
+        };
+        let mut alive = vec![String::new()];
+        let mut characters = Vec::new();
+        for c in piece.chars() {
+            characters.clear();
+            others(c, &mut characters);
+            let mut next = Vec::new();
+            for begun in &alive {
+                for other in &characters {
+                    let spelling = format!("{begun}{other}");
+                    if has(&spelling) {
+                        next.push(spelling);
+                    }
+                }
+                if next.len() > MAX_SPELLINGS {
+                    return None;
+                }
+            }
+            alive = next;
+        }
+        Some(alive)
+    }
+}
+
+fn kind(c: char) -> Option<AtomKind> {
+    atoms(c.encode_utf8(&mut [0; 4])).next().map(|atom| atom.0)
+}

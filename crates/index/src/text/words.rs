@@ -1,0 +1,184 @@
+//! Whole words: what a text is for who asks for words instead of pieces.
+//!
+//! The words of a text are its runs of word and character atoms; separators only tell them apart.
+//! A word is found where it is neither the end nor the beginning of a longer one; characters of
+//! scripts without spaces have no such bounds. Several words are found behind each other, whatever
+//! separators stand between them: where that is a single space the positions tell, else whether
+//! it is a separator must be read.
+
+use super::{
+    AtomKind, Normalization, Pattern, TextIndex, atoms,
+    pattern::Run,
+};
+use crate::{DocSet, Result};
+
+/// Most places between words whose separators are told apart by positions.
+const MAX_GAPS: usize = 5;
+
+/// Words to be found behind each other.
+#[derive(Clone, Debug)]
+pub struct WordPattern {
+    /// Single spaces between the words.
+    sure: Option<Pattern>,
+    /// Something else between some of them, or words left out: the texts must be read.
+    doubtful: Option<Pattern>,
+    words: Vec<Atom>,
+    open_end: bool,
+    /// Most words apart, if they may stand in any order.
+    apart: Option<Apart>,
+    text: String,
+}
+
+/// Words that stand near each other.
+#[derive(Clone, Debug)]
+struct Apart {
+    most: usize,
+    words: Vec<(String, Pattern)>,
+}
+
+/// An atom of a word, and whether a separator stands before it.
+type Atom = (String, bool);
+
+/// The runs of words and characters of a normalised text, in order: its words, as they are told
+/// apart by separators.
+pub fn word_runs(text: &str) -> Vec<Vec<(AtomKind, &str)>> {
+    let atoms: Vec<(AtomKind, &str)> = atoms(text).collect();
+    let runs = atoms.split(|atom| atom.0 == AtomKind::Separator);
+    runs.filter(|run| !run.is_empty()).map(<[_]>::to_vec).collect()
+}
+
+impl WordPattern {
+    /// Normalises and cuts `text`; the last word may be the beginning of a longer one where
+    /// `open_end`. `None` if there is no word in it.
+    pub fn new(text: &str, normalization: &Normalization, open_end: bool) -> Option<Self> {
+        let text = normalization.apply(text);
+        let runs = word_runs(&text);
+        let gaps = runs.len().checked_sub(1)?;
+        let all_told = gaps <= MAX_GAPS;
+        let told = if all_told { &runs[..] } else { &runs[..=MAX_GAPS] };
+        let others = (u32::from(all_told)..1 << gaps.min(MAX_GAPS)).collect::<Vec<_>>();
+        // Words left out may begin right behind: the last one that is told is then followed.
+        let end = open_end || !all_told;
+        let doubtful = !others.is_empty();
+        let sure = || Pattern::of_runs(&runs, [0], open_end);
+        Some(Self {
+            sure: all_told.then(sure),
+            doubtful: doubtful.then(|| Pattern::of_runs(told, others, end)),
+            words: flattened(&runs),
+            open_end,
+            apart: None,
+            text: text.to_string(),
+        })
+    }
+
+    /// Normalises and cuts `text`: its words in any order, the first and the last of which begin
+    /// at most `apart` words from each other. `None` if there is no word in it.
+    pub fn near(text: &str, normalization: &Normalization, apart: u32) -> Option<Self> {
+        let words = Self::new(text, normalization, false)?;
+        let runs = word_runs(&words.text);
+        if runs.len() == 1 {
+            return Some(words);
+        }
+        let word = |run: &Run<'_>| {
+            let text = joined(run);
+            (text, Pattern::of_runs(std::slice::from_ref(run), [0], false))
+        };
+        let mut each: Vec<_> = runs.iter().map(word).collect();
+        each.sort_by(|a, b| a.0.cmp(&b.0));
+        each.dedup_by(|a, b| a.0 == b.0);
+        let apart = Apart { most: apart as usize, words: each };
+        Some(Self { sure: None, doubtful: None, apart: Some(apart), ..words.clone() })
+    }
+
+    /// The normalised text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The pattern, if it is all there is to it: a single word.
+    pub fn as_pattern(&self) -> Option<&Pattern> {
+        self.sure.as_ref().filter(|_| self.doubtful.is_none() && self.apart.is_none())
+    }
+
+    /// The documents that hold it for sure, and those whose texts [`WordPattern::occurs_in`] must
+    /// be asked about. Deleted ones are among both.
+    pub fn find(&self, index: &TextIndex) -> Result<(DocSet, DocSet)> {
+        if let Some(apart) = &self.apart {
+            return Ok((DocSet::empty(), apart.all(index)?));
+        }
+        let sure = match &self.sure {
+            Some(pattern) => index.find(pattern)?.docs,
+            None => DocSet::empty(),
+        };
+        let doubtful = match &self.doubtful {
+            Some(pattern) => index.find(pattern)?.docs.subtract(&sure),
+            None => DocSet::empty(),
+        };
+        Ok((sure, doubtful))
+    }
+
+    /// Whether a normalised text holds it.
+    pub fn occurs_in(&self, text: &str) -> bool {
+        if let Some(apart) = &self.apart {
+            return apart.occurs_in(text);
+        }
+        let atoms = flattened(&word_runs(text));
+        (0..atoms.len()).any(|start| self.begins(&atoms[start..]))
+    }
+
+    fn begins(&self, atoms: &[Atom]) -> bool {
+        let last = self.words.len() - 1;
+        atoms.len() > last
+            && self.words.iter().zip(atoms).enumerate().all(|(at, (word, atom))| {
+                let same_word = word.0 == atom.0;
+                let begins = at == last && self.open_end && atom.0.starts_with(&word.0);
+                (same_word || begins) && (at == 0 || word.1 == atom.1)
+            })
+    }
+}
+
+impl Apart {
+    /// The documents that hold each of the words.
+    fn all(&self, index: &TextIndex) -> Result<DocSet> {
+        let mut docs: Option<DocSet> = None;
+        for (_, pattern) in &self.words {
+            let found = index.find(pattern)?.docs;
+            docs = Some(match docs {
+                Some(docs) => docs.intersect(&found),
+                None => found,
+            });
+        }
+        Ok(docs.unwrap_or_else(DocSet::empty))
+    }
+
+    /// Whether some stretch of the text has them all: asked at each word that is one of them.
+    fn occurs_in(&self, text: &str) -> bool {
+        let words: Vec<String> = word_runs(text).iter().map(|run| joined(run)).collect();
+        let mut last: Vec<Option<usize>> = vec![None; self.words.len()];
+        for (at, word) in words.iter().enumerate() {
+            let mut is_one = false;
+            for ((wanted, _), last) in self.words.iter().zip(&mut last) {
+                if wanted == word {
+                    *last = Some(at);
+                    is_one = true;
+                }
+            }
+            let first = last.iter().copied().min().flatten();
+            if is_one && first.is_some_and(|first| at - first <= self.most) {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+fn joined(run: &Run<'_>) -> String {
+    run.iter().map(|atom| atom.1).collect()
+}
+
+fn flattened(runs: &[Run<'_>]) -> Vec<Atom> {
+    let atoms = runs.iter().flat_map(|run| {
+        run.iter().enumerate().map(|(at, atom)| (atom.1.to_owned(), at == 0))
+    });
+    atoms.collect()
+}
