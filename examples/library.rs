@@ -47,6 +47,7 @@ fn birds() -> Schema {
         kind,
         nullable,
         indexed: true,
+        declared: None,
     };
     Schema {
         name: "birds".to_owned(),
@@ -64,5 +65,6 @@ fn birds() -> Schema {
         }],
         required: None,
         synonyms: Vec::new(),
+        declared: None,
     }
 }

@@ -52,7 +52,7 @@ struct Serving {
 impl Serving {
     fn start(arguments: &[&str]) -> Self {
         let mut child = remora()
-            .args(["serve", "--http", ""])
+            .args(["serve", "--http", "", "--sql", ""])
             .args(arguments)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -116,7 +116,8 @@ fn a_source_that_cannot_be_followed_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let data = directory.path().join("data").display().to_string();
     let follow = |url: &str| {
-        let own = ["serve", "--http", "", "--line", "127.0.0.1:0", "--data", &data, "--mysql"];
+        let listen = ["serve", "--http", "", "--sql", "", "--line", "127.0.0.1:0"];
+        let own = [&listen[..], &["--data", &data, "--mysql"]].concat();
         refused(&[&own[..], &[url]].concat())
     };
     let error = follow("mysql://reader:p@127.0.0.1:1/shop");

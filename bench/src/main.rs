@@ -5,19 +5,25 @@
 //! cargo run --release -p bench -- search
 //! cargo run --release -p bench --features rivals -- search --rows 1100000 --rivals
 //! cargo run --release -p bench -- corpus-check
+//! cargo run --release -p bench -- lookup
+//! cargo run --release -p bench -- many-keys
 //! cargo run --release -p bench -- tpcc --server mysql97 --terminals 2
+//! cargo run --release -p bench -- replication --server mysql97 --seconds 30 --rows 100000
 //! ```
 //! Servers and loaded rivals are kept under `${XDG_CACHE_HOME:-~/.cache}/remora-bench`; `bench/scripts` has
 //! what they need that Cargo does not bring.
 
 mod corpus;
 mod extend;
+mod lookup;
+mod many_keys;
 mod measure;
 mod oracle;
 mod peers;
 mod queries;
 mod random;
 mod remora;
+mod replication;
 mod report;
 mod suite;
 mod table;
@@ -49,6 +55,13 @@ enum Suite {
         #[arg(long, value_name = "DIR")]
         data: Option<PathBuf>,
     },
+    /// Rows by key, one at a time, by many clients at once.
+    Lookup(lookup::LookupOptions),
+    /// Rows by a list of keys, by every form such a list has in SQL.
+    #[command(alias = "manykeys")]
+    ManyKeys(many_keys::ManyKeysOptions),
+    /// Following a real server: applying, latency, and what it costs the source.
+    Replication(Box<replication::ReplicationOptions>),
     /// Writes TPC-C's transactions to a real server and checks that its conditions hold.
     Tpcc(tpcc::TpccOptions),
 }
@@ -56,6 +69,9 @@ enum Suite {
 fn main() -> Result<()> {
     match CommandLine::parse().suite {
         Suite::Search(options) => suite::search(&options),
+        Suite::Lookup(options) => lookup::lookup(&options),
+        Suite::ManyKeys(options) => many_keys::many_keys(&options),
+        Suite::Replication(options) => replication::replication(&options),
         Suite::Tpcc(options) => tpcc::tpcc(&options),
         Suite::CorpusCheck { data } => {
             let data = corpus::data_directory(data.as_deref())?;

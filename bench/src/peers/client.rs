@@ -75,13 +75,17 @@ pub fn count_request(table: &str, query: &TextQuery) -> Vec<u8> {
 /// An expression of the protocol: terms are quoted, operands that need it stand in parentheses.
 fn expression(query: &TextQuery) -> String {
     match query {
-        TextQuery::Term(term) => {
-            format!("\"{}\"", term.replace('\\', "\\\\").replace('"', "\\\""))
-        }
+        TextQuery::Term(term) => quoted(term),
+        // The protocol has nothing else for a piece.
+        TextQuery::Piece(piece) => quoted(&piece.text),
         TextQuery::And(parts) => joined(parts, " AND "),
         TextQuery::Or(parts) => joined(parts, " OR "),
         TextQuery::Not(part) => format!("NOT {}", operand(part)),
     }
+}
+
+fn quoted(term: &str) -> String {
+    format!("\"{}\"", term.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 fn joined(parts: &[TextQuery], operator: &str) -> String {

@@ -6,7 +6,7 @@ mod throughput;
 mod writes;
 
 pub use engine::Engine;
-pub use server::Server;
+pub use server::{Server, announced_address, binary};
 pub use throughput::throughput;
 pub use writes::under_writes;
 
@@ -27,6 +27,7 @@ fn schema() -> Schema {
         kind,
         nullable,
         indexed,
+        declared: None,
     };
     let columns = [
         ("id", ColumnType::Uint(64), false, true),
@@ -49,6 +50,7 @@ fn schema() -> Schema {
         }],
         required: None,
         synonyms: Vec::new(),
+        declared: None,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, ChildStdout, Command, Stdio},
     time::{Duration, Instant},
 };
 
@@ -23,12 +23,14 @@ const ANNOUNCEMENT: &str = "line protocol: ";
 /// Longest wait for the server to end after SIGTERM.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The query cache is off: every reply is worked out. The log is quiet.
-const SETTINGS: &str = "[listen]\nline = \"127.0.0.1:0\"\nhttp = \"\"\n\n\
+const SETTINGS: &str = "[listen]\nline = \"127.0.0.1:0\"\nhttp = \"\"\nsql = \"\"\n\n\
                         [cache]\nenabled = false\n\n[limits]\nmax_connections = 64\n\n[logging]\nlevel = \"warn\"\n";
 
 /// A running server; killed when dropped without [`Server::stop`].
 pub struct Server {
     process: Child,
+    /// It would miss it when it prints.
+    _output: BufReader<ChildStdout>,
     address: String,
     client: LineClient,
     /// From the start of the process to its first answer.
@@ -52,13 +54,16 @@ impl Server {
             .stdout(Stdio::piped())
             .spawn()
             .with_context(|| format!("cannot start {}", binary.display()))?;
-        let connected = address(&mut process).and_then(|address| {
+        let connected = announced_address(&mut process).and_then(|(address, output)| {
             let mut client = LineClient::connect(address.as_str())?;
             client.request(format!("COUNT {TABLE} remora\r\n").as_bytes())?;
-            Ok((address, client))
+            Ok((address, output, client))
         });
         match connected {
-            Ok((address, client)) => Ok(Self { process, address, client, start: start.elapsed() }),
+            Ok((address, output, client)) => {
+                let start = start.elapsed();
+                Ok(Self { process, _output: output, address, client, start })
+            }
             Err(error) => {
                 process.kill()?;
                 process.wait()?;
@@ -138,18 +143,21 @@ impl Drop for Server {
     }
 }
 
-fn address(process: &mut Child) -> Result<String> {
-    let output = process.stdout.take().context("no output of the server")?;
-    for line in BufReader::new(output).lines() {
-        if let Some(address) = line?.strip_prefix(ANNOUNCEMENT) {
-            return Ok(address.trim().to_owned());
+/// The address of the line protocol that a server prints, and what it will print behind that.
+pub fn announced_address(process: &mut Child) -> Result<(String, BufReader<ChildStdout>)> {
+    let mut output = BufReader::new(process.stdout.take().context("no output of the server")?);
+    let mut line = String::new();
+    while output.read_line(&mut line)? > 0 {
+        if let Some(address) = line.strip_prefix(ANNOUNCEMENT) {
+            return Ok((address.trim().to_owned(), output));
         }
+        line.clear();
     }
     bail!("it ended before it named its address")
 }
 
 /// The server's binary beside this one, built first where Cargo runs us.
-fn binary() -> Result<PathBuf> {
+pub fn binary() -> Result<PathBuf> {
     if let Some(cargo) = std::env::var_os("CARGO") {
         let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../Cargo.toml");
         let mut build = Command::new(cargo);

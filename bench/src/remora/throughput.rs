@@ -2,11 +2,12 @@
 //!
 //! A thread per processor drives its share of the connections in rounds: it writes a request to
 //! each of them, then reads a reply from each. That costs the client two system calls a reply and
-//! few switches between threads, so that the server is what is measured.
+//! few switches between threads, so that the server is what is measured. The same is measured with
+//! a thread that only sends as many bytes back: what this machine can do at most.
 
 use std::{
     io::{Read, Write},
-    net::TcpStream,
+    net::{TcpListener, TcpStream},
     time::{Duration, Instant},
 };
 
@@ -50,7 +51,51 @@ pub fn throughput(server: &Server) -> Result<Vec<Throughput>> {
             });
         }
     }
+    for connections in CONNECTIONS {
+        let start = Instant::now();
+        let replies = echoes(connections, &search_request(TABLE, &query), server.address())?;
+        let per_second = replies as f64 / start.elapsed().as_secs_f64();
+        let request = "(nothing but an echo)".to_owned();
+        figures.push(Throughput { request, connections, per_second, server_cpu_us: None });
+    }
     Ok(figures)
+}
+
+/// How many replies come from threads, one a connection, that answer every request with the bytes
+/// that the server at `address` answered once.
+fn echoes(connections: usize, request: &[u8], address: &str) -> Result<u64> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.write_all(request)?;
+    let mut reply = Vec::new();
+    read_reply(&mut stream, &mut vec![0; 1 << 14], &mut reply)?;
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let address = listener.local_addr()?.to_string();
+    std::thread::scope(|scope| {
+        let reply = &reply;
+        let echoing = scope.spawn(move || -> Result<()> {
+            for _ in 0..connections {
+                let stream = listener.accept()?.0;
+                stream.set_nodelay(true)?;
+                scope.spawn(move || echo(stream, reply));
+            }
+            Ok(())
+        });
+        let replies = replies(&address, request, connections)?;
+        match echoing.join() {
+            Ok(outcome) => outcome.map(|()| replies),
+            Err(_) => bail!("the echo ended early"),
+        }
+    })
+}
+
+/// Answers until the client leaves.
+fn echo(mut stream: TcpStream, reply: &[u8]) {
+    let mut buffer = vec![0; 1 << 14];
+    while stream.read(&mut buffer).is_ok_and(|count| count > 0) {
+        if stream.write_all(reply).is_err() {
+            return;
+        }
+    }
 }
 
 /// How many replies all connections got in [`TIME`].
@@ -82,6 +127,7 @@ fn rounds(address: &str, request: &[u8], connections: usize) -> Result<u64> {
         streams.push(stream);
     }
     let mut buffer = vec![0; 1 << 14];
+    let mut reply = Vec::new();
     let mut replies = 0;
     let start = Instant::now();
     while start.elapsed() < TIME {
@@ -89,24 +135,24 @@ fn rounds(address: &str, request: &[u8], connections: usize) -> Result<u64> {
             stream.write_all(request)?;
         }
         for stream in &mut streams {
-            read_reply(stream, &mut buffer)?;
+            reply.clear();
+            read_reply(stream, &mut buffer, &mut reply)?;
             replies += 1;
         }
     }
     Ok(replies)
 }
 
-fn read_reply(stream: &mut TcpStream, buffer: &mut [u8]) -> Result<()> {
-    let mut is_first = true;
+fn read_reply(stream: &mut TcpStream, buffer: &mut [u8], reply: &mut Vec<u8>) -> Result<()> {
     loop {
         let count = stream.read(buffer)?;
         let part = buffer.get(..count).unwrap_or_default();
-        if part.is_empty() || (is_first && !part.starts_with(b"OK")) {
+        if part.is_empty() || (reply.is_empty() && !part.starts_with(b"OK")) {
             bail!("the server closed the connection or refused: {}", String::from_utf8_lossy(part));
         }
+        reply.extend_from_slice(part);
         if part.ends_with(b"\n") {
             return Ok(());
         }
-        is_first = false;
     }
 }

@@ -7,6 +7,7 @@
 mod conditions;
 mod load;
 mod schema;
+pub mod state;
 mod terminal;
 mod transactions;
 mod values;
@@ -22,11 +23,11 @@ use mysql::{Conn, prelude::Queryable};
 use remora_peers::{Kind, Server};
 
 use conditions::broken_conditions;
-use load::load;
+pub use load::load;
 use terminal::{Figures, Terminal};
 
 /// The database everything is in.
-const DATABASE: &str = "tpcc";
+pub const DATABASE: &str = "tpcc";
 /// Districts of a warehouse.
 const DISTRICTS: u32 = 10;
 
@@ -74,7 +75,8 @@ pub struct TpccOptions {
     seconds: u64,
 }
 
-fn kind(name: &str) -> Result<Kind> {
+/// The server of this name.
+pub fn kind(name: &str) -> Result<Kind> {
     let known = Kind::ALL.into_iter().find(|kind| kind.name() == name);
     known.with_context(|| format!("one of {}", Kind::ALL.map(Kind::name).join(", ")))
 }

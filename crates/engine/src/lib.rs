@@ -40,8 +40,9 @@ pub use read::Scan;
 pub use reader::Reader;
 pub use remora_index::text::{Normalization, Width, WordPattern};
 pub use request::{
-    ColumnLetters, Comparison, CountReply, FacetReply, FacetRequest, Filter, Highlight, Hit, KeyValues, LetterClasses, Literal,
-    Piece, PieceMatch, QueryReport, ScanRequest, SearchReply, SearchRequest, Selection, SortBy, SortKey, TextQuery,
+    ColumnLetters, Comparison, CountReply, FacetReply, FacetRequest, Filter, Highlight, Hit,
+    KeyValues, LetterClasses, Literal, Piece, PieceMatch, QueryReport, ScanRequest, SearchReply,
+    SearchRequest, Selection, SortBy, SortKey, TextQuery,
 };
 pub use schema::{ColumnDef, ColumnType, DeclaredTable, Schema, TextDef};
 pub use statistics::TableStatistics;

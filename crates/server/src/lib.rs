@@ -11,6 +11,7 @@ mod cpu;
 mod error;
 mod http;
 mod logging;
+mod mysql;
 mod open;
 mod process;
 mod server;

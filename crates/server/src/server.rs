@@ -16,7 +16,7 @@ use crate::{
     cache::QueryCache,
     command::{DumpState, LocalSession},
     counters::Counters,
-    http,
+    http, mysql,
     session::{self, BufferBudget, RateLimiter},
     settings::{Change, Settings, changes},
     sources::{Followed, Sources},
@@ -68,6 +68,7 @@ pub struct Server {
     shared: Arc<Shared>,
     line_address: Option<SocketAddr>,
     http_address: Option<SocketAddr>,
+    sql_address: Option<SocketAddr>,
     listeners: JoinSet<()>,
 }
 
@@ -81,9 +82,12 @@ impl Server {
     ) -> Result<Self> {
         let line = bind_tcp(&settings.listen.line).await?;
         let http = bind_tcp(&settings.listen.http).await?;
+        let sql = bind_tcp(&settings.listen.sql).await?;
         let socket = settings.listen.line_socket.as_deref().map(bind_unix).transpose()?;
+        let sql_socket = settings.listen.sql_socket.as_deref().map(bind_unix).transpose()?;
         let address = |listener: &Option<TcpListener>| listener.as_ref()?.local_addr().ok();
         let (line_address, http_address) = (address(&line), address(&http));
+        let sql_address = address(&sql);
         let shared = Arc::new(Shared::new(settings, database, log));
         let mut listeners = JoinSet::new();
         if let Some(listener) = line {
@@ -95,8 +99,17 @@ impl Server {
         if let Some(listener) = http {
             listeners.spawn(http::serve(listener, Arc::clone(&shared)));
         }
+        if sql.is_some() || sql_socket.is_some() {
+            let side = Arc::new(mysql::SqlSide::new(Arc::clone(&shared))?);
+            if let Some(listener) = sql {
+                listeners.spawn(mysql::accept(listener, Arc::clone(&side)));
+            }
+            if let Some(listener) = sql_socket {
+                listeners.spawn(mysql::accept(listener, side));
+            }
+        }
         listeners.spawn(crate::command::save_dumps_at_intervals(Arc::clone(&shared)));
-        Ok(Self { shared, line_address, http_address, listeners })
+        Ok(Self { shared, line_address, http_address, sql_address, listeners })
     }
 
     /// The line protocol's real address, its port as the system gave it.
@@ -107,6 +120,11 @@ impl Server {
     /// HTTP's real address, its port as the system gave it.
     pub fn http_address(&self) -> Option<SocketAddr> {
         self.http_address
+    }
+
+    /// The MySQL protocol's real address, its port as the system gave it.
+    pub fn sql_address(&self) -> Option<SocketAddr> {
+        self.sql_address
     }
 
     /// Takes over the sources that its tables come from; once, after the start.
@@ -169,7 +187,8 @@ impl Server {
             tracing::warn!("some sessions did not end within {DRAIN:?} and are cut off");
             self.listeners.shutdown().await;
         }
-        if let Some(path) = &self.shared.settings.load().listen.line_socket {
+        let listen = &self.shared.settings.load().listen;
+        for path in [&listen.line_socket, &listen.sql_socket].into_iter().flatten() {
             let _ = std::fs::remove_file(path);
         }
         tokio::task::block_in_place(|| {

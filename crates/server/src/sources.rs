@@ -165,6 +165,17 @@ impl Sources {
         timeout: Duration,
         is_stopping: &dyn Fn() -> bool,
     ) -> Result<(), NotReached> {
+        self.wait_for(None, gtids, timeout, is_stopping)
+    }
+
+    /// As [`Sources::wait`], for the source of this name alone where there is a name.
+    pub(crate) fn wait_for(
+        &self,
+        name: Option<&str>,
+        gtids: &GtidSet,
+        timeout: Duration,
+        is_stopping: &dyn Fn() -> bool,
+    ) -> Result<(), NotReached> {
         let place = Waiting { counter: &self.waiting };
         if self.waiting.fetch_add(1, Ordering::Relaxed) >= MAX_WAITING {
             return Err(NotReached::Crowded);
@@ -172,7 +183,7 @@ impl Sources {
         let deadline = Instant::now() + timeout;
         let step = WAIT_STEP / u32::try_from(self.all().len().max(1)).unwrap_or(1);
         loop {
-            for one in self.all() {
+            for one in self.all().iter().filter(|one| name.is_none_or(|name| one.name == name)) {
                 let left = deadline.saturating_duration_since(Instant::now());
                 if one.source.wait_for(gtids, left.min(step)) {
                     drop(place);

@@ -208,6 +208,7 @@ impl SchemaFile {
             texts,
             required: self.required_filter()?,
             synonyms: self.synonyms.clone(),
+            declared: None,
         })
     }
 
@@ -267,6 +268,7 @@ impl ColumnFile {
             kind,
             nullable: self.nullable.unwrap_or(!is_key),
             indexed: self.indexed.unwrap_or(!bulky || is_key),
+            declared: None,
         }
     }
 }

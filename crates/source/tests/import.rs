@@ -43,7 +43,7 @@ impl RowSink for MemorySink {
         }
         let changes = || batch.tables.iter().flat_map(|table| &table.changes);
         let put = |change: &Change| match change {
-            Change::Put(row) => row.clone(),
+            Change::Put(row) | Change::Insert(row) => row.clone(),
             Change::Delete(_) => panic!("an import deletes nothing"),
         };
         if changes().map(put).any(|row| Some(&row[0]) == self.refused_key.as_ref()) {
@@ -78,6 +78,7 @@ fn schema(columns: &[(&str, ColumnType)]) -> Arc<Schema> {
         kind,
         nullable: id > 0,
         indexed: true,
+        declared: None,
     });
     Arc::new(Schema {
         name: "t".into(),
@@ -86,6 +87,7 @@ fn schema(columns: &[(&str, ColumnType)]) -> Arc<Schema> {
         texts: Vec::new(),
         required: None,
         synonyms: Vec::new(),
+        declared: None,
     })
 }
 

@@ -6,9 +6,8 @@ use remora_index::text::{AtomKind, Normalization, Pattern, WordPattern, atoms};
 
 use super::{fuzzy::FuzzyTerm, letters::LetterTerm};
 use crate::{
-    ColumnLetters, Error, Piece, PieceMatch, RequestPart, Result, Schema, Selection, TextDef, TextQuery,
-    snapshot::TableView,
-    synonyms::Synonyms,
+    ColumnLetters, Error, Piece, PieceMatch, RequestPart, Result, Schema, Selection, TextDef,
+    TextQuery, snapshot::TableView, synonyms::Synonyms,
 };
 
 /// Deepest nesting of a query.

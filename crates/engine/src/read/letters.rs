@@ -156,7 +156,7 @@ impl LetterTerm {
             let mut both = image
                 .iter()
                 .enumerate()
-                .filter_map(|(at, c)| Some((at + shift, c)))
+                .map(|(at, c)| (at + shift, c))
                 .filter(|(at, _)| (width..width + letters).contains(at));
             both.all(|(at, c)| self.sets.get(at - width).is_some_and(|set| set.contains(c)))
         })

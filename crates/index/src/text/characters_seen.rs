@@ -225,7 +225,8 @@ impl Tracker {
             let normalized = normalization.apply(c.encode_utf8(&mut [0; 4])).into_owned();
             (c, normalized.chars().collect())
         };
-        let images: HashMap<char, Box<[char]>> = others.filter(|&c| becomes_other(normalization, c)).map(image).collect();
+        let images: HashMap<char, Box<[char]>> =
+            others.filter(|&c| becomes_other(normalization, c)).map(image).collect();
         let tracked = bits(&|c| images.contains_key(&c));
         let tracks_ascii = tracked[..2].iter().any(|&word| word != 0);
         Self { normalization: Some(*normalization), tracked, marks, tracks_ascii, images }
@@ -291,9 +292,8 @@ fn is_mark(c: char) -> bool {
 
 fn joins(c: char) -> bool {
     static JOINING: LazyLock<Vec<char>> = LazyLock::new(joining);
-    let class = icu_properties::CodePointMapData::<
-        icu_properties::props::CanonicalCombiningClass,
-    >::new();
+    let class =
+        icu_properties::CodePointMapData::<icu_properties::props::CanonicalCombiningClass>::new();
     class.get(c) != icu_properties::props::CanonicalCombiningClass::NotReordered
         || JOINING.binary_search(&c).is_ok()
 }
@@ -334,7 +334,8 @@ mod tests {
 
     #[test]
     fn characters_that_become_others_are_noted() {
-        let texts = ["plain É Ä Я 東京 가", "ﬁne Ａ… ﬁ", "e\u{301} Strasse", "а\u{301} Straße", "ﬁ"];
+        let texts =
+            ["plain É Ä Я 東京 가", "ﬁne Ａ… ﬁ", "e\u{301} Strasse", "а\u{301} Straße", "ﬁ"];
         let seen = seen(&Normalization::default(), &texts);
         assert_eq!(holding(&seen, 'ﬁ'), [1, 4]);
         assert_eq!(holding(&seen, 'Ａ'), [1]);

@@ -2,7 +2,9 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-use super::{TextIndex, characters_seen, postings::Decoded, vocabulary::OrderedTerm, writer::TextWriter};
+use super::{
+    TextIndex, characters_seen, postings::Decoded, vocabulary::OrderedTerm, writer::TextWriter,
+};
 use crate::{IndexError, Result, SectionWriter};
 
 /// A document that is not carried over.

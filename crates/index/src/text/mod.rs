@@ -29,8 +29,8 @@ mod words;
 mod writer;
 
 pub use atoms::{AtomKind, atoms};
-pub use characters_seen::{Images, simple_lower_case};
 pub(crate) use builder::TextBuilder;
+pub use characters_seen::{Images, simple_lower_case};
 pub(crate) use merge::{GONE, TextSource, merge};
 pub use normalize::{Normalization, Width};
 pub use pattern::Pattern;

@@ -6,10 +6,7 @@
 //! separators stand between them: where that is a single space the positions tell, else whether
 //! it is a separator must be read.
 
-use super::{
-    AtomKind, Normalization, Pattern, TextIndex, atoms,
-    pattern::Run,
-};
+use super::{AtomKind, Normalization, Pattern, TextIndex, atoms, pattern::Run};
 use crate::{DocSet, Result};
 
 /// Most places between words whose separators are told apart by positions.
@@ -177,8 +174,8 @@ fn joined(run: &Run<'_>) -> String {
 }
 
 fn flattened(runs: &[Run<'_>]) -> Vec<Atom> {
-    let atoms = runs.iter().flat_map(|run| {
-        run.iter().enumerate().map(|(at, atom)| (atom.1.to_owned(), at == 0))
-    });
+    let atoms = runs
+        .iter()
+        .flat_map(|run| run.iter().enumerate().map(|(at, atom)| (atom.1.to_owned(), at == 0)));
     atoms.collect()
 }

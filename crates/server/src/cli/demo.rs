@@ -48,6 +48,8 @@ pub fn demo(options: &DemoOptions) -> Result<ExitCode> {
             line: "127.0.0.1:0".to_owned(),
             line_socket: None,
             http: "127.0.0.1:0".to_owned(),
+            sql: "127.0.0.1:0".to_owned(),
+            sql_socket: None,
         },
         durability: Durability::None,
         ..Settings::default()

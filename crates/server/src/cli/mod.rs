@@ -86,6 +86,9 @@ pub struct ServeOptions {
     /// Address of HTTP, HOST:PORT; empty listens nowhere. Overrides the settings file.
     #[arg(long, value_name = "HOST:PORT")]
     pub http: Option<String>,
+    /// Address of the MySQL protocol, HOST:PORT; empty listens nowhere. Overrides the settings file.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub sql: Option<String>,
     /// Follow this MySQL or MariaDB: mysql://user:password@host:3306/database. Its tables are copied
     /// and kept up to date. The environment variable REMORA_MYSQL_PASSWORD may hold the password.
     #[arg(long, value_name = "URL")]

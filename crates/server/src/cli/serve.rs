@@ -64,6 +64,9 @@ fn read_settings(options: &ServeOptions) -> Result<Settings> {
     if let Some(http) = &options.http {
         settings.listen.http.clone_from(http);
     }
+    if let Some(sql) = &options.sql {
+        settings.listen.sql.clone_from(sql);
+    }
     if let Some(url) = &options.mysql {
         settings.sources = vec![source(url, options)?];
     }
@@ -136,6 +139,10 @@ fn announce(server: &Server, database: &Database, data: &Path, socket: Option<&P
     for (name, status) in server.shared().sources.statuses() {
         println!("following {name}: {}", status.source);
     }
+    if let Some(address) = server.sql_address() {
+        println!("MySQL protocol: {address}");
+        tracing::info!(%address, "listening for the MySQL protocol");
+    }
     if let Some(address) = server.http_address() {
         println!("HTTP: http://{address}");
         tracing::info!(%address, "listening for HTTP");
@@ -146,6 +153,12 @@ fn announce(server: &Server, database: &Database, data: &Path, socket: Option<&P
 fn announce_settings(settings: &Settings) {
     if !settings.unused.is_empty() {
         tracing::warn!("these settings have no effect here: {}", settings.unused.join(", "));
+    }
+    let has_sql = !settings.listen.sql.is_empty() || settings.listen.sql_socket.is_some();
+    if has_sql && settings.users.is_empty() {
+        tracing::warn!(
+            "no [[users]] are set up: whoever can connect from this machine may do everything in SQL"
+        );
     }
     if settings.dialect == Dialect::MygramDb
         && settings.allow_cidrs.as_ref().is_some_and(Vec::is_empty)

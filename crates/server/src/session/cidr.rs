@@ -32,6 +32,11 @@ impl Cidr {
         list.iter().filter(|text| !text.trim().is_empty()).map(|text| Self::parse(text)).collect()
     }
 
+    /// How many leading bits count.
+    pub fn bits(&self) -> u8 {
+        self.bits
+    }
+
     /// Whether it is every address there is.
     pub fn is_everyone(&self) -> bool {
         self.bits == 0

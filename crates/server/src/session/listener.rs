@@ -67,7 +67,8 @@ pub(crate) async fn accept(door: impl Door, shared: Arc<Shared>) {
     while sessions.join_next().await.is_some() {}
 }
 
-async fn pause(error: &io::Error) {
+/// Waits after a failed accept.
+pub(crate) async fn pause(error: &io::Error) {
     tracing::warn!("cannot accept a connection: {error}; is the limit of open files too low?");
     tokio::time::sleep(ACCEPT_PAUSE).await;
 }

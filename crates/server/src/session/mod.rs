@@ -8,6 +8,6 @@ mod rate_limit;
 
 pub use cidr::Cidr;
 
-pub(crate) use budget::BufferBudget;
-pub(crate) use listener::accept;
+pub(crate) use budget::{BufferBudget, BufferShare};
+pub(crate) use listener::{Door, accept, pause};
 pub(crate) use rate_limit::RateLimiter;

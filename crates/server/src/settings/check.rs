@@ -2,18 +2,25 @@
 
 use std::net::IpAddr;
 
-use super::{Dialect, Settings};
+use super::{Dialect, Settings, sql};
 use crate::{Error, Result};
 
 /// Refuses settings that cannot or must not be served.
 pub(super) fn check(settings: &Settings) -> Result<()> {
     let listen = &settings.listen;
-    if listen.line.is_empty() && listen.line_socket.is_none() && listen.http.is_empty() {
-        return refuse("nothing to listen on: set listen.line, listen.line_socket or listen.http");
+    let addresses = [&listen.line, &listen.http, &listen.sql];
+    let sockets = [&listen.line_socket, &listen.sql_socket];
+    if addresses.iter().all(|address| address.is_empty())
+        && sockets.iter().all(|socket| socket.is_none())
+    {
+        return refuse("nothing to listen on: set listen.line, listen.sql or listen.http");
     }
     check_bind(settings, "listen.line", &listen.line)?;
     check_bind(settings, "listen.http", &listen.http)?;
     check_limits(settings)?;
+    if let Some(why) = sql::refusal(settings) {
+        return refuse(&why);
+    }
     check_sources(settings)?;
     check_words(settings)
 }
@@ -27,6 +34,11 @@ fn host_of(address: &str) -> Option<&str> {
 
 fn is_loopback(host: &str) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// Whether only this machine reaches an address; `None` where it is not HOST:PORT.
+pub(super) fn is_loopback_address(address: &str) -> Option<bool> {
+    host_of(address).map(is_loopback)
 }
 
 fn check_bind(settings: &Settings, key: &str, address: &str) -> Result<()> {

@@ -9,7 +9,9 @@ mod keys;
 mod mygramdb;
 mod mysql;
 mod remora_toml;
+mod sql;
 mod synonyms;
+mod users;
 mod variables;
 
 use std::{
@@ -21,6 +23,8 @@ use std::{
 use remora_engine::{Durability, Schema};
 use remora_source::mysql::{schema::Selection, settings::MysqlSettings};
 
+pub use sql::Sql;
+pub use users::{HostPattern, User, find_user, fits_pattern};
 pub use variables::{Change, VARIABLES, Variable, changes, find_variable};
 
 use crate::{Error, Result, session::Cidr};
@@ -73,6 +77,10 @@ pub struct Settings {
     pub unused: Vec<String>,
     /// The MySQL and MariaDB servers to follow.
     pub sources: Vec<MysqlSettings>,
+    /// The MySQL protocol.
+    pub sql: Sql,
+    /// Who may use it; nobody named means everybody on this machine.
+    pub users: Vec<User>,
 }
 
 /// Where to listen.
@@ -84,6 +92,10 @@ pub struct Listen {
     pub line_socket: Option<PathBuf>,
     /// HTTP's address, `HOST:PORT`; empty means none.
     pub http: String,
+    /// The MySQL protocol's address, `HOST:PORT`; empty means none.
+    pub sql: String,
+    /// The MySQL protocol's Unix socket.
+    pub sql_socket: Option<PathBuf>,
 }
 
 /// HTTP.
@@ -225,6 +237,8 @@ impl Default for Settings {
             logging: Logging { level: "info".to_owned(), format: "text".to_owned(), file: None },
             unused: Vec::new(),
             sources: Vec::new(),
+            sql: Sql::default(),
+            users: Vec::new(),
         }
     }
 }
@@ -235,6 +249,8 @@ impl Default for Listen {
             line: "127.0.0.1:11016".to_owned(),
             line_socket: None,
             http: "127.0.0.1:9308".to_owned(),
+            sql: "127.0.0.1:9306".to_owned(),
+            sql_socket: None,
         }
     }
 }

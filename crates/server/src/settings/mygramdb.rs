@@ -82,6 +82,8 @@ impl Typed {
             logging: self.logging.meaning(),
             unused: Vec::new(),
             sources,
+            sql: defaults.sql,
+            users: Vec::new(),
         })
     }
 }
@@ -146,6 +148,8 @@ impl TypedApi {
             line: address(&tcp.bind, tcp.port),
             line_socket: (!socket.as_os_str().is_empty()).then(|| socket.clone()),
             http: if http.enable { address(&http.bind, http.port) } else { String::new() },
+            sql: String::new(),
+            sql_socket: None,
         }
     }
 

@@ -11,7 +11,7 @@ use remora_source::schema_file::SchemaFile;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{Settings, keys, mysql, synonyms};
+use super::{Settings, keys, mysql, sql::TypedSql, synonyms, users};
 use crate::{Error, Result, session::Cidr};
 
 #[derive(Deserialize, Default)]
@@ -31,6 +31,8 @@ struct Typed {
     bm25: TypedBm25,
     cache: TypedCache,
     logging: TypedLogging,
+    sql: TypedSql,
+    users: Option<Spanned<toml::Value>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -39,6 +41,7 @@ struct TypedListen {
     line: Option<String>,
     line_socket: Option<PathBuf>,
     sql: Option<String>,
+    sql_socket: Option<PathBuf>,
     http: Option<String>,
 }
 
@@ -154,7 +157,7 @@ fn from_toml<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
 }
 
 /// Replaces a setting by what was typed.
-fn set<T>(setting: &mut T, typed: Option<T>) {
+pub(super) fn set<T>(setting: &mut T, typed: Option<T>) {
     if let Some(value) = typed {
         *setting = value;
     }
@@ -164,7 +167,7 @@ impl Typed {
     fn into_settings(self, text: &str, folder: &Path) -> Result<Settings, String> {
         let mut settings = Settings::default();
         set(&mut settings.data, self.data.map(|data| folder.join(data)));
-        self.listen.apply(&mut settings, folder)?;
+        self.listen.apply(&mut settings, folder);
         self.http.apply(&mut settings)?;
         for (name, keys) in self.tables {
             let line = keys::line_of(text, keys.span().start);
@@ -195,21 +198,23 @@ impl Typed {
         set(&mut settings.logging.level, self.logging.level);
         set(&mut settings.logging.format, self.logging.format);
         settings.logging.file = self.logging.file.map(|file| folder.join(file));
+        self.sql.apply(&mut settings.sql, folder)?;
+        if let Some(sections) = self.users {
+            let line = keys::line_of(text, sections.span().start);
+            settings.users = users::read(sections.into_inner(), folder)
+                .map_err(|error| format!("line {line}, users: {error}"))?;
+        }
         Ok(settings)
     }
 }
 
 impl TypedListen {
-    fn apply(self, settings: &mut Settings, folder: &Path) -> Result<(), String> {
-        if self.sql.is_some_and(|address| !address.is_empty()) {
-            return Err("listen.sql: this version does not answer SQL; take the key out and keep \
-                        listen.line and listen.http"
-                .to_owned());
-        }
+    fn apply(self, settings: &mut Settings, folder: &Path) {
         set(&mut settings.listen.line, self.line);
         set(&mut settings.listen.http, self.http);
+        set(&mut settings.listen.sql, self.sql);
+        settings.listen.sql_socket = self.sql_socket.map(|path| folder.join(path));
         settings.listen.line_socket = self.line_socket.map(|path| folder.join(path));
-        Ok(())
     }
 }
 

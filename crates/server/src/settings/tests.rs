@@ -111,8 +111,8 @@ fn toml_errors_name_line_and_mend() {
     assert!(error.contains("line 3") && error.contains("'default_limit'"), "{error}");
     let error = message(toml("\n[tables.t]\nprimary_key = ['id']\ncolumn = 3\n"));
     assert!(error.contains("line 2") && error.contains("'columns'"), "{error}");
-    let error = message(toml("[listen]\nsql = '127.0.0.1:9306'\n"));
-    assert!(error.contains("listen.sql"), "{error}");
+    let error = message(toml("\n[[users]]\nname = 'a'\n"));
+    assert!(error.contains("line 2") && error.contains("password_file"), "{error}");
     let error = message(toml("[limits]\nmax_connections = 'many'\n"));
     assert!(error.contains("line 2"), "{error}");
 }

@@ -128,6 +128,115 @@ pub static VARIABLES: &[Variable] = &[
         "Address of HTTP, HOST:PORT; empty means none."
     ),
     plain!(
+        "listen.sql",
+        "listen.sql",
+        Restart,
+        listen.sql,
+        "Address of the MySQL protocol, HOST:PORT; empty means none."
+    ),
+    custom!(
+        "listen.sql_socket",
+        "listen.sql_socket",
+        Restart,
+        |s| s.listen.sql_socket.as_ref().map_or(String::new(), |path| path.display().to_string()),
+        |s, text| {
+            s.listen.sql_socket = (!text.is_empty()).then(|| PathBuf::from(text));
+            Ok(())
+        },
+        "Unix socket of the MySQL protocol; empty means none."
+    ),
+    plain!(
+        "sql.max_connections",
+        "sql.max_connections",
+        Reload,
+        sql.max_connections,
+        "Most MySQL connections at a time; further ones get error 1040."
+    ),
+    plain!(
+        "sql.max_user_connections",
+        "sql.max_user_connections",
+        Reload,
+        sql.max_user_connections,
+        "Most MySQL connections of one user; 0 means no limit."
+    ),
+    plain!(
+        "sql.connect_timeout_s",
+        "sql.connect_timeout_s",
+        Reload,
+        sql.connect_timeout_s,
+        "Seconds for a login over the MySQL protocol."
+    ),
+    plain!(
+        "sql.wait_timeout_s",
+        "sql.wait_timeout_s",
+        Reload,
+        sql.wait_timeout_s,
+        "Seconds to wait for a MySQL client's next command."
+    ),
+    plain!(
+        "sql.write_timeout_s",
+        "sql.write_timeout_s",
+        Reload,
+        sql.write_timeout_s,
+        "Seconds to wait for a MySQL client that does not read."
+    ),
+    plain!(
+        "sql.max_execution_time_ms",
+        "sql.max_execution_time_ms",
+        Reload,
+        sql.max_execution_time_ms,
+        "Milliseconds of one SQL statement; 0 means no limit."
+    ),
+    plain!(
+        "sql.max_allowed_packet",
+        "sql.max_allowed_packet",
+        Reload,
+        sql.max_allowed_packet,
+        "Bytes of one message of the MySQL protocol."
+    ),
+    plain!(
+        "sql.max_prepared_statements",
+        "sql.max_prepared_statements",
+        Reload,
+        sql.max_prepared_statements,
+        "Prepared SQL statements of all connections together."
+    ),
+    plain!(
+        "sql.buffered_mb",
+        "sql.buffered_mb",
+        Reload,
+        sql.buffered_mb,
+        "Megabytes of all MySQL connections' buffers together."
+    ),
+    plain!(
+        "sql.max_query_memory_mb",
+        "sql.max_query_memory_mb",
+        Restart,
+        sql.max_query_memory_mb,
+        "Megabytes that one SQL statement may take."
+    ),
+    plain!(
+        "sql.default_database",
+        "sql.default_database",
+        Restart,
+        sql.default_database,
+        "The database of tables that have none in their name."
+    ),
+    plain!(
+        "sql.local_infile",
+        "sql.local_infile",
+        Reload,
+        sql.local_infile,
+        "Whether LOAD DATA LOCAL may ask a client for a file."
+    ),
+    plain!(
+        "sql.require_tls",
+        "sql.require_tls",
+        Reload,
+        sql.require_tls,
+        "Whether MySQL clients must use TLS or a Unix socket."
+    ),
+    plain!(
         "api.http.max_connections",
         "http.max_connections",
         Reload,

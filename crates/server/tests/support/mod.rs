@@ -78,6 +78,7 @@ impl TestServer {
         settings.dump.dir = directory.path().join("dumps");
         settings.listen.line = "127.0.0.1:0".to_owned();
         settings.listen.http = "127.0.0.1:0".to_owned();
+        settings.listen.sql = "127.0.0.1:0".to_owned();
         let settings = settings.finish().unwrap();
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime = builder.worker_threads(2).enable_all().build().unwrap();
@@ -97,6 +98,11 @@ impl TestServer {
 
     pub fn server(&self) -> &Server {
         self.server.as_ref().unwrap()
+    }
+
+    /// Where the MySQL protocol is spoken.
+    pub fn sql_address(&self) -> SocketAddr {
+        self.server().sql_address().unwrap()
     }
 
     pub fn connect(&self) -> Client {

@@ -95,11 +95,19 @@ fn schema_of(sample: &Sample, table: &str, key: &KeyChoice) -> Result<Schema> {
     let first = usize::from(*key == KeyChoice::Generated);
     let texts = text_indexes(sample, &columns, &primary_key, first);
     let name = table.to_owned();
-    Ok(Schema { name, columns, primary_key, texts, required: None, synonyms: Vec::new() })
+    Ok(Schema {
+        name,
+        columns,
+        primary_key,
+        texts,
+        required: None,
+        synonyms: Vec::new(),
+        declared: None,
+    })
 }
 
 fn column(name: &str, kind: ColumnType, indexed: bool) -> ColumnDef {
-    ColumnDef { id: 0, name: name.to_owned(), kind, nullable: true, indexed }
+    ColumnDef { id: 0, name: name.to_owned(), kind, nullable: true, indexed, declared: None }
 }
 
 fn is_indexed(seen: &ColumnSample, kind: ColumnType) -> bool {

@@ -452,6 +452,7 @@ pub(crate) mod tests {
             kind,
             nullable: id > 0,
             indexed: true,
+            declared: None,
         });
         Schema {
             name: "t".into(),
@@ -460,6 +461,7 @@ pub(crate) mod tests {
             texts: Vec::new(),
             required: None,
             synonyms: Vec::new(),
+            declared: None,
         }
     }
 

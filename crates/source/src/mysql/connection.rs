@@ -24,6 +24,9 @@ const KEEPALIVE_MS: u32 = 10_000;
 const KEEPALIVE_INTERVAL_SECONDS: u32 = 5;
 const KEEPALIVE_PROBES: u32 = 4;
 
+/// From this version on MySQL follows foreign keys above the storage engine, and logs what it does.
+const LOGS_CASCADES_SINCE: (u16, u16, u16) = (9, 6, 0);
+
 /// What each connection says first: texts are UTF-8, times UTC, nothing can be written.
 const SESSION: [&str; 3] = [
     "SET NAMES utf8mb4",
@@ -51,6 +54,10 @@ pub struct Server {
     pub version_text: String,
     /// `server_uuid` of MySQL, `server_uid` or else the server id of MariaDB.
     pub uuid: String,
+    /// Whether names of databases and tables are in lower case there, however they are written.
+    pub folds_names: bool,
+    /// Whether its binlog holds the rows that foreign keys change.
+    pub logs_cascades: bool,
 }
 
 /// Connects for queries: texts are UTF-8, times UTC, and nothing can be written.
@@ -155,8 +162,10 @@ impl Connection {
 }
 
 fn read_server(conn: &mut Conn) -> mysql::Result<Server> {
-    let row = conn.query_first("SELECT @@version, @@version_comment, @@server_id")?;
-    let (version_text, comment, id): (String, String, u64) = row.unwrap_or_default();
+    let row = conn.query_first(
+        "SELECT @@version, @@version_comment, @@server_id, @@lower_case_table_names",
+    )?;
+    let (version_text, comment, id, folded): (String, String, u64, u8) = row.unwrap_or_default();
     let mariadb = [&version_text, &comment].iter().any(|text| text.contains("MariaDB"));
     let flavor = if mariadb { Flavor::MariaDb } else { Flavor::MySql };
     let variable = if mariadb { "@@server_uid" } else { "@@server_uuid" };
@@ -165,11 +174,19 @@ fn read_server(conn: &mut Conn) -> mysql::Result<Server> {
         Err(mysql::Error::MySqlError(_)) => None,
         other => other?,
     };
+    let version = parse_version(&version_text);
+    // Where the storage engine follows foreign keys itself nobody else learns of it.
+    let native = match conn.query_first::<u8, _>("SELECT @@GLOBAL.innodb_native_foreign_keys") {
+        Err(mysql::Error::MySqlError(_)) => false,
+        other => other? != Some(0),
+    };
     Ok(Server {
         flavor,
-        version: parse_version(&version_text),
+        version,
         version_text,
         uuid: uuid.unwrap_or_else(|| format!("server_id {id}")),
+        folds_names: folded == 1,
+        logs_cascades: !mariadb && version >= LOGS_CASCADES_SINCE && !native,
     })
 }
 

@@ -1,6 +1,9 @@
 //! Copies, and what happens meanwhile.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, Instant},
+};
 
 use mysql::{Conn, prelude::Queryable};
 use remora_peers::Kind;
@@ -150,4 +153,49 @@ fn a_transaction_larger_than_a_batch_is_visible_whole() {
     pair.run("DELETE FROM many WHERE id % 3 = 0");
     pair.run("UPDATE many SET id = id + 1000000 WHERE id % 3 = 1");
     pair.compare();
+}
+
+/// Many rows that take their time: a copy of them is given up, and the table stays as it was.
+#[test]
+fn a_copy_is_cancelled() {
+    let mut pair = Pair::start_with(Kind::MariaDb1011, &[], &TABLES, |settings| {
+        settings.chunk_rows = 50;
+        settings.copy_rows_per_second = Some(100);
+    });
+    pair.compare();
+    fill(&mut pair.conn, 2_000);
+    pair.compare();
+    pair.follower().sync("shop.goods").unwrap();
+    pair.follower().sync("shop.pairs").unwrap();
+    pair.wait("the beginning of the copies", |_| {
+        let copied =
+            |name| matches!(pair.state(name), Some(TableState::Copying { rows, .. }) if rows > 0);
+        copied("goods") && copied("pairs")
+    });
+    assert!(pair.follower().sync("shop.goods").is_err());
+    pair.run("UPDATE goods SET name = 'meanwhile' WHERE id < 100");
+    assert_eq!(pair.follower().cancel_sync(Some("shop.goods")), 1);
+    pair.wait("the end of one", |_| pair.state("goods") == Some(TableState::Live));
+    assert!(matches!(pair.state("pairs"), Some(TableState::Copying { .. })));
+    assert_eq!(pair.follower().cancel_sync(None), 1);
+    assert_eq!(pair.follower().cancel_sync(Some("shop.notes")), 0);
+    pair.compare();
+    assert!(pair.database().schema("#copy:shop.goods").is_err());
+}
+
+/// No more rows are read than the settings allow: 2,000 of them take two seconds, less one chunk.
+#[test]
+fn a_copy_keeps_to_its_speed() {
+    let mut pair = Pair::start_with(Kind::MariaDb1011, &[], &TABLES[..1], |settings| {
+        settings.chunk_rows = 100;
+        settings.copy_rows_per_second = Some(1_000);
+    });
+    pair.run(TABLES[1]);
+    fill(&mut pair.conn, 2_000);
+    pair.compare();
+    let start = Instant::now();
+    pair.follower().sync("shop.goods").unwrap();
+    pair.wait("a copy", |_| pair.state("goods") != Some(TableState::Live));
+    pair.wait("its end", |_| pair.state("goods") == Some(TableState::Live));
+    assert!(start.elapsed() >= Duration::from_millis(1_800), "{:?}", start.elapsed());
 }

@@ -3,7 +3,11 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod cascades;
 mod copies;
 mod definitions;
+mod failures;
+mod keys;
 mod life;
 mod pair;
+mod places;

@@ -9,7 +9,7 @@ use mysql::{Conn, prelude::Queryable};
 use remora_engine::{Database, Durability, Options};
 use remora_peers::{Kind, Server};
 use remora_source::mysql::{
-    Follower, FollowerStatus, MysqlSettings, TableState,
+    Follower, FollowerStatus, MysqlSettings, State, TableState,
     gtid::{Flavor, GtidSet},
 };
 use tempfile::TempDir;
@@ -24,6 +24,8 @@ pub struct Pair {
     pub database: Option<Database>,
     pub settings: MysqlSettings,
     pub server: Server,
+    /// How the database is opened.
+    pub options: Options,
     /// The source's identity when the follower was closed last.
     pub status_uuid: String,
     directory: TempDir,
@@ -53,15 +55,16 @@ impl Pair {
         let directory = tempfile::tempdir().unwrap();
         let status_uuid = String::new();
         let (follower, database) = (None, None);
-        let mut pair = Self { conn, follower, database, settings, server, status_uuid, directory };
+        let options = Options { durability: Durability::None, ..Options::default() };
+        let mut pair =
+            Self { conn, follower, database, settings, server, options, status_uuid, directory };
         pair.open();
         pair
     }
 
     /// Opens the database and follows.
     pub fn open(&mut self) {
-        let options = Options { durability: Durability::None, ..Options::default() };
-        let database = Database::open(self.directory.path(), options).unwrap();
+        let database = Database::open(self.directory.path(), self.options.clone()).unwrap();
         self.follower = Some(Follower::start(database.clone(), self.settings.clone()).unwrap());
         self.database = Some(database);
     }
@@ -129,7 +132,8 @@ impl Pair {
             panic!("{error}: {:#?}", self.status());
         }
         self.wait("live tables", |status| {
-            status.tables.iter().all(|table| table.state == TableState::Live)
+            let live = status.tables.iter().all(|table| table.state == TableState::Live);
+            live && status.state == State::Running
         });
     }
 

@@ -102,11 +102,14 @@ pub fn compare(engine: &Database, server: &Server, random: &mut Random) -> Resul
     }
 }
 
-/// Prints the end of what a writer did.
+/// Prints a writer's changes of tables and the end of what it did.
 pub fn show(generator: &Generator) {
-    let skipped = generator.history.len().saturating_sub(60);
-    for statement in generator.history.iter().skip(skipped) {
-        println!("  {}", statement.chars().take(160).collect::<String>().replace('\n', " "));
+    let newest = generator.history.len().saturating_sub(60);
+    for (place, statement) in generator.history.iter().enumerate() {
+        let verb = statement.split(' ').next().unwrap_or_default();
+        if place >= newest || ["CREATE", "ALTER", "RENAME", "DROP", "TRUNCATE"].contains(&verb) {
+            println!("  {}", statement.chars().take(160).collect::<String>().replace('\n', " "));
+        }
     }
 }
 

@@ -135,6 +135,7 @@ impl Texts {
             TextQuery::And(parts) => parts.iter().all(|part| self.holds(part, row)),
             TextQuery::Or(parts) => parts.iter().any(|part| self.holds(part, row)),
             TextQuery::Not(part) => !self.holds(part, row),
+            TextQuery::Piece(_) => unreachable!("no pieces are asked for here"),
         }
     }
 }

@@ -6,8 +6,8 @@ use remora_index::text::{AtomKind, atoms};
 
 use super::table::{BM25, BODY, ID, TITLE};
 use crate::{
-    Comparison, Filter, Literal, Piece, PieceMatch, Row, Schema, SortBy, SortKey, TextDef, TextQuery, Value,
-    value::compare,
+    Comparison, Filter, Literal, Piece, PieceMatch, Row, Schema, SortBy, SortKey, TextDef,
+    TextQuery, Value, value::compare,
 };
 
 pub struct Oracle<'t> {

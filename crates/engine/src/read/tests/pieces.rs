@@ -20,7 +20,12 @@ use crate::{
 };
 
 fn piece(texts: &[u32], text: &str, matching: PieceMatch) -> TextQuery {
-    TextQuery::Piece(Piece { texts: texts.to_vec(), text: text.to_owned(), matching, letters: None })
+    TextQuery::Piece(Piece {
+        texts: texts.to_vec(),
+        text: text.to_owned(),
+        matching,
+        letters: None,
+    })
 }
 
 /// The ids of the rows, ascending.

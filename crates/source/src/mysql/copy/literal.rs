@@ -15,7 +15,11 @@ pub(super) fn literal(column: &SourceColumn, value: &mysql::Value) -> Option<Str
             let digits = text()?;
             Some(if digits.contains('e') { digits.to_owned() } else { format!("{digits}e0") })
         }
-        SourceType::Bit(_) => Some(hexadecimal(bytes)),
+        // Between a BIT and hexadecimal digits MySQL 5.6 compares signed numbers.
+        SourceType::Bit(_) => {
+            let number = bytes.iter().fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
+            Some(number.to_string())
+        }
         SourceType::Date
         | SourceType::Time(_)
         | SourceType::DateTime(_)
@@ -140,6 +144,7 @@ mod tests {
             ],
             key: vec![1, 0],
             image_columns: 2,
+            words: Default::default(),
         };
         let after = vec!["x'00ff'".to_owned(), "-5".to_owned()];
         assert_eq!(
@@ -158,6 +163,9 @@ mod tests {
         let float = column("f", SourceType::Double);
         assert_eq!(literal(&float, &bytes("1.5")), Some("1.5e0".to_owned()));
         assert_eq!(literal(&float, &bytes("1e20")), Some("1e20".to_owned()));
+        let bits = column("b", SourceType::Bit(64));
+        let highest = mysql::Value::Bytes(vec![0x80, 0, 0, 0, 0, 0, 0, 1]);
+        assert_eq!(literal(&bits, &highest), Some("9223372036854775809".to_owned()));
         let blob = column("b", SourceType::VarBinary(9));
         assert_eq!(literal(&blob, &bytes("a'")), Some("x'6127'".to_owned()));
         assert_eq!(quoted("a'\\\0"), "'a\\'\\\\\\0'");

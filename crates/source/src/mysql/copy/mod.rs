@@ -31,7 +31,7 @@ use remora_engine::Row;
 pub(crate) use queue::CopyQueue;
 pub(crate) use read::{estimate, wait_until_executed};
 pub(crate) use throttle::Throttle;
-pub(crate) use windows::{Windows, write_key};
+pub(crate) use windows::{Cascade, Windows, write_key};
 pub(crate) use worker::{Worker, run};
 
 use super::{binlog::Coordinates, gtid::GtidSet, schema::SourceTable};

@@ -7,6 +7,8 @@ use rustc_hash::FxHashMap;
 
 /// Most keys remembered; chunks of windows that saw more are read again.
 const MAX_KEYS: usize = 1 << 20;
+/// Most foreign keys' changes remembered, likewise.
+const MAX_CASCADES: usize = 4_096;
 
 /// The open windows of one copy.
 #[derive(Default)]
@@ -19,6 +21,32 @@ pub(crate) struct Windows {
     opened: u64,
     /// Windows that opened before this saw more than is remembered.
     forgotten_before: u64,
+    /// What foreign keys did to rows that are not known here, by the clock.
+    cascades: Vec<(u64, Cascade)>,
+}
+
+/// What a foreign key does to all rows that hold certain values.
+#[derive(Clone, Debug)]
+pub(crate) struct Cascade {
+    /// Columns and what they hold.
+    pub held: Vec<(usize, Value)>,
+    /// What they hold afterwards; `None` if the rows are gone.
+    pub then: Option<Vec<Value>>,
+}
+
+impl Cascade {
+    /// The row afterwards; `None` if it is gone.
+    pub fn apply(&self, mut row: Row) -> Option<Row> {
+        if self.held.iter().any(|(place, value)| row.get(*place) != Some(value)) {
+            return Some(row);
+        }
+        for ((place, _), value) in self.held.iter().zip(self.then.as_ref()?) {
+            if let Some(cell) = row.get_mut(*place) {
+                cell.clone_from(value);
+            }
+        }
+        Some(row)
+    }
 }
 
 struct Window {
@@ -56,6 +84,19 @@ impl Windows {
         self.changed.insert(key.into(), self.clock);
     }
 
+    /// Remembers what a foreign key did while a window is open.
+    pub fn cascade(&mut self, cascade: Cascade) {
+        if self.open.is_empty() {
+            return;
+        }
+        self.clock += 1;
+        if self.cascades.len() >= MAX_CASCADES {
+            self.cascades.clear();
+            self.forgotten_before = self.clock;
+        }
+        self.cascades.push((self.clock, cascade));
+    }
+
     /// The rows of a chunk that was read in this window whose keys did not change in it. `None` if
     /// that is not known: the chunk must be read again.
     pub fn unchanged(&self, window: u64, rows: Vec<Row>, key: &[usize]) -> Option<Vec<Row>> {
@@ -63,7 +104,7 @@ impl Windows {
         if since < self.forgotten_before {
             return None;
         }
-        if self.changed.is_empty() {
+        if self.changed.is_empty() && self.cascades.is_empty() {
             return Some(rows);
         }
         let mut written = Vec::new();
@@ -71,7 +112,11 @@ impl Windows {
             write_key(&mut written, row, key);
             self.changed.get(written.as_slice()).is_none_or(|last| *last <= since)
         };
-        Some(rows.into_iter().filter(unchanged).collect())
+        let cascaded = |row: Row| {
+            let later = self.cascades.iter().filter(|(clock, _)| *clock > since);
+            later.map(|(_, cascade)| cascade).try_fold(row, |row, cascade| cascade.apply(row))
+        };
+        Some(rows.into_iter().filter(unchanged).filter_map(cascaded).collect())
     }
 
     /// Closes a window.
@@ -79,6 +124,7 @@ impl Windows {
         self.open.retain(|open| open.number != window);
         if self.open.is_empty() {
             self.changed.clear();
+            self.cascades.clear();
         }
     }
 }
@@ -135,6 +181,23 @@ mod tests {
         let third = windows.open();
         assert_eq!(windows.unchanged(third, rows(), &[0]), Some(rows()));
         assert_eq!(windows.unchanged(first, rows(), &[0]), None);
+    }
+
+    #[test]
+    fn what_a_foreign_key_did_is_done_to_what_was_read() {
+        let referring = |key: i64, to: i64| vec![Value::Int(key), Value::Int(to)];
+        let mut windows = Windows::default();
+        let first = windows.open();
+        let held = |to: i64| vec![(1, Value::Int(to))];
+        windows.cascade(Cascade { held: held(7), then: None });
+        let second = windows.open();
+        windows.cascade(Cascade { held: held(8), then: Some(vec![Value::Null]) });
+        let rows = || vec![referring(1, 7), referring(2, 8), referring(3, 9)];
+        let nulled = vec![Value::Int(2), Value::Null];
+        let expected = vec![nulled.clone(), referring(3, 9)];
+        assert_eq!(windows.unchanged(first, rows(), &[0]), Some(expected));
+        let expected = vec![referring(1, 7), nulled, referring(3, 9)];
+        assert_eq!(windows.unchanged(second, rows(), &[0]), Some(expected));
     }
 
     #[test]

@@ -2,7 +2,10 @@
 //!
 //! Batches are submitted and not waited for, at most [`IN_FLIGHT`] while more keeps coming: so an
 //! idle stream's transaction is submitted at once, and a busy one's are put together while the
-//! engine writes. A transaction that is more than a batch is applied in parts as one large batch.
+//! engine writes, at least for as long as the [`Pace`] wants. A transaction that is more than a
+//! batch is applied in parts as one large batch.
+//! Behind a batch that fails nothing is applied: batches go through one pipeline, and what does not
+//! waits until they are visible.
 
 use std::{
     collections::VecDeque,
@@ -11,12 +14,14 @@ use std::{
 };
 
 use crossbeam_channel::Sender;
-use remora_engine::{ChangeBatch, Definition, LargeBatch, Pending};
+use remora_engine::{ChangeBatch, Definition, LargeBatch, Pending, Pipeline};
 use rustc_hash::FxHashMap;
 
 use super::{
+    ahead::Ahead,
     batch::Batch,
     inbox::{Inbox, Message, within},
+    pace::Pace,
     positions::Stored,
     rows::Routes,
     shared::{Shared, Wanted},
@@ -38,6 +43,10 @@ use crate::{
 const IN_FLIGHT: usize = 2;
 /// A position without changes of ours is stored this late.
 const POSITION_DELAY: Duration = Duration::from_millis(20);
+/// Most bytes of events that are received before they are applied.
+const MAX_AHEAD: usize = 64 << 20;
+/// How long the stream may take to come to where the source is.
+const LOOK_AHEAD: Duration = Duration::from_secs(3);
 
 /// The thread's state.
 pub(super) struct Applier {
@@ -57,13 +66,21 @@ pub(super) struct Applier {
     pub last_copy: u64,
     /// Tables that are being copied.
     pub copying: Vec<TableName>,
+    /// Tables in doubt, and those whose definition is to be explained.
+    pub uncertain: Vec<TableName>,
+    /// What was received of the stream.
+    pub ahead: Ahead,
     pub large: Option<LargeBatch>,
     /// Copies that cannot go on, and why.
     pub failed_copies: Vec<(u64, Error)>,
+    /// Positions that go with the next commit.
+    pub with_next: Vec<Stored>,
     transaction: Option<Transaction>,
     messages: VecDeque<Message>,
+    pipeline: Pipeline,
     pending: Sender<Pending>,
     in_flight: usize,
+    pace: Pace,
     /// Since when there is a position that is not stored.
     moved_since: Option<Instant>,
 }
@@ -90,6 +107,11 @@ impl Applier {
     ) -> Self {
         let being_copied = |(_, table): &(&TableName, &FollowedTable)| table.copy.is_some();
         let copying = tables.iter().filter(being_copied).map(|(name, _)| name.clone()).collect();
+        let in_doubt = |(_, table): &(&TableName, &FollowedTable)| {
+            table.doubt.is_some() || table.unexplained.is_some()
+        };
+        let uncertain = tables.iter().filter(in_doubt).map(|(name, _)| name.clone()).collect();
+        let pipeline = shared.database.pipeline();
         Self {
             shared,
             inbox,
@@ -102,24 +124,28 @@ impl Applier {
             routes: Routes::default(),
             last_copy,
             copying,
+            uncertain,
+            ahead: Ahead::default(),
             large: None,
             failed_copies: Vec::new(),
+            with_next: Vec::new(),
             transaction: None,
             messages: VecDeque::new(),
+            pipeline,
             pending,
             in_flight: 0,
+            pace: Pace::new(Instant::now()),
             moved_since: None,
         }
     }
 
     /// Applies until the stream ends or the owner wants it to.
     pub fn run(&mut self) -> Result<()> {
-        self.hand_out_copies();
         loop {
-            let waiting = self.inbox.take(self.deadline());
-            self.messages.extend(waiting.messages);
-            count(&self.shared.board.counters.events, waiting.events.len() as u64);
-            for event in waiting.events {
+            // A wait for something else may have received what is still to be done.
+            let waits = self.messages.is_empty() && self.ahead.is_empty();
+            self.receive(if waits { self.deadline() } else { Some(Instant::now()) });
+            while let Some(event) = self.ahead.pop() {
                 self.event(event)?;
             }
             while let Some(message) = self.messages.pop_front() {
@@ -128,6 +154,7 @@ impl Applier {
                 }
             }
             if self.transaction.is_none() {
+                self.end_doubts()?;
                 self.serve_copies()?;
                 self.obey_orders()?;
             }
@@ -140,24 +167,34 @@ impl Applier {
         (self.shared.settings.name.clone(), self.applied.to_string())
     }
 
+    /// What is stored with the next commit: what was left for it, these, and the position.
+    pub fn take_positions(&mut self, positions: Vec<Stored>) -> Vec<Stored> {
+        let mut all = std::mem::take(&mut self.with_next);
+        all.extend(positions);
+        all.push(self.position());
+        all
+    }
+
+    /// Submits the whole transactions that wait, and waits until they are visible.
+    pub fn submit_whole(&mut self) -> Result<()> {
+        if self.batch.has_whole() {
+            self.submit()?;
+        }
+        self.wait_for_submitted()
+    }
+
     /// Submits the whole transactions that wait.
     pub fn submit(&mut self) -> Result<()> {
         let tables = self.batch.take_whole();
-        let positions = vec![self.position()];
+        let positions = self.take_positions(Vec::new());
         self.submit_batch(ChangeBatch { tables, positions })
     }
 
     /// Changes definitions behind everything that was submitted.
-    pub fn define(
-        &mut self,
-        definitions: Vec<Definition>,
-        mut positions: Vec<Stored>,
-    ) -> Result<()> {
-        if self.batch.has_whole() {
-            self.submit()?;
-        }
+    pub fn define(&mut self, definitions: Vec<Definition>, positions: Vec<Stored>) -> Result<()> {
+        self.submit_whole()?;
         self.routes.clear();
-        positions.push(self.position());
+        let positions = self.take_positions(positions);
         self.shared.database.define(definitions, positions)?;
         self.moved_since = None;
         Ok(())
@@ -165,16 +202,74 @@ impl Applier {
 
     /// Submits a batch behind all others.
     pub fn submit_batch(&mut self, batch: ChangeBatch) -> Result<()> {
-        let pending = self.shared.database.submit(batch)?;
         self.moved_since = None;
+        if self.is_careful() {
+            return self.apply_carefully(batch);
+        }
+        let pending = self.pipeline.submit(batch).map_err(|error| self.refused(error))?;
         self.in_flight += 1;
+        self.pace.spend(Instant::now());
+        self.inbox.set_next_batch(self.pace.next());
         // Its receiver lives as long as the session.
         let _ = self.pending.send(pending);
         Ok(())
     }
 
+    /// Receives the stream up to a place; whether it got there in time and in bounded memory.
+    pub fn receive_up_to(&mut self, place: &Coordinates) -> bool {
+        let deadline = Instant::now() + LOOK_AHEAD;
+        while self.ahead.end() < place {
+            let ended = self.messages.iter().any(|one| matches!(one, Message::Ended(_)));
+            if ended || self.ahead.bytes() >= MAX_AHEAD || Instant::now() >= deadline {
+                return false;
+            }
+            self.receive(Some(deadline));
+        }
+        true
+    }
+
+    /// What is being read counts as applied when it is whole.
+    pub fn open_gtids(&self) -> impl Iterator<Item = &Gtid> {
+        self.transaction.iter().flat_map(|open| &open.gtids)
+    }
+
+    fn receive(&mut self, deadline: Option<Instant>) {
+        let waiting = self.inbox.take(deadline);
+        self.messages.extend(waiting.messages);
+        count(&self.shared.board.counters.events, waiting.events.len() as u64);
+        self.ahead.extend(waiting.events);
+    }
+
+    /// Waits until all that was submitted is visible.
+    pub fn wait_for_submitted(&mut self) -> Result<()> {
+        while self.in_flight > 0 {
+            for message in std::mem::take(&mut self.messages) {
+                match message {
+                    Message::Acknowledged(outcome) => self.acknowledge(outcome)?,
+                    other => self.messages.push_back(other),
+                }
+            }
+            if self.in_flight > 0 {
+                self.messages.extend(self.inbox.take_messages());
+            }
+        }
+        Ok(())
+    }
+
+    fn acknowledge(&mut self, outcome: Option<remora_engine::Error>) -> Result<()> {
+        if let Some(error) = outcome {
+            return Err(error.into());
+        }
+        self.in_flight = self.in_flight.saturating_sub(1);
+        self.shared.board.last_applied_us.store(now_us(), Ordering::Relaxed);
+        Ok(())
+    }
+
     fn deadline(&self) -> Option<Instant> {
         match self.moved_since {
+            Some(_) if self.in_flight < IN_FLIGHT && self.batch.has_whole() => {
+                Some(self.pace.next())
+            }
             Some(since) if self.in_flight < IN_FLIGHT => since.checked_add(POSITION_DELAY),
             _ if !self.copying.is_empty() => within(Duration::from_secs(1)),
             _ => None,
@@ -186,7 +281,8 @@ impl Applier {
             return Ok(());
         }
         let waited = self.moved_since.is_some_and(|since| since.elapsed() >= POSITION_DELAY);
-        if self.batch.has_whole() || waited {
+        let is_due = self.batch.has_whole() && self.pace.next() <= Instant::now();
+        if is_due || waited {
             self.submit()?;
         }
         if self.in_flight == 0 && self.transaction.is_none() {
@@ -201,11 +297,7 @@ impl Applier {
             Message::Window(request) => self.want_window(request),
             Message::Chunk(chunk) => self.take_chunk(chunk),
             Message::CopyFailed(copy, error) => self.failed_copies.push((copy, error)),
-            Message::Acknowledged(None) => {
-                self.in_flight = self.in_flight.saturating_sub(1);
-                self.shared.board.last_applied_us.store(now_us(), Ordering::Relaxed);
-            }
-            Message::Acknowledged(Some(error)) => return Err(error.into()),
+            Message::Acknowledged(outcome) => self.acknowledge(outcome)?,
             Message::Order => {
                 if self.shared.wanted() != Wanted::Run {
                     self.abandon();
@@ -286,7 +378,6 @@ impl Applier {
                 self.submit()?;
             }
             open.gtids.iter().for_each(|gtid| self.applied.add(gtid));
-            // The place is still that of the beginning: what is copied may be newer.
             self.change_definitions(database, sql)?;
         } else {
             open.gtids.iter().for_each(|gtid| self.applied.add(gtid));
@@ -303,8 +394,8 @@ impl Applier {
             self.batch.commit();
             return Ok(());
         };
-        large.add(self.batch.take_all())?;
-        large.commit(vec![self.position()])?;
+        self.add_to_large(&mut large)?;
+        large.commit(self.take_positions(Vec::new()))?;
         self.moved_since = None;
         Ok(())
     }
@@ -315,17 +406,31 @@ impl Applier {
         if self.batch.has_whole() {
             self.submit()?;
         }
-        let large = match &mut self.large {
+        let mut large = match self.large.take() {
             Some(large) => large,
-            None => self.large.insert(self.shared.database.begin_large()?),
+            None => {
+                self.submit_whole()?;
+                self.shared.database.begin_large()?
+            }
         };
-        Ok(large.add(self.batch.take_all())?)
+        self.add_to_large(&mut large)?;
+        self.large = Some(large);
+        Ok(())
+    }
+
+    fn add_to_large(&mut self, large: &mut LargeBatch) -> Result<()> {
+        let tables = self.batch.take_all();
+        match self.is_careful() {
+            true => self.add_carefully(large, tables),
+            false => large.add(tables).map_err(|error| self.refused(error)),
+        }
     }
 
     fn between_transactions(&mut self) -> Result<()> {
         if self.batch.is_full() {
             self.submit()?;
         }
+        self.end_doubts()?;
         if !self.copying.is_empty() {
             self.serve_copies()?;
         }

@@ -51,6 +51,12 @@ impl Batch {
         }
     }
 
+    /// The changes of a table that were not taken, in order.
+    pub fn changes_of(&self, table: &Arc<str>) -> &[Change] {
+        let part = self.places.get(table).and_then(|place| self.tables.get(*place));
+        part.map(|part| part.changes.as_slice()).unwrap_or_default()
+    }
+
     /// Counts bytes of the transaction that is being read.
     pub fn add_bytes(&mut self, bytes: usize) {
         self.bytes = self.bytes.saturating_add(bytes);

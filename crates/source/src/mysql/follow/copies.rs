@@ -1,83 +1,32 @@
 //! Copies as the applier sees them: windows, chunks at their places, the swap at the end.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Instant};
 
-use remora_engine::{Change, ChangeBatch, Database, Definition, TableChanges};
+use remora_engine::{Change, ChangeBatch, Definition, TableChanges};
 
 use super::{
     applier::Applier,
-    positions::{Progress, STALE, Stored, copy_key, fingerprint, table_key},
+    positions::{Progress, STALE, copied_key, copy_key, definition_text, table_key},
+    rows::failed_again,
     shared::TableOrder,
     statement::TableName,
-    table::{Copy, FollowedTable, Visible, hidden_name, name_here, schema},
+    step::Step,
+    table::{Copy, FollowedTable, Visible, hidden_name, schema},
 };
 use crate::{
     Error, Result,
     mysql::{
-        binlog::Coordinates,
-        copy::{Chunk, Opened, WindowRequest, estimate, wait_until_executed},
-        schema::{SourceTable, read_table},
+        copy::{Chunk, Opened, WindowRequest, estimate},
+        schema::SourceTable,
     },
 };
 
 /// Windows that one copy has open: a chunk is read while the one before waits for the stream.
 const WINDOWS: usize = 2;
-/// A table that was created is shown within this time, unless it is gone again.
-const SHOWN_WITHIN: Duration = Duration::from_millis(300);
-const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// So often a table's rows may be unreadable before it is given up.
 const ATTEMPTS: u32 = 3;
 
-/// What is to be done about tables in one step.
-#[derive(Default)]
-pub(super) struct Step {
-    pub definitions: Vec<Definition>,
-    pub positions: Vec<Stored>,
-}
-
-impl Step {
-    /// Whether there will be a table of this name after what the step does so far.
-    pub fn is_there(&self, database: &Database, name: &str) -> bool {
-        let before = database.schema(name).is_ok();
-        self.definitions.iter().fold(before, |is_there, definition| match definition {
-            Definition::Create(schema) => is_there || schema.name == name,
-            Definition::Drop(dropped) => is_there && dropped != name,
-            Definition::Rename { from, to } => (is_there && from != name) || to == name,
-            Definition::Alter { .. } => is_there,
-        })
-    }
-
-    /// Drops a table, if it will be there.
-    pub fn drop_if_there(&mut self, database: &Database, name: &str) {
-        if self.is_there(database, name) {
-            self.definitions.push(Definition::Drop(name.to_owned()));
-        }
-    }
-
-    /// Whether there will be a position of this name.
-    pub fn has_position(&self, database: &Database, name: &str) -> bool {
-        match self.positions.iter().rev().find(|(known, _)| known == name) {
-            Some((_, position)) => !position.is_empty(),
-            None => database.source_positions().get(name).is_some(),
-        }
-    }
-}
-
 impl Applier {
-    /// Tells the workers of the copies that need not wait for the stream.
-    pub fn hand_out_copies(&mut self) {
-        for table in &self.copying {
-            if let Some(followed) = self.tables.get(table)
-                && let Some(copy) = followed.copy.as_ref().filter(|copy| copy.barrier.is_none())
-            {
-                self.copies.push(copy.task(&followed.source));
-            }
-        }
-    }
-
     /// A copy wants a window: it opens between two transactions.
     pub fn want_window(&mut self, request: WindowRequest) {
         if let Some(copy) = self.copy_of_number(request.copy) {
@@ -100,6 +49,9 @@ impl Applier {
             self.copy_failed(number, error)?;
         }
         for table in self.copying.clone() {
+            if self.tables.get(&table).is_none_or(|followed| followed.doubt.is_some()) {
+                continue;
+            }
             self.begin_copy(&table);
             self.open_windows(&table);
             while let Some(chunk) = self.ready_chunk(&table) {
@@ -114,16 +66,12 @@ impl Applier {
         copies.into_iter().find(|copy| copy.number == number)
     }
 
-    /// Begins to read and to feed when the stream has come as far as the definition.
+    /// Tells a worker of a copy whose table is there.
     fn begin_copy(&mut self, table: &TableName) {
         let Some(followed) = self.tables.get_mut(table) else { return };
-        let Some(copy) = &mut followed.copy else { return };
-        if copy.barrier.as_ref().is_some_and(|barrier| self.place >= *barrier) {
-            copy.barrier = None;
-            copy.since = Instant::now();
-            self.copies.push(copy.task(&followed.source));
-            self.routes.clear();
-        }
+        let Some(copy) = followed.copy.as_mut().filter(|copy| !copy.begun) else { return };
+        (copy.begun, copy.since) = (true, Instant::now());
+        self.copies.push(copy.task(&followed.source));
     }
 
     fn open_windows(&mut self, table: &TableName) {
@@ -148,18 +96,18 @@ impl Applier {
     }
 
     fn apply_chunk(&mut self, table: &TableName, chunk: Chunk) -> Result<()> {
-        let last_copy = self.last_copy;
         let Some(followed) = self.tables.get_mut(table) else { return Ok(()) };
         let Some(copy) = &mut followed.copy else { return Ok(()) };
         let read = chunk.rows.len() as u64;
         let rows = copy.windows.unchanged(chunk.window, chunk.rows, &followed.source.key);
         copy.windows.close(chunk.window);
         let Some(rows) = rows else {
-            copy.renumber(last_copy + 1);
             self.last_copy += 1;
-            self.copies.push(copy.task(&followed.source));
+            copy.renumber(self.last_copy);
+            self.begin_copy(table);
             return Ok(());
         };
+        self.shared.unreadable.lock().remove(table);
         copy.progress.rows += read;
         copy.progress.after = chunk.after;
         let progress = copy.progress.text();
@@ -172,7 +120,7 @@ impl Applier {
             self.submit()?;
         }
         let tables = vec![TableChanges { table: hidden, changes }];
-        let positions = vec![(key, progress), self.position()];
+        let positions = self.take_positions(vec![(key, progress)]);
         self.submit_batch(ChangeBatch { tables, positions })?;
         if chunk.last { self.finish_copy(table) } else { Ok(()) }
     }
@@ -187,7 +135,8 @@ impl Applier {
         let source = &self.shared.settings.name;
         let positions = vec![
             (copy_key(source, &name), String::new()),
-            (table_key(source, &name), copy.progress.layout),
+            (copied_key(source, &name), String::new()),
+            (table_key(source, &name), definition_text(&followed.source)),
         ];
         let rename = Definition::Rename { from: copy.hidden.to_string(), to: name.clone() };
         self.define(vec![rename], positions)?;
@@ -205,10 +154,22 @@ impl Applier {
             return Ok(());
         };
         let table = table.clone();
-        match error {
-            error @ (Error::Unreachable { .. } | Error::BackInTime { .. }) => Err(error),
-            error => self.drop_copy(&table, format!("its copy cannot go on: {error}")),
+        if matches!(error, Error::Unreachable { .. } | Error::BackInTime { .. }) {
+            return Err(error);
         }
+        // The source may have another table by now, as the stream will tell.
+        let answer = self.ask(&table)?;
+        let Some(followed) = self.tables.get_mut(&table) else { return Ok(()) };
+        if answer.is_ok_and(|read| read.reads_as(&followed.source))
+            && failed_again(&self.shared.unreadable, &table) >= ATTEMPTS
+        {
+            return self.drop_copy(&table, format!("its copy cannot go on: {error}"));
+        }
+        if let Some(copy) = &mut followed.copy {
+            self.last_copy += 1;
+            copy.renumber(self.last_copy);
+        }
+        Ok(())
     }
 
     /// Ends a copy; what could be read before stays.
@@ -220,10 +181,9 @@ impl Applier {
             followed.stopped = Some(reason.clone());
             self.shared.given_up.lock().insert(table.clone(), reason);
         }
-        let key = copy_key(&self.shared.settings.name, &followed.name);
+        let source = &self.shared.settings.name;
         let mut step = Step::default();
-        step.drop_if_there(&self.shared.database, &copy.hidden);
-        step.positions.push((key, String::new()));
+        step.drop_copy(&self.shared.database, source, &followed.name, &copy.hidden);
         self.define(step.definitions, step.positions)?;
         self.show(table);
         Ok(())
@@ -250,88 +210,43 @@ impl Applier {
             step.positions.push((table_key(source, name), STALE.to_owned()));
         }
         if let Some(copy) = followed.copy.take() {
-            step.positions.push((copy_key(source, name), String::new()));
-            step.drop_if_there(&self.shared.database, &copy.hidden);
+            step.drop_copy(&self.shared.database, source, name, &copy.hidden);
         }
         self.define(step.definitions, step.positions)
     }
 
-    /// What the source's table is now, as far as it is followed, and after all that was applied: a
-    /// definition that the stream told of may not be shown yet. The error says why the table
-    /// cannot be followed.
-    pub fn read_source(
-        &mut self,
-        table: &TableName,
-    ) -> Result<std::result::Result<Option<SourceTable>, String>> {
-        wait_until_executed(&mut self.source, &self.applied)?;
-        let read = read_table(&mut self.source.conn, &table.database, &table.table);
-        let narrowed = read.and_then(|read| match read {
-            Some(read) => super::tables::narrowed(&self.shared.settings, read).map(Some),
-            None => Ok(None),
-        });
-        match narrowed {
-            Ok(read) => Ok(Ok(read)),
-            Err(Error::TableRefused { reason, .. }) => Ok(Err(reason)),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// As [`Applier::read_source`] for a table that was just created: a MariaDB may log that a
-    /// moment before it shows the table.
-    pub fn read_created(
-        &mut self,
-        table: &TableName,
-    ) -> Result<std::result::Result<Option<SourceTable>, String>> {
-        let deadline = Instant::now() + SHOWN_WITHIN;
-        loop {
-            match self.read_source(table)? {
-                Ok(None) if Instant::now() < deadline => std::thread::sleep(LOOK_AGAIN),
-                read => return Ok(read),
-            }
-        }
-    }
-
-    /// Adds to the step that the table is copied anew as `source`, which was read when the binlog
-    /// ended at `barrier` or later. Rows that follow the same layout are fed meanwhile unless
-    /// they are `lost`.
+    /// Adds to the step that the table, which is `source` at this place, is copied anew. What can be
+    /// read of it is fed meanwhile if rows read the same, unless some are `lost`.
     pub fn start_copy(
         &mut self,
         table: &TableName,
         source: SourceTable,
-        barrier: Coordinates,
         lost: bool,
         step: &mut Step,
     ) -> Result<()> {
         let estimate = estimate(&mut self.source, &source)?;
         let settings = &self.shared.settings;
-        let layout = fingerprint(&source);
-        self.last_copy += 1;
-        let number = self.last_copy;
-        let name = name_here(settings, table);
-        let followed = self.tables.entry(table.clone()).or_insert_with(|| FollowedTable {
-            source: Arc::new(source.clone()),
-            name: name.as_str().into(),
-            visible: Visible::Absent,
-            copy: None,
-            stopped: None,
-        });
-        if followed.visible == Visible::Fed && (lost || fingerprint(&followed.source) != layout) {
+        let Some(followed) = self.tables.get_mut(table) else { return Ok(()) };
+        let name = followed.name.to_string();
+        if followed.visible == Visible::Fed && (lost || !followed.source.reads_as(&source)) {
             followed.visible = Visible::Frozen;
             step.positions.push((table_key(&settings.name, &name), STALE.to_owned()));
         }
         let hidden = hidden_name(&name);
         step.drop_if_there(&self.shared.database, &hidden);
         step.definitions.push(Definition::Create(schema(settings, &source, &hidden, None)));
-        let progress = Progress { layout, ..Progress::default() };
+        let progress = Progress::default();
         step.positions.push((copy_key(&settings.name, &name), progress.text()));
-        let mut copy = Copy::new(number, &name, progress, estimate);
-        copy.barrier = Some(barrier);
+        step.positions.push((copied_key(&settings.name, &name), definition_text(&source)));
+        self.last_copy += 1;
+        followed.copy = Some(Copy::new(self.last_copy, &name, progress, estimate));
         followed.source = Arc::new(source);
-        (followed.copy, followed.stopped) = (Some(copy), None);
-        self.shared.given_up.lock().remove(table);
+        (followed.doubt, followed.stopped) = (None, None);
         if !self.copying.contains(table) {
             self.copying.push(table.clone());
         }
+        self.routes.clear();
+        self.show(table);
         Ok(())
     }
 
@@ -363,23 +278,23 @@ impl Applier {
             return Ok(());
         };
         self.shared.unreadable.lock().remove(&table);
-        self.shared.unfitting.lock().remove(&table);
         let mut step = Step::default();
-        let barrier = self.source.binlog_end()?;
-        match self.read_source(&table)? {
-            Ok(Some(source)) => {
-                self.start_copy(&table, source, barrier, false, &mut step)?;
-                self.define(step.definitions, step.positions)?;
-                self.show(&table);
-                self.serve_copies()
+        match self.tables.get(&table) {
+            Some(FollowedTable { doubt: None, stopped: None, source, .. }) => {
+                let source = (**source).clone();
+                self.start_copy(&table, source, false, &mut step)?;
             }
-            Ok(None) => Ok(()),
-            Err(reason) => {
-                let refused = super::status::TableState::Refused(reason);
-                self.shared.board.set_table(name, refused);
-                Ok(())
+            Some(_) => {
+                self.begin_doubt(&table, None, true);
+                self.settle(&table, &mut step)?;
+            }
+            None => {
+                self.adopt(&table, &mut step);
+                self.settle(&table, &mut step)?;
             }
         }
+        self.take_step(step)?;
+        self.serve_copies()
     }
 
     fn named(&self, name: &str) -> Option<TableName> {

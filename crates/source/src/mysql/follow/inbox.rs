@@ -20,6 +20,10 @@ use crate::{
 const MAX_BYTES: usize = 16 << 20;
 /// Events that wait.
 const MAX_EVENTS: usize = 16_384;
+/// How long before a batch the stream is read again: what came meanwhile is read in less.
+const READ_AHEAD: Duration = Duration::from_millis(1);
+/// From so many bytes of events on, the applier need not wait for the end of a transaction.
+const WAKING_BYTES: usize = 64 << 10;
 
 /// A message to the applier that is not of the stream.
 pub(crate) enum Message {
@@ -53,6 +57,8 @@ pub(crate) struct Waiting {
     /// From everyone else.
     pub messages: VecDeque<Message>,
     bytes: usize,
+    /// When the next batch can be submitted.
+    next_batch: Option<Instant>,
     closed: bool,
 }
 
@@ -66,12 +72,34 @@ impl Inbox {
             !state.events.is_empty() && (bytes > MAX_BYTES || state.events.len() >= MAX_EVENTS)
         };
         while !state.closed && full(&state) {
+            // The taker may not have been woken for what waits.
+            self.filled.notify_one();
             self.drained.wait(&mut state);
         }
         state.bytes = state.bytes.saturating_add(bytes);
+        // The middle of a transaction wakes nobody: nothing becomes visible before its end.
+        let wakes = !is_middle(&event) || state.bytes >= WAKING_BYTES;
         state.events.push_back(event);
-        self.filled.notify_one();
+        if wakes {
+            self.filled.notify_one();
+        }
         !state.closed
+    }
+
+    /// No batch is submitted before this time.
+    pub fn set_next_batch(&self, time: Instant) {
+        self.state.lock().next_batch = Some(time);
+    }
+
+    /// Waits between two transactions until shortly before a batch can be submitted: nothing that
+    /// is read sooner becomes visible sooner, and being woken for each event of a busy source costs
+    /// more than reading it.
+    pub fn rest(&self) {
+        let next_batch = self.state.lock().next_batch;
+        let left = next_batch.map(|time| time.saturating_duration_since(Instant::now()));
+        if let Some(time) = left.and_then(|left| left.checked_sub(READ_AHEAD)) {
+            std::thread::sleep(time);
+        }
     }
 
     /// Appends a message; after the end it is dropped, and so tells whoever waits for an answer.
@@ -93,10 +121,20 @@ impl Inbox {
                 Some(_) => {}
             }
         }
-        let closed = state.closed;
-        let taken = std::mem::replace(&mut *state, Waiting { closed, ..Waiting::default() });
+        let (closed, next_batch) = (state.closed, state.next_batch);
+        let rest = Waiting { closed, next_batch, ..Waiting::default() };
+        let taken = std::mem::replace(&mut *state, rest);
         self.drained.notify_all();
         taken
+    }
+
+    /// The messages that wait; blocks until there is one. Events wait on.
+    pub fn take_messages(&self) -> VecDeque<Message> {
+        let mut state = self.state.lock();
+        while state.messages.is_empty() {
+            self.filled.wait(&mut state);
+        }
+        std::mem::take(&mut state.messages)
     }
 
     /// Events that wait.
@@ -117,11 +155,61 @@ pub(crate) fn within(time: Duration) -> Option<Instant> {
     Instant::now().checked_add(time)
 }
 
-fn bytes_of(event: &SourceEvent) -> usize {
+fn is_middle(event: &SourceEvent) -> bool {
+    match event {
+        SourceEvent::Begin { .. }
+        | SourceEvent::AlsoCovers(_)
+        | SourceEvent::TableMap(_)
+        | SourceEvent::Rows { .. } => true,
+        SourceEvent::Statement { .. }
+        | SourceEvent::Commit { .. }
+        | SourceEvent::Rollback { .. }
+        | SourceEvent::Abandoned
+        | SourceEvent::Heartbeat { .. } => false,
+    }
+}
+
+/// About as many bytes as an event takes.
+pub(super) fn bytes_of(event: &SourceEvent) -> usize {
     const SMALL: usize = 128;
     match event {
         SourceEvent::Rows { body, .. } => body.len().saturating_add(SMALL),
         SourceEvent::Statement { sql, .. } => sql.len().saturating_add(SMALL),
         _ => SMALL,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::mysql::binlog::{Coordinates, RowsKind, RowsVersion, TableMap};
+
+    fn rows(bytes: usize) -> SourceEvent {
+        let table = Arc::new(TableMap::default());
+        SourceEvent::Rows {
+            table,
+            kind: RowsKind::Insert,
+            version: RowsVersion::V2,
+            body: vec![0; bytes].into(),
+        }
+    }
+
+    #[test]
+    fn an_event_larger_than_the_queue_wakes_who_was_not_woken_before() {
+        let inbox = Inbox::default();
+        std::thread::scope(|scope| {
+            let taker = scope.spawn(|| {
+                let mut taken = 0;
+                while taken < 3 {
+                    taken += inbox.take(None).events.len();
+                }
+            });
+            assert!(inbox.push_event(rows(1)));
+            assert!(inbox.push_event(rows(MAX_BYTES + 1)));
+            assert!(inbox.push_event(SourceEvent::Commit { end: Coordinates::default() }));
+            taker.join().unwrap();
+        });
     }
 }

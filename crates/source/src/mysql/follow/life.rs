@@ -6,15 +6,21 @@
 //! | the binlog before our position is gone,   | again from where the source is now, with all     |
 //! | or cannot be followed                     | tables copied beside what can be read            |
 //! | another server with our history           | on with it; the stream's position is what counts |
+//! | a table was changed here by someone else  | again                                            |
 //! | it has less than we applied               | failed: nothing is merged                        |
+//! | rows of a table are not understood, or    | again, with the table copied anew; it alone      |
+//! | refused by the engine                     | stops if that does not help                      |
 //! | an event nobody understands, the engine   | failed                                           |
-//! | refuses, a change under strict settings   |                                                  |
+//! | cannot write, a change under strict       |                                                  |
+//! | settings                                  |                                                  |
 
 use std::{
     hash::{BuildHasher, RandomState},
     sync::{Arc, atomic::Ordering},
     time::{Duration, Instant},
 };
+
+use remora_engine::Error as EngineError;
 
 use super::{
     session,
@@ -59,18 +65,18 @@ pub(super) fn run(shared: &Arc<Shared>) {
     while wait_to_run(shared) {
         shared.board.set_state(State::Connecting);
         let began = Instant::now();
-        let Err(error) = session::run(shared, anew) else {
-            (pause, anew) = (FIRST_PAUSE, false);
+        let Err(error) = session::run(shared, &mut anew) else {
+            pause = FIRST_PAUSE;
             continue;
         };
         if shared.wanted() != Wanted::Run {
             continue;
         }
         if began.elapsed() >= GOOD {
-            (pause, anew) = (FIRST_PAUSE, false);
+            pause = FIRST_PAUSE;
         }
         match next(shared, &error, &mut damaged) {
-            Next::Again => anew = false,
+            Next::Again => {}
             Next::Later => {
                 shared.board.set_state(State::Connecting);
                 shared.pause(jittered(pause));
@@ -108,7 +114,7 @@ struct Damaged {
 
 fn next(shared: &Shared, error: &Error, damaged: &mut Damaged) -> Next {
     let (code, next) = match error {
-        // A table's rows could not be read: it is copied in the next session.
+        // A table's rows could not be read or were refused: the next session sees to it.
         Error::Cancelled => return Next::Again,
         Error::Unreachable { .. }
         | Error::AccessDenied { .. }
@@ -127,6 +133,10 @@ fn next(shared: &Shared, error: &Error, damaged: &mut Damaged) -> Next {
         Error::Unfollowable { .. } => (code::REPLICATION, Next::Anew),
         Error::Undecodable { .. } => (code::UNDECODABLE, Next::Never),
         Error::TableRefused { .. } => (code::SCHEMA_INCOMPATIBLE, Next::Never),
+        // Somebody else changed a table here meanwhile.
+        Error::Engine(EngineError::NotFound { .. } | EngineError::Conflict(_)) => {
+            (code::REPLICATION, Next::Later)
+        }
         _ => (code::REPLICATION, Next::Never),
     };
     tracing::warn!("following {} was interrupted: {error}", shared.settings.address());

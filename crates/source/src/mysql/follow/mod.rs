@@ -7,18 +7,24 @@
 //! `life` decides what follows when a `session` ends; in a session the `applier` is the only one
 //! that writes, and everyone else sends it messages through the `inbox`.
 
+mod ahead;
 mod applier;
 mod batch;
+mod cascades;
 mod copies;
 mod definitions;
+mod doubt;
 mod inbox;
 mod life;
+mod pace;
 mod positions;
+mod refusals;
 mod rows;
 mod session;
 mod shared;
 mod statement;
 mod status;
+mod step;
 mod table;
 mod tables;
 

@@ -1,14 +1,17 @@
-//! What is stored beside the rows, in the same commits: how far the source was applied, under
-//! which layout each table's rows stand, and how far its copy is.
+//! What is stored beside the rows, in the same commits: how far the source was applied, what each
+//! table's definition was there, and how far its copy is.
 //!
 //! ```text
 //! <name>                       the applied GTID set
 //! <name>/source                {"flavor": "mysql" | "mariadb", "uuid": ...}: following has begun
-//! <name>/table/<table>         fingerprint of the source's table that the visible rows belong to,
-//!                              or "stale": they are not fed any more and a copy will replace them
-//! <name>/copy/<table>          {"layout": fingerprint, "after": [literals of the last key read],
-//!                              "rows": n}: the hidden copy of the table
+//! <name>/table/<table>         the source's definition of the table at the applied position, or
+//!                              "stale": its rows are not fed any more and a copy will replace them
+//! <name>/copied/<table>        the same of the hidden copy of the table
+//! <name>/copy/<table>          {"after": [literals of the last key read], "rows": n}: how far the
+//!                              copy is
 //! ```
+//! So the definition by which the next rows are read is known after a restart too, however far the
+//! source has gone meanwhile.
 
 use remora_engine::Database;
 use serde_json::{Value, json};
@@ -24,8 +27,6 @@ pub(crate) const STALE: &str = "stale";
 /// How far a copy is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Progress {
-    /// Of the table whose rows were read.
-    pub layout: String,
     /// The key after which reading goes on, as SQL literals; empty at the beginning.
     pub after: Vec<String>,
     /// Rows read.
@@ -38,6 +39,10 @@ pub(crate) fn source_key(name: &str) -> String {
 
 pub(crate) fn table_key(name: &str, table: &str) -> String {
     format!("{name}/table/{table}")
+}
+
+pub(crate) fn copied_key(name: &str, table: &str) -> String {
+    format!("{name}/copied/{table}")
 }
 
 pub(crate) fn copy_key(name: &str, table: &str) -> String {
@@ -67,28 +72,25 @@ pub(crate) fn source_uuid(text: &str) -> Option<String> {
     Some(value.get("uuid")?.as_str()?.to_owned())
 }
 
-/// A number that is another one where rows of the table are laid out or mean otherwise.
-pub(crate) fn fingerprint(table: &SourceTable) -> String {
-    let columns: Vec<_> = table
-        .columns
-        .iter()
-        .map(|column| (&column.name, column.ordinal, &column.kind, column.nullable))
-        .collect();
-    let text = format!("{columns:?} {:?} {}", table.key, table.image_columns);
-    let (front, back) = text.as_bytes().split_at(text.len() / 2);
-    format!("{:08x}{:08x}{:x}", crc32fast::hash(front), crc32fast::hash(back), text.len())
+/// A definition as it is stored.
+pub(crate) fn definition_text(table: &SourceTable) -> String {
+    serde_json::to_string(table).unwrap_or_else(|_| STALE.to_owned())
+}
+
+/// The definition that was stored; `None` if there is none or it is stale.
+pub(crate) fn stored_definition(text: Option<&str>) -> Option<SourceTable> {
+    serde_json::from_str(text?).ok()
 }
 
 impl Progress {
     pub fn text(&self) -> String {
-        json!({ "layout": self.layout, "after": self.after, "rows": self.rows }).to_string()
+        json!({ "after": self.after, "rows": self.rows }).to_string()
     }
 
     pub fn parse(text: &str) -> Option<Self> {
         let value: Value = serde_json::from_str(text).ok()?;
         let after = value.get("after")?.as_array()?.iter();
         Some(Self {
-            layout: value.get("layout")?.as_str()?.to_owned(),
             after: after.map(|part| part.as_str().map(str::to_owned)).collect::<Option<_>>()?,
             rows: value.get("rows")?.as_u64()?,
         })
@@ -98,16 +100,33 @@ impl Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mysql::{
+        schema::{ColumnDefault, Generation, SourceColumn, SourceType, TextType},
+        values::Charset,
+    };
 
     #[test]
     fn progress_is_read_back() {
-        let progress = Progress {
-            layout: "1f".to_owned(),
-            after: vec!["5".to_owned(), "'a\\'b'".to_owned()],
-            rows: 9,
-        };
+        let progress = Progress { after: vec!["5".to_owned(), "'a\\'b'".to_owned()], rows: 9 };
         assert_eq!(Progress::parse(&progress.text()), Some(progress));
         assert_eq!(Progress::parse("{}"), None);
+        let text_type = TextType { charset: Charset::named("sjis").unwrap(), length: 9 };
+        let columns = vec![SourceColumn {
+            name: "a".to_owned(),
+            ordinal: 3,
+            kind: SourceType::VarChar(text_type),
+            nullable: true,
+            generation: Generation::Stored,
+            default: ColumnDefault::Constant("x'\"".to_owned()),
+            collation: Some(7),
+            renamed_from: None,
+        }];
+        let (database, name) = ("d".to_owned(), "t".to_owned());
+        let (key, words) = (vec![0], Default::default());
+        let table = SourceTable { database, name, columns, key, image_columns: 4, words };
+        assert_eq!(stored_definition(Some(&definition_text(&table))), Some(table));
+        assert_eq!(stored_definition(Some(STALE)), None);
+        assert_eq!(stored_definition(None), None);
         let text = source_text(Flavor::MariaDb, "u-1");
         assert_eq!(source_uuid(&text), Some("u-1".to_owned()));
     }

@@ -6,7 +6,13 @@ use parking_lot::Mutex;
 use remora_engine::{Change, Row, Value};
 use rustc_hash::FxHashMap;
 
-use super::{applier::Applier, batch::Batch, statement::TableName, status::count};
+use super::{
+    applier::Applier,
+    batch::Batch,
+    cascades::{Child, Children, may_cascade, referred_places},
+    statement::TableName,
+    status::count,
+};
 use crate::{
     Error, Result,
     mysql::{
@@ -20,7 +26,20 @@ const MAX_ROUTES: usize = 4_096;
 
 /// Which way the rows of a layout go, by the number that the source gave the layout.
 #[derive(Default)]
-pub(super) struct Routes(FxHashMap<u64, (Arc<TableMap>, Option<Arc<Route>>)>);
+pub(super) struct Routes {
+    ways: FxHashMap<u64, (Arc<TableMap>, Way)>,
+    /// Tables whose rows change with those of others, once that is asked for.
+    pub children: Option<Children>,
+}
+
+/// Which way rows go.
+#[derive(Clone)]
+enum Way {
+    Here(Arc<Route>),
+    /// Nowhere, but with them change rows of these tables.
+    Past(TableName, Arc<[Child]>),
+    Nowhere,
+}
 
 /// The way of a table's rows.
 pub(super) struct Route {
@@ -30,22 +49,27 @@ pub(super) struct Route {
     key: Vec<usize>,
     visible: Option<Arc<str>>,
     hidden: Option<Arc<str>>,
+    /// The tables whose rows change with these.
+    children: Arc<[Child]>,
+    /// Places of the columns that they refer to.
+    referred: Vec<usize>,
 }
 
 /// Where changes are appended.
-struct Target<'b> {
-    batch: &'b mut Batch,
-    key: &'b [usize],
-    visible: Option<usize>,
-    hidden: Option<usize>,
-    windows: Option<&'b mut Windows>,
-    written: Vec<u8>,
+pub(super) struct Target<'b> {
+    pub batch: &'b mut Batch,
+    pub key: &'b [usize],
+    pub visible: Option<usize>,
+    pub hidden: Option<usize>,
+    pub windows: Option<&'b mut Windows>,
+    pub written: Vec<u8>,
 }
 
 impl Routes {
     /// Tables changed: all ways are to be found anew.
     pub fn clear(&mut self) {
-        self.0.clear();
+        self.ways.clear();
+        self.children = None;
     }
 }
 
@@ -58,10 +82,20 @@ impl Applier {
         version: RowsVersion,
         body: &[u8],
     ) -> Result<()> {
-        let Some(route) = self.route(map)? else {
-            count(&self.shared.board.counters.skipped, 1);
-            return Ok(());
+        let route = match self.way(map)? {
+            Way::Here(route) => route,
+            way => {
+                if let Way::Past(parent, children) = way
+                    && may_cascade(kind, body)
+                {
+                    self.cascade_blindly(&parent, &children, kind);
+                }
+                count(&self.shared.board.counters.skipped, 1);
+                return Ok(());
+            }
         };
+        let cascades = !route.children.is_empty() && may_cascade(kind, body);
+        let mut parents = Vec::new();
         self.batch.add_bytes(body.len());
         let mut counts = [0; 3];
         let copy = self.tables.get_mut(&route.table).and_then(|table| table.copy.as_mut());
@@ -74,6 +108,9 @@ impl Applier {
             written: Vec::new(),
         };
         let decoded = route.decoder.decode(kind, version, body, &mut |change| {
+            if cascades {
+                parents.extend(before_and_after(&change, &route.referred));
+            }
             counts[target.take(change)] += 1;
             Ok(())
         });
@@ -88,27 +125,40 @@ impl Applier {
         count(&counters.inserts, counts[0]);
         count(&counters.updates, counts[1]);
         count(&counters.deletes, counts[2]);
+        if !parents.is_empty() {
+            self.cascade(&route.table, &route.children, parents, 0)?;
+        }
         if self.batch.is_large() { self.spill() } else { Ok(()) }
     }
 
-    fn route(&mut self, map: &Arc<TableMap>) -> Result<Option<Arc<Route>>> {
-        if let Some((known, route)) = self.routes.0.get(&map.table_id)
+    fn way(&mut self, map: &Arc<TableMap>) -> Result<Way> {
+        if let Some((known, way)) = self.routes.ways.get(&map.table_id)
             && Arc::ptr_eq(known, map)
         {
-            return Ok(route.clone());
+            return Ok(way.clone());
         }
-        let route = self.find_route(map)?.map(Arc::new);
-        // A copy that has not begun changes the way when it does.
-        if self.routes.0.len() >= MAX_ROUTES {
+        let table = TableName { database: map.database.clone(), table: map.table.clone() };
+        let children = self.children_of(&table);
+        let way = match self.find_route(&table, map, &children)? {
+            Some(route) => Way::Here(Arc::new(route)),
+            None if children.is_empty() => Way::Nowhere,
+            None => Way::Past(table, children),
+        };
+        if self.routes.ways.len() >= MAX_ROUTES {
             self.routes.clear();
         }
-        self.routes.0.insert(map.table_id, (Arc::clone(map), route.clone()));
-        Ok(route)
+        self.routes.ways.insert(map.table_id, (Arc::clone(map), way.clone()));
+        Ok(way)
     }
 
-    fn find_route(&mut self, map: &Arc<TableMap>) -> Result<Option<Route>> {
-        let table = TableName { database: map.database.clone(), table: map.table.clone() };
-        let Some(followed) = self.tables.get(&table) else { return Ok(None) };
+    fn find_route(
+        &mut self,
+        table: &TableName,
+        map: &TableMap,
+        children: &Arc<[Child]>,
+    ) -> Result<Option<Route>> {
+        self.miss_rows(table);
+        let Some(followed) = self.tables.get(table) else { return Ok(None) };
         let (visible, hidden) = followed.targets();
         if visible.is_none() && hidden.is_none() {
             return Ok(None);
@@ -116,21 +166,35 @@ impl Applier {
         let key = followed.source.key.clone();
         match RowDecoder::new(&followed.source, map) {
             Ok(decoder) => {
-                self.shared.unfitting.lock().remove(&table);
-                Ok(Some(Route { table, decoder, key, visible, hidden }))
+                self.shared.unfitting.lock().remove(table);
+                let (table, children) = (table.clone(), Arc::clone(children));
+                let referred = referred_places(&followed.source, &children);
+                Ok(Some(Route { table, decoder, key, visible, hidden, children, referred }))
             }
-            // A definition that was read is ahead of rows that came before it was changed.
+            // The source changed the table without a word in its binlog.
             Err(Error::TableRefused { reason, .. }) => {
-                let times = failed_again(&self.shared.unfitting, &table);
-                self.give_up_reading(&table, reason, times).map(|()| None)
+                let times = failed_again(&self.shared.unfitting, table);
+                self.give_up_reading(table, reason, times).map(|()| None)
             }
             Err(error) => Err(error),
         }
     }
 }
 
+/// A row that others may refer to by these columns, and what became of it.
+fn before_and_after(change: &RowChange, referred: &[usize]) -> Option<(Row, Option<Row>)> {
+    match change {
+        RowChange::Insert(_) => None,
+        RowChange::Update { before, after } => {
+            let changed = referred.iter().any(|&place| before.get(place) != after.get(place));
+            changed.then(|| (before.clone(), Some(after.clone())))
+        }
+        RowChange::Delete(row) => Some((row.clone(), None)),
+    }
+}
+
 /// Counts a failure of a table; how many there were.
-fn failed_again(failures: &Mutex<HashMap<TableName, u32>>, table: &TableName) -> u32 {
+pub(super) fn failed_again(failures: &Mutex<HashMap<TableName, u32>>, table: &TableName) -> u32 {
     let mut failures = failures.lock();
     let times = failures.entry(table.clone()).or_default();
     *times += 1;
@@ -139,7 +203,7 @@ fn failed_again(failures: &Mutex<HashMap<TableName, u32>>, table: &TableName) ->
 
 impl Target<'_> {
     /// Appends a change; which counter it belongs to.
-    fn take(&mut self, change: RowChange) -> usize {
+    pub fn take(&mut self, change: RowChange) -> usize {
         match change {
             RowChange::Insert(row) => {
                 self.put(row);

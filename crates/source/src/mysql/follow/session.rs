@@ -19,17 +19,17 @@ use remora_engine::Pending;
 
 use super::{
     applier::Applier,
-    copies::Step,
     inbox::{Inbox, Message},
     positions::{source_key, source_text, source_uuid},
     shared::Shared,
     status::State,
+    step::Step,
     tables,
 };
 use crate::{
     Error, Result,
     mysql::{
-        binlog::SourceStream,
+        binlog::{SourceEvent, SourceStream},
         connection::{self, Connection},
         copy::{self, CopyQueue, Throttle, Worker},
         gtid::GtidSet,
@@ -43,23 +43,26 @@ const MAX_COPY_THREADS: usize = 64;
 const COUNT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Follows until the stream ends, or until the owner wants something else: then without an error.
-/// With `anew` the stored position is given up and everything is copied.
-pub(super) fn run(shared: &Arc<Shared>, anew: bool) -> Result<()> {
+/// With `anew` the stored position is given up and everything is copied; it is false when that has
+/// begun.
+pub(super) fn run(shared: &Arc<Shared>, anew: &mut bool) -> Result<()> {
     let settings = &shared.settings;
     let mut source = connection::connect(settings)?;
     requirements::check(&mut source, settings)?;
     tell_of_server(shared, &source)?;
+    shared.store_refusals()?;
     let applied = match position(shared, &source)? {
-        Some(applied) if !anew => applied,
+        Some(applied) if !*anew => applied,
         _ => source.executed()?,
     };
     let stream = SourceStream::open(settings, &applied)?;
     let mut step = Step::default();
-    let compared = tables::compare(shared, &mut source, anew, &mut step)?;
+    let compared = tables::compare(shared, &mut source, *anew, &mut step)?;
     let text = source_text(source.server.flavor, &source.server.uuid);
     step.positions.push((source_key(&settings.name), text));
     step.positions.push((settings.name.clone(), applied.to_string()));
     shared.database.define(step.definitions, step.positions)?;
+    *anew = false;
 
     let inbox = Arc::new(Inbox::default());
     let copies = Arc::new(CopyQueue::default());
@@ -182,8 +185,12 @@ fn read(mut stream: SourceStream, inbox: &Inbox, finished: &AtomicBool) {
     loop {
         match stream.next() {
             Ok(event) => {
+                let is_end = matches!(event, SourceEvent::Commit { .. });
                 if !inbox.push_event(event) {
                     break;
+                }
+                if is_end {
+                    inbox.rest();
                 }
             }
             Err(error) => {

@@ -1,8 +1,8 @@
 //! What the threads of one follower and its owner share.
 
 use std::{
-    collections::{HashMap, VecDeque},
-    sync::Arc,
+    collections::{HashMap, HashSet, VecDeque},
+    sync::{Arc, atomic::AtomicU32},
     time::{Duration, Instant},
 };
 
@@ -27,6 +27,11 @@ pub(crate) struct Shared {
     pub board: Board,
     /// Tables that are given up until someone asks for a copy, and why.
     pub given_up: Mutex<HashMap<TableName, String>>,
+    /// Names here of tables that were given up because their rows are refused, until that is
+    /// stored.
+    pub refused: Mutex<HashSet<String>>,
+    /// So many batches are submitted table by table.
+    pub careful: AtomicU32,
     /// How often each table's rows could not be read.
     pub unreadable: Mutex<HashMap<TableName, u32>>,
     /// How often in a row the layout of a table's rows was not that of its definition.
@@ -73,6 +78,8 @@ impl Shared {
             selection,
             board: Board::default(),
             given_up: Mutex::default(),
+            refused: Mutex::default(),
+            careful: AtomicU32::new(0),
             unreadable: Mutex::default(),
             unfitting: Mutex::default(),
             orders: Mutex::default(),

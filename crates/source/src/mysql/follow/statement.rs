@@ -20,8 +20,8 @@ pub(crate) struct TableName {
 /// What a statement does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Statement {
-    /// A new table; `replaces` one of that name if there is one.
-    Create { table: TableName, replaces: bool },
+    /// A new table. With `unless_there` nothing happened if there was one of that name.
+    Create { table: TableName, unless_there: bool },
     /// Another definition, perhaps another name, perhaps rows gone or come without a row event.
     Alter { table: TableName, renamed: Option<TableName>, moves_rows: Vec<TableName> },
     /// Tables gone.
@@ -38,6 +38,15 @@ pub(super) enum Statement {
     Other,
 }
 
+/// What a statement makes of a table's definition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It stays as it is, under this name.
+    Stays(TableName),
+    /// It is another, or gone.
+    Changes,
+}
+
 /// A piece of SQL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Token {
@@ -48,10 +57,38 @@ enum Token {
 }
 
 impl Statement {
-    /// Reads a statement that ran with this default database.
-    pub fn parse(database: &str, sql: &str) -> Self {
-        let mut parser = Parser { tokens: tokens(sql), at: 0, database };
+    /// Reads a statement that ran with this default database. Where the source `folds_names`
+    /// (its `lower_case_table_names`), so are they here.
+    pub fn parse(database: &str, sql: &str, folds_names: bool) -> Self {
+        let mut parser = Parser { tokens: tokens(sql), at: 0, database, folds_names };
         parser.statement().unwrap_or(Self::Other)
+    }
+}
+
+impl Statement {
+    /// What it makes of this table's definition.
+    pub fn fate(&self, table: &TableName) -> Fate {
+        let mut name = table.clone();
+        let changes = match self {
+            Self::Create { table: made, .. } => made == table,
+            Self::Alter { table: altered, renamed, .. } => {
+                altered == table || renamed.as_ref() == Some(table)
+            }
+            Self::Drop(tables) => tables.contains(table),
+            Self::DropDatabase(database) => *database == table.database,
+            Self::Rename(renames) => {
+                let mut replaced = false;
+                for (from, to) in renames {
+                    replaced |= *to == name;
+                    if *from == name {
+                        name.clone_from(to);
+                    }
+                }
+                replaced
+            }
+            Self::Truncate(_) | Self::Rows(_) | Self::Other => false,
+        };
+        if changes { Fate::Changes } else { Fate::Stays(name) }
     }
 }
 
@@ -59,6 +96,7 @@ struct Parser<'d> {
     tokens: Vec<Token>,
     at: usize,
     database: &'d str,
+    folds_names: bool,
 }
 
 impl Parser<'_> {
@@ -85,12 +123,10 @@ impl Parser<'_> {
     }
 
     fn create(&mut self) -> Option<Statement> {
-        let replaces = self.skip("OR") && self.skip("REPLACE");
+        let _ = self.skip("OR") && self.skip("REPLACE");
         if self.skip("TABLE") {
-            if self.skip("IF") {
-                let _ = self.skip("NOT") && self.skip("EXISTS");
-            }
-            return Some(Statement::Create { table: self.name()?, replaces });
+            let unless_there = self.skip("IF") && self.skip("NOT") && self.skip("EXISTS");
+            return Some(Statement::Create { table: self.name()?, unless_there });
         }
         for kind in ["UNIQUE", "FULLTEXT", "SPATIAL", "VECTOR"] {
             self.skip(kind);
@@ -113,7 +149,9 @@ impl Parser<'_> {
         }
         if self.skip("DATABASE") || self.skip("SCHEMA") {
             self.skip_if_exists();
-            return Some(Statement::DropDatabase(self.identifier()?));
+            let name = self.identifier()?;
+            let name = if self.folds_names { name.to_lowercase() } else { name };
+            return Some(Statement::DropDatabase(name));
         }
         if !self.skip("TABLE") && !self.skip("TABLES") {
             return None;
@@ -195,7 +233,8 @@ impl Parser<'_> {
             true => (first, self.identifier()?),
             false => (self.database.to_owned(), first),
         };
-        Some(TableName { database, table })
+        let folded = |name: String| if self.folds_names { name.to_lowercase() } else { name };
+        Some(TableName { database: folded(database), table: folded(table) })
     }
 
     fn identifier(&mut self) -> Option<String> {
@@ -328,7 +367,7 @@ mod tests {
     }
 
     fn parse(sql: &str) -> Statement {
-        Statement::parse("d", sql)
+        Statement::parse("d", sql, false)
     }
 
     fn alter(table: &str, renamed: Option<&str>, moves: &[&str]) -> Statement {
@@ -341,13 +380,14 @@ mod tests {
 
     #[test]
     fn tables_are_made_and_dropped() {
-        let create = |table: &str, replaces| Statement::Create { table: name(table), replaces };
+        let create =
+            |table: &str, unless_there| Statement::Create { table: name(table), unless_there };
         assert_eq!(parse("create table t (a int)"), create("d.t", false));
         assert_eq!(
             parse("/* c */ CREATE -- x\n TABLE IF NOT EXISTS `e`.`a``b`(a int) # end"),
-            create("e.a`b", false)
+            create("e.a`b", true)
         );
-        assert_eq!(parse("CREATE OR REPLACE TABLE e . t LIKE u"), create("e.t", true));
+        assert_eq!(parse("CREATE OR REPLACE TABLE e . t LIKE u"), create("e.t", false));
         assert_eq!(parse("/*!40000 CREATE TABLE \"t\" (a int) */"), create("d.t", false));
         assert_eq!(parse("CREATE TEMPORARY TABLE t (a int)"), Statement::Other);
         assert_eq!(parse("CREATE VIEW v AS SELECT 1"), Statement::Other);
@@ -384,6 +424,15 @@ mod tests {
     }
 
     #[test]
+    fn names_are_folded_where_the_source_does() {
+        let folded = |sql: &str| Statement::parse("D", sql, true);
+        assert_eq!(folded("TRUNCATE T"), Statement::Truncate(name("d.t")));
+        assert_eq!(folded("DROP TABLE `E`.T"), Statement::Drop(vec![name("e.t")]));
+        assert_eq!(folded("DROP DATABASE D"), Statement::DropDatabase("d".to_owned()));
+        assert_eq!(parse("TRUNCATE T"), Statement::Truncate(name("d.T")));
+    }
+
+    #[test]
     fn tables_are_renamed() {
         let renames = Statement::Rename(vec![
             (name("d.t"), name("d._t_del")),
@@ -395,6 +444,22 @@ mod tests {
         );
         assert_eq!(parse("RENAME TABLE t WAIT 5 TO _t_del, _t_gho NOWAIT TO t"), renames);
         assert_eq!(parse("RENAME USER a TO b"), Statement::Other);
+    }
+
+    #[test]
+    fn a_definition_is_followed_through_its_names() {
+        let fate = |sql: &str| parse(sql).fate(&name("d.t"));
+        let stays = |text: &str| Fate::Stays(name(text));
+        assert_eq!(fate("ALTER TABLE u ADD a INT"), stays("d.t"));
+        assert_eq!(fate("ALTER TABLE t ADD a INT"), Fate::Changes);
+        assert_eq!(fate("CREATE INDEX i ON t (a)"), Fate::Changes);
+        assert_eq!(fate("DROP TABLE u, t"), Fate::Changes);
+        assert_eq!(fate("DROP DATABASE e"), stays("d.t"));
+        assert_eq!(fate("DROP DATABASE d"), Fate::Changes);
+        assert_eq!(fate("RENAME TABLE t TO u, v TO t, u TO v"), stays("d.v"));
+        assert_eq!(fate("RENAME TABLE v TO t"), Fate::Changes);
+        assert_eq!(fate("ALTER TABLE v RENAME t"), Fate::Changes);
+        assert_eq!(fate("TRUNCATE t"), stays("d.t"));
     }
 
     #[test]

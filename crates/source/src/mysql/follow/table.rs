@@ -5,6 +5,7 @@ use std::{collections::VecDeque, sync::Arc, time::Instant};
 use remora_engine::Schema;
 
 use super::{
+    doubt::Doubt,
     positions::Progress,
     statement::TableName,
     status::{TableState, copying},
@@ -12,7 +13,7 @@ use super::{
 use crate::mysql::{
     binlog::Coordinates,
     copy::{Chunk, CopyTask, WindowRequest, Windows},
-    schema::SourceTable,
+    schema::{SourceTable, Words},
     settings::MysqlSettings,
 };
 
@@ -21,7 +22,7 @@ const HIDDEN: &str = "#copy:";
 
 /// A table of the source and its rows here.
 pub(super) struct FollowedTable {
-    /// The source's table as it was last read.
+    /// The source's table at this place of the stream, unless there is doubt.
     pub source: Arc<SourceTable>,
     /// Its name here.
     pub name: Arc<str>,
@@ -31,6 +32,10 @@ pub(super) struct FollowedTable {
     pub copy: Option<Copy>,
     /// Why it is neither fed nor copied.
     pub stopped: Option<String>,
+    /// Set while it is not known what the source's table is at this place.
+    pub doubt: Option<Doubt>,
+    /// The source has another definition; the stream must say why before this place.
+    pub unexplained: Option<Coordinates>,
 }
 
 /// What can be read of a table.
@@ -50,8 +55,8 @@ pub(super) struct Copy {
     pub number: u64,
     /// The hidden table it is made in.
     pub hidden: Arc<str>,
-    /// What the stream says of the table before this place is older than the copy.
-    pub barrier: Option<Coordinates>,
+    /// Whether a worker was told of it.
+    pub begun: bool,
     /// What is in the hidden table.
     pub progress: Progress,
     pub windows: Windows,
@@ -68,8 +73,27 @@ pub(super) struct Copy {
 }
 
 impl FollowedTable {
+    /// A table of which nothing is known here yet.
+    pub fn unknown(table: &TableName, name: String) -> Self {
+        let (database, table) = (table.database.clone(), table.table.clone());
+        let (columns, key, words) = (Vec::new(), Vec::new(), Words::default());
+        let source = SourceTable { database, name: table, columns, key, image_columns: 0, words };
+        Self {
+            source: Arc::new(source),
+            name: name.into(),
+            visible: Visible::Absent,
+            copy: None,
+            stopped: None,
+            doubt: Some(Doubt::default()),
+            unexplained: None,
+        }
+    }
+
     /// The state as it is shown.
     pub fn state(&self) -> TableState {
+        if self.doubt.is_some() && self.copy.is_none() {
+            return TableState::CatchingUp;
+        }
         match (&self.copy, &self.stopped) {
             (Some(copy), _) if copy.all_read => TableState::CatchingUp,
             (Some(copy), _) => {
@@ -83,16 +107,17 @@ impl FollowedTable {
 
     /// Where its changes go: the visible and the hidden table.
     pub fn targets(&self) -> (Option<Arc<str>>, Option<Arc<str>>) {
+        if self.doubt.is_some() {
+            return (None, None);
+        }
         let visible = (self.visible == Visible::Fed).then(|| Arc::clone(&self.name));
-        let fed = |copy: &&Copy| copy.barrier.is_none();
-        let hidden = self.copy.as_ref().filter(fed).map(|copy| Arc::clone(&copy.hidden));
-        (visible, hidden)
+        (visible, self.copy.as_ref().map(|copy| Arc::clone(&copy.hidden)))
     }
 
-    /// Whether what the stream says at this place is older than what is copied.
-    pub fn is_before_copy(&self, place: &Coordinates) -> bool {
-        let barrier = self.copy.as_ref().and_then(|copy| copy.barrier.as_ref());
-        barrier.is_some_and(|barrier| place < barrier)
+    /// Whether it came into being in the stream and nothing was put into it since.
+    pub fn is_new(&self) -> bool {
+        let missed = self.doubt.as_ref().is_some_and(|doubt| doubt.missed);
+        self.visible == Visible::Absent && self.copy.is_none() && !missed
     }
 }
 
@@ -102,7 +127,7 @@ impl Copy {
         Self {
             number,
             hidden: hidden_name(name).into(),
-            barrier: None,
+            begun: false,
             windows: Windows::default(),
             chunks: VecDeque::new(),
             requests: VecDeque::new(),
@@ -125,9 +150,10 @@ impl Copy {
         }
     }
 
-    /// Forgets what was read but not applied, under another number.
+    /// Forgets what was read but not applied; it is read again under another number.
     pub fn renumber(&mut self, number: u64) {
-        self.number = number;
+        (self.number, self.begun) = (number, false);
+        self.resumed_rows = self.progress.rows;
         self.windows = Windows::default();
         self.chunks.clear();
         self.requests.clear();

@@ -1,17 +1,18 @@
 //! What a session begins with: the source's tables beside what is here of them.
 
-use std::{collections::HashSet, sync::Arc};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use remora_engine::{Database, Definition};
+use remora_engine::Database;
 use rustc_hash::FxHashMap;
 
 use super::{
-    copies::Step,
-    positions::{Progress, STALE, copy_key, fingerprint, table_key, tables_with},
+    doubt::{Answer, Doubt},
+    positions::{Progress, STALE, copied_key, copy_key, stored_definition, table_key, tables_with},
     shared::Shared,
     statement::TableName,
     status::TableState,
-    table::{Copy, FollowedTable, Visible, definition, hidden_name, name_here, schema},
+    step::Step,
+    table::{Copy, FollowedTable, Visible, definition, hidden_name, name_here},
 };
 use crate::{
     Error, Result,
@@ -30,28 +31,56 @@ pub(super) struct Tables {
     pub last_copy: u64,
 }
 
-/// Reads the source's tables and compares them with what is here. Where the position cannot be
-/// gone on from (`anew`) everything is copied.
+/// Puts together what is here, as it was at the applied position, and asks the source what it has
+/// now: what is not the same the stream must explain before it comes to where the source is. Where
+/// the position cannot be gone on from (`anew`) everything is copied.
 pub(super) fn compare(
     shared: &Shared,
     source: &mut Connection,
     anew: bool,
     step: &mut Step,
 ) -> Result<Tables> {
-    let barrier = source.binlog_end()?;
     let (read, refused) = read_tables(&mut source.conn, &shared.selection)?;
+    let end = source.binlog_end()?;
     shared.board.tables.lock().clear();
+    let mut answers = BTreeMap::new();
+    for read in read {
+        let table = TableName { database: read.database.clone(), table: read.name.clone() };
+        match narrowed(&shared.settings, read) {
+            Ok(read) => answers.insert(table, Ok(read)),
+            Err(Error::TableRefused { reason, .. }) => answers.insert(table, Err(reason)),
+            Err(error) => return Err(error),
+        };
+    }
     for refused in refused {
         let table = TableName { database: refused.database, table: refused.table };
-        let state = TableState::Refused(refused.reason);
-        shared.board.set_table(&name_here(&shared.settings, &table), state);
+        answers.insert(table, Err(refused.reason));
     }
     let mut tables = Tables { tables: FxHashMap::default(), last_copy: 0 };
-    for read in read {
-        tables.add(shared, source, read, &barrier, anew, step)?;
+    for table in stored_tables(shared).into_iter().chain(answers.keys().cloned()) {
+        if !tables.tables.contains_key(&table) {
+            let answer = answers.get(&table);
+            tables.add(shared, source, table, (answer, &end), anew, step)?;
+        }
     }
     tables.mark_missing(shared);
     Ok(tables)
+}
+
+/// The tables of the source that are here with their definition.
+fn stored_tables(shared: &Shared) -> BTreeSet<TableName> {
+    let (database, source) = (&shared.database, &shared.settings.name);
+    let mut tables = BTreeSet::new();
+    for key in [table_key, copied_key] {
+        for name in tables_with(database, &|table| key(source, table)) {
+            let positions = database.source_positions();
+            let stored = stored_definition(positions.get(&key(source, &name)));
+            let stored = stored.filter(|read| shared.selection.matches(&read.database, &read.name));
+            tables
+                .extend(stored.map(|read| TableName { database: read.database, table: read.name }));
+        }
+    }
+    tables
 }
 
 impl Tables {
@@ -59,90 +88,84 @@ impl Tables {
         &mut self,
         shared: &Shared,
         source: &mut Connection,
-        read: SourceTable,
-        barrier: &Coordinates,
+        table: TableName,
+        (answer, end): (Option<&Answer>, &Coordinates),
         anew: bool,
         step: &mut Step,
     ) -> Result<()> {
         let (database, settings) = (&shared.database, &shared.settings);
-        let table = TableName { database: read.database.clone(), table: read.name.clone() };
         let name = name_here(settings, &table);
-        let read = match narrowed(settings, read) {
-            Ok(read) => read,
-            Err(Error::TableRefused { reason, .. }) => {
-                shared.board.set_table(&name, TableState::Refused(reason));
-                return Ok(());
-            }
-            Err(error) => return Err(error),
-        };
-        let layout = fingerprint(&read);
+        let mut followed = FollowedTable::unknown(&table, name.clone());
         let stored = database.source_position(&table_key(&settings.name, &name))?;
-        let visible = match (database.schema(&name).is_ok(), &stored) {
-            (true, None) => {
-                shared.board.set_table(&name, TableState::Refused(taken(&name)));
+        if is_here(database, &name) && stored.is_none() {
+            shared.board.set_table(&name, TableState::Refused(taken(&name)));
+            return Ok(());
+        }
+        followed.stopped = shared.given_up.lock().get(&table).cloned();
+        let usable = !anew && followed.stopped.is_none();
+        if is_here(database, &name) {
+            match stored_definition(stored.as_deref()).filter(|_| usable) {
+                Some(definition) => {
+                    (followed.source, followed.visible) = (definition.into(), Visible::Fed);
+                }
+                None => {
+                    followed.visible = Visible::Frozen;
+                    step.positions.push((table_key(&settings.name, &name), STALE.to_owned()));
+                }
+            }
+        }
+        self.resume_copy(shared, source, &mut followed, usable, step)?;
+        let known = followed.visible == Visible::Fed || followed.copy.is_some();
+        followed.doubt = None;
+        match answer {
+            Some(Ok(read)) if known && read.reads_as(&followed.source) => {}
+            _ if followed.stopped.is_some() => {}
+            _ if known => followed.unexplained = Some(end.clone()),
+            Some(Err(reason)) if followed.visible == Visible::Absent => {
+                shared.board.set_table(&name, TableState::Refused(reason.clone()));
                 return Ok(());
             }
-            (true, Some(stored)) if *stored == layout && !anew => Visible::Fed,
-            (true, Some(_)) => Visible::Frozen,
-            (false, _) => Visible::Absent,
-        };
-        if visible == Visible::Frozen && stored.as_deref() != Some(STALE) {
-            step.positions.push((table_key(&settings.name, &name), STALE.to_owned()));
-        }
-        let mut followed = FollowedTable {
-            source: Arc::new(read),
-            name: name.as_str().into(),
-            visible,
-            copy: None,
-            stopped: shared.given_up.lock().get(&table).cloned(),
-        };
-        if followed.stopped.is_none() {
-            let estimate = estimate(source, &followed.source)?;
-            self.resume_or_copy(shared, &mut followed, estimate, (barrier, anew), step)?;
+            answer => {
+                let answer = answer.map(|answer| (answer.clone(), end.clone()));
+                followed.doubt = Some(Doubt { answer, missed: true, ..Doubt::default() });
+            }
         }
         shared.board.set_table(&name, followed.state());
         self.tables.insert(table, followed);
         Ok(())
     }
 
-    fn resume_or_copy(
+    /// Goes on with the copy of a table, or drops what is there of it.
+    fn resume_copy(
         &mut self,
         shared: &Shared,
+        source: &mut Connection,
         followed: &mut FollowedTable,
-        estimate: (u64, u64),
-        (barrier, anew): (&Coordinates, bool),
+        usable: bool,
         step: &mut Step,
     ) -> Result<()> {
         let (database, settings) = (&shared.database, &shared.settings);
-        let layout = fingerprint(&followed.source);
-        let key = copy_key(&settings.name, &followed.name);
-        let stored = database.source_position(&key)?;
+        let stored = |key: String| database.source_position(&key);
         let hidden = hidden_name(&followed.name);
-        let is_here = database.schema(&hidden).is_ok();
-        if stored.is_none() && followed.visible == Visible::Fed {
-            return Ok(());
+        let progress = stored(copy_key(&settings.name, &followed.name))?;
+        let definition = stored(copied_key(&settings.name, &followed.name))?;
+        let progress = progress.as_deref().and_then(Progress::parse);
+        let definition = stored_definition(definition.as_deref());
+        match (progress, definition) {
+            (Some(progress), Some(definition)) if usable && is_here(database, &hidden) => {
+                self.last_copy += 1;
+                let estimate = estimate(source, &definition)?;
+                let copy = Copy::new(self.last_copy, &followed.name, progress, estimate);
+                (followed.source, followed.copy) = (definition.into(), Some(copy));
+            }
+            (None, None) if !is_here(database, &hidden) => {}
+            _ => step.drop_copy(database, &settings.name, &followed.name, &hidden),
         }
-        self.last_copy += 1;
-        let progress = stored.as_deref().and_then(Progress::parse);
-        if let Some(progress) = progress.filter(|known| known.layout == layout && is_here && !anew)
-        {
-            followed.copy = Some(Copy::new(self.last_copy, &followed.name, progress, estimate));
-            return Ok(());
-        }
-        if is_here {
-            step.definitions.push(Definition::Drop(hidden.clone()));
-        }
-        let schema = schema(settings, &followed.source, &hidden, None);
-        step.definitions.push(Definition::Create(schema));
-        let progress = Progress { layout, ..Progress::default() };
-        step.positions.push((key, progress.text()));
-        let mut copy = Copy::new(self.last_copy, &followed.name, progress, estimate);
-        copy.barrier = Some(barrier.clone());
-        followed.copy = Some(copy);
         Ok(())
     }
 
-    /// Tables that are here and no longer at the source: the stream will tell what became of them.
+    /// Tables that are here and of which nothing else is known: the stream will tell what became of
+    /// them.
     fn mark_missing(&self, shared: &Shared) {
         let known: HashSet<&str> = self.tables.values().map(|followed| &*followed.name).collect();
         let name = &shared.settings.name;

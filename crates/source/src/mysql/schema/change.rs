@@ -37,11 +37,11 @@ pub enum SchemaChange {
 }
 
 impl SchemaChange {
-    /// What the change from `old` to `new` means. The statement that made it, if it is known,
-    /// tells a renamed column from a dropped and an added one; without it a re-copy is the answer
-    /// wherever the two could be meant.
-    pub fn between(old: &SourceTable, new: SourceTable, statement: Option<&str>) -> Self {
-        match stay(old, &new, statement) {
+    /// What the change from `old` to `new` means. The statements that made it, all of them and in
+    /// their order, tell a renamed column from a dropped and an added one, and what was changed
+    /// and changed back.
+    pub fn between(old: &SourceTable, new: SourceTable, statements: &[String]) -> Self {
+        match stay(old, &new, statements) {
             Ok(change) => change,
             Err(reason) => Self::Recopy { table: new, reason },
         }
@@ -52,12 +52,15 @@ impl SchemaChange {
 fn stay(
     old: &SourceTable,
     new: &SourceTable,
-    statement: Option<&str>,
+    statements: &[String],
 ) -> Result<SchemaChange, String> {
-    let alteration = statement.and_then(Alteration::of).unwrap_or_default();
-    if let Some(reason) = alteration.moves_rows {
+    let alterations: Vec<_> = statements.iter().filter_map(|text| Alteration::of(text)).collect();
+    if let Some(reason) = alterations.iter().find_map(|alteration| alteration.moves_rows) {
         return Err(reason.to_owned());
     }
+    check_together(&alterations, old, new)?;
+    check_computed(&alterations, old, new)?;
+    let alteration = Alteration::together(alterations);
     let renamed: Vec<_> = alteration
         .renamed
         .iter()
@@ -131,12 +134,61 @@ fn check_key(
     (old_key == new_key && same_types).then_some(()).ok_or_else(|| "its key changed".to_owned())
 }
 
+/// Of several statements each must have had its own columns, so that each value was changed once at
+/// most: then what they did together can be seen from the two ends.
+fn check_together(
+    alterations: &[Alteration],
+    old: &SourceTable,
+    new: &SourceTable,
+) -> Result<(), String> {
+    if alterations.len() < 2 {
+        return Ok(());
+    }
+    if alterations.iter().any(|alteration| alteration.names("CONVERT")) {
+        return Err("it was changed several times at once, all columns among them".to_owned());
+    }
+    let names = old.columns.iter().chain(&new.columns).map(|column| column.name.as_str());
+    let renamed = alterations.iter().flat_map(|alteration| &alteration.renamed);
+    let renamed = renamed.flat_map(|(from, to)| [from.as_str(), to.as_str()]);
+    for name in names.chain(renamed) {
+        if alterations.iter().filter(|alteration| alteration.names(name)).count() > 1 {
+            return Err(format!("column {name:?} was changed several times at once"));
+        }
+    }
+    Ok(())
+}
+
+/// What a column is computed from, and how, is not known: whatever touched either may have
+/// changed its values.
+fn check_computed(
+    alterations: &[Alteration],
+    old: &SourceTable,
+    new: &SourceTable,
+) -> Result<(), String> {
+    let is_computed = |column: &&SourceColumn| column.generation != Generation::None;
+    let named = |column: &&SourceColumn| alterations.iter().any(|one| one.names(&column.name));
+    let Some(computed) = new.columns.iter().find(is_computed) else { return Ok(()) };
+    if let Some(changed) = new.columns.iter().filter(is_computed).find(named) {
+        return Err(format!("column {:?} is computed", changed.name));
+    }
+    let another = |column: &&SourceColumn| {
+        new.column(&column.name).is_some_and(|now| now.kind != column.kind)
+    };
+    match old.columns.iter().find(another) {
+        Some(column) => Err(format!(
+            "column {:?} has another type now, and column {:?} is computed",
+            column.name, computed.name
+        )),
+        None => Ok(()),
+    }
+}
+
 /// Whether the rows' values of a column are the same under its new declaration.
 fn check_column(old: &SourceColumn, new: &SourceColumn) -> Result<(), String> {
     if old.generation != Generation::None || new.generation != Generation::None {
-        // How a value is computed is not compared, so whatever touched it may have changed it.
         let (ordinal, renamed_from) = (old.ordinal, old.renamed_from.clone());
-        let same = SourceColumn { ordinal, renamed_from, ..new.clone() } == *old;
+        let default = old.default.clone();
+        let same = SourceColumn { ordinal, renamed_from, default, ..new.clone() } == *old;
         return same.then_some(()).ok_or(format!("column {:?} is computed", new.name));
     }
     if old.nullable && !new.nullable {
@@ -243,7 +295,10 @@ fn implied(kind: &SourceType) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mysql::{schema::TextType, values::Charset};
+    use crate::mysql::{
+        schema::{TextType, Words},
+        values::Charset,
+    };
 
     fn text(charset: &str, length: u64) -> SourceType {
         let charset = Charset::named(charset).unwrap();
@@ -273,7 +328,14 @@ mod tests {
             column.ordinal = ordinal;
         }
         let (database, name) = ("d".to_owned(), "t".to_owned());
-        SourceTable { database, name, key: vec![0], image_columns: columns.len(), columns }
+        SourceTable {
+            database,
+            name,
+            key: vec![0],
+            image_columns: columns.len(),
+            columns,
+            words: Words::default(),
+        }
     }
 
     fn old() -> SourceTable {
@@ -284,8 +346,12 @@ mod tests {
         table.columns.iter().map(|column| column.name.as_str()).collect()
     }
 
+    fn texts(statement: Option<&str>) -> Vec<String> {
+        statement.iter().map(|&text| text.to_owned()).collect()
+    }
+
     fn reason(new: &SourceTable, statement: Option<&str>) -> String {
-        match SchemaChange::between(&old(), new.clone(), statement) {
+        match SchemaChange::between(&old(), new.clone(), &texts(statement)) {
             SchemaChange::Recopy { reason, .. } => reason,
             other => panic!("{other:?}"),
         }
@@ -297,7 +363,7 @@ mod tests {
         new.columns[1] = column("a", text("utf8mb4", 20));
         new.columns.swap(1, 2);
         let new = table(&new.columns);
-        let SchemaChange::Nothing(now) = SchemaChange::between(&old(), new, None) else { panic!() };
+        let SchemaChange::Nothing(now) = SchemaChange::between(&old(), new, &[]) else { panic!() };
         assert_eq!(names(&now), ["id", "a", "b"]);
         assert_eq!(now.columns[1].ordinal, 2);
     }
@@ -313,7 +379,7 @@ mod tests {
             column("b", int(32)),
         ]);
         let new = SourceTable { key: vec![1], ..new };
-        let change = SchemaChange::between(&old(), new.clone(), None);
+        let change = SchemaChange::between(&old(), new.clone(), &[]);
         assert!(
             matches!(change, SchemaChange::Recopy { .. }),
             "the key's type changed: {change:?}"
@@ -321,7 +387,7 @@ mod tests {
         let mut new = new;
         new.columns[1].kind = int(32);
         let SchemaChange::Alter { table: now, added, renamed } =
-            SchemaChange::between(&old(), new, None)
+            SchemaChange::between(&old(), new, &[])
         else {
             panic!()
         };
@@ -329,7 +395,7 @@ mod tests {
         assert_eq!(added, [("n".to_owned(), Value::Int(7))]);
         assert_eq!(renamed, []);
         let dropped = table(&[column("id", int(32)), column("b", int(16))]);
-        let change = SchemaChange::between(&old(), dropped, None);
+        let change = SchemaChange::between(&old(), dropped, &[]);
         assert!(matches!(change, SchemaChange::Alter { .. }));
     }
 
@@ -340,7 +406,7 @@ mod tests {
         assert_eq!(reason(&new, None), "columns were dropped and added at once");
         let statement = "ALTER TABLE t RENAME COLUMN a TO z";
         let SchemaChange::Alter { table: now, renamed, .. } =
-            SchemaChange::between(&old(), new, Some(statement))
+            SchemaChange::between(&old(), new, &texts(Some(statement)))
         else {
             panic!()
         };
@@ -353,7 +419,7 @@ mod tests {
             table(&[column("id", int(32)), column("b", text("latin1", 10)), column("a", int(16))]);
         let statement = "ALTER TABLE t RENAME COLUMN a TO b, RENAME COLUMN b TO a";
         let SchemaChange::Alter { table: now, .. } =
-            SchemaChange::between(&old(), swap, Some(statement))
+            SchemaChange::between(&old(), swap, &texts(Some(statement)))
         else {
             panic!()
         };
@@ -362,6 +428,54 @@ mod tests {
             schema.columns.iter().map(|column| column.id).collect::<Vec<_>>()
         };
         assert_eq!((names(&now), ids(&after)), (vec!["id", "b", "a"], ids(&before)));
+    }
+
+    #[test]
+    fn several_statements_are_seen_through_where_each_has_its_own_columns() {
+        let added = |default: &str| {
+            let default = ColumnDefault::Constant(default.to_owned());
+            let mut columns = old().columns;
+            columns.push(SourceColumn { default, ..column("n", int(8)) });
+            table(&columns)
+        };
+        let between = |new: &SourceTable, statements: &[&str]| {
+            let statements: Vec<_> = statements.iter().map(|&text| text.to_owned()).collect();
+            SchemaChange::between(&old(), new.clone(), &statements)
+        };
+        let apart = ["ALTER TABLE t ADD n TINYINT DEFAULT 7", "ALTER TABLE t MODIFY a VARCHAR(10)"];
+        assert!(matches!(between(&added("7"), &apart), SchemaChange::Alter { .. }));
+        let again =
+            ["ALTER TABLE t ADD n TINYINT DEFAULT 7", "ALTER TABLE t ALTER n SET DEFAULT 8"];
+        assert!(matches!(between(&added("8"), &again), SchemaChange::Recopy { .. }));
+        // Values that did not fit in between are not what they were.
+        let back = ["ALTER TABLE t MODIFY b TINYINT", "ALTER TABLE t MODIFY b SMALLINT"];
+        assert!(matches!(between(&old(), &back), SchemaChange::Recopy { .. }));
+        let back = [
+            "ALTER TABLE t CONVERT TO CHARACTER SET ascii",
+            "ALTER TABLE t CONVERT TO CHARACTER SET latin1",
+        ];
+        assert!(matches!(between(&old(), &back), SchemaChange::Recopy { .. }));
+        let swapped = ["ALTER TABLE t RENAME COLUMN b TO x", "ALTER TABLE t RENAME COLUMN x TO b"];
+        assert!(matches!(between(&old(), &swapped), SchemaChange::Recopy { .. }));
+        let lost = ["ALTER IGNORE TABLE t ADD UNIQUE (a)"];
+        assert!(matches!(between(&old(), &lost), SchemaChange::Recopy { .. }));
+    }
+
+    #[test]
+    fn what_touches_a_computed_column_is_a_copy() {
+        let computed = SourceColumn { generation: Generation::Stored, ..column("c", int(32)) };
+        let before = table(&[column("id", int(32)), column("a", SourceType::Time(0)), computed]);
+        let between = |new: &SourceTable, statement: &str| {
+            SchemaChange::between(&before, new.clone(), &[statement.to_owned()])
+        };
+        let other = "ALTER TABLE t MODIFY c INT AS (id / 3) STORED";
+        assert!(matches!(between(&before, other), SchemaChange::Recopy { .. }));
+        let index = "ALTER TABLE t ADD INDEX (a)";
+        assert!(matches!(between(&before, index), SchemaChange::Nothing(_)));
+        let mut after = before.clone();
+        after.columns[1].kind = SourceType::Time(6);
+        let statement = "ALTER TABLE t MODIFY a TIME(6)";
+        assert!(matches!(between(&after, statement), SchemaChange::Recopy { .. }));
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! A column as the source declares it.
 
+use serde::{Deserialize, Serialize};
+
 use crate::mysql::values::Charset;
 
 /// One column of a table at the source.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SourceColumn {
     /// Its name.
     pub name: String,
@@ -24,7 +26,7 @@ pub struct SourceColumn {
 }
 
 /// What a column holds, as the source declares it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum SourceType {
     /// TINYINT to BIGINT: 8, 16, 24, 32 or 64 bits.
     Int {
@@ -87,7 +89,7 @@ pub enum SourceType {
 }
 
 /// A text column's character set and length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextType {
     /// How its bytes are read.
     pub charset: Charset,
@@ -96,7 +98,7 @@ pub struct TextType {
 }
 
 /// The labels of an ENUM or SET.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Labels {
     /// The character set in which table maps name them.
     pub charset: Charset,
@@ -105,7 +107,7 @@ pub struct Labels {
 }
 
 /// Whether the source computes a column.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Generation {
     /// It does not.
     #[default]
@@ -117,7 +119,7 @@ pub enum Generation {
 }
 
 /// What a column holds where nothing is given.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ColumnDefault {
     /// Nothing is declared.
     #[default]

@@ -29,6 +29,7 @@ pub(super) fn schema(table: &SourceTable, previous: Option<&Schema>, highest: u3
                 Some(old) => old.indexed,
                 None => column.kind.is_short() || table.key.contains(&place),
             },
+            declared: table.words.of_column(&column.name),
         })
         .collect();
     Schema {
@@ -38,6 +39,7 @@ pub(super) fn schema(table: &SourceTable, previous: Option<&Schema>, highest: u3
         primary_key: table.key.clone(),
         required: previous.and_then(|schema| schema.required.clone()),
         synonyms: previous.map(|schema| schema.synonyms.clone()).unwrap_or_default(),
+        declared: table.words.of_table(),
     }
 }
 

@@ -6,13 +6,17 @@ mod change;
 mod column;
 mod declaration;
 mod engine;
+mod foreign_key;
 mod read;
 mod selection;
 mod statement;
 mod table;
+mod words;
 
 pub use change::SchemaChange;
 pub use column::{ColumnDefault, Generation, Labels, SourceColumn, SourceType, TextType};
+pub(crate) use foreign_key::{ForeignKey, Reaction};
 pub use read::{Refused, read_table, read_tables};
 pub use selection::Selection;
 pub use table::SourceTable;
+pub use words::Words;

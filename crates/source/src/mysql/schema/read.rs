@@ -9,8 +9,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use mysql::{Conn, Params, Row, prelude::Queryable};
 
 use super::{
-    Generation, Selection, SourceColumn, SourceTable, SourceType, declaration::Declaration,
-    table::quoted_text,
+    Generation, Selection, SourceColumn, SourceTable, SourceType, Words,
+    declaration::Declaration,
+    table::{quoted, quoted_text},
 };
 use crate::{Error, Result, mysql::gtid::Flavor};
 
@@ -49,7 +50,10 @@ pub fn read_tables(
             let columns = columns.remove(&table.name).unwrap_or_default();
             let keys = keys.remove(&table.name).unwrap_or_default();
             match source.table(&database, &table, &columns, &keys) {
-                Ok(read) => tables.push(read),
+                Ok(read) => {
+                    let words = source.words(&database, &table.name)?;
+                    tables.push(SourceTable { words, ..read });
+                }
                 Err(reason) => {
                     refused.push(Refused { database: database.clone(), table: table.name, reason });
                 }
@@ -78,7 +82,9 @@ pub fn read_table(
     let read = source.table(&database, &listed, &columns, &keys);
     let refused =
         |reason| Error::TableRefused { table: format!("{database}.{}", listed.name), reason };
-    read.map(Some).map_err(refused)
+    let read = read.map_err(refused)?;
+    let words = source.words(&database, &listed.name)?;
+    Ok(Some(SourceTable { words, ..read }))
 }
 
 struct Listed {
@@ -199,6 +205,19 @@ impl<'c> Source<'c> {
         Ok(tables)
     }
 
+    /// The table in the source's own words; nothing if it does not tell them.
+    fn words(&mut self, database: &str, table: &str) -> Result<Words> {
+        let statement = format!("SHOW CREATE TABLE {}.{}", quoted(database), quoted(table));
+        match self.connection.exec::<Row, _, _>(&statement, Params::Empty) {
+            Ok(rows) => {
+                let words = rows.first().and_then(|row| text(row, 1));
+                Ok(words.map(|words| Words::of(&words)).unwrap_or_default())
+            }
+            Err(mysql::Error::MySqlError(_)) => Ok(Words::default()),
+            Err(error) => Err(Error::Statement { statement, message: error.to_string() }),
+        }
+    }
+
     fn table(
         &self,
         database: &str,
@@ -236,7 +255,8 @@ impl<'c> Source<'c> {
         }
         let key = key(&columns, keys)?;
         let (database, name) = (database.to_owned(), listed.name.clone());
-        Ok(SourceTable { database, name, columns, key, image_columns })
+        let words = Words::default();
+        Ok(SourceTable { database, name, columns, key, image_columns, words })
     }
 }
 

@@ -10,11 +10,13 @@ pub(super) struct Alteration {
     pub(super) dropped: Vec<String>,
     /// A clause by which rows come or go without row events.
     pub(super) moves_rows: Option<&'static str>,
+    /// Every name and keyword in it.
+    words: Vec<String>,
 }
 
 /// A piece of a statement.
 #[derive(Debug, PartialEq, Eq)]
-enum Token {
+pub(super) enum Token {
     /// A name without quotes, or a keyword.
     Word(String),
     /// A name between backticks.
@@ -24,11 +26,11 @@ enum Token {
 }
 
 impl Token {
-    fn is(&self, keyword: &str) -> bool {
+    pub(super) fn is(&self, keyword: &str) -> bool {
         matches!(self, Self::Word(word) if word.eq_ignore_ascii_case(keyword))
     }
 
-    fn name(&self) -> Option<&str> {
+    pub(super) fn name(&self) -> Option<&str> {
         match self {
             Self::Word(name) | Self::Quoted(name) => Some(name),
             Self::Other(_) => None,
@@ -44,11 +46,33 @@ impl Alteration {
         if !words.next()?.is("ALTER") || !words.any(|word| word.is("TABLE")) {
             return None;
         }
-        let mut alteration = Self::default();
+        let words = tokens.iter().filter_map(Token::name).map(str::to_owned).collect();
+        let mut alteration = Self { words, ..Self::default() };
+        if tokens.iter().take_while(|word| !word.is("TABLE")).any(|word| word.is("IGNORE")) {
+            alteration.moves_rows = Some("rows that did not fit were dropped");
+        }
         for at in 0..tokens.len() {
             alteration.clause(tokens.get(at..).unwrap_or_default());
         }
         Some(alteration)
+    }
+
+    /// What several that follow each other say, each of columns that no other names.
+    pub(super) fn together(alterations: Vec<Self>) -> Self {
+        let mut all = Self::default();
+        for alteration in alterations {
+            all.renamed.extend(alteration.renamed);
+            all.dropped.extend(alteration.dropped);
+            all.moves_rows = all.moves_rows.or(alteration.moves_rows);
+            all.words.extend(alteration.words);
+        }
+        all
+    }
+
+    /// Whether this name or keyword stands in it.
+    pub(super) fn names(&self, name: &str) -> bool {
+        let name = name.to_lowercase();
+        self.words.iter().any(|word| word.to_lowercase() == name)
     }
 
     /// What a clause says that begins with these tokens, if one does.
@@ -103,7 +127,7 @@ fn skip<'t>(tokens: &'t [Token], words: &[&str]) -> &'t [Token] {
 
 /// The statement's pieces without comments and string literals; what stands in a comment that is
 /// for servers counts.
-fn tokens(statement: &str) -> Vec<Token> {
+pub(super) fn tokens(statement: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut rest = statement;
     while let Some(first) = rest.chars().next() {

@@ -1,12 +1,15 @@
 //! A table of the source, and what is asked of it.
 
-use remora_engine::Schema;
+use std::collections::BTreeMap;
 
-use super::{SourceColumn, engine};
+use remora_engine::Schema;
+use serde::{Deserialize, Serialize};
+
+use super::{SourceColumn, Words, engine};
 use crate::{Error, Result};
 
 /// A table of the source: those of its columns that are followed, in the engine's order.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SourceTable {
     /// Its database.
     pub database: String,
@@ -18,6 +21,9 @@ pub struct SourceTable {
     pub key: Vec<usize>,
     /// Columns in the source's row images, followed or not.
     pub image_columns: usize,
+    /// What the source says of it beyond this.
+    #[serde(default, skip_serializing_if = "Words::is_empty")]
+    pub words: Words,
 }
 
 impl SourceTable {
@@ -36,6 +42,24 @@ impl SourceTable {
     /// of the table ever had.
     pub fn to_schema_after(&self, previous: &Schema, highest: u32) -> Schema {
         engine::schema(self, Some(previous), highest)
+    }
+
+    /// Whether rows of both are laid out alike and mean the same; the tables' names, the order in
+    /// which columns are followed, and what new rows hold by default do not matter.
+    pub fn reads_as(&self, other: &SourceTable) -> bool {
+        let columns = |table: &SourceTable| -> BTreeMap<_, _> {
+            let meaning = |column: &SourceColumn| {
+                let SourceColumn { name, kind, nullable, generation, .. } = column.clone();
+                (column.ordinal, (name, kind, nullable, generation))
+            };
+            table.columns.iter().map(meaning).collect()
+        };
+        let key = |table: &SourceTable| -> Vec<_> {
+            table.key_columns().map(|column| column.ordinal).collect()
+        };
+        self.image_columns == other.image_columns
+            && columns(self) == columns(other)
+            && key(self) == key(other)
     }
 
     /// The table as a given definition wants it: its columns in its order, its key.

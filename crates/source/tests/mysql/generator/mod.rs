@@ -1,6 +1,7 @@
 //! A writer that does to a source, at random, everything an application and its operators may do.
 
 mod ddl;
+mod family;
 mod literal;
 pub mod shape;
 mod tables;
@@ -44,6 +45,7 @@ impl Generator {
         generator.must("CREATE TABLE ledger_b (id INT PRIMARY KEY, amount BIGINT NOT NULL)");
         generator.must("INSERT INTO ledger_a VALUES (1, 0), (2, 0), (3, 0)");
         generator.must("INSERT INTO ledger_b VALUES (1, 0), (2, 0), (3, 0)");
+        family::TABLES.iter().for_each(|statement| generator.must(statement));
         generator.read_shapes();
         generator
     }
@@ -89,7 +91,8 @@ impl Generator {
         }
         match self.random.below(10) {
             0 => self.transfer(),
-            1 | 2 => {
+            1 => family::change(self),
+            2 => {
                 let statement = self.statement();
                 self.run(&statement);
             }
@@ -249,7 +252,7 @@ impl Generator {
         format!("n{}", self.names)
     }
 
-    /// What the random statements write to: everything but the ledgers.
+    /// What the random statements write to: everything but the ledgers and the family.
     fn read_shapes(&mut self) {
         if self.lost {
             return;
@@ -263,7 +266,7 @@ impl Generator {
     fn shapes_of_source(&mut self) -> mysql::Result<Vec<Shape>> {
         shape::table_names(&mut self.connection, DATABASE)?
             .iter()
-            .filter(|name| !name.starts_with("ledger_"))
+            .filter(|name| !name.starts_with("ledger_") && !name.starts_with("family_"))
             .map(|name| shape::read(&mut self.connection, DATABASE, name))
             .collect()
     }

@@ -187,8 +187,8 @@ fn cell(column: &SourceColumn, mapped: &MappedColumn, length: CellLength) -> Res
     };
     found.ok_or_else(|| {
         format!(
-            "column {:?} is of the type {} ({}) in the binlog, which is not that of its definition",
-            column.name, mapped.kind, mapped.metadata
+            "column {:?} is of the type {} ({}) in the binlog and {:?} in its definition",
+            column.name, mapped.kind, mapped.metadata, column.kind
         )
     })
 }

@@ -33,29 +33,39 @@ pub(super) fn read(
     Ok(())
 }
 
+/// MariaDB and the newest MySQL count YEAR among the numbers, which older ones may not: nothing is
+/// said of columns of which that decides.
 fn signedness(value: &mut Reader<'_>, map: &mut TableMap, is_mariadb: bool) -> Result<(), Short> {
     let bits = value.rest();
-    let numbers = map.columns.iter_mut().filter(|column| is_number(column, is_mariadb));
-    for (index, column) in numbers.enumerate() {
-        let byte = bits.get(index / 8).ok_or(Short)?;
-        column.unsigned = Some(byte >> (7 - index % 8) & 1 == 1);
+    let (mut numbers, mut years) = (0, 0);
+    for column in map.columns.iter_mut().filter(|column| is_number(column)) {
+        let bit = |index: usize| Some(bits.get(index / 8)? >> (7 - index % 8) & 1 == 1);
+        let with_years = bit(numbers + years);
+        let agreed = is_mariadb || with_years == bit(numbers);
+        match column.kind {
+            kind::YEAR => years += 1,
+            _ => {
+                numbers += 1;
+                column.unsigned = with_years.filter(|_| agreed);
+            }
+        }
     }
-    Ok(())
+    if numbers > 8 * bits.len() { Err(Short) } else { Ok(()) }
 }
 
-fn is_number(column: &MappedColumn, is_mariadb: bool) -> bool {
-    match column.kind {
+fn is_number(column: &MappedColumn) -> bool {
+    matches!(
+        column.kind,
         kind::TINY
-        | kind::SHORT
-        | kind::INT24
-        | kind::LONG
-        | kind::LONGLONG
-        | kind::FLOAT
-        | kind::DOUBLE
-        | kind::NEWDECIMAL => true,
-        kind::YEAR => is_mariadb,
-        _ => false,
-    }
+            | kind::SHORT
+            | kind::INT24
+            | kind::LONG
+            | kind::LONGLONG
+            | kind::FLOAT
+            | kind::DOUBLE
+            | kind::NEWDECIMAL
+            | kind::YEAR
+    )
 }
 
 /// One collation for all but some columns.
@@ -117,4 +127,28 @@ fn labels(value: &mut Reader<'_>, map: &mut TableMap, wanted: u8) -> Result<(), 
         column.labels = Some(labels);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The signs that a byte gives columns of these types.
+    fn signs(kinds: &[u8], bits: u8, is_mariadb: bool) -> Vec<Option<bool>> {
+        let column = |&kind: &u8| MappedColumn { kind, ..MappedColumn::default() };
+        let columns = kinds.iter().map(column).collect();
+        let mut map =
+            TableMap { table_id: 1, database: String::new(), table: String::new(), columns };
+        read(&mut Reader::new(&[1, 1, bits]), &mut map, is_mariadb).unwrap();
+        map.columns.iter().map(|column| column.unsigned).collect()
+    }
+
+    #[test]
+    fn a_year_may_count_as_a_number() {
+        let kinds = [kind::LONG, kind::YEAR, kind::LONG, kind::SHORT];
+        assert_eq!(signs(&kinds, 0b0100_0000, true), [Some(false), None, Some(false), Some(false)]);
+        // The SMALLINT is signed by either count, the INT before it by one of them.
+        assert_eq!(signs(&kinds, 0b0100_0000, false), [Some(false), None, None, Some(false)]);
+        assert_eq!(signs(&kinds[2..], 0b0100_0000, false), [Some(false), Some(true)]);
+    }
 }

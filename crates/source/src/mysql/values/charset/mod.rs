@@ -8,6 +8,7 @@ mod single_byte;
 use std::{borrow::Cow, fmt, sync::Arc};
 
 use multi_byte::MultiByte;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use single_byte::HighHalf;
 
 /// What bytes become that stand for no character, as at the server.
@@ -104,6 +105,19 @@ impl Charset {
             Form::Utf16 { big } => utf16(bytes, big),
             Form::Utf32 => utf32(bytes),
         })
+    }
+}
+
+impl Serialize for Charset {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name)
+    }
+}
+
+impl<'de> Deserialize<'de> for Charset {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = Cow::<str>::deserialize(deserializer)?;
+        Self::named(&name).ok_or_else(|| D::Error::custom(format!("character set {name:?}")))
     }
 }
 

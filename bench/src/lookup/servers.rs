@@ -1,0 +1,146 @@
+//! The servers that are asked for rows by key: Remora and real ones, each with the same rows.
+
+use std::{
+    io::{BufRead, BufReader},
+    path::Path,
+    process::{Child, Command, Stdio},
+};
+
+use anyhow::{Context, Result, bail};
+use mysql::{Compression, Conn, OptsBuilder, prelude::Queryable};
+use remora_peers::{Kind, Server};
+
+use super::rows::{ROWS_PER_INSERT, engine_table, insert};
+use crate::{measure::Processor, remora::binary};
+
+/// What stands before the address of the MySQL protocol in the server's first lines.
+const ANNOUNCEMENT: &str = "MySQL protocol: ";
+/// The database and the table.
+pub const DATABASE: &str = "bench";
+
+/// A server that holds the rows.
+pub struct Holder {
+    /// How it is called in the report.
+    pub name: String,
+    /// The table that is asked.
+    pub table: &'static str,
+    port: u16,
+    user: &'static str,
+    process: u32,
+    _runs: Option<Runs>,
+}
+
+/// What keeps a server running.
+enum Runs {
+    Remora(Child),
+    Peer(#[expect(dead_code, reason = "stops the server when dropped")] std::sync::Arc<Server>),
+}
+
+impl Drop for Runs {
+    fn drop(&mut self) {
+        if let Self::Remora(process) = self {
+            // It may have ended before.
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+}
+
+impl Holder {
+    /// A connection, compressed or not.
+    pub fn connect(&self, compressed: bool) -> Result<Conn> {
+        let options = OptsBuilder::new()
+            .ip_or_hostname(Some("127.0.0.1"))
+            .tcp_port(self.port)
+            .prefer_socket(false)
+            .user(Some(self.user))
+            .db_name(Some(DATABASE))
+            .compress(compressed.then(Compression::default))
+            .max_allowed_packet(Some(1 << 30));
+        Conn::new(options).with_context(|| format!("cannot connect to {}", self.name))
+    }
+
+    /// Whose time its work is.
+    pub fn processor(&self) -> Processor {
+        Processor::Of(self.process)
+    }
+}
+
+/// Remora on a data directory of its own, with so many rows.
+pub fn remora(directory: &Path, rows: u64) -> Result<Holder> {
+    let data = directory.join("data");
+    engine_table(&data, DATABASE, rows)?;
+    let settings = directory.join("remora.toml");
+    let text = "[listen]\nline = \"\"\nhttp = \"\"\nsql = \"127.0.0.1:0\"\n\n[limits]\n\
+                max_connections = 256\n\n[logging]\nlevel = \"warn\"\n";
+    std::fs::write(&settings, text)?;
+    let mut process = Command::new(binary()?)
+        .arg("serve")
+        .arg("--config")
+        .arg(&settings)
+        .arg("--data")
+        .arg(&data)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let mut output = BufReader::new(process.stdout.take().context("no output of the server")?);
+    let id = process.id();
+    let runs = Runs::Remora(process);
+    let mut line = String::new();
+    loop {
+        line.clear();
+        if output.read_line(&mut line)? == 0 {
+            bail!("the server ended before it named its address");
+        }
+        if let Some((_, address)) = line.split_once(ANNOUNCEMENT) {
+            let port = address.trim().rsplit(':').next().context("no port")?.parse()?;
+            // What it prints later goes nowhere, and it must not wait for that.
+            std::thread::spawn(move || std::io::copy(&mut output, &mut std::io::sink()));
+            let name = "Remora".to_owned();
+            let (table, user) = ("sbtest", "root");
+            return Ok(Holder { name, table, port, user, process: id, _runs: Some(runs) });
+        }
+    }
+}
+
+/// A real server with the rows in a table of each of these engines.
+pub fn peer(kind: Kind, engines: &[&'static str], rows: u64) -> Result<Vec<Holder>> {
+    kind.fetch()?;
+    let options = [
+        "--innodb-buffer-pool-size=2G",
+        "--max-connections=300",
+        "--max-allowed-packet=1G",
+        "--max-heap-table-size=2G",
+        "--skip-log-bin",
+        "--innodb-flush-log-at-trx-commit=0",
+    ];
+    let server = std::sync::Arc::new(Server::start(kind, &options)?);
+    let mut connection = server.connect()?;
+    connection.query_drop(format!("CREATE DATABASE {DATABASE}"))?;
+    connection.query_drop("CREATE USER bench@'127.0.0.1' IDENTIFIED BY ''")?;
+    connection.query_drop("GRANT ALL ON *.* TO bench@'127.0.0.1'")?;
+    connection.query_drop(format!("USE {DATABASE}"))?;
+    let mut holders = Vec::new();
+    for &engine in engines {
+        let table = if engine == "MEMORY" { "sbmemory" } else { "sbtest" };
+        connection.query_drop(format!(
+            "CREATE TABLE {table} (id INT NOT NULL PRIMARY KEY, k INT NOT NULL, \
+             c CHAR(120) NOT NULL, pad CHAR(60) NOT NULL) ENGINE={engine}"
+        ))?;
+        let mut first = 1;
+        while first <= rows {
+            let count = ROWS_PER_INSERT.min(rows + 1 - first);
+            connection.query_drop(insert(table, first, count))?;
+            first += count;
+        }
+        holders.push(Holder {
+            name: format!("{} {engine}", kind.name()),
+            table,
+            port: server.port(),
+            user: "bench",
+            process: server.process_id().context("the server has ended")?,
+            _runs: Some(Runs::Peer(std::sync::Arc::clone(&server))),
+        });
+    }
+    Ok(holders)
+}

@@ -1,0 +1,62 @@
+//! From a commit at the source until a search finds its row.
+
+use std::{
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Result, bail};
+use mysql::{Conn, prelude::Queryable};
+
+use super::{
+    remora::count,
+    report::{Figure, Spread, Target},
+};
+use crate::{measure::percentile, peers::LineClient};
+
+/// The table that is probed, which must be there before following begins.
+pub const CREATE: &str =
+    "CREATE TABLE IF NOT EXISTS probe (id INT AUTO_INCREMENT PRIMARY KEY, token VARCHAR(40))";
+const TABLE: &str = "tpcc.probe";
+/// Longest wait for one row.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How a latency is measured.
+#[derive(Clone, Copy)]
+pub struct Probe {
+    /// For so long.
+    pub time: Duration,
+    /// Between two commits.
+    pub pause: Duration,
+    /// Between two searches: what is measured may be that much too long.
+    pub look: Duration,
+}
+
+/// Commits rows and waits for each; the latencies, ascending, in milliseconds.
+pub fn measure(source: &mut Conn, client: &mut LineClient, probe: Probe) -> Result<Vec<f64>> {
+    let mut waits = Vec::new();
+    let begun = Instant::now();
+    while begun.elapsed() < probe.time {
+        let token = format!("token{:x}", begun.elapsed().as_nanos());
+        source.exec_drop("INSERT INTO probe (token) VALUES (?)", (&token,))?;
+        let committed = Instant::now();
+        while count(client, TABLE, &token)? == 0 {
+            if committed.elapsed() > PATIENCE {
+                bail!("a row was not found {} s after its commit", PATIENCE.as_secs());
+            }
+            sleep(probe.look);
+        }
+        waits.push(committed.elapsed().as_secs_f64() * 1e3);
+        sleep(probe.pause);
+    }
+    waits.sort_by(f64::total_cmp);
+    Ok(waits)
+}
+
+/// A percentile of the latencies, beside the others.
+pub fn figure(name: &str, waits: &[f64], percent: usize, target: Target) -> Figure {
+    let at = |percent| percentile(waits, percent);
+    let value = Spread { runs: waits.len(), median: at(percent), min: at(0), max: at(100) };
+    let note = format!("p50 {:.2}, p90 {:.2}, p99 {:.2}", at(50), at(90), at(99));
+    Figure { note, ..Figure::new(name, "ms", value, target) }
+}

@@ -1,0 +1,116 @@
+//! The replication suite: how fast a real server's changes are applied, how soon they are searchable,
+//! and what following costs the source.
+//!
+//! Remora is `remora serve --mysql` with its default settings, a process beside this one; where
+//! something is applied, the changes are in the binlog before it begins to read them.
+
+mod backlog;
+mod conditions;
+mod cost;
+mod latency;
+mod remora;
+mod report;
+mod source;
+mod tpcc_parts;
+mod wiki;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, bail};
+use remora_peers::Kind;
+
+use crate::{suite::machine, tpcc::kind};
+use report::Report;
+
+/// Options of `replication`.
+#[derive(clap::Args, Debug)]
+pub struct ReplicationOptions {
+    /// Which server is started and followed.
+    #[arg(long, value_name = "NAME", default_value = "mariadb1011", value_parser = kind)]
+    server: Kind,
+    /// How long TPC-C writes for each measurement.
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    seconds: u64,
+    /// Wiki rows: so many are copied, and so many more inserted, updated and deleted.
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    rows: usize,
+    /// TPC-C's items and customers a district in percent of its own scale.
+    #[arg(long, value_name = "PERCENT", default_value_t = 100)]
+    scale: u32,
+    /// Connections that write TPC-C's transactions.
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    terminals: u32,
+    /// Which parts; all if not given.
+    #[arg(long, value_enum, value_delimiter = ',')]
+    only: Vec<Part>,
+    /// Directory of JSON Lines files, plain or zstd, for the wiki rows.
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// The server's program [default: the one beside this, built first].
+    #[arg(long, value_name = "FILE")]
+    remora: Option<PathBuf>,
+    /// Write everything that was measured to this file.
+    #[arg(long, value_name = "FILE", default_value = "target/bench-replication.json")]
+    json: PathBuf,
+}
+
+/// What is measured.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// The first copy of the wiki rows, then inserts, updates and deletes of them.
+    Wiki,
+    /// A recorded TPC-C binlog.
+    Apply,
+    /// From a commit until it is found.
+    Latency,
+    /// What the source's TPC-C loses, beside an ordinary replica.
+    Cost,
+    /// TPC-C's conditions at positions that readers see.
+    Conditions,
+}
+
+impl ReplicationOptions {
+    fn wants(&self, part: Part) -> bool {
+        self.only.is_empty() || self.only.contains(&part)
+    }
+
+    /// The program that is measured.
+    fn program(&self) -> Result<PathBuf> {
+        self.remora.clone().map_or_else(crate::remora::binary, Ok)
+    }
+}
+
+/// Runs the suite; an error if something was wrong, not if it was slow.
+pub fn replication(options: &ReplicationOptions) -> Result<()> {
+    options.server.fetch()?;
+    let program = options.program()?;
+    let mut report = Report::new(machine(), options.server.name());
+    if options.wants(Part::Wiki) {
+        wiki::measure(options, &program, &mut report)?;
+    }
+    let parts = [Part::Apply, Part::Latency, Part::Cost, Part::Conditions];
+    if parts.iter().any(|&part| options.wants(part)) {
+        tpcc_parts::measure(options, &program, &mut report)?;
+    }
+    report.machine_at_end();
+    println!("{report}");
+    write(&options.json, &report)?;
+    match report.wrong() {
+        0 => Ok(()),
+        wrong => bail!("{wrong} answers were wrong"),
+    }
+}
+
+fn write(path: &Path, report: &Report) -> Result<()> {
+    if let Some(directory) = path.parent() {
+        fs::create_dir_all(directory)?;
+    }
+    let file =
+        fs::File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+    serde_json::to_writer_pretty(file, report)?;
+    println!("everything: {}", path.display());
+    Ok(())
+}

@@ -1,0 +1,242 @@
+//! Proving a password: what is stored of it, and the two ways in which clients prove it.
+//!
+//! `mysql_native_password` sends one scramble. `caching_sha2_password` sends one too, which is
+//! enough where the digest is known; else the client sends the password itself, over a channel that
+//! nobody can listen to. RSA, its third way, is not spoken.
+
+mod crypt;
+mod scramble;
+
+use std::{fmt, sync::Mutex};
+
+pub use crypt::CryptHash;
+pub use scramble::{NONCE_BYTES, Nonce};
+use scramble::{native_stage_two, same_bytes, sha2_digest, verify_native, verify_sha2};
+
+/// The ways that this server speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Plugin {
+    /// SHA-1.
+    Native,
+    /// SHA-256.
+    CachingSha2,
+}
+
+impl Plugin {
+    /// Its name in packets.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Native => "mysql_native_password",
+            Self::CachingSha2 => "caching_sha2_password",
+        }
+    }
+
+    /// The way with this name.
+    pub fn named(name: &[u8]) -> Option<Self> {
+        [Self::Native, Self::CachingSha2].into_iter().find(|one| one.name().as_bytes() == name)
+    }
+}
+
+/// What is stored of an account's password.
+#[derive(Default)]
+pub struct Password {
+    /// SHA1(SHA1(password)).
+    native: Option<[u8; 20]>,
+    /// SHA256(SHA256(password)): given, or known since the password was proved.
+    digest: Mutex<Option<[u8; 32]>>,
+    crypt: Option<CryptHash>,
+    is_empty: bool,
+}
+
+impl Password {
+    /// From the password itself: every way is open.
+    pub fn plain(password: &[u8]) -> Self {
+        if password.is_empty() {
+            return Self { is_empty: true, ..Self::default() };
+        }
+        Self {
+            native: Some(native_stage_two(password)),
+            digest: Mutex::new(Some(sha2_digest(password))),
+            ..Self::default()
+        }
+    }
+
+    /// No password fits.
+    pub fn impossible() -> Self {
+        Self::default()
+    }
+
+    /// Adds `*` and 40 hexadecimal digits, as MySQL stores `mysql_native_password`. False where it
+    /// is something else.
+    #[must_use]
+    pub fn add_native(&mut self, text: &str) -> bool {
+        self.native = scramble::parse_native(text);
+        self.native.is_some()
+    }
+
+    /// Adds `$A$005$…` or its bytes as `0x…`, as MySQL stores `caching_sha2_password`. False where
+    /// it is something else.
+    #[must_use]
+    pub fn add_sha2(&mut self, text: &str) -> bool {
+        self.crypt = CryptHash::parse(text);
+        self.crypt.is_some()
+    }
+
+    /// Whether the password is the empty one.
+    pub fn is_empty(&self) -> bool {
+        self.is_empty
+    }
+
+    /// The way to prove it: the client's own where that can be, else the one to change over to.
+    pub fn plugin(&self, offered: Option<Plugin>) -> Plugin {
+        let has_sha2 = self.crypt.is_some() || self.knows_digest();
+        match offered {
+            Some(Plugin::Native) if self.native.is_some() || self.is_empty => Plugin::Native,
+            Some(plugin) if !has_sha2 && self.native.is_none() => plugin,
+            _ if has_sha2 => Plugin::CachingSha2,
+            _ if self.native.is_some() => Plugin::Native,
+            _ => Plugin::CachingSha2,
+        }
+    }
+
+    /// Judges a client's scramble.
+    pub fn check(&self, plugin: Plugin, nonce: &Nonce, answer: &[u8]) -> Verdict {
+        if matches!(answer, [] | [0]) {
+            return if self.is_empty { Verdict::Right } else { Verdict::Wrong };
+        }
+        match plugin {
+            Plugin::Native => Verdict::of(
+                self.native.is_some_and(|stage_two| verify_native(nonce, answer, &stage_two)),
+            ),
+            Plugin::CachingSha2 => self.check_sha2(nonce, answer),
+        }
+    }
+
+    /// Judges the password itself, and remembers its digest where it is right.
+    pub fn check_clear(&self, password: &[u8]) -> bool {
+        let digest = sha2_digest(password);
+        if let Some(crypt) = &self.crypt {
+            let is_right = crypt.matches(password);
+            if is_right {
+                *self.lock_digest() = Some(digest);
+            }
+            return is_right;
+        }
+        self.lock_digest().is_some_and(|known| same_bytes(&known, &digest))
+    }
+
+    fn check_sha2(&self, nonce: &Nonce, answer: &[u8]) -> Verdict {
+        let known = *self.lock_digest();
+        match (known, &self.crypt) {
+            (Some(digest), _) if verify_sha2(nonce, answer, &digest) => Verdict::FastRight,
+            (None, Some(_)) => Verdict::NeedsPassword,
+            _ => Verdict::Wrong,
+        }
+    }
+
+    fn knows_digest(&self) -> bool {
+        self.lock_digest().is_some()
+    }
+
+    fn lock_digest(&self) -> std::sync::MutexGuard<'_, Option<[u8; 32]>> {
+        self.digest.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Password {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Password(***)")
+    }
+}
+
+/// What a client's scramble proves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The password is right.
+    Right,
+    /// It is right, and the client waits to be told that the scramble was enough.
+    FastRight,
+    /// Only the password itself can prove it.
+    NeedsPassword,
+    /// It is wrong.
+    Wrong,
+}
+
+impl Verdict {
+    fn of(is_right: bool) -> Self {
+        if is_right { Self::Right } else { Self::Wrong }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mysql_common::scramble::{scramble_native, scramble_sha256};
+
+    use super::*;
+
+    fn nonce() -> Nonce {
+        Nonce::from_random([200; NONCE_BYTES])
+    }
+
+    #[test]
+    fn both_ways_prove_a_plain_password() {
+        let password = Password::plain(b"geheim");
+        let nonce = nonce();
+        let native = scramble_native(nonce.bytes(), b"geheim").unwrap();
+        let sha2 = scramble_sha256(nonce.bytes(), b"geheim").unwrap();
+        assert_eq!(password.check(Plugin::Native, &nonce, &native), Verdict::Right);
+        assert_eq!(password.check(Plugin::CachingSha2, &nonce, &sha2), Verdict::FastRight);
+        let native = scramble_native(nonce.bytes(), b"Geheim").unwrap();
+        let sha2 = scramble_sha256(nonce.bytes(), b"Geheim").unwrap();
+        for plugin in [Plugin::Native, Plugin::CachingSha2] {
+            for wrong in [&native[..], &sha2, b"", b"\0", b"x", &[0; 20], &[0; 32]] {
+                assert_eq!(password.check(plugin, &nonce, wrong), Verdict::Wrong, "{wrong:?}");
+            }
+        }
+        assert!(password.check_clear(b"geheim"));
+        assert!(!password.check_clear(b"geheim\0"));
+    }
+
+    #[test]
+    fn a_stored_native_hash_is_mysqls() {
+        // SELECT CONCAT('*', UPPER(SHA1(UNHEX(SHA1('geheim')))))
+        let mut password = Password::impossible();
+        assert!(password.add_native("*462366917EEDD1970A48E87D8EF59EB67D2CA26F"));
+        let nonce = nonce();
+        let scramble = scramble_native(nonce.bytes(), b"geheim").unwrap();
+        assert_eq!(password.check(Plugin::Native, &nonce, &scramble), Verdict::Right);
+        assert_eq!(password.plugin(Some(Plugin::CachingSha2)), Plugin::Native);
+        assert!(!Password::impossible().add_native("462366917EEDD1970A48E87D8EF59EB67D2CA26F"));
+    }
+
+    #[test]
+    fn a_crypt_hash_needs_the_password_once() {
+        let mut password = Password::impossible();
+        assert!(password.add_sha2(crypt::tests::HASH_OF_GEHEIM));
+        let nonce = nonce();
+        let scramble = scramble_sha256(nonce.bytes(), b"geheim").unwrap();
+        let judge = || password.check(Plugin::CachingSha2, &nonce, &scramble);
+        assert_eq!(judge(), Verdict::NeedsPassword);
+        assert!(!password.check_clear(b"falsch"));
+        assert_eq!(judge(), Verdict::NeedsPassword);
+        assert!(password.check_clear(b"geheim"));
+        assert_eq!(judge(), Verdict::FastRight);
+        assert_eq!(password.plugin(Some(Plugin::Native)), Plugin::CachingSha2);
+    }
+
+    #[test]
+    fn the_empty_password_and_none() {
+        let nonce = nonce();
+        for plugin in [Plugin::Native, Plugin::CachingSha2] {
+            for answer in [&b""[..], b"\0"] {
+                let judge = |password: &Password| password.check(plugin, &nonce, answer);
+                assert_eq!(judge(&Password::plain(b"")), Verdict::Right);
+                assert_eq!(judge(&Password::impossible()), Verdict::Wrong);
+            }
+            let empty = Password::plain(b"");
+            assert_eq!(empty.check(plugin, &nonce, &[1; 20]), Verdict::Wrong);
+            assert_eq!(empty.plugin(Some(plugin)), plugin);
+            assert_eq!(Password::impossible().plugin(Some(plugin)), plugin);
+        }
+    }
+}

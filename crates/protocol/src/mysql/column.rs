@@ -1,0 +1,193 @@
+//! Column definitions.
+//!
+//! ```text
+//! column = "def" database table "original table" name "original name" : six strings
+//!          0x0C  collation: u16  length: u32  type: u8  flags: u16  decimals: u8  0: u16
+//! ```
+
+use mysql_common::constants::{ColumnFlags, ColumnType};
+use remora_sql::{Column, SqlType};
+
+use super::encode::put_bytes;
+
+/// The collation of bytes and numbers.
+const BINARY: u16 = 63;
+/// Says that a number has as many decimals as it needs.
+const ANY_DECIMALS: u8 = 31;
+
+/// Writes a column's definition.
+pub fn put_column(out: &mut Vec<u8>, column: &Column) {
+    put_bytes(out, b"def");
+    let names = [
+        &column.database,
+        &column.table,
+        &column.original_table,
+        &column.name,
+        &column.original_name,
+    ];
+    names.into_iter().for_each(|name| put_bytes(out, name.as_bytes()));
+    let [low, high] = column.collation.to_le_bytes();
+    out.extend_from_slice(&[0x0C, low, high]);
+    out.extend_from_slice(&column.length.to_le_bytes());
+    out.push(type_of(column.kind) as u8);
+    out.extend_from_slice(&flags_of(column).bits().to_le_bytes());
+    out.extend_from_slice(&[decimals_of(column.kind), 0, 0]);
+}
+
+/// Writes the definition of a `?`.
+pub fn put_parameter(out: &mut Vec<u8>) {
+    put_bytes(out, b"def");
+    out.extend_from_slice(&[0, 0, 0]);
+    put_bytes(out, b"?");
+    let [low, high] = BINARY.to_le_bytes();
+    out.extend_from_slice(&[0, 0x0C, low, high, 0, 0, 0, 0]);
+    out.push(ColumnType::MYSQL_TYPE_VAR_STRING as u8);
+    out.extend_from_slice(&ColumnFlags::BINARY_FLAG.bits().to_le_bytes());
+    out.extend_from_slice(&[0, 0, 0]);
+}
+
+/// The type as it is told. ENUM and SET are strings with a flag; the blobs differ by their length.
+fn type_of(kind: SqlType) -> ColumnType {
+    match kind {
+        SqlType::Null => ColumnType::MYSQL_TYPE_NULL,
+        SqlType::TinyInt => ColumnType::MYSQL_TYPE_TINY,
+        SqlType::SmallInt => ColumnType::MYSQL_TYPE_SHORT,
+        SqlType::MediumInt => ColumnType::MYSQL_TYPE_INT24,
+        SqlType::Int => ColumnType::MYSQL_TYPE_LONG,
+        SqlType::BigInt => ColumnType::MYSQL_TYPE_LONGLONG,
+        SqlType::Float => ColumnType::MYSQL_TYPE_FLOAT,
+        SqlType::Double => ColumnType::MYSQL_TYPE_DOUBLE,
+        SqlType::Decimal(..) => ColumnType::MYSQL_TYPE_NEWDECIMAL,
+        SqlType::Bit(_) => ColumnType::MYSQL_TYPE_BIT,
+        SqlType::Year => ColumnType::MYSQL_TYPE_YEAR,
+        SqlType::Date => ColumnType::MYSQL_TYPE_DATE,
+        SqlType::Time(_) => ColumnType::MYSQL_TYPE_TIME,
+        SqlType::DateTime(_) => ColumnType::MYSQL_TYPE_DATETIME,
+        SqlType::Timestamp(_) => ColumnType::MYSQL_TYPE_TIMESTAMP,
+        SqlType::Char | SqlType::Enum | SqlType::Set => ColumnType::MYSQL_TYPE_STRING,
+        SqlType::VarChar => ColumnType::MYSQL_TYPE_VAR_STRING,
+        SqlType::TinyBlob | SqlType::Blob | SqlType::MediumBlob | SqlType::LongBlob => {
+            ColumnType::MYSQL_TYPE_BLOB
+        }
+        SqlType::Json => ColumnType::MYSQL_TYPE_JSON,
+        SqlType::Geometry => ColumnType::MYSQL_TYPE_GEOMETRY,
+        SqlType::Vector => ColumnType::MYSQL_TYPE_VECTOR,
+    }
+}
+
+fn flags_of(column: &Column) -> ColumnFlags {
+    let is_column = !column.original_name.is_empty();
+    let mut flags = match column.kind {
+        SqlType::TinyBlob
+        | SqlType::Blob
+        | SqlType::MediumBlob
+        | SqlType::LongBlob
+        | SqlType::Geometry
+        | SqlType::Vector => ColumnFlags::BLOB_FLAG,
+        SqlType::Json if is_column => ColumnFlags::BLOB_FLAG | ColumnFlags::BINARY_FLAG,
+        SqlType::Json => ColumnFlags::BINARY_FLAG,
+        SqlType::Enum => ColumnFlags::ENUM_FLAG,
+        SqlType::Set => ColumnFlags::SET_FLAG,
+        SqlType::Year => ColumnFlags::UNSIGNED_FLAG | ColumnFlags::ZEROFILL_FLAG,
+        SqlType::Bit(_) => ColumnFlags::UNSIGNED_FLAG,
+        _ => ColumnFlags::empty(),
+    };
+    let is_number = matches!(
+        column.kind,
+        SqlType::TinyInt
+            | SqlType::SmallInt
+            | SqlType::MediumInt
+            | SqlType::Int
+            | SqlType::BigInt
+            | SqlType::Float
+            | SqlType::Double
+            | SqlType::Decimal(..)
+            | SqlType::Bit(_)
+            | SqlType::Year
+    );
+    // MySQL sets it for columns' bytes and for every expression that is no text, but not for
+    // columns of numbers.
+    let is_binary = column.collation == BINARY && !(is_column && is_number);
+    if is_binary {
+        flags.insert(ColumnFlags::BINARY_FLAG);
+    }
+    flags.set(ColumnFlags::NOT_NULL_FLAG, column.not_null);
+    flags.set(ColumnFlags::PRI_KEY_FLAG, column.primary_key);
+    flags.set(ColumnFlags::AUTO_INCREMENT_FLAG, column.auto_increment);
+    if column.unsigned {
+        flags.insert(ColumnFlags::UNSIGNED_FLAG);
+    }
+    flags
+}
+
+fn decimals_of(kind: SqlType) -> u8 {
+    match kind {
+        SqlType::Float | SqlType::Double => ANY_DECIMALS,
+        SqlType::Decimal(_, digits)
+        | SqlType::Time(digits)
+        | SqlType::DateTime(digits)
+        | SqlType::Timestamp(digits) => digits,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mysql_common::{io::ParseBuf, packets};
+
+    use super::*;
+
+    fn column(kind: SqlType) -> Column {
+        Column {
+            database: "wiki".to_owned(),
+            table: "p".to_owned(),
+            original_table: "pages".to_owned(),
+            name: "t".to_owned(),
+            original_name: "title".to_owned(),
+            kind,
+            unsigned: false,
+            not_null: true,
+            primary_key: false,
+            auto_increment: false,
+            collation: 255,
+            length: 1020,
+        }
+    }
+
+    #[test]
+    fn the_bytes() {
+        let mut bytes = Vec::new();
+        put_column(&mut bytes, &column(SqlType::VarChar));
+        let golden = b"\x03def\x04wiki\x01p\x05pages\x01t\x05title\
+            \x0c\xff\x00\xfc\x03\x00\x00\xfd\x01\x00\x00\x00\x00";
+        assert_eq!(bytes, golden);
+    }
+
+    #[test]
+    fn columns_are_read_by_a_client() {
+        let read = |column: &Column| {
+            let mut bytes = Vec::new();
+            put_column(&mut bytes, column);
+            ParseBuf(&bytes).parse::<packets::Column>(()).unwrap()
+        };
+        let text = read(&column(SqlType::LongBlob));
+        assert_eq!(text.column_type(), ColumnType::MYSQL_TYPE_BLOB);
+        assert_eq!(text.flags(), ColumnFlags::BLOB_FLAG | ColumnFlags::NOT_NULL_FLAG);
+        assert_eq!((text.schema_str(), text.org_name_str()), ("wiki".into(), "title".into()));
+        let number = Column { collation: BINARY, unsigned: true, ..column(SqlType::BigInt) };
+        let number = read(&number);
+        assert_eq!(number.column_type(), ColumnType::MYSQL_TYPE_LONGLONG);
+        assert!(number.flags().contains(ColumnFlags::UNSIGNED_FLAG));
+        assert_eq!(read(&column(SqlType::DateTime(3))).decimals(), 3);
+        assert_eq!(read(&column(SqlType::Double)).decimals(), 31);
+    }
+
+    #[test]
+    fn a_parameter_is_read_by_a_client() {
+        let mut bytes = Vec::new();
+        put_parameter(&mut bytes);
+        let column = ParseBuf(&bytes).parse::<packets::Column>(()).unwrap();
+        assert_eq!(column.name_str(), "?");
+        assert_eq!(column.column_type(), ColumnType::MYSQL_TYPE_VAR_STRING);
+    }
+}

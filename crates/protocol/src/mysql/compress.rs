@@ -1,0 +1,251 @@
+//! The compressed protocol: packets inside packets that are compressed.
+//!
+//! ```text
+//! compressed packet = length: u24   sequence: u8   plain length: u24   content: length bytes
+//! ```
+//! The content, decompressed, is `plain length` bytes of the ordinary stream; a plain length of 0
+//! says that it is not compressed. Packets of the ordinary stream may be cut anywhere.
+
+use std::io::{self, Read, Write};
+
+use flate2::{Compression, read::ZlibDecoder, write::ZlibEncoder};
+
+use super::packet::{FULL_PAYLOAD, u24_of, usize_of};
+
+const HEADER_BYTES: usize = 7;
+/// What is shorter does not get smaller.
+const LEAST_COMPRESSED: usize = 50;
+/// Plain bytes of one packet that is written: a client can read before all is compressed.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// How packets are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Algorithm {
+    /// zlib, at its fast level.
+    Zlib,
+    /// zstd at the level that the client asked for.
+    Zstd(i32),
+}
+
+/// Both directions of one connection's compression.
+#[derive(Debug)]
+pub struct Compressor {
+    algorithm: Algorithm,
+    /// Input that is not decompressed yet.
+    input: Vec<u8>,
+    sequence: u8,
+}
+
+impl Compressor {
+    /// A connection that changes over to compression.
+    pub fn new(algorithm: Algorithm) -> Self {
+        Self { algorithm, input: Vec::new(), sequence: 0 }
+    }
+
+    /// The buffer to append input to.
+    pub fn room(&mut self) -> &mut Vec<u8> {
+        self.input.reserve(4 << 10);
+        &mut self.input
+    }
+
+    /// Bytes that it takes in memory.
+    pub fn held_bytes(&self) -> usize {
+        self.input.capacity()
+    }
+
+    /// Decompresses whole packets into `plain`, until it holds `most` bytes or more. False where
+    /// the next packet has not come yet.
+    pub fn decompress(&mut self, plain: &mut Vec<u8>, most: usize) -> io::Result<bool> {
+        let mut start = 0;
+        let mut is_stopped = false;
+        while let Some((sequence, length, plain_length)) = self.header_at(start) {
+            let content = start + HEADER_BYTES;
+            if plain.len() >= most {
+                is_stopped = true;
+                break;
+            }
+            let Some(content) = self.input.get(content..content + length) else { break };
+            match plain_length {
+                0 => plain.extend_from_slice(content),
+                _ => expand(self.algorithm, content, plain_length, plain)?,
+            }
+            self.sequence = sequence.wrapping_add(1);
+            start += HEADER_BYTES + length;
+        }
+        self.input.drain(..start);
+        self.input.shrink_to(64 << 10);
+        Ok(is_stopped)
+    }
+
+    /// Starts counting the packets of a reply after the request's, or anew.
+    pub fn set_sequence(&mut self, sequence: u8) {
+        self.sequence = sequence;
+    }
+
+    /// Compresses bytes of the ordinary stream into `wire`.
+    pub fn compress(&mut self, plain: &[u8], wire: &mut Vec<u8>) -> io::Result<()> {
+        for piece in plain.chunks(PIECE_BYTES) {
+            let start = wire.len();
+            wire.extend_from_slice(&[0; HEADER_BYTES]);
+            let mut plain_length = 0;
+            if piece.len() >= LEAST_COMPRESSED {
+                shrink(self.algorithm, piece, wire)?;
+                plain_length = piece.len();
+            }
+            if plain_length == 0 || wire.len() - start - HEADER_BYTES >= piece.len() {
+                wire.truncate(start + HEADER_BYTES);
+                wire.extend_from_slice(piece);
+                plain_length = 0;
+            }
+            let [low, middle, high] = u24_of(wire.len() - start - HEADER_BYTES);
+            let [plain_low, plain_middle, plain_high] = u24_of(plain_length);
+            if let Some(header) = wire.get_mut(start..start + HEADER_BYTES) {
+                let sequence = self.sequence;
+                header.copy_from_slice(&[
+                    low,
+                    middle,
+                    high,
+                    sequence,
+                    plain_low,
+                    plain_middle,
+                    plain_high,
+                ]);
+            }
+            self.sequence = self.sequence.wrapping_add(1);
+        }
+        Ok(())
+    }
+
+    /// Sequence number, length and plain length of the packet that begins there.
+    fn header_at(&self, start: usize) -> Option<(u8, usize, usize)> {
+        let header = self.input.get(start..start + HEADER_BYTES)?;
+        let &[low, middle, high, sequence, plain_low, plain_middle, plain_high] = header else {
+            return None;
+        };
+        let length = usize_of([low, middle, high]);
+        Some((sequence, length, usize_of([plain_low, plain_middle, plain_high])))
+    }
+}
+
+fn expand(
+    algorithm: Algorithm,
+    content: &[u8],
+    plain_length: usize,
+    plain: &mut Vec<u8>,
+) -> io::Result<()> {
+    let start = plain.len();
+    // One more than announced is let through, so that too much is seen.
+    let most = plain_length.min(FULL_PAYLOAD) as u64 + 1;
+    match algorithm {
+        Algorithm::Zlib => ZlibDecoder::new(content).take(most).read_to_end(plain)?,
+        Algorithm::Zstd(_) => {
+            zstd::stream::read::Decoder::with_buffer(content)?.take(most).read_to_end(plain)?
+        }
+    };
+    if plain.len() - start != plain_length {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "a compressed packet does not hold what its header says",
+        ));
+    }
+    Ok(())
+}
+
+fn shrink(algorithm: Algorithm, piece: &[u8], wire: &mut Vec<u8>) -> io::Result<()> {
+    match algorithm {
+        Algorithm::Zlib => {
+            let mut encoder = ZlibEncoder::new(wire, Compression::fast());
+            encoder.write_all(piece)?;
+            encoder.finish()?;
+        }
+        Algorithm::Zstd(level) => {
+            let mut encoder = zstd::stream::write::Encoder::new(wire, level)?;
+            encoder.write_all(piece)?;
+            encoder.finish()?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn round_trip(algorithm: Algorithm, plain: &[u8], piece: usize) -> Vec<u8> {
+        let mut wire = Vec::new();
+        Compressor::new(algorithm).compress(plain, &mut wire).unwrap();
+        let mut reader = Compressor::new(algorithm);
+        let mut read = Vec::new();
+        for piece in wire.chunks(piece) {
+            reader.room().extend_from_slice(piece);
+            assert!(!reader.decompress(&mut read, usize::MAX).unwrap());
+        }
+        read
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_compressed_is_read(
+            plain in prop::collection::vec(0_u8..4, 0..5000),
+            piece in 1_usize..3000,
+        ) {
+            for algorithm in [Algorithm::Zlib, Algorithm::Zstd(3)] {
+                prop_assert_eq!(&round_trip(algorithm, &plain, piece), &plain);
+            }
+        }
+
+        #[test]
+        fn any_bytes_give_an_answer(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            for algorithm in [Algorithm::Zlib, Algorithm::Zstd(3)] {
+                let mut reader = Compressor::new(algorithm);
+                reader.room().extend_from_slice(&bytes);
+                let _ = reader.decompress(&mut Vec::new(), usize::MAX);
+            }
+        }
+    }
+
+    #[test]
+    fn long_streams_and_random_bytes() {
+        let mut seed = 1_u64;
+        let mut plain: Vec<u8> = vec![b'a'; 3 << 20];
+        plain.extend((0..1 << 20).map(|_| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 56) as u8
+        }));
+        for algorithm in [Algorithm::Zlib, Algorithm::Zstd(1)] {
+            assert!(round_trip(algorithm, &plain, 70_000) == plain);
+        }
+    }
+
+    #[test]
+    fn a_packet_that_expands_beyond_its_header_is_refused() {
+        for algorithm in [Algorithm::Zlib, Algorithm::Zstd(3)] {
+            let mut wire = Vec::new();
+            Compressor::new(algorithm).compress(&[7; 100_000], &mut wire).unwrap();
+            wire[4..7].copy_from_slice(&u24_of(1000));
+            let mut reader = Compressor::new(algorithm);
+            reader.room().extend_from_slice(&wire);
+            let mut read = Vec::new();
+            assert!(reader.decompress(&mut read, usize::MAX).is_err());
+            assert!(read.len() <= 1001);
+        }
+    }
+
+    #[test]
+    fn decompression_waits_for_its_reader() {
+        let mut wire = Vec::new();
+        let mut writer = Compressor::new(Algorithm::Zlib);
+        for _ in 0..3 {
+            writer.compress(&[1; 1000], &mut wire).unwrap();
+        }
+        let mut reader = Compressor::new(Algorithm::Zlib);
+        reader.room().extend_from_slice(&wire);
+        let mut read = Vec::new();
+        assert!(reader.decompress(&mut read, 500).unwrap());
+        assert_eq!(read.len(), 1000);
+        assert!(!reader.decompress(&mut read, usize::MAX).unwrap());
+        assert_eq!(read.len(), 3000);
+    }
+}

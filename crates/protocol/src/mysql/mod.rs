@@ -1,0 +1,29 @@
+//! MySQL's client and server protocol, the server's side, without sockets.
+//!
+//! A connection's bytes become messages (`packet`, under `compress` where the client asked for it);
+//! it begins with `handshake` and `auth`; then each message is a `command`, prepared statements come
+//! with `parameters`, and what statements answer goes through `results` to `column`, `text` and
+//! `binary` rows and ends in an `outcome` or an `error`.
+
+pub mod auth;
+mod binary;
+mod column;
+mod command;
+pub mod compress;
+mod encode;
+mod error;
+pub mod handshake;
+mod outcome;
+mod packet;
+mod parameters;
+mod results;
+mod text;
+
+pub use command::Command;
+pub use error::WireError;
+pub use mysql_common::constants::StatusFlags;
+pub use outcome::{Tracked, flags_of, put_early_error, put_end_of_rows, put_error, put_ok};
+pub use packet::{Message, PacketError, PacketReader, PacketWriter};
+pub use parameters::{ParameterType, Parameters};
+pub use results::{Cursor, Results, RowFormat, put_field_list, put_file_request, put_prepared};
+pub use text::{put_double, put_float};

@@ -1,0 +1,320 @@
+//! The values that a prepared statement is run with.
+//!
+//! ```text
+//! parameters = null bits: one per parameter  bound: u8
+//!              [ type: u16 per parameter, where bound is 1 ]
+//!              value of each parameter that is neither NULL nor sent before
+//! ```
+//! Types that are not sent are those of the last time.
+
+use std::sync::Arc;
+
+use mysql_common::constants::ColumnType;
+use remora_engine::{Date, DateTime, Decimal, Value};
+
+use super::encode::Fields;
+
+const UNSIGNED: u8 = 0x80;
+/// MySQL's limits of DECIMAL.
+const DECIMAL_DIGITS: u8 = 65;
+const DECIMAL_FRACTION_DIGITS: usize = 30;
+const MICROS_PER_SECOND: u64 = 1_000_000;
+
+/// The type of a parameter: MySQL's number and whether it has no sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParameterType {
+    kind: u8,
+    unsigned: bool,
+}
+
+/// A statement's parameters between its runs.
+#[derive(Clone, Debug, Default)]
+pub struct Parameters {
+    types: Vec<ParameterType>,
+    /// What came in pieces before the next run.
+    long: Vec<Option<Vec<u8>>>,
+    long_bytes: usize,
+}
+
+impl Parameters {
+    /// Takes a piece of a value. False where the statement has no such parameter.
+    pub fn add_long(&mut self, count: usize, parameter: u16, data: &[u8]) -> bool {
+        let at = usize::from(parameter);
+        if at >= count {
+            return false;
+        }
+        self.long.resize(count, None);
+        if let Some(place) = self.long.get_mut(at) {
+            place.get_or_insert_default().extend_from_slice(data);
+            self.long_bytes += data.len();
+        }
+        true
+    }
+
+    /// Bytes that came in pieces.
+    pub fn long_bytes(&self) -> usize {
+        self.long_bytes
+    }
+
+    /// Forgets what came in pieces.
+    pub fn clear_long(&mut self) {
+        self.long.clear();
+        self.long_bytes = 0;
+    }
+
+    /// The values of `count` parameters, into `values`; `None` where the packet is malformed. What
+    /// came in pieces is used up.
+    pub fn read(&mut self, packet: &[u8], count: usize, values: &mut Vec<Value>) -> Option<()> {
+        values.clear();
+        let mut long = std::mem::take(&mut self.long);
+        self.long_bytes = 0;
+        if count == 0 {
+            return Some(());
+        }
+        let mut fields = Fields::new(packet);
+        let nulls = fields.take(count.div_ceil(8))?;
+        if fields.u8()? != 0 {
+            self.types.clear();
+            for _ in 0..count {
+                let [kind, flags] = fields.array()?;
+                self.types.push(ParameterType { kind, unsigned: flags & UNSIGNED != 0 });
+            }
+        }
+        if self.types.len() != count {
+            return None;
+        }
+        for (at, kind) in self.types.iter().enumerate() {
+            let is_null = nulls.get(at / 8)? >> (at % 8) & 1 == 1;
+            values.push(match long.get_mut(at).and_then(Option::take) {
+                Some(bytes) => bytes_value(kind.kind, &bytes),
+                None if is_null => Value::Null,
+                None => kind.read(&mut fields)?,
+            });
+        }
+        Some(())
+    }
+}
+
+impl ParameterType {
+    fn read(self, fields: &mut Fields<'_>) -> Option<Value> {
+        let Ok(kind) = ColumnType::try_from(self.kind) else { return None };
+        Some(match kind {
+            ColumnType::MYSQL_TYPE_NULL => Value::Null,
+            ColumnType::MYSQL_TYPE_TINY => {
+                let [byte] = fields.array()?;
+                self.integer(i64::from(byte.cast_signed()), u64::from(byte))
+            }
+            ColumnType::MYSQL_TYPE_SHORT | ColumnType::MYSQL_TYPE_YEAR => {
+                let number = fields.u16()?;
+                self.integer(i64::from(number.cast_signed()), u64::from(number))
+            }
+            ColumnType::MYSQL_TYPE_LONG | ColumnType::MYSQL_TYPE_INT24 => {
+                let number = fields.u32()?;
+                self.integer(i64::from(number.cast_signed()), u64::from(number))
+            }
+            ColumnType::MYSQL_TYPE_LONGLONG => {
+                let number = u64::from_le_bytes(fields.array()?);
+                self.integer(number.cast_signed(), number)
+            }
+            ColumnType::MYSQL_TYPE_FLOAT => real(f64::from(f32::from_le_bytes(fields.array()?))),
+            ColumnType::MYSQL_TYPE_DOUBLE => real(f64::from_le_bytes(fields.array()?)),
+            ColumnType::MYSQL_TYPE_DATE
+            | ColumnType::MYSQL_TYPE_DATETIME
+            | ColumnType::MYSQL_TYPE_TIMESTAMP => moment(kind, fields)?,
+            ColumnType::MYSQL_TYPE_TIME => time(fields)?,
+            _ => bytes_value(self.kind, fields.bytes()?),
+        })
+    }
+
+    fn integer(self, signed: i64, unsigned: u64) -> Value {
+        if self.unsigned { Value::Uint(unsigned) } else { Value::Int(signed) }
+    }
+}
+
+/// A number; what is none is NULL.
+fn real(number: f64) -> Value {
+    if number.is_finite() { Value::Float(number) } else { Value::Null }
+}
+
+/// Bytes by their type: of blobs, decimals and texts, which may be bytes all the same.
+fn bytes_value(kind: u8, bytes: &[u8]) -> Value {
+    let is_blob = matches!(
+        ColumnType::try_from(kind),
+        Ok(ColumnType::MYSQL_TYPE_TINY_BLOB
+            | ColumnType::MYSQL_TYPE_MEDIUM_BLOB
+            | ColumnType::MYSQL_TYPE_LONG_BLOB
+            | ColumnType::MYSQL_TYPE_BLOB
+            | ColumnType::MYSQL_TYPE_GEOMETRY
+            | ColumnType::MYSQL_TYPE_VECTOR
+            | ColumnType::MYSQL_TYPE_BIT)
+    );
+    match std::str::from_utf8(bytes) {
+        Ok(text) if !is_blob => {
+            let is_decimal = matches!(
+                ColumnType::try_from(kind),
+                Ok(ColumnType::MYSQL_TYPE_NEWDECIMAL | ColumnType::MYSQL_TYPE_DECIMAL)
+            );
+            let decimal = is_decimal.then(|| decimal(text)).flatten();
+            decimal.map_or_else(|| Value::Text(Arc::from(text)), Value::Decimal)
+        }
+        _ => Value::Bytes(Arc::from(bytes)),
+    }
+}
+
+fn decimal(text: &str) -> Option<Decimal> {
+    let fraction = text.split_once('.').map_or(0, |(_, digits)| digits.len());
+    let scale = u8::try_from(fraction.min(DECIMAL_FRACTION_DIGITS)).ok()?;
+    Decimal::parse(text, DECIMAL_DIGITS, scale)
+}
+
+/// A date, with a time of day unless the type is DATE; a date that is none is the zero date.
+fn moment(kind: ColumnType, fields: &mut Fields<'_>) -> Option<Value> {
+    let length = fields.u8()?;
+    let mut fields = Fields::new(fields.take(usize::from(length))?);
+    let mut date = Date { year: 0, month: 0, day: 0 };
+    let mut micros = 0;
+    if length >= 4 {
+        let year = fields.u16()?;
+        date = Date { year, month: fields.u8()?, day: fields.u8()? };
+    }
+    if length >= 7 {
+        micros = clock(&mut fields)?;
+    }
+    let moment = DateTime { date, micros };
+    let moment = if moment.is_valid() {
+        moment
+    } else {
+        DateTime { date: Date { year: 0, month: 0, day: 0 }, micros: 0 }
+    };
+    let is_date = kind == ColumnType::MYSQL_TYPE_DATE;
+    Some(if is_date { Value::Date(moment.date) } else { Value::DateTime(moment) })
+}
+
+fn time(fields: &mut Fields<'_>) -> Option<Value> {
+    let length = fields.u8()?;
+    let mut fields = Fields::new(fields.take(usize::from(length))?);
+    if length < 8 {
+        return Some(Value::Time(0));
+    }
+    let is_negative = fields.u8()? != 0;
+    let days = u64::from(fields.u32()?);
+    let day_micros = days.checked_mul(24 * 3600 * MICROS_PER_SECOND)?;
+    let micros = i64::try_from(day_micros.checked_add(clock(&mut fields)?)?).ok()?;
+    Some(Value::Time(if is_negative { -micros } else { micros }))
+}
+
+/// Hours, minutes, seconds, and a fraction where there is more.
+fn clock(fields: &mut Fields<'_>) -> Option<u64> {
+    let [hours, minutes, seconds] = fields.array()?.map(u64::from);
+    let fraction = if fields.rest().is_empty() { 0 } else { u64::from(fields.u32()?) };
+    Some((hours * 3600 + minutes * 60 + seconds) * MICROS_PER_SECOND + fraction)
+}
+
+#[cfg(test)]
+mod tests {
+    use mysql_common::{
+        packets::ComStmtExecuteRequestBuilder, proto::MySerialize, value::Value as Theirs,
+    };
+    use proptest::prelude::*;
+
+    use super::{super::command::Command, *};
+
+    fn read(values: &[Theirs]) -> Vec<Value> {
+        let (request, as_long) = ComStmtExecuteRequestBuilder::new(5).build(values);
+        assert!(!as_long);
+        let mut bytes = Vec::new();
+        request.serialize(&mut bytes);
+        let Command::Execute { id: 5, cursor: false, parameters } = Command::parse(&bytes) else {
+            panic!("not an execute: {bytes:?}");
+        };
+        let mut read = Vec::new();
+        Parameters::default().read(parameters, values.len(), &mut read).unwrap();
+        read
+    }
+
+    #[test]
+    fn what_a_client_binds_is_read() {
+        let values = read(&[
+            Theirs::NULL,
+            Theirs::Int(-5),
+            Theirs::UInt(u64::MAX),
+            Theirs::Float(1.5),
+            Theirs::Double(-2.5),
+            Theirs::Bytes("日本".as_bytes().to_vec()),
+            Theirs::Bytes(vec![0xFF, 0xFE]),
+            Theirs::Date(2024, 2, 29, 1, 2, 3, 4),
+            Theirs::Time(true, 1, 2, 3, 4, 5),
+            Theirs::Date(2024, 2, 29, 0, 0, 0, 0),
+            Theirs::Date(2024, 13, 29, 0, 0, 0, 0),
+        ]);
+        let date = Date { year: 2024, month: 2, day: 29 };
+        let zero = Date { year: 0, month: 0, day: 0 };
+        let time = -((86_400 + 7200 + 180 + 4) * 1_000_000 + 5);
+        assert_eq!(
+            values,
+            [
+                Value::Null,
+                Value::Int(-5),
+                Value::Uint(u64::MAX),
+                Value::Float(1.5),
+                Value::Float(-2.5),
+                Value::Text("日本".into()),
+                Value::Bytes(Arc::from([0xFF, 0xFE])),
+                Value::DateTime(DateTime { date, micros: 3_723_000_004 }),
+                Value::Time(time),
+                Value::DateTime(DateTime { date, micros: 0 }),
+                Value::DateTime(DateTime { date: zero, micros: 0 }),
+            ]
+        );
+    }
+
+    #[test]
+    fn types_are_remembered_and_blobs_are_bytes() {
+        let mut parameters = Parameters::default();
+        let mut values = Vec::new();
+        let blob = ColumnType::MYSQL_TYPE_BLOB as u8;
+        assert!(parameters.read(&[0, 1, blob, 0, 2, b'a', b'b'], 1, &mut values).is_some());
+        assert_eq!(values, [Value::Bytes(Arc::from(*b"ab"))]);
+        assert!(parameters.read(&[0, 0, 1, b'c'], 1, &mut values).is_some());
+        assert_eq!(values, [Value::Bytes(Arc::from(*b"c"))]);
+        assert!(Parameters::default().read(&[0, 0, 1, b'c'], 1, &mut values).is_none());
+    }
+
+    #[test]
+    fn decimals_keep_their_digits() {
+        let decimal = ColumnType::MYSQL_TYPE_NEWDECIMAL as u8;
+        let packet = [&[0, 1, decimal, 0, 5][..], b"-1.50"].concat();
+        let mut values = Vec::new();
+        Parameters::default().read(&packet, 1, &mut values).unwrap();
+        assert_eq!(values, [Value::Decimal(Decimal::parse("-1.50", 65, 2).unwrap())]);
+    }
+
+    #[test]
+    fn long_data_is_used_once() {
+        let mut parameters = Parameters::default();
+        assert!(parameters.add_long(2, 1, b"ab"));
+        assert!(parameters.add_long(2, 1, b"cd"));
+        assert!(!parameters.add_long(2, 2, b"ef"));
+        assert_eq!(parameters.long_bytes(), 4);
+        let string = ColumnType::MYSQL_TYPE_STRING as u8;
+        let mut values = Vec::new();
+        let packet = [0, 1, 1, 0, string, 0, 7];
+        parameters.read(&packet, 2, &mut values).unwrap();
+        assert_eq!(values, [Value::Int(7), Value::Text("abcd".into())]);
+        assert_eq!(parameters.long_bytes(), 0);
+        assert!(parameters.read(&packet, 2, &mut values).is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_give_an_answer(
+            bytes in prop::collection::vec(any::<u8>(), 0..100),
+            count in 0_usize..20,
+        ) {
+            let mut values = Vec::new();
+            if Parameters::default().read(&bytes, count, &mut values).is_some() {
+                prop_assert_eq!(values.len(), count);
+            }
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! A connection's bytes: plain or TLS, compressed or not; what is written is gathered and sent
+//! together.
+
+use std::{io, time::Duration};
+
+use remora_protocol::mysql::{
+    PacketReader, PacketWriter,
+    compress::{Algorithm, Compressor},
+};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
+    time::timeout,
+};
+use tokio_rustls::{TlsAcceptor, server::TlsStream};
+
+use super::tls::Rewound;
+
+/// Packets are sent when so many bytes of them wait.
+const FLUSH_BYTES: usize = 256 << 10;
+/// Bytes that a client must take within the write timeout.
+const PIECE_BYTES: usize = 1 << 20;
+/// Bytes that are decompressed at a time.
+const PLAIN_BYTES: usize = 1 << 20;
+/// How long and how much is still read from a client that is sent away, so that it gets the reason
+/// before the connection is reset.
+const LINGER: Duration = Duration::from_secs(1);
+const LINGER_BYTES: usize = 64 << 20;
+
+enum Transport<S> {
+    Plain(S),
+    Tls(Box<TlsStream<Rewound<S>>>),
+    /// Between the two.
+    Gone,
+}
+
+/// One connection's way out, and the way in for its reader.
+pub(super) struct Channel<S> {
+    transport: Transport<S>,
+    compressor: Option<Compressor>,
+    /// What waits to be sent.
+    pub writer: PacketWriter,
+    /// Compressed bytes on their way.
+    wire: Vec<u8>,
+    write_timeout: Duration,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Channel<S> {
+    /// A channel over a stream that is neither encrypted nor compressed yet.
+    pub(super) fn new(stream: S, write_timeout: Duration) -> Self {
+        Self {
+            transport: Transport::Plain(stream),
+            compressor: None,
+            writer: PacketWriter::default(),
+            wire: Vec::new(),
+            write_timeout,
+        }
+    }
+
+    /// Whether nobody on the way can listen.
+    pub(super) fn is_tls(&self) -> bool {
+        matches!(self.transport, Transport::Tls(_))
+    }
+
+    /// Changes over to TLS. Bytes that the client sent behind its request belong to it.
+    pub(super) async fn start_tls(
+        &mut self,
+        acceptor: &TlsAcceptor,
+        reader: &mut PacketReader,
+    ) -> io::Result<()> {
+        let Transport::Plain(stream) = std::mem::replace(&mut self.transport, Transport::Gone)
+        else {
+            return Err(io::Error::other("TLS was asked for twice"));
+        };
+        let stream = acceptor.accept(Rewound::new(reader.take_rest(), stream)).await?;
+        self.transport = Transport::Tls(Box::new(stream));
+        Ok(())
+    }
+
+    /// Changes over to compression.
+    pub(super) fn start_compression(&mut self, algorithm: Algorithm, reader: &mut PacketReader) {
+        let mut compressor = Compressor::new(algorithm);
+        compressor.room().extend_from_slice(&reader.take_rest());
+        reader.ignore_order();
+        self.compressor = Some(compressor);
+    }
+
+    /// Waits for input and gives it to the reader; false at its end. Nothing is lost where the wait
+    /// is given up.
+    pub(super) async fn read_into(&mut self, reader: &mut PacketReader) -> io::Result<bool> {
+        let room = reader.room();
+        let Some(compressor) = &mut self.compressor else {
+            return Ok(self.transport.read(room).await? > 0);
+        };
+        let before = room.len();
+        loop {
+            compressor.decompress(room, before + PLAIN_BYTES)?;
+            if room.len() > before {
+                return Ok(true);
+            }
+            if self.transport.read(compressor.room()).await? == 0 {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Whether so much waits that it should be sent.
+    pub(super) fn is_full(&self) -> bool {
+        self.writer.bytes().len() >= FLUSH_BYTES
+    }
+
+    /// Sends what waits.
+    pub(super) async fn flush(&mut self) -> io::Result<()> {
+        if self.writer.bytes().is_empty() {
+            return Ok(());
+        }
+        let bytes = match &mut self.compressor {
+            Some(compressor) => {
+                self.wire.clear();
+                compressor.compress(self.writer.bytes(), &mut self.wire)?;
+                &self.wire
+            }
+            None => self.writer.bytes(),
+        };
+        // The client's patience is measured by what it takes, however long the whole is.
+        for piece in bytes.chunks(PIECE_BYTES) {
+            timeout(self.write_timeout, self.transport.write(piece)).await??;
+        }
+        self.writer.clear();
+        self.wire.shrink_to(FLUSH_BYTES);
+        Ok(())
+    }
+
+    /// Bytes that the channel takes in memory.
+    pub(super) fn held_bytes(&self) -> usize {
+        let compressed = self.compressor.as_ref().map_or(0, Compressor::held_bytes);
+        self.writer.held_bytes() + self.wire.capacity() + compressed
+    }
+
+    /// Sends what waits and ends the connection.
+    pub(super) async fn send_away(&mut self) -> io::Result<()> {
+        self.flush().await?;
+        let end = async {
+            self.transport.shutdown().await?;
+            let mut rest = Vec::with_capacity(4 << 10);
+            let mut left = LINGER_BYTES;
+            while left > 0 && self.transport.read(&mut rest).await? > 0 {
+                left = left.saturating_sub(rest.len());
+                rest.clear();
+            }
+            io::Result::Ok(())
+        };
+        timeout(LINGER, end).await.unwrap_or(Ok(()))
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Transport<S> {
+    async fn read(&mut self, room: &mut Vec<u8>) -> io::Result<usize> {
+        match self {
+            Self::Plain(stream) => stream.read_buf(room).await,
+            Self::Tls(stream) => stream.read_buf(room).await,
+            Self::Gone => Ok(0),
+        }
+    }
+
+    async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Plain(stream) => stream.write_all(bytes).await,
+            Self::Tls(stream) => {
+                stream.write_all(bytes).await?;
+                stream.flush().await
+            }
+            Self::Gone => Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+
+    async fn shutdown(&mut self) -> io::Result<()> {
+        match self {
+            Self::Plain(stream) => stream.shutdown().await,
+            Self::Tls(stream) => stream.shutdown().await,
+            Self::Gone => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! A session and what its client is told of it.
+
+use std::{io, time::Duration};
+
+use remora_protocol::mysql::{
+    Cursor, StatusFlags, Tracked, WireError, flags_of, handshake::Capabilities,
+};
+use remora_sql::Session;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::{processes::Connection, reply::WireReply, watch::Ended};
+
+/// The variables whose changes a client is told of that did not choose.
+const TOLD_VARIABLES: [&str; 5] = [
+    "time_zone",
+    "autocommit",
+    "character_set_client",
+    "character_set_results",
+    "character_set_connection",
+];
+
+/// How a connection goes on after a command.
+pub(super) enum Flow {
+    /// With the next command.
+    Continue,
+    /// Not at all.
+    Leave,
+    /// Not at all, and the client is told why.
+    SendAway(WireError),
+}
+
+/// One client's session.
+pub(super) struct Client {
+    pub session: Session,
+    pub capabilities: Capabilities,
+    /// Whether its user may do some things only.
+    pub is_limited: bool,
+    tracking: Tracking,
+}
+
+/// What the client is told of, and was told.
+struct Tracking {
+    /// The names of variables, with commas between; `*` is all.
+    variables: String,
+    database: bool,
+    transaction: bool,
+    /// The database that the client was last told of.
+    told_database: Option<String>,
+    /// Whether it was last told that a transaction is open.
+    told_transaction: bool,
+    /// How long it may be silent, where the session says so.
+    wait_timeout: Option<Duration>,
+}
+
+impl Default for Tracking {
+    fn default() -> Self {
+        Self {
+            variables: TOLD_VARIABLES.join(","),
+            database: true,
+            transaction: false,
+            told_database: None,
+            told_transaction: false,
+            wait_timeout: None,
+        }
+    }
+}
+
+impl Client {
+    /// A client that was told nothing yet.
+    pub(super) fn new(session: Session, capabilities: Capabilities, is_limited: bool) -> Self {
+        Self { session, capabilities, is_limited, tracking: Tracking::default() }
+    }
+
+    /// The session's status flags.
+    pub(super) fn flags(&self) -> StatusFlags {
+        flags_of(self.session.status())
+    }
+
+    /// How long the client may be silent, where its session says so.
+    pub(super) fn wait_timeout(&self) -> Option<Duration> {
+        self.tracking.wait_timeout
+    }
+
+    /// The session began anew.
+    pub(super) fn forget_tracking(&mut self) {
+        let told_database = self.tracking.told_database.take();
+        self.tracking = Tracking { told_database, ..Tracking::default() };
+    }
+
+    /// What changed since the client was last told.
+    pub(super) fn take_changes(&mut self, process: &Connection) -> Vec<Tracked> {
+        let Self { session, tracking, .. } = self;
+        let mut changes = Vec::new();
+        for (name, value) in session.take_changes() {
+            tracking.learn(&name, &value);
+            if tracking.tells(&name) {
+                changes.push(Tracked::Variable(name, value));
+            }
+        }
+        let database = session.database();
+        if tracking.told_database.as_deref() != database {
+            process.set_database(database);
+            tracking.told_database = database.map(str::to_owned);
+            if tracking.database {
+                changes.push(Tracked::Database(database.unwrap_or_default().to_owned()));
+            }
+        }
+        let is_open = session.status().in_transaction;
+        if tracking.transaction && tracking.told_transaction != is_open {
+            tracking.told_transaction = is_open;
+            let letters = if is_open { "T_______" } else { "________" };
+            changes.push(Tracked::Transaction(letters.to_owned()));
+        }
+        changes
+    }
+}
+
+impl Tracking {
+    /// Takes notice of a variable that has another value.
+    fn learn(&mut self, name: &str, value: &str) {
+        let is_on = !matches!(value, "OFF" | "0" | "");
+        match name {
+            "session_track_system_variables" => value.clone_into(&mut self.variables),
+            "session_track_schema" => self.database = is_on,
+            "session_track_transaction_info" => self.transaction = is_on,
+            "wait_timeout" => {
+                self.wait_timeout =
+                    value.parse().ok().map(|seconds: u64| Duration::from_secs(seconds.max(1)));
+            }
+            _ => {}
+        }
+    }
+
+    fn tells(&self, name: &str) -> bool {
+        let mut names = self.variables.split(',').map(str::trim);
+        names.any(|told| told == "*" || told.eq_ignore_ascii_case(name))
+    }
+}
+
+/// Ends a reply as its statement ended. The rows that are kept for a cursor are handed over.
+pub(super) fn finish<S: AsyncRead + AsyncWrite + Unpin>(
+    client: &mut Client,
+    process: &Connection,
+    reply: WireReply<'_, S>,
+    ended: Ended,
+) -> io::Result<(Flow, Option<Cursor>)> {
+    if let Some(error) = reply.broken {
+        return Err(error);
+    }
+    match ended {
+        Ended::Done(Ok(())) => {
+            let changes = client.take_changes(process);
+            let cursor = reply.results.finish(client.flags(), &changes);
+            return Ok((Flow::Continue, cursor));
+        }
+        Ended::Done(Err(error)) => reply.results.fail(&error.into()),
+        Ended::TimedOut => reply.results.fail(&WireError::query_timeout()),
+        Ended::Cut => {
+            reply.results.fail(&WireError::interrupted());
+            return Ok((Flow::Leave, None));
+        }
+    }
+    Ok((Flow::Continue, None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_session_says_what_is_told() {
+        let mut tracking = Tracking::default();
+        assert!(tracking.tells("autocommit") && !tracking.tells("sql_mode"));
+        tracking.learn("session_track_system_variables", "sql_mode, Transaction_Isolation");
+        assert!(!tracking.tells("autocommit") && tracking.tells("transaction_isolation"));
+        tracking.learn("session_track_system_variables", "*");
+        assert!(tracking.tells("anything"));
+        tracking.learn("session_track_schema", "OFF");
+        tracking.learn("session_track_transaction_info", "STATE");
+        assert!(!tracking.database && tracking.transaction);
+        tracking.learn("wait_timeout", "7");
+        assert_eq!(tracking.wait_timeout, Some(Duration::from_secs(7)));
+    }
+}

@@ -1,0 +1,296 @@
+//! One connection: its login, then read, answer, write.
+//!
+//! A client may send many commands without waiting. All that one read brings are answered in order
+//! and go out in one write, so a round trip costs one read and one write. A client that does not
+//! read is not read from either.
+
+use std::{io, net::IpAddr, sync::Arc, time::Duration};
+
+use remora_protocol::mysql::{
+    Command, PacketReader, WireError, auth::Nonce, handshake::Login, put_error,
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    sync::watch,
+    time::timeout,
+};
+
+use super::{
+    channel::Channel,
+    client::Flow,
+    commands::Talk,
+    login::{Admitted, Gate, Refused, host_of, nonce, wire_error},
+    processes::Place,
+    side::SqlSide,
+};
+use crate::session::BufferShare;
+
+/// Bytes of buffers that every connection may have.
+const FREE_BYTES: usize = 128 << 10;
+
+/// Serves a connection until the client leaves, is sent away, or the server stops.
+pub(super) async fn run<S>(
+    stream: S,
+    address: Option<IpAddr>,
+    side: Arc<SqlSide>,
+    place: Place,
+) -> io::Result<()>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send,
+{
+    let settings = side.shared.settings.load_full();
+    let patience = Duration::from_secs(settings.sql.write_timeout_s);
+    let mut channel = Channel::new(stream, patience);
+    let mut reader = PacketReader::new(0);
+    let nonce = nonce()?;
+    let mut gate = Gate { channel: &mut channel, reader: &mut reader, side: &side, address, nonce };
+    let limit = Duration::from_secs(settings.sql.connect_timeout_s);
+    let greeted = timeout(limit, gate.greet(place.connection.id));
+    let admitted = match greeted.await.unwrap_or_else(|_| Err(WireError::bad_handshake().into())) {
+        Ok(admitted) => admitted,
+        Err(refused) => return refuse(channel, &reader, refused, &side, address).await,
+    };
+    let stopping = side.shared.stopping.subscribe();
+    let share = BufferShare::new(Arc::clone(&side.buffers));
+    let mut connection = Connection {
+        talk: Talk::new(channel, &side, place, &admitted),
+        reader,
+        address,
+        nonce,
+        share,
+        shared_bytes: 0,
+        stopping,
+    };
+    match connection.enter(admitted).await {
+        Ok(()) => connection.serve().await,
+        Err(error) => connection.send_away(&error).await,
+    }
+}
+
+/// Tells a client why it does not come in.
+async fn refuse<S: AsyncRead + AsyncWrite + Unpin>(
+    mut channel: Channel<S>,
+    reader: &PacketReader,
+    refused: Refused,
+    side: &SqlSide,
+    address: Option<IpAddr>,
+) -> io::Result<()> {
+    side.processes.count_refusal();
+    match refused {
+        Refused::Gone(error) => Err(error),
+        Refused::Told(error) => {
+            tracing::info!("a MySQL client at {} was refused: {error}", host_of(address));
+            channel.writer.set_sequence(reader.sequence());
+            channel.writer.message(|out| put_error(out, &error));
+            channel.send_away().await
+        }
+    }
+}
+
+struct Connection<S> {
+    talk: Talk<S>,
+    reader: PacketReader,
+    address: Option<IpAddr>,
+    nonce: Nonce,
+    share: BufferShare,
+    /// What `share` was last set to.
+    shared_bytes: usize,
+    stopping: watch::Receiver<bool>,
+}
+
+/// A command that takes more messages of the client, apart from the message it came in.
+enum Extended {
+    /// Log in anew: COM_CHANGE_USER's packet.
+    ChangeUser(Vec<u8>),
+    /// Run a text that reads a file of the client's.
+    Load { text: Vec<u8>, file: String },
+}
+
+impl Extended {
+    fn of<S>(command: &Command<'_>, talk: &Talk<S>) -> Option<Self>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send,
+    {
+        match *command {
+            Command::ChangeUser(packet) => Some(Self::ChangeUser(packet.to_vec())),
+            Command::Query(text) => {
+                let file = talk.wanted_file(text)?;
+                Some(Self::Load { text: text.to_vec(), file })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What a wait for input brought.
+enum Waited {
+    Input,
+    /// The client is gone.
+    End,
+    /// The client was silent for too long.
+    Silence,
+    /// Another connection ended this one.
+    Killed,
+    /// The server stops.
+    Stop,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
+    /// Lets a client in that has proved who it is.
+    async fn enter(&mut self, admitted: Admitted) -> Result<(), WireError> {
+        let Admitted { identity, login, compression, .. } = admitted;
+        let talk = &mut self.talk;
+        talk.channel.writer.set_sequence(self.reader.sequence());
+        talk.identify(&identity)?;
+        talk.settle(&login).await?;
+        talk.put_ok();
+        if let Some(algorithm) = compression {
+            // The OK is the last message that is not compressed.
+            let flushed = talk.channel.flush().await;
+            flushed.map_err(|_| WireError::bad_handshake())?;
+            talk.channel.start_compression(algorithm, &mut self.reader);
+        }
+        Ok(())
+    }
+
+    async fn serve(&mut self) -> io::Result<()> {
+        self.reader.expect(0);
+        loop {
+            match self.reader.next_message() {
+                Ok(Some(message)) => {
+                    let command = Command::parse(message.payload);
+                    self.talk.begin(message.reply_sequence);
+                    let flow = match Extended::of(&command, &self.talk) {
+                        None => self.talk.answer(command).await?,
+                        Some(extended) => self.converse(extended).await?,
+                    };
+                    self.talk.end();
+                    self.reader.expect(0);
+                    match flow {
+                        Flow::Continue if self.talk.is_killed() => {
+                            return self.talk.channel.send_away().await;
+                        }
+                        Flow::Continue => {}
+                        Flow::Leave => return self.talk.channel.flush().await,
+                        Flow::SendAway(error) => return self.send_away(&error).await,
+                    }
+                }
+                Ok(None) => {
+                    if let Some(error) = self.next_input().await? {
+                        return match error {
+                            Some(error) => self.send_away(&error).await,
+                            None => Ok(()),
+                        };
+                    }
+                }
+                Err(error) => {
+                    self.talk.channel.writer.set_sequence(error.reply_sequence());
+                    return self.send_away(&wire_error(error)).await;
+                }
+            }
+            if self.talk.channel.is_full() {
+                self.talk.channel.flush().await?;
+                tokio::task::consume_budget().await;
+            }
+        }
+    }
+
+    /// Sends what waits and waits for more. An answer is the end, and what the client is told.
+    async fn next_input(&mut self) -> io::Result<Option<Option<WireError>>> {
+        self.talk.channel.flush().await?;
+        // Whatever is said now is read as the answer to the client's next command.
+        self.talk.channel.writer.set_sequence(1);
+        if !self.has_room() {
+            return Ok(Some(Some(WireError::out_of_buffers())));
+        }
+        Ok(match self.wait().await? {
+            Waited::Input => None,
+            Waited::End | Waited::Killed => Some(None),
+            Waited::Silence => Some(Some(WireError::client_silent())),
+            Waited::Stop => Some(Some(WireError::shutdown())),
+        })
+    }
+
+    async fn wait(&mut self) -> io::Result<Waited> {
+        let limit = self.talk.read_limit(self.reader.is_partial());
+        let place = self.talk.process();
+        let read = self.talk.channel.read_into(&mut self.reader);
+        tokio::select! {
+            biased;
+            read = timeout(limit, read) => match read {
+                Ok(more) => Ok(if more? { Waited::Input } else { Waited::End }),
+                Err(_) => Ok(Waited::Silence),
+            },
+            () = place.killed() => Ok(Waited::Killed),
+            _ = self.stopping.wait_for(|stopping| *stopping) => Ok(Waited::Stop),
+        }
+    }
+
+    /// Answers a command that takes more messages of the client.
+    async fn converse(&mut self, extended: Extended) -> io::Result<Flow> {
+        match extended {
+            Extended::ChangeUser(packet) => self.change_user(&packet).await,
+            Extended::Load { text, file } => {
+                match self.talk.fetch_file(&file, &mut self.reader).await? {
+                    Ok(()) => self.talk.answer(Command::Query(&text)).await,
+                    Err(error) => {
+                        self.talk.put_error(&error);
+                        Ok(Flow::Continue)
+                    }
+                }
+            }
+        }
+    }
+
+    /// Logs in anew over the same connection.
+    async fn change_user(&mut self, packet: &[u8]) -> io::Result<Flow> {
+        let capabilities = self.talk.client.capabilities;
+        let Some(login) = Login::parse_change(packet, capabilities) else {
+            return Ok(Flow::SendAway(WireError::malformed_packet()));
+        };
+        self.talk.channel.flush().await?;
+        let side = Arc::clone(&self.talk.side);
+        let mut gate = Gate {
+            channel: &mut self.talk.channel,
+            reader: &mut self.reader,
+            side: &side,
+            address: self.address,
+            nonce: self.nonce,
+        };
+        let limit = Duration::from_secs(side.shared.settings.load().sql.connect_timeout_s);
+        let proved = timeout(limit, gate.prove(&login, capabilities)).await;
+        self.talk.channel.writer.set_sequence(self.reader.sequence());
+        let changed = match proved.unwrap_or_else(|_| Err(WireError::bad_handshake().into())) {
+            Ok(identity) => self.talk.change_user(identity, &login).await,
+            Err(Refused::Told(error)) => Err(error),
+            Err(Refused::Gone(error)) => return Err(error),
+        };
+        match changed {
+            Ok(()) => {
+                self.talk.put_ok();
+                Ok(Flow::Continue)
+            }
+            Err(error) => {
+                side.processes.count_refusal();
+                Ok(Flow::SendAway(error))
+            }
+        }
+    }
+
+    /// Counts the connection's buffers among all; false where there is no room for more.
+    fn has_room(&mut self) -> bool {
+        let bytes = self.reader.held_bytes() + self.talk.held_bytes();
+        let bytes = bytes.saturating_sub(FREE_BYTES);
+        if bytes == self.shared_bytes {
+            return true;
+        }
+        self.shared_bytes = bytes;
+        self.share.resize(bytes, self.talk.settings().sql.buffered_mb << 20)
+    }
+
+    async fn send_away(&mut self, error: &WireError) -> io::Result<()> {
+        let writer = &mut self.talk.channel.writer;
+        writer.message(|out| put_error(out, error));
+        self.talk.channel.send_away().await
+    }
+}

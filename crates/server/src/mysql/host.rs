@@ -1,0 +1,108 @@
+//! What the SQL side asks of the server around it.
+
+use std::{sync::Arc, time::Duration};
+
+use remora_source::mysql::{FollowerStatus, State, gtid::GtidSet};
+use remora_sql::{Code, Error, Host, Process, ReplicaReport, Result};
+
+use super::processes::Processes;
+use crate::{server::Shared, sources::NotReached};
+
+/// The server, as the SQL side sees it.
+pub(super) struct SqlHost {
+    shared: Arc<Shared>,
+    processes: Arc<Processes>,
+}
+
+impl SqlHost {
+    /// The server with these parts.
+    pub(super) fn new(shared: Arc<Shared>, processes: Arc<Processes>) -> Self {
+        Self { shared, processes }
+    }
+}
+
+impl Host for SqlHost {
+    fn processes(&self) -> Vec<Process> {
+        self.processes.list()
+    }
+
+    fn kill(&self, id: u64, only_statement: bool) -> Result<()> {
+        let process = self.processes.find(id);
+        let unknown = || Error::new(Code::UnknownThread, format!("Unknown thread id: {id}"));
+        process.ok_or_else(unknown)?.kill(only_statement);
+        Ok(())
+    }
+
+    fn replicas(&self) -> Vec<ReplicaReport> {
+        let report = |(name, status): (&str, FollowerStatus)| ReplicaReport {
+            source: name.to_owned(),
+            fields: fields_of(&status),
+            applied: status.applied,
+        };
+        self.shared.sources.statuses().into_iter().map(report).collect()
+    }
+
+    fn status(&self) -> Vec<(String, String)> {
+        let processes = &self.processes;
+        [
+            ("Aborted_connects", processes.refused()),
+            ("Connections", processes.total()),
+            ("Questions", processes.commands()),
+            ("Threads_connected", processes.connected() as u64),
+            ("Threads_running", processes.running() as u64),
+            ("Uptime", self.shared.started.elapsed().as_secs()),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_string()))
+        .to_vec()
+    }
+
+    fn source_of(&self, table: &str) -> Option<String> {
+        let (source, ..) = self.shared.sources.source_of(table)?;
+        Some(source.name.clone())
+    }
+
+    fn wait_for_gtids(&self, source: Option<&str>, gtids: &str, timeout: Duration) -> Result<bool> {
+        let wrong = || {
+            let message = format!("Malformed GTID set specification '{gtids}'.");
+            Error::new(Code::WrongArguments, message)
+        };
+        let gtids = GtidSet::parse(gtids).map_err(|_| wrong())?;
+        let is_stopping = || *self.shared.stopping.borrow();
+        match self.shared.sources.wait_for(source, &gtids, timeout, &is_stopping) {
+            Ok(()) => Ok(true),
+            Err(NotReached::Late) => Ok(false),
+            Err(NotReached::Crowded) => {
+                Err(Error::new(Code::Unknown, "too many requests wait for a position already"))
+            }
+            Err(NotReached::Stopping) => {
+                Err(Error::new(Code::ServerShutdown, "Server shutdown in progress"))
+            }
+        }
+    }
+}
+
+/// A source by the names that MySQL has for it.
+fn fields_of(status: &FollowerStatus) -> Vec<(String, String)> {
+    let yes = |yes: bool| if yes { "Yes" } else { "No" }.to_owned();
+    let (io, sql) = match &status.state {
+        State::Running | State::Copying => (true, true),
+        State::Connecting => (false, true),
+        State::Stopped | State::Failed(_) => (false, false),
+    };
+    let (number, error) = status.last_error.clone().unwrap_or_default();
+    let (host, port) = status.source.rsplit_once(':').unwrap_or((&status.source, ""));
+    let lag = status.lag_seconds.map_or("NULL".to_owned(), |lag| format!("{}", lag as u64));
+    [
+        ("Source_Host", host.to_owned()),
+        ("Source_Port", port.to_owned()),
+        ("Source_UUID", status.server_uuid.clone()),
+        ("Replica_IO_Running", yes(io)),
+        ("Replica_SQL_Running", yes(sql)),
+        ("Seconds_Behind_Source", lag),
+        ("Last_Errno", number.to_string()),
+        ("Last_Error", error),
+        ("Executed_Gtid_Set", status.applied.clone()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .to_vec()
+}

@@ -1,0 +1,245 @@
+//! The beginning of a connection: greeting, TLS, and the proof of a password.
+
+use std::{io, net::IpAddr, sync::Arc};
+
+use remora_protocol::mysql::{
+    PacketError, PacketReader, WireError,
+    auth::{NONCE_BYTES, Nonce, Password, Plugin, Verdict},
+    compress::Algorithm,
+    handshake::{
+        Capabilities, Hello, Login, is_old_client, is_tls_request, offered, put_auth_switch,
+        put_fast_right, put_greeting, put_needs_password,
+    },
+};
+use remora_sql::{Identity, Right};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::{channel::Channel, side::SqlSide, tls};
+use crate::settings::find_user;
+
+/// Bytes of a message of a client that has not logged in.
+const MAX_LOGIN_BYTES: usize = 64 << 10;
+/// A client's message that asks for the key to encrypt its password with.
+const ASKS_FOR_KEY: [u8; 1] = [2];
+
+/// Why a client does not come in.
+#[derive(Debug)]
+pub(super) enum Refused {
+    /// It is told.
+    Told(WireError),
+    /// It cannot be told.
+    Gone(io::Error),
+}
+
+impl From<io::Error> for Refused {
+    fn from(error: io::Error) -> Self {
+        Self::Gone(error)
+    }
+}
+
+impl From<WireError> for Refused {
+    fn from(error: WireError) -> Self {
+        Self::Told(error)
+    }
+}
+
+/// A client that has proved who it is.
+pub(super) struct Admitted {
+    pub identity: Identity,
+    pub login: Login,
+    pub capabilities: Capabilities,
+    /// How the connection goes on once the client was told that it is in.
+    pub compression: Option<Algorithm>,
+}
+
+/// A connection while its client proves who it is.
+pub(super) struct Gate<'g, S> {
+    pub channel: &'g mut Channel<S>,
+    pub reader: &'g mut PacketReader,
+    pub side: &'g SqlSide,
+    /// Local sockets have none.
+    pub address: Option<IpAddr>,
+    pub nonce: Nonce,
+}
+
+/// Random bytes for a connection's scrambles.
+pub(super) fn nonce() -> io::Result<Nonce> {
+    tls::random::<NONCE_BYTES>().map(Nonce::from_random)
+}
+
+/// A client's address as accounts and PROCESSLIST show it.
+pub(super) fn host_of(address: Option<IpAddr>) -> String {
+    address.map_or_else(|| "localhost".to_owned(), |address| address.to_canonical().to_string())
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Gate<'_, S> {
+    /// Greets a new client and lets it prove who it is. What it is told in the end is the caller's
+    /// to write.
+    pub(super) async fn greet(&mut self, id: u32) -> Result<Admitted, Refused> {
+        let settings = self.side.shared.settings.load_full();
+        let offer = offered(self.side.tls.is_some(), settings.sql.local_infile);
+        let (version, nonce) = (self.side.version(), self.nonce);
+        self.reader.set_limit(MAX_LOGIN_BYTES);
+        self.send(|out| put_greeting(out, version, id, &nonce, offer)).await?;
+        let mut packet = self.next_message().await?;
+        if is_tls_request(&packet)
+            && let Some(acceptor) = &self.side.tls
+        {
+            self.channel.start_tls(acceptor, self.reader).await?;
+            packet = self.next_message().await?;
+        }
+        if is_old_client(&packet) {
+            return Err(WireError::old_client().into());
+        }
+        let hello = Hello::parse(&packet, offer).ok_or_else(WireError::bad_handshake)?;
+        if settings.sql.require_tls && !self.is_secure() {
+            return Err(WireError::needs_secure_transport().into());
+        }
+        let compression = hello.compression();
+        let Hello { login, capabilities, .. } = hello;
+        let identity = self.prove(&login, capabilities).await?;
+        self.reader.set_limit(settings.sql.max_allowed_packet);
+        Ok(Admitted { identity, login, capabilities, compression })
+    }
+
+    /// Lets the client prove that it is who it says; gives who that is.
+    pub(super) async fn prove(
+        &mut self,
+        login: &Login,
+        capabilities: Capabilities,
+    ) -> Result<Identity, Refused> {
+        let settings = self.side.shared.settings.load_full();
+        let host = host_of(self.address);
+        if settings.users.is_empty() {
+            // A token that guards writes elsewhere is not gone round here.
+            let may_write = settings.admin_token.is_empty();
+            return self.prove_nothing(login, host, may_write).await;
+        }
+        let user = find_user(&settings.users, &login.user, self.address);
+        // A name that is not known is asked as if it were.
+        let password = user.map(|user| Arc::clone(&user.password));
+        let password = password.unwrap_or_else(|| Arc::new(Password::impossible()));
+        let proof = self.check(password, login, capabilities, &host).await?;
+        match user {
+            Some(user) if proof.is_right => {
+                Ok(Identity { user: user.name.clone(), host, rights: user.rights.clone() })
+            }
+            _ => Err(WireError::access_denied(&login.user, &host, proof.has_password).into()),
+        }
+    }
+
+    /// Lets in whoever comes: nobody but this machine can, and no users are set up.
+    async fn prove_nothing(
+        &mut self,
+        login: &Login,
+        host: String,
+        may_write: bool,
+    ) -> Result<Identity, Refused> {
+        let plugin = login.plugin.as_deref().and_then(Plugin::named);
+        if plugin == Some(Plugin::CachingSha2) && has_password(&login.answer) {
+            // The client waits for this before it takes the OK.
+            self.send(put_fast_right).await?;
+        }
+        let all = || "*".to_owned();
+        let read_all = || vec![Right { database: all(), table: all(), write: false }];
+        let rights = if may_write { None } else { Some(read_all()) };
+        Ok(Identity { user: login.user.clone(), host, rights })
+    }
+
+    async fn check(
+        &mut self,
+        password: Arc<Password>,
+        login: &Login,
+        capabilities: Capabilities,
+        host: &str,
+    ) -> Result<Proof, Refused> {
+        let can_switch = capabilities.contains(Capabilities::CLIENT_PLUGIN_AUTH);
+        let offered = match &login.plugin {
+            Some(name) => Plugin::named(name),
+            None => Some(Plugin::Native),
+        };
+        let plugin = password.plugin(offered);
+        let mut answer = login.answer.clone();
+        if offered != Some(plugin) {
+            if !can_switch {
+                return Err(WireError::old_client().into());
+            }
+            let nonce = self.nonce;
+            self.send(|out| put_auth_switch(out, plugin, &nonce)).await?;
+            answer = self.next_message().await?;
+        }
+        let has_password = has_password(&answer);
+        let is_right = match password.check(plugin, &self.nonce, &answer) {
+            Verdict::Right => true,
+            Verdict::Wrong => false,
+            Verdict::FastRight => {
+                self.send(put_fast_right).await?;
+                true
+            }
+            Verdict::NeedsPassword if !self.is_secure() => {
+                return Err(WireError::needs_secure_channel(&login.user, host).into());
+            }
+            Verdict::NeedsPassword => self.check_clear(password).await?,
+        };
+        Ok(Proof { is_right, has_password })
+    }
+
+    /// Asks for the password itself.
+    async fn check_clear(&mut self, password: Arc<Password>) -> Result<bool, Refused> {
+        self.send(put_needs_password).await?;
+        let mut clear = self.next_message().await?;
+        if clear == ASKS_FOR_KEY {
+            return Ok(false);
+        }
+        if clear.last() == Some(&0) {
+            clear.pop();
+        }
+        // Thousands of rounds of SHA-256 are no work for a thread that serves others.
+        let checked = tokio::task::spawn_blocking(move || password.check_clear(&clear));
+        Ok(checked.await.unwrap_or(false))
+    }
+
+    fn is_secure(&self) -> bool {
+        self.channel.is_tls() || self.address.is_none()
+    }
+
+    async fn send(&mut self, put: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
+        self.channel.writer.set_sequence(self.reader.sequence());
+        self.channel.writer.message(put);
+        self.reader.expect(self.channel.writer.sequence());
+        self.channel.flush().await
+    }
+
+    async fn next_message(&mut self) -> Result<Vec<u8>, Refused> {
+        loop {
+            match self.reader.next_message() {
+                Ok(Some(message)) => return Ok(message.payload.to_vec()),
+                Ok(None) => {}
+                Err(error) => {
+                    self.reader.expect(error.reply_sequence());
+                    return Err(wire_error(error).into());
+                }
+            }
+            if !self.channel.read_into(self.reader).await? {
+                return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+            }
+        }
+    }
+}
+
+struct Proof {
+    is_right: bool,
+    has_password: bool,
+}
+
+fn has_password(answer: &[u8]) -> bool {
+    !matches!(answer, [] | [0])
+}
+
+/// What a client is told whose input cannot be read.
+pub(super) fn wire_error(error: PacketError) -> WireError {
+    match error {
+        PacketError::OutOfOrder { .. } => WireError::out_of_order(),
+        PacketError::TooLarge { .. } => WireError::packet_too_large(),
+    }
+}

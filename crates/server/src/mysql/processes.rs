@@ -1,0 +1,289 @@
+//! The connections: who they are, what they do, and how they are ended.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed},
+    },
+    time::Instant,
+};
+
+use parking_lot::Mutex;
+use remora_sql::Process;
+use tokio::sync::Notify;
+
+/// Bytes of a statement that are shown.
+const SHOWN_BYTES: usize = 64 << 10;
+
+/// All connections of the MySQL protocol.
+#[derive(Default)]
+pub(crate) struct Processes {
+    open: Mutex<BTreeMap<u32, Arc<Connection>>>,
+    connected: AtomicUsize,
+    next_id: AtomicU32,
+    /// Connections since the start.
+    total: AtomicU64,
+    /// Logins that failed.
+    refused: AtomicU64,
+    /// Commands since the start.
+    commands: AtomicU64,
+}
+
+/// One of them, as others see it.
+pub(super) struct Connection {
+    pub id: u32,
+    state: Mutex<State>,
+    /// Ends the running statement.
+    interrupter: Mutex<Arc<AtomicBool>>,
+    is_killed: AtomicBool,
+    killed: Notify,
+}
+
+struct State {
+    user: String,
+    host: String,
+    database: Option<String>,
+    command: &'static str,
+    since: Instant,
+    statement: Shown,
+}
+
+enum Shown {
+    Nothing,
+    /// A text whose buffer is used again.
+    Text(String),
+    Shared(Arc<str>),
+}
+
+/// A connection's place; given back when dropped.
+pub(crate) struct Place {
+    processes: Arc<Processes>,
+    pub(super) connection: Arc<Connection>,
+}
+
+impl Processes {
+    /// Takes a place among `most`.
+    pub(super) fn connect(self: &Arc<Self>, most: usize) -> Option<Place> {
+        self.total.fetch_add(1, Relaxed);
+        let id = self.next_id.fetch_add(1, Relaxed).wrapping_add(1);
+        if self.connected.fetch_add(1, Relaxed) >= most {
+            self.connected.fetch_sub(1, Relaxed);
+            return None;
+        }
+        let connection = Arc::new(Connection::new(id));
+        self.open.lock().insert(id, Arc::clone(&connection));
+        Some(Place { processes: Arc::clone(self), connection })
+    }
+
+    /// Connections now.
+    pub(super) fn connected(&self) -> usize {
+        self.connected.load(Relaxed)
+    }
+
+    /// Connections that run a command now.
+    pub(super) fn running(&self) -> usize {
+        let open = self.open.lock();
+        open.values().filter(|connection| connection.state.lock().command != "Sleep").count()
+    }
+
+    /// Connections since the start.
+    pub(super) fn total(&self) -> u64 {
+        self.total.load(Relaxed)
+    }
+
+    /// A login failed.
+    pub(super) fn count_refusal(&self) {
+        self.refused.fetch_add(1, Relaxed);
+    }
+
+    /// Logins that failed since the start.
+    pub(super) fn refused(&self) -> u64 {
+        self.refused.load(Relaxed)
+    }
+
+    /// A command came.
+    pub(super) fn count_command(&self) {
+        self.commands.fetch_add(1, Relaxed);
+    }
+
+    /// Commands since the start.
+    pub(super) fn commands(&self) -> u64 {
+        self.commands.load(Relaxed)
+    }
+
+    /// Connections of a user now.
+    pub(super) fn of_user(&self, user: &str) -> usize {
+        let open = self.open.lock();
+        open.values().filter(|connection| connection.state.lock().user == user).count()
+    }
+
+    /// All of them, by their numbers.
+    pub(super) fn list(&self) -> Vec<Process> {
+        let open: Vec<_> = self.open.lock().values().cloned().collect();
+        open.iter().map(|connection| connection.shown()).collect()
+    }
+
+    /// The one with this number.
+    pub(super) fn find(&self, id: u64) -> Option<Arc<Connection>> {
+        self.open.lock().get(&u32::try_from(id).ok()?).cloned()
+    }
+}
+
+impl Connection {
+    fn new(id: u32) -> Self {
+        let state = State {
+            user: "unauthenticated user".to_owned(),
+            host: String::new(),
+            database: None,
+            command: "Connect",
+            since: Instant::now(),
+            statement: Shown::Nothing,
+        };
+        Self {
+            id,
+            state: Mutex::new(state),
+            interrupter: Mutex::default(),
+            is_killed: AtomicBool::new(false),
+            killed: Notify::new(),
+        }
+    }
+
+    /// The client has logged in.
+    pub(super) fn identify(&self, user: &str, host: &str, interrupter: Arc<AtomicBool>) {
+        let mut state = self.state.lock();
+        user.clone_into(&mut state.user);
+        host.clone_into(&mut state.host);
+        *self.interrupter.lock() = interrupter;
+    }
+
+    /// Another database is chosen.
+    pub(super) fn set_database(&self, database: Option<&str>) {
+        self.state.lock().database = database.map(str::to_owned);
+    }
+
+    /// A command begins.
+    pub(super) fn begin(&self, command: &'static str, text: &[u8]) {
+        let mut state = self.state.lock();
+        state.command = command;
+        state.since = Instant::now();
+        let mut buffer = match std::mem::replace(&mut state.statement, Shown::Nothing) {
+            Shown::Text(buffer) => buffer,
+            _ => String::new(),
+        };
+        buffer.clear();
+        let shown = text.get(..SHOWN_BYTES).unwrap_or(text);
+        buffer.push_str(&String::from_utf8_lossy(shown));
+        state.statement = Shown::Text(buffer);
+    }
+
+    /// A prepared statement begins.
+    pub(super) fn begin_prepared(&self, command: &'static str, text: &Arc<str>) {
+        let mut state = self.state.lock();
+        state.command = command;
+        state.since = Instant::now();
+        state.statement = Shown::Shared(Arc::clone(text));
+    }
+
+    /// A command has ended.
+    pub(super) fn end(&self) {
+        let mut state = self.state.lock();
+        state.command = "Sleep";
+        state.since = Instant::now();
+        match &mut state.statement {
+            Shown::Text(text) if text.capacity() <= 4096 => text.clear(),
+            other => *other = Shown::Nothing,
+        }
+    }
+
+    /// Ends the running statement, or the connection too.
+    pub(super) fn kill(&self, only_statement: bool) {
+        if !only_statement {
+            self.is_killed.store(true, Relaxed);
+            self.killed.notify_one();
+        }
+        self.interrupter.lock().store(true, Relaxed);
+    }
+
+    /// Whose it is.
+    pub(super) fn user(&self) -> String {
+        self.state.lock().user.clone()
+    }
+
+    /// Whether the connection is to be ended.
+    pub(super) fn is_killed(&self) -> bool {
+        self.is_killed.load(Relaxed)
+    }
+
+    /// Waits until the connection is to be ended.
+    pub(super) async fn killed(&self) {
+        while !self.is_killed() {
+            self.killed.notified().await;
+        }
+    }
+
+    fn shown(&self) -> Process {
+        let state = self.state.lock();
+        let statement = match &state.statement {
+            Shown::Text(text) if !text.is_empty() => Some(text.clone()),
+            Shown::Shared(text) => Some(text.to_string()),
+            _ => None,
+        };
+        Process {
+            id: u64::from(self.id),
+            user: state.user.clone(),
+            host: state.host.clone(),
+            database: state.database.clone(),
+            command: state.command.to_owned(),
+            seconds: state.since.elapsed().as_secs(),
+            state: if statement.is_some() { "executing" } else { "" }.to_owned(),
+            statement,
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.processes.open.lock().remove(&self.connection.id);
+        self.processes.connected.fetch_sub(1, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_limited_listed_and_given_back() {
+        let processes = Arc::new(Processes::default());
+        let first = processes.connect(2).unwrap();
+        let second = processes.connect(2).unwrap();
+        assert!(processes.connect(2).is_none());
+        first.connection.identify("anna", "127.0.0.1:5", Arc::default());
+        first.connection.begin("Query", b"SELECT 1");
+        second.connection.begin_prepared("Execute", &Arc::from("SELECT ?"));
+        second.connection.end();
+        assert_eq!((processes.of_user("anna"), processes.connected()), (1, 2));
+        let list = processes.list();
+        assert_eq!(list[0].statement.as_deref(), Some("SELECT 1"));
+        assert_eq!((list[0].user.as_str(), list[0].command.as_str()), ("anna", "Query"));
+        assert_eq!((list[1].command.as_str(), &list[1].statement), ("Sleep", &None));
+        drop(first);
+        assert_eq!((processes.list().len(), processes.total()), (1, 3));
+        assert!(processes.connect(2).is_some());
+    }
+
+    #[test]
+    fn kill_interrupts_and_a_connections_end_is_seen() {
+        let processes = Arc::new(Processes::default());
+        let place = processes.connect(1).unwrap();
+        let interrupter = Arc::new(AtomicBool::new(false));
+        place.connection.identify("a", "", Arc::clone(&interrupter));
+        let found = processes.find(u64::from(place.connection.id)).unwrap();
+        found.kill(true);
+        assert!(interrupter.load(Relaxed) && !found.is_killed());
+        found.kill(false);
+        assert!(found.is_killed());
+        assert!(processes.find(u64::MAX).is_none());
+    }
+}

@@ -1,0 +1,81 @@
+//! Where a statement's answer goes: encoded into the channel, sent on while it is long.
+
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+};
+
+use remora_protocol::mysql::{PacketWriter, Results};
+use remora_sql::{Cell, Code, Column, Error, Outcome, Reply, Result};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::channel::Channel;
+
+/// The answer to one command.
+pub(super) struct WireReply<'c, S> {
+    pub results: Results<'c, Channel<S>>,
+    /// Set where the statement was killed.
+    pub interrupter: &'c Arc<AtomicBool>,
+    /// Why the client can be sent nothing more.
+    pub broken: Option<io::Error>,
+}
+
+impl<S> AsMut<PacketWriter> for Channel<S> {
+    fn as_mut(&mut self) -> &mut PacketWriter {
+        &mut self.writer
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Reply for WireReply<'_, S> {
+    fn columns(&mut self, columns: &[Column]) -> Result<()> {
+        self.results.columns(columns)
+    }
+
+    fn row(&mut self, cells: &[Cell<'_>]) -> Result<()> {
+        self.results.row(cells)
+    }
+
+    fn done(&mut self, outcome: &Outcome, more: bool) -> Result<()> {
+        self.results.done(outcome, more);
+        Ok(())
+    }
+
+    async fn drain(&mut self) -> Result<()> {
+        let interrupted = || Error::new(Code::Interrupted, "Query execution was interrupted");
+        if self.interrupter.load(Relaxed) {
+            return Err(interrupted());
+        }
+        let channel = self.results.wire();
+        if channel.is_full()
+            && let Err(error) = channel.flush().await
+        {
+            self.broken = Some(error);
+            return Err(interrupted());
+        }
+        Ok(())
+    }
+}
+
+/// Takes the answer to a statement that the client did not send.
+pub(super) struct Nowhere;
+
+impl Reply for Nowhere {
+    fn columns(&mut self, _: &[Column]) -> Result<()> {
+        Ok(())
+    }
+
+    fn row(&mut self, _: &[Cell<'_>]) -> Result<()> {
+        Ok(())
+    }
+
+    fn done(&mut self, _: &Outcome, _: bool) -> Result<()> {
+        Ok(())
+    }
+
+    async fn drain(&mut self) -> Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,97 @@
+//! TLS: the server's certificate and key, and a stream whose first bytes were read already.
+
+use std::{
+    io,
+    path::Path,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use rustls::{
+    ServerConfig,
+    crypto::ring,
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
+};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_rustls::TlsAcceptor;
+
+use crate::{Error, Result};
+
+/// Reads a certificate chain and its key.
+pub(super) fn acceptor(cert: &Path, key: &Path) -> Result<TlsAcceptor> {
+    let wrong = |path: &Path, why: &dyn std::fmt::Display| {
+        Error::Settings(format!(
+            "{}: {why}; sql.tls_cert and sql.tls_key are a certificate chain and its key in PEM",
+            path.display()
+        ))
+    };
+    let chain = CertificateDer::pem_file_iter(cert)
+        .and_then(Iterator::collect::<std::result::Result<Vec<_>, _>>)
+        .map_err(|error| wrong(cert, &error))?;
+    let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| wrong(key, &error))?;
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| wrong(cert, &error))?
+        .with_no_client_auth()
+        .with_single_cert(chain, secret)
+        .map_err(|error| wrong(cert, &error))?;
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+/// Bytes that nobody can guess.
+pub(super) fn random<const N: usize>() -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    let random = ring::default_provider().secure_random;
+    random.fill(&mut bytes).map_err(|_| io::Error::other("the system gives no random bytes"))?;
+    Ok(bytes)
+}
+
+/// A stream that begins with bytes that were read before.
+pub(super) struct Rewound<S> {
+    first: Vec<u8>,
+    taken: usize,
+    stream: S,
+}
+
+impl<S> Rewound<S> {
+    /// Gives `first` before what `stream` gives.
+    pub(super) fn new(first: Vec<u8>, stream: S) -> Self {
+        Self { first, taken: 0, stream }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Rewound<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let rest = self.first.get(self.taken..).unwrap_or_default();
+        if rest.is_empty() {
+            return Pin::new(&mut self.stream).poll_read(context, buffer);
+        }
+        let count = rest.len().min(buffer.remaining());
+        buffer.put_slice(rest.get(..count).unwrap_or_default());
+        self.taken += count;
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Rewound<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}

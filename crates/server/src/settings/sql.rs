@@ -1,0 +1,150 @@
+//! `[sql]`: the MySQL protocol's side of the settings, as a `remora.toml` types it.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::{Settings, check::is_loopback_address};
+
+/// What the MySQL protocol's side can be told.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sql {
+    /// Most connections at a time.
+    pub max_connections: usize,
+    /// Most connections of one user at a time; 0 means no limit.
+    pub max_user_connections: usize,
+    /// Seconds for a login.
+    pub connect_timeout_s: u64,
+    /// Seconds to wait for the next command.
+    pub wait_timeout_s: u64,
+    /// Seconds to wait for a client to read.
+    pub write_timeout_s: u64,
+    /// Milliseconds of one statement; 0 means no limit.
+    pub max_execution_time_ms: u64,
+    /// Bytes of one message of a client that has logged in.
+    pub max_allowed_packet: usize,
+    /// Prepared statements of all connections together.
+    pub max_prepared_statements: usize,
+    /// Megabytes of all connections' buffers together.
+    pub buffered_mb: usize,
+    /// Megabytes of one statement.
+    pub max_query_memory_mb: u64,
+    /// The database of tables that have none in their name.
+    pub default_database: String,
+    /// Whether LOAD DATA may ask the client for a file.
+    pub local_infile: bool,
+    /// Whether TCP connections must use TLS.
+    pub require_tls: bool,
+    /// Certificate chain and key, both in PEM; none means that TLS is not offered.
+    pub tls: Option<(PathBuf, PathBuf)>,
+}
+
+impl Default for Sql {
+    fn default() -> Self {
+        Self {
+            max_connections: 1_000,
+            max_user_connections: 0,
+            connect_timeout_s: 10,
+            wait_timeout_s: 28_800,
+            write_timeout_s: 60,
+            max_execution_time_ms: 0,
+            max_allowed_packet: 1 << 30,
+            max_prepared_statements: 16_382,
+            buffered_mb: 2_048,
+            max_query_memory_mb: 1_024,
+            default_database: "remora".to_owned(),
+            local_infile: false,
+            require_tls: false,
+            tls: None,
+        }
+    }
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct TypedSql {
+    max_connections: Option<usize>,
+    max_user_connections: Option<usize>,
+    connect_timeout_s: Option<u64>,
+    wait_timeout_s: Option<u64>,
+    write_timeout_s: Option<u64>,
+    max_execution_time_ms: Option<u64>,
+    max_allowed_packet: Option<usize>,
+    max_prepared_statements: Option<usize>,
+    buffered_mb: Option<usize>,
+    max_query_memory_mb: Option<u64>,
+    default_database: Option<String>,
+    local_infile: Option<bool>,
+    require_tls: Option<bool>,
+    tls_cert: Option<PathBuf>,
+    tls_key: Option<PathBuf>,
+}
+
+impl TypedSql {
+    pub(super) fn apply(self, sql: &mut Sql, folder: &Path) -> Result<(), String> {
+        use super::remora_toml::set;
+        set(&mut sql.max_connections, self.max_connections);
+        set(&mut sql.max_user_connections, self.max_user_connections);
+        set(&mut sql.connect_timeout_s, self.connect_timeout_s);
+        set(&mut sql.wait_timeout_s, self.wait_timeout_s);
+        set(&mut sql.write_timeout_s, self.write_timeout_s);
+        set(&mut sql.max_execution_time_ms, self.max_execution_time_ms);
+        set(&mut sql.max_allowed_packet, self.max_allowed_packet);
+        set(&mut sql.max_prepared_statements, self.max_prepared_statements);
+        set(&mut sql.buffered_mb, self.buffered_mb);
+        set(&mut sql.max_query_memory_mb, self.max_query_memory_mb);
+        set(&mut sql.default_database, self.default_database);
+        set(&mut sql.local_infile, self.local_infile);
+        set(&mut sql.require_tls, self.require_tls);
+        sql.tls = match (self.tls_cert, self.tls_key) {
+            (Some(cert), Some(key)) => Some((folder.join(cert), folder.join(key))),
+            (None, None) => None,
+            _ => return Err("sql: tls_cert and tls_key belong together: set both".to_owned()),
+        };
+        Ok(())
+    }
+}
+
+/// Why these settings cannot or must not be served, with the mend.
+pub(super) fn refusal(settings: &Settings) -> Option<String> {
+    let (sql, address) = (&settings.sql, &settings.listen.sql);
+    let ranges = [
+        ("sql.max_connections", sql.max_connections, 1, 1_000_000),
+        ("sql.max_allowed_packet", sql.max_allowed_packet, 1 << 10, 1 << 30),
+        ("sql.max_prepared_statements", sql.max_prepared_statements, 1, 1 << 22),
+        ("sql.buffered_mb", sql.buffered_mb, 1, 1 << 20),
+    ];
+    for (name, value, least, most) in ranges {
+        if !(least..=most).contains(&value) {
+            return Some(format!("{name} is {value}; it lies between {least} and {most}"));
+        }
+    }
+    if sql.connect_timeout_s == 0 || sql.wait_timeout_s == 0 || sql.write_timeout_s == 0 {
+        return Some(
+            "sql.connect_timeout_s, sql.wait_timeout_s and sql.write_timeout_s are 1 or more"
+                .to_owned(),
+        );
+    }
+    if sql.require_tls && sql.tls.is_none() {
+        return Some("sql.require_tls needs sql.tls_cert and sql.tls_key".to_owned());
+    }
+    if address.is_empty() {
+        return None;
+    }
+    match is_loopback_address(address) {
+        None => Some(format!("listen.sql '{address}' is not HOST:PORT, as 127.0.0.1:9306 is")),
+        Some(true) => None,
+        Some(false) if settings.users.is_empty() => Some(format!(
+            "'{address}' can be reached from other machines and there are no users: add [[users]] \
+             with passwords, or listen on 127.0.0.1"
+        )),
+        Some(false) => {
+            let open = settings.users.iter().find(|user| user.password.is_empty())?;
+            Some(format!(
+                "'{address}' can be reached from other machines and user '{}' has an empty \
+                 password: give it one",
+                open.name
+            ))
+        }
+    }
+}

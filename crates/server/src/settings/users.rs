@@ -1,0 +1,278 @@
+//! `[[users]]`: who may use SQL, from where, and what for.
+
+use std::{
+    net::IpAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use remora_protocol::mysql::auth::Password;
+use remora_sql::Right;
+use serde::Deserialize;
+
+use super::keys;
+use crate::session::Cidr;
+
+/// An account.
+#[derive(Clone, Debug)]
+pub struct User {
+    /// Its name.
+    pub name: String,
+    /// From where.
+    pub host: HostPattern,
+    /// What is stored of its password.
+    pub password: Arc<Password>,
+    /// What it may do; `None` means everything.
+    pub rights: Option<Vec<Right>>,
+}
+
+/// Where clients of an account may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HostPattern {
+    /// Anywhere.
+    Any,
+    /// On this machine.
+    Local,
+    /// In a network.
+    Network(Cidr),
+    /// At addresses whose text fits: `%` is any text, `_` any character.
+    Text(String),
+}
+
+impl HostPattern {
+    fn parse(text: &str) -> Self {
+        match text {
+            "%" | "" => Self::Any,
+            "localhost" => Self::Local,
+            _ => match Cidr::parse(text) {
+                Ok(network) => Self::Network(network),
+                Err(_) => Self::Text(text.to_owned()),
+            },
+        }
+    }
+
+    /// Whether a client is there. Local sockets have no address.
+    pub fn matches(&self, address: Option<IpAddr>) -> bool {
+        match (self, address.map(|address| address.to_canonical())) {
+            (Self::Any, _) | (Self::Local, None) => true,
+            (Self::Local, Some(address)) => address.is_loopback(),
+            (_, None) => false,
+            (Self::Network(network), Some(address)) => network.contains(address),
+            (Self::Text(pattern), Some(address)) => {
+                fits_pattern(pattern.as_bytes(), address.to_string().as_bytes())
+            }
+        }
+    }
+
+    /// How few clients it means: of two accounts that fit, the higher is taken.
+    fn rank(&self) -> u16 {
+        match self {
+            Self::Any => 0,
+            Self::Text(pattern) => 1 + u16::try_from(pattern.len()).unwrap_or(0).min(100),
+            Self::Network(network) => 200 + u16::from(network.bits()),
+            Self::Local => 400,
+        }
+    }
+}
+
+/// LIKE without escapes: `%` is any text, `_` any byte.
+pub fn fits_pattern(pattern: &[u8], text: &[u8]) -> bool {
+    let (mut at, mut from) = (0, 0);
+    let mut back = None;
+    while let Some(byte) = text.get(from) {
+        match pattern.get(at) {
+            Some(b'%') => {
+                back = Some((at + 1, from));
+                at += 1;
+            }
+            Some(wanted) if *wanted == b'_' || wanted == byte => {
+                at += 1;
+                from += 1;
+            }
+            _ => match back {
+                Some((after, taken)) => {
+                    back = Some((after, taken + 1));
+                    (at, from) = (after, taken + 1);
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern.get(at..).unwrap_or_default().iter().all(|byte| *byte == b'%')
+}
+
+/// The account for this name from there: the one that means the fewest clients.
+pub fn find_user<'u>(users: &'u [User], name: &str, address: Option<IpAddr>) -> Option<&'u User> {
+    let fitting = users.iter().filter(|user| user.name == name && user.host.matches(address));
+    fitting.max_by_key(|user| user.host.rank())
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct TypedUser {
+    name: String,
+    host: Option<String>,
+    password: Option<String>,
+    password_file: Option<PathBuf>,
+    password_sha2: Option<String>,
+    password_native: Option<String>,
+    read: Option<Vec<String>>,
+    write: Option<Vec<String>>,
+}
+
+/// The sections' meaning.
+pub(super) fn read(sections: toml::Value, folder: &Path) -> Result<Vec<User>, String> {
+    let sections = match sections {
+        toml::Value::Array(sections) => sections,
+        section => vec![section],
+    };
+    sections
+        .into_iter()
+        .map(|section| {
+            let typed: TypedUser = section
+                .try_into()
+                .map_err(|error: toml::de::Error| keys::explain(error.message()))?;
+            let name = typed.name.clone();
+            typed.meaning(folder).map_err(|error| format!("user '{name}': {error}"))
+        })
+        .collect()
+}
+
+impl TypedUser {
+    fn meaning(self, folder: &Path) -> Result<User, String> {
+        if self.name.is_empty() {
+            return Err("name is missing".to_owned());
+        }
+        Ok(User {
+            host: HostPattern::parse(self.host.as_deref().unwrap_or("%")),
+            password: Arc::new(self.password(folder)?),
+            rights: self.rights()?,
+            name: self.name,
+        })
+    }
+
+    fn password(&self, folder: &Path) -> Result<Password, String> {
+        let has_hash = self.password_sha2.is_some() || self.password_native.is_some();
+        let has_plain = self.password.is_some() || self.password_file.is_some();
+        match (&self.password, &self.password_file) {
+            (Some(_), Some(_)) => return Err("set password or password_file, not both".to_owned()),
+            _ if has_plain && has_hash => {
+                return Err("set a password or its hashes, not both".to_owned());
+            }
+            (Some(password), None) => return Ok(Password::plain(password.as_bytes())),
+            (None, Some(file)) => {
+                let path = folder.join(file);
+                let text = std::fs::read_to_string(&path)
+                    .map_err(|error| format!("{}: {error}", path.display()))?;
+                return Ok(Password::plain(text.trim_end_matches(['\r', '\n']).as_bytes()));
+            }
+            (None, None) if !has_hash => {
+                return Err("set password, password_file, password_sha2 or password_native; an \
+                            empty password is password = \"\""
+                    .to_owned());
+            }
+            (None, None) => {}
+        }
+        let mut password = Password::impossible();
+        if self.password_sha2.as_ref().is_some_and(|hash| !password.add_sha2(hash)) {
+            return Err("password_sha2 is $A$005$... or 0x..., as HEX(authentication_string) of \
+                        mysql.user shows it for caching_sha2_password"
+                .to_owned());
+        }
+        if self.password_native.as_ref().is_some_and(|hash| !password.add_native(hash)) {
+            return Err("password_native is * and 40 hexadecimal digits".to_owned());
+        }
+        Ok(password)
+    }
+
+    /// `None` where nothing is said.
+    fn rights(&self) -> Result<Option<Vec<Right>>, String> {
+        if self.read.is_none() && self.write.is_none() {
+            return Ok(None);
+        }
+        let rights = |names: &Option<Vec<String>>, write: bool| {
+            let names = names.iter().flatten();
+            names.map(|name| parse_right(name, write)).collect::<Result<Vec<_>, _>>()
+        };
+        Ok(Some([rights(&self.read, false)?, rights(&self.write, true)?].concat()))
+    }
+}
+
+fn parse_right(name: &str, write: bool) -> Result<Right, String> {
+    let (database, table) = match name.split_once('.') {
+        Some(parts) => parts,
+        None if name == "*" => ("*", "*"),
+        None => return Err(format!("'{name}' is not DATABASE.TABLE; * stands for all of them")),
+    };
+    Ok(Right { database: database.to_owned(), table: table.to_owned(), write })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn users(text: &str) -> Result<Vec<User>, String> {
+        let table: toml::Table = toml::from_str(text).unwrap();
+        read(table["users"].clone(), Path::new("/etc"))
+    }
+
+    #[test]
+    fn the_narrowest_account_is_taken() {
+        let text = ["%", "10.%", "10.1.0.0/16", "10.1.2.3", "localhost"]
+            .map(|host| {
+                format!(
+                    "[[users]]\nname = 'a'\nhost = '{host}'\npassword = 'x'\n\
+                         read = ['{host}.t']\n"
+                )
+                .replace("10.1.0.0/16.t", "net.t")
+            })
+            .concat();
+        let users = users(&text).unwrap();
+        let host = |address: Option<&str>| {
+            let address = address.map(|address| address.parse().unwrap());
+            find_user(&users, "a", address).map(|user| user.host.clone())
+        };
+        assert_eq!(host(Some("10.1.2.3")), Some(users[3].host.clone()));
+        assert_eq!(host(Some("10.1.2.4")), Some(users[2].host.clone()));
+        assert_eq!(host(Some("10.9.2.4")), Some(HostPattern::Text("10.%".to_owned())));
+        assert_eq!(host(Some("11.9.2.4")), Some(HostPattern::Any));
+        assert_eq!(host(Some("::ffff:127.0.0.1")), Some(HostPattern::Local));
+        assert_eq!(host(None), Some(HostPattern::Local));
+        assert!(find_user(&users, "b", None).is_none());
+    }
+
+    #[test]
+    fn patterns() {
+        assert!(fits_pattern(b"192.168.%", b"192.168.0.7"));
+        assert!(fits_pattern(b"%.7", b"1.7.7"));
+        assert!(fits_pattern(b"10._.0.1", b"10.5.0.1"));
+        assert!(!fits_pattern(b"10._.0.1", b"10.55.0.1"));
+        assert!(!fits_pattern(b"", b"x"));
+    }
+
+    #[test]
+    fn rights_and_what_is_wrong() {
+        let all = users("[[users]]\nname = 'a'\npassword = ''\n").unwrap();
+        assert!(all[0].rights.is_none() && all[0].password.is_empty());
+        let some = users(
+            "[[users]]\nname='a'\npassword_native='*462366917EEDD1970A48E87D8EF59EB67D2CA26F'\n\
+             read=['*']\nwrite=['shop.orders']\n",
+        );
+        let rights = some.unwrap().remove(0).rights.unwrap();
+        assert_eq!((rights[0].table.as_str(), rights[0].write), ("*", false));
+        assert_eq!((rights[1].table.as_str(), rights[1].write), ("orders", true));
+        for (wrong, why) in [
+            ("name='a'", "set password"),
+            ("password='x'", "name is missing"),
+            ("name='a'\npassword='x'\npassword_native='*0'", "not both"),
+            ("name='a'\npassword_native='*0'", "40 hexadecimal"),
+            ("name='a'\npassword_sha2='x'", "caching_sha2_password"),
+            ("name='a'\npassword='x'\nread=['t']", "DATABASE.TABLE"),
+            ("name='a'\npasword='x'", "password"),
+            ("name='a'\npassword_file='/nowhere/at/all'", "/nowhere/at/all"),
+        ] {
+            let error = users(&format!("[[users]]\n{wrong}\n")).unwrap_err();
+            assert!(error.contains(why), "{wrong}: {error}");
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! The MySQL protocol over real sockets: what clients see from the greeting to the end.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod client;
+#[path = "../support/mod.rs"]
+mod support;
+
+mod limits;
+mod login;
+mod prepared;
+mod talk;
+
+use client::{Client, Entry};
+use support::TestServer;
+
+/// A client of a server without users.
+fn connect(server: &TestServer) -> Client {
+    Client::connect(server.sql_address(), &Entry::default()).unwrap()
+}

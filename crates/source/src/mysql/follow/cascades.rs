@@ -1,0 +1,401 @@
+//! What foreign keys do to rows at the source without a word in its binlog, done here at the same
+//! place of the stream: `ON DELETE` and `ON UPDATE` with `CASCADE` or `SET NULL`.
+//!
+//! The rows that refer to a changed one are found in what is here, with what the transaction did so
+//! far on top. Where that does not tell them for certain (values that are equal in a collation
+//! only, transactions larger than a batch) the table is copied anew; if rows are changed by a
+//! table that is not followed, it stops.
+
+use std::{collections::HashMap, sync::Arc};
+
+use remora_engine::{
+    Change, Comparison, Filter, Literal, Row, SearchRequest, Selection, SortBy, SortKey, Value,
+};
+use rustc_hash::FxHashMap;
+
+use super::{
+    applier::Applier,
+    positions::{STALE, copied_key, copy_key, table_key},
+    rows::Target,
+    statement::TableName,
+    status::TableState,
+    table::Visible,
+};
+use crate::{
+    Result,
+    mysql::{
+        binlog::{RowChange, RowsKind},
+        copy::{Cascade, write_key},
+        schema::{ForeignKey, Reaction, SourceTable, SourceType},
+    },
+};
+
+/// Servers follow no longer chains of foreign keys.
+const MAX_DEPTH: usize = 16;
+/// Rows that are looked up at once.
+const PAGE: usize = 1_000;
+/// Bit of a rows event: no foreign key was followed.
+const WITHOUT_FOREIGN_KEYS: u8 = 1 << 1;
+/// Where in the event those bits are.
+const FLAGS: usize = 6;
+
+/// A table whose rows refer to those of another, and how.
+#[derive(Clone, Debug)]
+pub(super) struct Child {
+    pub table: TableName,
+    pub key: ForeignKey,
+}
+
+/// The children of each table.
+pub(super) type Children = FxHashMap<TableName, Arc<[Child]>>;
+
+/// Whether a rows event may have made foreign keys change rows.
+pub(super) fn may_cascade(kind: RowsKind, body: &[u8]) -> bool {
+    let flags = body.get(FLAGS).copied().unwrap_or(0);
+    kind != RowsKind::Insert && flags & WITHOUT_FOREIGN_KEYS == 0
+}
+
+impl Applier {
+    /// The tables whose rows change with those of this one.
+    pub fn children_of(&mut self, parent: &TableName) -> Arc<[Child]> {
+        if self.source.server.logs_cascades {
+            return Arc::default();
+        }
+        if self.routes.children.is_none() {
+            let mut children: HashMap<TableName, Vec<Child>> = HashMap::new();
+            for (table, followed) in &self.tables {
+                for key in followed.source.reacting_keys() {
+                    let (database, name) = key.parent.clone();
+                    let child = Child { table: table.clone(), key };
+                    children.entry(TableName { database, table: name }).or_default().push(child);
+                }
+            }
+            let children = children.into_iter().map(|(parent, all)| (parent, all.into()));
+            self.routes.children = Some(children.collect());
+        }
+        let known = self.routes.children.as_ref().and_then(|children| children.get(parent));
+        known.cloned().unwrap_or_default()
+    }
+
+    /// Rows of a table changed which cannot be read here.
+    pub fn cascade_blindly(&mut self, parent: &TableName, children: &[Child], kind: RowsKind) {
+        let in_doubt = self.tables.get(parent).is_some_and(|known| known.doubt.is_some());
+        for child in children {
+            let reaction = match kind {
+                RowsKind::Delete => child.key.on_delete,
+                _ => child.key.on_update,
+            };
+            match reaction {
+                Reaction::Nothing => {}
+                _ if in_doubt => self.miss(&child.table),
+                _ => self.stop_blind(parent, child),
+            }
+        }
+    }
+
+    /// Does what foreign keys did when rows of `parent` changed: each as it was, and as it is.
+    pub fn cascade(
+        &mut self,
+        parent: &TableName,
+        children: &[Child],
+        changed: Vec<(Row, Option<Row>)>,
+        depth: usize,
+    ) -> Result<()> {
+        let Some(source) = self.tables.get(parent).map(|known| Arc::clone(&known.source)) else {
+            return Ok(());
+        };
+        for (before, after) in changed {
+            for child in children {
+                match effect(&source, child, &before, after.as_ref()) {
+                    Effect::Nothing => {}
+                    Effect::Unknown => self.miss(&child.table),
+                    Effect::Is { held, then } => {
+                        self.act(&source, child, held, then, depth)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn act(
+        &mut self,
+        parent: &SourceTable,
+        child: &Child,
+        held: Vec<Value>,
+        then: Option<Vec<Value>>,
+        depth: usize,
+    ) -> Result<()> {
+        let Some(followed) = self.tables.get(&child.table) else { return Ok(()) };
+        let source = Arc::clone(&followed.source);
+        let places = exact_places(parent, &source, &child.key);
+        let whole = followed.visible == Visible::Fed;
+        let (visible, hidden) = followed.targets();
+        let Some(name) = visible.or(hidden) else {
+            self.miss(&child.table);
+            return Ok(());
+        };
+        let moves_key = places.iter().flatten().any(|place| source.key.contains(place));
+        let partly = !whole && then.is_some() && moves_key;
+        let Some(places) = places.filter(|_| self.large.is_none() && depth < MAX_DEPTH && !partly)
+        else {
+            self.miss(&child.table);
+            return Ok(());
+        };
+        let held: Vec<_> = places.into_iter().zip(held).collect();
+        let cascade = Cascade { held, then };
+        let rows = self.referring(&name, &source, &cascade)?;
+        let changed = self.put_changed(&child.table, &cascade, rows, whole);
+        let children = self.children_of(&child.table);
+        if children.is_empty() {
+            return Ok(());
+        }
+        if !whole {
+            // Rows of it that are not here yet changed as well.
+            children.iter().for_each(|grandchild| self.miss(&grandchild.table));
+            return Ok(());
+        }
+        self.cascade(&child.table, &children, changed, depth + 1)
+    }
+
+    /// Appends the changes of rows to the transaction; the rows before and after.
+    fn put_changed(
+        &mut self,
+        table: &TableName,
+        cascade: &Cascade,
+        rows: Vec<Row>,
+        whole: bool,
+    ) -> Vec<(Row, Option<Row>)> {
+        let Some(followed) = self.tables.get_mut(table) else { return Vec::new() };
+        let source = Arc::clone(&followed.source);
+        let (visible, hidden) = followed.targets();
+        let windows = followed.copy.as_mut().map(|copy| &mut copy.windows);
+        let mut target = Target {
+            visible: visible.as_ref().map(|name| self.batch.place(name)),
+            hidden: hidden.as_ref().map(|name| self.batch.place(name)),
+            batch: &mut self.batch,
+            key: &source.key,
+            windows,
+            written: Vec::new(),
+        };
+        if !whole && let Some(windows) = &mut target.windows {
+            windows.cascade(cascade.clone());
+        }
+        let mut changed = Vec::with_capacity(rows.len());
+        for before in rows {
+            let after = cascade.apply(before.clone());
+            target.take(match after.clone() {
+                Some(after) => RowChange::Update { before: before.clone(), after },
+                None => RowChange::Delete(before.clone()),
+            });
+            changed.push((before, after));
+        }
+        changed
+    }
+
+    /// The rows of a table here that hold certain values, at this place of the transaction.
+    fn referring(
+        &mut self,
+        name: &Arc<str>,
+        source: &SourceTable,
+        cascade: &Cascade,
+    ) -> Result<Vec<Row>> {
+        self.submit_whole()?;
+        let holds =
+            |row: &Row| cascade.held.iter().all(|(place, held)| row.get(*place) == Some(held));
+        let mut newer: HashMap<Vec<u8>, Option<&Row>> = HashMap::new();
+        let mut written = Vec::new();
+        let key_places: Vec<_> = (0..source.key.len()).collect();
+        for change in self.batch.changes_of(name) {
+            let row = match change {
+                Change::Put(row) | Change::Insert(row) => {
+                    write_key(&mut written, row, &source.key);
+                    Some(row)
+                }
+                Change::Delete(key) => {
+                    write_key(&mut written, key, &key_places);
+                    None
+                }
+            };
+            newer.insert(written.clone(), row);
+        }
+        let mut rows = self.stored_rows(name, source, cascade)?;
+        rows.retain(|row| {
+            write_key(&mut written, row, &source.key);
+            holds(row) && !newer.contains_key(&written)
+        });
+        rows.extend(newer.into_values().flatten().filter(|row| holds(row)).cloned());
+        Ok(rows)
+    }
+
+    /// The rows of a table that hold certain values, without those of this transaction.
+    fn stored_rows(&self, name: &str, source: &SourceTable, cascade: &Cascade) -> Result<Vec<Row>> {
+        let filters = cascade.held.iter().filter_map(|(place, value)| {
+            Some(Filter::Compare {
+                column: source.columns.get(*place)?.name.clone(),
+                comparison: Comparison::Equal,
+                literal: Literal::Value(value.clone()),
+            })
+        });
+        let filter = Some(Filter::And(filters.collect()));
+        let mut request = SearchRequest {
+            selection: Selection { table: name.to_owned(), filter, ..Selection::default() },
+            sort: vec![SortKey { by: SortBy::Key, descending: false }],
+            limit: PAGE,
+            fields: vec!["*".to_owned()],
+            ..SearchRequest::default()
+        };
+        let mut rows = Vec::new();
+        loop {
+            let reply = self.shared.database.search(&request)?;
+            let count = reply.hits.len();
+            rows.extend(reply.hits.into_iter().map(|hit| hit.fields));
+            request.after = reply.cursor;
+            if count < PAGE || request.after.is_none() {
+                return Ok(rows);
+            }
+        }
+    }
+
+    /// Rows of a table changed that nobody can tell any more: it is copied anew, and the next
+    /// commit says so.
+    pub fn miss(&mut self, table: &TableName) {
+        let Some(followed) = self.tables.get(table) else { return };
+        if followed.stopped.is_some() {
+            return;
+        }
+        let (name, source) = (Arc::clone(&followed.name), &self.shared.settings.name);
+        let mut stale = vec![(table_key(source, &name), STALE.to_owned())];
+        if followed.visible == Visible::Absent {
+            stale.clear();
+        }
+        if followed.copy.is_some() {
+            stale.push((copied_key(source, &name), STALE.to_owned()));
+        }
+        self.with_next.extend(stale);
+        self.begin_doubt(table, None, true);
+        self.miss_rows(table);
+        if let Some(doubt) = self.tables.get_mut(table).and_then(|known| known.doubt.as_mut()) {
+            doubt.unasked = true;
+        }
+    }
+
+    /// Rows of a table change with those of one that is not followed.
+    fn stop_blind(&mut self, parent: &TableName, child: &Child) {
+        let TableName { database, table: name } = parent;
+        let reason = format!(
+            "rows of {database}.{name} changed, and by a foreign key rows of this table, which \
+             the binlog does not tell: follow {database}.{name} too, then SYNC this table"
+        );
+        let source = self.shared.settings.name.clone();
+        let Some(followed) = self.tables.get_mut(&child.table) else { return };
+        if followed.stopped.is_some() {
+            return;
+        }
+        let name = followed.name.to_string();
+        tracing::warn!(table = name, "not followed: {reason}");
+        followed.doubt = None;
+        self.copying.retain(|other| *other != child.table);
+        if followed.copy.take().is_some() {
+            self.with_next.push((copy_key(&source, &name), String::new()));
+            self.with_next.push((copied_key(&source, &name), String::new()));
+        }
+        self.routes.clear();
+        if followed.visible == Visible::Absent {
+            self.tables.remove(&child.table);
+            self.shared.board.set_table(&name, TableState::Refused(reason));
+            return;
+        }
+        (followed.visible, followed.stopped) = (Visible::Frozen, Some(reason));
+        self.with_next.push((table_key(&source, &name), STALE.to_owned()));
+        self.show(&child.table);
+    }
+}
+
+/// What a foreign key does.
+enum Effect {
+    Nothing,
+    Unknown,
+    Is { held: Vec<Value>, then: Option<Vec<Value>> },
+}
+
+fn effect(parent: &SourceTable, child: &Child, before: &Row, after: Option<&Row>) -> Effect {
+    let Some(places) = places(parent, &child.key.parent_columns) else { return Effect::Unknown };
+    let values = |row: &Row| -> Option<Vec<Value>> {
+        places.iter().map(|&place| row.get(place).cloned()).collect()
+    };
+    let Some(held) = values(before) else { return Effect::Unknown };
+    if held.contains(&Value::Null) {
+        return Effect::Nothing;
+    }
+    let nothing = || Some(vec![Value::Null; held.len()]);
+    let then = match after {
+        None => match child.key.on_delete {
+            Reaction::Nothing => return Effect::Nothing,
+            Reaction::Cascade => None,
+            Reaction::SetNull => nothing(),
+        },
+        Some(after) => {
+            let now = values(after);
+            if now.as_ref() == Some(&held) {
+                return Effect::Nothing;
+            }
+            match child.key.on_update {
+                Reaction::Nothing => return Effect::Nothing,
+                Reaction::Cascade => now,
+                Reaction::SetNull => nothing(),
+            }
+        }
+    };
+    Effect::Is { held, then }
+}
+
+/// Places of the columns of a table that its children refer to; all where one is not known.
+pub(super) fn referred_places(parent: &SourceTable, children: &[Child]) -> Vec<usize> {
+    let mut referred = Vec::new();
+    for child in children {
+        match places(parent, &child.key.parent_columns) {
+            Some(places) => referred.extend(places),
+            None => return (0..parent.columns.len()).collect(),
+        }
+    }
+    referred.sort_unstable();
+    referred.dedup();
+    referred
+}
+
+fn places(table: &SourceTable, names: &[String]) -> Option<Vec<usize>> {
+    let place = |name: &String| {
+        let name = name.to_lowercase();
+        table.columns.iter().position(|column| column.name.to_lowercase() == name)
+    };
+    names.iter().map(place).collect()
+}
+
+/// Where a key's columns are in the rows that refer, if equal values and no others are equal to the
+/// source.
+fn exact_places(parent: &SourceTable, child: &SourceTable, key: &ForeignKey) -> Option<Vec<usize>> {
+    let (there, here) = (places(parent, &key.parent_columns)?, places(child, &key.columns)?);
+    let exact = |(there, here): (&usize, &usize)| {
+        let (there, here) = (parent.columns.get(*there), child.columns.get(*here));
+        let (Some(there), Some(here)) = (there, here) else { return false };
+        there.kind == here.kind && is_exact(&here.kind)
+    };
+    there.iter().zip(&here).all(exact).then_some(here)
+}
+
+fn is_exact(kind: &SourceType) -> bool {
+    matches!(
+        kind,
+        SourceType::Int { .. }
+            | SourceType::Decimal { .. }
+            | SourceType::Year
+            | SourceType::Date
+            | SourceType::Time(_)
+            | SourceType::DateTime(_)
+            | SourceType::Timestamp(_)
+            | SourceType::Uuid
+            | SourceType::Binary(..=255)
+            | SourceType::VarBinary(..=255)
+    )
+}

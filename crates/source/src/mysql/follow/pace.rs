@@ -1,0 +1,75 @@
+//! How often batches are submitted: at once while there are few, and at an even pace while many
+//! transactions come, so that what a batch costs is paid for several of them.
+
+use std::time::{Duration, Instant};
+
+/// A token comes so often.
+const INTERVAL: Duration = Duration::from_millis(8);
+/// Most tokens that are saved.
+const MOST: u32 = 4;
+
+/// A bucket of tokens; a batch takes one.
+#[derive(Debug)]
+pub(super) struct Pace {
+    /// When the bucket was or will be empty.
+    empty_at: Instant,
+}
+
+impl Pace {
+    /// A full bucket.
+    pub fn new(now: Instant) -> Self {
+        Self { empty_at: now.checked_sub(INTERVAL * MOST).unwrap_or(now) }
+    }
+
+    /// When a batch may be submitted.
+    pub fn next(&self) -> Instant {
+        self.empty_at + INTERVAL
+    }
+
+    /// A batch is submitted; it may be one that could not wait.
+    pub fn spend(&mut self, now: Instant) {
+        let full = now.checked_sub(INTERVAL * MOST).unwrap_or(self.empty_at);
+        self.empty_at = self.empty_at.max(full).min(now) + INTERVAL;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// When batches are submitted, in milliseconds, if one is ready every so often.
+    fn submitted(every_ms: u64, until_ms: u64) -> Vec<u64> {
+        let start = Instant::now() + Duration::from_secs(10);
+        let mut pace = Pace::new(start);
+        let mut submitted = Vec::new();
+        for ms in 0..until_ms {
+            let now = start + Duration::from_millis(ms);
+            let is_ready = ms % every_ms == 0 || submitted.len() as u64 * every_ms < ms;
+            if is_ready && pace.next() <= now {
+                pace.spend(now);
+                submitted.push(ms);
+            }
+        }
+        submitted
+    }
+
+    #[test]
+    fn few_batches_do_not_wait() {
+        assert_eq!(submitted(20, 100), [0, 20, 40, 60, 80]);
+    }
+
+    #[test]
+    fn many_batches_come_at_the_pace_after_a_few() {
+        let submitted = submitted(1, 100);
+        assert_eq!(submitted[..4], [0, 1, 2, 3]);
+        assert!(submitted[4..].windows(2).all(|pair| pair[1] - pair[0] == 8), "{submitted:?}");
+    }
+
+    #[test]
+    fn batches_that_cannot_wait_are_not_paid_for_later() {
+        let start = Instant::now() + Duration::from_secs(10);
+        let mut pace = Pace::new(start);
+        (0..1_000).for_each(|_| pace.spend(start));
+        assert_eq!(pace.next() - start, 2 * INTERVAL);
+    }
+}

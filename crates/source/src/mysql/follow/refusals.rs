@@ -1,0 +1,104 @@
+//! Rows that the engine refuses, as one that is larger than its limits: their table stops, the
+//! others go on.
+//!
+//! A refused batch does not say whose row it was. So the session begins again where the stored
+//! position is, and submits table by table, as parts of large batches, until the table is found; it
+//! is given up, and the next session passes its rows by.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use remora_engine::{ChangeBatch, Error as EngineError, LargeBatch, TableChanges};
+
+use super::{
+    applier::Applier,
+    positions::{STALE, copied_key, table_key},
+    table::FollowedTable,
+};
+use crate::{Error, Result};
+
+/// So many batches are submitted table by table.
+const CAREFUL_BATCHES: u32 = 256;
+
+impl Applier {
+    /// What a refusal leads to: `Cancelled`, after which everything is looked at with care.
+    pub fn refused(&self, error: EngineError) -> Error {
+        match error {
+            EngineError::Request { message, .. } => {
+                tracing::warn!("refused, and submitted again table by table: {message}");
+                self.shared.careful.store(CAREFUL_BATCHES, Ordering::Relaxed);
+                Error::Cancelled
+            }
+            error => error.into(),
+        }
+    }
+
+    /// Whether it is to be found out whose rows are refused.
+    pub fn is_careful(&self) -> bool {
+        self.shared.careful.load(Ordering::Relaxed) > 0
+    }
+
+    /// Applies a batch table by table, whole.
+    pub fn apply_carefully(&mut self, batch: ChangeBatch) -> Result<()> {
+        let left = self.shared.careful.load(Ordering::Relaxed);
+        self.shared.careful.store(left.saturating_sub(1), Ordering::Relaxed);
+        self.wait_for_submitted()?;
+        let mut large = self.shared.database.begin_large()?;
+        self.add_carefully(&mut large, batch.tables)?;
+        large.commit(batch.positions)?;
+        Ok(())
+    }
+
+    /// Adds to a large batch table by table.
+    pub fn add_carefully(
+        &mut self,
+        large: &mut LargeBatch,
+        tables: Vec<TableChanges>,
+    ) -> Result<()> {
+        for changes in tables {
+            let name = Arc::clone(&changes.table);
+            match large.add(vec![changes]) {
+                Err(refusal @ EngineError::Request { .. }) => {
+                    return Err(self.give_up_refused(&name, refusal));
+                }
+                added => added?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows of this table here are refused: it stops, and the session begins again.
+    fn give_up_refused(&self, name: &str, refusal: EngineError) -> Error {
+        let is_of = |followed: &FollowedTable| {
+            let hidden = followed.copy.as_ref().map(|copy| &*copy.hidden);
+            *followed.name == *name || hidden == Some(name)
+        };
+        let mut tables = self.tables.iter();
+        let Some((table, followed)) = tables.find(|(_, followed)| is_of(followed)) else {
+            return refusal.into();
+        };
+        tracing::warn!(table = &*followed.name, "not followed: {refusal}");
+        self.shared.given_up.lock().insert(table.clone(), refusal.to_string());
+        self.shared.refused.lock().insert(followed.name.to_string());
+        Error::Cancelled
+    }
+}
+
+impl super::shared::Shared {
+    /// Stores that the rows of refused tables are not fed any more, once nothing is being written.
+    pub fn store_refusals(&self) -> Result<()> {
+        let source = &self.settings.name;
+        let mut positions = Vec::new();
+        for name in self.refused.lock().drain() {
+            for key in [table_key(source, &name), copied_key(source, &name)] {
+                if self.database.source_position(&key)?.is_some() {
+                    positions.push((key, STALE.to_owned()));
+                }
+            }
+        }
+        if !positions.is_empty() {
+            self.careful.store(0, Ordering::Relaxed);
+            self.database.define(Vec::new(), positions)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,176 @@
+//! Rows that a foreign key changes.
+
+use remora_peers::Kind;
+use remora_source::mysql::TableState;
+
+use crate::pair::Pair;
+
+const TABLES: [&str; 7] = [
+    "CREATE TABLE parents (id INT PRIMARY KEY, code VARCHAR(9) NOT NULL, UNIQUE (code))",
+    "CREATE TABLE children (id INT PRIMARY KEY, parent INT, note VARCHAR(20), KEY (parent),
+     FOREIGN KEY (parent) REFERENCES parents (id) ON DELETE CASCADE ON UPDATE CASCADE)",
+    "CREATE TABLE orphans (id INT PRIMARY KEY, code VARCHAR(9), KEY (code),
+     FOREIGN KEY (code) REFERENCES parents (code) ON DELETE SET NULL ON UPDATE CASCADE)",
+    "CREATE TABLE grandchildren (child INT, place INT, note TEXT, PRIMARY KEY (child, place),
+     FOREIGN KEY (child) REFERENCES children (id) ON DELETE CASCADE ON UPDATE CASCADE)",
+    "INSERT INTO parents VALUES (1, 'one'), (2, 'two'), (3, 'three'), (4, 'four')",
+    "INSERT INTO children VALUES (10, 1, 'a'), (11, 1, 'b'), (20, 2, 'c'), (30, 3, 'd'), (90, NULL, 'e')",
+    "INSERT INTO grandchildren VALUES (10, 1, 'x'), (10, 2, 'y'), (20, 1, 'z'), (30, 1, 'w')",
+];
+
+/// Deletes and changes of what others refer to, alone and among other changes.
+const CHANGES: [&str; 34] = [
+    "DELETE FROM parents WHERE id = 1",
+    "UPDATE parents SET id = 300 WHERE id = 3",
+    "UPDATE parents SET code = 'TWO' WHERE id = 2",
+    "START TRANSACTION",
+    "INSERT INTO parents VALUES (5, 'five'), (6, 'six')",
+    "INSERT INTO children VALUES (50, 5, 'f'), (51, 5, 'g'), (60, 6, 'h')",
+    "INSERT INTO grandchildren VALUES (50, 1, 'in the same transaction'), (60, 1, 'i')",
+    "UPDATE children SET parent = 6 WHERE id = 51",
+    "DELETE FROM children WHERE id = 60",
+    "DELETE FROM parents WHERE id = 5",
+    "UPDATE parents SET id = id + 1000 WHERE id = 6",
+    "COMMIT",
+    "START TRANSACTION",
+    "DELETE FROM parents WHERE id = 300",
+    "ROLLBACK",
+    "UPDATE children SET id = id + 100 WHERE id = 30",
+    "SET foreign_key_checks = 0",
+    "INSERT INTO parents VALUES (7, 'seven')",
+    "INSERT INTO children VALUES (70, 7, 'stays')",
+    "DELETE FROM parents WHERE id = 7",
+    "SET foreign_key_checks = 1",
+    "CREATE TABLE tree (id INT PRIMARY KEY, up INT, note TEXT,
+     FOREIGN KEY (up) REFERENCES tree (id) ON DELETE CASCADE)",
+    "INSERT INTO tree VALUES (1, NULL, 'root'), (2, 1, 'a'), (3, 1, 'b'), (4, 2, 'c'), (5, 4, 'd')",
+    "INSERT INTO tree VALUES (6, NULL, 'other'), (7, 6, 'e')",
+    "DELETE FROM tree WHERE id = 2",
+    "DELETE FROM tree WHERE up IS NULL AND id = 6",
+    "RENAME TABLE parents TO elders",
+    "DELETE FROM elders WHERE id = 300",
+    "ALTER TABLE elders CHANGE id number INT NOT NULL",
+    "INSERT INTO elders VALUES (8, 'eight')",
+    "INSERT INTO children VALUES (80, 8, 'j'), (81, 8, 'k')",
+    "INSERT INTO grandchildren VALUES (80, 1, 'l')",
+    "DELETE FROM elders",
+    "DELETE FROM tree",
+];
+
+fn cascades_are_followed(kind: Kind) {
+    let mut pair = Pair::start(kind, &TABLES);
+    pair.run("INSERT INTO orphans VALUES (1, 'one'), (2, 'two'), (3, 'two'), (4, NULL)");
+    pair.compare();
+    let mut open = false;
+    for statement in CHANGES {
+        println!("{statement}");
+        pair.run(statement);
+        open =
+            statement == "START TRANSACTION" || open && !matches!(statement, "COMMIT" | "ROLLBACK");
+        if !open {
+            pair.compare();
+        }
+    }
+}
+
+/// Copies of what is changed so are made while it is, and go on after a restart.
+fn cascades_and_copies_meet(kind: Kind) {
+    let mut pair = Pair::start_with(kind, &[], &TABLES, |settings| {
+        settings.chunk_rows = 50;
+        settings.copy_rows_per_second = Some(2_000);
+    });
+    pair.compare();
+    let rows = |from: usize, to: usize, row: fn(usize) -> String| {
+        (from..to).map(row).collect::<Vec<_>>().join(", ")
+    };
+    let parents = rows(1_000, 1_500, |id| format!("({id}, 'p{id}')"));
+    let children = rows(0, 3_000, |id| format!("({}, {}, 'x')", 10_000 + id, 1_000 + id % 500));
+    let grandchildren = rows(0, 3_000, |id| format!("({}, 1, 'y')", 10_000 + id));
+    pair.run(&format!("INSERT INTO parents VALUES {parents}"));
+    pair.run(&format!("INSERT INTO children VALUES {children}"));
+    pair.run(&format!("INSERT INTO grandchildren VALUES {grandchildren}"));
+    pair.move_to(tempfile::tempdir().unwrap());
+    pair.follower = None;
+    pair.database = None;
+    pair.open();
+    for id in 1_000..1_200 {
+        match id % 3 {
+            0 => pair.run(&format!("UPDATE parents SET id = id + 5000 WHERE id = {id}")),
+            1 => pair.run(&format!("DELETE FROM parents WHERE id = {id}")),
+            _ => pair.run(&format!("UPDATE parents SET code = 'q{id}' WHERE id = {id}")),
+        }
+        if id == 1_100 {
+            pair.close();
+            pair.open();
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    pair.compare();
+    pair.follower().sync("shop.children").unwrap();
+    for id in 1_200..1_300 {
+        pair.run(&format!("DELETE FROM parents WHERE id = {id}"));
+    }
+    pair.compare();
+}
+
+/// Without the other table nobody can tell which rows changed, and that is said.
+fn a_parent_that_is_not_followed_is_asked_for(kind: Kind) {
+    let mut pair = Pair::start_with(kind, &[], &TABLES, |settings| {
+        settings.tables = vec!["children".to_owned(), "orphans".to_owned()];
+    });
+    pair.run("INSERT INTO orphans VALUES (1, 'one'), (2, 'two')");
+    pair.run("UPDATE children SET note = 'still followed' WHERE id = 10");
+    pair.run("INSERT INTO parents VALUES (9, 'nine')");
+    pair.catch_up();
+    pair.compare_table("children");
+    pair.run("DELETE FROM parents WHERE id = 1");
+    for table in ["children", "orphans"] {
+        pair.wait("a word", |_| match pair.state(table) {
+            Some(TableState::Stopped(reason)) => reason.contains("follow shop.parents too"),
+            _ => false,
+        });
+    }
+    assert_eq!(pair.rows("children").len(), 5);
+    pair.close();
+    pair.settings.tables.push("parents".to_owned());
+    pair.open();
+    pair.catch_up();
+    for table in ["children", "orphans", "parents"] {
+        pair.compare_table(table);
+    }
+    pair.run("DELETE FROM parents WHERE id = 2");
+    pair.catch_up();
+    pair.compare_table("children");
+}
+
+#[test]
+fn mariadb_10_11_meets_copies() {
+    cascades_and_copies_meet(Kind::MariaDb1011);
+    a_parent_that_is_not_followed_is_asked_for(Kind::MariaDb1011);
+}
+
+#[test]
+fn mysql_5_6_meets_copies() {
+    cascades_and_copies_meet(Kind::MySql56);
+    a_parent_that_is_not_followed_is_asked_for(Kind::MySql56);
+}
+
+#[test]
+fn mariadb_10_11_cascades() {
+    cascades_are_followed(Kind::MariaDb1011);
+}
+
+#[test]
+fn mariadb_11_8_cascades() {
+    cascades_are_followed(Kind::MariaDb118);
+}
+
+#[test]
+fn mysql_9_7_cascades() {
+    cascades_are_followed(Kind::MySql97);
+}
+
+#[test]
+fn mysql_5_6_cascades() {
+    cascades_are_followed(Kind::MySql56);
+}

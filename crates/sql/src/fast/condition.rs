@@ -1,0 +1,304 @@
+//! Conditions of rows, made ready once and filled with constants each time: a filter over columns
+//! and a text condition, that mean in the engine exactly what they say in SQL.
+//!
+//! SQL's conditions are true, false or unknown, the engine's hold or do not; so a negation is
+//! carried down to the comparisons, each of which is made so that it does not hold where it would
+//! be unknown.
+
+use remora_engine::{Comparison as EngineComparison, Filter, Literal, TextQuery};
+
+use super::{
+    constant::{Comparable, Fitted},
+    lift::Constants,
+    shape::{Comparison, Condition, Group, Match, Repeated},
+    table::Table,
+};
+use crate::search;
+
+/// A condition over columns.
+#[derive(Debug)]
+pub(super) enum Test {
+    Compare(Operand, Comparison, Group),
+    In(Operand, Group, bool),
+    Between(Operand, Group, Group, bool),
+    IsNull(Operand, bool),
+    All(Vec<Test>),
+    Any(Vec<Test>),
+    Again(Box<Test>, Repeated),
+}
+
+/// A column that is compared.
+#[derive(Debug)]
+pub(super) struct Operand {
+    pub name: String,
+    pub comparable: Option<Comparable>,
+}
+
+/// A condition over texts.
+#[derive(Debug)]
+pub(super) enum TextTest {
+    Match(Vec<usize>, Group, bool),
+    Like(usize, Group, Option<Group>),
+    Not(Box<TextTest>),
+    All(Vec<TextTest>),
+    Any(Vec<TextTest>),
+}
+
+/// What is asked of rows: all of it.
+#[derive(Debug, Default)]
+pub(super) struct Tests {
+    pub texts: Vec<TextTest>,
+    pub columns: Vec<Test>,
+}
+
+/// A condition filled with constants.
+#[derive(Default)]
+pub(super) struct Selected {
+    pub text: Option<TextQuery>,
+    pub filter: Option<Filter>,
+}
+
+impl Tests {
+    /// Makes a condition ready; `None` where the engine has no exact answer to it.
+    pub fn new(condition: Option<&Condition>, table: &Table) -> Option<Self> {
+        let mut tests = Self::default();
+        match condition {
+            Some(Condition::And(parts)) => {
+                parts.iter().try_for_each(|part| tests.add(part, table))?;
+            }
+            Some(condition) => tests.add(condition, table)?,
+            None => {}
+        }
+        Some(tests)
+    }
+
+    fn add(&mut self, condition: &Condition, table: &Table) -> Option<()> {
+        if let Some(text) = text_test(condition, table, true) {
+            self.texts.push(text);
+        } else {
+            self.columns.push(column_test(condition, table, true)?);
+        }
+        Some(())
+    }
+
+    /// The MATCH by which rows without an order are ordered, as MySQL orders them.
+    pub fn ranks(&self) -> bool {
+        matches!(self.texts.as_slice(), [TextTest::Match(_, _, false)])
+    }
+
+    /// The MATCH of the condition, if it has one and no other.
+    pub fn only_match(&self) -> Option<(&[usize], Group, bool)> {
+        let mut matches = self.texts.iter().filter_map(|test| match test {
+            TextTest::Match(columns, text, boolean) => Some((columns.as_slice(), *text, *boolean)),
+            _ => None,
+        });
+        let first = matches.next()?;
+        (matches.next().is_none() && self.texts.len() == 1).then_some(first)
+    }
+
+    /// Fills in the constants; `None` where one takes a conversion.
+    pub fn fill(&self, constants: &Constants<'_>, table: &Table) -> Option<Selected> {
+        let texts = self.texts.iter().map(|test| test.fill(constants, table));
+        let mut texts: Vec<TextQuery> = texts.collect::<Option<_>>()?;
+        let columns = self.columns.iter().map(|test| test.fill(constants, 0));
+        let mut columns: Vec<Filter> = columns.collect::<Option<_>>()?;
+        let text = if texts.len() > 1 { Some(TextQuery::And(texts)) } else { texts.pop() };
+        let filter = if columns.len() > 1 { Some(Filter::And(columns)) } else { columns.pop() };
+        Some(Selected { text, filter })
+    }
+}
+
+fn text_test(condition: &Condition, table: &Table, positive: bool) -> Option<TextTest> {
+    let several = |parts: &[Condition], all: bool| {
+        let parts: Option<Vec<_>> =
+            parts.iter().map(|part| text_test(part, table, positive)).collect();
+        Some(if all { TextTest::All(parts?) } else { TextTest::Any(parts?) })
+    };
+    let test = match condition {
+        Condition::Match(Match { columns, text, boolean }) => {
+            let columns: Option<Vec<usize>> =
+                columns.iter().map(|column| table.position(column)).collect();
+            TextTest::Match(columns?, *text, *boolean)
+        }
+        Condition::Like(column, pattern) => {
+            TextTest::Like(table.text_position(column, positive)?, *pattern, None)
+        }
+        Condition::Holds(column, text, zero) => {
+            TextTest::Like(table.text_position(column, positive)?, *text, Some(*zero))
+        }
+        Condition::And(parts) => return several(parts, positive),
+        Condition::Or(parts) => return several(parts, !positive),
+        Condition::Not(part) => return text_test(part, table, !positive),
+        _ => return None,
+    };
+    Some(if positive { test } else { TextTest::Not(Box::new(test)) })
+}
+
+fn column_test(condition: &Condition, table: &Table, positive: bool) -> Option<Test> {
+    let several = |parts: &[Condition], all: bool| {
+        let parts: Option<Vec<_>> =
+            parts.iter().map(|part| column_test(part, table, positive)).collect();
+        Some(if all { Test::All(parts?) } else { Test::Any(parts?) })
+    };
+    match condition {
+        Condition::Compare(column, comparison, group) => {
+            let comparison = if positive { *comparison } else { comparison.negated() };
+            Some(Test::Compare(table.compared(column)?, comparison, *group))
+        }
+        Condition::In(columns, group) => {
+            let [column] = columns.as_slice() else { return None };
+            Some(Test::In(table.compared(column)?, *group, positive))
+        }
+        Condition::Between(column, low, high) => {
+            Some(Test::Between(table.compared(column)?, *low, *high, positive))
+        }
+        Condition::IsNull(column) => Some(Test::IsNull(table.tested(column)?, positive)),
+        Condition::And(parts) => several(parts, positive),
+        Condition::Or(parts) => several(parts, !positive),
+        Condition::Again(part, repeated) if positive => {
+            Some(Test::Again(Box::new(column_test(part, table, true)?), *repeated))
+        }
+        Condition::Not(part) => column_test(part, table, !positive),
+        _ => None,
+    }
+}
+
+impl TextTest {
+    fn fill(&self, constants: &Constants<'_>, table: &Table) -> Option<TextQuery> {
+        use super::constant::Constant;
+        let several = |parts: &[Self]| {
+            parts.iter().map(|part| part.fill(constants, table)).collect::<Option<Vec<_>>>()
+        };
+        match self {
+            Self::Match(columns, group, boolean) => {
+                let Constant::Text(text) = constants.one(*group) else { return None };
+                search::matching(&table.sql, columns, &text, *boolean).ok()
+            }
+            Self::Like(column, group, zero) => {
+                let Constant::Text(text) = constants.one(*group) else { return None };
+                let answer = match zero {
+                    None => search::like(&table.sql, *column, &text, Some('\\')),
+                    Some(zero) => {
+                        let is_zero = constants.one(*zero) == Constant::Integer(0);
+                        is_zero.then(|| search::holds(&table.sql, *column, &text))?
+                    }
+                };
+                answer.exact()
+            }
+            Self::Not(part) => Some(TextQuery::Not(Box::new(part.fill(constants, table)?))),
+            Self::All(parts) => Some(TextQuery::And(several(parts)?)),
+            Self::Any(parts) => Some(TextQuery::Or(several(parts)?)),
+        }
+    }
+}
+
+impl Test {
+    /// `offset` is added to the groups: it stands there for another of its repetitions.
+    fn fill(&self, constants: &Constants<'_>, offset: usize) -> Option<Filter> {
+        let several = |parts: &[Self]| {
+            parts.iter().map(|part| part.fill(constants, offset)).collect::<Option<Vec<_>>>()
+        };
+        match self {
+            Self::Compare(operand, comparison, group) => {
+                let fitted = operand.fit(constants, group + offset)?;
+                Some(operand.compare(*comparison, fitted))
+            }
+            Self::In(operand, group, positive) => {
+                operand.one_of(constants, group + offset, *positive)
+            }
+            Self::Between(operand, low, high, positive) => {
+                let low = operand.fit(constants, low + offset)?;
+                let high = operand.fit(constants, high + offset)?;
+                let (below, above) = match positive {
+                    true => (Comparison::GreaterOrEqual, Comparison::LessOrEqual),
+                    false => (Comparison::Less, Comparison::Greater),
+                };
+                let parts = vec![operand.compare(below, low), operand.compare(above, high)];
+                Some(if *positive { Filter::And(parts) } else { Filter::Or(parts) })
+            }
+            Self::IsNull(operand, positive) => Some(match positive {
+                true => Filter::IsNull(operand.name.clone()),
+                false => operand.is_not_null(),
+            }),
+            Self::All(parts) => Some(Filter::And(several(parts)?)),
+            Self::Any(parts) => Some(Filter::Or(several(parts)?)),
+            Self::Again(part, repeated) => {
+                let each = (0..repeated.times)
+                    .map(|time| part.fill(constants, offset + time * repeated.groups));
+                Some(Filter::Or(each.collect::<Option<_>>()?))
+            }
+        }
+    }
+}
+
+impl Operand {
+    fn fit(&self, constants: &Constants<'_>, group: Group) -> Option<Fitted> {
+        self.comparable?.fit(&constants.one(group))
+    }
+
+    fn compare(&self, comparison: Comparison, fitted: Fitted) -> Filter {
+        use Comparison::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual};
+        let value = match (fitted, comparison) {
+            (Fitted::Value(value), _) => value,
+            (Fitted::Below, Greater | GreaterOrEqual | NotEqual)
+            | (Fitted::Above, Less | LessOrEqual | NotEqual) => return self.is_not_null(),
+            _ => return self.nothing(),
+        };
+        let comparison = match comparison {
+            Equal => EngineComparison::Equal,
+            NotEqual => EngineComparison::NotEqual,
+            Less => EngineComparison::Less,
+            LessOrEqual => EngineComparison::LessOrEqual,
+            Greater => EngineComparison::Greater,
+            GreaterOrEqual => EngineComparison::GreaterOrEqual,
+        };
+        let column = self.name.clone();
+        let filter = Filter::Compare { column, comparison, literal: Literal::Value(value) };
+        match comparison {
+            // It holds for NULL in the engine.
+            EngineComparison::NotEqual => Filter::And(vec![self.is_not_null(), filter]),
+            _ => filter,
+        }
+    }
+
+    fn one_of(&self, constants: &Constants<'_>, group: Group, positive: bool) -> Option<Filter> {
+        let comparable = self.comparable?;
+        let mut values = Vec::new();
+        let mut has_null = false;
+        for literal in constants.group(group) {
+            match comparable.fit(&constants.constant(literal))? {
+                Fitted::Value(value) => values.push(Literal::Value(value)),
+                Fitted::Below | Fitted::Above => {}
+                Fitted::Null => has_null = true,
+            }
+        }
+        let holds = Filter::In(self.name.clone(), values);
+        Some(match (positive, has_null) {
+            (true, _) => holds,
+            (false, true) => self.nothing(),
+            (false, false) => Filter::And(vec![self.is_not_null(), Filter::Not(Box::new(holds))]),
+        })
+    }
+
+    fn is_not_null(&self) -> Filter {
+        Filter::IsNotNull(self.name.clone())
+    }
+
+    fn nothing(&self) -> Filter {
+        Filter::In(self.name.clone(), Vec::new())
+    }
+}
+
+impl Comparison {
+    /// What holds where it does not, NULL aside.
+    fn negated(self) -> Self {
+        match self {
+            Self::Equal => Self::NotEqual,
+            Self::NotEqual => Self::Equal,
+            Self::Less => Self::GreaterOrEqual,
+            Self::LessOrEqual => Self::Greater,
+            Self::Greater => Self::LessOrEqual,
+            Self::GreaterOrEqual => Self::Less,
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! What EXPLAIN says of the shapes.
+
+use remora_engine::{KeyValues, Value};
+
+use super::{
+    condition::Tests,
+    lift::Lifted,
+    parse,
+    plan::{Plan, Work},
+};
+use crate::{explain, explain::Access, session::SessionState};
+
+/// How a text would be answered; `None` if it has none of the shapes.
+pub(crate) fn explain(session: &SessionState, text: &[u8], parameters: &[Value]) -> Option<Access> {
+    let mode = session.lex_mode();
+    let mut lifted = Lifted::default();
+    let database = session.database.as_deref();
+    if !lifted.read(text, mode, database) {
+        return None;
+    }
+    let shape = parse::shape(text, mode, &lifted.pieces)?;
+    let reader = session.reader();
+    let plan = Plan::new(&shape, database, &session.shared, &reader)?;
+    let constants = lifted.constants(text, mode, parameters);
+    let table = plan.table.called().to_owned();
+    let all = reader.row_count(&plan.table.engine_name).ok()?;
+    let access = |kind, key: Option<&str>, rows, extra: String| Access {
+        table: table.clone(),
+        kind,
+        key: key.map(str::to_owned),
+        rows,
+        extra,
+    };
+    let searched = |tests: &Tests, what: &str| {
+        let selected = tests.fill(&constants, &plan.table)?;
+        let words = explain::selection(selected.text.as_ref(), selected.filter.as_ref());
+        let (kind, key) = match (&selected.text, &selected.filter) {
+            (Some(_), _) => ("fulltext", Some("text index")),
+            (None, Some(_)) => ("range", None),
+            (None, None) => ("index", Some("PRIMARY")),
+        };
+        Some(access(kind, key, all, format!("{what}: {words}")))
+    };
+    match &plan.work {
+        Work::Keys(work) => {
+            let mut keys: Vec<KeyValues> = Vec::new();
+            work.test.fill(&constants, work.branches, &mut keys)?;
+            let kind = if work.test.is_single { "const" } else { "range" };
+            let extra = format!("Look-up of {} keys in the primary key", keys.len());
+            Some(access(kind, Some("PRIMARY"), keys.len() as u64, extra))
+        }
+        Work::Page(work) => searched(&work.tests, "One page of a search"),
+        Work::Count(tests) => searched(tests, "Count, no row is read"),
+        Work::Facet(work) => searched(&work.tests, "Counts of each value, no row is read"),
+        Work::Ends(tests, _) => searched(tests, "First and last key, no row is read"),
+    }
+}

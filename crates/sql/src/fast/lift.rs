@@ -1,0 +1,300 @@
+//! Tells a statement's text from its literals: what is left is the same for all statements of a
+//! shape, and the key by which it is remembered.
+//!
+//! ```text
+//! key  := mode:u8 database 0x00 (bytes of the text | 0x01 | 0x02 arity:u8)*
+//! 0x01 := one literal      0x02 := a list of IN, of any length, of tuples of `arity` literals
+//! ```
+//! The key has the blanks and comments of the text, since names of columns may have them.
+
+use remora_engine::Value;
+
+use crate::statement::{LexMode, Lexer, Token, TokenKind};
+
+/// Texts without literals up to this length are remembered.
+const MAX_KEY_BYTES: usize = 4_096;
+/// Most parts of a tuple.
+const MAX_ARITY: usize = 64;
+
+const LITERAL: u8 = 1;
+const LIST: u8 = 2;
+
+/// What a literal is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LiteralKind {
+    /// Digits.
+    Integer,
+    /// Digits behind a minus.
+    Negative,
+    /// Text in quotes.
+    Text,
+    /// A number with a point or an exponent.
+    Inexact,
+    /// `?`: `start` is its number.
+    Parameter,
+}
+
+/// A literal: where it stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Literal {
+    pub kind: LiteralKind,
+    pub start: usize,
+    pub end: usize,
+}
+
+/// A token of the text without its literals.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Piece {
+    /// A word, a name in quotes, or an operator.
+    Token(Token),
+    /// The literal that is a group of its own.
+    Literal(usize),
+    /// The list that is this group, of tuples of so many.
+    List(usize, usize),
+}
+
+/// A statement taken apart. Kept between statements for its memory.
+#[derive(Default)]
+pub(super) struct Lifted {
+    /// What the statement is remembered by.
+    pub key: Vec<u8>,
+    /// Whether it is short enough for that.
+    pub has_key: bool,
+    /// What the text says.
+    pub pieces: Vec<Piece>,
+    /// The literals in their order.
+    pub literals: Vec<Literal>,
+    /// Where each group ends in `literals`.
+    pub ends: Vec<usize>,
+}
+
+/// The values of a statement's literals.
+#[derive(Clone, Copy)]
+pub(super) struct Constants<'a> {
+    pub text: &'a [u8],
+    pub mode: LexMode,
+    pub literals: &'a [Literal],
+    pub ends: &'a [usize],
+    pub parameters: &'a [Value],
+}
+
+impl Lifted {
+    /// Takes the text apart; `false` if it cannot be one of the shapes that are answered here:
+    /// not one SELECT, or with literals that say more than a number or a text.
+    pub fn read(&mut self, text: &[u8], mode: LexMode, database: Option<&str>) -> bool {
+        self.key.clear();
+        self.pieces.clear();
+        self.literals.clear();
+        self.ends.clear();
+        self.has_key = true;
+        self.key.push(u8::from(mode.ansi_quotes) | u8::from(mode.no_backslash_escapes) << 1);
+        self.key.extend_from_slice(database.unwrap_or("").as_bytes());
+        self.key.push(0);
+        let lexer = Lexer::new(text, mode);
+        let mut reading = Reading { text, lexer, copied: 0, parameters: 0, in_order: false };
+        reading.run(self).unwrap_or(false)
+    }
+
+    /// Whether there is a `?` in it.
+    pub fn has_parameters(&self) -> bool {
+        self.literals.iter().any(|literal| literal.kind == LiteralKind::Parameter)
+    }
+
+    /// Whether its memory is worth keeping.
+    pub fn is_small(&self) -> bool {
+        const KEPT: usize = 4_096;
+        self.pieces.capacity() <= KEPT && self.literals.capacity() <= KEPT
+    }
+
+    /// The constants of the statement.
+    pub fn constants<'a>(
+        &'a self,
+        text: &'a [u8],
+        mode: LexMode,
+        parameters: &'a [Value],
+    ) -> Constants<'a> {
+        Constants { text, mode, literals: &self.literals, ends: &self.ends, parameters }
+    }
+}
+
+struct Reading<'a> {
+    text: &'a [u8],
+    lexer: Lexer<'a>,
+    /// Up to where the text is in the key.
+    copied: usize,
+    parameters: usize,
+    /// In ORDER BY, where a number is a column's and no literal.
+    in_order: bool,
+}
+
+impl Reading<'_> {
+    /// `None` where the text is no sequence of tokens.
+    fn run(&mut self, out: &mut Lifted) -> Option<bool> {
+        let mut after_in = false;
+        let mut ended = false;
+        while let Some(token) = self.lexer.next().ok()? {
+            let text = self.text;
+            if ended || (out.pieces.is_empty() && !begins(&token, text)) {
+                return None;
+            }
+            let before = out.pieces.last().copied();
+            self.in_order = match token.is_word(text, "BY") {
+                true => matches!(before, Some(Piece::Token(by)) if by.is_word(text, "ORDER")),
+                false => self.in_order && !token.is_word(text, "LIMIT") && !token.is(text, ")"),
+            };
+            if self.in_order && token.kind == TokenKind::Integer {
+                out.pieces.push(Piece::Token(token));
+                continue;
+            }
+            if let Some(literal) = self.literal(&token, before)? {
+                self.copy(out, token.start, literal.end);
+                out.key.push(LITERAL);
+                out.literals.push(literal);
+                out.ends.push(out.literals.len());
+                out.pieces.push(Piece::Literal(out.ends.len() - 1));
+                continue;
+            }
+            ended = token.is(text, ";");
+            if ended {
+                continue;
+            }
+            out.pieces.push(Piece::Token(token));
+            if after_in && token.is(text, "(") {
+                self.list(out, token.end);
+            }
+            after_in = token.is_word(text, "IN");
+        }
+        self.copy(out, self.text.len(), self.text.len());
+        Some(!out.pieces.is_empty())
+    }
+
+    /// Appends the text up to a literal to the key and goes behind it.
+    fn copy(&mut self, out: &mut Lifted, until: usize, behind: usize) {
+        let bytes = self.text.get(self.copied..until).unwrap_or_default();
+        let fits = out.key.len() + bytes.len() <= MAX_KEY_BYTES;
+        if out.has_key && fits && memchr::memchr2(LITERAL, LIST, bytes).is_none() {
+            out.key.extend_from_slice(bytes);
+        } else {
+            out.has_key = false;
+        }
+        self.copied = behind;
+    }
+
+    /// The literal that the token is or begins; the outer `None` ends the reading.
+    fn literal(&mut self, token: &Token, before: Option<Piece>) -> Option<Option<Literal>> {
+        let (start, end) = (token.start, token.end);
+        let of = |kind| Some(Some(Literal { kind, start, end }));
+        match token.kind {
+            TokenKind::Integer => of(LiteralKind::Integer),
+            TokenKind::Decimal | TokenKind::Float => of(LiteralKind::Inexact),
+            TokenKind::Text => match before {
+                // One text behind another is a part of it.
+                Some(Piece::Literal(_)) => None,
+                _ => of(LiteralKind::Text),
+            },
+            TokenKind::Parameter => {
+                self.parameters += 1;
+                let start = self.parameters - 1;
+                Some(Some(Literal { kind: LiteralKind::Parameter, start, end }))
+            }
+            TokenKind::Operator if token.is(self.text, "-") => {
+                let mut ahead = self.lexer.clone();
+                let next = ahead.next().ok()??;
+                let sign = before.is_none_or(|piece| self.before_sign(piece));
+                if !sign || next.kind != TokenKind::Integer {
+                    return None;
+                }
+                self.lexer = ahead;
+                let kind = LiteralKind::Negative;
+                Some(Some(Literal { kind, start: next.start, end: next.end }))
+            }
+            TokenKind::Word | TokenKind::Quoted | TokenKind::Operator => Some(None),
+            _ => None,
+        }
+    }
+
+    /// Whether a minus behind this is a sign.
+    fn before_sign(&self, piece: Piece) -> bool {
+        const WORDS: [&str; 7] = ["AND", "OR", "BETWEEN", "IN", "NOT", "WHERE", "LIMIT"];
+        match piece {
+            Piece::Token(token) if token.kind == TokenKind::Operator => !token.is(self.text, ")"),
+            Piece::Token(token) => WORDS.iter().any(|word| token.is_word(self.text, word)),
+            _ => false,
+        }
+    }
+
+    /// Takes the list of literals, or of tuples of them, that follows `IN (`; nothing if it is
+    /// something else.
+    fn list(&mut self, out: &mut Lifted, start: usize) {
+        let (lexer, copied, parameters) = (self.lexer.clone(), self.copied, self.parameters);
+        let (literals, key_bytes, has_key) = (out.literals.len(), out.key.len(), out.has_key);
+        self.copy(out, start, start);
+        match self.tuples(out) {
+            Some((arity, end)) => {
+                out.key.extend_from_slice(&[LIST, arity as u8]);
+                out.ends.push(out.literals.len());
+                out.pieces.push(Piece::List(out.ends.len() - 1, arity));
+                self.copied = end;
+            }
+            None => {
+                (self.lexer, self.copied, self.parameters) = (lexer, copied, parameters);
+                out.literals.truncate(literals);
+                out.key.truncate(key_bytes);
+                out.has_key = has_key;
+            }
+        }
+    }
+
+    /// The arity of the tuples, and where the parenthesis behind the last begins. The parenthesis
+    /// is left to be read.
+    fn tuples(&mut self, out: &mut Lifted) -> Option<(usize, usize)> {
+        let mut arity = None;
+        loop {
+            let token = self.lexer.next().ok()??;
+            let this = if token.is(self.text, "(") {
+                self.tuple(out)?
+            } else {
+                out.literals.push(self.member(token)?);
+                1
+            };
+            if *arity.get_or_insert(this) != this || this > MAX_ARITY {
+                return None;
+            }
+            let before = self.lexer.clone();
+            let token = self.lexer.next().ok()??;
+            if token.is(self.text, ")") {
+                self.lexer = before;
+                return Some((this, token.start));
+            }
+            if !token.is(self.text, ",") {
+                return None;
+            }
+        }
+    }
+
+    fn tuple(&mut self, out: &mut Lifted) -> Option<usize> {
+        let mut count = 0;
+        loop {
+            let token = self.lexer.next().ok()??;
+            out.literals.push(self.member(token)?);
+            count += 1;
+            let token = self.lexer.next().ok()??;
+            if token.is(self.text, ")") {
+                // `(1)` is no tuple.
+                return (count > 1).then_some(count);
+            }
+            if !token.is(self.text, ",") {
+                return None;
+            }
+        }
+    }
+
+    fn member(&mut self, token: Token) -> Option<Literal> {
+        self.literal(&token, None)?
+    }
+}
+
+/// Whether a statement that may be answered here begins so.
+fn begins(token: &Token, text: &[u8]) -> bool {
+    token.is_word(text, "SELECT") || token.is(text, "(")
+}

@@ -1,0 +1,411 @@
+//! A statement's shape against a table: what is asked of the engine, to be filled with constants.
+
+use std::sync::Arc;
+
+use remora_engine::{ColumnType, Schema, SortBy, SortKey};
+
+use super::{
+    condition::Tests,
+    keys::KeyTest,
+    shape::{ColumnName, Group, Item, JsonKeys, Match, OrderBy, Repeated, Select, Shape, Value},
+    table::Table,
+};
+use crate::{
+    Column, SqlType, instance::Shared, meaning::types::ExprType, session::Reader,
+    session::variables::Collation,
+};
+
+/// Most rows of a search that are collected before they are sent.
+pub(super) const MAX_PAGE_ROWS: u64 = 10_000;
+
+/// A statement made ready for a table of one definition.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub table: Table,
+    /// The columns of the reply.
+    pub columns: Vec<Column>,
+    pub work: Work,
+    pub limit: Option<Group>,
+    pub offset: Option<Group>,
+}
+
+/// What is asked of the engine.
+#[derive(Debug)]
+pub(super) enum Work {
+    /// Rows by their keys.
+    Keys(KeyWork),
+    /// A page of a search.
+    Page(PageWork),
+    /// How many rows.
+    Count(Tests),
+    /// How many rows there are of each value.
+    Facet(FacetWork),
+    /// The least and the greatest first part of the key.
+    Ends(Tests, Vec<bool>),
+}
+
+/// Rows by their keys.
+#[derive(Debug)]
+pub(super) struct KeyWork {
+    pub test: KeyTest,
+    /// The positions of the columns that are sent.
+    pub fields: Vec<usize>,
+    pub branches: Repeated,
+    pub order: KeyOrder,
+}
+
+/// In which order rows come that are asked for by their keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum KeyOrder {
+    /// By key.
+    Ascending,
+    /// By key, the greatest first.
+    Descending,
+    /// As they are asked for, each time anew.
+    AsAsked,
+    /// As they are asked for first.
+    FirstAsked,
+}
+
+/// A page of a search.
+#[derive(Debug)]
+pub(super) struct PageWork {
+    pub tests: Tests,
+    pub fields: Vec<PageField>,
+    pub sort: Vec<SortKey>,
+    /// MATCHes that must be the one of the condition.
+    pub scores: Vec<Match>,
+}
+
+/// What is sent of a row that was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PageField {
+    Column(usize),
+    Score,
+}
+
+/// How many rows there are of each value.
+#[derive(Debug)]
+pub(super) struct FacetWork {
+    pub tests: Tests,
+    /// The name of the column.
+    pub column: String,
+    /// For each item whether it is the number of rows.
+    pub counts: Vec<bool>,
+    pub order: FacetOrder,
+}
+
+/// In which order values come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FacetOrder {
+    /// The most frequent first.
+    Frequent,
+    /// By value; whether the greatest is first.
+    Value(bool),
+}
+
+/// What an ORDER BY part means.
+enum Ordered<'s> {
+    Column(usize),
+    Score(&'s Match),
+    Count,
+}
+
+impl Plan {
+    /// Makes a shape ready; `None` if the table or what is asked of it is not answered here.
+    pub fn new(
+        shape: &Shape,
+        database: Option<&str>,
+        shared: &Shared,
+        reader: &Reader,
+    ) -> Option<Self> {
+        let select = &shape.select;
+        let table = Table::of(select, database, shared, reader)?;
+        if shape.branches.times > 1 {
+            return Self::united(shape, table);
+        }
+        if let Some(keys) = &select.joined {
+            let (work, columns) = joined(select, keys, &table)?;
+            return Some(Self { table, columns, work, limit: None, offset: None });
+        }
+        let by_key = |table: &Table| Self::keys(select, shape.branches, table);
+        let (work, columns) = match &select.items[..] {
+            items if select.group.is_some() => facet(select, items, &table)?,
+            [Item::One(Value::CountRows, _), ..] => count(select, &table)?,
+            [Item::One(Value::Least(_) | Value::Greatest(_), _), ..] => ends(select, &table)?,
+            _ => by_key(&table).or_else(|| page(select, &table))?,
+        };
+        Some(Self { table, columns, work, limit: select.limit, offset: select.offset })
+    }
+
+    /// The definition it holds for.
+    pub fn schema(&self) -> &Arc<Schema> {
+        self.table.schema()
+    }
+
+    /// Rows by their keys, if the condition names them.
+    fn keys(select: &Select, branches: Repeated, table: &Table) -> Option<(Work, Vec<Column>)> {
+        let test = KeyTest::new(select.condition.as_ref()?, table)?;
+        let (fields, columns) = fields(&select.items, table)?;
+        let order = match select.order.as_slice() {
+            [] => KeyOrder::Ascending,
+            [(by, descending)] => {
+                let Ordered::Column(position) = ordered(by, select, table)? else { return None };
+                match (table.schema().primary_key.as_slice() == [position], descending) {
+                    (true, false) => KeyOrder::Ascending,
+                    (true, true) => KeyOrder::Descending,
+                    (false, _) => return None,
+                }
+            }
+            _ => return None,
+        };
+        Some((Work::Keys(KeyWork { test, fields, branches, order }), columns))
+    }
+
+    /// A UNION of SELECTs by key.
+    fn united(shape: &Shape, table: Table) -> Option<Self> {
+        let select = &shape.select;
+        let (Work::Keys(mut work), mut columns) = Self::keys(select, shape.branches, &table)?
+        else {
+            return None;
+        };
+        let whole_key = table.schema().primary_key.iter().all(|part| work.fields.contains(part));
+        if !shape.all && !(whole_key && work.test.is_integers()) {
+            return None;
+        }
+        work.order = if shape.all { KeyOrder::AsAsked } else { KeyOrder::FirstAsked };
+        for column in &mut columns {
+            // Columns of a UNION belong to no table.
+            column.database.clear();
+            column.table.clear();
+            column.original_table.clear();
+            column.original_name.clone_from(&column.name);
+            column.primary_key = false;
+            column.auto_increment = false;
+        }
+        Some(Self { table, columns, work: Work::Keys(work), limit: None, offset: None })
+    }
+}
+
+/// The columns of rows.
+fn fields(items: &[Item], table: &Table) -> Option<(Vec<usize>, Vec<Column>)> {
+    let (mut fields, mut columns) = (Vec::new(), Vec::new());
+    for item in items {
+        match item {
+            Item::Every(name) if table.is_called(name.as_deref()) => {
+                for (position, definition, spec) in table.sql.visible() {
+                    if !spec.invisible {
+                        fields.push(position);
+                        columns.push(table.described(position, &definition.name)?);
+                    }
+                }
+            }
+            Item::One(Value::Column(column), name) => {
+                let position = table.position(column)?;
+                fields.push(position);
+                columns.push(table.described(position, name)?);
+            }
+            _ => return None,
+        }
+    }
+    Some((fields, columns))
+}
+
+/// The rows of keys that JSON_TABLE gives, as often as it gives them.
+fn joined(select: &Select, keys: &JsonKeys, table: &Table) -> Option<(Work, Vec<Column>)> {
+    let plain = select.condition.is_none() && select.group.is_none() && select.order.is_empty();
+    let may_be_keys = |item: &Item| match item {
+        Item::Every(name) => name.is_none(),
+        Item::One(Value::Column(ColumnName { table: None, name }), _) => {
+            name.eq_ignore_ascii_case(&keys.column)
+        }
+        Item::One(..) => false,
+    };
+    if !plain || select.limit.is_some() || select.items.iter().any(may_be_keys) {
+        return None;
+    }
+    let test = KeyTest::joined(keys, table)?;
+    let (fields, columns) = fields(&select.items, table)?;
+    let branches = Repeated { times: 1, groups: 0 };
+    Some((Work::Keys(KeyWork { test, fields, branches, order: KeyOrder::AsAsked }), columns))
+}
+
+fn page(select: &Select, table: &Table) -> Option<(Work, Vec<Column>)> {
+    select.limit?;
+    let tests = Tests::new(select.condition.as_ref(), table)?;
+    let (mut page_fields, mut columns, mut scores) = (Vec::new(), Vec::new(), Vec::new());
+    for item in &select.items {
+        if let Item::One(Value::Score(score), name) = item {
+            scores.push(score.clone());
+            page_fields.push(PageField::Score);
+            columns.push(computed(name, &ExprType::double().not_null()));
+            continue;
+        }
+        let (of_item, described) = fields(std::slice::from_ref(item), table)?;
+        page_fields.extend(of_item.into_iter().map(PageField::Column));
+        columns.extend(described);
+    }
+    let mut sort = Vec::new();
+    for (by, descending) in &select.order {
+        let by = match ordered(by, select, table)? {
+            Ordered::Column(position) => SortBy::Column(sortable(position, table)?),
+            Ordered::Score(score) => {
+                scores.push(score.clone());
+                SortBy::Score
+            }
+            Ordered::Count => return None,
+        };
+        sort.push(SortKey { by, descending: *descending });
+    }
+    if sort.is_empty() {
+        let by_rank = tests.ranks();
+        let by = if by_rank { SortBy::Score } else { SortBy::Key };
+        sort.push(SortKey { by, descending: by_rank });
+        if by_rank {
+            sort.push(SortKey { by: SortBy::Key, descending: false });
+        }
+    }
+    Some((Work::Page(PageWork { tests, fields: page_fields, sort, scores }), columns))
+}
+
+fn count(select: &Select, table: &Table) -> Option<(Work, Vec<Column>)> {
+    let plain = select.order.is_empty() && select.limit.is_none();
+    let [Item::One(Value::CountRows, name)] = select.items.as_slice() else { return None };
+    let tests = Tests::new(select.condition.as_ref(), table)?;
+    plain.then(|| (Work::Count(tests), vec![computed(name, &ExprType::int(21).not_null())]))
+}
+
+fn ends(select: &Select, table: &Table) -> Option<(Work, Vec<Column>)> {
+    let plain = select.order.is_empty() && select.limit.is_none();
+    let tests = Tests::new(select.condition.as_ref(), table)?;
+    let first = *table.schema().primary_key.first()?;
+    let (mut greatest, mut columns) = (Vec::new(), Vec::new());
+    for item in &select.items {
+        let (column, is_greatest, name) = match item {
+            Item::One(Value::Least(column), name) => (column, false, name),
+            Item::One(Value::Greatest(column), name) => (column, true, name),
+            _ => return None,
+        };
+        if table.position(column)? != first {
+            return None;
+        }
+        table.compared(column)?;
+        let mut described = computed(name, &ExprType::null());
+        let of_column = table.described(first, name)?;
+        described.kind = of_column.kind;
+        described.unsigned = of_column.unsigned;
+        described.collation = of_column.collation;
+        described.length = of_column.length;
+        greatest.push(is_greatest);
+        columns.push(described);
+    }
+    let integers = columns.iter().all(|column| column.collation == Collation::BINARY.0);
+    (plain && integers).then_some((Work::Ends(tests, greatest), columns))
+}
+
+fn facet(select: &Select, items: &[Item], table: &Table) -> Option<(Work, Vec<Column>)> {
+    let tests = Tests::new(select.condition.as_ref(), table)?;
+    let grouped = table.position(select.group.as_ref()?)?;
+    // Values that are equal in SQL must be the same in the engine.
+    table.compared(select.group.as_ref()?)?;
+    let (mut counts, mut columns) = (Vec::new(), Vec::new());
+    for item in items {
+        match item {
+            Item::One(Value::CountRows, name) => {
+                counts.push(true);
+                columns.push(computed(name, &ExprType::int(21).not_null()));
+            }
+            Item::One(Value::Column(column), _) if table.position(column)? == grouped => {
+                let (_, mut described) = fields(std::slice::from_ref(item), table)?;
+                counts.push(false);
+                columns.append(&mut described);
+            }
+            _ => return None,
+        }
+    }
+    let order = match select.order.as_slice() {
+        [] => FacetOrder::Frequent,
+        [(by, descending)] => match ordered(by, select, table)? {
+            Ordered::Count if *descending => FacetOrder::Frequent,
+            Ordered::Column(position) if position == grouped => FacetOrder::Value(*descending),
+            _ => return None,
+        },
+        [(first, true), (second, false)] => {
+            let first = ordered(first, select, table)?;
+            let second = ordered(second, select, table)?;
+            match (first, second) {
+                (Ordered::Count, Ordered::Column(position)) if position == grouped => {
+                    FacetOrder::Frequent
+                }
+                _ => return None,
+            }
+        }
+        _ => return None,
+    };
+    let column = table.schema().columns.get(grouped)?.name.clone();
+    Some((Work::Facet(FacetWork { tests, column, counts, order }), columns))
+}
+
+/// What a part of ORDER BY means: an alias before a column.
+fn ordered<'s>(by: &'s OrderBy, select: &'s Select, table: &Table) -> Option<Ordered<'s>> {
+    let value = match by {
+        OrderBy::Value(value) => value,
+        OrderBy::Item(number) => {
+            let every = select.items.iter().any(|item| matches!(item, Item::Every(_)));
+            match select.items.get(number.checked_sub(1)?)? {
+                Item::One(value, _) if !every => value,
+                _ => return None,
+            }
+        }
+    };
+    let aliased = match value {
+        Value::Column(ColumnName { table: None, name }) => {
+            let mut named = select.items.iter().filter_map(|item| match item {
+                Item::One(value, alias) if alias.eq_ignore_ascii_case(name) => Some(value),
+                _ => None,
+            });
+            named.next()
+        }
+        _ => None,
+    };
+    match aliased.unwrap_or(value) {
+        Value::Column(column) => Some(Ordered::Column(table.position(column)?)),
+        Value::Score(score) => Some(Ordered::Score(score)),
+        Value::CountRows => Some(Ordered::Count),
+        _ => None,
+    }
+}
+
+/// The column's name, if the engine orders its values as SQL does.
+fn sortable(position: usize, table: &Table) -> Option<String> {
+    let definition = table.schema().columns.get(position)?;
+    let spec = table.sql.columns.get(position)?;
+    let same = match definition.kind {
+        ColumnType::Text => {
+            spec.kind.collation == Collation::UTF8MB4_0900_BIN && !spec.kind.has_labels()
+        }
+        ColumnType::Bytes | ColumnType::Json => false,
+        _ => true,
+    };
+    (same && definition.indexed).then(|| definition.name.clone())
+}
+
+/// A column that belongs to no table.
+fn computed(name: &str, kind: &ExprType) -> Column {
+    let mut column = Column {
+        database: String::new(),
+        table: String::new(),
+        original_table: String::new(),
+        name: name.to_owned(),
+        original_name: String::new(),
+        kind: SqlType::Null,
+        unsigned: false,
+        not_null: false,
+        primary_key: false,
+        auto_increment: false,
+        collation: 0,
+        length: 0,
+    };
+    kind.describe(&mut column);
+    column
+}

@@ -1,0 +1,339 @@
+//! Asks the engine what a plan says and sends the rows.
+
+use remora_engine::{
+    Error as EngineError, FacetRequest, KeyValues, SearchRequest, Selection, SortBy, SortKey,
+    Value, compare,
+};
+
+use super::{
+    condition::{Selected, Tests},
+    keys::{distinct, sort},
+    lift::Constants,
+    output::send,
+    plan::{
+        FacetOrder, FacetWork, KeyOrder, KeyWork, MAX_PAGE_ROWS, PageField, PageWork, Plan, Work,
+    },
+};
+use crate::{
+    Cell, Outcome, Reply, Result, search,
+    select::errors::from_engine,
+    session::{Reader, SessionState},
+};
+
+/// Keys that are looked up before their rows are sent.
+const CHUNK: usize = 4_096;
+
+/// Runs a plan; `None` if a literal takes a conversion that is not made here.
+pub(super) async fn run<R: Reply>(
+    session: &mut SessionState,
+    reader: &Reader,
+    plan: &Plan,
+    constants: &Constants<'_>,
+    reply: &mut R,
+) -> Result<Option<Outcome>> {
+    let (table, transaction) = (&plan.table, &session.transaction);
+    let own = transaction.overlay(&table.engine_name).is_some()
+        || transaction.temporary(&table.name).is_some();
+    if own {
+        return Ok(None);
+    }
+    table.name.check(&session.identity, false)?;
+    let limited = plan.limit.is_some();
+    let limit = constants.rows(plan.limit);
+    let offset = constants.rows(plan.offset);
+    if (limited && limit.is_none()) || (plan.offset.is_some() && offset.is_none()) {
+        return Ok(None);
+    }
+    let page = Page { limit: limit.unwrap_or(u64::MAX), offset: offset.unwrap_or(0) };
+    let asked = Asked { reader, plan, constants, page };
+    let rows = match &plan.work {
+        Work::Keys(work)
+            if work.test.is_single && work.branches.times == 1 && page.is_everything() =>
+        {
+            asked.single(session, work, reply)?
+        }
+        Work::Keys(work) if work.test.by_bytes => None,
+        Work::Keys(work) => asked.keys(session, work, reply).await?,
+        Work::Page(work) => asked.page(session, work, reply).await?,
+        Work::Count(tests) => asked.count(session, tests, reply)?,
+        Work::Facet(work) => asked.facet(session, work, reply).await?,
+        Work::Ends(tests, greatest) => asked.ends(session, tests, greatest, reply)?,
+    };
+    let Some(rows) = rows else { return Ok(None) };
+    session.warnings.clear();
+    session.found_rows = rows;
+    Ok(Some(Outcome::default()))
+}
+
+/// LIMIT and OFFSET.
+#[derive(Clone, Copy)]
+struct Page {
+    limit: u64,
+    offset: u64,
+}
+
+impl Page {
+    fn is_everything(self) -> bool {
+        self.limit == u64::MAX && self.offset == 0
+    }
+
+    /// The places of `count` rows that are on it.
+    fn of(self, count: usize) -> std::ops::Range<usize> {
+        let place = |number: u64| usize::try_from(number).unwrap_or(usize::MAX).min(count);
+        place(self.offset)..place(self.offset.saturating_add(self.limit))
+    }
+}
+
+fn failed(error: EngineError) -> crate::Error {
+    from_engine(&error)
+}
+
+struct Asked<'a> {
+    reader: &'a Reader,
+    plan: &'a Plan,
+    constants: &'a Constants<'a>,
+    page: Page,
+}
+
+/// How many rows were sent; `None` if the statement goes the general way.
+type Sent = Result<Option<u64>>;
+
+impl Asked<'_> {
+    fn single<R: Reply>(&self, session: &SessionState, work: &KeyWork, reply: &mut R) -> Sent {
+        let Some(key) = work.test.single(self.constants) else { return Ok(None) };
+        let table = &self.plan.table.engine_name;
+        let row = match key {
+            Some(key) => self.reader.get_columns(table, &key, &work.fields).map_err(failed)?,
+            None => None,
+        };
+        if row.is_none() && work.test.by_bytes {
+            return Ok(None);
+        }
+        reply.columns(&self.plan.columns)?;
+        let Some(row) = row else { return Ok(Some(0)) };
+        send(reply, &self.plan.columns, &row, &session.variables.time_zone.zone)?;
+        Ok(Some(1))
+    }
+
+    async fn keys<R: Reply>(&self, session: &SessionState, work: &KeyWork, reply: &mut R) -> Sent {
+        let mut keys: Vec<KeyValues> = Vec::new();
+        if work.test.fill(self.constants, work.branches, &mut keys).is_none() {
+            return Ok(None);
+        }
+        match work.order {
+            KeyOrder::Ascending => sort(&mut keys),
+            KeyOrder::Descending => {
+                sort(&mut keys);
+                keys.reverse();
+            }
+            KeyOrder::FirstAsked => distinct(&mut keys),
+            KeyOrder::AsAsked => {}
+        }
+        reply.columns(&self.plan.columns)?;
+        let mut left = self.page;
+        let mut sent = 0;
+        for chunk in keys.chunks(CHUNK) {
+            session.check_interrupted()?;
+            sent += self.chunk(session, work, chunk, &mut left, reply)?;
+            if left.limit == 0 {
+                break;
+            }
+            reply.drain().await?;
+        }
+        Ok(Some(sent))
+    }
+
+    /// Sends the rows of some keys, in their order.
+    fn chunk<R: Reply>(
+        &self,
+        session: &SessionState,
+        work: &KeyWork,
+        keys: &[KeyValues],
+        left: &mut Page,
+        reply: &mut R,
+    ) -> Result<u64> {
+        let width = work.fields.len();
+        let mut values: Vec<Value> = Vec::with_capacity(keys.len() * width);
+        let mut places: Vec<(u32, u32)> = Vec::with_capacity(keys.len());
+        let table = &self.plan.table.engine_name;
+        let found = self.reader.get_many(table, keys, &work.fields, &mut |place, row| {
+            places.push((place as u32, places.len() as u32));
+            values.extend_from_slice(row);
+            Ok(())
+        });
+        found.map_err(failed)?;
+        if !places.is_sorted() {
+            places.sort_unstable();
+        }
+        let zone = &session.variables.time_zone.zone;
+        let mut sent = 0;
+        for (_, row) in places {
+            if left.offset > 0 {
+                left.offset -= 1;
+            } else if left.limit > 0 {
+                left.limit -= 1;
+                let start = row as usize * width;
+                let row = values.get(start..start + width).unwrap_or_default();
+                send(reply, &self.plan.columns, row, zone)?;
+                sent += 1;
+            }
+        }
+        Ok(sent)
+    }
+
+    /// The rows that are asked for; `None` if a literal takes a conversion.
+    fn selection(&self, tests: &Tests) -> Option<Selection> {
+        let Selected { text, filter } = tests.fill(self.constants, &self.plan.table)?;
+        let table = self.plan.table.engine_name.clone();
+        Some(Selection { table, text, filter, fuzzy: None })
+    }
+
+    async fn page<R: Reply>(
+        &self,
+        session: &mut SessionState,
+        work: &PageWork,
+        reply: &mut R,
+    ) -> Sent {
+        let Page { limit, offset } = self.page;
+        let Some(selection) = self.selection(&work.tests) else { return Ok(None) };
+        if offset.saturating_add(limit) > MAX_PAGE_ROWS || !self.scores_the_condition(work) {
+            return Ok(None);
+        }
+        let columns = &self.plan.table.schema().columns;
+        let name = |field: &PageField| match field {
+            PageField::Column(position) => columns.get(*position).map(|c| c.name.clone()),
+            PageField::Score => None,
+        };
+        let request = SearchRequest {
+            selection,
+            sort: work.sort.clone(),
+            limit: limit as usize,
+            offset: offset as usize,
+            fields: work.fields.iter().filter_map(name).collect(),
+            ..SearchRequest::default()
+        };
+        let scored = work.sort.iter().any(|key| key.by == SortBy::Score);
+        if work.fields.contains(&PageField::Score) && !scored {
+            return Ok(None);
+        }
+        let found = match self.reader.search(&request) {
+            Ok(found) => found,
+            // More than a page may be: the general way sends rows as it reads them.
+            Err(EngineError::Request { .. }) => return Ok(None),
+            Err(error) => return Err(failed(error)),
+        };
+        reply.columns(&self.plan.columns)?;
+        let zone = session.variables.time_zone.zone.clone();
+        let mut row = Vec::with_capacity(work.fields.len());
+        for hit in &found.hits {
+            row.clear();
+            let mut values = hit.fields.iter();
+            row.extend(work.fields.iter().map(|field| match field {
+                PageField::Column(_) => values.next().cloned().unwrap_or(Value::Null),
+                PageField::Score => Value::Float(hit.score.unwrap_or(0.0)),
+            }));
+            send(reply, &self.plan.columns, &row, &zone)?;
+        }
+        search::note(session, &request.selection, &found.report, found.total);
+        Ok(Some(found.hits.len() as u64))
+    }
+
+    /// Whether the scores that are asked for are those of the MATCH in the condition.
+    fn scores_the_condition(&self, work: &PageWork) -> bool {
+        let table = &self.plan.table;
+        let by_rank = work.sort.iter().any(|key| key.by == SortBy::Score);
+        if !by_rank && work.scores.is_empty() {
+            return true;
+        }
+        let Some((columns, text, boolean)) = work.tests.only_match() else { return false };
+        work.scores.iter().all(|score| {
+            let positions: Option<Vec<usize>> =
+                score.columns.iter().map(|column| table.position(column)).collect();
+            let same_text = self.constants.one(score.text) == self.constants.one(text);
+            positions.as_deref() == Some(columns) && score.boolean == boolean && same_text
+        })
+    }
+
+    fn count<R: Reply>(&self, session: &mut SessionState, tests: &Tests, reply: &mut R) -> Sent {
+        let Some(selection) = self.selection(tests) else { return Ok(None) };
+        let table = &self.plan.table.engine_name;
+        let count = if selection.text.is_none() && selection.filter.is_none() {
+            self.reader.row_count(table).map_err(failed)?
+        } else {
+            let counted = self.reader.count(&selection).map_err(failed)?;
+            search::note(session, &selection, &counted.report, counted.count);
+            counted.count
+        };
+        reply.columns(&self.plan.columns)?;
+        reply.row(&[Cell::Int(i64::try_from(count).unwrap_or(i64::MAX))])?;
+        Ok(Some(1))
+    }
+
+    async fn facet<R: Reply>(
+        &self,
+        session: &mut SessionState,
+        work: &FacetWork,
+        reply: &mut R,
+    ) -> Sent {
+        let Some(selection) = self.selection(&work.tests) else { return Ok(None) };
+        let by_count = work.order == FacetOrder::Frequent;
+        let number = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        let (limit, offset) = match by_count {
+            true => (number(self.page.limit), number(self.page.offset)),
+            false => (usize::MAX, 0),
+        };
+        let column = work.column.clone();
+        let request = FacetRequest { selection, column, limit, offset };
+        let mut found = self.reader.facet(&request).map_err(failed)?;
+        if let FacetOrder::Value(descending) = work.order {
+            found.values.sort_by(|a, b| compare(&a.0, &b.0));
+            if descending {
+                found.values.reverse();
+            }
+            let page = self.page.of(found.values.len());
+            found.values = found.values.drain(page).collect();
+        }
+        reply.columns(&self.plan.columns)?;
+        let zone = session.variables.time_zone.zone.clone();
+        let sent = found.values.len() as u64;
+        for chunk in found.values.chunks(CHUNK) {
+            for (value, count) in chunk {
+                let count = Value::Int(i64::try_from(*count).unwrap_or(i64::MAX));
+                let row: Vec<Value> = work
+                    .counts
+                    .iter()
+                    .map(|is_count| if *is_count { count.clone() } else { value.clone() })
+                    .collect();
+                send(reply, &self.plan.columns, &row, &zone)?;
+            }
+            reply.drain().await?;
+        }
+        search::note(session, &request.selection, &found.report, found.matched);
+        Ok(Some(sent))
+    }
+
+    fn ends<R: Reply>(
+        &self,
+        session: &mut SessionState,
+        tests: &Tests,
+        greatest: &[bool],
+        reply: &mut R,
+    ) -> Sent {
+        let Some(selection) = self.selection(tests) else { return Ok(None) };
+        let mut row = Vec::new();
+        for &descending in greatest {
+            let request = SearchRequest {
+                selection: selection.clone(),
+                sort: vec![SortKey { by: SortBy::Key, descending }],
+                limit: 1,
+                ..SearchRequest::default()
+            };
+            let found = self.reader.search(&request).map_err(failed)?;
+            let first = found.hits.into_iter().next().and_then(|hit| hit.key.into_iter().next());
+            row.push(first.unwrap_or(Value::Null));
+        }
+        reply.columns(&self.plan.columns)?;
+        send(reply, &self.plan.columns, &row, &session.variables.time_zone.zone)?;
+        Ok(Some(1))
+    }
+}

@@ -1,0 +1,120 @@
+//! A table as the shapes see it: its columns by name, and how each is compared.
+
+use std::sync::Arc;
+
+use remora_engine::Schema;
+
+use super::{
+    condition::Operand,
+    constant::Comparable,
+    shape::{ColumnName, Select},
+};
+use crate::{
+    Column, SqlType,
+    instance::Shared,
+    select::{names::TableName, scan::expr_type},
+    session::Reader,
+    write::declared::SqlTable,
+};
+
+/// A table of a statement.
+#[derive(Debug)]
+pub(super) struct Table {
+    /// Its names in SQL.
+    pub name: TableName,
+    /// What the statement calls it.
+    alias: String,
+    /// What the engine calls it.
+    pub engine_name: String,
+    /// What SQL knows of it.
+    pub sql: Arc<SqlTable>,
+    /// Whether a source vouches for its keys: no two are equal by their collations.
+    pub is_replicated: bool,
+}
+
+impl Table {
+    /// The table of a SELECT; `None` if it is not one of the engine's.
+    pub fn of(
+        select: &Select,
+        database: Option<&str>,
+        shared: &Shared,
+        reader: &Reader,
+    ) -> Option<Self> {
+        let database = select.database.as_deref().or(database)?;
+        let name = TableName::new(database, select.table.clone());
+        let engine_name = name.engine_name(shared);
+        let schema = reader.schema(&engine_name).ok()?;
+        let alias = select.alias.clone().unwrap_or_else(|| select.table.clone());
+        let is_replicated = shared.host.source_of(&engine_name).is_some();
+        Some(Self { name, alias, engine_name, sql: SqlTable::of(&schema), is_replicated })
+    }
+
+    /// What the statement calls it.
+    pub fn called(&self) -> &str {
+        &self.alias
+    }
+
+    /// The definition it was made ready for.
+    pub fn schema(&self) -> &Arc<Schema> {
+        &self.sql.schema
+    }
+
+    /// Whether a name in front of a column means it.
+    pub fn is_called(&self, name: Option<&str>) -> bool {
+        name.is_none_or(|name| name == self.alias)
+    }
+
+    /// The position of a column.
+    pub fn position(&self, column: &ColumnName) -> Option<usize> {
+        if !self.is_called(column.table.as_deref()) {
+            return None;
+        }
+        self.sql.column(&column.name)
+    }
+
+    /// The position of a column of text; one that may be NULL has no negation here.
+    pub fn text_position(&self, column: &ColumnName, positive: bool) -> Option<usize> {
+        let position = self.position(column)?;
+        let nullable = self.schema().columns.get(position)?.nullable;
+        (positive || !nullable).then_some(position)
+    }
+
+    /// A column that is compared with constants.
+    pub fn compared(&self, column: &ColumnName) -> Option<Operand> {
+        let operand = self.tested(column)?;
+        operand.comparable.is_some().then_some(operand)
+    }
+
+    /// A column that may be asked for NULL.
+    pub fn tested(&self, column: &ColumnName) -> Option<Operand> {
+        let position = self.position(column)?;
+        let definition = self.schema().columns.get(position)?;
+        if !definition.indexed {
+            return None;
+        }
+        let comparable = Comparable::of(definition.kind, self.sql.columns.get(position)?);
+        Some(Operand { name: definition.name.clone(), comparable })
+    }
+
+    /// What a client is told of a column that is selected under this name.
+    pub fn described(&self, position: usize, name: &str) -> Option<Column> {
+        let definition = self.schema().columns.get(position)?;
+        let spec = self.sql.columns.get(position)?;
+        let mut column = Column {
+            database: self.name.database.clone(),
+            table: self.alias.clone(),
+            original_table: self.name.table.clone(),
+            name: name.to_owned(),
+            original_name: definition.name.clone(),
+            kind: SqlType::Null,
+            unsigned: false,
+            not_null: false,
+            primary_key: self.schema().primary_key.contains(&position),
+            auto_increment: spec.auto_increment,
+            collation: 0,
+            length: 0,
+        };
+        expr_type(spec).describe(&mut column);
+        Some(column)
+    }
+}

@@ -1,0 +1,371 @@
+//! Both ways give the same: every shape through the quick and the general way, columns and rows.
+
+use std::{sync::Arc, time::Duration};
+
+use remora_engine::{
+    Change, ChangeBatch, ColumnDef, ColumnType, Database, Options, Schema, TableChanges, TextDef,
+    Value,
+};
+
+use crate::{
+    Cell, Column, Host, Identity, Instance, Outcome, Process, ReplicaReport, Reply, Result,
+    Settings, fast, select,
+    session::SessionState,
+    statement::{LexMode, Statement, split},
+};
+
+struct NoHost;
+
+impl Host for NoHost {
+    fn processes(&self) -> Vec<Process> {
+        Vec::new()
+    }
+
+    fn kill(&self, _id: u64, _only_statement: bool) -> Result<()> {
+        Ok(())
+    }
+
+    fn replicas(&self) -> Vec<ReplicaReport> {
+        Vec::new()
+    }
+
+    fn status(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
+    fn source_of(&self, _table: &str) -> Option<String> {
+        None
+    }
+
+    fn wait_for_gtids(&self, _: Option<&str>, _: &str, _: Duration) -> Result<bool> {
+        Ok(true)
+    }
+}
+
+#[derive(Debug, Default, PartialEq)]
+struct Collected {
+    columns: Vec<Column>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Reply for Collected {
+    fn columns(&mut self, columns: &[Column]) -> Result<()> {
+        self.columns = columns.to_vec();
+        Ok(())
+    }
+
+    fn row(&mut self, cells: &[Cell<'_>]) -> Result<()> {
+        self.rows.push(cells.iter().map(|cell| format!("{cell:?}")).collect());
+        Ok(())
+    }
+
+    fn done(&mut self, _outcome: &Outcome, _more: bool) -> Result<()> {
+        Ok(())
+    }
+
+    async fn drain(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+struct Fixture {
+    _directory: tempfile::TempDir,
+    session: SessionState,
+    runtime: tokio::runtime::Runtime,
+}
+
+fn column(id: u32, name: &str, kind: ColumnType, nullable: bool) -> ColumnDef {
+    ColumnDef { id, name: name.to_owned(), kind, nullable, indexed: true, declared: None }
+}
+
+fn schema(name: &str, columns: Vec<ColumnDef>, key: &[usize], texts: &[&[usize]]) -> Schema {
+    let texts = (0..).zip(texts).map(|(id, columns)| TextDef {
+        id,
+        columns: columns.to_vec(),
+        delimiter: None,
+        normalization: Default::default(),
+    });
+    Schema {
+        name: name.to_owned(),
+        columns,
+        primary_key: key.to_vec(),
+        texts: texts.collect(),
+        required: None,
+        synonyms: Vec::new(),
+        declared: None,
+    }
+}
+
+fn put(database: &Database, table: &str, rows: Vec<Vec<Value>>) {
+    let changes = rows.into_iter().map(Change::Put).collect();
+    let tables = vec![TableChanges { table: table.into(), changes }];
+    database.apply(ChangeBatch { tables, ..ChangeBatch::default() }).unwrap();
+}
+
+fn text(text: &str) -> Value {
+    Value::Text(text.into())
+}
+
+const BODIES: [&str; 8] = [
+    "Quantum physics in a nutshell",
+    "QUANTUM, physics: a history",
+    "the quántum of solace",
+    "ﬁne print and Straße",
+    "Physicists don't wait",
+    "東京タワー quantum",
+    "",
+    "nothing at all",
+];
+
+fn articles() -> Schema {
+    let columns = vec![
+        column(1, "id", ColumnType::Int(32), false),
+        column(2, "kind", ColumnType::Uint(8), true),
+        column(3, "body", ColumnType::Text, false),
+        column(4, "note", ColumnType::Text, true),
+        column(5, "price", ColumnType::Decimal(8, 2), true),
+        column(6, "at", ColumnType::DateTime, true),
+    ];
+    schema("articles", columns, &[0], &[&[2], &[3]])
+}
+
+fn fixture() -> Fixture {
+    let directory = tempfile::tempdir().unwrap();
+    let database = Database::open(directory.path(), Options::default()).unwrap();
+    database.create_table(articles()).unwrap();
+    let parts = vec![
+        column(1, "w", ColumnType::Int(32), false),
+        column(2, "i", ColumnType::Int(32), false),
+        column(3, "q", ColumnType::Int(32), true),
+    ];
+    database.create_table(schema("shop.stock", parts, &[0, 1], &[])).unwrap();
+    let row = |id: i64| {
+        let body = BODIES[(id as usize) % BODIES.len()];
+        let note = if id % 3 == 0 { Value::Null } else { text(body) };
+        let kind = if id % 5 == 0 { Value::Null } else { Value::Uint(id as u64 % 4) };
+        vec![Value::Int(id), kind, text(body), note, Value::Null, Value::Null]
+    };
+    put(&database, "articles", (0..60).map(row).collect());
+    put(&database, "articles", (60..80).map(row).collect());
+    put(&database, "articles", (70..75).map(row).collect());
+    let stock = |w: i64, i: i64| vec![Value::Int(w), Value::Int(i), Value::Int(w * i)];
+    let stock = (1..4).flat_map(|w| (1..20).map(move |i| stock(w, i)));
+    put(&database, "shop.stock", stock.collect());
+    let settings = Settings {
+        version: "9.7.0-remora".to_owned(),
+        max_query_memory_bytes: 1 << 30,
+        default_database: "main".to_owned(),
+    };
+    let instance = Instance::new(database, Arc::new(NoHost), settings);
+    let session = SessionState::new(instance.shared(), 1, Identity::default());
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    Fixture { _directory: directory, session, runtime }
+}
+
+impl Fixture {
+    /// The quick way; `None` if the statement has none of the shapes.
+    fn quick(&mut self, text: &str) -> Option<Collected> {
+        let mut reply = Collected::default();
+        let run = fast::run_text(&mut self.session, text.as_bytes(), &mut reply);
+        let outcome = self.runtime.block_on(run).unwrap();
+        outcome.map(|_| reply)
+    }
+
+    fn general(&mut self, text: &str) -> Collected {
+        let source = split(text.as_bytes(), false, LexMode::default()).unwrap().pop().unwrap();
+        let statement = Statement { source: Arc::new(source), parameters: &[] };
+        let mut reply = Collected::default();
+        let run = select::run(&mut self.session, &statement, &mut reply);
+        self.runtime.block_on(run).unwrap_or_else(|error| panic!("{text}: {error}"));
+        reply
+    }
+
+    fn same(&mut self, text: &str, ordered: bool) {
+        let mut quick = self.quick(text).unwrap_or_else(|| panic!("no shape: {text}"));
+        let mut general = self.general(text);
+        if !ordered {
+            quick.rows.sort();
+            general.rows.sort();
+        }
+        assert_eq!(quick.rows, general.rows, "{text}");
+        for (quick, general) in quick.columns.iter().zip(&general.columns) {
+            let (mut quick, mut general) = (quick.clone(), general.clone());
+            if quick.table.is_empty() {
+                // Of what is computed or united more is known here: NOT NULL, and no table.
+                for column in [&mut quick, &mut general] {
+                    column.database.clear();
+                    column.table.clear();
+                    column.original_table.clear();
+                    column.original_name.clear();
+                    (column.not_null, column.primary_key) = (false, false);
+                }
+            }
+            assert_eq!(quick, general, "{text}");
+        }
+        assert_eq!(quick.columns.len(), general.columns.len(), "{text}");
+        // The second time from what is remembered.
+        let mut again = self.quick(text).unwrap();
+        if !ordered {
+            again.rows.sort();
+        }
+        assert_eq!(again.rows, general.rows, "{text}");
+    }
+}
+
+#[test]
+fn rows_by_their_keys() {
+    let mut fixture = fixture();
+    for text in [
+        "SELECT * FROM articles WHERE id = 7",
+        "SELECT id, body FROM articles WHERE id = '7'",
+        "select `id` AS x, a.body from main.articles a where a.id=-7",
+        "SELECT id FROM articles WHERE 7 = id",
+        "SELECT id FROM articles WHERE id = 99999999999",
+        "SELECT id FROM articles WHERE id IN (5, 3, 3, 500, 4)",
+        "SELECT id FROM articles WHERE id IN (5, 3, 4) ORDER BY id DESC LIMIT 2",
+        "SELECT id FROM articles WHERE id = 5 OR id = 3 OR id = 71 OR id = 5",
+        "SELECT id FROM articles WHERE (id = 5) OR (id IN (7, 8))",
+        "SELECT q FROM shop.stock WHERE w = 2 AND i = 3",
+        "SELECT q, w FROM shop.stock WHERE i = 3 AND w = 2",
+        "SELECT w, i, q FROM shop.stock WHERE (w, i) IN ((1,2), (3,4), (9,9))",
+        "SELECT w, i, q FROM shop.stock WHERE (i, w) IN ((1,2), (3,4), (9,9))",
+        "SELECT w, i FROM shop.stock WHERE w = 1 AND i IN (3, 4, 5)",
+        "SELECT w, i FROM shop.stock WHERE (w = 1 AND i = 3) OR (w = 2 AND i = 5)",
+        "SELECT id, body FROM articles WHERE id = 1 UNION ALL SELECT id, body FROM articles \
+         WHERE id = 2 UNION ALL SELECT id, body FROM articles WHERE id = 1",
+        "SELECT id FROM articles WHERE id = 4 UNION SELECT id FROM articles WHERE id = 2 \
+         UNION SELECT id FROM articles WHERE id = 4",
+        "(SELECT id FROM articles WHERE id = 4) UNION (SELECT id FROM articles WHERE id = 2)",
+    ] {
+        let ordered = text.contains("ORDER BY");
+        fixture.same(text, ordered);
+    }
+}
+
+#[test]
+fn searches_counts_and_facets() {
+    let mut fixture = fixture();
+    for (text, ordered) in [
+        ("SELECT COUNT(*) FROM articles", true),
+        ("SELECT count( * ) AS n FROM articles WHERE kind = 3", true),
+        ("SELECT COUNT(*) FROM articles WHERE kind <> 3 AND id > 10", true),
+        ("SELECT COUNT(*) FROM articles WHERE kind NOT IN (1, 2)", true),
+        ("SELECT COUNT(*) FROM articles WHERE NOT (kind = 1 OR id < 5)", true),
+        ("SELECT COUNT(*) FROM articles WHERE kind IS NULL", true),
+        ("SELECT COUNT(*) FROM articles WHERE kind < 300 AND kind > -1", true),
+        ("SELECT COUNT(*) FROM articles WHERE id NOT BETWEEN 10 AND 20", true),
+        ("SELECT COUNT(*) FROM articles WHERE body LIKE '%quantum%'", true),
+        ("SELECT COUNT(*) FROM articles WHERE note LIKE '%QUANTUM%'", true),
+        ("SELECT COUNT(*) FROM articles WHERE body NOT LIKE '%quantum%'", true),
+        ("SELECT COUNT(*) FROM articles WHERE body LIKE '%fi%'", true),
+        ("SELECT COUNT(*) FROM articles WHERE body LIKE '%strasse%'", true),
+        ("SELECT COUNT(*) FROM articles WHERE INSTR(body, 'physic') > 0 AND id < 50", true),
+        ("SELECT COUNT(*) FROM articles WHERE LOCATE('physic', body) > 0", true),
+        ("SELECT COUNT(*) FROM articles WHERE MATCH(body) AGAINST('quantum wait')", true),
+        (
+            "SELECT COUNT(*) FROM articles WHERE MATCH(body) AGAINST('+quantum -physics' \
+             IN BOOLEAN MODE)",
+            true,
+        ),
+        ("SELECT id, body FROM articles WHERE body LIKE '%quantum%' ORDER BY id LIMIT 5", true),
+        ("SELECT id FROM articles WHERE kind = 2 ORDER BY id DESC LIMIT 3, 4", true),
+        ("SELECT id FROM articles ORDER BY id LIMIT 3 OFFSET 4", true),
+        ("SELECT id AS n FROM articles WHERE kind = 2 ORDER BY n DESC LIMIT 3", true),
+        ("SELECT kind, COUNT(*) FROM articles GROUP BY kind", false),
+        ("SELECT kind, COUNT(*) AS n FROM articles WHERE id > 5 GROUP BY kind ORDER BY kind", true),
+        ("SELECT COUNT(*), kind FROM articles GROUP BY kind ORDER BY 1 DESC, kind LIMIT 2", true),
+        ("SELECT MIN(id), MAX(id) FROM articles", true),
+        ("SELECT MAX(id) FROM articles WHERE id > 1000", true),
+        ("SELECT MIN(id) AS first FROM articles WHERE kind = 3", true),
+    ] {
+        fixture.same(text, ordered);
+    }
+}
+
+#[test]
+fn what_takes_a_conversion_goes_the_general_way() {
+    let mut fixture = fixture();
+    for text in [
+        "SELECT id FROM articles WHERE id = '7a'",
+        "SELECT id FROM articles WHERE id = 7.0",
+        "SELECT id FROM articles WHERE body = 'quantum'",
+        "SELECT id FROM articles WHERE id = 7 FOR UPDATE",
+        "SELECT DISTINCT id FROM articles WHERE id = 7",
+        "SELECT id + 1 FROM articles WHERE id = 7",
+        "SELECT id FROM articles WHERE id = 'a' 'b'",
+        "SELECT COUNT(*) FROM articles WHERE kind NOT IN (1, NULL, 2)",
+        "SELECT 1",
+        "SELECT id FROM missing WHERE id = 1",
+        "SELECT missing FROM articles WHERE id = 1",
+        "SELECT b.id FROM articles a WHERE a.id = 1",
+        "SELECT id FROM articles WHERE id = 1; SELECT 2",
+        "SELECT id FROM articles WHERE id = 1 OR id = 2 || id = 3",
+        "INSERT INTO articles (id) VALUES (1)",
+    ] {
+        assert!(fixture.quick(text).is_none(), "{text}");
+    }
+}
+
+#[test]
+fn texts_that_match_come_by_score() {
+    let mut fixture = fixture();
+    let found = fixture
+        .quick(
+            "SELECT id, MATCH(body) AGAINST('physics quantum') AS score FROM articles \
+             WHERE MATCH(body) AGAINST('physics quantum') ORDER BY score DESC LIMIT 5",
+        )
+        .unwrap();
+    assert_eq!(found.rows.len(), 5);
+    let score = |row: &Vec<String>| -> f64 {
+        row[1].trim_start_matches("Double(").trim_end_matches(')').parse().unwrap()
+    };
+    assert!(found.rows.is_sorted_by(|a, b| score(a) >= score(b)), "{:?}", found.rows);
+    assert!(score(&found.rows[0]) > 0.0);
+}
+
+#[test]
+fn many_keys_are_looked_up_whatever_their_form() {
+    let mut fixture = fixture();
+    let count = 20_000;
+    let list: Vec<String> = (0..count).map(|id| id.to_string()).collect();
+    let forms = [
+        format!("SELECT id FROM articles WHERE id IN ({})", list.join(", ")),
+        format!("SELECT id FROM articles WHERE id = {}", list.join(" OR id = ")),
+        list.iter()
+            .map(|id| format!("SELECT id FROM articles WHERE id = {id}"))
+            .collect::<Vec<_>>()
+            .join(" UNION ALL "),
+    ];
+    let array = format!(
+        "SELECT t.id FROM JSON_TABLE('[{}]', '$[*]' COLUMNS (id INT PATH '$')) AS wanted \
+         JOIN articles AS t ON t.id = wanted.id",
+        list.join(",")
+    );
+    for form in forms.into_iter().chain([array]) {
+        let found = fixture.quick(&form).unwrap();
+        assert_eq!(found.rows.len(), 80);
+        assert!(found.rows.is_sorted_by_key(|row| row[0].len()));
+    }
+}
+
+#[test]
+fn the_shape_of_a_text_does_not_depend_on_its_literals() {
+    let mut fixture = fixture();
+    for id in 0..90 {
+        let found = fixture.quick(&format!("SELECT id FROM articles WHERE id = {id}")).unwrap();
+        assert_eq!(found.rows.len(), usize::from(id < 80));
+    }
+    assert_eq!(fixture.session.shared.plans.len(), 1);
+}
+
+#[test]
+fn explain_says_which_index_answers() {
+    let fixture = fixture();
+    let say = |text: &str| fast::explain(&fixture.session, text.as_bytes(), &[]).unwrap();
+    let access = say("SELECT * FROM articles WHERE id IN (1, 2)");
+    assert_eq!((access.kind, access.rows), ("range", 2));
+    assert!(access.extra.contains("2 keys"), "{}", access.extra);
+    let access = say("SELECT COUNT(*) FROM articles WHERE body LIKE '%quantum%'");
+    assert_eq!(access.kind, "fulltext");
+    assert!(access.extra.contains("the text index finds 'quantum'"), "{}", access.extra);
+}

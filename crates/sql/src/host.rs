@@ -1,0 +1,59 @@
+//! What statements need of the server around them.
+
+use std::time::Duration;
+
+use crate::Result;
+
+/// The server around the SQL side: its connections and the servers it follows.
+pub trait Host: Send + Sync {
+    /// The open connections.
+    fn processes(&self) -> Vec<Process>;
+
+    /// Ends a connection, or only its running statement.
+    fn kill(&self, id: u64, only_statement: bool) -> Result<()>;
+
+    /// The servers that are followed.
+    fn replicas(&self) -> Vec<ReplicaReport>;
+
+    /// Figures for SHOW STATUS, by MySQL's names where it has one.
+    fn status(&self) -> Vec<(String, String)>;
+
+    /// The name of the source that `database.table` is replicated from, if it is.
+    fn source_of(&self, table: &str) -> Option<String>;
+
+    /// Whether the GTID set is contained in what `source` applied (any source where `None`); waits
+    /// for it until `timeout`. `false` is a timeout.
+    fn wait_for_gtids(&self, source: Option<&str>, gtids: &str, timeout: Duration) -> Result<bool>;
+}
+
+/// One connection, as SHOW PROCESSLIST shows it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Process {
+    /// The connection's number.
+    pub id: u64,
+    /// Who.
+    pub user: String,
+    /// From where.
+    pub host: String,
+    /// The chosen database.
+    pub database: Option<String>,
+    /// `Query`, `Sleep`, …
+    pub command: String,
+    /// Seconds in this state.
+    pub seconds: u64,
+    /// What it is doing.
+    pub state: String,
+    /// The statement.
+    pub statement: Option<String>,
+}
+
+/// One followed server, as SHOW REPLICA STATUS shows it: its columns by MySQL's names.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReplicaReport {
+    /// The source's name.
+    pub source: String,
+    /// The GTID set that is applied.
+    pub applied: String,
+    /// MySQL's columns and their values.
+    pub fields: Vec<(String, String)>,
+}

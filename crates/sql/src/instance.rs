@@ -1,0 +1,82 @@
+//! The SQL side of one server: what all its sessions share.
+
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+use remora_engine::{Database, Value};
+
+use crate::{
+    Host, Identity, Session, fast,
+    session::variables::{Globals, definition},
+    write,
+};
+
+/// What all sessions share. Cheap to clone.
+#[derive(Clone)]
+pub struct Instance {
+    shared: Arc<Shared>,
+}
+
+/// What sessions reach of it.
+pub(crate) struct Shared {
+    /// The tables.
+    pub database: Database,
+    /// The server around.
+    pub host: Arc<dyn Host>,
+    /// What the operator set.
+    pub settings: Settings,
+    /// System variables as new sessions get them.
+    pub globals: RwLock<Globals>,
+    /// AUTO_INCREMENT values and hidden row numbers.
+    pub counters: write::Counters,
+    /// Held for reading by commits, for writing where a table is made anew.
+    pub definitions: tokio::sync::RwLock<()>,
+    /// Statements that were made ready before.
+    pub plans: fast::Plans,
+}
+
+/// What an operator sets of the SQL side.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// What `@@version` says.
+    pub version: String,
+    /// Most memory of one statement.
+    pub max_query_memory_bytes: u64,
+    /// The database that tables without one are shown in, and that a session begins in.
+    pub default_database: String,
+}
+
+impl Instance {
+    /// The SQL side of this database in this server.
+    pub fn new(database: Database, host: Arc<dyn Host>, settings: Settings) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                database,
+                host,
+                settings,
+                globals: RwLock::default(),
+                counters: write::Counters::default(),
+                definitions: tokio::sync::RwLock::default(),
+                plans: fast::Plans::default(),
+            }),
+        }
+    }
+
+    /// What its sessions share.
+    #[cfg(test)]
+    pub(crate) fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.shared)
+    }
+
+    /// Sets a system variable as new sessions get it; a name that is not known is passed over.
+    pub fn set_global(&self, name: &str, value: Value) {
+        if let Some(definition) = definition(name) {
+            self.shared.globals.write().set(definition.name, value);
+        }
+    }
+
+    /// A session of a client that has proved who it is. `id` is the connection's number.
+    pub fn session(&self, id: u64, identity: Identity) -> Session {
+        Session::new(Arc::clone(&self.shared), id, identity)
+    }
+}

@@ -1,0 +1,35 @@
+//! SQL text becomes engine requests: hot shapes directly, everything else through DataFusion over
+//! one snapshot, with MySQL's meaning.
+//!
+//! A statement travels: `session` (who asks, in which state) -> `statement` (what is it) -> `fast`
+//! (shapes that need no planning) or `select` (DataFusion, with `meaning` making it MySQL's and
+//! `search` answering text conditions from the index), `write` (definitions and rows of local
+//! tables), `show` (what tools ask about the server) -> `reply` (columns, rows, outcome).
+
+#![warn(missing_docs)]
+
+mod cell;
+mod column;
+mod error;
+mod explain;
+mod fast;
+mod host;
+mod identity;
+mod instance;
+mod meaning;
+mod reply;
+mod search;
+mod select;
+mod session;
+mod show;
+mod statement;
+mod write;
+
+pub use cell::Cell;
+pub use column::{Column, SqlType};
+pub use error::{Code, Error, Result};
+pub use host::{Host, Process, ReplicaReport};
+pub use identity::{Identity, Right};
+pub use instance::{Instance, Settings};
+pub use reply::{Outcome, Reply};
+pub use session::{Prepared, Session, Status};

@@ -1,0 +1,262 @@
+//! Columns of Arrow as values, and values as columns.
+
+use std::{borrow::Cow, sync::Arc};
+
+use datafusion::{
+    arrow::{
+        array::{
+            Array, ArrayRef, AsArray, BinaryViewBuilder, BooleanBuilder, Decimal128Builder,
+            Decimal256Builder, Float32Builder, Float64Builder, Int64Builder, NullArray,
+            StringViewBuilder, UInt64Builder,
+        },
+        compute::cast,
+        datatypes::{
+            DataType, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int64Type,
+            UInt64Type, i256,
+        },
+    },
+    error::Result,
+};
+
+use super::{call::Call, decimal::Dec, temporal::Moment, types::ExprType, value::V};
+use crate::SqlType;
+
+/// A column that is read value by value.
+pub(crate) struct Column {
+    array: ArrayRef,
+    kind: ExprType,
+    reading: Reading,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Reading {
+    Null,
+    Truth,
+    Int,
+    Uint,
+    Year,
+    Narrow,
+    Wide,
+    Float,
+    Double,
+    Text,
+    Member,
+    Json,
+    Bytes,
+    Date,
+    DateTime,
+    Time,
+}
+
+impl Column {
+    /// A column of this type. What is held in an unusual way is cast first.
+    pub(crate) fn new(array: &ArrayRef, kind: ExprType) -> Result<Self> {
+        let wanted = match array.data_type() {
+            DataType::Boolean => DataType::Boolean,
+            DataType::Null => DataType::Null,
+            _ => kind.arrow(),
+        };
+        let fits = match (array.data_type(), &wanted) {
+            (DataType::Decimal128(..), DataType::Decimal128(..))
+            | (DataType::Decimal256(..), DataType::Decimal256(..)) => true,
+            (held, wanted) => held == wanted,
+        };
+        let array = if fits { Arc::clone(array) } else { cast(array, &wanted)? };
+        let reading = reading(&wanted, &kind);
+        Ok(Self { array, kind, reading })
+    }
+
+    /// The value of a row.
+    pub(crate) fn get(&self, row: usize) -> V<'_> {
+        if self.reading == Reading::Null || self.array.is_null(row) {
+            return V::Null;
+        }
+        let array = &self.array;
+        let int = || array.as_primitive::<Int64Type>().value(row);
+        match self.reading {
+            Reading::Null => V::Null,
+            Reading::Truth => V::truth(array.as_boolean().value(row)),
+            Reading::Int => V::Int(int()),
+            Reading::Uint => V::Uint(array.as_primitive::<UInt64Type>().value(row)),
+            Reading::Year => {
+                let year = array.as_primitive::<UInt64Type>().value(row);
+                V::Member(Cow::Owned(format!("{year:04}")), year)
+            }
+            Reading::Narrow => {
+                let units = array.as_primitive::<Decimal128Type>().value(row);
+                V::Dec(Dec { units: i256::from_i128(units), scale: self.kind.scale() })
+            }
+            Reading::Wide => {
+                let units = array.as_primitive::<Decimal256Type>().value(row);
+                V::Dec(Dec { units, scale: self.kind.scale() })
+            }
+            Reading::Float => V::Float(array.as_primitive::<Float32Type>().value(row)),
+            Reading::Double => V::Double(array.as_primitive::<Float64Type>().value(row)),
+            Reading::Text => V::Text(Cow::Borrowed(array.as_string_view().value(row))),
+            Reading::Json => V::Json(Cow::Borrowed(array.as_string_view().value(row))),
+            Reading::Member => {
+                let text = array.as_string_view().value(row);
+                V::Member(Cow::Borrowed(text), member_number(&self.kind, text))
+            }
+            Reading::Bytes => V::Bytes(Cow::Borrowed(array.as_binary_view().value(row))),
+            Reading::Date => V::Date(Moment::unpack(int())),
+            Reading::DateTime => V::DateTime(Moment::unpack(int()), self.kind.scale()),
+            Reading::Time => V::Time(int(), self.kind.scale()),
+        }
+    }
+}
+
+fn reading(held: &DataType, kind: &ExprType) -> Reading {
+    match held {
+        DataType::Null => Reading::Null,
+        DataType::Boolean => Reading::Truth,
+        DataType::UInt64 if kind.kind == SqlType::Year => Reading::Year,
+        DataType::UInt64 => Reading::Uint,
+        DataType::Decimal128(..) => Reading::Narrow,
+        DataType::Decimal256(..) => Reading::Wide,
+        DataType::Float32 => Reading::Float,
+        DataType::Float64 => Reading::Double,
+        DataType::BinaryView => Reading::Bytes,
+        DataType::Utf8View => match kind.kind {
+            SqlType::Json => Reading::Json,
+            SqlType::Enum | SqlType::Set => Reading::Member,
+            _ => Reading::Text,
+        },
+        _ => match kind.kind {
+            SqlType::Date => Reading::Date,
+            SqlType::DateTime(_) | SqlType::Timestamp(_) => Reading::DateTime,
+            SqlType::Time(_) => Reading::Time,
+            _ => Reading::Int,
+        },
+    }
+}
+
+/// The number of an ENUM's word, from 1; the sum of 2^n of a SET's.
+pub(crate) fn member_number(kind: &ExprType, text: &str) -> u64 {
+    let members = kind.members.as_deref().unwrap_or(&[]);
+    let at = |word: &str| members.iter().position(|member| member == word);
+    match kind.kind {
+        SqlType::Set => text
+            .split(',')
+            .filter_map(at)
+            .filter_map(|place| u32::try_from(place).ok())
+            .fold(0, |sum, place| sum | 1u64.checked_shl(place).unwrap_or(0)),
+        _ => at(text).map_or(0, |place| place as u64 + 1),
+    }
+}
+
+/// A column that is made value by value.
+pub(crate) enum Building {
+    Null(usize),
+    Truth(BooleanBuilder),
+    Int(Int64Builder),
+    Uint(UInt64Builder),
+    Narrow(Decimal128Builder, u8),
+    Wide(Decimal256Builder, u8),
+    Float(Float32Builder),
+    Double(Float64Builder),
+    Text(StringViewBuilder),
+    Bytes(BinaryViewBuilder),
+    Packed(Int64Builder),
+}
+
+impl Building {
+    /// A column held in this type of Arrow's, for this SQL type.
+    pub(crate) fn new(held: &DataType, kind: &ExprType) -> Self {
+        match held {
+            DataType::Null => Self::Null(0),
+            DataType::Boolean => Self::Truth(BooleanBuilder::new()),
+            DataType::UInt64 => Self::Uint(UInt64Builder::new()),
+            DataType::Decimal128(_, scale) => {
+                let builder = Decimal128Builder::new().with_data_type(held.clone());
+                Self::Narrow(builder, *scale as u8)
+            }
+            DataType::Decimal256(_, scale) => {
+                let builder = Decimal256Builder::new().with_data_type(held.clone());
+                Self::Wide(builder, *scale as u8)
+            }
+            DataType::Float32 => Self::Float(Float32Builder::new()),
+            DataType::Float64 => Self::Double(Float64Builder::new()),
+            DataType::BinaryView => Self::Bytes(BinaryViewBuilder::new()),
+            DataType::Utf8View => Self::Text(StringViewBuilder::new()),
+            _ if kind.is_temporal() => Self::Packed(Int64Builder::new()),
+            _ => Self::Int(Int64Builder::new()),
+        }
+    }
+
+    /// Adds a value, turned into the column's type.
+    pub(crate) fn push(&mut self, value: &V<'_>, call: &Call<'_>) {
+        if value.is_null() {
+            return self.push_null();
+        }
+        match self {
+            Self::Null(rows) => *rows += 1,
+            Self::Truth(builder) => builder.append_option(value.is_true(call)),
+            // Numbers beyond 64 bits cannot be here: whoever made them checked.
+            Self::Int(builder) => builder.append_value(value.integer(call) as i64),
+            Self::Uint(builder) => builder.append_value(value.integer(call) as u64),
+            Self::Narrow(builder, scale) => {
+                let exact = value.decimal(call).rescaled(*scale);
+                builder.append_option(exact.and_then(|exact| exact.units.to_i128()));
+            }
+            Self::Wide(builder, scale) => {
+                builder
+                    .append_option(value.decimal(call).rescaled(*scale).map(|exact| exact.units));
+            }
+            Self::Float(builder) => builder.append_value(match value {
+                V::Float(number) => *number,
+                value => value.double(call) as f32,
+            }),
+            Self::Double(builder) => builder.append_value(value.double(call)),
+            Self::Text(builder) => builder.append_option(value.string()),
+            Self::Bytes(builder) => builder.append_option(value.octets()),
+            Self::Packed(builder) => builder.append_option(packed(value, call)),
+        }
+    }
+
+    fn push_null(&mut self) {
+        match self {
+            Self::Null(rows) => *rows += 1,
+            Self::Truth(builder) => builder.append_null(),
+            Self::Int(builder) | Self::Packed(builder) => builder.append_null(),
+            Self::Uint(builder) => builder.append_null(),
+            Self::Narrow(builder, _) => builder.append_null(),
+            Self::Wide(builder, _) => builder.append_null(),
+            Self::Float(builder) => builder.append_null(),
+            Self::Double(builder) => builder.append_null(),
+            Self::Text(builder) => builder.append_null(),
+            Self::Bytes(builder) => builder.append_null(),
+        }
+    }
+
+    /// The column.
+    pub(crate) fn finish(self) -> ArrayRef {
+        match self {
+            Self::Null(rows) => Arc::new(NullArray::new(rows)),
+            Self::Truth(mut builder) => Arc::new(builder.finish()),
+            Self::Int(mut builder) | Self::Packed(mut builder) => Arc::new(builder.finish()),
+            Self::Uint(mut builder) => Arc::new(builder.finish()),
+            Self::Narrow(mut builder, _) => Arc::new(builder.finish()),
+            Self::Wide(mut builder, _) => Arc::new(builder.finish()),
+            Self::Float(mut builder) => Arc::new(builder.finish()),
+            Self::Double(mut builder) => Arc::new(builder.finish()),
+            Self::Text(mut builder) => Arc::new(builder.finish()),
+            Self::Bytes(mut builder) => Arc::new(builder.finish()),
+        }
+    }
+}
+
+/// A date or time as its column holds it.
+fn packed(value: &V<'_>, call: &Call<'_>) -> Option<i64> {
+    match call.result.kind {
+        SqlType::Time(digits) => {
+            let (micros, _) = value.time(call)?;
+            Some(super::temporal::round_micros(micros, digits))
+        }
+        SqlType::Date => Some(value.moment(call)?.midnight().pack()),
+        SqlType::DateTime(digits) | SqlType::Timestamp(digits) => {
+            Some(value.moment(call)?.rounded(digits)?.pack())
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,256 @@
+//! Collations: which of two counts where texts meet, and the sort key of a text, whose bytes
+//! compare as the collation compares.
+
+mod table;
+
+use std::borrow::Cow;
+
+use super::types::{ExprType, coercibility};
+use crate::{Code, Error, Result, session::variables::Collation};
+use table::{GENERAL, Table, UCA_4, UCA_9};
+
+/// `utf8mb4_bin`.
+const UTF8MB4_BIN: u16 = 46;
+/// `utf8mb4_0900_bin`: code points, spaces at the end counted.
+const UTF8MB4_0900_BIN: u16 = 309;
+
+/// How a collation compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Bytes.
+    Bytes,
+    /// Code points, spaces at the end not counted.
+    PaddedBytes,
+    /// Letters without case and accents, by MySQL's simple table.
+    General,
+    /// The Unicode collation algorithm, version 4.
+    Unicode4,
+    /// The Unicode collation algorithm, version 9: letters only.
+    Unicode9,
+    /// Then accents.
+    Unicode9Accents,
+    /// Then case as well.
+    Unicode9Case,
+}
+
+fn kind(collation: Collation) -> Kind {
+    let name = collation.name();
+    match collation.0 {
+        63 | UTF8MB4_0900_BIN => return Kind::Bytes,
+        255 => return Kind::Unicode9,
+        UTF8MB4_BIN => return Kind::PaddedBytes,
+        45 | 33 => return Kind::General,
+        _ => {}
+    }
+    if name.ends_with("_bin") {
+        Kind::PaddedBytes
+    } else if name.ends_with("0900_as_cs") || name.ends_with("0900_as_cs_ks") {
+        Kind::Unicode9Case
+    } else if name.ends_with("0900_as_ci") {
+        Kind::Unicode9Accents
+    } else if name.contains("0900") {
+        Kind::Unicode9
+    } else if name.contains("_general_") || name.contains("_swedish_") || name.starts_with("ascii")
+    {
+        Kind::General
+    } else {
+        Kind::Unicode4
+    }
+}
+
+/// Whether texts compare as their bytes do.
+pub(crate) fn is_bytes(collation: Collation) -> bool {
+    kind(collation) == Kind::Bytes
+}
+
+/// The sort key of a text.
+pub(crate) fn key(text: &str, collation: Collation) -> Cow<'_, [u8]> {
+    match kind(collation) {
+        Kind::Bytes => Cow::Borrowed(text.as_bytes()),
+        Kind::PaddedBytes => Cow::Owned(padded_key(text)),
+        Kind::General => Cow::Owned(weights(without_padding(text), &GENERAL, 0x20)),
+        Kind::Unicode4 => Cow::Owned(weights(without_padding(text), &UCA_4, UCA_4.space())),
+        Kind::Unicode9 => Cow::Owned(weights(text, &UCA_9, 0)),
+        Kind::Unicode9Accents => Cow::Owned(levels(text, false)),
+        Kind::Unicode9Case => Cow::Owned(levels(text, true)),
+    }
+}
+
+fn without_padding(text: &str) -> &str {
+    text.trim_end_matches(' ')
+}
+
+/// The text as if spaces went on for ever: what is below a space sorts before the text's end.
+fn padded_key(text: &str) -> Vec<u8> {
+    let mut key = without_padding(text).as_bytes().to_vec();
+    key.push(b' ');
+    key
+}
+
+/// Two bytes a weight; `pad` ends the key where spaces at the end do not count.
+fn weights(text: &str, table: &Table, pad: u16) -> Vec<u8> {
+    let mut key = Vec::with_capacity(text.len() * 2 + 2);
+    for letter in text.chars() {
+        table.push(letter, &mut key);
+    }
+    if pad > 0 {
+        key.extend_from_slice(&pad.to_be_bytes());
+    }
+    key
+}
+
+/// Letters, then what is written over them, then whether they are capital.
+fn levels(text: &str, with_case: bool) -> Vec<u8> {
+    let mut key = weights(text, &UCA_9, 0);
+    key.extend_from_slice(&[0, 0]);
+    let compatible = icu_normalizer::DecomposingNormalizerBorrowed::new_nfkd();
+    for letter in compatible.normalize(text).chars().flat_map(char::to_lowercase) {
+        // Both kinds of Kana are one letter in two shapes, as small and capital letters are.
+        if letter.is_ascii() || ('\u{3040}'..='\u{30ff}').contains(&letter) {
+            key.push(1);
+            continue;
+        }
+        let letter = if letter == 'ς' { 'σ' } else { letter };
+        let mut bytes = [0; 4];
+        key.push(if UCA_9.is_ignored(letter) { 2 } else { 3 });
+        key.extend_from_slice(letter.encode_utf8(&mut bytes).as_bytes());
+    }
+    if with_case {
+        let canonical = icu_normalizer::DecomposingNormalizerBorrowed::new_nfd();
+        let text = canonical.normalize(text);
+        key.push(0);
+        key.extend(text.chars().map(|letter| if letter.is_uppercase() { 2 } else { 1 }));
+        key.push(0);
+        key.extend_from_slice(text.as_bytes());
+    }
+    key
+}
+
+/// Whether the texts are the same to the collation.
+pub(crate) fn equal(a: &str, b: &str, collation: Collation) -> bool {
+    a == b || key(a, collation) == key(b, collation)
+}
+
+/// The letters of a text that count as one each, for LIKE, REPLACE and LOCATE: a key per character.
+pub(crate) fn letter_key(letter: char, collation: Collation) -> Vec<u8> {
+    let mut bytes = [0; 4];
+    let text: &str = letter.encode_utf8(&mut bytes);
+    match kind(collation) {
+        Kind::Bytes | Kind::PaddedBytes => text.as_bytes().to_vec(),
+        Kind::General => weights(text, &GENERAL, 0),
+        Kind::Unicode4 => weights(text, &UCA_4, 0),
+        Kind::Unicode9 => weights(text, &UCA_9, 0),
+        Kind::Unicode9Accents => levels(text, false),
+        Kind::Unicode9Case => levels(text, true),
+    }
+}
+
+/// Whether letters are compared one by one exactly as they are.
+pub(crate) fn is_exact(collation: Collation) -> bool {
+    matches!(kind(collation), Kind::Bytes | Kind::PaddedBytes)
+}
+
+/// The collation by which texts of these types meet, and how strongly; the connection's where
+/// none of them is text.
+pub(crate) fn aggregate_or<'a>(
+    types: impl Iterator<Item = &'a ExprType>,
+    connection: Collation,
+) -> Result<(Collation, u8)> {
+    let mut found: Option<(Collation, u8)> = None;
+    for kind in types {
+        if kind.is_null() || !(kind.is_string() || kind.kind == crate::SqlType::Json) {
+            continue;
+        }
+        let next = (kind.collation, kind.coercibility);
+        found = Some(match found {
+            None => next,
+            Some(before) => stronger(before, next)?,
+        });
+    }
+    Ok(found.unwrap_or((connection, coercibility::NUMERIC)))
+}
+
+/// The same with the server's default where none is text.
+pub(crate) fn aggregate<'a>(types: impl Iterator<Item = &'a ExprType>) -> Result<(Collation, u8)> {
+    aggregate_or(types, Collation::UTF8MB4_0900_AI_CI)
+}
+
+fn stronger(a: (Collation, u8), b: (Collation, u8)) -> Result<(Collation, u8)> {
+    if a.0 == b.0 {
+        return Ok((a.0, a.1.min(b.1)));
+    }
+    if a.0 == Collation::BINARY || b.0 == Collation::BINARY {
+        let binary = if a.0 == Collation::BINARY { a } else { b };
+        return Ok(binary);
+    }
+    if a.1 != b.1 {
+        return Ok(if a.1 < b.1 { a } else { b });
+    }
+    if a.1 == coercibility::EXPLICIT {
+        return Err(illegal_mix(a, b));
+    }
+    let same_charset = a.0.charset() == b.0.charset();
+    let is_bin = |collation: Collation| collation.name().ends_with("_bin");
+    match (is_bin(a.0), is_bin(b.0)) {
+        (true, false) if same_charset => Ok(a),
+        (false, true) if same_charset => Ok(b),
+        _ if !same_charset && a.0.charset() == "utf8mb4" => Ok(a),
+        _ if !same_charset && b.0.charset() == "utf8mb4" => Ok(b),
+        _ => Err(illegal_mix(a, b)),
+    }
+}
+
+/// 1267.
+fn illegal_mix(a: (Collation, u8), b: (Collation, u8)) -> Error {
+    let shown = |(collation, strength): (Collation, u8)| {
+        let word = match strength {
+            coercibility::EXPLICIT => "EXPLICIT",
+            coercibility::NONE => "NONE",
+            coercibility::IMPLICIT => "IMPLICIT",
+            coercibility::SYSTEM => "SYSCONST",
+            coercibility::LITERAL => "COERCIBLE",
+            coercibility::NUMERIC => "NUMERIC",
+            _ => "IGNORABLE",
+        };
+        format!("({},{word})", collation.name())
+    };
+    let message =
+        format!("Illegal mix of collations {} and {} for operation '='", shown(a), shown(b));
+    Error::new(Code::CollationMix, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn by_name(name: &str) -> Collation {
+        Collation::by_name(name).unwrap()
+    }
+
+    #[test]
+    fn letters_meet_as_their_collation_says() {
+        let same = |a, b, name| equal(a, b, by_name(name));
+        assert!(same("Straße", "STRASSE", "utf8mb4_0900_ai_ci"));
+        assert!(same("é", "E", "utf8mb4_0900_ai_ci"));
+        assert!(same("ひ", "ヒ", "utf8mb4_0900_ai_ci"));
+        assert!(!same("a", "a ", "utf8mb4_0900_ai_ci"));
+        assert!(same("a", "a ", "utf8mb4_general_ci"));
+        assert!(same("é", "E", "utf8mb4_general_ci"));
+        assert!(!same("ß", "ss", "utf8mb4_general_ci"));
+        assert!(same("ß", "ss", "utf8mb4_unicode_ci"));
+        assert!(!same("é", "e", "utf8mb4_0900_as_ci"));
+        assert!(same("É", "é", "utf8mb4_0900_as_ci"));
+        assert!(!same("É", "é", "utf8mb4_0900_as_cs"));
+        assert!(same("a", "a  ", "utf8mb4_bin"));
+        assert!(!same("a", "a ", "utf8mb4_0900_bin"));
+    }
+
+    #[test]
+    fn keys_are_in_the_order_of_the_collation() {
+        let order = ["", "a\tb", "a", "A b", "ab", "B", "é", "f"];
+        let keys: Vec<_> =
+            order.iter().map(|text| key(text, Collation::UTF8MB4_0900_AI_CI)).collect();
+        assert!(keys.first() < keys.get(2) && keys.get(4) < keys.get(5));
+        assert!(key("a\t", Collation::UTF8MB4_BIN) < key("a", Collation::UTF8MB4_BIN));
+    }
+}

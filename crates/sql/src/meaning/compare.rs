@@ -1,0 +1,120 @@
+//! How two values are compared: what both become first, and then which is smaller.
+
+use std::cmp::Ordering;
+
+use super::{call::Call, collation, json, types::ExprType, value::V};
+use crate::{Result, SqlType, session::variables::Collation};
+
+/// What both sides become.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Comparing {
+    /// Whole numbers.
+    Int,
+    /// Exact decimals.
+    Decimal,
+    /// Doubles.
+    Double,
+    /// Texts by a collation.
+    Text(Collation),
+    /// Bytes.
+    Bytes,
+    /// Dates with a time of day.
+    Moment,
+    /// Spans of time.
+    Time,
+    /// JSON documents.
+    Json,
+}
+
+impl Comparing {
+    /// What values of these types become.
+    pub(crate) fn of(a: &ExprType, b: &ExprType) -> Result<Self> {
+        if a.is_null() || b.is_null() {
+            let other = if a.is_null() { b } else { a };
+            return if other.is_null() { Ok(Self::Int) } else { Self::of(other, other) };
+        }
+        if a.kind == SqlType::Json || b.kind == SqlType::Json {
+            return Ok(Self::Json);
+        }
+        if a.is_string() && b.is_string() {
+            let (collation, _) = collation::aggregate([a, b].into_iter())?;
+            let binary = collation == Collation::BINARY;
+            return Ok(if binary { Self::Bytes } else { Self::Text(collation) });
+        }
+        if a.has_date() || b.has_date() {
+            let other = if a.has_date() { b } else { a };
+            return Ok(if other.is_float() { Self::Double } else { Self::Moment });
+        }
+        if a.is_temporal() || b.is_temporal() {
+            let other = if a.is_temporal() { b } else { a };
+            return Ok(if other.is_float() { Self::Double } else { Self::Time });
+        }
+        Ok(match (a.is_integer(), b.is_integer()) {
+            (true, true) => Self::Int,
+            _ if a.is_string() || b.is_string() || a.is_float() || b.is_float() => Self::Double,
+            _ => Self::Decimal,
+        })
+    }
+}
+
+/// What several values become that are compared with each other.
+pub(crate) fn common_for_comparison(types: &[ExprType]) -> Result<Comparing> {
+    let present: Vec<&ExprType> = types.iter().filter(|each| !each.is_null()).collect();
+    let Some((first, rest)) = present.split_first() else { return Ok(Comparing::Int) };
+    let strings = present.iter().filter(|each| each.is_string()).count();
+    if strings > 0 && strings < present.len() {
+        let temporal = present.iter().any(|each| each.has_date());
+        let others_are_dates = present.iter().all(|each| each.is_string() || each.is_temporal());
+        if temporal && others_are_dates {
+            return Ok(Comparing::Moment);
+        }
+        // GREATEST and LEAST compare what is neither as text.
+        let (collation, _) = collation::aggregate(present.iter().copied())?;
+        return Ok(Comparing::Text(collation));
+    }
+    let mut comparing = Comparing::of(first, first)?;
+    for other in rest {
+        let next = Comparing::of(first, other)?;
+        comparing = match (comparing, next) {
+            (Comparing::Int, next) => next,
+            (_, Comparing::Double) => Comparing::Double,
+            (before, _) => before,
+        };
+    }
+    if let Comparing::Text(_) = comparing {
+        let (collation, _) = collation::aggregate(present.iter().copied())?;
+        return Ok(Comparing::Text(collation));
+    }
+    Ok(comparing)
+}
+
+/// The order of two values; `None` where one is NULL or becomes it.
+pub(crate) fn compare_values(
+    comparing: &Comparing,
+    a: &V<'_>,
+    b: &V<'_>,
+    call: &Call<'_>,
+) -> Result<Option<Ordering>> {
+    if a.is_null() || b.is_null() {
+        return Ok(None);
+    }
+    Ok(match comparing {
+        Comparing::Int => Some(a.integer(call).cmp(&b.integer(call))),
+        Comparing::Decimal => Some(a.decimal(call).cmp(&b.decimal(call))),
+        Comparing::Double => a.double(call).partial_cmp(&b.double(call)),
+        Comparing::Text(collation) => {
+            let (a, b) = (a.string().unwrap_or_default(), b.string().unwrap_or_default());
+            Some(collation::key(&a, *collation).cmp(&collation::key(&b, *collation)))
+        }
+        Comparing::Bytes => Some(a.octets().cmp(&b.octets())),
+        Comparing::Moment => match (a.moment(call), b.moment(call)) {
+            (Some(a), Some(b)) => Some(a.cmp(&b)),
+            _ => None,
+        },
+        Comparing::Time => match (a.time(call), b.time(call)) {
+            (Some((a, _)), Some((b, _))) => Some(a.cmp(&b)),
+            _ => None,
+        },
+        Comparing::Json => Some(json::compare(&json::of_value(a), &json::of_value(b))),
+    })
+}

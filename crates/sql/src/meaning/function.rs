@@ -1,0 +1,295 @@
+//! One function of MySQL as a function of DataFusion: its type from its arguments' types, its value
+//! row by row.
+
+use std::{
+    hash::{Hash, Hasher},
+    sync::{Arc, LazyLock},
+};
+
+use datafusion::{
+    arrow::datatypes::{DataType, FieldRef},
+    common::{ScalarValue, exec_err},
+    error::{DataFusionError, Result as PlanResult},
+    logical_expr::{
+        ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
+        Signature, TypeSignature, Volatility,
+    },
+};
+use rustc_hash::FxHashMap;
+
+use super::{
+    array::{Building, Column},
+    call::{Call, Typing},
+    library,
+    types::ExprType,
+    value::V,
+};
+use crate::{
+    Error, Result,
+    session::{context::Context, variables::Collation},
+};
+
+/// Makes the value of a row.
+pub(crate) type Eval = for<'a> fn(&Call<'_>, &[V<'a>]) -> Result<V<'a>>;
+/// Makes the type.
+pub(crate) type TypeRule = fn(&Typing<'_>) -> Result<ExprType>;
+/// Makes a plain expression of the same meaning, where there is one.
+pub(crate) type Expand = fn(&[Expr], &Typing<'_>) -> Result<Option<Expr>>;
+
+/// A function.
+pub(crate) struct Definition {
+    /// Its name in lower case; operators have their sign.
+    pub name: &'static str,
+    /// Fewest arguments.
+    pub fewest: usize,
+    /// Most arguments.
+    pub most: usize,
+    /// Its type.
+    pub typing: TypeRule,
+    /// Its value.
+    pub eval: Eval,
+    /// A plain expression of the same meaning.
+    pub expand: Option<Expand>,
+    /// Whether its value is another for every row whatever its arguments are.
+    pub volatile: bool,
+    /// Whether it is held as Boolean.
+    pub is_truth: bool,
+}
+
+/// Any number of arguments.
+pub(crate) const MANY: usize = usize::MAX;
+
+impl Definition {
+    /// A function of a fixed meaning.
+    pub(crate) const fn new(
+        name: &'static str,
+        fewest: usize,
+        most: usize,
+        typing: TypeRule,
+        eval: Eval,
+    ) -> Self {
+        let (expand, volatile, is_truth) = (None, false, false);
+        Self { name, fewest, most, typing, eval, expand, volatile, is_truth }
+    }
+
+    /// A function that is true, false or NULL.
+    pub(crate) const fn truth(name: &'static str, fewest: usize, most: usize, eval: Eval) -> Self {
+        Self { is_truth: true, ..Self::new(name, fewest, most, truth_type, eval) }
+    }
+
+    /// With a plain expression of the same meaning.
+    pub(crate) const fn expanding(self, expand: Expand) -> Self {
+        Self { expand: Some(expand), ..self }
+    }
+
+    /// Another value for every row.
+    pub(crate) const fn volatile(self) -> Self {
+        Self { volatile: true, ..self }
+    }
+
+    fn held(&self, kind: &ExprType) -> DataType {
+        if self.is_truth { DataType::Boolean } else { kind.arrow() }
+    }
+}
+
+fn truth_type(typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType { not_null: typing.all_present(), ..ExprType::truth() })
+}
+
+/// The definition of this name, in lower case.
+pub(crate) fn definition(name: &str) -> Option<&'static Definition> {
+    static BY_NAME: LazyLock<FxHashMap<&str, &Definition>> = LazyLock::new(|| {
+        let tables = library::TABLES.iter().flat_map(|table| table.iter());
+        tables.map(|definition| (definition.name, definition)).collect()
+    });
+    BY_NAME.get(name).copied()
+}
+
+/// What of a session decides types.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Dialect {
+    /// What literals compare by.
+    pub collation: Collation,
+    /// Digits that a division adds.
+    pub division_digits: u8,
+}
+
+impl Default for Dialect {
+    fn default() -> Self {
+        Self { collation: Collation::UTF8MB4_0900_AI_CI, division_digits: 4 }
+    }
+}
+
+impl Dialect {
+    /// The session's.
+    pub(crate) fn of(context: &Context) -> Self {
+        Self { collation: context.collation, division_digits: context.division_digits }
+    }
+}
+
+/// A definition as DataFusion calls it.
+pub(crate) struct Function {
+    definition: &'static Definition,
+    dialect: Dialect,
+    signature: Signature,
+}
+
+impl Function {
+    /// The function of this name for DataFusion.
+    pub(crate) fn udf(name: &str, dialect: Dialect) -> Option<Arc<ScalarUDF>> {
+        let definition = definition(name)?;
+        Some(Arc::new(ScalarUDF::from(Self::new(definition, dialect))))
+    }
+
+    fn new(definition: &'static Definition, dialect: Dialect) -> Self {
+        let volatility =
+            if definition.volatile { Volatility::Volatile } else { Volatility::Stable };
+        let any = vec![TypeSignature::UserDefined, TypeSignature::Nullary];
+        let signature = Signature::one_of(any, volatility);
+        Self { definition, dialect, signature }
+    }
+
+    /// What it is.
+    pub(crate) fn definition(&self) -> &'static Definition {
+        self.definition
+    }
+
+    /// Its session's dialect.
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    fn kind(&self, types: &[ExprType], scalars: &[Option<&ScalarValue>]) -> Result<ExprType> {
+        let Dialect { collation, division_digits } = self.dialect;
+        (self.definition.typing)(&Typing { types, scalars, collation, division_digits })
+    }
+}
+
+/// The types of arguments: what their fields say, and of bare literals what they are.
+pub(crate) fn argument_types(
+    fields: &[FieldRef],
+    scalars: &[Option<&ScalarValue>],
+    collation: Collation,
+) -> Vec<ExprType> {
+    let typed = |(index, field): (usize, &FieldRef)| {
+        let told = field.metadata().contains_key(super::types::METADATA_KEY);
+        match scalars.get(index).copied().flatten() {
+            Some(literal) if !told => ExprType::of_literal(literal, collation),
+            _ => ExprType::of_field(field),
+        }
+    };
+    fields.iter().enumerate().map(typed).collect()
+}
+
+impl PartialEq for Function {
+    fn eq(&self, other: &Self) -> bool {
+        self.definition.name == other.definition.name && self.dialect == other.dialect
+    }
+}
+
+impl Eq for Function {}
+
+impl Hash for Function {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.definition.name.hash(state);
+    }
+}
+
+impl std::fmt::Debug for Function {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(self.definition.name)
+    }
+}
+
+impl ScalarUDFImpl for Function {
+    fn name(&self) -> &str {
+        self.definition.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _types: &[DataType]) -> PlanResult<DataType> {
+        exec_err!("the type of {} depends on fields", self.definition.name)
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> PlanResult<Vec<DataType>> {
+        Ok(types.to_vec())
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> PlanResult<FieldRef> {
+        let collation = self.dialect.collation;
+        let types = argument_types(args.arg_fields, args.scalar_arguments, collation);
+        let kind = self.kind(&types, args.scalar_arguments).map_err(external)?;
+        let held = self.definition.held(&kind);
+        // Warnings and limits make NULL of values whatever their arguments are.
+        let field = kind.field_of(self.definition.name, held).with_nullable(true);
+        Ok(Arc::new(field))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> PlanResult<ColumnarValue> {
+        if self.definition.name == "typed" {
+            return told(args);
+        }
+        let scalars: Vec<Option<&ScalarValue>> = args.args.iter().map(as_scalar).collect();
+        let types = argument_types(&args.arg_fields, &scalars, self.dialect.collation);
+        let kind = ExprType::of_field(&args.return_field);
+        let context = Context::of_options(&args.config_options);
+        let call = Call { context, types: &types, result: &kind };
+        let constant = args.args.iter().all(|arg| as_scalar(arg).is_some());
+        let once = constant && !self.definition.volatile;
+        let rows = if once { 1 } else { args.number_rows };
+        let held = args.return_field.data_type();
+        let columns = read(&args.args, &types)?;
+        let mut built = Building::new(held, &kind);
+        let mut values: Vec<V<'_>> = Vec::with_capacity(columns.len());
+        for row in 0..rows {
+            values.clear();
+            values.extend(
+                columns.iter().map(|(column, single)| column.get(if *single { 0 } else { row })),
+            );
+            let value = (self.definition.eval)(&call, &values).map_err(external)?;
+            built.push(&value, &call);
+        }
+        let array = built.finish();
+        if once {
+            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&array, 0)?));
+        }
+        Ok(ColumnarValue::Array(array))
+    }
+}
+
+/// The value as it was: only its field says more. What is held otherwise than the field says is
+/// cast.
+fn told(args: ScalarFunctionArgs) -> PlanResult<ColumnarValue> {
+    let held = args.return_field.data_type();
+    match args.args.into_iter().next() {
+        Some(value) if value.data_type() == *held => Ok(value),
+        Some(value) => value.cast_to(held, None),
+        None => exec_err!("typed has an argument"),
+    }
+}
+
+fn as_scalar(value: &ColumnarValue) -> Option<&ScalarValue> {
+    match value {
+        ColumnarValue::Scalar(scalar) => Some(scalar),
+        ColumnarValue::Array(_) => None,
+    }
+}
+
+/// The columns, and whether each is one value for all rows.
+fn read(args: &[ColumnarValue], types: &[ExprType]) -> PlanResult<Vec<(Column, bool)>> {
+    let column = |(arg, kind): (&ColumnarValue, &ExprType)| match arg {
+        ColumnarValue::Array(array) => Ok((Column::new(array, kind.clone())?, false)),
+        ColumnarValue::Scalar(scalar) => {
+            Ok((Column::new(&scalar.to_array()?, kind.clone())?, true))
+        }
+    };
+    args.iter().zip(types).map(column).collect()
+}
+
+/// An error of ours inside of DataFusion's.
+pub(crate) fn external(error: Error) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
+}

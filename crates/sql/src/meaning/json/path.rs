@@ -1,0 +1,260 @@
+//! Paths into documents.
+//!
+//! ```text
+//! path  := "$" step*
+//! step  := "." key | "." "*" | "[" place "]" | "[" "*" "]" | "[" place "to" place "]" | "**" step
+//! key   := identifier | JSON string
+//! place := digit+ | "last" ("-" digit+)?
+//! ```
+
+use super::Json;
+use crate::{Code, Error, Result};
+
+/// A path.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Path {
+    /// Its steps.
+    pub steps: Vec<Step>,
+}
+
+/// A step of a path.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Step {
+    /// A member of an object.
+    Key(String),
+    /// Every member.
+    AnyKey,
+    /// An element of an array.
+    Index(Place),
+    /// Every element.
+    AnyIndex,
+    /// Elements from one place to another.
+    Range(Place, Place),
+    /// Whatever is inside, at any depth.
+    Anything,
+}
+
+/// A place in an array.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Place {
+    /// From the first, which is 0.
+    First(usize),
+    /// From the last, which is 0.
+    Last(usize),
+}
+
+impl Place {
+    /// The index in an array of so many elements, if it is one.
+    pub(crate) fn index(self, length: usize) -> Option<usize> {
+        match self {
+            Self::First(index) => (index < length).then_some(index),
+            Self::Last(back) => length.checked_sub(back + 1),
+        }
+    }
+}
+
+impl Path {
+    /// The path that a text is, or 3143.
+    pub(crate) fn parse(text: &str) -> Result<Self> {
+        let mut reader = Reader { rest: text.trim(), text };
+        if !reader.take("$") {
+            return Err(reader.error());
+        }
+        let mut steps = Vec::new();
+        while !reader.skip_spaces().is_empty() {
+            steps.push(reader.step()?);
+        }
+        match steps.last() {
+            Some(Step::Anything) => Err(reader.error()),
+            _ => Ok(Self { steps }),
+        }
+    }
+
+    /// Whether it can lead to several values.
+    pub(crate) fn is_multiple(&self) -> bool {
+        let single = |step: &Step| matches!(step, Step::Key(_) | Step::Index(_));
+        !self.steps.iter().all(single)
+    }
+
+    /// What it leads to.
+    pub(crate) fn find<'a>(&self, document: &'a Json) -> Vec<&'a Json> {
+        let mut found = Vec::new();
+        find(document, &self.steps, &mut found);
+        found
+    }
+}
+
+fn find<'a>(value: &'a Json, steps: &[Step], found: &mut Vec<&'a Json>) {
+    let Some((step, rest)) = steps.split_first() else {
+        // The same value can be reached in several ways.
+        if !found.iter().any(|each| std::ptr::eq(*each, value)) {
+            found.push(value);
+        }
+        return;
+    };
+    match (step, value) {
+        (Step::Key(key), value) => {
+            if let Some(member) = value.get(key) {
+                find(member, rest, found);
+            }
+        }
+        (Step::AnyKey, Json::Object(members)) => {
+            members.iter().for_each(|(_, member)| find(member, rest, found));
+        }
+        (Step::AnyIndex, Json::Array(values)) => {
+            values.iter().for_each(|value| find(value, rest, found));
+        }
+        (Step::Index(place), Json::Array(values)) => {
+            if let Some(value) = place.index(values.len()).and_then(|index| values.get(index)) {
+                find(value, rest, found);
+            }
+        }
+        // A value that is no array is its own first element.
+        (Step::Index(Place::First(0) | Place::Last(0)), value) => find(value, rest, found),
+        (Step::Range(from, to), Json::Array(values)) => {
+            for value in range(values, *from, *to) {
+                find(value, rest, found);
+            }
+        }
+        (Step::Range(from, _), value) if from.index(1).is_some() => find(value, rest, found),
+        (Step::Anything, value) => {
+            find(value, rest, found);
+            match value {
+                Json::Array(values) => values.iter().for_each(|each| find(each, steps, found)),
+                Json::Object(members) => {
+                    members.iter().for_each(|(_, each)| find(each, steps, found));
+                }
+                _ => {}
+            }
+        }
+        _ => {}
+    }
+}
+
+fn range(values: &[Json], from: Place, to: Place) -> &[Json] {
+    let first = match from {
+        Place::First(index) => index,
+        Place::Last(back) => values.len().saturating_sub(back + 1),
+    };
+    let end = match to {
+        Place::First(index) => (index + 1).min(values.len()),
+        Place::Last(back) => values.len().saturating_sub(back),
+    };
+    values.get(first..end).unwrap_or(&[])
+}
+
+struct Reader<'a> {
+    rest: &'a str,
+    text: &'a str,
+}
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, wanted: &str) -> bool {
+        match self.rest.strip_prefix(wanted) {
+            Some(rest) => {
+                self.rest = rest;
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn skip_spaces(&mut self) -> &'a str {
+        self.rest = self.rest.trim_start();
+        self.rest
+    }
+
+    fn error(&self) -> Error {
+        let place = (self.text.chars().count() - self.rest.chars().count()).max(1);
+        let message = format!(
+            "Invalid JSON path expression. The error is around character position {place}."
+        );
+        Error::new(Code::InvalidJsonPath, message)
+    }
+
+    fn step(&mut self) -> Result<Step> {
+        if self.take("**") {
+            return Ok(Step::Anything);
+        }
+        if self.take(".") {
+            self.skip_spaces();
+            if self.take("*") {
+                return Ok(Step::AnyKey);
+            }
+            return self.key().map(Step::Key);
+        }
+        if !self.take("[") {
+            return Err(self.error());
+        }
+        self.skip_spaces();
+        let step = if self.take("*") {
+            Step::AnyIndex
+        } else {
+            let from = self.place()?;
+            self.skip_spaces();
+            if self.take("to ") { Step::Range(from, self.place()?) } else { Step::Index(from) }
+        };
+        self.skip_spaces();
+        if self.take("]") { Ok(step) } else { Err(self.error()) }
+    }
+
+    fn key(&mut self) -> Result<String> {
+        if self.rest.starts_with('"') {
+            let mut stream = serde_json::Deserializer::from_str(self.rest).into_iter::<String>();
+            let key = stream.next().and_then(std::result::Result::ok);
+            let taken = stream.byte_offset();
+            let key = key.ok_or_else(|| self.error())?;
+            self.rest = self.rest.get(taken..).unwrap_or("");
+            return Ok(key);
+        }
+        let is_part = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '$');
+        let length = self.rest.find(|letter| !is_part(letter)).unwrap_or(self.rest.len());
+        let (key, rest) = self.rest.split_at(length);
+        if key.is_empty() || key.starts_with(|letter: char| letter.is_ascii_digit()) {
+            return Err(self.error());
+        }
+        self.rest = rest;
+        Ok(key.to_owned())
+    }
+
+    fn place(&mut self) -> Result<Place> {
+        self.skip_spaces();
+        if self.take("last") {
+            self.skip_spaces();
+            if !self.take("-") {
+                return Ok(Place::Last(0));
+            }
+            self.skip_spaces();
+            return self.number().map(Place::Last);
+        }
+        self.number().map(Place::First)
+    }
+
+    fn number(&mut self) -> Result<usize> {
+        let length = self.rest.bytes().take_while(u8::is_ascii_digit).count();
+        let (digits, rest) = self.rest.split_at(length);
+        let number = digits.parse().map_err(|_| self.error())?;
+        self.rest = rest;
+        Ok(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_lead_where_they_say() {
+        let document = Json::parse(r#"{"a":[1,{"b":2},[3]],"c d":4}"#).unwrap();
+        let found = |path: &str| -> Vec<String> {
+            Path::parse(path).unwrap().find(&document).iter().map(|each| each.text()).collect()
+        };
+        assert_eq!(found("$.a[0]"), ["1"]);
+        assert_eq!(found("$.a[last]"), ["[3]"]);
+        assert_eq!(found("$.a[1 to last][0]"), [r#"{"b": 2}"#, "3"]);
+        assert_eq!(found(r#"$."c d""#), ["4"]);
+        assert_eq!(found("$**.b"), ["2"]);
+        assert_eq!(found("$.*[0]"), ["1", "4"]);
+        assert!(Path::parse("a").is_err() && Path::parse("$.").is_err());
+    }
+}

@@ -1,0 +1,336 @@
+//! `+ - * / DIV %`: exact where both sides are exact, with errors where a result has no place.
+
+use datafusion::common::ScalarValue;
+
+use super::super::{
+    call::{Call, Typing},
+    decimal::Dec,
+    function::Definition,
+    types::{ExprType, MAX_DIGITS, MAX_SCALE},
+    value::V,
+};
+use crate::{Code, Error, Result, SqlType};
+
+pub(super) const FUNCTIONS: &[Definition] = &[
+    Definition::new("+", 2, 2, sum_type, plus),
+    Definition::new("-", 2, 2, sum_type, minus),
+    Definition::new("*", 2, 2, product_type, times),
+    Definition::new("/", 2, 2, quotient_type, divide),
+    Definition::new("div", 2, 2, whole_quotient_type, whole_quotient),
+    Definition::new("%", 2, 2, remainder_type, remainder),
+    Definition::new("negative", 1, 1, negative_type, negative),
+    Definition::new("average", 2, 2, average_type, divide_average),
+];
+
+/// As what a calculation takes an operand.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Number {
+    Int,
+    Decimal,
+    Double,
+}
+
+/// As what an operand counts: texts and bytes as doubles.
+pub(crate) fn number_of(kind: &ExprType) -> Number {
+    match kind.kind {
+        SqlType::Null => Number::Double,
+        SqlType::Decimal(..) => Number::Decimal,
+        _ if kind.is_integer() || kind.is_null() => Number::Int,
+        SqlType::Date => Number::Int,
+        SqlType::Time(digits) | SqlType::DateTime(digits) | SqlType::Timestamp(digits) => {
+            if digits == 0 { Number::Int } else { Number::Decimal }
+        }
+        _ => Number::Double,
+    }
+}
+
+fn together(typing: &Typing<'_>) -> (Number, ExprType, ExprType) {
+    let (a, b) = (typing.get(0), typing.get(1));
+    (number_of(&a).max(number_of(&b)), a, b)
+}
+
+fn finished(typing: &Typing<'_>, kind: ExprType) -> ExprType {
+    ExprType { not_null: typing.all_present(), ..kind }
+}
+
+/// Places of an integer: its digits and its sign.
+fn places(kind: &ExprType) -> u32 {
+    kind.digits() + u32::from(!kind.unsigned)
+}
+
+fn sum_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let (number, a, b) = together(typing);
+    let kind = match number {
+        Number::Double => ExprType::double(),
+        Number::Decimal => {
+            let scale = u32::from(a.scale().max(b.scale()));
+            let whole = a.integer_digits().max(b.integer_digits()) + 1;
+            ExprType::decimal(whole + scale, scale)
+        }
+        Number::Int => {
+            let unsigned = a.unsigned || b.unsigned;
+            let digits = a.digits().max(b.digits()) + 1;
+            let kind = if unsigned { ExprType::uint(digits) } else { ExprType::int(digits + 1) };
+            ExprType { length: kind.length.min(21), ..kind }
+        }
+    };
+    Ok(finished(typing, kind))
+}
+
+fn product_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let (number, a, b) = together(typing);
+    let kind = match number {
+        Number::Double => ExprType::double(),
+        Number::Decimal => {
+            let scale = (u32::from(a.scale()) + u32::from(b.scale())).min(u32::from(MAX_SCALE));
+            ExprType::decimal(a.digits() + b.digits(), scale)
+        }
+        Number::Int => {
+            let digits = a.digits() + b.digits();
+            let kind = if a.unsigned || b.unsigned {
+                ExprType::uint(digits)
+            } else {
+                ExprType::int(digits + 1)
+            };
+            ExprType { length: kind.length.min(21), ..kind }
+        }
+    };
+    Ok(finished(typing, kind))
+}
+
+fn quotient_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let (number, a, b) = together(typing);
+    if number == Number::Double {
+        return Ok(ExprType::double());
+    }
+    let more = u32::from(typing.division_digits);
+    let scale = (u32::from(a.scale()) + more).min(u32::from(MAX_SCALE));
+    let digits = a.digits() + u32::from(b.scale()) + more;
+    Ok(ExprType::decimal(digits, scale))
+}
+
+fn average_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let sum = typing.get(0);
+    if !sum.is_decimal() {
+        return Ok(ExprType::double());
+    }
+    let more = u32::from(typing.division_digits);
+    let digits = sum.digits().saturating_sub(super::super::aggregate::SUM_DIGITS);
+    Ok(ExprType::decimal(digits + more, u32::from(sum.scale()) + more))
+}
+
+fn whole_quotient_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let (_, a, b) = together(typing);
+    let length = if a.is_integer() { places(&a) } else { a.length + u32::from(b.scale()) };
+    let kind = ExprType::int(length.min(21));
+    Ok(kind.with_unsigned(a.unsigned || b.unsigned))
+}
+
+fn remainder_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let (number, a, b) = together(typing);
+    Ok(match number {
+        Number::Double => ExprType::double(),
+        Number::Decimal => {
+            let scale = u32::from(a.scale().max(b.scale()));
+            let whole = a.integer_digits().max(b.integer_digits());
+            ExprType::decimal(whole + scale, scale)
+        }
+        Number::Int => {
+            let length = places(&a).max(places(&b));
+            ExprType::int(length).with_unsigned(a.unsigned)
+        }
+    })
+}
+
+fn negative_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let a = typing.get(0);
+    let kind = match number_of(&a) {
+        Number::Double => ExprType::double(),
+        Number::Decimal => ExprType::decimal(a.digits(), u32::from(a.scale())),
+        // The smallest literal has no opposite among integers.
+        Number::Int if typing.constant(0) == Some(i64::MIN) => ExprType::decimal(19, 0),
+        Number::Int if is_beyond_signed(typing) => ExprType::decimal(20, 0),
+        Number::Int => ExprType::int(places(&a) + u32::from(a.unsigned)),
+    };
+    Ok(finished(typing, kind))
+}
+
+/// Whether it is a literal whose opposite 64 bits do not hold.
+fn is_beyond_signed(typing: &Typing<'_>) -> bool {
+    match typing.scalars.first().copied().flatten() {
+        Some(ScalarValue::UInt64(Some(number))) => *number > 1 << 63,
+        _ => false,
+    }
+}
+
+fn out_of_range(kind: &ExprType, what: String) -> Error {
+    let name = match kind.kind {
+        SqlType::Decimal(..) => "DECIMAL",
+        SqlType::Double | SqlType::Float => "DOUBLE",
+        _ if kind.unsigned => "BIGINT UNSIGNED",
+        _ => "BIGINT",
+    };
+    let message = format!("{name} value is out of range in '{what}'");
+    Error::new(Code::NumberOutOfRange, message)
+}
+
+fn shown(value: &V<'_>) -> String {
+    value.string().map_or_else(|| "NULL".to_owned(), |text| text.into_owned())
+}
+
+struct Operation {
+    sign: &'static str,
+    ints: fn(i128, i128) -> Option<i128>,
+    decimals: fn(Dec, Dec) -> Option<Dec>,
+    doubles: fn(f64, f64) -> f64,
+}
+
+fn calculate<'a>(call: &Call<'_>, args: &[V<'a>], operation: &Operation) -> Result<V<'a>> {
+    let [a, b] = args else { return Ok(V::Null) };
+    if a.is_null() || b.is_null() {
+        return Ok(V::Null);
+    }
+    let overflow =
+        || out_of_range(call.result, format!("({} {} {})", shown(a), operation.sign, shown(b)));
+    match call.result.kind {
+        SqlType::Double => {
+            let result = (operation.doubles)(a.double(call), b.double(call));
+            if result.is_finite() { Ok(V::Double(result)) } else { Err(overflow()) }
+        }
+        SqlType::Decimal(_, scale) => {
+            let result = (operation.decimals)(a.decimal(call), b.decimal(call));
+            let result = result.and_then(|number| number.rescaled(scale));
+            let fits = |number: &Dec| number.integer_digits() <= usize::from(MAX_DIGITS - scale);
+            result.filter(fits).map(V::Dec).ok_or_else(overflow)
+        }
+        _ => {
+            let result = (operation.ints)(a.integer(call), b.integer(call));
+            result.and_then(|number| fitting(number, call.result)).ok_or_else(overflow)
+        }
+    }
+}
+
+/// The number, if 64 bits of this sign hold it.
+fn fitting<'a>(number: i128, kind: &ExprType) -> Option<V<'a>> {
+    if kind.unsigned {
+        u64::try_from(number).ok().map(V::Uint)
+    } else {
+        i64::try_from(number).ok().map(V::Int)
+    }
+}
+
+fn plus<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let (ints, decimals) = (i128::checked_add, Dec::plus);
+    calculate(call, args, &Operation { sign: "+", ints, decimals, doubles: |a, b| a + b })
+}
+
+fn minus<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let (ints, decimals) = (i128::checked_sub, Dec::minus);
+    calculate(call, args, &Operation { sign: "-", ints, decimals, doubles: |a, b| a - b })
+}
+
+fn times<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let (ints, decimals) = (i128::checked_mul, Dec::times);
+    calculate(call, args, &Operation { sign: "*", ints, decimals, doubles: |a, b| a * b })
+}
+
+fn by_zero<'a>(call: &Call<'_>) -> Result<V<'a>> {
+    call.warn(Code::DivisionByZero, || "Division by 0".to_owned());
+    Ok(V::Null)
+}
+
+fn divide<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let [a, b] = args else { return Ok(V::Null) };
+    if a.is_null() || b.is_null() {
+        return Ok(V::Null);
+    }
+    let overflow = || out_of_range(call.result, format!("({} / {})", shown(a), shown(b)));
+    match call.result.kind {
+        SqlType::Decimal(_, scale) => {
+            let divisor = b.decimal(call);
+            if divisor.is_zero() {
+                return by_zero(call);
+            }
+            let result = a.decimal(call).divided_by(divisor, scale);
+            result.map(V::Dec).ok_or_else(overflow)
+        }
+        _ => {
+            let divisor = b.double(call);
+            if divisor == 0.0 {
+                return by_zero(call);
+            }
+            let result = a.double(call) / divisor;
+            if result.is_finite() { Ok(V::Double(result)) } else { Err(overflow()) }
+        }
+    }
+}
+
+fn divide_average<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    // No rows have no average, and that is nothing to warn of.
+    match args {
+        [_, V::Int(0)] => Ok(V::Null),
+        args => divide(call, args),
+    }
+}
+
+fn whole_quotient<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let [a, b] = args else { return Ok(V::Null) };
+    if a.is_null() || b.is_null() {
+        return Ok(V::Null);
+    }
+    let kinds = (call.type_of(0), call.type_of(1));
+    let whole = |kind: Option<&ExprType>| kind.is_some_and(|kind| number_of(kind) == Number::Int);
+    let overflow = || out_of_range(call.result, format!("({} DIV {})", shown(a), shown(b)));
+    if whole(kinds.0) && whole(kinds.1) {
+        let divisor = b.integer(call);
+        if divisor == 0 {
+            return by_zero(call);
+        }
+        return fitting(a.integer(call) / divisor, call.result).ok_or_else(overflow);
+    }
+    let divisor = b.decimal(call);
+    if divisor.is_zero() {
+        return by_zero(call);
+    }
+    let quotient = a.decimal(call).whole_quotient(divisor).and_then(|units| units.to_i128());
+    quotient.and_then(|number| fitting(number, call.result)).ok_or_else(overflow)
+}
+
+fn remainder<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let [a, b] = args else { return Ok(V::Null) };
+    if a.is_null() || b.is_null() {
+        return Ok(V::Null);
+    }
+    match call.result.kind {
+        SqlType::Double => {
+            let divisor = b.double(call);
+            if divisor == 0.0 { by_zero(call) } else { Ok(V::Double(a.double(call) % divisor)) }
+        }
+        SqlType::Decimal(..) => {
+            let divisor = b.decimal(call);
+            if divisor.is_zero() {
+                return by_zero(call);
+            }
+            Ok(V::or_null(a.decimal(call).remainder(divisor), V::Dec))
+        }
+        _ => {
+            let divisor = b.integer(call);
+            if divisor == 0 { by_zero(call) } else { Ok(V::whole(a.integer(call) % divisor)) }
+        }
+    }
+}
+
+fn negative<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let [a] = args else { return Ok(V::Null) };
+    if a.is_null() {
+        return Ok(V::Null);
+    }
+    Ok(match call.result.kind {
+        SqlType::Double => V::Double(-a.double(call)),
+        SqlType::Decimal(..) => V::Dec(a.decimal(call).negated()),
+        _ => {
+            let overflow = || out_of_range(call.result, format!("-({})", shown(a)));
+            return fitting(-a.integer(call), call.result).ok_or_else(overflow);
+        }
+    })
+}

@@ -1,0 +1,63 @@
+//! `& | ^ ~ << >>` and what counts bits.
+
+use super::super::{
+    call::{Call, Typing},
+    function::Definition,
+    types::ExprType,
+    value::V,
+};
+use crate::Result;
+
+pub(super) const FUNCTIONS: &[Definition] = &[
+    Definition::new("&", 2, 2, bits_type, |call, args| pair(call, args, |a, b| a & b)),
+    Definition::new("|", 2, 2, bits_type, |call, args| pair(call, args, |a, b| a | b)),
+    Definition::new("^", 2, 2, bits_type, |call, args| pair(call, args, |a, b| a ^ b)),
+    Definition::new("<<", 2, 2, bits_type, |call, args| pair(call, args, shifted_left)),
+    Definition::new(">>", 2, 2, bits_type, |call, args| pair(call, args, shifted_right)),
+    Definition::new("~", 1, 1, bits_type, inverse),
+    Definition::new("bit_count", 1, 1, count_type, count),
+];
+
+fn bits_type(typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType { not_null: typing.all_present(), ..ExprType::uint(21) })
+}
+
+fn count_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::int(21))
+}
+
+fn shifted_left(bits: u64, by: u64) -> u64 {
+    u32::try_from(by).ok().and_then(|by| bits.checked_shl(by)).unwrap_or(0)
+}
+
+fn shifted_right(bits: u64, by: u64) -> u64 {
+    u32::try_from(by).ok().and_then(|by| bits.checked_shr(by)).unwrap_or(0)
+}
+
+/// The 64 bits of a number.
+fn bits(value: &V<'_>, call: &Call<'_>) -> u64 {
+    let number = value.integer(call);
+    u64::try_from(number).unwrap_or(number as i64 as u64)
+}
+
+fn pair<'a>(call: &Call<'_>, args: &[V<'a>], of: fn(u64, u64) -> u64) -> Result<V<'a>> {
+    let [a, b] = args else { return Ok(V::Null) };
+    if a.is_null() || b.is_null() {
+        return Ok(V::Null);
+    }
+    Ok(V::Uint(of(bits(a, call), bits(b, call))))
+}
+
+fn inverse<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    match args {
+        [value] if !value.is_null() => Ok(V::Uint(!bits(value, call))),
+        _ => Ok(V::Null),
+    }
+}
+
+fn count<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    match args {
+        [value] if !value.is_null() => Ok(V::Int(i64::from(bits(value, call).count_ones()))),
+        _ => Ok(V::Null),
+    }
+}

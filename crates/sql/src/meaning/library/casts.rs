@@ -1,0 +1,334 @@
+//! CAST and CONVERT.
+
+use datafusion::logical_expr::{Cast, Expr};
+
+use super::{
+    super::{
+        call::{Call, Typing},
+        decimal::Dec,
+        function::{Definition, Dialect},
+        json,
+        temporal::{LONGEST_TIME, round_micros},
+        types::{ExprType, UNBOUNDED, coercibility},
+        value::V,
+    },
+    control::typed,
+};
+use crate::{Code, Error, Result, SqlType, session::variables::Collation};
+
+pub(super) const FUNCTIONS: &[Definition] = &[
+    Definition::new("cast_signed", 1, 1, signed_type, signed),
+    Definition::new("cast_unsigned", 1, 1, unsigned_type, unsigned),
+    Definition::new("cast_char", 1, 2, char_type, char),
+    Definition::new("cast_binary", 1, 2, binary_type, binary),
+    Definition::new("cast_decimal", 3, 3, decimal_type, decimal),
+    Definition::new("cast_float", 1, 1, float_type, float),
+    Definition::new("cast_double", 1, 1, double_type, double),
+    Definition::new("cast_date", 1, 1, date_type, date),
+    Definition::new("cast_time", 1, 2, time_type, time),
+    Definition::new("cast_datetime", 1, 2, date_time_type, date_time),
+    Definition::new("cast_year", 1, 1, year_type, year),
+    Definition::new("cast_json", 1, 1, json_type, cast_json),
+    Definition::new("convert_using", 2, 2, using_type, using),
+    Definition::new("to_text", 1, 1, text_type, first),
+    Definition::new("sum_argument", 1, 1, sum_argument_type, first).expanding(wider),
+];
+
+fn present<'v, 'a>(args: &'v [V<'a>]) -> Option<&'v V<'a>> {
+    args.first().filter(|value| !value.is_null())
+}
+
+fn first<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    Ok(args.first().cloned().unwrap_or(V::Null))
+}
+
+fn kept(typing: &Typing<'_>, kind: ExprType) -> ExprType {
+    ExprType { not_null: typing.get(0).not_null, ..kind }
+}
+
+fn signed_type(typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(kept(typing, ExprType::int(21)))
+}
+
+fn signed<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    Ok(V::or_null(present(args), |value| V::Int(bounded(value, call) as i64)))
+}
+
+/// Within 64 bits; what is beyond as a decimal or text becomes the largest, signed.
+fn bounded(value: &V<'_>, call: &Call<'_>) -> i128 {
+    let number = value.integer(call);
+    match value {
+        V::Dec(_) => {
+            let most = i128::from(i64::MAX);
+            let kept = number.clamp(-most - 1, most);
+            if kept != number && number > i128::from(u64::MAX) - 1 {
+                value.warn_truncated(call, "DECIMAL");
+            }
+            kept
+        }
+        _ => number,
+    }
+}
+
+fn unsigned_type(typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(kept(typing, ExprType::uint(21)))
+}
+
+fn unsigned<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let Some(value) = present(args) else { return Ok(V::Null) };
+    let number = value.integer(call);
+    if let (true, V::Dec(_)) = (number < 0, value) {
+        value.warn_truncated(call, "DECIMAL");
+        return Ok(V::Uint(0));
+    }
+    if number < 0 && matches!(value, V::Text(_)) {
+        call.warn(Code::Unknown, || {
+            "Cast to unsigned converted negative integer to its positive complement".to_owned()
+        });
+    }
+    Ok(V::Uint(u64::try_from(number).unwrap_or(number as i64 as u64)))
+}
+
+fn char_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let length = match typing.constant(1) {
+        Some(length) => u32::try_from(length).unwrap_or(UNBOUNDED),
+        None => typing.get(0).characters(),
+    };
+    let kind = ExprType::text(length, typing.collation);
+    Ok(kind.with_coercibility(coercibility::IMPLICIT))
+}
+
+fn char<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let Some(value) = present(args) else { return Ok(V::Null) };
+    let text = value.string().unwrap_or_default();
+    let Some(length) = args.get(1).map(|length| length.count(call)) else {
+        return Ok(match value {
+            V::Text(text) => V::Text(text.clone()),
+            _ => V::text(text.into_owned()),
+        });
+    };
+    let length = usize::try_from(length).unwrap_or(0);
+    match text.char_indices().nth(length) {
+        Some((end, _)) => {
+            call.warn_truncated(&format!("CHAR({length})"), &text);
+            Ok(V::text(text.get(..end).unwrap_or("")))
+        }
+        None => Ok(V::text(text.into_owned())),
+    }
+}
+
+fn binary_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let kind = typing.get(0);
+    let bytes = if kind.is_text() { kind.length.saturating_mul(4) } else { kind.characters() };
+    let length =
+        typing.constant(1).map_or(bytes, |length| u32::try_from(length).unwrap_or(UNBOUNDED));
+    Ok(ExprType::binary(length).with_coercibility(coercibility::IMPLICIT))
+}
+
+fn binary<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let Some(value) = present(args) else { return Ok(V::Null) };
+    let mut bytes = value.octets().unwrap_or_default().into_owned();
+    if let Some(length) = args.get(1) {
+        let length = usize::try_from(length.count(call)).unwrap_or(0);
+        if bytes.len() > length {
+            value.warn_truncated(call, &format!("BINARY({length})"));
+        }
+        if length <= usize::try_from(call.longest_text()).unwrap_or(usize::MAX) {
+            bytes.resize(length, 0);
+        }
+    }
+    Ok(V::bytes(bytes))
+}
+
+fn decimal_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let size =
+        |index| typing.constant(index).and_then(|size| u32::try_from(size).ok()).unwrap_or(0);
+    Ok(kept(typing, ExprType::decimal(size(1), size(2))))
+}
+
+fn decimal<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let Some(value) = present(args) else { return Ok(V::Null) };
+    let SqlType::Decimal(digits, scale) = call.result.kind else { return Ok(V::Null) };
+    let exact = value.decimal(call);
+    let largest = Dec::largest(digits, scale);
+    let rounded = exact.rescaled(scale).unwrap_or(largest);
+    if rounded.units.wrapping_abs() > largest.units {
+        let shown = exact.to_string();
+        call.warn(Code::OutOfRange, || {
+            format!("Out of range value for column '{}' at row 1", cast_name(&shown, digits, scale))
+        });
+        return Ok(V::Dec(if exact.is_negative() { largest.negated() } else { largest }));
+    }
+    Ok(V::Dec(rounded))
+}
+
+fn cast_name(value: &str, digits: u8, scale: u8) -> String {
+    format!("cast({value} as decimal({digits},{scale}))")
+}
+
+fn float_type(typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(kept(typing, ExprType { kind: SqlType::Float, ..ExprType::double() }))
+}
+
+fn float<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let Some(value) = present(args) else { return Ok(V::Null) };
+    let number = value.double(call) as f32;
+    if number.is_finite() {
+        return Ok(V::Float(number));
+    }
+    Err(Error::new(Code::NumberOutOfRange, "FLOAT value is out of range in 'cast'"))
+}
+
+fn double_type(typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(kept(typing, ExprType::double()))
+}
+
+fn double<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    Ok(V::or_null(present(args), |value| V::Double(value.double(call))))
+}
+
+fn date_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::date())
+}
+
+fn date<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let moment = args.first().and_then(|value| call.allowed_moment(value));
+    Ok(V::or_null(moment, |(moment, ..)| V::Date(moment.midnight())))
+}
+
+fn digits(typing: &Typing<'_>) -> u8 {
+    typing.constant(1).and_then(|digits| u8::try_from(digits).ok()).unwrap_or(0)
+}
+
+fn time_type(typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::time(digits(typing)))
+}
+
+fn time<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let digits = call.result.scale();
+    Ok(V::or_null(args.first().and_then(|value| value.time(call)), |(micros, _)| {
+        V::Time(round_micros(micros, digits).clamp(-LONGEST_TIME, LONGEST_TIME), digits)
+    }))
+}
+
+fn date_time_type(typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::date_time(digits(typing)))
+}
+
+fn date_time<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let digits = call.result.scale();
+    let moment = args.first().and_then(|value| call.allowed_moment(value));
+    let rounded = moment.and_then(|(moment, ..)| moment.rounded(digits));
+    Ok(V::or_null(rounded, |moment| V::DateTime(moment, digits)))
+}
+
+fn year_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::column(SqlType::Year, true, 4, Collation::BINARY))
+}
+
+fn year<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let Some(value) = present(args) else { return Ok(V::Null) };
+    let number = match value {
+        V::Date(moment) | V::DateTime(moment, _) => i128::from(moment.year),
+        V::Time(..) => i128::from(call.today().year),
+        value => value.integer(call),
+    };
+    if let V::Text(text) = value
+        && !text.trim_start().starts_with(|first: char| first.is_ascii_digit())
+    {
+        return Ok(V::Null);
+    }
+    let year = match number {
+        0 if matches!(value, V::Text(_)) => 2_000,
+        0 => 0,
+        1..=69 => number + 2_000,
+        70..=99 => number + 1_900,
+        1_901..=2_155 => number,
+        _ => {
+            value.warn_truncated(call, "YEAR");
+            return Ok(V::Null);
+        }
+    };
+    Ok(V::Uint(u64::try_from(year).unwrap_or(0)))
+}
+
+fn json_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::json())
+}
+
+fn cast_json<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    match present(args) {
+        None => Ok(V::Null),
+        Some(V::Text(text)) => {
+            json::parse_argument(text, 1, "cast_as_json").map(|value| json::to_value(&value))
+        }
+        Some(V::Int(number)) if call.type_of(0).is_some_and(|kind| kind.length == 1) => {
+            Ok(json::to_value(&json::Json::Bool(*number != 0)))
+        }
+        Some(value) => Ok(json::to_value(&json::of_value(value))),
+    }
+}
+
+fn using_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let name = typing.constant_text(1).unwrap_or("").to_lowercase();
+    let kind = typing.get(0);
+    if name == "binary" {
+        return Ok(ExprType::binary(kind.characters().saturating_mul(4)));
+    }
+    let collation = crate::session::variables::charset_default(&name).ok_or_else(|| {
+        Error::new(Code::UnknownCharset, format!("Unknown character set: '{name}'"))
+    })?;
+    Ok(ExprType::text(kind.characters(), collation).with_coercibility(coercibility::IMPLICIT))
+}
+
+fn using<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let Some(value) = present(args) else { return Ok(V::Null) };
+    if !call.result.is_text() {
+        return Ok(V::bytes(value.octets().unwrap_or_default().into_owned()));
+    }
+    let text = value.string().unwrap_or_default();
+    // What the character set does not have becomes a question mark.
+    let last = match call.result.collation.charset() {
+        "ascii" => '\u{7f}',
+        "latin1" => '\u{ff}',
+        "utf8mb3" => '\u{ffff}',
+        _ => char::MAX,
+    };
+    let kept: String = text.chars().map(|each| if each > last { '?' } else { each }).collect();
+    Ok(V::text(kept))
+}
+
+fn text_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let kind = typing.get(0);
+    if kind.is_string() {
+        return Ok(kind);
+    }
+    Ok(ExprType::text(kind.characters(), typing.collation))
+}
+
+/// SUM adds exact numbers as decimals wide enough for the sum, all else as doubles.
+fn sum_argument_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let kind = typing.get(0);
+    let exact = kind.is_integer() || kind.is_decimal() || kind.is_temporal();
+    if !exact {
+        return Ok(ExprType::double());
+    }
+    let more = super::super::aggregate::SUM_DIGITS;
+    Ok(ExprType::decimal(kind.digits() + more, u32::from(kind.scale())))
+}
+
+/// The cast of a whole column at once.
+fn wider(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
+    let ([expr], [kind]) = (args, typing.types) else { return Ok(None) };
+    let to = sum_argument_type(typing)?;
+    let exact = kind.is_decimal() || kind.is_integer() && kind.length > 1;
+    if kind.is_float() && kind.kind == to.kind {
+        return Ok(Some(expr.clone()));
+    }
+    if !exact {
+        return Ok(None);
+    }
+    let dialect = Dialect { collation: typing.collation, division_digits: typing.division_digits };
+    let cast = Expr::Cast(Cast::new(Box::new(expr.clone()), to.arrow()));
+    Ok(Some(typed(cast, &to, dialect)))
+}

@@ -1,0 +1,428 @@
+//! `= <> < <= > >= <=>`, BETWEEN, IN: what both sides become, and then DataFusion's own operator,
+//! so that joins and filters know what they see.
+
+use datafusion::{
+    common::ScalarValue,
+    logical_expr::{
+        BinaryExpr, Expr, Operator,
+        expr::{InList, ScalarFunction},
+        lit,
+    },
+};
+
+use super::{
+    super::{
+        call::{Call, Typing},
+        collation,
+        compare::{Comparing, compare_values},
+        function::{Definition, Dialect, Function, MANY},
+        json,
+        number::integer_prefix,
+        temporal::parse_moment,
+        types::ExprType,
+        value::V,
+    },
+    control::converted,
+};
+use crate::{Code, Error, Result, SqlType, session::variables::Collation};
+
+pub(super) const FUNCTIONS: &[Definition] = &[
+    Definition::truth("=", 2, 2, never).expanding(|a, t| binary(a, t, Operator::Eq)),
+    Definition::truth("<>", 2, 2, never).expanding(|a, t| binary(a, t, Operator::NotEq)),
+    Definition::truth("<", 2, 2, never).expanding(|a, t| binary(a, t, Operator::Lt)),
+    Definition::truth("<=", 2, 2, never).expanding(|a, t| binary(a, t, Operator::LtEq)),
+    Definition::truth(">", 2, 2, never).expanding(|a, t| binary(a, t, Operator::Gt)),
+    Definition::truth(">=", 2, 2, never).expanding(|a, t| binary(a, t, Operator::GtEq)),
+    Definition::truth("<=>", 2, 2, never)
+        .expanding(|a, t| binary(a, t, Operator::IsNotDistinctFrom)),
+    Definition::truth("between", 3, 3, never).expanding(between),
+    Definition::truth("in", 2, MANY, never).expanding(within),
+    Definition::truth("truth", 1, 1, truth).expanding(expand_truth),
+    Definition::truth("xor", 2, 2, xor),
+    Definition::new("sort_key", 1, 1, key_type, key).expanding(expand_key),
+    Definition::new("collation_key", 2, 2, bytes_type, collation_key),
+    Definition::new("row_key", 1, MANY, bytes_type, row_key),
+    Definition::new("json_order", 2, 2, order_type, json_order),
+    Definition::new("to_double", 1, 1, double_type, to_double).expanding(expand_double),
+    Definition::new("to_moment", 2, 2, moment_type, to_moment),
+    Definition::new("to_time", 1, 1, time_type, to_time),
+    Definition::new("strcmp", 2, 2, order_type, strcmp),
+    Definition::new("isnull", 1, 1, isnull_type, |_, args| {
+        Ok(V::truth(args.first().is_none_or(V::is_null)))
+    }),
+];
+
+/// Comparisons are expanded before anything runs.
+fn never<'a>(_call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
+    Err(Error::new(Code::Unknown, "a comparison was not planned"))
+}
+
+fn dialect(typing: &Typing<'_>) -> Dialect {
+    Dialect { collation: typing.collation, division_digits: typing.division_digits }
+}
+
+fn called(name: &str, args: Vec<Expr>, dialect: Dialect) -> Expr {
+    match Function::udf(name, dialect) {
+        Some(udf) => Expr::ScalarFunction(ScalarFunction::new_udf(udf, args)),
+        None => lit(ScalarValue::Null),
+    }
+}
+
+fn binary(args: &[Expr], typing: &Typing<'_>, op: Operator) -> Result<Option<Expr>> {
+    let ([a, b], [a_type, b_type]) = (args, typing.types) else { return Ok(None) };
+    Ok(Some(compared(a, a_type, op, b, b_type, dialect(typing))?))
+}
+
+/// The comparison of two expressions.
+pub(crate) fn compared(
+    a: &Expr,
+    a_type: &ExprType,
+    op: Operator,
+    b: &Expr,
+    b_type: &ExprType,
+    dialect: Dialect,
+) -> Result<Expr> {
+    let comparing = comparing_of(a, a_type, b, b_type)?;
+    if comparing == Comparing::Json {
+        let order = called("json_order", vec![a.clone(), b.clone()], dialect);
+        if op == Operator::IsNotDistinctFrom {
+            return Ok(plain(order, Operator::IsNotDistinctFrom, lit(0i64)));
+        }
+        return Ok(plain(order, op, lit(0i64)));
+    }
+    let common = common_number(comparing, a_type, b_type);
+    let side = |expr: &Expr, kind: &ExprType, other: &ExprType| {
+        prepared(expr, kind, comparing, &common, other, dialect)
+    };
+    Ok(plain(side(a, a_type, b_type)?, op, side(b, b_type, a_type)?))
+}
+
+/// Both sides of an equality, as what they are compared as.
+pub(crate) fn compared_sides(
+    a: &Expr,
+    a_type: &ExprType,
+    b: &Expr,
+    b_type: &ExprType,
+    dialect: Dialect,
+) -> Result<(Expr, Expr)> {
+    let comparing = comparing_of(a, a_type, b, b_type)?;
+    let common = common_number(comparing, a_type, b_type);
+    let left = prepared(a, a_type, comparing, &common, b_type, dialect)?;
+    let right = prepared(b, b_type, comparing, &common, a_type, dialect)?;
+    Ok((left, right))
+}
+
+fn plain(a: Expr, op: Operator, b: Expr) -> Expr {
+    Expr::BinaryExpr(BinaryExpr::new(Box::new(a), op, Box::new(b)))
+}
+
+/// A text that spells a whole number is compared with an integer as one.
+fn comparing_of(a: &Expr, a_type: &ExprType, b: &Expr, b_type: &ExprType) -> Result<Comparing> {
+    let comparing = Comparing::of(a_type, b_type)?;
+    let spells_integer = |expr: &Expr| match expr {
+        Expr::Literal(ScalarValue::Utf8(Some(text)) | ScalarValue::Utf8View(Some(text)), _) => {
+            integer_prefix(text).1
+        }
+        _ => false,
+    };
+    let exact =
+        (a_type.is_integer() && spells_integer(b)) || (b_type.is_integer() && spells_integer(a));
+    Ok(if comparing == Comparing::Double && exact { Comparing::Decimal } else { comparing })
+}
+
+/// The decimal type that holds both sides.
+fn common_number(comparing: Comparing, a: &ExprType, b: &ExprType) -> ExprType {
+    if comparing != Comparing::Decimal {
+        return ExprType::null();
+    }
+    let whole = |kind: &ExprType| if kind.is_string() { 20 } else { kind.integer_digits() };
+    let scale = u32::from(a.scale().max(b.scale()));
+    ExprType::decimal(whole(a).max(whole(b)) + scale, scale)
+}
+
+/// One side, as what it is compared as.
+fn prepared(
+    expr: &Expr,
+    kind: &ExprType,
+    comparing: Comparing,
+    common: &ExprType,
+    other: &ExprType,
+    dialect: Dialect,
+) -> Result<Expr> {
+    let expr = expr.clone();
+    Ok(match comparing {
+        _ if kind.is_null() => expr,
+        Comparing::Int if kind.length == 1 => converted(&expr, kind, &ExprType::int(2), dialect),
+        Comparing::Int => expr,
+        Comparing::Decimal if kind.kind == common.kind => expr,
+        Comparing::Decimal => converted(&expr, kind, common, dialect),
+        Comparing::Double if kind.kind == SqlType::Double => expr,
+        Comparing::Double => called("to_double", vec![expr], dialect),
+        Comparing::Text(collation) if collation::is_bytes(collation) => expr,
+        Comparing::Text(collation) => text_key(expr, collation, dialect),
+        Comparing::Bytes if kind.is_text() => {
+            let bytes = ExprType::binary(kind.length);
+            converted(&expr, kind, &bytes, dialect)
+        }
+        Comparing::Bytes => expr,
+        Comparing::Moment if kind.has_date() => expr,
+        Comparing::Moment => {
+            check_moment(&expr, other)?;
+            let name = if other.kind == SqlType::Date { "DATE" } else { "DATETIME" };
+            called("to_moment", vec![expr, lit(name)], dialect)
+        }
+        Comparing::Time if kind.is_temporal() => expr,
+        Comparing::Time => called("to_time", vec![expr], dialect),
+        Comparing::Json => expr,
+    })
+}
+
+/// A literal that is no date cannot be compared with one.
+fn check_moment(expr: &Expr, other: &ExprType) -> Result<()> {
+    let Expr::Literal(ScalarValue::Utf8(Some(text)) | ScalarValue::Utf8View(Some(text)), _) = expr
+    else {
+        return Ok(());
+    };
+    if parse_moment(text).is_some() {
+        return Ok(());
+    }
+    let name = match other.kind {
+        SqlType::Date => "DATE",
+        SqlType::Timestamp(_) => "TIMESTAMP",
+        _ => "DATETIME",
+    };
+    Err(Error::new(Code::IncorrectValue, format!("Incorrect {name} value: '{text}'")))
+}
+
+/// The sort key of a text by a collation, of a literal at once.
+pub(crate) fn text_key(expr: Expr, collation: Collation, dialect: Dialect) -> Expr {
+    let number = lit(i64::from(collation.0));
+    if let Expr::Literal(ScalarValue::Utf8(Some(text)) | ScalarValue::Utf8View(Some(text)), _) =
+        &expr
+    {
+        let key = collation::key(text, collation).into_owned();
+        return lit(ScalarValue::BinaryView(Some(key)));
+    }
+    called("collation_key", vec![expr, number], dialect)
+}
+
+fn between(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
+    let ([value, low, high], [kind, low_type, high_type]) = (args, typing.types) else {
+        return Ok(None);
+    };
+    let dialect = dialect(typing);
+    let from = compared(value, kind, Operator::GtEq, low, low_type, dialect)?;
+    let to = compared(value, kind, Operator::LtEq, high, high_type, dialect)?;
+    Ok(Some(plain(from, Operator::And, to)))
+}
+
+fn within(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
+    let (Some((value, list)), Some((kind, types))) =
+        (args.split_first(), typing.types.split_first())
+    else {
+        return Ok(None);
+    };
+    let dialect = dialect(typing);
+    if let Some(list) = uniform_list(value, kind, list, types, dialect)? {
+        return Ok(Some(list));
+    }
+    let mut whole: Option<Expr> = None;
+    for (each, each_type) in list.iter().zip(types) {
+        let same = compared(value, kind, Operator::Eq, each, each_type, dialect)?;
+        whole = Some(match whole {
+            Some(rest) => plain(rest, Operator::Or, same),
+            None => same,
+        });
+    }
+    Ok(whole)
+}
+
+/// A list whose values are all compared in the same way.
+fn uniform_list(
+    value: &Expr,
+    kind: &ExprType,
+    list: &[Expr],
+    types: &[ExprType],
+    dialect: Dialect,
+) -> Result<Option<Expr>> {
+    let mut comparing: Option<Comparing> = None;
+    let mut widest = kind.clone();
+    for (each, each_type) in list.iter().zip(types) {
+        if each_type.is_null() {
+            continue;
+        }
+        let next = comparing_of(value, kind, each, each_type)?;
+        if comparing.is_some_and(|before| before != next) || next == Comparing::Json {
+            return Ok(None);
+        }
+        comparing = Some(next);
+        let same = common_number(next, &widest, each_type);
+        if !same.is_null() {
+            widest = same;
+        }
+    }
+    let Some(comparing) = comparing else { return Ok(None) };
+    let common = common_number(comparing, &widest, &widest);
+    let first = types.iter().find(|each| !each.is_null()).unwrap_or(kind);
+    let side = prepared(value, kind, comparing, &common, first, dialect)?;
+    let mut values = Vec::with_capacity(list.len());
+    for (each, each_type) in list.iter().zip(types) {
+        values.push(prepared(each, each_type, comparing, &common, kind, dialect)?);
+    }
+    Ok(Some(Expr::InList(InList::new(Box::new(side), values, false))))
+}
+
+fn truth<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    Ok(V::or_null(args.first().and_then(|value| value.is_true(call)), V::truth))
+}
+
+fn expand_truth(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
+    let ([expr], [kind]) = (args, typing.types) else { return Ok(None) };
+    let boolean = matches!(
+        expr,
+        Expr::BinaryExpr(BinaryExpr { op, .. }) if op.supports_propagation() || op.is_logic_operator()
+    );
+    let boolean = boolean
+        || matches!(
+            expr,
+            Expr::Not(_)
+                | Expr::InList(_)
+                | Expr::InSubquery(_)
+                | Expr::Exists(_)
+                | Expr::IsNull(_)
+                | Expr::IsNotNull(_)
+        )
+        || matches!(expr, Expr::ScalarFunction(function) if is_truth(function));
+    if boolean {
+        return Ok(Some(expr.clone()));
+    }
+    if kind.is_integer() && kind.length > 1 {
+        return Ok(Some(plain(expr.clone(), Operator::NotEq, lit(0i64))));
+    }
+    Ok(None)
+}
+
+fn is_truth(function: &ScalarFunction) -> bool {
+    super::super::function::definition(function.name()).is_some_and(|each| each.is_truth)
+}
+
+fn xor<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let [a, b] = args else { return Ok(V::Null) };
+    let both = a.is_true(call).zip(b.is_true(call));
+    Ok(V::or_null(both, |(a, b)| V::truth(a != b)))
+}
+
+/// What sorts, groups and joins as the value does.
+fn key_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let kind = typing.get(0);
+    Ok(match kind.kind {
+        SqlType::Enum | SqlType::Set => ExprType::uint(20),
+        SqlType::Json => ExprType::binary(kind.length),
+        _ if kind.is_text() => ExprType::binary(kind.length),
+        _ => kind,
+    })
+}
+
+fn key<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let (Some(value), Some(kind)) = (args.first(), call.type_of(0)) else { return Ok(V::Null) };
+    Ok(match value {
+        V::Member(_, number) => V::Uint(*number),
+        V::Json(text) => V::bytes(json::sort_key(text)),
+        V::Text(text) => V::bytes(collation::key(text, kind.collation).into_owned()),
+        value => value.clone(),
+    })
+}
+
+fn expand_key(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
+    let ([expr], [kind]) = (args, typing.types) else { return Ok(None) };
+    Ok(match kind.kind {
+        SqlType::Enum | SqlType::Set | SqlType::Json => None,
+        _ if kind.is_text() && !collation::is_bytes(kind.collation) => {
+            Some(text_key(expr.clone(), kind.collation, dialect(typing)))
+        }
+        _ => Some(expr.clone()),
+    })
+}
+
+fn bytes_type(typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::binary(typing.get(0).length))
+}
+
+fn collation_key<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let [value, V::Int(number)] = args else { return Ok(V::Null) };
+    let collation = Collation(u16::try_from(*number).unwrap_or(Collation::BINARY.0));
+    Ok(V::or_null(value.string(), |text| V::bytes(collation::key(&text, collation).into_owned())))
+}
+
+/// One key of several values, NULL where one of them is.
+fn row_key<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let mut whole = Vec::new();
+    for (value, kind) in args.iter().zip(call.types) {
+        let part = match value {
+            V::Null => return Ok(V::Null),
+            V::Text(text) => collation::key(text, kind.collation).into_owned(),
+            V::Json(text) => json::sort_key(text),
+            value => value.octets().unwrap_or_default().into_owned(),
+        };
+        whole.extend_from_slice(&(part.len() as u64).to_be_bytes());
+        whole.extend_from_slice(&part);
+    }
+    Ok(V::bytes(whole))
+}
+
+fn order_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::int(2))
+}
+
+fn order_value<'a>(order: Option<std::cmp::Ordering>) -> V<'a> {
+    V::or_null(order, |order| V::Int(order as i64))
+}
+
+fn json_order<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let [a, b] = args else { return Ok(V::Null) };
+    Ok(order_value(compare_values(&Comparing::Json, a, b, call)?))
+}
+
+fn strcmp<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let [a, b] = args else { return Ok(V::Null) };
+    let types = call.types.iter();
+    let (collation, _) = collation::aggregate(types)?;
+    Ok(order_value(compare_values(&Comparing::Text(collation), a, b, call)?))
+}
+
+fn double_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::double())
+}
+
+fn to_double<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let value = args.first().filter(|value| !value.is_null());
+    Ok(V::or_null(value, |value| V::Double(value.double(call))))
+}
+
+fn expand_double(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
+    let ([expr], [kind]) = (args, typing.types) else { return Ok(None) };
+    Ok((kind.kind == SqlType::Double).then(|| expr.clone()))
+}
+
+fn moment_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::date_time(6))
+}
+
+fn to_moment<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let moment = args.first().and_then(|value| value.moment(call));
+    Ok(V::or_null(moment, |moment| V::DateTime(moment, 6)))
+}
+
+fn time_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::time(6))
+}
+
+fn to_time<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    Ok(V::or_null(args.first().and_then(|value| value.time(call)), |(micros, _)| {
+        V::Time(micros, 6)
+    }))
+}
+
+fn isnull_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::truth().not_null())
+}

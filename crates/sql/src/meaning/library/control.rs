@@ -1,0 +1,298 @@
+//! Choices: IF, CASE, IFNULL, NULLIF, COALESCE, GREATEST, LEAST, INTERVAL(), and the type that
+//! several values have in common.
+
+use datafusion::logical_expr::{Case, Expr, expr::ScalarFunction};
+
+use super::{
+    super::{
+        call::{Call, Typing},
+        collation,
+        compare::{Comparing, common_for_comparison, compare_values},
+        function::{Definition, Dialect, Function, MANY},
+        types::{ExprType, coercibility},
+        value::V,
+    },
+    arithmetic::{Number, number_of},
+};
+use crate::{Result, SqlType, session::variables::Collation};
+
+pub(super) const FUNCTIONS: &[Definition] = &[
+    Definition::new("case", 2, MANY, case_type, case).expanding(expand_case),
+    Definition::new("ifnull", 2, 2, coalesce_type, coalesce),
+    Definition::new("coalesce", 1, MANY, coalesce_type, coalesce),
+    Definition::new("nullif", 2, 2, nullif_type, nullif),
+    Definition::new("greatest", 2, MANY, extreme_type, |call, args| extreme(call, args, true)),
+    Definition::new("least", 2, MANY, extreme_type, |call, args| extreme(call, args, false)),
+    Definition::new("interval_index", 2, MANY, index_type, index),
+    Definition::new("convert_to", 2, 2, convert_type, first),
+];
+
+/// The type of a value that is one of these.
+pub(crate) fn common_type(types: &[ExprType]) -> Result<ExprType> {
+    let present: Vec<&ExprType> = types.iter().filter(|each| !each.is_null()).collect();
+    let not_null = types.iter().all(|each| each.not_null);
+    let Some(first) = present.first() else {
+        return Ok(ExprType { length: 0, ..ExprType::null() });
+    };
+    let same =
+        present.iter().all(|each| each.kind == first.kind && each.unsigned == first.unsigned);
+    let kind = if same && !first.is_string() {
+        let length = present.iter().map(|each| each.length).max().unwrap_or(0);
+        ExprType { length, ..(*first).clone() }
+    } else if let Some(kind) = common_number(&present) {
+        kind
+    } else if let Some(kind) = common_temporal(&present) {
+        kind
+    } else if present.iter().all(|each| each.kind == SqlType::Json) {
+        ExprType::json()
+    } else {
+        common_text(&present)?
+    };
+    Ok(ExprType { not_null, ..kind })
+}
+
+fn common_number(types: &[&ExprType]) -> Option<ExprType> {
+    if !types.iter().all(|each| each.is_number()) {
+        return None;
+    }
+    if types.iter().any(|each| each.is_float()) {
+        // A BIGINT after a FLOAT changes nothing, one before it does: that is MySQL's table.
+        let floats_first = types.first().is_some_and(|first| first.kind == SqlType::Float);
+        let narrow = |each: &&ExprType| match each.kind {
+            SqlType::Double | SqlType::Int | SqlType::Decimal(..) => false,
+            SqlType::BigInt => floats_first,
+            _ => true,
+        };
+        let kind = if types.iter().all(narrow) { SqlType::Float } else { SqlType::Double };
+        return Some(ExprType { kind, ..ExprType::double() });
+    }
+    let sizes = |unsigned: bool| {
+        let of_sign = types.iter().filter(move |each| each.unsigned == unsigned);
+        of_sign.map(|each| integer_size(each.kind)).max()
+    };
+    let unsigned_year = |each: &&ExprType| each.kind == SqlType::Year;
+    let mixed = sizes(false).is_some() && sizes(true).is_some();
+    let whole = types.iter().map(|each| each.integer_digits()).max().unwrap_or(1);
+    let widest = sizes(true).unwrap_or(0);
+    if types.iter().any(|each| each.is_decimal()) || (mixed && widest == BIGINT_SIZE) {
+        let scale = types.iter().map(|each| u32::from(each.scale())).max().unwrap_or(0);
+        return Some(ExprType::decimal(whole + scale, scale));
+    }
+    let length = types.iter().map(|each| each.length).max().unwrap_or(1);
+    let signed = sizes(false).unwrap_or(0);
+    let years = types.iter().filter(|each| each.unsigned).all(unsigned_year);
+    // A signed type that holds an unsigned one is the next larger.
+    let size = if mixed && !years { signed.max(widest + 1) } else { signed.max(widest) };
+    let kind = ExprType::int(length).with_unsigned(!mixed && sizes(true).is_some());
+    Some(ExprType { kind: integer_kind(size), ..kind })
+}
+
+/// The place of BIGINT among integers.
+const BIGINT_SIZE: u8 = 5;
+
+fn integer_size(kind: SqlType) -> u8 {
+    match kind {
+        SqlType::TinyInt => 1,
+        SqlType::SmallInt | SqlType::Year => 2,
+        SqlType::MediumInt => 3,
+        SqlType::Int => 4,
+        _ => BIGINT_SIZE,
+    }
+}
+
+fn integer_kind(size: u8) -> SqlType {
+    match size {
+        1 => SqlType::TinyInt,
+        2 => SqlType::SmallInt,
+        3 => SqlType::MediumInt,
+        4 => SqlType::Int,
+        _ => SqlType::BigInt,
+    }
+}
+
+fn common_temporal(types: &[&ExprType]) -> Option<ExprType> {
+    if !types.iter().all(|each| each.is_temporal()) {
+        return None;
+    }
+    let digits = types.iter().map(|each| each.scale()).max().unwrap_or(0);
+    if types.iter().all(|each| matches!(each.kind, SqlType::Time(_))) {
+        return Some(ExprType::time(digits));
+    }
+    if types.iter().all(|each| each.kind == SqlType::Date) {
+        return Some(ExprType::date());
+    }
+    Some(ExprType::date_time(digits))
+}
+
+fn common_text(types: &[&ExprType]) -> Result<ExprType> {
+    let length = types.iter().map(|each| each.characters()).max().unwrap_or(0);
+    let (collation, strength) = collation::aggregate(types.iter().copied())?;
+    Ok(ExprType::text(length, collation).with_coercibility(strength))
+}
+
+/// The type of a CASE: its branches'.
+fn case_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let mut kinds: Vec<ExprType> = branches(typing.types).cloned().collect();
+    if typing.types.len().is_multiple_of(2) {
+        kinds.push(ExprType::null());
+    }
+    common_type(&kinds)
+}
+
+fn branches<T>(args: &[T]) -> impl Iterator<Item = &T> {
+    let last = args.len().saturating_sub(1);
+    let of_when =
+        move |index: &usize| index % 2 == 1 || (*index == last && index.is_multiple_of(2));
+    (0..args.len()).filter(of_when).filter_map(|index| args.get(index))
+}
+
+fn case<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    for pair in args.chunks(2) {
+        match pair {
+            [condition, value] if condition.is_true(call) == Some(true) => return Ok(value.clone()),
+            [otherwise] => return Ok(otherwise.clone()),
+            _ => {}
+        }
+    }
+    Ok(V::Null)
+}
+
+/// CASE as DataFusion's, so that branches are evaluated only where they are taken.
+fn expand_case(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
+    let kind = case_type(typing)?;
+    if kind.is_null() {
+        return Ok(None);
+    }
+    let dialect = Dialect { collation: typing.collation, division_digits: typing.division_digits };
+    let convert =
+        |(expr, from): (&Expr, &ExprType)| Box::new(converted(expr, from, &kind, dialect));
+    let mut whens = Vec::new();
+    let mut otherwise = None;
+    for (args, types) in args.chunks(2).zip(typing.types.chunks(2)) {
+        match (args, types) {
+            ([condition, value], [_, from]) => {
+                whens.push((Box::new(condition.clone()), convert((value, from))));
+            }
+            ([value], [from]) => otherwise = Some(convert((value, from))),
+            _ => return Ok(None),
+        }
+    }
+    let case = Expr::Case(Case::new(None, whens, otherwise));
+    Ok(Some(typed(case, &kind, dialect)))
+}
+
+/// The expression turned into a type, unless it has it.
+pub(crate) fn converted(expr: &Expr, from: &ExprType, to: &ExprType, dialect: Dialect) -> Expr {
+    // Truths are held otherwise than numbers.
+    if from.kind == to.kind && from.arrow() == to.arrow() && from.length != 1 {
+        return expr.clone();
+    }
+    with_type("convert_to", expr.clone(), to, dialect)
+}
+
+/// The expression said to be of a type that it is held as.
+pub(crate) fn typed(expr: Expr, kind: &ExprType, dialect: Dialect) -> Expr {
+    with_type("typed", expr, kind, dialect)
+}
+
+fn with_type(name: &str, expr: Expr, kind: &ExprType, dialect: Dialect) -> Expr {
+    let spelled = Expr::Literal(datafusion::common::ScalarValue::from(kind.spelled()), None);
+    match Function::udf(name, dialect) {
+        Some(udf) => Expr::ScalarFunction(ScalarFunction::new_udf(udf, vec![expr, spelled])),
+        None => expr,
+    }
+}
+
+fn convert_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let told = typing.constant_text(1).and_then(ExprType::from_spelled);
+    Ok(told.unwrap_or_else(|| typing.get(0)))
+}
+
+fn first<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    Ok(args.first().cloned().unwrap_or(V::Null))
+}
+
+fn coalesce_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let kind = common_type(typing.types)?;
+    let not_null = typing.types.iter().any(|each| each.not_null);
+    Ok(ExprType { not_null, ..kind })
+}
+
+fn coalesce<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    Ok(args.iter().find(|value| !value.is_null()).cloned().unwrap_or(V::Null))
+}
+
+fn nullif_type(typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType { not_null: false, ..typing.get(0) })
+}
+
+fn nullif<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let ([a, b], [a_type, b_type]) = (args, call.types) else { return Ok(V::Null) };
+    if a.is_null() || b.is_null() {
+        return Ok(a.clone());
+    }
+    let comparing = Comparing::of(a_type, b_type)?;
+    let equal = compare_values(&comparing, a, b, call)?.is_some_and(|order| order.is_eq());
+    Ok(if equal { V::Null } else { a.clone() })
+}
+
+fn extreme_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let kind = common_type(typing.types)?;
+    Ok(match kind.kind {
+        SqlType::Float => ExprType::double(),
+        _ if kind.is_integer() => ExprType::int(kind.length).with_unsigned(kind.unsigned),
+        _ => kind,
+    })
+}
+
+fn extreme<'a>(call: &Call<'_>, args: &[V<'a>], greatest: bool) -> Result<V<'a>> {
+    if args.iter().any(V::is_null) {
+        return Ok(V::Null);
+    }
+    let comparing = common_for_comparison(call.types)?;
+    let mut best: Option<&V<'a>> = None;
+    for value in args {
+        let better = match best {
+            None => true,
+            Some(best) => {
+                let order = compare_values(&comparing, value, best, call)?;
+                order.is_some_and(|order| if greatest { order.is_gt() } else { order.is_lt() })
+            }
+        };
+        if better {
+            best = Some(value);
+        }
+    }
+    Ok(best.cloned().unwrap_or(V::Null))
+}
+
+fn index_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::int(2).not_null())
+}
+
+/// INTERVAL(): how many of the following are not greater than the first.
+fn index<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let Some((first, bounds)) = args.split_first() else { return Ok(V::Null) };
+    if first.is_null() {
+        return Ok(V::Int(-1));
+    }
+    let exact = call.types.iter().all(|each| number_of(each) != Number::Double);
+    let above = |bound: &V<'_>| match (bound.is_null(), exact) {
+        (true, _) => false,
+        (false, true) => bound.decimal(call) > first.decimal(call),
+        (false, false) => bound.double(call) > first.double(call),
+    };
+    let place = bounds.iter().position(above).unwrap_or(bounds.len());
+    Ok(V::Int(i64::try_from(place).unwrap_or(i64::MAX)))
+}
+
+/// The type of texts made of texts of these types, of so many characters.
+pub(crate) fn text_type(typing: &Typing<'_>, of: &[usize], characters: u32) -> Result<ExprType> {
+    let types: Vec<ExprType> = of.iter().map(|index| typing.get(*index)).collect();
+    let (collation, strength) = collation::aggregate_or(types.iter(), typing.collation)?;
+    let nothing = !types.is_empty() && types.iter().all(ExprType::is_null);
+    let collation = if nothing { Collation::BINARY } else { collation };
+    let kind = ExprType::text(characters, collation);
+    let strength = if strength >= coercibility::NUMERIC { coercibility::LITERAL } else { strength };
+    Ok(kind.with_coercibility(strength))
+}

@@ -1,0 +1,400 @@
+//! Adding to dates and times, and writing and reading them by a format.
+
+use super::super::{
+    call::{Call, Typing},
+    decimal::Dec,
+    function::Definition,
+    temporal::{
+        self, DAY, Interval, LONGEST_TIME, Moment, SECOND, Unit, format_date, local_of_utc,
+        parse_by_format, round_micros,
+    },
+    types::{ExprType, UNBOUNDED},
+    value::V,
+};
+use crate::{Code, Result, SqlType};
+
+pub(super) const FUNCTIONS: &[Definition] = &[
+    Definition::new("date_add", 3, 3, add_type, |call, args| date_add(call, args, false)),
+    Definition::new("date_sub", 3, 3, add_type, |call, args| date_add(call, args, true)),
+    Definition::new("timestampadd", 3, 3, timestampadd_type, timestampadd),
+    Definition::new("addtime", 2, 2, addtime_type, |call, args| addtime(call, args, 1)),
+    Definition::new("subtime", 2, 2, addtime_type, |call, args| addtime(call, args, -1)),
+    Definition::new("timediff", 2, 2, timediff_type, timediff),
+    Definition::new("timestamp", 1, 2, timestamp_type, timestamp),
+    Definition::new("date_format", 2, 2, format_type, date_format),
+    Definition::new("time_format", 2, 2, format_type, time_format),
+    Definition::new("str_to_date", 2, 2, str_to_date_type, str_to_date),
+    Definition::new("from_unixtime", 1, 2, from_unixtime_type, from_unixtime),
+    Definition::new("get_format", 2, 2, get_format_type, get_format),
+];
+
+/// Digits of a second that a value may have.
+fn digits_of(typing: &Typing<'_>, index: usize) -> u8 {
+    let kind = typing.get(index);
+    match typing.constant_text(index) {
+        Some(text) => temporal::parse_moment(text)
+            .map(|parsed| parsed.digits)
+            .or_else(|| temporal::parse_time(text).map(|parsed| parsed.digits))
+            .unwrap_or(0),
+        None if kind.is_string() || kind.is_float() => 6,
+        None => kind.scale().min(6),
+    }
+}
+
+fn unit_of(typing: &Typing<'_>, index: usize) -> Option<Unit> {
+    typing.constant_text(index).and_then(Unit::by_name)
+}
+
+fn added_type(typing: &Typing<'_>, kind: &ExprType, unit: Option<Unit>, size: usize) -> ExprType {
+    let Some(unit) = unit else { return ExprType::null() };
+    let size_digits = match unit {
+        unit if unit.has_micros() => 6,
+        Unit::Second => match typing.constant_text(size) {
+            Some(text) if text.contains('.') => 6,
+            _ if typing.get(size).scale() > 0 => 6,
+            _ => 0,
+        },
+        _ => 0,
+    };
+    let digits = kind.scale().max(size_digits).min(6);
+    match kind.kind {
+        SqlType::Date if !unit.has_clock() => ExprType::date(),
+        SqlType::Date => ExprType::date_time(size_digits),
+        SqlType::DateTime(_) | SqlType::Timestamp(_) => ExprType::date_time(digits),
+        SqlType::Time(_) if unit.has_clock() => ExprType::time(digits),
+        SqlType::Time(_) => ExprType::date_time(digits),
+        _ => {
+            let text = ExprType::text(29, typing.collation);
+            ExprType { kind: SqlType::Char, ..text }
+        }
+    }
+}
+
+fn add_type(typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(added_type(typing, &typing.get(0), unit_of(typing, 2), 1))
+}
+
+fn timestampadd_type(typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(added_type(typing, &typing.get(2), unit_of(typing, 0), 1))
+}
+
+fn interval(call: &Call<'_>, size: &V<'_>, unit: Unit) -> Option<Interval> {
+    if size.is_null() {
+        return None;
+    }
+    if !unit.is_single() {
+        let text = match size {
+            V::Dec(number) => number.to_string().replace('.', " "),
+            value => value.string()?.into_owned(),
+        };
+        return Interval::of_text(&text, unit);
+    }
+    if unit == Unit::Second {
+        let exact = match size {
+            V::Text(text) => Dec::parse_prefix(text).0,
+            value => value.decimal(call),
+        };
+        let micros = exact.rescaled(6)?.units.to_i128()?;
+        return Some(Interval::of_micros(micros));
+    }
+    let number = match size {
+        V::Text(text) => i64::try_from(super::super::number::integer_prefix(text).0).ok()?,
+        value => i64::try_from(value.integer(call)).ok()?,
+    };
+    Interval::of_number(number, unit)
+}
+
+fn date_add<'a>(call: &Call<'_>, args: &[V<'a>], minus: bool) -> Result<V<'a>> {
+    let [value, size, unit] = args else { return Ok(V::Null) };
+    let unit = unit.string().and_then(|name| Unit::by_name(&name));
+    let Some(unit) = unit.filter(|_| !value.is_null()) else { return Ok(V::Null) };
+    let Some(interval) = interval(call, size, unit) else {
+        return Ok(if size.is_null() { V::Null } else { overflow(call) });
+    };
+    let interval = if minus { interval.negated() } else { interval };
+    Ok(added(call, value, interval, unit))
+}
+
+fn timestampadd<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let [unit, size, value] = args else { return Ok(V::Null) };
+    date_add(call, &[value.clone(), size.clone(), unit.clone()], false)
+}
+
+fn overflow<'a>(call: &Call<'_>) -> V<'a> {
+    call.warn(Code::DateOverflow, || "Datetime function: datetime field overflow".to_owned());
+    V::Null
+}
+
+fn added<'a>(call: &Call<'_>, value: &V<'_>, interval: Interval, unit: Unit) -> V<'a> {
+    if let (V::Time(micros, _), SqlType::Time(digits)) = (value, call.result.kind) {
+        let Interval::Micros(more) = interval else { return V::Null };
+        let total = i128::from(*micros) + more;
+        let Ok(total) = i64::try_from(total) else { return overflow(call) };
+        if total.abs() > LONGEST_TIME {
+            return overflow(call);
+        }
+        return V::Time(total, digits);
+    }
+    let Some((moment, has_clock, digits)) = value.moment_with_clock(call) else { return V::Null };
+    let real = match interval {
+        Interval::Months(_) => moment.month > 0,
+        _ => !moment.has_zero_part(),
+    };
+    if !real {
+        value.warn_incorrect(call, "datetime");
+        return V::Null;
+    }
+    let Some(later) = interval.after(moment) else { return overflow(call) };
+    match call.result.kind {
+        SqlType::Date => V::Date(later.midnight()),
+        SqlType::DateTime(digits) => V::DateTime(later, digits),
+        _ if !has_clock && !unit.has_clock() => V::text(later.date_text()),
+        _ => {
+            let shown = if later.fraction() > 0 || digits > 0 { 6 } else { 0 };
+            V::text(later.text(shown))
+        }
+    }
+}
+
+fn addtime_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let kind = typing.get(0);
+    let digits = digits_of(typing, 0).max(digits_of(typing, 1));
+    Ok(match kind.kind {
+        SqlType::DateTime(_) | SqlType::Timestamp(_) => ExprType::date_time(digits),
+        SqlType::Date => ExprType::date_time(digits),
+        SqlType::Time(_) => ExprType::time(digits),
+        _ => ExprType { kind: SqlType::Char, ..ExprType::text(29, typing.collation) },
+    })
+}
+
+fn addtime<'a>(call: &Call<'_>, args: &[V<'a>], sign: i64) -> Result<V<'a>> {
+    let [value, more] = args else { return Ok(V::Null) };
+    if args.iter().any(V::is_null) {
+        return Ok(V::Null);
+    }
+    let Some((more, _)) = more.time(call) else { return Ok(V::Null) };
+    let more = more * sign;
+    let as_moment = match value {
+        V::DateTime(moment, _) | V::Date(moment) => Some(*moment),
+        V::Text(text) => temporal::parse_moment(text)
+            .filter(|parsed| parsed.has_clock && text.contains(['-', ' ']) && parsed.complete)
+            .filter(|parsed| !parsed.moment.has_zero_part())
+            .map(|parsed| parsed.moment),
+        _ => None,
+    };
+    let digits = call.result.scale();
+    if let Some(moment) = as_moment {
+        let total = moment.total_micros() + i128::from(more);
+        let Some(later) = Moment::from_total_micros(total) else { return Ok(overflow(call)) };
+        return Ok(match call.result.kind {
+            SqlType::DateTime(_) => V::DateTime(later, digits),
+            _ => V::text(later.text(if later.fraction() > 0 { 6 } else { 0 })),
+        });
+    }
+    let Some((micros, _)) = value.time(call) else { return Ok(V::Null) };
+    let total = (micros + more).clamp(-LONGEST_TIME, LONGEST_TIME);
+    Ok(match call.result.kind {
+        SqlType::Time(_) => V::Time(total, digits),
+        _ => V::text(temporal::time_text(total, if total % SECOND != 0 { 6 } else { 0 })),
+    })
+}
+
+fn timediff_type(typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::time(digits_of(typing, 0).max(digits_of(typing, 1))))
+}
+
+fn timediff<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let [a, b] = args else { return Ok(V::Null) };
+    let total = |value: &V<'_>| -> Option<(bool, i128)> {
+        let as_date = match value {
+            V::Date(_) | V::DateTime(..) => true,
+            V::Text(text) => {
+                let dated = temporal::parse_moment(text).is_some();
+                dated && text.contains('-') && !text.starts_with('-') && text.len() > 9
+            }
+            _ => false,
+        };
+        match as_date {
+            true => value.moment(call).map(|moment| (true, moment.total_micros())),
+            false => value.time(call).map(|(micros, _)| (false, i128::from(micros))),
+        }
+    };
+    let (Some((a_dated, a)), Some((b_dated, b))) = (total(a), total(b)) else { return Ok(V::Null) };
+    if a_dated != b_dated {
+        return Ok(V::Null);
+    }
+    let most = i128::from(LONGEST_TIME);
+    let span = (a - b).clamp(-most, most);
+    Ok(V::Time(i64::try_from(span).unwrap_or(0), call.result.scale()))
+}
+
+fn timestamp_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let first = digits_of(typing, 0);
+    let digits = if typing.types.len() > 1 { first.max(digits_of(typing, 1)) } else { first };
+    Ok(ExprType::date_time(digits))
+}
+
+fn timestamp<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let digits = call.result.scale();
+    let Some(moment) = args.first().and_then(|value| value.moment(call)) else {
+        return Ok(V::Null);
+    };
+    let more = match args.get(1) {
+        None => 0,
+        Some(value) => match value.time(call) {
+            Some((micros, _)) => micros,
+            None => return Ok(V::Null),
+        },
+    };
+    let total = moment.total_micros() + i128::from(more);
+    let later = if more == 0 { Some(moment) } else { Moment::from_total_micros(total) };
+    Ok(V::or_null(later, |moment| V::DateTime(moment, digits)))
+}
+
+/// The longest text that a format makes.
+fn format_length(format: Option<&str>) -> u32 {
+    let Some(format) = format else { return UNBOUNDED / 1_024 };
+    let mut length = 0;
+    let mut letters = format.chars();
+    while let Some(letter) = letters.next() {
+        length += match letter {
+            '%' => match letters.next() {
+                Some('M' | 'W') => 64,
+                Some('D' | 'Y' | 'X' | 'x') => 4,
+                Some('a' | 'b') => 32,
+                Some('j') => 3,
+                Some('f') => 6,
+                Some('r') => 11,
+                Some('T') => 8,
+                Some('H' | 'k') => 7,
+                _ => 2,
+            },
+            _ => 1,
+        };
+    }
+    length
+}
+
+fn format_type(typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::text(format_length(typing.constant_text(1)), typing.collation))
+}
+
+fn date_format<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let [value, format] = args else { return Ok(V::Null) };
+    let (Some(moment), Some(format)) = (value.moment(call), format.string()) else {
+        return Ok(V::Null);
+    };
+    if format.is_empty() {
+        return Ok(V::Null);
+    }
+    Ok(V::or_null(format_date(moment, i64::from(moment.hour()), &format), V::text))
+}
+
+fn time_format<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let [value, format] = args else { return Ok(V::Null) };
+    let (Some((micros, _)), Some(format)) = (value.time(call), format.string()) else {
+        return Ok(V::Null);
+    };
+    let size = micros.abs();
+    let clock = Moment { micros: size % DAY, ..Moment::default() };
+    let shown = format_date(clock, size / (3_600 * SECOND), &format);
+    let sign = if micros < 0 { "-" } else { "" };
+    Ok(V::or_null(shown, |shown| V::text(format!("{sign}{shown}"))))
+}
+
+fn str_to_date_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let Some(format) = typing.constant_text(1) else { return Ok(ExprType::date_time(6)) };
+    let has = |letters: &str| {
+        format.split('%').skip(1).any(|part| part.starts_with(|first| letters.contains(first)))
+    };
+    let date = has("abcDdejMmUuVvWwXxYy");
+    let clock = has("fHhIiklprSsT");
+    let digits = if has("f") { 6 } else { 0 };
+    Ok(match (date, clock) {
+        (true, true) => ExprType::date_time(digits),
+        (false, true) => ExprType::time(digits),
+        _ => ExprType::date(),
+    })
+}
+
+fn str_to_date<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let [value, format] = args else { return Ok(V::Null) };
+    let (Some(text), Some(format)) = (value.string(), format.string()) else { return Ok(V::Null) };
+    let mode = call.sql_mode();
+    let strict_zero = mode.has(crate::session::variables::SqlMode::NO_ZERO_IN_DATE);
+    let is_time = matches!(call.result.kind, SqlType::Time(_));
+    let found = parse_by_format(&text, &format)
+        .filter(|found| is_time || !strict_zero || !found.moment.has_zero_part());
+    let Some(found) = found else {
+        call.warn(Code::WrongValueForFunction, || {
+            format!("Incorrect datetime value: '{text}' for function str_to_date")
+        });
+        return Ok(V::Null);
+    };
+    if found.rest {
+        call.warn_truncated(if is_time { "time" } else { "datetime" }, &text);
+    }
+    let digits = call.result.scale();
+    Ok(match call.result.kind {
+        SqlType::Date => V::Date(found.moment.midnight()),
+        SqlType::Time(_) => V::Time(found.moment.micros, digits),
+        _ => V::DateTime(found.moment, digits),
+    })
+}
+
+fn from_unixtime_type(typing: &Typing<'_>) -> Result<ExprType> {
+    if typing.types.len() > 1 {
+        return format_type(typing);
+    }
+    let kind = typing.get(0);
+    let digits = if kind.is_string() || kind.is_float() { 6 } else { kind.scale().min(6) };
+    Ok(ExprType::date_time(digits))
+}
+
+fn from_unixtime<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let [value, rest @ ..] = args else { return Ok(V::Null) };
+    if args.iter().any(V::is_null) {
+        return Ok(V::Null);
+    }
+    let exact = match value {
+        V::Text(_) | V::Double(_) => Dec::from_double(value.double(call)),
+        value => value.decimal(call),
+    };
+    let micros = exact.rescaled(6).and_then(|exact| exact.units.to_i128());
+    let micros = micros.and_then(|micros| i64::try_from(micros).ok());
+    // The last second of the year 3001, as MySQL has it.
+    let micros = micros.filter(|micros| (0..=32_536_771_199 * SECOND).contains(micros));
+    let moment = micros.and_then(|micros| local_of_utc(micros, &call.time_zone()));
+    let Some(moment) = moment else { return Ok(V::Null) };
+    if let Some(format) = rest.first().and_then(V::string) {
+        return Ok(V::or_null(format_date(moment, i64::from(moment.hour()), &format), V::text));
+    }
+    let digits = call.result.scale();
+    let rounded = round_micros(moment.micros, digits);
+    Ok(V::DateTime(Moment { micros: rounded, ..moment }, digits))
+}
+
+fn get_format_type(typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::text(17, typing.collation))
+}
+
+fn get_format<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let [kind, place] = args else { return Ok(V::Null) };
+    let kind = kind.string().unwrap_or_default().to_ascii_uppercase();
+    let place = place.string().unwrap_or_default().to_ascii_uppercase();
+    let format = match (kind.as_str(), place.as_str()) {
+        ("DATE", "USA") => "%m.%d.%Y",
+        ("DATE", "JIS" | "ISO") => "%Y-%m-%d",
+        ("DATE", "EUR") => "%d.%m.%Y",
+        ("DATE", "INTERNAL") => "%Y%m%d",
+        ("TIME", "USA") => "%h:%i:%s %p",
+        ("TIME", "JIS" | "ISO") => "%H:%i:%s",
+        ("TIME", "EUR") => "%H.%i.%s",
+        ("TIME", "INTERNAL") => "%H%i%s",
+        (_, "USA" | "EUR") => "%Y-%m-%d %H.%i.%s",
+        (_, "JIS" | "ISO") => "%Y-%m-%d %H:%i:%s",
+        (_, "INTERNAL") => "%Y%m%d%H%i%s",
+        _ => return Ok(V::Null),
+    };
+    Ok(V::text(format))
+}

@@ -1,0 +1,585 @@
+//! Functions over JSON documents.
+
+use super::super::{
+    call::{Call, Typing},
+    function::{Definition, MANY},
+    json::{self, Json, MAX_DEPTH, Path, Step},
+    types::{ExprType, UNBOUNDED, coercibility},
+    value::V,
+};
+use crate::{Code, Error, Result, SqlType, session::variables::Collation};
+
+pub(super) const FUNCTIONS: &[Definition] = &[
+    Definition::new("json_extract", 2, MANY, json_type, extract),
+    Definition::new("->>", 2, 2, long_text, extract_unquoted),
+    Definition::new("json_unquote", 1, 1, unquote_type, unquote),
+    Definition::new("json_quote", 1, 1, quote_type, quote),
+    Definition::new("json_value", 2, 2, value_type, value),
+    Definition::new("json_object", 0, MANY, json_type, object),
+    Definition::new("json_array", 0, MANY, json_type, array),
+    Definition::new("json_contains", 2, 3, truth_type, contains),
+    Definition::new("json_contains_path", 3, MANY, truth_type, contains_path),
+    Definition::new("json_overlaps", 2, 2, truth_type, overlaps),
+    Definition::truth("member of", 2, 2, member_of),
+    Definition::new("json_keys", 1, 2, json_type, keys),
+    Definition::new("json_length", 1, 2, int_type, length),
+    Definition::new("json_depth", 1, 1, int_type, depth),
+    Definition::new("json_type", 1, 1, type_type, type_name),
+    Definition::new("json_valid", 1, 1, truth_type, valid),
+    Definition::new("json_search", 3, MANY, json_type, search),
+    Definition::new("json_pretty", 1, 1, long_text, pretty),
+    Definition::new("json_storage_size", 1, 1, int_type, storage_size),
+    Definition::new("json_set", 3, MANY, json_type, |_, args| change(args, "json_set", true, true)),
+    Definition::new("json_insert", 3, MANY, json_type, |_, args| {
+        change(args, "json_insert", true, false)
+    }),
+    Definition::new("json_replace", 3, MANY, json_type, |_, args| {
+        change(args, "json_replace", false, true)
+    }),
+    Definition::new("json_remove", 2, MANY, json_type, remove),
+    Definition::new("json_array_append", 3, MANY, json_type, array_append),
+    Definition::new("json_merge_patch", 2, MANY, json_type, merge_patch),
+    Definition::new("json_merge_preserve", 2, MANY, json_type, merge_preserve),
+];
+
+fn json_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::json())
+}
+
+/// Texts out of documents compare as documents do: by code points.
+fn document_text(characters: u32) -> ExprType {
+    let kind = ExprType::text(characters, Collation::UTF8MB4_BIN);
+    kind.with_coercibility(coercibility::IMPLICIT)
+}
+
+fn long_text(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(document_text(UNBOUNDED / 4))
+}
+
+fn quote_type(typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(document_text(typing.get(0).characters().saturating_mul(6).saturating_add(2)))
+}
+
+fn unquote_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let kind = typing.get(0);
+    if kind.kind == SqlType::Json {
+        return long_text(typing);
+    }
+    Ok(document_text(kind.characters()))
+}
+
+fn value_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::text(512, Collation::UTF8MB4_0900_AI_CI))
+}
+
+fn type_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::text(51, Collation::UTF8MB4_0900_AI_CI))
+}
+
+fn int_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::int(21))
+}
+
+fn truth_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::truth())
+}
+
+fn any_null(args: &[V<'_>]) -> bool {
+    args.iter().any(V::is_null)
+}
+
+fn path(value: &V<'_>) -> Result<Path> {
+    Path::parse(&value.string().unwrap_or_default())
+}
+
+/// A path that leads to one place.
+fn single_path(value: &V<'_>) -> Result<Path> {
+    let path = path(value)?;
+    if path.is_multiple() {
+        let message = "In this situation, path expressions may not contain the * and ** tokens \
+                       or an array range.";
+        return Err(Error::new(Code::JsonPathWildcard, message));
+    }
+    Ok(path)
+}
+
+fn extract_json(args: &[V<'_>]) -> Result<Option<Json>> {
+    let Some((document, paths)) = args.split_first() else { return Ok(None) };
+    if any_null(args) {
+        return Ok(None);
+    }
+    let document = json::argument(document, 1, "json_extract")?;
+    let paths: Vec<Path> = paths.iter().map(path).collect::<Result<_>>()?;
+    let several = paths.len() > 1 || paths.iter().any(Path::is_multiple);
+    let found: Vec<Json> = paths.iter().flat_map(|path| path.find(&document)).cloned().collect();
+    Ok(match several {
+        true if found.is_empty() => None,
+        true => Some(Json::Array(found)),
+        false => found.into_iter().next(),
+    })
+}
+
+fn extract<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    Ok(V::or_null(extract_json(args)?, |found| json::to_value(&found)))
+}
+
+fn plain_text(value: &Json) -> String {
+    match value {
+        Json::Text(text) => text.clone(),
+        value => value.text(),
+    }
+}
+
+fn extract_unquoted<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    Ok(V::or_null(extract_json(args)?, |found| V::text(plain_text(&found))))
+}
+
+fn unquote<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    Ok(match args.first() {
+        None | Some(V::Null) => V::Null,
+        Some(V::Json(text)) => V::text(super::super::value::unquoted(text)),
+        Some(value) => {
+            let text = value.string().unwrap_or_default();
+            let quoted = text.len() > 1 && text.starts_with('"') && text.ends_with('"');
+            match quoted {
+                true => V::text(plain_text(&json::parse_argument(&text, 1, "json_unquote")?)),
+                false => V::text(text.into_owned()),
+            }
+        }
+    })
+}
+
+fn quote<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    Ok(V::or_null(args.first().and_then(V::string), |text| V::text(json::quoted(&text))))
+}
+
+fn value<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let found = extract_json(args)?;
+    let scalar =
+        found.filter(|found| !matches!(found, Json::Array(_) | Json::Object(_) | Json::Null));
+    Ok(V::or_null(scalar, |found| V::text(plain_text(&found))))
+}
+
+/// What an argument is inside a document: truths stay truths.
+fn inner(call: &Call<'_>, args: &[V<'_>], index: usize) -> Json {
+    let Some(value) = args.get(index) else { return Json::Null };
+    let is_truth = call.type_of(index).is_some_and(|kind| kind.is_integer() && kind.length == 1);
+    match value {
+        V::Int(number @ (0 | 1)) if is_truth => Json::Bool(*number == 1),
+        value => json::of_value(value),
+    }
+}
+
+fn object<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    if args.len() % 2 == 1 {
+        let message = "Incorrect parameter count in the call to native function 'json_object'";
+        return Err(Error::new(Code::WrongParameterCount, message));
+    }
+    let mut members = Vec::with_capacity(args.len() / 2);
+    for index in (0..args.len()).step_by(2) {
+        let Some(key) = args.get(index).and_then(V::string) else {
+            let message = "JSON documents may not contain NULL member names.";
+            return Err(Error::new(Code::JsonNullKey, message));
+        };
+        members.push((key.into_owned(), inner(call, args, index + 1)));
+    }
+    Ok(json::to_value(&Json::object(members)))
+}
+
+fn array<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let values = (0..args.len()).map(|index| inner(call, args, index));
+    Ok(json::to_value(&Json::Array(values.collect())))
+}
+
+fn is_in(candidate: &Json, target: &Json) -> bool {
+    match (target, candidate) {
+        (Json::Array(_), Json::Array(candidates)) => {
+            candidates.iter().all(|candidate| is_in(candidate, target))
+        }
+        (Json::Array(values), candidate) => values.iter().any(|value| is_in(candidate, value)),
+        (Json::Object(_), Json::Object(members)) => members
+            .iter()
+            .all(|(key, value)| target.get(key).is_some_and(|found| is_in(value, found))),
+        (target, candidate) => json::compare(target, candidate).is_eq(),
+    }
+}
+
+fn contains<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let [target, candidate, rest @ ..] = args else { return Ok(V::Null) };
+    if any_null(args) {
+        return Ok(V::Null);
+    }
+    let target = json::argument(target, 1, "json_contains")?;
+    let candidate = json::argument(candidate, 2, "json_contains")?;
+    let target = match rest.first() {
+        None => Some(&target),
+        Some(value) => single_path(value)?.find(&target).first().copied(),
+    };
+    Ok(V::or_null(target, |target| V::truth(is_in(&candidate, target))))
+}
+
+/// Whether the word is `all`; an error if it is neither that nor `one`.
+fn all(value: &V<'_>, function: &str) -> Result<bool> {
+    match value.string().unwrap_or_default().to_ascii_lowercase().as_str() {
+        "all" => Ok(true),
+        "one" => Ok(false),
+        _ => {
+            let message = format!(
+                "The oneOrAll argument to {function} may take these values: 'one' or 'all'."
+            );
+            Err(Error::new(Code::JsonOneOrAll, message))
+        }
+    }
+}
+
+fn contains_path<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let [document, word, paths @ ..] = args else { return Ok(V::Null) };
+    if any_null(args) {
+        return Ok(V::Null);
+    }
+    let document = json::argument(document, 1, "json_contains_path")?;
+    let all = all(word, "json_contains_path")?;
+    let paths: Vec<Path> = paths.iter().map(path).collect::<Result<_>>()?;
+    let mut found = paths.iter().map(|path| !path.find(&document).is_empty());
+    Ok(V::truth(if all { found.all(|found| found) } else { found.any(|found| found) }))
+}
+
+fn overlaps<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let [a, b] = args else { return Ok(V::Null) };
+    if any_null(args) {
+        return Ok(V::Null);
+    }
+    let a = json::argument(a, 1, "json_overlaps")?;
+    let b = json::argument(b, 2, "json_overlaps")?;
+    let same = |a: &Json, b: &Json| json::compare(a, b).is_eq();
+    let truth = match (&a, &b) {
+        (Json::Array(a), Json::Array(b)) => a.iter().any(|a| b.iter().any(|b| same(a, b))),
+        (Json::Array(values), other) | (other, Json::Array(values)) => {
+            values.iter().any(|value| same(value, other))
+        }
+        (Json::Object(members), other) => members
+            .iter()
+            .any(|(key, value)| other.get(key).is_some_and(|found| same(value, found))),
+        (a, b) => same(a, b),
+    };
+    Ok(V::truth(truth))
+}
+
+fn member_of<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let [value, array] = args else { return Ok(V::Null) };
+    if any_null(args) {
+        return Ok(V::Null);
+    }
+    let value = json::of_value(value);
+    Ok(V::truth(match json::argument(array, 2, "member of")? {
+        Json::Array(values) => values.iter().any(|each| json::compare(each, &value).is_eq()),
+        other => json::compare(&other, &value).is_eq(),
+    }))
+}
+
+/// The document, or what a path leads to in it.
+fn at_path(args: &[V<'_>], function: &str) -> Result<Option<Json>> {
+    if any_null(args) {
+        return Ok(None);
+    }
+    let Some(document) = args.first() else { return Ok(None) };
+    let document = json::argument(document, 1, function)?;
+    match args.get(1) {
+        None => Ok(Some(document)),
+        Some(value) => Ok(single_path(value)?.find(&document).first().copied().cloned()),
+    }
+}
+
+fn keys<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    Ok(match at_path(args, "json_keys")? {
+        Some(Json::Object(members)) => {
+            let keys = members.into_iter().map(|(key, _)| Json::Text(key));
+            json::to_value(&Json::Array(keys.collect()))
+        }
+        _ => V::Null,
+    })
+}
+
+fn length<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let found = at_path(args, "json_length")?;
+    Ok(V::or_null(found, |found| V::Int(i64::try_from(found.len()).unwrap_or(0))))
+}
+
+fn depth<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let found = at_path(args, "json_depth")?;
+    Ok(V::or_null(found, |found| V::Int(i64::try_from(found.depth()).unwrap_or(0))))
+}
+
+fn type_name<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let found = at_path(args, "json_type")?;
+    Ok(V::or_null(found, |found| V::text(found.type_name())))
+}
+
+fn valid<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    Ok(match args.first() {
+        None | Some(V::Null) => V::Null,
+        Some(V::Json(_)) => V::Int(1),
+        Some(V::Text(text)) => {
+            V::truth(Json::parse(text).is_ok_and(|document| document.depth() <= MAX_DEPTH))
+        }
+        Some(_) => V::Int(0),
+    })
+}
+
+fn pretty<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    Ok(V::or_null(at_path(args, "json_pretty")?, |found| V::text(found.pretty())))
+}
+
+/// Bytes of the text, since that is how documents are stored here.
+fn storage_size<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let found = at_path(args, "json_storage_size")?;
+    Ok(V::or_null(found, |found| V::Int(i64::try_from(found.text().len()).unwrap_or(0))))
+}
+
+/// JSON_SEARCH: the paths of strings that are LIKE a pattern.
+fn search<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let [document, word, pattern, rest @ ..] = args else { return Ok(V::Null) };
+    if document.is_null() || word.is_null() || pattern.is_null() {
+        return Ok(V::Null);
+    }
+    let document = json::argument(document, 1, "json_search")?;
+    let all = all(word, "json_search")?;
+    let _ = rest;
+    let mut found = Vec::new();
+    find_strings(&document, &mut "$".to_owned(), &mut |text, path| {
+        let fits = super::search::is_like(text, &pattern.string().unwrap_or_default());
+        if fits && (all || found.is_empty()) {
+            found.push(Json::Text(path.to_owned()));
+        }
+    });
+    Ok(match found.len() {
+        0 => V::Null,
+        1 => V::or_null(found.first(), json::to_value),
+        _ => json::to_value(&Json::Array(found)),
+    })
+}
+
+fn find_strings(value: &Json, path: &mut String, take: &mut impl FnMut(&str, &str)) {
+    let length = path.len();
+    match value {
+        Json::Text(text) => take(text, path),
+        Json::Array(values) => {
+            for (index, value) in values.iter().enumerate() {
+                path.push_str(&format!("[{index}]"));
+                find_strings(value, path, take);
+                path.truncate(length);
+            }
+        }
+        Json::Object(members) => {
+            for (key, value) in members {
+                let plain = key.chars().all(|letter| letter.is_alphanumeric() || letter == '_');
+                let plain = plain && !key.starts_with(|first: char| first.is_ascii_digit());
+                path.push('.');
+                path.push_str(&if plain { key.clone() } else { json::quoted(key) });
+                find_strings(value, path, take);
+                path.truncate(length);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Sets the value at a path: a new one where `inserts`, an old one where `replaces`.
+fn set(document: &mut Json, steps: &[Step], value: &Json, inserts: bool, replaces: bool) {
+    let Some((step, rest)) = steps.split_first() else {
+        if replaces {
+            *document = value.clone();
+        }
+        return;
+    };
+    match (step, document) {
+        (Step::Key(key), Json::Object(members)) => {
+            match members.iter_mut().find(|(other, _)| other == key) {
+                Some((_, member)) => set(member, rest, value, inserts, replaces),
+                None if rest.is_empty() && inserts => {
+                    let more = std::iter::once((key.clone(), value.clone()));
+                    let all = std::mem::take(members).into_iter().chain(more);
+                    if let Json::Object(new) = Json::object(all) {
+                        *members = new;
+                    }
+                }
+                None => {}
+            }
+        }
+        (Step::Index(place), Json::Array(values)) => match place.index(values.len()) {
+            Some(index) => {
+                if let Some(element) = values.get_mut(index) {
+                    set(element, rest, value, inserts, replaces);
+                }
+            }
+            None if rest.is_empty() && inserts => values.push(value.clone()),
+            None => {}
+        },
+        (Step::Index(place), scalar) => match place.index(1) {
+            Some(_) => set(scalar, rest, value, inserts, replaces),
+            None if rest.is_empty() && inserts => {
+                *scalar = Json::Array(vec![scalar.clone(), value.clone()]);
+            }
+            None => {}
+        },
+        _ => {}
+    }
+}
+
+fn change<'a>(args: &[V<'a>], name: &str, inserts: bool, replaces: bool) -> Result<V<'a>> {
+    let Some((document, pairs)) = args.split_first() else { return Ok(V::Null) };
+    if pairs.len() % 2 == 1 {
+        let message = format!("Incorrect parameter count in the call to native function '{name}'");
+        return Err(Error::new(Code::WrongParameterCount, message));
+    }
+    if document.is_null() || pairs.iter().step_by(2).any(V::is_null) {
+        return Ok(V::Null);
+    }
+    let mut document = json::argument(document, 1, name)?;
+    for pair in pairs.chunks(2) {
+        let [place, value] = pair else { continue };
+        let path = single_path(place)?;
+        set(&mut document, &path.steps, &json::of_value(value), inserts, replaces);
+    }
+    Ok(json::to_value(&document))
+}
+
+fn is_array_at(members: &[(String, Json)], key: &str) -> bool {
+    members.iter().any(|(other, value)| other == key && matches!(value, Json::Array(_)))
+}
+
+fn remove_at(document: &mut Json, steps: &[Step]) {
+    match (steps, document) {
+        ([Step::Key(key)], Json::Object(members)) => members.retain(|(other, _)| other != key),
+        ([Step::Index(place)], Json::Array(values)) => {
+            if let Some(index) = place.index(values.len()) {
+                values.remove(index);
+            }
+        }
+        // A value that is no array is its own first element.
+        ([Step::Key(key), Step::Index(place)], Json::Object(members))
+            if place.index(1).is_some() && !is_array_at(members, key) =>
+        {
+            members.retain(|(other, _)| other != key);
+        }
+        ([Step::Key(key), rest @ ..], Json::Object(members)) => {
+            if let Some((_, member)) = members.iter_mut().find(|(other, _)| other == key) {
+                remove_at(member, rest);
+            }
+        }
+        ([Step::Index(place), rest @ ..], Json::Array(values)) => {
+            let index = place.index(values.len());
+            if let Some(value) = index.and_then(|index| values.get_mut(index)) {
+                remove_at(value, rest);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn remove<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let Some((document, paths)) = args.split_first() else { return Ok(V::Null) };
+    if any_null(args) {
+        return Ok(V::Null);
+    }
+    let mut document = json::argument(document, 1, "json_remove")?;
+    for place in paths {
+        let path = single_path(place)?;
+        if path.steps.is_empty() {
+            let message = "The path expression '$' is not allowed in this context.";
+            return Err(Error::new(Code::JsonVacuousPath, message));
+        }
+        remove_at(&mut document, &path.steps);
+    }
+    Ok(json::to_value(&document))
+}
+
+fn array_append<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let Some((document, pairs)) = args.split_first() else { return Ok(V::Null) };
+    if document.is_null() || pairs.iter().step_by(2).any(V::is_null) {
+        return Ok(V::Null);
+    }
+    let mut document = json::argument(document, 1, "json_array_append")?;
+    for pair in pairs.chunks(2) {
+        let [place, value] = pair else { continue };
+        let path = single_path(place)?;
+        let Some(old) = path.find(&document).first().copied().cloned() else { continue };
+        let mut values = match old {
+            Json::Array(values) => values,
+            scalar => vec![scalar],
+        };
+        values.push(json::of_value(value));
+        set(&mut document, &path.steps, &Json::Array(values), false, true);
+    }
+    Ok(json::to_value(&document))
+}
+
+fn patched(target: Json, patch: &Json) -> Json {
+    let Json::Object(changes) = patch else { return patch.clone() };
+    let mut members = match target {
+        Json::Object(members) => members,
+        _ => Vec::new(),
+    };
+    for (key, change) in changes {
+        let old = members.iter().position(|(other, _)| other == key);
+        let old = old.map_or(Json::Null, |at| members.remove(at).1);
+        if *change != Json::Null {
+            members.push((key.clone(), patched(old, change)));
+        }
+    }
+    Json::object(members)
+}
+
+fn merge_patch<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let mut merged: Option<Json> = None;
+    for (index, value) in args.iter().enumerate() {
+        if value.is_null() {
+            merged = None;
+            continue;
+        }
+        let next = json::argument(value, index + 1, "json_merge_patch")?;
+        merged = match (merged, index) {
+            (None, 0) => Some(next),
+            (None, _) if !matches!(next, Json::Object(_)) => Some(next),
+            (None, _) => None,
+            (Some(target), _) => Some(patched(target, &next)),
+        };
+    }
+    Ok(V::or_null(merged, |merged| json::to_value(&merged)))
+}
+
+fn preserved(a: Json, b: Json) -> Json {
+    match (a, b) {
+        (Json::Object(mut members), Json::Object(more)) => {
+            for (key, value) in more {
+                match members.iter_mut().find(|(other, _)| *other == key) {
+                    Some((_, old)) => *old = preserved(std::mem::replace(old, Json::Null), value),
+                    None => members.push((key, value)),
+                }
+            }
+            Json::object(members)
+        }
+        (a, b) => {
+            let values = |value: Json| match value {
+                Json::Array(values) => values,
+                other => vec![other],
+            };
+            Json::Array(values(a).into_iter().chain(values(b)).collect())
+        }
+    }
+}
+
+fn merge_preserve<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    if any_null(args) {
+        return Ok(V::Null);
+    }
+    let mut merged: Option<Json> = None;
+    for (index, value) in args.iter().enumerate() {
+        let next = json::argument(value, index + 1, "json_merge_preserve")?;
+        merged = Some(match merged {
+            None => next,
+            Some(before) => preserved(before, next),
+        });
+    }
+    Ok(V::or_null(merged, |merged| json::to_value(&merged)))
+}

@@ -1,0 +1,242 @@
+//! Literals that DataFusion would read otherwise, and what gives a type to what has lost it.
+
+use datafusion::{common::ScalarValue, logical_expr::Expr};
+
+use super::super::{
+    array::Building,
+    call::{Call, Typing},
+    decimal::Dec,
+    function::{Definition, Eval, TypeRule},
+    number::double_prefix,
+    temporal::{parse_moment, parse_time},
+    types::{ExprType, coercibility},
+    value::V,
+};
+use crate::{Code, Error, Result, session::variables::Collation};
+
+pub(super) const FUNCTIONS: &[Definition] = &[
+    Definition::new("literal", 1, 1, same_type, first).expanding(typed_literal),
+    Definition::new("typed", 2, 2, told_type, first),
+    Definition::new("integer_literal", 1, 1, integer_type, integer)
+        .expanding(|args, typing| folded(args, typing, integer_type, integer)),
+    Definition::new("double_literal", 1, 1, double_type, double)
+        .expanding(|args, typing| folded(args, typing, double_type, double)),
+    Definition::new("decimal_literal", 1, 1, decimal_type, decimal)
+        .expanding(|args, typing| folded(args, typing, decimal_type, decimal)),
+    Definition::new("hex_literal", 1, 1, hex_type, hex)
+        .expanding(|args, typing| folded(args, typing, hex_type, hex)),
+    Definition::new("bit_literal", 1, 1, bit_type, bit)
+        .expanding(|args, typing| folded(args, typing, bit_type, bit)),
+    Definition::new("literal_number", 1, 1, number_type, number)
+        .expanding(|args, typing| folded(args, typing, number_type, number)),
+    Definition::new("date_literal", 1, 1, date_type, date)
+        .expanding(|args, typing| folded(args, typing, date_type, date)),
+    Definition::new("time_literal", 1, 1, time_type, time)
+        .expanding(|args, typing| folded(args, typing, time_type, time)),
+    Definition::new("timestamp_literal", 1, 1, timestamp_type, timestamp),
+    Definition::new("introduced", 2, 2, introduced_type, introduced),
+    Definition::new("collate", 2, 2, collate_type, first),
+];
+
+fn first<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    Ok(args.first().cloned().unwrap_or(V::Null))
+}
+
+fn same_type(typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(typing.get(0))
+}
+
+/// The literal with its type beside it.
+fn typed_literal(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
+    Ok(match args {
+        [Expr::Literal(ScalarValue::Null, _)] => None,
+        [Expr::Literal(value, _)] => {
+            let metadata = typing.get(0).literal_metadata();
+            let value = match value {
+                ScalarValue::Utf8(text) | ScalarValue::LargeUtf8(text) => {
+                    ScalarValue::Utf8View(text.clone())
+                }
+                value => value.clone(),
+            };
+            Some(Expr::Literal(value, Some(metadata)))
+        }
+        _ => None,
+    })
+}
+
+/// The literal itself, so that others see a constant.
+fn folded(args: &[Expr], typing: &Typing<'_>, typed: TypeRule, eval: Eval) -> Result<Option<Expr>> {
+    let [Expr::Literal(value, _)] = args else { return Ok(None) };
+    let kind = typed(typing)?;
+    let value = match value {
+        ScalarValue::Utf8(Some(text)) | ScalarValue::Utf8View(Some(text)) => V::text(text.as_str()),
+        ScalarValue::BinaryView(Some(bytes)) => V::bytes(bytes.as_slice()),
+        _ => return Ok(None),
+    };
+    let call = Call { context: None, types: typing.types, result: &kind };
+    let value = eval(&call, &[value])?;
+    let mut built = Building::new(&kind.arrow(), &kind);
+    built.push(&value, &call);
+    let literal = ScalarValue::try_from_array(&built.finish(), 0)
+        .map_err(|error| Error::new(Code::Unknown, error.to_string()))?;
+    Ok(Some(Expr::Literal(literal, Some(kind.literal_metadata()))))
+}
+
+fn told_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let told = typing.constant_text(1).and_then(ExprType::from_spelled);
+    Ok(told.unwrap_or_else(|| typing.get(0)))
+}
+
+fn text_of<'a>(typing: &Typing<'a>) -> &'a str {
+    typing.constant_text(0).unwrap_or("")
+}
+
+fn length(text: &str) -> u32 {
+    u32::try_from(text.len()).unwrap_or(u32::MAX)
+}
+
+fn integer_type(typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::int(length(text_of(typing))).not_null())
+}
+
+fn integer<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let text = args.first().and_then(V::string);
+    Ok(V::or_null(text.and_then(|text| text.parse().ok()), V::Int))
+}
+
+fn double_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::double().not_null())
+}
+
+fn double<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    Ok(V::or_null(args.first().and_then(V::string), |text| V::Double(double_prefix(&text).0)))
+}
+
+fn decimal_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let text = text_of(typing);
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let whole = whole.trim_start_matches('0');
+    let digits = length(whole) + length(fraction);
+    Ok(ExprType::decimal(digits, length(fraction)).not_null())
+}
+
+fn decimal<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    Ok(V::or_null(args.first().and_then(V::string), |text| V::Dec(Dec::parse_prefix(&text).0)))
+}
+
+fn hex_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let kind = ExprType::binary(length(text_of(typing)).div_ceil(2)).not_null();
+    Ok(kind.with_unsigned(true))
+}
+
+fn hex<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let text = args.first().and_then(V::string).unwrap_or_default();
+    let padded = if text.len() % 2 == 1 { format!("0{text}") } else { text.into_owned() };
+    let pair = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    let bytes: Option<Vec<u8>> = padded.as_bytes().chunks(2).map(pair).collect();
+    Ok(V::or_null(bytes, V::bytes))
+}
+
+fn bit_type(typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::binary(length(text_of(typing)).div_ceil(8)).not_null())
+}
+
+fn bit<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let text = args.first().and_then(V::string).unwrap_or_default();
+    let width = text.len().div_ceil(8) * 8;
+    let padded = format!("{text:0>width$}");
+    let octet = |bits: &[u8]| u8::from_str_radix(std::str::from_utf8(bits).ok()?, 2).ok();
+    let bytes: Option<Vec<u8>> = padded.as_bytes().chunks(8).map(octet).collect();
+    Ok(V::or_null(bytes, V::bytes))
+}
+
+fn number_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let bytes = typing.get(0).length;
+    let digits = (f64::from(bytes) * 8.0 * std::f64::consts::LOG10_2).ceil();
+    Ok(ExprType::uint((digits as u32).clamp(1, 20)).not_null())
+}
+
+fn number<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let Some(V::Bytes(bytes)) = args.first() else { return Ok(V::Null) };
+    let last = bytes.get(bytes.len().saturating_sub(8)..).unwrap_or(bytes);
+    Ok(V::Uint(last.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))))
+}
+
+fn incorrect(kind: &str, text: &str) -> Error {
+    Error::new(Code::IncorrectValue, format!("Incorrect {kind} value: '{text}'"))
+}
+
+fn date_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::date().not_null())
+}
+
+fn date<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let text = args.first().and_then(V::string).unwrap_or_default();
+    let parsed = parse_moment(&text).filter(|parsed| parsed.complete);
+    parsed.map(|parsed| V::Date(parsed.moment)).ok_or_else(|| incorrect("DATE", &text))
+}
+
+fn time_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let digits = parse_time(text_of(typing)).map_or(0, |parsed| parsed.digits);
+    Ok(ExprType::time(digits).not_null())
+}
+
+fn time<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let text = args.first().and_then(V::string).unwrap_or_default();
+    let parsed = parse_time(&text).filter(|parsed| parsed.complete);
+    let value = parsed.map(|parsed| V::Time(parsed.micros, parsed.digits));
+    value.ok_or_else(|| incorrect("TIME", &text))
+}
+
+fn timestamp_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let digits = parse_moment(text_of(typing)).map_or(0, |parsed| parsed.digits);
+    Ok(ExprType::date_time(digits).not_null())
+}
+
+fn timestamp<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let text = args.first().and_then(V::string).unwrap_or_default();
+    let parsed = parse_moment(&text).filter(|parsed| parsed.complete);
+    if parsed.is_none() {
+        return Err(incorrect("DATETIME", &text));
+    }
+    Ok(V::or_null(call.moment_of_text(&text), |(moment, _, digits)| V::DateTime(moment, digits)))
+}
+
+fn introduced_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let name = typing.constant_text(0).unwrap_or("").trim_start_matches('_').to_lowercase();
+    let kind = typing.get(1);
+    if name == "binary" {
+        let bytes = typing.constant_text(1).map_or(kind.length, length);
+        return Ok(ExprType::binary(bytes).not_null());
+    }
+    let collation = crate::session::variables::charset_default(&name).ok_or_else(|| {
+        Error::new(Code::UnknownCharset, format!("Unknown character set: '{name}'"))
+    })?;
+    Ok(ExprType::text(kind.length, collation).not_null())
+}
+
+fn introduced<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let value = args.get(1).cloned().unwrap_or(V::Null);
+    Ok(match value {
+        V::Bytes(bytes) if call.result.is_text() => {
+            V::text(String::from_utf8_lossy(&bytes).into_owned())
+        }
+        value => value,
+    })
+}
+
+fn collate_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let name = typing.constant_text(1).unwrap_or("");
+    let collation = Collation::by_name(name).ok_or_else(|| {
+        Error::new(Code::UnknownCollation, format!("Unknown collation: '{name}'"))
+    })?;
+    let kind = typing.get(0);
+    let charset =
+        if kind.is_text() || kind.is_string() { kind.collation.charset() } else { "utf8mb4" };
+    if charset != collation.charset() {
+        let message = format!("COLLATION '{name}' is not valid for CHARACTER SET '{charset}'");
+        return Err(Error::new(Code::CollationCharsetMismatch, message));
+    }
+    let text = if kind.is_string() { kind } else { ExprType::text(kind.characters(), collation) };
+    Ok(ExprType { collation, ..text }.with_coercibility(coercibility::EXPLICIT))
+}

@@ -1,0 +1,41 @@
+//! MySQL's functions, by subject.
+
+mod arithmetic;
+mod bits;
+mod casts;
+mod comparison;
+mod control;
+mod dates;
+mod intervals;
+mod json;
+mod literals;
+mod net;
+mod numeric;
+mod regexp;
+mod search;
+mod session;
+mod text;
+
+use super::function::Definition;
+
+pub(crate) use comparison::{compared_sides, text_key};
+pub(crate) use control::{common_type, converted, typed};
+
+/// All functions.
+pub(crate) const TABLES: &[&[Definition]] = &[
+    arithmetic::FUNCTIONS,
+    bits::FUNCTIONS,
+    casts::FUNCTIONS,
+    comparison::FUNCTIONS,
+    control::FUNCTIONS,
+    dates::FUNCTIONS,
+    intervals::FUNCTIONS,
+    json::FUNCTIONS,
+    literals::FUNCTIONS,
+    net::FUNCTIONS,
+    numeric::FUNCTIONS,
+    regexp::FUNCTIONS,
+    search::FUNCTIONS,
+    session::FUNCTIONS,
+    text::FUNCTIONS,
+];

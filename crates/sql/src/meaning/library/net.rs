@@ -1,0 +1,196 @@
+//! Addresses, UUIDs and digests.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
+
+use super::super::{
+    call::{Call, Typing},
+    encoding,
+    function::Definition,
+    types::ExprType,
+    value::V,
+};
+use crate::{Code, Error, Result};
+
+pub(super) const FUNCTIONS: &[Definition] = &[
+    Definition::new("inet_aton", 1, 1, uint_type, inet_aton),
+    Definition::new("inet_ntoa", 1, 1, text::<31>, inet_ntoa),
+    Definition::new("inet6_aton", 1, 1, binary::<16>, inet6_aton),
+    Definition::new("inet6_ntoa", 1, 1, text::<39>, inet6_ntoa),
+    Definition::new("is_ipv4", 1, 1, truth_type, |_, args| {
+        checked(args, |text| text.parse::<Ipv4Addr>().is_ok())
+    }),
+    Definition::new("is_ipv6", 1, 1, truth_type, |_, args| {
+        checked(args, |text| text.parse::<Ipv6Addr>().is_ok())
+    }),
+    Definition::new("is_ipv4_compat", 1, 1, truth_type, |_, args| {
+        mapped(args, |bytes| bytes.starts_with(&[0; 12]) && *bytes != [0; 16])
+    }),
+    Definition::new("is_ipv4_mapped", 1, 1, truth_type, |_, args| {
+        mapped(args, |bytes| bytes.starts_with(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255]))
+    }),
+    Definition::new("is_uuid", 1, 1, truth_type, is_uuid),
+    Definition::new("uuid_to_bin", 1, 2, binary::<16>, uuid_to_bin),
+    Definition::new("bin_to_uuid", 1, 2, text::<36>, bin_to_uuid),
+    Definition::new("sha2", 2, 2, sha2_type, sha2),
+];
+
+fn uint_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::uint(21))
+}
+
+fn truth_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::truth())
+}
+
+fn text<const LENGTH: u32>(typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::text(LENGTH, typing.collation))
+}
+
+fn binary<const LENGTH: u32>(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::binary(LENGTH))
+}
+
+fn checked<'a>(args: &[V<'a>], check: fn(&str) -> bool) -> Result<V<'a>> {
+    Ok(V::truth(args.first().and_then(V::string).is_some_and(|text| check(&text))))
+}
+
+fn mapped<'a>(args: &[V<'a>], check: fn(&[u8]) -> bool) -> Result<V<'a>> {
+    let bytes = args.first().and_then(V::octets);
+    Ok(V::truth(bytes.is_some_and(|bytes| bytes.len() == 16 && check(&bytes))))
+}
+
+/// `1.2.3.4`, or short forms such as `127.1`.
+fn inet_aton<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let Some(text) = args.first().and_then(V::string) else { return Ok(V::Null) };
+    let parts: Option<Vec<u64>> = text
+        .split('.')
+        .map(|part| part.parse::<u64>().ok().filter(|number| *number < 256))
+        .collect();
+    let number = parts.filter(|parts| (1..=4).contains(&parts.len())).map(|parts| {
+        let (last, first) = parts.split_last().map_or((0, &[][..]), |(last, first)| (*last, first));
+        let high = first.iter().fold(0, |number, part| number << 8 | part);
+        high << (8 * (4 - first.len())) | last
+    });
+    if number.is_none() {
+        call.warn(Code::WrongValueForFunction, || {
+            format!("Incorrect string value: ''{text}'' for function inet_aton")
+        });
+    }
+    Ok(V::or_null(number, V::Uint))
+}
+
+fn inet_ntoa<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let Some(value) = args.first().filter(|value| !value.is_null()) else { return Ok(V::Null) };
+    let number = u32::try_from(value.integer(call)).ok();
+    Ok(V::or_null(number, |number| V::text(Ipv4Addr::from(number).to_string())))
+}
+
+fn inet6_aton<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let Some(text) = args.first().and_then(V::string) else { return Ok(V::Null) };
+    if let Ok(address) = text.parse::<Ipv4Addr>() {
+        return Ok(V::bytes(address.octets()));
+    }
+    if let Ok(address) = text.parse::<Ipv6Addr>() {
+        return Ok(V::bytes(address.octets()));
+    }
+    call.warn(Code::WrongValueForFunction, || {
+        format!("Incorrect string value: ''{text}'' for function inet6_aton")
+    });
+    Ok(V::Null)
+}
+
+fn inet6_ntoa<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let Some(bytes) = args.first().and_then(V::octets) else { return Ok(V::Null) };
+    let four = <[u8; 4]>::try_from(bytes.as_ref()).map(|octets| Ipv4Addr::from(octets).to_string());
+    let six = <[u8; 16]>::try_from(bytes.as_ref()).map(|octets| Ipv6Addr::from(octets).to_string());
+    Ok(V::or_null(four.or(six).ok(), V::text))
+}
+
+/// The bytes of a UUID, with or without dashes, perhaps in braces.
+fn uuid_bytes(text: &str) -> Option<[u8; 16]> {
+    let inner = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).unwrap_or(text);
+    let dashed = inner.len() == 36
+        && inner
+            .char_indices()
+            .all(|(at, letter)| (letter == '-') == matches!(at, 8 | 13 | 18 | 23));
+    let plain = inner.len() == 32 && inner.len() == text.len();
+    if !dashed && !plain {
+        return None;
+    }
+    let bytes = encoding::from_hex(&inner.replace('-', ""))?;
+    <[u8; 16]>::try_from(bytes).ok()
+}
+
+fn is_uuid<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let text = args.first().and_then(V::string);
+    Ok(V::or_null(text, |text| V::truth(uuid_bytes(&text).is_some())))
+}
+
+fn wrong_uuid(text: &str, function: &str) -> Error {
+    let message = format!("Incorrect string value: '{text}' for function {function}");
+    Error::new(Code::WrongValueForFunction, message)
+}
+
+fn swapped(call: &Call<'_>, args: &[V<'_>]) -> bool {
+    args.get(1).and_then(|swap| swap.is_true(call)).unwrap_or(false)
+}
+
+fn uuid_to_bin<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let Some(text) = args.first().and_then(V::string) else { return Ok(V::Null) };
+    let bytes = uuid_bytes(&text).ok_or_else(|| wrong_uuid(&text, "uuid_to_bin"))?;
+    let order = [6, 7, 4, 5, 0, 1, 2, 3];
+    let mut out = bytes;
+    if swapped(call, args) {
+        for (slot, from) in out.iter_mut().zip(order) {
+            *slot = bytes.get(from).copied().unwrap_or(0);
+        }
+    }
+    Ok(V::bytes(out))
+}
+
+fn bin_to_uuid<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let Some(bytes) = args.first().and_then(V::octets) else { return Ok(V::Null) };
+    let Ok(bytes) = <[u8; 16]>::try_from(bytes.as_ref()) else {
+        return Err(wrong_uuid(&String::from_utf8_lossy(&bytes), "bin_to_uuid"));
+    };
+    let order = [4, 5, 6, 7, 2, 3, 0, 1];
+    let mut out = bytes;
+    if swapped(call, args) {
+        for (slot, from) in out.iter_mut().zip(order) {
+            *slot = bytes.get(from).copied().unwrap_or(0);
+        }
+    }
+    let digits = encoding::hex(&out).to_lowercase();
+    let part = |from: usize, to: usize| digits.get(from..to).unwrap_or("");
+    let parts = [part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)];
+    Ok(V::text(parts.join("-")))
+}
+
+fn sha2_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let length = match typing.constant(1) {
+        Some(224) => 56,
+        Some(384) => 96,
+        Some(512) => 128,
+        Some(0 | 256) => 64,
+        _ => 128,
+    };
+    Ok(ExprType::text(length, typing.collation))
+}
+
+fn sha2<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let [value, bits] = args else { return Ok(V::Null) };
+    if bits.is_null() {
+        return Ok(V::Null);
+    }
+    let Some(bytes) = value.octets() else { return Ok(V::Null) };
+    let digest = match bits.count(call) {
+        224 => Sha224::digest(&bytes).to_vec(),
+        0 | 256 => Sha256::digest(&bytes).to_vec(),
+        384 => Sha384::digest(&bytes).to_vec(),
+        512 => Sha512::digest(&bytes).to_vec(),
+        _ => return Ok(V::Null),
+    };
+    Ok(V::text(encoding::hex(&digest).to_lowercase()))
+}

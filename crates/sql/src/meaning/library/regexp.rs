@@ -1,0 +1,232 @@
+//! Regular expressions: MySQL's ICU syntax as far as the `regex` crate has it.
+
+use std::cell::RefCell;
+
+use regex::{Regex, RegexBuilder};
+
+use super::super::{
+    call::{Call, Typing},
+    collation,
+    function::Definition,
+    types::{ExprType, UNBOUNDED},
+    value::V,
+};
+use crate::{Code, Error, Result};
+
+pub(super) const FUNCTIONS: &[Definition] = &[
+    Definition::truth("regexp_like", 2, 3, regexp_like),
+    Definition::new("regexp_instr", 2, 6, place_type, regexp_instr),
+    Definition::new("regexp_substr", 2, 5, part_type, regexp_substr),
+    Definition::new("regexp_replace", 3, 6, text_type, regexp_replace),
+];
+
+/// Most compiled bytes of a pattern.
+const MAX_PATTERN_BYTES: usize = 8 << 20;
+
+thread_local! {
+    /// The last pattern: most statements have one.
+    static LAST: RefCell<Option<(String, String, Regex)>> = const { RefCell::new(None) };
+}
+
+fn place_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::int(21))
+}
+
+fn part_type(typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::text(typing.get(0).characters(), collation_of(typing)))
+}
+
+fn text_type(typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::text(UNBOUNDED / 4, collation_of(typing)))
+}
+
+fn collation_of(typing: &Typing<'_>) -> crate::session::variables::Collation {
+    let kind = typing.get(0);
+    if kind.is_text() { kind.collation } else { typing.collation }
+}
+
+/// The compiled pattern, with the case of its collation unless the match type says otherwise.
+fn pattern(call: &Call<'_>, text: &str, mode: &str) -> Result<Regex> {
+    let types: Vec<&ExprType> = call.types.iter().take(2).collect();
+    let (collation, _) = collation::aggregate(types.into_iter())?;
+    let name = collation.name();
+    let mut folds = !(name.ends_with("_bin") || name.ends_with("_cs") || name == "binary");
+    let (mut lines, mut dots) = (false, false);
+    for letter in mode.chars() {
+        match letter {
+            'c' => folds = false,
+            'i' => folds = true,
+            'm' => lines = true,
+            'n' => dots = true,
+            'u' => {}
+            _ => {
+                let message = "Incorrect arguments to regexp_like";
+                return Err(Error::new(Code::WrongArguments, message));
+            }
+        }
+    }
+    if text.is_empty() {
+        let message = "Illegal argument to a regular expression.";
+        return Err(Error::new(Code::IllegalRegexp, message));
+    }
+    let key = format!("{folds}{lines}{dots}");
+    LAST.with_borrow_mut(|last| {
+        if let Some((old_text, old_key, regex)) = last
+            && old_text == text
+            && *old_key == key
+        {
+            return Ok(regex.clone());
+        }
+        let built = RegexBuilder::new(&translated(text))
+            .case_insensitive(folds)
+            .multi_line(lines)
+            .dot_matches_new_line(dots)
+            .size_limit(MAX_PATTERN_BYTES)
+            .build()
+            .map_err(|error| invalid(text, &error))?;
+        *last = Some((text.to_owned(), key, built.clone()));
+        Ok(built)
+    })
+}
+
+/// Henry Spencer's word boundaries, which older statements have.
+fn translated(text: &str) -> String {
+    text.replace("[[:<:]]", r"\b{start}").replace("[[:>:]]", r"\b{end}")
+}
+
+fn invalid(text: &str, error: &regex::Error) -> Error {
+    let shown = error.to_string();
+    let (code, message) = if shown.contains("unclosed group") || shown.contains("unopened group") {
+        (Code::InvalidRegexp, "Mismatched parenthesis in regular expression.".to_owned())
+    } else if shown.contains("character class") {
+        (
+            Code::UnclosedBracket,
+            "The regular expression contains an unclosed bracket expression.".to_owned(),
+        )
+    } else {
+        (
+            Code::RegexpSyntax,
+            format!("Syntax error in regular expression on line 1, character {}.", text.len()),
+        )
+    };
+    Error::new(code, message)
+}
+
+fn mode_of(args: &[V<'_>], index: usize) -> String {
+    args.get(index).and_then(V::string).unwrap_or_default().into_owned()
+}
+
+fn regexp_like<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    if args.iter().any(V::is_null) {
+        return Ok(V::Null);
+    }
+    let [text, wanted, ..] = args else { return Ok(V::Null) };
+    let regex = pattern(call, &wanted.string().unwrap_or_default(), &mode_of(args, 2))?;
+    Ok(V::truth(regex.is_match(&text.string().unwrap_or_default())))
+}
+
+/// Where to begin, in bytes; an error beyond the text.
+fn start(text: &str, from: i64) -> Result<usize> {
+    let index = usize::try_from(from - 1).ok();
+    let count = text.chars().count();
+    match index.filter(|index| *index <= count) {
+        Some(index) => Ok(text.char_indices().nth(index).map_or(text.len(), |(at, _)| at)),
+        None => {
+            let message = "Index out of bounds in regular expression search.";
+            Err(Error::new(Code::RegexpIndex, message))
+        }
+    }
+}
+
+fn number(call: &Call<'_>, args: &[V<'_>], index: usize, default: i64) -> i64 {
+    args.get(index).map_or(default, |value| value.count(call))
+}
+
+/// The match of a number, from 1, from a place on.
+fn nth<'t>(regex: &Regex, text: &'t str, from: usize, wanted: i64) -> Option<regex::Match<'t>> {
+    let wanted = usize::try_from(wanted.max(1)).unwrap_or(usize::MAX);
+    let mut at = from;
+    for count in 1.. {
+        let found = regex.find_at(text, at)?;
+        if count == wanted {
+            return Some(found);
+        }
+        at =
+            if found.end() > found.start() { found.end() } else { next_letter(text, found.end())? };
+    }
+    None
+}
+
+fn next_letter(text: &str, at: usize) -> Option<usize> {
+    text.get(at..)?.chars().next().map(|letter| at + letter.len_utf8())
+}
+
+fn regexp_instr<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    if args.iter().any(V::is_null) {
+        return Ok(V::Null);
+    }
+    let [text, wanted, ..] = args else { return Ok(V::Null) };
+    let regex = pattern(call, &wanted.string().unwrap_or_default(), &mode_of(args, 5))?;
+    let text = text.string().unwrap_or_default();
+    let from = start(&text, number(call, args, 2, 1))?;
+    let found = nth(&regex, &text, from, number(call, args, 3, 1));
+    let end = number(call, args, 4, 0) == 1;
+    let place = found.map_or(0, |found| {
+        let at = if end { found.end() } else { found.start() };
+        text.get(..at).map_or(0, |before| before.chars().count() + 1)
+    });
+    Ok(V::Int(i64::try_from(place).unwrap_or(0)))
+}
+
+fn regexp_substr<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    if args.iter().any(V::is_null) {
+        return Ok(V::Null);
+    }
+    let [text, wanted, ..] = args else { return Ok(V::Null) };
+    let regex = pattern(call, &wanted.string().unwrap_or_default(), &mode_of(args, 4))?;
+    let text = text.string().unwrap_or_default();
+    let from = start(&text, number(call, args, 2, 1))?;
+    let found = nth(&regex, &text, from, number(call, args, 3, 1));
+    Ok(V::or_null(found, |found| V::text(found.as_str())))
+}
+
+fn regexp_replace<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    if args.iter().any(V::is_null) {
+        return Ok(V::Null);
+    }
+    let [text, wanted, new, ..] = args else { return Ok(V::Null) };
+    let regex = pattern(call, &wanted.string().unwrap_or_default(), &mode_of(args, 5))?;
+    let text = text.string().unwrap_or_default();
+    let from = start(&text, number(call, args, 3, 1))?;
+    let only = number(call, args, 4, 0);
+    let new = replacement(&new.string().unwrap_or_default());
+    let (before, rest) = text.split_at(from);
+    if only == 0 {
+        return Ok(V::text(format!("{before}{}", regex.replace_all(rest, new.as_str()))));
+    }
+    let Some(found) = nth(&regex, &text, from, only) else { return Ok(V::text(text.into_owned())) };
+    let (head, tail) = text.split_at(found.start());
+    Ok(V::text(format!("{head}{}", regex.replacen(tail, 1, new.as_str()))))
+}
+
+/// `$1` is a group; a backslash takes a letter as it is.
+fn replacement(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\\' => match letters.next() {
+                Some('$') => out.push_str("$$"),
+                Some(other) => out.push(other),
+                None => {}
+            },
+            '$' if letters.peek().is_some_and(char::is_ascii_digit) => {
+                let group = letters.next().unwrap_or('0');
+                out.push_str(&format!("${{{group}}}"));
+            }
+            '$' => out.push_str("$$"),
+            other => out.push(other),
+        }
+    }
+    out
+}

@@ -1,0 +1,296 @@
+//! Functions that look for a text in another, by the collation of both.
+
+use super::super::{
+    call::{Call, Typing},
+    collation,
+    function::{Definition, MANY},
+    types::ExprType,
+    value::V,
+};
+use crate::{Result, session::variables::Collation};
+
+pub(super) const FUNCTIONS: &[Definition] = &[
+    Definition::new("locate", 2, 3, place_type, locate),
+    Definition::new("instr", 2, 2, place_type, instr),
+    Definition::truth("like", 2, 3, like),
+    Definition::new("field", 2, MANY, field_type, field),
+    Definition::new("find_in_set", 2, 2, field_type, find_in_set),
+    Definition::new("length", 1, 1, length_type, |_, args| {
+        measured(args, |value| value.octets().map_or(0, |bytes| bytes.len()))
+    }),
+    Definition::new("bit_length", 1, 1, length_type, |_, args| {
+        measured(args, |value| value.octets().map_or(0, |bytes| bytes.len() * 8))
+    }),
+    Definition::new("char_length", 1, 1, length_type, |_, args| measured(args, characters)),
+    Definition::new("ascii", 1, 1, code_type, ascii),
+    Definition::new("ord", 1, 1, length_type, ord),
+    Definition::new("collation", 1, 1, name_type, collation_of),
+    Definition::new("charset", 1, 1, name_type, charset_of),
+    Definition::new("coercibility", 1, 1, code_type, coercibility_of),
+    Definition::new("weight_string", 1, 1, weight_type, weight_string),
+];
+
+fn place_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::int(11))
+}
+
+fn length_type(typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType { not_null: typing.get(0).not_null, ..ExprType::int(11) })
+}
+
+fn code_type(typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType { not_null: typing.get(0).not_null, ..ExprType::int(4) })
+}
+
+fn field_type(typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType { not_null: typing.all_present(), ..ExprType::int(11) })
+}
+
+fn name_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::text(64, Collation::UTF8MB4_0900_AI_CI).not_null())
+}
+
+fn weight_type(typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::binary(typing.get(0).characters().saturating_mul(16)))
+}
+
+fn measured<'a>(args: &[V<'a>], measure: impl Fn(&V<'_>) -> usize) -> Result<V<'a>> {
+    let value = args.first().filter(|value| !value.is_null());
+    Ok(V::or_null(value, |value| V::Int(i64::try_from(measure(value)).unwrap_or(i64::MAX))))
+}
+
+fn characters(value: &V<'_>) -> usize {
+    match value {
+        V::Bytes(bytes) => bytes.len(),
+        value => value.string().map_or(0, |text| text.chars().count()),
+    }
+}
+
+fn ascii<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let bytes = args.first().and_then(V::octets);
+    Ok(V::or_null(bytes, |bytes| V::Int(bytes.first().map_or(0, |byte| i64::from(*byte)))))
+}
+
+fn ord<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let Some(text) = args.first().and_then(V::string) else { return Ok(V::Null) };
+    let Some(first) = text.chars().next() else { return Ok(V::Int(0)) };
+    let mut buffer = [0; 4];
+    let bytes = first.encode_utf8(&mut buffer).as_bytes();
+    Ok(V::Int(bytes.iter().fold(0, |number, byte| number << 8 | i64::from(*byte))))
+}
+
+/// How the texts of a call are compared.
+fn collation_in(call: &Call<'_>) -> Result<Collation> {
+    let (collation, _) = collation::aggregate(call.types.iter())?;
+    Ok(collation)
+}
+
+/// The place of a text in another from some place on, in characters from 1; 0 if it is not there.
+fn place(part: &V<'_>, whole: &V<'_>, from: i64, collation: Collation) -> i64 {
+    if matches!(part, V::Bytes(_)) || matches!(whole, V::Bytes(_)) {
+        let (part, whole) = (part.octets().unwrap_or_default(), whole.octets().unwrap_or_default());
+        return place_of(&part, &whole, from);
+    }
+    let (part, whole) = (part.string().unwrap_or_default(), whole.string().unwrap_or_default());
+    let exact = collation::is_exact(collation);
+    let letters = |text: &str| -> Vec<Vec<u8>> {
+        text.chars()
+            .map(|letter| match exact {
+                true => (letter as u32).to_be_bytes().to_vec(),
+                false => collation::letter_key(letter, collation),
+            })
+            .collect()
+    };
+    place_of(&letters(&part), &letters(&whole), from)
+}
+
+fn place_of<T: PartialEq>(part: &[T], whole: &[T], from: i64) -> i64 {
+    let Some(start) = usize::try_from(from).ok().and_then(|from| from.checked_sub(1)) else {
+        return 0;
+    };
+    if start > whole.len() {
+        return 0;
+    }
+    if part.is_empty() {
+        return from;
+    }
+    let rest = whole.get(start..).unwrap_or(&[]);
+    let found = rest.windows(part.len()).position(|window| window == part);
+    found.map_or(0, |at| i64::try_from(at + start + 1).unwrap_or(0))
+}
+
+fn locate<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let [part, whole, rest @ ..] = args else { return Ok(V::Null) };
+    if args.iter().any(V::is_null) {
+        return Ok(V::Null);
+    }
+    let from = rest.first().map_or(1, |from| from.count(call));
+    Ok(V::Int(place(part, whole, from, collation_in(call)?)))
+}
+
+fn instr<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let [whole, part] = args else { return Ok(V::Null) };
+    if args.iter().any(V::is_null) {
+        return Ok(V::Null);
+    }
+    Ok(V::Int(place(part, whole, 1, collation_in(call)?)))
+}
+
+/// A piece of a pattern of LIKE.
+#[derive(Clone, Debug, PartialEq)]
+enum Piece {
+    Letter(Vec<u8>),
+    AnyLetter,
+    Anything,
+}
+
+fn like<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let [value, pattern, rest @ ..] = args else { return Ok(V::Null) };
+    if args.iter().any(V::is_null) {
+        return Ok(V::Null);
+    }
+    let escape = match rest.first().and_then(V::string) {
+        None => Some('\\'),
+        Some(text) => text.chars().next(),
+    };
+    let bytes = matches!(value, V::Bytes(_)) || matches!(pattern, V::Bytes(_));
+    let collation = if bytes { Collation::BINARY } else { collation_in(call)? };
+    let key = |letter: char| match collation::is_exact(collation) {
+        true => (letter as u32).to_be_bytes().to_vec(),
+        false => collation::letter_key(letter, collation),
+    };
+    let pattern = pattern.string().unwrap_or_default();
+    let pieces = pieces(&pattern, escape, key);
+    let text: Vec<Vec<u8>> = value.string().unwrap_or_default().chars().map(key).collect();
+    Ok(V::truth(matches(&text, &pieces)))
+}
+
+/// Whether a text inside a document fits a pattern: by code points.
+pub(super) fn is_like(text: &str, pattern: &str) -> bool {
+    let collation = Collation::UTF8MB4_BIN;
+    let key = |letter: char| collation::letter_key(letter, collation);
+    let text: Vec<Vec<u8>> = text.chars().map(key).collect();
+    matches(&text, &pieces(pattern, Some('\\'), key))
+}
+
+fn pieces(pattern: &str, escape: Option<char>, key: impl Fn(char) -> Vec<u8>) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut letters = pattern.chars().peekable();
+    while let Some(letter) = letters.next() {
+        pieces.push(match letter {
+            _ if Some(letter) == escape => match letters.next() {
+                Some(escaped) => Piece::Letter(key(escaped)),
+                None => Piece::Letter(key(letter)),
+            },
+            '%' if pieces.last() == Some(&Piece::Anything) => continue,
+            '%' => Piece::Anything,
+            '_' => Piece::AnyLetter,
+            letter => Piece::Letter(key(letter)),
+        });
+    }
+    pieces
+}
+
+/// Whether the text fits: where it does not, the last `%` takes one letter more.
+fn matches(text: &[Vec<u8>], pieces: &[Piece]) -> bool {
+    let (mut at, mut piece) = (0, 0);
+    let mut retry: Option<(usize, usize)> = None;
+    loop {
+        let fits = match (pieces.get(piece), text.get(at)) {
+            (None, None) => return true,
+            (Some(Piece::Anything), _) => {
+                retry = Some((at, piece));
+                piece += 1;
+                continue;
+            }
+            (Some(Piece::AnyLetter), Some(_)) => true,
+            (Some(Piece::Letter(wanted)), Some(letter)) => wanted == letter,
+            _ => false,
+        };
+        if fits {
+            at += 1;
+            piece += 1;
+            continue;
+        }
+        match &mut retry {
+            Some((taken, anything)) if *taken < text.len() => {
+                *taken += 1;
+                at = *taken;
+                piece = *anything + 1;
+            }
+            _ => return false,
+        }
+    }
+}
+
+/// FIELD: all as texts, all as numbers, or all as doubles.
+fn field<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let Some((wanted, values)) = args.split_first() else { return Ok(V::Null) };
+    if wanted.is_null() {
+        return Ok(V::Int(0));
+    }
+    let strings = call.types.iter().all(|kind| kind.is_string() || kind.is_null());
+    let whole = call.types.iter().all(|kind| kind.is_integer() || kind.is_null());
+    let collation = if strings { collation_in(call)? } else { Collation::BINARY };
+    let same = |value: &V<'_>| {
+        if value.is_null() {
+            false
+        } else if strings {
+            let (a, b) = (wanted.string().unwrap_or_default(), value.string().unwrap_or_default());
+            collation::equal(&a, &b, collation)
+        } else if whole {
+            wanted.integer(call) == value.integer(call)
+        } else {
+            wanted.double(call) == value.double(call)
+        }
+    };
+    let found = values.iter().position(same).map_or(0, |at| at + 1);
+    Ok(V::Int(i64::try_from(found).unwrap_or(0)))
+}
+
+fn find_in_set<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let [wanted, set] = args else { return Ok(V::Null) };
+    if args.iter().any(V::is_null) {
+        return Ok(V::Null);
+    }
+    let members = call.type_of(1).and_then(|kind| kind.members.as_deref());
+    if let (Some(members), V::Member(chosen, _)) = (members, set) {
+        let wanted = wanted.string().unwrap_or_default();
+        let place = members.iter().position(|member| *member == wanted.as_ref());
+        let place = place.filter(|_| chosen.split(',').any(|word| word == wanted.as_ref()));
+        return Ok(V::Int(place.map_or(0, |at| i64::try_from(at + 1).unwrap_or(0))));
+    }
+    let (wanted, set) = (wanted.string().unwrap_or_default(), set.string().unwrap_or_default());
+    if set.is_empty() || wanted.contains(',') {
+        return Ok(V::Int(0));
+    }
+    let collation = collation_in(call)?;
+    let found = set.split(',').position(|word| collation::equal(&wanted, word, collation));
+    Ok(V::Int(found.map_or(0, |at| i64::try_from(at + 1).unwrap_or(0))))
+}
+
+fn collation_of<'a>(call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
+    let kind = call.type_of(0);
+    let text = kind.filter(|kind| kind.is_string() || kind.kind == crate::SqlType::Json);
+    Ok(V::text(text.map_or("binary", |kind| kind.collation.name())))
+}
+
+fn charset_of<'a>(call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
+    let kind = call.type_of(0);
+    let text = kind.filter(|kind| kind.is_string() || kind.kind == crate::SqlType::Json);
+    Ok(V::text(text.map_or("binary", |kind| kind.collation.charset())))
+}
+
+fn coercibility_of<'a>(call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
+    Ok(V::or_null(call.type_of(0), |kind| V::Int(i64::from(kind.coercibility))))
+}
+
+fn weight_string<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let (Some(value), Some(kind)) = (args.first(), call.type_of(0)) else { return Ok(V::Null) };
+    if !kind.is_string() {
+        return Ok(V::Null);
+    }
+    Ok(V::or_null(value.string(), |text| {
+        V::bytes(collation::key(&text, kind.collation).into_owned())
+    }))
+}

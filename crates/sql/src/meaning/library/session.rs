@@ -1,0 +1,274 @@
+//! What a statement may ask of its session, chance, and user variables.
+
+use remora_engine::Value;
+
+use super::super::{
+    call::{Call, Typing},
+    function::Definition,
+    temporal::Moment,
+    types::{ExprType, UNBOUNDED, coercibility},
+    value::V,
+};
+use crate::{Result, session::variables::Collation};
+
+pub(super) const FUNCTIONS: &[Definition] = &[
+    Definition::new("database", 0, 0, database_type, database),
+    Definition::new("user", 0, 0, user_type, user),
+    Definition::new("version", 0, 0, version_type, version),
+    Definition::new("connection_id", 0, 0, uint_type, connection_id),
+    Definition::new("last_insert_id", 0, 1, uint_type, last_insert_id),
+    Definition::new("found_rows", 0, 0, int_type, found_rows),
+    Definition::new("row_count", 0, 0, int_type, row_count),
+    Definition::new("rand", 0, 1, rand_type, rand).volatile(),
+    Definition::new("uuid", 0, 0, uuid_type, uuid).volatile(),
+    Definition::new("uuid_short", 0, 0, uint_type, uuid_short).volatile(),
+    Definition::new("random_bytes", 1, 1, random_bytes_type, random_bytes).volatile(),
+    Definition::new("sleep", 1, 1, int_type, sleep).volatile(),
+    Definition::new("benchmark", 2, 2, truth_type, |_, _| Ok(V::Int(0))),
+    Definition::new("get_user_variable", 1, 1, variable_type, get_variable).volatile(),
+    Definition::new("set_user_variable", 2, 2, set_type, set_variable).volatile(),
+    Definition::new("name_const", 2, 2, second_type, |_, args| {
+        Ok(args.get(1).cloned().unwrap_or(V::Null))
+    }),
+    Definition::new("get_lock", 2, 2, truth_type, |_, args| locked(args)).volatile(),
+    Definition::new("release_lock", 1, 1, truth_type, |_, args| locked(args)).volatile(),
+    Definition::new("is_free_lock", 1, 1, truth_type, |_, args| locked(args)).volatile(),
+    Definition::new("is_used_lock", 1, 1, nullable_uint, |_, _| Ok(V::Null)).volatile(),
+    Definition::new("release_all_locks", 0, 0, uint_type, |_, _| Ok(V::Int(0))).volatile(),
+];
+
+/// The names of a server are in this collation.
+fn system_text(characters: u32) -> ExprType {
+    let kind = ExprType::text(characters, Collation::UTF8MB4_0900_AI_CI);
+    ExprType { collation: Collation::UTF8MB3_GENERAL_CI, ..kind }
+        .with_coercibility(coercibility::SYSTEM)
+}
+
+fn database_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(system_text(64))
+}
+
+fn user_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(system_text(288))
+}
+
+fn version_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(system_text(16).not_null())
+}
+
+fn uint_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::uint(21).not_null())
+}
+
+fn nullable_uint(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::uint(21))
+}
+
+fn int_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::int(21).not_null())
+}
+
+fn truth_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::truth())
+}
+
+fn second_type(typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(typing.get(1))
+}
+
+fn database<'a>(call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
+    Ok(V::or_null(call.context.and_then(|context| context.database.clone()), V::text))
+}
+
+fn user<'a>(call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
+    Ok(V::or_null(call.context, |context| V::text(context.user.clone())))
+}
+
+fn version<'a>(call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
+    Ok(V::or_null(call.context, |context| V::text(context.shared.settings.version.clone())))
+}
+
+fn connection_id<'a>(call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
+    Ok(V::Uint(call.context.map_or(0, |context| context.connection_id)))
+}
+
+fn last_insert_id<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    if let Some(value) = args.first() {
+        return Ok(if value.is_null() { V::Null } else { V::whole(value.integer(call)) });
+    }
+    Ok(V::Uint(call.context.map_or(0, |context| context.last_insert_id)))
+}
+
+fn found_rows<'a>(call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
+    Ok(V::whole(call.context.map_or(0, |context| i128::from(context.found_rows))))
+}
+
+fn row_count<'a>(call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
+    Ok(V::Int(call.context.map_or(-1, |context| context.row_count)))
+}
+
+fn rand_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::double().not_null())
+}
+
+/// MySQL's two linear generators.
+struct Generator {
+    first: u64,
+    second: u64,
+}
+
+impl Generator {
+    const MODULUS: u64 = 0x3fff_ffff;
+
+    fn seeded(seed: u32) -> Self {
+        let first = u64::from(seed.wrapping_mul(0x10001).wrapping_add(55_555_555));
+        let second = u64::from(seed.wrapping_mul(0x1000_0001));
+        Self { first: first % Self::MODULUS, second: second % Self::MODULUS }
+    }
+
+    fn next(&mut self) -> f64 {
+        self.first = (self.first * 3 + self.second) % Self::MODULUS;
+        self.second = (self.first + self.second + 33) % Self::MODULUS;
+        self.first as f64 / Self::MODULUS as f64
+    }
+}
+
+fn rand<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    Ok(V::Double(match args.first() {
+        // A generator goes on from row to row only within a session; each row begins it anew here.
+        Some(seed) => Generator::seeded(seed.integer(call) as u32).next(),
+        None => (random_bits() >> 11) as f64 / (1u64 << 53) as f64,
+    }))
+}
+
+/// 64 bits that nobody foresees.
+fn random_bits() -> u64 {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    RandomState::new().build_hasher().finish()
+}
+
+fn uuid_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(system_text(36))
+}
+
+fn uuid<'a>(_call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
+    let micros = jiff::Timestamp::now().as_microsecond();
+    // 100 ns since 15 October 1582.
+    let ticks = (micros as u64).wrapping_mul(10).wrapping_add(0x01b2_1dd2_1381_4000);
+    let random = random_bits();
+    let (low, middle) = (ticks as u32, (ticks >> 32) as u16);
+    let high = (ticks >> 48) as u16 & 0x0fff | 0x1000;
+    let sequence = (random >> 48) as u16 & 0x3fff | 0x8000;
+    let node = random & 0xffff_ffff_ffff | 0x0100_0000_0000;
+    Ok(V::text(format!("{low:08x}-{middle:04x}-{high:04x}-{sequence:04x}-{node:012x}")))
+}
+
+fn uuid_short<'a>(_call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let second = jiff::Timestamp::now().as_second() as u64 & 0xffff_ffff;
+    Ok(V::Uint((1 << 56) | (second << 24) | COUNT.fetch_add(1, Ordering::Relaxed) & 0xff_ffff))
+}
+
+fn random_bytes_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let length = typing.constant(0).and_then(|length| u32::try_from(length).ok()).unwrap_or(1_024);
+    Ok(ExprType::binary(length))
+}
+
+fn random_bytes<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let Some(length) = args.first().filter(|length| !length.is_null()) else { return Ok(V::Null) };
+    let length = usize::try_from(length.count(call)).unwrap_or(0);
+    if !(1..=1_024).contains(&length) {
+        let message = "length value is out of range in 'random_bytes'";
+        return Err(crate::Error::new(crate::Code::NumberOutOfRange, message));
+    }
+    let bytes = std::iter::repeat_with(|| random_bits().to_le_bytes()).flatten().take(length);
+    Ok(V::bytes(bytes.collect::<Vec<u8>>()))
+}
+
+/// SLEEP waits in small steps, so that KILL ends it.
+fn sleep<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    use std::{sync::atomic::Ordering, thread, time::Duration};
+    const STEP: Duration = Duration::from_millis(10);
+    let seconds = args.first().map_or(0.0, |value| value.double(call)).clamp(0.0, 31_536_000.0);
+    let mut left = Duration::from_secs_f64(seconds);
+    while !left.is_zero() {
+        if call.context.is_some_and(|context| context.interrupted.load(Ordering::Relaxed)) {
+            return Ok(V::Int(1));
+        }
+        let step = left.min(STEP);
+        thread::sleep(step);
+        left -= step;
+    }
+    Ok(V::Int(0))
+}
+
+/// Locks by name are not shared between sessions here.
+fn locked<'a>(args: &[V<'a>]) -> Result<V<'a>> {
+    Ok(if args.first().is_none_or(V::is_null) { V::Null } else { V::Int(1) })
+}
+
+fn variable_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let kind = ExprType::text(16_383, typing.collation);
+    Ok(kind.with_coercibility(coercibility::IMPLICIT))
+}
+
+fn set_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let kind = typing.get(1);
+    Ok(if kind.is_null() { ExprType::text(UNBOUNDED, typing.collation) } else { kind })
+}
+
+fn get_variable<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let (Some(context), Some(name)) = (call.context, args.first().and_then(V::string)) else {
+        return Ok(V::Null);
+    };
+    Ok(of_engine(&context.user_variables.get(&name)))
+}
+
+fn set_variable<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let [name, value] = args else { return Ok(V::Null) };
+    if let (Some(context), Some(name)) = (call.context, name.string()) {
+        context.user_variables.set(&name, to_engine(value));
+    }
+    Ok(value.clone())
+}
+
+/// An engine's value as one of an expression.
+pub(crate) fn of_engine(value: &Value) -> V<'static> {
+    match value {
+        Value::Null => V::Null,
+        Value::Int(number) | Value::Timestamp(number) => V::Int(*number),
+        Value::Uint(number) => V::Uint(*number),
+        Value::Float(number) => V::Double(*number),
+        Value::Decimal(number) => {
+            V::Dec(super::super::decimal::Dec::parse_prefix(number.as_str()).0)
+        }
+        Value::Bool(truth) => V::truth(*truth),
+        Value::Text(text) => V::text(text.to_string()),
+        Value::Json(text) => V::text(text.to_string()),
+        Value::Bytes(bytes) => V::bytes(bytes.to_vec()),
+        Value::Date(date) => V::Date(Moment::date(date.year, date.month, date.day)),
+        Value::DateTime(moment) => {
+            let date = Moment::date(moment.date.year, moment.date.month, moment.date.day);
+            V::DateTime(Moment { micros: moment.micros as i64, ..date }, 6)
+        }
+        Value::Time(micros) => V::Time(*micros, 6),
+    }
+}
+
+/// An expression's value as a user variable keeps it.
+fn to_engine(value: &V<'_>) -> Value {
+    match value {
+        V::Null => Value::Null,
+        V::Int(number) => Value::Int(*number),
+        V::Uint(number) => Value::Uint(*number),
+        V::Float(number) => Value::Float(f64::from(*number)),
+        V::Double(number) => Value::Float(*number),
+        V::Dec(number) => match remora_engine::Decimal::from_canonical(&number.to_string()) {
+            Some(number) => Value::Decimal(number),
+            None => Value::Text(number.to_string().into()),
+        },
+        V::Bytes(bytes) => Value::Bytes(bytes.to_vec().into()),
+        value => Value::Text(value.string().unwrap_or_default().into_owned().into()),
+    }
+}

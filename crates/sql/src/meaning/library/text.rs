@@ -1,0 +1,662 @@
+//! Functions over texts.
+
+use super::{
+    super::{
+        call::{Call, Typing},
+        decimal::Dec,
+        encoding,
+        function::{Definition, MANY},
+        types::{ExprType, UNBOUNDED},
+        value::V,
+    },
+    control::text_type,
+};
+use crate::{Code, Result};
+
+pub(super) const FUNCTIONS: &[Definition] = &[
+    Definition::new("concat", 1, MANY, joined_type, concat),
+    Definition::new("concat_ws", 2, MANY, joined_ws_type, concat_ws),
+    Definition::new("lower", 1, 1, same_text, |_, args| mapped(args, |text| text.to_lowercase())),
+    Definition::new("upper", 1, 1, same_text, |_, args| mapped(args, uppercase)),
+    Definition::new("reverse", 1, 1, same_text, reverse),
+    Definition::new("substring", 2, 3, substring_type, substring),
+    Definition::new("left", 2, 2, left_type, left),
+    Definition::new("right", 2, 2, left_type, right),
+    Definition::new("substring_index", 3, 3, same_text, substring_index),
+    Definition::new("lpad", 3, 3, pad_type, |call, args| pad(call, args, true)),
+    Definition::new("rpad", 3, 3, pad_type, |call, args| pad(call, args, false)),
+    Definition::new("ltrim", 1, 1, same_text, |_, args| {
+        mapped(args, |text| text.trim_start_matches(' ').to_owned())
+    }),
+    Definition::new("rtrim", 1, 1, same_text, |_, args| {
+        mapped(args, |text| text.trim_end_matches(' ').to_owned())
+    }),
+    Definition::new("trim", 2, 3, trim_type, trim),
+    Definition::new("replace", 3, 3, replace_type, replace),
+    Definition::new("repeat", 2, 2, repeat_type, repeat),
+    Definition::new("space", 1, 1, space_type, space),
+    Definition::new("insert", 4, 4, insert_type, insert),
+    Definition::new("elt", 2, MANY, elt_type, elt),
+    Definition::new("quote", 1, 1, quote_type, quote),
+    Definition::new("format", 2, 3, format_type, format),
+    Definition::new("make_set", 2, MANY, make_set_type, make_set),
+    Definition::new("export_set", 3, 5, export_set_type, export_set),
+    Definition::new("soundex", 1, 1, soundex_type, soundex),
+    Definition::new("to_base64", 1, 1, base64_type, to_base64),
+    Definition::new("from_base64", 1, 1, from_base64_type, from_base64),
+    Definition::new("hex", 1, 1, hex_type, hex),
+    Definition::new("unhex", 1, 1, unhex_type, unhex),
+    Definition::new("char", 1, MANY, char_type, char),
+    Definition::new("concat_limit", 1, 1, same_kind, concat_limit),
+];
+
+fn all_present(args: &[V<'_>]) -> bool {
+    !args.iter().any(V::is_null)
+}
+
+/// A text made by a function, as bytes where it is made of bytes; NULL if it is too long.
+fn made<'a>(call: &Call<'_>, name: &str, bytes: Vec<u8>) -> V<'a> {
+    let most = call.longest_text();
+    if bytes.len() as u64 > most {
+        call.warn(Code::FunctionResultTooLong, || {
+            format!("Result of {name}() was larger than max_allowed_packet ({most}) - truncated")
+        });
+        return V::Null;
+    }
+    if call.result.is_text() {
+        return match String::from_utf8(bytes) {
+            Ok(text) => V::text(text),
+            Err(error) => V::text(String::from_utf8_lossy(error.as_bytes()).into_owned()),
+        };
+    }
+    V::bytes(bytes)
+}
+
+fn mapped<'a>(args: &[V<'a>], map: fn(&str) -> String) -> Result<V<'a>> {
+    Ok(match args.first() {
+        None | Some(V::Null) => V::Null,
+        Some(V::Bytes(bytes)) => V::Bytes(bytes.clone()),
+        Some(value) => V::text(map(&value.string().unwrap_or_default())),
+    })
+}
+
+/// Letter by letter: what would become several letters stays.
+fn uppercase(text: &str) -> String {
+    let upper = |letter: char| {
+        let mut upper = letter.to_uppercase();
+        match (upper.next(), upper.next()) {
+            (Some(single), None) => single,
+            _ => letter,
+        }
+    };
+    text.chars().map(upper).collect()
+}
+
+fn everything(typing: &Typing<'_>) -> Vec<usize> {
+    (0..typing.types.len()).collect()
+}
+
+fn joined_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let length = typing.types.iter().fold(0u32, |sum, kind| sum.saturating_add(kind.characters()));
+    let kind = text_type(typing, &everything(typing), length)?;
+    Ok(ExprType { not_null: typing.all_present(), ..kind })
+}
+
+fn joined_ws_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let between = u32::try_from(typing.types.len().saturating_sub(2)).unwrap_or(0);
+    let length =
+        typing.types.iter().skip(1).fold(0u32, |sum, kind| sum.saturating_add(kind.characters()));
+    let length = length.saturating_add(between.saturating_mul(typing.get(0).characters()));
+    text_type(typing, &everything(typing), length)
+}
+
+fn same_text(typing: &Typing<'_>) -> Result<ExprType> {
+    let kind = text_type(typing, &[0], typing.get(0).characters())?;
+    Ok(ExprType { not_null: typing.get(0).not_null, ..kind })
+}
+
+fn concat<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let mut whole = Vec::new();
+    for value in args {
+        match value.octets() {
+            Some(bytes) => whole.extend_from_slice(&bytes),
+            None => return Ok(V::Null),
+        }
+    }
+    Ok(made(call, "concat", whole))
+}
+
+fn concat_ws<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let Some((separator, values)) = args.split_first() else { return Ok(V::Null) };
+    let Some(separator) = separator.octets() else { return Ok(V::Null) };
+    let parts: Vec<_> = values.iter().filter_map(V::octets).collect();
+    Ok(made(call, "concat_ws", parts.join(separator.as_ref())))
+}
+
+fn reverse<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    Ok(match args.first() {
+        None | Some(V::Null) => V::Null,
+        Some(V::Bytes(bytes)) => V::bytes(bytes.iter().rev().copied().collect::<Vec<u8>>()),
+        Some(value) => {
+            V::text(value.string().unwrap_or_default().chars().rev().collect::<String>())
+        }
+    })
+}
+
+/// Units of a text: its characters, or its bytes where it is of bytes.
+enum Units<'v> {
+    Letters(Vec<char>),
+    Bytes(std::borrow::Cow<'v, [u8]>),
+}
+
+impl Units<'_> {
+    fn of<'v>(value: &'v V<'_>) -> Option<Units<'v>> {
+        Some(match value {
+            V::Bytes(_) => Units::Bytes(value.octets()?),
+            value => Units::Letters(value.string()?.chars().collect()),
+        })
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Letters(letters) => letters.len(),
+            Self::Bytes(bytes) => bytes.len(),
+        }
+    }
+
+    fn part(&self, from: usize, to: usize) -> V<'static> {
+        match self {
+            Self::Letters(letters) => {
+                V::text(letters.get(from..to).unwrap_or(&[]).iter().collect::<String>())
+            }
+            Self::Bytes(bytes) => V::bytes(bytes.get(from..to).unwrap_or(&[])),
+        }
+    }
+}
+
+fn substring_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let whole = typing.get(0).characters();
+    let length = match typing.constant(2) {
+        Some(length) => u32::try_from(length.max(0)).unwrap_or(UNBOUNDED).min(whole),
+        None => whole,
+    };
+    text_type(typing, &[0], length)
+}
+
+fn substring<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let [value, from, rest @ ..] = args else { return Ok(V::Null) };
+    if !all_present(args) {
+        return Ok(V::Null);
+    }
+    let Some(units) = Units::of(value) else { return Ok(V::Null) };
+    let length = i64::try_from(units.len()).unwrap_or(i64::MAX);
+    let from = from.count(call);
+    let start = match from {
+        0 => return Ok(units.part(0, 0)),
+        1.. => from - 1,
+        _ => length.saturating_add(from),
+    };
+    if start < 0 || start >= length {
+        return Ok(units.part(0, 0));
+    }
+    let wanted = rest.first().map_or(length, |wanted| wanted.count(call)).max(0);
+    let end = start.saturating_add(wanted).min(length);
+    Ok(units.part(start as usize, end as usize))
+}
+
+fn left_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let whole = typing.get(0).characters();
+    let length = typing
+        .constant(1)
+        .map_or(whole, |length| u32::try_from(length.max(0)).unwrap_or(UNBOUNDED).min(whole));
+    text_type(typing, &[0], length)
+}
+
+fn left<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let [value, count] = args else { return Ok(V::Null) };
+    if !all_present(args) {
+        return Ok(V::Null);
+    }
+    let count = usize::try_from(count.count(call)).unwrap_or(0);
+    let units = Units::of(value);
+    Ok(V::or_null(units, |units| units.part(0, count.min(units.len()))))
+}
+
+fn right<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let [value, count] = args else { return Ok(V::Null) };
+    if !all_present(args) {
+        return Ok(V::Null);
+    }
+    let count = usize::try_from(count.count(call)).unwrap_or(0);
+    let units = Units::of(value);
+    Ok(V::or_null(units, |units| units.part(units.len().saturating_sub(count), units.len())))
+}
+
+fn substring_index<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let [value, separator, count] = args else { return Ok(V::Null) };
+    if !all_present(args) {
+        return Ok(V::Null);
+    }
+    let (text, separator) =
+        (value.string().unwrap_or_default(), separator.string().unwrap_or_default());
+    let count = count.count(call);
+    if separator.is_empty() || count == 0 {
+        return Ok(V::text(""));
+    }
+    let places: Vec<usize> = text.match_indices(separator.as_ref()).map(|(at, _)| at).collect();
+    let wanted = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
+    let part = if count > 0 {
+        places.get(wanted - 1).map_or(text.as_ref(), |at| text.get(..*at).unwrap_or(""))
+    } else {
+        match places.len().checked_sub(wanted).and_then(|index| places.get(index)) {
+            Some(at) => text.get(at + separator.len()..).unwrap_or(""),
+            None => text.as_ref(),
+        }
+    };
+    Ok(V::text(part))
+}
+
+fn pad_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let length = typing
+        .constant(1)
+        .map_or(UNBOUNDED, |length| u32::try_from(length.max(0)).unwrap_or(UNBOUNDED));
+    let kind = text_type(typing, &[0, 2], length)?;
+    Ok(ExprType { not_null: false, ..kind })
+}
+
+fn pad<'a>(call: &Call<'_>, args: &[V<'a>], at_left: bool) -> Result<V<'a>> {
+    let [value, length, with] = args else { return Ok(V::Null) };
+    if !all_present(args) {
+        return Ok(V::Null);
+    }
+    let length = length.count(call);
+    let Ok(length) = usize::try_from(length) else { return Ok(V::Null) };
+    if length as u64 > call.longest_text() {
+        return Ok(made(call, if at_left { "lpad" } else { "rpad" }, vec![0; length.min(1 << 30)]));
+    }
+    let letters: Vec<char> = value.string().unwrap_or_default().chars().collect();
+    if letters.len() >= length {
+        return Ok(V::text(letters.iter().take(length).collect::<String>()));
+    }
+    let with: Vec<char> = with.string().unwrap_or_default().chars().collect();
+    if with.is_empty() {
+        return Ok(value.clone());
+    }
+    let padding = with.iter().cycle().take(length - letters.len());
+    let whole: String = match at_left {
+        true => padding.chain(letters.iter()).collect(),
+        false => letters.iter().chain(padding).collect(),
+    };
+    Ok(made(call, if at_left { "lpad" } else { "rpad" }, whole.into_bytes()))
+}
+
+fn trim_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let of: &[usize] = if typing.types.len() > 2 { &[1, 2] } else { &[1] };
+    text_type(typing, of, typing.get(1).characters())
+}
+
+fn trim<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let [side, value, rest @ ..] = args else { return Ok(V::Null) };
+    if !all_present(args) {
+        return Ok(V::Null);
+    }
+    let (side, text) = (side.string().unwrap_or_default(), value.string().unwrap_or_default());
+    let what = rest.first().and_then(V::string);
+    let what = what.as_deref().unwrap_or(" ");
+    if what.is_empty() {
+        return Ok(value.clone());
+    }
+    let mut text = text.as_ref();
+    if side != "TRAILING" {
+        text = text.trim_start_matches(what);
+    }
+    if side != "LEADING" {
+        text = text.trim_end_matches(what);
+    }
+    Ok(V::text(text))
+}
+
+fn replace_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let (whole, from, to) = (typing.get(0), typing.get(1), typing.get(2));
+    let growth = to.characters().saturating_sub(from.characters().max(1));
+    let length = match (growth, from.characters()) {
+        (0, _) => whole.characters(),
+        (growth, from) => {
+            let most = whole.characters() / from.max(1);
+            whole.characters().saturating_add(most.saturating_mul(growth))
+        }
+    };
+    text_type(typing, &[0, 1, 2], length)
+}
+
+fn replace<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let [value, from, to] = args else { return Ok(V::Null) };
+    if !all_present(args) {
+        return Ok(V::Null);
+    }
+    let from = from.string().unwrap_or_default();
+    if from.is_empty() {
+        return Ok(value.clone());
+    }
+    let text = value.string().unwrap_or_default();
+    let to = to.string().unwrap_or_default();
+    Ok(made(call, "replace", text.replace(from.as_ref(), &to).into_bytes()))
+}
+
+fn repeat_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let length = typing.constant(1).map_or(UNBOUNDED, |count| {
+        let count = u32::try_from(count).unwrap_or(UNBOUNDED);
+        typing.get(0).characters().saturating_mul(count)
+    });
+    text_type(typing, &[0], length)
+}
+
+fn repeat<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let [value, count] = args else { return Ok(V::Null) };
+    if !all_present(args) {
+        return Ok(V::Null);
+    }
+    let bytes = value.octets().unwrap_or_default();
+    let count = u64::try_from(count.count(call)).unwrap_or(0);
+    let length = (bytes.len() as u64).saturating_mul(count);
+    if length > call.longest_text() {
+        let most = call.longest_text();
+        call.warn(Code::FunctionResultTooLong, || {
+            format!("Result of repeat() was larger than max_allowed_packet ({most}) - truncated")
+        });
+        return Ok(V::Null);
+    }
+    Ok(made(call, "repeat", bytes.repeat(count as usize)))
+}
+
+fn space_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let length = typing
+        .constant(0)
+        .map_or(UNBOUNDED, |count| u32::try_from(count.max(0)).unwrap_or(UNBOUNDED));
+    Ok(ExprType::text(length, typing.collation))
+}
+
+fn space<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    match args {
+        [count] if !count.is_null() => repeat(call, &[V::text(" "), count.clone()]),
+        _ => Ok(V::Null),
+    }
+}
+
+fn insert_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let length = typing.get(0).characters().saturating_add(typing.get(3).characters());
+    text_type(typing, &[0, 3], length)
+}
+
+fn insert<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let [value, place, length, new] = args else { return Ok(V::Null) };
+    if !all_present(args) {
+        return Ok(V::Null);
+    }
+    let letters: Vec<char> = value.string().unwrap_or_default().chars().collect();
+    let start = usize::try_from(place.count(call).saturating_sub(1)).unwrap_or(usize::MAX);
+    if start >= letters.len() {
+        return Ok(value.clone());
+    }
+    let wanted = usize::try_from(length.count(call)).unwrap_or(usize::MAX);
+    let end = start.saturating_add(wanted).min(letters.len());
+    let mut whole: String = letters.iter().take(start).collect();
+    whole.push_str(&new.string().unwrap_or_default());
+    whole.extend(letters.iter().skip(end));
+    Ok(made(call, "insert", whole.into_bytes()))
+}
+
+fn elt_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let length = typing.types.iter().skip(1).map(ExprType::characters).max().unwrap_or(0);
+    let of: Vec<usize> = (1..typing.types.len()).collect();
+    text_type(typing, &of, length)
+}
+
+fn elt<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let Some((place, values)) = args.split_first() else { return Ok(V::Null) };
+    if place.is_null() {
+        return Ok(V::Null);
+    }
+    let place = usize::try_from(place.count(call)).ok().and_then(|place| place.checked_sub(1));
+    Ok(place.and_then(|place| values.get(place)).cloned().unwrap_or(V::Null))
+}
+
+fn quote_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let length = typing.get(0).characters().saturating_mul(2).saturating_add(2);
+    if typing.get(0).is_null() {
+        return Ok(ExprType::text(length, typing.collation));
+    }
+    text_type(typing, &[0], length)
+}
+
+fn quote<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let Some(text) = args.first().and_then(V::string) else { return Ok(V::text("NULL")) };
+    let mut whole = String::from("'");
+    for letter in text.chars() {
+        match letter {
+            '\'' | '\\' => whole.extend(['\\', letter]),
+            '\0' => whole.push_str("\\0"),
+            '\u{1a}' => whole.push_str("\\Z"),
+            other => whole.push(other),
+        }
+    }
+    whole.push('\'');
+    Ok(V::text(whole))
+}
+
+fn format_type(typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::text(41, typing.collation))
+}
+
+/// FORMAT: thousands separated by commas.
+fn format<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let [number, digits, ..] = args else { return Ok(V::Null) };
+    if number.is_null() || digits.is_null() {
+        return Ok(V::Null);
+    }
+    let digits = u8::try_from(digits.count(call).clamp(0, 30)).unwrap_or(0);
+    let exact = match number {
+        V::Double(number) => Dec::from_double(*number),
+        value if matches!(value, V::Text(_)) => Dec::from_double(value.double(call)),
+        value => value.decimal(call),
+    };
+    let rounded = exact.rescaled(digits).unwrap_or(exact).to_string();
+    let (sign, rest) = match rounded.strip_prefix('-') {
+        Some(rest) => ("-", rest),
+        None => ("", rounded.as_str()),
+    };
+    let (whole, fraction) = rest.split_once('.').map_or((rest, None), |(w, f)| (w, Some(f)));
+    let mut out = String::from(sign);
+    for (index, digit) in whole.chars().enumerate() {
+        if index > 0 && (whole.len() - index) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    if let Some(fraction) = fraction {
+        out.push('.');
+        out.push_str(fraction);
+    }
+    Ok(V::text(out))
+}
+
+fn make_set_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let of: Vec<usize> = (1..typing.types.len()).collect();
+    let length = typing
+        .types
+        .iter()
+        .skip(1)
+        .fold(0u32, |sum, kind| sum.saturating_add(kind.characters()).saturating_add(1));
+    text_type(typing, &of, length.saturating_sub(1))
+}
+
+fn make_set<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let Some((bits, words)) = args.split_first() else { return Ok(V::Null) };
+    if bits.is_null() {
+        return Ok(V::Null);
+    }
+    let bits = bits.integer(call);
+    let chosen = words.iter().take(64).enumerate().filter(|(place, _)| bits >> place & 1 == 1);
+    let chosen: Vec<_> = chosen.filter_map(|(_, word)| word.string()).collect();
+    Ok(V::text(chosen.join(",")))
+}
+
+fn export_set_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let word = typing.get(1).characters().max(typing.get(2).characters());
+    let of: Vec<usize> = (1..typing.types.len().min(4)).collect();
+    text_type(typing, &of, word.saturating_mul(64).saturating_add(63))
+}
+
+fn export_set<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let [bits, on, off, rest @ ..] = args else { return Ok(V::Null) };
+    if !all_present(args) {
+        return Ok(V::Null);
+    }
+    let bits = bits.integer(call);
+    let separator = rest.first().and_then(V::string);
+    let separator = separator.as_deref().unwrap_or(",");
+    let count = rest.get(1).map_or(64, |count| count.count(call));
+    let count = if (0..=64).contains(&count) { count } else { 64 };
+    let (on, off) = (on.string().unwrap_or_default(), off.string().unwrap_or_default());
+    let words: Vec<&str> =
+        (0..count).map(|place| if bits >> place & 1 == 1 { &*on } else { &*off }).collect();
+    Ok(V::text(words.join(separator)))
+}
+
+fn soundex_type(typing: &Typing<'_>) -> Result<ExprType> {
+    text_type(typing, &[0], typing.get(0).characters().max(4))
+}
+
+fn soundex<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let Some(text) = args.first().and_then(V::string) else { return Ok(V::Null) };
+    let code = |letter: char| match letter.to_ascii_uppercase() {
+        'B' | 'F' | 'P' | 'V' => Some('1'),
+        'C' | 'G' | 'J' | 'K' | 'Q' | 'S' | 'X' | 'Z' => Some('2'),
+        'D' | 'T' => Some('3'),
+        'L' => Some('4'),
+        'M' | 'N' => Some('5'),
+        'R' => Some('6'),
+        'H' | 'W' => None,
+        _ => Some('0'),
+    };
+    let mut letters = text.chars().filter(|letter| letter.is_alphabetic());
+    let Some(first) = letters.next() else { return Ok(V::text("")) };
+    let mut out: String = first.to_uppercase().take(1).collect();
+    let mut last = code(first);
+    for letter in letters {
+        // Vowels, H and W do not part equal codes.
+        let Some(next) = code(letter).filter(|next| *next != '0') else { continue };
+        if Some(next) != last {
+            out.push(next);
+        }
+        last = Some(next);
+    }
+    while out.chars().count() < 4 {
+        out.push('0');
+    }
+    Ok(V::text(out))
+}
+
+fn base64_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let kind = typing.get(0);
+    let bytes = if kind.is_text() { kind.length.saturating_mul(4) } else { kind.characters() };
+    let letters = bytes.div_ceil(3).saturating_mul(4);
+    Ok(ExprType::text(letters.saturating_add(letters.saturating_sub(1) / 76), typing.collation))
+}
+
+fn to_base64<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let Some(bytes) = args.first().and_then(V::octets) else { return Ok(V::Null) };
+    let letters = encoding::base64(&bytes);
+    let lines: Vec<&[u8]> = letters.as_bytes().chunks(76).collect();
+    Ok(made(call, "to_base64", lines.join(&b'\n')))
+}
+
+fn from_base64_type(typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::binary(typing.get(0).characters() / 4 * 3))
+}
+
+fn from_base64<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let text = args.first().and_then(V::string);
+    Ok(V::or_null(text.and_then(|text| encoding::from_base64(&text)), V::bytes))
+}
+
+fn hex_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let kind = typing.get(0);
+    let length = match kind.is_string() {
+        true if kind.is_text() => kind.length.saturating_mul(8),
+        true => kind.length.saturating_mul(2),
+        false => 16,
+    };
+    Ok(ExprType::text(length, typing.collation))
+}
+
+fn hex<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    Ok(match args.first() {
+        None | Some(V::Null) => V::Null,
+        Some(value @ (V::Text(_) | V::Bytes(_) | V::Json(_) | V::Member(..))) => {
+            V::text(encoding::hex(&value.octets().unwrap_or_default()))
+        }
+        Some(value @ (V::Date(_) | V::DateTime(..) | V::Time(..))) => {
+            V::text(encoding::hex(value.string().unwrap_or_default().as_bytes()))
+        }
+        Some(number) => {
+            let bits = number.integer(call);
+            V::text(format!("{:X}", u64::try_from(bits).unwrap_or(bits as i64 as u64)))
+        }
+    })
+}
+
+fn unhex_type(typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::binary(typing.get(0).characters().saturating_mul(2)))
+}
+
+fn unhex<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let Some(text) = args.first().and_then(V::string) else { return Ok(V::Null) };
+    let bytes = encoding::from_hex(&text);
+    if bytes.is_none() {
+        call.warn(Code::WrongValueForFunction, || {
+            format!("Incorrect string value: ''{text}'' for function unhex")
+        });
+    }
+    Ok(V::or_null(bytes, V::bytes))
+}
+
+fn char_type(typing: &Typing<'_>) -> Result<ExprType> {
+    let count = u32::try_from(typing.types.len()).unwrap_or(UNBOUNDED);
+    Ok(ExprType::binary(count.saturating_mul(4)))
+}
+
+fn char<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let mut bytes = Vec::new();
+    for value in args.iter().filter(|value| !value.is_null()) {
+        let number = value.integer(call) as u32;
+        let all = number.to_be_bytes();
+        let zeros = (number.leading_zeros() / 8).min(3) as usize;
+        bytes.extend_from_slice(all.get(zeros..).unwrap_or(&[]));
+    }
+    Ok(V::bytes(bytes))
+}
+
+fn same_kind(typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(typing.get(0))
+}
+
+/// What GROUP_CONCAT joined, cut to `group_concat_max_len`.
+fn concat_limit<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let most = call.context.map_or(1_024, |context| context.group_concat_max_bytes);
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    let Some(value) = args.first() else { return Ok(V::Null) };
+    let Some(bytes) = value.octets().filter(|bytes| bytes.len() > most) else {
+        return Ok(value.clone());
+    };
+    call.warn(Code::CutByGroupConcat, || "Row 1 was cut by GROUP_CONCAT()".to_owned());
+    let kept = bytes.get(..most).unwrap_or(&[]);
+    Ok(match (value, std::str::from_utf8(kept)) {
+        (V::Bytes(_), _) => V::bytes(kept),
+        (_, Ok(text)) => V::text(text),
+        (_, Err(error)) => {
+            let whole = kept.get(..error.valid_up_to()).unwrap_or(&[]);
+            V::text(String::from_utf8_lossy(whole).into_owned())
+        }
+    })
+}

@@ -1,0 +1,48 @@
+//! What MySQL means by an expression: types, coercion, collations, functions.
+//!
+//! A statement meets this module twice. Before it is planned, [`rewrite`] makes every operator,
+//! CASE, CAST, LIKE, BETWEEN, IN list and every other special form a call of a function by name, so
+//! that DataFusion's own meaning is never asked; [`scalar_function`] and [`aggregate_function`]
+//! give the planner those functions, each of which derives its type as MySQL does ([`types`]).
+//! After it is planned and before DataFusion's own type coercion, [`analyzer_rules`] replace calls
+//! by plain expressions where those mean the same, so that joins, filters and statistics work, and
+//! put sort keys under comparisons, GROUP BY, DISTINCT, ORDER BY and UNION of text.
+//!
+//! What runs then are [`function::Definition`]s, in tables by subject under `library`: a type from
+//! the arguments' types, and a [`value::V`] from the arguments' values, row by row.
+
+mod aggregate;
+mod array;
+mod call;
+pub(crate) mod collation;
+mod compare;
+mod decimal;
+mod encoding;
+mod function;
+pub(crate) mod json;
+mod library;
+pub(crate) mod number;
+mod rewrite;
+mod rules;
+pub(crate) mod temporal;
+pub(crate) mod types;
+mod value;
+
+use std::sync::Arc;
+
+use datafusion::{logical_expr::ScalarUDF, optimizer::AnalyzerRule};
+
+use crate::session::context::Context;
+
+pub(crate) use aggregate::aggregate_function;
+pub(crate) use rewrite::{Reading, rewrite};
+
+/// The scalar function of this name, in lower case, as a session means it.
+pub(crate) fn scalar_function_in(name: &str, context: &Context) -> Option<Arc<ScalarUDF>> {
+    function::Function::udf(name, function::Dialect::of(context))
+}
+
+/// What a plan goes through before DataFusion's own rules.
+pub(crate) fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
+    vec![Arc::new(rules::Meaning)]
+}

@@ -1,0 +1,136 @@
+//! Aggregates: what they are made of.
+
+use datafusion::sql::sqlparser::ast::{
+    DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
+    FunctionArguments, Value,
+};
+
+use super::{call, function_name, literal, number, special};
+use crate::{Code, Error, Result};
+
+/// Whether a name is an aggregate's.
+pub(super) fn is_aggregate(name: &str) -> bool {
+    matches!(
+        name,
+        "count"
+            | "sum"
+            | "avg"
+            | "min"
+            | "max"
+            | "group_concat"
+            | "json_arrayagg"
+            | "json_objectagg"
+            | "any_value"
+            | "bit_and"
+            | "bit_or"
+            | "bit_xor"
+            | "std"
+            | "stddev"
+            | "stddev_pop"
+            | "stddev_samp"
+            | "var_pop"
+            | "var_samp"
+            | "variance"
+    )
+}
+
+/// The call of an aggregate, in terms of those that there are.
+pub(super) fn aggregate(name: &str, mut function: Function) -> Result<Expr> {
+    let args = special::arguments(&function);
+    match name {
+        "count" => return count(function, args),
+        "group_concat" => return group_concat(function, args),
+        "json_objectagg" if args.len() != 2 => return Err(special::wrong_count(name)),
+        "json_objectagg" => {}
+        _ if args.len() != 1 => return Err(special::wrong_count(name)),
+        _ => {}
+    }
+    let wrapped = match name {
+        "sum" => Some("sum_argument"),
+        "avg" => {
+            let sum = renamed(function.clone(), "sum", "sum_argument");
+            let count = renamed(function, "count", "");
+            return Ok(call("average", vec![sum, count]));
+        }
+        "std" | "stddev" | "stddev_pop" | "stddev_samp" | "var_pop" | "var_samp" | "variance" => {
+            Some("to_double")
+        }
+        _ => None,
+    };
+    let name = match name {
+        "std" | "stddev" => "stddev_pop",
+        "stddev_samp" => "stddev",
+        "var_samp" => "var",
+        "variance" => "var_pop",
+        name => name,
+    };
+    if let Some(wrapper) = wrapped {
+        return Ok(renamed(function, name, wrapper));
+    }
+    function.name = function_name(name);
+    Ok(Expr::Function(function))
+}
+
+/// The same call of another function over its wrapped argument.
+fn renamed(mut function: Function, name: &str, wrapper: &str) -> Expr {
+    function.name = function_name(name);
+    if let FunctionArguments::List(list) = &mut function.args {
+        for arg in &mut list.args {
+            if let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = arg
+                && !wrapper.is_empty()
+            {
+                let inner = std::mem::replace(expr, literal(Value::Null));
+                *expr = call(wrapper, vec![inner]);
+            }
+        }
+    }
+    Expr::Function(function)
+}
+
+fn count(mut function: Function, args: Vec<Expr>) -> Result<Expr> {
+    function.name = function_name("count");
+    if let FunctionArguments::List(list) = &mut function.args {
+        let distinct = list.duplicate_treatment == Some(DuplicateTreatment::Distinct);
+        let one = |expr: Expr| vec![FunctionArg::Unnamed(FunctionArgExpr::Expr(expr))];
+        if args.is_empty() {
+            // COUNT(*)
+            list.args = one(number(1));
+        } else if distinct {
+            list.args = one(call("row_key", args));
+        } else if args.len() > 1 {
+            return Err(Error::new(Code::ParseError, "COUNT has one argument"));
+        }
+    }
+    Ok(Expr::Function(function))
+}
+
+/// `GROUP_CONCAT(DISTINCT a, b ORDER BY c SEPARATOR 's')`.
+fn group_concat(mut function: Function, args: Vec<Expr>) -> Result<Expr> {
+    function.name = function_name("group_concat");
+    if args.is_empty() {
+        return Err(special::wrong_count("group_concat"));
+    }
+    let FunctionArguments::List(list) = &mut function.args else {
+        return Ok(Expr::Function(function));
+    };
+    let mut separator = literal(Value::SingleQuotedString(",".to_owned()));
+    let mut keys = Vec::new();
+    for clause in std::mem::take(&mut list.clauses) {
+        match clause {
+            FunctionArgumentClause::Separator(value) => separator = special::value(value),
+            FunctionArgumentClause::OrderBy(orders) => {
+                for order in orders {
+                    let descending = order.options.asc == Some(false);
+                    keys.push(call("sort_key", vec![order.expr]));
+                    keys.push(number(i64::from(descending)));
+                }
+            }
+            other => list.clauses.push(other),
+        }
+    }
+    let joined = if args.len() == 1 { call("to_text", args) } else { call("concat", args) };
+    let args = [joined, separator].into_iter().chain(keys);
+    list.args = args.map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).collect();
+    // The limit is the session's, which an aggregate does not know.
+    Ok(call("concat_limit", vec![Expr::Function(function)]))
+}

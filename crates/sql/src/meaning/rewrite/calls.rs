@@ -1,0 +1,162 @@
+//! Calls by name: other names of the same function, special arguments, and what there is not.
+
+use datafusion::sql::sqlparser::ast::{Expr, Function, Ident};
+
+use super::{
+    Rewriter, aggregates, call, function_name, special,
+    special::{arguments, span, wrong_count},
+    text, truth,
+};
+use crate::{Code, Error, Result, meaning::function::definition, select::resolve::matching::MATCH};
+
+/// Names for the same function.
+const SAME: &[(&str, &str)] = &[
+    ("adddate", "date_add"),
+    ("subdate", "date_sub"),
+    ("ceil", "ceiling"),
+    ("character_length", "char_length"),
+    ("curdate", "current_date"),
+    ("curtime", "current_time"),
+    ("current_timestamp", "now"),
+    ("localtime", "now"),
+    ("localtimestamp", "now"),
+    ("day", "dayofmonth"),
+    ("lcase", "lower"),
+    ("ucase", "upper"),
+    ("mid", "substring"),
+    ("substr", "substring"),
+    ("octet_length", "length"),
+    ("pow", "power"),
+    ("schema", "database"),
+    ("session_user", "user"),
+    ("system_user", "user"),
+    ("current_user", "user"),
+    ("sha", "sha1"),
+    ("position", "locate"),
+    ("mod", "%"),
+    ("json_merge", "json_merge_preserve"),
+    ("regexp", "regexp_like"),
+    ("rlike", "regexp_like"),
+];
+
+/// Functions that are DataFusion's windows.
+fn is_window(name: &str) -> bool {
+    matches!(
+        name,
+        "row_number"
+            | "rank"
+            | "dense_rank"
+            | "percent_rank"
+            | "cume_dist"
+            | "ntile"
+            | "lag"
+            | "lead"
+            | "first_value"
+            | "last_value"
+            | "nth_value"
+            | "grouping"
+    )
+}
+
+impl Rewriter<'_> {
+    pub(super) fn function(&self, mut function: Function) -> Result<Expr> {
+        let Some(name) = name_of(&function) else {
+            return Err(self.missing(&function.name.to_string()));
+        };
+        if aggregates::is_aggregate(&name) {
+            return aggregates::aggregate(&name, function);
+        }
+        if is_window(&name) {
+            if function.over.is_none() && name != "grouping" {
+                let message =
+                    format!("{} is a window function and needs OVER", original_name(&function));
+                return Err(Error::new(Code::ParseError, message));
+            }
+            function.name = function_name(&name);
+            return Ok(Expr::Function(function));
+        }
+        if name == "row" {
+            return Ok(Expr::Tuple(arguments(&function)));
+        }
+        let name = SAME
+            .iter()
+            .find(|(other, _)| *other == name)
+            .map_or(name, |(_, name)| (*name).to_owned());
+        if function.over.is_some() {
+            return Err(Error::new(Code::ParseError, format!("{name} is no window function")));
+        }
+        let mut args = arguments(&function);
+        if let Some(special) = special_call(&name, &mut args)? {
+            return Ok(special);
+        }
+        let Some(definition) = definition(&name) else {
+            return Err(self.missing(&original_name(&function)));
+        };
+        if args.len() < definition.fewest || args.len() > definition.most {
+            return Err(wrong_count(&original_name(&function)));
+        }
+        Ok(call(&name, args))
+    }
+
+    fn missing(&self, name: &str) -> Error {
+        let database = &self.reading.database;
+        Error::new(Code::UnknownFunction, format!("FUNCTION {database}.{name} does not exist"))
+    }
+}
+
+fn name_of(function: &Function) -> Option<String> {
+    let [part] = function.name.0.as_slice() else { return None };
+    part.as_ident().map(|Ident { value, .. }| value.to_lowercase())
+}
+
+fn original_name(function: &Function) -> String {
+    function.name.to_string().trim_matches('`').to_owned()
+}
+
+/// Functions whose arguments are more than values.
+fn special_call(name: &str, args: &mut Vec<Expr>) -> Result<Option<Expr>> {
+    Ok(Some(match name {
+        "date_add" | "date_sub" if args.len() == 2 => {
+            let (Some(size), Some(date)) = (args.pop(), args.pop()) else { return Ok(None) };
+            match span(size) {
+                Ok((size, unit)) => call(name, vec![date, size, unit]),
+                Err(days) => call(name, vec![date, days, text("DAY")]),
+            }
+        }
+        "timestampadd" | "timestampdiff" | "get_format" if !args.is_empty() => {
+            let unit = args.remove(0);
+            let word = match &unit {
+                Expr::Identifier(word) => word.value.clone(),
+                other => other.to_string(),
+            };
+            args.insert(0, text(word.trim_matches('\'')));
+            return plain(name, args);
+        }
+        "if" if args.len() == 3 => {
+            let condition = args.remove(0);
+            args.insert(0, truth(condition));
+            call("case", std::mem::take(args))
+        }
+        "trim" if args.len() == 1 => {
+            args.insert(0, text("BOTH"));
+            call("trim", std::mem::take(args))
+        }
+        "now" | "current_time" | "utc_time" | "utc_timestamp" | "sysdate" if args.len() <= 1 => {
+            call(name, special::digits(std::mem::take(args)))
+        }
+        "values" if args.len() == 1 => args.remove(0),
+        "not" if args.len() == 1 => super::not(args.remove(0)),
+        "match" => return Err(Error::unsupported("MATCH here")),
+        MATCH => call(name, std::mem::take(args)),
+        _ => return Ok(None),
+    }))
+}
+
+fn plain(name: &str, args: &mut Vec<Expr>) -> Result<Option<Expr>> {
+    match definition(name) {
+        Some(definition) if (definition.fewest..=definition.most).contains(&args.len()) => {
+            Ok(Some(call(name, std::mem::take(args))))
+        }
+        _ => Err(wrong_count(name)),
+    }
+}

@@ -1,0 +1,428 @@
+//! Before planning: every operator and special form becomes a call of a function by name, and what
+//! stands as a condition is made a truth, so that nothing is left to another system's meaning.
+
+mod aggregates;
+mod calls;
+mod casts;
+mod special;
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    FunctionArguments, Ident, JoinConstraint, JoinOperator, ObjectName, Query, Select, SelectItem,
+    UnaryOperator, Value, ValueWithSpan, VisitMut, VisitorMut,
+};
+
+use crate::{Code, Error, Result, session::variables::SqlMode};
+
+/// What of a session decides how a statement is read.
+#[derive(Clone, Debug)]
+pub(crate) struct Reading {
+    /// `sql_mode`.
+    pub sql_mode: SqlMode,
+    /// The chosen database, for messages.
+    pub database: String,
+}
+
+/// Rewrites a statement, a query or an expression.
+pub(crate) fn rewrite(node: &mut impl VisitMut, reading: &Reading) -> Result<()> {
+    let mut rewriter = Rewriter { reading, depth: 0 };
+    match node.visit(&mut rewriter) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+/// Deepest nesting of expressions.
+const MAX_DEPTH: usize = 512;
+
+struct Rewriter<'a> {
+    reading: &'a Reading,
+    depth: usize,
+}
+
+impl VisitorMut for Rewriter<'_> {
+    type Break = Error;
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            let message = "Expression nested too deeply";
+            return ControlFlow::Break(Error::new(Code::ParseError, message));
+        }
+        keep_interval_function(expr);
+        bind_minus(expr);
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        self.depth -= 1;
+        let old = std::mem::replace(expr, null());
+        match self.expression(old) {
+            Ok(new) => {
+                *expr = new;
+                ControlFlow::Continue(())
+            }
+            Err(error) => ControlFlow::Break(error),
+        }
+    }
+
+    fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
+        let is_row = |item: &SelectItem| {
+            matches!(
+                item,
+                SelectItem::UnnamedExpr(Expr::Tuple(_))
+                    | SelectItem::ExprWithAlias { expr: Expr::Tuple(_), .. }
+            )
+        };
+        if select.projection.iter().any(is_row) {
+            return ControlFlow::Break(operand_columns(1));
+        }
+        conditions_of(select);
+        literals_of(select);
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _query: &mut Query) -> ControlFlow<Error> {
+        ControlFlow::Continue(())
+    }
+}
+
+/// `INTERVAL(n, a, b)` is a function, not a span.
+fn keep_interval_function(expr: &mut Expr) {
+    if let Expr::Interval(interval) = expr
+        && let (None, Expr::Tuple(values)) = (&interval.leading_field, interval.value.as_mut())
+    {
+        *expr = call("interval_index", std::mem::take(values));
+    }
+}
+
+/// A sign belongs to what stands next to it: `-3 ^ 2` is `(-3) ^ 2`.
+fn bind_minus(expr: &mut Expr) {
+    let Expr::UnaryOp { op: UnaryOperator::Minus, expr: inner } = expr else { return };
+    let Expr::BinaryOp { op: BinaryOperator::BitwiseXor, left, .. } = inner.as_mut() else {
+        return;
+    };
+    let base = std::mem::replace(left.as_mut(), null());
+    **left = Expr::UnaryOp { op: UnaryOperator::Minus, expr: Box::new(base) };
+    *expr = std::mem::replace(inner.as_mut(), null());
+}
+
+/// What WHERE, HAVING and ON say must be truths.
+fn conditions_of(select: &mut Select) {
+    let conditions = [&mut select.selection, &mut select.having, &mut select.qualify];
+    conditions.into_iter().flatten().for_each(make_truth);
+    for join in select.from.iter_mut().flat_map(|from| from.joins.iter_mut()) {
+        if let Some(expr) = join_condition(&mut join.join_operator) {
+            make_truth(expr);
+        }
+    }
+}
+
+fn join_condition(operator: &mut JoinOperator) -> Option<&mut Expr> {
+    let constraint = match operator {
+        JoinOperator::Join(constraint)
+        | JoinOperator::Inner(constraint)
+        | JoinOperator::Left(constraint)
+        | JoinOperator::LeftOuter(constraint)
+        | JoinOperator::Right(constraint)
+        | JoinOperator::RightOuter(constraint)
+        | JoinOperator::FullOuter(constraint)
+        | JoinOperator::CrossJoin(constraint)
+        | JoinOperator::StraightJoin(constraint)
+        | JoinOperator::Semi(constraint)
+        | JoinOperator::LeftSemi(constraint)
+        | JoinOperator::Anti(constraint)
+        | JoinOperator::LeftAnti(constraint) => constraint,
+        _ => return None,
+    };
+    match constraint {
+        JoinConstraint::On(expr) => Some(expr),
+        _ => None,
+    }
+}
+
+/// Selected literals get the type that they have by their digits and letters.
+fn literals_of(select: &mut Select) {
+    for item in &mut select.projection {
+        if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item
+            && matches!(expr, Expr::Value(_))
+        {
+            let value = std::mem::replace(expr, null());
+            *expr = call("literal", vec![value]);
+        }
+    }
+}
+
+fn make_truth(expr: &mut Expr) {
+    let old = std::mem::replace(expr, null());
+    *expr = truth(old);
+}
+
+/// The expression as a condition.
+fn truth(expr: Expr) -> Expr {
+    match expr {
+        Expr::BinaryOp { op: BinaryOperator::And | BinaryOperator::Or, .. }
+        | Expr::UnaryOp { op: UnaryOperator::Not, .. }
+        | Expr::IsNull(_)
+        | Expr::IsNotNull(_)
+        | Expr::IsTrue(_)
+        | Expr::IsFalse(_)
+        | Expr::IsNotTrue(_)
+        | Expr::IsNotFalse(_)
+        | Expr::InSubquery { .. }
+        | Expr::Exists { .. } => expr,
+        Expr::Nested(inner) => Expr::Nested(Box::new(truth(*inner))),
+        expr => call("truth", vec![expr]),
+    }
+}
+
+fn not(expr: Expr) -> Expr {
+    Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(truth(expr)) }
+}
+
+fn negated_if(negated: bool, expr: Expr) -> Expr {
+    if negated { not(expr) } else { expr }
+}
+
+fn both(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
+    let (left, right) = (Box::new(truth(left)), Box::new(truth(right)));
+    Expr::Nested(Box::new(Expr::BinaryOp { left, op, right }))
+}
+
+/// A call of a function.
+fn call(name: &str, args: Vec<Expr>) -> Expr {
+    Expr::Function(function(name, args))
+}
+
+fn function(name: &str, args: Vec<Expr>) -> Function {
+    let args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)));
+    Function {
+        name: function_name(name),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList {
+            duplicate_treatment: None,
+            args: args.collect(),
+            clauses: Vec::new(),
+        }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    }
+}
+
+/// A name in lower case, quoted so that it stays what it is.
+fn function_name(name: &str) -> ObjectName {
+    ObjectName::from(vec![Ident::with_quote('`', name)])
+}
+
+fn null() -> Expr {
+    literal(Value::Null)
+}
+
+fn literal(value: Value) -> Expr {
+    Expr::Value(ValueWithSpan::from(value))
+}
+
+fn text(value: impl Into<String>) -> Expr {
+    literal(Value::SingleQuotedString(value.into()))
+}
+
+fn number(value: i64) -> Expr {
+    literal(Value::Number(value.to_string(), false))
+}
+
+impl Rewriter<'_> {
+    fn expression(&self, expr: Expr) -> Result<Expr> {
+        Ok(match expr {
+            Expr::BinaryOp { left, op, right } => self.binary(*left, op, *right)?,
+            Expr::UnaryOp { op, expr } => unary(op, *expr)?,
+            Expr::Value(value) => special::value(value),
+            Expr::Function(function) => self.function(function)?,
+            Expr::Between { expr, negated, low, high } => {
+                negated_if(negated, call("between", vec![*expr, *low, *high]))
+            }
+            Expr::InList { expr, list, negated } => negated_if(negated, in_list(*expr, list)?),
+            Expr::IsTrue(expr) => Expr::IsTrue(Box::new(truth(*expr))),
+            Expr::IsNotTrue(expr) => Expr::IsNotTrue(Box::new(truth(*expr))),
+            Expr::IsFalse(expr) => Expr::IsFalse(Box::new(truth(*expr))),
+            Expr::IsNotFalse(expr) => Expr::IsNotFalse(Box::new(truth(*expr))),
+            Expr::IsUnknown(expr) => Expr::IsNull(expr),
+            Expr::IsNotUnknown(expr) => Expr::IsNotNull(expr),
+            other => special::special(other)?,
+        })
+    }
+
+    fn binary(&self, left: Expr, op: BinaryOperator, right: Expr) -> Result<Expr> {
+        let name = match &op {
+            BinaryOperator::And | BinaryOperator::Or => return Ok(both(left, op, right)),
+            BinaryOperator::StringConcat if self.reading.sql_mode.has(SqlMode::PIPES_AS_CONCAT) => {
+                "concat"
+            }
+            BinaryOperator::StringConcat => return Ok(both(left, BinaryOperator::Or, right)),
+            BinaryOperator::Plus | BinaryOperator::Minus => {
+                return Ok(sum(left, op == BinaryOperator::Minus, right));
+            }
+            op => operator_name(op).ok_or_else(|| Error::unsupported(op))?,
+        };
+        comparison(name, left, right)
+    }
+}
+
+fn operator_name(op: &BinaryOperator) -> Option<&'static str> {
+    Some(match op {
+        BinaryOperator::Multiply => "*",
+        BinaryOperator::Divide => "/",
+        BinaryOperator::Modulo => "%",
+        BinaryOperator::MyIntegerDivide | BinaryOperator::DuckIntegerDivide => "div",
+        BinaryOperator::Eq => "=",
+        BinaryOperator::NotEq => "<>",
+        BinaryOperator::Lt => "<",
+        BinaryOperator::LtEq => "<=",
+        BinaryOperator::Gt => ">",
+        BinaryOperator::GtEq => ">=",
+        BinaryOperator::Spaceship => "<=>",
+        BinaryOperator::Xor => "xor",
+        BinaryOperator::BitwiseOr => "|",
+        BinaryOperator::BitwiseAnd => "&",
+        BinaryOperator::BitwiseXor | BinaryOperator::PGBitwiseXor => "^",
+        BinaryOperator::PGBitwiseShiftLeft => "<<",
+        BinaryOperator::PGBitwiseShiftRight => ">>",
+        BinaryOperator::Arrow => "json_extract",
+        BinaryOperator::LongArrow => "->>",
+        BinaryOperator::Regexp => "regexp_like",
+        _ => return None,
+    })
+}
+
+/// A comparison of two values or of two rows, or another operator.
+fn comparison(name: &str, left: Expr, right: Expr) -> Result<Expr> {
+    match (row(left), row(right)) {
+        (Ok(left), Ok(right)) => rows(name, left, right),
+        (Err(left), Err(right)) => {
+            let plain = !matches!(name, "=" | "<>" | "<" | "<=" | ">" | ">=" | "<=>");
+            let numeric =
+                plain && !matches!(name, "concat" | "json_extract" | "->>" | "regexp_like");
+            let args = match numeric {
+                true => vec![special::hex_as_number(left), special::hex_as_number(right)],
+                false => vec![left, right],
+            };
+            Ok(call(name, args))
+        }
+        (Ok(row), Err(other)) | (Err(other), Ok(row)) => {
+            if matches!(other, Expr::Subquery(_)) {
+                return Err(Error::unsupported("a row compared with a subquery"));
+            }
+            Err(operand_columns(row.len()))
+        }
+    }
+}
+
+fn operand_columns(count: usize) -> Error {
+    Error::new(Code::OperandColumns, format!("Operand should contain {count} column(s)"))
+}
+
+/// The values of a row of several, or the expression again.
+#[expect(clippy::result_large_err, reason = "the expression is given back, not an error")]
+fn row(expr: Expr) -> std::result::Result<Vec<Expr>, Expr> {
+    match expr {
+        Expr::Tuple(values) if values.len() > 1 => Ok(values),
+        Expr::Nested(inner) if matches!(*inner, Expr::Tuple(_)) => row(*inner),
+        Expr::Function(function) if special::is_named(&function, "row") => {
+            Ok(special::arguments(&function))
+        }
+        other => Err(other),
+    }
+}
+
+/// `(a, b) < (c, d)` as `a < c OR a = c AND b < d`.
+fn rows(name: &str, left: Vec<Expr>, right: Vec<Expr>) -> Result<Expr> {
+    if left.len() != right.len() {
+        return Err(operand_columns(left.len()));
+    }
+    let mut pairs = left.into_iter().zip(right).rev();
+    let mut compared = |name: &str, op: BinaryOperator| -> Result<Expr> {
+        let mut whole: Option<Expr> = None;
+        for (left, right) in pairs.by_ref() {
+            let one = comparison(name, left, right)?;
+            whole = Some(match whole {
+                Some(rest) => both(one, op.clone(), rest),
+                None => one,
+            });
+        }
+        whole.ok_or_else(|| operand_columns(1))
+    };
+    match name {
+        "=" | "<=>" => compared(name, BinaryOperator::And),
+        "<>" => compared(name, BinaryOperator::Or),
+        name => ordered_rows(name, pairs),
+    }
+}
+
+fn ordered_rows(name: &str, pairs: impl Iterator<Item = (Expr, Expr)>) -> Result<Expr> {
+    let strict = name.trim_end_matches('=');
+    let mut whole: Option<Expr> = None;
+    for (left, right) in pairs {
+        whole = Some(match whole {
+            None => comparison(name, left, right)?,
+            Some(rest) => {
+                let before = comparison(strict, left.clone(), right.clone())?;
+                let same = comparison("=", left, right)?;
+                both(before, BinaryOperator::Or, both(same, BinaryOperator::And, rest))
+            }
+        });
+    }
+    whole.ok_or_else(|| operand_columns(1))
+}
+
+fn in_list(expr: Expr, list: Vec<Expr>) -> Result<Expr> {
+    match row(expr) {
+        Err(expr) => {
+            let mut args = vec![expr];
+            args.extend(list);
+            Ok(call("in", args))
+        }
+        Ok(left) => {
+            let mut whole: Option<Expr> = None;
+            for each in list {
+                let right = row(each).map_err(|_| operand_columns(left.len()))?;
+                let same = rows("=", left.clone(), right)?;
+                whole = Some(match whole {
+                    Some(rest) => both(rest, BinaryOperator::Or, same),
+                    None => same,
+                });
+            }
+            whole.ok_or_else(|| operand_columns(left.len()))
+        }
+    }
+}
+
+fn unary(op: UnaryOperator, expr: Expr) -> Result<Expr> {
+    Ok(match op {
+        UnaryOperator::Not | UnaryOperator::BangNot => not(expr),
+        UnaryOperator::Plus => expr,
+        UnaryOperator::Minus => special::negative(expr),
+        UnaryOperator::BitwiseNot => call("~", vec![special::hex_as_number(expr)]),
+        op => return Err(Error::unsupported(op)),
+    })
+}
+
+/// A sum or difference; of a date and a span where one of them is a span.
+fn sum(left: Expr, minus: bool, right: Expr) -> Expr {
+    let spans = (special::span(left), special::span(right));
+    let (date, (size, unit)) = match spans {
+        (Err(date), Ok(span)) => (date, span),
+        (Ok(span), Err(date)) if !minus => (date, span),
+        (left, right) => {
+            let whole = |side: std::result::Result<(Expr, Expr), Expr>| match side {
+                Ok((size, unit)) => call("interval", vec![size, unit]),
+                Err(expr) => special::hex_as_number(expr),
+            };
+            return call(if minus { "-" } else { "+" }, vec![whole(left), whole(right)]);
+        }
+    };
+    call(if minus { "date_sub" } else { "date_add" }, vec![date, size, unit])
+}

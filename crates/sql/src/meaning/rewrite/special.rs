@@ -1,0 +1,197 @@
+//! Special forms: literals, LIKE, CASE, EXTRACT, TRIM, SUBSTRING and the like.
+
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, CaseWhen, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArguments, TrimWhereField, Value, ValueWithSpan,
+};
+
+use super::{call, casts, literal, negated_if, number, text, truth};
+use crate::{Code, Error, Result};
+
+/// A literal as one that the planner reads as MySQL does.
+pub(super) fn value(value: ValueWithSpan) -> Expr {
+    match value.value {
+        Value::Number(digits, _) => match digits.bytes().any(|byte| matches!(byte, b'e' | b'E')) {
+            true => call("double_literal", vec![text(digits)]),
+            false if digits.contains('.') || digits.len() > 19 => decimal_or_integer(digits),
+            false => literal(Value::Number(digits, false)),
+        },
+        Value::DoubleQuotedString(words) | Value::NationalStringLiteral(words) => text(words),
+        Value::HexStringLiteral(digits) => call("hex_literal", vec![text(digits)]),
+        Value::SingleQuotedByteStringLiteral(bits) => call("bit_literal", vec![text(bits)]),
+        other => literal(other),
+    }
+}
+
+fn decimal_or_integer(digits: String) -> Expr {
+    match digits.parse::<u64>() {
+        Ok(_) => literal(Value::Number(digits, false)),
+        Err(_) => call("decimal_literal", vec![text(digits)]),
+    }
+}
+
+/// A hexadecimal literal counts as a number where a number is wanted.
+pub(super) fn hex_as_number(expr: Expr) -> Expr {
+    match &expr {
+        Expr::Function(function)
+            if is_named(function, "hex_literal") || is_named(function, "bit_literal") =>
+        {
+            call("literal_number", vec![expr])
+        }
+        _ => expr,
+    }
+}
+
+/// `-x`; of a literal the negative literal.
+pub(super) fn negative(expr: Expr) -> Expr {
+    if let Expr::Value(ValueWithSpan { value: Value::Number(digits, _), .. }) = &expr {
+        if digits.parse::<i64>().is_ok() {
+            return call("integer_literal", vec![text(format!("-{digits}"))]);
+        }
+        if digits == "9223372036854775808" {
+            return call("integer_literal", vec![text(format!("-{digits}"))]);
+        }
+    }
+    call("negative", vec![hex_as_number(expr)])
+}
+
+/// Whether it is a call of this function.
+pub(super) fn is_named(function: &Function, name: &str) -> bool {
+    let [part] = function.name.0.as_slice() else { return false };
+    part.as_ident().is_some_and(|ident| ident.value.eq_ignore_ascii_case(name))
+}
+
+/// The arguments of a call that are expressions.
+pub(super) fn arguments(function: &Function) -> Vec<Expr> {
+    let FunctionArguments::List(list) = &function.args else { return Vec::new() };
+    let expression = |arg: &FunctionArg| match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+        _ => None,
+    };
+    list.args.iter().filter_map(expression).collect()
+}
+
+/// A span's size and unit, or the expression again.
+#[expect(clippy::result_large_err, reason = "the expression is given back, not an error")]
+pub(super) fn span(expr: Expr) -> std::result::Result<(Expr, Expr), Expr> {
+    let Expr::Function(function) = &expr else { return Err(expr) };
+    if !is_named(function, "interval") {
+        return Err(expr);
+    }
+    let mut args = arguments(function).into_iter();
+    match (args.next(), args.next()) {
+        (Some(size), Some(unit)) => Ok((size, unit)),
+        _ => Err(expr),
+    }
+}
+
+/// Every form that is no plain operator.
+pub(super) fn special(expr: Expr) -> Result<Expr> {
+    Ok(match expr {
+        Expr::Like { negated, expr, pattern, escape_char, any: false } => {
+            let mut args = vec![*expr, *pattern];
+            args.extend(escape_char.map(Expr::Value));
+            negated_if(negated, call("like", args))
+        }
+        Expr::RLike { negated, expr, pattern, .. } => {
+            negated_if(negated, call("regexp_like", vec![*expr, *pattern]))
+        }
+        Expr::Case { operand, conditions, else_result, .. } => {
+            case(operand, conditions, else_result)
+        }
+        Expr::Interval(interval) => {
+            let Some(unit) = interval.leading_field else {
+                return Err(Error::unsupported("INTERVAL without a unit"));
+            };
+            call("interval", vec![*interval.value, text(unit.to_string())])
+        }
+        Expr::Extract { field, expr, .. } => call("extract", vec![text(field.to_string()), *expr]),
+        Expr::Ceil { expr, .. } => call("ceiling", vec![*expr]),
+        Expr::Floor { expr, .. } => call("floor", vec![*expr]),
+        Expr::Position { expr, r#in } => call("locate", vec![*expr, *r#in]),
+        Expr::Substring { expr, substring_from, substring_for, .. } => {
+            if substring_from.is_none() {
+                return Err(wrong_count("substring"));
+            }
+            let mut args = vec![*expr];
+            args.extend(substring_from.map(|from| *from));
+            args.extend(substring_for.map(|length| *length));
+            call("substring", args)
+        }
+        Expr::Trim { trim_where, trim_what, expr, .. } => {
+            let side = match trim_where {
+                None | Some(TrimWhereField::Both) => "BOTH",
+                Some(TrimWhereField::Leading) => "LEADING",
+                Some(TrimWhereField::Trailing) => "TRAILING",
+            };
+            let mut args = vec![text(side), *expr];
+            args.extend(trim_what.map(|what| *what));
+            call("trim", args)
+        }
+        Expr::Collate { expr, collation } => {
+            let name = collation.to_string().trim_matches('`').to_lowercase();
+            call("collate", vec![*expr, text(name)])
+        }
+        Expr::Prefixed { prefix, value } => call("introduced", vec![text(prefix.value), *value]),
+        Expr::TypedString(typed) => {
+            let name = match typed.data_type {
+                DataType::Date => "date_literal",
+                DataType::Time(..) => "time_literal",
+                _ => "timestamp_literal",
+            };
+            call(name, vec![Expr::Value(typed.value)])
+        }
+        Expr::Convert { expr, data_type, charset, .. } => {
+            casts::convert(*expr, data_type, charset)?
+        }
+        Expr::Cast { expr, data_type, array: false, .. } => casts::cast(*expr, &data_type)?,
+        Expr::MemberOf(member) => call("member of", vec![*member.value, *member.array]),
+        Expr::AnyOp { left, compare_op: BinaryOperator::Eq, right, .. } => match *right {
+            Expr::Subquery(subquery) => Expr::InSubquery { expr: left, subquery, negated: false },
+            other => return Err(Error::unsupported(other)),
+        },
+        Expr::AllOp { left, compare_op: BinaryOperator::NotEq, right } => match *right {
+            Expr::Subquery(subquery) => Expr::InSubquery { expr: left, subquery, negated: true },
+            other => return Err(Error::unsupported(other)),
+        },
+        Expr::AnyOp { .. } | Expr::AllOp { .. } => expr,
+        Expr::Exists { .. }
+        | Expr::InSubquery { .. }
+        | Expr::Subquery(_)
+        | Expr::IsNull(_)
+        | Expr::IsNotNull(_)
+        | Expr::Identifier(_)
+        | Expr::CompoundIdentifier(_)
+        | Expr::Tuple(_)
+        | Expr::GroupingSets(_)
+        | Expr::Rollup(_)
+        | Expr::Wildcard(_)
+        | Expr::QualifiedWildcard(..) => expr,
+        Expr::Nested(inner) => Expr::Nested(inner),
+        other => return Err(Error::unsupported(other)),
+    })
+}
+
+fn case(operand: Option<Box<Expr>>, whens: Vec<CaseWhen>, otherwise: Option<Box<Expr>>) -> Expr {
+    let mut args = Vec::with_capacity(whens.len() * 2 + 1);
+    for when in whens {
+        args.push(match &operand {
+            Some(operand) => call("=", vec![operand.as_ref().clone(), when.condition]),
+            None => truth(when.condition),
+        });
+        args.push(when.result);
+    }
+    args.extend(otherwise.map(|expr| *expr));
+    call("case", args)
+}
+
+/// `1` for a form that has no argument where a number of digits may stand.
+pub(super) fn digits(args: Vec<Expr>) -> Vec<Expr> {
+    if args.is_empty() { vec![number(0)] } else { args }
+}
+
+/// 1582.
+pub(super) fn wrong_count(name: &str) -> Error {
+    let message = format!("Incorrect parameter count in the call to native function '{}'", name);
+    Error::new(Code::WrongParameterCount, message)
+}

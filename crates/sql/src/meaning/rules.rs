@@ -1,0 +1,212 @@
+//! After planning: calls become plain expressions where those mean the same, and what groups,
+//! sorts, joins and unites texts does so by their collation.
+
+mod grouping;
+mod uniting;
+
+use datafusion::{
+    arrow::datatypes::DataType,
+    common::{
+        DFSchema, ScalarValue,
+        config::ConfigOptions,
+        tree_node::{Transformed, TreeNode},
+    },
+    error::Result,
+    logical_expr::{
+        Expr, ExprSchemable, LogicalPlan, Projection, Subquery,
+        expr::{InSubquery, ScalarFunction, WindowFunction},
+        expr_rewriter::NamePreserver,
+        utils::merge_schema,
+    },
+    optimizer::AnalyzerRule,
+};
+use std::sync::Arc;
+
+use super::{
+    call::Typing,
+    collation,
+    function::{Dialect, Function, argument_types, external},
+    library::{compared_sides, text_key},
+    types::ExprType,
+};
+use crate::SqlType;
+
+/// The rule.
+#[derive(Debug)]
+pub(crate) struct Meaning;
+
+impl AnalyzerRule for Meaning {
+    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        plan.transform_up_with_subqueries(mean).map(|done| done.data)
+    }
+
+    fn name(&self) -> &str {
+        "meaning"
+    }
+}
+
+fn mean(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let expanded = expand_plan(plan)?;
+    expanded.transform_data(|plan| match plan {
+        LogicalPlan::Sort(mut sort) => {
+            let schema = Arc::clone(sort.input.schema());
+            for each in &mut sort.expr {
+                each.expr = sorting(each.expr.clone(), &schema)?;
+            }
+            Ok(Transformed::yes(LogicalPlan::Sort(sort)))
+        }
+        LogicalPlan::Join(mut join) => {
+            for (left, right) in &mut join.on {
+                let left_type = type_of(left, join.left.schema())?;
+                let right_type = type_of(right, join.right.schema())?;
+                let dialect = Dialect::default();
+                (*left, *right) = compared_sides(left, &left_type, right, &right_type, dialect)
+                    .map_err(external)?;
+            }
+            Ok(Transformed::yes(LogicalPlan::Join(join)))
+        }
+        LogicalPlan::Aggregate(aggregate) => grouping::aggregate(aggregate).map(Transformed::yes),
+        LogicalPlan::Distinct(distinct) => grouping::distinct(distinct).map(Transformed::yes),
+        LogicalPlan::Window(window) => grouping::window(window).map(Transformed::yes),
+        LogicalPlan::RecursiveQuery(query) => uniting::recursive(query).map(Transformed::yes),
+        LogicalPlan::Union(union) => uniting::union(union).map(Transformed::yes),
+        plan => Ok(Transformed::no(plan)),
+    })
+}
+
+fn expand_plan(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    if matches!(plan, LogicalPlan::Values(_)) {
+        // Its schema was made with its rows.
+        return Ok(Transformed::no(plan));
+    }
+    let mut schema = merge_schema(&plan.inputs());
+    if let LogicalPlan::TableScan(scan) = &plan {
+        let whole =
+            DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())?;
+        schema.merge(&whole);
+    }
+    let names = NamePreserver::new(&plan);
+    let expanded = plan.map_expressions(|expr| {
+        let name = names.save(&expr);
+        let new = expr.transform_up(|expr| expand(expr, &schema))?;
+        Ok(Transformed::new(name.restore(new.data), new.transformed, new.tnr))
+    })?;
+    expanded.map_data(LogicalPlan::recompute_schema)
+}
+
+fn expand(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    match expr {
+        Expr::ScalarFunction(call) => Ok(match plain_of(&call, schema)? {
+            // What came out may be expanded again.
+            Some(plain) => Transformed::yes(plain),
+            None => Transformed::no(Expr::ScalarFunction(call)),
+        }),
+        Expr::Literal(ScalarValue::Utf8(text), metadata) => {
+            Ok(Transformed::yes(Expr::Literal(ScalarValue::Utf8View(text), metadata)))
+        }
+        Expr::WindowFunction(window) => sorted_window(window, schema).map(Transformed::yes),
+        Expr::InSubquery(within) => in_subquery(within, schema).map(Transformed::yes),
+        expr => Ok(Transformed::no(expr)),
+    }
+}
+
+fn plain_of(call: &ScalarFunction, schema: &DFSchema) -> Result<Option<Expr>> {
+    let inner: &dyn std::any::Any = call.func.inner().as_ref();
+    let Some(function) = inner.downcast_ref::<Function>() else { return Ok(None) };
+    let Some(expand) = function.definition().expand else { return Ok(None) };
+    let fields = call.args.iter().map(|arg| arg.to_field(schema).map(|(_, field)| field));
+    let fields = fields.collect::<Result<Vec<_>>>()?;
+    let literal = |arg: &Expr| match arg {
+        Expr::Literal(value, _) => Some(value.clone()),
+        _ => None,
+    };
+    let literals: Vec<_> = call.args.iter().map(literal).collect();
+    let scalars: Vec<_> = literals.iter().map(Option::as_ref).collect();
+    let dialect = function.dialect();
+    let types = argument_types(&fields, &scalars, dialect.collation);
+    let typing = Typing {
+        types: &types,
+        scalars: &scalars,
+        collation: dialect.collation,
+        division_digits: dialect.division_digits,
+    };
+    expand(&call.args, &typing).map_err(external)
+}
+
+/// The type of an expression over rows of a schema.
+fn type_of(expr: &Expr, schema: &DFSchema) -> Result<ExprType> {
+    let (_, field) = expr.to_field(schema)?;
+    let literal = match expr {
+        Expr::Literal(value, _) => Some(value),
+        _ => None,
+    };
+    let mut types = argument_types(&[field], &[literal], Dialect::default().collation);
+    Ok(types.pop().unwrap_or_else(ExprType::null))
+}
+
+/// Whether values of a type are grouped and sorted by something else than what they are.
+fn has_key(kind: &ExprType) -> bool {
+    matches!(kind.kind, SqlType::Enum | SqlType::Set | SqlType::Json)
+        || kind.is_text() && !collation::is_bytes(kind.collation)
+}
+
+/// What an expression is sorted by.
+fn sorting(expr: Expr, schema: &DFSchema) -> Result<Expr> {
+    let kind = type_of(&expr, schema)?;
+    if !has_key(&kind) {
+        return Ok(expr);
+    }
+    let dialect = Dialect::default();
+    let by_text = !matches!(kind.kind, SqlType::Enum | SqlType::Set | SqlType::Json);
+    if by_text {
+        return Ok(text_key(expr, kind.collation, dialect));
+    }
+    let udf = Function::udf("sort_key", dialect);
+    Ok(match udf {
+        Some(udf) => Expr::ScalarFunction(ScalarFunction::new_udf(udf, vec![expr])),
+        None => expr,
+    })
+}
+
+fn sorted_window(mut window: Box<WindowFunction>, schema: &DFSchema) -> Result<Expr> {
+    for each in &mut window.params.partition_by {
+        *each = sorting(each.clone(), schema)?;
+    }
+    for each in &mut window.params.order_by {
+        // Frames know ranges of texts, not of bytes; digits sort as their bytes do.
+        let key = sorting(each.expr.clone(), schema)?;
+        let bytes = type_of(&key, schema)?.arrow() == DataType::BinaryView;
+        each.expr = if bytes { hexadecimal(key) } else { key };
+    }
+    Ok(Expr::WindowFunction(window))
+}
+
+fn hexadecimal(key: Expr) -> Expr {
+    match Function::udf("hex", Dialect::default()) {
+        Some(udf) => Expr::ScalarFunction(ScalarFunction::new_udf(udf, vec![key])),
+        None => key,
+    }
+}
+
+/// `x IN (SELECT y …)`: both sides as what they are compared as.
+fn in_subquery(within: InSubquery, schema: &DFSchema) -> Result<Expr> {
+    let plan = &within.subquery.subquery;
+    let left_type = type_of(&within.expr, schema)?;
+    let (qualifier, field) = plan.schema().qualified_field(0);
+    let column = Expr::Column((qualifier, field).into());
+    let right_type = ExprType::of_field(field);
+    let dialect = Dialect::default();
+    let (left, right) = compared_sides(&within.expr, &left_type, &column, &right_type, dialect)
+        .map_err(external)?;
+    if left == *within.expr && right == column {
+        return Ok(Expr::InSubquery(within));
+    }
+    let name = field.name().clone();
+    let projected = Projection::try_new(vec![right.alias(name)], Arc::clone(plan))?;
+    let subquery = Subquery {
+        subquery: Arc::new(LogicalPlan::Projection(projected)),
+        outer_ref_columns: within.subquery.outer_ref_columns.clone(),
+        spans: within.subquery.spans.clone(),
+    };
+    Ok(Expr::InSubquery(InSubquery::new(Box::new(left), subquery, within.negated)))
+}

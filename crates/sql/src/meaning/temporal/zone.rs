@@ -1,0 +1,93 @@
+//! Time zones: names and offsets, and what a clock on the wall shows.
+
+use jiff::{
+    Timestamp,
+    civil::{Date, DateTime, Time},
+    tz::{Offset, TimeZone},
+};
+
+use super::{Moment, SECOND};
+
+/// `+05:30`, `SYSTEM`, `UTC`, or a name of the IANA database.
+pub(crate) fn parse_zone(name: &str) -> Option<TimeZone> {
+    if name.eq_ignore_ascii_case("SYSTEM") {
+        return Some(TimeZone::system());
+    }
+    let sign = match name.as_bytes().first()? {
+        b'+' => 1,
+        b'-' => -1,
+        _ => return TimeZone::get(name).ok(),
+    };
+    let (hours, minutes) = name.get(1..)?.split_once(':')?;
+    let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let possible = (1..=2).contains(&hours.len()) && minutes.len() == 2;
+    if !possible || !all_digits(hours) || !all_digits(minutes) {
+        return None;
+    }
+    let (hours, minutes) = (hours.parse::<i32>().ok()?, minutes.parse::<i32>().ok()?);
+    let total = sign * (hours * 60 + minutes);
+    let fits = minutes < 60 && (-13 * 60 - 59..=14 * 60).contains(&total);
+    let offset = Offset::from_seconds(total * 60).ok().filter(|_| fits)?;
+    Some(TimeZone::fixed(offset))
+}
+
+/// What clocks of the zone show at so many microseconds since 1970 UTC.
+pub(crate) fn local_of_utc(micros: i64, zone: &TimeZone) -> Option<Moment> {
+    let shown = zone.to_datetime(Timestamp::from_microsecond(micros).ok()?);
+    let date = shown.date();
+    let time = shown.time();
+    let seconds =
+        i64::from(time.hour()) * 3_600 + i64::from(time.minute()) * 60 + i64::from(time.second());
+    Some(Moment {
+        year: u16::try_from(date.year()).ok()?,
+        month: u8::try_from(date.month()).ok()?,
+        day: u8::try_from(date.day()).ok()?,
+        micros: seconds * SECOND + i64::from(time.subsec_nanosecond() / 1_000),
+    })
+}
+
+/// Microseconds since 1970 UTC when clocks of the zone show this; the earlier one of two, the end
+/// of a gap for what they never show.
+pub(crate) fn utc_of_local(moment: Moment, zone: &TimeZone) -> Option<i64> {
+    let year = i16::try_from(moment.year).ok()?;
+    let date = Date::new(year, moment.month as i8, moment.day as i8).ok()?;
+    let (hour, minute) = (moment.hour() as i8, moment.minute() as i8);
+    let nanoseconds = moment.fraction() as i32 * 1_000;
+    let time = Time::new(hour, minute, moment.second() as i8, nanoseconds).ok()?;
+    let shown = DateTime::from_parts(date, time);
+    let found = zone.to_ambiguous_timestamp(shown);
+    let micros = found.compatible().ok()?.as_microsecond();
+    match found.offset() {
+        jiff::tz::AmbiguousOffset::Gap { .. } => {
+            let instant = Timestamp::from_microsecond(micros).ok()?;
+            let before = zone.preceding(instant).next()?;
+            Some(before.timestamp().as_microsecond())
+        }
+        _ => Some(micros),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse_moment;
+    use super::*;
+
+    #[test]
+    fn clocks_and_moments_are_each_others_reverse() {
+        let berlin = parse_zone("Europe/Berlin").unwrap();
+        let moment = parse_moment("2020-07-01 12:00:00.5").unwrap().moment;
+        let utc = utc_of_local(moment, &berlin).unwrap();
+        assert_eq!(utc, 1_593_597_600_500_000);
+        assert_eq!(local_of_utc(utc, &berlin), Some(moment));
+        assert!(parse_zone("+14:01").is_none());
+        assert!(parse_zone("Nowhere/Else").is_none());
+        assert_eq!(local_of_utc(0, &parse_zone("-01:30").unwrap()).unwrap().hour(), 22);
+    }
+
+    #[test]
+    fn what_no_clock_shows_is_the_end_of_the_gap() {
+        let berlin = parse_zone("Europe/Berlin").unwrap();
+        let skipped = parse_moment("2020-03-29 02:30:00").unwrap().moment;
+        assert_eq!(utc_of_local(skipped, &berlin), Some(1_585_443_600_000_000));
+    }
+}

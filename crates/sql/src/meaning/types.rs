@@ -1,0 +1,565 @@
+//! What type an expression has, as MySQL derives it, and how that travels through DataFusion: in
+//! the metadata of Arrow's fields, under [`METADATA_KEY`].
+//!
+//! ```text
+//! metadata := kind "," flags "," length "," collation "," coercibility ("," member)*
+//! kind     := name | name "." number | name "." number "." number
+//! flags    := "u"? "n"?                 unsigned, not null
+//! member   := the words of an ENUM or SET, percent-coded
+//! ```
+
+use std::{collections::HashMap, fmt::Write, sync::Arc};
+
+use datafusion::{
+    arrow::datatypes::{DataType, Field},
+    common::{ScalarValue, metadata::FieldMetadata},
+};
+
+use crate::{Column, SqlType, session::variables::Collation};
+
+/// Where a field's metadata holds its SQL type.
+pub(crate) const METADATA_KEY: &str = "sql";
+
+/// The most digits that Arrow's narrow decimal holds.
+const NARROW_DIGITS: u8 = 38;
+/// MySQL's most digits.
+pub(crate) const MAX_DIGITS: u8 = 65;
+/// MySQL's most digits of a fraction.
+pub(crate) const MAX_SCALE: u8 = 30;
+/// The length of texts without a bound.
+pub(crate) const UNBOUNDED: u32 = u32::MAX;
+
+/// How strongly a collation is meant: the smaller, the stronger.
+pub(crate) mod coercibility {
+    /// `COLLATE` says it.
+    pub(crate) const EXPLICIT: u8 = 0;
+    /// Two collations met.
+    pub(crate) const NONE: u8 = 1;
+    /// A column's.
+    pub(crate) const IMPLICIT: u8 = 2;
+    /// The server's own: USER(), VERSION().
+    pub(crate) const SYSTEM: u8 = 3;
+    /// A literal's.
+    pub(crate) const LITERAL: u8 = 4;
+    /// A number's or a date's.
+    pub(crate) const NUMERIC: u8 = 5;
+    /// NULL's.
+    pub(crate) const IGNORABLE: u8 = 6;
+}
+
+/// The type of an expression.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ExprType {
+    /// The type as clients see it.
+    pub kind: SqlType,
+    /// Whether it has no sign.
+    pub unsigned: bool,
+    /// Whether NULL cannot occur.
+    pub not_null: bool,
+    /// Characters of a text, bytes of a binary text, places of a number with its sign.
+    pub length: u32,
+    /// How it compares.
+    pub collation: Collation,
+    /// How strongly that is meant.
+    pub coercibility: u8,
+    /// The words of an ENUM or a SET.
+    pub members: Option<Arc<[String]>>,
+}
+
+impl ExprType {
+    fn new(kind: SqlType, length: u32) -> Self {
+        Self {
+            kind,
+            unsigned: false,
+            not_null: false,
+            length,
+            collation: Collation::BINARY,
+            coercibility: coercibility::NUMERIC,
+            members: None,
+        }
+    }
+
+    /// BIGINT of so many places, the sign among them.
+    pub(crate) fn int(length: u32) -> Self {
+        Self::new(SqlType::BigInt, length)
+    }
+
+    /// BIGINT UNSIGNED.
+    pub(crate) fn uint(length: u32) -> Self {
+        Self { unsigned: true, ..Self::int(length) }
+    }
+
+    /// What comparisons give: 0, 1 or NULL.
+    pub(crate) fn truth() -> Self {
+        Self::int(1)
+    }
+
+    /// The type of NULL.
+    pub(crate) fn null() -> Self {
+        Self { coercibility: coercibility::IGNORABLE, ..Self::new(SqlType::Null, 0) }
+    }
+
+    /// DOUBLE.
+    pub(crate) fn double() -> Self {
+        Self::new(SqlType::Double, 23)
+    }
+
+    /// DECIMAL, its digits cut to what there can be.
+    pub(crate) fn decimal(digits: u32, scale: u32) -> Self {
+        let scale = scale.min(u32::from(MAX_SCALE)) as u8;
+        let digits = digits.clamp(1, u32::from(MAX_DIGITS)).max(u32::from(scale)) as u8;
+        let length = u32::from(digits) + 1 + u32::from(scale > 0);
+        Self::new(SqlType::Decimal(digits, scale), length)
+    }
+
+    /// A text of at most so many characters: VARCHAR, or TEXT where that is too short.
+    pub(crate) fn text(characters: u32, collation: Collation) -> Self {
+        let bytes = u64::from(characters) * u64::from(bytes_per_character(collation));
+        let kind = match bytes {
+            0..65_536 => SqlType::VarChar,
+            65_536..16_777_216 => SqlType::MediumBlob,
+            _ => SqlType::LongBlob,
+        };
+        let coercibility = coercibility::LITERAL;
+        Self { collation, coercibility, ..Self::new(kind, characters) }
+    }
+
+    /// Bytes.
+    pub(crate) fn binary(bytes: u32) -> Self {
+        Self::text(bytes, Collation::BINARY)
+    }
+
+    /// DATE.
+    pub(crate) fn date() -> Self {
+        Self::new(SqlType::Date, 10)
+    }
+
+    /// DATETIME.
+    pub(crate) fn date_time(digits: u8) -> Self {
+        Self::new(SqlType::DateTime(digits), 19 + fraction_places(digits))
+    }
+
+    /// TIME.
+    pub(crate) fn time(digits: u8) -> Self {
+        Self::new(SqlType::Time(digits), 10 + fraction_places(digits))
+    }
+
+    /// JSON.
+    pub(crate) fn json() -> Self {
+        let collation = Collation(46);
+        let coercibility = coercibility::IMPLICIT;
+        Self { collation, coercibility, ..Self::new(SqlType::Json, UNBOUNDED / 4) }
+    }
+
+    /// A column of a table: its coercibility is a column's.
+    pub(crate) fn column(kind: SqlType, unsigned: bool, length: u32, collation: Collation) -> Self {
+        if kind == SqlType::Json {
+            return Self::json();
+        }
+        let is_text = Self { collation, ..Self::new(kind, 0) }.is_text();
+        let coercibility = if is_text { coercibility::IMPLICIT } else { coercibility::NUMERIC };
+        let places = match kind {
+            SqlType::TinyInt => 4 - u32::from(unsigned),
+            SqlType::SmallInt => 6 - u32::from(unsigned),
+            SqlType::MediumInt => 9 - u32::from(unsigned),
+            SqlType::Int => 11 - u32::from(unsigned),
+            SqlType::BigInt => 20,
+            SqlType::Year => 4,
+            SqlType::Float => 12,
+            SqlType::Double => 22,
+            SqlType::Decimal(digits, scale) => {
+                u32::from(digits) + u32::from(!unsigned) + u32::from(scale > 0)
+            }
+            SqlType::Bit(bits) => u32::from(bits),
+            SqlType::Date => 10,
+            SqlType::DateTime(digits) | SqlType::Timestamp(digits) => 19 + fraction_places(digits),
+            SqlType::Time(digits) => 10 + fraction_places(digits),
+            _ => length,
+        };
+        let unsigned = unsigned || matches!(kind, SqlType::Year | SqlType::Bit(_));
+        let new = Self { unsigned, collation, coercibility, ..Self::new(kind, places) };
+        if is_text { new } else { Self { collation: Collation::BINARY, ..new } }
+    }
+
+    /// The same, never NULL.
+    pub(crate) fn not_null(self) -> Self {
+        Self { not_null: true, ..self }
+    }
+
+    /// The same with another strength of its collation.
+    pub(crate) fn with_coercibility(self, coercibility: u8) -> Self {
+        Self { coercibility, ..self }
+    }
+
+    /// The same with a sign or without.
+    pub(crate) fn with_unsigned(self, unsigned: bool) -> Self {
+        Self { unsigned, ..self }
+    }
+
+    /// Text in some character set, ENUM and SET among them; not JSON, not bytes.
+    pub(crate) fn is_text(&self) -> bool {
+        self.is_string() && self.collation != Collation::BINARY
+    }
+
+    /// Text or bytes.
+    pub(crate) fn is_string(&self) -> bool {
+        matches!(
+            self.kind,
+            SqlType::Char
+                | SqlType::VarChar
+                | SqlType::TinyBlob
+                | SqlType::Blob
+                | SqlType::MediumBlob
+                | SqlType::LongBlob
+                | SqlType::Enum
+                | SqlType::Set
+                | SqlType::Geometry
+                | SqlType::Vector
+        )
+    }
+
+    /// An integer of any width, YEAR and BIT among them.
+    pub(crate) fn is_integer(&self) -> bool {
+        matches!(
+            self.kind,
+            SqlType::TinyInt
+                | SqlType::SmallInt
+                | SqlType::MediumInt
+                | SqlType::Int
+                | SqlType::BigInt
+                | SqlType::Year
+                | SqlType::Bit(_)
+        )
+    }
+
+    /// DECIMAL.
+    pub(crate) fn is_decimal(&self) -> bool {
+        matches!(self.kind, SqlType::Decimal(..))
+    }
+
+    /// FLOAT or DOUBLE.
+    pub(crate) fn is_float(&self) -> bool {
+        matches!(self.kind, SqlType::Float | SqlType::Double)
+    }
+
+    /// Any number.
+    pub(crate) fn is_number(&self) -> bool {
+        self.is_integer() || self.is_decimal() || self.is_float()
+    }
+
+    /// A date, with or without a time of day.
+    pub(crate) fn has_date(&self) -> bool {
+        matches!(self.kind, SqlType::Date | SqlType::DateTime(_) | SqlType::Timestamp(_))
+    }
+
+    /// A date or a time.
+    pub(crate) fn is_temporal(&self) -> bool {
+        self.has_date() || matches!(self.kind, SqlType::Time(_))
+    }
+
+    /// The bare NULL.
+    pub(crate) fn is_null(&self) -> bool {
+        self.kind == SqlType::Null
+    }
+
+    /// Digits of the fraction: of a decimal, of a time's second.
+    pub(crate) fn scale(&self) -> u8 {
+        match self.kind {
+            SqlType::Decimal(_, scale) => scale,
+            SqlType::Time(digits) | SqlType::DateTime(digits) | SqlType::Timestamp(digits) => {
+                digits
+            }
+            _ => 0,
+        }
+    }
+
+    /// Digits in all that its value has as a decimal.
+    pub(crate) fn digits(&self) -> u32 {
+        match self.kind {
+            SqlType::Decimal(digits, _) => u32::from(digits),
+            SqlType::Date => 8,
+            SqlType::Time(digits) => 7 + u32::from(digits),
+            SqlType::DateTime(digits) | SqlType::Timestamp(digits) => 14 + u32::from(digits),
+            _ => {
+                let sign = u32::from(!self.unsigned && self.length > 0);
+                (self.length.saturating_sub(sign)).clamp(1, u32::from(MAX_DIGITS))
+            }
+        }
+    }
+
+    /// Digits before the point that its value has as a decimal.
+    pub(crate) fn integer_digits(&self) -> u32 {
+        self.digits().saturating_sub(u32::from(self.scale()))
+    }
+
+    /// Characters that its value has as text.
+    pub(crate) fn characters(&self) -> u32 {
+        match self.kind {
+            SqlType::Json => UNBOUNDED,
+            _ => self.length,
+        }
+    }
+
+    /// How Arrow holds it.
+    pub(crate) fn arrow(&self) -> DataType {
+        match self.kind {
+            SqlType::Null => DataType::Null,
+            SqlType::Float => DataType::Float32,
+            SqlType::Double => DataType::Float64,
+            SqlType::Decimal(digits, scale) if digits <= NARROW_DIGITS => {
+                DataType::Decimal128(digits, scale as i8)
+            }
+            SqlType::Decimal(digits, scale) => DataType::Decimal256(digits, scale as i8),
+            SqlType::Year | SqlType::Bit(_) => DataType::UInt64,
+            SqlType::Date | SqlType::Time(_) | SqlType::DateTime(_) | SqlType::Timestamp(_) => {
+                DataType::Int64
+            }
+            _ if self.is_integer() && self.unsigned => DataType::UInt64,
+            _ if self.is_integer() => DataType::Int64,
+            SqlType::Json => DataType::Utf8View,
+            _ if self.collation == Collation::BINARY => DataType::BinaryView,
+            _ => DataType::Utf8View,
+        }
+    }
+
+    /// A field of this type.
+    pub(crate) fn field(&self, name: &str) -> Field {
+        self.field_of(name, self.arrow())
+    }
+
+    /// A field of this type, held in another of Arrow's types (truths as Boolean).
+    pub(crate) fn field_of(&self, name: &str, held: DataType) -> Field {
+        let metadata = HashMap::from([(METADATA_KEY.to_owned(), self.encode())]);
+        Field::new(name, held, !self.not_null).with_metadata(metadata)
+    }
+
+    /// What a literal of this type carries.
+    pub(crate) fn literal_metadata(&self) -> FieldMetadata {
+        FieldMetadata::from(HashMap::from([(METADATA_KEY.to_owned(), self.encode())]))
+    }
+
+    /// The type of a field: what its metadata says where that fits, else by what it holds.
+    pub(crate) fn of_field(field: &Field) -> Self {
+        let told = field.metadata().get(METADATA_KEY).and_then(|text| Self::decode(text));
+        match told.filter(|told| told.is_held_in(field.data_type())) {
+            Some(told) => told,
+            None => Self::of_arrow(field.data_type()),
+        }
+    }
+
+    fn is_held_in(&self, held: &DataType) -> bool {
+        match held {
+            DataType::Boolean => self.is_integer(),
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
+                self.arrow() == DataType::Utf8View
+            }
+            DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {
+                self.arrow() == DataType::BinaryView
+            }
+            DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale) => {
+                self.is_decimal() && *scale == self.scale() as i8
+            }
+            held => *held == self.arrow(),
+        }
+    }
+
+    /// The type of what nobody told a type of.
+    pub(crate) fn of_arrow(held: &DataType) -> Self {
+        match held {
+            DataType::Null => Self::null(),
+            DataType::Boolean => Self::truth(),
+            DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => Self::int(21),
+            DataType::UInt8 | DataType::UInt16 | DataType::UInt32 | DataType::UInt64 => {
+                Self::uint(21)
+            }
+            DataType::Float32 => Self::new(SqlType::Float, 12),
+            DataType::Float64 => Self::double(),
+            DataType::Decimal32(digits, scale)
+            | DataType::Decimal64(digits, scale)
+            | DataType::Decimal128(digits, scale)
+            | DataType::Decimal256(digits, scale) => {
+                Self::decimal(u32::from(*digits), u32::try_from(*scale).unwrap_or(0))
+            }
+            DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {
+                Self::binary(UNBOUNDED)
+            }
+            _ => Self::text(UNBOUNDED, Collation::UTF8MB4_0900_AI_CI),
+        }
+    }
+
+    /// The type of a literal as it stands in a statement.
+    pub(crate) fn of_literal(value: &ScalarValue, collation: Collation) -> Self {
+        let places = |digits: usize| u32::try_from(digits).unwrap_or(UNBOUNDED);
+        match value {
+            ScalarValue::Int64(Some(number)) => {
+                Self::int(places(number.unsigned_abs().to_string().len()) + 1).not_null()
+            }
+            ScalarValue::UInt64(Some(number)) => {
+                Self::uint(places(number.to_string().len())).not_null()
+            }
+            ScalarValue::Utf8(Some(text))
+            | ScalarValue::Utf8View(Some(text))
+            | ScalarValue::LargeUtf8(Some(text)) => {
+                Self::text(places(text.chars().count()), collation).not_null()
+            }
+            ScalarValue::Binary(Some(bytes)) | ScalarValue::BinaryView(Some(bytes)) => {
+                Self::binary(places(bytes.len())).not_null()
+            }
+            value => Self::of_arrow(&value.data_type()),
+        }
+    }
+
+    /// What a client is told of a column of this type.
+    pub(crate) fn describe(&self, column: &mut Column) {
+        column.kind = self.kind;
+        column.unsigned = self.unsigned;
+        column.not_null = self.not_null;
+        let is_text = self.is_text() || self.kind == SqlType::Json;
+        column.collation = if is_text { self.collation.0 } else { Collation::BINARY.0 };
+        let per_character = if is_text { 4 } else { 1 };
+        column.length = self.length.saturating_mul(per_character);
+    }
+
+    fn encode(&self) -> String {
+        let mut out = spell(self.kind);
+        let unsigned = if self.unsigned { "u" } else { "" };
+        let not_null = if self.not_null { "n" } else { "" };
+        let (length, collation) = (self.length, self.collation.0);
+        // Writing to a String cannot fail.
+        let _ = write!(out, ",{unsigned}{not_null},{length},{collation},{}", self.coercibility);
+        for member in self.members.iter().flat_map(|members| members.iter()) {
+            out.push(',');
+            out.push_str(&member.replace('%', "%25").replace(',', "%2C"));
+        }
+        out
+    }
+
+    fn decode(text: &str) -> Option<Self> {
+        let mut parts = text.split(',');
+        let kind = unspell(parts.next()?)?;
+        let flags = parts.next()?;
+        let length = parts.next()?.parse().ok()?;
+        let collation = Collation(parts.next()?.parse().ok()?);
+        let coercibility = parts.next()?.parse().ok()?;
+        let members: Vec<String> =
+            parts.map(|part| part.replace("%2C", ",").replace("%25", "%")).collect();
+        let members = (!members.is_empty()).then(|| members.into());
+        let (unsigned, not_null) = (flags.contains('u'), flags.contains('n'));
+        Some(Self { kind, unsigned, not_null, length, collation, coercibility, members })
+    }
+
+    /// As an argument of the function that gives a type to what lost it.
+    pub(crate) fn spelled(&self) -> String {
+        self.encode()
+    }
+
+    /// The reverse of [`ExprType::spelled`].
+    pub(crate) fn from_spelled(text: &str) -> Option<Self> {
+        Self::decode(text)
+    }
+}
+
+/// Bytes of a character in MySQL's eyes.
+pub(crate) fn bytes_per_character(collation: Collation) -> u32 {
+    match collation.charset() {
+        "binary" | "latin1" | "ascii" => 1,
+        "utf8mb3" => 3,
+        _ => 4,
+    }
+}
+
+fn fraction_places(digits: u8) -> u32 {
+    if digits == 0 { 0 } else { u32::from(digits) + 1 }
+}
+
+/// Kinds without digits, by name.
+const NAMES: &[(&str, SqlType)] = &[
+    ("null", SqlType::Null),
+    ("tinyint", SqlType::TinyInt),
+    ("smallint", SqlType::SmallInt),
+    ("mediumint", SqlType::MediumInt),
+    ("int", SqlType::Int),
+    ("bigint", SqlType::BigInt),
+    ("float", SqlType::Float),
+    ("double", SqlType::Double),
+    ("year", SqlType::Year),
+    ("date", SqlType::Date),
+    ("char", SqlType::Char),
+    ("varchar", SqlType::VarChar),
+    ("tinyblob", SqlType::TinyBlob),
+    ("blob", SqlType::Blob),
+    ("mediumblob", SqlType::MediumBlob),
+    ("longblob", SqlType::LongBlob),
+    ("enum", SqlType::Enum),
+    ("set", SqlType::Set),
+    ("json", SqlType::Json),
+    ("geometry", SqlType::Geometry),
+    ("vector", SqlType::Vector),
+];
+
+fn spell(kind: SqlType) -> String {
+    match kind {
+        SqlType::Decimal(digits, scale) => format!("decimal.{digits}.{scale}"),
+        SqlType::Bit(bits) => format!("bit.{bits}"),
+        SqlType::Time(digits) => format!("time.{digits}"),
+        SqlType::DateTime(digits) => format!("datetime.{digits}"),
+        SqlType::Timestamp(digits) => format!("timestamp.{digits}"),
+        kind => {
+            let found = NAMES.iter().find(|(_, each)| *each == kind);
+            found.map_or("null", |(name, _)| name).to_owned()
+        }
+    }
+}
+
+fn unspell(text: &str) -> Option<SqlType> {
+    let mut parts = text.split('.');
+    let name = parts.next()?;
+    let mut number = || parts.next()?.parse::<u8>().ok();
+    match name {
+        "decimal" => Some(SqlType::Decimal(number()?, number()?)),
+        "bit" => Some(SqlType::Bit(number()?)),
+        "time" => Some(SqlType::Time(number()?)),
+        "datetime" => Some(SqlType::DateTime(number()?)),
+        "timestamp" => Some(SqlType::Timestamp(number()?)),
+        name => NAMES.iter().find(|(each, _)| *each == name).map(|(_, kind)| *kind),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_come_back_from_metadata() {
+        let members: Arc<[String]> = ["a,b".to_owned(), "50%".to_owned()].into();
+        let types = [
+            ExprType::int(11),
+            ExprType::uint(20).not_null(),
+            ExprType::decimal(40, 30),
+            ExprType::date_time(3),
+            ExprType::time(6),
+            ExprType::text(20, Collation::UTF8MB4_BIN),
+            ExprType::json(),
+            ExprType { members: Some(members), ..ExprType::text(3, Collation(255)) },
+            ExprType::column(SqlType::Bit(9), true, 9, Collation::BINARY),
+        ];
+        for each in types {
+            assert_eq!(ExprType::from_spelled(&each.spelled()), Some(each.clone()));
+            assert_eq!(ExprType::of_field(&each.field("x")), each);
+        }
+    }
+
+    #[test]
+    fn a_stale_type_is_not_believed() {
+        let field = ExprType::date().field_of("x", DataType::Float64);
+        assert_eq!(ExprType::of_field(&field), ExprType::double());
+    }
+
+    #[test]
+    fn long_texts_are_texts() {
+        let collation = Collation::UTF8MB4_0900_AI_CI;
+        assert_eq!(ExprType::text(16_383, collation).kind, SqlType::VarChar);
+        assert_eq!(ExprType::text(16_384, collation).kind, SqlType::MediumBlob);
+        assert_eq!(ExprType::text(UNBOUNDED, collation).kind, SqlType::LongBlob);
+    }
+}

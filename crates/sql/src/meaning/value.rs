@@ -1,0 +1,384 @@
+//! One value while an expression is evaluated, and how MySQL turns values of one type into another.
+
+use std::borrow::Cow;
+
+use datafusion::arrow::datatypes::i256;
+
+use super::{
+    call::Call,
+    decimal::Dec,
+    number::{double_prefix, format_double, format_float, integer_prefix, round_to_integer},
+    temporal::{self, Moment, moment_of_number, parse_moment, time_of_number, time_text},
+};
+use crate::{Code, session::variables::SqlMode};
+
+/// A value. Texts borrow from the rows they are of.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum V<'a> {
+    /// NULL.
+    Null,
+    /// A signed integer.
+    Int(i64),
+    /// An unsigned integer.
+    Uint(u64),
+    /// A decimal.
+    Dec(Dec),
+    /// FLOAT.
+    Float(f32),
+    /// DOUBLE.
+    Double(f64),
+    /// Text.
+    Text(Cow<'a, str>),
+    /// A word of an ENUM or words of a SET, and their number.
+    Member(Cow<'a, str>, u64),
+    /// Bytes.
+    Bytes(Cow<'a, [u8]>),
+    /// A JSON document.
+    Json(Cow<'a, str>),
+    /// A date.
+    Date(Moment),
+    /// A date and time, shown with so many digits of a second.
+    DateTime(Moment, u8),
+    /// A span of time in microseconds, shown with so many digits of a second.
+    Time(i64, u8),
+}
+
+impl<'a> V<'a> {
+    /// Text of its own.
+    pub(crate) fn text(text: impl Into<String>) -> Self {
+        Self::Text(Cow::Owned(text.into()))
+    }
+
+    /// Bytes of its own.
+    pub(crate) fn bytes(bytes: impl Into<Vec<u8>>) -> Self {
+        Self::Bytes(Cow::Owned(bytes.into()))
+    }
+
+    /// 1 or 0.
+    pub(crate) fn truth(truth: bool) -> Self {
+        Self::Int(i64::from(truth))
+    }
+
+    /// NULL for `None`.
+    pub(crate) fn or_null<T>(value: Option<T>, make: impl FnOnce(T) -> Self) -> Self {
+        value.map_or(Self::Null, make)
+    }
+
+    /// The smallest form of a whole number.
+    pub(crate) fn whole(number: i128) -> Self {
+        match i64::try_from(number) {
+            Ok(number) => Self::Int(number),
+            Err(_) => match u64::try_from(number) {
+                Ok(number) => Self::Uint(number),
+                Err(_) => Self::Dec(Dec::whole(number)),
+            },
+        }
+    }
+
+    /// Whether there is no value.
+    pub(crate) fn is_null(&self) -> bool {
+        matches!(self, Self::Null)
+    }
+
+    /// As a double, 0 where it is none, with a warning.
+    pub(crate) fn double(&self, call: &Call<'_>) -> f64 {
+        match self {
+            Self::Null => 0.0,
+            Self::Int(number) => *number as f64,
+            Self::Uint(number) | Self::Member(_, number) => *number as f64,
+            Self::Dec(number) => number.to_double(),
+            Self::Float(number) => f64::from(*number),
+            Self::Double(number) => *number,
+            Self::Text(text) => double_of_text(text, call),
+            Self::Json(text) => double_of_text(unquoted(text).as_ref(), call),
+            Self::Bytes(bytes) => double_of_text(&String::from_utf8_lossy(bytes), call),
+            Self::Date(_) | Self::DateTime(..) | Self::Time(..) => self.decimal(call).to_double(),
+        }
+    }
+
+    /// As an exact decimal, 0 where it is none, with a warning.
+    pub(crate) fn decimal(&self, call: &Call<'_>) -> Dec {
+        match self {
+            Self::Null => Dec::ZERO,
+            Self::Int(number) => Dec::whole(i128::from(*number)),
+            Self::Uint(number) | Self::Member(_, number) => Dec::whole(i128::from(*number)),
+            Self::Dec(number) => *number,
+            Self::Float(number) => Dec::from_double(f64::from(*number)),
+            Self::Double(number) => Dec::from_double(*number),
+            Self::Text(text) => decimal_of_text(text, call),
+            Self::Json(text) => decimal_of_text(unquoted(text).as_ref(), call),
+            Self::Bytes(bytes) => decimal_of_text(&String::from_utf8_lossy(bytes), call),
+            Self::Date(moment) => Dec::whole(i128::from(moment.date_number())),
+            Self::DateTime(moment, digits) => {
+                with_fraction(moment.number(), i64::from(moment.fraction()), *digits)
+            }
+            Self::Time(micros, digits) => {
+                with_fraction(temporal::time_number(*micros), micros % temporal::SECOND, *digits)
+            }
+        }
+    }
+
+    /// As a whole number within 64 bits, signed or not: decimals and doubles rounded, texts as far
+    /// as they are one.
+    pub(crate) fn integer(&self, call: &Call<'_>) -> i128 {
+        match self {
+            Self::Null => 0,
+            Self::Int(number) => i128::from(*number),
+            Self::Uint(number) | Self::Member(_, number) => i128::from(*number),
+            Self::Dec(number) => clamp(number.to_whole().unwrap_or(i128::MAX)),
+            Self::Float(number) => integer_of_double(f64::from(*number)),
+            Self::Double(number) => integer_of_double(*number),
+            Self::Text(text) => integer_of_text(text, call),
+            Self::Json(text) => integer_of_double(double_of_text(unquoted(text).as_ref(), call)),
+            Self::Bytes(bytes) => integer_of_text(&String::from_utf8_lossy(bytes), call),
+            Self::Date(_) | Self::DateTime(..) | Self::Time(..) => {
+                self.decimal(call).to_whole().unwrap_or(0)
+            }
+        }
+    }
+
+    /// As an argument that counts characters, rows, digits: kept within 64 bits.
+    pub(crate) fn count(&self, call: &Call<'_>) -> i64 {
+        let number = match self {
+            Self::Text(text) => integer_of_double(double_prefix(text).0),
+            value => value.integer(call),
+        };
+        i64::try_from(number).unwrap_or(if number < 0 { i64::MIN } else { i64::MAX })
+    }
+
+    /// Whether it is true; `None` for NULL.
+    pub(crate) fn is_true(&self, call: &Call<'_>) -> Option<bool> {
+        Some(match self {
+            Self::Null => return None,
+            Self::Int(number) => *number != 0,
+            Self::Uint(number) => *number != 0,
+            Self::Dec(number) => !number.is_zero(),
+            Self::Date(moment) | Self::DateTime(moment, _) => *moment != Moment::default(),
+            Self::Time(micros, _) => *micros != 0,
+            value => value.double(call) != 0.0,
+        })
+    }
+
+    /// As text; `None` for NULL. Bytes that are no text are read as if they were.
+    pub(crate) fn string(&self) -> Option<Cow<'_, str>> {
+        Some(match self {
+            Self::Null => return None,
+            Self::Text(text) | Self::Member(text, _) | Self::Json(text) => {
+                Cow::Borrowed(text.as_ref())
+            }
+            Self::Bytes(bytes) => String::from_utf8_lossy(bytes),
+            Self::Int(number) => Cow::Owned(number.to_string()),
+            Self::Uint(number) => Cow::Owned(number.to_string()),
+            Self::Dec(number) => Cow::Owned(number.to_string()),
+            Self::Float(number) => Cow::Owned(format_float(*number)),
+            Self::Double(number) => Cow::Owned(format_double(*number)),
+            Self::Date(moment) => Cow::Owned(moment.date_text()),
+            Self::DateTime(moment, digits) => Cow::Owned(moment.text(*digits)),
+            Self::Time(micros, digits) => Cow::Owned(time_text(*micros, *digits)),
+        })
+    }
+
+    /// As bytes; `None` for NULL.
+    pub(crate) fn octets(&self) -> Option<Cow<'_, [u8]>> {
+        match self {
+            Self::Bytes(bytes) => Some(Cow::Borrowed(bytes.as_ref())),
+            value => Some(match value.string()? {
+                Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+                Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+            }),
+        }
+    }
+
+    /// As a date and time; `None` with a warning where it is none.
+    pub(crate) fn moment(&self, call: &Call<'_>) -> Option<Moment> {
+        self.moment_with_clock(call).map(|(moment, ..)| moment)
+    }
+
+    /// As a date and time, whether it has a time of day, and its digits of a second.
+    pub(crate) fn moment_with_clock(&self, call: &Call<'_>) -> Option<(Moment, bool, u8)> {
+        match self {
+            Self::Null => None,
+            Self::Date(moment) => Some((*moment, false, 0)),
+            Self::DateTime(moment, digits) => Some((*moment, true, *digits)),
+            Self::Time(micros, digits) => {
+                let total = i128::from(call.today().day_number()) * i128::from(temporal::DAY);
+                let moment = Moment::from_total_micros(total + i128::from(*micros))?;
+                Some((moment, true, *digits))
+            }
+            Self::Int(_) | Self::Uint(_) | Self::Dec(_) | Self::Float(_) | Self::Double(_) => {
+                let found = self.moment_of_number(call);
+                if found.is_none() {
+                    self.warn_incorrect(call, "datetime");
+                }
+                found
+            }
+            value => {
+                let text = value.string()?;
+                let text = if matches!(value, Self::Json(_)) { unquoted(&text) } else { text };
+                call.moment_of_text(&text)
+            }
+        }
+    }
+
+    fn moment_of_number(&self, call: &Call<'_>) -> Option<(Moment, bool, u8)> {
+        let exact = self.decimal(call);
+        let whole = exact.cut(0)?.units.to_i128()?;
+        let (moment, has_clock) = moment_of_number(i64::try_from(whole).ok()?)?;
+        let fraction = exact.minus(Dec::whole(whole))?.rescaled(6)?.units.to_i128()?;
+        if fraction == 0 || !has_clock {
+            return Some((moment, has_clock, 0));
+        }
+        let micros = moment.micros + i64::try_from(fraction).ok()?;
+        let moment = Moment { micros, ..moment }.rounded(6)?;
+        Some((moment, true, exact.scale.min(6)))
+    }
+
+    /// As a span of time in microseconds with its digits; `None` with a warning where it is none.
+    pub(crate) fn time(&self, call: &Call<'_>) -> Option<(i64, u8)> {
+        match self {
+            Self::Null => None,
+            Self::Time(micros, digits) => Some((*micros, *digits)),
+            Self::Date(_) => Some((0, 0)),
+            Self::DateTime(moment, digits) => Some((moment.micros, *digits)),
+            Self::Int(_) | Self::Uint(_) | Self::Dec(_) | Self::Float(_) | Self::Double(_) => {
+                let exact = self.decimal(call);
+                let whole = exact.cut(0)?.units.to_i128()?;
+                let fraction = exact.minus(Dec::whole(whole))?.rescaled(6)?.units.to_i128()?;
+                let seconds = i64::try_from(whole).ok().and_then(time_of_number);
+                let Some(seconds) = seconds else {
+                    self.warn_truncated(call, "time");
+                    return None;
+                };
+                let micros = seconds + i64::try_from(fraction).ok()?;
+                if micros.abs() > temporal::LONGEST_TIME {
+                    self.warn_truncated(call, "time");
+                }
+                let most = temporal::LONGEST_TIME;
+                Some((micros.clamp(-most, most), exact.scale.min(6)))
+            }
+            value => {
+                let text = value.string()?;
+                let parsed = temporal::parse_time(&text);
+                if parsed.is_none_or(|parsed| !parsed.complete) {
+                    value.warn_truncated(call, "time");
+                }
+                parsed.map(|parsed| (parsed.micros, parsed.digits))
+            }
+        }
+    }
+
+    /// Warns that it is no value of a type.
+    pub(crate) fn warn_incorrect(&self, call: &Call<'_>, kind: &str) {
+        let text = self.string().unwrap_or_default();
+        call.warn(Code::TruncatedValue, || format!("Incorrect {kind} value: '{text}'"));
+    }
+
+    /// Warns that only its beginning is a value of a type.
+    pub(crate) fn warn_truncated(&self, call: &Call<'_>, kind: &str) {
+        let text = self.string().unwrap_or_default();
+        call.warn(Code::TruncatedValue, || format!("Truncated incorrect {kind} value: '{text}'"));
+    }
+
+    /// The same value, borrowing nothing.
+    pub(crate) fn into_owned(self) -> V<'static> {
+        match self {
+            Self::Null => V::Null,
+            Self::Int(number) => V::Int(number),
+            Self::Uint(number) => V::Uint(number),
+            Self::Dec(number) => V::Dec(number),
+            Self::Float(number) => V::Float(number),
+            Self::Double(number) => V::Double(number),
+            Self::Text(text) => V::Text(Cow::Owned(text.into_owned())),
+            Self::Member(text, number) => V::Member(Cow::Owned(text.into_owned()), number),
+            Self::Bytes(bytes) => V::Bytes(Cow::Owned(bytes.into_owned())),
+            Self::Json(text) => V::Json(Cow::Owned(text.into_owned())),
+            Self::Date(moment) => V::Date(moment),
+            Self::DateTime(moment, digits) => V::DateTime(moment, digits),
+            Self::Time(micros, digits) => V::Time(micros, digits),
+        }
+    }
+}
+
+fn with_fraction(number: i64, micros: i64, digits: u8) -> Dec {
+    let units = i256::from_i128(i128::from(number) * 1_000_000 + i128::from(micros));
+    let exact = Dec { units, scale: 6 };
+    exact.cut(digits).unwrap_or(exact)
+}
+
+fn clamp(number: i128) -> i128 {
+    number.clamp(i128::from(i64::MIN), i128::from(u64::MAX))
+}
+
+/// A double as a whole number, kept within 63 bits.
+pub(crate) fn integer_of_double(number: f64) -> i128 {
+    // The cast saturates, and NaN cannot be.
+    let rounded = round_to_integer(number);
+    if rounded >= 9_223_372_036_854_775_808.0 {
+        return i128::from(i64::MAX);
+    }
+    i128::from(rounded as i64)
+}
+
+fn double_of_text(text: &str, call: &Call<'_>) -> f64 {
+    let (number, complete) = double_prefix(text);
+    if !complete && !text.is_empty() {
+        call.warn_truncated("DOUBLE", text);
+    }
+    number
+}
+
+fn decimal_of_text(text: &str, call: &Call<'_>) -> Dec {
+    let (number, taken) = Dec::parse_prefix(text);
+    let rest = text.get(taken..).unwrap_or("");
+    if taken == 0 || !rest.trim_end().is_empty() {
+        call.warn_truncated("DECIMAL", text);
+    }
+    number
+}
+
+fn integer_of_text(text: &str, call: &Call<'_>) -> i128 {
+    let (number, complete) = integer_prefix(text);
+    if !complete {
+        call.warn_truncated("INTEGER", text);
+    }
+    number
+}
+
+/// The text of a JSON string, other JSON as it is.
+pub(crate) fn unquoted(json: &str) -> Cow<'_, str> {
+    if json.starts_with('"')
+        && let Ok(text) = serde_json::from_str::<String>(json)
+    {
+        return Cow::Owned(text);
+    }
+    Cow::Borrowed(json)
+}
+
+impl Call<'_> {
+    /// The moment that a text says, within what `sql_mode` allows.
+    pub(crate) fn moment_of_text(&self, text: &str) -> Option<(Moment, bool, u8)> {
+        let Some(parsed) = parse_moment(text) else {
+            self.warn(Code::TruncatedValue, || format!("Incorrect datetime value: '{text}'"));
+            return None;
+        };
+        if parsed.moment.is_zero_date() && self.sql_mode().has(SqlMode::NO_ZERO_DATE) {
+            self.warn(Code::TruncatedValue, || format!("Incorrect datetime value: '{text}'"));
+            return None;
+        }
+        if !parsed.complete {
+            self.warn_truncated("datetime", text);
+        }
+        let moment = match parsed.offset_minutes {
+            Some(minutes) => self.shifted(parsed.moment, minutes)?,
+            None => parsed.moment,
+        };
+        Some((moment, parsed.has_clock, parsed.digits))
+    }
+
+    /// A moment of a zone so many minutes east of UTC as the session's clocks show it.
+    fn shifted(&self, moment: Moment, offset_minutes: i32) -> Option<Moment> {
+        let since_1970 = moment.total_micros() - 719_528 * i128::from(temporal::DAY);
+        let utc = since_1970 - i128::from(offset_minutes) * 60 * i128::from(temporal::SECOND);
+        temporal::local_of_utc(i64::try_from(utc).ok()?, &self.time_zone())
+    }
+}

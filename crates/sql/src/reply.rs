@@ -1,0 +1,46 @@
+//! Where answers go: implemented by a wire, called by whoever runs a statement.
+
+use std::future::Future;
+
+use crate::{Cell, Column, Result};
+
+/// Takes what statements answer, in order. A statement with rows calls `columns` once, `row` for
+/// each, then `done`; one without calls `done` alone. A statement that fails leaves what it began:
+/// the wire ends it with the error.
+pub trait Reply: Send {
+    /// Begins a result set.
+    fn columns(&mut self, columns: &[Column]) -> Result<()>;
+
+    /// One row: as many cells as columns.
+    fn row(&mut self, cells: &[Cell<'_>]) -> Result<()>;
+
+    /// Ends a result set or a statement without one. `more` says that another statement of the
+    /// same text follows.
+    fn done(&mut self, outcome: &Outcome, more: bool) -> Result<()>;
+
+    /// Waits until there is room for more. To be awaited between batches of rows; returns at once
+    /// while little waits to be sent.
+    fn drain(&mut self) -> impl Future<Output = Result<()>> + Send;
+
+    /// Asks the client for one of its files: LOAD DATA LOCAL INFILE. 3948 where the client or the
+    /// operator does not allow it, which is the default.
+    fn local_file(&mut self, name: &str) -> impl Future<Output = Result<Vec<u8>>> + Send {
+        let _ = name;
+        let message = "Loading local data is disabled; this must be enabled on both the client and \
+                       server sides";
+        std::future::ready(Err(crate::Error::new(crate::Code::LocalInfileDisabled, message)))
+    }
+}
+
+/// How a statement ended.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// Rows changed (or found, as the client asked), for statements that change rows.
+    pub affected_rows: u64,
+    /// The AUTO_INCREMENT value that was given, or 0.
+    pub last_insert_id: u64,
+    /// How many warnings `SHOW WARNINGS` has.
+    pub warnings: u16,
+    /// What MySQL says for people, such as `Records: 2  Duplicates: 0  Warnings: 0`.
+    pub info: String,
+}

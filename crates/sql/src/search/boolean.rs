@@ -1,0 +1,295 @@
+//! MATCH … AGAINST: what a text asks for, as a query of the text index.
+//!
+//! ```text
+//! natural  := word*                                one of the words
+//! boolean  := item*                                all `+`, no `-`; without `+`, one of the others
+//! item     := ("+" | "-" | "~" | "<" | ">")* (word "*"? | phrase | "(" boolean ")")
+//! phrase   := '"' word* '"' ("@" distance)?
+//! ```
+//! A word is what the text index tells apart by separators; `_` and `'` within one hold its parts
+//! together. There are no stopwords and no shortest word, and characters of scripts without spaces
+//! are found wherever they stand.
+
+use remora_engine::{Piece, PieceMatch, TextQuery};
+
+use crate::{Code, Error, Result, write::declared::SqlTable};
+
+/// Deepest nesting of parentheses.
+const MAX_DEPTH: usize = 16;
+
+/// A query that no row matches.
+fn nothing() -> TextQuery {
+    piece(&[], String::new(), PieceMatch::Words)
+}
+
+fn piece(texts: &[u32], text: String, matching: PieceMatch) -> TextQuery {
+    TextQuery::Piece(Piece { texts: texts.to_vec(), text, matching, letters: None })
+}
+
+/// What MATCH of these columns asks for; 1191 if no text index holds them.
+pub(crate) fn matching(
+    table: &SqlTable,
+    columns: &[usize],
+    text: &str,
+    boolean: bool,
+) -> Result<TextQuery> {
+    let texts = indexes(table, columns)?;
+    if boolean { in_boolean_mode(&texts, text) } else { Ok(natural(&texts, text)) }
+}
+
+/// The same of every text index.
+pub(super) fn parsed(text: &str, boolean: bool) -> Result<TextQuery> {
+    if boolean { in_boolean_mode(&[], text) } else { Ok(natural(&[], text)) }
+}
+
+/// The text indexes that together hold these columns and no others.
+fn indexes(table: &SqlTable, columns: &[usize]) -> Result<Vec<u32>> {
+    let within =
+        |text: &&remora_engine::TextDef| text.columns.iter().all(|column| columns.contains(column));
+    let fitting: Vec<_> = table.schema.texts.iter().filter(within).collect();
+    let held = |column: &usize| fitting.iter().any(|text| text.columns.contains(column));
+    if columns.is_empty() || !columns.iter().all(held) {
+        let message = "Can't find FULLTEXT index matching the column list";
+        return Err(Error::new(Code::NoFulltextIndex, message));
+    }
+    Ok(fitting.iter().map(|text| text.id).collect())
+}
+
+/// IN NATURAL LANGUAGE MODE: the rows that have one of the words.
+fn natural(texts: &[u32], text: &str) -> TextQuery {
+    let words = text.split(|c: char| !is_word(c)).map(|word| word.trim_matches(is_joiner));
+    let mut words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    words.sort_unstable();
+    words.dedup();
+    let words = words.into_iter().map(|word| piece(texts, word.to_owned(), PieceMatch::Words));
+    any_of(words.collect())
+}
+
+fn any_of(mut parts: Vec<TextQuery>) -> TextQuery {
+    match parts.len() {
+        0 => nothing(),
+        1 => parts.pop().unwrap_or_else(nothing),
+        _ => TextQuery::Or(parts),
+    }
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || is_joiner(c) || !c.is_ascii() && !c.is_whitespace()
+}
+
+fn is_joiner(c: char) -> bool {
+    matches!(c, '_' | '\'')
+}
+
+/// IN BOOLEAN MODE.
+fn in_boolean_mode(texts: &[u32], text: &str) -> Result<TextQuery> {
+    let mut parser = Parser { texts, rest: text.chars().collect(), at: 0 };
+    let query = parser.group(0)?;
+    if parser.at < parser.rest.len() {
+        return Err(parser.error());
+    }
+    Ok(query)
+}
+
+struct Parser<'a> {
+    texts: &'a [u32],
+    rest: Vec<char>,
+    at: usize,
+}
+
+/// What stands before an item.
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Sign {
+    #[default]
+    None,
+    Must,
+    MustNot,
+    /// It may be there, and the row is worth less.
+    Lowers,
+}
+
+impl Parser<'_> {
+    fn group(&mut self, depth: usize) -> Result<TextQuery> {
+        if depth > MAX_DEPTH {
+            return Err(self.error());
+        }
+        let (mut must, mut may, mut none) = (Vec::new(), Vec::new(), Vec::new());
+        loop {
+            let sign = self.sign();
+            match self.peek() {
+                None | Some(')') => break,
+                _ => {}
+            }
+            let Some(item) = self.item(depth)? else { continue };
+            match sign {
+                Sign::Must => must.push(item),
+                Sign::MustNot => none.push(item),
+                Sign::None => may.push(item),
+                Sign::Lowers => {}
+            }
+        }
+        if must.is_empty() && may.is_empty() {
+            return Ok(nothing());
+        }
+        let mut all = must;
+        if all.is_empty() {
+            all.push(any_of(may));
+        } else if !may.is_empty() {
+            // Rows that have one of these are worth more: each is scored, none is asked for.
+            may.extend(all.first().cloned());
+            all.push(TextQuery::Or(may));
+        }
+        all.extend(none.into_iter().map(|item| TextQuery::Not(Box::new(item))));
+        Ok(if all.len() == 1 { any_of(all) } else { TextQuery::And(all) })
+    }
+
+    /// Reads the signs before an item, and blanks.
+    fn sign(&mut self) -> Sign {
+        let mut sign = Sign::None;
+        while let Some(c) = self.peek() {
+            match c {
+                '+' => sign = Sign::Must,
+                '-' => sign = Sign::MustNot,
+                '~' => sign = Sign::Lowers,
+                '<' | '>' => {}
+                c if c == '"' || c == '(' || c == ')' || is_word(c) => break,
+                // A sign belongs to what follows it directly.
+                _ => sign = Sign::None,
+            }
+            self.at += 1;
+        }
+        sign
+    }
+
+    fn item(&mut self, depth: usize) -> Result<Option<TextQuery>> {
+        match self.peek() {
+            Some('(') => {
+                self.at += 1;
+                let group = self.group(depth + 1)?;
+                if self.peek() != Some(')') {
+                    return Err(self.error());
+                }
+                self.at += 1;
+                Ok(Some(group))
+            }
+            Some('"') => self.phrase().map(Some),
+            _ => Ok(self.word()),
+        }
+    }
+
+    fn word(&mut self) -> Option<TextQuery> {
+        let start = self.at;
+        while self.peek().is_some_and(is_word) {
+            self.at += 1;
+        }
+        let word: String = self.rest.get(start..self.at)?.iter().collect();
+        let prefix = self.peek() == Some('*');
+        self.at += usize::from(prefix);
+        let word = word.trim_matches(is_joiner);
+        let matching = if prefix { PieceMatch::WordPrefix } else { PieceMatch::Words };
+        (!word.is_empty()).then(|| piece(self.texts, word.to_owned(), matching))
+    }
+
+    fn phrase(&mut self) -> Result<TextQuery> {
+        self.at += 1;
+        let start = self.at;
+        while self.peek().is_some_and(|c| c != '"') {
+            self.at += 1;
+        }
+        let text: String = self.rest.get(start..self.at).unwrap_or_default().iter().collect();
+        if self.peek().is_none() {
+            return Err(self.error());
+        }
+        self.at += 1;
+        let mut ahead = self.at;
+        while self.rest.get(ahead) == Some(&' ') {
+            ahead += 1;
+        }
+        let mut matching = PieceMatch::Words;
+        if self.rest.get(ahead) == Some(&'@') {
+            let digits = self.rest.get(ahead + 1..).unwrap_or_default();
+            let count = digits.iter().take_while(|c| c.is_ascii_digit()).count();
+            let digits: String = digits.iter().take(count).collect();
+            self.at = ahead + 1 + count;
+            matching = PieceMatch::Near(digits.parse().map_err(|_| self.error())?);
+        }
+        Ok(piece(self.texts, text, matching))
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest.get(self.at).copied()
+    }
+
+    /// 1064, as MySQL has it for what is no boolean search.
+    fn error(&self) -> Error {
+        let at = match self.rest.get(self.at) {
+            Some(c) => format!("unexpected '{c}'"),
+            None => "unexpected $end".to_owned(),
+        };
+        Error::new(Code::ParseError, format!("syntax error, {at}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(query: &TextQuery) -> String {
+        let several = |parts: &[TextQuery], mark: &str| {
+            let parts: Vec<String> = parts.iter().map(shown).collect();
+            format!("({})", parts.join(mark))
+        };
+        match query {
+            TextQuery::Piece(piece) => match piece.matching {
+                PieceMatch::Words if piece.text.is_empty() => "nothing".to_owned(),
+                PieceMatch::Words => piece.text.clone(),
+                PieceMatch::WordPrefix => format!("{}*", piece.text),
+                PieceMatch::Near(distance) => format!("{}@{distance}", piece.text),
+                PieceMatch::Substring => format!("%{}%", piece.text),
+            },
+            TextQuery::Term(term) => term.clone(),
+            TextQuery::And(parts) => several(parts, " & "),
+            TextQuery::Or(parts) => several(parts, " | "),
+            TextQuery::Not(part) => format!("!{}", shown(part)),
+        }
+    }
+
+    #[test]
+    fn boolean_mode_has_its_operators() {
+        let read = |text: &str| in_boolean_mode(&[], text).map(|query| shown(&query));
+        let cases = [
+            ("apple banana", "(apple | banana)"),
+            ("+apple +juice", "(apple & juice)"),
+            ("+apple macintosh", "(apple & (macintosh | apple))"),
+            ("+apple -macintosh", "(apple & !macintosh)"),
+            ("+apple ~macintosh", "apple"),
+            ("+apple +(>turnover <strudel)", "(apple & (turnover | strudel))"),
+            ("apple*", "apple*"),
+            ("\"some words\"", "some words"),
+            ("\"some words\" @8", "some words@8"),
+            ("-apple", "nothing"),
+            ("", "nothing"),
+            ("+ apple", "apple"),
+            ("don't e-mail", "(don't | !mail)"),
+            ("東京 +カフェ", "(カフェ & (東京 | カフェ))"),
+        ];
+        for (text, expected) in cases {
+            let expected = match text {
+                "don't e-mail" => "((don't | e) & !mail)",
+                _ => expected,
+            };
+            assert_eq!(read(text).unwrap(), expected, "{text}");
+        }
+        for text in ["(apple", "apple)", "\"apple", "\"a\" @"] {
+            assert_eq!(read(text).unwrap_err().code, Code::ParseError, "{text}");
+        }
+    }
+
+    #[test]
+    fn natural_mode_asks_for_any_word() {
+        let read = |text: &str| shown(&natural(&[], text));
+        assert_eq!(read("the quick, quick fox"), "(fox | quick | the)");
+        assert_eq!(read("don't 'quote'"), "(don't | quote)");
+        assert_eq!(read("--"), "nothing");
+    }
+}

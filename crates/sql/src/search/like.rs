@@ -1,0 +1,163 @@
+//! LIKE, INSTR, LOCATE and POSITION, as queries of the text index.
+//!
+//! A pattern's pieces between its wildcards must all occur; where there is one, and nothing but `%`
+//! around it, that is all that LIKE says. Letters are equal as the column's collation has it.
+
+use std::sync::{Arc, LazyLock};
+
+use parking_lot::RwLock;
+use remora_engine::{ColumnLetters, ColumnType, LetterClasses, Piece, PieceMatch, TextQuery};
+use rustc_hash::FxHashMap;
+
+use super::Answer;
+use crate::{meaning::collation, session::variables::Collation, write::declared::SqlTable};
+
+/// Letters from here on are equal to themselves only.
+const LAST_LETTER: u32 = 0x2_0000;
+
+/// `column LIKE pattern`, with this character before one that is meant as it stands.
+pub(crate) fn like(table: &SqlTable, column: usize, pattern: &str, escape: Option<char>) -> Answer {
+    let pieces = pieces(pattern, escape);
+    let inner = |piece: &&(String, bool)| !piece.0.is_empty();
+    let queries: Option<Vec<TextQuery>> =
+        pieces.iter().filter(inner).map(|(piece, _)| contains(table, column, piece)).collect();
+    let Some(mut queries) = queries else { return Answer::Scan };
+    let only = match pieces.as_slice() {
+        [(before, true), (_, true), (after, _)] => before.is_empty() && after.is_empty(),
+        _ => false,
+    };
+    match (queries.pop(), queries.is_empty()) {
+        (None, _) => Answer::Scan,
+        (Some(query), true) if only => Answer::Exact(query),
+        (Some(query), true) => Answer::Superset(query),
+        (Some(query), false) => {
+            queries.push(query);
+            Answer::Superset(TextQuery::And(queries))
+        }
+    }
+}
+
+/// `INSTR(column, text) > 0`, and what else says that a column holds a text.
+pub(crate) fn holds(table: &SqlTable, column: usize, text: &str) -> Answer {
+    match contains(table, column, text) {
+        Some(query) if !text.is_empty() => Answer::Exact(query),
+        _ => Answer::Scan,
+    }
+}
+
+/// What stands between the wildcards, each with whether it is `%` that follows; several `%` are
+/// one.
+fn pieces(pattern: &str, escape: Option<char>) -> Vec<(String, bool)> {
+    let mut pieces = vec![(String::new(), false)];
+    let mut characters = pattern.chars().peekable();
+    while let Some(c) = characters.next() {
+        let last = pieces.len() - 1;
+        match c {
+            c if Some(c) == escape && characters.peek().is_some() => {
+                pieces[last].0.extend(characters.next());
+            }
+            '%' => {
+                while characters.next_if_eq(&'%').is_some() {}
+                pieces[last].1 = true;
+                pieces.push((String::new(), false));
+            }
+            '_' => pieces.push((String::new(), false)),
+            c => pieces[last].0.push(c),
+        }
+    }
+    pieces
+}
+
+/// The query for rows whose column holds the piece; `None` if no text index has the column.
+fn contains(table: &SqlTable, column: usize, piece: &str) -> Option<TextQuery> {
+    let spec = table.columns.get(column)?;
+    let kind = table.schema.columns.get(column)?.kind;
+    if kind != ColumnType::Text || !spec.kind.is_text() || spec.kind.has_labels() {
+        return None;
+    }
+    let mut holding: Vec<_> =
+        table.schema.texts.iter().filter(|text| text.columns.contains(&column)).collect();
+    holding.sort_by_key(|text| text.columns.len());
+    let letters = ColumnLetters { column, classes: letters(spec.kind.collation) };
+    Some(TextQuery::Piece(Piece {
+        texts: vec![holding.first()?.id],
+        text: piece.to_owned(),
+        matching: PieceMatch::Substring,
+        letters: Some(letters),
+    }))
+}
+
+/// The letters of a collation, made once.
+fn letters(collation: Collation) -> Arc<dyn LetterClasses> {
+    static KNOWN: LazyLock<RwLock<FxHashMap<u16, Arc<CollatedLetters>>>> =
+        LazyLock::new(RwLock::default);
+    if let Some(known) = KNOWN.read().get(&collation.0) {
+        return Arc::<CollatedLetters>::clone(known);
+    }
+    let made = Arc::new(CollatedLetters::new(collation));
+    Arc::<CollatedLetters>::clone(KNOWN.write().entry(collation.0).or_insert(made))
+}
+
+/// Which letters a collation takes for equal.
+#[derive(Debug)]
+struct CollatedLetters {
+    /// The group of each letter that is equal to another.
+    groups: FxHashMap<char, u32>,
+    members: Vec<Vec<char>>,
+}
+
+impl CollatedLetters {
+    fn new(collation: Collation) -> Self {
+        let mut by_key: FxHashMap<Vec<u8>, Vec<char>> = FxHashMap::default();
+        for letter in (0..LAST_LETTER).filter_map(char::from_u32) {
+            by_key.entry(collation::letter_key(letter, collation)).or_default().push(letter);
+        }
+        let members: Vec<Vec<char>> =
+            by_key.into_values().filter(|members| members.len() > 1).collect();
+        let groups = (0..).zip(&members);
+        let groups = groups.flat_map(|(group, members)| members.iter().map(move |&c| (c, group)));
+        Self { groups: groups.collect(), members }
+    }
+}
+
+impl LetterClasses for CollatedLetters {
+    fn are_equal(&self, a: char, b: char) -> bool {
+        a == b || self.groups.get(&a).is_some_and(|group| self.groups.get(&b) == Some(group))
+    }
+
+    fn equals(&self, letter: char, out: &mut Vec<char>) {
+        let group = self.groups.get(&letter).and_then(|&group| self.members.get(group as usize));
+        match group {
+            Some(members) => out.extend(members),
+            None => out.push(letter),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_are_cut_at_wildcards() {
+        let cut = |pattern| {
+            let pieces = pieces(pattern, Some('\\'));
+            let show =
+                |(piece, any): &(String, bool)| format!("{piece}{}", if *any { "%" } else { "" });
+            pieces.iter().map(show).collect::<Vec<_>>().join("|")
+        };
+        assert_eq!(cut("%quantum%"), "%|quantum%|");
+        assert_eq!(cut("%%a%%b_c"), "%|a%|b|c");
+        assert_eq!(cut("100\\%%"), "100%%|");
+        assert_eq!(cut(""), "");
+    }
+
+    #[test]
+    fn letters_are_equal_as_the_collation_has_it() {
+        let plain = CollatedLetters::new(Collation::UTF8MB4_0900_AI_CI);
+        assert!(plain.are_equal('e', 'É') && plain.are_equal('か', 'ガ'));
+        assert!(!plain.are_equal('e', 'f'));
+        let exact = CollatedLetters::new(Collation::UTF8MB4_BIN);
+        assert!(!exact.are_equal('e', 'E') && exact.are_equal('e', 'e'));
+    }
+}

@@ -1,0 +1,39 @@
+//! Text conditions in SQL, answered from the text index: MATCH, LIKE, INSTR, REGEXP.
+//!
+//! Each becomes a query of the engine that says the same ([`Answer::Exact`]), or one that no row is
+//! left out of ([`Answer::Superset`]): the rows it finds are then asked the condition itself.
+
+mod boolean;
+mod function;
+mod like;
+mod meta;
+mod plan;
+
+use remora_engine::TextQuery;
+
+pub(crate) use boolean::matching;
+pub(crate) use function::match_function;
+pub(crate) use like::{holds, like};
+pub(crate) use meta::{Meta, note, show as show_meta};
+pub(crate) use plan::{Asked, plan};
+
+/// What the text index knows of a condition.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Answer {
+    /// The rows it finds are those the condition holds for.
+    Exact(TextQuery),
+    /// All rows that the condition holds for are among those it finds.
+    Superset(TextQuery),
+    /// Nothing: every row is asked.
+    Scan,
+}
+
+impl Answer {
+    /// The query, if it says just what the condition says.
+    pub(crate) fn exact(self) -> Option<TextQuery> {
+        match self {
+            Self::Exact(query) => Some(query),
+            _ => None,
+        }
+    }
+}

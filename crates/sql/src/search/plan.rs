@@ -1,0 +1,225 @@
+//! What of a planned condition the text index answers.
+
+use datafusion::{
+    common::ScalarValue,
+    logical_expr::{Expr, Operator, expr::ScalarFunction},
+};
+use remora_engine::TextQuery;
+
+use super::{Answer, holds, like, matching};
+use crate::{select::resolve::matching::MATCH, write::declared::SqlTable};
+
+/// Shortest literal of a regular expression that is worth asking for, in characters.
+const MIN_LITERAL: usize = 2;
+
+/// A table, and which of its columns an expression is.
+pub(crate) struct Asked<'a> {
+    /// The table.
+    pub table: &'a SqlTable,
+    /// The position in the schema of the column that an expression is.
+    pub column: &'a dyn Fn(&Expr) -> Option<usize>,
+}
+
+/// What the text index knows of a condition on the table's rows.
+pub(crate) fn plan(asked: &Asked<'_>, filter: &Expr) -> Answer {
+    asked.plan(filter).unwrap_or(Answer::Scan)
+}
+
+impl Asked<'_> {
+    fn plan(&self, filter: &Expr) -> Option<Answer> {
+        match filter {
+            Expr::ScalarFunction(call) => self.call(call),
+            Expr::Not(inner) => self.negated(inner),
+            Expr::BinaryExpr(binary) => match binary.op {
+                Operator::And => self.both(&binary.left, &binary.right),
+                Operator::Or => self.either(&binary.left, &binary.right),
+                operator => self.compared(&binary.left, operator, &binary.right),
+            },
+            _ => None,
+        }
+    }
+
+    fn call(&self, call: &ScalarFunction) -> Option<Answer> {
+        let args = call.args.as_slice();
+        match (call.func.name(), args) {
+            ("truth", [inner]) => self.plan(inner),
+            ("like", [column, pattern, rest @ ..]) => {
+                let escape = match rest {
+                    [] => Some('\\'),
+                    [escape] => text(escape)?.chars().next(),
+                    _ => return None,
+                };
+                Some(like(self.table, self.column(column)?, &text(pattern)?, escape))
+            }
+            ("regexp_like", [column, pattern]) => {
+                let literal = literal_of(&text(pattern)?)?;
+                match holds(self.table, self.column(column)?, &literal) {
+                    Answer::Exact(query) => Some(Answer::Superset(query)),
+                    other => Some(other),
+                }
+            }
+            (MATCH, [mode, query, columns @ ..]) => {
+                let columns: Option<Vec<usize>> =
+                    columns.iter().map(|column| self.column(column)).collect();
+                let boolean = text(mode)?.to_uppercase().contains("BOOLEAN");
+                let query = matching(self.table, &columns?, &text(query)?, boolean).ok()?;
+                Some(Answer::Exact(query))
+            }
+            _ => None,
+        }
+    }
+
+    /// What may be NULL has no negation in the engine: its rows are asked again.
+    fn negated(&self, inner: &Expr) -> Option<Answer> {
+        let Answer::Exact(query) = self.plan(inner)? else { return None };
+        let columns = &self.table.schema.columns;
+        let present = inner.column_refs().into_iter().all(|column| {
+            let position = (self.column)(&Expr::Column(column.clone()));
+            position.and_then(|at| columns.get(at)).is_some_and(|column| !column.nullable)
+        });
+        let query = TextQuery::Not(Box::new(query));
+        Some(if present { Answer::Exact(query) } else { Answer::Superset(query) })
+    }
+
+    fn both(&self, left: &Expr, right: &Expr) -> Option<Answer> {
+        let (left, right) = (plan(self, left), plan(self, right));
+        let and = |a, b| TextQuery::And(vec![a, b]);
+        Some(match (left, right) {
+            (Answer::Exact(a), Answer::Exact(b)) => Answer::Exact(and(a, b)),
+            (Answer::Scan, Answer::Scan) => return None,
+            (Answer::Scan, Answer::Exact(one) | Answer::Superset(one))
+            | (Answer::Exact(one) | Answer::Superset(one), Answer::Scan) => Answer::Superset(one),
+            (Answer::Exact(a) | Answer::Superset(a), Answer::Exact(b) | Answer::Superset(b)) => {
+                Answer::Superset(and(a, b))
+            }
+        })
+    }
+
+    fn either(&self, left: &Expr, right: &Expr) -> Option<Answer> {
+        let (left, right) = (plan(self, left), plan(self, right));
+        let or = |a, b| TextQuery::Or(vec![a, b]);
+        Some(match (left, right) {
+            (Answer::Exact(a), Answer::Exact(b)) => Answer::Exact(or(a, b)),
+            (Answer::Scan, _) | (_, Answer::Scan) => return None,
+            (Answer::Exact(a) | Answer::Superset(a), Answer::Exact(b) | Answer::Superset(b)) => {
+                Answer::Superset(or(a, b))
+            }
+        })
+    }
+
+    /// INSTR and LOCATE, compared with 0.
+    fn compared(&self, left: &Expr, operator: Operator, right: &Expr) -> Option<Answer> {
+        let (call, operator, number) = match (left, right) {
+            (Expr::ScalarFunction(call), Expr::Literal(number, _)) => (call, operator, number),
+            (Expr::Literal(number, _), Expr::ScalarFunction(call)) => {
+                (call, operator.swap()?, number)
+            }
+            _ => return None,
+        };
+        let number = match number {
+            ScalarValue::Int64(Some(number)) => *number,
+            ScalarValue::UInt64(Some(number)) => i64::try_from(*number).ok()?,
+            _ => return None,
+        };
+        let is_there =
+            matches!((operator, number), (Operator::Gt | Operator::NotEq, 0) | (Operator::GtEq, 1));
+        let (column, part) = match (call.func.name(), call.args.as_slice()) {
+            ("instr", [column, part]) | ("locate", [part, column]) => (column, part),
+            _ => return None,
+        };
+        is_there.then(|| Some(holds(self.table, self.column(column)?, &text(part)?)))?
+    }
+
+    fn column(&self, expr: &Expr) -> Option<usize> {
+        (self.column)(expr)
+    }
+}
+
+fn text(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Literal(
+            ScalarValue::Utf8(Some(text))
+            | ScalarValue::Utf8View(Some(text))
+            | ScalarValue::LargeUtf8(Some(text)),
+            _,
+        ) => Some(text.clone()),
+        Expr::Alias(alias) => text(&alias.expr),
+        _ => None,
+    }
+}
+
+/// The longest run of characters that every text that matches a regular expression holds; `None`
+/// if none is found, or the expression has alternatives.
+fn literal_of(pattern: &str) -> Option<String> {
+    if pattern.contains(['|', '(', ')']) {
+        return None;
+    }
+    let (mut best, mut run) = (String::new(), String::new());
+    let mut characters = pattern.chars().peekable();
+    while let Some(c) = characters.next() {
+        match c {
+            '[' => {
+                end_run(&mut run, &mut best);
+                // A bracket that is the first member ends nothing.
+                let _ = characters.next_if_eq(&'^');
+                let _ = characters.next_if_eq(&']');
+                if characters.any(|c| c == '[' || c == '\\') {
+                    return None;
+                }
+                let inside = pattern.matches('[').count() == pattern.matches(']').count();
+                if !inside {
+                    return None;
+                }
+                break;
+            }
+            '?' | '*' | '{' => {
+                run.pop();
+                end_run(&mut run, &mut best);
+                if c == '{' {
+                    characters.by_ref().find(|&c| c == '}')?;
+                }
+            }
+            '+' => end_run(&mut run, &mut best),
+            '\\' => match characters.next()? {
+                escaped if escaped.is_ascii_punctuation() => run.push(escaped),
+                _ => return None,
+            },
+            '.' | '^' | '$' => end_run(&mut run, &mut best),
+            c => run.push(c),
+        }
+    }
+    end_run(&mut run, &mut best);
+    (best.chars().count() >= MIN_LITERAL).then_some(best)
+}
+
+fn end_run(run: &mut String, best: &mut String) {
+    if run.chars().count() > best.chars().count() {
+        std::mem::swap(run, best);
+    }
+    run.clear();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn regular_expressions_give_what_they_must_hold() {
+        let cases = [
+            ("quantum", Some("quantum")),
+            ("^quantum.*physics$", Some("quantum")),
+            ("colou?r", Some("colo")),
+            ("ab+c", Some("ab")),
+            ("a{2}bcd", Some("bcd")),
+            ("c\\+\\+", Some("c++")),
+            ("a|b", None),
+            ("(ab)?", None),
+            ("\\d+", None),
+            (".", None),
+            ("abc[de]fgh", Some("abc")),
+        ];
+        for (pattern, expected) in cases {
+            assert_eq!(literal_of(pattern).as_deref(), expected, "{pattern}");
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Where a statement's tables are: the engine's of one snapshot, the session's own, the system's.
+
+use std::sync::Arc;
+
+use datafusion::catalog::TableProvider;
+use parking_lot::Mutex;
+use remora_engine::Value;
+use rustc_hash::FxHashMap;
+
+use super::{
+    errors::from_engine,
+    names::{TableName, database_exists},
+    resolve::Catalog,
+    scan::EngineTable,
+};
+use crate::{
+    Code, Error, Result,
+    session::{Reader, SessionState, variables::SqlMode},
+    show,
+    statement::{Source, TokenKind},
+};
+
+/// The tables and variables of a session, as one statement sees them.
+pub(crate) struct SessionCatalog<'a> {
+    session: &'a SessionState,
+    reader: Reader,
+    /// Whether the statement assigns user variables, which then are read as it goes on.
+    assigns: bool,
+    known: Mutex<FxHashMap<TableName, Arc<dyn TableProvider>>>,
+    rows: Mutex<usize>,
+}
+
+impl<'a> SessionCatalog<'a> {
+    pub(crate) fn new(session: &'a SessionState, source: &Source) -> Self {
+        let assigns = source
+            .tokens
+            .iter()
+            .any(|token| token.kind == TokenKind::Operator && source.bytes(token) == b":=");
+        let reader = session.reader();
+        Self { session, reader, assigns, known: Mutex::default(), rows: Mutex::default() }
+    }
+
+    /// How many rows the tables have that were asked for.
+    pub(crate) fn rows(&self) -> usize {
+        *self.rows.lock()
+    }
+
+    fn find(&self, name: &TableName) -> Result<Arc<dyn TableProvider>> {
+        if let Some(table) = show::system_table(self.session, name)? {
+            return Ok(table);
+        }
+        let shared = &self.session.shared;
+        let zone = self.session.variables.time_zone.zone.clone();
+        let transaction = &self.session.transaction;
+        if let Some(table) = transaction.temporary(name) {
+            let table = EngineTable::temporary(self.reader.clone(), name, table, zone);
+            return Ok(Arc::new(table));
+        }
+        name.check(&self.session.identity, false)?;
+        let engine_name = name.engine_name(shared);
+        let overlay = transaction.overlay(&engine_name);
+        match EngineTable::new(self.reader.clone(), name, engine_name, overlay, zone) {
+            Ok(table) => {
+                *self.rows.lock() += table.rows();
+                Ok(Arc::new(table))
+            }
+            Err(remora_engine::Error::NotFound { .. }) => Err(self.missing(name)),
+            Err(error) => Err(from_engine(&error)),
+        }
+    }
+
+    fn missing(&self, name: &TableName) -> Error {
+        if database_exists(self.session, &name.database) {
+            return name.missing();
+        }
+        Error::new(Code::UnknownDatabase, format!("Unknown database '{}'", name.database))
+    }
+}
+
+impl Catalog for SessionCatalog<'_> {
+    fn table(&self, name: &TableName) -> Result<Arc<dyn TableProvider>> {
+        if let Some(known) = self.known.lock().get(name) {
+            return Ok(Arc::clone(known));
+        }
+        let table = self.find(name)?;
+        self.known.lock().insert(name.clone(), Arc::clone(&table));
+        Ok(table)
+    }
+
+    fn database(&self) -> Result<&str> {
+        self.session.current_database()
+    }
+
+    fn variable(&self, name: &str) -> Result<Option<Value>> {
+        match name.strip_prefix("@@") {
+            Some(name) => self.session.system_variable(name).map(Some),
+            None if self.assigns => Ok(None),
+            None => {
+                let name = name.strip_prefix('@').unwrap_or(name);
+                Ok(Some(self.session.user_variable(name.trim_matches(['`', '\'', '"']))))
+            }
+        }
+    }
+
+    fn only_full_group_by(&self) -> bool {
+        self.session.variables.sql_mode.has(SqlMode::ONLY_FULL_GROUP_BY)
+    }
+}

@@ -1,0 +1,48 @@
+//! DataFusion's errors become MySQL's.
+
+use datafusion::error::DataFusionError;
+
+use crate::{Code, Error};
+
+/// The error that a plan failed with: ours where one of ours is inside.
+pub(crate) fn from_plan(error: DataFusionError) -> Error {
+    let root = error.find_root();
+    if let DataFusionError::External(inner) = root {
+        if let Some(ours) = inner.downcast_ref::<Error>() {
+            return ours.clone();
+        }
+        if let Some(engine) = inner.downcast_ref::<remora_engine::Error>() {
+            return from_engine(engine);
+        }
+    }
+    match root {
+        DataFusionError::ResourcesExhausted(_) => {
+            let message = "The statement needs more memory than max_query_memory allows";
+            Error::new(Code::OutOfMemory, message)
+        }
+        DataFusionError::NotImplemented(what) => Error::unsupported(what),
+        other => from_text(&other.to_string()),
+    }
+}
+
+/// An error of the engine.
+pub(crate) fn from_engine(error: &remora_engine::Error) -> Error {
+    let code = match error {
+        remora_engine::Error::Closed => Code::ServerShutdown,
+        _ => Code::Unknown,
+    };
+    Error::new(code, error.to_string())
+}
+
+/// Errors that DataFusion has as text only.
+fn from_text(text: &str) -> Error {
+    let has = |part: &str| text.contains(part);
+    if has("more than one row") || has("returned more than one") {
+        return Error::new(Code::SubqueryRows, "Subquery returns more than 1 row");
+    }
+    if has("recursi") && has("iterations") {
+        return Error::new(Code::RecursionDepth, text);
+    }
+    tracing::debug!(error = text, "a plan failed");
+    Error::new(Code::Unknown, text)
+}

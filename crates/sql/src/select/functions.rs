@@ -1,0 +1,47 @@
+//! Functions by the names that queries have for them: MySQL's first, and the plain ones that mean
+//! the same.
+
+use std::sync::{Arc, LazyLock};
+
+use datafusion::{
+    execution::SessionStateDefaults,
+    logical_expr::{AggregateUDF, ScalarUDF, WindowUDF},
+};
+use rustc_hash::FxHashMap;
+
+use super::{recursive, resolve::matching::MATCH};
+use crate::{meaning, search, session::Context};
+
+type ByName<F> = LazyLock<FxHashMap<String, Arc<F>>>;
+
+static AGGREGATES: ByName<AggregateUDF> = LazyLock::new(|| {
+    let all = SessionStateDefaults::default_aggregate_functions();
+    all.into_iter().map(|function| (function.name().to_owned(), function)).collect()
+});
+
+static WINDOWS: ByName<WindowUDF> = LazyLock::new(|| {
+    let all = SessionStateDefaults::default_window_functions();
+    all.into_iter().map(|function| (function.name().to_owned(), function)).collect()
+});
+
+/// A scalar function.
+pub(super) fn scalar(name: &str, context: &Context) -> Option<Arc<ScalarUDF>> {
+    let name = name.to_lowercase();
+    match name.as_str() {
+        MATCH => return Some(search::match_function()),
+        recursive::NAME => return Some(recursive::function()),
+        _ => {}
+    }
+    meaning::scalar_function_in(&name, context)
+}
+
+/// An aggregate function.
+pub(super) fn aggregate(name: &str) -> Option<Arc<AggregateUDF>> {
+    let name = name.to_lowercase();
+    meaning::aggregate_function(&name).or_else(|| AGGREGATES.get(&name).cloned())
+}
+
+/// A window function.
+pub(super) fn window(name: &str) -> Option<Arc<WindowUDF>> {
+    WINDOWS.get(&name.to_lowercase()).cloned()
+}

@@ -1,0 +1,78 @@
+//! `SELECT … INTO @a, @b`: one row becomes variables.
+
+use std::sync::Arc;
+
+use crate::{
+    Code, Error, Outcome, Result,
+    session::SessionState,
+    statement::{Source, Statement, TokenKind},
+};
+
+/// The statement without INTO, and the variables behind it; `None` if it has none.
+pub(super) fn taken(source: &Source) -> Result<Option<(Source, Vec<String>)>> {
+    let mut depth = 0_usize;
+    let mut found = None;
+    for at in 0..source.tokens.len() {
+        if source.is(at, "(") {
+            depth += 1;
+        } else if source.is(at, ")") {
+            depth = depth.saturating_sub(1);
+        } else if depth == 0 && source.is_word(at, "INTO") && at > 1 {
+            found = Some(at);
+            break;
+        }
+    }
+    let Some(into) = found else { return Ok(None) };
+    if source.is_word(into + 1, "OUTFILE") || source.is_word(into + 1, "DUMPFILE") {
+        return Err(Error::unsupported("INTO OUTFILE"));
+    }
+    let mut names = Vec::new();
+    let mut at = into + 1;
+    loop {
+        let token = source.tokens.get(at).ok_or_else(|| source.syntax_error(at))?;
+        if token.kind != TokenKind::UserVariable {
+            return Err(source.syntax_error(at));
+        }
+        let name = String::from_utf8_lossy(source.bytes(token)).into_owned();
+        names.push(name.trim_start_matches('@').trim_matches(['`', '\'', '"']).to_owned());
+        at += 1;
+        if !source.is(at, ",") {
+            break;
+        }
+        at += 1;
+    }
+    let mut tokens = source.tokens.clone();
+    tokens.drain(into..at);
+    Ok(Some((Source::new(source.text.clone(), tokens, source.mode), names)))
+}
+
+/// Runs the statement and sets the variables; 1172 if there are several rows.
+pub(super) async fn run(
+    session: &mut SessionState,
+    statement: &Statement<'_>,
+    source: Source,
+    names: &[String],
+) -> Result<Outcome> {
+    let statement = Statement { source: Arc::new(source), ..statement.clone() };
+    let rows = super::run::Query::of(session, &statement)?.collect(session).await?;
+    if rows.columns.len() != names.len() {
+        let message = "The used SELECT statements have a different number of columns";
+        return Err(Error::new(Code::UnionColumns, message));
+    }
+    match rows.count() {
+        0 => {
+            let message = "No data - zero rows fetched, selected, or processed";
+            session.warn(Code::NoData, message);
+            return Ok(Outcome::default());
+        }
+        1 => {}
+        _ => {
+            let message = "Result consisted of more than one row";
+            return Err(Error::new(Code::TooManyRows, message));
+        }
+    }
+    for (index, name) in names.iter().enumerate() {
+        session.user_variables.set(name, rows.value(0, index));
+    }
+    Ok(Outcome { affected_rows: 1, ..Outcome::default() })
+}

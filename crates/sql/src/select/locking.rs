@@ -1,0 +1,76 @@
+//! `SELECT … FOR UPDATE` and `FOR SHARE`: the rows that are read must not be written by another
+//! before the transaction commits.
+
+use datafusion::sql::sqlparser::ast::{
+    Expr, Ident, Query, SelectItem, SetExpr, TableFactor, TableWithJoins,
+};
+
+use super::{names::TableName, run::collect};
+use crate::{Result, session::SessionState, statement::Source, write::declared::SqlTable};
+
+/// Protects the rows that a query reads, if it says so and a transaction is open.
+pub(super) async fn protect(
+    session: &mut SessionState,
+    query: &Query,
+    source: &Source,
+) -> Result<()> {
+    if query.locks.is_empty() || !session.transaction.is_begun() {
+        return Ok(());
+    }
+    let SetExpr::Select(select) = query.body.as_ref() else { return Ok(()) };
+    for (called, name) in tables(&select.from, session) {
+        let engine_name = name.engine_name(&session.shared);
+        let Ok(schema) = session.reader().schema(&engine_name) else { continue };
+        let table = SqlTable::of(&schema);
+        if table.row_number.is_some() {
+            continue;
+        }
+        let keys = keys_of(query, &called, &table);
+        let rows = collect(session, keys, source).await?;
+        for row in 0..rows.count() {
+            let parts = (0..rows.columns.len()).map(|column| rows.value(row, column));
+            let key: Vec<_> = parts.collect();
+            session.transaction.protect(&engine_name, &key)?;
+        }
+    }
+    Ok(())
+}
+
+/// The tables of FROM, by what the query calls them.
+fn tables(from: &[TableWithJoins], session: &SessionState) -> Vec<(String, TableName)> {
+    let joined = from.iter().flat_map(|from| {
+        std::iter::once(&from.relation).chain(from.joins.iter().map(|join| &join.relation))
+    });
+    let named = joined.filter_map(|factor| {
+        let TableFactor::Table { name, alias, .. } = factor else { return None };
+        let parts: Vec<&Ident> = name.0.iter().filter_map(|part| part.as_ident()).collect();
+        let full = match parts.as_slice() {
+            [table] => TableName::new(session.database.clone()?, table.value.clone()),
+            [database, table] => TableName::new(database.value.clone(), table.value.clone()),
+            _ => return None,
+        };
+        let called = alias.as_ref().map_or_else(|| full.table.clone(), |a| a.name.value.clone());
+        Some((called, full))
+    });
+    named.collect()
+}
+
+/// The same query, giving the keys of one of its tables.
+fn keys_of(query: &Query, called: &str, table: &SqlTable) -> Query {
+    let mut query = query.clone();
+    query.locks.clear();
+    if let SetExpr::Select(select) = query.body.as_mut() {
+        select.projection = table
+            .schema
+            .primary_key
+            .iter()
+            .filter_map(|position| table.schema.columns.get(*position))
+            .map(|column| {
+                let name = vec![Ident::new(called), Ident::with_quote('`', &column.name)];
+                SelectItem::UnnamedExpr(Expr::CompoundIdentifier(name))
+            })
+            .collect();
+        select.distinct = None;
+    }
+    query
+}

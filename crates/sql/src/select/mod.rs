@@ -1,0 +1,84 @@
+//! Every SELECT that is not of a quick shape: names are resolved (`resolve`), MySQL's meaning is
+//! put in (`meaning`), DataFusion plans it and runs it over one snapshot (`scan`).
+
+mod catalog;
+pub(crate) mod errors;
+mod functions;
+mod into;
+mod locking;
+pub(crate) mod names;
+pub(crate) mod origin;
+pub(crate) mod output;
+mod planner;
+mod recursive;
+pub(crate) mod resolve;
+mod run;
+mod runtime;
+pub(crate) mod scan;
+mod subquery;
+
+use crate::{Column, Outcome, Reply, Result, session::SessionState, statement::Statement};
+
+pub(crate) use run::collect;
+
+/// Runs a SELECT.
+pub(crate) async fn run<R: Reply>(
+    session: &mut SessionState,
+    statement: &Statement<'_>,
+    reply: &mut R,
+) -> Result<Outcome> {
+    if let Some((source, names)) = into::taken(&statement.source)? {
+        return into::run(session, statement, source, &names).await;
+    }
+    let parsed = run::parsed(statement)?;
+    locking::protect(session, &parsed, &statement.source).await?;
+    let mut query = run::Query::new(session, parsed, &statement.source)?;
+    query.send(session, reply).await?;
+    Ok(Outcome::default())
+}
+
+/// What begins the line of [`explained`] that is about a table.
+pub(crate) const SCAN_OF: &str = "Scan of ";
+
+/// What a SELECT would do, a line for each step, in plain words where a table is read.
+pub(crate) async fn explained(
+    session: &mut SessionState,
+    statement: &Statement<'_>,
+) -> Result<Vec<String>> {
+    run::Query::of(session, statement)?.explained().await
+}
+
+/// Runs DO: a SELECT whose rows nobody wants.
+pub(crate) async fn run_do(
+    session: &mut SessionState,
+    statement: &Statement<'_>,
+) -> Result<Outcome> {
+    let parsed = run::parse_do(statement)?;
+    collect(session, parsed, &statement.source).await?;
+    Ok(Outcome::default())
+}
+
+/// The value of a SELECT of one expression.
+pub(crate) async fn value(
+    session: &mut SessionState,
+    statement: &Statement<'_>,
+) -> Result<remora_engine::Value> {
+    let rows = run::Query::of(session, statement)?.collect(session).await?;
+    Ok(rows.value(0, 0))
+}
+
+/// The columns that a SELECT will have, its parameters being unknown.
+pub(crate) async fn columns(
+    session: &mut SessionState,
+    statement: &Statement<'_>,
+) -> Result<Vec<Column>> {
+    let mut query = run::Query::of(session, statement)?;
+    query.columns(session).await
+}
+
+/// Whether the statement asks for the last one's warnings or figures, and so leaves them.
+pub(crate) fn keeps_diagnostics(statement: &Statement<'_>) -> bool {
+    let source = &statement.source;
+    let asks = ["WARNINGS", "ERRORS"].iter().any(|word| source.is_word(1, word));
+    source.is_word(0, "SHOW") && (asks || source.is_word(1, "COUNT"))
+}

@@ -1,0 +1,43 @@
+//! Which table's column an expression is, kept in the metadata of fields so that clients can be
+//! told.
+
+use std::collections::HashMap;
+
+/// Where a column comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Origin {
+    /// The database.
+    pub database: String,
+    /// The table's own name.
+    pub table: String,
+    /// The column's own name.
+    pub column: String,
+    /// Whether it is a part of the primary key.
+    pub primary_key: bool,
+    /// Whether it is AUTO_INCREMENT.
+    pub auto_increment: bool,
+}
+
+const KEY: &str = "origin";
+
+impl Origin {
+    /// Writes it into a field's metadata.
+    pub(crate) fn write(&self, metadata: &mut HashMap<String, String>) {
+        let Self { database, table, column, primary_key, auto_increment } = self;
+        let flags = u8::from(*primary_key) | u8::from(*auto_increment) << 1;
+        metadata.insert(KEY.to_owned(), format!("{flags}\0{database}\0{table}\0{column}"));
+    }
+
+    /// Reads it from a field's metadata.
+    pub(crate) fn read(metadata: &HashMap<String, String>) -> Option<Self> {
+        let mut parts = metadata.get(KEY)?.split('\0').map(str::to_owned);
+        let flags: u8 = parts.next()?.parse().ok()?;
+        Some(Self {
+            database: parts.next()?,
+            table: parts.next()?,
+            column: parts.next()?,
+            primary_key: flags & 1 != 0,
+            auto_increment: flags & 2 != 0,
+        })
+    }
+}

@@ -1,0 +1,186 @@
+//! A resolved query becomes a plan: what DataFusion's planner asks for, and the rules it runs by.
+
+use std::sync::{Arc, LazyLock};
+
+use datafusion::{
+    arrow::datatypes::{DataType, SchemaRef},
+    catalog::{TableProvider, cte_worktable::CteWorkTable},
+    common::{TableReference, config::ConfigOptions},
+    datasource::provider_as_source,
+    error::{DataFusionError, Result as PlanResult},
+    execution::{
+        SessionState as PlanState, SessionStateBuilder, SessionStateDefaults,
+        memory_pool::GreedyMemoryPool, runtime_env::RuntimeEnv,
+    },
+    logical_expr::{
+        AggregateUDF, HigherOrderUDF, LogicalPlan, ScalarUDF, TableSource, WindowUDF,
+        planner::{ContextProvider, ExprPlanner},
+    },
+    optimizer::Analyzer,
+    prelude::SessionConfig,
+    sql::{
+        planner::{NullOrdering, ParserOptions, SqlToRel},
+        sqlparser::ast,
+    },
+};
+use rustc_hash::FxHashMap;
+
+use super::{errors::from_plan, functions, subquery::Subqueries};
+use crate::{Result, meaning, session::Context};
+
+/// Rows of a batch.
+const BATCH_ROWS: usize = 8_192;
+/// Tables of more rows are read by as many threads as there are.
+const PARALLEL_ROWS: usize = 200_000;
+/// A join's side of at most so many keys tells them to the other.
+const MAX_JOIN_KEYS: usize = 20_000;
+const MAX_JOIN_KEY_BYTES: usize = 4 << 20;
+static BASE: LazyLock<PlanState> = LazyLock::new(base);
+
+/// Makes plans of one statement.
+pub(super) struct Planner {
+    state: PlanState,
+    context: Context,
+    tables: FxHashMap<String, Arc<dyn TableSource>>,
+}
+
+/// What all statements share: rules, without functions and tables.
+fn base() -> PlanState {
+    let mut config = SessionConfig::new()
+        .with_create_default_catalog_and_schema(false)
+        .with_information_schema(false)
+        .with_batch_size(BATCH_ROWS)
+        .with_target_partitions(1);
+    let options = config.options_mut();
+    options.sql_parser.enable_ident_normalization = false;
+    options.execution.enable_recursive_ctes = true;
+    options.execution.skip_physical_aggregate_schema_check = true;
+    options.optimizer.prefer_existing_sort = true;
+    options.optimizer.hash_join_inlist_pushdown_max_distinct_values = MAX_JOIN_KEYS;
+    options.optimizer.hash_join_inlist_pushdown_max_size = MAX_JOIN_KEY_BYTES;
+    let mut rules = meaning::analyzer_rules();
+    rules.push(Arc::new(Subqueries));
+    rules.extend(Analyzer::new().rules);
+    SessionStateBuilder::new()
+        .with_config(config)
+        .with_analyzer_rules(rules)
+        .with_expr_planners(SessionStateDefaults::default_expr_planners())
+        .build()
+}
+
+impl Planner {
+    /// A planner for a statement that may take so much memory, with the tables that it names.
+    pub(super) fn new(
+        context: Context,
+        memory_bytes: u64,
+        tables: impl IntoIterator<Item = (String, Arc<dyn TableProvider>)>,
+        rows: usize,
+    ) -> Self {
+        let mut state = BASE.clone();
+        let partitions = match rows > PARALLEL_ROWS {
+            true => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            false => 1,
+        };
+        let mut config = state.config().clone().with_target_partitions(partitions);
+        config.options_mut().extensions.insert(context.clone());
+        *state.config_mut() = config;
+        let limited = limited(state.runtime_env(), memory_bytes);
+        let state = SessionStateBuilder::new_from_existing(state).with_runtime_env(limited).build();
+        let sources = tables.into_iter();
+        let tables = sources.map(|(name, table)| (name, provider_as_source(table))).collect();
+        Self { state, context, tables }
+    }
+
+    /// The plan of a query, not optimised.
+    pub(super) fn plan(&self, query: ast::Query) -> Result<LogicalPlan> {
+        let options = ParserOptions::new()
+            .with_enable_ident_normalization(false)
+            .with_parse_float_as_decimal(true)
+            .with_default_null_ordering(NullOrdering::NullsMin);
+        let planner = SqlToRel::new_with_options(self, options);
+        let statement = ast::Statement::Query(Box::new(query));
+        planner.sql_statement_to_plan(statement).map_err(from_plan)
+    }
+
+    /// What plans run by.
+    pub(super) fn state(&self) -> &PlanState {
+        &self.state
+    }
+}
+
+/// What a plan within a running plan runs by.
+pub(super) fn state_of(options: &ConfigOptions) -> PlanState {
+    let mut state = BASE.clone();
+    let mut config = state.config().clone().with_target_partitions(1);
+    if let Some(context) = Context::of_options(options) {
+        config.options_mut().extensions.insert(context.clone());
+    }
+    *state.config_mut() = config;
+    state
+}
+
+/// The same environment with another limit of memory.
+fn limited(shared: &RuntimeEnv, memory_bytes: u64) -> Arc<RuntimeEnv> {
+    let bytes = usize::try_from(memory_bytes).unwrap_or(usize::MAX);
+    let memory_pool = Arc::new(GreedyMemoryPool::new(bytes));
+    Arc::new(RuntimeEnv { memory_pool, ..shared.clone() })
+}
+
+impl ContextProvider for Planner {
+    fn get_table_source(&self, name: TableReference) -> PlanResult<Arc<dyn TableSource>> {
+        let found = self.tables.get(name.table()).cloned();
+        found.ok_or_else(|| DataFusionError::Plan(format!("table {name} was not resolved")))
+    }
+
+    fn create_cte_work_table(
+        &self,
+        name: &str,
+        schema: SchemaRef,
+    ) -> PlanResult<Arc<dyn TableSource>> {
+        Ok(provider_as_source(Arc::new(CteWorkTable::new(name, schema))))
+    }
+
+    fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {
+        self.state.expr_planners()
+    }
+
+    fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
+        functions::scalar(name, &self.context)
+    }
+
+    fn get_higher_order_meta(&self, _name: &str) -> Option<Arc<HigherOrderUDF>> {
+        None
+    }
+
+    fn get_aggregate_meta(&self, name: &str) -> Option<Arc<AggregateUDF>> {
+        functions::aggregate(name)
+    }
+
+    fn get_window_meta(&self, name: &str) -> Option<Arc<WindowUDF>> {
+        functions::window(name)
+    }
+
+    fn get_variable_type(&self, _names: &[String]) -> Option<DataType> {
+        None
+    }
+
+    fn options(&self) -> &ConfigOptions {
+        self.state.config_options()
+    }
+
+    fn udf_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn higher_order_function_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn udaf_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn udwf_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+}

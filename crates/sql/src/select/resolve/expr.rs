@@ -1,0 +1,241 @@
+//! Names in an expression become what they mean; subqueries are resolved within their place.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{Expr, Function, Ident, Query, Values, VisitMut, VisitorMut};
+
+use super::{
+    Env, Resolver,
+    scope::{Clause, Scope, unknown_column, written},
+};
+use crate::{Code, Error, Result};
+
+/// Functions of many rows.
+pub(super) const AGGREGATES: [&str; 24] = [
+    "any_value",
+    "avg",
+    "bit_and",
+    "bit_or",
+    "bit_xor",
+    "count",
+    "group_concat",
+    "json_arrayagg",
+    "json_objectagg",
+    "max",
+    "min",
+    "std",
+    "stddev",
+    "stddev_pop",
+    "stddev_samp",
+    "sum",
+    "var_pop",
+    "var_samp",
+    "variance",
+    "st_collect",
+    "first_value",
+    "last_value",
+    "nth_value",
+    "grouping",
+];
+
+/// Something a name may mean that is selected here: an alias and its expression.
+#[derive(Clone, Debug)]
+pub(super) struct Alias {
+    /// In lower case.
+    pub name: String,
+    /// What it stands for, resolved.
+    pub expr: Expr,
+}
+
+/// Where an expression stands.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub clause: Clause,
+    /// Selected expressions that can be named here.
+    pub aliases: &'a [Alias],
+    /// Whether they come before columns.
+    pub aliases_first: bool,
+    /// Whether aggregates may stand here.
+    pub aggregates: bool,
+}
+
+impl Place<'_> {
+    /// A place where neither aliases nor aggregates are known.
+    pub(super) fn plain(clause: Clause) -> Self {
+        Self { clause, aliases: &[], aliases_first: false, aggregates: false }
+    }
+}
+
+impl Resolver<'_> {
+    /// Resolves an expression.
+    pub(super) fn expr(
+        &mut self,
+        expr: &mut Expr,
+        scope: &Scope<'_>,
+        env: Env<'_>,
+        place: Place<'_>,
+    ) -> Result<()> {
+        self.nodes(expr, scope, env, place)
+    }
+
+    /// Resolves all expressions below a node.
+    pub(super) fn nodes(
+        &mut self,
+        node: &mut impl VisitMut,
+        scope: &Scope<'_>,
+        env: Env<'_>,
+        place: Place<'_>,
+    ) -> Result<()> {
+        let mut walk = Walk { resolver: self, scope, env, place, aggregates: 0, taken: Vec::new() };
+        match node.visit(&mut walk) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(error) => Err(error),
+        }
+    }
+}
+
+struct Walk<'a, 'c> {
+    resolver: &'a mut Resolver<'c>,
+    scope: &'a Scope<'a>,
+    env: Env<'a>,
+    place: Place<'a>,
+    /// How many aggregates the node lies in.
+    aggregates: usize,
+    /// Subqueries that are resolved and not put back yet.
+    taken: Vec<Query>,
+}
+
+impl VisitorMut for Walk<'_, '_> {
+    type Break = Error;
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        let mut taken = std::mem::replace(query, empty());
+        let env = Env { scope: Some(self.scope), ..self.env };
+        if let Err(error) = self.resolver.query(&mut taken, env, None) {
+            return ControlFlow::Break(error);
+        }
+        self.taken.push(taken);
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        if let Some(taken) = self.taken.pop() {
+            *query = taken;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        if let Expr::Function(function) = expr {
+            super::matching::unit_as_text(function);
+        }
+        if let Some(said) = super::quantified::rewritten(expr) {
+            *expr = said;
+        }
+        if is_aggregate(expr) {
+            if self.aggregates > 0 || !self.place.aggregates {
+                let message = "Invalid use of group function";
+                return ControlFlow::Break(Error::new(Code::InvalidGroupFunction, message));
+            }
+            self.aggregates += 1;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        if is_aggregate(expr) {
+            self.aggregates = self.aggregates.saturating_sub(1);
+        }
+        match self.one(expr) {
+            Ok(Some(meant)) => *expr = meant,
+            Ok(None) => {}
+            Err(error) => return ControlFlow::Break(error),
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+impl Walk<'_, '_> {
+    fn one(&mut self, expr: &mut Expr) -> Result<Option<Expr>> {
+        match expr {
+            Expr::Identifier(ident) if ident.quote_style.is_none() && is_variable(ident) => {
+                self.resolver.variable(&ident.value)
+            }
+            Expr::Identifier(ident) => self.name(std::slice::from_ref(ident)).map(Some),
+            Expr::CompoundIdentifier(name) => self.name(name).map(Some),
+            Expr::MatchAgainst { columns, match_value, opt_search_modifier } => {
+                let mut names = Vec::with_capacity(columns.len());
+                for column in columns {
+                    let parts: Vec<Ident> =
+                        column.0.iter().filter_map(|part| part.as_ident().cloned()).collect();
+                    names.push(self.name(&parts)?);
+                }
+                let mode = opt_search_modifier.as_ref().map(ToString::to_string);
+                Ok(Some(super::matching::call(names, match_value, mode)))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn name(&self, name: &[Ident]) -> Result<Expr> {
+        let Place { clause, aliases_first, .. } = self.place;
+        let alias = || self.alias(name);
+        let inside = self.aggregates > 0;
+        if aliases_first
+            && !inside
+            && let Some(found) = alias()
+        {
+            return Ok(found);
+        }
+        if let Some(found) = self.scope.find_here(name, clause)? {
+            return Ok(found);
+        }
+        if let Some(found) = alias() {
+            return Ok(found);
+        }
+        let outer = self.scope.parent.map_or(Ok(None), |parent| parent.find(name, clause))?;
+        outer.ok_or_else(|| unknown_column(&written(name), clause))
+    }
+
+    fn alias(&self, name: &[Ident]) -> Option<Expr> {
+        let [name] = name else { return None };
+        let lower = name.value.to_lowercase();
+        let named = |alias: &&Alias| alias.name == lower;
+        self.place.aliases.iter().find(named).map(|alias| nested(&alias.expr))
+    }
+}
+
+/// `@x` and `@@x`.
+fn is_variable(ident: &Ident) -> bool {
+    ident.value.starts_with('@')
+}
+
+/// An expression where a name stood.
+fn nested(expr: &Expr) -> Expr {
+    match expr {
+        Expr::CompoundIdentifier(_) | Expr::Identifier(_) | Expr::Value(_) | Expr::Function(_) => {
+            expr.clone()
+        }
+        _ => Expr::Nested(Box::new(expr.clone())),
+    }
+}
+
+/// Whether it is a call of an aggregate that is not a window's.
+pub(super) fn is_aggregate(expr: &Expr) -> bool {
+    matches!(expr, Expr::Function(function) if aggregates(function))
+}
+
+fn aggregates(function: &Function) -> bool {
+    let name = function.name.to_string().to_lowercase();
+    let windowed = matches!(name.as_str(), "first_value" | "last_value" | "nth_value" | "grouping");
+    function.over.is_none() && !windowed && AGGREGATES.contains(&name.as_str())
+}
+
+/// A query that stands in for one that was taken out.
+fn empty() -> Query {
+    super::query_of(datafusion::sql::sqlparser::ast::SetExpr::Values(Values {
+        explicit_row: false,
+        value_keyword: false,
+        rows: Vec::new(),
+    }))
+}

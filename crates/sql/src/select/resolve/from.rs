@@ -1,0 +1,340 @@
+//! FROM: which relations there are, and what joins make of their columns.
+
+use datafusion::{
+    catalog::TableProvider,
+    common::Constraint,
+    sql::sqlparser::ast::{
+        BinaryOperator, Expr, Ident, JoinConstraint, JoinOperator, ObjectName, TableFactor,
+        TableWithJoins,
+    },
+};
+
+use super::{
+    Env, Resolver, alias,
+    expr::Place,
+    matching::function_call,
+    named_once,
+    scope::{Clause, Named, Relation, Scope, Visible, quoted, unknown_column},
+};
+use crate::{
+    Code, Error, Result,
+    select::{names::TableName, origin::Origin},
+};
+
+/// Relations, and the columns that can be named without them.
+type Joined = (Vec<Relation>, Vec<Visible>);
+
+/// Which side's rows a join keeps.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Both,
+    Left,
+    Right,
+}
+
+impl Resolver<'_> {
+    /// Resolves FROM into the scope.
+    pub(super) fn from(
+        &mut self,
+        from: &mut Vec<TableWithJoins>,
+        scope: &mut Scope<'_>,
+        env: Env<'_>,
+    ) -> Result<()> {
+        if is_dual(from) {
+            from.clear();
+        }
+        for each in from {
+            let (relations, visible) = self.joined(each, scope, env)?;
+            scope.add(relations, visible)?;
+        }
+        Ok(())
+    }
+
+    /// Resolves one part of FROM; what stands before it is seen by LATERAL alone.
+    fn joined(
+        &mut self,
+        from: &mut TableWithJoins,
+        before: &Scope<'_>,
+        env: Env<'_>,
+    ) -> Result<Joined> {
+        let mut joined = self.factor(&mut from.relation, before, env)?;
+        for join in &mut from.joins {
+            let mut lateral = Scope::new(env.scope);
+            lateral.add(before.relations.clone(), before.visible.clone())?;
+            lateral.add(joined.0.clone(), joined.1.clone())?;
+            let right = self.factor(&mut join.relation, &lateral, env)?;
+            joined = self.join(&mut join.join_operator, joined, right, env)?;
+        }
+        Ok(joined)
+    }
+
+    fn join(
+        &mut self,
+        operator: &mut JoinOperator,
+        left: Joined,
+        right: Joined,
+        env: Env<'_>,
+    ) -> Result<Joined> {
+        let (side, constraint) = taken(operator)?;
+        let on = match constraint {
+            JoinConstraint::On(mut expr) => {
+                let mut scope = Scope::new(env.scope);
+                scope.add(left.0.clone(), left.1.clone())?;
+                scope.add(right.0.clone(), right.1.clone())?;
+                self.expr(&mut expr, &scope, env, Place::plain(Clause::On))?;
+                Some(expr)
+            }
+            JoinConstraint::None => None,
+            JoinConstraint::Using(names) => {
+                let names = names.iter().map(last_name).collect();
+                let (joined, on) = merged(left, right, names, side)?;
+                set(operator, side, on);
+                return Ok(joined);
+            }
+            JoinConstraint::Natural => {
+                let names = common_names(&left.1, &right.1);
+                let (joined, on) = merged(left, right, names, side)?;
+                set(operator, side, on);
+                return Ok(joined);
+            }
+        };
+        set(operator, side, on);
+        let (mut relations, mut visible) = left;
+        relations.extend(right.0);
+        visible.extend(right.1);
+        Ok((relations, visible))
+    }
+
+    fn factor(
+        &mut self,
+        factor: &mut TableFactor,
+        before: &Scope<'_>,
+        env: Env<'_>,
+    ) -> Result<Joined> {
+        match factor {
+            TableFactor::Table {
+                name,
+                alias: named,
+                args: None,
+                with_hints,
+                partitions,
+                index_hints,
+                ..
+            } => {
+                with_hints.clear();
+                partitions.clear();
+                index_hints.clear();
+                let given = named.take().map(|named| named.name.value);
+                let relation = self.table(name, given, env)?;
+                *named = Some(alias(&relation.unique));
+                let visible = relation.visible();
+                Ok((vec![relation], visible))
+            }
+            TableFactor::Derived { lateral, subquery, alias: named, .. } => {
+                let Some(given) = named.take() else { return Err(without_alias()) };
+                let columns: Vec<String> =
+                    given.columns.iter().map(|column| column.name.value.clone()).collect();
+                let names = (!columns.is_empty()).then_some(columns);
+                let scope = if *lateral { Some(before) } else { env.scope };
+                let outputs = self.query(subquery, Env { scope, ..env }, names.as_deref())?;
+                if names.as_ref().is_some_and(|names| names.len() != outputs.len()) {
+                    let message = "In definition of view, derived table or common table \
+                                   expression, SELECT list and column names list have different \
+                                   column counts";
+                    return Err(Error::new(Code::ViewColumns, message));
+                }
+                let unique = self.unique(&given.name.value);
+                *named = Some(alias(&unique));
+                let relation = Relation {
+                    alias: given.name.value,
+                    database: None,
+                    unique,
+                    columns: named_once(&outputs)?,
+                    key: Vec::new(),
+                };
+                let visible = relation.visible();
+                Ok((vec![relation], visible))
+            }
+            TableFactor::JsonTable { json_expr, json_path, columns, alias: named } => {
+                let Some(given) = named.take() else { return Err(without_alias()) };
+                self.expr(json_expr, before, env, Place::plain(Clause::On))?;
+                let called = given.name.value;
+                let (made, relation) = self.json_table(json_expr, json_path, columns, called)?;
+                *factor = made;
+                let visible = relation.visible();
+                Ok((vec![relation], visible))
+            }
+            TableFactor::NestedJoin { table_with_joins, .. } => {
+                self.joined(table_with_joins, before, env)
+            }
+            other => Err(Error::unsupported(&*other)),
+        }
+    }
+
+    fn table(
+        &mut self,
+        name: &mut ObjectName,
+        given: Option<String>,
+        env: Env<'_>,
+    ) -> Result<Relation> {
+        let parts: Vec<&Ident> = name.0.iter().filter_map(|part| part.as_ident()).collect();
+        let (database, table) = match parts.as_slice() {
+            [table] => (None, table.value.clone()),
+            [database, table] => (Some(database.value.clone()), table.value.clone()),
+            _ => return Err(Error::unsupported(&*name)),
+        };
+        let called = given.unwrap_or_else(|| table.clone());
+        let unique = self.unique(&called);
+        if database.is_none()
+            && let Some(common) = env.common.and_then(|all| all.find(&table))
+        {
+            *name = ObjectName::from(vec![quoted(&common.unique)]);
+            let columns = common.columns.clone();
+            let relation =
+                Relation { alias: called, database: None, unique, columns, key: Vec::new() };
+            return Ok(relation);
+        }
+        let database = match database {
+            Some(database) => database,
+            None => self.catalog.database()?.to_owned(),
+        };
+        let full = TableName::new(database, table);
+        let provider = self.catalog.table(&full)?;
+        *name = ObjectName::from(vec![quoted(&unique)]);
+        let (columns, key) = described(provider.as_ref());
+        self.tables.push((unique.clone(), provider));
+        let database = Some(full.database);
+        Ok(Relation { alias: called, database, unique, columns, key })
+    }
+}
+
+/// Whether it is `FROM dual`, which is no table.
+fn is_dual(from: &[TableWithJoins]) -> bool {
+    let [TableWithJoins { relation: TableFactor::Table { name, .. }, joins }] = from else {
+        return false;
+    };
+    let [part] = name.0.as_slice() else { return false };
+    let named = part.as_ident().is_some_and(|name| name.value.eq_ignore_ascii_case("dual"));
+    named && joins.is_empty()
+}
+
+/// The names of a table's columns, and those of its primary key.
+fn described(provider: &dyn TableProvider) -> (Vec<Named>, Vec<String>) {
+    let schema = provider.schema();
+    let named = schema.fields().iter().map(|field| {
+        let origin = Origin::read(field.metadata()).map(|origin| origin.column);
+        let shown = origin.unwrap_or_else(|| field.name().clone());
+        Named { shown, planned: field.name().clone() }
+    });
+    let columns: Vec<Named> = named.collect();
+    let keys = provider.constraints().into_iter().flat_map(|constraints| constraints.iter());
+    let primary = keys.filter_map(|constraint| match constraint {
+        Constraint::PrimaryKey(parts) => Some(parts),
+        Constraint::Unique(_) => None,
+    });
+    let parts = primary.flatten().filter_map(|part| columns.get(*part));
+    let key = parts.map(|column| column.planned.clone()).collect();
+    (columns, key)
+}
+
+/// The side whose rows are kept and the constraint of a join.
+fn taken(operator: &mut JoinOperator) -> Result<(Side, JoinConstraint)> {
+    let (side, constraint) = match operator {
+        JoinOperator::Join(constraint)
+        | JoinOperator::Inner(constraint)
+        | JoinOperator::CrossJoin(constraint)
+        | JoinOperator::StraightJoin(constraint) => (Side::Both, constraint),
+        JoinOperator::Left(constraint) | JoinOperator::LeftOuter(constraint) => {
+            (Side::Left, constraint)
+        }
+        JoinOperator::Right(constraint) | JoinOperator::RightOuter(constraint) => {
+            (Side::Right, constraint)
+        }
+        _ => return Err(Error::unsupported("this kind of JOIN")),
+    };
+    Ok((side, std::mem::replace(constraint, JoinConstraint::None)))
+}
+
+fn set(operator: &mut JoinOperator, side: Side, on: Option<Expr>) {
+    *operator = match (side, on) {
+        (Side::Both, None) => JoinOperator::CrossJoin(JoinConstraint::None),
+        (Side::Both, Some(on)) => JoinOperator::Inner(JoinConstraint::On(on)),
+        (Side::Left, Some(on)) => JoinOperator::Left(JoinConstraint::On(on)),
+        (Side::Right, Some(on)) => JoinOperator::Right(JoinConstraint::On(on)),
+        (Side::Left, None) => JoinOperator::Left(JoinConstraint::On(always())),
+        (Side::Right, None) => JoinOperator::Right(JoinConstraint::On(always())),
+    };
+}
+
+fn always() -> Expr {
+    Expr::Value(datafusion::sql::sqlparser::ast::Value::Boolean(true).into())
+}
+
+fn last_name(name: &ObjectName) -> String {
+    name.0.last().and_then(|part| part.as_ident()).map_or(String::new(), |part| part.value.clone())
+}
+
+/// The names that both sides have, in the left side's order.
+fn common_names(left: &[Visible], right: &[Visible]) -> Vec<String> {
+    let planned = |visible: &Visible| visible.name.planned.clone();
+    let has = |name: &String| right.iter().any(|other| other.name.planned == *name);
+    let shown = left.iter().filter(|visible| !visible.name.is_hidden());
+    shown.map(planned).filter(has).collect()
+}
+
+/// A join by the equality of columns that both sides have; they are one column of it.
+fn merged(
+    left: Joined,
+    right: Joined,
+    names: Vec<String>,
+    side: Side,
+) -> Result<(Joined, Option<Expr>)> {
+    let mut merged = Vec::new();
+    let mut on: Option<Expr> = None;
+    for name in &names {
+        let lower = name.to_lowercase();
+        let find = |visible: &[Visible]| {
+            let found = visible.iter().find(|each| each.name.planned.to_lowercase() == lower);
+            found.cloned().ok_or_else(|| unknown_column(name, Clause::On))
+        };
+        let (a, b) = (find(&left.1)?, find(&right.1)?);
+        let same = binary(a.expr.clone(), BinaryOperator::Eq, b.expr.clone());
+        on = Some(match on {
+            Some(before) => binary(before, BinaryOperator::And, same),
+            None => same,
+        });
+        merged.push(match side {
+            Side::Right => Visible { name: a.name, ..b },
+            _ => a,
+        });
+    }
+    let is_merged = |visible: &Visible| {
+        let planned = visible.name.planned.to_lowercase();
+        names.iter().any(|name| name.to_lowercase() == planned)
+    };
+    // A RIGHT JOIN shows the right side's columns first.
+    let (first, second) = match side {
+        Side::Right => (right.1, left.1),
+        _ => (left.1, right.1),
+    };
+    let rest = first.into_iter().chain(second).filter(|visible| !is_merged(visible));
+    merged.extend(rest);
+    let mut relations = left.0;
+    relations.extend(right.0);
+    Ok(((relations, merged), on))
+}
+
+/// `left op right`.
+pub(super) fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
+    Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) }
+}
+
+/// A constant as an expression that is no literal.
+pub(super) fn opaque(expr: Expr) -> Expr {
+    function_call("ifnull", vec![expr.clone(), expr])
+}
+
+/// 1248.
+fn without_alias() -> Error {
+    Error::new(Code::DerivedWithoutAlias, "Every derived table must have its own alias")
+}

@@ -1,0 +1,251 @@
+//! Grouped SELECTs: what stands beside the groups must follow from them, or any value of the group
+//! is taken where `sql_mode` allows it.
+
+use std::{collections::HashSet, ops::ControlFlow};
+
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, Expr, Ident, JoinConstraint, JoinOperator, Query, Select, Value, Visit,
+    VisitMut, Visitor, VisitorMut,
+};
+
+use super::{
+    expr::is_aggregate,
+    matching::function_call,
+    scope::{Clause, Scope, unknown_column},
+};
+use crate::{Code, Error, Result};
+
+/// Whether an expression holds an aggregate of its own SELECT.
+pub(super) fn has_aggregate(expr: &Expr) -> bool {
+    struct Search {
+        depth: usize,
+    }
+    impl Visitor for Search {
+        type Break = ();
+
+        fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+            self.depth += 1;
+            ControlFlow::Continue(())
+        }
+
+        fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+            self.depth -= 1;
+            ControlFlow::Continue(())
+        }
+
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            match self.depth == 0 && is_aggregate(expr) {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        }
+    }
+    expr.visit(&mut Search { depth: 0 }).is_break()
+}
+
+/// Whether an expression is a literal.
+pub(super) fn is_constant(expr: &Expr) -> bool {
+    match expr {
+        Expr::Value(_) => true,
+        Expr::Nested(inner) | Expr::UnaryOp { expr: inner, .. } => is_constant(inner),
+        _ => false,
+    }
+}
+
+/// Where an expression of a grouped SELECT stands.
+#[derive(Clone, Copy)]
+pub(super) enum Where {
+    /// The selected expression of this number.
+    Item(usize),
+    Having,
+    /// The part of ORDER BY of this number.
+    Order(usize),
+}
+
+/// The groups of a SELECT.
+pub(super) struct Grouping<'a> {
+    /// What is grouped by, as text.
+    groups: HashSet<String>,
+    /// Columns that follow from the groups.
+    determined: HashSet<String>,
+    scope: &'a Scope<'a>,
+    strict: bool,
+    has_groups: bool,
+}
+
+impl<'a> Grouping<'a> {
+    pub(super) fn new(
+        groups: &[Expr],
+        select: &Select,
+        scope: &'a Scope<'a>,
+        strict: bool,
+    ) -> Self {
+        // An alias stands in GROUP BY with parentheses around what it means.
+        let bare = |expr: &Expr| match expr {
+            Expr::Nested(inner) => inner.to_string(),
+            expr => expr.to_string(),
+        };
+        let texts: HashSet<String> =
+            groups.iter().flat_map(|expr| [expr.to_string(), bare(expr)]).collect();
+        let mut determined = texts.clone();
+        determine(&mut determined, &equalities(select), scope);
+        Self { groups: texts, determined, scope, strict, has_groups: !groups.is_empty() }
+    }
+
+    /// Makes an expression one of groups: columns that follow from them become any value of them.
+    /// 1055, 1140, 1054.
+    pub(super) fn apply(&self, expr: &mut Expr, place: Where) -> Result<()> {
+        let mut walk = Walk { grouping: self, place, kept: Vec::new() };
+        match expr.visit(&mut walk) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(error) => Err(error),
+        }
+    }
+
+    fn refused(&self, name: &[Ident], place: Where) -> Error {
+        let [unique, column] = name else { return Error::unsupported("this GROUP BY") };
+        let relation = self.scope.planned_relation(&unique.value);
+        let full = relation.map_or_else(
+            || column.value.clone(),
+            |relation| {
+                let named = relation.columns.iter().find(|named| named.planned == column.value);
+                let shown = named.map_or(column.value.as_str(), |named| named.shown.as_str());
+                match &relation.database {
+                    Some(database) => format!("{database}.{}.{shown}", relation.alias),
+                    None => format!("{}.{shown}", relation.alias),
+                }
+            },
+        );
+        let (number, list) = match place {
+            Where::Item(number) => (number, "SELECT list"),
+            Where::Order(number) => (number, "ORDER BY clause"),
+            Where::Having if self.has_groups => {
+                return unknown_column(&column.value, Clause::Having);
+            }
+            Where::Having => (1, "HAVING clause"),
+        };
+        let mode = "this is incompatible with sql_mode=only_full_group_by";
+        if self.has_groups {
+            let message = format!(
+                "Expression #{number} of {list} is not in GROUP BY clause and contains \
+                 nonaggregated column '{full}' which is not functionally dependent on columns in \
+                 GROUP BY clause; {mode}"
+            );
+            return Error::new(Code::NotInGroupBy, message);
+        }
+        let message = format!(
+            "In aggregated query without GROUP BY, expression #{number} of {list} contains \
+             nonaggregated column '{full}'; {mode}"
+        );
+        Error::new(Code::MixedGroup, message)
+    }
+}
+
+struct Walk<'a> {
+    grouping: &'a Grouping<'a>,
+    place: Where,
+    /// What is left as it is, while its children are passed.
+    kept: Vec<(Expr, bool)>,
+}
+
+impl Walk<'_> {
+    /// Keeps the visitor from what is below.
+    fn keep(&mut self, expr: &mut Expr, wrap: bool) -> ControlFlow<Error> {
+        let mark = Expr::Value(Value::Placeholder(String::new()).into());
+        self.kept.push((std::mem::replace(expr, mark), wrap));
+        ControlFlow::Continue(())
+    }
+}
+
+impl VisitorMut for Walk<'_> {
+    type Break = Error;
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        let grouping = self.grouping;
+        let stops = is_aggregate(expr)
+            || matches!(expr, Expr::Subquery(_) | Expr::Exists { .. })
+            || grouping.groups.contains(&expr.to_string());
+        if stops {
+            return self.keep(expr, false);
+        }
+        let Expr::CompoundIdentifier(name) = &*expr else { return ControlFlow::Continue(()) };
+        let own = name.first().is_some_and(|unique| {
+            grouping.scope.relations.iter().any(|relation| relation.unique == unique.value)
+        });
+        if !own {
+            return self.keep(expr, false);
+        }
+        if grouping.strict && !grouping.determined.contains(&expr.to_string()) {
+            return ControlFlow::Break(grouping.refused(name, self.place));
+        }
+        self.keep(expr, true)
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        let is_mark = matches!(
+            expr,
+            Expr::Value(value) if value.value == Value::Placeholder(String::new())
+        );
+        if is_mark && let Some((kept, wrap)) = self.kept.pop() {
+            *expr = if wrap { function_call("any_value", vec![kept]) } else { kept };
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Adds the columns that follow: those equal to one that does, those equal to a constant, all of a
+/// relation whose key does.
+fn determine(determined: &mut HashSet<String>, equal: &[(Expr, Expr)], scope: &Scope<'_>) {
+    loop {
+        let before = determined.len();
+        for (left, right) in equal {
+            for (known, other) in [(left, right), (right, left)] {
+                if is_constant(known) || determined.contains(&known.to_string()) {
+                    determined.insert(other.to_string());
+                }
+            }
+        }
+        for relation in &scope.relations {
+            let has =
+                |column: &String| determined.contains(&relation.reference(column).to_string());
+            if !relation.key.is_empty() && relation.key.iter().all(has) {
+                let all = relation.columns.iter();
+                determined.extend(all.map(|named| relation.reference(&named.planned).to_string()));
+            }
+        }
+        if determined.len() == before {
+            return;
+        }
+    }
+}
+
+/// The equalities that hold in every row.
+fn equalities(select: &Select) -> Vec<(Expr, Expr)> {
+    let mut found = Vec::new();
+    if let Some(selection) = &select.selection {
+        conjuncts(selection, &mut found);
+    }
+    for join in select.from.iter().flat_map(|from| &from.joins) {
+        if let JoinOperator::Inner(JoinConstraint::On(on))
+        | JoinOperator::Left(JoinConstraint::On(on))
+        | JoinOperator::Right(JoinConstraint::On(on)) = &join.join_operator
+        {
+            conjuncts(on, &mut found);
+        }
+    }
+    found
+}
+
+fn conjuncts(expr: &Expr, found: &mut Vec<(Expr, Expr)>) {
+    match expr {
+        Expr::Nested(inner) => conjuncts(inner, found),
+        Expr::BinaryOp { left, op: BinaryOperator::And, right } => {
+            conjuncts(left, found);
+            conjuncts(right, found);
+        }
+        Expr::BinaryOp { left, op: BinaryOperator::Eq, right } => {
+            found.push((left.as_ref().clone(), right.as_ref().clone()));
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,380 @@
+//! A parsed query becomes one in which every name is clear: relations and columns have names of
+//! their own, `*` is written out, aliases and positions are what they stand for, joins by column
+//! names say their conditions. What is wrong with names is told in MySQL's words.
+//!
+//! Nothing here needs types; what needs them is `meaning`'s.
+
+mod expr;
+mod from;
+mod grouping;
+mod items;
+mod json_table;
+mod limit;
+pub(crate) mod matching;
+mod quantified;
+mod scope;
+mod select;
+mod values;
+
+use std::{collections::HashSet, sync::Arc};
+
+use datafusion::{
+    catalog::TableProvider,
+    sql::sqlparser::ast::{
+        Expr, OrderByExpr, OrderByKind, Query, SetExpr, SetOperator, SetQuantifier, TableAlias,
+        With,
+    },
+};
+
+use super::names::TableName;
+use crate::{Code, Error, Result, statement::Source};
+use expr::Place;
+use scope::{Clause, Named, Scope, duplicate_column, quoted, unknown_column};
+
+/// Deepest nesting of queries.
+const MAX_DEPTH: usize = 64;
+
+/// What the resolver asks of the session.
+pub(crate) trait Catalog {
+    /// The table of this name; 1146, 1142.
+    fn table(&self, name: &TableName) -> Result<Arc<dyn TableProvider>>;
+
+    /// The database for names without one; 1046.
+    fn database(&self) -> Result<&str>;
+
+    /// The value of `@name` or `@@name`; `None` leaves it as it is.
+    fn variable(&self, name: &str) -> Result<Option<remora_engine::Value>>;
+
+    /// Whether plain columns beside groups are an error.
+    fn only_full_group_by(&self) -> bool;
+}
+
+/// A query whose names are clear.
+pub(crate) struct Resolved {
+    /// The query. Its tables are called as in `tables`.
+    pub query: Query,
+    /// What its columns are called, and the alias of the table each comes from.
+    pub columns: Vec<Shown>,
+    /// The tables it reads.
+    pub tables: Vec<(String, Arc<dyn TableProvider>)>,
+    /// With SQL_CALC_FOUND_ROWS the rows to pass over and to show: the query has them all.
+    pub window: Option<(u64, u64)>,
+}
+
+/// A column of the result, for clients.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Shown {
+    /// Its name.
+    pub name: String,
+    /// The alias of its table, empty for expressions.
+    pub table: String,
+}
+
+/// Resolves a query. `limit` is the most rows where the query says nothing (`sql_select_limit`).
+pub(crate) fn resolve(
+    mut query: Query,
+    source: &Source,
+    catalog: &dyn Catalog,
+    limit: u64,
+) -> Result<Resolved> {
+    let tables = Vec::new();
+    let mut resolver = Resolver { catalog, source, used: HashSet::new(), tables, depth: 0 };
+    let window = limit::take_window(&mut query, limit)?;
+    let env = Env { scope: None, common: None };
+    let columns = resolver.query(&mut query, env, None)?;
+    let columns = columns.into_iter().map(|column| column.shown).collect();
+    Ok(Resolved { query, columns, tables: resolver.tables, window })
+}
+
+struct Resolver<'c> {
+    catalog: &'c dyn Catalog,
+    source: &'c Source,
+    /// Names that relations have in the plan.
+    used: HashSet<String>,
+    tables: Vec<(String, Arc<dyn TableProvider>)>,
+    depth: usize,
+}
+
+/// A column that a query gives.
+#[derive(Clone, Debug)]
+struct Output {
+    /// As plans call it: unique in the query.
+    planned: String,
+    shown: Shown,
+}
+
+/// What a query stands within.
+#[derive(Clone, Copy)]
+struct Env<'a> {
+    scope: Option<&'a Scope<'a>>,
+    common: Option<&'a Common<'a>>,
+}
+
+/// Common table expressions, the innermost first.
+struct Common<'a> {
+    alias: String,
+    /// As plans call it.
+    unique: String,
+    columns: Vec<Named>,
+    outer: Option<&'a Common<'a>>,
+}
+
+impl Common<'_> {
+    fn find(&self, name: &str) -> Option<&Common<'_>> {
+        match self.alias == name {
+            true => Some(self),
+            false => self.outer.and_then(|outer| outer.find(name)),
+        }
+    }
+}
+
+impl Resolver<'_> {
+    /// Resolves a query; its columns are to be called `names` where given.
+    fn query(
+        &mut self,
+        query: &mut Query,
+        env: Env<'_>,
+        names: Option<&[String]>,
+    ) -> Result<Vec<Output>> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            let message = format!("Too high level of nesting for select: {MAX_DEPTH}");
+            return Err(Error::new(Code::NestingTooDeep, message));
+        }
+        limit::normalise(query)?;
+        query.locks.clear();
+        let with = query.with.take();
+        let result = match with {
+            Some(with) => self.with(with, 0, query, env, names),
+            None => self.body(query, env, names),
+        };
+        self.depth -= 1;
+        result
+    }
+
+    /// Resolves the common table expressions from `index` on, each within those before it, then
+    /// the query.
+    fn with(
+        &mut self,
+        mut with: With,
+        index: usize,
+        query: &mut Query,
+        env: Env<'_>,
+        names: Option<&[String]>,
+    ) -> Result<Vec<Output>> {
+        let Some(cte) = with.cte_tables.get_mut(index) else {
+            let columns = self.body(query, env, names)?;
+            query.with = Some(with);
+            return Ok(columns);
+        };
+        let earlier = cte.alias.name.value.clone();
+        let unique = self.unique(&earlier);
+        let given: Vec<String> =
+            cte.alias.columns.iter().map(|column| column.name.value.clone()).collect();
+        let given = (!given.is_empty()).then_some(given);
+        let columns = match with.recursive {
+            true => {
+                let itself = (earlier.as_str(), unique.as_str());
+                self.recursive(&mut cte.query, itself, env, given.as_deref())?
+            }
+            false => self.query(&mut cte.query, env, given.as_deref())?,
+        };
+        cte.alias = alias(&unique);
+        let columns = named_once(&columns)?;
+        let common = Common { alias: earlier, unique, columns, outer: env.common };
+        self.with(with, index + 1, query, Env { common: Some(&common), ..env }, names)
+    }
+
+    /// Resolves a common table expression that may name itself: its columns are those of its
+    /// first SELECT.
+    fn recursive(
+        &mut self,
+        query: &mut Query,
+        (name, unique): (&str, &str),
+        env: Env<'_>,
+        given: Option<&[String]>,
+    ) -> Result<Vec<Output>> {
+        let is_union =
+            matches!(query.body.as_ref(), SetExpr::SetOperation { op: SetOperator::Union, .. });
+        if !is_union || query.with.is_some() {
+            return self.query(query, env, given);
+        }
+        limit::normalise(query)?;
+        let SetExpr::SetOperation { left, right, .. } = query.body.as_mut() else {
+            return self.query(query, env, given);
+        };
+        let columns = self.set_expr(left, env, given)?;
+        let common = Common {
+            alias: name.to_owned(),
+            unique: unique.to_owned(),
+            columns: named_once(&columns)?,
+            outer: env.common,
+        };
+        let env = Env { common: Some(&common), ..env };
+        let others = self.set_expr(right, env, None)?;
+        same_count(&columns, &others)?;
+        self.order_by_outputs(query, &columns, env)?;
+        Ok(columns)
+    }
+
+    fn body(
+        &mut self,
+        query: &mut Query,
+        env: Env<'_>,
+        names: Option<&[String]>,
+    ) -> Result<Vec<Output>> {
+        let mut order = match query.order_by.take() {
+            Some(mut order) => match &mut order.kind {
+                OrderByKind::Expressions(exprs) => std::mem::take(exprs),
+                OrderByKind::All(_) => Vec::new(),
+            },
+            None => Vec::new(),
+        };
+        let columns = match query.body.as_mut() {
+            SetExpr::Select(select) => self.select(select, &mut order, env, names)?,
+            SetExpr::Query(inner) if order.is_empty() && query.limit_clause.is_none() => {
+                self.query(inner, env, names)?
+            }
+            body => {
+                let columns = self.set_expr(body, env, names)?;
+                self.outputs_in(&mut order, &columns, env)?;
+                columns
+            }
+        };
+        limit::set_order(query, order);
+        Ok(columns)
+    }
+
+    fn set_expr(
+        &mut self,
+        body: &mut SetExpr,
+        env: Env<'_>,
+        names: Option<&[String]>,
+    ) -> Result<Vec<Output>> {
+        match body {
+            SetExpr::Select(select) => self.select(select, &mut Vec::new(), env, names),
+            SetExpr::Query(query) => self.query(query, env, names),
+            SetExpr::SetOperation { left, right, set_quantifier, .. } => {
+                if *set_quantifier == SetQuantifier::Distinct {
+                    *set_quantifier = SetQuantifier::None;
+                }
+                let columns = self.set_expr(left, env, names)?;
+                let others = self.set_expr(right, env, None)?;
+                same_count(&columns, &others)?;
+                Ok(columns)
+            }
+            SetExpr::Values(_) => self.values(body, env, names),
+            SetExpr::Table(table) => {
+                let mut select = values::select_all(table)?;
+                let columns = self.select(&mut select, &mut Vec::new(), env, names)?;
+                *body = SetExpr::Select(Box::new(select));
+                Ok(columns)
+            }
+            _ => Err(Error::unsupported(&*body)),
+        }
+    }
+
+    fn order_by_outputs(
+        &mut self,
+        query: &mut Query,
+        columns: &[Output],
+        env: Env<'_>,
+    ) -> Result<()> {
+        let Some(mut order) = query.order_by.take() else { return Ok(()) };
+        if let OrderByKind::Expressions(exprs) = &mut order.kind {
+            self.outputs_in(exprs, columns, env)?;
+        }
+        query.order_by = Some(order);
+        Ok(())
+    }
+
+    /// ORDER BY of a UNION: names and positions of its columns.
+    fn outputs_in(
+        &mut self,
+        order: &mut [OrderByExpr],
+        columns: &[Output],
+        env: Env<'_>,
+    ) -> Result<()> {
+        let mut scope = Scope::new(env.scope);
+        scope.visible = columns
+            .iter()
+            .map(|column| scope::Visible {
+                name: Named {
+                    shown: column.shown.name.clone(),
+                    planned: column.shown.name.to_lowercase(),
+                },
+                expr: Expr::Identifier(quoted(&column.planned)),
+                table: String::new(),
+            })
+            .collect();
+        for each in order {
+            match select::position(&each.expr) {
+                Some(position) => {
+                    let column = position.checked_sub(1).and_then(|at| columns.get(at));
+                    let unknown = || unknown_column(&position.to_string(), Clause::Order);
+                    each.expr = Expr::Identifier(quoted(&column.ok_or_else(unknown)?.planned));
+                }
+                None => self.expr(&mut each.expr, &scope, env, Place::plain(Clause::Order))?,
+            }
+        }
+        Ok(())
+    }
+
+    /// A name that no relation of the plan has yet.
+    fn unique(&mut self, alias: &str) -> String {
+        let mut name = alias.to_owned();
+        let mut number = 1;
+        while !self.used.insert(name.clone()) {
+            number += 1;
+            name = format!("{alias}#{number}");
+        }
+        name
+    }
+
+    fn variable(&self, name: &str) -> Result<Option<Expr>> {
+        Ok(self.catalog.variable(name)?.as_ref().map(matching::literal))
+    }
+}
+
+/// Columns as a relation has them; 1060 if two have one name.
+fn named_once(columns: &[Output]) -> Result<Vec<Named>> {
+    let mut seen = HashSet::new();
+    let mut named = Vec::with_capacity(columns.len());
+    for column in columns {
+        if !seen.insert(column.shown.name.to_lowercase()) {
+            return Err(duplicate_column(&column.shown.name));
+        }
+        named.push(Named { shown: column.shown.name.clone(), planned: column.planned.clone() });
+    }
+    Ok(named)
+}
+
+/// 1222 unless both have as many columns.
+fn same_count(columns: &[Output], others: &[Output]) -> Result<()> {
+    if columns.len() == others.len() {
+        return Ok(());
+    }
+    let message = "The used SELECT statements have a different number of columns";
+    Err(Error::new(Code::UnionColumns, message))
+}
+
+/// A plain alias.
+fn alias(name: &str) -> TableAlias {
+    TableAlias { explicit: true, name: quoted(name), columns: Vec::new(), at: None }
+}
+
+/// A query of nothing but a body.
+fn query_of(body: SetExpr) -> Query {
+    Query {
+        with: None,
+        body: Box::new(body),
+        order_by: None,
+        limit_clause: None,
+        fetch: None,
+        locks: Vec::new(),
+        for_clause: None,
+        settings: None,
+        format_clause: None,
+        pipe_operators: Vec::new(),
+    }
+}

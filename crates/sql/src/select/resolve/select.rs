@@ -1,0 +1,394 @@
+//! One SELECT.
+
+use std::collections::HashSet;
+
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, Expr, GroupByExpr, GroupByWithModifier, ObjectName, OrderByExpr,
+    OrderByOptions, Select, SelectFlavor, SelectItem, SelectItemQualifiedWildcardKind, Value,
+    ValueWithSpan, helpers::attached_token::AttachedToken,
+};
+
+use super::{
+    Env, Output, Resolver, Shown,
+    expr::{Alias, Place, is_aggregate},
+    from::{binary, opaque},
+    grouping, items,
+    matching::function_call,
+    scope::{Clause, Scope, quoted, unknown_column},
+};
+use crate::{Code, Error, Result};
+
+/// A selected expression.
+#[derive(Clone, Debug)]
+pub(super) struct Item {
+    pub expr: Expr,
+    pub shown: Shown,
+    pub planned: String,
+}
+
+impl Resolver<'_> {
+    /// Resolves a SELECT and the ORDER BY of its query.
+    pub(super) fn select(
+        &mut self,
+        select: &mut Select,
+        order: &mut Vec<OrderByExpr>,
+        env: Env<'_>,
+        names: Option<&[String]>,
+    ) -> Result<Vec<Output>> {
+        select.select_modifiers = None;
+        select.optimizer_hints.clear();
+        let mut scope = Scope::new(env.scope);
+        self.from(&mut select.from, &mut scope, env)?;
+        let scope = scope;
+        if let Some(selection) = &mut select.selection {
+            self.expr(selection, &scope, env, Place::plain(Clause::Where))?;
+        }
+        let mut items = self.items(select, &scope, env)?;
+        name_items(&mut items, names);
+        self.nodes(
+            &mut select.named_window,
+            &scope,
+            env,
+            Place { aggregates: true, ..Place::plain(Clause::Order) },
+        )?;
+        let aliases: Vec<Alias> = items.iter().map(alias_of).collect();
+        let groups = self.groups(select, &items, &aliases, &scope, env)?;
+        let place = Place {
+            clause: Clause::Having,
+            aliases: &aliases,
+            aliases_first: true,
+            aggregates: true,
+        };
+        if let Some(having) = &mut select.having {
+            self.expr(having, &scope, env, place)?;
+        }
+        self.order(order, &items, &aliases, &scope, env)?;
+        self.group(select, order, groups, &mut items, &scope)?;
+        for each in order.iter_mut() {
+            by_name(each, &items);
+        }
+        check_distinct(select, order, &scope)?;
+        select.projection =
+            items.iter().map(|each| item(each.expr.clone(), &each.planned)).collect();
+        let output = |item: Item| Output { planned: item.planned, shown: item.shown };
+        Ok(items.into_iter().map(output).collect())
+    }
+
+    /// The selected expressions, `*` written out.
+    fn items(&mut self, select: &mut Select, scope: &Scope<'_>, env: Env<'_>) -> Result<Vec<Item>> {
+        let column = select.select_token.0.span.start.column as usize;
+        let texts = column.checked_sub(1).map(|place| items::texts(self.source, place));
+        let mut texts = texts.unwrap_or_default().into_iter();
+        let mut made = Vec::new();
+        for each in std::mem::take(&mut select.projection) {
+            let text = texts.next();
+            match each {
+                SelectItem::Wildcard(_) => made.extend(everything(scope)?),
+                SelectItem::QualifiedWildcard(kind, _) => made.extend(all_of(&kind, scope)?),
+                SelectItem::UnnamedExpr(expr) => {
+                    made.push(self.item(expr, None, text, scope, env)?)
+                }
+                SelectItem::ExprWithAlias { expr, alias } => {
+                    made.push(self.item(expr, Some(alias.value), text, scope, env)?);
+                }
+                other @ SelectItem::ExprWithAliases { .. } => {
+                    return Err(Error::unsupported(other));
+                }
+            }
+        }
+        Ok(made)
+    }
+
+    fn item(
+        &mut self,
+        mut expr: Expr,
+        alias: Option<String>,
+        text: Option<String>,
+        scope: &Scope<'_>,
+        env: Env<'_>,
+    ) -> Result<Item> {
+        let name = alias.unwrap_or_else(|| name_of(&expr, text));
+        let place = Place { aggregates: true, ..Place::plain(Clause::Fields) };
+        self.expr(&mut expr, scope, env, place)?;
+        let shown = Shown { name, table: table_of(&expr, scope) };
+        Ok(Item { expr, shown, planned: String::new() })
+    }
+
+    /// What is grouped by, resolved, and whether with ROLLUP.
+    fn groups(
+        &mut self,
+        select: &mut Select,
+        items: &[Item],
+        aliases: &[Alias],
+        scope: &Scope<'_>,
+        env: Env<'_>,
+    ) -> Result<(Vec<Expr>, bool)> {
+        let none = GroupByExpr::Expressions(Vec::new(), Vec::new());
+        let group_by = std::mem::replace(&mut select.group_by, none);
+        let GroupByExpr::Expressions(mut groups, modifiers) = group_by else {
+            return Err(Error::unsupported("GROUP BY ALL"));
+        };
+        for group in &mut groups {
+            if let Some(position) = position(group) {
+                let item = position.checked_sub(1).and_then(|at| items.get(at));
+                let unknown = || unknown_column(&position.to_string(), Clause::Group);
+                let item = item.ok_or_else(unknown)?;
+                *group = item.expr.clone();
+                if is_aggregate(group) {
+                    let message = format!("Can't group on '{}'", item.shown.name);
+                    return Err(Error::new(Code::WrongGroup, message));
+                }
+                continue;
+            }
+            let place = Place { aliases, ..Place::plain(Clause::Group) };
+            self.expr(group, scope, env, place)?;
+        }
+        let rollup = matches!(modifiers.as_slice(), [GroupByWithModifier::Rollup]);
+        if !modifiers.is_empty() && !rollup {
+            return Err(Error::unsupported("this kind of GROUP BY"));
+        }
+        Ok((groups, rollup))
+    }
+
+    fn order(
+        &mut self,
+        order: &mut [OrderByExpr],
+        items: &[Item],
+        aliases: &[Alias],
+        scope: &Scope<'_>,
+        env: Env<'_>,
+    ) -> Result<()> {
+        for each in order {
+            if let Some(position) = position(&each.expr) {
+                let item = position.checked_sub(1).and_then(|at| items.get(at));
+                let unknown = || unknown_column(&position.to_string(), Clause::Order);
+                each.expr = item.ok_or_else(unknown)?.expr.clone();
+                continue;
+            }
+            let is_name = matches!(each.expr, Expr::Identifier(_));
+            let place =
+                Place { clause: Clause::Order, aliases, aliases_first: is_name, aggregates: true };
+            self.expr(&mut each.expr, scope, env, place)?;
+        }
+        Ok(())
+    }
+
+    /// Makes one SELECT of rows or of groups of it.
+    fn group(
+        &mut self,
+        select: &mut Select,
+        order: &mut Vec<OrderByExpr>,
+        (groups, rollup): (Vec<Expr>, bool),
+        items: &mut [Item],
+        scope: &Scope<'_>,
+    ) -> Result<()> {
+        let ordered = order.iter().map(|each| &each.expr);
+        let mut all = items.iter().map(|item| &item.expr).chain(&select.having).chain(ordered);
+        if groups.is_empty() && !all.any(grouping::has_aggregate) {
+            // Without groups HAVING is a second WHERE.
+            if let Some(having) = select.having.take() {
+                select.selection = Some(match select.selection.take() {
+                    Some(selection) => nested_and(selection, having),
+                    None => having,
+                });
+            }
+            return Ok(());
+        }
+        let strict = self.catalog.only_full_group_by();
+        let check = grouping::Grouping::new(&groups, select, scope, strict);
+        for (index, item) in items.iter_mut().enumerate() {
+            check.apply(&mut item.expr, grouping::Where::Item(index + 1))?;
+        }
+        if let Some(having) = &mut select.having {
+            check.apply(having, grouping::Where::Having)?;
+        }
+        for (index, each) in order.iter_mut().enumerate() {
+            check.apply(&mut each.expr, grouping::Where::Order(index + 1))?;
+        }
+        let constants = groups.iter().all(grouping::is_constant);
+        let mut kept: Vec<Expr> =
+            groups.iter().filter(|group| !grouping::is_constant(group)).cloned().collect();
+        if constants && !groups.is_empty() {
+            kept = groups.into_iter().take(1).map(opaque).collect();
+        }
+        if rollup {
+            if order.is_empty() {
+                *order = kept.iter().flat_map(sorted_group).collect();
+            }
+            kept = vec![Expr::Rollup(kept.into_iter().map(|group| vec![group]).collect())];
+        }
+        select.group_by = GroupByExpr::Expressions(kept, Vec::new());
+        Ok(())
+    }
+}
+
+/// Every group before what sums it up.
+fn sorted_group(group: &Expr) -> [OrderByExpr; 2] {
+    let summed = function_call("grouping", vec![group.clone()]);
+    let options = OrderByOptions { asc: None, nulls_first: None };
+    [summed, group.clone()].map(|expr| OrderByExpr { expr, options, with_fill: None })
+}
+
+fn nested_and(left: Expr, right: Expr) -> Expr {
+    let nested = |expr: Expr| Expr::Nested(Box::new(expr));
+    binary(nested(left), BinaryOperator::And, nested(right))
+}
+
+/// An item that is ordered by is named by its name in the plan.
+fn by_name(order: &mut OrderByExpr, items: &[Item]) {
+    let text = order.expr.to_string();
+    if let Some(item) = items.iter().find(|item| item.expr.to_string() == text) {
+        order.expr = Expr::Identifier(quoted(&item.planned));
+    }
+}
+
+/// 3065 where distinct rows are to be ordered by what is not selected.
+fn check_distinct(select: &Select, order: &[OrderByExpr], scope: &Scope<'_>) -> Result<()> {
+    if select.distinct.is_none() {
+        return Ok(());
+    }
+    for (index, each) in order.iter().enumerate() {
+        let Expr::CompoundIdentifier(name) = &each.expr else { continue };
+        let [unique, column] = name.as_slice() else { continue };
+        let relation = scope.planned_relation(&unique.value);
+        let full = relation.map_or_else(String::new, |relation| {
+            let database = relation.database.iter().map(|database| format!("{database}."));
+            format!("{}{}.{}", database.collect::<String>(), relation.alias, column.value)
+        });
+        let message = format!(
+            "Expression #{} of ORDER BY clause is not in SELECT list, references column '{full}' \
+             which is not in SELECT list; this is incompatible with DISTINCT",
+            index + 1
+        );
+        return Err(Error::new(Code::DistinctOrder, message));
+    }
+    Ok(())
+}
+
+/// The number of an item, where an expression is one.
+pub(super) fn position(expr: &Expr) -> Option<usize> {
+    match expr {
+        Expr::Value(ValueWithSpan { value: Value::Number(digits, _), .. }) => digits.parse().ok(),
+        _ => None,
+    }
+}
+
+/// Gives items the names that plans call them by.
+fn name_items(items: &mut [Item], names: Option<&[String]>) {
+    let mut used = HashSet::new();
+    for (index, item) in items.iter_mut().enumerate() {
+        if let Some(name) = names.and_then(|names| names.get(index)) {
+            item.shown.name.clone_from(name);
+        }
+        let base = item.shown.name.to_lowercase();
+        let mut planned = base.clone();
+        let mut number = 1;
+        while !used.insert(planned.clone()) {
+            number += 1;
+            planned = format!("{base}#{number}");
+        }
+        item.planned = planned;
+    }
+}
+
+fn alias_of(item: &Item) -> Alias {
+    let name = item.shown.name.to_lowercase();
+    Alias { name, expr: item.expr.clone() }
+}
+
+/// What an expression without alias is called.
+fn name_of(expr: &Expr, text: Option<String>) -> String {
+    match expr {
+        Expr::Identifier(name) if !name.value.starts_with('@') => name.value.clone(),
+        Expr::CompoundIdentifier(name) => {
+            name.last().map_or(String::new(), |last| last.value.clone())
+        }
+        expr => text.unwrap_or_else(|| expr.to_string()),
+    }
+}
+
+/// The alias of the table whose column an expression is.
+fn table_of(expr: &Expr, scope: &Scope<'_>) -> String {
+    let Expr::CompoundIdentifier(name) = expr else { return String::new() };
+    let relation = name.first().and_then(|unique| scope.planned_relation(&unique.value));
+    relation.map_or(String::new(), |relation| relation.alias.clone())
+}
+
+fn everything(scope: &Scope<'_>) -> Result<Vec<Item>> {
+    if scope.relations.is_empty() {
+        return Err(Error::new(Code::NoTablesUsed, "No tables used"));
+    }
+    let item = |visible: &super::scope::Visible| Item {
+        expr: visible.expr.clone(),
+        shown: Shown { name: visible.name.shown.clone(), table: visible.table.clone() },
+        planned: String::new(),
+    };
+    Ok(scope.visible.iter().filter(|visible| !visible.name.is_hidden()).map(item).collect())
+}
+
+fn all_of(kind: &SelectItemQualifiedWildcardKind, scope: &Scope<'_>) -> Result<Vec<Item>> {
+    let SelectItemQualifiedWildcardKind::ObjectName(name) = kind else {
+        return Err(Error::unsupported(kind));
+    };
+    let relation = relation_of(name, scope).ok_or_else(|| {
+        Error::new(Code::UnknownTable, format!("Unknown table '{}'", plain(name)))
+    })?;
+    let item = |visible: super::scope::Visible| Item {
+        expr: visible.expr,
+        shown: Shown { name: visible.name.shown, table: visible.table },
+        planned: String::new(),
+    };
+    let shown = relation.visible().into_iter().filter(|visible| !visible.name.is_hidden());
+    Ok(shown.map(item).collect())
+}
+
+fn relation_of<'s>(name: &ObjectName, scope: &'s Scope<'_>) -> Option<&'s super::scope::Relation> {
+    let parts: Vec<&str> =
+        name.0.iter().filter_map(|part| part.as_ident()).map(|part| part.value.as_str()).collect();
+    match parts.as_slice() {
+        [table] => scope.relation(None, table),
+        [database, table] => scope.relation(Some(database), table),
+        _ => None,
+    }
+}
+
+fn plain(name: &ObjectName) -> String {
+    let parts: Vec<&str> =
+        name.0.iter().filter_map(|part| part.as_ident()).map(|part| part.value.as_str()).collect();
+    parts.join(".")
+}
+
+/// An item of a projection.
+pub(super) fn item(expr: Expr, name: &str) -> SelectItem {
+    SelectItem::ExprWithAlias { expr, alias: quoted(name) }
+}
+
+/// A SELECT of nothing.
+pub(super) fn empty_select() -> Select {
+    Select {
+        select_token: AttachedToken::empty(),
+        optimizer_hints: Vec::new(),
+        distinct: None,
+        select_modifiers: None,
+        top: None,
+        top_before_distinct: false,
+        projection: Vec::new(),
+        exclude: None,
+        into: None,
+        from: Vec::new(),
+        lateral_views: Vec::new(),
+        prewhere: None,
+        selection: None,
+        connect_by: Vec::new(),
+        group_by: GroupByExpr::Expressions(Vec::new(), Vec::new()),
+        cluster_by: Vec::new(),
+        distribute_by: Vec::new(),
+        sort_by: Vec::new(),
+        having: None,
+        named_window: Vec::new(),
+        qualify: None,
+        window_before_qualify: false,
+        value_table_mode: None,
+        flavor: SelectFlavor::Standard,
+    }
+}

@@ -1,0 +1,91 @@
+//! VALUES and TABLE as queries.
+
+use datafusion::sql::sqlparser::ast::{
+    Expr, Ident, ObjectName, SelectItem, SetExpr, SetOperator, SetQuantifier, Table, TableFactor,
+    TableWithJoins, WildcardAdditionalOptions,
+};
+
+use super::{Env, Output, Resolver, Shown, expr::Place, scope::Clause};
+use crate::{
+    Error, Result,
+    select::resolve::{
+        scope::Scope,
+        select::{empty_select, item},
+    },
+};
+
+impl Resolver<'_> {
+    /// Resolves VALUES, whose columns are called `column_0` and so on.
+    pub(super) fn values(
+        &mut self,
+        body: &mut SetExpr,
+        env: Env<'_>,
+        names: Option<&[String]>,
+    ) -> Result<Vec<Output>> {
+        let SetExpr::Values(values) = body else { return Ok(Vec::new()) };
+        let scope = Scope::new(env.scope);
+        let mut count = 0;
+        for row in &mut values.rows {
+            count = row.len();
+            for each in row.iter_mut() {
+                self.expr(each, &scope, env, Place::plain(Clause::Fields))?;
+            }
+        }
+        let outputs: Vec<Output> = (0..count)
+            .map(|index| {
+                let given = names.and_then(|names| names.get(index)).cloned();
+                let name = given.unwrap_or_else(|| format!("column_{index}"));
+                let shown = Shown { name: name.clone(), table: String::new() };
+                Output { planned: name.to_lowercase(), shown }
+            })
+            .collect();
+        let rows = std::mem::take(&mut values.rows).into_iter();
+        let mut selects: Vec<SetExpr> = rows.map(|row| selected(row.content, &outputs)).collect();
+        *body = union(&mut selects).ok_or_else(|| Error::unsupported("VALUES without rows"))?;
+        Ok(outputs)
+    }
+}
+
+/// One row as a SELECT.
+fn selected(row: Vec<Expr>, outputs: &[Output]) -> SetExpr {
+    let mut select = empty_select();
+    let pairs = row.into_iter().zip(outputs);
+    select.projection = pairs.map(|(expr, output)| item(expr, &output.planned)).collect();
+    SetExpr::Select(Box::new(select))
+}
+
+/// All of some SELECTs, nested no deeper than need be.
+fn union(selects: &mut Vec<SetExpr>) -> Option<SetExpr> {
+    if selects.len() < 2 {
+        return selects.pop();
+    }
+    let mut rest = selects.split_off(selects.len() / 2);
+    Some(SetExpr::SetOperation {
+        left: Box::new(union(selects)?),
+        op: SetOperator::Union,
+        set_quantifier: SetQuantifier::All,
+        right: Box::new(union(&mut rest)?),
+    })
+}
+
+/// `TABLE t` as `SELECT * FROM t`.
+pub(super) fn select_all(table: &Table) -> Result<datafusion::sql::sqlparser::ast::Select> {
+    let name = table.table_name.clone().ok_or_else(|| Error::unsupported("TABLE"))?;
+    let parts = table.schema_name.iter().cloned().chain([name]).map(Ident::new);
+    let mut select = empty_select();
+    select.projection = vec![SelectItem::Wildcard(WildcardAdditionalOptions::default())];
+    let relation = TableFactor::Table {
+        name: ObjectName::from(parts.collect::<Vec<_>>()),
+        alias: None,
+        args: None,
+        with_hints: Vec::new(),
+        version: None,
+        with_ordinality: false,
+        partitions: Vec::new(),
+        json_path: None,
+        sample: None,
+        index_hints: Vec::new(),
+    };
+    select.from = vec![TableWithJoins { relation, joins: Vec::new() }];
+    Ok(select)
+}

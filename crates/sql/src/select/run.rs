@@ -1,0 +1,265 @@
+//! A query from its syntax tree to its rows.
+
+use std::sync::Arc;
+
+use datafusion::{
+    arrow::{array::RecordBatch, datatypes::SchemaRef},
+    error::Result as PlanResult,
+    execution::TaskContext,
+    physical_plan::{ExecutionPlan, displayable, execute_stream, execute_stream_partitioned},
+    sql::sqlparser::ast,
+};
+use futures::{StreamExt, stream::BoxStream};
+use remora_engine::Value;
+use tokio::sync::mpsc::Sender;
+
+use super::{
+    catalog::SessionCatalog,
+    errors::from_plan,
+    output,
+    planner::Planner,
+    recursive,
+    resolve::{Resolved, resolve},
+    runtime::Running,
+};
+use crate::{
+    Column, Error, Reply, Result,
+    meaning::{Reading, rewrite},
+    session::SessionState,
+    statement::{Source, Statement},
+};
+
+/// A query that is ready to be planned.
+pub(super) struct Query {
+    query: ast::Query,
+    planner: Planner,
+    shown: Vec<super::resolve::Shown>,
+    /// Rows to pass over and to show, of a query that gives them all to be counted.
+    window: Option<(u64, u64)>,
+}
+
+/// All rows of a query.
+pub(crate) struct Rows {
+    /// What clients are told of its columns.
+    pub columns: Vec<Column>,
+    /// The rows.
+    pub batches: Vec<RecordBatch>,
+}
+
+impl Rows {
+    /// How many rows there are.
+    pub(crate) fn count(&self) -> usize {
+        self.batches.iter().map(RecordBatch::num_rows).sum()
+    }
+
+    /// A value; NULL past the end.
+    pub(crate) fn value(&self, row: usize, column: usize) -> Value {
+        let mut row = row;
+        for batch in &self.batches {
+            if row < batch.num_rows() {
+                let described = self.columns.get(column);
+                return described
+                    .map_or(Value::Null, |described| output::value(batch, column, described, row));
+            }
+            row -= batch.num_rows();
+        }
+        Value::Null
+    }
+}
+
+/// What a running query sends.
+enum Part {
+    Schema(SchemaRef),
+    Batch(RecordBatch),
+}
+
+impl Query {
+    /// Resolves a SELECT.
+    pub(super) fn of(session: &SessionState, statement: &Statement<'_>) -> Result<Self> {
+        Self::new(session, parsed(statement)?, &statement.source)
+    }
+
+    /// Resolves a query.
+    pub(super) fn new(session: &SessionState, query: ast::Query, source: &Source) -> Result<Self> {
+        let catalog = SessionCatalog::new(session, source);
+        let limit = session.variables.sql_select_limit;
+        let Resolved { mut query, columns, tables, window } =
+            resolve(query, source, &catalog, limit)?;
+        let reading = Reading {
+            sql_mode: session.variables.sql_mode,
+            database: session.database.clone().unwrap_or_default(),
+        };
+        rewrite(&mut query, &reading)?;
+        recursive::normalise(&mut query);
+        let memory = session.shared.settings.max_query_memory_bytes;
+        let planner = Planner::new(session.context(), memory, tables, catalog.rows());
+        Ok(Self { query, planner, shown: columns, window })
+    }
+
+    /// Sends the columns and the rows.
+    pub(super) async fn send<R: Reply>(
+        &mut self,
+        session: &mut SessionState,
+        reply: &mut R,
+    ) -> Result<()> {
+        let mut running = self.start(session)?;
+        let mut columns = Vec::new();
+        let (mut passed, mut sent) = (0_u64, 0_u64);
+        while let Some(part) = running.next(session).await? {
+            match part {
+                Part::Schema(schema) => {
+                    columns = self.described(&schema);
+                    reply.columns(&columns)?;
+                }
+                Part::Batch(batch) => {
+                    let rows = batch.num_rows() as u64;
+                    let shown = within(self.window, passed, batch);
+                    passed += rows;
+                    sent += shown.num_rows() as u64;
+                    output::send(&shown, &columns, reply)?;
+                    reply.drain().await?;
+                }
+            }
+        }
+        session.found_rows = if self.window.is_some() { passed } else { sent };
+        Ok(())
+    }
+
+    /// All rows.
+    pub(super) async fn collect(&mut self, session: &SessionState) -> Result<Rows> {
+        let mut running = self.start(session)?;
+        let mut rows = None;
+        while let Some(part) = running.next(session).await? {
+            match (part, &mut rows) {
+                (Part::Schema(schema), rows) => {
+                    let columns = self.described(&schema);
+                    *rows = Some(Rows { columns, batches: Vec::new() });
+                }
+                (Part::Batch(batch), Some(rows)) => rows.batches.push(batch),
+                (Part::Batch(_), None) => {}
+            }
+        }
+        rows.ok_or_else(|| Error::new(crate::Code::Unknown, "The query gave nothing"))
+    }
+
+    /// The columns, without running it.
+    pub(super) async fn columns(&mut self, _session: &SessionState) -> Result<Vec<Column>> {
+        let plan = self.planner.plan(self.query.clone())?;
+        let plan = self.planner.state().optimize(&plan).map_err(from_plan)?;
+        let schema: SchemaRef = Arc::clone(plan.schema().inner());
+        Ok(self.described(&schema))
+    }
+
+    /// What it would do, a line for each step.
+    pub(super) async fn explained(&self) -> Result<Vec<String>> {
+        let plan = self.planner.plan(self.query.clone())?;
+        let plan = self.planner.state().create_physical_plan(&plan).await.map_err(from_plan)?;
+        let shown = displayable(plan.as_ref()).indent(false).to_string();
+        Ok(shown.lines().map(str::to_owned).collect())
+    }
+
+    fn described(&self, schema: &SchemaRef) -> Vec<Column> {
+        let pairs = schema.fields().iter().zip(&self.shown);
+        pairs.map(|(field, shown)| output::column(field, &shown.name, &shown.table)).collect()
+    }
+
+    /// Starts planning and running where queries run.
+    fn start(&mut self, session: &SessionState) -> Result<Running<Part>> {
+        let plan = self.planner.plan(self.query.clone())?;
+        let state = self.planner.state().clone();
+        Running::start(session, move |sender| async move {
+            let planned = state.create_physical_plan(&plan).await;
+            let sent = match planned {
+                Ok(plan) => run(plan, state.task_ctx(), &sender).await,
+                Err(error) => Err(from_plan(error)),
+            };
+            if let Err(error) = sent {
+                // Nobody waits for it where the session has ended.
+                let _ = sender.send(Err(error)).await;
+            }
+        })
+    }
+}
+
+/// The syntax tree of a SELECT.
+pub(super) fn parsed(statement: &Statement<'_>) -> Result<ast::Query> {
+    match statement.parse()? {
+        ast::Statement::Query(query) => Ok(*query),
+        other => Err(Error::unsupported(other)),
+    }
+}
+
+/// The rows of a plan. The parts of a UNION come one after the other, unless several threads make
+/// them.
+fn stream_of(
+    plan: Arc<dyn ExecutionPlan>,
+    context: Arc<TaskContext>,
+) -> Result<BoxStream<'static, PlanResult<RecordBatch>>> {
+    if context.session_config().target_partitions() > 1 {
+        return Ok(execute_stream(plan, context).map_err(from_plan)?.boxed());
+    }
+    let parts = execute_stream_partitioned(plan, context).map_err(from_plan)?;
+    Ok(futures::stream::iter(parts).flatten().boxed())
+}
+
+/// Sends a plan's columns and rows.
+async fn run(
+    plan: Arc<dyn ExecutionPlan>,
+    context: Arc<TaskContext>,
+    sender: &Sender<Result<Part>>,
+) -> Result<()> {
+    let schema = plan.schema();
+    let mut stream = stream_of(plan, context)?;
+    let mut begun = false;
+    while let Some(batch) = stream.next().await {
+        let batch = batch.map_err(from_plan)?;
+        // An error in the first batch comes before the columns do.
+        if !begun {
+            begun = true;
+            if sender.send(Ok(Part::Schema(Arc::clone(&schema)))).await.is_err() {
+                return Ok(());
+            }
+        }
+        if batch.num_rows() > 0 && sender.send(Ok(Part::Batch(batch))).await.is_err() {
+            return Ok(());
+        }
+    }
+    if !begun {
+        let _ = sender.send(Ok(Part::Schema(schema))).await;
+    }
+    Ok(())
+}
+
+/// The rows of a batch that are shown, `passed` having come before it.
+fn within(window: Option<(u64, u64)>, passed: u64, batch: RecordBatch) -> RecordBatch {
+    let Some((offset, limit)) = window else { return batch };
+    let rows = batch.num_rows() as u64;
+    let from = offset.saturating_sub(passed).min(rows);
+    let end = offset.saturating_add(limit).saturating_sub(passed).min(rows);
+    batch.slice(from as usize, end.saturating_sub(from) as usize)
+}
+
+/// All rows of a query that some other statement holds.
+pub(crate) async fn collect(
+    session: &SessionState,
+    query: ast::Query,
+    source: &Source,
+) -> Result<Rows> {
+    Query::new(session, query, source)?.collect(session).await
+}
+
+/// DO as a SELECT.
+pub(super) fn parse_do(statement: &Statement<'_>) -> Result<ast::Query> {
+    let source = &statement.source;
+    let mut text = source.text.clone();
+    if let Some(token) = source.tokens.first() {
+        text.splice(token.start..token.end, *b"SELECT");
+    }
+    let mut made = crate::statement::split(&text, false, source.mode)?;
+    let made = made.pop().ok_or_else(|| source.syntax_error(0))?;
+    let made = Statement { source: Arc::new(made), ..statement.clone() };
+    match made.parse()? {
+        ast::Statement::Query(query) => Ok(*query),
+        other => Err(Error::unsupported(other)),
+    }
+}

@@ -1,0 +1,104 @@
+//! Where plans run: threads of their own, so that a query that computes for seconds does not keep
+//! other connections waiting. Its batches come back through a short queue, so that a client that
+//! reads slowly holds up its own query and nothing else.
+
+use std::{
+    future::Future,
+    sync::LazyLock,
+    time::{Duration, Instant},
+};
+
+use tokio::{
+    runtime::{Builder, Runtime},
+    sync::mpsc::{Receiver, Sender, channel},
+    task::JoinHandle,
+};
+
+use crate::{
+    Code, Error, Result,
+    session::{SessionState, interrupted},
+};
+
+/// Batches that may wait for the client.
+const QUEUED: usize = 2;
+/// How soon a statement notices that it was killed.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// The threads; `None` where none can be made.
+static RUNTIME: LazyLock<Option<Runtime>> = LazyLock::new(|| {
+    let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+    let built = Builder::new_multi_thread()
+        .worker_threads(threads)
+        .thread_name("remora-sql")
+        .enable_time()
+        .build();
+    built.inspect_err(|error| tracing::error!(%error, "no threads for queries")).ok()
+});
+
+/// A running plan: what it sends, until it is dropped.
+pub(super) struct Running<T> {
+    receiver: Receiver<Result<T>>,
+    task: JoinHandle<()>,
+    deadline: Option<Instant>,
+}
+
+impl<T: Send + 'static> Running<T> {
+    /// Starts what `make` gives, which sends its results and then ends.
+    pub(super) fn start<F>(
+        session: &SessionState,
+        make: impl FnOnce(Sender<Result<T>>) -> F,
+    ) -> Result<Self>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let (sender, receiver) = channel(QUEUED);
+        let missing = || Error::new(Code::Unknown, "There are no threads for queries");
+        let runtime = RUNTIME.as_ref().ok_or_else(missing)?;
+        let task = runtime.spawn(make(sender));
+        let limit = session.variables.max_execution_time_ms;
+        let deadline = (limit > 0).then(|| Instant::now() + Duration::from_millis(limit));
+        Ok(Self { receiver, task, deadline })
+    }
+
+    /// What it sends next, `None` when it has ended; 1317 and 3024 if it took too long.
+    pub(super) async fn next(&mut self, session: &SessionState) -> Result<Option<T>> {
+        loop {
+            session.check_interrupted()?;
+            if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return Err(too_slow());
+            }
+            let left = self.deadline.map(|deadline| deadline.duration_since(Instant::now()));
+            let patience = left.map_or(PATIENCE, |left| left.min(PATIENCE));
+            let received = tokio::time::timeout(patience, self.receiver.recv()).await;
+            let Ok(received) = received else { continue };
+            if received.is_none() && self.task.is_finished() {
+                // It ended without a word only if it was broken off.
+                self.check_end().await?;
+            }
+            return received.transpose();
+        }
+    }
+
+    async fn check_end(&mut self) -> Result<()> {
+        match (&mut self.task).await {
+            Ok(()) => Ok(()),
+            Err(error) if error.is_cancelled() => Err(interrupted()),
+            Err(error) => {
+                tracing::error!(%error, "a query broke off");
+                Err(Error::new(Code::Unknown, "The query broke off: please report this statement"))
+            }
+        }
+    }
+}
+
+impl<T> Drop for Running<T> {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// 3024.
+fn too_slow() -> Error {
+    let message = "Query execution was interrupted, maximum statement execution time exceeded";
+    Error::new(Code::QueryTimeout, message)
+}

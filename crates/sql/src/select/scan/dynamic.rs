@@ -1,0 +1,113 @@
+//! What a join has learnt of its keys by the time its other side is read: of a small side the
+//! values themselves, of any the smallest and the greatest. The engine leaves out rows that
+//! cannot match; the join still looks at those that come.
+
+use std::sync::Arc;
+
+use datafusion::{
+    common::ScalarValue,
+    logical_expr::Operator,
+    physical_expr::{
+        PhysicalExpr, ScalarFunctionExpr,
+        expressions::{BinaryExpr, Column, DynamicFilterPhysicalExpr, InListExpr, Literal},
+    },
+};
+use remora_engine::{Comparison, Filter, Literal as Constant};
+
+use super::filter::Subject;
+
+/// What is known by now, as conditions of the engine. What it cannot say is left out.
+pub(super) fn conditions(
+    filters: &[Arc<dyn PhysicalExpr>],
+    subjects: &[Option<Subject>],
+) -> Vec<Filter> {
+    let mut found = Vec::new();
+    for filter in filters {
+        collect(filter, subjects, &mut found);
+    }
+    found
+}
+
+fn collect(expr: &Arc<dyn PhysicalExpr>, subjects: &[Option<Subject>], found: &mut Vec<Filter>) {
+    if let Some(dynamic) = expr.downcast_ref::<DynamicFilterPhysicalExpr>() {
+        if let Ok(current) = dynamic.current() {
+            collect(&current, subjects, found);
+        }
+    } else if let Some(binary) = expr.downcast_ref::<BinaryExpr>() {
+        if *binary.op() == Operator::And {
+            collect(binary.left(), subjects, found);
+            collect(binary.right(), subjects, found);
+        } else {
+            found.extend(compared(binary, subjects));
+        }
+    } else if let Some(list) = expr.downcast_ref::<InListExpr>() {
+        listed(list, subjects, found);
+    }
+}
+
+fn subject<'s>(
+    expr: &Arc<dyn PhysicalExpr>,
+    subjects: &'s [Option<Subject>],
+) -> Option<&'s Subject> {
+    let column = expr.downcast_ref::<Column>()?;
+    subjects.get(column.index())?.as_ref()
+}
+
+fn constant(expr: &Arc<dyn PhysicalExpr>) -> Option<&ScalarValue> {
+    expr.downcast_ref::<Literal>().map(Literal::value)
+}
+
+fn compared(binary: &BinaryExpr, subjects: &[Option<Subject>]) -> Option<Filter> {
+    let subject = subject(binary.left(), subjects)?;
+    let literal = subject.literal(constant(binary.right())?)?;
+    let comparison = match binary.op() {
+        Operator::Eq => Comparison::Equal,
+        Operator::Lt => Comparison::Less,
+        Operator::LtEq => Comparison::LessOrEqual,
+        Operator::Gt => Comparison::Greater,
+        Operator::GtEq => Comparison::GreaterOrEqual,
+        _ => return None,
+    };
+    Some(Filter::Compare { column: subject.name.clone(), comparison, literal })
+}
+
+/// A key that is one of some, or a key of several columns, of which each is one of some.
+fn listed(list: &InListExpr, subjects: &[Option<Subject>], found: &mut Vec<Filter>) {
+    if list.negated() {
+        return;
+    }
+    if let Some(subject) = subject(list.expr(), subjects) {
+        found.extend(one_of(subject, list.list().iter().map(constant)));
+        return;
+    }
+    let Some(parts) = list.expr().downcast_ref::<ScalarFunctionExpr>() else { return };
+    if parts.fun().name() != "struct" {
+        return;
+    }
+    for (index, part) in parts.args().iter().enumerate() {
+        let Some(subject) = subject(part, subjects) else { continue };
+        let field = |literal: &Arc<dyn PhysicalExpr>| match constant(literal)? {
+            ScalarValue::Struct(row) => {
+                ScalarValue::try_from_array(row.columns().get(index)?, 0).ok()
+            }
+            _ => None,
+        };
+        let values: Vec<Option<ScalarValue>> = list.list().iter().map(field).collect();
+        found.extend(one_of(subject, values.iter().map(Option::as_ref)));
+    }
+}
+
+fn one_of<'v>(
+    subject: &Subject,
+    values: impl Iterator<Item = Option<&'v ScalarValue>>,
+) -> Option<Filter> {
+    let mut literals: Vec<Constant> = Vec::new();
+    for value in values {
+        let value = value?;
+        // NULL matches nothing in a join.
+        if !value.is_null() {
+            literals.push(subject.literal(value)?);
+        }
+    }
+    Some(Filter::In(subject.name.clone(), literals))
+}

@@ -1,0 +1,286 @@
+//! The scan itself: batches of the engine's columns become record batches.
+
+use std::{fmt, sync::Arc};
+
+use datafusion::{
+    arrow::{
+        array::{RecordBatch, RecordBatchOptions},
+        compute::filter_record_batch,
+        datatypes::SchemaRef,
+    },
+    common::{Statistics, config::ConfigOptions, stats::Precision, tree_node::TreeNodeRecursion},
+    error::{DataFusionError, Result},
+    execution::TaskContext,
+    physical_expr::{EquivalenceProperties, PhysicalExpr, expressions::DynamicFilterPhysicalExpr},
+    physical_plan::{
+        ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning,
+        PlanProperties, ReplaceChildrenOptions, SendableRecordBatchStream, apply_expression_roots,
+        execution_plan::{Boundedness, EmissionType},
+        filter_pushdown::{
+            ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation, PushedDown,
+        },
+        statistics::StatisticsArgs,
+        stream::RecordBatchStreamAdapter,
+    },
+};
+use futures::{TryStreamExt, stream::BoxStream};
+use jiff::tz::TimeZone;
+use remora_engine::{ColumnBatch, Filter, Scan, ScanRequest, Selection, TextQuery};
+
+use super::{EngineTable, array, dynamic, filter::Subject, overlaid::Overlaid};
+use crate::{explain, select::SCAN_OF, session::Reader};
+
+/// What of a table is read.
+#[derive(Clone, Debug)]
+pub(super) struct ScanShape {
+    /// The condition the engine answers.
+    pub filter: Option<Filter>,
+    /// The condition on text that the engine answers.
+    pub text: Option<TextQuery>,
+    /// Columns of the table's schema.
+    pub projection: Vec<usize>,
+    /// Most rows.
+    pub limit: Option<usize>,
+}
+
+/// How rows are cut into batches.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Batches {
+    /// Most rows of one.
+    pub rows: usize,
+    /// Whether they come in key order.
+    pub in_key_order: bool,
+}
+
+/// Reads a table.
+#[derive(Clone)]
+pub(crate) struct ScanExec {
+    reader: Reader,
+    table: String,
+    shape: ScanShape,
+    /// The engine's columns of the projection.
+    columns: Vec<usize>,
+    schema: SchemaRef,
+    zone: TimeZone,
+    overlay: Option<Overlaid>,
+    /// Columns of the projection that the engine can compare.
+    subjects: Vec<Option<Subject>>,
+    /// What joins will know of their keys when this is read.
+    dynamic: Vec<Arc<dyn PhysicalExpr>>,
+    batches: Batches,
+    /// How many rows there will be.
+    rows: Precision<usize>,
+    properties: Arc<PlanProperties>,
+}
+
+impl ScanExec {
+    pub(super) fn new(table: &EngineTable, shape: ScanShape, batches: Batches) -> Result<Self> {
+        let schema = Arc::new(table.schema.project(&shape.projection)?);
+        let position = |index: &usize| table.positions.get(*index).copied();
+        let columns = shape.projection.iter().filter_map(position).collect();
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(Arc::clone(&schema)),
+            Partitioning::UnknownPartitioning(1),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        );
+        Ok(Self {
+            reader: table.reader.clone(),
+            table: table.engine_name.clone(),
+            rows: shape.rows(table),
+            subjects: shape.projection.iter().map(|index| Subject::of(table, *index)).collect(),
+            dynamic: Vec::new(),
+            zone: table.zone.clone(),
+            overlay: Overlaid::of(table),
+            shape,
+            columns,
+            schema,
+            batches,
+            properties: Arc::new(properties),
+        })
+    }
+
+    /// Begins to read. A join's other side has ended by now, so that its keys are known.
+    fn begin(&self, columns: Vec<usize>) -> Result<Scan> {
+        let mut conditions = dynamic::conditions(&self.dynamic, &self.subjects);
+        conditions.extend(self.shape.filter.clone());
+        let filter = match conditions.len() {
+            0 => None,
+            1 => conditions.pop(),
+            _ => Some(Filter::And(conditions)),
+        };
+        let request = ScanRequest {
+            table: self.table.clone(),
+            text: self.shape.text.clone(),
+            filter,
+            columns,
+            batch_rows: self.batches.rows,
+            in_key_order: self.batches.in_key_order,
+            limit: self.shape.limit.map(|limit| limit as u64),
+        };
+        self.reader.scan(request).map_err(external)
+    }
+
+    /// The rows of the snapshot.
+    fn plain(&self) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+        let (schema, zone) = (Arc::clone(&self.schema), self.zone.clone());
+        let scan = self.begin(self.columns.clone())?;
+        Ok(Box::pin(futures::stream::iter(
+            scan.map(move |batch| record_batch(batch.map_err(external)?, &schema, &zone)),
+        )))
+    }
+}
+
+impl ScanShape {
+    /// How many rows of the table these are.
+    fn rows(&self, table: &EngineTable) -> Precision<usize> {
+        let most = |rows: usize| self.limit.map_or(rows, |limit| limit.min(rows));
+        if table.overlay.is_some() {
+            return Precision::Inexact(most(table.rows()));
+        }
+        if self.filter.is_none() && self.text.is_none() {
+            return Precision::Exact(most(table.rows()));
+        }
+        let selection = Selection {
+            table: table.engine_name.clone(),
+            text: self.text.clone(),
+            filter: self.filter.clone(),
+            fuzzy: None,
+        };
+        // Counting is quick beside a join that begins with the wrong side.
+        match table.reader.count(&selection) {
+            Ok(counted) => Precision::Exact(most(usize::try_from(counted.count).unwrap_or(0))),
+            Err(_) => Precision::Inexact(most(table.rows())),
+        }
+    }
+}
+
+impl ScanExec {
+    /// The rows of the snapshot that the session did not change, then its own.
+    fn overlaid(&self, overlay: &Overlaid) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+        let (schema, zone) = (Arc::clone(&self.schema), self.zone.clone());
+        let own = overlay.own_rows(&self.columns);
+        let own = record_batch(own, &schema, &zone);
+        if self.table.is_empty() {
+            return Ok(Box::pin(futures::stream::iter([own])));
+        }
+        let (mut columns, keys) = (self.columns.clone(), overlay.key().to_vec());
+        columns.extend(keys);
+        let scan = self.begin(columns)?;
+        let (overlay, kept) = (overlay.clone(), self.columns.len());
+        let rows = scan.map(move |batch| {
+            let mut batch = batch.map_err(external)?;
+            let keys = batch.columns.split_off(kept);
+            let shown = overlay.shown(&keys, batch.rows);
+            Ok(filter_record_batch(&record_batch(batch, &schema, &zone)?, &shown)?)
+        });
+        Ok(Box::pin(futures::stream::iter(rows.chain([own]))))
+    }
+}
+
+/// A batch of the engine as a record batch.
+fn record_batch(batch: ColumnBatch, schema: &SchemaRef, zone: &TimeZone) -> Result<RecordBatch> {
+    let fields = schema.fields().iter();
+    let arrays = batch.columns.into_iter().zip(fields);
+    let arrays: Result<Vec<_>> =
+        arrays.map(|(column, field)| array(column, field.data_type(), zone)).collect();
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.rows));
+    Ok(RecordBatch::try_new_with_options(Arc::clone(schema), arrays?, &options)?)
+}
+
+fn external(error: remora_engine::Error) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
+}
+
+impl ExecutionPlan for ScanExec {
+    fn name(&self) -> &'static str {
+        "ScanExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn apply_expressions(
+        &self,
+        visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        apply_expression_roots(&self.dynamic, visit)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        _: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+        self.replace_children(children, options)
+    }
+
+    fn execute(&self, _: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let this = self.clone();
+        let begun = futures::stream::once(async move {
+            match &this.overlay {
+                None => this.plain(),
+                Some(overlay) => this.overlaid(overlay),
+            }
+        });
+        let stream = begun.try_flatten();
+        Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), stream)))
+    }
+
+    fn handle_child_pushdown_result(
+        &self,
+        _: FilterPushdownPhase,
+        pushed: ChildPushdownResult,
+        _: &ConfigOptions,
+    ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
+        let filters = pushed.parent_filters.into_iter().map(|pushed| pushed.filter);
+        let (dynamic, others): (Vec<_>, Vec<_>) = filters
+            .partition(|filter| filter.downcast_ref::<DynamicFilterPhysicalExpr>().is_some());
+        let unused = vec![PushedDown::No; dynamic.len() + others.len()];
+        let kept = FilterPushdownPropagation::with_parent_pushdown_result(unused);
+        // What is cut to some rows must not choose among others.
+        if dynamic.is_empty() || self.shape.limit.is_some() {
+            return Ok(kept);
+        }
+        let mut this = self.clone();
+        this.dynamic.extend(dynamic);
+        let this: Arc<dyn ExecutionPlan> = Arc::new(this);
+        Ok(kept.with_updated_node(this))
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        _: &[Arc<Statistics>],
+        _: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
+        Ok(Arc::new(Statistics::new_unknown(&self.schema).with_num_rows(self.rows)))
+    }
+}
+
+impl DisplayAs for ScanExec {
+    fn fmt_as(&self, _: DisplayFormatType, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shape = &self.shape;
+        let words = explain::selection(shape.text.as_ref(), shape.filter.as_ref());
+        write!(out, "{SCAN_OF}{}: {words}", self.table)?;
+        Ok(())
+    }
+}
+
+impl fmt::Debug for ScanExec {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("ScanExec").field("table", &self.table).finish()
+    }
+}

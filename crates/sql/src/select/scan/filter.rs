@@ -1,0 +1,232 @@
+//! Conditions become the engine's where they mean the same there: comparisons of a column with
+//! constants of its own type, IN lists, BETWEEN, NULL tests, joined by AND and OR.
+//!
+//! The engine's `!=` holds for NULL and its NOT knows no third truth, so what is negated is said
+//! otherwise.
+
+use datafusion::{
+    common::ScalarValue,
+    logical_expr::{
+        Between, BinaryExpr, Expr, Operator, TableProviderFilterPushDown, expr::InList,
+    },
+};
+use remora_engine::{
+    ColumnType, Comparison, Date, DateTime, Decimal, Filter, Literal, TextQuery, Value,
+};
+
+use super::EngineTable;
+use crate::{
+    SqlType,
+    meaning::{temporal::Moment, types::ExprType},
+    search::{self, Answer},
+};
+
+/// Conditions that the engine answers.
+pub(super) struct Translated {
+    /// On columns.
+    pub filter: Option<Filter>,
+    /// On text.
+    pub text: Option<TextQuery>,
+    /// Whether it is all that was asked.
+    pub exact: bool,
+}
+
+/// How much of a condition the engine answers.
+pub(super) fn support(table: &EngineTable, filter: &Expr) -> TableProviderFilterPushDown {
+    let exact = match translate(table, filter) {
+        Some(_) => true,
+        None => match text(table, filter) {
+            Answer::Exact(_) => true,
+            Answer::Superset(_) => false,
+            Answer::Scan => return TableProviderFilterPushDown::Unsupported,
+        },
+    };
+    // The session's own rows are not the engine's to filter.
+    match exact && table.overlay.is_none() {
+        true => TableProviderFilterPushDown::Exact,
+        false => TableProviderFilterPushDown::Inexact,
+    }
+}
+
+/// What of the conditions, all of which are to hold, the engine answers.
+pub(super) fn translate_all(table: &EngineTable, filters: &[Expr]) -> Translated {
+    let translated: Vec<Filter> =
+        filters.iter().filter_map(|filter| translate(table, filter)).collect();
+    let texts = filters.iter().filter(|filter| translate(table, filter).is_none());
+    let texts: Vec<Answer> = texts.map(|filter| text(table, filter)).collect();
+    let exact = texts.iter().all(|answer| matches!(answer, Answer::Exact(_)));
+    let mut texts: Vec<TextQuery> = texts
+        .into_iter()
+        .filter_map(|answer| match answer {
+            Answer::Exact(query) | Answer::Superset(query) => Some(query),
+            Answer::Scan => None,
+        })
+        .collect();
+    let text = if texts.len() > 1 { Some(TextQuery::And(texts)) } else { texts.pop() };
+    let filter = match translated.len() {
+        0 => None,
+        1 => translated.into_iter().next(),
+        _ => Some(Filter::And(translated)),
+    };
+    Translated { filter, text, exact }
+}
+
+/// What the text index knows of a condition.
+fn text(table: &EngineTable, filter: &Expr) -> Answer {
+    let column = |expr: &Expr| {
+        let Expr::Column(column) = expr else { return None };
+        let index = table.schema.index_of(&column.name).ok()?;
+        table.positions.get(index).copied()
+    };
+    search::plan(&search::Asked { table: &table.table, column: &column }, filter)
+}
+
+fn translate(table: &EngineTable, filter: &Expr) -> Option<Filter> {
+    match filter {
+        Expr::BinaryExpr(binary) => binary_filter(table, binary),
+        Expr::InList(list) => in_list(table, list),
+        Expr::Between(between) => range(table, between),
+        Expr::IsNull(inner) => Some(Filter::IsNull(column(table, inner)?.name)),
+        Expr::IsNotNull(inner) => Some(Filter::IsNotNull(column(table, inner)?.name)),
+        _ => None,
+    }
+}
+
+fn binary_filter(table: &EngineTable, binary: &BinaryExpr) -> Option<Filter> {
+    let BinaryExpr { left, op, right } = binary;
+    match op {
+        Operator::And => Some(Filter::And(vec![translate(table, left)?, translate(table, right)?])),
+        Operator::Or => Some(Filter::Or(vec![translate(table, left)?, translate(table, right)?])),
+        _ => match (left.as_ref(), right.as_ref()) {
+            (Expr::Column(_), Expr::Literal(value, _)) => compare(table, left, *op, value),
+            (Expr::Literal(value, _), Expr::Column(_)) => compare(table, right, op.swap()?, value),
+            _ => None,
+        },
+    }
+}
+
+fn compare(
+    table: &EngineTable,
+    of: &Expr,
+    operator: Operator,
+    value: &ScalarValue,
+) -> Option<Filter> {
+    let column = column(table, of)?;
+    let literal = column.literal(value)?;
+    let comparison = match operator {
+        Operator::Eq => Comparison::Equal,
+        Operator::NotEq => Comparison::NotEqual,
+        Operator::Lt => Comparison::Less,
+        Operator::LtEq => Comparison::LessOrEqual,
+        Operator::Gt => Comparison::Greater,
+        Operator::GtEq => Comparison::GreaterOrEqual,
+        _ => return None,
+    };
+    let present = Filter::IsNotNull(column.name.clone());
+    let compared = Filter::Compare { column: column.name, comparison, literal };
+    Some(match comparison {
+        Comparison::NotEqual => Filter::And(vec![present, compared]),
+        _ => compared,
+    })
+}
+
+fn in_list(table: &EngineTable, list: &InList) -> Option<Filter> {
+    if list.negated {
+        return None;
+    }
+    let column = column(table, &list.expr)?;
+    // A NULL in the list makes nothing true.
+    let constants = list.list.iter().map(|each| match each {
+        Expr::Literal(value, _) => Some(value),
+        _ => None,
+    });
+    let constants: Option<Vec<&ScalarValue>> = constants.collect();
+    let present = constants?.into_iter().filter(|value| !value.is_null());
+    let literals: Option<Vec<Literal>> = present.map(|value| column.literal(value)).collect();
+    Some(Filter::In(column.name.clone(), literals?))
+}
+
+fn range(table: &EngineTable, between: &Between) -> Option<Filter> {
+    if between.negated {
+        return None;
+    }
+    let column = column(table, &between.expr)?;
+    let (Expr::Literal(low, _), Expr::Literal(high, _)) =
+        (between.low.as_ref(), between.high.as_ref())
+    else {
+        return None;
+    };
+    let (low, high) = (column.literal(low)?, column.literal(high)?);
+    Some(Filter::Between(column.name, low, high))
+}
+
+/// A column that conditions are about.
+#[derive(Clone, Debug)]
+pub(super) struct Subject {
+    /// The engine's name of it.
+    pub name: String,
+    kind: ExprType,
+    is_bool: bool,
+}
+
+fn column(table: &EngineTable, expr: &Expr) -> Option<Subject> {
+    let Expr::Column(column) = expr else { return None };
+    Subject::of(table, table.schema.index_of(&column.name).ok()?)
+}
+
+impl Subject {
+    /// A column of the table's schema.
+    pub(super) fn of(table: &EngineTable, index: usize) -> Option<Self> {
+        let definition = table.table.schema.columns.get(*table.positions.get(index)?)?;
+        let kind = ExprType::of_field(table.schema.field(index));
+        let is_bool = definition.kind == ColumnType::Bool;
+        Some(Self { name: definition.name.clone(), kind, is_bool })
+    }
+
+    /// The constant as a value of the column; `None` if it is NULL or of another type.
+    pub(super) fn literal(&self, value: &ScalarValue) -> Option<Literal> {
+        self.value(value).map(Literal::Value)
+    }
+
+    fn value(&self, value: &ScalarValue) -> Option<Value> {
+        let kind = self.kind.kind;
+        if self.is_bool {
+            return None;
+        }
+        match value {
+            ScalarValue::Int64(Some(packed)) if self.kind.has_date() => date_value(kind, *packed),
+            ScalarValue::Int64(Some(micros)) if matches!(kind, SqlType::Time(_)) => {
+                Some(Value::Time(*micros))
+            }
+            ScalarValue::Int64(Some(number)) if self.kind.is_integer() && !self.kind.unsigned => {
+                Some(Value::Int(*number))
+            }
+            ScalarValue::UInt64(Some(number)) if self.kind.is_integer() && self.kind.unsigned => {
+                Some(Value::Uint(*number))
+            }
+            ScalarValue::Float64(Some(number)) if kind == SqlType::Double => {
+                Some(Value::Float(*number))
+            }
+            ScalarValue::Decimal128(Some(unscaled), _, scale) => {
+                let SqlType::Decimal(_, column_scale) = kind else { return None };
+                let scale = u8::try_from(*scale).ok().filter(|scale| *scale <= column_scale)?;
+                Some(Value::Decimal(Decimal::from_scaled(*unscaled, scale)))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A packed date as a value of a DATE or DATETIME column. Moments depend on the session's zone.
+fn date_value(kind: SqlType, packed: i64) -> Option<Value> {
+    let moment = Moment::unpack(packed);
+    let date = Date { year: moment.year, month: moment.month, day: moment.day };
+    match kind {
+        SqlType::Date => (moment.micros == 0).then_some(Value::Date(date)),
+        SqlType::DateTime(_) => {
+            let micros = u64::try_from(moment.micros).ok()?;
+            Some(Value::DateTime(DateTime { date, micros }))
+        }
+        _ => None,
+    }
+}

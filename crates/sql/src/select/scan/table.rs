@@ -1,0 +1,210 @@
+//! One table of a snapshot.
+
+use std::{collections::HashMap, fmt, sync::Arc};
+
+use async_trait::async_trait;
+use datafusion::{
+    arrow::datatypes::{Field, Schema as ArrowSchema, SchemaRef},
+    catalog::{Session, TableProvider},
+    common::{Constraint, Constraints, Statistics, stats::Precision},
+    error::Result,
+    logical_expr::{Expr, TableProviderFilterPushDown, TableType},
+    physical_plan::ExecutionPlan,
+};
+use jiff::tz::TimeZone;
+
+use super::{
+    exec::{Batches, ScanExec, ScanShape},
+    filter,
+};
+use crate::{
+    SqlType,
+    meaning::types::ExprType,
+    select::{names::TableName, origin::Origin},
+    session::Reader,
+    write::{
+        Overlay, TemporaryTable,
+        declared::{ColumnSpec, SqlTable},
+    },
+};
+
+/// A table, as one statement reads it.
+pub(crate) struct EngineTable {
+    pub(super) reader: Reader,
+    /// The engine's name of it; empty of a temporary table, which is all overlay.
+    pub(super) engine_name: String,
+    /// The session's own rows over the snapshot's.
+    pub(super) overlay: Option<Arc<Overlay>>,
+    pub(super) table: Arc<SqlTable>,
+    /// What columns of the schema are in the engine.
+    pub(super) positions: Vec<usize>,
+    pub(super) schema: SchemaRef,
+    pub(super) zone: TimeZone,
+    constraints: Constraints,
+    rows: usize,
+}
+
+impl EngineTable {
+    /// The table of this name in a snapshot, under the session's own changes. Moments are shown by
+    /// clocks of `zone`.
+    pub(crate) fn new(
+        reader: Reader,
+        name: &TableName,
+        engine_name: String,
+        overlay: Option<Arc<Overlay>>,
+        zone: TimeZone,
+    ) -> remora_engine::Result<Self> {
+        let table = SqlTable::of(&reader.schema(&engine_name)?);
+        let rows = usize::try_from(reader.row_count(&engine_name)?).unwrap_or(usize::MAX);
+        let made = Self::of(reader, name, table, zone);
+        Ok(Self { engine_name, overlay, rows, ..made })
+    }
+
+    /// A session's temporary table.
+    pub(crate) fn temporary(
+        reader: Reader,
+        name: &TableName,
+        table: &TemporaryTable,
+        zone: TimeZone,
+    ) -> Self {
+        let made = Self::of(reader, name, SqlTable::of(&table.schema), zone);
+        let rows = table.rows.row_count();
+        Self { overlay: Some(Arc::clone(&table.rows)), rows, ..made }
+    }
+
+    fn of(reader: Reader, name: &TableName, table: Arc<SqlTable>, zone: TimeZone) -> Self {
+        let positions: Vec<usize> = table.nameable().map(|(position, ..)| position).collect();
+        let fields = table.nameable().map(|(position, column, spec)| {
+            let origin = Origin {
+                database: name.database.clone(),
+                table: name.table.clone(),
+                column: column.name.clone(),
+                primary_key: table.schema.primary_key.contains(&position),
+                auto_increment: spec.auto_increment,
+            };
+            field(&column.name, spec, &origin)
+        });
+        let schema = Arc::new(ArrowSchema::new(fields.collect::<Vec<Field>>()));
+        let constraints = constraints(&table, &positions);
+        Self {
+            reader,
+            engine_name: String::new(),
+            overlay: None,
+            table,
+            positions,
+            schema,
+            zone,
+            constraints,
+            rows: 0,
+        }
+    }
+
+    /// How many rows there are.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+}
+
+/// The primary key, so that what depends on it need not be grouped.
+fn constraints(table: &SqlTable, positions: &[usize]) -> Constraints {
+    let key: Option<Vec<usize>> = table
+        .schema
+        .primary_key
+        .iter()
+        .map(|part| positions.iter().position(|position| position == part))
+        .collect();
+    Constraints::new_unverified(key.map(Constraint::PrimaryKey).into_iter().collect())
+}
+
+/// The field of a column. Names of columns are in lower case wherever plans are made.
+fn field(name: &str, spec: &ColumnSpec, origin: &Origin) -> Field {
+    let kind = expr_type(spec);
+    let mut metadata: HashMap<String, String> = kind.field("").metadata().clone();
+    origin.write(&mut metadata);
+    kind.field(&name.to_lowercase()).with_metadata(metadata)
+}
+
+/// The type of a column in expressions.
+pub(crate) fn expr_type(spec: &ColumnSpec) -> ExprType {
+    let kind = &spec.kind;
+    let length = match kind.sql {
+        SqlType::Enum => kind.labels.iter().map(|label| label.chars().count()).max().unwrap_or(0),
+        SqlType::Set => {
+            let all: usize = kind.labels.iter().map(|label| label.chars().count()).sum();
+            all + kind.labels.len().saturating_sub(1)
+        }
+        _ => usize::try_from(kind.length).unwrap_or(usize::MAX),
+    };
+    let length = u32::try_from(length).unwrap_or(u32::MAX);
+    let mut made = ExprType::column(kind.sql, kind.unsigned, length, kind.collation);
+    made.not_null = spec.not_null;
+    if kind.has_labels() {
+        made.members = Some(kind.labels.iter().map(|label| label.to_string()).collect());
+    }
+    made
+}
+
+#[async_trait]
+impl TableProvider for EngineTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn constraints(&self) -> Option<&Constraints> {
+        Some(&self.constraints)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    async fn scan(
+        &self,
+        session: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let translated = filter::translate_all(self, filters);
+        let projection = match projection {
+            Some(projection) => projection.clone(),
+            None => (0..self.positions.len()).collect(),
+        };
+        let shape = ScanShape {
+            // What the engine cannot answer exactly is filtered behind it, so no row may be cut.
+            limit: limit.filter(|_| translated.exact && self.overlay.is_none()),
+            filter: translated.filter,
+            text: translated.text,
+            projection,
+        };
+        let execution = &session.config_options().execution;
+        let batches = Batches {
+            rows: execution.batch_size.get(),
+            // Several threads mix the rows anyway.
+            in_key_order: execution.target_partitions == 1,
+        };
+        Ok(Arc::new(ScanExec::new(self, shape, batches)?))
+    }
+
+    fn supports_filters_pushdown(
+        &self,
+        filters: &[&Expr],
+    ) -> Result<Vec<TableProviderFilterPushDown>> {
+        Ok(filters.iter().map(|filter| filter::support(self, filter)).collect())
+    }
+
+    fn statistics(&self) -> Option<Statistics> {
+        let unknown = Statistics::new_unknown(&self.schema);
+        let rows = match &self.overlay {
+            None => Precision::Exact(self.rows),
+            Some(_) => Precision::Inexact(self.rows),
+        };
+        Some(unknown.with_num_rows(rows))
+    }
+}
+
+impl fmt::Debug for EngineTable {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("EngineTable").field("name", &self.engine_name).finish()
+    }
+}

@@ -1,0 +1,93 @@
+//! SHOW WARNINGS, SHOW ERRORS, and their counts.
+
+use super::{SessionState, warnings::Level};
+use crate::{
+    Cell, Column, Outcome, Reply, Result, SqlType,
+    session::variables::Collation,
+    statement::{Source, Statement},
+};
+
+/// Runs the statement if it is one of these.
+pub(super) async fn run<R: Reply>(
+    session: &SessionState,
+    statement: &Statement<'_>,
+    reply: &mut R,
+) -> Result<Option<Outcome>> {
+    let source = &statement.source;
+    let is = |at: usize, word: &str| source.is_word(at, word);
+    if is(1, "COUNT") && source.is(2, "(") && source.is(3, "*") && source.is(4, ")") {
+        let (name, count) = match is(5, "ERRORS") {
+            true => ("@@session.error_count", session.warnings.errors()),
+            false => ("@@session.warning_count", u64::from(session.warnings.count())),
+        };
+        reply.columns(&[number(name)])?;
+        reply.row(&[Cell::Uint(count)])?;
+        return Ok(Some(Outcome::default()));
+    }
+    let errors = is(1, "ERRORS");
+    if !errors && !is(1, "WARNINGS") {
+        return Ok(None);
+    }
+    let (offset, limit) = window(source)?;
+    reply.columns(&[
+        text("Level", 7),
+        Column { length: 4, ..number("Code") },
+        text("Message", 512),
+    ])?;
+    let list = session.warnings.list();
+    let shown = list.iter().filter(|warning| !errors || warning.level == Level::Error);
+    for warning in shown.skip(offset).take(limit) {
+        reply.row(&[
+            Cell::Text(warning.level.name()),
+            Cell::Uint(u64::from(warning.code)),
+            Cell::Text(&warning.message),
+        ])?;
+    }
+    Ok(Some(Outcome::default()))
+}
+
+/// `LIMIT [offset ","] rows`.
+fn window(source: &Source) -> Result<(usize, usize)> {
+    if source.tokens.len() == 2 {
+        return Ok((0, usize::MAX));
+    }
+    let number = |at: usize| {
+        let parsed = source.plain(at).and_then(|digits| digits.parse().ok());
+        parsed.ok_or_else(|| source.syntax_error(at))
+    };
+    if !source.is_word(2, "LIMIT") {
+        return Err(source.syntax_error(2));
+    }
+    match (source.is(4, ","), source.tokens.len()) {
+        (true, 6) => Ok((number(3)?, number(5)?)),
+        (false, 4) => Ok((0, number(3)?)),
+        _ => Err(source.syntax_error(4)),
+    }
+}
+
+fn text(name: &str, characters: u32) -> Column {
+    Column {
+        kind: SqlType::VarChar,
+        unsigned: false,
+        collation: Collation::UTF8MB4_0900_AI_CI.0,
+        length: characters * 4,
+        ..number(name)
+    }
+}
+
+fn number(name: &str) -> Column {
+    Column {
+        database: String::new(),
+        table: String::new(),
+        original_table: String::new(),
+        name: name.to_owned(),
+        original_name: String::new(),
+        kind: SqlType::BigInt,
+        unsigned: true,
+        not_null: true,
+        primary_key: false,
+        auto_increment: false,
+        collation: Collation::BINARY.0,
+        length: 21,
+    }
+}

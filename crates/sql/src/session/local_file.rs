@@ -1,0 +1,32 @@
+//! LOAD DATA LOCAL: which file of the client's a text wants, so that its wire can ask for it.
+
+use super::Session;
+use crate::statement::split;
+
+/// `LOAD DATA [LOW_PRIORITY | CONCURRENT] LOCAL INFILE name`: the name stands so far at most.
+const LAST_PLACE: usize = 5;
+
+impl Session {
+    /// The client's file that a text reads, if it is LOAD DATA LOCAL. Costs next to nothing for
+    /// other texts.
+    pub fn local_file(&self, text: &[u8]) -> Option<String> {
+        let start = text.trim_ascii_start();
+        let first = start.first()?;
+        // A comment may stand before the statement.
+        if !matches!(first, b'L' | b'l' | b'/' | b'-' | b'#') {
+            return None;
+        }
+        let sources = split(text, false, self.state.lex_mode()).ok()?;
+        let source = sources.first()?;
+        if !source.is_word(0, "LOAD") || !source.is_word(1, "DATA") {
+            return None;
+        }
+        let place = (2..LAST_PLACE).find(|at| source.is_word(*at, "LOCAL"))?;
+        if source.is_word(place + 1, "INFILE") { source.plain(place + 2) } else { None }
+    }
+
+    /// Gives the statement that runs next the file it wants. Who ends without it forgets it.
+    pub fn give_file(&mut self, content: Vec<u8>) {
+        self.state.transaction.give_file(content);
+    }
+}

@@ -1,0 +1,341 @@
+//! A session: one client's state, and the way of a statement through the crate.
+
+pub(crate) mod context;
+mod diagnostics;
+mod local_file;
+mod prepared;
+mod set;
+mod state;
+pub(crate) mod variables;
+pub(crate) mod warnings;
+
+use std::sync::{Arc, atomic::AtomicBool};
+
+use remora_engine::Value;
+
+pub(crate) use context::{Clock, Context};
+pub(crate) use state::{Reader, SessionState, interrupted};
+
+use crate::{
+    Code, Column, Error, Identity, Outcome, Reply, Result, explain, fast,
+    instance::Shared,
+    search, select, show,
+    statement::{Kind, LexMode, Source, Statement, split},
+    write,
+};
+
+/// One client's session. Statements run one at a time, in the caller's task.
+pub struct Session {
+    state: SessionState,
+}
+
+/// A prepared statement.
+pub struct Prepared {
+    /// How many `?` it has.
+    pub parameters: usize,
+    /// The columns of its rows, as far as they are known before it runs; empty if it has none.
+    pub columns: Vec<Column>,
+    pub(crate) source: Arc<Source>,
+    pub(crate) shape: fast::PreparedShape,
+}
+
+/// The bits that go with every reply.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// A transaction is open.
+    pub in_transaction: bool,
+    /// Each statement is a transaction of its own.
+    pub autocommit: bool,
+    /// Backslashes are no escapes in this session's texts.
+    pub no_backslash_escapes: bool,
+}
+
+impl Session {
+    pub(crate) fn new(shared: Arc<Shared>, id: u64, identity: Identity) -> Self {
+        Self { state: SessionState::new(shared, id, identity) }
+    }
+
+    /// Runs the statements of a text, of which there may be several where `many`. The first that
+    /// fails ends it.
+    pub async fn query<R: Reply>(&mut self, text: &[u8], many: bool, reply: &mut R) -> Result<()> {
+        let result = self.run_text(text, many, reply).await;
+        self.end(result)
+    }
+
+    /// Reads a statement with `?` in the places of values.
+    pub async fn prepare(&mut self, text: &[u8]) -> Result<Prepared> {
+        self.begin();
+        let result = self.prepare_text(text).await;
+        self.end(result)
+    }
+
+    /// Runs a prepared statement with a value for each `?`.
+    pub async fn execute<R: Reply>(
+        &mut self,
+        prepared: &Prepared,
+        parameters: &[Value],
+        reply: &mut R,
+    ) -> Result<()> {
+        let result = self.run_prepared(prepared, parameters, reply).await;
+        self.end(result)
+    }
+
+    /// Chooses a database: USE and COM_INIT_DB.
+    pub fn use_database(&mut self, name: &str) -> Result<()> {
+        self.state.use_database(name)
+    }
+
+    /// The chosen database.
+    pub fn database(&self) -> Option<&str> {
+        self.state.database.as_deref()
+    }
+
+    /// The status of this moment.
+    pub fn status(&self) -> Status {
+        let variables = &self.state.variables;
+        Status {
+            in_transaction: self.state.transaction.is_open(),
+            autocommit: variables.autocommit,
+            no_backslash_escapes: self.state.lex_mode().no_backslash_escapes,
+        }
+    }
+
+    /// Whether affected rows are those found instead of those changed (CLIENT_FOUND_ROWS).
+    pub fn count_found_rows(&mut self, found: bool) {
+        self.state.counts_found_rows = found;
+    }
+
+    /// System variables that changed since this was last asked, for session tracking.
+    pub fn take_changes(&mut self) -> Vec<(String, String)> {
+        std::mem::take(&mut self.state.changes)
+    }
+
+    /// COM_RESET_CONNECTION: everything is as after the login, and an open transaction is rolled
+    /// back. COM_CHANGE_USER too, with another identity.
+    pub fn reset(&mut self, identity: Option<Identity>) {
+        let old = &self.state;
+        let identity = identity.unwrap_or_else(|| old.identity.clone());
+        let mut state = SessionState::new(Arc::clone(&old.shared), old.id, identity);
+        state.interrupted = Arc::clone(&old.interrupted);
+        state.counts_found_rows = old.counts_found_rows;
+        self.state = state;
+    }
+
+    /// Setting it ends the running statement with error 1317 soon; clear it before the next.
+    pub fn interrupter(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.state.interrupted)
+    }
+
+    async fn run_text<R: Reply>(&mut self, text: &[u8], many: bool, reply: &mut R) -> Result<()> {
+        self.begin();
+        if begins_with_select(text) {
+            write::ensure_begun(&mut self.state);
+        }
+        if let Some(outcome) = fast::run_text(&mut self.state, text, reply).await? {
+            return self.state.finish(Kind::Select, outcome, false, reply);
+        }
+        let sources = split(text, many, self.state.lex_mode())?;
+        if sources.is_empty() {
+            if text.iter().all(|byte| byte.is_ascii_whitespace() || *byte == b';') {
+                return Err(Error::new(Code::EmptyQuery, "Query was empty"));
+            }
+            // Comments alone are a statement that does nothing: clients send those of dumps.
+            self.state.warnings.clear();
+            return self.state.finish(Kind::Other, Outcome::default(), false, reply);
+        }
+        let count = sources.len();
+        for (index, source) in sources.into_iter().enumerate() {
+            if index > 0 {
+                self.begin();
+            }
+            let source = Arc::new(source);
+            let statement = Statement { source, parameters: &[] };
+            self.run_one(&statement, index + 1 < count, reply).await?;
+        }
+        Ok(())
+    }
+
+    async fn prepare_text(&mut self, text: &[u8]) -> Result<Prepared> {
+        let mut sources = split(text, false, self.state.lex_mode())?;
+        let source =
+            sources.pop().ok_or_else(|| Error::new(Code::EmptyQuery, "Query was empty"))?;
+        let source = Arc::new(source);
+        let statement = Statement { source: Arc::clone(&source), parameters: &[] };
+        let shape = fast::prepare(&mut self.state, &statement)?;
+        let columns = match source.kind {
+            Kind::Select => select::columns(&mut self.state, &statement).await?,
+            Kind::Show => show::columns(&mut self.state, &statement)?,
+            _ => Vec::new(),
+        };
+        Ok(Prepared { parameters: source.parameters, columns, source, shape })
+    }
+
+    async fn run_prepared<R: Reply>(
+        &mut self,
+        prepared: &Prepared,
+        parameters: &[Value],
+        reply: &mut R,
+    ) -> Result<()> {
+        self.begin();
+        if parameters.len() != prepared.parameters {
+            let message = "Incorrect arguments to mysqld_stmt_execute";
+            return Err(Error::new(Code::WrongArguments, message));
+        }
+        let state = &mut self.state;
+        if prepared.source.kind == Kind::Select {
+            write::ensure_begun(state);
+        }
+        if let Some(outcome) = fast::run_prepared(state, prepared, parameters, reply).await? {
+            return state.finish(Kind::Select, outcome, false, reply);
+        }
+        let source = Arc::clone(&prepared.source);
+        let statement = Statement { source, parameters };
+        self.run_one(&statement, false, reply).await
+    }
+
+    /// A statement begins.
+    fn begin(&mut self) {
+        let fixed = self.state.variables.timestamp_micros;
+        self.state.clock = fixed.map_or_else(Clock::now, |micros| Clock { micros });
+    }
+
+    async fn run_one<R: Reply>(
+        &mut self,
+        statement: &Statement<'_>,
+        more: bool,
+        reply: &mut R,
+    ) -> Result<()> {
+        self.state.run(statement, more, reply).await
+    }
+
+    /// Keeps the error for SHOW WARNINGS.
+    fn end<T>(&mut self, result: Result<T>) -> Result<T> {
+        let _unread = self.state.transaction.take_file();
+        if let Err(error) = &result {
+            self.state.warnings.clear();
+            self.state.warnings.push_error(error);
+            self.state.row_count = -1;
+        }
+        result
+    }
+}
+
+/// Whether a text is surely about rows that are read.
+fn begins_with_select(text: &[u8]) -> bool {
+    let text = text.trim_ascii_start();
+    text.get(..6).is_some_and(|word| word.eq_ignore_ascii_case(b"SELECT"))
+}
+
+impl SessionState {
+    /// Runs a statement and tells the reply how it ended.
+    pub(crate) async fn run<R: Reply>(
+        &mut self,
+        statement: &Statement<'_>,
+        more: bool,
+        reply: &mut R,
+    ) -> Result<()> {
+        let kind = statement.kind();
+        if !select::keeps_diagnostics(statement) {
+            self.warnings.clear();
+        }
+        if kind == Kind::Select {
+            write::ensure_begun(self);
+        }
+        let outcome = self.dispatch(kind, statement, reply).await?;
+        self.finish(kind, outcome, more, reply)
+    }
+
+    async fn dispatch<R: Reply>(
+        &mut self,
+        kind: Kind,
+        statement: &Statement<'_>,
+        reply: &mut R,
+    ) -> Result<Outcome> {
+        match kind {
+            Kind::Select => match fast::run(self, statement, reply).await? {
+                Some(outcome) => Ok(outcome),
+                None => {
+                    write::protect(self, statement).await?;
+                    select::run(self, statement, reply).await
+                }
+            },
+            Kind::Do => select::run_do(self, statement).await,
+            Kind::Explain => explain::run(self, statement, reply).await,
+            Kind::Rows | Kind::Definition | Kind::Transaction => {
+                write::run(self, statement, reply).await
+            }
+            Kind::Set if statement.source.is_word(1, "STATEMENT") => {
+                set::run_for(self, statement, reply).await
+            }
+            Kind::Set => set::run(self, statement).await,
+            Kind::Use => self.run_use(statement),
+            Kind::Show if statement.source.is_word(1, "META") => search::show_meta(self, reply),
+            Kind::Show => match diagnostics::run(self, statement, reply).await? {
+                Some(outcome) => Ok(outcome),
+                None => show::run(self, statement, reply).await,
+            },
+            Kind::Administration => show::run(self, statement, reply).await,
+            Kind::Prepared => Box::pin(prepared::run(self, statement, reply)).await,
+            Kind::Other => Err(self.other(statement)),
+        }
+    }
+
+    /// Brings the session's figures up to date and ends the reply.
+    fn finish<R: Reply>(
+        &mut self,
+        kind: Kind,
+        mut outcome: Outcome,
+        more: bool,
+        reply: &mut R,
+    ) -> Result<()> {
+        if kind == Kind::Prepared {
+            // What was executed has ended the reply itself.
+            return Ok(());
+        }
+        let has_rows = matches!(kind, Kind::Select | Kind::Show | Kind::Explain);
+        self.row_count = match has_rows {
+            true => -1,
+            false => i64::try_from(outcome.affected_rows).unwrap_or(i64::MAX),
+        };
+        outcome.warnings = self.warnings.count();
+        reply.done(&outcome, more)
+    }
+
+    /// What MySQL says of what it does not know: an error of syntax at the first word.
+    fn other(&self, statement: &Statement<'_>) -> Error {
+        const KNOWN: [&str; 12] = [
+            "CALL",
+            "HANDLER",
+            "XA",
+            "INSTALL",
+            "UNINSTALL",
+            "CLONE",
+            "RESTART",
+            "BINLOG",
+            "CACHE",
+            "GET",
+            "SIGNAL",
+            "RESIGNAL",
+        ];
+        let known = |word: &&&str| statement.source.is_word(0, word);
+        match KNOWN.iter().find(known) {
+            Some(word) => Error::unsupported(word),
+            None => statement.source.syntax_error(0),
+        }
+    }
+
+    fn run_use(&mut self, statement: &Statement<'_>) -> Result<Outcome> {
+        let source = &statement.source;
+        let name = source.plain(1).ok_or_else(|| source.syntax_error(1))?;
+        if source.tokens.len() > 2 {
+            return Err(source.syntax_error(2));
+        }
+        self.use_database(&name)?;
+        Ok(Outcome::default())
+    }
+
+    /// How quotes are read in this session.
+    pub(crate) fn lex_mode(&self) -> LexMode {
+        self.variables.lex_mode()
+    }
+}

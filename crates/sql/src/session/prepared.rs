@@ -1,0 +1,131 @@
+//! PREPARE, EXECUTE and DEALLOCATE: prepared statements by text.
+
+use std::sync::Arc;
+
+use remora_engine::Value;
+use rustc_hash::FxHashMap;
+
+use super::SessionState;
+use crate::{
+    Code, Error, Outcome, Reply, Result,
+    statement::{Source, Statement, TokenKind, split},
+};
+
+/// Most statements of a session that have a name.
+const MAX_NAMED: usize = 16_382;
+
+/// Statements by their names in lower case.
+pub(crate) type NamedStatements = FxHashMap<String, Arc<Source>>;
+
+/// Runs PREPARE, EXECUTE, DEALLOCATE PREPARE, DROP PREPARE.
+pub(super) async fn run<R: Reply>(
+    session: &mut SessionState,
+    statement: &Statement<'_>,
+    reply: &mut R,
+) -> Result<Outcome> {
+    let source = &statement.source;
+    if source.is_word(0, "EXECUTE") {
+        return execute(session, statement, reply).await;
+    }
+    if source.is_word(0, "PREPARE") {
+        prepare(session, statement)?;
+    } else {
+        deallocate(session, statement)?;
+    }
+    reply.done(&Outcome::default(), false)?;
+    Ok(Outcome::default())
+}
+
+fn prepare(session: &mut SessionState, statement: &Statement<'_>) -> Result<()> {
+    let source = &statement.source;
+    let name = source.plain(1).ok_or_else(|| source.syntax_error(1))?.to_lowercase();
+    if !source.is_word(2, "FROM") {
+        return Err(source.syntax_error(2));
+    }
+    let token = source.tokens.get(3).ok_or_else(|| source.syntax_error(3))?;
+    let text = match token.kind {
+        TokenKind::Text => source.plain(3).unwrap_or_default(),
+        TokenKind::UserVariable => {
+            let bytes = source.bytes(token);
+            let name = String::from_utf8_lossy(bytes.get(1..).unwrap_or_default()).into_owned();
+            match session.user_variable(&name) {
+                Value::Null => "NULL".to_owned(),
+                value => value.to_string(),
+            }
+        }
+        _ => return Err(source.syntax_error(3)),
+    };
+    session.named_statements.remove(&name);
+    let mut sources = split(text.as_bytes(), false, session.lex_mode())?;
+    let made = sources.pop().ok_or_else(|| Error::new(Code::EmptyQuery, "Query was empty"))?;
+    let made = Arc::new(made);
+    if session.named_statements.len() >= MAX_NAMED {
+        let message = format!("Can't create more than {MAX_NAMED} prepared statements");
+        return Err(Error::new(Code::OutOfMemory, message));
+    }
+    session.named_statements.insert(name, made);
+    Ok(())
+}
+
+fn deallocate(session: &mut SessionState, statement: &Statement<'_>) -> Result<()> {
+    let source = &statement.source;
+    if !source.is_word(1, "PREPARE") {
+        return Err(source.syntax_error(1));
+    }
+    let name = source.plain(2).ok_or_else(|| source.syntax_error(2))?;
+    match session.named_statements.remove(&name.to_lowercase()) {
+        Some(_) => Ok(()),
+        None => Err(unknown(&name, "DEALLOCATE PREPARE")),
+    }
+}
+
+async fn execute<R: Reply>(
+    session: &mut SessionState,
+    statement: &Statement<'_>,
+    reply: &mut R,
+) -> Result<Outcome> {
+    let source = &statement.source;
+    let name = source.plain(1).ok_or_else(|| source.syntax_error(1))?;
+    let parameters = parameters(session, statement)?;
+    let found = session.named_statements.get(&name.to_lowercase()).cloned();
+    let made = found.ok_or_else(|| unknown(&name, "EXECUTE"))?;
+    if made.parameters != parameters.len() {
+        return Err(Error::new(Code::WrongArguments, "Incorrect arguments to EXECUTE"));
+    }
+    let made = Statement { source: made, parameters: &parameters };
+    Box::pin(session.run(&made, false, reply)).await?;
+    Ok(Outcome::default())
+}
+
+/// The values behind USING.
+fn parameters(session: &SessionState, statement: &Statement<'_>) -> Result<Vec<Value>> {
+    let source = &statement.source;
+    if source.tokens.len() == 2 {
+        return Ok(Vec::new());
+    }
+    if !source.is_word(2, "USING") {
+        return Err(source.syntax_error(2));
+    }
+    let mut values = Vec::new();
+    let mut at = 3;
+    loop {
+        let token = source.tokens.get(at).ok_or_else(|| source.syntax_error(at))?;
+        if token.kind != TokenKind::UserVariable {
+            return Err(source.syntax_error(at));
+        }
+        let name = source.bytes(token).get(1..).unwrap_or_default();
+        values.push(session.user_variable(&String::from_utf8_lossy(name)));
+        if source.tokens.len() == at + 1 {
+            return Ok(values);
+        }
+        if !source.is(at + 1, ",") {
+            return Err(source.syntax_error(at + 1));
+        }
+        at += 2;
+    }
+}
+
+fn unknown(name: &str, verb: &str) -> Error {
+    let message = format!("Unknown prepared statement handler ({name}) given to {verb}");
+    Error::new(Code::UnknownStatement, message)
+}

@@ -1,0 +1,516 @@
+//! SET: system variables, user variables, character sets, the next transaction's kind.
+//!
+//! ```text
+//! set        := "SET" assignment ("," assignment)*
+//! assignment := "NAMES" (name ["COLLATE" name] | "DEFAULT")
+//!             | ("CHARACTER SET" | "CHARSET") (name | "DEFAULT")
+//!             | [scope] "TRANSACTION" characteristic ("," characteristic)*
+//!             | "@" name ("=" | ":=") expression
+//!             | [scope | "@@" scope "."] name ("=" | ":=") (expression | "DEFAULT" | word)
+//! scope      := "GLOBAL" | "SESSION" | "LOCAL" | "PERSIST" | "PERSIST_ONLY"
+//! ```
+
+use remora_engine::Value;
+
+use super::{
+    SessionState,
+    variables::{Definition, Scope, charset_default, definition, unknown},
+};
+use crate::{
+    Code, Error, Outcome, Reply, Result, select,
+    session::variables::Collation,
+    statement::{Source, Statement, TokenKind, split},
+    write,
+};
+
+/// Where a variable is to be set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Target {
+    Session,
+    Global,
+}
+
+/// Runs SET.
+pub(super) async fn run(session: &mut SessionState, statement: &Statement<'_>) -> Result<Outcome> {
+    let source = &statement.source;
+    let ends = ends(source);
+    let mut at = 1;
+    for end in ends {
+        if at >= end {
+            return Err(source.syntax_error(at));
+        }
+        let taken = Assignment { statement, at, end }.run(session).await?;
+        if taken == Taken::Rest {
+            break;
+        }
+        at = end + 1;
+    }
+    Ok(Outcome::default())
+}
+
+/// MariaDB's `SET STATEMENT assignments FOR statement`: variables that hold for one statement.
+pub(super) async fn run_for<R: Reply>(
+    session: &mut SessionState,
+    statement: &Statement<'_>,
+    reply: &mut R,
+) -> Result<Outcome> {
+    let source = &statement.source;
+    let found = (2..source.tokens.len()).find(|at| source.is_word(*at, "FOR"));
+    let Some(end) = found else { return Err(source.syntax_error(source.tokens.len())) };
+    let first = source.tokens.get(end + 1).ok_or_else(|| source.syntax_error(end + 1))?;
+    let text = source.text.get(first.start..).unwrap_or_default();
+    let inner = split(text, false, source.mode)?.pop();
+    let inner = inner.ok_or_else(|| source.syntax_error(end + 1))?;
+    let before = session.variables.clone();
+    let mut at = 2;
+    for next in ends(source).into_iter().map(|comma| comma.min(end)) {
+        if at < next {
+            Assignment { statement, at, end: next }.run(session).await?;
+        }
+        at = next + 1;
+    }
+    let inner = Statement { source: inner.into(), ..statement.clone() };
+    let kind = inner.kind();
+    let ran = Box::pin(session.dispatch(kind, &inner, reply)).await;
+    session.variables = before;
+    ran
+}
+
+/// Where each assignment ends: at commas outside of parentheses, and at the end.
+fn ends(source: &Source) -> Vec<usize> {
+    let mut depth = 0_usize;
+    let mut ends = Vec::new();
+    for at in 0..source.tokens.len() {
+        if source.is(at, "(") {
+            depth += 1;
+        } else if source.is(at, ")") {
+            depth = depth.saturating_sub(1);
+        } else if depth == 0 && source.is(at, ",") {
+            ends.push(at);
+        }
+    }
+    ends.push(source.tokens.len());
+    ends
+}
+
+/// How much of the statement an assignment was.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Taken {
+    One,
+    Rest,
+}
+
+/// One assignment: tokens from `at` to before `end`.
+struct Assignment<'a> {
+    statement: &'a Statement<'a>,
+    at: usize,
+    end: usize,
+}
+
+impl Assignment<'_> {
+    async fn run(mut self, session: &mut SessionState) -> Result<Taken> {
+        let source = &self.statement.source;
+        if source.is_word(self.at, "NAMES") {
+            return self.names(session).map(|()| Taken::One);
+        }
+        let charset = source.is_word(self.at, "CHARACTER") && source.is_word(self.at + 1, "SET");
+        if charset || source.is_word(self.at, "CHARSET") {
+            self.at += if charset { 2 } else { 1 };
+            return self.character_set(session).map(|()| Taken::One);
+        }
+        let target = self.scope();
+        if source.is_word(self.at, "TRANSACTION") {
+            self.transaction(session, target)?;
+            return Ok(Taken::Rest);
+        }
+        let token = source.tokens.get(self.at).ok_or_else(|| source.syntax_error(self.at))?;
+        match token.kind {
+            TokenKind::UserVariable => self.user_variable(session).await?,
+            TokenKind::Word | TokenKind::Quoted | TokenKind::SystemVariable => {
+                self.system_variable(session, target).await?;
+            }
+            _ => return Err(source.syntax_error(self.at)),
+        }
+        Ok(Taken::One)
+    }
+
+    fn names(&mut self, session: &mut SessionState) -> Result<()> {
+        let source = &self.statement.source;
+        let collation = match self.word(self.at + 1)? {
+            word if word.eq_ignore_ascii_case("DEFAULT") => Collation::UTF8MB4_0900_AI_CI,
+            word => charset(&word)?,
+        };
+        let mut collation = collation;
+        if source.is_word(self.at + 2, "COLLATE") {
+            let name = self.word(self.at + 3)?;
+            let chosen = Collation::by_name(&name).ok_or_else(|| {
+                Error::new(Code::UnknownCollation, format!("Unknown collation: '{name}'"))
+            })?;
+            if chosen.charset() != collation.charset() {
+                let (name, charset) = (chosen.name(), collation.charset());
+                let message =
+                    format!("COLLATION '{name}' is not valid for CHARACTER SET '{charset}'");
+                return Err(Error::new(Code::CollationCharset, message));
+            }
+            collation = chosen;
+        } else if self.at + 2 < self.end {
+            return Err(source.syntax_error(self.at + 2));
+        }
+        let charset = Value::Text(collation.charset().into());
+        for name in ["character_set_client", "character_set_results"] {
+            session.set_variable(name, &charset)?;
+        }
+        session.set_variable("collation_connection", &Value::Text(collation.name().into()))
+    }
+
+    fn character_set(&mut self, session: &mut SessionState) -> Result<()> {
+        let collation = match self.word(self.at)? {
+            word if word.eq_ignore_ascii_case("DEFAULT") => Collation::UTF8MB4_0900_AI_CI,
+            word => charset(&word)?,
+        };
+        let name = Value::Text(collation.charset().into());
+        for variable in ["character_set_client", "character_set_results"] {
+            session.set_variable(variable, &name)?;
+        }
+        let of_database = session.variables.get("collation_database")?;
+        session.set_variable("collation_connection", &of_database)
+    }
+
+    /// Reads a scope, if one is said.
+    fn scope(&mut self) -> Option<Target> {
+        let source = &self.statement.source;
+        let is = |word: &str| source.is_word(self.at, word);
+        let target = match () {
+            () if is("GLOBAL") || is("PERSIST") || is("PERSIST_ONLY") => Target::Global,
+            () if is("SESSION") || is("LOCAL") => Target::Session,
+            () => return None,
+        };
+        self.at += 1;
+        Some(target)
+    }
+
+    fn transaction(&mut self, session: &mut SessionState, target: Option<Target>) -> Result<()> {
+        let source = &self.statement.source;
+        let mut at = self.at + 1;
+        loop {
+            let (name, value, taken) = characteristic(source, at)?;
+            let open = session.transaction.is_open();
+            match target {
+                Some(Target::Global) => set_global(session, name, &value)?,
+                Some(Target::Session) => session.set_variable(name, &value)?,
+                None if open => {
+                    let message = "Transaction characteristics can't be changed while a \
+                                   transaction is in progress";
+                    return Err(Error::new(Code::TransactionOpen, message));
+                }
+                None => write::set_next_transaction(session, name, &value),
+            }
+            at += taken;
+            if at >= source.tokens.len() {
+                return Ok(());
+            }
+            if !source.is(at, ",") {
+                return Err(source.syntax_error(at));
+            }
+            at += 1;
+        }
+    }
+
+    async fn user_variable(&mut self, session: &mut SessionState) -> Result<()> {
+        let source = &self.statement.source;
+        let token = source.tokens.get(self.at).ok_or_else(|| source.syntax_error(self.at))?;
+        let name = String::from_utf8_lossy(source.bytes(token)).into_owned();
+        let name = name.trim_start_matches('@').trim_matches(['`', '\'', '"']).to_owned();
+        self.at += 1;
+        self.equals()?;
+        let value = self.value(session).await?;
+        session.user_variables.set(&name, value);
+        Ok(())
+    }
+
+    async fn system_variable(
+        &mut self,
+        session: &mut SessionState,
+        mut target: Option<Target>,
+    ) -> Result<()> {
+        let source = &self.statement.source;
+        let mut name = self.word(self.at)?;
+        self.at += 1;
+        if let Some(rest) = name.strip_prefix("@@") {
+            name = rest.to_owned();
+        }
+        if source.is(self.at, ".") {
+            target = Some(scope_of(&name).ok_or_else(|| unknown(&name))?);
+            name = self.word(self.at + 1)?;
+            self.at += 2;
+        }
+        self.equals()?;
+        let definition = definition(&name).ok_or_else(|| unknown(&name))?;
+        let value = self.setting(session, definition).await?;
+        match target {
+            Some(Target::Global) => set_global(session, definition.name, &value),
+            _ if definition.scope == Scope::Global => Err(global_only(definition.name)),
+            _ => {
+                let commits = definition.name == "autocommit" && !session.variables.autocommit;
+                session.set_variable(definition.name, &value)?;
+                match commits && session.variables.autocommit {
+                    true => write::commit(session).await,
+                    false => Ok(()),
+                }
+            }
+        }
+    }
+
+    fn equals(&mut self) -> Result<()> {
+        let source = &self.statement.source;
+        if !source.is(self.at, "=") && !source.is(self.at, ":=") {
+            return Err(source.syntax_error(self.at));
+        }
+        self.at += 1;
+        match self.at < self.end {
+            true => Ok(()),
+            false => Err(source.syntax_error(self.at)),
+        }
+    }
+
+    /// What a system variable is set to: words stand for themselves.
+    async fn setting(&self, session: &mut SessionState, definition: &Definition) -> Result<Value> {
+        let source = &self.statement.source;
+        if self.end == self.at + 1 {
+            if source.is_word(self.at, "DEFAULT") {
+                return Ok(match definition.scope {
+                    Scope::Both => session.shared.globals.read().get(definition),
+                    _ => definition.default_value(),
+                });
+            }
+            let is_word = source.tokens.get(self.at).is_some_and(|token| {
+                token.kind == TokenKind::Word && !token.is_word(&source.text, "NULL")
+            });
+            if is_word {
+                return Ok(Value::Text(self.word(self.at)?.into()));
+            }
+        }
+        self.value(session).await
+    }
+
+    /// The value of the expression that is left.
+    async fn value(&self, session: &mut SessionState) -> Result<Value> {
+        let source = &self.statement.source;
+        if self.end == self.at + 1
+            && let Some(value) = literal(self.statement, self.at)
+        {
+            return Ok(value);
+        }
+        let tokens = source.tokens.get(self.at..self.end).unwrap_or_default();
+        let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else {
+            return Err(source.syntax_error(self.at));
+        };
+        let mut text = b"SELECT ".to_vec();
+        let written = source.text.get(first.start..last.end).unwrap_or_default();
+        if written.windows(2).any(|pair| pair == b"*/") {
+            // A versioned comment may begin or end among the tokens.
+            for token in tokens {
+                text.extend_from_slice(source.bytes(token));
+                text.push(b' ');
+            }
+        } else {
+            text.extend_from_slice(written);
+        }
+        let mut made = split(&text, false, source.mode)?;
+        let made = made.pop().ok_or_else(|| source.syntax_error(self.at))?;
+        let skipped = source.tokens.iter().take(self.at);
+        let skipped = skipped.filter(|token| token.kind == TokenKind::Parameter).count();
+        let parameters = self.statement.parameters.get(skipped..).unwrap_or_default();
+        let made = Statement { source: made.into(), parameters };
+        select::value(session, &made).await
+    }
+
+    fn word(&self, at: usize) -> Result<String> {
+        let source = &self.statement.source;
+        let fits = |kind: TokenKind| {
+            matches!(
+                kind,
+                TokenKind::Word | TokenKind::Quoted | TokenKind::Text | TokenKind::SystemVariable
+            )
+        };
+        match source.tokens.get(at) {
+            Some(token) if fits(token.kind) && at < self.end => {
+                Ok(source.plain(at).unwrap_or_default())
+            }
+            _ => Err(source.syntax_error(at)),
+        }
+    }
+}
+
+/// A value that needs no evaluation.
+fn literal(statement: &Statement<'_>, at: usize) -> Option<Value> {
+    let source = &statement.source;
+    let token = source.tokens.get(at)?;
+    match token.kind {
+        TokenKind::Integer => {
+            let digits = std::str::from_utf8(source.bytes(token)).ok()?;
+            let small = digits.parse().map(Value::Int).ok();
+            small.or_else(|| digits.parse().map(Value::Uint).ok())
+        }
+        TokenKind::Text => Some(Value::Text(source.plain(at)?.into())),
+        TokenKind::Word if token.is_word(&source.text, "NULL") => Some(Value::Null),
+        _ => None,
+    }
+}
+
+/// A characteristic of transactions: the variable, its value, how many tokens it is.
+fn characteristic(source: &Source, at: usize) -> Result<(&'static str, Value, usize)> {
+    let is = |ahead: usize, word: &str| source.is_word(at + ahead, word);
+    if is(0, "READ") {
+        return match (is(1, "ONLY"), is(1, "WRITE")) {
+            (true, _) => Ok(("transaction_read_only", Value::Int(1), 2)),
+            (_, true) => Ok(("transaction_read_only", Value::Int(0), 2)),
+            _ => Err(source.syntax_error(at + 1)),
+        };
+    }
+    if !is(0, "ISOLATION") || !is(1, "LEVEL") {
+        return Err(source.syntax_error(at));
+    }
+    let (level, words) = match () {
+        () if is(2, "SERIALIZABLE") => ("SERIALIZABLE", 1),
+        () if is(2, "REPEATABLE") && is(3, "READ") => ("REPEATABLE-READ", 2),
+        () if is(2, "READ") && is(3, "COMMITTED") => ("READ-COMMITTED", 2),
+        () if is(2, "READ") && is(3, "UNCOMMITTED") => ("READ-UNCOMMITTED", 2),
+        () => return Err(source.syntax_error(at + 2)),
+    };
+    Ok(("transaction_isolation", Value::Text(level.into()), 2 + words))
+}
+
+fn scope_of(word: &str) -> Option<Target> {
+    match word.to_ascii_lowercase().as_str() {
+        "global" | "persist" | "persist_only" => Some(Target::Global),
+        "session" | "local" => Some(Target::Session),
+        _ => None,
+    }
+}
+
+fn charset(name: &str) -> Result<Collation> {
+    let unknown = || Error::new(Code::UnknownCharset, format!("Unknown character set: '{name}'"));
+    charset_default(name).ok_or_else(unknown)
+}
+
+fn set_global(session: &mut SessionState, name: &str, value: &Value) -> Result<()> {
+    let definition = definition(name).ok_or_else(|| unknown(name))?;
+    if definition.fixed {
+        return Err(read_only(definition.name));
+    }
+    if definition.scope == Scope::Session {
+        let name = definition.name;
+        let message =
+            format!("Variable '{name}' is a SESSION variable and can't be used with SET GLOBAL");
+        return Err(Error::new(Code::LocalVariable, message));
+    }
+    if session.identity.rights.is_some() {
+        let message = "Access denied; you need (at least one of) the SUPER or \
+                       SYSTEM_VARIABLES_ADMIN privilege(s) for this operation";
+        return Err(Error::new(Code::SpecificAccessDenied, message));
+    }
+    // What a session would not take is no global value either.
+    let mut checked = session.variables.clone();
+    let value = checked.set(definition.name, value)?;
+    let mut globals = session.shared.globals.write();
+    globals.set(definition.name, value);
+    session.variables.see_globals(&globals);
+    Ok(())
+}
+
+/// 1238.
+fn read_only(name: &str) -> Error {
+    let message = format!("Variable '{name}' is a read only variable");
+    Error::new(Code::ReadOnlyVariable, message)
+}
+
+/// 1229.
+fn global_only(name: &str) -> Error {
+    let message =
+        format!("Variable '{name}' is a GLOBAL variable and should be set with SET GLOBAL");
+    Error::new(Code::GlobalVariable, message)
+}
+
+impl SessionState {
+    /// Sets a system variable of this session, and remembers to tell the client.
+    pub(crate) fn set_variable(&mut self, name: &str, value: &Value) -> Result<()> {
+        let definition = definition(name).ok_or_else(|| unknown(name))?;
+        if definition.fixed {
+            return Err(read_only(definition.name));
+        }
+        match (definition.name, value) {
+            ("last_insert_id" | "identity", Value::Int(id)) => {
+                self.last_insert_id = u64::try_from(*id).unwrap_or(0);
+            }
+            ("tx_isolation", value) => return self.set_variable("transaction_isolation", value),
+            ("tx_read_only", value) => return self.set_variable("transaction_read_only", value),
+            _ => {}
+        }
+        let value = self.variables.set(definition.name, value)?;
+        self.changes.push((definition.name.to_owned(), definition.shown(&value)));
+        Ok(())
+    }
+}
+
+/// The value of `@@name`, where the name may have a scope before it.
+pub(super) fn system_variable(session: &SessionState, name: &str) -> Result<Value> {
+    let (scope, name) = match name.split_once('.') {
+        Some((scope, name)) => (Some(scope_of(scope).ok_or_else(|| unknown(name))?), name),
+        None => (None, name),
+    };
+    let definition = definition(name).ok_or_else(|| unknown(name))?;
+    match (scope, definition.scope) {
+        (Some(Target::Session), Scope::Global) => {
+            return Err(wrong_scope(definition.name, "GLOBAL"));
+        }
+        (Some(Target::Global), Scope::Session) => {
+            return Err(wrong_scope(definition.name, "SESSION"));
+        }
+        _ => {}
+    }
+    if let Some(value) = session.live_variable(definition.name) {
+        return Ok(value);
+    }
+    Ok(match scope {
+        Some(Target::Global) => session.shared.globals.read().get(definition),
+        _ => session.variables.value_of(definition),
+    })
+}
+
+/// 1238, for reading.
+fn wrong_scope(name: &str, scope: &str) -> Error {
+    let message = format!("Variable '{name}' is a {scope} variable");
+    Error::new(Code::ReadOnlyVariable, message)
+}
+
+impl SessionState {
+    /// Variables that are not kept but known.
+    pub(crate) fn live_variable(&self, name: &str) -> Option<Value> {
+        let text = |text: &str| Some(Value::Text(text.into()));
+        match name {
+            "version" => text(&self.shared.settings.version),
+            "warning_count" => Some(Value::Uint(u64::from(self.warnings.count()))),
+            "error_count" => Some(Value::Uint(self.warnings.errors())),
+            "last_insert_id" | "identity" => Some(Value::Uint(self.last_insert_id)),
+            "pseudo_thread_id" => Some(Value::Uint(self.id)),
+            "timestamp" => {
+                let micros = self.clock.micros;
+                Some(Value::Float(micros as f64 / 1e6))
+            }
+            "gtid_executed" => {
+                let replicas = self.shared.host.replicas();
+                let sets: Vec<String> = replicas.into_iter().map(|each| each.applied).collect();
+                text(&sets.join(","))
+            }
+            "system_time_zone" => {
+                let zone = jiff::tz::TimeZone::system();
+                let shown = jiff::Timestamp::now().to_zoned(zone);
+                text(&shown.strftime("%Z").to_string())
+            }
+            "tx_isolation" => self.variables.get("transaction_isolation").ok(),
+            "tx_read_only" => self.variables.get("transaction_read_only").ok(),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! What a session remembers between its statements, and what each statement may ask of it.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use remora_engine::Value;
+use rustc_hash::FxHashMap;
+
+use super::{
+    context::{Clock, Context, UserVariables},
+    prepared::NamedStatements,
+    set,
+    variables::Variables,
+    warnings::{Level, Warning, Warnings},
+};
+use crate::{Code, Error, Identity, Result, instance::Shared, search, select, write};
+
+/// The tables of one moment, as statements read them.
+pub(crate) type Reader = remora_engine::Reader;
+
+/// One client's state.
+pub(crate) struct SessionState {
+    /// What all sessions share.
+    pub shared: Arc<Shared>,
+    /// The connection's number.
+    pub id: u64,
+    /// Who asks.
+    pub identity: Identity,
+    /// The chosen database.
+    pub database: Option<String>,
+    /// System variables as this session sees them.
+    pub variables: Variables,
+    /// `@x`: names in lower case. Shared with the functions of a running statement.
+    pub user_variables: UserVariables,
+    /// What the last statement warned of. Shared with the functions of a running statement.
+    pub warnings: Warnings,
+    /// What LAST_INSERT_ID() gives.
+    pub last_insert_id: u64,
+    /// What FOUND_ROWS() gives.
+    pub found_rows: u64,
+    /// What ROW_COUNT() gives: rows changed by the last statement, -1 after one with rows.
+    pub row_count: i64,
+    /// The open transaction, the savepoints in it, and temporary tables.
+    pub transaction: write::TransactionState,
+    /// Statements made by PREPARE.
+    pub named_statements: NamedStatements,
+    /// The moment the running statement began at.
+    pub clock: Clock,
+    /// Set to end the running statement.
+    pub interrupted: Arc<AtomicBool>,
+    /// System variables that changed since the client was last told.
+    pub changes: Vec<(String, String)>,
+    /// Whether affected rows are those found, as the client asked (CLIENT_FOUND_ROWS).
+    pub counts_found_rows: bool,
+    /// The last search, for SHOW META.
+    pub meta: Option<Box<search::Meta>>,
+}
+
+impl SessionState {
+    pub(crate) fn new(shared: Arc<Shared>, id: u64, identity: Identity) -> Self {
+        let variables = Variables::new(&shared.globals.read());
+        let database = Some(shared.settings.default_database.clone());
+        Self {
+            shared,
+            id,
+            identity,
+            database: database.filter(|name| !name.is_empty()),
+            variables,
+            user_variables: UserVariables::default(),
+            warnings: Warnings::default(),
+            last_insert_id: 0,
+            found_rows: 0,
+            row_count: 0,
+            transaction: write::TransactionState::default(),
+            named_statements: FxHashMap::default(),
+            clock: Clock::default(),
+            interrupted: Arc::default(),
+            changes: Vec::new(),
+            counts_found_rows: false,
+            meta: None,
+        }
+    }
+
+    /// The snapshot that a statement reads: the transaction's, else a new one. Taken once for each
+    /// statement.
+    pub(crate) fn reader(&self) -> Reader {
+        self.transaction.reader().unwrap_or_else(|| self.shared.database.reader())
+    }
+
+    /// The database for names without one; 1046 if none is chosen.
+    pub(crate) fn current_database(&self) -> Result<&str> {
+        let missing = || Error::new(Code::NoDatabase, "No database selected");
+        self.database.as_deref().ok_or_else(missing)
+    }
+
+    /// What functions of a statement may ask: a picture of this moment.
+    pub(crate) fn context(&self) -> Context {
+        Context::of(self)
+    }
+
+    /// An error if the statement was killed.
+    pub(crate) fn check_interrupted(&self) -> Result<()> {
+        match self.interrupted.load(Ordering::Relaxed) {
+            true => Err(interrupted()),
+            false => Ok(()),
+        }
+    }
+
+    /// Adds a warning.
+    pub(crate) fn warn(&self, code: Code, message: impl Into<String>) {
+        self.warnings.push(Warning::new(Level::Warning, code, message));
+    }
+
+    /// Adds a note.
+    pub(crate) fn note(&self, code: Code, message: impl Into<String>) {
+        self.warnings.push(Warning::new(Level::Note, code, message));
+    }
+
+    /// Chooses a database; 1049 if there is none of that name, 1044 if it may not be read.
+    pub(crate) fn use_database(&mut self, name: &str) -> Result<()> {
+        if !select::names::database_exists(self, name) {
+            let message = format!("Unknown database '{name}'");
+            return Err(Error::new(Code::UnknownDatabase, message));
+        }
+        self.database = Some(name.to_owned());
+        Ok(())
+    }
+
+    /// The value of `@@name`, where the name may have a scope before it; 1193, 1238.
+    pub(crate) fn system_variable(&self, name: &str) -> Result<Value> {
+        set::system_variable(self, name)
+    }
+
+    /// The value of `@name`.
+    pub(crate) fn user_variable(&self, name: &str) -> Value {
+        self.user_variables.get(name)
+    }
+}
+
+/// 1317.
+pub(crate) fn interrupted() -> Error {
+    Error::new(Code::Interrupted, "Query execution was interrupted")
+}

@@ -1,0 +1,140 @@
+//! System variables: a table of definitions, what was set over their defaults, and the hot ones
+//! typed.
+
+mod collation;
+mod definitions;
+mod set;
+mod sql_mode;
+mod time_zone;
+
+use std::sync::Arc;
+
+use remora_engine::Value;
+use rustc_hash::FxHashMap;
+
+pub(crate) use collation::{COLLATIONS, Collation, CollationInfo, charset_default, charsets};
+pub(crate) use definitions::{DEFINITIONS, Definition, Kind, Scope, definition};
+pub(crate) use sql_mode::SqlMode;
+pub(crate) use time_zone::SessionTimeZone;
+
+use crate::{Code, Error, Result};
+
+/// What was set for new sessions.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Globals {
+    values: Arc<FxHashMap<&'static str, Value>>,
+}
+
+/// The variables of a session: the hot ones typed, all by name.
+#[derive(Clone, Debug)]
+pub(crate) struct Variables {
+    /// Each statement is a transaction of its own.
+    pub autocommit: bool,
+    /// `sql_mode`.
+    pub sql_mode: SqlMode,
+    /// `time_zone`.
+    pub time_zone: SessionTimeZone,
+    /// The collation literals have.
+    pub collation_connection: Collation,
+    /// The character set statements come in, as its default collation.
+    pub character_set_client: Collation,
+    /// The character set replies are to be in; `None` sends columns as they are.
+    pub character_set_results: Option<Collation>,
+    /// Most rows of a SELECT.
+    pub sql_select_limit: u64,
+    /// Longest time of a SELECT in milliseconds; 0 is any.
+    pub max_execution_time_ms: u64,
+    /// Bytes of a GROUP_CONCAT.
+    pub group_concat_max_len: u64,
+    /// Digits that a division adds.
+    pub div_precision_increment: u8,
+    /// The mode of WEEK().
+    pub default_week_format: u8,
+    /// Bytes of a packet, and of a text that a function makes.
+    pub max_allowed_packet: u64,
+    /// Whether a new transaction may only read.
+    pub transaction_read_only: bool,
+    /// What TIMESTAMP = n fixes NOW() to, in microseconds.
+    pub timestamp_micros: Option<i64>,
+    globals: Globals,
+    session: FxHashMap<&'static str, Value>,
+}
+
+impl Globals {
+    /// The value for new sessions.
+    pub(crate) fn get(&self, definition: &Definition) -> Value {
+        self.values.get(definition.name).cloned().unwrap_or_else(|| definition.default_value())
+    }
+
+    /// Sets it.
+    pub(crate) fn set(&mut self, name: &'static str, value: Value) {
+        Arc::make_mut(&mut self.values).insert(name, value);
+    }
+}
+
+impl Variables {
+    /// A new session's.
+    pub(crate) fn new(globals: &Globals) -> Self {
+        let mut variables = Self {
+            autocommit: true,
+            sql_mode: SqlMode::DEFAULT,
+            time_zone: SessionTimeZone::default(),
+            collation_connection: Collation::UTF8MB4_0900_AI_CI,
+            character_set_client: Collation::UTF8MB4_0900_AI_CI,
+            character_set_results: Some(Collation::UTF8MB4_0900_AI_CI),
+            sql_select_limit: u64::MAX,
+            max_execution_time_ms: 0,
+            group_concat_max_len: 1_024,
+            div_precision_increment: 4,
+            default_week_format: 0,
+            max_allowed_packet: 67_108_864,
+            transaction_read_only: false,
+            timestamp_micros: None,
+            globals: globals.clone(),
+            session: FxHashMap::default(),
+        };
+        for (name, value) in globals.values.iter() {
+            // It was checked when it became the global value.
+            let _ = variables.apply(name, value);
+        }
+        variables
+    }
+
+    /// The value of a variable as SELECT @@name gives it; 1193 if there is none of that name.
+    pub(crate) fn get(&self, name: &str) -> Result<Value> {
+        let definition = definition(name).ok_or_else(|| unknown(name))?;
+        Ok(self.value_of(definition))
+    }
+
+    /// The value of a variable in this session.
+    pub(crate) fn value_of(&self, definition: &Definition) -> Value {
+        match definition.scope {
+            Scope::Global => self.globals.get(definition),
+            _ => match self.session.get(definition.name) {
+                Some(value) => value.clone(),
+                None => self.globals.get(definition),
+            },
+        }
+    }
+
+    /// Keeps the value that new sessions have, as this session sees it from now on.
+    pub(crate) fn see_globals(&mut self, globals: &Globals) {
+        // What is not set here stays as it was when the session began.
+        let scoped = |name: &&&'static str| {
+            definition(name).is_some_and(|definition| definition.scope == Scope::Both)
+        };
+        let names: Vec<&'static str> = globals.values.keys().filter(scoped).copied().collect();
+        for name in names {
+            if let Some(definition) = definition(name) {
+                let value = self.value_of(definition);
+                self.session.entry(name).or_insert(value);
+            }
+        }
+        self.globals = globals.clone();
+    }
+}
+
+/// 1193.
+pub(crate) fn unknown(name: &str) -> Error {
+    Error::new(Code::UnknownVariable, format!("Unknown system variable '{name}'"))
+}

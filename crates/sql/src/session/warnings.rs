@@ -1,0 +1,101 @@
+//! What statements warn of: kept until the next statement, shown by SHOW WARNINGS.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::{Code, Error};
+
+/// Most warnings that are kept of one statement; more are counted only.
+const MAX_KEPT: usize = 1_024;
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Level {
+    /// Worth knowing.
+    Note,
+    /// Something was not done as asked.
+    Warning,
+    /// The statement failed.
+    Error,
+}
+
+/// One line of SHOW WARNINGS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Warning {
+    /// How bad it is.
+    pub level: Level,
+    /// MySQL's code.
+    pub code: u16,
+    /// The text.
+    pub message: String,
+}
+
+/// The warnings of a session's last statement. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Warnings {
+    kept: Arc<Mutex<Kept>>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    list: Vec<Warning>,
+    count: u64,
+}
+
+impl Level {
+    /// MySQL's word.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Note => "Note",
+            Self::Warning => "Warning",
+            Self::Error => "Error",
+        }
+    }
+}
+
+impl Warning {
+    pub(crate) fn new(level: Level, code: Code, message: impl Into<String>) -> Self {
+        Self { level, code: code.number(), message: message.into() }
+    }
+}
+
+impl Warnings {
+    /// Adds one.
+    pub(crate) fn push(&self, warning: Warning) {
+        let mut kept = self.kept.lock();
+        kept.count += 1;
+        if kept.list.len() < MAX_KEPT {
+            kept.list.push(warning);
+        }
+    }
+
+    /// Keeps the error that ended a statement.
+    pub(crate) fn push_error(&self, error: &Error) {
+        self.push(Warning::new(Level::Error, error.code, error.message.clone()));
+    }
+
+    /// How many there were, as the wire tells it.
+    pub(crate) fn count(&self) -> u16 {
+        u16::try_from(self.kept.lock().count).unwrap_or(u16::MAX)
+    }
+
+    /// How many of those that are kept are errors.
+    pub(crate) fn errors(&self) -> u64 {
+        let kept = self.kept.lock();
+        kept.list.iter().filter(|warning| warning.level == Level::Error).count() as u64
+    }
+
+    /// Those that are kept.
+    pub(crate) fn list(&self) -> Vec<Warning> {
+        self.kept.lock().list.clone()
+    }
+
+    /// Forgets them: a new statement begins.
+    pub(crate) fn clear(&self) {
+        let mut kept = self.kept.lock();
+        if kept.count > 0 {
+            *kept = Kept::default();
+        }
+    }
+}

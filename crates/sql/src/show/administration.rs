@@ -1,0 +1,147 @@
+//! KILL, FLUSH, LOCK TABLES, and the statements that check or tidy tables.
+
+use remora_engine::Value;
+
+use super::{
+    grid::{Grid, text},
+    listing, tables,
+};
+use crate::{
+    Code, Error, Outcome, Reply, Result,
+    select::{errors::from_engine, names::TableName},
+    session::SessionState,
+    statement::{Statement, TokenKind},
+    write::{self, tokens::Tokens},
+};
+
+/// Runs a statement about the server.
+pub(super) async fn run<R: Reply>(
+    session: &mut SessionState,
+    statement: &Statement<'_>,
+    reply: &mut R,
+) -> Result<Outcome> {
+    let source = &statement.source;
+    let mut tokens = Tokens::new(&source.text, &source.tokens, source.mode);
+    if tokens.accept("KILL") {
+        return kill(session, &mut tokens);
+    }
+    if tokens.accept("FLUSH") {
+        // There is nothing that is not as it is told: caches follow what they cache.
+        return Ok(Outcome::default());
+    }
+    if tokens.accept("LOCK") || tokens.accept("UNLOCK") {
+        if !tokens.accept_any(&["TABLES", "TABLE", "INSTANCE"]) {
+            return Err(tokens.syntax_error());
+        }
+        // Snapshots are what readers lock tables for.
+        write::commit(session).await?;
+        return Ok(Outcome::default());
+    }
+    for kind in ["ANALYZE", "CHECK", "OPTIMIZE", "REPAIR", "CHECKSUM"] {
+        if tokens.accept(kind) {
+            tokens.accept_any(&["NO_WRITE_TO_BINLOG", "LOCAL"]);
+            if !tokens.accept_any(&["TABLE", "TABLES"]) {
+                return Err(tokens.syntax_error());
+            }
+            return maintain(session, kind, &mut tokens, reply).await;
+        }
+    }
+    Err(Error::unsupported(source.shown()))
+}
+
+/// `KILL [CONNECTION | QUERY] number`.
+fn kill(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Outcome> {
+    let only_statement = tokens.accept("QUERY");
+    if !only_statement {
+        tokens.accept("CONNECTION");
+    }
+    let id = tokens.number()?;
+    tokens.expect_end()?;
+    let host = &session.shared.host;
+    let unknown = || Error::new(Code::UnknownThread, format!("Unknown thread id: {id}"));
+    if session.identity.rights.is_some() {
+        let processes = host.processes();
+        let target = processes.iter().find(|process| process.id == id).ok_or_else(unknown)?;
+        if target.user != session.identity.user {
+            let message = format!("You are not owner of thread {id}");
+            return Err(Error::new(Code::KillDenied, message));
+        }
+    }
+    host.kill(id, only_statement)?;
+    if id == session.id && !only_statement {
+        return Err(crate::session::interrupted());
+    }
+    Ok(Outcome::default())
+}
+
+async fn maintain<R: Reply>(
+    session: &mut SessionState,
+    kind: &str,
+    tokens: &mut Tokens<'_>,
+    reply: &mut R,
+) -> Result<Outcome> {
+    let mut names = vec![listing::table_name(session, tokens)?];
+    while tokens.take(",") {
+        names.push(listing::table_name(session, tokens)?);
+    }
+    // Options such as QUICK or FOR UPGRADE change nothing here.
+    while tokens.peek().is_some_and(|next| next.kind == TokenKind::Word) {
+        tokens.next();
+    }
+    if kind != "CHECKSUM" {
+        write::commit(session).await?;
+    }
+    let mut grid = match kind {
+        "CHECKSUM" => Grid::new(&["Table varchar(128) NOT NULL", "Checksum bigint unsigned"]),
+        _ => Grid::new(&[
+            "Table varchar(128) NOT NULL",
+            "Op varchar(10) NOT NULL",
+            "Msg_type varchar(10) NOT NULL",
+            "Msg_text longtext NOT NULL",
+        ]),
+    };
+    for name in names {
+        let full = text(format!("{}.{}", name.database, name.table));
+        if kind == "CHECKSUM" {
+            tables::one(session, &name)?;
+            grid.push(vec![full, Value::Null]);
+            continue;
+        }
+        let operation = text(kind.to_lowercase());
+        for (level, message) in told(session, kind, &name).await {
+            grid.push(vec![full.clone(), operation.clone(), text(level), text(message)]);
+        }
+    }
+    grid.send(reply)?;
+    Ok(Outcome::default())
+}
+
+/// What a statement has to say of one table.
+async fn told(session: &SessionState, kind: &str, name: &TableName) -> Vec<(&'static str, String)> {
+    let failed =
+        |error: Error| vec![("Error", error.message), ("status", "Operation failed".to_owned())];
+    let known = match tables::one(session, name) {
+        Ok(known) => known,
+        Err(error) => return failed(error),
+    };
+    if kind == "REPAIR" {
+        let message = "The storage engine for the table doesn't support repair";
+        return vec![("note", message.to_owned())];
+    }
+    if kind == "OPTIMIZE" && known.temporary.is_none() {
+        let denied = name.check(&session.identity, true).err();
+        let database = session.shared.database.clone();
+        let optimize = move || database.optimize(Some(&known.engine_name));
+        let result = match denied {
+            Some(error) => Err(error),
+            None => match tokio::task::spawn_blocking(optimize).await {
+                Ok(result) => result.map_err(|error| from_engine(&error)),
+                Err(_) => Err(crate::session::interrupted()),
+            },
+        };
+        if let Err(error) = result {
+            return failed(error);
+        }
+    }
+    vec![("status", "OK".to_owned())]
+}

@@ -1,0 +1,94 @@
+//! SHOW CREATE.
+
+use super::{
+    grid::{Grid, text},
+    listing, system, tables,
+};
+use crate::{
+    Code, Error, Result,
+    select::names::{SYSTEM_DATABASES, database_exists},
+    session::{SessionState, variables::Collation},
+    write::{database_collation, declared::quoted_name, tokens::Tokens},
+};
+
+/// What stands behind SHOW CREATE.
+pub(super) fn shown(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Grid> {
+    if tokens.accept("TABLE") {
+        return table(session, tokens);
+    }
+    if tokens.accept_any(&["DATABASE", "SCHEMA"]) {
+        return database(session, tokens);
+    }
+    if tokens.accept("VIEW") {
+        let name = listing::table_name(session, tokens)?;
+        tables::one(session, &name)?;
+        let message = format!("'{}.{}' is not VIEW", name.database, name.table);
+        return Err(Error::new(Code::WrongObject, message));
+    }
+    for kind in ["PROCEDURE", "FUNCTION", "TRIGGER", "EVENT"] {
+        if tokens.accept(kind) {
+            let name = listing::table_name(session, tokens)?;
+            let message = format!("{kind} {} does not exist", name.table);
+            return Err(Error::new(Code::UnknownSavepoint, message));
+        }
+    }
+    if tokens.is_word("USER") {
+        return Err(Error::unsupported("SHOW CREATE USER"));
+    }
+    Err(tokens.syntax_error())
+}
+
+fn table(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Grid> {
+    let name = listing::table_name(session, tokens)?;
+    tokens.expect_end()?;
+    if name.database.is_empty() {
+        session.current_database()?;
+    }
+    let mut grid = Grid::new(&["Table varchar(64) NOT NULL", "`Create Table` longtext NOT NULL"]);
+    if system::is_system(&name.database) {
+        let found = system::find(&name)?;
+        let columns = found.columns.iter().map(|(column, spec)| {
+            let declared = spec.written(Collation::UTF8MB3_GENERAL_CI);
+            format!("  {} {declared}", quoted_name(column))
+        });
+        let columns: Vec<String> = columns.collect();
+        let (table, charset) = (quoted_name(&found.name.table), "DEFAULT CHARSET=utf8mb3");
+        let made = format!("CREATE TABLE {table} (\n{}\n) {charset}", columns.join(",\n"));
+        grid.push(vec![text(&found.name.table), text(made)]);
+        return Ok(grid);
+    }
+    let known = tables::one(session, &name)?;
+    let next = known.next(session)?;
+    let made = known.table.create_statement(&name.table, next, known.temporary.is_some());
+    grid.push(vec![text(&name.table), text(made)]);
+    Ok(grid)
+}
+
+fn database(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Grid> {
+    let lenient = tokens.accept_all("IF NOT EXISTS");
+    let name = tokens.name()?;
+    tokens.expect_end()?;
+    if !database_exists(session, &name) || !tables::may_see(session, &name) {
+        return Err(Error::new(Code::UnknownDatabase, format!("Unknown database '{name}'")));
+    }
+    let collation = match SYSTEM_DATABASES.first() {
+        Some(information) if *information == name => Collation::UTF8MB3_GENERAL_CI,
+        _ => database_collation(session, &name),
+    };
+    let info = collation.info();
+    let named = match info.is_default && info.charset != "utf8mb4" {
+        true => String::new(),
+        false => format!(" COLLATE {}", info.name),
+    };
+    let condition = if lenient { "/*!32312 IF NOT EXISTS*/ " } else { "" };
+    let made = format!(
+        "CREATE DATABASE {condition}{} /*!40100 DEFAULT CHARACTER SET {}{named} */ \
+         /*!80016 DEFAULT ENCRYPTION='N' */",
+        quoted_name(&name),
+        info.charset
+    );
+    let mut grid =
+        Grid::new(&["Database varchar(64) NOT NULL", "`Create Database` varchar(1024) NOT NULL"]);
+    grid.push(vec![text(name), text(made)]);
+    Ok(grid)
+}

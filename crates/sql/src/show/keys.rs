@@ -1,0 +1,179 @@
+//! What information_schema says of keys and conditions.
+
+use remora_engine::Value;
+
+use super::{
+    grid::{maybe, number, text, yes},
+    tables::{CATALOG, Foreign, Known},
+};
+use crate::{
+    Result,
+    session::SessionState,
+    write::declared::{KeyKind, Line, PartOf},
+};
+
+/// The rows of STATISTICS, in the order of SHOW INDEX.
+pub(super) fn statistics(session: &SessionState, known: &Known) -> Result<Vec<Vec<Value>>> {
+    let count = known.statistics(session)?.rows;
+    let mut rows = Vec::new();
+    for key in known.ordered_keys() {
+        let unique = matches!(key.kind, KeyKind::Primary | KeyKind::Unique);
+        let kind = match key.kind {
+            KeyKind::Fulltext => "FULLTEXT",
+            KeyKind::Spatial => "SPATIAL",
+            _ => "BTREE",
+        };
+        for (part, place) in key.parts.iter().zip(1_u64..) {
+            let (column, expression) = match &part.of {
+                PartOf::Column(name) => (Some(name), None),
+                PartOf::Expression(expression) => (None, Some(expression)),
+            };
+            let spec = column.and_then(|name| known.table.column(name));
+            let spec = spec.and_then(|position| known.table.columns.get(position));
+            let direction = if part.descending { "D" } else { "A" };
+            let sorted = (kind == "BTREE").then_some(direction);
+            let nullable = spec.is_none_or(|spec| !spec.not_null);
+            rows.push(vec![
+                text(CATALOG),
+                text(&known.name.database),
+                text(&known.name.table),
+                Value::Int(i64::from(!unique)),
+                text(&known.name.database),
+                text(&key.name),
+                Value::Uint(place),
+                maybe(column),
+                maybe(sorted),
+                Value::Uint(count),
+                number(part.prefix),
+                Value::Null,
+                text(if nullable { "YES" } else { "" }),
+                text(kind),
+                text(""),
+                text(&key.comment),
+                yes(!key.invisible),
+                maybe(expression),
+            ]);
+        }
+    }
+    Ok(rows)
+}
+
+/// The foreign keys of a table with their names and columns.
+fn foreign(known: &Known) -> impl Iterator<Item = (String, &[String], Foreign)> {
+    known.table.foreign.iter().enumerate().filter_map(|(index, line)| {
+        let Line::Foreign { name, columns, text } = line else { return None };
+        let numbered = || format!("{}_ibfk_{}", known.name.table, index + 1);
+        let name = name.clone().unwrap_or_else(numbered);
+        Some((name, columns.as_slice(), Foreign::read(text, &known.name.database)?))
+    })
+}
+
+/// The rows of TABLE_CONSTRAINTS.
+pub(super) fn constraints(known: &Known) -> Vec<Vec<Value>> {
+    let row = |name: &str, kind: &str, enforced: bool| {
+        vec![
+            text(CATALOG),
+            text(&known.name.database),
+            text(name),
+            text(&known.name.database),
+            text(&known.name.table),
+            text(kind),
+            yes(enforced),
+        ]
+    };
+    let mut rows = Vec::new();
+    for key in known.ordered_keys() {
+        match key.kind {
+            KeyKind::Primary => rows.push(row(&key.name, "PRIMARY KEY", true)),
+            KeyKind::Unique => rows.push(row(&key.name, "UNIQUE", true)),
+            _ => {}
+        }
+    }
+    rows.extend(foreign(known).map(|(name, ..)| row(&name, "FOREIGN KEY", false)));
+    let checks = known.table.checks.iter();
+    rows.extend(checks.map(|check| row(&check.name, "CHECK", check.enforced)));
+    rows
+}
+
+/// The rows of CHECK_CONSTRAINTS.
+pub(super) fn checks(known: &Known) -> Vec<Vec<Value>> {
+    let checks = known.table.checks.iter().map(|check| {
+        let clause = format!("({})", check.expression);
+        let clause = if check.expression.starts_with('(') { &check.expression } else { &clause };
+        vec![text(CATALOG), text(&known.name.database), text(&check.name), text(clause)]
+    });
+    checks.collect()
+}
+
+/// The rows of KEY_COLUMN_USAGE.
+pub(super) fn column_usage(known: &Known) -> Vec<Vec<Value>> {
+    let database = &known.name.database;
+    let row = |name: &str, column: &str, place: u64, to: Option<(&Foreign, u64, &str)>| {
+        vec![
+            text(CATALOG),
+            text(database),
+            text(name),
+            text(CATALOG),
+            text(database),
+            text(&known.name.table),
+            text(column),
+            Value::Uint(place),
+            number(to.map(|(_, place, _)| place)),
+            maybe(to.map(|(foreign, ..)| &foreign.table.database)),
+            maybe(to.map(|(foreign, ..)| &foreign.table.table)),
+            maybe(to.map(|(.., column)| column)),
+        ]
+    };
+    let mut rows = Vec::new();
+    for key in known.ordered_keys() {
+        if !matches!(key.kind, KeyKind::Primary | KeyKind::Unique) {
+            continue;
+        }
+        for (part, place) in key.parts.iter().zip(1_u64..) {
+            if let PartOf::Column(column) = &part.of {
+                rows.push(row(&key.name, column, place, None));
+            }
+        }
+    }
+    for (name, columns, foreign) in foreign(known) {
+        for ((column, to), place) in columns.iter().zip(&foreign.columns).zip(1_u64..) {
+            rows.push(row(&name, column, place, Some((&foreign, place, to))));
+        }
+    }
+    rows
+}
+
+/// The rows of REFERENTIAL_CONSTRAINTS. `all` are the tables that a key may point to.
+pub(super) fn references(known: &Known, all: &[Known]) -> Vec<Vec<Value>> {
+    let row = |(name, _, foreign): (String, &[String], Foreign)| {
+        vec![
+            text(CATALOG),
+            text(&known.name.database),
+            text(name),
+            text(CATALOG),
+            text(&foreign.table.database),
+            maybe(referenced_key(&foreign, all)),
+            text("NONE"),
+            text(foreign.on_update),
+            text(foreign.on_delete),
+            text(&known.name.table),
+            text(&foreign.table.table),
+        ]
+    };
+    foreign(known).map(row).collect()
+}
+
+/// The unique key that begins with the columns a foreign key points to.
+fn referenced_key<'k>(foreign: &Foreign, all: &'k [Known]) -> Option<&'k str> {
+    let parent = all.iter().find(|known| known.name == foreign.table)?;
+    let begins = |key: &&crate::write::declared::Key| {
+        let same = |(part, column): (&crate::write::declared::KeyPart, &String)| match &part.of {
+            PartOf::Column(name) => name.eq_ignore_ascii_case(column),
+            PartOf::Expression(_) => false,
+        };
+        matches!(key.kind, KeyKind::Primary | KeyKind::Unique)
+            && key.parts.iter().zip(&foreign.columns).all(same)
+    };
+    let keys = parent.ordered_keys();
+    keys.into_iter().find(|key| begins(key)).map(|key| key.name.as_str())
+}

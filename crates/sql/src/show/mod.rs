@@ -1,0 +1,103 @@
+//! What tools ask about the server: SHOW, information_schema, KILL and the like.
+
+mod administration;
+mod create;
+mod engine;
+mod grid;
+mod keys;
+mod like;
+mod listing;
+mod privileges;
+mod processes;
+mod replicas;
+mod server;
+mod shown;
+mod system;
+mod tables;
+
+use std::sync::Arc;
+
+use datafusion::catalog::TableProvider;
+
+use crate::{
+    Column, Outcome, Reply, Result,
+    select::{self, names::TableName},
+    session::SessionState,
+    statement::{Kind, Source, Statement, split},
+    write::declared::quoted_name,
+};
+use shown::{Filter, Shown};
+
+/// How the names of tables begin that are answers to SHOW.
+const SHOW: &str = "SHOW ";
+
+/// Runs SHOW, DESCRIBE, KILL and the like.
+pub(crate) async fn run<R: Reply>(
+    session: &mut SessionState,
+    statement: &Statement<'_>,
+    reply: &mut R,
+) -> Result<Outcome> {
+    if statement.kind() == Kind::Administration {
+        return administration::run(session, statement, reply).await;
+    }
+    let source = &statement.source;
+    let Shown { mut grid, filter } = shown::shown(session, source)?;
+    match filter {
+        Filter::All => {}
+        Filter::Like(pattern) => grid.rows.retain(|row| like::first_is_like(row, &pattern)),
+        Filter::Where(place) => {
+            let statement = selected(session, statement, place)?;
+            return select::run(session, &statement, reply).await;
+        }
+    }
+    session.found_rows = grid.rows.len() as u64;
+    grid.send(reply)?;
+    Ok(Outcome::default())
+}
+
+/// The columns that a prepared SHOW will have; none where they are known when it runs.
+pub(crate) fn columns(
+    session: &mut SessionState,
+    statement: &Statement<'_>,
+) -> Result<Vec<Column>> {
+    let source = &statement.source;
+    let later = ["WARNINGS", "ERRORS", "COUNT", "META"];
+    if later.iter().any(|word| source.is_word(1, word)) {
+        return Ok(Vec::new());
+    }
+    Ok(shown::shown(session, source)?.grid.described())
+}
+
+/// A table of information_schema and the like; `None` if the name is not of the system's.
+pub(crate) fn system_table(
+    session: &SessionState,
+    name: &TableName,
+) -> Result<Option<Arc<dyn TableProvider>>> {
+    if !system::is_system(&name.database) {
+        return Ok(None);
+    }
+    if name.table.get(..SHOW.len()).is_some_and(|start| start.eq_ignore_ascii_case(SHOW)) {
+        let mut sources = split(name.table.as_bytes(), false, session.lex_mode())?;
+        if let Some(source) = sources.pop() {
+            return shown::shown(session, &source)?.grid.provider().map(Some);
+        }
+    }
+    system::provider(session, name).map(Some)
+}
+
+/// The SELECT that a SHOW with WHERE means: all that stands before WHERE is the table's name.
+fn selected<'a>(
+    session: &SessionState,
+    statement: &Statement<'a>,
+    place: usize,
+) -> Result<Statement<'a>> {
+    let source: &Source = &statement.source;
+    let start = source.tokens.get(place).map_or(source.text.len(), |token| token.start);
+    let (shown, condition) = source.text.split_at(start.min(source.text.len()));
+    let shown = String::from_utf8_lossy(shown);
+    let mut text = format!("SELECT * FROM information_schema.{} ", quoted_name(shown.trim()));
+    text.push_str(&String::from_utf8_lossy(condition));
+    let mut made = split(text.as_bytes(), false, session.lex_mode())?;
+    let made = made.pop().ok_or_else(|| source.syntax_error(place))?;
+    Ok(Statement { source: Arc::new(made), ..statement.clone() })
+}

@@ -1,0 +1,307 @@
+//! The system's tables: information_schema as MySQL 9.7 declares it, and the variables and figures
+//! of performance_schema. What there is nothing of here has no rows.
+//!
+//! `system_tables.txt` holds their columns:
+//!
+//! ```text
+//! file   := (table column*)*
+//! table  := database "." name "\n"
+//! column := "  " name " " declaration "\n"        as CREATE TABLE has them
+//! ```
+
+use std::sync::{Arc, LazyLock};
+
+use datafusion::catalog::TableProvider;
+use remora_engine::Value;
+
+use super::{
+    grid::{Grid, text, unknown_table},
+    keys, privileges, processes, server,
+    tables::{self, CATALOG, ENGINE, Known},
+};
+use crate::{
+    Result,
+    select::names::{TableName, database_exists, databases},
+    session::{
+        SessionState,
+        variables::{COLLATIONS, Collation, charsets},
+    },
+    write::{
+        database_collation,
+        declared::{ColumnSpec, parse_column},
+    },
+};
+
+/// A table of the system's.
+pub(super) struct SystemTable {
+    /// Its name.
+    pub(super) name: TableName,
+    /// Its columns' names and declarations.
+    pub(super) columns: Vec<(String, ColumnSpec)>,
+}
+
+/// All of them, by name.
+pub(super) fn system_tables() -> &'static [SystemTable] {
+    static TABLES: LazyLock<Vec<SystemTable>> =
+        LazyLock::new(|| read(include_str!("system_tables.txt")));
+    &TABLES
+}
+
+fn read(declared: &str) -> Vec<SystemTable> {
+    let mut tables: Vec<SystemTable> = Vec::new();
+    for line in declared.lines() {
+        match line.strip_prefix("  ") {
+            None => {
+                let (database, table) = line.split_once('.').unwrap_or(("", line));
+                let name = TableName::new(database, table);
+                tables.push(SystemTable { name, columns: Vec::new() });
+            }
+            Some(column) => {
+                let (name, declaration) = column.split_once(' ').unwrap_or((column, ""));
+                let spec = parse_column(declaration, Collation::UTF8MB3_GENERAL_CI);
+                if let (Some(table), Some(spec)) = (tables.last_mut(), spec) {
+                    table.columns.push((name.to_owned(), spec));
+                }
+            }
+        }
+    }
+    tables
+}
+
+/// Whether the database is one whose tables are all the system's.
+pub(super) fn is_system(database: &str) -> bool {
+    ["information_schema", "performance_schema"]
+        .iter()
+        .any(|system| system.eq_ignore_ascii_case(database))
+}
+
+/// The system's table of this name, in any case; 1109, 1146.
+pub(super) fn find(name: &TableName) -> Result<&'static SystemTable> {
+    let found = system_tables().iter().find(|table| {
+        table.name.database.eq_ignore_ascii_case(&name.database)
+            && table.name.table.eq_ignore_ascii_case(&name.table)
+    });
+    let missing = || match name.database.eq_ignore_ascii_case("information_schema") {
+        true => unknown_table(&TableName::new("information_schema", name.table.to_uppercase())),
+        false => name.missing(),
+    };
+    found.ok_or_else(missing)
+}
+
+/// The table with its rows.
+pub(super) fn provider(session: &SessionState, name: &TableName) -> Result<Arc<dyn TableProvider>> {
+    let table = find(name)?;
+    let mut grid = Grid::of_table(table.name.clone(), &table.columns);
+    grid.rows = rows(session, &table.name)?;
+    grid.provider()
+}
+
+/// The rows of a table of the system's.
+pub(super) fn rows(session: &SessionState, name: &TableName) -> Result<Vec<Vec<Value>>> {
+    if name.database == "performance_schema" {
+        return performance(session, &name.table);
+    }
+    let each = |rows: &dyn Fn(&Known) -> Vec<Vec<Value>>| -> Result<Vec<Vec<Value>>> {
+        Ok(tables::all(session)?.iter().flat_map(rows).collect())
+    };
+    Ok(match name.table.as_str() {
+        "SCHEMATA" => schemata(session),
+        "TABLES" => all_tables(session)?,
+        "COLUMNS" => columns(session)?,
+        "STATISTICS" => {
+            let known = tables::all(session)?;
+            let rows = known.iter().map(|known| keys::statistics(session, known));
+            rows.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect()
+        }
+        "KEY_COLUMN_USAGE" => each(&keys::column_usage)?,
+        "TABLE_CONSTRAINTS" => each(&keys::constraints)?,
+        "CHECK_CONSTRAINTS" => each(&keys::checks)?,
+        "REFERENTIAL_CONSTRAINTS" => {
+            let all = tables::all(session)?;
+            all.iter().flat_map(|known| keys::references(known, &all)).collect()
+        }
+        "PARTITIONS" => partitions(session)?,
+        "CHARACTER_SETS" => character_sets(),
+        "COLLATIONS" => collations(),
+        "COLLATION_CHARACTER_SET_APPLICABILITY" => {
+            let row = |each: &crate::session::variables::CollationInfo| {
+                vec![text(each.name), text(each.charset)]
+            };
+            COLLATIONS.iter().map(row).collect()
+        }
+        "ENGINES" => server::engines(),
+        "PLUGINS" => server::plugins(),
+        "PROCESSLIST" => processes::rows(session, usize::MAX),
+        "USER_PRIVILEGES" => privileges::of_all(&session.identity),
+        "SCHEMA_PRIVILEGES" => privileges::of_databases(&session.identity),
+        "TABLE_PRIVILEGES" => privileges::of_tables(&session.identity),
+        _ => Vec::new(),
+    })
+}
+
+fn performance(session: &SessionState, table: &str) -> Result<Vec<Vec<Value>>> {
+    Ok(match table {
+        "session_variables" => server::variables(session, false)?,
+        "global_variables" => server::variables(session, true)?,
+        "session_status" | "global_status" => server::status(session),
+        "processlist" => {
+            let mut rows = processes::rows(session, usize::MAX);
+            rows.iter_mut().for_each(|row| row.push(text("PRIMARY")));
+            rows
+        }
+        _ => Vec::new(),
+    })
+}
+
+/// The databases that the session may see.
+pub(super) fn visible_databases(session: &SessionState) -> Vec<String> {
+    let mut names = databases(&session.shared);
+    names.retain(|name| tables::may_see(session, name) && database_exists(session, name));
+    names
+}
+
+fn schemata(session: &SessionState) -> Vec<Vec<Value>> {
+    let row = |name: String| {
+        let collation = match name.as_str() {
+            "information_schema" => Collation::UTF8MB3_GENERAL_CI,
+            name => database_collation(session, name),
+        };
+        let (charset, collation) = (text(collation.charset()), text(collation.name()));
+        vec![text(CATALOG), text(name), charset, collation, Value::Null, text("NO")]
+    };
+    visible_databases(session).into_iter().map(row).collect()
+}
+
+fn all_tables(session: &SessionState) -> Result<Vec<Vec<Value>>> {
+    let started = server::started(session);
+    let mut rows = Vec::new();
+    for table in system_tables() {
+        let kind = match table.name.database.as_str() {
+            "information_schema" => "SYSTEM VIEW",
+            _ => "BASE TABLE",
+        };
+        let mut row = vec![text(CATALOG), text(&table.name.database), text(&table.name.table)];
+        row.extend([text(kind), Value::Null, Value::Int(10), Value::Null]);
+        row.extend(std::iter::repeat_n(Value::Uint(0), 6));
+        row.extend([Value::Null, started.clone(), Value::Null, Value::Null, Value::Null]);
+        row.extend([Value::Null, text(""), text("")]);
+        rows.push(row);
+    }
+    for known in tables::all(session)? {
+        rows.push(table_row(session, &known, &started)?);
+    }
+    Ok(rows)
+}
+
+/// A row of TABLES.
+pub(super) fn table_row(
+    session: &SessionState,
+    known: &Known,
+    started: &Value,
+) -> Result<Vec<Value>> {
+    let statistics = known.statistics(session)?;
+    let average = statistics.store_bytes.checked_div(statistics.rows).unwrap_or(0);
+    let options = &known.table.options;
+    let others = options.others.iter().map(|option| option.to_lowercase());
+    Ok(vec![
+        text(CATALOG),
+        text(&known.name.database),
+        text(&known.name.table),
+        text("BASE TABLE"),
+        text(ENGINE),
+        Value::Int(10),
+        text("Dynamic"),
+        Value::Uint(statistics.rows),
+        Value::Uint(average),
+        Value::Uint(statistics.store_bytes),
+        Value::Uint(0),
+        Value::Uint(statistics.index_bytes),
+        Value::Uint(0),
+        known.next(session)?.map_or(Value::Null, Value::Uint),
+        started.clone(),
+        Value::Null,
+        Value::Null,
+        text(options.collation.name()),
+        Value::Null,
+        text(others.collect::<Vec<String>>().join(" ")),
+        text(&options.comment),
+    ])
+}
+
+fn columns(session: &SessionState) -> Result<Vec<Vec<Value>>> {
+    let mut rows: Vec<Vec<Value>> = system_tables().iter().flat_map(system_columns).collect();
+    for known in tables::all(session)? {
+        let name = &known.name;
+        rows.extend(known.column_rows(session.identity.may(&name.database, &name.table, true)));
+    }
+    Ok(rows)
+}
+
+/// The rows of COLUMNS of a table of the system's.
+pub(super) fn system_columns(table: &'static SystemTable) -> Vec<Vec<Value>> {
+    let row = |((name, spec), position): (&(String, ColumnSpec), u64)| {
+        tables::column_row(&table.name, name, spec, position, "", false)
+    };
+    table.columns.iter().zip(1_u64..).map(row).collect()
+}
+
+/// Each table as its only partition.
+fn partitions(session: &SessionState) -> Result<Vec<Vec<Value>>> {
+    let started = server::started(session);
+    let mut rows = Vec::new();
+    for known in tables::all(session)? {
+        let table = table_row(session, &known, &started)?;
+        let mut row: Vec<Value> = table.iter().take(3).cloned().collect();
+        row.extend(std::iter::repeat_n(Value::Null, 10));
+        // TABLE_ROWS up to DATA_FREE, then the times.
+        row.extend(table.iter().skip(7).take(6).cloned());
+        row.extend([started.clone(), Value::Null, Value::Null, Value::Null]);
+        row.extend([text(""), text(""), Value::Null]);
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+fn character_sets() -> Vec<Vec<Value>> {
+    let rows = charsets().iter().map(|each| {
+        let bytes = Value::Uint(u64::from(each.max_bytes));
+        vec![text(each.name), text(each.default_collation), text(each.description), bytes]
+    });
+    rows.collect()
+}
+
+fn collations() -> Vec<Vec<Value>> {
+    let rows = COLLATIONS.iter().map(|each| {
+        vec![
+            text(each.name),
+            text(each.charset),
+            Value::Uint(u64::from(each.id)),
+            text(if each.is_default { "Yes" } else { "" }),
+            text("Yes"),
+            Value::Uint(u64::from(each.sort_length)),
+            text(if each.pads { "PAD SPACE" } else { "NO PAD" }),
+        ]
+    });
+    rows.collect()
+}
+
+/// Some columns of rows, by their positions.
+pub(super) fn taken(rows: Vec<Vec<Value>>, positions: &[usize]) -> Vec<Vec<Value>> {
+    let one = |row: Vec<Value>| {
+        positions.iter().map(|at| row.get(*at).cloned().unwrap_or(Value::Null)).collect()
+    };
+    rows.into_iter().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_declaration_is_read() {
+        let columns: usize = system_tables().iter().map(|table| table.columns.len()).sum();
+        let declared = include_str!("system_tables.txt").lines();
+        assert_eq!(columns, declared.filter(|line| line.starts_with("  ")).count());
+        assert!(find(&TableName::new("INFORMATION_SCHEMA", "tables")).is_ok());
+    }
+}

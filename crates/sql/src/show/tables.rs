@@ -1,0 +1,320 @@
+//! The tables that a session may read, and what information_schema says of their columns.
+
+use std::sync::Arc;
+
+use remora_engine::{TableStatistics, Value};
+
+use super::grid::{maybe, number, text, yes};
+use crate::{
+    Error, Result, SqlType,
+    meaning::types::bytes_per_character,
+    select::{errors::from_engine, names::TableName},
+    session::SessionState,
+    statement::{LexMode, split},
+    write::declared::{ColumnSpec, DefaultSpec, Key, KeyKind, PartOf, SqlTable},
+};
+
+/// What `information_schema` calls the only catalog.
+pub(super) const CATALOG: &str = "def";
+/// The engine that tables are said to have, so that tools offer what MySQL's has.
+pub(super) const ENGINE: &str = "InnoDB";
+
+/// A table.
+pub(super) struct Known {
+    /// Its name in SQL.
+    pub(super) name: TableName,
+    /// The engine's name of it; empty of a temporary table.
+    pub(super) engine_name: String,
+    /// What SQL knows of it.
+    pub(super) table: Arc<SqlTable>,
+    /// The next AUTO_INCREMENT value of a temporary table.
+    pub(super) temporary: Option<u64>,
+}
+
+/// All tables that the session may read, by database and name.
+pub(super) fn all(session: &SessionState) -> Result<Vec<Known>> {
+    let reader = session.reader();
+    let mut known = Vec::new();
+    for engine_name in reader.tables() {
+        let name = TableName::of_engine(&engine_name, &session.shared);
+        if session.identity.may(&name.database, &name.table, false) {
+            let schema = reader.schema(&engine_name).map_err(|error| from_engine(&error))?;
+            known.push(Known { name, engine_name, table: SqlTable::of(&schema), temporary: None });
+        }
+    }
+    let order = |known: &Known| (known.name.database.clone(), known.name.table.clone());
+    known.sort_by_cached_key(order);
+    Ok(known)
+}
+
+/// The table of this name, a temporary one before others; 1146, 1142.
+pub(super) fn one(session: &SessionState, name: &TableName) -> Result<Known> {
+    if let Some(temporary) = session.transaction.temporary(name) {
+        return Ok(Known {
+            name: name.clone(),
+            engine_name: String::new(),
+            table: SqlTable::of(&temporary.schema),
+            temporary: Some(temporary.next),
+        });
+    }
+    name.check(&session.identity, false)?;
+    let engine_name = name.engine_name(&session.shared);
+    match session.reader().schema(&engine_name) {
+        Ok(schema) => {
+            let table = SqlTable::of(&schema);
+            Ok(Known { name: name.clone(), engine_name, table, temporary: None })
+        }
+        Err(remora_engine::Error::NotFound { .. }) => Err(name.missing()),
+        Err(error) => Err(from_engine(&error)),
+    }
+}
+
+/// Whether the session may read anything of the database.
+pub(super) fn may_see(session: &SessionState, database: &str) -> bool {
+    let system = crate::select::names::SYSTEM_DATABASES.contains(&database);
+    let rights = session.identity.rights.as_ref();
+    system
+        || rights.is_none_or(|rights| {
+            rights.iter().any(|right| right.database == "*" || right.database == database)
+        })
+}
+
+impl Known {
+    /// The next AUTO_INCREMENT value.
+    pub(super) fn next(&self, session: &SessionState) -> Result<Option<u64>> {
+        let Some(position) = self.table.auto_increment() else { return Ok(None) };
+        if self.temporary.is_some() {
+            return Ok(self.temporary);
+        }
+        let Some(column) = self.table.schema.columns.get(position) else { return Ok(None) };
+        let shared = &session.shared;
+        shared.counters.peek(shared, &self.engine_name, &column.name).map(Some)
+    }
+
+    /// Rows and bytes.
+    pub(super) fn statistics(&self, session: &SessionState) -> Result<TableStatistics> {
+        if self.temporary.is_some() {
+            return Ok(TableStatistics::default());
+        }
+        let statistics = session.shared.database.statistics(&self.engine_name);
+        statistics.map_err(|error: remora_engine::Error| -> Error { from_engine(&error) })
+    }
+
+    /// Its keys in the order that MySQL shows them in: unique ones first, text indexes last.
+    pub(super) fn ordered_keys(&self) -> Vec<&Key> {
+        let mut keys: Vec<&Key> = self.table.keys.iter().collect();
+        keys.sort_by_key(|key| match key.kind {
+            KeyKind::Primary => 0,
+            KeyKind::Unique => 1,
+            KeyKind::Fulltext => 3,
+            KeyKind::Plain | KeyKind::Spatial | KeyKind::Vector => 2,
+        });
+        keys
+    }
+
+    /// PRI, UNI, MUL or nothing.
+    pub(super) fn column_key(&self, column: &str) -> &'static str {
+        let is = |of: &PartOf| match of {
+            PartOf::Column(name) => name.eq_ignore_ascii_case(column),
+            PartOf::Expression(_) => false,
+        };
+        let mut found = "";
+        for key in &self.table.keys {
+            if key.kind == KeyKind::Primary && key.parts.iter().any(|part| is(&part.of)) {
+                return "PRI";
+            }
+            let Some(first) = key.parts.first().filter(|part| is(&part.of)) else { continue };
+            let single = key.kind == KeyKind::Unique && key.parts.len() == 1;
+            if single && first.prefix.is_none() {
+                found = "UNI";
+            } else if found.is_empty() && key.kind != KeyKind::Primary {
+                found = "MUL";
+            }
+        }
+        found
+    }
+
+    /// The rows of information_schema.COLUMNS.
+    pub(super) fn column_rows(&self, may_write: bool) -> Vec<Vec<Value>> {
+        let visible = self.table.visible().zip(1_u64..);
+        let row = |((_, column, spec), position): (
+            (usize, &remora_engine::ColumnDef, &ColumnSpec),
+            u64,
+        )| {
+            let key = self.column_key(&column.name);
+            column_row(&self.name, &column.name, spec, position, key, may_write)
+        };
+        visible.map(row).collect()
+    }
+}
+
+/// A row of information_schema.COLUMNS.
+pub(super) fn column_row(
+    table: &TableName,
+    name: &str,
+    spec: &ColumnSpec,
+    position: u64,
+    key: &str,
+    may_write: bool,
+) -> Vec<Value> {
+    let kind = &spec.kind;
+    let is_text = kind.is_text();
+    let (characters, bytes) = text_lengths(spec);
+    let (precision, scale) = number_digits(spec);
+    let moment =
+        matches!(kind.sql, SqlType::Time(_) | SqlType::DateTime(_) | SqlType::Timestamp(_));
+    let privileges = if may_write { "select,insert,update,references" } else { "select" };
+    vec![
+        text(CATALOG),
+        text(&table.database),
+        text(&table.table),
+        text(name),
+        Value::Uint(position),
+        maybe(default_text(spec)),
+        yes(!spec.not_null),
+        text(kind.name()),
+        number(characters),
+        number(bytes),
+        number(precision),
+        number(scale),
+        number(moment.then(|| u64::from(kind.fraction_digits()))),
+        maybe(is_text.then(|| kind.collation.charset())),
+        maybe(is_text.then(|| kind.collation.name())),
+        text(kind.spelled()),
+        text(key),
+        text(extra(spec)),
+        text(privileges),
+        text(&spec.comment),
+        text(spec.generated.as_ref().map_or("", |generated| &generated.expression)),
+        Value::Null,
+    ]
+}
+
+/// Most characters and bytes of a text or of bytes.
+fn text_lengths(spec: &ColumnSpec) -> (Option<u64>, Option<u64>) {
+    let kind = &spec.kind;
+    let per_character = u64::from(bytes_per_character(kind.collation));
+    let count = |label: &Arc<str>| label.chars().count() as u64;
+    match kind.sql {
+        SqlType::Char | SqlType::VarChar => {
+            (Some(kind.length), Some(kind.length.saturating_mul(per_character)))
+        }
+        SqlType::Enum => {
+            let longest = kind.labels.iter().map(count).max().unwrap_or(0);
+            (Some(longest), Some(longest * per_character))
+        }
+        SqlType::Set => {
+            let commas = (kind.labels.len() as u64).saturating_sub(1);
+            let all = kind.labels.iter().map(count).sum::<u64>() + commas;
+            (Some(all), Some(all * per_character))
+        }
+        _ if kind.is_blob() => (Some(kind.length), Some(kind.length)),
+        _ => (None, None),
+    }
+}
+
+/// Digits of a number, in all and of its fraction.
+fn number_digits(spec: &ColumnSpec) -> (Option<u64>, Option<u64>) {
+    let kind = &spec.kind;
+    let whole = |digits: u64| (Some(digits), Some(0));
+    match kind.sql {
+        SqlType::TinyInt => whole(3),
+        SqlType::SmallInt => whole(5),
+        SqlType::MediumInt => whole(7),
+        SqlType::Int => whole(10),
+        SqlType::BigInt => whole(if kind.unsigned { 20 } else { 19 }),
+        SqlType::Bit(bits) => (Some(u64::from(bits)), None),
+        SqlType::Decimal(digits, scale) => (Some(u64::from(digits)), Some(u64::from(scale))),
+        SqlType::Float | SqlType::Double => match kind.digits {
+            Some((digits, scale)) => (Some(u64::from(digits)), Some(u64::from(scale))),
+            None => (Some(if kind.sql == SqlType::Float { 12 } else { 22 }), None),
+        },
+        _ => (None, None),
+    }
+}
+
+/// COLUMN_DEFAULT.
+pub(super) fn default_text(spec: &ColumnSpec) -> Option<String> {
+    match &spec.default {
+        DefaultSpec::None | DefaultSpec::Null => None,
+        DefaultSpec::Constant(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+        DefaultSpec::Bits(spelled) => Some(spelled.clone()),
+        DefaultSpec::Now => Some(now(spec)),
+        DefaultSpec::Expression(expression) => Some(expression.clone()),
+    }
+}
+
+fn now(spec: &ColumnSpec) -> String {
+    match spec.kind.fraction_digits() {
+        0 => "CURRENT_TIMESTAMP".to_owned(),
+        digits => format!("CURRENT_TIMESTAMP({digits})"),
+    }
+}
+
+/// EXTRA.
+pub(super) fn extra(spec: &ColumnSpec) -> String {
+    let mut words = Vec::new();
+    if spec.auto_increment {
+        words.push("auto_increment".to_owned());
+    }
+    if matches!(spec.default, DefaultSpec::Now | DefaultSpec::Expression(_)) {
+        words.push("DEFAULT_GENERATED".to_owned());
+    }
+    if spec.on_update_now {
+        words.push(format!("on update {}", now(spec)));
+    }
+    match &spec.generated {
+        Some(generated) if generated.stored => words.push("STORED GENERATED".to_owned()),
+        Some(_) => words.push("VIRTUAL GENERATED".to_owned()),
+        None => {}
+    }
+    if spec.invisible {
+        words.push("INVISIBLE".to_owned());
+    }
+    words.join(" ")
+}
+
+/// What a foreign key's line says.
+pub(super) struct Foreign {
+    /// The table it points to.
+    pub(super) table: TableName,
+    /// That table's columns.
+    pub(super) columns: Vec<String>,
+    /// ON UPDATE.
+    pub(super) on_update: &'static str,
+    /// ON DELETE.
+    pub(super) on_delete: &'static str,
+}
+
+impl Foreign {
+    /// Reads what stands behind FOREIGN KEY: `(columns) REFERENCES table (columns) …`.
+    pub(super) fn read(line: &str, database: &str) -> Option<Self> {
+        let mut sources = split(line.as_bytes(), false, LexMode::default()).ok()?;
+        let source = sources.pop()?;
+        let count = source.tokens.len();
+        let mut at = (0..count).find(|at| source.is_word(*at, "REFERENCES"))? + 1;
+        let first = source.plain(at)?;
+        let table = if source.is(at + 1, ".") {
+            at += 2;
+            TableName::new(first, source.plain(at)?)
+        } else {
+            TableName::new(database, first)
+        };
+        let close = (at..count).find(|at| source.is(*at, ")"))?;
+        let names = (at + 2..close).filter(|at| !source.is(*at, ","));
+        let columns = names.filter_map(|at| source.plain(at)).collect();
+        let rule = |event: &str| {
+            let on = (close..count)
+                .find(|at| source.is_word(*at, "ON") && source.is_word(*at + 1, event));
+            let Some(on) = on else { return "NO ACTION" };
+            match () {
+                () if source.is_word(on + 2, "CASCADE") => "CASCADE",
+                () if source.is_word(on + 2, "RESTRICT") => "RESTRICT",
+                () if source.is_word(on + 3, "NULL") => "SET NULL",
+                () if source.is_word(on + 3, "DEFAULT") => "SET DEFAULT",
+                () => "NO ACTION",
+            }
+        };
+        Some(Self { table, columns, on_update: rule("UPDATE"), on_delete: rule("DELETE") })
+    }
+}

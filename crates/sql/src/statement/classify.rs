@@ -1,0 +1,91 @@
+//! Whose a statement is, by its first words.
+
+use super::{Token, TokenKind};
+
+/// What a statement is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// SELECT, WITH … SELECT, VALUES, TABLE.
+    Select,
+    /// DO.
+    Do,
+    /// EXPLAIN of a statement.
+    Explain,
+    /// INSERT, REPLACE, UPDATE, DELETE, LOAD DATA.
+    Rows,
+    /// CREATE, ALTER, DROP, RENAME, TRUNCATE.
+    Definition,
+    /// BEGIN, START TRANSACTION, COMMIT, ROLLBACK, SAVEPOINT, RELEASE SAVEPOINT.
+    Transaction,
+    /// SET.
+    Set,
+    /// USE.
+    Use,
+    /// SHOW, DESCRIBE, HELP.
+    Show,
+    /// ANALYZE, CHECK, OPTIMIZE, REPAIR, CHECKSUM TABLE, KILL, FLUSH, LOCK, UNLOCK, and others
+    /// about the server.
+    Administration,
+    /// PREPARE, EXECUTE, DEALLOCATE.
+    Prepared,
+    /// Anything else.
+    Other,
+}
+
+/// Whose statement begins with these tokens.
+pub(super) fn kind(text: &[u8], tokens: &[Token]) -> Kind {
+    let mut tokens = tokens.iter().skip_while(|token| token.is(text, "("));
+    let Some(first) = tokens.next() else { return Kind::Other };
+    if first.kind != TokenKind::Word {
+        return Kind::Other;
+    }
+    let word = String::from_utf8_lossy(first.bytes(text)).to_uppercase();
+    match word.as_str() {
+        "SELECT" | "VALUES" | "TABLE" => Kind::Select,
+        "WITH" => after_with(text, tokens),
+        "DO" => Kind::Do,
+        "EXPLAIN" | "DESCRIBE" | "DESC" => explain(text, tokens.next()),
+        "INSERT" | "REPLACE" | "UPDATE" | "DELETE" | "LOAD" => Kind::Rows,
+        "CREATE" | "ALTER" | "DROP" | "RENAME" | "TRUNCATE" => Kind::Definition,
+        "BEGIN" | "START" | "COMMIT" | "ROLLBACK" | "SAVEPOINT" | "RELEASE" => Kind::Transaction,
+        "SET" => Kind::Set,
+        "USE" => Kind::Use,
+        "SHOW" | "HELP" => Kind::Show,
+        "ANALYZE" | "CHECK" | "OPTIMIZE" | "REPAIR" | "CHECKSUM" | "KILL" | "FLUSH" | "LOCK"
+        | "UNLOCK" | "RESET" | "PURGE" | "STOP" | "CHANGE" | "GRANT" | "REVOKE" | "SHUTDOWN" => {
+            Kind::Administration
+        }
+        "PREPARE" | "EXECUTE" | "DEALLOCATE" => Kind::Prepared,
+        _ => Kind::Other,
+    }
+}
+
+/// The verb behind the common table expressions.
+fn after_with<'a>(text: &[u8], tokens: impl Iterator<Item = &'a Token>) -> Kind {
+    let mut depth = 0_usize;
+    for token in tokens {
+        if token.is(text, "(") {
+            depth += 1;
+        } else if token.is(text, ")") {
+            depth = depth.saturating_sub(1);
+        } else if depth == 0 && (token.is_word(text, "UPDATE") || token.is_word(text, "DELETE")) {
+            return Kind::Rows;
+        }
+    }
+    Kind::Select
+}
+
+/// EXPLAIN of a statement, or of a table, which is SHOW COLUMNS.
+fn explain(text: &[u8], next: Option<&Token>) -> Kind {
+    const VERBS: [&str; 11] = [
+        "SELECT", "WITH", "INSERT", "REPLACE", "UPDATE", "DELETE", "TABLE", "VALUES", "FORMAT",
+        "ANALYZE", "FOR",
+    ];
+    let verb =
+        |token: &Token| token.is(text, "(") || VERBS.iter().any(|verb| token.is_word(text, verb));
+    if next.is_some_and(|token| verb(token) || token.is_word(text, "EXTENDED")) {
+        Kind::Explain
+    } else {
+        Kind::Show
+    }
+}

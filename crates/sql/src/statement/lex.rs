@@ -1,0 +1,445 @@
+//! The tokens of MySQL's statements: kinds and places in the text, nothing copied.
+//!
+//! Comments are passed over; what stands in `/*! … */` is read as if the comment were not there.
+
+use crate::{Code, Error, Result};
+
+/// Versioned comments up to this version of MySQL are read.
+const VERSION: u32 = 90_700;
+
+/// What a token is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TokenKind {
+    /// A name or keyword without quotes.
+    Word,
+    /// A name in quotes.
+    Quoted,
+    /// Text in quotes.
+    Text,
+    /// `n'text'`.
+    National,
+    /// Digits.
+    Integer,
+    /// Digits with a point.
+    Decimal,
+    /// A number with an exponent.
+    Float,
+    /// `0x1f`, `x'1f'`.
+    Hex,
+    /// `0b101`, `b'101'`.
+    Bits,
+    /// `?`.
+    Parameter,
+    /// `@name`, `@'name'`, or `@` alone.
+    UserVariable,
+    /// `@@name`; what follows a point is a token of its own.
+    SystemVariable,
+    /// An operator or mark: the longest there is.
+    Operator,
+}
+
+/// One token: its bytes are `text[start..end]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Token {
+    /// What it is.
+    pub kind: TokenKind,
+    /// Its first byte.
+    pub start: usize,
+    /// The byte behind it.
+    pub end: usize,
+}
+
+/// What a session's `sql_mode` makes of quotes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LexMode {
+    /// `"` quotes names.
+    pub ansi_quotes: bool,
+    /// Backslashes are no escapes.
+    pub no_backslash_escapes: bool,
+    /// `||` joins texts.
+    pub pipes_as_concat: bool,
+}
+
+/// Reads tokens one after the other.
+#[derive(Clone, Debug)]
+pub(crate) struct Lexer<'a> {
+    text: &'a [u8],
+    at: usize,
+    mode: LexMode,
+    in_comment: bool,
+    after_point: bool,
+}
+
+impl Token {
+    /// Its bytes.
+    pub(crate) fn bytes<'a>(&self, text: &'a [u8]) -> &'a [u8] {
+        text.get(self.start..self.end).unwrap_or_default()
+    }
+
+    /// Whether it is this keyword, given in upper case.
+    pub(crate) fn is_word(&self, text: &[u8], keyword: &str) -> bool {
+        self.kind == TokenKind::Word && self.bytes(text).eq_ignore_ascii_case(keyword.as_bytes())
+    }
+
+    /// Whether it is this operator.
+    pub(crate) fn is(&self, text: &[u8], operator: &str) -> bool {
+        self.kind == TokenKind::Operator && self.bytes(text) == operator.as_bytes()
+    }
+}
+
+impl<'a> Lexer<'a> {
+    pub(crate) fn new(text: &'a [u8], mode: LexMode) -> Self {
+        Self { text, at: 0, mode, in_comment: false, after_point: false }
+    }
+
+    /// The next token, `None` at the end; 1064 where quotes or comments do not end.
+    pub(crate) fn next(&mut self) -> Result<Option<Token>> {
+        self.pass_blanks()?;
+        let Some(first) = self.peek(0) else { return Ok(None) };
+        let start = self.at;
+        let kind = self.token(first)?;
+        self.after_point = kind == TokenKind::Operator && self.text.get(start) == Some(&b'.');
+        Ok(Some(Token { kind, start, end: self.at }))
+    }
+
+    fn token(&mut self, first: u8) -> Result<TokenKind> {
+        match first {
+            b'\'' => self.quoted(b'\'', TokenKind::Text),
+            b'"' if self.mode.ansi_quotes => self.quoted(b'"', TokenKind::Quoted),
+            b'"' => self.quoted(b'"', TokenKind::Text),
+            b'`' => self.quoted(b'`', TokenKind::Quoted),
+            b'?' => Ok(self.take(1, TokenKind::Parameter)),
+            b'@' => self.variable(),
+            b'0'..=b'9' if !self.after_point => Ok(self.number()),
+            b'.' if !self.after_name() && self.peek(1).is_some_and(|b| b.is_ascii_digit()) => {
+                Ok(self.number())
+            }
+            _ if is_name(first) => self.word(first),
+            _ => Ok(self.operator()),
+        }
+    }
+
+    /// Passes blanks and comments.
+    fn pass_blanks(&mut self) -> Result<()> {
+        loop {
+            match (self.peek(0), self.peek(1)) {
+                (Some(b' ' | b'\t' | b'\r' | b'\n' | 0x0b | 0x0c), _) => {
+                    self.at += 1;
+                    self.after_point = false;
+                }
+                (Some(b'#'), _) => self.pass_line(),
+                (Some(b'-'), Some(b'-')) if self.peek(2).is_none_or(|b| b <= b' ') => {
+                    self.pass_line();
+                }
+                (Some(b'/'), Some(b'*')) => self.comment()?,
+                (Some(b'*'), Some(b'/')) if self.in_comment => {
+                    self.in_comment = false;
+                    self.at += 2;
+                }
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    fn pass_line(&mut self) {
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        self.at += memchr::memchr(b'\n', rest).map_or(rest.len(), |end| end + 1);
+    }
+
+    fn comment(&mut self) -> Result<()> {
+        if self.peek(2) == Some(b'!') && !self.in_comment {
+            let digits = |end: usize| {
+                let digits = self.text.get(self.at + 3..self.at + 3 + end)?;
+                std::str::from_utf8(digits).ok()?.parse::<u32>().ok()
+            };
+            let version = digits(6).map(|version| (6, version));
+            let (length, version) =
+                version.or_else(|| digits(5).map(|version| (5, version))).unwrap_or((0, 0));
+            if version <= VERSION {
+                self.at += 3 + length;
+                self.in_comment = true;
+                return Ok(());
+            }
+        }
+        let rest = self.text.get(self.at + 2..).unwrap_or_default();
+        let Some(end) = memchr::memmem::find(rest, b"*/") else {
+            return Err(near(self.text, self.at));
+        };
+        self.at += end + 4;
+        Ok(())
+    }
+
+    fn quoted(&mut self, quote: u8, kind: TokenKind) -> Result<TokenKind> {
+        let start = self.at;
+        self.at += 1;
+        let escapes = quote != b'`' && !self.mode.no_backslash_escapes;
+        loop {
+            let rest = self.text.get(self.at..).unwrap_or_default();
+            let found = match escapes {
+                true => memchr::memchr2(quote, b'\\', rest),
+                false => memchr::memchr(quote, rest),
+            };
+            let Some(found) = found else { return Err(near(self.text, start)) };
+            self.at += found + 1;
+            let escaped = self.text.get(self.at - 1) == Some(&b'\\') && escapes;
+            if escaped || self.peek(0) == Some(quote) {
+                self.at += 1;
+            } else {
+                return Ok(kind);
+            }
+        }
+    }
+
+    fn variable(&mut self) -> Result<TokenKind> {
+        if self.peek(1) == Some(b'@') {
+            self.at += 2;
+            return Ok(self.name(TokenKind::SystemVariable));
+        }
+        self.at += 1;
+        match self.peek(0) {
+            Some(quote @ (b'\'' | b'"' | b'`')) => self.quoted(quote, TokenKind::UserVariable),
+            _ => {
+                while self.peek(0).is_some_and(|byte| is_name(byte) || byte == b'.') {
+                    self.at += 1;
+                }
+                Ok(TokenKind::UserVariable)
+            }
+        }
+    }
+
+    fn word(&mut self, first: u8) -> Result<TokenKind> {
+        if self.peek(1) == Some(b'\'') && !self.after_point {
+            match first {
+                b'x' | b'X' => return self.prefixed(TokenKind::Hex),
+                b'b' | b'B' => return self.prefixed(TokenKind::Bits),
+                b'n' | b'N' => return self.prefixed(TokenKind::National),
+                _ => {}
+            }
+        }
+        Ok(self.name(TokenKind::Word))
+    }
+
+    fn prefixed(&mut self, kind: TokenKind) -> Result<TokenKind> {
+        self.at += 1;
+        self.quoted(b'\'', kind)
+    }
+
+    fn name(&mut self, kind: TokenKind) -> TokenKind {
+        while self.peek(0).is_some_and(is_name) {
+            self.at += 1;
+        }
+        kind
+    }
+
+    /// A number, or a name that begins with digits.
+    fn number(&mut self) -> TokenKind {
+        let start = self.at;
+        if let Some(kind) = self.radix_number() {
+            return kind;
+        }
+        self.digits();
+        if self.at > start && self.peek(0).is_some_and(is_name) && !self.exponent_follows() {
+            return self.name(TokenKind::Word);
+        }
+        let mut kind = TokenKind::Integer;
+        if self.peek(0) == Some(b'.') {
+            self.at += 1;
+            self.digits();
+            kind = TokenKind::Decimal;
+        }
+        if self.exponent_follows() {
+            self.at += 2;
+            self.digits();
+            kind = TokenKind::Float;
+        }
+        kind
+    }
+
+    /// `0x…` and `0b…`.
+    fn radix_number(&mut self) -> Option<TokenKind> {
+        let (kind, fits): (_, fn(u8) -> bool) = match (self.peek(0)?, self.peek(1)?) {
+            (b'0', b'x') => (TokenKind::Hex, |byte| byte.is_ascii_hexdigit()),
+            (b'0', b'b') => (TokenKind::Bits, |byte| matches!(byte, b'0' | b'1')),
+            _ => return None,
+        };
+        let rest = self.text.get(self.at + 2..)?;
+        let length = rest.iter().take_while(|byte| fits(**byte)).count();
+        let ends = rest.get(length).is_none_or(|byte| !is_name(*byte));
+        (length > 0 && ends).then(|| self.take(length + 2, kind))
+    }
+
+    fn exponent_follows(&self) -> bool {
+        let digit = |ahead: usize| self.peek(ahead).is_some_and(|byte| byte.is_ascii_digit());
+        let signed = matches!(self.peek(1), Some(b'+' | b'-')) && digit(2);
+        matches!(self.peek(0), Some(b'e' | b'E')) && (digit(1) || signed)
+    }
+
+    fn digits(&mut self) {
+        while self.peek(0).is_some_and(|byte| byte.is_ascii_digit()) {
+            self.at += 1;
+        }
+    }
+
+    fn operator(&mut self) -> TokenKind {
+        const LONG: [&[u8]; 13] = [
+            b"<=>", b"->>", b"<=", b">=", b"<>", b"!=", b":=", b"&&", b"||", b"<<", b">>", b"->",
+            b"..",
+        ];
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let length = LONG.iter().find(|operator| rest.starts_with(operator));
+        self.take(length.map_or(1, |operator| operator.len()), TokenKind::Operator)
+    }
+
+    /// Whether a point here stands between names.
+    fn after_name(&self) -> bool {
+        let before = self.at.checked_sub(1).and_then(|at| self.text.get(at));
+        before.is_some_and(|byte| is_name(*byte) || matches!(byte, b'`' | b'"'))
+    }
+
+    fn take(&mut self, length: usize, kind: TokenKind) -> TokenKind {
+        self.at += length;
+        kind
+    }
+
+    fn peek(&self, ahead: usize) -> Option<u8> {
+        self.text.get(self.at + ahead).copied()
+    }
+}
+
+/// Whether the byte can stand in a name without quotes.
+fn is_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | 0x80..)
+}
+
+/// All tokens of a text.
+pub(crate) fn tokens(text: &[u8], mode: LexMode) -> Result<Vec<Token>> {
+    let mut lexer = Lexer::new(text, mode);
+    let mut tokens = Vec::new();
+    while let Some(token) = lexer.next()? {
+        tokens.push(token);
+    }
+    Ok(tokens)
+}
+
+/// What text or a name in quotes says: quotes and escapes are gone.
+pub(crate) fn unquoted(bytes: &[u8], mode: LexMode) -> Vec<u8> {
+    let Some((&quote, rest)) = bytes.split_first() else { return Vec::new() };
+    let inner = rest.split_last().map_or(rest, |(_, inner)| inner);
+    let escapes = quote != b'`' && !mode.no_backslash_escapes;
+    let mut out = Vec::with_capacity(inner.len());
+    let mut bytes = inner.iter().copied();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'\\' if escapes => unescape(bytes.next(), &mut out),
+            byte if byte == quote => {
+                // The second one of two.
+                bytes.next();
+                out.push(quote);
+            }
+            byte => out.push(byte),
+        }
+    }
+    out
+}
+
+fn unescape(byte: Option<u8>, out: &mut Vec<u8>) {
+    match byte {
+        Some(b'0') => out.push(0),
+        Some(b'b') => out.push(8),
+        Some(b'n') => out.push(b'\n'),
+        Some(b'r') => out.push(b'\r'),
+        Some(b't') => out.push(b'\t'),
+        Some(b'Z') => out.push(26),
+        // Left for LIKE to read.
+        Some(byte @ (b'%' | b'_')) => out.extend([b'\\', byte]),
+        Some(byte) => out.push(byte),
+        None => {}
+    }
+}
+
+/// 1064 with the text from the place on.
+pub(crate) fn near(text: &[u8], at: usize) -> Error {
+    const SHOWN: usize = 80;
+    let before = text.get(..at).unwrap_or(text);
+    let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+    let rest = text.get(at..).unwrap_or_default();
+    let rest: String = String::from_utf8_lossy(rest).chars().take(SHOWN).collect();
+    let message = format!(
+        "You have an error in your SQL syntax; check the manual that corresponds to your MySQL \
+         server version for the right syntax to use near '{rest}' at line {line}"
+    );
+    Error::new(Code::ParseError, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> Vec<String> {
+        let text = text.as_bytes();
+        let tokens = tokens(text, LexMode::default()).unwrap();
+        let one = |token: &Token| {
+            format!("{:?} {}", token.kind, String::from_utf8_lossy(token.bytes(text)))
+        };
+        tokens.iter().map(one).collect()
+    }
+
+    #[test]
+    fn numbers_and_names_are_told_apart() {
+        assert_eq!(
+            shown("1 1.5 .5 1e3 1a 2e 0x1F 0b01 x'1f' t.1a `a``b` 1.e2"),
+            [
+                "Integer 1",
+                "Decimal 1.5",
+                "Decimal .5",
+                "Float 1e3",
+                "Word 1a",
+                "Word 2e",
+                "Hex 0x1F",
+                "Bits 0b01",
+                "Hex x'1f'",
+                "Word t",
+                "Operator .",
+                "Word 1a",
+                "Quoted `a``b`",
+                "Float 1.e2"
+            ]
+        );
+    }
+
+    #[test]
+    fn comments_are_passed_and_versioned_ones_read() {
+        assert_eq!(shown("a -- b\n#c\n/* d */ e"), ["Word a", "Word e"]);
+        assert_eq!(shown("a /*!40101 b */ c"), ["Word a", "Word b", "Word c"]);
+        assert_eq!(shown("a /*!999999 b */ c"), ["Word a", "Word c"]);
+        assert_eq!(shown("1--1"), ["Integer 1", "Operator -", "Operator -", "Integer 1"]);
+    }
+
+    #[test]
+    fn variables_and_operators() {
+        assert_eq!(
+            shown("@a:=@@session.x<=>?->>@`b c`"),
+            [
+                "UserVariable @a",
+                "Operator :=",
+                "SystemVariable @@session",
+                "Operator .",
+                "Word x",
+                "Operator <=>",
+                "Parameter ?",
+                "Operator ->>",
+                "UserVariable @`b c`"
+            ]
+        );
+    }
+
+    #[test]
+    fn quotes_are_taken_away() {
+        let plain =
+            |text: &str| String::from_utf8(unquoted(text.as_bytes(), LexMode::default())).unwrap();
+        assert_eq!(plain(r"'a\'b''c\n\%'"), "a'b'c\n\\%");
+        assert_eq!(plain("`a``b\\`"), "a`b\\");
+        let error = tokens(b"select\n'abc", LexMode::default()).unwrap_err();
+        assert!(error.message.ends_with("near ''abc' at line 2"), "{error}");
+    }
+}

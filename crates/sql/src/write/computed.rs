@@ -1,0 +1,198 @@
+//! What is worked out for rows that are about to be written: computed columns, and conditions.
+//!
+//! The rows become a temporary table of the session, under the table's own name, and one SELECT
+//! over it gives everything for all of them.
+
+use std::sync::Arc;
+
+use remora_engine::{Row, Schema, Value};
+
+use super::{
+    declared::{ROW_NUMBER, SqlTable, quoted_name},
+    overlay::{Key, Overlay},
+    rows::{Query, RowMaker, Target},
+    transaction::TemporaryTable,
+};
+use crate::{
+    Code, Error, Result, select::names::TableName, session::SessionState, write::convert::Slot,
+};
+
+/// What the names of a new row's columns begin with, where the row that is there is read beside it.
+pub(crate) const NEW_COLUMN: &str = "#new.";
+
+/// The columns and conditions of a table that need a SELECT.
+pub(crate) struct Computed {
+    columns: Vec<(usize, String)>,
+    checks: Vec<(String, String)>,
+}
+
+impl Computed {
+    /// Those of a table.
+    pub(crate) fn of(target: &Target) -> Self {
+        let columns = target.table.columns.iter().enumerate();
+        let columns = columns.filter_map(|(position, spec)| {
+            spec.generated.as_ref().map(|generated| (position, generated.expression.clone()))
+        });
+        let checks = target.table.checks.iter().filter(|check| check.enforced);
+        let checks = checks.map(|check| (check.name.clone(), check.expression.clone()));
+        Self { columns: columns.collect(), checks: checks.collect() }
+    }
+
+    /// Fills computed columns and checks conditions. Gives which rows may be written: all, unless
+    /// what fails is let through with a warning.
+    pub(crate) async fn complete(
+        &self,
+        session: &mut SessionState,
+        target: &Target,
+        maker: &RowMaker,
+        rows: &mut [Row],
+    ) -> Result<Vec<bool>> {
+        let mut kept = vec![true; rows.len()];
+        if self.columns.is_empty() && self.checks.is_empty() || rows.is_empty() {
+            return Ok(kept);
+        }
+        // A computed column may use those before it, so each has a turn.
+        for (position, expression) in &self.columns {
+            let values = self.over(session, target, rows, expression).await?;
+            let Some(spec) = target.table.columns.get(*position) else { continue };
+            let name = super::rows::column_name(target, *position);
+            for ((row, value), number) in rows.iter_mut().zip(values).zip(1..) {
+                let slot = Slot { name, kind: &spec.kind, row: number };
+                let value = maker.converter.fit(slot, value)?;
+                if let Some(slot) = row.get_mut(*position) {
+                    *slot = value;
+                }
+            }
+        }
+        for (name, expression) in &self.checks {
+            let failed = format!("({expression}) IS FALSE");
+            let values = self.over(session, target, rows, &failed).await?;
+            for (value, keep) in values.into_iter().zip(&mut kept) {
+                if is_true(&value) {
+                    let message = format!("Check constraint '{name}' is violated.");
+                    if maker.converter.is_strict() || !maker.is_lenient() {
+                        return Err(Error::new(Code::CheckViolated, message));
+                    }
+                    maker.converter.warn(Code::CheckViolated, message);
+                    *keep = false;
+                }
+            }
+        }
+        Ok(kept)
+    }
+
+    /// Sets the columns that an UPDATE sets to the current moment, where it does not name them.
+    pub(crate) fn touch(
+        &self,
+        target: &Target,
+        maker: &RowMaker,
+        assigned: &[usize],
+        row: &mut Row,
+    ) -> Result<()> {
+        for (position, spec) in target.table.columns.iter().enumerate() {
+            if !spec.on_update_now || assigned.contains(&position) {
+                continue;
+            }
+            let name = super::rows::column_name(target, position);
+            let now = maker.converter.now(Slot { name, kind: &spec.kind, row: 1 })?;
+            if let Some(slot) = row.get_mut(position) {
+                *slot = now;
+            }
+        }
+        Ok(())
+    }
+
+    /// An expression's value for each row.
+    async fn over(
+        &self,
+        session: &mut SessionState,
+        target: &Target,
+        rows: &[Row],
+        expression: &str,
+    ) -> Result<Vec<Value>> {
+        let name = target.name.clone();
+        let table = numbered(&target.table, rows, "");
+        let hidden = session.transaction.put_temporary(name.clone(), table);
+        let text = format!(
+            "SELECT {expression} FROM {}.{} ORDER BY {}",
+            quoted_name(&name.database),
+            quoted_name(&name.table),
+            quoted_name(ROW_NUMBER)
+        );
+        let found = Query::new(&text).rows(session).await;
+        restore(session, name, hidden);
+        let values = found?.into_iter().map(|row| row.into_iter().next().unwrap_or(Value::Null));
+        Ok(values.collect())
+    }
+
+    /// The value of an expression over one row each of some tables, which are all made like the
+    /// target; the names of all but the first one's columns begin with [`NEW_COLUMN`].
+    pub(crate) async fn expression(
+        &self,
+        session: &mut SessionState,
+        target: &Target,
+        rows: &[(&str, &Row)],
+        expression: &str,
+        parameters: &[Value],
+    ) -> Result<Value> {
+        let database = &target.name.database;
+        let mut hidden = Vec::with_capacity(rows.len());
+        let mut from = Vec::with_capacity(rows.len());
+        for (place, (name, row)) in rows.iter().enumerate() {
+            let name = TableName::new(database.clone(), (*name).to_owned());
+            from.push(format!("{}.{}", quoted_name(database), quoted_name(&name.table)));
+            let prefix = if place == 0 { "" } else { NEW_COLUMN };
+            let table = numbered(&target.table, std::slice::from_ref(*row), prefix);
+            let before = session.transaction.put_temporary(name.clone(), table);
+            hidden.push((name, before));
+        }
+        let mut query = Query::new(&format!("SELECT {expression} FROM {}", from.join(",")));
+        query.bind(parameters);
+        let found = query.rows(session).await;
+        for (name, before) in hidden.into_iter().rev() {
+            restore(session, name, before);
+        }
+        let row = found?.into_iter().next().unwrap_or_default();
+        Ok(row.into_iter().next().unwrap_or(Value::Null))
+    }
+}
+
+fn restore(session: &mut SessionState, name: TableName, before: Option<TemporaryTable>) {
+    match before {
+        Some(table) => _ = session.transaction.put_temporary(name, table),
+        None => _ = session.transaction.take_temporary(&name),
+    }
+}
+
+fn is_true(value: &Value) -> bool {
+    matches!(value, Value::Int(1) | Value::Uint(1) | Value::Bool(true))
+}
+
+/// The rows as a temporary table whose key is their number.
+fn numbered(table: &SqlTable, rows: &[Row], prefix: &str) -> TemporaryTable {
+    let mut schema = Schema::clone(&table.schema);
+    let number = match table.row_number {
+        Some(position) => position,
+        None => {
+            let id = schema.columns.iter().map(|column| column.id).max().unwrap_or(0) + 1;
+            schema.columns.push(super::define::row_number_column(id));
+            schema.columns.len() - 1
+        }
+    };
+    for (place, column) in schema.columns.iter_mut().enumerate() {
+        if place != number {
+            column.name.insert_str(0, prefix);
+        }
+    }
+    schema.primary_key = vec![number];
+    let mut overlay = Overlay::default();
+    for (place, row) in (0_u64..).zip(rows) {
+        let mut row = row.clone();
+        row.resize(schema.columns.len(), Value::Null);
+        if let Some(slot) = row.get_mut(number) {
+            *slot = Value::Uint(place);
+        }
+        overlay.set(Key::of(&schema, &row), Some(Arc::new(row)));
+    }
+    TemporaryTable { schema: Arc::new(schema), rows: Arc::new(overlay), next: 0 }
+}

@@ -1,0 +1,48 @@
+//! JSON documents.
+
+use remora_engine::Value;
+
+use super::Slot;
+use crate::{Code, Error, Result, meaning::json::Json};
+
+/// The document that a value is.
+pub(super) fn fit(slot: Slot<'_>, value: Value) -> Result<Value> {
+    match &value {
+        Value::Json(text) | Value::Text(text) => Ok(Value::Json(normal(text, slot)?.into())),
+        Value::Bytes(_) => Err(Error::new(
+            Code::InvalidJsonCharset,
+            "Cannot create a JSON value from a string with CHARACTER SET 'binary'.",
+        )),
+        _ => Err(invalid("not a JSON text, may need CAST", 0, slot)),
+    }
+}
+
+/// The document's text as MySQL writes it.
+fn normal(text: &str, slot: Slot<'_>) -> Result<String> {
+    if text.trim().is_empty() {
+        return Err(invalid("The document is empty.", text.len(), slot));
+    }
+    let parsed = Json::parse(text).map_err(|error| {
+        // At the end there is no character that is wrong.
+        let before = usize::from(!error.is_eof());
+        let what = match error.to_string() {
+            words if words.starts_with("trailing") => {
+                "The document root must not be followed by other values."
+            }
+            words if words.contains("key must be") || words.contains("parsing an object") => {
+                "Missing a name for object member."
+            }
+            _ => "Invalid value.",
+        };
+        invalid(what, error.column().saturating_sub(before), slot)
+    })?;
+    Ok(parsed.text())
+}
+
+fn invalid(what: &str, position: usize, slot: Slot<'_>) -> Error {
+    let message = format!(
+        "Invalid JSON text: \"{what}\" at position {position} in value for column '{}'.",
+        slot.name
+    );
+    Error::new(Code::InvalidJson, message)
+}

@@ -1,0 +1,219 @@
+//! Values become those of their columns, by MySQL's rules: rounded, cut, refused where the mode is
+//! strict, and warned of where it is not.
+
+mod json;
+mod number;
+mod text;
+mod time;
+
+pub(crate) use text::text_of;
+
+use jiff::tz::TimeZone;
+use remora_engine::Value;
+
+use super::declared::TypeSpec;
+use crate::{
+    Code, Error, Result, SqlType,
+    session::{
+        SessionState,
+        variables::SqlMode,
+        warnings::{Level, Warning, Warnings},
+    },
+};
+
+/// Bytes of a value that an error shows.
+const SHOWN_CHARS: usize = 128;
+
+/// How a statement wants its values converted.
+pub(crate) struct Converter {
+    /// `sql_mode`.
+    pub(super) mode: SqlMode,
+    /// Whether what does not fit is an error.
+    strict: bool,
+    /// The clocks by which moments are given.
+    pub(super) zone: TimeZone,
+    /// When the statement began, in microseconds since 1970.
+    pub(super) now_micros: i64,
+    warnings: Warnings,
+}
+
+/// The column a value is for.
+#[derive(Clone, Copy)]
+pub(crate) struct Slot<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its type.
+    pub kind: &'a TypeSpec,
+    /// The row's number in the statement, from 1.
+    pub row: u64,
+}
+
+impl Converter {
+    /// As the session wants it; `lenient` is IGNORE.
+    pub(crate) fn new(session: &SessionState, lenient: bool) -> Self {
+        let mode = session.variables.sql_mode;
+        Self {
+            mode,
+            strict: mode.is_strict() && !lenient,
+            zone: session.variables.time_zone.zone.clone(),
+            now_micros: session.clock.micros,
+            warnings: session.warnings.clone(),
+        }
+    }
+
+    /// Strict, and without a word to the client.
+    pub(crate) fn quiet(session: &SessionState) -> Self {
+        Self { strict: true, warnings: Warnings::default(), ..Self::new(session, false) }
+    }
+
+    /// Whether what does not fit is an error.
+    pub(crate) fn is_strict(&self) -> bool {
+        self.strict
+    }
+
+    /// The value as the column holds it. NULL stays NULL.
+    pub(crate) fn fit(&self, slot: Slot<'_>, value: Value) -> Result<Value> {
+        if value.is_null() {
+            return Ok(Value::Null);
+        }
+        match slot.kind.sql {
+            _ if slot.kind.integer_bits().is_some() => self.fit_integer(slot, &value),
+            SqlType::Float | SqlType::Double => self.fit_float(slot, &value),
+            SqlType::Decimal(digits, scale) => self.fit_decimal(slot, &value, digits, scale),
+            SqlType::Bit(bits) => self.fit_bits(slot, &value, bits),
+            SqlType::Year => self.fit_year(slot, &value),
+            SqlType::Date => self.fit_date(slot, &value),
+            SqlType::DateTime(digits) => self.fit_date_time(slot, &value, digits),
+            SqlType::Timestamp(digits) => self.fit_timestamp(slot, &value, digits),
+            SqlType::Time(digits) => self.fit_time(slot, &value, digits),
+            SqlType::Enum => self.fit_enum(slot, &value),
+            SqlType::Set => self.fit_set(slot, &value),
+            SqlType::Json => json::fit(slot, value),
+            SqlType::Geometry => Err(Error::unsupported("spatial values in local tables")),
+            SqlType::Vector => text::fit_vector(slot, value),
+            _ => self.fit_text(slot, value),
+        }
+    }
+
+    /// What a NOT NULL column holds where NULL is given and that is no error.
+    pub(crate) fn implicit(&self, kind: &TypeSpec) -> Value {
+        let zero = remora_engine::Date { year: 0, month: 0, day: 0 };
+        match kind.sql {
+            _ if kind.integer_bits().is_some() && kind.unsigned => Value::Uint(0),
+            _ if kind.integer_bits().is_some() => Value::Int(0),
+            SqlType::Float | SqlType::Double => Value::Float(0.0),
+            SqlType::Decimal(_, scale) => {
+                Value::Decimal(remora_engine::Decimal::from_scaled(0, scale))
+            }
+            SqlType::Bit(_) | SqlType::Year => Value::Uint(0),
+            SqlType::Date => Value::Date(zero),
+            SqlType::DateTime(_) => {
+                Value::DateTime(remora_engine::DateTime { date: zero, micros: 0 })
+            }
+            SqlType::Timestamp(_) => Value::Timestamp(remora_engine::ZERO_TIMESTAMP_MICROS),
+            SqlType::Time(_) => Value::Time(0),
+            SqlType::Json => Value::Json("null".into()),
+            SqlType::Enum => {
+                let first = kind.labels.first().map_or("", |label| label);
+                Value::Text(first.into())
+            }
+            _ if kind.is_text() => Value::Text("".into()),
+            SqlType::Char => Value::Bytes(vec![0; length(kind)].into()),
+            _ => Value::Bytes([].into()),
+        }
+    }
+
+    /// 1264, and what the column holds instead.
+    pub(super) fn out_of_range(&self, slot: Slot<'_>, instead: Value) -> Result<Value> {
+        let Slot { name, row, .. } = slot;
+        let message = format!("Out of range value for column '{name}' at row {row}");
+        self.complain(Code::OutOfRange, message, instead)
+    }
+
+    /// 1265, and what the column holds instead.
+    pub(super) fn truncated(&self, slot: Slot<'_>, instead: Value) -> Result<Value> {
+        self.complain(Code::DataTruncated, truncated_text(slot), instead)
+    }
+
+    /// 1406, or 1265 where it is no error.
+    pub(super) fn too_long(&self, slot: Slot<'_>, instead: Value) -> Result<Value> {
+        if !self.strict {
+            return self.truncated(slot, instead);
+        }
+        let Slot { name, row, .. } = slot;
+        let message = format!("Data too long for column '{name}' at row {row}");
+        Err(Error::new(Code::DataTooLong, message))
+    }
+
+    /// 1366: `Incorrect integer value: 'x' for column …`.
+    pub(super) fn incorrect(
+        &self,
+        slot: Slot<'_>,
+        kind: &str,
+        value: &Value,
+        instead: Value,
+    ) -> Result<Value> {
+        self.complain(Code::WrongValueForColumn, incorrect_text(slot, kind, value), instead)
+    }
+
+    /// 1292, as [`Converter::incorrect`].
+    pub(super) fn incorrect_time(
+        &self,
+        slot: Slot<'_>,
+        kind: &str,
+        value: &Value,
+        instead: Value,
+    ) -> Result<Value> {
+        self.complain(Code::TruncatedValue, incorrect_text(slot, kind, value), instead)
+    }
+
+    /// A note, whatever the mode.
+    pub(super) fn note(&self, code: Code, message: String) {
+        self.warnings.push(Warning::new(Level::Note, code, message));
+    }
+
+    /// An error where it is strict, else a warning.
+    pub(crate) fn complain(&self, code: Code, message: String, instead: Value) -> Result<Value> {
+        if self.strict {
+            return Err(Error::new(code, message));
+        }
+        self.warn(code, message);
+        Ok(instead)
+    }
+
+    /// A warning, whatever the mode.
+    pub(crate) fn warn(&self, code: Code, message: String) {
+        self.warnings.push(Warning::new(Level::Warning, code, message));
+    }
+}
+
+fn length(kind: &TypeSpec) -> usize {
+    usize::try_from(kind.length).unwrap_or(usize::MAX)
+}
+
+pub(super) fn truncated_text(slot: Slot<'_>) -> String {
+    format!("Data truncated for column '{}' at row {}", slot.name, slot.row)
+}
+
+pub(super) fn incorrect_text(slot: Slot<'_>, kind: &str, value: &Value) -> String {
+    let shown = shown(value);
+    format!("Incorrect {kind} value: '{shown}' for column '{}' at row {}", slot.name, slot.row)
+}
+
+/// A value as errors show it: bytes beyond ASCII as `\xFF`.
+pub(crate) fn shown(value: &Value) -> String {
+    match value {
+        Value::Bytes(bytes) => bytes
+            .iter()
+            .take(SHOWN_CHARS)
+            .map(|&byte| match byte {
+                b' '..=b'~' => char::from(byte).to_string(),
+                _ => format!("\\x{byte:02X}"),
+            })
+            .collect(),
+        other => text::text_of(other).chars().take(SHOWN_CHARS).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

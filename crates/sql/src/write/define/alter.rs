@@ -1,0 +1,733 @@
+//! ALTER TABLE, CREATE INDEX and DROP INDEX.
+//!
+//! What the engine can change where the rows stand is changed there. Everything else (other types,
+//! another primary key, new unique keys, NOT NULL) makes the table anew under a hidden name and
+//! renames it over the old one, while no other session commits.
+
+use std::sync::Arc;
+
+use remora_engine::{Change, ChangeBatch, Definition, Row, Schema, TableChanges, Value};
+
+use super::{
+    create::hidden,
+    define,
+    draft::{Draft, DraftColumn, invalid_default},
+    drop::rename_one,
+    hidden_tables,
+};
+use crate::{
+    Code, Error, Outcome, Result,
+    select::names::TableName,
+    session::SessionState,
+    write::{
+        convert::Slot,
+        declared::{ColumnSpec, DefaultSpec, Key, KeyKind, Line, SqlTable, parse_key, parse_line},
+        rows::{RowMaker, Target, column_name, table_name},
+        tokens::Tokens,
+        transaction::{Place, engine_error},
+        unique::{UniqueKey, shown_key},
+    },
+};
+
+/// Rows that are written at once.
+const ROWS_AT_ONCE: usize = 10_000;
+
+/// What an ALTER TABLE asks besides another definition.
+#[derive(Default)]
+struct Asked {
+    rename: Option<TableName>,
+    changed: bool,
+}
+
+/// Runs ALTER TABLE from the table's name on.
+pub(super) async fn run(session: &mut SessionState, tokens: &mut Tokens<'_>) -> Result<Outcome> {
+    let name = table_name(tokens, session)?;
+    let target = Target::find(session, &name)?;
+    let mut draft = Draft::of(&target.table);
+    let mut asked = Asked::default();
+    let default_next = draft.options.auto_increment.take();
+    loop {
+        parse_action(session, tokens, &target, &mut draft, &mut asked)?;
+        if !tokens.take(",") {
+            break;
+        }
+    }
+    tokens.expect_end()?;
+    let next = draft.options.auto_increment.take();
+    draft.options.auto_increment = default_next;
+    let mut records = 0;
+    if asked.changed {
+        draft.finish(&name)?;
+        draft.settle_defaults(session)?;
+        records = apply(session, &target, &draft).await?;
+    }
+    if let Some(next) = next {
+        set_counter(session, &name, next).await?;
+    }
+    if let Some(to) = asked.rename.filter(|to| *to != name) {
+        rename_one(session, &name, &to).await?;
+    }
+    let info = match asked.changed {
+        true => {
+            format!("Records: {records}  Duplicates: 0  Warnings: {}", session.warnings.count())
+        }
+        false => String::new(),
+    };
+    Ok(Outcome { affected_rows: records, info, ..Outcome::default() })
+}
+
+/// Runs CREATE INDEX from the word behind CREATE on.
+pub(super) async fn create_index(
+    session: &mut SessionState,
+    tokens: &mut Tokens<'_>,
+) -> Result<Outcome> {
+    let kinds = [
+        ("UNIQUE", KeyKind::Unique),
+        ("FULLTEXT", KeyKind::Fulltext),
+        ("SPATIAL", KeyKind::Spatial),
+        ("VECTOR", KeyKind::Vector),
+    ];
+    let kind = kinds.into_iter().find(|(word, _)| tokens.accept(word));
+    if !tokens.accept("INDEX") {
+        return Err(Error::unsupported("CREATE of anything but databases, tables and indexes"));
+    }
+    let name = tokens.name()?;
+    if tokens.accept("USING") {
+        tokens.name()?;
+    }
+    tokens.expect("ON")?;
+    let table = table_name(tokens, session)?;
+    let mut key = parse_key(tokens, kind.map_or(KeyKind::Plain, |(_, kind)| kind))?;
+    key.name = name;
+    skip_algorithm(tokens)?;
+    tokens.expect_end()?;
+    let target = Target::find(session, &table)?;
+    let mut draft = Draft::of(&target.table);
+    draft.add_line(Line::Key(key))?;
+    draft.finish(&table)?;
+    apply(session, &target, &draft).await?;
+    let info = format!("Records: 0  Duplicates: 0  Warnings: {}", session.warnings.count());
+    Ok(Outcome { info, ..Outcome::default() })
+}
+
+/// Runs DROP INDEX from the index's name on.
+pub(super) async fn drop_index(
+    session: &mut SessionState,
+    tokens: &mut Tokens<'_>,
+) -> Result<Outcome> {
+    let name = tokens.name()?;
+    tokens.expect("ON")?;
+    let table = table_name(tokens, session)?;
+    skip_algorithm(tokens)?;
+    tokens.expect_end()?;
+    let target = Target::find(session, &table)?;
+    let mut draft = Draft::of(&target.table);
+    drop_key(&mut draft, &name)?;
+    draft.finish(&table)?;
+    apply(session, &target, &draft).await?;
+    let info = format!("Records: 0  Duplicates: 0  Warnings: {}", session.warnings.count());
+    Ok(Outcome { info, ..Outcome::default() })
+}
+
+fn skip_algorithm(tokens: &mut Tokens<'_>) -> Result<bool> {
+    let mut any = false;
+    while tokens.accept_any(&["ALGORITHM", "LOCK"]) {
+        tokens.take("=");
+        tokens.name()?;
+        any = true;
+    }
+    Ok(any)
+}
+
+fn parse_action(
+    session: &SessionState,
+    tokens: &mut Tokens<'_>,
+    target: &Target,
+    draft: &mut Draft,
+    asked: &mut Asked,
+) -> Result<()> {
+    if skip_algorithm(tokens)? {
+        return Ok(());
+    }
+    for nothing in ["ENABLE KEYS", "DISABLE KEYS", "WITH VALIDATION", "WITHOUT VALIDATION", "FORCE"]
+    {
+        if tokens.accept_all(nothing) {
+            return Ok(());
+        }
+    }
+    if tokens.accept_all("ORDER BY") {
+        tokens.skip_until(|tokens| tokens.is(","))?;
+        return Ok(());
+    }
+    if tokens.accept("RENAME") {
+        return rename_action(session, tokens, draft, asked);
+    }
+    asked.changed = true;
+    if tokens.accept("ADD") {
+        add(tokens, draft)
+    } else if tokens.accept("DROP") {
+        drop_action(tokens, draft)
+    } else if tokens.accept("MODIFY") {
+        tokens.accept("COLUMN");
+        let name = tokens.name()?;
+        change_column(tokens, draft, target, &name, name.clone())
+    } else if tokens.accept("CHANGE") {
+        tokens.accept("COLUMN");
+        let old = tokens.name()?;
+        let new = tokens.name()?;
+        change_column(tokens, draft, target, &old, new)
+    } else if tokens.accept("ALTER") {
+        alter_action(tokens, draft, target)
+    } else if tokens.accept_all("CONVERT TO") {
+        convert_action(tokens, draft)
+    } else if draft.options.parse_one(tokens, &mut None)? {
+        Ok(())
+    } else {
+        Err(tokens.syntax_error())
+    }
+}
+
+fn rename_action(
+    session: &SessionState,
+    tokens: &mut Tokens<'_>,
+    draft: &mut Draft,
+    asked: &mut Asked,
+) -> Result<()> {
+    if tokens.accept("COLUMN") {
+        asked.changed = true;
+        let (old, new) = renamed(tokens)?;
+        let place = column_place(draft, &old)?;
+        if draft.column(&new).is_some_and(|other| other != place) {
+            let message = format!("Duplicate column name '{new}'");
+            return Err(Error::new(Code::DuplicateColumn, message));
+        }
+        rename_column(draft, place, new);
+        return Ok(());
+    }
+    if tokens.accept_any(&["INDEX", "KEY"]) {
+        asked.changed = true;
+        let (old, new) = renamed(tokens)?;
+        let key = draft.keys.iter_mut().find(|key| key.name.eq_ignore_ascii_case(&old));
+        let Some(key) = key else {
+            let message = format!("Key '{old}' doesn't exist in table");
+            return Err(Error::new(Code::KeyMissing, message));
+        };
+        key.name = new;
+        return Ok(());
+    }
+    if !tokens.accept("TO") {
+        tokens.accept("AS");
+    }
+    asked.rename = Some(table_name(tokens, session)?);
+    Ok(())
+}
+
+fn renamed(tokens: &mut Tokens<'_>) -> Result<(String, String)> {
+    let old = tokens.name()?;
+    tokens.expect("TO")?;
+    Ok((old, tokens.name()?))
+}
+
+fn add(tokens: &mut Tokens<'_>, draft: &mut Draft) -> Result<()> {
+    if !tokens.accept("COLUMN")
+        && let Some(line) = parse_line(tokens)?
+    {
+        return draft.add_line(line);
+    }
+    if tokens.take("(") {
+        loop {
+            match parse_line(tokens)? {
+                Some(line) => draft.add_line(line)?,
+                None => add_column(tokens, draft)?,
+            }
+            if !tokens.take(",") {
+                return tokens.need(")");
+            }
+        }
+    }
+    add_column(tokens, draft)
+}
+
+fn add_column(tokens: &mut Tokens<'_>, draft: &mut Draft) -> Result<()> {
+    let name = tokens.name()?;
+    let collation = draft.options.collation;
+    let (spec, extras) = ColumnSpec::parse(tokens, &name, collation)?;
+    let place = position(tokens, draft)?.unwrap_or(usize::MAX);
+    draft.add_column(place, name, spec, extras)
+}
+
+/// FIRST or AFTER a column.
+fn position(tokens: &mut Tokens<'_>, draft: &Draft) -> Result<Option<usize>> {
+    if tokens.accept("FIRST") {
+        return Ok(Some(0));
+    }
+    if !tokens.accept("AFTER") {
+        return Ok(None);
+    }
+    let name = tokens.name()?;
+    Ok(Some(column_place(draft, &name)? + 1))
+}
+
+fn column_place(draft: &Draft, name: &str) -> Result<usize> {
+    draft.column(name).ok_or_else(|| {
+        let message = format!("Unknown column '{name}' in 'table definition'");
+        Error::new(Code::UnknownColumn, message)
+    })
+}
+
+fn change_column(
+    tokens: &mut Tokens<'_>,
+    draft: &mut Draft,
+    target: &Target,
+    old: &str,
+    new: String,
+) -> Result<()> {
+    let place = draft.column(old).ok_or_else(|| {
+        let message = format!("Unknown column '{old}' in '{}'", target.name.table);
+        Error::new(Code::UnknownColumn, message)
+    })?;
+    let (spec, extras) = ColumnSpec::parse(tokens, &new, draft.options.collation)?;
+    if draft.column(&new).is_some_and(|other| other != place) {
+        return Err(Error::new(Code::DuplicateColumn, format!("Duplicate column name '{new}'")));
+    }
+    rename_column(draft, place, new.clone());
+    if let Some(column) = draft.columns.get_mut(place) {
+        column.spec = spec;
+    }
+    draft.add_extras(&new, extras)?;
+    let before = draft.clone();
+    if let Some(to) = position(tokens, &before)? {
+        let column = draft.columns.remove(place);
+        let to = if to > place { to - 1 } else { to };
+        draft.columns.insert(to.min(draft.columns.len()), column);
+    }
+    Ok(())
+}
+
+/// Renames a column, in the keys too.
+fn rename_column(draft: &mut Draft, place: usize, new: String) {
+    use crate::write::declared::PartOf;
+    let Some(column) = draft.columns.get_mut(place) else { return };
+    let old = std::mem::replace(&mut column.name, new.clone());
+    for part in draft.keys.iter_mut().flat_map(|key| &mut key.parts) {
+        if part.column().is_some_and(|name| name.eq_ignore_ascii_case(&old)) {
+            part.of = PartOf::Column(new.clone());
+        }
+    }
+}
+
+fn drop_action(tokens: &mut Tokens<'_>, draft: &mut Draft) -> Result<()> {
+    if tokens.accept_all("PRIMARY KEY") {
+        return drop_key(draft, "PRIMARY");
+    }
+    if tokens.accept_any(&["INDEX", "KEY"]) {
+        let name = tokens.name()?;
+        return drop_key(draft, &name);
+    }
+    if tokens.accept_any(&["CHECK", "CONSTRAINT"]) {
+        let name = tokens.name()?;
+        let before = draft.checks.len() + draft.foreign.len();
+        draft.checks.retain(|check| !check.name.eq_ignore_ascii_case(&name));
+        draft.foreign.retain(|line| !is_foreign_key(line, &name));
+        if before == draft.checks.len() + draft.foreign.len() {
+            let message = format!("Check constraint '{name}' is not found in the table.");
+            return Err(Error::new(Code::CheckMissing, message));
+        }
+        return Ok(());
+    }
+    if tokens.accept_all("FOREIGN KEY") {
+        let name = tokens.name()?;
+        let before = draft.foreign.len();
+        draft.foreign.retain(|line| !is_foreign_key(line, &name));
+        return if before == draft.foreign.len() { Err(cannot_drop(&name)) } else { Ok(()) };
+    }
+    tokens.accept("COLUMN");
+    let name = tokens.name()?;
+    tokens.accept_any(&["RESTRICT", "CASCADE"]);
+    let place = draft.column(&name).ok_or_else(|| cannot_drop(&name))?;
+    if draft.columns.len() == 1 {
+        let message = "You can't delete all columns with ALTER TABLE; use DROP TABLE instead";
+        return Err(Error::new(Code::CannotRemoveAllFields, message));
+    }
+    draft.columns.remove(place);
+    for key in &mut draft.keys {
+        key.parts.retain(|part| !part.column().is_some_and(|c| c.eq_ignore_ascii_case(&name)));
+    }
+    draft.keys.retain(|key| !key.parts.is_empty());
+    Ok(())
+}
+
+fn is_foreign_key(line: &Line, wanted: &str) -> bool {
+    matches!(line, Line::Foreign { name: Some(name), .. } if name.eq_ignore_ascii_case(wanted))
+}
+
+fn drop_key(draft: &mut Draft, name: &str) -> Result<()> {
+    let before = draft.keys.len();
+    draft.keys.retain(|key| !key.name.eq_ignore_ascii_case(name));
+    if draft.keys.len() == before { Err(cannot_drop(name)) } else { Ok(()) }
+}
+
+fn cannot_drop(name: &str) -> Error {
+    let message = format!("Can't DROP '{name}'; check that column/key exists");
+    Error::new(Code::CannotDropField, message)
+}
+
+/// `ALTER [COLUMN] a SET DEFAULT x | DROP DEFAULT`, `ALTER INDEX a [IN]VISIBLE`, `ALTER CHECK`.
+fn alter_action(tokens: &mut Tokens<'_>, draft: &mut Draft, target: &Target) -> Result<()> {
+    if tokens.accept_any(&["INDEX", "KEY"]) {
+        let name = tokens.name()?;
+        let key = draft.keys.iter_mut().find(|key| key.name.eq_ignore_ascii_case(&name));
+        let key = key.ok_or_else(|| cannot_drop(&name))?;
+        key.invisible = tokens.accept("INVISIBLE");
+        return if key.invisible { Ok(()) } else { tokens.expect("VISIBLE") };
+    }
+    if tokens.accept_any(&["CHECK", "CONSTRAINT"]) {
+        let name = tokens.name()?;
+        let check = draft.checks.iter_mut().find(|check| check.name.eq_ignore_ascii_case(&name));
+        let check = check.ok_or_else(|| {
+            let message = format!("Check constraint '{name}' is not found in the table.");
+            Error::new(Code::CheckMissing, message)
+        })?;
+        check.enforced = !tokens.accept("NOT");
+        return tokens.expect("ENFORCED");
+    }
+    tokens.accept("COLUMN");
+    let name = tokens.name()?;
+    let place = draft.column(&name).ok_or_else(|| {
+        let message = format!("Unknown column '{name}' in '{}'", target.name.table);
+        Error::new(Code::UnknownColumn, message)
+    })?;
+    let Some(column) = draft.columns.get_mut(place) else { return Ok(()) };
+    if tokens.accept_all("DROP DEFAULT") {
+        column.spec.default = DefaultSpec::None;
+        return Ok(());
+    }
+    if tokens.accept_all("SET INVISIBLE") || tokens.accept_all("SET VISIBLE") {
+        return Err(Error::unsupported("ALTER COLUMN ... SET VISIBLE"));
+    }
+    tokens.expect("SET")?;
+    if !tokens.is_word("DEFAULT") {
+        return Err(tokens.syntax_error());
+    }
+    column.spec.default = crate::write::declared::parse_default_clause(tokens)?;
+    if column.spec.auto_increment {
+        return Err(invalid_default(&name));
+    }
+    Ok(())
+}
+
+/// `CONVERT TO CHARACTER SET x [COLLATE y]`.
+fn convert_action(tokens: &mut Tokens<'_>, draft: &mut Draft) -> Result<()> {
+    while draft.options.parse_one(tokens, &mut None)? {}
+    let collation = draft.options.collation;
+    for column in &mut draft.columns {
+        if column.spec.kind.is_text() {
+            column.spec.kind.collation = collation;
+            column.spec.kind.collation_said = false;
+        }
+    }
+    Ok(())
+}
+
+/// 1831 for keys that say what others said before.
+fn warn_of_duplicates(session: &SessionState, target: &Target, draft: &Draft) {
+    let known = |name: &str| target.table.keys.iter().any(|key| key.name == name);
+    for key in draft.keys.iter().filter(|key| !known(&key.name)) {
+        let same = |other: &Key| {
+            other.name != key.name && other.kind == key.kind && other.parts == key.parts
+        };
+        if draft.keys.iter().any(same) {
+            session.warn(
+                Code::DuplicateIndex,
+                format!(
+                    "Duplicate index '{}' defined on the table '{}.{}'. This is deprecated and \
+                     will be disallowed in a future release.",
+                    key.name, target.name.database, target.name.table
+                ),
+            );
+        }
+    }
+}
+
+/// Gives a table its new definition. Gives how many rows were copied.
+async fn apply(session: &mut SessionState, target: &Target, draft: &Draft) -> Result<u64> {
+    warn_of_duplicates(session, target, draft);
+    let Some(engine_name) = target.engine_name().cloned() else {
+        return alter_temporary(session, target, draft);
+    };
+    let highest = session.shared.database.highest_column_id(&engine_name).map_err(engine_error)?;
+    let old = &target.table;
+    let schema = Arc::new(draft.build(engine_name.to_string(), Some(old), Some(highest)));
+    schema.validate().map_err(engine_error)?;
+    let new = SqlTable::of(&schema);
+    if let Some(definitions) = in_place(session, target, draft, &schema, &new)? {
+        define(session, definitions, Vec::new()).await?;
+        return Ok(0);
+    }
+    rebuild(session, target, draft, &schema).await
+}
+
+/// What changes the table where it stands, if that can be.
+fn in_place(
+    session: &SessionState,
+    target: &Target,
+    draft: &Draft,
+    schema: &Schema,
+    new: &Arc<SqlTable>,
+) -> Result<Option<Vec<Definition>>> {
+    let old = &target.table;
+    let before = |id: u32| {
+        let place = old.schema.columns.iter().position(|column| column.id == id)?;
+        Some((old.schema.columns.get(place)?, old.columns.get(place)?))
+    };
+    let key = |schema: &Schema| -> Vec<u32> {
+        let parts = schema.primary_key.iter().filter_map(|&part| schema.columns.get(part));
+        parts.map(|column| column.id).collect()
+    };
+    let same_keys = key(&old.schema) == key(schema) && unique_parts(old) == unique_parts(new);
+    let mut fills = Vec::new();
+    let converter = crate::write::convert::Converter::quiet(session);
+    for (column, definition) in draft.columns.iter().zip(&schema.columns) {
+        match column.id.and_then(before) {
+            Some((was, spec)) => {
+                let kept = spec.kind == column.spec.kind
+                    && spec.generated == column.spec.generated
+                    && was.nullable <= definition.nullable;
+                if !kept {
+                    return Ok(None);
+                }
+            }
+            None => match fill(&converter, column) {
+                Some(value) => fills.push((definition.id, value)),
+                None => return Ok(None),
+            },
+        }
+    }
+    let checked = draft.checks.iter().any(|check| !old.checks.contains(check) && check.enforced);
+    if !same_keys || checked {
+        return Ok(None);
+    }
+    let mut definitions = vec![Definition::Alter { schema: schema.clone(), fills }];
+    let names = hidden_tables(old, &target.place).into_iter();
+    let renamed = names.zip(hidden_tables(new, &target.place));
+    let renamed = renamed.filter(|(from, to)| from != to);
+    definitions.extend(renamed.map(|(from, to)| Definition::Rename { from, to }));
+    Ok(Some(definitions))
+}
+
+/// The unique keys of a table, but for their names.
+fn unique_parts(table: &SqlTable) -> Vec<String> {
+    let keys =
+        table.keys.iter().filter(|key| matches!(key.kind, KeyKind::Unique | KeyKind::Primary));
+    keys.map(|key| {
+        let ids = key.parts.iter().map(|part| {
+            let place = part.column().and_then(|name| table.column(name));
+            let column = place.and_then(|place| table.schema.columns.get(place));
+            let collation =
+                place.and_then(|place| table.columns.get(place)).map(|c| c.kind.collation);
+            format!("{:?} {:?} {collation:?}", column.map(|column| column.id), part.prefix)
+        });
+        format!("{:?} {}", key.kind, ids.collect::<Vec<_>>().join(","))
+    })
+    .collect()
+}
+
+/// What a new column holds in the rows that are there; `None` where that takes writing them.
+fn fill(converter: &crate::write::convert::Converter, column: &DraftColumn) -> Option<Value> {
+    if column.spec.generated.is_some() || column.spec.auto_increment {
+        return None;
+    }
+    match &column.spec.default {
+        DefaultSpec::Constant(text) => {
+            let text = Value::Text(std::str::from_utf8(text).ok()?.into());
+            let slot = Slot { name: &column.name, kind: &column.spec.kind, row: 1 };
+            converter.fit(slot, text).ok()
+        }
+        DefaultSpec::None if column.spec.not_null => Some(converter.implicit(&column.spec.kind)),
+        DefaultSpec::None | DefaultSpec::Null => Some(Value::Null),
+        _ => None,
+    }
+}
+
+/// Makes the table anew: every row is converted, checked and written under a hidden name, which
+/// then takes the old one's.
+async fn rebuild(
+    session: &mut SessionState,
+    target: &Target,
+    draft: &Draft,
+    schema: &Schema,
+) -> Result<u64> {
+    let Some(engine_name) = target.engine_name().cloned() else { return Ok(0) };
+    let shared = Arc::clone(&session.shared);
+    let _alone = shared.definitions.write().await;
+    let temporary_name = format!("#alter.{engine_name}");
+    let copy = Arc::new(Schema { name: temporary_name.clone(), ..schema.clone() });
+    let place = Place::Engine(temporary_name.as_str().into());
+    let mut definitions = vec![Definition::Create(Schema::clone(&copy))];
+    definitions
+        .extend(hidden(&copy, &place).into_iter().map(|(_, schema)| Definition::Create(schema)));
+    drop_leftover(session, &copy, &place).await?;
+    define(session, definitions, Vec::new()).await?;
+    let copied = copy_rows(session, target, draft, &copy, &place).await;
+    let records = match copied {
+        Ok(records) => records,
+        Err(error) => {
+            drop_leftover(session, &copy, &place).await?;
+            return Err(error);
+        }
+    };
+    let new = SqlTable::of(&copy);
+    let kept = hidden_tables(&new, &target.place);
+    let mut definitions: Vec<Definition> = hidden_tables(&target.table, &target.place)
+        .into_iter()
+        .filter(|name| !kept.contains(name))
+        .map(Definition::Drop)
+        .collect();
+    let pairs = hidden_tables(&new, &place).into_iter().zip(kept);
+    definitions.extend(pairs.map(|(from, to)| Definition::Rename { from, to }));
+    definitions.push(Definition::Rename { from: temporary_name, to: engine_name.to_string() });
+    define(session, definitions, Vec::new()).await?;
+    shared.counters.forget(&engine_name);
+    Ok(records)
+}
+
+/// Drops what an interrupted copy left.
+async fn drop_leftover(session: &SessionState, copy: &Arc<Schema>, place: &Place) -> Result<()> {
+    let names = hidden_tables(&SqlTable::of(copy), place).into_iter().chain([copy.name.clone()]);
+    let there = names.filter(|name| session.shared.database.schema(name).is_ok());
+    let definitions: Vec<Definition> = there.map(Definition::Drop).collect();
+    if definitions.is_empty() { Ok(()) } else { define(session, definitions, Vec::new()).await }
+}
+
+async fn copy_rows(
+    session: &mut SessionState,
+    target: &Target,
+    draft: &Draft,
+    copy: &Arc<Schema>,
+    place: &Place,
+) -> Result<u64> {
+    let Some(engine_name) = target.engine_name().cloned() else { return Ok(0) };
+    let new = Target::at(target.name.clone(), place.clone(), SqlTable::of(copy));
+    let mut maker = RowMaker::new(session, &new, false).await?;
+    let computed = crate::write::computed::Computed::of(&new);
+    let mut rows: Vec<Row> = Vec::new();
+    let database = session.shared.database.clone();
+    let scan = database.scan(&engine_name, &mut |row| {
+        rows.push(row);
+        Ok(())
+    });
+    scan.map_err(engine_error)?;
+    let columns = draft.columns.iter().enumerate();
+    let kept: Vec<usize> =
+        columns.filter(|(_, column)| column.id.is_some()).map(|(place, _)| place).collect();
+    let mut seen = rustc_hash::FxHashSet::default();
+    let uniques = UniqueKey::of(&new.table, place);
+    let mut number = 0;
+    let mut chunks = rows.into_iter().peekable();
+    while chunks.peek().is_some() {
+        session.check_interrupted()?;
+        maker.expect_rows(session, &new, &kept, ROWS_AT_ONCE).await?;
+        let mut converted = Vec::with_capacity(ROWS_AT_ONCE);
+        for row in chunks.by_ref().take(ROWS_AT_ONCE) {
+            number += 1;
+            converted.push(converted_row(session, target, draft, &new, &mut maker, &row, number)?);
+        }
+        computed.complete(session, &new, &maker, &mut converted).await?;
+        let mut changes = vec![Vec::new(); uniques.len() + 1];
+        for row in converted {
+            let key = new.key(&row);
+            if !seen.insert((usize::MAX, key.clone())) {
+                let shown = shown_key(&copy.primary_key, &row);
+                return Err(new.duplicate_error(&shown, "PRIMARY"));
+            }
+            for (index, unique) in uniques.iter().enumerate() {
+                let Some(value) = unique.value(&row) else { continue };
+                if !seen.insert((index, value.clone())) {
+                    return Err(new.duplicate_error(&unique.shown(&row), &unique.name));
+                }
+                let entry = Row::clone(&UniqueKey::entry(&value, &key));
+                if let Some(list) = changes.get_mut(index) {
+                    list.push(Change::Put(entry));
+                }
+            }
+            if let Some(list) = changes.last_mut() {
+                list.push(Change::Put(row));
+            }
+        }
+        write(session, &uniques, place, changes).await?;
+    }
+    Ok(number)
+}
+
+async fn write(
+    session: &SessionState,
+    uniques: &[UniqueKey],
+    place: &Place,
+    changes: Vec<Vec<Change>>,
+) -> Result<()> {
+    let places = uniques.iter().map(|unique| &unique.place).chain([place]);
+    let tables = places.zip(changes).filter_map(|(place, changes)| match place {
+        Place::Engine(table) => Some(TableChanges { table: Arc::clone(table), changes }),
+        Place::Temporary(_) => None,
+    });
+    let batch = ChangeBatch { tables: tables.collect(), positions: Vec::new() };
+    let database = session.shared.database.clone();
+    let applied = tokio::task::spawn_blocking(move || database.apply(batch)).await;
+    let applied = applied.map_err(|error| Error::new(Code::Unknown, error.to_string()))?;
+    applied.map(|_| ()).map_err(engine_error)
+}
+
+/// A row of the old table as a row of the new one.
+fn converted_row(
+    session: &mut SessionState,
+    target: &Target,
+    draft: &Draft,
+    new: &Target,
+    maker: &mut RowMaker,
+    row: &[Value],
+    number: u64,
+) -> Result<Row> {
+    use crate::write::rows::literal::Given;
+    let (mut columns, mut given) = (Vec::new(), Vec::new());
+    for (place, column) in draft.columns.iter().enumerate() {
+        let was = target.table.schema.columns.iter().position(|old| Some(old.id) == column.id);
+        let Some(value) = was.and_then(|was| row.get(was)) else { continue };
+        if column.spec.generated.is_some() {
+            continue;
+        }
+        if value.is_null() && column.spec.not_null && !column.spec.auto_increment {
+            let message =
+                format!("Data truncated for column '{}' at row {number}", column_name(new, place));
+            return Err(Error::new(Code::DataTruncated, message));
+        }
+        columns.push(place);
+        given.push(Given::Value(value.clone()));
+    }
+    let mut made = maker.row(session, new, &columns, &given, number)?;
+    // A hidden row number stays what it was.
+    let was = target.table.row_number.and_then(|place| row.get(place));
+    if let (Some(was), Some(place)) = (was, new.table.row_number)
+        && let Some(slot) = made.get_mut(place)
+    {
+        *slot = was.clone();
+    }
+    Ok(made)
+}
+
+/// ALTER TABLE of a temporary table.
+fn alter_temporary(session: &mut SessionState, target: &Target, draft: &Draft) -> Result<u64> {
+    let _ = (session, target, draft);
+    Err(Error::unsupported("ALTER TABLE of a temporary table"))
+}
+
+/// AUTO_INCREMENT = n: never below what the table holds.
+async fn set_counter(session: &mut SessionState, name: &TableName, next: u64) -> Result<()> {
+    let target = Target::find(session, name)?;
+    if target.table.auto_increment().is_none() {
+        return Ok(());
+    }
+    target.raise_counter(session, next)?;
+    let Some(table) = target.engine_name() else { return Ok(()) };
+    let stored = session.shared.counters.stored(table).into_iter().collect();
+    define(session, Vec::new(), stored).await
+}

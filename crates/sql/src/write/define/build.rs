@@ -1,0 +1,194 @@
+//! A finished draft becomes the engine's definition.
+
+use std::sync::Arc;
+
+use remora_engine::{ColumnDef, DeclaredTable, Normalization, Schema, TextDef};
+
+use super::{
+    draft::{Draft, invalid_default},
+    row_number_column,
+};
+use crate::{
+    Result, SqlType,
+    session::SessionState,
+    write::{
+        convert::{Converter, Slot, text_of},
+        declared::{DefaultSpec, Key, KeyKind, Line, SqlTable},
+    },
+};
+
+/// Characters or bytes of a column that the segments hold for filters and sorting.
+const SHORT: u64 = 255;
+
+impl Draft {
+    /// Makes constants of defaults what their columns hold; 1067 where they do not fit.
+    pub(super) fn settle_defaults(&mut self, session: &SessionState) -> Result<()> {
+        let converter = Converter::quiet(session);
+        for column in &mut self.columns {
+            let given = match &column.spec.default {
+                DefaultSpec::Constant(text) => match std::str::from_utf8(text) {
+                    Ok(text) => remora_engine::Value::Text(text.into()),
+                    Err(_) => remora_engine::Value::Bytes(text.as_slice().into()),
+                },
+                DefaultSpec::Bits(text) => {
+                    let given = crate::write::tokens::read(text, |tokens| {
+                        let none = crate::write::rows::literal::Parameters {
+                            values: &[],
+                            places: Vec::new(),
+                        };
+                        crate::write::rows::literal::given(tokens, &none, |_| false)
+                    });
+                    given?.value(&column.spec.kind)
+                }
+                _ => continue,
+            };
+            let is_bits = matches!(column.spec.kind.sql, SqlType::Bit(_));
+            let given = match (&given, is_bits) {
+                // A number's digits, not its characters.
+                (remora_engine::Value::Text(text), true) => match text.parse() {
+                    Ok(number) => remora_engine::Value::Uint(number),
+                    Err(_) => given,
+                },
+                _ => given,
+            };
+            let slot = Slot { name: &column.name, kind: &column.spec.kind, row: 1 };
+            let fitted = converter.fit(slot, given).map_err(|_| invalid_default(&column.name))?;
+            column.spec.default = settled(session, &column.spec.kind, &fitted);
+        }
+        Ok(())
+    }
+
+    /// The engine's definition under a name. `highest` is the highest number that a column of the
+    /// table has or had; `previous` is what is there.
+    pub(super) fn build(
+        &self,
+        name: String,
+        previous: Option<&SqlTable>,
+        mut highest: Option<u32>,
+    ) -> Schema {
+        let mut next = || {
+            let id = highest.map_or(0, |highest| highest + 1);
+            highest = Some(id);
+            id
+        };
+        let collation = self.options.collation;
+        let mut columns: Vec<ColumnDef> = self
+            .columns
+            .iter()
+            .map(|column| ColumnDef {
+                id: column.id.unwrap_or_else(&mut next),
+                name: column.name.clone(),
+                kind: column.spec.kind.engine_type(),
+                nullable: !column.spec.not_null,
+                indexed: self.is_indexed(&column.name, &column.spec.kind),
+                declared: Some(column.spec.written(collation)),
+            })
+            .collect();
+        let place = |name: &str| self.column(name);
+        let primary = self.keys.iter().find(|key| key.kind == KeyKind::Primary);
+        let primary_key = match primary {
+            Some(key) => key.parts.iter().filter_map(|part| place(part.column()?)).collect(),
+            None => {
+                columns.push(row_number_column(self.row_number.unwrap_or_else(next)));
+                vec![columns.len() - 1]
+            }
+        };
+        let previous = previous.map(|table| Arc::clone(&table.schema));
+        Schema {
+            name,
+            texts: self.texts(previous.as_deref(), &columns),
+            columns,
+            primary_key,
+            required: previous.as_ref().and_then(|schema| schema.required.clone()),
+            synonyms: previous.map(|schema| schema.synonyms.clone()).unwrap_or_default(),
+            declared: Some(self.declared()),
+        }
+    }
+
+    /// Whether the segments hold a column: what is short, and what is of a key.
+    fn is_indexed(&self, name: &str, kind: &crate::write::declared::TypeSpec) -> bool {
+        let of_key = |key: &Key| {
+            key.kind == KeyKind::Primary
+                && key
+                    .parts
+                    .iter()
+                    .any(|part| part.column().is_some_and(|c| c.eq_ignore_ascii_case(name)))
+        };
+        let long = match kind.sql {
+            SqlType::Json | SqlType::Geometry | SqlType::Vector => true,
+            SqlType::Char | SqlType::VarChar => kind.length > SHORT,
+            _ => kind.is_blob() && kind.length > SHORT,
+        };
+        !long || self.keys.iter().any(of_key)
+    }
+
+    fn texts(&self, previous: Option<&Schema>, columns: &[ColumnDef]) -> Vec<TextDef> {
+        let known = previous.map(|schema| schema.texts.as_slice()).unwrap_or_default();
+        // A text index is known by the numbers of its columns.
+        let ids = |places: &[usize], columns: &[ColumnDef]| -> Vec<u32> {
+            places.iter().filter_map(|&place| columns.get(place)).map(|column| column.id).collect()
+        };
+        let mut next = known.iter().map(|text| text.id + 1).max().unwrap_or(0);
+        let keys = self.keys.iter().filter(|key| key.kind == KeyKind::Fulltext);
+        let mut taken = Vec::new();
+        keys.map(|key| {
+            let parts = key.parts.iter();
+            let places: Vec<usize> = parts.filter_map(|part| self.column(part.column()?)).collect();
+            let same = known.iter().find(|text| {
+                let before = previous.map(|schema| ids(&text.columns, &schema.columns));
+                before == Some(ids(&places, columns)) && !taken.contains(&text.id)
+            });
+            let id = same.map_or(next, |text| text.id);
+            next += u32::from(same.is_none());
+            taken.push(id);
+            TextDef {
+                id,
+                columns: places,
+                delimiter: None,
+                normalization: same.map_or(Normalization::default(), |text| text.normalization),
+            }
+        })
+        .collect()
+    }
+
+    fn declared(&self) -> DeclaredTable {
+        let keys = self.keys.iter().cloned().map(Line::Key);
+        let checks = self.checks.iter().cloned().map(Line::Check);
+        let lines = keys.chain(self.foreign.iter().cloned()).chain(checks);
+        let keys = lines.map(|line| line.written()).collect();
+        DeclaredTable { keys, options: self.options.written(None) }
+    }
+}
+
+/// A default as it is declared.
+fn settled(
+    session: &SessionState,
+    kind: &crate::write::declared::TypeSpec,
+    value: &remora_engine::Value,
+) -> DefaultSpec {
+    use remora_engine::Value;
+    let digits = kind.fraction_digits();
+    let text = match value {
+        Value::Uint(bits) if matches!(kind.sql, SqlType::Bit(_)) => {
+            return DefaultSpec::Bits(format!("b'{bits:b}'"));
+        }
+        Value::Uint(year) if kind.sql == SqlType::Year => format!("{year:04}"),
+        Value::Bytes(bytes) => return DefaultSpec::Constant(bytes.to_vec()),
+        Value::Time(micros) => crate::meaning::temporal::time_text(*micros, digits),
+        Value::Timestamp(micros) => {
+            let zone = &session.variables.time_zone.zone;
+            match crate::meaning::temporal::local_of_utc(*micros, zone) {
+                Some(moment) => moment.text(digits),
+                None => "0000-00-00 00:00:00".to_owned(),
+            }
+        }
+        Value::DateTime(moment) => {
+            let remora_engine::Date { year, month, day } = moment.date;
+            let date = crate::meaning::temporal::Moment::date(year, month, day);
+            let micros = i64::try_from(moment.micros).unwrap_or(0);
+            crate::meaning::temporal::Moment { micros, ..date }.text(digits)
+        }
+        other => text_of(other),
+    };
+    DefaultSpec::Constant(text.into_bytes())
+}

@@ -1,0 +1,331 @@
+//! CREATE TABLE.
+//!
+//! ```text
+//! create := "CREATE" ["TEMPORARY"] "TABLE" ["IF" "NOT" "EXISTS"] table
+//!           ("LIKE" table | "(" "LIKE" table ")" | ["(" (column | line),* ")"] options
+//!           ["PARTITION" "BY" …] [["IGNORE" | "REPLACE"] ["AS"] query])
+//! ```
+
+use std::sync::Arc;
+
+use remora_engine::{Definition, Schema, Value};
+
+use super::{
+    define,
+    draft::{Draft, DraftColumn},
+};
+use crate::{
+    Code, Column, Error, Outcome, Result, SqlType,
+    select::names::{SYSTEM_DATABASES, TableName, database_exists},
+    session::{SessionState, variables::Collation},
+    write::{
+        counters::position_name,
+        declared::{ColumnSpec, DefaultSpec, SqlTable, TypeSpec, parse_line},
+        overlay::Overlay,
+        rows::{Query, Target, table_name, table_of},
+        tokens::Tokens,
+        transaction::{Place, TemporaryTable},
+        unique::{UniqueKey, hidden_schema},
+    },
+};
+
+/// Runs CREATE TABLE from the word behind CREATE on.
+pub(super) async fn run(
+    session: &mut SessionState,
+    tokens: &mut Tokens<'_>,
+    parameters: &[Value],
+) -> Result<Outcome> {
+    let temporary = tokens.accept("TEMPORARY");
+    tokens.expect("TABLE")?;
+    let lenient = tokens.accept_all("IF NOT EXISTS");
+    let name = table_name(tokens, session)?;
+    check_name(session, &name)?;
+    if exists(session, &name, temporary) {
+        let message = format!("Table '{}' already exists", name.table);
+        if !lenient {
+            return Err(Error::new(Code::TableExists, message));
+        }
+        session.note(Code::TableExists, message);
+        return Ok(Outcome::default());
+    }
+    let mut draft = Draft::default();
+    if let Some(like) = like(tokens, session)? {
+        tokens.expect_end()?;
+        let table = table_of(session, &like)?;
+        draft = Draft::of(&table);
+        draft.columns.iter_mut().for_each(|column| column.id = None);
+        draft.row_number = None;
+        draft.options.auto_increment = None;
+        draft.foreign.clear();
+        draft.checks.iter_mut().for_each(|check| check.name.clear());
+        draft.finish(&name)?;
+        make(session, &name, &draft, temporary).await?;
+        return Ok(Outcome::default());
+    }
+    parse_definition(session, &name.database, tokens, &mut draft)?;
+    tokens.accept("IGNORE");
+    tokens.accept("REPLACE");
+    tokens.accept("AS");
+    let mut rows = None;
+    if !tokens.at_end() {
+        let query = tokens.skip_until(|_| false)?;
+        tokens.expect_end()?;
+        let mut select = Query::new("");
+        let places = Vec::new();
+        select.push_tokens(
+            tokens,
+            query,
+            &crate::write::rows::literal::Parameters { values: &[], places },
+        );
+        select.bind(parameters);
+        let (columns, found) = select.table(session).await?;
+        let positions = add_selected(&mut draft, &columns)?;
+        rows = Some((positions, found));
+    }
+    draft.finish(&name)?;
+    draft.settle_defaults(session)?;
+    if !draft.foreign.is_empty() {
+        session.warn(Code::NotSupported, "FOREIGN KEY constraints are kept but not enforced");
+    }
+    make(session, &name, &draft, temporary).await?;
+    let Some((positions, rows)) = rows else { return Ok(Outcome::default()) };
+    fill(session, &name, positions, rows).await
+}
+
+/// Puts the rows of CREATE TABLE … AS SELECT; the table goes if they do not fit.
+async fn fill(
+    session: &mut SessionState,
+    name: &TableName,
+    positions: Vec<usize>,
+    rows: Vec<Vec<Value>>,
+) -> Result<Outcome> {
+    let owned = !session.transaction.is_begun();
+    if owned {
+        let shared = Arc::clone(&session.shared);
+        session.transaction.begin(&shared, false, true);
+    }
+    let result = match Target::find(session, name) {
+        Ok(target) => crate::write::rows::fill(session, &target, positions, rows).await,
+        Err(error) => Err(error),
+    };
+    let result = match (result, owned) {
+        (Ok(records), true) => crate::write::commit(session).await.map(|()| records),
+        (Err(error), true) => {
+            session.transaction.roll_back();
+            Err(error)
+        }
+        (result, false) => result,
+    };
+    match result {
+        Ok(records) => {
+            let info = format!("Records: {records}  Duplicates: 0  Warnings: 0");
+            Ok(Outcome { affected_rows: records, info, ..Outcome::default() })
+        }
+        Err(error) => {
+            super::drop::drop_one(session, name).await?;
+            Err(error)
+        }
+    }
+}
+
+/// `LIKE table`.
+fn like(tokens: &mut Tokens<'_>, session: &SessionState) -> Result<Option<TableName>> {
+    let mut ahead = *tokens;
+    let parenthesis = ahead.take("(");
+    if !ahead.accept("LIKE") {
+        return Ok(None);
+    }
+    let name = table_name(&mut ahead, session)?;
+    if parenthesis {
+        ahead.need(")")?;
+    }
+    *tokens = ahead;
+    Ok(Some(name))
+}
+
+/// Reads columns, lines and options.
+fn parse_definition(
+    session: &SessionState,
+    database: &str,
+    tokens: &mut Tokens<'_>,
+    draft: &mut Draft,
+) -> Result<()> {
+    let mut ahead = *tokens;
+    let query = ahead.take("(") && (ahead.is_word("SELECT") || ahead.is_word("WITH"));
+    let listed = tokens.is("(") && !query;
+    // Options stand behind the columns, but say how these are read.
+    let mut options = *tokens;
+    if listed {
+        options.parenthesised()?;
+    }
+    draft.options.collation = super::database::default_collation(session, database);
+    draft.options.parse(&mut options)?;
+    if listed {
+        tokens.need("(")?;
+        loop {
+            match parse_line(tokens)? {
+                Some(line) => draft.add_line(line)?,
+                None => {
+                    let name = tokens.name()?;
+                    let collation = draft.options.collation;
+                    let (spec, extras) = ColumnSpec::parse(tokens, &name, collation)?;
+                    draft.add_column(usize::MAX, name, spec, extras)?;
+                }
+            }
+            if !tokens.take(",") {
+                break;
+            }
+        }
+        tokens.need(")")?;
+    }
+    *tokens = options;
+    if tokens.accept_all("PARTITION BY") {
+        // Partitions change where rows lie, not what a statement means.
+        tokens.skip_until(|tokens| tokens.is_word("AS") || tokens.is_word("SELECT"))?;
+    }
+    Ok(())
+}
+
+fn check_name(session: &SessionState, name: &TableName) -> Result<()> {
+    let wrong = name.table.is_empty()
+        || name.table.ends_with(' ')
+        || name.table.chars().count() > 64
+        || name.table.starts_with('#')
+        || name.table.contains('.');
+    if wrong {
+        let message = format!("Incorrect table name '{}'", name.table);
+        return Err(Error::new(Code::WrongTableName, message));
+    }
+    name.check(&session.identity, true)?;
+    let system = SYSTEM_DATABASES.iter().any(|system| system.eq_ignore_ascii_case(&name.database));
+    if system {
+        let message = format!(
+            "Access denied for user '{}'@'{}' to database '{}'",
+            session.identity.user, session.identity.host, name.database
+        );
+        return Err(Error::new(Code::DatabaseAccessDenied, message));
+    }
+    if !database_exists(session, &name.database) {
+        let message = format!("Unknown database '{}'", name.database);
+        return Err(Error::new(Code::UnknownDatabase, message));
+    }
+    Ok(())
+}
+
+fn exists(session: &SessionState, name: &TableName, temporary: bool) -> bool {
+    if temporary {
+        return session.transaction.temporary(name).is_some();
+    }
+    let shared = &session.shared;
+    shared.database.schema(&name.engine_name(shared)).is_ok()
+}
+
+/// Makes the table of a draft, and the tables of its unique keys.
+pub(super) async fn make(
+    session: &mut SessionState,
+    name: &TableName,
+    draft: &Draft,
+    temporary: bool,
+) -> Result<()> {
+    let next = draft.options.auto_increment.unwrap_or(1);
+    if temporary {
+        let schema =
+            draft.build(format!("#temporary.{}.{}", name.database, name.table), None, None);
+        schema.validate().map_err(crate::write::transaction::engine_error)?;
+        let schema = Arc::new(schema);
+        for (place, schema) in hidden(&schema, &Place::Temporary(name.clone())) {
+            if let Place::Temporary(name) = place {
+                let rows = Arc::new(Overlay::default());
+                let table = TemporaryTable { schema: Arc::new(schema), rows, next: 1 };
+                session.transaction.put_temporary(name, table);
+            }
+        }
+        let table = TemporaryTable { schema, rows: Arc::new(Overlay::default()), next };
+        session.transaction.put_temporary(name.clone(), table);
+        return Ok(());
+    }
+    let engine_name = name.engine_name(&session.shared);
+    let schema = Arc::new(draft.build(engine_name.clone(), None, None));
+    let mut definitions = vec![Definition::Create(Schema::clone(&schema))];
+    for (_, schema) in hidden(&schema, &Place::Engine(engine_name.as_str().into())) {
+        definitions.push(Definition::Create(schema));
+    }
+    let stored = if next > 1 { next.to_string() } else { String::new() };
+    session.shared.counters.forget(&engine_name);
+    define(session, definitions, vec![(position_name(&engine_name), stored)]).await
+}
+
+/// The definitions of a table's hidden tables, and where they are.
+pub(super) fn hidden(schema: &Arc<Schema>, place: &Place) -> Vec<(Place, Schema)> {
+    let table = SqlTable::of(schema);
+    let keys = UniqueKey::of(&table, place).into_iter();
+    let made = keys.map(|unique| {
+        let name = match &unique.place {
+            Place::Engine(name) => name.to_string(),
+            Place::Temporary(name) => name.table.clone(),
+        };
+        (unique.place, hidden_schema(name, schema))
+    });
+    made.collect()
+}
+
+/// Adds columns for those of a query that the statement does not list; gives the place of each of
+/// the query's columns.
+fn add_selected(draft: &mut Draft, columns: &[Column]) -> Result<Vec<usize>> {
+    let mut places = Vec::with_capacity(columns.len());
+    for column in columns {
+        if let Some(place) = draft.column(&column.name) {
+            places.push(place);
+            continue;
+        }
+        let spec = spec_of(column, draft.options.collation);
+        draft.columns.push(DraftColumn { name: column.name.clone(), spec, id: None });
+        places.push(draft.columns.len() - 1);
+    }
+    Ok(places)
+}
+
+/// The declaration of a column that holds what a query gives.
+fn spec_of(column: &Column, table: Collation) -> ColumnSpec {
+    let collation = Collation(column.collation);
+    let text = collation != Collation::BINARY;
+    let characters = if text { u64::from(column.length) / 4 } else { u64::from(column.length) };
+    let mut kind = TypeSpec { unsigned: column.unsigned, ..TypeSpec::plain(column.kind) };
+    match column.kind {
+        SqlType::Null => kind = TypeSpec { length: 0, ..TypeSpec::plain(SqlType::VarChar) },
+        SqlType::Char | SqlType::VarChar => kind.length = characters,
+        SqlType::TinyBlob => kind.length = 255,
+        SqlType::Blob => kind.length = 65_535,
+        SqlType::MediumBlob => kind.length = 16_777_215,
+        SqlType::LongBlob => kind.length = 4_294_967_295,
+        // Their labels are not known here.
+        SqlType::Enum | SqlType::Set => {
+            kind = TypeSpec { length: characters, ..TypeSpec::plain(SqlType::VarChar) };
+        }
+        _ => {}
+    }
+    let textual = matches!(
+        kind.sql,
+        SqlType::Char
+            | SqlType::VarChar
+            | SqlType::TinyBlob
+            | SqlType::Blob
+            | SqlType::MediumBlob
+            | SqlType::LongBlob
+    );
+    if textual && column.kind != SqlType::Null {
+        kind.collation = collation;
+        kind.collation_said = collation != table && text;
+    }
+    let mut spec = ColumnSpec::plain(kind);
+    spec.not_null = column.not_null;
+    let moment = matches!(
+        spec.kind.sql,
+        SqlType::Date | SqlType::DateTime(_) | SqlType::Timestamp(_) | SqlType::Time(_)
+    );
+    if spec.not_null && column.original_table.is_empty() && !moment && !spec.kind.is_blob() {
+        let zero: &[u8] = if textual { b"" } else { b"0" };
+        spec.default = DefaultSpec::Constant(zero.to_vec());
+    }
+    spec
+}

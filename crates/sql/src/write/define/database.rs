@@ -1,0 +1,136 @@
+//! CREATE, ALTER and DROP DATABASE.
+//!
+//! A database is what the names of its tables begin with. One that was created without tables is
+//! remembered as the position of a source whose name begins with `#database.`: its default
+//! collation.
+
+use remora_engine::Definition;
+
+use super::{define, hidden_tables};
+use crate::{
+    Code, Error, Outcome, Result,
+    instance::Shared,
+    select::names::{SYSTEM_DATABASES, TableName, database_exists, databases},
+    session::{SessionState, variables::Collation},
+    write::{
+        counters::position_name,
+        declared::{SqlTable, TableOptions},
+        rows::check_local,
+        tokens::Tokens,
+        transaction::Place,
+    },
+};
+
+/// What the stored names of databases begin with.
+const STORED: &str = "#database.";
+
+/// Databases that were created, whether they have tables or not.
+pub(crate) fn empty_databases(shared: &Shared) -> Vec<String> {
+    let positions = shared.database.source_positions();
+    let names = positions.iter().filter_map(|(name, _)| name.strip_prefix(STORED));
+    names.map(str::to_owned).collect()
+}
+
+/// The collation of a database's new tables.
+pub(crate) fn default_collation(session: &SessionState, database: &str) -> Collation {
+    let stored = session.shared.database.source_position(&format!("{STORED}{database}"));
+    let stored = stored.ok().flatten().and_then(|name| Collation::by_name(&name));
+    stored.unwrap_or(Collation::UTF8MB4_0900_AI_CI)
+}
+
+/// Runs CREATE DATABASE from its name on.
+pub(super) async fn create(session: &mut SessionState, tokens: &mut Tokens<'_>) -> Result<Outcome> {
+    let lenient = tokens.accept_all("IF NOT EXISTS");
+    let name = tokens.name()?;
+    let collation = options(tokens)?.unwrap_or(Collation::UTF8MB4_0900_AI_CI);
+    let wrong = name.is_empty() || name.contains(['.', '#']) || name.chars().count() > 64;
+    if wrong || name.ends_with(' ') {
+        let message = format!("Incorrect database name '{name}'");
+        return Err(Error::new(Code::WrongDatabaseName, message));
+    }
+    TableName::new(&name, "").check(&session.identity, true)?;
+    if database_exists(session, &name) {
+        let message = format!("Can't create database '{name}'; database exists");
+        if !lenient {
+            return Err(Error::new(Code::DatabaseExists, message));
+        }
+        session.note(Code::DatabaseExists, message);
+        return Ok(Outcome { affected_rows: 1, ..Outcome::default() });
+    }
+    let stored = (format!("{STORED}{name}"), collation.name().to_owned());
+    define(session, Vec::new(), vec![stored]).await?;
+    Ok(Outcome { affected_rows: 1, ..Outcome::default() })
+}
+
+/// Runs ALTER DATABASE: what it says of new tables is checked, and means nothing to those that
+/// name their own.
+pub(super) fn alter(session: &mut SessionState, tokens: &mut Tokens<'_>) -> Result<Outcome> {
+    if !tokens.is_word("CHARACTER") && !tokens.is_word("COLLATE") && !tokens.is_word("DEFAULT") {
+        let name = tokens.name()?;
+        if !database_exists(session, &name) {
+            return Err(Error::new(Code::UnknownDatabase, format!("Unknown database '{name}'")));
+        }
+    }
+    options(tokens)?;
+    Ok(Outcome { affected_rows: 1, ..Outcome::default() })
+}
+
+fn options(tokens: &mut Tokens<'_>) -> Result<Option<Collation>> {
+    let mut options = TableOptions::default();
+    loop {
+        if tokens.accept_all("DEFAULT ENCRYPTION") || tokens.accept("ENCRYPTION") {
+            tokens.take("=");
+            tokens.text()?;
+        } else if tokens.at_end() {
+            return Ok(options.collation_said.then_some(options.collation));
+        } else if !options.parse_one(tokens, &mut None)? {
+            return Err(tokens.syntax_error());
+        }
+    }
+}
+
+/// Runs DROP DATABASE from its name on.
+pub(super) async fn drop(session: &mut SessionState, tokens: &mut Tokens<'_>) -> Result<Outcome> {
+    let lenient = tokens.accept_all("IF EXISTS");
+    let name = tokens.name()?;
+    tokens.expect_end()?;
+    TableName::new(&name, "").check(&session.identity, true)?;
+    if SYSTEM_DATABASES.iter().any(|system| system.eq_ignore_ascii_case(&name)) {
+        let message = format!(
+            "Access denied for user '{}'@'{}' to database '{name}'",
+            session.identity.user, session.identity.host
+        );
+        return Err(Error::new(Code::DatabaseAccessDenied, message));
+    }
+    if !databases(&session.shared).contains(&name) {
+        let message = format!("Can't drop database '{name}'; database doesn't exist");
+        if !lenient {
+            return Err(Error::new(Code::CannotDropDatabase, message));
+        }
+        session.note(Code::CannotDropDatabase, message);
+        return Ok(Outcome::default());
+    }
+    let (mut definitions, mut positions) = (Vec::new(), Vec::new());
+    let mut dropped = 0;
+    for table in session.shared.database.tables() {
+        if TableName::of_engine(&table, &session.shared).database != name {
+            continue;
+        }
+        check_local(session, &table)?;
+        let schema = session.shared.database.schema(&table);
+        let schema = schema.map_err(crate::write::transaction::engine_error)?;
+        let place = Place::Engine(table.as_str().into());
+        let hidden = hidden_tables(&SqlTable::of(&schema), &place);
+        definitions.extend(hidden.into_iter().map(Definition::Drop));
+        positions.push((position_name(&table), String::new()));
+        session.shared.counters.forget(&table);
+        definitions.push(Definition::Drop(table));
+        dropped += 1;
+    }
+    positions.push((format!("{STORED}{name}"), String::new()));
+    define(session, definitions, positions).await?;
+    if session.database.as_deref() == Some(name.as_str()) {
+        session.database = None;
+    }
+    Ok(Outcome { affected_rows: dropped, ..Outcome::default() })
+}

@@ -1,0 +1,330 @@
+//! A table's definition while a statement makes or changes it, and what MySQL demands of it.
+
+use rustc_hash::FxHashSet;
+
+use crate::{
+    Code, Error, Result, SqlType,
+    select::names::TableName,
+    write::{
+        declared::{
+            Check, ColumnExtras, ColumnSpec, DefaultSpec, Key, KeyKind, Line, SqlTable,
+            TableOptions,
+        },
+        tokens::Tokens,
+    },
+};
+
+/// A definition in the making.
+#[derive(Clone, Default)]
+pub(super) struct Draft {
+    /// The columns, in order.
+    pub columns: Vec<DraftColumn>,
+    /// The keys.
+    pub keys: Vec<Key>,
+    /// Conditions.
+    pub checks: Vec<Check>,
+    /// Foreign keys, as lines.
+    pub foreign: Vec<Line>,
+    /// Options.
+    pub options: TableOptions,
+    /// The engine's number of the hidden row number, if the table has one already.
+    pub row_number: Option<u32>,
+    /// Columns that are declared NULL.
+    pub nullable: Vec<String>,
+}
+
+/// A column in the making.
+#[derive(Clone)]
+pub(super) struct DraftColumn {
+    /// Its name.
+    pub name: String,
+    /// What is declared of it.
+    pub spec: ColumnSpec,
+    /// The engine's number, if the table has it already.
+    pub id: Option<u32>,
+}
+
+impl Draft {
+    /// The definition of a table that is there.
+    pub(super) fn of(table: &SqlTable) -> Self {
+        let columns = table.visible().map(|(_, column, spec)| DraftColumn {
+            name: column.name.clone(),
+            spec: spec.clone(),
+            id: Some(column.id),
+        });
+        let row_number = table.row_number.and_then(|place| table.schema.columns.get(place));
+        Self {
+            columns: columns.collect(),
+            keys: table.keys.clone(),
+            checks: table.checks.clone(),
+            foreign: table.foreign.clone(),
+            options: table.options.clone(),
+            row_number: row_number.map(|column| column.id),
+            nullable: Vec::new(),
+        }
+    }
+
+    /// The place of a column by its name.
+    pub(super) fn column(&self, name: &str) -> Option<usize> {
+        let lower = name.to_lowercase();
+        self.columns.iter().position(|column| column.name.to_lowercase() == lower)
+    }
+
+    /// Adds a column as it was read, at a place.
+    pub(super) fn add_column(
+        &mut self,
+        place: usize,
+        name: String,
+        spec: ColumnSpec,
+        extras: ColumnExtras,
+    ) -> Result<()> {
+        if self.column(&name).is_some() {
+            let message = format!("Duplicate column name '{name}'");
+            return Err(Error::new(Code::DuplicateColumn, message));
+        }
+        self.add_extras(&name, extras)?;
+        let place = place.min(self.columns.len());
+        self.columns.insert(place, DraftColumn { name, spec, id: None });
+        Ok(())
+    }
+
+    /// Adds the keys and conditions that a column's declaration brings.
+    pub(super) fn add_extras(&mut self, name: &str, extras: ColumnExtras) -> Result<()> {
+        let columns = [name.to_owned()];
+        if extras.primary {
+            self.add_key(Key::over(KeyKind::Primary, "PRIMARY", &columns))?;
+        }
+        if extras.unique {
+            self.add_key(Key::over(KeyKind::Unique, "", &columns))?;
+        }
+        self.checks.extend(extras.checks);
+        if extras.nullable {
+            self.nullable.push(name.to_lowercase());
+        }
+        Ok(())
+    }
+
+    /// Adds a line below the columns.
+    pub(super) fn add_line(&mut self, line: Line) -> Result<()> {
+        match line {
+            Line::Key(key) => self.add_key(key)?,
+            Line::Check(check) => self.checks.push(check),
+            foreign @ Line::Foreign { .. } => self.foreign.push(foreign),
+        }
+        Ok(())
+    }
+
+    fn add_key(&mut self, key: Key) -> Result<()> {
+        let second = self.keys.iter().any(|known| known.kind == KeyKind::Primary);
+        if key.kind == KeyKind::Primary && second {
+            return Err(Error::new(Code::MultiplePrimaryKeys, "Multiple primary key defined"));
+        }
+        self.keys.push(key);
+        Ok(())
+    }
+
+    /// Names what has no name, orders the keys as MySQL does, and checks everything.
+    pub(super) fn finish(&mut self, name: &TableName) -> Result<()> {
+        if self.columns.iter().all(|column| column.spec.invisible) {
+            let message = "A table must have at least one visible column.";
+            return Err(Error::new(Code::TableNeedsColumns, message));
+        }
+        self.name_keys()?;
+        self.name_checks(name)?;
+        self.require_key_columns()?;
+        self.check_keys()?;
+        self.check_auto_increment()?;
+        self.columns.iter().try_for_each(check_column)?;
+        let order = |key: &Key| match key.kind {
+            KeyKind::Primary => 0,
+            KeyKind::Unique if self.is_not_null(key) => 1,
+            KeyKind::Unique => 2,
+            KeyKind::Plain | KeyKind::Spatial | KeyKind::Vector => 3,
+            KeyKind::Fulltext => 4,
+        };
+        let mut ordered = self.keys.clone();
+        ordered.sort_by_key(order);
+        self.keys = ordered;
+        Ok(())
+    }
+
+    fn is_not_null(&self, key: &Key) -> bool {
+        let column = |name: &str| self.column(name).and_then(|place| self.columns.get(place));
+        let mut parts = key.parts.iter();
+        parts.all(|part| part.column().and_then(column).is_some_and(|column| column.spec.not_null))
+    }
+
+    fn name_keys(&mut self) -> Result<()> {
+        let mut names: FxHashSet<String> = FxHashSet::default();
+        for key in self.keys.iter().filter(|key| !key.name.is_empty()) {
+            if !names.insert(key.name.to_lowercase()) {
+                let message = format!("Duplicate key name '{}'", key.name);
+                return Err(Error::new(Code::DuplicateKeyName, message));
+            }
+        }
+        for key in self.keys.iter_mut().filter(|key| key.name.is_empty()) {
+            let first = key.parts.first().and_then(|part| part.column());
+            let base = first.unwrap_or("functional_index").to_owned();
+            let candidates = (2..).map(|number| format!("{base}_{number}"));
+            let mut candidates = std::iter::once(base.clone()).chain(candidates);
+            let free = candidates.find(|name| names.insert(name.to_lowercase()));
+            key.name = free.unwrap_or(base);
+        }
+        Ok(())
+    }
+
+    fn name_checks(&mut self, table: &TableName) -> Result<()> {
+        let mut names: FxHashSet<String> = FxHashSet::default();
+        for check in self.checks.iter().filter(|check| !check.name.is_empty()) {
+            if !names.insert(check.name.to_lowercase()) {
+                let message = format!("Duplicate check constraint name '{}'.", check.name);
+                return Err(Error::new(Code::DuplicateCheck, message));
+            }
+        }
+        for check in self.checks.iter_mut().filter(|check| check.name.is_empty()) {
+            let mut candidates = (1..).map(|number| format!("{}_chk_{number}", table.table));
+            let free = candidates.find(|name| names.insert(name.to_lowercase()));
+            check.name = free.unwrap_or_default();
+        }
+        for check in &mut self.checks {
+            // It is shown in parentheses of its own.
+            if !is_parenthesised(&check.expression) {
+                check.expression = format!("({})", check.expression);
+            }
+        }
+        Ok(())
+    }
+
+    /// Columns of the primary key are NOT NULL; those of other keys must be there.
+    fn require_key_columns(&mut self) -> Result<()> {
+        let keys = self.keys.clone();
+        for key in &keys {
+            for name in key.parts.iter().filter_map(|part| part.column()) {
+                let place = self.column(name).ok_or_else(|| {
+                    let message = format!("Key column '{name}' doesn't exist in table");
+                    Error::new(Code::KeyColumnMissing, message)
+                })?;
+                let Some(column) = self.columns.get_mut(place) else { continue };
+                if key.kind == KeyKind::Primary {
+                    let nullable = self.nullable.contains(&column.name.to_lowercase());
+                    if nullable || column.spec.default == DefaultSpec::Null {
+                        let message = "All parts of a PRIMARY KEY must be NOT NULL; if you need \
+                                       NULL in a key, use UNIQUE instead";
+                        return Err(Error::new(Code::PrimaryKeyNull, message));
+                    }
+                    column.spec.not_null = true;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_keys(&self) -> Result<()> {
+        for key in &self.keys {
+            if key.columns().is_none() && key.kind != KeyKind::Plain {
+                return Err(Error::unsupported("a unique or text key over an expression"));
+            }
+            for part in &key.parts {
+                let column = part.column().and_then(|name| self.column(name));
+                let Some(column) = column.and_then(|place| self.columns.get(place)) else {
+                    continue;
+                };
+                let kind = &column.spec.kind;
+                let name = &column.name;
+                if key.kind == KeyKind::Fulltext && !kind.is_text() {
+                    let message = format!("Column '{name}' cannot be part of FULLTEXT index");
+                    return Err(Error::new(Code::BadFulltextColumn, message));
+                }
+                let needs_length =
+                    matches!(key.kind, KeyKind::Primary | KeyKind::Unique | KeyKind::Plain);
+                if needs_length && kind.is_blob() && part.prefix.is_none() {
+                    let message = format!(
+                        "BLOB/TEXT column '{name}' used in key specification without a key length"
+                    );
+                    return Err(Error::new(Code::BlobKeyWithoutLength, message));
+                }
+                if kind.sql == SqlType::Json && needs_length {
+                    let message = format!(
+                        "JSON column '{name}' supports indexing only via generated columns on a \
+                         specified JSON path."
+                    );
+                    return Err(Error::new(Code::JsonKey, message));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_auto_increment(&self) -> Result<()> {
+        let counted: Vec<&DraftColumn> =
+            self.columns.iter().filter(|column| column.spec.auto_increment).collect();
+        let first_of_key = |column: &DraftColumn| {
+            let first =
+                |key: &Key| key.parts.first().and_then(|part| part.column().map(str::to_lowercase));
+            self.keys.iter().any(|key| first(key) == Some(column.name.to_lowercase()))
+        };
+        if counted.len() > 1 || counted.iter().any(|column| !first_of_key(column)) {
+            let message = "Incorrect table definition; there can be only one auto column and it \
+                           must be defined as a key";
+            return Err(Error::new(Code::WrongAutoIncrement, message));
+        }
+        for column in counted {
+            let kind = &column.spec.kind;
+            let number = kind.is_integer() || matches!(kind.sql, SqlType::Float | SqlType::Double);
+            if !number {
+                let message = format!("Incorrect column specifier for column '{}'", column.name);
+                return Err(Error::new(Code::WrongColumnSpecifier, message));
+            }
+            if column.spec.default != DefaultSpec::None {
+                return Err(invalid_default(&column.name));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a text is one expression in parentheses.
+fn is_parenthesised(text: &str) -> bool {
+    let whole = crate::write::tokens::read(text, |tokens: &mut Tokens<'_>| {
+        tokens.parenthesised()?;
+        tokens.expect_end()
+    });
+    text.starts_with('(') && whole.is_ok()
+}
+
+fn check_column(column: &DraftColumn) -> Result<()> {
+    let DraftColumn { name, spec, .. } = column;
+    if name.is_empty() || name.ends_with(' ') || name.chars().count() > 64 {
+        let message = format!("Incorrect column name '{name}'");
+        return Err(Error::new(Code::WrongColumnName, message));
+    }
+    let constant = matches!(spec.default, DefaultSpec::Constant(_) | DefaultSpec::Bits(_));
+    let large = spec.kind.is_blob() || matches!(spec.kind.sql, SqlType::Json | SqlType::Geometry);
+    if constant && large {
+        let message =
+            format!("BLOB, TEXT, GEOMETRY or JSON column '{name}' can't have a default value");
+        return Err(Error::new(Code::BlobDefault, message));
+    }
+    let moment = matches!(spec.kind.sql, SqlType::DateTime(_) | SqlType::Timestamp(_));
+    if spec.default == DefaultSpec::Now && !moment
+        || spec.default == DefaultSpec::Null && spec.not_null
+    {
+        return Err(invalid_default(name));
+    }
+    if spec.on_update_now && !moment {
+        let message = format!("Invalid ON UPDATE clause for '{name}' column");
+        return Err(Error::new(Code::InvalidOnUpdate, message));
+    }
+    if spec.generated.is_some() && spec.default != DefaultSpec::None {
+        return Err(Error::new(
+            Code::WrongUsage,
+            "Incorrect usage of DEFAULT and generated column",
+        ));
+    }
+    Ok(())
+}
+
+/// 1067.
+pub(super) fn invalid_default(name: &str) -> Error {
+    Error::new(Code::InvalidDefault, format!("Invalid default value for '{name}'"))
+}

@@ -1,0 +1,119 @@
+//! Definitions: CREATE, ALTER, DROP, RENAME, TRUNCATE.
+//!
+//! A statement becomes a [`Draft`], the draft the engine's definition. Tables that make a whole, a
+//! table and the hidden tables of its unique keys, change in one step.
+
+mod alter;
+mod build;
+mod create;
+mod database;
+mod draft;
+mod drop;
+
+use remora_engine::{ColumnDef, ColumnType, Definition};
+
+pub(crate) use database::{default_collation as database_collation, empty_databases};
+
+use super::{
+    counters::position_name,
+    declared::{ROW_NUMBER, SqlTable},
+    rows::Target,
+    tokens::Tokens,
+    transaction::{Place, engine_error},
+    unique::UniqueKey,
+};
+use crate::{Error, Outcome, Result, session::SessionState, statement::Statement};
+
+/// Runs a definition. All but those of temporary tables end the open transaction.
+pub(super) async fn run(session: &mut SessionState, statement: &Statement<'_>) -> Result<Outcome> {
+    let source = &statement.source;
+    let mut tokens = Tokens::new(&source.text, &source.tokens, source.mode);
+    let temporary = {
+        let mut ahead = tokens;
+        ahead.next();
+        ahead.is_word("TEMPORARY")
+    };
+    if !temporary {
+        crate::write::commit(session).await?;
+    }
+    let unknown = || Error::unsupported(source.shown());
+    if tokens.accept("CREATE") {
+        let table = tokens.is_word("TABLE") || tokens.is_word("TEMPORARY");
+        if table {
+            return create::run(session, &mut tokens, statement.parameters).await;
+        }
+        if tokens.accept_any(&["DATABASE", "SCHEMA"]) {
+            return database::create(session, &mut tokens).await;
+        }
+        return alter::create_index(session, &mut tokens).await;
+    }
+    if tokens.accept("DROP") {
+        if tokens.accept_any(&["DATABASE", "SCHEMA"]) {
+            return database::drop(session, &mut tokens).await;
+        }
+        if tokens.accept("INDEX") {
+            return alter::drop_index(session, &mut tokens).await;
+        }
+        return drop::drop(session, &mut tokens).await;
+    }
+    if tokens.accept("ALTER") {
+        if tokens.accept("TABLE") {
+            return alter::run(session, &mut tokens).await;
+        }
+        if tokens.accept_any(&["DATABASE", "SCHEMA"]) {
+            return database::alter(session, &mut tokens);
+        }
+        return Err(unknown());
+    }
+    if tokens.accept("TRUNCATE") {
+        return drop::truncate(session, &mut tokens).await;
+    }
+    if tokens.accept("RENAME") {
+        return drop::rename(session, &mut tokens).await;
+    }
+    Err(unknown())
+}
+
+/// The hidden key column of a table without a primary key.
+pub(crate) fn row_number_column(id: u32) -> ColumnDef {
+    ColumnDef {
+        id,
+        name: ROW_NUMBER.to_owned(),
+        kind: ColumnType::Uint(64),
+        nullable: false,
+        indexed: true,
+        declared: None,
+    }
+}
+
+/// What drops a table, with all that belongs to it.
+fn dropping(target: &Target) -> (Vec<Definition>, Vec<(String, String)>) {
+    let Some(name) = target.engine_name() else { return (Vec::new(), Vec::new()) };
+    let mut definitions = vec![Definition::Drop(name.to_string())];
+    for hidden in hidden_tables(&target.table, &target.place) {
+        definitions.push(Definition::Drop(hidden));
+    }
+    (definitions, vec![(position_name(name), String::new())])
+}
+
+/// The engine's names of a table's hidden tables.
+fn hidden_tables(table: &SqlTable, place: &Place) -> Vec<String> {
+    let names = UniqueKey::of(table, place).into_iter().filter_map(|unique| match unique.place {
+        Place::Engine(name) => Some(name.to_string()),
+        Place::Temporary(_) => None,
+    });
+    names.collect()
+}
+
+/// Changes definitions in one step, away from the threads that other sessions need.
+async fn define(
+    session: &SessionState,
+    definitions: Vec<Definition>,
+    positions: Vec<(String, String)>,
+) -> Result<()> {
+    let database = session.shared.database.clone();
+    let defined = tokio::task::spawn_blocking(move || database.define(definitions, positions));
+    let defined = defined.await;
+    let defined = defined.map_err(|error| Error::new(crate::Code::Unknown, error.to_string()))?;
+    defined.map(|_| ()).map_err(engine_error)
+}

@@ -1,0 +1,40 @@
+//! Definitions and rows of local tables, and transactions.
+
+mod computed;
+mod convert;
+mod counters;
+pub(crate) mod declared;
+mod define;
+pub(crate) mod overlay;
+mod rows;
+mod session;
+pub(crate) mod tokens;
+mod transaction;
+mod unique;
+
+pub(crate) use counters::Counters;
+pub(crate) use define::{database_collation, empty_databases};
+pub(crate) use overlay::{Key, Overlay};
+pub(crate) use session::{commit, ensure_begun, set_next_transaction};
+pub(crate) use transaction::{TemporaryTable, TransactionState};
+
+pub(crate) use rows::protect;
+
+use crate::{
+    Outcome, Reply, Result,
+    session::SessionState,
+    statement::{Kind, Statement},
+};
+
+/// Runs a statement that changes rows or definitions, or begins or ends a transaction.
+pub(crate) async fn run<R: Reply>(
+    session: &mut SessionState,
+    statement: &Statement<'_>,
+    reply: &mut R,
+) -> Result<Outcome> {
+    match statement.kind() {
+        Kind::Rows => session::run_rows(session, statement, reply).await,
+        Kind::Transaction => session::run_transaction(session, statement).await,
+        _ => define::run(session, statement).await,
+    }
+}

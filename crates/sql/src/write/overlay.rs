@@ -1,0 +1,132 @@
+//! What a session sees of a table besides the snapshot: its own changes that are not committed,
+//! or all of a temporary table.
+
+use std::{
+    cmp::Ordering,
+    collections::BTreeMap,
+    hash::{Hash, Hasher},
+    sync::Arc,
+};
+
+use remora_engine::{Change, KeyValues, Row, Schema, Value, compare};
+
+/// A primary key, ordered as the engine orders keys.
+#[derive(Clone, Debug)]
+pub(crate) struct Key(pub KeyValues);
+
+/// Changed rows of one table, by key. A clone costs as much as there are changes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Overlay {
+    changed: BTreeMap<Key, Option<Arc<Row>>>,
+    live: usize,
+}
+
+impl Key {
+    /// The key of a row.
+    pub(crate) fn of(schema: &Schema, row: &[Value]) -> Self {
+        let part = |&position: &usize| row.get(position).cloned().unwrap_or(Value::Null);
+        Self(schema.primary_key.iter().map(part).collect())
+    }
+}
+
+impl Ord for Key {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let mut pairs = self.0.iter().zip(&other.0);
+        let differs = pairs.find_map(|(a, b)| Some(compare(a, b)).filter(|order| order.is_ne()));
+        differs.unwrap_or_else(|| self.0.len().cmp(&other.0.len()))
+    }
+}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Key {}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        // Equal values are shown alike.
+        self.0.iter().for_each(|part| part.to_string().hash(hasher));
+    }
+}
+
+impl Overlay {
+    /// What is known of a key: `None` if the snapshot is to be asked, else its row, if it has one.
+    pub(crate) fn get(&self, key: &Key) -> Option<Option<&Arc<Row>>> {
+        self.changed.get(key).map(Option::as_ref)
+    }
+
+    /// Whether the snapshot's row of this key is not to be seen.
+    pub(crate) fn hides(&self, key: &Key) -> bool {
+        self.changed.contains_key(key)
+    }
+
+    /// The rows that are there, in key order.
+    pub(crate) fn rows(&self) -> impl DoubleEndedIterator<Item = &Arc<Row>> {
+        self.changed.values().flatten()
+    }
+
+    /// How many rows there are.
+    pub(crate) fn row_count(&self) -> usize {
+        self.live
+    }
+
+    /// How many keys were changed.
+    pub(crate) fn len(&self) -> usize {
+        self.changed.len()
+    }
+
+    /// Sets what a key's row is now; gives what was known before.
+    pub(crate) fn set(&mut self, key: Key, row: Option<Arc<Row>>) -> Option<Option<Arc<Row>>> {
+        self.live += usize::from(row.is_some());
+        let before = self.changed.insert(key, row);
+        self.live -= usize::from(matches!(before, Some(Some(_))));
+        before
+    }
+
+    /// Forgets a key.
+    pub(crate) fn forget(&mut self, key: &Key) {
+        let before = self.changed.remove(key);
+        self.live -= usize::from(matches!(before, Some(Some(_))));
+    }
+
+    /// The changes, for the engine.
+    pub(crate) fn changes(&self) -> Vec<Change> {
+        let change = |(key, row): (&Key, &Option<Arc<Row>>)| match row {
+            Some(row) => Change::Put(Row::clone(row)),
+            None => Change::Delete(key.0.to_vec()),
+        };
+        self.changed.iter().map(change).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(number: i64) -> Key {
+        Key([Value::Int(number)].into_iter().collect())
+    }
+
+    #[test]
+    fn rows_are_counted_whatever_was_known_before() {
+        let mut overlay = Overlay::default();
+        let row = |number| Some(Arc::new(vec![Value::Int(number)]));
+        assert_eq!(overlay.set(key(2), row(2)), None);
+        assert_eq!(overlay.set(key(1), row(1)), None);
+        assert_eq!(overlay.set(key(2), None), Some(row(2)));
+        assert_eq!((overlay.row_count(), overlay.len()), (1, 2));
+        assert!(overlay.hides(&key(2)) && !overlay.hides(&key(3)));
+        overlay.forget(&key(1));
+        assert_eq!((overlay.row_count(), overlay.len()), (0, 1));
+        assert_eq!(overlay.changes(), [Change::Delete(vec![Value::Int(2)])]);
+    }
+}

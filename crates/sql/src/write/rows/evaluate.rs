@@ -1,0 +1,90 @@
+//! Expressions of writes are evaluated as SELECTs: their meaning is a SELECT's.
+
+use std::{ops::Range, sync::Arc};
+
+use datafusion::sql::sqlparser::ast;
+use remora_engine::Value;
+
+use super::literal::Parameters;
+use crate::{
+    Column, Error, Result,
+    select::{self, output},
+    session::SessionState,
+    statement::{Statement, split},
+    write::tokens::Tokens,
+};
+
+/// A SELECT in the making: its text, and the values of its `?`.
+#[derive(Default)]
+pub(crate) struct Query {
+    text: Vec<u8>,
+    parameters: Vec<Value>,
+}
+
+impl Query {
+    /// Begins with this text.
+    pub(crate) fn new(text: &str) -> Self {
+        Self { text: text.as_bytes().to_vec(), parameters: Vec::new() }
+    }
+
+    /// Appends a text.
+    pub(crate) fn push(&mut self, text: &str) {
+        self.text.extend_from_slice(text.as_bytes());
+    }
+
+    /// Appends tokens of the statement.
+    pub(crate) fn push_tokens(
+        &mut self,
+        tokens: &Tokens<'_>,
+        range: Range<usize>,
+        parameters: &Parameters<'_>,
+    ) {
+        self.text.push(b' ');
+        self.text.extend_from_slice(tokens.slice(range.clone()));
+        self.text.push(b' ');
+        self.parameters.extend_from_slice(parameters.within(range));
+    }
+
+    /// Appends another one.
+    pub(crate) fn push_query(&mut self, other: &Self) {
+        self.text.extend_from_slice(&other.text);
+        self.parameters.extend_from_slice(&other.parameters);
+    }
+
+    /// Appends values of `?` that the text holds.
+    pub(crate) fn bind(&mut self, parameters: &[Value]) {
+        self.parameters.extend_from_slice(parameters);
+    }
+
+    /// Its rows.
+    pub(crate) async fn rows(self, session: &mut SessionState) -> Result<Vec<Vec<Value>>> {
+        self.table(session).await.map(|(_, rows)| rows)
+    }
+
+    /// Its columns and rows.
+    pub(crate) async fn table(
+        self,
+        session: &mut SessionState,
+    ) -> Result<(Vec<Column>, Vec<Vec<Value>>)> {
+        let sources = split(&self.text, false, session.lex_mode())?;
+        let source = sources.into_iter().next();
+        let source = Arc::new(source.ok_or_else(|| Error::unsupported("an empty query"))?);
+        let parameters = &self.parameters;
+        let statement = Statement { source: Arc::clone(&source), parameters };
+        let query = match statement.parse()? {
+            ast::Statement::Query(query) => *query,
+            other => return Err(Error::unsupported(other)),
+        };
+        let rows = Box::pin(select::collect(session, query, &source)).await?;
+        let mut values = Vec::new();
+        for batch in &rows.batches {
+            for row in 0..batch.num_rows() {
+                let columns = rows.columns.iter().enumerate();
+                let row = columns.map(|(index, column)| output::value(batch, index, column, row));
+                values.push(row.collect());
+            }
+            session.check_interrupted()?;
+        }
+        Ok((rows.columns, values))
+    }
+}

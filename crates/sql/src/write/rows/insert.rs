@@ -1,0 +1,444 @@
+//! INSERT and REPLACE.
+//!
+//! ```text
+//! insert := ("INSERT" | "REPLACE") word* ["IGNORE"] ["INTO"] table ["(" column,* ")"]
+//!           (("VALUES" | "VALUE") row,* ["AS" alias] | "SET" assignment,* ["AS" alias] | query)
+//!           ["ON" "DUPLICATE" "KEY" "UPDATE" assignment,*]
+//! row    := ["ROW"] "(" (expression | "DEFAULT"),* ")"
+//! ```
+
+use remora_engine::{Row, Value};
+
+use super::{
+    duplicate::{OnDuplicate, update_duplicate},
+    evaluate::Query,
+    literal::{Given, Parameters, given},
+    target::{Target, table_name},
+    values::{GivenRows, RowMaker},
+};
+use crate::{
+    Code, Error, Outcome, Result,
+    session::SessionState,
+    write::{computed::Computed, overlay::Key, tokens::Tokens},
+};
+
+/// Rows between two looks whether the statement was killed.
+const ROWS_BETWEEN_CHECKS: u64 = 1_024;
+
+/// What happens to a row whose key is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Policy {
+    /// 1062.
+    Refuse,
+    /// It is left out, with a warning.
+    Ignore,
+    /// It replaces what is there.
+    Replace,
+}
+
+/// Rows that were put, for the reply.
+#[derive(Default)]
+pub(super) struct Tally {
+    /// Rows that came.
+    pub records: u64,
+    /// Rows whose key was there.
+    pub duplicates: u64,
+    /// What MySQL counts as affected.
+    pub affected: u64,
+}
+
+/// Runs INSERT or REPLACE.
+pub(super) async fn run(
+    session: &mut SessionState,
+    tokens: &mut Tokens<'_>,
+    parameters: &Parameters<'_>,
+) -> Result<Outcome> {
+    let replace = tokens.accept("REPLACE");
+    if !replace {
+        tokens.expect("INSERT")?;
+    }
+    while tokens.accept_any(&["LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY"]) {}
+    let ignore = tokens.accept("IGNORE");
+    tokens.accept("INTO");
+    let name = table_name(tokens, session)?;
+    let target = Target::find(session, &name)?;
+    let columns = column_list(tokens, &target)?;
+    let policy = match (replace, ignore) {
+        (true, _) => Policy::Replace,
+        (false, true) => Policy::Ignore,
+        (false, false) => Policy::Refuse,
+    };
+    let source = read_source(session, tokens, parameters, &target, columns).await?;
+    let Source { rows, alias, several, from_query } = source;
+    let on_duplicate = OnDuplicate::parse(session, tokens, parameters, &target, alias)?;
+    tokens.expect_end()?;
+    let mut inserter = Inserter::new(session, &target, policy, ignore).await?;
+    inserter.on_duplicate = on_duplicate;
+    inserter.from_query = from_query;
+    inserter.insert(session, tokens, parameters, rows).await?;
+    Ok(inserter.outcome(session, several))
+}
+
+/// The rows of a statement.
+struct Source {
+    rows: GivenRows,
+    alias: Option<Alias>,
+    /// Whether it counts its records for the reply.
+    several: bool,
+    /// Whether it is a query.
+    from_query: bool,
+}
+
+/// `AS new(a, b)`.
+pub(super) struct Alias {
+    /// The name of the new row.
+    pub name: String,
+    /// The names of its columns, if they have others than the table's.
+    pub columns: Vec<String>,
+    /// Positions of the columns.
+    pub positions: Vec<usize>,
+}
+
+async fn read_source(
+    session: &mut SessionState,
+    tokens: &mut Tokens<'_>,
+    parameters: &Parameters<'_>,
+    target: &Target,
+    columns: Option<Vec<usize>>,
+) -> Result<Source> {
+    if columns.is_none() && tokens.accept("SET") {
+        let (columns, row) = assignments(tokens, parameters, target)?;
+        let alias = alias(tokens, &columns)?;
+        let rows = GivenRows { columns, rows: vec![row] };
+        return Ok(Source { rows, alias, several: false, from_query: false });
+    }
+    let columns = columns.unwrap_or_else(|| all_columns(target));
+    let begins_rows = tokens.accept_any(&["VALUES", "VALUE"]);
+    if begins_rows {
+        let rows = rows(tokens, parameters, columns.len())?;
+        let alias = alias(tokens, &columns)?;
+        let several = rows.len() > 1;
+        let rows = GivenRows { columns, rows };
+        return Ok(Source { rows, alias, several, from_query: false });
+    }
+    let query = tokens.skip_until(|tokens| {
+        let mut ahead = *tokens;
+        ahead.accept_all("ON DUPLICATE KEY")
+    })?;
+    if query.is_empty() {
+        return Err(tokens.syntax_error());
+    }
+    let mut select = Query::new("");
+    select.push_tokens(tokens, query, parameters);
+    let found = select.rows(session).await?;
+    if let Some(row) = found.first().filter(|row| row.len() != columns.len()) {
+        let _ = row;
+        return Err(count_error(1));
+    }
+    let given = |row: Vec<Value>| row.into_iter().map(Given::Value).collect();
+    let rows = found.into_iter().map(given).collect();
+    let rows = GivenRows { columns, rows };
+    Ok(Source { rows, alias: None, several: true, from_query: true })
+}
+
+/// Columns that are named by none: all that `*` shows.
+fn all_columns(target: &Target) -> Vec<usize> {
+    let visible = target.table.visible().filter(|(_, _, spec)| !spec.invisible);
+    visible.map(|(position, ..)| position).collect()
+}
+
+fn column_list(tokens: &mut Tokens<'_>, target: &Target) -> Result<Option<Vec<usize>>> {
+    let mut ahead = *tokens;
+    let opens = ahead.take("(");
+    let query = ["SELECT", "WITH", "TABLE", "VALUES"].iter().any(|word| ahead.is_word(word));
+    if !opens || query || ahead.is("(") {
+        return Ok(None);
+    }
+    tokens.need("(")?;
+    let mut columns = Vec::new();
+    while !tokens.take(")") {
+        columns.push(column(tokens, target)?);
+        if !tokens.is(")") {
+            tokens.need(",")?;
+        }
+    }
+    check_once(&columns, target)?;
+    Ok(Some(columns))
+}
+
+fn check_once(columns: &[usize], target: &Target) -> Result<()> {
+    let mut seen = rustc_hash::FxHashSet::default();
+    match columns.iter().find(|position| !seen.insert(**position)) {
+        None => Ok(()),
+        Some(&twice) => {
+            let name = super::values::column_name(target, twice);
+            let message = format!("Column '{name}' specified twice");
+            Err(Error::new(Code::FieldSpecifiedTwice, message))
+        }
+    }
+}
+
+/// A column of the target, which may be named with its table.
+pub(super) fn column(tokens: &mut Tokens<'_>, target: &Target) -> Result<usize> {
+    let mut name = tokens.name()?;
+    while tokens.take(".") {
+        name = tokens.name()?;
+    }
+    target.table.column(&name).ok_or_else(|| {
+        Error::new(Code::UnknownColumn, format!("Unknown column '{name}' in 'field list'"))
+    })
+}
+
+/// `a = 1, b = DEFAULT`.
+fn assignments(
+    tokens: &mut Tokens<'_>,
+    parameters: &Parameters<'_>,
+    target: &Target,
+) -> Result<(Vec<usize>, Vec<Given>)> {
+    let (mut columns, mut row) = (Vec::new(), Vec::new());
+    loop {
+        columns.push(column(tokens, target)?);
+        if !tokens.take("=") {
+            tokens.need(":=")?;
+        }
+        row.push(given(tokens, parameters, ends_assignments)?);
+        if !tokens.take(",") {
+            check_once(&columns, target)?;
+            return Ok((columns, row));
+        }
+    }
+}
+
+pub(super) fn ends_assignments(tokens: &Tokens<'_>) -> bool {
+    let mut ahead = *tokens;
+    ahead.accept_all("ON DUPLICATE KEY") || ahead.is_word("AS")
+}
+
+fn rows(
+    tokens: &mut Tokens<'_>,
+    parameters: &Parameters<'_>,
+    columns: usize,
+) -> Result<Vec<Vec<Given>>> {
+    let mut rows: Vec<Vec<Given>> = Vec::new();
+    loop {
+        tokens.accept("ROW");
+        tokens.need("(")?;
+        let mut row = Vec::with_capacity(columns);
+        while !tokens.take(")") {
+            row.push(given(tokens, parameters, |_| false)?);
+            if !tokens.is(")") {
+                tokens.need(",")?;
+            }
+        }
+        // `()` gives every column its default.
+        if row.is_empty() {
+            row = vec![Given::Default; columns];
+        }
+        if row.len() != columns {
+            return Err(count_error(rows.len() + 1));
+        }
+        rows.push(row);
+        if !tokens.take(",") {
+            return Ok(rows);
+        }
+    }
+}
+
+fn count_error(row: usize) -> Error {
+    let message = format!("Column count doesn't match value count at row {row}");
+    Error::new(Code::ValueCount, message)
+}
+
+fn alias(tokens: &mut Tokens<'_>, columns: &[usize]) -> Result<Option<Alias>> {
+    if !tokens.accept("AS") {
+        return Ok(None);
+    }
+    let name = tokens.name()?;
+    let mut names = Vec::new();
+    if tokens.take("(") {
+        loop {
+            names.push(tokens.name()?);
+            if !tokens.take(",") {
+                break;
+            }
+        }
+        tokens.need(")")?;
+    }
+    Ok(Some(Alias { name, columns: names, positions: columns.to_vec() }))
+}
+
+/// Puts rows into a table.
+pub(super) struct Inserter {
+    target: Target,
+    policy: Policy,
+    maker: RowMaker,
+    computed: Computed,
+    /// ON DUPLICATE KEY UPDATE.
+    pub on_duplicate: Option<OnDuplicate>,
+    /// Whether the rows come from a query.
+    pub from_query: bool,
+    /// The first AUTO_INCREMENT value that was made for a row that was put.
+    first_made: Option<u64>,
+    /// The AUTO_INCREMENT value of the last row that had one already.
+    last_counted: Option<u64>,
+    /// What was done.
+    pub tally: Tally,
+}
+
+impl Inserter {
+    pub(super) async fn new(
+        session: &mut SessionState,
+        target: &Target,
+        policy: Policy,
+        lenient: bool,
+    ) -> Result<Self> {
+        let maker = RowMaker::new(session, target, lenient).await?;
+        Ok(Self {
+            target: target.clone(),
+            policy,
+            maker,
+            computed: Computed::of(target),
+            on_duplicate: None,
+            from_query: false,
+            first_made: None,
+            last_counted: None,
+            tally: Tally::default(),
+        })
+    }
+
+    /// Makes the rows and puts them.
+    pub(super) async fn insert(
+        &mut self,
+        session: &mut SessionState,
+        tokens: &Tokens<'_>,
+        parameters: &Parameters<'_>,
+        mut given: GivenRows,
+    ) -> Result<()> {
+        given.evaluate(session, tokens, parameters).await?;
+        let target = self.target.clone();
+        let count = given.rows.len();
+        self.maker.single = count == 1 && !self.from_query;
+        self.maker.expect_rows(session, &target, &given.columns, count).await?;
+        let (mut rows, mut counted) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        for (number, given_row) in (1..).zip(&given.rows) {
+            rows.push(self.maker.row(session, &target, &given.columns, given_row, number)?);
+            counted.push((self.maker.made, self.maker.given));
+        }
+        let kept = self.computed.complete(session, &target, &self.maker, &mut rows).await?;
+        for ((row, keep), counted) in rows.into_iter().zip(kept).zip(counted) {
+            self.tally.records += 1;
+            if self.tally.records.is_multiple_of(ROWS_BETWEEN_CHECKS) {
+                session.check_interrupted()?;
+            }
+            if keep {
+                self.put(session, row, counted).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a row; `made` and `given` are its AUTO_INCREMENT value, whoever gave it.
+    async fn put(
+        &mut self,
+        session: &mut SessionState,
+        row: Row,
+        (made, given): (Option<u64>, Option<u64>),
+    ) -> Result<()> {
+        let target = self.target.clone();
+        let mut replaced = false;
+        while let Some(duplicate) = target.duplicate(session, &row, None)? {
+            self.tally.duplicates += u64::from(!replaced);
+            if let Some(on_duplicate) = &self.on_duplicate {
+                let affected = update_duplicate(
+                    session,
+                    &target,
+                    &self.maker,
+                    &self.computed,
+                    on_duplicate,
+                    &duplicate,
+                    &row,
+                    self.policy == Policy::Ignore,
+                )
+                .await?;
+                self.tally.affected += affected;
+                self.last_counted = self.counted_of(session, &duplicate.key)?;
+                return Ok(());
+            }
+            match self.policy {
+                Policy::Refuse => return Err(duplicate.error),
+                Policy::Ignore => {
+                    self.maker.converter.warn(duplicate.error.code, duplicate.error.message);
+                    return Ok(());
+                }
+                Policy::Replace => {
+                    let Some(old) = target.row(session, &duplicate.key)? else { break };
+                    target.delete(session, &old);
+                    self.tally.affected += 1;
+                    replaced = true;
+                }
+            }
+        }
+        target.insert(session, row);
+        self.tally.affected += 1;
+        match made {
+            Some(made) => _ = self.first_made.get_or_insert(made),
+            None => self.last_counted = given.or(self.last_counted),
+        }
+        Ok(())
+    }
+
+    /// The AUTO_INCREMENT value of a row that is there.
+    fn counted_of(&self, session: &SessionState, key: &Key) -> Result<Option<u64>> {
+        let Some(column) = self.target.table.auto_increment() else { return Ok(None) };
+        let row = self.target.row(session, key)?;
+        Ok(match row.as_ref().and_then(|row| row.get(column)) {
+            Some(Value::Int(number)) => u64::try_from(*number).ok(),
+            Some(Value::Uint(number)) => Some(*number),
+            _ => None,
+        })
+    }
+
+    /// What the client is told.
+    pub(super) fn outcome(&self, session: &mut SessionState, several: bool) -> Outcome {
+        let Tally { records, duplicates, affected } = self.tally;
+        let mut outcome = Outcome { affected_rows: affected, ..Outcome::default() };
+        if let Some(first) = self.first_made {
+            session.last_insert_id = first;
+            outcome.last_insert_id = first;
+        } else if let Some(last) = self.last_counted {
+            outcome.last_insert_id = last;
+        }
+        if several {
+            let duplicates = match self.policy {
+                Policy::Replace => affected.saturating_sub(records),
+                _ => duplicates,
+            };
+            let warnings = session.warnings.count();
+            outcome.info =
+                format!("Records: {records}  Duplicates: {duplicates}  Warnings: {warnings}");
+        }
+        outcome
+    }
+}
+
+/// 1054 if nothing was found.
+pub(super) fn check_found<T>(found: Option<T>, name: &str) -> Result<T> {
+    found.ok_or_else(|| {
+        Error::new(Code::UnknownColumn, format!("Unknown column '{name}' in 'field list'"))
+    })
+}
+
+/// Puts the rows of a query into a table that was just made.
+pub(super) async fn fill(
+    session: &mut SessionState,
+    target: &Target,
+    columns: Vec<usize>,
+    rows: Vec<Vec<Value>>,
+) -> Result<u64> {
+    let mut inserter = Inserter::new(session, target, Policy::Refuse, false).await?;
+    let given = |row: Vec<Value>| row.into_iter().map(Given::Value).collect();
+    let given = GivenRows { columns, rows: rows.into_iter().map(given).collect() };
+    let (tokens, parameters) = (Tokens::none(), Parameters { values: &[], places: Vec::new() });
+    inserter.insert(session, &tokens, &parameters, given).await?;
+    Ok(inserter.tally.records)
+}

@@ -1,0 +1,242 @@
+//! Values in statements that are written out: they need no planning.
+
+use remora_engine::{Date, DateTime, Decimal, Value};
+
+use crate::{
+    Result, SqlType,
+    meaning::temporal::{parse_moment, parse_time},
+    statement::TokenKind,
+    write::{declared::TypeSpec, tokens::Tokens},
+};
+
+/// What is given for a column.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Given {
+    /// A value.
+    Value(Value),
+    /// `x'…'` or `b'…'`: a number for a number's column, bytes for any other.
+    Digits(Vec<u8>),
+    /// DEFAULT.
+    Default,
+    /// An expression: the tokens it is made of.
+    Expression(std::ops::Range<usize>),
+}
+
+impl Given {
+    /// The value for a column of a type; expressions and DEFAULT are none.
+    pub(crate) fn value(&self, kind: &TypeSpec) -> Value {
+        match self {
+            Self::Value(value) => value.clone(),
+            Self::Digits(bytes) => match kind.sql {
+                _ if kind.is_integer() => number_of(bytes),
+                SqlType::Float
+                | SqlType::Double
+                | SqlType::Decimal(..)
+                | SqlType::Year
+                | SqlType::Bit(_) => number_of(bytes),
+                _ => Value::Bytes(bytes.as_slice().into()),
+            },
+            Self::Default | Self::Expression(_) => Value::Null,
+        }
+    }
+}
+
+/// Digits of hexadecimal or binary literals as a number; those above 64 bits stay bytes.
+fn number_of(bytes: &[u8]) -> Value {
+    let significant: Vec<u8> = bytes.iter().copied().skip_while(|byte| *byte == 0).collect();
+    match significant.len() {
+        0..=8 => {
+            Value::Uint(significant.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+        }
+        _ => Value::Uint(u64::MAX),
+    }
+}
+
+/// Takes the value for a column: what stands before the next `,` or `)` or whatever `stop` says.
+/// `parameters` are the values of `?` from the first in the statement on, of which those before
+/// were `passed`.
+pub(crate) fn given(
+    tokens: &mut Tokens<'_>,
+    parameters: &Parameters<'_>,
+    stop: impl Fn(&Tokens<'_>) -> bool,
+) -> Result<Given> {
+    let mut ahead = *tokens;
+    if let Some(given) = plain(&mut ahead, parameters)
+        && (ahead.at_end() || ahead.is(",") || ahead.is(")") || stop(&ahead))
+    {
+        *tokens = ahead;
+        return Ok(given);
+    }
+    let range = tokens.skip_until(|tokens| tokens.is(",") || stop(tokens))?;
+    if range.is_empty() { Err(tokens.syntax_error()) } else { Ok(Given::Expression(range)) }
+}
+
+/// The values of a statement's `?`.
+pub(crate) struct Parameters<'p> {
+    /// In order.
+    pub values: &'p [Value],
+    /// Places of the `?` among the tokens.
+    pub places: Vec<usize>,
+}
+
+impl<'p> Parameters<'p> {
+    /// The value of the `?` at this place among the tokens.
+    fn at(&self, place: usize) -> Option<&'p Value> {
+        self.values.get(self.places.binary_search(&place).ok()?)
+    }
+
+    /// The values of the `?` within these tokens.
+    pub(crate) fn within(&self, tokens: std::ops::Range<usize>) -> &'p [Value] {
+        let first = self.places.partition_point(|place| *place < tokens.start);
+        let last = self.places.partition_point(|place| *place < tokens.end);
+        self.values.get(first..last).unwrap_or_default()
+    }
+}
+
+/// A literal.
+fn plain(tokens: &mut Tokens<'_>, parameters: &Parameters<'_>) -> Option<Given> {
+    let place = tokens.place();
+    let token = tokens.peek()?;
+    let value = match token.kind {
+        TokenKind::Text | TokenKind::National => return text(tokens).map(Given::Value),
+        TokenKind::Integer | TokenKind::Decimal | TokenKind::Float => {
+            tokens.next();
+            number(std::str::from_utf8(tokens.bytes(token)).ok()?, token.kind, false)?
+        }
+        TokenKind::Hex | TokenKind::Bits => {
+            tokens.next();
+            return digits(tokens.bytes(token), token.kind == TokenKind::Hex).map(Given::Digits);
+        }
+        TokenKind::Parameter => {
+            tokens.next();
+            parameters.at(place)?.clone()
+        }
+        TokenKind::Operator if tokens.is("-") || tokens.is("+") => {
+            let negative = tokens.take("-") || !tokens.take("+");
+            let token = tokens.next()?;
+            number(std::str::from_utf8(tokens.bytes(token)).ok()?, token.kind, negative)?
+        }
+        TokenKind::Word => return word(tokens),
+        _ => return None,
+    };
+    Some(Given::Value(value))
+}
+
+fn text(tokens: &mut Tokens<'_>) -> Option<Value> {
+    let bytes = tokens.text().ok()?;
+    Some(match String::from_utf8(bytes) {
+        Ok(text) => Value::Text(text.into()),
+        Err(error) => Value::Bytes(error.into_bytes().into()),
+    })
+}
+
+fn word(tokens: &mut Tokens<'_>) -> Option<Given> {
+    if tokens.accept("NULL") {
+        return Some(Given::Value(Value::Null));
+    }
+    if tokens.accept("TRUE") {
+        return Some(Given::Value(Value::Bool(true)));
+    }
+    if tokens.accept("FALSE") {
+        return Some(Given::Value(Value::Bool(false)));
+    }
+    let word = tokens.name().ok()?;
+    if word.eq_ignore_ascii_case("DEFAULT") {
+        return Some(Given::Default);
+    }
+    if word.eq_ignore_ascii_case("_binary") && tokens.is_text() {
+        return Some(Given::Value(Value::Bytes(tokens.text().ok()?.into())));
+    }
+    if word.eq_ignore_ascii_case("_binary") && tokens.is_kind(TokenKind::Hex) {
+        let token = tokens.next()?;
+        return digits(tokens.bytes(token), true)
+            .map(|bytes| Given::Value(Value::Bytes(bytes.into())));
+    }
+    if ["_utf8mb4", "_utf8mb3", "_utf8", "_ascii"]
+        .iter()
+        .any(|name| word.eq_ignore_ascii_case(name))
+    {
+        return text(tokens).map(Given::Value);
+    }
+    if !tokens.is_text() {
+        return None;
+    }
+    let text = tokens.utf8().ok()?;
+    temporal(&word, &text).map(Given::Value)
+}
+
+/// `DATE'…'`, `TIME'…'`, `TIMESTAMP'…'`.
+fn temporal(word: &str, text: &str) -> Option<Value> {
+    let moment = || parse_moment(text).filter(|parsed| parsed.complete);
+    match word.to_ascii_uppercase().as_str() {
+        "DATE" => {
+            let moment = moment().filter(|parsed| !parsed.has_clock)?.moment;
+            let (year, month, day) = (moment.year, moment.month, moment.day);
+            Some(Value::Date(Date { year, month, day }))
+        }
+        "TIME" => {
+            let time = parse_time(text).filter(|time| time.complete)?;
+            Some(Value::Time(time.micros))
+        }
+        "TIMESTAMP" => {
+            let parsed = moment().filter(|parsed| parsed.offset_minutes.is_none())?;
+            let (year, month, day) = (parsed.moment.year, parsed.moment.month, parsed.moment.day);
+            let micros = parsed.moment.micros.unsigned_abs();
+            Some(Value::DateTime(DateTime { date: Date { year, month, day }, micros }))
+        }
+        _ => None,
+    }
+}
+
+fn number(text: &str, kind: TokenKind, negative: bool) -> Option<Value> {
+    let sign = if negative { "-" } else { "" };
+    match kind {
+        TokenKind::Integer => {
+            if negative {
+                let signed = format!("-{text}");
+                return match signed.parse() {
+                    Ok(number) => Some(Value::Int(number)),
+                    Err(_) => decimal(&signed),
+                };
+            }
+            match text.parse::<i64>() {
+                Ok(number) => Some(Value::Int(number)),
+                Err(_) => match text.parse() {
+                    Ok(number) => Some(Value::Uint(number)),
+                    Err(_) => decimal(text),
+                },
+            }
+        }
+        TokenKind::Decimal => decimal(&format!("{sign}{text}")),
+        TokenKind::Float => {
+            let number: f64 = text.parse().ok()?;
+            // One that is too large is an error, which planning it tells.
+            number.is_finite().then_some(Value::Float(if negative { -number } else { number }))
+        }
+        _ => None,
+    }
+}
+
+/// A decimal with the scale it is written with.
+fn decimal(text: &str) -> Option<Value> {
+    let fraction = text.split_once('.').map_or(0, |(_, fraction)| fraction.len());
+    let scale = u8::try_from(fraction).ok().filter(|scale| *scale <= 30)?;
+    Decimal::parse(text, 65, scale).map(Value::Decimal)
+}
+
+/// The bytes of `0x1F`, `x'1F'`, `0b1`, `b'1'`.
+fn digits(text: &[u8], hexadecimal: bool) -> Option<Vec<u8>> {
+    let text = std::str::from_utf8(text).ok()?;
+    let inner = match text.split_once('\'') {
+        Some((_, inner)) => inner.strip_suffix('\'')?,
+        None => text.get(2..)?,
+    };
+    let (radix, width) = if hexadecimal { (16, 2) } else { (2, 8) };
+    if hexadecimal && text.contains('\'') && inner.len() % 2 == 1 {
+        return None;
+    }
+    let padding = (width - inner.len() % width) % width;
+    let padded = format!("{}{inner}", "0".repeat(padding));
+    let chunk = |at: usize| u8::from_str_radix(padded.get(at..at + width)?, radix).ok();
+    (0..padded.len()).step_by(width).map(chunk).collect()
+}

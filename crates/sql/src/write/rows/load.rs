@@ -1,0 +1,330 @@
+//! LOAD DATA: lines of a file of the client or of the server become rows.
+//!
+//! ```text
+//! load := "LOAD" "DATA" word* ["LOCAL"] "INFILE" text ["REPLACE" | "IGNORE"] "INTO" "TABLE" table
+//!         ["CHARACTER" "SET" name] ["FIELDS" | "COLUMNS" field*] ["LINES" line*]
+//!         ["IGNORE" n ("LINES" | "ROWS")] ["(" (column | @variable),* ")"] ["SET" assignment,*]
+//! field := "TERMINATED" "BY" text | ["OPTIONALLY"] "ENCLOSED" "BY" text | "ESCAPED" "BY" text
+//! line  := "STARTING" "BY" text | "TERMINATED" "BY" text
+//! ```
+
+use std::sync::Arc;
+
+use remora_engine::Value;
+
+use super::{
+    insert::{Inserter, Policy, column},
+    literal::{Given, Parameters},
+    target::{Target, table_name},
+    values::GivenRows,
+};
+use crate::{Code, Error, Outcome, Result, session::SessionState, write::tokens::Tokens};
+
+/// Lines that are put at once.
+const LINES_AT_ONCE: usize = 1_000;
+
+/// How lines are taken apart.
+#[derive(Clone, Debug, PartialEq)]
+struct Format {
+    field_end: Vec<u8>,
+    enclosure: Option<u8>,
+    escape: Option<u8>,
+    line_start: Vec<u8>,
+    line_end: Vec<u8>,
+}
+
+impl Default for Format {
+    fn default() -> Self {
+        Self {
+            field_end: b"\t".to_vec(),
+            enclosure: None,
+            escape: Some(b'\\'),
+            line_start: Vec::new(),
+            line_end: b"\n".to_vec(),
+        }
+    }
+}
+
+/// Runs LOAD DATA.
+pub(super) async fn run(
+    session: &mut SessionState,
+    tokens: &mut Tokens<'_>,
+    parameters: &Parameters<'_>,
+) -> Result<Outcome> {
+    tokens.expect("LOAD DATA")?;
+    while tokens.accept_any(&["LOW_PRIORITY", "CONCURRENT"]) {}
+    let local = tokens.accept("LOCAL");
+    tokens.expect("INFILE")?;
+    tokens.text()?;
+    let replace = tokens.accept("REPLACE");
+    let ignore = tokens.accept("IGNORE") || local && !replace;
+    tokens.expect("INTO TABLE")?;
+    let table = table_name(tokens, session)?;
+    let target = Target::find(session, &table)?;
+    if tokens.accept_all("CHARACTER SET") {
+        tokens.name()?;
+    }
+    let format = Format::parse(tokens)?;
+    let skipped = lines_to_skip(tokens)?;
+    let columns = columns(tokens, &target)?;
+    tokens.expect_end()?;
+    let content = content(session, local)?;
+    let policy = match (replace, ignore) {
+        (true, _) => Policy::Replace,
+        (false, true) => Policy::Ignore,
+        (false, false) => Policy::Refuse,
+    };
+    let mut inserter = Inserter::new(session, &target, policy, ignore).await?;
+    let mut lines = Lines { format: &format, rest: &content };
+    for _ in 0..skipped {
+        lines.next();
+    }
+    loop {
+        let some: Vec<Vec<Option<Vec<u8>>>> = lines.by_ref().take(LINES_AT_ONCE).collect();
+        if some.is_empty() {
+            break;
+        }
+        session.check_interrupted()?;
+        let rows = some.into_iter().map(|line| given_row(line, columns.len())).collect();
+        let rows = GivenRows { columns: columns.clone(), rows };
+        inserter.insert(session, tokens, parameters, rows).await?;
+    }
+    let mut outcome = inserter.outcome(session, true);
+    let records = inserter.tally.records;
+    let skipped = match policy {
+        Policy::Ignore => inserter.tally.duplicates,
+        _ => 0,
+    };
+    let deleted = match policy {
+        Policy::Replace => outcome.affected_rows.saturating_sub(records),
+        _ => 0,
+    };
+    let warnings = session.warnings.count();
+    outcome.info =
+        format!("Records: {records}  Deleted: {deleted}  Skipped: {skipped}  Warnings: {warnings}");
+    Ok(outcome)
+}
+
+/// The name of the client's file that the statement loads, if it is one of the client's.
+pub(super) fn local_name(tokens: &Tokens<'_>) -> Option<String> {
+    let mut ahead = *tokens;
+    if !ahead.accept_all("LOAD DATA") {
+        return None;
+    }
+    while ahead.accept_any(&["LOW_PRIORITY", "CONCURRENT"]) {}
+    if !ahead.accept_all("LOCAL INFILE") {
+        return None;
+    }
+    ahead.utf8().ok()
+}
+
+/// The file's bytes: only the client's are read.
+fn content(session: &SessionState, local: bool) -> Result<Arc<[u8]>> {
+    match session.transaction.file().filter(|_| local) {
+        Some(bytes) => Ok(bytes),
+        None => Err(Error::new(
+            Code::OptionPreventsStatement,
+            "The MySQL server is running with the --secure-file-priv option so it cannot execute \
+             this statement",
+        )),
+    }
+}
+
+impl Format {
+    fn parse(tokens: &mut Tokens<'_>) -> Result<Self> {
+        let mut format = Self::default();
+        if tokens.accept_any(&["FIELDS", "COLUMNS"]) {
+            loop {
+                if tokens.accept_all("TERMINATED BY") {
+                    format.field_end = tokens.text()?;
+                } else if tokens.accept_all("OPTIONALLY ENCLOSED BY")
+                    || tokens.accept_all("ENCLOSED BY")
+                {
+                    format.enclosure = tokens.text()?.first().copied();
+                } else if tokens.accept_all("ESCAPED BY") {
+                    format.escape = tokens.text()?.first().copied();
+                } else {
+                    break;
+                }
+            }
+        }
+        if tokens.accept("LINES") {
+            loop {
+                if tokens.accept_all("STARTING BY") {
+                    format.line_start = tokens.text()?;
+                } else if tokens.accept_all("TERMINATED BY") {
+                    format.line_end = tokens.text()?;
+                } else {
+                    break;
+                }
+            }
+        }
+        Ok(format)
+    }
+}
+
+fn lines_to_skip(tokens: &mut Tokens<'_>) -> Result<u64> {
+    if !tokens.accept("IGNORE") {
+        return Ok(0);
+    }
+    let lines = tokens.number()?;
+    if !tokens.accept_any(&["LINES", "ROWS"]) {
+        return Err(tokens.syntax_error());
+    }
+    Ok(lines)
+}
+
+fn columns(tokens: &mut Tokens<'_>, target: &Target) -> Result<Vec<usize>> {
+    if tokens.is_word("SET") {
+        return Err(Error::unsupported("LOAD DATA ... SET"));
+    }
+    if !tokens.take("(") {
+        return Ok(target.table.visible().map(|(position, ..)| position).collect());
+    }
+    let mut columns = Vec::new();
+    loop {
+        if tokens.is_kind(crate::statement::TokenKind::UserVariable) {
+            return Err(Error::unsupported("LOAD DATA into user variables"));
+        }
+        columns.push(column(tokens, target)?);
+        if !tokens.take(",") {
+            break;
+        }
+    }
+    tokens.need(")")?;
+    if tokens.is_word("SET") {
+        return Err(Error::unsupported("LOAD DATA ... SET"));
+    }
+    Ok(columns)
+}
+
+/// What a line gives: missing fields are defaults, those beyond the columns are left out.
+fn given_row(line: Vec<Option<Vec<u8>>>, columns: usize) -> Vec<Given> {
+    let given = |field: Option<Vec<u8>>| match field.map(String::from_utf8) {
+        None => Given::Value(Value::Null),
+        Some(Ok(text)) => Given::Value(Value::Text(text.into())),
+        Some(Err(error)) => Given::Value(Value::Bytes(error.into_bytes().into())),
+    };
+    let mut row: Vec<Given> = line.into_iter().take(columns).map(given).collect();
+    row.resize(columns, Given::Default);
+    row
+}
+
+/// The lines of a file, taken apart.
+struct Lines<'l> {
+    format: &'l Format,
+    rest: &'l [u8],
+}
+
+impl Iterator for Lines<'_> {
+    type Item = Vec<Option<Vec<u8>>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let start = &self.format.line_start;
+        if !start.is_empty() {
+            let at = memchr::memmem::find(self.rest, start)?;
+            self.rest = self.rest.get(at + start.len()..)?;
+        }
+        if self.rest.is_empty() {
+            return None;
+        }
+        let mut line = Vec::new();
+        loop {
+            let (field, ends) = self.field();
+            line.push(field);
+            if ends {
+                return Some(line);
+            }
+        }
+    }
+}
+
+impl Lines<'_> {
+    /// The next field, and whether it was the last of its line.
+    fn field(&mut self) -> (Option<Vec<u8>>, bool) {
+        let format = self.format;
+        let mut field = Vec::new();
+        let enclosed = format.enclosure.is_some() && self.rest.first().copied() == format.enclosure;
+        let mut at = usize::from(enclosed);
+        let mut open = enclosed;
+        let mut is_null = false;
+        loop {
+            let rest = self.rest.get(at..).unwrap_or_default();
+            let Some(&byte) = rest.first() else {
+                self.rest = &[];
+                return (Some(field).filter(|_| !is_null), true);
+            };
+            if format.escape == Some(byte)
+                && let Some(&escaped) = rest.get(1)
+            {
+                is_null = escaped == b'N' && field.is_empty() && !enclosed;
+                field.push(unescaped(escaped));
+                at += 2;
+            } else if open && Some(byte) == format.enclosure {
+                if rest.get(1) == Some(&byte) {
+                    field.push(byte);
+                    at += 1;
+                } else {
+                    open = false;
+                }
+                at += 1;
+            } else if !open && !format.field_end.is_empty() && rest.starts_with(&format.field_end) {
+                self.rest = rest.get(format.field_end.len()..).unwrap_or_default();
+                return (Some(field).filter(|_| !is_null), false);
+            } else if !open && rest.starts_with(&format.line_end) {
+                self.rest = rest.get(format.line_end.len()..).unwrap_or_default();
+                let bare_null = format.enclosure.is_some() && !enclosed && field == b"NULL";
+                return (Some(field).filter(|_| !is_null && !bare_null), true);
+            } else {
+                field.push(byte);
+                at += 1;
+            }
+        }
+    }
+}
+
+fn unescaped(byte: u8) -> u8 {
+    match byte {
+        b'0' => 0,
+        b'b' => 8,
+        b'n' => b'\n',
+        b'r' => b'\r',
+        b't' => b'\t',
+        b'Z' => 26,
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(format: &Format, text: &str) -> Vec<Vec<Option<String>>> {
+        let shown = |field: Option<Vec<u8>>| field.map(|bytes| String::from_utf8(bytes).unwrap());
+        let lines = Lines { format, rest: text.as_bytes() };
+        lines.map(|line| line.into_iter().map(shown).collect()).collect()
+    }
+
+    #[test]
+    fn tabs_and_escapes() {
+        let found = lines(&Format::default(), "1\ta\\tb\n2\t\\N\n3\t");
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(
+            found,
+            [vec![some("1"), some("a\tb")], vec![some("2"), None], vec![some("3"), some("")]]
+        );
+    }
+
+    #[test]
+    fn enclosed_fields_hold_what_ends_others() {
+        let format = Format {
+            field_end: b",".to_vec(),
+            enclosure: Some(b'"'),
+            line_end: b"\r\n".to_vec(),
+            ..Format::default()
+        };
+        let found = lines(&format, "\"a,b\",\"c\"\"d\"\r\nx,NULL\r\n");
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(found, [vec![some("a,b"), some("c\"d")], vec![some("x"), None]]);
+    }
+}

@@ -1,0 +1,78 @@
+//! SELECT … FOR UPDATE and FOR SHARE: the rows that are read are kept from others until the commit,
+//! which fails if somebody changed one of them (1213).
+
+use super::{
+    evaluate::Query,
+    literal::Parameters,
+    target::{Target, table_of},
+    update::{key_items, key_of, named_tables},
+};
+use crate::{
+    Result,
+    session::SessionState,
+    write::{tokens::Tokens, transaction::Place},
+};
+
+/// Words that end the tables of a FROM clause.
+const CLAUSES: [&str; 7] = ["WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "WINDOW", "INTO"];
+
+/// Whether a SELECT keeps its rows.
+pub(super) fn locks(tokens: &Tokens<'_>) -> bool {
+    let mut ahead = *tokens;
+    let found = ahead.skip_until(begins_lock);
+    found.is_ok() && begins_lock(&ahead)
+}
+
+/// Keeps the rows of the tables in FROM that satisfy WHERE.
+pub(super) async fn protect(
+    session: &mut SessionState,
+    tokens: &mut Tokens<'_>,
+    parameters: &Parameters<'_>,
+) -> Result<()> {
+    tokens.skip_until(|tokens| tokens.is_word("FROM") || begins_lock(tokens))?;
+    if !tokens.accept("FROM") {
+        return Ok(());
+    }
+    let ends = |tokens: &Tokens<'_>| {
+        CLAUSES.iter().any(|word| tokens.is_word(word)) || begins_lock(tokens)
+    };
+    let tables = tokens.skip_until(ends)?;
+    let named = named_tables(session, tokens, tables.clone())?;
+    let start = tokens.place();
+    let grouped = |tokens: &Tokens<'_>| {
+        ["GROUP", "HAVING", "WINDOW", "INTO"].iter().any(|word| tokens.is_word(word))
+    };
+    // What is grouped is not what is read: then all rows are kept that WHERE lets through.
+    let rest = tokens.skip_until(|tokens| grouped(tokens) || begins_lock(tokens))?;
+    let rest = start..rest.end;
+    for named in &named {
+        let Ok(table) = table_of(session, &named.name) else { continue };
+        let place = Place::Engine(named.name.engine_name(&session.shared).into());
+        let is_temporary = session.transaction.temporary(&named.name).is_some();
+        let target = Target::at(named.name.clone(), place, table);
+        let Some(engine_name) = target.engine_name().filter(|_| !is_temporary) else { continue };
+        let mut query = Query::new("SELECT ");
+        for (index, item) in key_items(named, &target).iter().enumerate() {
+            query.push(if index > 0 { "," } else { "" });
+            query.push_query(item);
+        }
+        query.push(" FROM ");
+        query.push_tokens(tokens, tables.clone(), parameters);
+        query.push_tokens(tokens, rest.clone(), parameters);
+        let length = target.table.schema.primary_key.len();
+        for row in query.rows(session).await? {
+            if let Some(key) = key_of(&row, 0, length) {
+                session.transaction.protect(engine_name, &key.0)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `FOR UPDATE`, `FOR SHARE`, `LOCK IN SHARE MODE`.
+fn begins_lock(tokens: &Tokens<'_>) -> bool {
+    let mut ahead = *tokens;
+    ahead.accept_all("FOR UPDATE")
+        || ahead.accept_all("FOR SHARE")
+        || ahead.accept_all("LOCK IN SHARE MODE")
+}

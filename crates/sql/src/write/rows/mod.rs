@@ -1,0 +1,76 @@
+//! Statements that change rows: INSERT, REPLACE, UPDATE, DELETE, LOAD DATA.
+//!
+//! Each finds out which rows it is about (by a SELECT, or from its own text), makes the new rows,
+//! and puts them over the session's snapshot; what is put becomes the engine's at the commit.
+
+mod duplicate;
+mod evaluate;
+mod insert;
+pub(crate) mod literal;
+mod load;
+mod lock;
+mod target;
+mod update;
+mod values;
+
+use remora_engine::Value;
+
+pub(crate) use evaluate::Query;
+pub(crate) use target::{Target, check_local, table_name, table_of};
+pub(crate) use values::{RowMaker, column_name};
+
+use crate::{
+    Outcome, Result,
+    session::SessionState,
+    statement::{Statement, TokenKind},
+    write::tokens::Tokens,
+};
+
+/// Keeps the rows of a SELECT … FOR UPDATE or FOR SHARE from others, if a transaction is open.
+pub(crate) async fn protect(session: &mut SessionState, statement: &Statement<'_>) -> Result<()> {
+    let source = &statement.source;
+    let mut tokens = Tokens::new(&source.text, &source.tokens, source.mode);
+    if !session.transaction.is_open() || !lock::locks(&tokens) {
+        return Ok(());
+    }
+    lock::protect(session, &mut tokens, &parameters(statement)).await
+}
+
+fn parameters<'p>(statement: &'p Statement<'_>) -> literal::Parameters<'p> {
+    let places = statement.source.tokens.iter().enumerate();
+    let places = places.filter(|(_, token)| token.kind == TokenKind::Parameter);
+    let places = places.map(|(place, _)| place).collect();
+    literal::Parameters { values: statement.parameters, places }
+}
+
+/// The client's file that a statement loads.
+pub(crate) fn local_file_name(statement: &Statement<'_>) -> Option<String> {
+    let source = &statement.source;
+    load::local_name(&Tokens::new(&source.text, &source.tokens, source.mode))
+}
+
+/// Runs the statement over what is open.
+pub(crate) async fn run(session: &mut SessionState, statement: &Statement<'_>) -> Result<Outcome> {
+    let source = &statement.source;
+    let parameters = parameters(statement);
+    let mut tokens = Tokens::new(&source.text, &source.tokens, source.mode);
+    match () {
+        () if tokens.is_word("INSERT") || tokens.is_word("REPLACE") => {
+            insert::run(session, &mut tokens, &parameters).await
+        }
+        () if tokens.is_word("UPDATE") => update::update(session, &mut tokens, &parameters).await,
+        () if tokens.is_word("DELETE") => update::delete(session, &mut tokens, &parameters).await,
+        () if tokens.is_word("LOAD") => load::run(session, &mut tokens, &parameters).await,
+        () => Err(crate::Error::unsupported(source.shown())),
+    }
+}
+
+/// Puts the rows of a query into a table that was just made, by position.
+pub(crate) async fn fill(
+    session: &mut SessionState,
+    target: &Target,
+    columns: Vec<usize>,
+    rows: Vec<Vec<Value>>,
+) -> Result<u64> {
+    insert::fill(session, target, columns, rows).await
+}

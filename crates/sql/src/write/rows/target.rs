@@ -1,0 +1,286 @@
+//! A table that a statement changes: finding it, and putting rows into it and out of it.
+
+use std::sync::Arc;
+
+use remora_engine::{Row, Value};
+
+use crate::{
+    Code, Error, Result,
+    select::names::TableName,
+    session::SessionState,
+    write::{
+        declared::{ROW_NUMBER, SqlTable},
+        overlay::Key,
+        tokens::Tokens,
+        transaction::Place,
+        unique::{UniqueKey, shown_key},
+    },
+};
+
+/// A table that a statement changes.
+#[derive(Clone)]
+pub(crate) struct Target {
+    /// Its name.
+    pub name: TableName,
+    /// Where its rows are.
+    pub place: Place,
+    /// What is declared of it.
+    pub table: Arc<SqlTable>,
+    unique: Vec<UniqueKey>,
+}
+
+/// A row that stands against another.
+#[derive(Clone, Debug)]
+pub(crate) struct Duplicate {
+    /// Its primary key.
+    pub key: Key,
+    /// 1062.
+    pub error: Error,
+}
+
+/// Reads a table's name; `database` is for names without one.
+pub(crate) fn table_name(tokens: &mut Tokens<'_>, session: &SessionState) -> Result<TableName> {
+    let first = tokens.name()?;
+    if tokens.take(".") {
+        return Ok(TableName::new(first, tokens.name()?));
+    }
+    Ok(TableName::new(session.current_database()?, first))
+}
+
+impl Target {
+    /// The table of a name, for writing.
+    pub(crate) fn find(session: &SessionState, name: &TableName) -> Result<Self> {
+        if let Some(temporary) = session.transaction.temporary(name) {
+            let table = SqlTable::of(&temporary.schema);
+            return Ok(Self::new(name.clone(), Place::Temporary(name.clone()), table));
+        }
+        name.check(&session.identity, true)?;
+        let engine_name = name.engine_name(&session.shared);
+        let schema = session.reader().schema(&engine_name).map_err(|_| name.missing())?;
+        check_local(session, &engine_name)?;
+        let place = Place::Engine(engine_name.into());
+        session.transaction.check_writable(&place)?;
+        Ok(Self::new(name.clone(), place, SqlTable::of(&schema)))
+    }
+
+    /// A table that is being made.
+    pub(crate) fn at(name: TableName, place: Place, table: Arc<SqlTable>) -> Self {
+        Self::new(name, place, table)
+    }
+
+    fn new(name: TableName, place: Place, table: Arc<SqlTable>) -> Self {
+        let unique = UniqueKey::of(&table, &place);
+        Self { name, place, table, unique }
+    }
+
+    /// The primary key of a row.
+    pub(crate) fn key(&self, row: &[Value]) -> Key {
+        Key::of(&self.table.schema, row)
+    }
+
+    /// The first row that stands against this one; `own` is the key of the row that it replaces.
+    pub(crate) fn duplicate(
+        &self,
+        session: &SessionState,
+        row: &[Value],
+        own: Option<&Key>,
+    ) -> Result<Option<Duplicate>> {
+        let key = self.key(row);
+        if own != Some(&key) && session.transaction.row(&self.place, &key)?.is_some() {
+            let shown = shown_key(&self.table.schema.primary_key, row);
+            return Ok(Some(Duplicate { key, error: self.duplicate_error(&shown, "PRIMARY") }));
+        }
+        for unique in &self.unique {
+            let Some(value) = unique.value(row) else { continue };
+            let Some(entry) = session.transaction.row(&unique.place, &value)? else { continue };
+            let owner = UniqueKey::owner(&entry);
+            if own != Some(&owner) {
+                let error = self.duplicate_error(&unique.shown(row), &unique.name);
+                return Ok(Some(Duplicate { key: owner, error }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// 1062.
+    pub(crate) fn duplicate_error(&self, shown: &str, key: &str) -> Error {
+        let shown: String = shown.chars().take(64).collect();
+        let message = format!("Duplicate entry '{shown}' for key '{}.{key}'", self.name.table);
+        Error::new(Code::DuplicateKey, message)
+    }
+
+    /// Puts a row that nothing stands against.
+    pub(crate) fn insert(&self, session: &mut SessionState, row: Row) {
+        let key = self.key(&row);
+        for unique in &self.unique {
+            if let Some(value) = unique.value(&row) {
+                let entry = UniqueKey::entry(&value, &key);
+                session.transaction.set(&unique.place, value, Some(entry));
+            }
+        }
+        session.transaction.set(&self.place, key, Some(Arc::new(row)));
+    }
+
+    /// Takes a row away.
+    pub(crate) fn delete(&self, session: &mut SessionState, row: &[Value]) {
+        for unique in &self.unique {
+            if let Some(value) = unique.value(row) {
+                session.transaction.set(&unique.place, value, None);
+            }
+        }
+        session.transaction.set(&self.place, self.key(row), None);
+    }
+
+    /// Puts a row in the place of another; 1062 if a third stands against it.
+    pub(crate) fn update(
+        &self,
+        session: &mut SessionState,
+        old: &[Value],
+        new: Row,
+    ) -> Result<Option<Duplicate>> {
+        let own = self.key(old);
+        if let Some(duplicate) = self.duplicate(session, &new, Some(&own))? {
+            return Ok(Some(duplicate));
+        }
+        for unique in &self.unique {
+            let (before, after) = (unique.value(old), unique.value(&new));
+            if before != after
+                && let Some(value) = before
+            {
+                session.transaction.set(&unique.place, value, None);
+            }
+        }
+        if own != self.key(&new) {
+            session.transaction.set(&self.place, own, None);
+        }
+        self.insert(session, new);
+        Ok(None)
+    }
+
+    /// The row with this key, as the session sees it.
+    pub(crate) fn row(&self, session: &SessionState, key: &Key) -> Result<Option<Arc<Row>>> {
+        session.transaction.row(&self.place, key)
+    }
+
+    /// The engine's name of the table, if it is not temporary.
+    pub(crate) fn engine_name(&self) -> Option<&Arc<str>> {
+        match &self.place {
+            Place::Engine(name) => Some(name),
+            Place::Temporary(_) => None,
+        }
+    }
+
+    /// The column whose values come from a counter: AUTO_INCREMENT, or the hidden row number.
+    pub(crate) fn counted(&self) -> Option<usize> {
+        self.table.auto_increment().or(self.table.row_number)
+    }
+
+    /// The next value of a column's counter, which is then past it.
+    pub(crate) fn next_value(&self, session: &mut SessionState, column: usize) -> Result<u64> {
+        match &self.place {
+            Place::Temporary(name) => {
+                let Some(next) = session.transaction.temporary_counter(name) else {
+                    return Err(name.missing());
+                };
+                let taken = *next;
+                *next = taken.saturating_add(1);
+                Ok(taken)
+            }
+            Place::Engine(table) => {
+                let (shared, counter) = (&session.shared, self.counter(table, column));
+                let name = self.column_name(column);
+                let taken = shared.counters.take(shared, &counter, table, name)?;
+                self.store_counter(session, &counter);
+                Ok(taken)
+            }
+        }
+    }
+
+    /// Moves a column's counter past a value that was given.
+    pub(crate) fn pass_value(
+        &self,
+        session: &mut SessionState,
+        column: usize,
+        given: u64,
+    ) -> Result<()> {
+        match &self.place {
+            Place::Temporary(name) => {
+                if let Some(next) = session.transaction.temporary_counter(name) {
+                    *next = (*next).max(given.saturating_add(1));
+                }
+            }
+            Place::Engine(table) => {
+                let (shared, counter) = (&session.shared, self.counter(table, column));
+                let name = self.column_name(column);
+                shared.counters.pass(shared, &counter, table, name, given)?;
+                self.store_counter(session, &counter);
+            }
+        }
+        Ok(())
+    }
+
+    /// What a column's counter is kept under: the table's name, but for a hidden row number beside
+    /// an AUTO_INCREMENT column.
+    fn counter(&self, table: &str, column: usize) -> String {
+        let beside = self.table.row_number == Some(column) && self.table.auto_increment().is_some();
+        if beside { format!("{table}{ROW_NUMBER}") } else { table.to_owned() }
+    }
+
+    /// The next AUTO_INCREMENT value or row number, if the table has one.
+    pub(crate) fn peek_value(&self, session: &SessionState) -> Result<Option<u64>> {
+        let Some(column) = self.counted() else { return Ok(None) };
+        match &self.place {
+            Place::Temporary(name) => {
+                Ok(session.transaction.temporary(name).map(|table| table.next))
+            }
+            Place::Engine(table) => {
+                let shared = &session.shared;
+                let name = self.column_name(column);
+                shared.counters.peek(shared, table, name).map(Some)
+            }
+        }
+    }
+
+    /// Sets the AUTO_INCREMENT counter, but not below what the table holds.
+    pub(crate) fn raise_counter(&self, session: &mut SessionState, next: u64) -> Result<()> {
+        if let (Place::Engine(table), Some(column)) = (&self.place, self.counted()) {
+            let shared = &session.shared;
+            shared.counters.raise(shared, table, self.column_name(column), next)?;
+        }
+        Ok(())
+    }
+
+    fn store_counter(&self, session: &mut SessionState, counter: &str) {
+        if let Some((name, value)) = session.shared.counters.stored(counter) {
+            session.transaction.store_position(name, value);
+        }
+    }
+
+    fn column_name(&self, column: usize) -> &str {
+        self.table.schema.columns.get(column).map_or("", |column| column.name.as_str())
+    }
+}
+
+/// 1290 for a table that follows a source.
+pub(crate) fn check_local(session: &SessionState, engine_name: &str) -> Result<()> {
+    match session.shared.host.source_of(engine_name) {
+        None => Ok(()),
+        Some(source) => Err(Error::new(
+            Code::OptionPreventsStatement,
+            format!(
+                "Table '{engine_name}' follows the source '{source}' and is read-only here, so it \
+                 cannot execute this statement"
+            ),
+        )),
+    }
+}
+
+/// What is declared of a table that a statement names, whether it is written or not.
+pub(crate) fn table_of(session: &SessionState, name: &TableName) -> Result<Arc<SqlTable>> {
+    if let Some(temporary) = session.transaction.temporary(name) {
+        return Ok(SqlTable::of(&temporary.schema));
+    }
+    let engine_name = name.engine_name(&session.shared);
+    let schema = session.reader().schema(&engine_name).map_err(|_| name.missing())?;
+    Ok(SqlTable::of(&schema))
+}

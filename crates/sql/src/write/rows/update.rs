@@ -1,0 +1,553 @@
+//! UPDATE and DELETE, of one table or of several: a SELECT finds the keys and the new values, then
+//! the rows are changed one by one.
+//!
+//! ```text
+//! update := "UPDATE" ["LOW_PRIORITY"] ["IGNORE"] tables "SET" assignment,* rest
+//! delete := "DELETE" word* ["IGNORE"] ("FROM" table [["AS"] alias] rest
+//!           | table,* "FROM" tables rest | "FROM" table,* "USING" tables rest)
+//! rest   := ["WHERE" …] ["ORDER" "BY" …] ["LIMIT" …]
+//! ```
+
+use std::ops::Range;
+
+use remora_engine::{Row, Value};
+use rustc_hash::FxHashSet;
+
+use super::{
+    evaluate::Query,
+    insert::check_found,
+    literal::{Given, Parameters, given},
+    target::{Target, table_name},
+    values::{RowMaker, column_name, default_value},
+};
+use crate::{
+    Code, Error, Outcome, Result,
+    select::names::TableName,
+    session::SessionState,
+    write::{computed::Computed, declared::quoted_name, overlay::Key, tokens::Tokens},
+};
+
+/// A table of a statement, and what it is called there.
+#[derive(Clone)]
+pub(super) struct Named {
+    pub(super) name: TableName,
+    alias: String,
+}
+
+/// `column = value`.
+struct Assignment {
+    table: usize,
+    column: usize,
+    given: Given,
+}
+
+/// Runs UPDATE.
+pub(super) async fn update(
+    session: &mut SessionState,
+    tokens: &mut Tokens<'_>,
+    parameters: &Parameters<'_>,
+) -> Result<Outcome> {
+    tokens.expect("UPDATE")?;
+    tokens.accept("LOW_PRIORITY");
+    let ignore = tokens.accept("IGNORE");
+    let tables = tokens.skip_until(|tokens| tokens.is_word("SET"))?;
+    let named = named_tables(session, tokens, tables.clone())?;
+    tokens.expect("SET")?;
+    let mut targets: Vec<Option<Target>> = vec![None; named.len()];
+    let assignments = assignments(session, tokens, parameters, &named, &mut targets)?;
+    let rest = rest(tokens)?;
+    let mut update = Update { session, tokens, parameters, ignore };
+    let found = update.find(&named, &targets, &assignments, tables, rest).await?;
+    update.change(&targets, &assignments, found).await
+}
+
+struct Update<'u, 't> {
+    session: &'u mut SessionState,
+    tokens: &'u Tokens<'t>,
+    parameters: &'u Parameters<'u>,
+    ignore: bool,
+}
+
+impl Update<'_, '_> {
+    /// Keys of the changed tables and values of the assignments' expressions, row by row.
+    async fn find(
+        &mut self,
+        named: &[Named],
+        targets: &[Option<Target>],
+        assignments: &[Assignment],
+        tables: Range<usize>,
+        rest: Range<usize>,
+    ) -> Result<Vec<Vec<Value>>> {
+        let mut query = Query::new("SELECT ");
+        let mut items: Vec<Query> = Vec::new();
+        for (named, target) in named.iter().zip(targets) {
+            items.extend(target.iter().flat_map(|target| key_items(named, target)));
+        }
+        // A later assignment sees what an earlier one made of a column.
+        let mut made: Vec<(usize, usize, Query)> = Vec::new();
+        for assignment in assignments {
+            if let Given::Value(value) = &assignment.given {
+                let mut constant = Query::new("?");
+                constant.bind(std::slice::from_ref(value));
+                made.push((assignment.table, assignment.column, constant));
+            }
+            let Given::Expression(range) = &assignment.given else { continue };
+            let expression = self.substituted(range.clone(), named, targets, &made);
+            let mut item = Query::new("(");
+            item.push_query(&expression);
+            item.push(")");
+            made.push((assignment.table, assignment.column, expression));
+            items.push(item);
+        }
+        for (index, item) in items.iter().enumerate() {
+            query.push(if index > 0 { "," } else { "" });
+            query.push_query(item);
+        }
+        query.push(" FROM ");
+        query.push_tokens(self.tokens, tables, self.parameters);
+        query.push_tokens(self.tokens, rest, self.parameters);
+        query.rows(self.session).await
+    }
+
+    /// An expression with the columns that were assigned before replaced by what they were
+    /// assigned.
+    fn substituted(
+        &self,
+        range: Range<usize>,
+        named: &[Named],
+        targets: &[Option<Target>],
+        made: &[(usize, usize, Query)],
+    ) -> Query {
+        let mut query = Query::new("");
+        if made.is_empty() {
+            query.push_tokens(self.tokens, range, self.parameters);
+            return query;
+        }
+        let mut ahead = self.tokens.within(range.clone());
+        let mut begin = range.start;
+        let mut after_point = false;
+        while ahead.place() < range.end {
+            let place = ahead.place();
+            let name = ahead.accept_name();
+            let plain = name.filter(|_| !after_point && !ahead.is("(") && !ahead.is("."));
+            let earlier = plain.and_then(|name| {
+                made.iter().rev().find(|(table, column, _)| {
+                    let target = targets.get(*table).and_then(Option::as_ref);
+                    let known = target.and_then(|target| target.table.column(&name));
+                    known == Some(*column) && named.len() == 1
+                })
+            });
+            if let Some((.., expression)) = earlier {
+                query.push_tokens(self.tokens, begin..place, self.parameters);
+                query.push("(");
+                query.push_query(expression);
+                query.push(")");
+                begin = ahead.place();
+            }
+            if ahead.place() == place {
+                ahead.next();
+            }
+            let last = self.tokens.within(place..range.end);
+            after_point = last.is(".");
+        }
+        query.push_tokens(self.tokens, begin..range.end, self.parameters);
+        query
+    }
+
+    async fn change(
+        &mut self,
+        targets: &[Option<Target>],
+        assignments: &[Assignment],
+        found: Vec<Vec<Value>>,
+    ) -> Result<Outcome> {
+        let (mut matched, mut changed) = (0_u64, 0_u64);
+        let keys: Vec<usize> = targets.iter().map(key_length).collect();
+        let mut at = 0;
+        for (index, target) in targets.iter().enumerate() {
+            let Some(target) = target else { continue };
+            let length = keys.get(index).copied().unwrap_or(0);
+            let mut changer = Changer::new(self.session, target, self.ignore).await?;
+            for row in &found {
+                let Some(key) = key_of(row, at, length) else { continue };
+                if !changer.seen.insert(key.clone()) {
+                    continue;
+                }
+                let values = row.get(keys.iter().sum::<usize>()..).unwrap_or_default();
+                let own = (index, assignments, values);
+                changed += u64::from(changer.change(self.session, &key, own).await?);
+                matched = matched.saturating_add(1);
+            }
+            at += length;
+        }
+        let affected = if self.session.counts_found_rows { matched } else { changed };
+        let warnings = self.session.warnings.count();
+        let info = format!("Rows matched: {matched}  Changed: {changed}  Warnings: {warnings}");
+        Ok(Outcome { affected_rows: affected, info, ..Outcome::default() })
+    }
+}
+
+/// Changes the rows of one table.
+struct Changer {
+    target: Target,
+    maker: RowMaker,
+    computed: Computed,
+    ignore: bool,
+    seen: FxHashSet<Key>,
+    number: u64,
+}
+
+impl Changer {
+    async fn new(session: &mut SessionState, target: &Target, ignore: bool) -> Result<Self> {
+        let maker = RowMaker::new(session, target, ignore).await?;
+        let computed = Computed::of(target);
+        let seen = FxHashSet::default();
+        Ok(Self { target: target.clone(), maker, computed, ignore, seen, number: 0 })
+    }
+
+    /// Gives whether the row changed.
+    async fn change(
+        &mut self,
+        session: &mut SessionState,
+        key: &Key,
+        (table, assignments, values): (usize, &[Assignment], &[Value]),
+    ) -> Result<bool> {
+        let target = self.target.clone();
+        let Some(old) = target.row(session, key)? else { return Ok(false) };
+        self.number += 1;
+        let mut row = Row::clone(&old);
+        let mut assigned = Vec::new();
+        let mut values = values.iter();
+        for assignment in assignments {
+            let evaluated = match &assignment.given {
+                Given::Expression(_) => values.next().cloned(),
+                _ => None,
+            };
+            if assignment.table != table {
+                continue;
+            }
+            let value = self.assigned(session, assignment, evaluated, &row).await?;
+            if let Some(slot) = row.get_mut(assignment.column) {
+                *slot = value;
+            }
+            assigned.push(assignment.column);
+        }
+        if row == *old {
+            return Ok(false);
+        }
+        self.computed.touch(&target, &self.maker, &assigned, &mut row)?;
+        let mut rows = vec![row];
+        let kept = self.computed.complete(session, &target, &self.maker, &mut rows).await?;
+        let Some(row) = rows.pop().filter(|_| kept == [true]) else { return Ok(false) };
+        match target.update(session, &old, row)? {
+            None => Ok(true),
+            Some(duplicate) if self.ignore => {
+                self.maker.converter.warn(duplicate.error.code, duplicate.error.message);
+                Ok(false)
+            }
+            Some(duplicate) => Err(duplicate.error),
+        }
+    }
+
+    async fn assigned(
+        &mut self,
+        session: &mut SessionState,
+        assignment: &Assignment,
+        evaluated: Option<Value>,
+        row: &[Value],
+    ) -> Result<Value> {
+        let (target, column) = (&self.target, assignment.column);
+        let Some(spec) = target.table.columns.get(column) else { return Ok(Value::Null) };
+        let name = column_name(target, column);
+        let value = match (&assignment.given, evaluated) {
+            (Given::Default, _) if spec.generated.is_some() => {
+                return Ok(row.get(column).cloned().unwrap_or(Value::Null));
+            }
+            (Given::Default, _) => {
+                let default = default_value(session, &self.maker.converter, spec, name).await?;
+                match default {
+                    None if spec.not_null => {
+                        let message = format!("Field '{name}' doesn't have a default value");
+                        let implicit = self.maker.converter.implicit(&spec.kind);
+                        return self.maker.converter.complain(Code::NoDefault, message, implicit);
+                    }
+                    default => return Ok(default.unwrap_or(Value::Null)),
+                }
+            }
+            (_, Some(value)) => value,
+            (given, None) => given.value(&spec.kind),
+        };
+        if spec.generated.is_some() {
+            return Err(self.maker.generated_error(target, column));
+        }
+        match self.maker.fit(target, column, value, self.number)? {
+            Value::Null if spec.not_null => {
+                self.maker.null_for(target, column, self.maker.converter.is_strict())
+            }
+            value => Ok(value),
+        }
+    }
+}
+
+/// Runs DELETE.
+pub(super) async fn delete(
+    session: &mut SessionState,
+    tokens: &mut Tokens<'_>,
+    parameters: &Parameters<'_>,
+) -> Result<Outcome> {
+    tokens.expect("DELETE")?;
+    while tokens.accept_any(&["LOW_PRIORITY", "QUICK", "IGNORE"]) {}
+    let (listed, tables) = deleted_tables(session, tokens)?;
+    let named = named_tables(session, tokens, tables.clone())?;
+    let rest = rest(tokens)?;
+    let targets = deleted_targets(session, &named, listed.as_deref())?;
+    let mut query = Query::new("SELECT ");
+    let items = named.iter().zip(&targets).flat_map(|(named, target)| {
+        target.iter().flat_map(|target| key_items(named, target)).collect::<Vec<_>>()
+    });
+    for (index, item) in items.enumerate() {
+        query.push(if index > 0 { "," } else { "" });
+        query.push_query(&item);
+    }
+    query.push(" FROM ");
+    query.push_tokens(tokens, tables, parameters);
+    query.push_tokens(tokens, rest, parameters);
+    let found = query.rows(session).await?;
+    let mut deleted = 0;
+    let mut at = 0;
+    for target in targets.iter().flatten() {
+        let length = target.table.schema.primary_key.len();
+        for row in &found {
+            let Some(key) = key_of(row, at, length) else { continue };
+            if let Some(old) = target.row(session, &key)? {
+                target.delete(session, &old);
+                deleted += 1;
+            }
+        }
+        at += length;
+    }
+    Ok(Outcome { affected_rows: deleted, ..Outcome::default() })
+}
+
+/// A table as a list names it.
+type Listed = (Option<String>, String);
+
+/// The tables that rows are deleted from, where they are listed apart, and the tokens of the tables
+/// that are read.
+fn deleted_tables(
+    session: &SessionState,
+    tokens: &mut Tokens<'_>,
+) -> Result<(Option<Vec<Listed>>, Range<usize>)> {
+    let first_from = tokens.accept("FROM");
+    let mut ahead = *tokens;
+    table_name(&mut ahead, session)?;
+    if ahead.take(".") {
+        ahead.need("*")?;
+    }
+    if first_from && !ahead.is(",") && !ahead.is_word("USING") {
+        return Ok((None, tokens.skip_until(is_rest)?));
+    }
+    let mut listed = Vec::new();
+    loop {
+        listed.push(listed_table(tokens)?);
+        if !tokens.take(",") {
+            break;
+        }
+    }
+    if !tokens.accept("USING") {
+        tokens.expect("FROM")?;
+    }
+    Ok((Some(listed), tokens.skip_until(is_rest)?))
+}
+
+/// The targets among the tables that are read: those listed, or all.
+fn deleted_targets(
+    session: &SessionState,
+    named: &[Named],
+    listed: Option<&[Listed]>,
+) -> Result<Vec<Option<Target>>> {
+    let fits = |named: &Named, (database, table): &Listed| {
+        let same = *table == named.alias || *table == named.name.table;
+        same && database.as_ref().is_none_or(|database| *database == named.name.database)
+    };
+    let missing = listed.into_iter().flatten();
+    let mut missing = missing.filter(|listed| !named.iter().any(|named| fits(named, listed)));
+    if let Some((_, missing)) = missing.next() {
+        let message = format!("Unknown table '{missing}' in MULTI DELETE");
+        return Err(Error::new(Code::UnknownTableInDelete, message));
+    }
+    let wanted =
+        |named: &Named| listed.is_none_or(|listed| listed.iter().any(|listed| fits(named, listed)));
+    let target = |named: &Named| Target::find(session, &named.name);
+    named.iter().map(|named| wanted(named).then(|| target(named)).transpose()).collect()
+}
+
+/// `[db.]table[.*]`.
+fn listed_table(tokens: &mut Tokens<'_>) -> Result<Listed> {
+    let first = tokens.name()?;
+    if !tokens.take(".") || tokens.take("*") {
+        return Ok((None, first));
+    }
+    let table = tokens.name()?;
+    if tokens.take(".") {
+        tokens.need("*")?;
+    }
+    Ok((Some(first), table))
+}
+
+fn is_rest(tokens: &Tokens<'_>) -> bool {
+    ["WHERE", "ORDER", "LIMIT"].iter().any(|word| tokens.is_word(word))
+}
+
+/// Takes all that is left.
+fn rest(tokens: &mut Tokens<'_>) -> Result<Range<usize>> {
+    if !tokens.at_end() && !is_rest(tokens) {
+        return Err(tokens.syntax_error());
+    }
+    let rest = tokens.skip_until(|_| false)?;
+    tokens.expect_end()?;
+    Ok(rest)
+}
+
+/// The tables of a FROM clause that are no subqueries, with their aliases.
+pub(super) fn named_tables(
+    session: &SessionState,
+    tokens: &Tokens<'_>,
+    range: Range<usize>,
+) -> Result<Vec<Named>> {
+    const NO_ALIAS: [&str; 14] = [
+        "JOIN",
+        "INNER",
+        "LEFT",
+        "RIGHT",
+        "CROSS",
+        "STRAIGHT_JOIN",
+        "NATURAL",
+        "ON",
+        "USING",
+        "USE",
+        "FORCE",
+        "IGNORE",
+        "PARTITION",
+        "SET",
+    ];
+    let end = range.end;
+    let mut ahead = tokens.within(range);
+    let mut named = Vec::new();
+    let mut expects_table = true;
+    while ahead.place() < end {
+        if expects_table && ahead.is("(") {
+            let mut inner = ahead;
+            inner.next();
+            if inner.is_word("SELECT") || inner.is_word("WITH") || inner.is_word("VALUES") {
+                ahead.parenthesised()?;
+                expects_table = false;
+                continue;
+            }
+            ahead.next();
+            continue;
+        }
+        if expects_table {
+            let name = table_name(&mut ahead, session)?;
+            let mut alias = name.table.clone();
+            let said = ahead.accept("AS");
+            let is_alias = said || !NO_ALIAS.iter().any(|word| ahead.is_word(word));
+            if ahead.place() < end
+                && is_alias
+                && let Some(said) = ahead.accept_name()
+            {
+                alias = said;
+            }
+            named.push(Named { name, alias });
+            expects_table = false;
+            continue;
+        }
+        let joins = ahead.is(",") || ahead.is_word("JOIN") || ahead.is_word("STRAIGHT_JOIN");
+        if ahead.is("(") {
+            ahead.parenthesised()?;
+        } else {
+            ahead.next();
+        }
+        expects_table = joins;
+    }
+    Ok(named)
+}
+
+/// The key's columns of a table, for a SELECT.
+pub(super) fn key_items(named: &Named, target: &Target) -> Vec<Query> {
+    let schema = &target.table.schema;
+    let parts = schema.primary_key.iter().filter_map(|&part| schema.columns.get(part));
+    let item =
+        |name: &str| Query::new(&format!("{}.{}", quoted_name(&named.alias), quoted_name(name)));
+    parts.map(|column| item(&column.name)).collect()
+}
+
+fn key_length(target: &Option<Target>) -> usize {
+    target.as_ref().map_or(0, |target| target.table.schema.primary_key.len())
+}
+
+/// The key that stands in a row; `None` where an outer join has no row.
+pub(super) fn key_of(row: &[Value], at: usize, length: usize) -> Option<Key> {
+    let parts = row.get(at..at + length)?;
+    let present = parts.iter().all(|part| !part.is_null());
+    present.then(|| Key(parts.iter().cloned().collect()))
+}
+
+fn assignments(
+    session: &SessionState,
+    tokens: &mut Tokens<'_>,
+    parameters: &Parameters<'_>,
+    named: &[Named],
+    targets: &mut [Option<Target>],
+) -> Result<Vec<Assignment>> {
+    let mut assignments = Vec::new();
+    loop {
+        let mut path = vec![tokens.name()?];
+        while tokens.take(".") {
+            path.push(tokens.name()?);
+        }
+        let (table, column) = assigned_column(session, &path, named)?;
+        if !tokens.take("=") {
+            tokens.need(":=")?;
+        }
+        let given = given(tokens, parameters, is_rest)?;
+        if let (Some(slot), Some(named)) = (targets.get_mut(table), named.get(table))
+            && slot.is_none()
+        {
+            *slot = Some(Target::find(session, &named.name)?);
+        }
+        assignments.push(Assignment { table, column, given });
+        if !tokens.take(",") {
+            return Ok(assignments);
+        }
+    }
+}
+
+/// Which table's column a name means.
+fn assigned_column(
+    session: &SessionState,
+    path: &[String],
+    named: &[Named],
+) -> Result<(usize, usize)> {
+    let name = path.last().map_or("", String::as_str);
+    let mut found = None;
+    for (index, table) in named.iter().enumerate() {
+        let fits = match path {
+            [_] => true,
+            [alias, _] => *alias == table.alias,
+            [database, alias, _] => *alias == table.alias && *database == table.name.database,
+            _ => false,
+        };
+        if !fits {
+            continue;
+        }
+        let known = super::target::table_of(session, &table.name)?;
+        if let Some(column) = known.column(name) {
+            if found.is_some() {
+                let message = format!("Column '{name}' in field list is ambiguous");
+                return Err(Error::new(Code::AmbiguousColumn, message));
+            }
+            found = Some((index, column));
+        }
+    }
+    check_found(found, &path.join("."))
+}

@@ -1,0 +1,355 @@
+//! From what a statement gives for columns to whole rows.
+
+use remora_engine::{Row, Value};
+use rustc_hash::FxHashMap;
+
+use super::{
+    evaluate::Query,
+    literal::{Given, Parameters},
+    target::Target,
+};
+use crate::{
+    Code, Error, Result,
+    session::{SessionState, variables::SqlMode},
+    write::{
+        convert::{Converter, Slot},
+        declared::{ColumnSpec, DefaultSpec},
+        tokens::Tokens,
+    },
+};
+
+/// Expressions that are evaluated by one SELECT.
+const EXPRESSIONS_AT_ONCE: usize = 500;
+
+/// What is inserted: columns, and what is given for them, row by row.
+pub(crate) struct GivenRows {
+    /// Positions of the columns.
+    pub columns: Vec<usize>,
+    /// As many for each row.
+    pub rows: Vec<Vec<Given>>,
+}
+
+impl GivenRows {
+    /// Replaces expressions by their values.
+    pub(crate) async fn evaluate(
+        &mut self,
+        session: &mut SessionState,
+        tokens: &Tokens<'_>,
+        parameters: &Parameters<'_>,
+    ) -> Result<()> {
+        let cells = self.rows.iter_mut().flatten();
+        let mut open: Vec<&mut Given> =
+            cells.filter(|given| matches!(given, Given::Expression(_))).collect();
+        for chunk in open.chunks_mut(EXPRESSIONS_AT_ONCE) {
+            let mut query = Query::new("SELECT ");
+            for (index, given) in chunk.iter().enumerate() {
+                query.push(if index > 0 { "," } else { "" });
+                if let Given::Expression(range) = given {
+                    query.push_tokens(tokens, range.clone(), parameters);
+                }
+            }
+            let rows = query.rows(session).await?;
+            let values = rows.into_iter().next().unwrap_or_default();
+            for (given, value) in chunk.iter_mut().zip(values) {
+                **given = Given::Value(value);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Makes rows of a table.
+pub(crate) struct RowMaker {
+    /// How values are converted.
+    pub converter: Converter,
+    defaults: Vec<Option<Value>>,
+    /// Values of expressions as defaults, by column: one for each row that is to come.
+    computed: FxHashMap<usize, Vec<Value>>,
+    lenient: bool,
+    /// Whether the statement has one row, written out.
+    pub single: bool,
+    /// The AUTO_INCREMENT value that was made for the last row.
+    pub made: Option<u64>,
+    /// The AUTO_INCREMENT value that the last row gave itself.
+    pub given: Option<u64>,
+}
+
+impl RowMaker {
+    /// For the rows of one statement.
+    pub(crate) async fn new(
+        session: &mut SessionState,
+        target: &Target,
+        lenient: bool,
+    ) -> Result<Self> {
+        let converter = Converter::new(session, lenient);
+        let mut defaults = Vec::with_capacity(target.table.columns.len());
+        for (position, spec) in target.table.columns.iter().enumerate() {
+            let name = column_name(target, position);
+            // What an expression gives may be another value for each row.
+            let default = match spec.default {
+                DefaultSpec::Expression(_) => None,
+                _ => default_value(session, &converter, spec, name).await?,
+            };
+            defaults.push(default);
+        }
+        let computed = FxHashMap::default();
+        Ok(Self { converter, defaults, computed, lenient, single: false, made: None, given: None })
+    }
+
+    /// Evaluates the expressions that are defaults of other columns than these, once for each of
+    /// so many rows.
+    pub(crate) async fn expect_rows(
+        &mut self,
+        session: &mut SessionState,
+        target: &Target,
+        columns: &[usize],
+        count: usize,
+    ) -> Result<()> {
+        for (position, spec) in target.table.columns.iter().enumerate() {
+            let DefaultSpec::Expression(text) = &spec.default else { continue };
+            if columns.contains(&position) {
+                continue;
+            }
+            let slot = Slot { name: column_name(target, position), kind: &spec.kind, row: 1 };
+            let mut values = Vec::with_capacity(count);
+            while values.len() < count {
+                let wanted = (count - values.len()).min(EXPRESSIONS_AT_ONCE);
+                let query =
+                    Query::new(&format!("SELECT {}", vec![text.as_str(); wanted].join(",")));
+                for value in query.rows(session).await?.into_iter().flatten() {
+                    values.push(self.converter.fit(slot, value)?);
+                }
+            }
+            self.computed.insert(position, values);
+        }
+        Ok(())
+    }
+
+    /// Whether the statement says IGNORE.
+    pub(crate) fn is_lenient(&self) -> bool {
+        self.lenient
+    }
+
+    /// A row of what was given for some columns. `number` is its place in the statement, from 1.
+    pub(crate) fn row(
+        &mut self,
+        session: &mut SessionState,
+        target: &Target,
+        columns: &[usize],
+        given: &[Given],
+        number: u64,
+    ) -> Result<Row> {
+        let table = &target.table;
+        let mut row: Vec<Option<Value>> = vec![None; table.columns.len()];
+        for (&position, given) in columns.iter().zip(given) {
+            let Some(spec) = table.columns.get(position) else { continue };
+            let value = match given {
+                Given::Default => None,
+                given => Some(given.value(&spec.kind)),
+            };
+            if value.is_some() && spec.generated.is_some() {
+                return Err(self.generated_error(target, position));
+            }
+            let fitted = match value {
+                Some(Value::Null) if spec.not_null && !spec.auto_increment => {
+                    Some(self.null_for(target, position, self.refuses_null())?)
+                }
+                Some(value) => Some(self.fit(target, position, value, number)?),
+                None => None,
+            };
+            if let Some(slot) = row.get_mut(position) {
+                *slot = fitted;
+            }
+        }
+        let mut made = Vec::with_capacity(row.len());
+        (self.made, self.given) = (None, None);
+        let counted = [target.table.auto_increment(), target.table.row_number];
+        for (position, value) in row.iter_mut().enumerate() {
+            made.push(match counted.contains(&Some(position)) {
+                true => Value::Null,
+                false => self.complete(target, position, value.take())?,
+            });
+        }
+        // A counter gives its value last: what is refused takes none.
+        for position in counted.into_iter().flatten() {
+            let value = row.get_mut(position).and_then(Option::take);
+            let value = self.counted(session, target, position, value)?;
+            if let Some(slot) = made.get_mut(position) {
+                *slot = value;
+            }
+        }
+        Ok(made)
+    }
+
+    /// A value as its column holds it.
+    pub(crate) fn fit(
+        &self,
+        target: &Target,
+        position: usize,
+        value: Value,
+        row: u64,
+    ) -> Result<Value> {
+        let Some(spec) = target.table.columns.get(position) else { return Ok(value) };
+        let name = column_name(target, position);
+        let fitted = self.converter.fit(Slot { name, kind: &spec.kind, row }, value);
+        fitted.map_err(|error| named_in_full(error, target))
+    }
+
+    /// 1048, or what the column holds instead of NULL where that is let through.
+    pub(crate) fn null_for(&self, target: &Target, position: usize, strict: bool) -> Result<Value> {
+        let name = column_name(target, position);
+        let message = format!("Column '{name}' cannot be null");
+        if strict {
+            return Err(Error::new(Code::ColumnCannotBeNull, message));
+        }
+        self.converter.warn(Code::ColumnCannotBeNull, message);
+        let spec = target.table.columns.get(position);
+        Ok(spec.map_or(Value::Null, |spec| self.converter.implicit(&spec.kind)))
+    }
+
+    /// 3105.
+    pub(crate) fn generated_error(&self, target: &Target, position: usize) -> Error {
+        let message = format!(
+            "The value specified for generated column '{}' in table '{}' is not allowed.",
+            column_name(target, position),
+            target.name.table
+        );
+        Error::new(Code::GeneratedColumnValue, message)
+    }
+
+    /// Whether NULL is an error in a NOT NULL column: it is in a single row, whatever the mode.
+    fn refuses_null(&self) -> bool {
+        self.converter.is_strict() || self.single && !self.lenient
+    }
+
+    /// The value of a column that no counter gives, whether one was given or not.
+    fn complete(
+        &mut self,
+        target: &Target,
+        position: usize,
+        value: Option<Value>,
+    ) -> Result<Value> {
+        let Some(spec) = target.table.columns.get(position) else { return Ok(Value::Null) };
+        match value {
+            _ if spec.generated.is_some() => Ok(Value::Null),
+            Some(value) => Ok(value),
+            None => self.default(target, position, spec),
+        }
+    }
+
+    fn default(&mut self, target: &Target, position: usize, spec: &ColumnSpec) -> Result<Value> {
+        if let Some(value) = self.computed.get_mut(&position).and_then(Vec::pop) {
+            return Ok(value);
+        }
+        if let Some(Some(value)) = self.defaults.get(position) {
+            return Ok(value.clone());
+        }
+        if !spec.not_null {
+            return Ok(Value::Null);
+        }
+        let implicit = self.converter.implicit(&spec.kind);
+        if spec.kind.sql == crate::SqlType::Enum {
+            return Ok(implicit);
+        }
+        let name = column_name(target, position);
+        let message = format!("Field '{name}' doesn't have a default value");
+        self.converter.complain(Code::NoDefault, message, implicit)
+    }
+
+    /// A value of the AUTO_INCREMENT column: NULL and 0 ask for the next one.
+    fn counted(
+        &mut self,
+        session: &mut SessionState,
+        target: &Target,
+        position: usize,
+        value: Option<Value>,
+    ) -> Result<Value> {
+        if target.table.row_number == Some(position) {
+            return Ok(Value::Uint(target.next_value(session, position)?));
+        }
+        let Some(spec) = target.table.columns.get(position) else { return Ok(Value::Null) };
+        let zero_is_kept = session.variables.sql_mode.has(SqlMode::NO_AUTO_VALUE_ON_ZERO);
+        let given = match &value {
+            None | Some(Value::Null) => None,
+            Some(Value::Int(0) | Value::Uint(0)) if !zero_is_kept => None,
+            Some(Value::Float(number)) if *number == 0.0 && !zero_is_kept => None,
+            Some(value) => Some(value.clone()),
+        };
+        let Some(given) = given else {
+            let next = target.next_value(session, position)?;
+            self.made = Some(next);
+            let bits = u32::from(spec.kind.integer_bits().unwrap_or(64));
+            let most = if spec.kind.unsigned {
+                u64::MAX >> (64 - bits)
+            } else {
+                i64::MAX as u64 >> (64 - bits)
+            };
+            if next > most {
+                let message = "Failed to read auto-increment value from storage engine";
+                return Err(Error::new(Code::AutoIncrementExhausted, message));
+            }
+            return Ok(match spec.kind.engine_type() {
+                remora_engine::ColumnType::Uint(_) => Value::Uint(next),
+                remora_engine::ColumnType::Int(_) => Value::Int(next as i64),
+                _ => Value::Float(next as f64),
+            });
+        };
+        let number = match &given {
+            Value::Int(number) => u64::try_from(*number).ok(),
+            Value::Uint(number) => Some(*number),
+            Value::Float(number) if *number >= 0.0 => Some(*number as u64),
+            _ => None,
+        };
+        if let Some(number) = number {
+            target.pass_value(session, position, number)?;
+        }
+        self.given = match &given {
+            // The protocol has no sign for it.
+            Value::Int(number) => Some(*number as u64),
+            _ => number,
+        };
+        Ok(given)
+    }
+}
+
+/// Errors about JSON name the column with its table.
+fn named_in_full(mut error: Error, target: &Target) -> Error {
+    if error.code == Code::InvalidJson {
+        let table = format!("for column '{}.", target.name.table);
+        error.message = error.message.replacen("for column '", &table, 1);
+    }
+    error
+}
+
+/// The name of a column.
+pub(crate) fn column_name(target: &Target, position: usize) -> &str {
+    target.table.schema.columns.get(position).map_or("", |column| column.name.as_str())
+}
+
+/// What a column's DEFAULT is for the rows of a statement; `None` where none is declared.
+pub(crate) async fn default_value(
+    session: &mut SessionState,
+    converter: &Converter,
+    spec: &ColumnSpec,
+    name: &str,
+) -> Result<Option<Value>> {
+    let slot = Slot { name, kind: &spec.kind, row: 1 };
+    let value = match &spec.default {
+        DefaultSpec::None => return Ok(None),
+        DefaultSpec::Null => Value::Null,
+        DefaultSpec::Constant(text) => match std::str::from_utf8(text) {
+            Ok(text) => Value::Text(text.into()),
+            Err(_) => Value::Bytes(text.as_slice().into()),
+        },
+        DefaultSpec::Now => return converter.now(slot).map(Some),
+        DefaultSpec::Bits(text) | DefaultSpec::Expression(text) => {
+            let query = Query::new(&format!("SELECT {text}"));
+            let rows = query.rows(session).await?;
+            rows.into_iter().next().and_then(|row| row.into_iter().next()).unwrap_or(Value::Null)
+        }
+    };
+    if value.is_null() {
+        return Ok(if spec.not_null { None } else { Some(Value::Null) });
+    }
+    converter.fit(slot, value).map(Some)
+}

@@ -1,0 +1,183 @@
+//! Statements over a transaction: one of their own, or the session's; and those that begin and end
+//! one.
+
+use remora_engine::Value;
+
+use super::{rows, tokens::Tokens};
+use crate::{Code, Error, Outcome, Reply, Result, session::SessionState, statement::Statement};
+
+/// How often a statement that is a transaction of its own begins again where others were first.
+const MOST_ATTEMPTS: u32 = 1_000;
+
+/// Runs a statement that changes rows: whole, or without a trace.
+pub(super) async fn run_rows<R: Reply>(
+    session: &mut SessionState,
+    statement: &Statement<'_>,
+    reply: &mut R,
+) -> Result<Outcome> {
+    if let Some(name) = rows::local_file_name(statement) {
+        let file = reply.local_file(&name).await?;
+        session.transaction.give_file(file);
+    }
+    ensure_begun(session);
+    if session.transaction.is_begun() {
+        let mark = session.transaction.mark();
+        let result = rows::run(session, statement).await;
+        if result.is_err() {
+            session.transaction.go_back(mark);
+        }
+        return result;
+    }
+    let last_insert_id = session.last_insert_id;
+    for _ in 0..MOST_ATTEMPTS {
+        let shared = std::sync::Arc::clone(&session.shared);
+        let read_only = session.variables.transaction_read_only;
+        session.transaction.begin(&shared, read_only, true);
+        let result = rows::run(session, statement).await;
+        let outcome = match result {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                session.transaction.roll_back();
+                return Err(error);
+            }
+        };
+        match commit(session).await {
+            Ok(()) => return Ok(outcome),
+            Err(error) if error.code == Code::Deadlock => {
+                session.check_interrupted()?;
+                session.warnings.clear();
+                session.last_insert_id = last_insert_id;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let message = "Lock wait timeout exceeded; try restarting transaction";
+    Err(Error::new(Code::LockWaitTimeout, message))
+}
+
+/// Without autocommit a transaction is open from the first statement on.
+pub(crate) fn ensure_begun(session: &mut SessionState) {
+    if !session.variables.autocommit && !session.transaction.is_begun() {
+        let read_only = next_read_only(session);
+        let shared = std::sync::Arc::clone(&session.shared);
+        session.transaction.begin(&shared, read_only, false);
+    }
+}
+
+/// READ ONLY as the next transaction is to be, by SET TRANSACTION or by the session.
+fn next_read_only(session: &mut SessionState) -> bool {
+    let next = session.transaction.next_read_only.take();
+    next.unwrap_or(session.variables.transaction_read_only)
+}
+
+/// Runs BEGIN, START TRANSACTION, COMMIT, ROLLBACK, SAVEPOINT, RELEASE SAVEPOINT.
+pub(super) async fn run_transaction(
+    session: &mut SessionState,
+    statement: &Statement<'_>,
+) -> Result<Outcome> {
+    let source = &statement.source;
+    let mut tokens = Tokens::new(&source.text, &source.tokens, source.mode);
+    if tokens.accept("BEGIN") {
+        tokens.accept("WORK");
+        tokens.expect_end()?;
+        let read_only = next_read_only(session);
+        begin(session, read_only).await?;
+    } else if tokens.accept_all("START TRANSACTION") {
+        let said = characteristics(&mut tokens)?;
+        let next = next_read_only(session);
+        begin(session, said.unwrap_or(next)).await?;
+    } else if tokens.accept("COMMIT") {
+        end(session, &mut tokens, true).await?;
+    } else if tokens.accept("ROLLBACK") {
+        let mut ahead = tokens;
+        ahead.accept("WORK");
+        if ahead.accept("TO") {
+            ahead.accept("SAVEPOINT");
+            let name = ahead.name()?;
+            ahead.expect_end()?;
+            session.transaction.return_to(&name)?;
+        } else {
+            end(session, &mut tokens, false).await?;
+        }
+    } else if tokens.accept("SAVEPOINT") {
+        let name = tokens.name()?;
+        tokens.expect_end()?;
+        ensure_begun(session);
+        session.transaction.save(&name);
+    } else if tokens.accept_all("RELEASE SAVEPOINT") {
+        let name = tokens.name()?;
+        tokens.expect_end()?;
+        session.transaction.release(&name)?;
+    } else {
+        return Err(Error::unsupported(source.shown()));
+    }
+    Ok(Outcome::default())
+}
+
+/// Reads what START TRANSACTION says; gives READ ONLY or READ WRITE.
+fn characteristics(tokens: &mut Tokens<'_>) -> Result<Option<bool>> {
+    let mut read_only = None;
+    while !tokens.at_end() {
+        if tokens.accept_all("READ ONLY") {
+            read_only = Some(true);
+        } else if tokens.accept_all("READ WRITE") {
+            read_only = Some(false);
+        } else if !tokens.accept_all("WITH CONSISTENT SNAPSHOT") {
+            return Err(tokens.syntax_error());
+        }
+        if !tokens.take(",") {
+            tokens.expect_end()?;
+        }
+    }
+    Ok(read_only)
+}
+
+/// A transaction that is open is committed.
+async fn begin(session: &mut SessionState, read_only: bool) -> Result<()> {
+    commit(session).await?;
+    let shared = std::sync::Arc::clone(&session.shared);
+    session.transaction.begin(&shared, read_only, false);
+    Ok(())
+}
+
+/// `[WORK] [AND [NO] CHAIN] [[NO] RELEASE]`.
+async fn end(session: &mut SessionState, tokens: &mut Tokens<'_>, commits: bool) -> Result<()> {
+    tokens.accept("WORK");
+    let chains = tokens.accept_all("AND CHAIN");
+    if !chains {
+        tokens.accept_all("AND NO CHAIN");
+    }
+    if !tokens.accept_all("NO RELEASE") && tokens.is_word("RELEASE") {
+        return Err(Error::unsupported("RELEASE"));
+    }
+    tokens.expect_end()?;
+    if commits {
+        commit(session).await?;
+    } else {
+        session.transaction.roll_back();
+    }
+    if chains {
+        begin(session, session.variables.transaction_read_only).await?;
+    }
+    Ok(())
+}
+
+/// SET TRANSACTION: a characteristic of the next transaction alone. Every isolation level is
+/// snapshot isolation.
+pub(crate) fn set_next_transaction(session: &mut SessionState, name: &str, value: &Value) {
+    if name.ends_with("read_only") {
+        let on = match value {
+            Value::Text(text) => text.eq_ignore_ascii_case("on") || &**text == "1",
+            value => !matches!(value, Value::Int(0) | Value::Uint(0) | Value::Bool(false)),
+        };
+        session.transaction.next_read_only = Some(on);
+    }
+}
+
+/// Ends the open transaction, if there is one, keeping what it did. Waits while a table is made
+/// anew.
+pub(crate) async fn commit(session: &mut SessionState) -> Result<()> {
+    let shared = std::sync::Arc::clone(&session.shared);
+    let _definitions = shared.definitions.read().await;
+    session.transaction.commit().await
+}

@@ -1,0 +1,301 @@
+//! A session's transaction: its changes over the snapshot it began with, and the way back.
+//!
+//! Changes stay with the session until COMMIT, which the engine refuses if anybody wrote one of
+//! their keys meanwhile (1213): snapshot isolation, the first committer wins. A statement outside
+//! of a transaction is one of its own, and is tried again when it loses.
+
+use std::sync::Arc;
+
+use remora_engine::{
+    ChangeBatch, Error as EngineError, Row, Schema, TableChanges, Transaction, Value,
+};
+use rustc_hash::FxHashMap;
+
+use super::overlay::{Key, Overlay};
+use crate::{Code, Error, Result, instance::Shared, select::names::TableName, session::Reader};
+
+/// What a session has open: its transaction, and its temporary tables.
+#[derive(Default)]
+pub(crate) struct TransactionState {
+    open: Option<OpenTransaction>,
+    temporary: FxHashMap<TableName, TemporaryTable>,
+    /// What LOAD DATA LOCAL is to read.
+    file: Option<Arc<[u8]>>,
+    /// READ ONLY or READ WRITE of the next transaction alone, by SET TRANSACTION.
+    pub(crate) next_read_only: Option<bool>,
+}
+
+/// A table of one session, in memory.
+#[derive(Clone)]
+pub(crate) struct TemporaryTable {
+    /// Its definition.
+    pub schema: Arc<Schema>,
+    /// Its rows.
+    pub rows: Arc<Overlay>,
+    /// The next AUTO_INCREMENT value and hidden row number.
+    pub next: u64,
+}
+
+struct OpenTransaction {
+    engine: Transaction,
+    tables: FxHashMap<Arc<str>, Arc<Overlay>>,
+    /// What was before each change, to go back to.
+    undo: Vec<Undo>,
+    savepoints: Vec<(String, usize)>,
+    read_only: bool,
+    /// It ends with its statement.
+    statement_only: bool,
+    /// Positions to be stored with it: AUTO_INCREMENT counters.
+    positions: FxHashMap<String, String>,
+}
+
+struct Undo {
+    table: Place,
+    key: Key,
+    before: Option<Option<Arc<Row>>>,
+}
+
+/// Where a table's rows are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In the engine, under this name.
+    Engine(Arc<str>),
+    /// In this session.
+    Temporary(TableName),
+}
+
+impl TransactionState {
+    /// Whether a transaction is open that outlives its statement.
+    pub(crate) fn is_open(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| !open.statement_only)
+    }
+
+    /// The snapshot that the open transaction reads.
+    pub(crate) fn reader(&self) -> Option<Reader> {
+        self.open.as_ref().map(|open| open.engine.reader().clone())
+    }
+
+    /// The session's own changes to an engine's table.
+    pub(crate) fn overlay(&self, table: &str) -> Option<Arc<Overlay>> {
+        self.open.as_ref()?.tables.get(table).filter(|overlay| overlay.len() > 0).cloned()
+    }
+
+    /// A temporary table.
+    pub(crate) fn temporary(&self, name: &TableName) -> Option<&TemporaryTable> {
+        self.temporary.get(name)
+    }
+
+    /// Puts a temporary table; one of that name is replaced and returned.
+    pub(crate) fn put_temporary(
+        &mut self,
+        name: TableName,
+        table: TemporaryTable,
+    ) -> Option<TemporaryTable> {
+        self.temporary.insert(name, table)
+    }
+
+    /// Takes a temporary table away.
+    pub(crate) fn drop_temporary(&mut self, name: &TableName) -> Option<TemporaryTable> {
+        let dropped = self.temporary.remove(name)?;
+        if let Some(open) = &mut self.open {
+            let of_it = |undo: &Undo| undo.table == Place::Temporary(name.clone());
+            open.undo.retain(|undo| !of_it(undo));
+        }
+        Some(dropped)
+    }
+
+    /// Takes away a table that stood for rows of a statement.
+    pub(crate) fn take_temporary(&mut self, name: &TableName) -> Option<TemporaryTable> {
+        self.temporary.remove(name)
+    }
+
+    /// The counter of a temporary table.
+    pub(crate) fn temporary_counter(&mut self, name: &TableName) -> Option<&mut u64> {
+        self.temporary.get_mut(name).map(|table| &mut table.next)
+    }
+
+    /// Gives LOAD DATA LOCAL the client's file.
+    pub(crate) fn give_file(&mut self, bytes: Vec<u8>) {
+        self.file = Some(bytes.into());
+    }
+
+    /// The client's file, if one was given.
+    pub(crate) fn file(&self) -> Option<Arc<[u8]>> {
+        self.file.clone()
+    }
+
+    /// Forgets the client's file: its statement has ended.
+    pub(crate) fn take_file(&mut self) -> Option<Arc<[u8]>> {
+        self.file.take()
+    }
+
+    /// Begins a transaction. One that is open must have ended.
+    pub(crate) fn begin(&mut self, shared: &Shared, read_only: bool, statement_only: bool) {
+        self.open = Some(OpenTransaction {
+            engine: shared.database.begin(),
+            tables: FxHashMap::default(),
+            undo: Vec::new(),
+            savepoints: Vec::new(),
+            read_only,
+            statement_only,
+            positions: FxHashMap::default(),
+        });
+    }
+
+    /// Whether any is open, were it for a statement alone.
+    pub(crate) fn is_begun(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// 1792 in a transaction that only reads; changes of temporary tables are let through.
+    pub(crate) fn check_writable(&self, place: &Place) -> Result<()> {
+        let refuses = self.open.as_ref().is_some_and(|open| open.read_only);
+        if refuses && matches!(place, Place::Engine(_)) {
+            let message = "Cannot execute statement in a READ ONLY transaction.";
+            return Err(Error::new(Code::ReadOnlyTransaction, message));
+        }
+        Ok(())
+    }
+
+    /// The row with this key, as the session sees it.
+    pub(crate) fn row(&self, place: &Place, key: &Key) -> Result<Option<Arc<Row>>> {
+        match place {
+            Place::Temporary(name) => {
+                let table = self.temporary.get(name);
+                Ok(table.and_then(|table| table.rows.get(key).flatten().cloned()))
+            }
+            Place::Engine(name) => {
+                let Some(open) = &self.open else { return Ok(None) };
+                if let Some(known) = open.tables.get(name).and_then(|overlay| overlay.get(key)) {
+                    return Ok(known.cloned());
+                }
+                let row = open.engine.reader().get(name, &key.0).map_err(engine_error)?;
+                Ok(row.map(Arc::new))
+            }
+        }
+    }
+
+    /// Sets what the row of a key is, for this session.
+    pub(crate) fn set(&mut self, place: &Place, key: Key, row: Option<Arc<Row>>) {
+        let overlay = match place {
+            Place::Engine(name) => match &mut self.open {
+                Some(open) => open.tables.entry(Arc::clone(name)).or_default(),
+                None => return,
+            },
+            Place::Temporary(name) => match self.temporary.get_mut(name) {
+                Some(table) => &mut table.rows,
+                None => return,
+            },
+        };
+        let before = Arc::make_mut(overlay).set(key.clone(), row);
+        if let Some(open) = &mut self.open {
+            open.undo.push(Undo { table: place.clone(), key, before });
+        }
+    }
+
+    /// Keeps others from writing this row until the commit.
+    pub(crate) fn protect(&mut self, table: &str, key: &[Value]) -> Result<()> {
+        match &mut self.open {
+            Some(open) => open.engine.protect(table, key).map_err(engine_error),
+            None => Ok(()),
+        }
+    }
+
+    /// Stores a position with the transaction.
+    pub(crate) fn store_position(&mut self, name: String, position: String) {
+        if let Some(open) = &mut self.open {
+            open.positions.insert(name, position);
+        }
+    }
+
+    /// Where the changes of a statement begin.
+    pub(crate) fn mark(&self) -> usize {
+        self.open.as_ref().map_or(0, |open| open.undo.len())
+    }
+
+    /// Takes back every change since the mark.
+    pub(crate) fn go_back(&mut self, mark: usize) {
+        let Some(open) = &mut self.open else { return };
+        while open.undo.len() > mark {
+            let Some(Undo { table, key, before }) = open.undo.pop() else { return };
+            let overlay = match &table {
+                Place::Engine(name) => open.tables.get_mut(name),
+                Place::Temporary(name) => self.temporary.get_mut(name).map(|table| &mut table.rows),
+            };
+            let Some(overlay) = overlay.map(Arc::make_mut) else { continue };
+            match before {
+                Some(row) => _ = overlay.set(key, row),
+                None => overlay.forget(&key),
+            }
+        }
+    }
+
+    /// SAVEPOINT: one of that name moves here.
+    pub(crate) fn save(&mut self, name: &str) {
+        let Some(open) = &mut self.open else { return };
+        open.savepoints.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
+        open.savepoints.push((name.to_owned(), open.undo.len()));
+    }
+
+    /// ROLLBACK TO: later savepoints are gone, this one stays.
+    pub(crate) fn return_to(&mut self, name: &str) -> Result<()> {
+        let place = self.savepoint(name)?;
+        let Some(open) = &mut self.open else { return Ok(()) };
+        open.savepoints.truncate(place + 1);
+        let mark = open.savepoints.get(place).map_or(0, |(_, mark)| *mark);
+        self.go_back(mark);
+        Ok(())
+    }
+
+    /// RELEASE: this savepoint and later ones are gone.
+    pub(crate) fn release(&mut self, name: &str) -> Result<()> {
+        let place = self.savepoint(name)?;
+        if let Some(open) = &mut self.open {
+            open.savepoints.truncate(place);
+        }
+        Ok(())
+    }
+
+    fn savepoint(&self, name: &str) -> Result<usize> {
+        let savepoints = self.open.iter().flat_map(|open| &open.savepoints);
+        let place = savepoints.into_iter().position(|(known, _)| known.eq_ignore_ascii_case(name));
+        place.ok_or_else(|| {
+            Error::new(Code::UnknownSavepoint, format!("SAVEPOINT {name} does not exist"))
+        })
+    }
+
+    /// ROLLBACK: temporary tables go back too.
+    pub(crate) fn roll_back(&mut self) {
+        self.go_back(0);
+        self.open = None;
+    }
+
+    /// COMMIT: durable and visible on return. 1213 if somebody was first.
+    pub(crate) async fn commit(&mut self) -> Result<()> {
+        let Some(open) = self.open.take() else { return Ok(()) };
+        let OpenTransaction { engine, tables, positions, .. } = open;
+        let changed = tables.into_iter().filter(|(_, overlay)| overlay.len() > 0);
+        let tables: Vec<TableChanges> = changed
+            .map(|(table, overlay)| TableChanges { table, changes: overlay.changes() })
+            .collect();
+        let positions =
+            if tables.is_empty() { Vec::new() } else { positions.into_iter().collect() };
+        let batch = ChangeBatch { tables, positions };
+        // The engine waits for the disk: not in a thread that other sessions need.
+        let committed = tokio::task::spawn_blocking(move || engine.commit(batch)).await;
+        let committed = committed.map_err(|error| Error::new(Code::Unknown, error.to_string()))?;
+        committed.map(|_| ()).map_err(engine_error)
+    }
+}
+
+/// MySQL's error for one of the engine.
+pub(crate) fn engine_error(error: EngineError) -> Error {
+    match error {
+        EngineError::Conflict(_) => Error::new(
+            Code::Deadlock,
+            "Deadlock found when trying to get lock; try restarting transaction",
+        ),
+        EngineError::Closed => Error::new(Code::ServerShutdown, "Server shutdown in progress"),
+        other => Error::new(Code::Unknown, other.to_string()),
+    }
+}

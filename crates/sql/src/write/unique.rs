@@ -1,0 +1,186 @@
+//! Unique keys: each is a hidden table whose primary key is the unique key's value, and whose rows
+//! name the row that has it.
+//!
+//! The engine lets one of two transactions that write the same key commit. So a value is found to
+//! be taken, here, in the snapshot and the session's own changes; or it is taken meanwhile, and
+//! then the commit fails: exact, without a lock. Text is there as its collation's sort key. The
+//! primary key has such a table too where its texts compare other than by their bytes.
+//!
+//! ```text
+//! key  := part+
+//! part := escaped* 0x00 0x00
+//! escaped := 0x01..0xff | 0x00 0xff
+//! ```
+
+use std::sync::Arc;
+
+use remora_engine::{ColumnDef, ColumnType, KeyValues, Row, Schema, Value};
+
+use super::{
+    declared::{KeyKind, SqlTable, TypeSpec},
+    overlay::Key,
+    transaction::Place,
+};
+use crate::{meaning::collation, select::names::TableName, session::variables::Collation};
+
+/// What the names of these tables begin with.
+const HIDDEN: &str = "#unique.";
+
+/// A unique key of a table.
+#[derive(Clone, Debug)]
+pub(crate) struct UniqueKey {
+    /// Its name.
+    pub name: String,
+    /// Where its values are.
+    pub place: Place,
+    parts: Vec<Part>,
+}
+
+#[derive(Clone, Debug)]
+struct Part {
+    column: usize,
+    collation: Collation,
+    prefix: Option<usize>,
+}
+
+impl UniqueKey {
+    /// The unique keys of a table that need a table of their own.
+    pub(crate) fn of(table: &SqlTable, place: &Place) -> Vec<Self> {
+        let keys = table.keys.iter().filter(|key| match key.kind {
+            KeyKind::Unique => true,
+            KeyKind::Primary => !is_by_bytes(table),
+            _ => false,
+        });
+        let made = keys.filter_map(|key| {
+            let parts = key.parts.iter().map(|part| {
+                let column = table.column(part.column()?)?;
+                let kind = &table.columns.get(column)?.kind;
+                let prefix = part.prefix.and_then(|prefix| usize::try_from(prefix).ok());
+                Some(Part { column, collation: collation_of(kind), prefix })
+            });
+            let place = hidden_place(place, &key.name);
+            Some(Self { name: key.name.clone(), place, parts: parts.collect::<Option<_>>()? })
+        });
+        made.collect()
+    }
+
+    /// The key's value in a row; `None` where a part of it is NULL, of which there may be many.
+    pub(crate) fn value(&self, row: &[Value]) -> Option<Key> {
+        let mut bytes = Vec::new();
+        for part in &self.parts {
+            let value = row.get(part.column).filter(|value| !value.is_null())?;
+            part.append(value, &mut bytes);
+        }
+        Some(Key(KeyValues::from_iter([Value::Bytes(bytes.into())])))
+    }
+
+    /// The hidden table's row.
+    pub(crate) fn entry(value: &Key, owner: &Key) -> Arc<Row> {
+        Arc::new(value.0.iter().chain(&owner.0).cloned().collect())
+    }
+
+    /// The row that an entry names.
+    pub(crate) fn owner(entry: &[Value]) -> Key {
+        Key(entry.iter().skip(1).cloned().collect())
+    }
+
+    /// The key's value in a row, as 1062 shows it.
+    pub(crate) fn shown(&self, row: &[Value]) -> String {
+        let columns: Vec<usize> = self.parts.iter().map(|part| part.column).collect();
+        shown_key(&columns, row)
+    }
+}
+
+impl Part {
+    fn append(&self, value: &Value, out: &mut Vec<u8>) {
+        let text;
+        let key: std::borrow::Cow<'_, [u8]> = match value {
+            Value::Text(whole) => {
+                let end = match self.prefix {
+                    Some(prefix) => {
+                        whole.char_indices().nth(prefix).map_or(whole.len(), |(at, _)| at)
+                    }
+                    None => whole.len(),
+                };
+                collation::key(whole.get(..end).unwrap_or_default(), self.collation)
+            }
+            Value::Bytes(bytes) => {
+                let end = self.prefix.unwrap_or(usize::MAX).min(bytes.len());
+                bytes.get(..end).unwrap_or_default().into()
+            }
+            other => {
+                text = other.to_string();
+                text.as_bytes().into()
+            }
+        };
+        for &byte in key.iter() {
+            out.push(byte);
+            if byte == 0 {
+                out.push(0xff);
+            }
+        }
+        out.extend([0, 0]);
+    }
+}
+
+/// A key's values as 1062 shows them.
+pub(crate) fn shown_key(columns: &[usize], row: &[Value]) -> String {
+    let shown = |column: &usize| row.get(*column).map_or(String::new(), super::convert::shown);
+    columns.iter().map(shown).collect::<Vec<_>>().join("-")
+}
+
+/// Whether two primary keys are the same only if their bytes are.
+fn is_by_bytes(table: &SqlTable) -> bool {
+    let by_bytes = |column: &usize| {
+        let kind = table.columns.get(*column).map(|column| &column.kind);
+        kind.is_none_or(|kind| !kind.is_text() || collation::is_bytes(kind.collation))
+    };
+    let whole = table.keys.iter().filter(|key| key.kind == KeyKind::Primary);
+    let whole = whole.flat_map(|key| &key.parts).all(|part| part.prefix.is_none());
+    whole && table.schema.primary_key.iter().all(by_bytes)
+}
+
+fn collation_of(kind: &TypeSpec) -> Collation {
+    if kind.is_text() { kind.collation } else { Collation::BINARY }
+}
+
+/// Where the values of a table's unique key are.
+pub(crate) fn hidden_place(place: &Place, key: &str) -> Place {
+    match place {
+        Place::Engine(table) => Place::Engine(format!("{HIDDEN}{table}.{key}").into()),
+        Place::Temporary(name) => Place::Temporary(TableName::new(
+            name.database.clone(),
+            format!("{HIDDEN}{}.{key}", name.table),
+        )),
+    }
+}
+
+/// The definition of a unique key's hidden table, for rows with these keys.
+pub(crate) fn hidden_schema(name: String, owner: &Schema) -> Schema {
+    let value = ColumnDef {
+        id: 0,
+        name: "value".to_owned(),
+        kind: ColumnType::Bytes,
+        nullable: false,
+        indexed: true,
+        declared: None,
+    };
+    let parts = owner.primary_key.iter().filter_map(|&part| owner.columns.get(part));
+    let parts = parts.zip(1..).map(|(column, id)| ColumnDef {
+        id,
+        name: format!("key{id}"),
+        kind: column.kind,
+        nullable: false,
+        indexed: false,
+        declared: None,
+    });
+    Schema {
+        name,
+        columns: std::iter::once(value).chain(parts).collect(),
+        primary_key: vec![0],
+        texts: Vec::new(),
+        required: None,
+        synonyms: Vec::new(),
+        declared: None,
+    }
+}

@@ -1,0 +1,120 @@
+//! kill -9 at random moments of sessions that write transactions: what was acknowledged is there,
+//! every transaction is there whole or not at all, and AUTO_INCREMENT gives no value twice.
+//!
+//! A child process, this same binary, writes and prints each commit; the parent kills it and opens
+//! the directory. `REMORA_CRASH_ROUNDS` sets the number of rounds.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    path::Path,
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use support::{Server, rows, run};
+
+const DIRECTORY: &str = "REMORA_SQL_CRASH_DIRECTORY";
+const WRITERS: u64 = 3;
+
+/// The child: does nothing unless it is told where to write.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn child_that_writes_until_it_is_killed() {
+    let Ok(directory) = std::env::var(DIRECTORY) else { return };
+    let server = Server::at(Path::new(&directory));
+    let mut session = server.session();
+    let tables = [
+        "CREATE TABLE IF NOT EXISTS a (id INT AUTO_INCREMENT PRIMARY KEY, w INT, n INT)",
+        "CREATE TABLE IF NOT EXISTS b (w INT, n INT, k VARCHAR(20) UNIQUE, PRIMARY KEY (w, n))",
+    ];
+    for table in tables {
+        run(&mut session, table).await.unwrap();
+    }
+    let mut tasks = Vec::new();
+    for writer in 0..WRITERS {
+        let mut session = server.session();
+        tasks.push(tokio::spawn(async move {
+            let last = format!("SELECT COALESCE(MAX(n), 0) FROM b WHERE w = {writer}");
+            let first: u64 = rows(&mut session, &last).await.parse().unwrap();
+            for number in first + 1.. {
+                let text = format!(
+                    "BEGIN; INSERT INTO a (w, n) VALUES ({writer}, {number}), ({writer}, {number}); \
+                     INSERT INTO b VALUES ({writer}, {number}, 'k{writer}.{number}'); COMMIT"
+                );
+                run(&mut session, &text).await.unwrap();
+                let line = format!("ack {writer} {number}\n");
+                std::io::stdout().lock().write_all(line.as_bytes()).unwrap();
+            }
+        }));
+    }
+    for task in tasks {
+        task.await.unwrap();
+    }
+}
+
+/// Kills the child after a while; gives the last number that each writer was told of.
+fn one_round(directory: &Path, lifetime: Duration) -> Vec<u64> {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["child_that_writes_until_it_is_killed", "--exact", "--nocapture"])
+        .env(DIRECTORY, directory)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let output = BufReader::new(child.stdout.take().unwrap());
+    let reader = std::thread::spawn(move || {
+        let mut last = vec![0_u64; WRITERS as usize];
+        for line in output.lines().map_while(Result::ok) {
+            let Some(acknowledged) = line.split("ack ").nth(1) else { continue };
+            let mut parts = acknowledged.split(' ').map(|part| part.parse::<u64>());
+            if let (Some(Ok(writer)), Some(Ok(number))) = (parts.next(), parts.next()) {
+                last[writer as usize] = number;
+            }
+        }
+        last
+    });
+    std::thread::sleep(lifetime);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    reader.join().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn committed_transactions_survive_kill_9_whole() {
+    let rounds = std::env::var("REMORA_CRASH_ROUNDS").ok().and_then(|text| text.parse().ok());
+    let directory = tempfile::tempdir().unwrap();
+    for round in 0..rounds.unwrap_or(3_u64) {
+        let lifetime = Duration::from_millis(600 + round * 137 % 500);
+        let path = directory.path().to_owned();
+        let acknowledged = tokio::task::spawn_blocking(move || one_round(&path, lifetime));
+        let acknowledged = acknowledged.await.unwrap();
+        let server = Server::at(directory.path());
+        let mut session = server.session();
+        if rows(&mut session, "SHOW TABLES").await.is_empty() && acknowledged == [0, 0, 0] {
+            continue;
+        }
+        for (writer, last) in acknowledged.iter().enumerate() {
+            let text = format!("SELECT COUNT(*) >= {last} FROM b WHERE w = {writer}");
+            assert_eq!(rows(&mut session, &text).await, "1", "round {round}: a commit is gone");
+        }
+        let halves = "SELECT COUNT(*) FROM (SELECT w, n, COUNT(*) AS c FROM a GROUP BY w, n) AS x \
+                      LEFT JOIN b ON b.w = x.w AND b.n = x.n WHERE c <> 2 OR b.n IS NULL";
+        assert_eq!(rows(&mut session, halves).await, "0", "round {round}: half a transaction");
+        let lone =
+            "SELECT COUNT(*) FROM b LEFT JOIN a ON a.w = b.w AND a.n = b.n WHERE a.n IS NULL";
+        assert_eq!(rows(&mut session, lone).await, "0", "round {round}: half a transaction");
+        // What the counter gives next is above all that was committed.
+        let next = "INSERT INTO a (w, n) VALUES (99, 0), (99, 0)";
+        run(&mut session, next).await.unwrap();
+        let lower =
+            "SELECT COUNT(*) FROM a WHERE w <> 99 AND id >= (SELECT MIN(id) FROM a WHERE w = 99)";
+        let lower = rows(&mut session, lower).await;
+        if round == 0 {
+            assert_eq!(lower, "0");
+        }
+        run(&mut session, "DELETE FROM a WHERE w = 99").await.unwrap();
+        server.database.close().unwrap();
+    }
+}

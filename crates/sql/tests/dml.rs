@@ -1,0 +1,126 @@
+//! Definitions, rows and transactions compared with what MySQL 9.7 did: golden scripts under
+//! `tests/dml`, each run in a database of its own.
+//!
+//! ```text
+//! > statement
+//! ok AFFECTED LAST_INSERT_ID INFO   or   columns a|b, and a line `= …` for each row
+//! error CODE MESSAGE
+//! ! LEVEL CODE MESSAGE               its warnings
+//! ? REASON                           it is known to differ: see docs/sql-differences.md
+//! ```
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::path::Path;
+
+use remora_sql::Session;
+use support::{Answer, Server, run};
+
+/// A statement, what MySQL answered, and whether the answer is known to differ.
+struct Step {
+    statement: String,
+    expected: Vec<String>,
+    differs: bool,
+}
+
+fn steps(path: &Path) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    for line in std::fs::read_to_string(path).unwrap().lines() {
+        if let Some(statement) = line.strip_prefix("> ") {
+            let statement = statement.to_owned();
+            steps.push(Step { statement, expected: Vec::new(), differs: false });
+        } else if line.starts_with('#') || line.is_empty() {
+            continue;
+        } else if let Some(step) = steps.last_mut() {
+            if line.starts_with("? ") {
+                step.differs = true;
+            } else {
+                step.expected.push(line.to_owned());
+            }
+        }
+    }
+    steps
+}
+
+async fn answered(session: &mut Session, statement: &str) -> Vec<String> {
+    let mut lines = match run(session, statement).await {
+        Ok(answers) => answers.sets.first().map_or_else(Vec::new, shown),
+        Err(error) => return vec![format!("error {} {}", error.code.number(), error.message)],
+    };
+    if let Ok(warnings) = run(session, "SHOW WARNINGS").await {
+        let rows = warnings.sets.first().map_or(&[][..], |answer| &answer.rows);
+        lines.extend(rows.iter().map(|row| format!("! {}", row.join(" "))));
+    }
+    lines
+}
+
+fn shown(answer: &Answer) -> Vec<String> {
+    if answer.columns.is_empty() {
+        let outcome = &answer.outcome;
+        let line =
+            format!("ok {} {} {}", outcome.affected_rows, outcome.last_insert_id, outcome.info);
+        return vec![line.trim_end().to_owned()];
+    }
+    let mut lines = vec![format!("columns {}", answer.names().join("|"))];
+    let escaped = |text: &String| text.replace('\\', "\\\\").replace('\n', "\\n");
+    let rows = answer.rows.iter();
+    lines.extend(rows.map(|row| {
+        let cells: Vec<String> = row.iter().map(escaped).collect();
+        format!("= {}", cells.join("|"))
+    }));
+    lines
+}
+
+async fn differences(path: &Path) -> Vec<String> {
+    let server = Server::new();
+    let mut session = server.session();
+    let begin = "SET time_zone = '+00:00', timestamp = 1700000000.123456";
+    run(&mut session, begin).await.unwrap();
+    let mut found = Vec::new();
+    for step in steps(path) {
+        let answer = answered(&mut session, &step.statement).await;
+        if (answer == step.expected) == step.differs {
+            let known = if step.differs { " (is listed as different, and is not)" } else { "" };
+            found.push(format!(
+                "> {}{known}\n  MySQL {}\n  here  {}",
+                step.statement,
+                step.expected.join("\n        "),
+                answer.join("\n        ")
+            ));
+        }
+    }
+    found
+}
+
+async fn check(name: &str) {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/dml");
+    let found = differences(&directory.join(format!("{name}.txt"))).await;
+    assert!(found.is_empty(), "{} of {name} differ:\n{}", found.len(), found.join("\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn inserts() {
+    check("insert").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn duplicates() {
+    check("duplicate").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn updates_and_deletes() {
+    check("update").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn transactions() {
+    check("transactions").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn definitions() {
+    check("define").await;
+}

@@ -1,0 +1,169 @@
+//! Snapshot isolation among sessions that write at once: every read of a transaction is of one
+//! moment and of its own writes, the first committer wins, no update is lost, unique keys hold.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use remora_sql::{Code, Error, Session};
+use support::{Server, rows, run};
+
+const ACCOUNTS: u64 = 8;
+const WRITERS: u64 = 4;
+const TRANSFERS: u64 = 40;
+
+/// Numbers that look random: the same for the same seed.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+}
+
+async fn accounts(server: &Server) {
+    let mut session = server.session();
+    run(&mut session, "CREATE TABLE account (id INT PRIMARY KEY, money INT, version INT)")
+        .await
+        .unwrap();
+    for id in 0..ACCOUNTS {
+        run(&mut session, &format!("INSERT INTO account VALUES ({id}, 100, 0)")).await.unwrap();
+    }
+}
+
+/// Moves money between two accounts; what it read is checked again before the commit.
+async fn transfer(session: &mut Session, random: &mut Random) -> Result<(), Error> {
+    let (from, to) = (random.below(ACCOUNTS), random.below(ACCOUNTS));
+    let amount = random.below(20);
+    run(session, "BEGIN").await?;
+    let before = rows(session, "SELECT SUM(money), SUM(version) FROM account").await;
+    assert!(before.starts_with("800|"), "a transaction saw half of another: {before}");
+    run(
+        session,
+        &format!(
+            "UPDATE account SET money = money - {amount}, version = version + 1 WHERE id = {from}"
+        ),
+    )
+    .await?;
+    run(
+        session,
+        &format!(
+            "UPDATE account SET money = money + {amount}, version = version + 1 WHERE id = {to}"
+        ),
+    )
+    .await?;
+    let versions: u64 = before.split('|').nth(1).unwrap().parse().unwrap();
+    let after = rows(session, "SELECT SUM(money), SUM(version) FROM account").await;
+    assert_eq!(after, format!("800|{}", versions + 2), "the snapshot moved");
+    run(session, "COMMIT").await.map(|_| ())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn transfers_lose_nothing_and_are_seen_whole() {
+    let server = Server::new();
+    accounts(&server).await;
+    let mut tasks = Vec::new();
+    for writer in 0..WRITERS {
+        let mut session = server.session();
+        tasks.push(tokio::spawn(async move {
+            let mut random = Random(0x9e37_79b9 + writer);
+            let mut refused = 0_u64;
+            let mut done = 0;
+            while done < TRANSFERS {
+                match transfer(&mut session, &mut random).await {
+                    Ok(()) => done += 1,
+                    Err(error) if error.code == Code::Deadlock => refused += 1,
+                    Err(error) => panic!("{error}"),
+                }
+                assert!(refused < 100_000, "nobody gets through");
+            }
+        }));
+    }
+    for task in tasks {
+        task.await.unwrap();
+    }
+    let mut session = server.session();
+    let sums = rows(&mut session, "SELECT SUM(money), SUM(version) FROM account").await;
+    assert_eq!(sums, format!("800|{}", WRITERS * TRANSFERS * 2));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn statements_of_their_own_are_tried_again() {
+    let server = Server::new();
+    let mut session = server.session();
+    run(&mut session, "CREATE TABLE counter (id INT PRIMARY KEY, n INT)").await.unwrap();
+    run(&mut session, "INSERT INTO counter VALUES (1, 0)").await.unwrap();
+    let mut tasks = Vec::new();
+    for _ in 0..WRITERS {
+        let mut session = server.session();
+        tasks.push(tokio::spawn(async move {
+            for _ in 0..25 {
+                let text = "UPDATE counter SET n = n + 1 WHERE id = 1";
+                let answer = run(&mut session, text).await.unwrap();
+                assert_eq!(answer.sets[0].outcome.affected_rows, 1);
+            }
+        }));
+    }
+    for task in tasks {
+        task.await.unwrap();
+    }
+    assert_eq!(rows(&mut session, "SELECT n FROM counter").await, (WRITERS * 25).to_string());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn unique_keys_and_counters_hold_among_sessions() {
+    let server = Server::new();
+    let mut session = server.session();
+    let table = "CREATE TABLE u (id INT AUTO_INCREMENT PRIMARY KEY, k VARCHAR(20) UNIQUE, w INT)";
+    run(&mut session, table).await.unwrap();
+    let mut tasks = Vec::new();
+    for writer in 0..WRITERS {
+        let mut session = server.session();
+        tasks.push(tokio::spawn(async move {
+            let mut won = 0_u64;
+            for key in 0..30 {
+                // Of one name in both cases only one may be there.
+                let name = if writer % 2 == 0 { "Key" } else { "KEY" };
+                let text = format!("INSERT INTO u (k, w) VALUES ('{name}{key}', {writer})");
+                match run(&mut session, &text).await {
+                    Ok(_) => won += 1,
+                    Err(error) => assert_eq!(error.code, Code::DuplicateKey, "{error}"),
+                }
+            }
+            won
+        }));
+    }
+    let mut won = 0;
+    for task in tasks {
+        won += task.await.unwrap();
+    }
+    assert_eq!(won, 30);
+    let counted =
+        rows(&mut session, "SELECT COUNT(*), COUNT(DISTINCT k), COUNT(DISTINCT id) FROM u");
+    assert_eq!(counted.await, "30|30|30");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_committer_wins() {
+    let server = Server::new();
+    accounts(&server).await;
+    let (mut one, mut two) = (server.session(), server.session());
+    run(&mut one, "BEGIN; UPDATE account SET money = 1 WHERE id = 1").await.unwrap();
+    run(&mut two, "BEGIN; UPDATE account SET money = 2 WHERE id = 1").await.unwrap();
+    run(&mut two, "COMMIT").await.unwrap();
+    let lost = run(&mut one, "COMMIT").await.unwrap_err();
+    assert_eq!(lost.code, Code::Deadlock);
+    assert_eq!(rows(&mut one, "SELECT money FROM account WHERE id = 1").await, "2");
+    // Rows that were only read may change, unless they are kept.
+    run(&mut one, "BEGIN; SELECT * FROM account WHERE id = 1").await.unwrap();
+    run(&mut two, "UPDATE account SET money = 3 WHERE id = 1").await.unwrap();
+    run(&mut one, "UPDATE account SET money = 9 WHERE id = 2; COMMIT").await.unwrap();
+    run(&mut one, "BEGIN; SELECT * FROM account WHERE id = 1 FOR UPDATE").await.unwrap();
+    run(&mut two, "UPDATE account SET money = 4 WHERE id = 1").await.unwrap();
+    let lost = run(&mut one, "UPDATE account SET money = 8 WHERE id = 2; COMMIT").await;
+    assert_eq!(lost.unwrap_err().code, Code::Deadlock);
+    assert_eq!(rows(&mut one, "SELECT money FROM account WHERE id = 2").await, "9");
+}

@@ -1,0 +1,147 @@
+//! The same statements on MySQL 9.7 and on Remora: what MySQL answered stands in `golden/`, and
+//! Remora must answer the same columns, types, rows and errors.
+//!
+//! What is known to differ stands in `differences.txt` under headings of docs/sql-differences.md,
+//! where the reasons are; a statement that no longer differs must be taken from the list.
+//! `REMORA_ORACLE=write` writes the golden files anew from a real server.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod golden;
+mod ours;
+mod random;
+#[path = "../support/mod.rs"]
+mod support;
+mod theirs;
+
+use std::{collections::BTreeMap, fs, path::PathBuf};
+
+use golden::{Answer, Case};
+use remora_peers::{Kind, Server as Peer};
+use theirs::Theirs;
+
+/// Statements of a random run.
+const RANDOM_STATEMENTS: usize = 300;
+/// Most differences that are shown of a failing run.
+const SHOWN: usize = 60;
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/oracle")
+}
+
+/// The statements that make the tables.
+fn setup() -> Vec<String> {
+    let text = fs::read_to_string(folder().join("setup.sql")).unwrap();
+    let statements = text.split(";\n").map(|each| each.trim().trim_end_matches(';').to_owned());
+    statements.filter(|each| !each.is_empty()).collect()
+}
+
+/// The golden files by area.
+fn areas() -> BTreeMap<String, Vec<Case>> {
+    let files = fs::read_dir(folder().join("golden")).unwrap();
+    let read = |path: PathBuf| {
+        let area = path.file_stem().unwrap().to_string_lossy().into_owned();
+        (area, golden::parse(&fs::read_to_string(path).unwrap()))
+    };
+    files.map(|file| read(file.unwrap().path())).collect()
+}
+
+/// Statements that are known to differ, by the heading that says why.
+fn differences() -> BTreeMap<String, String> {
+    let text = fs::read_to_string(folder().join("differences.txt")).unwrap();
+    let mut heading = String::new();
+    let mut listed = BTreeMap::new();
+    for line in text.lines().filter(|line| !line.is_empty()) {
+        match line.strip_prefix("## ") {
+            Some(name) => heading = name.to_owned(),
+            None => drop(listed.insert(line.to_owned(), heading.clone())),
+        }
+    }
+    listed
+}
+
+#[test]
+fn answers_are_those_of_mysql() {
+    let listed = differences();
+    let mut ours = ours::Ours::new(&setup());
+    let (mut total, mut wrong, mut mended) = (0, Vec::new(), Vec::new());
+    for (area, cases) in areas() {
+        for case in cases {
+            total += 1;
+            let found = ours.answer(&case.statement);
+            match golden::difference(&case.answer, &found) {
+                Some(what) if !listed.contains_key(&case.statement) => {
+                    wrong.push(format!("[{area}] {}\n{what}", case.statement));
+                }
+                None if listed.contains_key(&case.statement) => mended.push(case.statement),
+                _ => {}
+            }
+        }
+    }
+    if let Ok(path) = std::env::var("REMORA_ORACLE_REPORT") {
+        fs::write(path, wrong.join("\n\n")).unwrap();
+    }
+    let shown: Vec<String> = wrong.iter().take(SHOWN).cloned().collect();
+    assert!(total >= 2_000, "only {total} statements");
+    assert!(wrong.is_empty(), "{} of {total} differ:\n{}", wrong.len(), shown.join("\n\n"));
+    assert!(mended.is_empty(), "no longer different, so not to be listed: {mended:#?}");
+}
+
+#[test]
+fn every_known_difference_has_its_reason() {
+    let docs = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/sql-differences.md");
+    let docs = fs::read_to_string(docs).unwrap();
+    for (statement, heading) in differences() {
+        let found = docs.lines().any(|line| line.trim_start_matches('#').trim() == heading);
+        assert!(found && !heading.is_empty(), "{statement:?} stands under {heading:?}");
+    }
+}
+
+#[test]
+fn golden_files_are_what_mysql_answers() {
+    let peer = Peer::start(Kind::MySql97, &["--skip-log-bin"]).unwrap();
+    let mut theirs = Theirs::new(&peer, &setup());
+    let write = std::env::var("REMORA_ORACLE").is_ok_and(|word| word == "write");
+    let mut wrong = Vec::new();
+    for (area, cases) in areas() {
+        let cases: Vec<Case> = cases
+            .into_iter()
+            .map(|case| {
+                let answer = theirs.answer(&case.statement);
+                if let Some(what) = golden::difference(&case.answer, &answer) {
+                    wrong.push(format!("{}\n{what}", case.statement));
+                }
+                Case { answer, ..case }
+            })
+            .collect();
+        if write {
+            fs::write(folder().join("golden").join(area + ".txt"), golden::format(&cases)).unwrap();
+        }
+    }
+    assert!(write || wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n\n"));
+}
+
+#[test]
+fn random_statements_mean_the_same() {
+    let seed = std::env::var("REMORA_ORACLE_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed = seed.unwrap_or_else(random::new_seed);
+    let peer = Peer::start(Kind::MySql97, &["--skip-log-bin"]).unwrap();
+    let mut theirs = Theirs::new(&peer, &setup());
+    let mut ours = ours::Ours::new(&setup());
+    let mut generator = random::Generator::new(seed);
+    let mut wrong = Vec::new();
+    for _ in 0..RANDOM_STATEMENTS {
+        let statement = generator.statement();
+        let (expected, found) = (theirs.answer(&statement), ours.answer(&statement));
+        if let Some(what) = golden::difference(&expected, &found) {
+            wrong.push(format!("{statement}\n{what}"));
+        }
+    }
+    let shown: Vec<String> = wrong.iter().take(SHOWN).cloned().collect();
+    assert!(wrong.is_empty(), "seed {seed}: {} differ:\n{}", wrong.len(), shown.join("\n\n"));
+}
+
+/// What both servers answer a statement, as one type.
+trait Answers {
+    fn answer(&mut self, statement: &str) -> Answer;
+}

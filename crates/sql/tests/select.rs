@@ -1,0 +1,244 @@
+//! SELECT through the whole crate: names, joins, groups, windows, subqueries, errors.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use remora_engine::{ColumnType, Decimal, Value};
+use support::{Server, rows, run};
+
+fn server() -> Server {
+    let server = Server::new();
+    let number = Value::Int;
+    let text = |text: &str| Value::Text(text.into());
+    let money = |scaled: i128| Value::Decimal(Decimal::from_scaled(scaled, 2));
+    server.table(
+        "item",
+        &[
+            ("id", ColumnType::Int(32)),
+            ("Name", ColumnType::Text),
+            ("price", ColumnType::Decimal(10, 2)),
+            ("kind", ColumnType::Int(32)),
+        ],
+        1,
+        vec![
+            vec![number(1), text("apple"), money(150), number(1)],
+            vec![number(2), text("Banana"), money(25), number(1)],
+            vec![number(3), text("chair"), money(4_999), number(2)],
+            vec![number(4), text("desk"), Value::Null, number(2)],
+            vec![number(5), text("egg"), money(30), Value::Null],
+        ],
+    );
+    server.table(
+        "kind",
+        &[("id", ColumnType::Int(32)), ("label", ColumnType::Text)],
+        1,
+        vec![
+            vec![number(1), text("fruit")],
+            vec![number(2), text("thing")],
+            vec![number(3), text("none")],
+        ],
+    );
+    server
+}
+
+/// Runs each statement and compares its rows.
+async fn expect(cases: &[(&str, &str)]) {
+    let server = server();
+    let mut session = server.session();
+    for (statement, expected) in cases {
+        let got = rows(&mut session, statement).await;
+        assert_eq!(got, *expected, "{statement}");
+    }
+}
+
+#[tokio::test]
+async fn rows_are_filtered_sorted_and_cut() {
+    expect(&[
+        ("select 1", "1"),
+        ("select id, name from item where id = 3", "3|chair"),
+        ("select ID from item order by id desc limit 2", "5\n4"),
+        ("select id from item order by id limit 1, 2", "2\n3"),
+        ("select id from item where kind is null", "5"),
+        ("select id from item where kind <> 1 order by 1", "3\n4"),
+        ("select id from item where id in (1, 3, 9) order by 1", "1\n3"),
+        ("select id from item where id between 2 and 3 order by 1", "2\n3"),
+        ("select id from item where price > 1 order by price", "1\n3"),
+        ("select id x from item having x = 2", "2"),
+        ("select distinct kind from item order by kind", "NULL\n1\n2"),
+        ("select t.* from item t where t.id = 2", "2|Banana|0.25|1"),
+        ("select *, id from item where id = 1", "1|apple|1.50|1|1"),
+        ("select test.item.id from test.item where item.id = 1", "1"),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn tables_are_joined() {
+    expect(&[
+        ("select i.id, k.label from item i join kind k on i.kind = k.id order by 1",
+         "1|fruit\n2|fruit\n3|thing\n4|thing"),
+        ("select i.id, k.label from item i left join kind k on i.kind = k.id where i.id > 3 order by 1",
+         "4|thing\n5|NULL"),
+        ("select k.id, count(i.id) from item i right join kind k on i.kind = k.id group by k.id order by 1",
+         "1|2\n2|2\n3|0"),
+        ("select id from item join kind using (id) order by id", "1\n2\n3"),
+        ("select * from kind a natural join kind b where id = 1", "1|fruit"),
+        ("select count(*) from item, kind", "15"),
+        ("select a.id from item a, item b where a.id = b.id + 4", "5"),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn rows_are_grouped() {
+    expect(&[
+        ("select count(*), sum(price), min(id), max(name) from item", "5|52.04|1|egg"),
+        (
+            "select kind, count(*) c from item group by kind order by c desc, kind",
+            "1|2\n2|2\nNULL|1",
+        ),
+        (
+            "select kind k, sum(price) from item group by k having sum(price) > 1 order by 1",
+            "1|1.75\n2|49.99",
+        ),
+        ("select id, name from item group by id having id = 2", "2|Banana"),
+        (
+            "select kind, count(*) from item where kind is not null group by kind with rollup",
+            "1|2\n2|2\nNULL|4",
+        ),
+        ("select kind, rank() over (order by kind) r from item order by id limit 2", "1|2\n1|2"),
+        ("select id, sum(id) over (order by id) from item order by id limit 3", "1|1\n2|3\n3|6"),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn queries_stand_in_queries() {
+    expect(&[
+        ("select id from item where id = (select max(id) from item)", "5"),
+        ("select id from item where kind in (select id from kind where label = 'fruit') order by 1",
+         "1\n2"),
+        ("select id from kind k where not exists (select 1 from item i where i.kind = k.id)", "3"),
+        ("select k.id, (select count(*) from item i where i.kind = k.id) n from kind k order by 1",
+         "1|2\n2|2\n3|0"),
+        ("select x.n from (select count(*) n from item) x", "5"),
+        ("with big as (select * from item where id > 3) select count(*) from big", "2"),
+        ("with recursive n(i) as (select 1 union all select i + 1 from n where i < 4) select * from n",
+         "1\n2\n3\n4"),
+        ("select id from kind union select id from item order by id desc limit 2", "5\n4"),
+        ("select 1 union all select 1", "1\n1"),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn wrong_names_are_told_as_mysql_does() {
+    expect(&[
+        ("select nope from item", "1054 Unknown column 'nope' in 'field list'"),
+        ("select id from item where nope = 1", "1054 Unknown column 'nope' in 'where clause'"),
+        ("select id from item order by nope", "1054 Unknown column 'nope' in 'order clause'"),
+        ("select id from item group by nope", "1054 Unknown column 'nope' in 'group statement'"),
+        ("select id from item order by 9", "1054 Unknown column '9' in 'order clause'"),
+        ("select id from item, kind", "1052 Column 'id' in field list is ambiguous"),
+        ("select * from nope", "1146 Table 'test.nope' doesn't exist"),
+        ("select * from nope.t", "1049 Unknown database 'nope'"),
+        ("select 1 from item a, kind a", "1066 Not unique table/alias: 'a'"),
+        ("select * from (select 1 a, 2 a) x", "1060 Duplicate column name 'a'"),
+        ("select * from (select 1)", "1248 Every derived table must have its own alias"),
+        ("select id from item where max(id) > 1", "1111 Invalid use of group function"),
+        ("select kind, name from item group by kind",
+         "1055 Expression #2 of SELECT list is not in GROUP BY clause and contains nonaggregated \
+          column 'test.item.Name' which is not functionally dependent on columns in GROUP BY clause; \
+          this is incompatible with sql_mode=only_full_group_by"),
+        ("select id, max(id) from item",
+         "1140 In aggregated query without GROUP BY, expression #1 of SELECT list contains \
+          nonaggregated column 'test.item.id'; this is incompatible with sql_mode=only_full_group_by"),
+        ("select 1 union select 1, 2",
+         "1222 The used SELECT statements have a different number of columns"),
+        ("select id from item limt 3",
+         "1064 You have an error in your SQL syntax; check the manual that corresponds to your \
+          MySQL server version for the right syntax to use near '3' at line 1"),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn columns_are_called_as_they_were_written() {
+    let server = server();
+    let mut session = server.session();
+    let text = "select ID, NAME as n, id+1 , count( * ), 'abc' from item where id=1 group by id";
+    let answers = run(&mut session, text).await.unwrap();
+    assert_eq!(answers.sets[0].names(), ["ID", "n", "id+1", "count( * )", "abc"]);
+    let id = &answers.sets[0].columns[0];
+    assert_eq!((id.original_name.as_str(), id.original_table.as_str()), ("id", "item"));
+    assert_eq!((id.database.as_str(), id.primary_key), ("test", true));
+}
+
+#[tokio::test]
+async fn variables_are_set_and_read() {
+    expect(&[
+        ("set @a = 3, @b = 'x'", ""),
+        ("select @a, @B, @none", "3|x|NULL"),
+        ("set names utf8mb4 collate utf8mb4_bin", ""),
+        ("select @@collation_connection, @@character_set_client", "utf8mb4_bin|utf8mb4"),
+        ("set sql_mode = 'ANSI_QUOTES', time_zone = '+02:00'", ""),
+        ("select @@sql_mode, @@session.time_zone", "ANSI_QUOTES|+02:00"),
+        ("select \"id\" from \"item\" where id = 1", "1"),
+        ("set nope = 1", "1193 Unknown system variable 'nope'"),
+        ("set sql_select_limit = 2", ""),
+        ("select id from item order by id", "1\n2"),
+        ("set sql_select_limit = default", ""),
+        ("select count(*) from (select * from item) t", "5"),
+        ("set global max_connections = 10", ""),
+        ("select @@global.max_connections", "10"),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn statements_are_prepared_with_values() {
+    let server = server();
+    let mut session = server.session();
+    let prepared = session.prepare(b"select name from item where id = ? or id = ?").await.unwrap();
+    assert_eq!((prepared.parameters, prepared.columns.len()), (2, 1));
+    let mut answers = support::Answers::default();
+    let values = [Value::Int(1), Value::Text("3".into())];
+    session.execute(&prepared, &values, &mut answers).await.unwrap();
+    assert_eq!(answers.sets[0].text(), "apple\nchair");
+    expect(&[
+        ("prepare p from 'select ? + 1'", ""),
+        ("set @v = 4", ""),
+        ("execute p using @v", "5"),
+        ("deallocate prepare p", ""),
+        ("execute p", "1243 Unknown prepared statement handler (p) given to EXECUTE"),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn several_statements_and_found_rows() {
+    let server = server();
+    let mut session = server.session();
+    let answers = run(&mut session, "select 1; select 2;").await.unwrap();
+    let texts: Vec<String> = answers.sets.iter().map(support::Answer::text).collect();
+    assert_eq!(texts, ["1", "2"]);
+    assert_eq!(
+        rows(&mut session, "select sql_calc_found_rows id from item order by id limit 1, 2").await,
+        "2\n3"
+    );
+    assert_eq!(rows(&mut session, "select found_rows()").await, "5");
+    assert_eq!(rows(&mut session, "do 1 + 1").await, "");
+}
+
+#[tokio::test]
+async fn long_queries_are_ended() {
+    let server = server();
+    let mut session = server.session();
+    let long = "select max(a.id + b.id * c.id - d.id * k.id) from item a, item b, item c, item d, item e, item f, item g, \
+                item h, item i, item j, item k";
+    rows(&mut session, "set max_execution_time = 100").await;
+    assert!(rows(&mut session, long).await.starts_with("3024 "));
+    session.interrupter().store(true, std::sync::atomic::Ordering::Relaxed);
+    assert!(rows(&mut session, "select 1").await.starts_with("1317 "));
+}

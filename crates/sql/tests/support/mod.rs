@@ -1,0 +1,200 @@
+//! A database of its own, a session on it, and a reply that keeps everything it is told.
+
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::{sync::Arc, time::Duration};
+
+use remora_engine::{
+    Change, ChangeBatch, ColumnDef, ColumnType, Database, Options, Row, Schema, TableChanges, Value,
+};
+use remora_sql::{
+    Cell, Column, Error, Host, Identity, Instance, Outcome, Process, ReplicaReport, Reply, Result,
+    Session, Settings,
+};
+use tempfile::TempDir;
+
+/// A server that is nothing but a database.
+pub struct Server {
+    pub database: Database,
+    pub instance: Instance,
+    _directory: Option<TempDir>,
+}
+
+impl Server {
+    /// An empty one, whose tables are in the database `test`.
+    pub fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let options = Options { durability: remora_engine::Durability::None, ..Options::default() };
+        let server = Self::over(directory.path(), options);
+        Self { _directory: Some(directory), ..server }
+    }
+
+    /// One over a directory that stays, whose commits are durable.
+    pub fn at(path: &std::path::Path) -> Self {
+        Self::over(path, Options::default())
+    }
+
+    fn over(path: &std::path::Path, options: Options) -> Self {
+        let database = Database::open(path, options).unwrap();
+        let settings = Settings {
+            version: "9.7.4-test".to_owned(),
+            max_query_memory_bytes: 64 << 20,
+            default_database: "test".to_owned(),
+        };
+        let instance = Instance::new(database.clone(), Arc::new(Alone), settings);
+        Self { database, instance, _directory: None }
+    }
+
+    /// A session of someone who may do anything.
+    pub fn session(&self) -> Session {
+        self.instance.session(7, Identity { user: "root".into(), host: "%".into(), rights: None })
+    }
+
+    /// Makes a table of the engine's types with these rows.
+    pub fn table(&self, name: &str, columns: &[(&str, ColumnType)], keys: usize, rows: Vec<Row>) {
+        let columns = columns.iter().enumerate().map(|(index, (name, kind))| ColumnDef {
+            id: index as u32 + 1,
+            nullable: index >= keys,
+            indexed: true,
+            ..column(name, *kind)
+        });
+        let schema =
+            Schema { columns: columns.collect(), primary_key: (0..keys).collect(), ..schema(name) };
+        self.database.create_table(schema).unwrap();
+        let changes = rows.into_iter().map(Change::Put).collect();
+        let tables = vec![TableChanges { table: name.into(), changes }];
+        let batch = ChangeBatch { tables, ..ChangeBatch::default() };
+        self.database.apply(batch).unwrap();
+    }
+}
+
+fn column(name: &str, kind: ColumnType) -> ColumnDef {
+    serde_json::from_value(serde_json::json!({
+        "id": 0, "name": name, "kind": kind, "nullable": true, "indexed": true,
+    }))
+    .unwrap()
+}
+
+fn schema(name: &str) -> Schema {
+    serde_json::from_value(serde_json::json!({
+        "name": name, "columns": [], "primary_key": [], "texts": [], "required": null,
+        "synonyms": [],
+    }))
+    .unwrap()
+}
+
+/// Nobody else is there.
+struct Alone;
+
+impl Host for Alone {
+    fn processes(&self) -> Vec<Process> {
+        Vec::new()
+    }
+
+    fn kill(&self, _id: u64, _only_statement: bool) -> Result<()> {
+        Err(Error::unsupported("KILL"))
+    }
+
+    fn replicas(&self) -> Vec<ReplicaReport> {
+        Vec::new()
+    }
+
+    fn status(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
+    fn source_of(&self, _table: &str) -> Option<String> {
+        None
+    }
+
+    fn wait_for_gtids(&self, _: Option<&str>, _: &str, _: Duration) -> Result<bool> {
+        Ok(true)
+    }
+}
+
+/// What a statement answered.
+#[derive(Debug, Default)]
+pub struct Answers {
+    pub sets: Vec<Answer>,
+}
+
+/// One result.
+#[derive(Debug, Default)]
+pub struct Answer {
+    pub columns: Vec<Column>,
+    pub rows: Vec<Vec<String>>,
+    pub outcome: Outcome,
+    open: bool,
+}
+
+impl Answer {
+    /// Rows as text: columns by `|`, rows by lines.
+    pub fn text(&self) -> String {
+        let rows: Vec<String> = self.rows.iter().map(|row| row.join("|")).collect();
+        rows.join("\n")
+    }
+
+    /// The columns' names.
+    pub fn names(&self) -> Vec<&str> {
+        self.columns.iter().map(|column| column.name.as_str()).collect()
+    }
+}
+
+impl Reply for Answers {
+    fn columns(&mut self, columns: &[Column]) -> Result<()> {
+        self.sets.push(Answer { columns: columns.to_vec(), open: true, ..Answer::default() });
+        Ok(())
+    }
+
+    fn row(&mut self, cells: &[Cell<'_>]) -> Result<()> {
+        let answer = self.sets.last_mut().unwrap();
+        assert_eq!(cells.len(), answer.columns.len());
+        answer.rows.push(cells.iter().map(shown).collect());
+        Ok(())
+    }
+
+    fn done(&mut self, outcome: &Outcome, _more: bool) -> Result<()> {
+        if !self.sets.last().is_some_and(|answer| answer.open) {
+            self.sets.push(Answer::default());
+        }
+        let answer = self.sets.last_mut().unwrap();
+        answer.open = false;
+        answer.outcome = outcome.clone();
+        Ok(())
+    }
+
+    async fn drain(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+fn shown(cell: &Cell<'_>) -> String {
+    match cell {
+        Cell::Null => "NULL".to_owned(),
+        Cell::Int(number) => number.to_string(),
+        Cell::Uint(number) => number.to_string(),
+        Cell::Float(number) => number.to_string(),
+        Cell::Double(number) => number.to_string(),
+        Cell::Decimal(number) => number.to_string(),
+        Cell::Text(text) => (*text).to_owned(),
+        Cell::Bytes(bytes) => Value::Bytes((*bytes).into()).to_string(),
+        Cell::Date(date) => date.to_string(),
+        Cell::Time(micros) => Value::Time(*micros).to_string(),
+        Cell::DateTime(moment) => moment.to_string(),
+    }
+}
+
+/// Runs statements.
+pub async fn run(session: &mut Session, text: &str) -> Result<Answers> {
+    let mut answers = Answers::default();
+    session.query(text.as_bytes(), true, &mut answers).await?;
+    Ok(answers)
+}
+
+/// The rows of one statement as text.
+pub async fn rows(session: &mut Session, text: &str) -> String {
+    match run(session, text).await {
+        Ok(answers) => answers.sets.first().map_or(String::new(), Answer::text),
+        Err(error) => format!("{} {}", error.code.number(), error.message),
+    }
+}

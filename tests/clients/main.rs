@@ -1,0 +1,210 @@
+//! Real clients, unmodified, against `remora serve`: drivers of five languages, an ORM, and dumps
+//! that are read back.
+//!
+//! `tests/clients/fetch` gets them; a client that is not there fails its test.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    path::{Path, PathBuf},
+    process::{Child, Command, Output, Stdio},
+};
+
+/// A server of its own for each test, on a free port.
+struct Serving {
+    child: Child,
+    port: String,
+    _data: tempfile::TempDir,
+}
+
+impl Serving {
+    fn start() -> Self {
+        let data = tempfile::tempdir().unwrap();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_remora"))
+            .args([
+                "serve",
+                "--line",
+                "127.0.0.1:0",
+                "--http",
+                "",
+                "--sql",
+                "127.0.0.1:0",
+                "--data",
+            ])
+            .arg(data.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let port = loop {
+            let line = lines.next().expect("the server ended").unwrap();
+            if let Some(address) = line.strip_prefix("MySQL protocol: ") {
+                break address.rsplit_once(':').unwrap().1.to_owned();
+            }
+        };
+        Self { child, port, _data: data }
+    }
+
+    /// Runs a client with the port as its last argument but one; it must say that all is well.
+    fn passes(&self, command: &mut Command) {
+        let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        assert_eq!(printed(&output).trim_end().lines().last(), Some("ok"), "{command:?}");
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn printed(output: &Output) -> String {
+    let (out, error) = (&output.stdout, &output.stderr);
+    let (out, error) = (String::from_utf8_lossy(out), String::from_utf8_lossy(error));
+    assert!(output.status.success(), "{out}\n{error}");
+    out.into_owned()
+}
+
+/// What `tests/clients/fetch` unpacked.
+fn fetched(path: &str) -> PathBuf {
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache =
+        cache.unwrap_or_else(|| Path::new(&std::env::var_os("HOME").unwrap()).join(".cache"));
+    let found = cache.join("remora-bench").join(path);
+    assert!(found.exists(), "{} is missing: run tests/clients/fetch", found.display());
+    found
+}
+
+fn source(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients").join(path)
+}
+
+fn python(script: &str, port: &str) -> Command {
+    let mut command = Command::new(fetched("clients/python/bin/python"));
+    command.arg(source("python").join(script)).arg(port);
+    command
+}
+
+/// A program of MySQL 9.7's clients, through the loader that came with it.
+fn mysql97(program: &str) -> Command {
+    let root = fetched("mysqlclient97/root/usr");
+    let libraries = root.join("lib/x86_64-linux-gnu");
+    let mut command = Command::new(libraries.join("ld-linux-x86-64.so.2"));
+    command.arg("--library-path").arg(&libraries).arg(root.join("bin").join(program));
+    command.arg("--no-defaults");
+    command
+}
+
+/// Runs statements by a command-line client, which writes rows with tabs between values.
+fn rows(mut client: Command, port: &str, statements: &str) -> String {
+    client.args(["-h127.0.0.1", "-uroot", "-N", "-B", "-P", port]);
+    let mut child =
+        client.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(statements.as_bytes()).unwrap();
+    printed(&child.wait_with_output().unwrap())
+}
+
+const TABLES: &str = "
+CREATE DATABASE shop;
+USE shop;
+CREATE TABLE makers (id INT PRIMARY KEY, name VARCHAR(20) UNIQUE) COMMENT='who';
+CREATE TABLE things (
+  id INT NOT NULL AUTO_INCREMENT PRIMARY KEY,
+  name VARCHAR(30) COLLATE utf8mb4_bin DEFAULT 'x' COMMENT 'it''s',
+  body TEXT, price DECIMAL(8,2) UNSIGNED, kind ENUM('a','b'), raw VARBINARY(9), at DATETIME(3),
+  extra JSON, maker INT,
+  KEY by_price (price DESC), UNIQUE KEY once (name, maker), FULLTEXT KEY words (body),
+  CONSTRAINT made_by FOREIGN KEY (maker) REFERENCES makers (id) ON DELETE CASCADE
+);
+INSERT INTO makers VALUES (1, 'one'), (2, NULL);
+INSERT INTO things (name, body, price, kind, raw, at, extra, maker) VALUES
+  ('lamp', 'a lamp''s \\\\ light ☃ 😀', 1.50, 'a', x'00ff27', '2024-02-29 01:02:03.456', '{\"a\": 1}', 1),
+  (NULL, '', NULL, NULL, NULL, NULL, NULL, NULL);
+";
+const ALL: &str = "SELECT *, HEX(raw) FROM shop.things; SELECT * FROM shop.makers; \
+                   SHOW CREATE TABLE shop.things; SHOW CREATE TABLE shop.makers";
+
+/// Makes the tables by a client, dumps them, and reads the dump into a second server.
+fn dumps(client: impl Fn() -> Command, mut dump: Command) {
+    let (from, into) = (Serving::start(), Serving::start());
+    rows(client(), &from.port, TABLES);
+    let written = rows(client(), &from.port, ALL);
+    assert!(written.contains("00FF27") && written.contains("made_by"), "{written}");
+    dump.args(["-h127.0.0.1", "-uroot", "-P", &from.port, "--databases", "shop"]);
+    let dumped = printed(&dump.output().unwrap());
+    rows(client(), &into.port, &dumped);
+    assert_eq!(rows(client(), &into.port, ALL), written);
+}
+
+#[test]
+fn mysql_and_its_dump() {
+    dumps(|| mysql97("mysql"), mysql97("mysqldump"));
+}
+
+#[test]
+fn mariadb() {
+    let serving = Serving::start();
+    let client = || Command::new("mariadb");
+    rows(client(), &serving.port, TABLES);
+    let names = rows(client(), &serving.port, "SHOW TABLES FROM shop; SELECT VERSION() <> ''");
+    assert_eq!(names, "makers\nthings\n1\n");
+}
+
+#[test]
+fn pymysql() {
+    let serving = Serving::start();
+    serving.passes(&mut python("pymysql_client.py", &serving.port));
+}
+
+#[test]
+fn mysql_connector_python() {
+    let serving = Serving::start();
+    serving.passes(&mut python("connector_client.py", &serving.port));
+}
+
+#[test]
+fn sqlalchemy() {
+    let serving = Serving::start();
+    for driver in ["pymysql", "mysqlconnector"] {
+        serving.passes(python("sqlalchemy_client.py", &serving.port).arg(driver));
+    }
+}
+
+#[test]
+fn mysql2_of_node() {
+    let serving = Serving::start();
+    let modules = fetched("clients/node/node_modules");
+    let mut command = Command::new("node");
+    command.env("NODE_PATH", modules).arg(source("node/client.js")).arg(&serving.port);
+    serving.passes(&mut command);
+}
+
+#[test]
+fn go_sql_driver() {
+    let serving = Serving::start();
+    serving.passes(Command::new(fetched("clients/go/client")).arg(&serving.port));
+}
+
+#[test]
+fn jdbc() {
+    let serving = Serving::start();
+    let classes = fetched("clients/java");
+    let path = format!("{0}:{0}/*", classes.display());
+    for (driver, options) in [
+        ("mysql", "useServerPrepStmts=false"),
+        ("mysql", "useServerPrepStmts=true&rewriteBatchedStatements=true"),
+        ("mariadb", "useServerPrepStmts=true"),
+    ] {
+        let address = format!("jdbc:{driver}://127.0.0.1:{}", serving.port);
+        let mut command = Command::new("java");
+        serving.passes(command.args(["-cp", &path, "Client", &address, options]));
+    }
+}
