@@ -5,7 +5,7 @@ use std::{path::Path, rc::Rc};
 
 use anyhow::{Context, Result};
 use mysql::{Conn, Params, params, prelude::Queryable};
-use remora_engine::TextQuery;
+use remora_engine::{Piece, TextQuery};
 use remora_peers::{Kind, Server};
 
 use super::{Load, Peer, Syntax, cached, terms};
@@ -141,7 +141,9 @@ fn fill(directory: &Path, corpus: &Corpus) -> Result<Once> {
 /// An expression of MATCH … AGAINST's boolean mode. Quotes cannot be escaped in it.
 fn boolean_expression(query: &TextQuery) -> String {
     match query {
-        TextQuery::Term(term) => format!("\"{}\"", term.replace('"', " ")),
+        TextQuery::Term(text) | TextQuery::Piece(Piece { text, .. }) => {
+            format!("\"{}\"", text.replace('"', " "))
+        }
         TextQuery::Or(parts) => {
             format!("({})", parts.iter().map(boolean_expression).collect::<Vec<_>>().join(" "))
         }

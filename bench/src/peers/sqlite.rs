@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use remora_engine::TextQuery;
+use remora_engine::{Piece, TextQuery};
 use rusqlite::{Connection, params, params_from_iter, types::Value};
 
 use super::{Load, Peer, Syntax, cached, terms};
@@ -125,7 +125,9 @@ fn condition(query: &TextQuery) -> (String, Vec<Value>) {
 /// FTS5's NOT stands between two operands, so the negated ones of an AND come last.
 fn match_expression(query: &TextQuery) -> String {
     match query {
-        TextQuery::Term(term) => format!("\"{}\"", term.replace('"', "\"\"")),
+        TextQuery::Term(text) | TextQuery::Piece(Piece { text, .. }) => {
+            format!("\"{}\"", text.replace('"', "\"\""))
+        }
         TextQuery::Or(parts) => {
             let parts: Vec<String> = parts.iter().map(match_expression).collect();
             format!("({})", parts.join(" OR "))

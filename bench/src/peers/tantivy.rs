@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use remora_engine::TextQuery;
+use remora_engine::{Piece, TextQuery};
 use tantivy::{
     Index, IndexReader, Order, Term,
     collector::{Count, TopDocs},
@@ -54,7 +54,7 @@ impl Tantivy {
             Box::new(BooleanQuery::new(clauses.collect())) as Box<dyn Query>
         };
         match query {
-            TextQuery::Term(term) => self.phrase(term),
+            TextQuery::Term(text) | TextQuery::Piece(Piece { text, .. }) => self.phrase(text),
             TextQuery::And(parts) => all(parts, Occur::Must),
             TextQuery::Or(parts) => all(parts, Occur::Should),
             TextQuery::Not(_) => all(std::slice::from_ref(query), Occur::Must),

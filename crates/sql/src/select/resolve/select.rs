@@ -14,7 +14,7 @@ use super::{
     from::{binary, opaque},
     grouping, items,
     matching::function_call,
-    scope::{Clause, Scope, quoted, unknown_column},
+    scope::{Clause, Scope, Visible, quoted, unknown_column},
 };
 use crate::{Code, Error, Result};
 
@@ -44,7 +44,8 @@ impl Resolver<'_> {
             self.expr(selection, &scope, env, Place::plain(Clause::Where))?;
         }
         let mut items = self.items(select, &scope, env)?;
-        name_items(&mut items, names);
+        let taken = if order.is_empty() { &[] } else { scope.visible.as_slice() };
+        name_items(&mut items, names, taken);
         self.nodes(
             &mut select.named_window,
             &scope,
@@ -273,14 +274,19 @@ pub(super) fn position(expr: &Expr) -> Option<usize> {
     }
 }
 
-/// Gives items the names that plans call them by.
-fn name_items(items: &mut [Item], names: Option<&[String]>) {
+/// Gives items the names that plans call them by: none that a column of `taken` has, but for that
+/// column. A plan that orders by a column that is not selected carries both.
+fn name_items(items: &mut [Item], names: Option<&[String]>, taken: &[Visible]) {
     let mut used = HashSet::new();
     for (index, item) in items.iter_mut().enumerate() {
         if let Some(name) = names.and_then(|names| names.get(index)) {
             item.shown.name.clone_from(name);
         }
-        let base = item.shown.name.to_lowercase();
+        let mut base = item.shown.name.to_lowercase();
+        let is_taken = |name: &Visible| name.name.planned.to_lowercase() == base;
+        if !is_column(&item.expr, &base) && taken.iter().any(is_taken) {
+            base.push('#');
+        }
         let mut planned = base.clone();
         let mut number = 1;
         while !used.insert(planned.clone()) {
@@ -289,6 +295,11 @@ fn name_items(items: &mut [Item], names: Option<&[String]>) {
         }
         item.planned = planned;
     }
+}
+
+fn is_column(expr: &Expr, name: &str) -> bool {
+    let Expr::CompoundIdentifier(parts) = expr else { return false };
+    parts.last().is_some_and(|last| last.value.to_lowercase() == name)
 }
 
 fn alias_of(item: &Item) -> Alias {
@@ -318,7 +329,7 @@ fn everything(scope: &Scope<'_>) -> Result<Vec<Item>> {
     if scope.relations.is_empty() {
         return Err(Error::new(Code::NoTablesUsed, "No tables used"));
     }
-    let item = |visible: &super::scope::Visible| Item {
+    let item = |visible: &Visible| Item {
         expr: visible.expr.clone(),
         shown: Shown { name: visible.name.shown.clone(), table: visible.table.clone() },
         planned: String::new(),
@@ -333,7 +344,7 @@ fn all_of(kind: &SelectItemQualifiedWildcardKind, scope: &Scope<'_>) -> Result<V
     let relation = relation_of(name, scope).ok_or_else(|| {
         Error::new(Code::UnknownTable, format!("Unknown table '{}'", plain(name)))
     })?;
-    let item = |visible: super::scope::Visible| Item {
+    let item = |visible: Visible| Item {
         expr: visible.expr,
         shown: Shown { name: visible.name.shown, table: visible.table },
         planned: String::new(),
