@@ -25,7 +25,7 @@ use rustls::{
 };
 
 /// No reply of a test takes this long.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// What every client can do.
 pub const USUAL: Capabilities = Capabilities::from_bits_truncate(

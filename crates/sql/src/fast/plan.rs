@@ -170,7 +170,8 @@ impl Plan {
             return None;
         };
         let whole_key = table.schema().primary_key.iter().all(|part| work.fields.contains(part));
-        if !shape.all && !(whole_key && work.test.is_integers()) {
+        let distinct_by_key = whole_key && work.test.is_integers();
+        if !shape.all && !distinct_by_key {
             return None;
         }
         work.order = if shape.all { KeyOrder::AsAsked } else { KeyOrder::FirstAsked };

@@ -60,7 +60,7 @@ fn rights(identity: &Identity) -> &[Right] {
 /// The rows of USER_PRIVILEGES.
 pub(super) fn of_all(identity: &Identity) -> Vec<Vec<Value>> {
     let every = rights(identity).iter().filter(|right| right.database == "*" && right.table == "*");
-    let mut held: Vec<&str> = every.flat_map(|right| words(right)).copied().collect();
+    let mut held: Vec<&str> = every.flat_map(words).copied().collect();
     if identity.rights.is_none() {
         held.extend(ALL);
     } else if held.is_empty() {

@@ -15,7 +15,9 @@ pub(super) async fn run_rows<R: Reply>(
     statement: &Statement<'_>,
     reply: &mut R,
 ) -> Result<Outcome> {
-    if let Some(name) = rows::local_file_name(statement) {
+    if let Some(name) = rows::local_file_name(statement)
+        && !session.transaction.has_file()
+    {
         let file = reply.local_file(&name).await?;
         session.transaction.give_file(file);
     }

@@ -133,6 +133,13 @@ pub(super) fn special(expr: Expr) -> Result<Expr> {
             call("collate", vec![*expr, text(name)])
         }
         Expr::Prefixed { prefix, value } => call("introduced", vec![text(prefix.value), *value]),
+        other => typed_or_nested(other)?,
+    })
+}
+
+/// Forms that name a type or hold a query, and what is left as it is.
+fn typed_or_nested(expr: Expr) -> Result<Expr> {
+    Ok(match expr {
         Expr::TypedString(typed) => {
             let name = match typed.data_type {
                 DataType::Date => "date_literal",
