@@ -366,7 +366,7 @@ mod tests {
         let error = |text: &str| parsed(text, &[]).unwrap_err().message;
         assert!(error("selec 1").ends_with("near 'selec 1' at line 1"));
         assert!(error("select 1 from").ends_with("near '' at line 1"));
-        assert!(error("select 1\nfrom t where where a").ends_with("near 'where a' at line 2"));
+        assert!(error("select 1\nfrom t limit 1 where a").ends_with("near 'where a' at line 2"));
         assert!(error("select 1 2").ends_with("near '2' at line 1"));
     }
 }
