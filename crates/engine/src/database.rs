@@ -129,7 +129,7 @@ impl Database {
             tracing::warn!(directory = %path.display(), "rebuilt: {damage}");
         }
         let position = snapshot.position.0;
-        let shared = Shared::new(path.to_owned(), options, store, lock, (snapshot, files));
+        let shared = Shared::new(path.to_owned(), options, store, lock, (snapshot, files))?;
         let shared = Arc::new(shared);
         shared.unsaved_bytes.store(indexed_bytes, Ordering::Relaxed);
         let fresh = position == 0 || !damage.is_empty();
@@ -207,12 +207,13 @@ impl Database {
     }
 
     /// Checks and encodes a batch in this thread and queues it: the batches that one thread
-    /// submits are applied in their order. Waits while the queue is full (64 MB). All that can be
+    /// submits are applied in their order. A large one is indexed by other threads, so that a
+    /// single caller uses every core. Waits while the queue is full (64 MB). All that can be
     /// wrong with the rows is told here; a batch that fails later, as when its table was dropped
     /// meanwhile, does not keep those behind it from being applied: see [`Database::pipeline`].
     pub fn submit(&self, batch: ChangeBatch) -> Result<Pending> {
         self.shared().check_open()?;
-        let prepared = write::prepare(batch, &self.snapshot(), &self.shared().options)?;
+        let prepared = write::prepare(batch, &self.snapshot(), self.shared())?;
         self.queue(|waiter| Job::Apply(prepared, waiter))
     }
 

@@ -17,7 +17,7 @@ use crate::{
     published::Published,
     snapshot::Snapshot,
     store::Store,
-    write::{OpenTransactions, WriteQueue},
+    write::{Indexers, OpenTransactions, WriteQueue},
 };
 
 /// One open database.
@@ -28,6 +28,8 @@ pub(crate) struct Shared {
     pub options: Options,
     /// What waits for the writer.
     pub queue: WriteQueue,
+    /// The threads that index large batches.
+    pub indexers: Indexers,
     /// The transactions that have begun and not ended.
     pub transactions: OpenTransactions,
     /// What readers see.
@@ -53,12 +55,13 @@ impl Shared {
         store: Arc<dyn Store>,
         lock: Option<DirectoryLock>,
         recovered: (Snapshot, SegmentFiles),
-    ) -> Self {
+    ) -> Result<Self> {
         let (snapshot, files) = recovered;
-        Self {
+        Ok(Self {
             directory,
             options,
             queue: WriteQueue::default(),
+            indexers: Indexers::start()?,
             transactions: OpenTransactions::default(),
             published: Published::new(snapshot),
             files: Mutex::new(Some(files)),
@@ -67,7 +70,7 @@ impl Shared {
             closed: AtomicBool::new(false),
             store: RwLock::new(Some(store)),
             lock: Mutex::new(lock),
-        }
+        })
     }
 
     /// The row store, while the database is open.

@@ -64,7 +64,7 @@ impl Transaction {
     pub fn commit(mut self, batch: ChangeBatch) -> Result<Position> {
         let shared = Arc::clone(self.reader.shared());
         shared.check_open()?;
-        let mut prepared = prepare(batch, self.reader.snapshot(), &shared.options)?;
+        let mut prepared = prepare(batch, self.reader.snapshot(), &shared)?;
         let protected: Vec<ProtectedKeys> =
             std::mem::take(&mut self.protected).into_values().collect();
         if prepared.is_empty() && protected.is_empty() {

@@ -29,6 +29,26 @@ pub struct Column {
     pub length: u32,
 }
 
+impl Column {
+    /// A column of this name that belongs to no table; its type is still to be told.
+    pub(crate) fn computed(name: &str) -> Self {
+        Self {
+            database: String::new(),
+            table: String::new(),
+            original_table: String::new(),
+            name: name.to_owned(),
+            original_name: String::new(),
+            kind: SqlType::Null,
+            unsigned: false,
+            not_null: false,
+            primary_key: false,
+            auto_increment: false,
+            collation: 63,
+            length: 0,
+        }
+    }
+}
+
 /// MySQL's types, as a client sees them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SqlType {

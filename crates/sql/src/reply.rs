@@ -21,15 +21,6 @@ pub trait Reply: Send {
     /// Waits until there is room for more. To be awaited between batches of rows; returns at once
     /// while little waits to be sent.
     fn drain(&mut self) -> impl Future<Output = Result<()>> + Send;
-
-    /// Asks the client for one of its files: LOAD DATA LOCAL INFILE. 3948 where the client or the
-    /// operator does not allow it, which is the default.
-    fn local_file(&mut self, name: &str) -> impl Future<Output = Result<Vec<u8>>> + Send {
-        let _ = name;
-        let message = "Loading local data is disabled; this must be enabled on both the client and \
-                       server sides";
-        std::future::ready(Err(crate::Error::new(crate::Code::LocalInfileDisabled, message)))
-    }
 }
 
 /// How a statement ended.

@@ -275,6 +275,7 @@ mod tests {
             defined: Position(0),
             changes: keys.map(change).collect(),
             segment: None,
+            indexing: None,
             text_bytes: 0,
         };
         PreparedBatch { tables: vec![table], ..PreparedBatch::default() }

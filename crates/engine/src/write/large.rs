@@ -87,7 +87,7 @@ impl LargeBatch {
         self.shared.check_open()?;
         let batch = ChangeBatch { tables, positions: Vec::new() };
         // No definition changes while the writer is with this batch.
-        let prepared = prepare(batch, &self.shared.published.load(), &self.shared.options)?;
+        let prepared = prepare(batch, &self.shared.published.load(), &self.shared)?;
         if prepared.expects() {
             let message = "a batch that comes in parts inserts nothing: put the rows instead";
             return Err(Error::request(RequestPart::Row, message));
@@ -135,8 +135,11 @@ impl Writer<'_> {
         }
         let outcome = loop {
             match parts.recv_timeout(POLL) {
-                Ok(Part::Changes(batch)) => {
-                    if let Err(error) = self.write_part(&mut large, &batch) {
+                Ok(Part::Changes(mut batch)) => {
+                    let written = batch
+                        .wait_until_indexed()
+                        .and_then(|()| self.write_part(&mut large, &batch));
+                    if let Err(error) = written {
                         break Err(error);
                     }
                 }

@@ -1,7 +1,8 @@
 //! The way of a batch into the tables: one writer thread, one order.
 //!
 //! ```text
-//! caller   prepare: check, encode, index if large       (prepare)
+//! caller   prepare: check, encode                       (prepare)
+//!          have it indexed if large                     (indexing)
 //!          queue, wait                                  (queue)
 //! writer   check what a batch expects of its keys       (conflict)
 //!          take a group, wait while merges lag behind   (writer)
@@ -15,6 +16,7 @@ mod alter;
 mod conflict;
 mod define;
 mod group;
+mod indexing;
 mod large;
 mod pending;
 mod prepare;
@@ -28,6 +30,7 @@ pub(crate) mod fixture;
 mod tests;
 
 pub(crate) use conflict::{OpenTransactions, ProtectedKeys, Since};
+pub(crate) use indexing::Indexers;
 pub use large::LargeBatch;
 pub(crate) use pending::Waiter;
 pub use pending::{Pending, Pipeline};

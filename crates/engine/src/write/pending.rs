@@ -30,7 +30,7 @@ impl Pipeline {
             return Err(Error::Conflict("a batch before this one failed".to_owned()));
         }
         let snapshot = self.shared.published.load();
-        let prepared = prepare(batch, &snapshot, &self.shared.options);
+        let prepared = prepare(batch, &snapshot, &self.shared);
         let mut prepared = prepared.inspect_err(|_| self.broken.store(true, Ordering::Release))?;
         prepared.broken = Some(Arc::clone(&self.broken));
         let (waiter, pending) = Pending::new(&self.shared);

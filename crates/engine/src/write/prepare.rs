@@ -1,8 +1,8 @@
 //! The part of `apply` that runs in the caller's thread: everything that needs no order.
 //!
 //! Rows are checked against the schema and encoded, keys are made distinct (the last change of a
-//! key stands), and a large batch is indexed here, so that an import uses as many cores as it has
-//! threads while the one writer only commits and publishes.
+//! key stands), and a large batch is given to the threads that index, so that every core is used
+//! while the one writer only commits and publishes.
 
 use std::sync::{
     Arc,
@@ -13,16 +13,21 @@ use remora_index::segment::Segment;
 
 use crate::{
     Change, ChangeBatch, Error, Missing, Options, Position, RequestPart, Result, Row, Schema,
-    document::{RowIndexer, text_bytes},
+    document::text_bytes,
     encode::{RowFormat, decode_key, encode_key, fit_row},
+    shared::Shared,
     snapshot::Snapshot,
     store::{Keyspace, StoreBatch},
-    write::{conflict::Since, required::RequiredRows},
+    write::{
+        conflict::Since,
+        indexing::{Indexers, Indexing},
+        required::RequiredRows,
+    },
 };
 
-/// From this many changes of a table on, the caller indexes them.
+/// From this many changes of a table on, they are a segment of their own.
 const LARGE_CHANGES: usize = 1_024;
-/// From this many bytes of rows of a table on, the caller indexes them.
+/// From this many bytes of rows of a table on, likewise.
 const LARGE_BYTES: usize = 1 << 20;
 
 /// What a batch takes of memory besides its changes.
@@ -55,6 +60,8 @@ pub(crate) struct PreparedTable {
     pub changes: Vec<PreparedChange>,
     /// For a large batch its indexed rows; the changes then carry no [`PreparedChange::row`].
     pub segment: Option<Arc<Segment>>,
+    /// The same while it is being made.
+    pub indexing: Option<Indexing>,
     /// Bytes of text that are indexed.
     pub text_bytes: usize,
 }
@@ -75,8 +82,9 @@ pub(crate) struct PreparedChange {
 pub(crate) fn prepare(
     batch: ChangeBatch,
     snapshot: &Snapshot,
-    options: &Options,
+    shared: &Shared,
 ) -> Result<PreparedBatch> {
+    let options = &shared.options;
     let changes: usize = batch.tables.iter().map(|table| table.changes.len()).sum();
     if changes > options.max_batch_changes {
         let message = format!(
@@ -100,11 +108,14 @@ pub(crate) fn prepare(
                 defined: view.defined,
                 changes,
                 segment: None,
+                indexing: None,
                 text_bytes: 0,
             }),
         }
     }
-    tables.iter_mut().try_for_each(PreparedTable::finish)?;
+    tables.iter_mut().try_for_each(PreparedTable::settle)?;
+    // Nothing can be wrong with the rows any more.
+    tables.iter_mut().for_each(|table| table.index_if_large(&shared.indexers));
     let bytes: usize = tables.iter().map(PreparedTable::bytes).sum();
     let positions = batch.positions;
     let bytes = positions.iter().fold(bytes + BATCH_BYTES, |bytes, (source, position)| {
@@ -119,6 +130,22 @@ impl PreparedBatch {
         if let Some(broken) = &self.broken {
             broken.store(true, Ordering::Release);
         }
+    }
+
+    /// Whether its rows are still being indexed.
+    pub fn is_being_indexed(&self) -> bool {
+        let mut indexings = self.tables.iter().filter_map(|table| table.indexing.as_ref());
+        indexings.any(Indexing::is_under_way)
+    }
+
+    /// Waits until its rows are indexed.
+    pub fn wait_until_indexed(&mut self) -> Result<()> {
+        for table in &mut self.tables {
+            if let Some(indexing) = table.indexing.take() {
+                table.segment = indexing.wait()?;
+            }
+        }
+        Ok(())
     }
 
     /// Whether one before it in its pipeline was not applied.
@@ -170,9 +197,9 @@ fn row_too_large(schema: &Schema, key: &[crate::Value], bytes: usize, options: &
 }
 
 impl PreparedTable {
-    /// Orders the changes, keeps the last of each key, drops the rows that are not to be indexed,
-    /// and indexes what is large.
-    fn finish(&mut self) -> Result<()> {
+    /// Orders the changes, keeps the last of each key, and drops the rows that are not to be
+    /// indexed.
+    fn settle(&mut self) -> Result<()> {
         if let Some(key) = keep_last_of_each_key(&mut self.changes) {
             return Err(exists(&self.schema, &key));
         }
@@ -182,9 +209,18 @@ impl PreparedTable {
             let row = change.row.as_ref();
             self.text_bytes += row.map_or(0, |row| text_bytes(&self.schema, row));
         }
+        Ok(())
+    }
+
+    /// Gives the rows away to be indexed if there are many.
+    fn index_if_large(&mut self, indexers: &Indexers) {
         let rows = self.changes.iter().filter(|change| change.row.is_some()).count();
-        let large = rows >= LARGE_CHANGES || self.bytes() >= LARGE_BYTES;
-        if large { self.index_rows() } else { Ok(()) }
+        if rows < LARGE_CHANGES && self.bytes() < LARGE_BYTES {
+            return;
+        }
+        let rows = self.changes.iter_mut();
+        let rows = rows.filter_map(|change| Some((change.key.clone(), change.row.take()?)));
+        self.indexing = Some(indexers.index(&self.schema, rows.collect()));
     }
 
     /// Puts the rows into a commit.
@@ -194,17 +230,6 @@ impl PreparedTable {
             Some(row) => commit.put(rows, change.key.as_slice(), row.as_slice()),
             None => commit.delete(rows, change.key.as_slice()),
         });
-    }
-
-    fn index_rows(&mut self) -> Result<()> {
-        let mut indexer = RowIndexer::new(&self.schema);
-        for change in &mut self.changes {
-            if let Some(row) = change.row.take() {
-                indexer.add(&change.key, &row)?;
-            }
-        }
-        self.segment = indexer.finish()?.map(Arc::new);
-        Ok(())
     }
 
     fn bytes(&self) -> usize {

@@ -155,9 +155,12 @@ impl State {
         while let Some(job) = self.jobs.pop_front() {
             let bytes = job.bytes();
             match job {
+                // What is done must not wait for what is still being indexed.
                 Job::Apply(batch, waiter)
                     if group.is_empty()
-                        || (group.len() < GROUP_JOBS && group_bytes + bytes <= GROUP_BYTES) =>
+                        || (group.len() < GROUP_JOBS
+                            && group_bytes + bytes <= GROUP_BYTES
+                            && !batch.is_being_indexed()) =>
                 {
                     self.bytes = self.bytes.saturating_sub(bytes);
                     group_bytes += bytes;

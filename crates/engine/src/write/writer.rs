@@ -68,6 +68,7 @@ impl Writer<'_> {
     /// Writes a group. A batch that expects something of a key is checked against what stands
     /// before it: a batch of the group that changes the key is written first.
     fn write(&mut self, group: Vec<(PreparedBatch, Waiter)>) {
+        let group = self.indexed(group);
         if !group.iter().any(|(batch, _)| batch.expects()) {
             return self.write_together(group);
         }
@@ -93,6 +94,21 @@ impl Writer<'_> {
             }
         }
         self.write_together(together);
+    }
+
+    /// Waits until the large batches are indexed; answers those that cannot be.
+    fn indexed(&self, group: Vec<(PreparedBatch, Waiter)>) -> Vec<(PreparedBatch, Waiter)> {
+        let mut indexed = Vec::with_capacity(group.len());
+        for (mut batch, waiter) in group {
+            match batch.wait_until_indexed() {
+                Ok(()) => indexed.push((batch, waiter)),
+                Err(error) => {
+                    batch.break_pipeline();
+                    waiter.answer(Err(error));
+                }
+            }
+        }
+        indexed
     }
 
     fn write_together(&mut self, group: Vec<(PreparedBatch, Waiter)>) {

@@ -10,7 +10,7 @@ mod words;
 pub(crate) use words::selection;
 
 use crate::{
-    Cell, Column, Error, Outcome, Reply, Result, SqlType, fast,
+    Cell, Column, Error, Outcome, Reply, Result, fast,
     meaning::types::ExprType,
     select,
     session::{SessionState, variables::Collation},
@@ -180,20 +180,7 @@ fn text_type() -> ExprType {
 }
 
 fn column(name: &str, kind: &ExprType) -> Column {
-    let mut column = Column {
-        database: String::new(),
-        table: String::new(),
-        original_table: String::new(),
-        name: name.to_owned(),
-        original_name: String::new(),
-        kind: SqlType::Null,
-        unsigned: false,
-        not_null: false,
-        primary_key: false,
-        auto_increment: false,
-        collation: 0,
-        length: 0,
-    };
+    let mut column = Column::computed(name);
     kind.describe(&mut column);
     column
 }

@@ -11,7 +11,7 @@ use super::{
     table::Table,
 };
 use crate::{
-    Column, SqlType, instance::Shared, meaning::types::ExprType, session::Reader,
+    Column, instance::Shared, meaning::types::ExprType, session::Reader,
     session::variables::Collation,
 };
 
@@ -393,20 +393,7 @@ fn sortable(position: usize, table: &Table) -> Option<String> {
 
 /// A column that belongs to no table.
 fn computed(name: &str, kind: &ExprType) -> Column {
-    let mut column = Column {
-        database: String::new(),
-        table: String::new(),
-        original_table: String::new(),
-        name: name.to_owned(),
-        original_name: String::new(),
-        kind: SqlType::Null,
-        unsigned: false,
-        not_null: false,
-        primary_key: false,
-        auto_increment: false,
-        collation: 0,
-        length: 0,
-    };
+    let mut column = Column::computed(name);
     kind.describe(&mut column);
     column
 }

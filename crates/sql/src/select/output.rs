@@ -25,20 +25,7 @@ use crate::{
 
 /// What a client is told of a field that is shown under a name. `table` is the alias of its table.
 pub(crate) fn column(field: &Field, name: &str, table: &str) -> Column {
-    let mut column = Column {
-        database: String::new(),
-        table: String::new(),
-        original_table: String::new(),
-        name: name.to_owned(),
-        original_name: String::new(),
-        kind: SqlType::Null,
-        unsigned: false,
-        not_null: false,
-        primary_key: false,
-        auto_increment: false,
-        collation: 63,
-        length: 0,
-    };
+    let mut column = Column::computed(name);
     ExprType::of_field(field).describe(&mut column);
     if let Some(origin) = Origin::read(field.metadata()) {
         column.table = if table.is_empty() { origin.table.clone() } else { table.to_owned() };

@@ -261,9 +261,7 @@ impl SessionState {
             },
             Kind::Do => select::run_do(self, statement).await,
             Kind::Explain => explain::run(self, statement, reply).await,
-            Kind::Rows | Kind::Definition | Kind::Transaction => {
-                write::run(self, statement, reply).await
-            }
+            Kind::Rows | Kind::Definition | Kind::Transaction => write::run(self, statement).await,
             Kind::Set if statement.source.is_word(1, "STATEMENT") => {
                 set::run_for(self, statement, reply).await
             }

@@ -298,11 +298,14 @@ mod tests {
     use super::*;
 
     #[test]
-    #[ignore = "four of the declarations are not read yet: their columns are missing"]
     fn every_declaration_is_read() {
-        let columns: usize = system_tables().iter().map(|table| table.columns.len()).sum();
-        let declared = include_str!("system_tables.txt").lines();
-        assert_eq!(columns, declared.filter(|line| line.starts_with("  ")).count());
+        let columns = include_str!("system_tables.txt").lines().filter_map(|line| {
+            let (_, declaration) = line.strip_prefix("  ")?.split_once(' ')?;
+            Some(declaration)
+        });
+        let read = |text: &&str| parse_column(text, Collation::UTF8MB3_GENERAL_CI).is_some();
+        let unread: Vec<&str> = columns.filter(|text| !read(text)).collect();
+        assert_eq!(unread, [""; 0]);
         assert!(find(&TableName::new("INFORMATION_SCHEMA", "tables")).is_ok());
     }
 }

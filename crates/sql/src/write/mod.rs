@@ -21,19 +21,15 @@ pub(crate) use transaction::{TemporaryTable, TransactionState};
 pub(crate) use rows::protect;
 
 use crate::{
-    Outcome, Reply, Result,
+    Outcome, Result,
     session::SessionState,
     statement::{Kind, Statement},
 };
 
 /// Runs a statement that changes rows or definitions, or begins or ends a transaction.
-pub(crate) async fn run<R: Reply>(
-    session: &mut SessionState,
-    statement: &Statement<'_>,
-    reply: &mut R,
-) -> Result<Outcome> {
+pub(crate) async fn run(session: &mut SessionState, statement: &Statement<'_>) -> Result<Outcome> {
     match statement.kind() {
-        Kind::Rows => session::run_rows(session, statement, reply).await,
+        Kind::Rows => session::run_rows(session, statement).await,
         Kind::Transaction => session::run_transaction(session, statement).await,
         _ => define::run(session, statement).await,
     }

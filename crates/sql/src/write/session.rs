@@ -4,23 +4,16 @@
 use remora_engine::Value;
 
 use super::{rows, tokens::Tokens};
-use crate::{Code, Error, Outcome, Reply, Result, session::SessionState, statement::Statement};
+use crate::{Code, Error, Outcome, Result, session::SessionState, statement::Statement};
 
 /// How often a statement that is a transaction of its own begins again where others were first.
 const MOST_ATTEMPTS: u32 = 1_000;
 
 /// Runs a statement that changes rows: whole, or without a trace.
-pub(super) async fn run_rows<R: Reply>(
+pub(super) async fn run_rows(
     session: &mut SessionState,
     statement: &Statement<'_>,
-    reply: &mut R,
 ) -> Result<Outcome> {
-    if let Some(name) = rows::local_file_name(statement)
-        && !session.transaction.has_file()
-    {
-        let file = reply.local_file(&name).await?;
-        session.transaction.give_file(file);
-    }
     ensure_begun(session);
     if session.transaction.is_begun() {
         let mark = session.transaction.mark();

@@ -124,11 +124,6 @@ impl TransactionState {
         self.file.clone()
     }
 
-    /// Whether the client's file has been given already.
-    pub(crate) fn has_file(&self) -> bool {
-        self.file.is_some()
-    }
-
     /// Forgets the client's file: its statement has ended.
     pub(crate) fn take_file(&mut self) -> Option<Arc<[u8]>> {
         self.file.take()

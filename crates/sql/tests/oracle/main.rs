@@ -123,7 +123,7 @@ fn golden_files_are_what_mysql_answers() {
 
 #[test]
 fn random_statements_mean_the_same() {
-    let seed = std::env::var("REMORA_ORACLE_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed = std::env::var("REMORA_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = seed.unwrap_or_else(random::new_seed);
     let peer = Peer::start(Kind::MySql97, &["--skip-log-bin"]).unwrap();
     let mut theirs = Theirs::new(&peer, &setup());
@@ -133,12 +133,25 @@ fn random_statements_mean_the_same() {
     for _ in 0..RANDOM_STATEMENTS {
         let statement = generator.statement();
         let (expected, found) = (theirs.answer(&statement), ours.answer(&statement));
-        if let Some(what) = golden::difference(&expected, &found) {
+        let Some(what) = golden::difference(&expected, &found) else { continue };
+        if !fails_in_other_rows(&mut ours, &expected, &found) {
             wrong.push(format!("{statement}\n{what}"));
         }
     }
     let shown: Vec<String> = wrong.iter().take(SHOWN).cloned().collect();
     assert!(wrong.is_empty(), "seed {seed}: {} differ:\n{}", wrong.len(), shown.join("\n\n"));
+}
+
+/// Whether MySQL only calculated an expression for rows that another condition had already taken
+/// out here: then it must be out of range here as well where nothing is taken out. See "The order
+/// of conditions" in docs/sql-differences.md.
+fn fails_in_other_rows(ours: &mut ours::Ours, expected: &Answer, found: &Answer) -> bool {
+    let (Answer::Error(1690, message), Answer::Rows { .. }) = (expected, found) else {
+        return false;
+    };
+    let Some(expression) = message.split('\'').nth(1) else { return false };
+    let alone = ours.answer(&format!("SELECT {expression} FROM numbers"));
+    matches!(alone, Answer::Error(1690, _))
 }
 
 /// What both servers answer a statement, as one type.

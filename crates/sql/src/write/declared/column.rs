@@ -102,6 +102,17 @@ impl ColumnSpec {
         name: &str,
         table: Collation,
     ) -> Result<(Self, ColumnExtras)> {
+        let (column, extras) = Self::read(tokens, name, table)?;
+        check_length(&column.kind, name)?;
+        Ok((column, extras))
+    }
+
+    /// Reads one that a server has accepted.
+    pub(crate) fn read(
+        tokens: &mut Tokens<'_>,
+        name: &str,
+        table: Collation,
+    ) -> Result<(Self, ColumnExtras)> {
         let mut charset = Charset::default();
         let serial = tokens.is_word("SERIAL");
         let mut column = Self::plain(parse_type(tokens, name, &mut charset)?);
@@ -111,7 +122,6 @@ impl ColumnSpec {
         }
         while column.parse_attribute(tokens, &mut charset, &mut extras)? {}
         resolve_collation(&mut column.kind, &charset, table)?;
-        check_length(&column.kind, name)?;
         column.not_null |= extras.primary;
         Ok((column, extras))
     }

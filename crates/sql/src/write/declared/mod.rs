@@ -218,7 +218,7 @@ fn read_column(column: &ColumnDef, collation: Collation) -> ColumnSpec {
 /// Reads a column's declaration, in a table of this collation.
 pub(crate) fn parse_column(text: &str, collation: Collation) -> Option<ColumnSpec> {
     let parsed = read(text, |tokens| {
-        let (spec, _) = ColumnSpec::parse(tokens, "", collation)?;
+        let (spec, _) = ColumnSpec::read(tokens, "", collation)?;
         tokens.expect_end()?;
         Ok(spec)
     });

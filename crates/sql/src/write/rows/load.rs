@@ -105,29 +105,22 @@ pub(super) async fn run(
     Ok(outcome)
 }
 
-/// The name of the client's file that the statement loads, if it is one of the client's.
-pub(super) fn local_name(tokens: &Tokens<'_>) -> Option<String> {
-    let mut ahead = *tokens;
-    if !ahead.accept_all("LOAD DATA") {
-        return None;
-    }
-    while ahead.accept_any(&["LOW_PRIORITY", "CONCURRENT"]) {}
-    if !ahead.accept_all("LOCAL INFILE") {
-        return None;
-    }
-    ahead.utf8().ok()
-}
-
-/// The file's bytes: only the client's are read.
+/// The file's bytes: only the client's are read, and only those that its wire has fetched; 1290,
+/// 3948.
 fn content(session: &SessionState, local: bool) -> Result<Arc<[u8]>> {
-    match session.transaction.file().filter(|_| local) {
-        Some(bytes) => Ok(bytes),
-        None => Err(Error::new(
+    let refused = match local {
+        true => Error::new(
+            Code::LocalInfileDisabled,
+            "Loading local data is disabled; this must be enabled on both the client and server \
+             sides",
+        ),
+        false => Error::new(
             Code::OptionPreventsStatement,
             "The MySQL server is running with the --secure-file-priv option so it cannot execute \
              this statement",
-        )),
-    }
+        ),
+    };
+    session.transaction.file().filter(|_| local).ok_or(refused)
 }
 
 impl Format {

@@ -43,12 +43,6 @@ fn parameters<'p>(statement: &'p Statement<'_>) -> literal::Parameters<'p> {
     literal::Parameters { values: statement.parameters, places }
 }
 
-/// The client's file that a statement loads.
-pub(crate) fn local_file_name(statement: &Statement<'_>) -> Option<String> {
-    let source = &statement.source;
-    load::local_name(&Tokens::new(&source.text, &source.tokens, source.mode))
-}
-
 /// Runs the statement over what is open.
 pub(crate) async fn run(session: &mut SessionState, statement: &Statement<'_>) -> Result<Outcome> {
     let source = &statement.source;
