@@ -7,6 +7,7 @@ use remora_engine::{
     Change, ChangeBatch, Database, Options, SearchRequest, Selection, SortBy, SortKey,
     TableChanges, TextQuery, Value,
 };
+use remora_source::files::{DatabaseSink, RowSink};
 
 use super::{TABLE, row, schema};
 use crate::{
@@ -33,11 +34,7 @@ impl Engine {
     /// Makes the table and loads the corpus in batches that are each durable when acknowledged.
     pub fn build(&self, corpus: &Corpus, directory: &Path) -> Result<Remora> {
         self.database.create_table(schema())?;
-        let (_, apply) = once(Processor::Own, || {
-            corpus.documents.chunks(ROWS_PER_BATCH).try_for_each(|part| {
-                self.apply(part.iter().map(|document| (document, document.id)))
-            })
-        })?;
+        let (_, apply) = once(Processor::Own, || self.load(corpus))?;
         let (_, checkpoint) = once(Processor::Own, || Ok(self.database.checkpoint()?))?;
         let segments = self.database.statistics(TABLE)?.segments;
         let (_, optimize) = once(Processor::Own, || Ok(self.database.optimize(Some(TABLE))?))?;
@@ -54,11 +51,18 @@ impl Engine {
         })
     }
 
+    /// Puts all documents, as `remora import` does: a batch is made while others are indexed.
+    fn load(&self, corpus: &Corpus) -> Result<()> {
+        let sink = DatabaseSink::new(&self.database);
+        for part in corpus.documents.chunks(ROWS_PER_BATCH) {
+            sink.apply(batch(part.iter().map(|document| (document, document.id))))?;
+        }
+        Ok(sink.finish()?)
+    }
+
     /// Puts documents under ids, as one batch.
     pub fn apply<'d>(&self, documents: impl Iterator<Item = (&'d Document, u64)>) -> Result<()> {
-        let changes = documents.map(|(document, id)| Change::Put(row(document, id))).collect();
-        let tables = vec![TableChanges { table: Arc::from(TABLE), changes }];
-        self.database.apply(ChangeBatch { tables, positions: Vec::new() })?;
+        self.database.apply(batch(documents))?;
         Ok(())
     }
 
@@ -115,6 +119,12 @@ impl Engine {
         };
         Ok(Answer { total: reply.total, newest: reply.hits.iter().filter_map(id).collect() })
     }
+}
+
+fn batch<'d>(documents: impl Iterator<Item = (&'d Document, u64)>) -> ChangeBatch {
+    let changes = documents.map(|(document, id)| Change::Put(row(document, id))).collect();
+    let tables = vec![TableChanges { table: Arc::from(TABLE), changes }];
+    ChangeBatch { tables, positions: Vec::new() }
 }
 
 fn selection(query: &TextQuery) -> Selection {

@@ -57,6 +57,11 @@ impl<'s> RowIndexer<'s> {
         Self { schema, builder: SegmentBuilder::new(&segment_spec(schema)), documents: 0 }
     }
 
+    /// Makes room for rows with so many bytes of text.
+    pub fn reserve_text(&mut self, bytes: usize) {
+        self.builder.reserve_text(bytes);
+    }
+
     /// Indexes as the version that made this segment did.
     pub fn as_in(schema: &'s Schema, segment: &Segment) -> Self {
         let mut indexer = Self::new(schema);

@@ -19,6 +19,7 @@ struct Task {
     schema: Arc<Schema>,
     /// The rows with their keys, ascending.
     rows: Vec<(Vec<u8>, Row)>,
+    text_bytes: usize,
     segment: Sender<Result<Option<Arc<Segment>>>>,
 }
 
@@ -37,12 +38,17 @@ impl Indexers {
         Ok(Self(sender))
     }
 
-    /// Has rows indexed, given with their keys in ascending order. Waits while every thread has
-    /// its next rows already.
-    pub fn index(&self, schema: &Arc<Schema>, rows: Vec<(Vec<u8>, Row)>) -> Indexing {
+    /// Has rows indexed, given with their keys in ascending order, that have so many bytes of text
+    /// to be indexed. Waits while every thread has its next rows already.
+    pub fn index(
+        &self,
+        schema: &Arc<Schema>,
+        rows: Vec<(Vec<u8>, Row)>,
+        text_bytes: usize,
+    ) -> Indexing {
         let (segment, outcome) = bounded(1);
         // If no thread is left the outcome says so.
-        let _ = self.0.send(Task { schema: Arc::clone(schema), rows, segment });
+        let _ = self.0.send(Task { schema: Arc::clone(schema), rows, text_bytes, segment });
         Indexing(outcome)
     }
 }
@@ -61,14 +67,19 @@ impl Indexing {
 }
 
 fn run(tasks: &Receiver<Task>) {
-    for Task { schema, rows, segment } in tasks {
+    for Task { schema, rows, text_bytes, segment } in tasks {
         // A caller that is gone does not want to know.
-        let _ = segment.send(index(&schema, rows));
+        let _ = segment.send(index(&schema, rows, text_bytes));
     }
 }
 
-fn index(schema: &Schema, rows: Vec<(Vec<u8>, Row)>) -> Result<Option<Arc<Segment>>> {
+fn index(
+    schema: &Schema,
+    rows: Vec<(Vec<u8>, Row)>,
+    text_bytes: usize,
+) -> Result<Option<Arc<Segment>>> {
     let mut indexer = RowIndexer::new(schema);
+    indexer.reserve_text(text_bytes);
     for (key, row) in rows {
         indexer.add(&key, &row)?;
     }

@@ -23,15 +23,15 @@ impl Pipeline {
         Self { shared: Arc::clone(shared), broken: Arc::default() }
     }
 
-    /// As [`crate::Database::submit`], behind what was submitted here before.
+    /// As [`crate::Database::submit`], behind what was submitted here before. What is refused here
+    /// and now counts as not submitted.
     pub fn submit(&self, batch: ChangeBatch) -> Result<Pending> {
         self.shared.check_open()?;
         if self.is_broken() {
             return Err(Error::Conflict("a batch before this one failed".to_owned()));
         }
         let snapshot = self.shared.published.load();
-        let prepared = prepare(batch, &snapshot, &self.shared);
-        let mut prepared = prepared.inspect_err(|_| self.broken.store(true, Ordering::Release))?;
+        let mut prepared = prepare(batch, &snapshot, &self.shared)?;
         prepared.broken = Some(Arc::clone(&self.broken));
         let (waiter, pending) = Pending::new(&self.shared);
         self.shared.queue.push(Job::Apply(prepared, waiter))?;

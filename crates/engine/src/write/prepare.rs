@@ -220,7 +220,7 @@ impl PreparedTable {
         }
         let rows = self.changes.iter_mut();
         let rows = rows.filter_map(|change| Some((change.key.clone(), change.row.take()?)));
-        self.indexing = Some(indexers.index(&self.schema, rows.collect()));
+        self.indexing = Some(indexers.index(&self.schema, rows.collect(), self.text_bytes));
     }
 
     /// Puts the rows into a commit.

@@ -28,6 +28,12 @@ impl SegmentBuilder {
         }
     }
 
+    /// Makes room for so many bytes of text in each text index. What is not used of it costs
+    /// nothing.
+    pub fn reserve_text(&mut self, bytes: usize) {
+        self.texts.iter_mut().for_each(|text| text.reserve(bytes));
+    }
+
     /// Builds what earlier versions built, that is compared with a segment of theirs: nothing is
     /// known of the characters of its texts.
     pub fn forget_characters(&mut self) {

@@ -42,10 +42,12 @@ impl<'t> Iterator for Atoms<'t> {
     fn next(&mut self) -> Option<Self::Item> {
         let (kind, mut end) = first(self.rest)?;
         if kind != AtomKind::Character {
+            end += ascii_run(&self.rest.as_bytes()[end..], kind);
             while let Some((next, length)) = first(&self.rest[end..])
                 && next == kind
             {
                 end += length;
+                end += ascii_run(&self.rest.as_bytes()[end..], kind);
             }
         }
         let (atom, rest) = self.rest.split_at(end);
@@ -64,6 +66,15 @@ fn first(text: &str) -> Option<(AtomKind, usize)> {
     }
     let c = text.chars().next()?;
     Some((kind_of(c), c.len_utf8()))
+}
+
+/// How many bytes at the beginning are ASCII characters of this kind: by far the most of what runs
+/// are made of.
+#[inline]
+fn ascii_run(bytes: &[u8], kind: AtomKind) -> usize {
+    let is_word = kind == AtomKind::Word;
+    let same = |byte: &&u8| byte.is_ascii() && byte.is_ascii_alphanumeric() == is_word;
+    bytes.iter().take_while(same).count()
 }
 
 /// The kind of one code point.

@@ -18,6 +18,12 @@ use crate::{IndexError, Result, SectionWriter};
 /// Longest text of one document, in bytes: positions stay below 2^31.
 const MAX_TEXT_BYTES: usize = 1 << 29;
 
+/// So many terms are looked up at a time: the tables of a large segment are in no near cache, and
+/// look-ups that do not wait for each other wait for memory together.
+const LOOKED_UP_AT_ONCE: usize = 16;
+/// A term begins at every so many bytes at most: three of a Han character.
+const BYTES_OF_TERM: usize = 3;
+
 /// Collects the texts of a segment's documents in order.
 ///
 /// Every occurrence is kept as 8 bytes until [`TextBuilder::finish`] sorts them by term in one
@@ -48,6 +54,12 @@ impl TextBuilder {
         }
     }
 
+    /// Makes room for so many bytes of text. What is not used of it costs nothing.
+    pub fn reserve(&mut self, text_bytes: usize) {
+        self.occurrence_terms.reserve(text_bytes / BYTES_OF_TERM);
+        self.occurrence_positions.reserve(text_bytes / BYTES_OF_TERM);
+    }
+
     /// Leaves out what later versions of the index know of characters.
     pub fn forget_characters(&mut self) {
         self.seen = None;
@@ -65,13 +77,20 @@ impl TextBuilder {
             }
             let text = self.normalization.apply(text);
             length += text.chars().count() as u32;
-            let (terms, term_numbers) = (&mut self.terms, &mut self.occurrence_terms);
+            let (terms, numbers) = (&mut self.terms, &mut self.occurrence_terms);
             let positions = &mut self.occurrence_positions;
+            let (mut waiting, mut count) = ([""; LOOKED_UP_AT_ONCE], 0);
             ordinal = TEXT_GAP
                 + cut(&text, ordinal, |term, position| {
-                    term_numbers.push(terms.intern(term));
                     positions.push(position);
+                    waiting[count] = term;
+                    count += 1;
+                    if count == LOOKED_UP_AT_ONCE {
+                        terms.intern_all(&waiting, numbers);
+                        count = 0;
+                    }
                 });
+            terms.intern_all(&waiting[..count], numbers);
         }
         let end = u32::try_from(self.occurrence_terms.len());
         self.doc_ends.push(end.map_err(|_| IndexError::Full("2^32 words in one batch"))?);
@@ -162,6 +181,24 @@ impl Interner {
 
     fn term(&self, number: u32) -> &str {
         term_of(&self.arena, &self.ends, number)
+    }
+
+    /// Appends the numbers of up to [`LOOKED_UP_AT_ONCE`] terms.
+    fn intern_all(&mut self, terms: &[&str], numbers: &mut Vec<u32>) {
+        let mut known = [None; LOOKED_UP_AT_ONCE];
+        for (known, term) in known.iter_mut().zip(terms) {
+            *known = self.known(term);
+        }
+        for (known, term) in known.into_iter().zip(terms) {
+            numbers.push(known.unwrap_or_else(|| self.intern(term)));
+        }
+    }
+
+    /// The number of a short term that has one.
+    #[inline]
+    fn known(&self, term: &str) -> Option<u32> {
+        let key = short_key(term.as_bytes())?;
+        self.short.find(hash_short(&key), |entry| entry.0 == key).map(|&(_, number)| number)
     }
 
     #[inline]
@@ -263,11 +300,18 @@ mod tests {
         ) {
             let mut interner = Interner::default();
             let mut model: HashMap<String, u32> = HashMap::new();
+            let (mut numbers, mut expected) = (Vec::new(), Vec::new());
+            for some in terms.chunks(LOOKED_UP_AT_ONCE) {
+                let borrowed: Vec<&str> = some.iter().map(String::as_str).collect();
+                interner.intern_all(&borrowed, &mut numbers);
+            }
             for term in &terms {
                 let next = model.len() as u32;
-                let expected = *model.entry(term.clone()).or_insert(next);
-                prop_assert_eq!(interner.intern(term), expected);
-                prop_assert_eq!(interner.term(expected), term);
+                expected.push(*model.entry(term.clone()).or_insert(next));
+            }
+            prop_assert_eq!(&numbers, &expected);
+            for (term, number) in terms.iter().zip(numbers) {
+                prop_assert_eq!(interner.term(number), term);
             }
         }
     }

@@ -68,7 +68,8 @@ fn into_database(
         database.create_table(schema)?;
         database.schema(&options.table)?
     };
-    run(database, schema, options, files::ImportOptions::default(), inputs)
+    let sink = files::DatabaseSink::new(database);
+    run(&sink, schema, options, files::ImportOptions::default(), inputs)
 }
 
 fn into_server(

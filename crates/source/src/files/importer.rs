@@ -127,10 +127,9 @@ impl<'a> Importer<'a> {
         progress: &mut dyn FnMut(&Progress),
     ) -> Result<ImportReport> {
         let mut run = Run::new(inputs, self.options.shown_problems, progress);
-        for input in inputs {
-            self.import(input, &mut run)?;
-        }
-        Ok(run.report)
+        let imported = inputs.iter_mut().try_for_each(|input| self.import(input, &mut run));
+        let finished = self.sink.finish();
+        imported.and(finished).map(|()| run.report)
     }
 
     fn import(&self, input: &mut Input, run: &mut Run<'_>) -> Result<()> {

@@ -27,7 +27,7 @@ pub use literal::{parse_literal, write_literal};
 pub use position::FilePosition;
 pub use record::{Layout, Record, RecordBatch, RecordReader, Span};
 pub use row::RowParser;
-pub use sink::RowSink;
+pub use sink::{DatabaseSink, RowSink};
 
 /// Most bytes of one record. A longer one is malformed.
 pub const MAX_RECORD_BYTES: usize = 64 << 20;

@@ -1,18 +1,31 @@
 //! Where an import puts its rows: a database in this process, or something behind a wire.
 
-use remora_engine::{ChangeBatch, Database, SearchRequest, Selection, SortBy, SortKey, Value};
+use std::{cell::RefCell, collections::VecDeque};
+
+use remora_engine::{
+    ChangeBatch, Database, Pending, Pipeline, SearchRequest, Selection, SortBy, SortKey, Value,
+};
 
 use super::row::ROW_NUMBER_COLUMN;
 use crate::{Error, Result};
 
 /// Takes batches of rows. All calls come from one thread.
 pub trait RowSink {
-    /// Applies a batch whole; returns when it is as safe as the sink makes it.
+    /// Applies a batch whole, behind those before it. It is as safe as the sink makes it when
+    /// [`RowSink::finish`] has returned, or sooner.
     ///
     /// # Errors
-    /// The batch was refused or its fate is unknown; `Engine(Request { .. })` means that a row of
-    /// it is wrong and nothing was applied.
+    /// The batch or one before it was refused or its fate is unknown; `Engine(Request { .. })`
+    /// means that a row of this one is wrong and nothing of it was applied.
     fn apply(&self, batch: ChangeBatch) -> Result<()>;
+
+    /// Waits until all batches are applied.
+    ///
+    /// # Errors
+    /// One of them was not, and none behind it.
+    fn finish(&self) -> Result<()> {
+        Ok(())
+    }
 
     /// The position stored with the newest batch of this source.
     ///
@@ -28,14 +41,48 @@ pub trait RowSink {
     fn largest_row_number(&self, table: &str) -> Result<u64>;
 }
 
-impl RowSink for Database {
-    fn apply(&self, batch: ChangeBatch) -> Result<()> {
-        Database::apply(self, batch)?;
+/// Batches of a [`DatabaseSink`] that are under way while the next one is made: a core indexes each.
+const UNDER_WAY: usize = 2;
+
+/// A database in this process.
+pub struct DatabaseSink<'d> {
+    database: &'d Database,
+    pipeline: Pipeline,
+    under_way: RefCell<VecDeque<Pending>>,
+}
+
+impl<'d> DatabaseSink<'d> {
+    /// Rows go into tables of this database.
+    pub fn new(database: &'d Database) -> Self {
+        Self { database, pipeline: database.pipeline(), under_way: RefCell::default() }
+    }
+
+    /// Waits until at most so many batches are under way.
+    fn wait_for_all_but(&self, left: usize) -> Result<()> {
+        let mut under_way = self.under_way.borrow_mut();
+        while under_way.len() > left
+            && let Some(first) = under_way.pop_front()
+        {
+            first.wait()?;
+        }
         Ok(())
+    }
+}
+
+impl RowSink for DatabaseSink<'_> {
+    fn apply(&self, batch: ChangeBatch) -> Result<()> {
+        let pending = self.pipeline.submit(batch)?;
+        self.under_way.borrow_mut().push_back(pending);
+        self.wait_for_all_but(UNDER_WAY)
+    }
+
+    fn finish(&self) -> Result<()> {
+        self.wait_for_all_but(0)
     }
 
     fn source_position(&self, source: &str) -> Result<Option<String>> {
-        Ok(Database::source_position(self, source)?)
+        self.finish()?;
+        Ok(self.database.source_position(source)?)
     }
 
     fn largest_row_number(&self, table: &str) -> Result<u64> {
@@ -45,7 +92,8 @@ impl RowSink for Database {
             limit: 1,
             ..SearchRequest::default()
         };
-        match self.search(&request)?.hits.first().and_then(|hit| hit.key.first()) {
+        self.finish()?;
+        match self.database.search(&request)?.hits.first().and_then(|hit| hit.key.first()) {
             None => Ok(0),
             Some(Value::Uint(number)) => Ok(*number),
             Some(other) => Err(Error::Schema(format!(

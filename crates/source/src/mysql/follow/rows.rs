@@ -165,10 +165,11 @@ impl Applier {
         }
         let key = followed.source.key.clone();
         match RowDecoder::new(&followed.source, map) {
-            Ok(decoder) => {
+            Ok(mut decoder) => {
                 self.shared.unfitting.lock().remove(table);
                 let (table, children) = (table.clone(), Arc::clone(children));
                 let referred = referred_places(&followed.source, &children);
+                decoder.look_back(&referred);
                 Ok(Some(Route { table, decoder, key, visible, hidden, children, referred }))
             }
             // The source changed the table without a word in its binlog.

@@ -32,8 +32,8 @@ pub enum RowChange {
     Insert(Row),
     /// A row that is now another.
     Update {
-        /// What it was. If the source logs no full images, only the key's columns are sure to be
-        /// there, the others NULL.
+        /// What it was. Only the key's columns are sure to be there, and those that
+        /// [`RowDecoder::look_back`] names; the others may be NULL.
         before: Row,
         /// What it is.
         after: Row,
@@ -55,6 +55,8 @@ pub struct RowDecoder {
     key: Vec<usize>,
     /// Places of the followed columns in the images, by their places in the engine's rows.
     images: Vec<usize>,
+    /// Which columns of rows that are no more are read, by their places in the images.
+    looked_at: Vec<bool>,
 }
 
 /// What went wrong with an image, before it has the table's name.
@@ -107,7 +109,21 @@ impl RowDecoder {
         }
         let width = source.columns.len();
         let key = source.key.clone();
-        Ok(Self { table: source.full_name(), columns, in_order, width, key, images })
+        let looked_at = vec![true; columns.len()];
+        Ok(Self { table: source.full_name(), columns, in_order, width, key, images, looked_at })
+    }
+
+    /// Of rows that are no more only the key and these columns are asked for, by their places in
+    /// the engine's rows: the others need not be read where an image says what the row is now.
+    pub fn look_back(&mut self, places: &[usize]) {
+        self.looked_at.fill(false);
+        for place in self.key.iter().chain(places) {
+            if let Some(looked_at) =
+                self.images.get(*place).and_then(|&image| self.looked_at.get_mut(image))
+            {
+                *looked_at = true;
+            }
+        }
     }
 
     /// Reads the body of a rows event (after its header, without checksum) and visits its changes
@@ -169,9 +185,15 @@ impl RowDecoder {
                 Ok(RowChange::Insert(image.row))
             }
             RowsKind::Delete => {
-                let image = self.image(reader, images.before, None)?;
+                let image = self.image_before(reader, images.before)?;
                 self.check_key(&image, images.before)?;
                 Ok(RowChange::Delete(image.row))
+            }
+            RowsKind::Update if self.has_all(images.after) => {
+                let before = self.image_before(reader, images.before)?;
+                self.check_key(&before, images.before)?;
+                let after = self.image(reader, images.after, None)?;
+                Ok(RowChange::Update { before: before.row, after: after.row })
             }
             RowsKind::Update | RowsKind::PartialUpdate => {
                 let before = self.image(reader, images.before, None)?;
@@ -185,6 +207,38 @@ impl RowDecoder {
                 Ok(RowChange::Update { before: before.row, after: after.row })
             }
         }
+    }
+
+    fn has_all(&self, present: &[u8]) -> bool {
+        (0..self.columns.len()).all(|index| bit(present, index))
+    }
+
+    /// Reads the image of a row that is no more: the columns that are looked at.
+    fn image_before<'a>(
+        &self,
+        reader: &mut Reader<'a>,
+        present: &[u8],
+    ) -> Result<Image<'a>, Problem> {
+        let count: u32 = present.iter().map(|bits| bits.count_ones()).sum();
+        let nulls = reader.bytes((count as usize).div_ceil(8))?;
+        let mut row = vec![Value::Null; self.width];
+        let there = self.columns.iter().zip(&self.looked_at).enumerate();
+        let there = there.filter(|(index, _)| bit(present, *index));
+        for (place, (index, (column, looked_at))) in there.enumerate() {
+            if bit(nulls, place) {
+                continue;
+            }
+            if !looked_at {
+                column.length().take(reader).map_err(|_| Problem::Column(index))?;
+                continue;
+            }
+            let value = column.read(reader).map_err(|_| Problem::Column(index))?;
+            if let Some(to) = column.followed_at().and_then(|place| row.get_mut(place)) {
+                *to = value;
+            }
+        }
+        let complete = count as usize == self.columns.len();
+        Ok(Image { row, complete, documents: Vec::new() })
     }
 
     /// The bits that say which JSON columns hold differences; none of them without.

@@ -144,6 +144,26 @@ fn updates_of_mariadb_are_read() {
 }
 
 #[test]
+fn of_rows_that_are_no_more_only_some_columns_are_read() {
+    let map = TableMap::parse(&bytes(MARIADB_MAP), &FormatDescription::default()).unwrap();
+    let mut decoder = RowDecoder::new(&mixed(), &map).unwrap();
+    decoder.look_back(&[2, 13]);
+    let mut changes = Vec::new();
+    let update = bytes(MARIADB_UPDATE);
+    let visited = decoder.decode(RowsKind::Update, RowsVersion::V1, &update, &mut |change| {
+        changes.push(change);
+        Ok(())
+    });
+    visited.unwrap();
+    let [RowChange::Update { before, after }] = &changes[..] else { panic!("{changes:?}") };
+    for (place, (found, whole)) in before.iter().zip(first_row()).enumerate() {
+        let is_read = [0, 1, 2, 13].contains(&place);
+        assert_eq!(*found, if is_read { whole } else { Value::Null }, "{place}");
+    }
+    assert_eq!((&after[0], &after[13]), (&Value::Int(-6), &first_row()[13]));
+}
+
+#[test]
 fn columns_come_in_the_tables_order_and_others_are_left_out() {
     let mut narrow = mixed();
     narrow.columns =
