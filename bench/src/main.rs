@@ -8,6 +8,7 @@
 //! cargo run --release -p bench -- lookup
 //! cargo run --release -p bench -- many-keys
 //! cargo run --release -p bench -- tpcc --server mysql97 --terminals 2
+//! cargo run --release -p bench -- tpcc-reads
 //! cargo run --release -p bench -- replication --server mysql97 --seconds 30 --rows 100000
 //! ```
 //! Servers and loaded rivals are kept under `${XDG_CACHE_HOME:-~/.cache}/remora-bench`; `bench/scripts` has
@@ -64,6 +65,8 @@ enum Suite {
     Replication(Box<replication::ReplicationOptions>),
     /// Writes TPC-C's transactions to a real server and checks that its conditions hold.
     Tpcc(tpcc::TpccOptions),
+    /// Stock-Level, a join by key and TPC-C's twelve conditions, beside real servers.
+    TpccReads(tpcc::ReadsOptions),
 }
 
 fn main() -> Result<()> {
@@ -73,6 +76,7 @@ fn main() -> Result<()> {
         Suite::ManyKeys(options) => many_keys::many_keys(&options),
         Suite::Replication(options) => replication::replication(&options),
         Suite::Tpcc(options) => tpcc::tpcc(&options),
+        Suite::TpccReads(options) => tpcc::reads(&options),
         Suite::CorpusCheck { data } => {
             let data = corpus::data_directory(data.as_deref())?;
             extend::corpus_check(&data, corpus::read_directory(&data)?)

@@ -1,10 +1,12 @@
-//! Rows by key, one at a time: in process, and over the wire by a hundred clients at once.
+//! Rows by key, one at a time: in process, and over the wire by a hundred clients at once; and rows by
+//! a part of their text, as people ask with LIKE.
 //!
 //! Each client asks for random rows of a million, one statement after the other, and reads the
 //! answer. Beside the rate stands the server's processor time for a statement, since clients and
 //! server share the machine.
 
 mod in_process;
+mod like;
 pub mod rows;
 pub mod servers;
 
@@ -43,6 +45,16 @@ pub struct LookupOptions {
     /// In process alone: no server is started.
     #[arg(long)]
     only_in_process: bool,
+    /// Wiki rows that are asked for a part of their text; 0 leaves that out.
+    #[arg(long, value_name = "N", default_value_t = 301_450)]
+    like_rows: usize,
+    /// Directory of JSON Lines files, plain or zstd [default: REMORA_BENCH_DATA, or shared/data
+    /// beside the work tree].
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// LIKE alone: no row is looked up by its key.
+    #[arg(long)]
+    only_like: bool,
     /// Write everything that was measured to this file.
     #[arg(long, value_name = "FILE", default_value = "target/bench-lookup.json")]
     json: PathBuf,
@@ -76,6 +88,9 @@ struct Figures {
 
 /// Runs the suite.
 pub fn lookup(options: &LookupOptions) -> Result<()> {
+    if options.only_like {
+        return like::like(options);
+    }
     let directory = WorkDirectory::new()?;
     let mut in_process = InProcess::open(&directory.path().join("inside"), options.rows)?;
     let inside = in_process.lookups(options.rows)?;
@@ -100,7 +115,10 @@ pub fn lookup(options: &LookupOptions) -> Result<()> {
     let file = std::fs::File::create(&options.json)
         .with_context(|| format!("cannot write {}", options.json.display()))?;
     serde_json::to_writer_pretty(file, &figures)?;
-    Ok(())
+    if options.only_in_process || options.like_rows == 0 {
+        return Ok(());
+    }
+    like::like(options)
 }
 
 fn measure(holder: &Holder, way: Way, options: &LookupOptions) -> Result<Figures> {

@@ -7,7 +7,7 @@ use mysql::{Conn, prelude::Queryable};
 const FRESH_ONLY: usize = 11;
 
 /// In their order.
-const CONDITIONS: [&str; 12] = [
+pub const CONDITIONS: [&str; 12] = [
     // A warehouse's year to date is its districts'.
     "SELECT COUNT(*) FROM (
        SELECT w_id FROM warehouse JOIN district ON d_w_id = w_id

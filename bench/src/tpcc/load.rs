@@ -25,7 +25,6 @@ pub fn load(connect: Connect<'_>, scale: Scale) -> Result<()> {
     items(&mut connection, &mut values, scale)?;
     for warehouse in 1..=scale.warehouses {
         fill_warehouse(&mut connection, &mut values, scale, warehouse)?;
-        connection.query_drop("COMMIT")?;
     }
     let names =
         "warehouse, district, customer, history, new_order, oorder, order_line, item, stock";
@@ -90,6 +89,7 @@ fn fill_warehouse(
         money(tens * u64::from(DISTRICTS))
     ))?;
     stock(connection, values, scale, warehouse)?;
+    connection.query_drop("COMMIT")?;
     for district in 1..=DISTRICTS {
         let (address, tax) = (self::address(values), values.between(0, 2_000));
         let (name, next) = (values.letters(6, 10), scale.customers + 1);
@@ -100,6 +100,7 @@ fn fill_warehouse(
         ))?;
         customers(connection, values, scale, (warehouse, district))?;
         orders(connection, values, scale, (warehouse, district))?;
+        connection.query_drop("COMMIT")?;
     }
     Ok(())
 }

@@ -6,6 +6,7 @@
 
 mod conditions;
 mod load;
+mod reads;
 mod schema;
 pub mod state;
 mod terminal;
@@ -24,6 +25,7 @@ use remora_peers::{Kind, Server};
 
 use conditions::broken_conditions;
 pub use load::load;
+pub use reads::{ReadsOptions, reads};
 use terminal::{Figures, Terminal};
 
 /// The database everything is in.

@@ -1,0 +1,111 @@
+//! `LIKE '%part%'` over wiki rows: Remora and MySQL hold the same rows under the same collation, are
+//! asked the same statements and must give the same answers.
+
+use anyhow::{Context, Result, ensure};
+use mysql::{Conn, prelude::Queryable};
+use remora_peers::Kind;
+
+use super::{
+    LookupOptions,
+    servers::{self, Holder},
+};
+use crate::{
+    corpus::{Document, data_directory, read_directory, thin_out},
+    measure::{Effort, Timing, repeat},
+    suite::WorkDirectory,
+    table::Table,
+};
+
+/// Rows of one INSERT.
+const INSERTED_ROWS: usize = 500;
+/// How often Remora is asked, and MySQL, which reads every text each time.
+const OFTEN: Effort = Effort { runs: 1_000, budget: std::time::Duration::from_secs(5) };
+const SELDOM: Effort = Effort { runs: 5, budget: std::time::Duration::from_secs(10) };
+
+const STATEMENTS: [&str; 4] = [
+    "SELECT COUNT(*) FROM wiki WHERE text LIKE '%quantum%'",
+    "SELECT id FROM wiki WHERE text LIKE '%quantum%' ORDER BY id DESC LIMIT 100",
+    "SELECT id, title FROM wiki WHERE text LIKE '%quantum%' ORDER BY id",
+    "SELECT COUNT(*) FROM wiki WHERE INSTR(text, 'quantum') > 0",
+];
+
+/// What was measured of one server: a timing for each statement.
+struct Figures {
+    server: String,
+    timings: Vec<Timing>,
+    answers: Vec<Vec<mysql::Row>>,
+}
+
+/// Measures both and prints how many times faster Remora is.
+pub fn like(options: &LookupOptions) -> Result<()> {
+    let documents = read_directory(&data_directory(options.data.as_deref())?)?;
+    let rows = options.like_rows.min(documents.len());
+    let documents = thin_out(documents, rows);
+    let directory = WorkDirectory::new()?;
+    let remora = measure(&servers::remora(directory.path(), 1)?, &documents, OFTEN)?;
+    let mut all = vec![remora];
+    if !options.without_peers {
+        for holder in servers::peer(Kind::MySql97, &["InnoDB"], 1)? {
+            all.push(measure(&holder, &documents, SELDOM)?);
+        }
+    }
+    println!("{}", table(&all));
+    let texts = |figures: &Figures| format!("{:?}", figures.answers);
+    let first = all.first().map(texts);
+    ensure!(all.iter().all(|one| Some(texts(one)) == first), "the servers' answers differ");
+    Ok(())
+}
+
+fn measure(holder: &Holder, documents: &[Document], effort: Effort) -> Result<Figures> {
+    eprintln!("loading {} wiki rows into {}", documents.len(), holder.name);
+    let mut connection = holder.connect(false)?;
+    // The index is Remora's; MySQL's own would not answer LIKE and is left out.
+    let index = if holder.name == "Remora" { ", FULLTEXT KEY (text)" } else { "" };
+    connection.query_drop(format!(
+        "CREATE TABLE wiki (id BIGINT NOT NULL PRIMARY KEY, title VARCHAR(255) NOT NULL,
+         text MEDIUMTEXT NOT NULL{index})"
+    ))?;
+    for documents in documents.chunks(INSERTED_ROWS) {
+        insert(&mut connection, documents)?;
+    }
+    eprintln!("asking {}", holder.name);
+    let (mut timings, mut answers) = (Vec::new(), Vec::new());
+    for statement in STATEMENTS {
+        let mut answer = Vec::new();
+        timings.push(repeat(effort, holder.processor(), || {
+            answer = connection.query(statement).context(statement)?;
+            Ok(())
+        })?);
+        answers.push(answer);
+    }
+    Ok(Figures { server: holder.name.clone(), timings, answers })
+}
+
+fn insert(connection: &mut Conn, documents: &[Document]) -> Result<()> {
+    let values = vec!["(?,?,?)"; documents.len()].join(",");
+    let parameters = documents.iter().flat_map(|row| {
+        let title: String = row.title.chars().take(255).collect();
+        [mysql::Value::from(row.id), title.into(), row.text.as_str().into()]
+    });
+    let parameters: Vec<mysql::Value> = parameters.collect();
+    Ok(connection.exec_drop(format!("INSERT INTO wiki VALUES {values}"), parameters)?)
+}
+
+fn table(all: &[Figures]) -> Table {
+    let mut table = Table::new(&["server", "p50 us", "p99 us", "times", "statement"]);
+    for (number, statement) in STATEMENTS.iter().enumerate() {
+        let p50 = |one: &Figures| one.timings.get(number).map_or(0.0, |timing| timing.p50_us);
+        let quickest = all.first().map_or(0.0, p50);
+        for one in all {
+            let Some(timing) = one.timings.get(number) else { continue };
+            table.row(vec![
+                one.server.clone(),
+                format!("{:.0}", timing.p50_us),
+                format!("{:.0}", timing.p99_us),
+                format!("{:.0}", timing.p50_us / quickest.max(f64::MIN_POSITIVE)),
+                (*statement).to_owned(),
+            ]);
+        }
+    }
+    table
+}
