@@ -3,7 +3,8 @@
 //! A request is planned first, so that everything that can be wrong with it is found before any
 //! document is looked at: `expression` and `fuzzy` ready the text, `filter` and `literal` the
 //! conditions, `order` and `cursor` the page, `output` the fields. Then `select` asks each
-//! segment which documents match (`matching`, `filter`), `score` weighs them where the order
+//! segment which documents match (`matching`, `filter`, `key_ranges` where the key is in the
+//! condition), `score` weighs them where the order
 //! needs it (`occurrences` says how often terms occur, `best` leaves out rows that cannot be on the
 //! page), `page` takes the rows of the page, and `output` turns those few into a reply.
 //! COUNT stops after `select`; `facet` counts values instead.
@@ -23,6 +24,7 @@ mod filter;
 mod fuzzy;
 mod get;
 mod highlight;
+mod key_ranges;
 mod letters;
 mod literal;
 mod matching;

@@ -2,10 +2,13 @@
 
 use std::time::Instant;
 
+use remora_index::DocSet;
+
 use super::{
     docs::Docs,
     expression::{Expression, Node},
     filter::Condition,
+    key_ranges::KeyRanges,
     matching::matching,
     occurrences::Occurrences,
 };
@@ -19,6 +22,8 @@ pub(super) struct Plan {
     /// The text condition.
     pub expression: Option<Expression>,
     condition: Option<Condition>,
+    /// What the condition says of the primary key.
+    keys: Option<KeyRanges>,
 }
 
 /// The rows of a selection.
@@ -37,11 +42,11 @@ type Counted = (u64, QueryReport);
 impl Plan {
     /// Checks and resolves a selection.
     pub fn new(view: &TableView, selection: &Selection) -> Result<Self> {
-        let condition = selection.filter.as_ref();
-        Ok(Self {
-            expression: Expression::new(view, selection)?,
-            condition: condition.map(|filter| Condition::new(&view.schema, filter)).transpose()?,
-        })
+        let expression = Expression::new(view, selection)?;
+        let filter = selection.filter.as_ref();
+        let condition = filter.map(|filter| Condition::new(&view.schema, filter)).transpose()?;
+        let keys = condition.as_ref().and_then(|it| KeyRanges::new(&view.schema, it));
+        Ok(Self { expression, condition, keys })
     }
 
     /// Evaluates it. `started` is when the request came.
@@ -80,7 +85,10 @@ impl Plan {
             let filtering = Instant::now();
             report.index_time = filtering - started;
             for (docs, view) in docs.iter_mut().zip(&view.segments) {
-                let candidates = std::mem::replace(docs, Docs::Every);
+                let candidates = match std::mem::replace(docs, Docs::Every) {
+                    Docs::Every => self.by_key(view),
+                    matching => matching,
+                };
                 *docs = Docs::Some(condition.filtered(&view.segment, candidates)?);
             }
             total = count_live(&docs, &view.segments);
@@ -90,6 +98,12 @@ impl Plan {
         }
         report.after_filters = total;
         Ok(Selected { docs, total, report })
+    }
+
+    /// The documents of a segment that may satisfy the condition, as far as their keys tell.
+    fn by_key(&self, view: &SegmentView) -> Docs {
+        let candidates = self.keys.as_ref().and_then(|keys| keys.candidates(&view.segment));
+        candidates.map_or(Docs::Every, |docs| Docs::Some(DocSet::List(docs)))
     }
 
     /// How many rows it has. Asks the text index for the number alone where it knows that sooner

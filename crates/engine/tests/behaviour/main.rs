@@ -16,6 +16,7 @@ mod checkpoints;
 mod damage;
 mod definitions;
 mod group_commit;
+mod key_ranges;
 mod large;
 mod left_in_files;
 mod long_texts;

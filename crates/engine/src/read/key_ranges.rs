@@ -1,0 +1,195 @@
+//! Conditions on the leading parts of the primary key, answered from the order of the keys.
+//!
+//! Documents stand in key order. So the rows whose first key parts have certain values, and whose
+//! next part lies between two, are runs of documents, and two searches find each run. They are
+//! candidates: the whole condition is asked of them afterwards.
+
+use std::ops::Bound::{Excluded, Included, Unbounded};
+
+use remora_index::{column::Predicate, segment::Segment};
+
+use super::filter::Condition;
+use crate::{ColumnType, Schema};
+
+/// More candidates than one in this many documents are found sooner from the columns.
+const CANDIDATE_SHARE: usize = 32;
+/// A search of the keys takes about as long as a look at so many values of a column.
+const SEARCH_COST: usize = 64;
+
+/// What a condition says of the leading parts of the primary key, as their ordinals.
+pub(super) struct KeyRanges {
+    /// The values of the first parts: those of each ascending.
+    values: Vec<Vec<u64>>,
+    /// The least and the greatest value of the part behind them.
+    range: Option<(u64, u64)>,
+    /// Whether the values are those of all parts.
+    whole: bool,
+}
+
+impl KeyRanges {
+    /// What the condition says; `None` if that is nothing that the order of the keys helps with.
+    pub fn new(schema: &Schema, condition: &Condition) -> Option<Self> {
+        let mut conjuncts = Vec::new();
+        collect(condition, &mut conjuncts);
+        let (mut values, mut range) = (Vec::new(), None);
+        for &position in &schema.primary_key {
+            let column = schema.columns.get(position)?;
+            if !is_ordinal(column.kind) {
+                break;
+            }
+            let of_column = conjuncts.iter().filter(|(id, _)| *id == column.id);
+            match Said::of(of_column.map(|(_, predicate)| *predicate)) {
+                Said::Values(of_part) => values.push(of_part),
+                Said::Range(low, high) => {
+                    range = Some((low, high));
+                    break;
+                }
+                Said::Nothing => break,
+            }
+        }
+        let whole = values.len() == schema.primary_key.len();
+        (!values.is_empty() || range.is_some()).then_some(Self { values, range, whole })
+    }
+
+    /// The documents of a segment that the condition may hold for, ascending; `None` where they
+    /// are found sooner from the columns.
+    pub fn candidates(&self, segment: &Segment) -> Option<Vec<u32>> {
+        let doc_count = segment.doc_count() as usize;
+        let searches = self.values.iter().fold(1, |all: usize, of| all.saturating_mul(of.len()));
+        if searches.saturating_mul(SEARCH_COST) > doc_count {
+            return None;
+        }
+        let mut docs = Vec::new();
+        let mut chosen = vec![0; self.values.len()];
+        let mut prefix = Vec::with_capacity(8 * self.values.len() + 8);
+        for _ in 0..searches {
+            prefix.clear();
+            for (of_part, &at) in self.values.iter().zip(&chosen) {
+                prefix.extend_from_slice(&of_part.get(at).copied()?.to_be_bytes());
+            }
+            self.find(segment, &mut prefix, &mut docs, doc_count / CANDIDATE_SHARE)?;
+            self.advance(&mut chosen);
+        }
+        Some(docs)
+    }
+
+    /// Appends the documents of one prefix; `None` if there are more than `most` in all.
+    fn find(
+        &self,
+        segment: &Segment,
+        prefix: &mut Vec<u8>,
+        docs: &mut Vec<u32>,
+        most: usize,
+    ) -> Option<()> {
+        let keys = segment.keys();
+        if self.whole {
+            docs.extend(keys.find(prefix));
+            return (docs.len() <= most).then_some(());
+        }
+        let parts = prefix.len();
+        let (low, high) = self.range.unwrap_or((0, u64::MAX));
+        prefix.extend_from_slice(&low.to_be_bytes());
+        let start = keys.lower_bound(prefix);
+        prefix.truncate(parts);
+        prefix.extend_from_slice(&high.to_be_bytes());
+        let end = match increment(prefix) {
+            true => keys.lower_bound(prefix),
+            false => keys.len(),
+        };
+        let count = end.saturating_sub(start) as usize;
+        if docs.len() + count > most {
+            return None;
+        }
+        docs.extend(start..end);
+        Some(())
+    }
+
+    /// The next choice of a value for each part, in the order of the keys.
+    fn advance(&self, chosen: &mut [usize]) {
+        for (of_part, at) in self.values.iter().zip(chosen).rev() {
+            *at += 1;
+            if *at < of_part.len() {
+                return;
+            }
+            *at = 0;
+        }
+    }
+}
+
+/// What conditions say of one part.
+enum Said {
+    Nothing,
+    Values(Vec<u64>),
+    Range(u64, u64),
+}
+
+impl Said {
+    fn of<'p>(predicates: impl Iterator<Item = &'p Predicate>) -> Self {
+        let (mut low, mut high, mut is_bounded) = (0, u64::MAX, false);
+        let mut list: Option<&[u64]> = None;
+        for predicate in predicates {
+            match predicate {
+                Predicate::OrdinalRange(from, to) => {
+                    let from = match from {
+                        Included(from) => Some(*from),
+                        Excluded(from) => from.checked_add(1),
+                        Unbounded => Some(0),
+                    };
+                    let to = match to {
+                        Included(to) => Some(*to),
+                        Excluded(to) => to.checked_sub(1),
+                        Unbounded => Some(u64::MAX),
+                    };
+                    let (Some(from), Some(to)) = (from, to) else {
+                        return Self::Values(Vec::new());
+                    };
+                    (low, high, is_bounded) = (low.max(from), high.min(to), true);
+                }
+                Predicate::OrdinalIn(values) => list = Some(values),
+                _ => {}
+            }
+        }
+        match list {
+            _ if low > high => Self::Values(Vec::new()),
+            Some(values) => {
+                let within = values.iter().copied().filter(|value| (low..=high).contains(value));
+                Self::Values(within.collect())
+            }
+            None if low == high => Self::Values(vec![low]),
+            None if is_bounded => Self::Range(low, high),
+            None => Self::Nothing,
+        }
+    }
+}
+
+/// The conditions on columns that must all hold.
+fn collect<'c>(condition: &'c Condition, conjuncts: &mut Vec<(u32, &'c Predicate)>) {
+    match condition {
+        Condition::Column { id, predicate } => conjuncts.push((*id, predicate)),
+        Condition::All(parts) => parts.iter().for_each(|part| collect(part, conjuncts)),
+        _ => {}
+    }
+}
+
+/// Whether values of this type are the same eight bytes in a key and in a column.
+fn is_ordinal(kind: ColumnType) -> bool {
+    matches!(
+        kind,
+        ColumnType::Int(_)
+            | ColumnType::Uint(_)
+            | ColumnType::Date
+            | ColumnType::DateTime
+            | ColumnType::Timestamp
+    )
+}
+
+/// Makes the number that the bytes are one greater; false if there is none of their length.
+fn increment(bytes: &mut [u8]) -> bool {
+    for byte in bytes.iter_mut().rev() {
+        *byte = byte.wrapping_add(1);
+        if *byte != 0 {
+            return true;
+        }
+    }
+    false
+}
