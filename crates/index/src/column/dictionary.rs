@@ -12,6 +12,7 @@ use super::{
     Cell, Predicate,
     cursor::Cursor,
     doc_set,
+    numbers::BLOCK,
     packed::{self, PADDING_BYTES},
     values::Values,
 };
@@ -105,9 +106,23 @@ impl Dictionary {
     #[inline]
     pub fn for_each_of(&self, docs: &[u32], mut visit: impl FnMut(Cell<'_>)) {
         let codes: &[u8] = &self.codes;
-        for &doc in docs {
-            visit(self.value(packed::get(codes, self.width, doc as usize) as u32));
+        let code = |doc: u32| packed::get(codes, self.width, doc as usize) as u32;
+        // The few values of most dictionaries lie in one block, which is looked up once.
+        if let Values::Ordinal(numbers) = &self.values
+            && numbers.len() <= BLOCK
+            && let Some(block) = numbers.block(0)
+        {
+            for &doc in docs {
+                visit(match code(doc).checked_sub(self.first_code) {
+                    Some(index) if index < numbers.len() => {
+                        Cell::Ordinal(numbers.get_in(&block, index))
+                    }
+                    _ => Cell::Null,
+                });
+            }
+            return;
         }
+        docs.iter().for_each(|&doc| visit(self.value(code(doc))));
     }
 
     #[inline]
