@@ -9,17 +9,19 @@
 //! put sort keys under comparisons, GROUP BY, DISTINCT, ORDER BY and UNION of text.
 //!
 //! What runs then are [`function::Definition`]s, in tables by subject under `library`: a type from
-//! the arguments' types, and a [`value::V`] from the arguments' values, row by row.
+//! the arguments' types, and a [`value::V`] from the arguments' values, row by row; what queries
+//! calculate most is done by columns ([`kernels`]).
 
 mod aggregate;
 mod array;
 mod call;
 pub(crate) mod collation;
 mod compare;
-mod decimal;
+pub(crate) mod decimal;
 mod encoding;
 mod function;
 pub(crate) mod json;
+mod kernels;
 mod library;
 pub(crate) mod number;
 mod rewrite;
