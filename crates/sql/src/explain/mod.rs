@@ -65,9 +65,10 @@ pub(crate) async fn run<R: Reply>(
     let start = source.tokens.get(from).ok_or_else(|| source.syntax_error(from))?.start;
     let text = source.text.get(start..).unwrap_or_default();
     let (accesses, tree) = match fast::explain(session, text, statement.parameters) {
-        Some(access) => {
-            let line = format!("-> {} on {}", access.extra, access.table);
-            (vec![access], vec![line])
+        Some(accesses) => {
+            let line = |access: &Access| format!("-> {} on {}", access.extra, access.table);
+            let tree = accesses.iter().map(line).collect();
+            (accesses, tree)
         }
         None => planned(session, statement, text).await?,
     };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
 
-use super::{lift::Lifted, plan::Plan};
+use super::{AnyPlan, lift::Lifted};
 
 /// Most statements that are remembered. When there are more, all are forgotten: what is used comes
 /// back with its next use.
@@ -17,7 +17,7 @@ pub(super) enum Known {
     /// It has no shape.
     NoShape,
     /// The plan it had when it last ran.
-    Plan(Arc<Plan>),
+    Plan(Arc<AnyPlan>),
 }
 
 /// Plans by the text without its literals.

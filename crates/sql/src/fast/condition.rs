@@ -236,7 +236,8 @@ impl Operand {
         self.comparable?.fit(&constants.one(group))
     }
 
-    fn compare(&self, comparison: Comparison, fitted: Fitted) -> Filter {
+    /// The condition that the column compares so with a constant; none holds where it is NULL.
+    pub fn compare(&self, comparison: Comparison, fitted: Fitted) -> Filter {
         use Comparison::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual};
         let value = match (fitted, comparison) {
             (Fitted::Value(value), _) => value,

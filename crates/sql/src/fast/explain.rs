@@ -3,25 +3,39 @@
 use remora_engine::{KeyValues, Value};
 
 use super::{
+    AnyPlan, AnyShape,
     condition::Tests,
-    lift::Lifted,
-    parse,
+    lift::{Constants, Lifted},
     plan::{Plan, Work},
 };
-use crate::{explain, explain::Access, session::SessionState};
+use crate::{
+    explain,
+    explain::Access,
+    session::{Reader, SessionState},
+};
 
-/// How a text would be answered; `None` if it has none of the shapes.
-pub(crate) fn explain(session: &SessionState, text: &[u8], parameters: &[Value]) -> Option<Access> {
+/// How a text would be answered, table by table; `None` if it has none of the shapes.
+pub(crate) fn explain(
+    session: &SessionState,
+    text: &[u8],
+    parameters: &[Value],
+) -> Option<Vec<Access>> {
     let mode = session.lex_mode();
     let mut lifted = Lifted::default();
     let database = session.database.as_deref();
     if !lifted.read(text, mode, database) {
         return None;
     }
-    let shape = parse::shape(text, mode, &lifted.pieces)?;
+    let shape = AnyShape::of(text, mode, &lifted.pieces)?;
     let reader = session.reader();
-    let plan = Plan::new(&shape, database, &session.shared, &reader)?;
     let constants = lifted.constants(text, mode, parameters);
+    Some(match AnyPlan::new(&shape, database, &session.shared, &reader)? {
+        AnyPlan::One(plan) => vec![access(&plan, &reader, &constants)?],
+        AnyPlan::Joined(plan) => plan.accesses(),
+    })
+}
+
+fn access(plan: &Plan, reader: &Reader, constants: &Constants<'_>) -> Option<Access> {
     let table = plan.table.called().to_owned();
     let all = reader.row_count(&plan.table.engine_name).ok()?;
     let access = |kind, key: Option<&str>, rows, extra: String| Access {
@@ -32,7 +46,7 @@ pub(crate) fn explain(session: &SessionState, text: &[u8], parameters: &[Value])
         extra,
     };
     let searched = |tests: &Tests, what: &str| {
-        let selected = tests.fill(&constants, &plan.table)?;
+        let selected = tests.fill(constants, &plan.table)?;
         let words = explain::selection(selected.text.as_ref(), selected.filter.as_ref());
         let (kind, key) = match (&selected.text, &selected.filter) {
             (Some(_), _) => ("fulltext", Some("text index")),
@@ -44,7 +58,7 @@ pub(crate) fn explain(session: &SessionState, text: &[u8], parameters: &[Value])
     match &plan.work {
         Work::Keys(work) => {
             let mut keys: Vec<KeyValues> = Vec::new();
-            work.test.fill(&constants, work.branches, &mut keys)?;
+            work.test.fill(constants, work.branches, &mut keys)?;
             let kind = if work.test.is_single { "const" } else { "range" };
             let extra = format!("Look-up of {} keys in the primary key", keys.len());
             Some(access(kind, Some("PRIMARY"), keys.len() as u64, extra))

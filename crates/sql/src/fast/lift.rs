@@ -200,8 +200,10 @@ impl Reading<'_> {
             TokenKind::Operator if token.is(self.text, "-") => {
                 let mut ahead = self.lexer.clone();
                 let next = ahead.next().ok()??;
-                let sign = before.is_none_or(|piece| self.before_sign(piece));
-                if !sign || next.kind != TokenKind::Integer {
+                if !before.is_none_or(|piece| self.before_sign(piece)) {
+                    return Some(None);
+                }
+                if next.kind != TokenKind::Integer {
                     return None;
                 }
                 self.lexer = ahead;

@@ -1,8 +1,8 @@
-//! Shapes that are answered without planning: by key, by keys, search, count, facet.
+//! Shapes that are answered without planning: by key, by keys, search, count, facet, joins by key.
 //!
 //! A text is told apart from its literals ([`lift`]); what is left names a plan that was made
-//! before ([`cache`]) or has a shape ([`shape`]) that becomes one ([`plan`]). A plan is filled with
-//! the literals ([`constant`]) and asked of the engine ([`run`]). Whatever has no shape, or a
+//! before ([`cache`]) or has a shape ([`shape`], of several tables [`join`]) that becomes one
+//! ([`plan`]). A plan is filled with the literals ([`constant`]) and asked of the engine ([`run`]). Whatever has no shape, or a
 //! literal that would need one of MySQL's conversions, goes the general way: both ways give the
 //! same columns and rows.
 
@@ -10,6 +10,7 @@ mod cache;
 mod condition;
 mod constant;
 mod explain;
+mod join;
 mod keys;
 mod lift;
 mod output;
@@ -25,15 +26,31 @@ use std::{cell::Cell, sync::Arc};
 
 pub(crate) use cache::Plans;
 pub(crate) use explain::explain;
-use lift::Lifted;
-use remora_engine::Value;
+use lift::{Constants, Lifted, Piece};
+use remora_engine::{KeyValues, Value};
 
-use self::{plan::Plan, shape::Shape};
+use self::{
+    plan::{Plan, Work},
+    shape::Shape,
+};
 use crate::{
     Outcome, Prepared, Reply, Result,
+    instance::Shared,
     session::{Reader, SessionState},
-    statement::Statement,
+    statement::{LexMode, Statement},
 };
+
+/// A shape of one table or of several.
+enum AnyShape {
+    One(Shape),
+    Joined(join::Shape),
+}
+
+/// A plan of one table or of several.
+enum AnyPlan {
+    One(Plan),
+    Joined(join::Plan),
+}
 
 /// What is kept of a prepared statement that has such a shape.
 #[derive(Default)]
@@ -43,10 +60,10 @@ pub(crate) struct PreparedShape {
 
 struct PreparedPlan {
     lifted: Lifted,
-    shape: Arc<Shape>,
+    shape: AnyShape,
     database: Option<String>,
     /// The newest plan.
-    plan: parking_lot::Mutex<Option<Arc<Plan>>>,
+    plan: parking_lot::Mutex<Option<Arc<AnyPlan>>>,
 }
 
 thread_local! {
@@ -85,15 +102,15 @@ async fn run_lifted<R: Reply>(
     let plans = &session.shared.plans;
     let known = if lifted.has_key { plans.get(&lifted.key) } else { None };
     let plan = match known {
-        Some(cache::Known::Plan(plan)) if is_current(&plan, &reader) => plan,
+        Some(cache::Known::Plan(plan)) if plan.is_current(&reader) => plan,
         Some(cache::Known::NoShape) => return Ok(None),
         _ => {
-            let Some(shape) = parse::shape(text, mode, &lifted.pieces) else {
+            let Some(shape) = AnyShape::of(text, mode, &lifted.pieces) else {
                 plans.put(lifted, cache::Known::NoShape);
                 return Ok(None);
             };
             let database = session.database.as_deref();
-            let Some(plan) = Plan::new(&shape, database, &session.shared, &reader) else {
+            let Some(plan) = AnyPlan::new(&shape, database, &session.shared, &reader) else {
                 return Ok(None);
             };
             let plan = Arc::new(plan);
@@ -101,7 +118,7 @@ async fn run_lifted<R: Reply>(
             plan
         }
     };
-    run::run(session, &reader, &plan, &lifted.constants(text, mode, &[]), reply).await
+    plan.run(session, &reader, &lifted.constants(text, mode, &[]), reply).await
 }
 
 /// Answers a SELECT; `None` if it has none of the shapes.
@@ -110,24 +127,54 @@ pub(crate) async fn run<R: Reply>(
     statement: &Statement<'_>,
     reply: &mut R,
 ) -> Result<Option<Outcome>> {
+    run_part(session, statement, statement.source.text.len(), reply).await
+}
+
+/// Answers a SELECT whose rows were kept from others, as it asks at its end.
+pub(crate) async fn run_protected<R: Reply>(
+    session: &mut SessionState,
+    statement: &Statement<'_>,
+    reply: &mut R,
+) -> Result<Option<Outcome>> {
+    const CLAUSES: [&[&str]; 3] =
+        [&["FOR", "UPDATE"], &["FOR", "SHARE"], &["LOCK", "IN", "SHARE", "MODE"]];
+    let source = &statement.source;
+    let ends_with = |clause: &&[&str]| {
+        let start = source.tokens.len().checked_sub(clause.len())?;
+        let mut words = (start..).zip(clause.iter());
+        words.all(|(at, word)| source.is_word(at, word)).then_some(start)
+    };
+    let clause = CLAUSES.iter().find_map(ends_with).and_then(|at| source.tokens.get(at));
+    let Some(clause) = clause else { return Ok(None) };
+    run_part(session, statement, clause.start, reply).await
+}
+
+/// Answers what stands before `end`.
+async fn run_part<R: Reply>(
+    session: &mut SessionState,
+    statement: &Statement<'_>,
+    end: usize,
+    reply: &mut R,
+) -> Result<Option<Outcome>> {
     if !answers(session) {
         return Ok(None);
     }
     let source = &statement.source;
+    let text = source.text.get(..end).unwrap_or_default();
     let mut lifted = Lifted::default();
-    if !lifted.read(&source.text, source.mode, session.database.as_deref()) {
+    if !lifted.read(text, source.mode, session.database.as_deref()) {
         return Ok(None);
     }
-    let Some(shape) = parse::shape(&source.text, source.mode, &lifted.pieces) else {
+    let Some(shape) = AnyShape::of(text, source.mode, &lifted.pieces) else {
         return Ok(None);
     };
     let reader = session.reader();
     let database = session.database.as_deref();
-    let Some(plan) = Plan::new(&shape, database, &session.shared, &reader) else {
+    let Some(plan) = AnyPlan::new(&shape, database, &session.shared, &reader) else {
         return Ok(None);
     };
-    let constants = lifted.constants(&source.text, source.mode, statement.parameters);
-    run::run(session, &reader, &plan, &constants, reply).await
+    let constants = lifted.constants(text, source.mode, statement.parameters);
+    plan.run(session, &reader, &constants, reply).await
 }
 
 /// What is to be kept of a prepared statement.
@@ -141,10 +188,10 @@ pub(crate) fn prepare(
     if !lifted.read(&source.text, source.mode, database.as_deref()) {
         return Ok(PreparedShape::default());
     }
-    let shape = parse::shape(&source.text, source.mode, &lifted.pieces);
+    let shape = AnyShape::of(&source.text, source.mode, &lifted.pieces);
     let prepared = shape.map(|shape| PreparedPlan {
         lifted,
-        shape: Arc::new(shape),
+        shape,
         database,
         plan: parking_lot::Mutex::new(None),
     });
@@ -163,12 +210,12 @@ pub(crate) async fn run_prepared<R: Reply>(
         return Ok(None);
     }
     let reader = session.reader();
-    let plan = known.plan.lock().clone().filter(|plan| is_current(plan, &reader));
+    let plan = known.plan.lock().clone().filter(|plan| plan.is_current(&reader));
     let plan = match plan {
         Some(plan) => plan,
         None => {
             let database = known.database.as_deref();
-            let plan = Plan::new(&known.shape, database, &session.shared, &reader);
+            let plan = AnyPlan::new(&known.shape, database, &session.shared, &reader);
             let Some(plan) = plan else { return Ok(None) };
             let plan = Arc::new(plan);
             *known.plan.lock() = Some(Arc::clone(&plan));
@@ -177,12 +224,82 @@ pub(crate) async fn run_prepared<R: Reply>(
     };
     let source = &prepared.source;
     let constants = known.lifted.constants(&source.text, source.mode, parameters);
-    run::run(session, &reader, &plan, &constants, reply).await
+    plan.run(session, &reader, &constants, reply).await
 }
 
-/// Whether the table is still the one that the plan was made for.
-fn is_current(plan: &Plan, reader: &Reader) -> bool {
-    reader.schema(&plan.table.engine_name).is_ok_and(|schema| Arc::ptr_eq(&schema, plan.schema()))
+/// The keys that the condition of a SELECT names, each once and in their order, if that is all it
+/// says; there need be no rows of them.
+pub(crate) fn keys(
+    session: &SessionState,
+    text: &[u8],
+    parameters: &[Value],
+) -> Result<Option<Vec<KeyValues>>> {
+    let (mode, database) = (session.lex_mode(), session.database.as_deref());
+    let mut lifted = Lifted::default();
+    if !lifted.read(text, mode, database) {
+        return Ok(None);
+    }
+    let reader = session.reader();
+    let shape = parse::shape(text, mode, &lifted.pieces);
+    let plan = shape.and_then(|shape| Plan::new(&shape, database, &session.shared, &reader));
+    let Some(plan) = plan.filter(|plan| plan.limit.is_none() && plan.offset.is_none()) else {
+        return Ok(None);
+    };
+    let Work::Keys(work) = &plan.work else { return Ok(None) };
+    if work.test.by_bytes {
+        return Ok(None);
+    }
+    plan.table.name.check(&session.identity, false)?;
+    let mut named = Vec::new();
+    let constants = lifted.constants(text, mode, parameters);
+    let filled = work.test.fill(&constants, work.branches, &mut named);
+    keys::sort(&mut named);
+    Ok(filled.map(|()| named))
+}
+
+impl AnyShape {
+    /// The shape of a statement, if it has one.
+    fn of(text: &[u8], mode: LexMode, pieces: &[Piece]) -> Option<Self> {
+        let one = || parse::shape(text, mode, pieces).map(Self::One);
+        one().or_else(|| join::shape(text, mode, pieces).map(Self::Joined))
+    }
+}
+
+impl AnyPlan {
+    fn new(
+        shape: &AnyShape,
+        database: Option<&str>,
+        shared: &Shared,
+        reader: &Reader,
+    ) -> Option<Self> {
+        Some(match shape {
+            AnyShape::One(shape) => Self::One(Plan::new(shape, database, shared, reader)?),
+            AnyShape::Joined(shape) => {
+                Self::Joined(join::Plan::new(shape, database, shared, reader)?)
+            }
+        })
+    }
+
+    /// Whether the tables are still those that the plan was made for.
+    fn is_current(&self, reader: &Reader) -> bool {
+        match self {
+            Self::One(plan) => plan.table.is_current(reader),
+            Self::Joined(plan) => plan.is_current(reader),
+        }
+    }
+
+    async fn run<R: Reply>(
+        &self,
+        session: &mut SessionState,
+        reader: &Reader,
+        constants: &Constants<'_>,
+        reply: &mut R,
+    ) -> Result<Option<Outcome>> {
+        match self {
+            Self::One(plan) => run::run(session, reader, plan, constants, reply).await,
+            Self::Joined(plan) => join::run(session, reader, plan, constants, reply).await,
+        }
+    }
 }
 
 /// Whether the text may be a SELECT.

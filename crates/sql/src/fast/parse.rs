@@ -24,7 +24,7 @@ const MAX_DEPTH: usize = 24;
 
 /// The shape of a statement, if it has one.
 pub(super) fn shape(text: &[u8], mode: LexMode, pieces: &[Piece]) -> Option<Shape> {
-    let mut parser = Parser { text, mode, pieces, at: 0 };
+    let mut parser = Parser::new(text, mode, pieces);
     let select = parser.enclosed_select()?;
     let end = parser.at;
     let (mut times, mut all) = (1, false);
@@ -46,14 +46,36 @@ pub(super) fn shape(text: &[u8], mode: LexMode, pieces: &[Piece]) -> Option<Shap
 /// The database, the table, its alias, and the keys it is joined with.
 type Source = (Option<String>, String, Option<String>, Option<JsonKeys>);
 
-struct Parser<'a> {
+pub(super) struct Parser<'a> {
     text: &'a [u8],
     mode: LexMode,
     pieces: &'a [Piece],
     at: usize,
 }
 
+impl<'a> Parser<'a> {
+    /// Reads from the first piece.
+    pub fn new(text: &'a [u8], mode: LexMode, pieces: &'a [Piece]) -> Self {
+        Self { text, mode, pieces, at: 0 }
+    }
+}
+
 impl Parser<'_> {
+    /// How many pieces were read.
+    pub fn place(&self) -> usize {
+        self.at
+    }
+
+    /// Passes over pieces that were looked at.
+    pub fn skip(&mut self, pieces: usize) {
+        self.at += pieces;
+    }
+
+    /// Whether all was read.
+    pub fn at_end(&self) -> bool {
+        self.at == self.pieces.len()
+    }
+
     fn enclosed_select(&mut self) -> Option<Select> {
         let enclosed = self.mark("(");
         let select = self.select()?;
@@ -114,7 +136,8 @@ impl Parser<'_> {
         Some((database, table, alias, Some(self.joined_on(keys)?)))
     }
 
-    fn table(&mut self) -> Option<(Option<String>, String, Option<String>)> {
+    /// The database, the table and its alias.
+    pub fn table(&mut self) -> Option<(Option<String>, String, Option<String>)> {
         let first = self.name()?;
         let (database, table) = match self.mark(".") {
             true => (Some(first), self.name()?),
@@ -438,7 +461,8 @@ impl Parser<'_> {
         Some(negate_if(negated, Condition::In(columns, list)))
     }
 
-    fn list(&mut self, wanted: usize) -> Option<Group> {
+    /// A list of tuples of so many literals, in parentheses.
+    pub fn list(&mut self, wanted: usize) -> Option<Group> {
         self.expect("(")?;
         let Some(Piece::List(group, arity)) = self.pieces.get(self.at).copied() else {
             return None;
@@ -475,7 +499,8 @@ impl Parser<'_> {
         Some(Match { columns, text, boolean })
     }
 
-    fn operator(&mut self) -> Option<Comparison> {
+    /// A comparison.
+    pub fn operator(&mut self) -> Option<Comparison> {
         const OPERATORS: [(&str, Comparison); 7] = [
             ("=", Comparison::Equal),
             ("<>", Comparison::NotEqual),
@@ -488,7 +513,8 @@ impl Parser<'_> {
         OPERATORS.iter().find(|(mark, _)| self.mark(mark)).map(|(_, comparison)| *comparison)
     }
 
-    fn column(&mut self) -> Option<ColumnName> {
+    /// A column, with its table if that is named.
+    pub fn column(&mut self) -> Option<ColumnName> {
         let mut name = self.name()?;
         let mut table = None;
         if self.mark(".") {
@@ -499,7 +525,7 @@ impl Parser<'_> {
     }
 
     /// The outer `None` is for what follows a value and is no alias.
-    fn alias(&mut self) -> Option<Option<String>> {
+    pub fn alias(&mut self) -> Option<Option<String>> {
         if self.word("AS") {
             return Some(Some(self.name()?));
         }
@@ -535,7 +561,7 @@ impl Parser<'_> {
     }
 
     /// The text from a piece to the one before this.
-    fn written(&self, start: usize) -> Option<String> {
+    pub fn written(&self, start: usize) -> Option<String> {
         let first = self.pieces.get(start)?;
         let last = self.pieces.get(self.at.checked_sub(1)?)?;
         let (Piece::Token(first), Piece::Token(last)) = (first, last) else {
@@ -545,14 +571,15 @@ impl Parser<'_> {
         Some(std::str::from_utf8(bytes).ok()?.to_owned())
     }
 
-    fn literal(&mut self) -> Option<Group> {
+    /// A literal.
+    pub fn literal(&mut self) -> Option<Group> {
         let Some(Piece::Literal(group)) = self.pieces.get(self.at).copied() else { return None };
         self.at += 1;
         Some(group)
     }
 
     /// Whether a call of the function begins here.
-    fn is_call(&self, name: &str) -> bool {
+    pub fn is_call(&self, name: &str) -> bool {
         let open = self.pieces.get(self.at + 1);
         let open = matches!(open, Some(Piece::Token(token)) if token.is(self.text, "("));
         open && self.is_word(name)
@@ -577,23 +604,27 @@ impl Parser<'_> {
         self.token().is_some_and(|token| token.is_word(self.text, word))
     }
 
-    fn is(&self, mark: &str) -> bool {
+    /// Whether a mark is the next.
+    pub fn is(&self, mark: &str) -> bool {
         self.token().is_some_and(|token| token.is(self.text, mark))
     }
 
-    fn word(&mut self, word: &str) -> bool {
+    /// Takes a word if it is the next.
+    pub fn word(&mut self, word: &str) -> bool {
         let is = self.is_word(word);
         self.at += usize::from(is);
         is
     }
 
-    fn mark(&mut self, mark: &str) -> bool {
+    /// Takes a mark if it is the next.
+    pub fn mark(&mut self, mark: &str) -> bool {
         let is = self.is(mark);
         self.at += usize::from(is);
         is
     }
 
-    fn expect(&mut self, mark: &str) -> Option<()> {
+    /// Takes a mark that must be the next.
+    pub fn expect(&mut self, mark: &str) -> Option<()> {
         self.mark(mark).then_some(())
     }
 }

@@ -1,8 +1,6 @@
 //! A statement's shape against a table: what is asked of the engine, to be filled with constants.
 
-use std::sync::Arc;
-
-use remora_engine::{ColumnType, Schema, SortBy, SortKey};
+use remora_engine::{ColumnType, SortBy, SortKey};
 
 use super::{
     condition::Tests,
@@ -120,7 +118,8 @@ impl Plan {
         reader: &Reader,
     ) -> Option<Self> {
         let select = &shape.select;
-        let table = Table::of(select, database, shared, reader)?;
+        let named = (select.database.as_deref().or(database), select.table.as_str());
+        let table = Table::of(named, select.alias.as_deref(), shared, reader)?;
         if shape.branches.times > 1 {
             return Self::united(shape, table);
         }
@@ -136,11 +135,6 @@ impl Plan {
             _ => by_key(&table).or_else(|| page(select, &table))?,
         };
         Some(Self { table, columns, work, limit: select.limit, offset: select.offset })
-    }
-
-    /// The definition it holds for.
-    pub fn schema(&self) -> &Arc<Schema> {
-        self.table.schema()
     }
 
     /// Rows by their keys, if the condition names them.
@@ -232,7 +226,10 @@ fn joined(select: &Select, keys: &JsonKeys, table: &Table) -> Option<(Work, Vec<
 }
 
 fn page(select: &Select, table: &Table) -> Option<(Work, Vec<Column>)> {
-    select.limit?;
+    // Without a condition all rows are asked for: they are not collected.
+    if select.limit.is_none() && select.condition.is_none() {
+        return None;
+    }
     let tests = Tests::new(select.condition.as_ref(), table)?;
     let (mut page_fields, mut columns, mut scores) = (Vec::new(), Vec::new(), Vec::new());
     for item in &select.items {
@@ -392,7 +389,7 @@ fn sortable(position: usize, table: &Table) -> Option<String> {
 }
 
 /// A column that belongs to no table.
-fn computed(name: &str, kind: &ExprType) -> Column {
+pub(super) fn computed(name: &str, kind: &ExprType) -> Column {
     let mut column = Column::computed(name);
     kind.describe(&mut column);
     column

@@ -31,13 +31,10 @@ pub(super) async fn run<R: Reply>(
     constants: &Constants<'_>,
     reply: &mut R,
 ) -> Result<Option<Outcome>> {
-    let (table, transaction) = (&plan.table, &session.transaction);
-    let own = transaction.overlay(&table.engine_name).is_some()
-        || transaction.temporary(&table.name).is_some();
-    if own {
+    if plan.table.is_changed_by(session) {
         return Ok(None);
     }
-    table.name.check(&session.identity, false)?;
+    plan.table.name.check(&session.identity, false)?;
     let limited = plan.limit.is_some();
     let limit = constants.rows(plan.limit);
     let offset = constants.rows(plan.offset);
@@ -194,8 +191,12 @@ impl Asked<'_> {
         work: &PageWork,
         reply: &mut R,
     ) -> Sent {
-        let Page { limit, offset } = self.page;
+        let Page { mut limit, offset } = self.page;
         let Some(selection) = self.selection(&work.tests) else { return Ok(None) };
+        if self.plan.limit.is_none() {
+            // All that there are, if they are few.
+            limit = self.reader.count(&selection).map_err(failed)?.count;
+        }
         if offset.saturating_add(limit) > MAX_PAGE_ROWS || !self.scores_the_condition(work) {
             return Ok(None);
         }

@@ -156,6 +156,18 @@ impl Select {
 }
 
 impl Comparison {
+    /// Whether it holds between two numbers.
+    pub fn holds(self, left: i128, right: i128) -> bool {
+        match self {
+            Self::Equal => left == right,
+            Self::NotEqual => left != right,
+            Self::Less => left < right,
+            Self::LessOrEqual => left <= right,
+            Self::Greater => left > right,
+            Self::GreaterOrEqual => left >= right,
+        }
+    }
+
     /// The same with its sides exchanged.
     pub fn mirrored(self) -> Self {
         match self {

@@ -4,16 +4,12 @@ use std::sync::Arc;
 
 use remora_engine::Schema;
 
-use super::{
-    condition::Operand,
-    constant::Comparable,
-    shape::{ColumnName, Select},
-};
+use super::{condition::Operand, constant::Comparable, shape::ColumnName};
 use crate::{
     Column, SqlType,
     instance::Shared,
     select::{names::TableName, scan::expr_type},
-    session::Reader,
+    session::{Reader, SessionState},
     write::declared::SqlTable,
 };
 
@@ -33,18 +29,18 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// The table of a SELECT; `None` if it is not one of the engine's.
+    /// The table of this name that a statement calls `alias`; `None` if it is not one of the
+    /// engine's.
     pub fn of(
-        select: &Select,
-        database: Option<&str>,
+        (database, table): (Option<&str>, &str),
+        alias: Option<&str>,
         shared: &Shared,
         reader: &Reader,
     ) -> Option<Self> {
-        let database = select.database.as_deref().or(database)?;
-        let name = TableName::new(database, select.table.clone());
+        let name = TableName::new(database?, table);
         let engine_name = name.engine_name(shared);
         let schema = reader.schema(&engine_name).ok()?;
-        let alias = select.alias.clone().unwrap_or_else(|| select.table.clone());
+        let alias = alias.unwrap_or(table).to_owned();
         let is_replicated = shared.host.source_of(&engine_name).is_some();
         Some(Self { name, alias, engine_name, sql: SqlTable::of(&schema), is_replicated })
     }
@@ -57,6 +53,19 @@ impl Table {
     /// The definition it was made ready for.
     pub fn schema(&self) -> &Arc<Schema> {
         &self.sql.schema
+    }
+
+    /// Whether it is still the one that it was.
+    pub fn is_current(&self, reader: &Reader) -> bool {
+        let schema = reader.schema(&self.engine_name);
+        schema.is_ok_and(|schema| Arc::ptr_eq(&schema, self.schema()))
+    }
+
+    /// Whether the session has rows of its own in it that nobody else sees.
+    pub fn is_changed_by(&self, session: &SessionState) -> bool {
+        let transaction = &session.transaction;
+        transaction.overlay(&self.engine_name).is_some()
+            || transaction.temporary(&self.name).is_some()
     }
 
     /// Whether a name in front of a column means it.
@@ -87,7 +96,11 @@ impl Table {
 
     /// A column that may be asked for NULL.
     pub fn tested(&self, column: &ColumnName) -> Option<Operand> {
-        let position = self.position(column)?;
+        self.operand(self.position(column)?)
+    }
+
+    /// The column at a position, if conditions can be asked of it.
+    pub fn operand(&self, position: usize) -> Option<Operand> {
         let definition = self.schema().columns.get(position)?;
         if !definition.indexed {
             return None;

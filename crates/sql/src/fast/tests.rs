@@ -151,6 +151,7 @@ fn fixture() -> Fixture {
     let stock = |w: i64, i: i64| vec![Value::Int(w), Value::Int(i), Value::Int(w * i)];
     let stock = (1..4).flat_map(|w| (1..20).map(move |i| stock(w, i)));
     put(&database, "shop.stock", stock.collect());
+    sales(&database);
     let settings = Settings {
         version: "9.7.0-remora".to_owned(),
         max_query_memory_bytes: 1 << 30,
@@ -160,6 +161,40 @@ fn fixture() -> Fixture {
     let session = SessionState::new(instance.shared(), 1, Identity::default());
     let runtime = tokio::runtime::Runtime::new().unwrap();
     Fixture { _directory: directory, session, runtime }
+}
+
+/// Places of a shop, and what each sold.
+fn sales(database: &Database) {
+    let places = vec![
+        column(1, "p_w", ColumnType::Int(32), false),
+        column(2, "p_d", ColumnType::Uint(8), false),
+        column(3, "next", ColumnType::Int(32), true),
+        column(4, "name", ColumnType::Text, true),
+    ];
+    database.create_table(schema("shop.place", places, &[0, 1], &[])).unwrap();
+    let sold = vec![
+        column(1, "w", ColumnType::Int(32), false),
+        column(2, "d", ColumnType::Int(16), false),
+        column(3, "o", ColumnType::Int(32), false),
+        column(4, "n", ColumnType::Int(8), false),
+        column(5, "item", ColumnType::Int(32), true),
+        column(6, "price", ColumnType::Decimal(6, 2), true),
+    ];
+    database.create_table(schema("shop.sold", sold, &[0, 1, 2, 3], &[])).unwrap();
+    let pairs = || (1..4_i64).flat_map(|w| (1..3_i64).map(move |d| (w, d)));
+    let place = |(w, d): (i64, i64)| {
+        let next = if w == 3 { Value::Null } else { Value::Int(16 - d) };
+        vec![Value::Int(w), Value::Uint(d as u64), next, text(&format!("place {d}"))]
+    };
+    put(database, "shop.place", pairs().map(place).collect());
+    let sold = pairs().flat_map(|(w, d)| (1..16).map(move |o| (w, d, o))).flat_map(|(w, d, o)| {
+        (1..5).map(move |n| {
+            let item = if (o + n) % 9 == 0 { Value::Null } else { Value::Int((o * n + w) % 23) };
+            let price = Value::Decimal(remora_engine::Decimal::from_scaled((o * n).into(), 2));
+            vec![Value::Int(w), Value::Int(d), Value::Int(o), Value::Int(n), item, price]
+        })
+    });
+    put(database, "shop.sold", sold.collect());
 }
 
 impl Fixture {
@@ -269,6 +304,9 @@ fn searches_counts_and_facets() {
         ),
         ("SELECT id, body FROM articles WHERE body LIKE '%quantum%' ORDER BY id LIMIT 5", true),
         ("SELECT id FROM articles WHERE kind = 2 ORDER BY id DESC LIMIT 3, 4", true),
+        ("SELECT id, note FROM articles WHERE body LIKE '%quantum%' ORDER BY id DESC", true),
+        ("SELECT id, kind FROM articles WHERE kind = 2 AND id > 9 ORDER BY kind, id", true),
+        ("SELECT id FROM articles WHERE body LIKE '%nowhere%'", true),
         ("SELECT id FROM articles ORDER BY id LIMIT 3 OFFSET 4", true),
         ("SELECT id AS n FROM articles WHERE kind = 2 ORDER BY n DESC LIMIT 3", true),
         ("SELECT kind, COUNT(*) FROM articles GROUP BY kind", false),
@@ -279,6 +317,61 @@ fn searches_counts_and_facets() {
         ("SELECT MIN(id) AS first FROM articles WHERE kind = 3", true),
     ] {
         fixture.same(text, ordered);
+    }
+}
+
+#[test]
+fn joins_by_keys() {
+    let mut fixture = fixture();
+    fixture.session.database = Some("shop".to_owned());
+    for text in [
+        "SELECT count(*) AS low FROM (SELECT w, i, q FROM stock WHERE w = 2 AND q < 20 AND i IN (
+           SELECT /*+ HINT(sold) */ item FROM place JOIN sold ON w = p_w AND d = p_d
+             AND o >= next - 5 AND o < next WHERE p_w = 2 AND p_d = 1)) AS l",
+        "SELECT COUNT(DISTINCT stock.i) FROM place JOIN sold ON sold.w = p_w AND d = p_d
+           AND o >= next - 5 AND o < next JOIN stock ON stock.w = p_w AND i = item
+         WHERE p_w = 1 AND p_d = 2 AND q < 12",
+        "SELECT COUNT(DISTINCT (i)) FROM sold, stock WHERE sold.w = 1 AND d = 2 AND o < 15
+           AND o >= 9 AND stock.w = 1 AND i = item AND q < 12",
+        "SELECT count(*) FROM sold s JOIN stock t ON t.w = s.w AND t.i = s.item WHERE s.w = 2",
+        "SELECT name, next, q FROM place JOIN stock ON w = p_w WHERE p_w = 1 AND p_d = 1 AND i = 5",
+        "SELECT a.name AS x, s.price, item FROM place AS a, sold s
+         WHERE s.w = a.p_w AND s.d = a.p_d AND a.p_w IN (1, 3) AND a.p_d = 2 AND o BETWEEN 4 AND 6",
+        "SELECT s.o, t.q FROM stock t CROSS JOIN sold s ON (s.item = t.i AND s.w = t.w)
+         WHERE t.w = 3 AND t.i IN (2, 4, 4, 99) AND s.d = 1 AND s.n <> 3",
+        "SELECT count(*) FROM place, sold WHERE p_w = 1 AND p_d = 1 AND w = p_w AND o > next + 1",
+        "SELECT count(*) FROM place, sold WHERE p_w = 1 AND p_d = 1 AND w = p_w AND next - 14 < o",
+        "SELECT count(*) FROM place, sold WHERE p_w = 3 AND p_d = 1 AND w = p_w AND o <> next",
+        "SELECT count(*) FROM stock JOIN sold ON sold.w = stock.w WHERE stock.w = 1 AND i = 7777",
+        "SELECT count(*) FROM stock JOIN sold ON sold.w = stock.w WHERE stock.w = 99999999999",
+        "SELECT d, o FROM sold WHERE w = 1 AND o = 3 AND item IN (SELECT i FROM stock WHERE w = 2)",
+    ] {
+        fixture.same(text, false);
+    }
+}
+
+#[test]
+fn joins_that_are_not_by_keys_go_the_general_way() {
+    let mut fixture = fixture();
+    fixture.session.database = Some("shop".to_owned());
+    for text in [
+        "SELECT count(*) FROM stock, sold WHERE i = item",
+        "SELECT count(*) FROM stock, sold WHERE stock.w = 1",
+        "SELECT w FROM stock, sold WHERE stock.w = 1 AND sold.w = 1",
+        "SELECT count(*) FROM stock LEFT JOIN sold ON sold.w = stock.w WHERE stock.w = 1",
+        "SELECT count(*) FROM stock, stock WHERE w = 1",
+        "SELECT count(*) FROM stock, sold WHERE sold.w = stock.w AND stock.w = 1 OR stock.w = 2",
+        "SELECT count(*) FROM stock, sold WHERE sold.w = stock.w AND stock.w = NULL",
+        "SELECT name FROM place, stock WHERE p_w = 1 AND w = p_w AND name = 'place 1'",
+        "SELECT count(*) FROM place, stock WHERE p_w = 1 AND w = 1 AND i > p_d - 1",
+        "SELECT count(*) FROM (SELECT w, w FROM stock WHERE w = 1) AS l",
+        "SELECT count(*) FROM (SELECT missing FROM stock WHERE w = 1) AS l",
+        "SELECT count(*) FROM stock WHERE w = 1 AND i IN (SELECT item FROM sold WHERE sold.w = q)",
+        "SELECT name FROM place JOIN stock ON w = p_w WHERE p_w = 1 LIMIT 1",
+        "SELECT name FROM place JOIN stock ON w = p_w WHERE p_w = 1 FOR UPDATE",
+        "SELECT count(*) FROM place, stock WHERE p_w = 1 AND w = p_w AND next - '1' = i",
+    ] {
+        assert!(fixture.quick(text).is_none(), "{text}");
     }
 }
 
@@ -361,11 +454,15 @@ fn the_shape_of_a_text_does_not_depend_on_its_literals() {
 #[test]
 fn explain_says_which_index_answers() {
     let fixture = fixture();
-    let say = |text: &str| fast::explain(&fixture.session, text.as_bytes(), &[]).unwrap();
+    let all = |text: &str| fast::explain(&fixture.session, text.as_bytes(), &[]).unwrap();
+    let say = |text: &str| all(text).remove(0);
     let access = say("SELECT * FROM articles WHERE id IN (1, 2)");
     assert_eq!((access.kind, access.rows), ("range", 2));
     assert!(access.extra.contains("2 keys"), "{}", access.extra);
     let access = say("SELECT COUNT(*) FROM articles WHERE body LIKE '%quantum%'");
     assert_eq!(access.kind, "fulltext");
     assert!(access.extra.contains("the text index finds 'quantum'"), "{}", access.extra);
+    let joined = "SELECT q FROM shop.stock s, shop.place WHERE p_w = 1 AND p_d = 1 AND s.w = p_w";
+    let kinds: Vec<_> = all(joined).into_iter().map(|it| (it.table, it.kind)).collect();
+    assert_eq!(kinds, [("place".to_owned(), "const"), ("s".to_owned(), "range")]);
 }

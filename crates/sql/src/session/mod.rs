@@ -150,7 +150,7 @@ impl Session {
             }
             let source = Arc::new(source);
             let statement = Statement { source, parameters: &[] };
-            self.run_one(&statement, index + 1 < count, reply).await?;
+            Box::pin(self.run_one(&statement, index + 1 < count, reply)).await?;
         }
         Ok(())
     }
@@ -190,7 +190,8 @@ impl Session {
         }
         let source = Arc::clone(&prepared.source);
         let statement = Statement { source, parameters };
-        self.run_one(&statement, false, reply).await
+        // Boxed, because what is answered above would carry its state from place to place.
+        Box::pin(self.run_one(&statement, false, reply)).await
     }
 
     /// A statement begins.
@@ -256,7 +257,10 @@ impl SessionState {
                 Some(outcome) => Ok(outcome),
                 None => {
                     write::protect(self, statement).await?;
-                    select::run(self, statement, reply).await
+                    match fast::run_protected(self, statement, reply).await? {
+                        Some(outcome) => Ok(outcome),
+                        None => select::run(self, statement, reply).await,
+                    }
                 }
             },
             Kind::Do => select::run_do(self, statement).await,

@@ -5,13 +5,13 @@ use std::{ops::Range, sync::Arc};
 use datafusion::sql::sqlparser::ast;
 use remora_engine::Value;
 
-use super::literal::Parameters;
+use super::{literal::Parameters, target::Target};
 use crate::{
-    Column, Error, Result,
+    Column, Error, Result, fast,
     select::{self, output},
     session::SessionState,
     statement::{Statement, split},
-    write::tokens::Tokens,
+    write::{overlay::Key, tokens::Tokens},
 };
 
 /// A SELECT in the making: its text, and the values of its `?`.
@@ -54,6 +54,24 @@ impl Query {
     /// Appends values of `?` that the text holds.
     pub(crate) fn bind(&mut self, parameters: &[Value]) {
         self.parameters.extend_from_slice(parameters);
+    }
+
+    /// The keys of the rows that it has, in their order, if its condition does no more than to name
+    /// them; of a SELECT of nothing but a table's key.
+    pub(crate) fn keys(&self, session: &SessionState, target: &Target) -> Result<Option<Vec<Key>>> {
+        if target.engine_name().is_none() {
+            return Ok(None);
+        }
+        let Some(named) = fast::keys(session, &self.text, &self.parameters)? else {
+            return Ok(None);
+        };
+        let mut keys = Vec::with_capacity(named.len());
+        for key in named.into_iter().map(Key) {
+            if target.row(session, &key)?.is_some() {
+                keys.push(key);
+            }
+        }
+        Ok(Some(keys))
     }
 
     /// Its rows.

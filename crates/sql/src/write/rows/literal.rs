@@ -94,7 +94,7 @@ impl<'p> Parameters<'p> {
 }
 
 /// A literal.
-fn plain(tokens: &mut Tokens<'_>, parameters: &Parameters<'_>) -> Option<Given> {
+pub(super) fn plain(tokens: &mut Tokens<'_>, parameters: &Parameters<'_>) -> Option<Given> {
     let place = tokens.place();
     let token = tokens.peek()?;
     let value = match token.kind {

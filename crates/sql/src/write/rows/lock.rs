@@ -45,20 +45,26 @@ pub(super) async fn protect(
     // What is grouped is not what is read: then all rows are kept that WHERE lets through.
     let rest = tokens.skip_until(|tokens| grouped(tokens) || begins_lock(tokens))?;
     let rest = start..rest.end;
-    for named in &named {
-        let Ok(table) = table_of(session, &named.name) else { continue };
-        let place = Place::Engine(named.name.engine_name(&session.shared).into());
-        let is_temporary = session.transaction.temporary(&named.name).is_some();
-        let target = Target::at(named.name.clone(), place, table);
+    for one in &named {
+        let Ok(table) = table_of(session, &one.name) else { continue };
+        let place = Place::Engine(one.name.engine_name(&session.shared).into());
+        let is_temporary = session.transaction.temporary(&one.name).is_some();
+        let target = Target::at(one.name.clone(), place, table);
         let Some(engine_name) = target.engine_name().filter(|_| !is_temporary) else { continue };
         let mut query = Query::new("SELECT ");
-        for (index, item) in key_items(named, &target).iter().enumerate() {
+        for (index, item) in key_items(one, &target).iter().enumerate() {
             query.push(if index > 0 { "," } else { "" });
             query.push_query(item);
         }
         query.push(" FROM ");
         query.push_tokens(tokens, tables.clone(), parameters);
         query.push_tokens(tokens, rest.clone(), parameters);
+        if let ([_], Some(keys)) = (&named[..], query.keys(session, &target)?) {
+            for key in keys {
+                session.transaction.protect(engine_name, &key.0)?;
+            }
+            continue;
+        }
         let length = target.table.schema.primary_key.len();
         for row in query.rows(session).await? {
             if let Some(key) = key_of(&row, 0, length) {

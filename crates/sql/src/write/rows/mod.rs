@@ -9,6 +9,7 @@ mod insert;
 pub(crate) mod literal;
 mod load;
 mod lock;
+mod sum;
 mod target;
 mod update;
 mod values;

@@ -17,6 +17,7 @@ use super::{
     evaluate::Query,
     insert::check_found,
     literal::{Given, Parameters, given},
+    sum::Sum,
     target::{Target, table_name},
     values::{RowMaker, column_name, default_value},
 };
@@ -78,6 +79,10 @@ impl Update<'_, '_> {
         tables: Range<usize>,
         rest: Range<usize>,
     ) -> Result<Vec<Vec<Value>>> {
+        let quick = self.find_by_key(named, targets, assignments, tables.clone(), rest.clone())?;
+        if let Some(found) = quick {
+            return Ok(found);
+        }
         let mut query = Query::new("SELECT ");
         let mut items: Vec<Query> = Vec::new();
         for (named, target) in named.iter().zip(targets) {
@@ -107,6 +112,49 @@ impl Update<'_, '_> {
         query.push_tokens(self.tokens, tables, self.parameters);
         query.push_tokens(self.tokens, rest, self.parameters);
         query.rows(self.session).await
+    }
+
+    /// What [`Update::find`] finds, where the rows are named by their keys and nothing needs a plan.
+    fn find_by_key(
+        &self,
+        named: &[Named],
+        targets: &[Option<Target>],
+        assignments: &[Assignment],
+        tables: Range<usize>,
+        rest: Range<usize>,
+    ) -> Result<Option<Vec<Vec<Value>>>> {
+        let ([named], [Some(target)]) = (named, targets) else { return Ok(None) };
+        let Some(sums) = self.sums(&named.alias, target, assignments) else { return Ok(None) };
+        let mut query = key_query(named, target);
+        query.push_tokens(self.tokens, tables, self.parameters);
+        query.push_tokens(self.tokens, rest, self.parameters);
+        let Some(keys) = query.keys(self.session, target)? else { return Ok(None) };
+        let mut found = Vec::with_capacity(keys.len());
+        for key in keys {
+            let Some(row) = target.row(self.session, &key)? else { continue };
+            let mut values = key.0.to_vec();
+            for sum in &sums {
+                let Some(value) = sum.value(&row) else { return Ok(None) };
+                values.push(value);
+            }
+            found.push(values);
+        }
+        Ok(Some(found))
+    }
+
+    /// The expressions that are assigned, if all are sums of columns that were not assigned before.
+    fn sums(&self, alias: &str, target: &Target, assignments: &[Assignment]) -> Option<Vec<Sum>> {
+        let mut sums = Vec::new();
+        for (number, assignment) in assignments.iter().enumerate() {
+            let Given::Expression(range) = &assignment.given else { continue };
+            let sum = Sum::of(self.tokens, range.clone(), self.parameters, alias, target)?;
+            let before = assignments.get(..number).unwrap_or_default();
+            if before.iter().any(|before| before.column == sum.column()) {
+                return None;
+            }
+            sums.push(sum);
+        }
+        Some(sums)
     }
 
     /// An expression with the columns that were assigned before replaced by what they were
@@ -300,6 +348,14 @@ pub(super) async fn delete(
     let named = named_tables(session, tokens, tables.clone())?;
     let rest = rest(tokens)?;
     let targets = deleted_targets(session, &named, listed.as_deref())?;
+    if let ([named], [Some(target)]) = (&named[..], &targets[..]) {
+        let mut query = key_query(named, target);
+        query.push_tokens(tokens, tables.clone(), parameters);
+        query.push_tokens(tokens, rest.clone(), parameters);
+        if let Some(keys) = query.keys(session, target)? {
+            return delete_keys(session, target, &keys);
+        }
+    }
     let mut query = Query::new("SELECT ");
     let items = named.iter().zip(&targets).flat_map(|(named, target)| {
         target.iter().flat_map(|target| key_items(named, target)).collect::<Vec<_>>()
@@ -326,6 +382,29 @@ pub(super) async fn delete(
         at += length;
     }
     Ok(Outcome { affected_rows: deleted, ..Outcome::default() })
+}
+
+/// Takes away the rows of these keys.
+fn delete_keys(session: &mut SessionState, target: &Target, keys: &[Key]) -> Result<Outcome> {
+    let mut deleted = 0;
+    for key in keys {
+        if let Some(old) = target.row(session, key)? {
+            target.delete(session, &old);
+            deleted += 1;
+        }
+    }
+    Ok(Outcome { affected_rows: deleted, ..Outcome::default() })
+}
+
+/// A SELECT of a table's key, up to its FROM.
+fn key_query(named: &Named, target: &Target) -> Query {
+    let mut query = Query::new("SELECT ");
+    for (index, item) in key_items(named, target).iter().enumerate() {
+        query.push(if index > 0 { "," } else { "" });
+        query.push_query(item);
+    }
+    query.push(" FROM ");
+    query
 }
 
 /// A table as a list names it.

@@ -1,0 +1,212 @@
+//! Reads a join's shape from the pieces of a statement, by descent; the grammar stands in
+//! [`super`].
+
+use super::{Added, Chain, Fact, Items, Named, Shape};
+use crate::{
+    fast::{
+        lift::Piece,
+        parse::Parser,
+        shape::{ColumnName, Comparison, Group},
+    },
+    statement::LexMode,
+};
+
+/// Deepest nesting of parentheses and of statements.
+const MAX_DEPTH: usize = 8;
+/// Most tables of one FROM.
+const MAX_TABLES: usize = 8;
+
+/// The shape of a statement, if it is a join of this form.
+pub(in crate::fast) fn shape(text: &[u8], mode: LexMode, pieces: &[Piece]) -> Option<Shape> {
+    let mut parser = Parser::new(text, mode, pieces);
+    if !parser.word("SELECT") {
+        return None;
+    }
+    let items = parser.joined_items()?;
+    if !parser.word("FROM") {
+        return None;
+    }
+    let chain = match (&items, parser.is("(")) {
+        (Items::Count(_), true) => parser.derived()?,
+        (_, true) => return None,
+        (_, false) => parser.chain(0)?,
+    };
+    parser.at_end().then_some(Shape { items, chain })
+}
+
+/// One side of a comparison.
+enum Operand {
+    Literal(Group),
+    Column(ColumnName, Option<Added>),
+}
+
+impl Parser<'_> {
+    fn joined_items(&mut self) -> Option<Items> {
+        let start = self.place();
+        if self.is_call("COUNT") {
+            self.skip(2);
+            if self.mark("*") {
+                self.expect(")")?;
+                let written = self.written(start)?;
+                return Some(Items::Count(self.alias()?.unwrap_or(written)));
+            }
+            if !self.word("DISTINCT") {
+                return None;
+            }
+            let enclosed = self.mark("(");
+            let column = self.column()?;
+            if enclosed {
+                self.expect(")")?;
+            }
+            self.expect(")")?;
+            let written = self.written(start)?;
+            return Some(Items::CountDistinct(column, self.alias()?.unwrap_or(written)));
+        }
+        let mut columns = Vec::new();
+        loop {
+            let column = self.column()?;
+            let name = self.alias()?.unwrap_or_else(|| column.name.clone());
+            columns.push((column, name));
+            if !self.mark(",") {
+                return Some(Items::Columns(columns));
+            }
+        }
+    }
+
+    /// `( SELECT columns FROM … ) alias`, of which only the rows count.
+    fn derived(&mut self) -> Option<Chain> {
+        self.expect("(")?;
+        if !self.word("SELECT") {
+            return None;
+        }
+        let Items::Columns(columns) = self.joined_items()? else { return None };
+        // Columns of one name are an error that the general way makes.
+        let mut names: Vec<String> = columns.iter().map(|(_, name)| name.to_lowercase()).collect();
+        names.sort_unstable();
+        if names.windows(2).any(|pair| pair.first() == pair.last()) || !self.word("FROM") {
+            return None;
+        }
+        let mut chain = self.chain(1)?;
+        self.expect(")")?;
+        self.alias()??;
+        chain.selected = columns.into_iter().map(|(column, _)| column).collect();
+        Some(chain)
+    }
+
+    fn chain(&mut self, depth: usize) -> Option<Chain> {
+        if depth > MAX_DEPTH {
+            return None;
+        }
+        let mut chain = Chain { tables: vec![self.named()?], ..Chain::default() };
+        loop {
+            let listed = self.mark(",");
+            let joins = listed || {
+                let kind = self.word("INNER") || self.word("CROSS");
+                let joins = self.word("JOIN");
+                if kind && !joins {
+                    return None;
+                }
+                joins
+            };
+            if !joins {
+                break;
+            }
+            chain.tables.push(self.named()?);
+            if !listed && self.word("ON") {
+                self.facts(depth, &mut chain.facts)?;
+            }
+        }
+        if self.word("WHERE") {
+            self.facts(depth, &mut chain.facts)?;
+        }
+        (chain.tables.len() <= MAX_TABLES).then_some(chain)
+    }
+
+    fn named(&mut self) -> Option<Named> {
+        let (database, table, alias) = self.table()?;
+        Some(Named { database, table, alias })
+    }
+
+    fn facts(&mut self, depth: usize, facts: &mut Vec<Fact>) -> Option<()> {
+        if depth > MAX_DEPTH {
+            return None;
+        }
+        loop {
+            if self.mark("(") {
+                self.facts(depth + 1, facts)?;
+                self.expect(")")?;
+            } else {
+                self.fact(depth, facts)?;
+            }
+            if !self.word("AND") && !self.mark("&&") {
+                return Some(());
+            }
+        }
+    }
+
+    fn fact(&mut self, depth: usize, facts: &mut Vec<Fact>) -> Option<()> {
+        let left = self.operand()?;
+        if let Some(comparison) = self.operator() {
+            facts.push(match (left, self.operand()?) {
+                (Operand::Column(left, None), Operand::Literal(group)) => {
+                    Fact::Constant(left, comparison, group)
+                }
+                (Operand::Literal(group), Operand::Column(right, None)) => {
+                    Fact::Constant(right, comparison.mirrored(), group)
+                }
+                (Operand::Column(left, None), Operand::Column(right, added)) => {
+                    Fact::Columns(left, comparison, right, added)
+                }
+                (Operand::Column(left, added), Operand::Column(right, None)) => {
+                    Fact::Columns(right, comparison.mirrored(), left, added)
+                }
+                _ => return None,
+            });
+            return Some(());
+        }
+        let Operand::Column(column, None) = left else { return None };
+        if self.word("BETWEEN") {
+            let low = self.literal()?;
+            if !self.word("AND") {
+                return None;
+            }
+            let high = self.literal()?;
+            facts.push(Fact::Constant(column.clone(), Comparison::GreaterOrEqual, low));
+            facts.push(Fact::Constant(column, Comparison::LessOrEqual, high));
+            return Some(());
+        }
+        if !self.word("IN") {
+            return None;
+        }
+        if let Some(list) = self.list(1) {
+            facts.push(Fact::In(column, list));
+            return Some(());
+        }
+        // The parenthesis was taken with the list that is none.
+        if !self.word("SELECT") {
+            return None;
+        }
+        let Items::Columns(selected) = self.joined_items()? else { return None };
+        let [(selected, _)] = <[_; 1]>::try_from(selected).ok()?;
+        if !self.word("FROM") {
+            return None;
+        }
+        let chain = self.chain(depth + 1)?;
+        self.expect(")")?;
+        facts.push(Fact::InChain(column, selected, chain));
+        Some(())
+    }
+
+    fn operand(&mut self) -> Option<Operand> {
+        if let Some(group) = self.literal() {
+            return Some(Operand::Literal(group));
+        }
+        let column = self.column()?;
+        let subtracted = self.is("-");
+        if !self.mark("-") && !self.mark("+") {
+            return Some(Operand::Column(column, None));
+        }
+        let added = Added { subtracted, literal: self.literal()? };
+        Some(Operand::Column(column, Some(added)))
+    }
+}

@@ -1,0 +1,421 @@
+//! A join's shape against its tables: in which order they are read, and by which parts of their
+//! keys.
+
+use super::{Added, Chain as ShapeChain, Fact, Items, Shape};
+use crate::{
+    Column,
+    explain::Access,
+    fast::{
+        condition::Operand,
+        constant::Comparable,
+        plan::computed,
+        shape::{ColumnName, Comparison, Group},
+        table::Table,
+    },
+    instance::Shared,
+    meaning::types::ExprType,
+    session::Reader,
+};
+
+/// A join made ready for tables of these definitions.
+#[derive(Debug)]
+pub(in crate::fast) struct Plan {
+    pub(super) chain: Chain,
+    pub(super) output: Output,
+    /// The columns of the reply.
+    pub(super) columns: Vec<Column>,
+}
+
+/// What is made of the rows.
+#[derive(Debug)]
+pub(super) enum Output {
+    /// How many there are.
+    Count,
+    /// How many values there are in a slot.
+    CountDistinct(usize),
+    /// These slots.
+    Slots(Vec<usize>),
+}
+
+/// Tables in the order they are read in. A row is the slots of one after those of the others.
+#[derive(Debug)]
+pub(super) struct Chain {
+    pub(super) steps: Vec<Step>,
+    /// What is read before, each with the slot whose values are wanted.
+    pub(super) before: Vec<(Chain, usize)>,
+}
+
+/// One table: for each row of the tables before it, its rows of which all tests hold.
+#[derive(Debug)]
+pub(super) struct Step {
+    pub(super) table: Table,
+    /// The positions of the columns that become slots.
+    pub(super) fields: Vec<usize>,
+    pub(super) tests: Vec<Test>,
+    /// For each part of the primary key the test that says what it is; empty if one is missing.
+    pub(super) key: Vec<usize>,
+}
+
+/// A condition on a column of a table.
+#[derive(Debug)]
+pub(super) struct Test {
+    /// Which of the table's slots it is about.
+    pub(super) field: usize,
+    pub(super) operand: Operand,
+    pub(super) comparable: Comparable,
+    pub(super) with: With,
+}
+
+/// What a column is compared with.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum With {
+    Constant(Comparison, Group),
+    List(Group),
+    /// The values of a chain that was read before.
+    Before(usize),
+    /// A slot of the row so far; the literal is added to it, or subtracted.
+    Slot(Comparison, usize, Option<Added>),
+}
+
+/// A column: the table's number and the position.
+type At = (usize, usize);
+
+/// A fact about columns that are known.
+struct Known {
+    left: At,
+    comparison: Option<Comparison>,
+    right: Right,
+}
+
+#[derive(Clone, Copy)]
+enum Right {
+    Constant(Group),
+    List(Group),
+    Before(usize),
+    Column(At, Option<Added>),
+}
+
+impl Plan {
+    /// Makes a shape ready; `None` if a table is not read by its key, or a column is not of the
+    /// kind that is compared here.
+    pub(in crate::fast) fn new(
+        shape: &Shape,
+        database: Option<&str>,
+        shared: &Shared,
+        reader: &Reader,
+    ) -> Option<Self> {
+        let wanted: Vec<&ColumnName> = match &shape.items {
+            Items::Count(_) => Vec::new(),
+            Items::CountDistinct(column, _) => vec![column],
+            Items::Columns(columns) => columns.iter().map(|(column, _)| column).collect(),
+        };
+        let planning = Planning { database, shared, reader };
+        let (chain, slots) = planning.chain(&shape.chain, &wanted)?;
+        let count = |name: &str| computed(name, &ExprType::int(21).not_null());
+        let (output, columns) = match &shape.items {
+            Items::Count(name) => (Output::Count, vec![count(name)]),
+            Items::CountDistinct(column, name) => {
+                integer(chain.described(column)?.0, chain.described(column)?.1)?;
+                (Output::CountDistinct(*slots.first()?), vec![count(name)])
+            }
+            Items::Columns(columns) => {
+                let described = columns.iter().map(|(column, name)| {
+                    let (table, position) = chain.described(column)?;
+                    table.described(position, name)
+                });
+                (Output::Slots(slots), described.collect::<Option<_>>()?)
+            }
+        };
+        Some(Self { chain, output, columns })
+    }
+
+    /// How each table is read, in that order.
+    pub(in crate::fast) fn accesses(&self) -> Vec<Access> {
+        self.chain.accesses()
+    }
+
+    /// Whether all tables are still those that it was made for.
+    pub(in crate::fast) fn is_current(&self, reader: &Reader) -> bool {
+        self.chain.is_current(reader)
+    }
+}
+
+impl Chain {
+    /// All tables, those that are read before too.
+    pub(super) fn tables(&self) -> Vec<&Table> {
+        let before = self.before.iter().flat_map(|(chain, _)| chain.tables());
+        self.steps.iter().map(|step| &step.table).chain(before).collect()
+    }
+
+    fn accesses(&self) -> Vec<Access> {
+        let before = self.before.iter().flat_map(|(chain, _)| chain.accesses());
+        let own = self.steps.iter().enumerate().map(|(number, step)| {
+            let (kind, what) = match (step.key.is_empty(), number) {
+                (true, _) => ("range", "Look-up of rows by what their keys begin with"),
+                (false, 0) => ("const", "Look-up by the primary key"),
+                (false, _) => ("eq_ref", "Look-up by the primary key"),
+            };
+            let behind = if number == 0 { "" } else { ", for the rows of the tables before" };
+            let (table, key) = (step.table.called().to_owned(), Some("PRIMARY".to_owned()));
+            Access { table, kind, key, rows: 1, extra: format!("{what}{behind}") }
+        });
+        before.chain(own).collect()
+    }
+
+    fn is_current(&self, reader: &Reader) -> bool {
+        self.tables().iter().all(|table| table.is_current(reader))
+    }
+
+    /// The table and the position of a column that is known to be of one of the tables.
+    fn described(&self, column: &ColumnName) -> Option<(&Table, usize)> {
+        let tables = self.steps.iter().map(|step| &step.table);
+        tables.filter_map(|table| Some((table, table.position(column)?))).next()
+    }
+}
+
+struct Planning<'a> {
+    database: Option<&'a str>,
+    shared: &'a Shared,
+    reader: &'a Reader,
+}
+
+impl Planning<'_> {
+    /// The chain, and the slots of the wanted columns.
+    fn chain(&self, shape: &ShapeChain, wanted: &[&ColumnName]) -> Option<(Chain, Vec<usize>)> {
+        let tables: Option<Vec<Table>> = shape
+            .tables
+            .iter()
+            .map(|named| {
+                let database = named.database.as_deref().or(self.database);
+                let alias = named.alias.as_deref();
+                Table::of((database, &named.table), alias, self.shared, self.reader)
+            })
+            .collect();
+        let tables = tables?;
+        let called = |at: usize| tables.get(at).map(Table::called);
+        let twice = (0..tables.len()).any(|a| (0..a).any(|b| called(a) == called(b)));
+        if twice || shape.selected.iter().any(|column| find(&tables, column).is_none()) {
+            return None;
+        }
+        let mut before = Vec::new();
+        let known: Option<Vec<Known>> =
+            shape.facts.iter().map(|fact| self.known(&tables, fact, &mut before)).collect();
+        let wanted: Option<Vec<At>> = wanted.iter().map(|column| find(&tables, column)).collect();
+        Layout { tables, known: known?, wanted: wanted? }.chain(before)
+    }
+
+    fn known(
+        &self,
+        tables: &[Table],
+        fact: &Fact,
+        before: &mut Vec<(Chain, usize)>,
+    ) -> Option<Known> {
+        let at = |column: &ColumnName| {
+            let (table, position) = find(tables, column)?;
+            integer(tables.get(table)?, position)?;
+            Some((table, position))
+        };
+        Some(match fact {
+            Fact::Constant(column, comparison, group) => Known {
+                left: at(column)?,
+                comparison: Some(*comparison),
+                right: Right::Constant(*group),
+            },
+            Fact::In(column, group) => {
+                Known { left: at(column)?, comparison: None, right: Right::List(*group) }
+            }
+            Fact::Columns(left, comparison, right, added) => {
+                let (left, right) = (at(left)?, at(right)?);
+                let signed = |(table, position): At| {
+                    let comparable = integer(tables.get(table)?, position)?;
+                    Some(!matches!(comparable, Comparable::Integer { unsigned: true, .. }))
+                };
+                // What is taken from an unsigned number may be an error.
+                if left.0 == right.0 || (added.is_some() && !signed(right)?) {
+                    return None;
+                }
+                let right = Right::Column(right, *added);
+                Known { left, comparison: Some(*comparison), right }
+            }
+            Fact::InChain(column, selected, chain) => {
+                let left = at(column)?;
+                let (chain, slots) = self.chain(chain, &[selected])?;
+                let (table, position) = chain.described(selected)?;
+                integer(table, position)?;
+                before.push((chain, *slots.first()?));
+                Known { left, comparison: None, right: Right::Before(before.len() - 1) }
+            }
+        })
+    }
+}
+
+/// The only table that has the column.
+fn find(tables: &[Table], column: &ColumnName) -> Option<At> {
+    let mut found = tables
+        .iter()
+        .enumerate()
+        .filter_map(|(number, table)| Some((number, table.position(column)?)));
+    let first = found.next();
+    first.filter(|_| found.next().is_none())
+}
+
+/// How a column is compared, if it is one of integers.
+fn integer(table: &Table, position: usize) -> Option<Comparable> {
+    let comparable = table.operand(position)?.comparable?;
+    matches!(comparable, Comparable::Integer { .. }).then_some(comparable)
+}
+
+/// Tables and facts, to be put in order.
+struct Layout {
+    tables: Vec<Table>,
+    known: Vec<Known>,
+    wanted: Vec<At>,
+}
+
+impl Layout {
+    fn chain(self, before: Vec<(Chain, usize)>) -> Option<(Chain, Vec<usize>)> {
+        let mut order: Vec<usize> = Vec::new();
+        while order.len() < self.tables.len() {
+            let rest = (0..self.tables.len()).filter(|table| !order.contains(table));
+            // Of equals the first that is named.
+            let best = rest.rev().max_by_key(|&table| self.bound(table, &order))?;
+            if self.bound(best, &order) == 0 {
+                return None;
+            }
+            order.push(best);
+        }
+        let fields: Vec<Vec<usize>> = (0..order.len()).map(|table| self.fields(table)).collect();
+        let slot = |(table, position): At| {
+            let base: usize =
+                order.iter().take_while(|other| **other != table).map(|t| fields[*t].len()).sum();
+            Some(base + fields[table].iter().position(|field| *field == position)?)
+        };
+        let wanted: Option<Vec<usize>> = self.wanted.iter().map(|at| slot(*at)).collect();
+        let mut steps = Vec::new();
+        for (nth, &table) in order.iter().enumerate() {
+            let mut tests = Vec::new();
+            for known in &self.known {
+                if let Some(test) = self.test(known, table, &order[..nth], &fields[table], &slot)? {
+                    tests.push(test);
+                }
+            }
+            steps.push((table, tests));
+        }
+        let mut tables: Vec<Option<Table>> = self.tables.into_iter().map(Some).collect();
+        let steps = steps.into_iter().map(|(number, tests)| {
+            let table = tables.get_mut(number)?.take()?;
+            let fields = fields.get(number)?.clone();
+            let key = key(&table, &fields, &tests);
+            Some(Step { table, fields, tests, key })
+        });
+        let steps = steps.collect::<Option<_>>()?;
+        Some((Chain { steps, before }, wanted?))
+    }
+
+    /// How well the key of a table is known: twice the number of its leading parts that are, and
+    /// one more for a range of the next.
+    fn bound(&self, table: usize, read: &[usize]) -> usize {
+        let key = self.tables.get(table).map(|it| it.schema().primary_key.as_slice());
+        let mut bound = 0;
+        for &position in key.unwrap_or_default() {
+            let of_part = self
+                .known
+                .iter()
+                .filter_map(|known| known.oriented(table, read).filter(|(at, ..)| *at == position));
+            let mut ranged = false;
+            let mut equal = false;
+            for (_, comparison, _) in of_part {
+                equal |= matches!(comparison, None | Some(Comparison::Equal));
+                ranged |= !matches!(comparison, Some(Comparison::NotEqual));
+            }
+            bound += if equal { 2 } else { usize::from(ranged) };
+            if !equal {
+                break;
+            }
+        }
+        bound
+    }
+
+    /// The positions of a table's columns that something is said of or that are wanted.
+    fn fields(&self, table: usize) -> Vec<usize> {
+        let said = self.known.iter().flat_map(|known| {
+            let right = match known.right {
+                Right::Column(at, _) => Some(at),
+                _ => None,
+            };
+            [Some(known.left), right]
+        });
+        let all = said.flatten().chain(self.wanted.iter().copied());
+        let mut fields: Vec<usize> =
+            all.filter(|(of, _)| *of == table).map(|(_, position)| position).collect();
+        fields.sort_unstable();
+        fields.dedup();
+        fields
+    }
+
+    /// What a fact tests of a table when those of `read` were; the inner `None` if nothing then.
+    fn test(
+        &self,
+        known: &Known,
+        table: usize,
+        read: &[usize],
+        fields: &[usize],
+        slot: &dyn Fn(At) -> Option<usize>,
+    ) -> Option<Option<Test>> {
+        let Some((position, comparison, right)) = known.oriented(table, read) else {
+            return Some(None);
+        };
+        let of = self.tables.get(table)?;
+        let with = match (right, comparison) {
+            (Right::Constant(group), Some(comparison)) => With::Constant(comparison, group),
+            (Right::List(group), _) => With::List(group),
+            (Right::Before(chain), _) => With::Before(chain),
+            (Right::Column(at, added), Some(comparison)) => {
+                With::Slot(comparison, slot(at)?, added)
+            }
+            _ => return None,
+        };
+        let field = fields.iter().position(|field| *field == position)?;
+        let (operand, comparable) = (of.operand(position)?, integer(of, position)?);
+        Some(Some(Test { field, operand, comparable, with }))
+    }
+}
+
+impl Known {
+    /// What it says of a column of the table, if the other side is known when `read` were read.
+    fn oriented(&self, table: usize, read: &[usize]) -> Option<(usize, Option<Comparison>, Right)> {
+        match self.right {
+            Right::Column(right, added) => {
+                let comparison = self.comparison?;
+                if self.left.0 == table && read.contains(&right.0) {
+                    return Some((self.left.1, Some(comparison), self.right));
+                }
+                if right.0 == table && read.contains(&self.left.0) {
+                    let opposite = added.map(|it| Added { subtracted: !it.subtracted, ..it });
+                    let other = Right::Column(self.left, opposite);
+                    return Some((right.1, Some(comparison.mirrored()), other));
+                }
+                None
+            }
+            right => (self.left.0 == table).then_some((self.left.1, self.comparison, right)),
+        }
+    }
+}
+
+/// The tests that say what the parts of the key are.
+fn key(table: &Table, fields: &[usize], tests: &[Test]) -> Vec<usize> {
+    let says = |position: usize| {
+        let of_part = tests.iter().position(|test| {
+            let equal = match test.with {
+                With::Constant(comparison, _) | With::Slot(comparison, ..) => {
+                    comparison == Comparison::Equal
+                }
+                With::List(_) | With::Before(_) => true,
+            };
+            equal && fields.get(test.field) == Some(&position)
+        });
+        of_part
+    };
+    let key = table.schema().primary_key.iter().map(|&position| says(position));
+    key.collect::<Option<_>>().unwrap_or_default()
+}

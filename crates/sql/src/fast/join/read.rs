@@ -1,0 +1,324 @@
+//! Reads the tables of a join one after the other, for the rows of those before.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use remora_engine::{Filter, KeyValues, Literal, ScanRequest, Value};
+
+use super::{
+    Added,
+    plan::{Chain, Step, Test, With},
+};
+use crate::{
+    Result,
+    fast::{
+        constant::{Comparable, Constant, Fitted},
+        lift::Constants,
+        shape::Comparison,
+    },
+    select::errors::from_engine,
+    session::{Reader, SessionState},
+};
+
+/// More rows of one table are not collected.
+const MAX_ROWS: usize = 20_000;
+/// For more rows before it a table is not read once for each.
+const MAX_SCANS: usize = 1_000;
+/// Rows of a batch of a scan.
+const BATCH_ROWS: usize = 1_024;
+
+/// Rows of so many values each.
+#[derive(Default)]
+pub(super) struct Rows {
+    pub(super) width: usize,
+    pub(super) count: usize,
+    pub(super) values: Vec<Value>,
+}
+
+impl Rows {
+    /// The rows, one after the other.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &[Value]> {
+        (0..self.count).map(|row| {
+            let start = row * self.width;
+            self.values.get(start..start + self.width).unwrap_or_default()
+        })
+    }
+
+    /// The integers of a slot, each once, ascending.
+    pub(super) fn distinct(&self, slot: usize) -> Vec<i128> {
+        let numbers = self.iter().filter_map(|row| number(row.get(slot)?));
+        numbers.collect::<BTreeSet<i128>>().into_iter().collect()
+    }
+}
+
+/// What a column is compared with in one row.
+#[derive(Clone)]
+enum Filled {
+    Compare(Comparison, i128),
+    /// One of these, which ascend.
+    OneOf(Arc<[i128]>),
+    /// Nothing: it was compared with NULL.
+    Never,
+}
+
+/// Reads at one moment, with the literals of a statement.
+pub(super) struct Reading<'a> {
+    pub(super) session: &'a SessionState,
+    pub(super) reader: &'a Reader,
+    pub(super) constants: &'a Constants<'a>,
+}
+
+impl Reading<'_> {
+    /// The rows of a chain; `None` if they are too many, or a literal takes a conversion.
+    pub(super) fn rows(&self, chain: &Chain) -> Result<Option<Rows>> {
+        let mut before: Vec<Arc<[i128]>> = Vec::new();
+        for (other, slot) in &chain.before {
+            let Some(rows) = self.rows(other)? else { return Ok(None) };
+            before.push(rows.distinct(*slot).into());
+        }
+        let mut rows = Rows { count: 1, ..Rows::default() };
+        for step in &chain.steps {
+            self.session.check_interrupted()?;
+            let Some(filled) = self.fill(step, &before, &rows) else { return Ok(None) };
+            let next = match step.key.is_empty() {
+                false => self.look_up(step, &rows, &filled)?,
+                true => self.scan(step, &rows, &filled)?,
+            };
+            let Some(next) = next else { return Ok(None) };
+            rows = next;
+        }
+        Ok(Some(rows))
+    }
+
+    /// The tests of each row so far, one row's after the other's.
+    fn fill(&self, step: &Step, before: &[Arc<[i128]>], rows: &Rows) -> Option<Vec<Filled>> {
+        let constants: Option<Vec<Option<Filled>>> =
+            step.tests.iter().map(|test| self.constant(test, before)).collect();
+        let constants = constants?;
+        let mut filled = Vec::with_capacity(rows.count * constants.len());
+        for row in rows.iter() {
+            for (test, constant) in step.tests.iter().zip(&constants) {
+                filled.push(match (constant, test.with) {
+                    (Some(constant), _) => constant.clone(),
+                    (None, With::Slot(comparison, slot, added)) => {
+                        self.slot(comparison, row.get(slot)?, added)?
+                    }
+                    (None, _) => return None,
+                });
+            }
+        }
+        Some(filled)
+    }
+
+    /// What a test says in all rows; the inner `None` if that differs.
+    fn constant(&self, test: &Test, before: &[Arc<[i128]>]) -> Option<Option<Filled>> {
+        Some(match test.with {
+            With::Constant(comparison, group) => {
+                let fitted = fit(test.comparable, &self.constants.one(group))?;
+                Some(fitted.map_or(Filled::Never, |number| Filled::Compare(comparison, number)))
+            }
+            With::List(group) => {
+                let literals = self.constants.group(group).iter();
+                let fitted =
+                    literals.map(|literal| fit(test.comparable, &self.constants.constant(literal)));
+                let numbers: BTreeSet<i128> =
+                    fitted.collect::<Option<Vec<_>>>()?.into_iter().flatten().collect();
+                Some(Filled::OneOf(numbers.into_iter().collect()))
+            }
+            With::Before(chain) => Some(Filled::OneOf(Arc::clone(before.get(chain)?))),
+            With::Slot(..) => None,
+        })
+    }
+
+    /// A comparison with a value of the row; `None` where MySQL might have an error.
+    fn slot(&self, comparison: Comparison, value: &Value, added: Option<Added>) -> Option<Filled> {
+        let Some(mut number) = number(value) else { return Some(Filled::Never) };
+        if let Some(Added { subtracted, literal }) = added {
+            let added = match self.constants.one(literal) {
+                Constant::Integer(added) => i64::try_from(added).ok()?,
+                Constant::Null => return Some(Filled::Never),
+                _ => return None,
+            };
+            number += if subtracted { -i128::from(added) } else { i128::from(added) };
+            i64::try_from(number).ok()?;
+        }
+        Some(Filled::Compare(comparison, number))
+    }
+
+    /// The rows of the table whose keys are known.
+    fn look_up(&self, step: &Step, rows: &Rows, filled: &[Filled]) -> Result<Option<Rows>> {
+        let (mut keys, mut of_row): (Vec<KeyValues>, Vec<usize>) = (Vec::new(), Vec::new());
+        for (row, tests) in filled_rows(step, rows, filled).enumerate() {
+            if push_keys(step, tests, &mut keys).is_none() {
+                return Ok(None);
+            }
+            of_row.resize(keys.len(), row);
+        }
+        let mut found: Vec<(usize, Vec<Value>)> = Vec::new();
+        let table = &step.table.engine_name;
+        self.reader
+            .get_many(table, &keys, &step.fields, &mut |place, values| {
+                let row = of_row.get(place).copied().unwrap_or_default();
+                let tests = filled_row(step, filled, row);
+                let holds = step.tests.iter().zip(tests).all(|(test, filled)| {
+                    values.get(test.field).is_some_and(|value| filled.holds(value))
+                });
+                if holds {
+                    found.push((place, values.to_vec()));
+                }
+                Ok(())
+            })
+            .map_err(|error| from_engine(&error))?;
+        found.sort_unstable_by_key(|(place, _)| *place);
+        let mut next = Rows { width: rows.width + step.fields.len(), ..Rows::default() };
+        for (place, values) in found {
+            let row = of_row.get(place).copied().unwrap_or_default();
+            next.push(rows, row, values);
+        }
+        Ok(Some(next))
+    }
+
+    /// The rows of the table by what their keys begin with, for each row in turn.
+    fn scan(&self, step: &Step, rows: &Rows, filled: &[Filled]) -> Result<Option<Rows>> {
+        let mut next = Rows { width: rows.width + step.fields.len(), ..Rows::default() };
+        if rows.count > MAX_SCANS {
+            return Ok(None);
+        }
+        for (row, tests) in filled_rows(step, rows, filled).enumerate() {
+            if tests.iter().any(|filled| matches!(filled, Filled::Never)) {
+                continue;
+            }
+            let filters = step.tests.iter().zip(tests);
+            let request = ScanRequest {
+                table: step.table.engine_name.clone(),
+                filter: Some(Filter::And(filters.map(|(test, it)| it.filter(test)).collect())),
+                columns: step.fields.clone(),
+                batch_rows: BATCH_ROWS,
+                ..ScanRequest::default()
+            };
+            let scan = self.reader.scan(request).map_err(|error| from_engine(&error))?;
+            if next.count as u64 + scan.rows() > MAX_ROWS as u64 {
+                return Ok(None);
+            }
+            for batch in scan {
+                let batch = batch.map_err(|error| from_engine(&error))?;
+                for at in 0..batch.rows {
+                    next.push(rows, row, batch.columns.iter().map(|column| column.value(at)));
+                }
+            }
+        }
+        Ok(Some(next))
+    }
+}
+
+impl Rows {
+    /// Appends a row: another's `row`, and values behind it.
+    fn push(&mut self, before: &Rows, row: usize, values: impl IntoIterator<Item = Value>) {
+        let start = row * before.width;
+        let old = before.values.get(start..start + before.width).unwrap_or_default();
+        self.values.extend_from_slice(old);
+        self.values.extend(values);
+        self.count += 1;
+    }
+}
+
+impl Filled {
+    fn holds(&self, value: &Value) -> bool {
+        let Some(number) = number(value) else { return false };
+        match self {
+            Self::Compare(comparison, other) => comparison.holds(number, *other),
+            Self::OneOf(numbers) => numbers.binary_search(&number).is_ok(),
+            Self::Never => false,
+        }
+    }
+
+    /// The same as a condition of the engine.
+    fn filter(&self, test: &Test) -> Filter {
+        let value = |number: i128| test.comparable.fit(&Constant::Integer(number));
+        match self {
+            Self::Compare(comparison, number) => {
+                let fitted = value(*number).unwrap_or(Fitted::Null);
+                test.operand.compare(*comparison, fitted)
+            }
+            Self::OneOf(numbers) => {
+                let values = numbers.iter().filter_map(|number| match value(*number) {
+                    Some(Fitted::Value(value)) => Some(Literal::Value(value)),
+                    _ => None,
+                });
+                Filter::In(test.operand.name.clone(), values.collect())
+            }
+            Self::Never => Filter::In(test.operand.name.clone(), Vec::new()),
+        }
+    }
+
+    /// The numbers that are equal to it.
+    fn numbers(&self) -> &[i128] {
+        match self {
+            Self::Compare(_, number) => std::slice::from_ref(number),
+            Self::OneOf(numbers) => numbers,
+            Self::Never => &[],
+        }
+    }
+}
+
+/// The tests of each row.
+fn filled_rows<'f>(
+    step: &Step,
+    rows: &Rows,
+    filled: &'f [Filled],
+) -> impl Iterator<Item = &'f [Filled]> {
+    let width = step.tests.len();
+    (0..rows.count).map(move |row| filled.get(row * width..(row + 1) * width).unwrap_or_default())
+}
+
+fn filled_row<'f>(step: &Step, filled: &'f [Filled], row: usize) -> &'f [Filled] {
+    let width = step.tests.len();
+    filled.get(row * width..(row + 1) * width).unwrap_or_default()
+}
+
+/// Appends the keys that the tests of a row name; `None` if they become too many.
+fn push_keys(step: &Step, tests: &[Filled], keys: &mut Vec<KeyValues>) -> Option<()> {
+    let mut made = vec![KeyValues::new()];
+    for &test in &step.key {
+        let (test, filled) = (step.tests.get(test)?, tests.get(test)?);
+        let values = filled.numbers().iter().filter_map(|number| {
+            match test.comparable.fit(&Constant::Integer(*number)) {
+                Some(Fitted::Value(value)) => Some(value),
+                _ => None,
+            }
+        });
+        let values: Vec<Value> = values.collect();
+        if made.len().saturating_mul(values.len()) + keys.len() > MAX_ROWS {
+            return None;
+        }
+        let longer = made.iter().flat_map(|key| {
+            values.iter().map(|value| {
+                let mut key = key.clone();
+                key.push(value.clone());
+                key
+            })
+        });
+        made = longer.collect();
+    }
+    keys.append(&mut made);
+    Some(())
+}
+
+/// A constant as a number that compares with the column's as it does, the inner `None` for NULL;
+/// `None` if that takes a conversion.
+fn fit(comparable: Comparable, constant: &Constant<'_>) -> Option<Option<i128>> {
+    Some(match comparable.fit(constant)? {
+        Fitted::Value(value) => number(&value),
+        Fitted::Below => Some(i128::MIN),
+        Fitted::Above => Some(i128::MAX),
+        Fitted::Null => None,
+    })
+}
+
+/// An integer.
+fn number(value: &Value) -> Option<i128> {
+    match value {
+        Value::Int(number) => Some((*number).into()),
+        Value::Uint(number) => Some((*number).into()),
+        _ => None,
+    }
+}
