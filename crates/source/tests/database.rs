@@ -8,8 +8,8 @@ use remora_engine::{
     Database, Durability, Filter, Options, Row, SearchRequest, Selection, TextQuery, Value,
 };
 use remora_source::files::{
-    Compression, ExportOptions, Format, ImportOptions, ImportReport, Importer, Input, KeyChoice,
-    OnError, export_table, infer_schema,
+    Compression, DatabaseSink, ExportOptions, Format, ImportOptions, ImportReport, Importer, Input,
+    KeyChoice, OnError, export_table, infer_schema,
 };
 
 const TEXT: &str = r#"
@@ -27,7 +27,7 @@ fn import(database: &Database, table: &str, inputs: &mut [Input]) -> ImportRepor
     let schema = database.schema(table).unwrap();
     let options =
         ImportOptions { batch_rows: 2, on_error: OnError::Skip, ..ImportOptions::default() };
-    Importer::new(database, schema, options).run(inputs, &mut |_| {}).unwrap()
+    Importer::new(&DatabaseSink::new(database), schema, options).run(inputs, &mut |_| {}).unwrap()
 }
 
 fn rows(database: &Database, table: &str) -> Vec<Row> {
