@@ -11,7 +11,7 @@ use std::{
 };
 
 use remora_engine::{Database, Durability, SearchRequest, Selection, Value};
-use remora_source::files::{ImportOptions, Importer, Input, KeyChoice, infer_schema};
+use remora_source::files::{DatabaseSink, ImportOptions, Importer, Input, KeyChoice, infer_schema};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{
@@ -82,7 +82,8 @@ fn load(database: &Database, table: &str, file: Option<&Path>) -> Result<()> {
     let schema = infer_key_or_number(&mut inputs, table)?;
     database.create_table(schema)?;
     let schema = database.schema(table)?;
-    let report = Importer::new(database, Arc::clone(&schema), ImportOptions::default())
+    let sink = DatabaseSink::new(database);
+    let report = Importer::new(&sink, Arc::clone(&schema), ImportOptions::default())
         .run(&mut inputs, &mut |_| {})?;
     let names: Vec<&str> = schema.columns.iter().map(|column| column.name.as_str()).collect();
     println!(
