@@ -14,6 +14,8 @@ mod sqlite;
 mod tantivy;
 
 use anyhow::Result;
+#[cfg(feature = "rivals")]
+use remora_engine::Piece;
 use remora_engine::TextQuery;
 use serde::{Deserialize, Serialize};
 
@@ -109,7 +111,7 @@ impl Syntax<'_> {
             format!("({})", parts.join(sign))
         };
         match query {
-            TextQuery::Term(term) => (self.term)(term),
+            TextQuery::Term(text) | TextQuery::Piece(Piece { text, .. }) => (self.term)(text),
             TextQuery::And(parts) => joined(parts, self.and),
             TextQuery::Or(parts) => joined(parts, self.or),
             TextQuery::Not(part) => format!("{}{}", self.not, self.render(part)),
@@ -121,7 +123,7 @@ impl Syntax<'_> {
 #[cfg(feature = "rivals")]
 fn terms(query: &TextQuery) -> Vec<&str> {
     match query {
-        TextQuery::Term(term) => vec![term],
+        TextQuery::Term(text) | TextQuery::Piece(Piece { text, .. }) => vec![text],
         TextQuery::And(parts) | TextQuery::Or(parts) => parts.iter().flat_map(terms).collect(),
         TextQuery::Not(part) => terms(part),
     }
