@@ -29,7 +29,9 @@ const CHARACTERS: SectionTag = SectionTag(*b"TCHR");
 
 /// Collects characters, document by document.
 pub(crate) struct SeenWriter {
-    tracker: Arc<Tracker>,
+    normalization: Normalization,
+    /// Made with the first text: the first one of a process looks at every character there is.
+    tracker: Option<Arc<Tracker>>,
     documents: BTreeMap<char, Vec<u32>>,
 }
 
@@ -43,15 +45,17 @@ pub(crate) struct Seen {
 impl SeenWriter {
     /// No documents yet.
     pub fn new(normalization: &Normalization) -> Self {
-        Self { tracker: Tracker::of(normalization), documents: BTreeMap::new() }
+        Self { normalization: *normalization, tracker: None, documents: BTreeMap::new() }
     }
 
     /// Notes the characters of a text of the document. Costs nothing for ASCII.
     pub fn add(&mut self, doc: u32, text: &str) {
-        if text.is_ascii() && !self.tracker.tracks_ascii {
+        let normalization = &self.normalization;
+        let tracker = self.tracker.get_or_insert_with(|| Tracker::of(normalization));
+        if text.is_ascii() && !tracker.tracks_ascii {
             return;
         }
-        let (tracker, documents) = (&self.tracker, &mut self.documents);
+        let documents = &mut self.documents;
         let mut note = |c: char| {
             let docs = documents.entry(c).or_default();
             if docs.last() != Some(&doc) {
@@ -155,7 +159,7 @@ pub(crate) fn merge<'a>(
     id: u32,
     out: &mut SectionWriter,
 ) -> Result<()> {
-    let mut writer = SeenWriter { tracker: Arc::default(), documents: BTreeMap::new() };
+    let mut writer = SeenWriter::new(&Normalization::default());
     for (seen, map) in inputs {
         let Some(seen) = seen else { return Ok(()) };
         let live = |doc: u32| map.get(doc as usize).copied().filter(|&new| new != gone);
