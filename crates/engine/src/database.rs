@@ -360,6 +360,7 @@ impl Database {
             ..TableStatistics::default()
         };
         table.segments.iter().for_each(|view| statistics.add(&table.schema, view));
+        statistics.tell(table.activity.done());
         Ok(statistics)
     }
 

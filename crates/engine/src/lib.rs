@@ -2,6 +2,7 @@
 
 #![warn(missing_docs)]
 
+mod activity;
 mod catalog;
 mod change;
 mod check;
@@ -45,7 +46,7 @@ pub use request::{
     SearchRequest, Selection, SortBy, SortKey, TextQuery,
 };
 pub use schema::{ColumnDef, ColumnType, DeclaredTable, Schema, TextDef};
-pub use statistics::TableStatistics;
+pub use statistics::{LevelStatistics, TableStatistics};
 pub use transaction::Transaction;
 pub use value::{Date, DateTime, Decimal, Row, Value, ZERO_TIMESTAMP_MICROS, compare};
 pub use write::{LargeBatch, Pending, Pipeline};

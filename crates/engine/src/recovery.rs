@@ -150,7 +150,17 @@ impl Recovery {
         segments.extend(built.into_iter().map(|new| SegmentView::new(new, None, &schema)));
         let (defined, changed, rows) = (Position(0), self.position, Arc::new(rows));
         let synonyms = Arc::new(Synonyms::of(&schema));
-        Ok(TableView { number, schema, synonyms, format, defined, changed, segments, rows })
+        Ok(TableView {
+            number,
+            schema,
+            synonyms,
+            format,
+            defined,
+            changed,
+            segments,
+            rows,
+            activity: Arc::default(),
+        })
     }
 
     /// The intact segments of a table.

@@ -6,6 +6,7 @@ use remora_index::{Bitmap, segment::Segment};
 
 use crate::{
     Position, Result, Row, Schema, SourcePositions,
+    activity::Activity,
     encode::RowFormat,
     store::{StoreSnapshot, StoredRows},
     synonyms::Synonyms,
@@ -47,6 +48,8 @@ pub(crate) struct TableView {
     pub segments: Vec<SegmentView>,
     /// The rows at the same position.
     pub rows: Arc<dyn RowReader>,
+    /// What was done with the table.
+    pub activity: Arc<Activity>,
 }
 
 /// One segment and what is gone from it.

@@ -1,6 +1,6 @@
 //! The figures of a table.
 
-use crate::{Schema, snapshot::SegmentView};
+use crate::{Schema, activity::Done, merge, snapshot::SegmentView};
 
 /// A table's figures, all true.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +25,31 @@ pub struct TableStatistics {
     pub text_chars: u64,
     /// Whether a merge runs now.
     pub merging: bool,
+    /// The tree: segments by their size, the smallest first; levels without segments are left out.
+    pub levels: Vec<LevelStatistics>,
+    /// How often look-ups by key asked a bloom filter since the directory was opened.
+    pub bloom_checks: u64,
+    /// How often it said that the key is not there, so that nothing was searched.
+    pub bloom_saves: u64,
+    /// Merges since the directory was opened.
+    pub merges: u64,
+    /// Bytes of the segments that they read.
+    pub merged_bytes: u64,
+}
+
+/// The segments of one level: each level's are eight times as large as the last one's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LevelStatistics {
+    /// Its number: 0 has the smallest segments.
+    pub level: u32,
+    /// Its segments.
+    pub segments: u64,
+    /// Rows that are in them and not deleted.
+    pub rows: u64,
+    /// Rows that are in them and deleted.
+    pub deleted: u64,
+    /// Bytes of them.
+    pub bytes: u64,
 }
 
 impl TableStatistics {
@@ -42,5 +67,28 @@ impl TableStatistics {
         let deleted = view.deleted.as_ref().map_or(0, |deleted| deleted.memory_bytes());
         self.index_bytes += view.segment.memory_bytes() + deleted as u64;
         self.text_chars += view.live_lengths.iter().sum::<u64>();
+        self.add_to_level(view);
+    }
+
+    fn add_to_level(&mut self, view: &SegmentView) {
+        let level = merge::tier(view.bytes());
+        let place = self.levels.partition_point(|known| known.level < level);
+        if self.levels.get(place).is_none_or(|known| known.level != level) {
+            self.levels.insert(place, LevelStatistics { level, ..LevelStatistics::default() });
+        }
+        if let Some(known) = self.levels.get_mut(place) {
+            known.segments += 1;
+            known.rows += u64::from(view.live_count());
+            known.deleted += u64::from(view.deleted_count);
+            known.bytes += view.bytes();
+        }
+    }
+
+    /// Tells what was done with the table.
+    pub(crate) fn tell(&mut self, done: Done) {
+        self.bloom_checks = done.bloom.checks;
+        self.bloom_saves = done.bloom.saves;
+        self.merges = done.merges;
+        self.merged_bytes = done.merged_bytes;
     }
 }

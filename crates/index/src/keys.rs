@@ -127,6 +127,15 @@ pub struct Keys {
     len: u32,
 }
 
+/// How often bloom filters were asked for a key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BloomCounts {
+    /// All questions.
+    pub checks: u64,
+    /// Those answered no, which saved a search among the keys.
+    pub saves: u64,
+}
+
 #[derive(Clone)]
 enum Layout {
     Integers(Integers),
@@ -171,16 +180,28 @@ impl Keys {
     }
 
     /// The document that has the key: bloom filter first, then the search.
+    #[inline]
     pub fn find(&self, key: &[u8]) -> Option<u32> {
+        self.find_counted(key, &mut BloomCounts::default())
+    }
+
+    /// As [`Keys::find`]; what the bloom filter was asked is added to `counts`.
+    pub fn find_counted(&self, key: &[u8], counts: &mut BloomCounts) -> Option<u32> {
         match &self.layout {
             Layout::Integers(integers) => {
                 let number = key_number(key).filter(|&number| integers.spans(number))?;
-                self.bloom.may_contain(bloom::hash(key)).then(|| integers.find(number))?
+                self.may_contain(key, counts).then(|| integers.find(number))?
             }
-            Layout::FrontCoded(keys) => {
-                self.bloom.may_contain(bloom::hash(key)).then(|| keys.find(key))?
-            }
+            Layout::FrontCoded(keys) => self.may_contain(key, counts).then(|| keys.find(key))?,
         }
+    }
+
+    #[inline]
+    fn may_contain(&self, key: &[u8], counts: &mut BloomCounts) -> bool {
+        let may = self.bloom.may_contain(bloom::hash(key));
+        counts.checks += 1;
+        counts.saves += u64::from(!may);
+        may
     }
 
     /// The first document whose key is not below `key` (`len()` if none).

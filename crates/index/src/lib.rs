@@ -23,4 +23,4 @@ pub use bitmap::Bitmap;
 pub use bytes::{SectionTag, SectionWriter, Sections, Slice};
 pub use docset::DocSet;
 pub use error::{IndexError, Result};
-pub use keys::{Keys, KeysWriter};
+pub use keys::{BloomCounts, Keys, KeysWriter};

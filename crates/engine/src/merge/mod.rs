@@ -29,7 +29,7 @@ use crate::{
 };
 
 pub(crate) use checkpoint::checkpoint;
-pub(crate) use plan::{Size, is_crowded, is_merge_due};
+pub(crate) use plan::{Size, is_crowded, is_merge_due, tier};
 
 /// How long a thread sleeps when nobody wakes it.
 const IDLE: Duration = Duration::from_secs(1);
@@ -136,6 +136,7 @@ fn merge_claimed(shared: &Shared, claim: &Claim<'_>) -> Result<()> {
     shared.merging.fetch_sub(1, Ordering::Relaxed);
     let output = merged?;
     let bytes = output.as_ref().map_or(0, |segment| segment.byte_count());
+    claim.table.activity.merged(claim.views.iter().map(SegmentView::bytes).sum());
     shared.published.update(|current| replace(current, claim, output));
     shared.unsaved_bytes.fetch_add(bytes, Ordering::Relaxed);
     Ok(())

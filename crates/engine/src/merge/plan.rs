@@ -67,7 +67,8 @@ pub(crate) fn is_crowded(table: &TableView) -> bool {
     table.segments.iter().filter(mergeable).count() >= SEGMENTS_MAX
 }
 
-fn tier(bytes: u64) -> u32 {
+/// The tier of a segment of so many bytes.
+pub(crate) fn tier(bytes: u64) -> u32 {
     (bytes / TIER_BYTES).checked_ilog(FACTOR).map_or(0, |power| power + 1)
 }
 

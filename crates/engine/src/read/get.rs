@@ -7,6 +7,8 @@
 
 use std::cmp::Ordering;
 
+use remora_index::BloomCounts;
+
 use super::source::{Source, sources};
 use crate::{
     KeyValues, Result, Row, Value,
@@ -18,11 +20,11 @@ use crate::{
 pub(crate) fn get(view: &TableView, key: &[Value], columns: &[usize]) -> Result<Option<Row>> {
     let sources = sources(&view.schema, columns)?;
     let key = encode_key(&view.schema, key)?;
+    let mut counts = BloomCounts::default();
     let mut segments = view.segments.iter();
-    let Some((segment, doc)) = segments.find_map(|segment| Some((segment, find(segment, &key)?)))
-    else {
-        return Ok(None);
-    };
+    let found = segments.find_map(|segment| Some((segment, find(segment, &key, &mut counts)?)));
+    view.activity.looked_up(counts);
+    let Some((segment, doc)) = found else { return Ok(None) };
     let mut values = Row::with_capacity(columns.len());
     read(view, segment, doc, &key, &sources, &mut values)?;
     Ok(Some(values))
@@ -41,11 +43,12 @@ pub(crate) fn get_many(
     let mut missing = keys.distinct();
     let mut values = Row::with_capacity(columns.len());
     for segment in &view.segments {
+        let mut counts = BloomCounts::default();
         let mut kept = 0;
         for at in 0..missing.len() {
             let entry = missing[at];
             let key = keys.key(entry);
-            let Some(doc) = find(segment, key) else {
+            let Some(doc) = find(segment, key, &mut counts) else {
                 missing[kept] = entry;
                 kept += 1;
                 continue;
@@ -55,13 +58,14 @@ pub(crate) fn get_many(
             keys.same(entry).try_for_each(|place| visit(place, &values))?;
         }
         missing.truncate(kept);
+        view.activity.looked_up(counts);
     }
     Ok(())
 }
 
 /// The live document that has the key.
-fn find(segment: &SegmentView, key: &[u8]) -> Option<u32> {
-    segment.segment.keys().find(key).filter(|&doc| !segment.is_deleted(doc))
+fn find(segment: &SegmentView, key: &[u8], counts: &mut BloomCounts) -> Option<u32> {
+    segment.segment.keys().find_counted(key, counts).filter(|&doc| !segment.is_deleted(doc))
 }
 
 /// Appends the asked values of a live document.

@@ -235,9 +235,10 @@ impl Drafted {
             Some(_) => (position, position),
             None => (position, Position(0)),
         };
+        let activity = before.map(|view| Arc::clone(&view.activity)).unwrap_or_default();
         let synonyms = Arc::new(Synonyms::of(&schema));
         let rows = StoredRows::new(Arc::clone(store), number, Arc::clone(&format));
         let rows = Arc::new(rows);
-        TableView { number, schema, synonyms, format, defined, changed, segments, rows }
+        TableView { number, schema, synonyms, format, defined, changed, segments, rows, activity }
     }
 }

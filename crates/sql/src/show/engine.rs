@@ -1,53 +1,89 @@
-//! SHOW ENGINE … STATUS: what the tables are made of.
+//! SHOW ENGINE … STATUS: what the tables are made of, and what was done with them.
+//!
+//! Of `remora` a row for the server and one for each table. Of `InnoDB` one row with the text of
+//! all, since that is where tools look.
+
+use remora_engine::{LevelStatistics, TableStatistics};
 
 use super::{
     grid::{Grid, text},
     shown::{Filter, Shown},
-    tables::{self, ENGINE, Known},
+    tables::{self, ENGINE},
 };
 use crate::{Code, Error, Result, session::SessionState, write::tokens::Tokens};
+
+const OWN: &str = "Remora";
+const COLUMNS: [&str; 3] =
+    ["Type varchar(10) NOT NULL", "Name varchar(512) NOT NULL", "Status longtext NOT NULL"];
 
 /// What stands behind SHOW ENGINE.
 pub(super) fn shown(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Shown> {
     let name = if tokens.is_text() { tokens.utf8()? } else { tokens.name()? };
-    let asked = tokens.accept_any(&["STATUS", "MUTEX", "LOGS"]);
-    if !asked {
+    let status = tokens.accept("STATUS");
+    if !status && !tokens.accept_any(&["MUTEX", "LOGS"]) {
         return Err(tokens.syntax_error());
     }
     tokens.expect_end()?;
-    if !["remora", ENGINE].iter().any(|known| known.eq_ignore_ascii_case(&name)) {
+    let known = [OWN, ENGINE].into_iter().find(|known| known.eq_ignore_ascii_case(&name));
+    let Some(known) = known else {
         let message = format!("Unknown storage engine '{name}'");
         return Err(Error::new(Code::UnknownEngine, message));
-    }
-    let columns =
-        ["Type varchar(10) NOT NULL", "Name varchar(512) NOT NULL", "Status longtext NOT NULL"];
-    let mut grid = Grid::new(&columns);
-    grid.push(vec![text("Remora"), text(""), text(of_server(session))]);
-    for known in tables::all(session)? {
-        let name = format!("{}.{}", known.name.database, known.name.table);
-        grid.push(vec![text("Remora"), text(name), text(of_table(session, &known)?)]);
+    };
+    let mut grid = Grid::new(&COLUMNS);
+    if status {
+        let parts = parts(session)?;
+        if known == ENGINE {
+            grid.push(vec![text(ENGINE), text(""), text(monitor(&parts))]);
+        } else {
+            parts.into_iter().for_each(|(name, status)| {
+                grid.push(vec![text(OWN), text(name), text(status)]);
+            });
+        }
     }
     Ok(Shown { grid, filter: Filter::All })
 }
 
-fn of_server(session: &SessionState) -> String {
-    let database = &session.shared.database;
-    let figures = [
-        ("position", database.position().0.to_string()),
-        ("tables", database.tables().len().to_string()),
-        (
-            "row store bytes",
-            database.store_bytes().map_or_else(|_| String::new(), |bytes| bytes.to_string()),
-        ),
-    ];
-    lines(&figures)
+/// The server, under no name, and each table.
+fn parts(session: &SessionState) -> Result<Vec<(String, String)>> {
+    let mut parts = vec![(String::new(), of_server(session)?)];
+    for known in tables::all(session)? {
+        let name = format!("{}.{}", known.name.database, known.name.table);
+        parts.push((name, of_table(&known.statistics(session)?)));
+    }
+    Ok(parts)
 }
 
-fn of_table(session: &SessionState, known: &Known) -> Result<String> {
-    let figures = known.statistics(session)?;
+/// All parts as one text, each under its name as InnoDB's monitor has its sections.
+fn monitor(parts: &[(String, String)]) -> String {
+    let section = |(name, status): &(String, String)| {
+        let name = if name.is_empty() { "SERVER" } else { name };
+        let line = "-".repeat(name.chars().count());
+        format!("{line}\n{name}\n{line}\n{status}\n")
+    };
+    parts.iter().map(section).collect()
+}
+
+fn of_server(session: &SessionState) -> Result<String> {
+    let database = &session.shared.database;
+    let bytes =
+        database.store_bytes().map_err(|error| crate::select::errors::from_engine(&error))?;
     Ok(lines(&[
-        ("rows", figures.rows.to_string()),
-        ("segments", figures.segments.to_string()),
+        ("position", database.position().0.to_string()),
+        ("tables", database.tables().len().to_string()),
+        ("row store bytes", bytes.to_string()),
+    ]))
+}
+
+fn of_table(figures: &TableStatistics) -> String {
+    let mut shown =
+        lines(&[("rows", figures.rows.to_string()), ("segments", figures.segments.to_string())]);
+    figures.levels.iter().for_each(|level| shown.push_str(&of_level(level)));
+    shown.push('\n');
+    shown.push_str(&lines(&[
+        ("bloom filter checks", figures.bloom_checks.to_string()),
+        ("bloom filter saves", figures.bloom_saves.to_string()),
+        ("merges", figures.merges.to_string()),
+        ("merged bytes", figures.merged_bytes.to_string()),
         ("merging", if figures.merging { "yes" } else { "no" }.to_owned()),
         ("index bytes in memory", figures.index_bytes.to_string()),
         ("row store bytes", figures.store_bytes.to_string()),
@@ -56,7 +92,13 @@ fn of_table(session: &SessionState, known: &Known) -> Result<String> {
         ("positions", figures.positions.to_string()),
         ("bitmap lists", figures.bitmap_lists.to_string()),
         ("text characters", figures.text_chars.to_string()),
-    ]))
+    ]));
+    shown
+}
+
+fn of_level(figures: &LevelStatistics) -> String {
+    let LevelStatistics { level, segments, rows, deleted, bytes } = figures;
+    format!("\nlevel {level}: {segments} segments, {rows} rows, {deleted} deleted, {bytes} bytes")
 }
 
 fn lines(figures: &[(&str, String)]) -> String {

@@ -116,7 +116,17 @@ pub fn view(schema: Schema, segments: Vec<Vec<Stored>>) -> TableView {
     let synonyms = Arc::new(Synonyms::of(&schema));
     let format = Arc::new(crate::encode::RowFormat::new(Arc::clone(&schema)));
     let (defined, changed) = (Position(0), Position(0));
-    TableView { number: 1, schema, synonyms, format, defined, changed, segments: views, rows }
+    TableView {
+        number: 1,
+        schema,
+        synonyms,
+        format,
+        defined,
+        changed,
+        segments: views,
+        rows,
+        activity: Arc::default(),
+    }
 }
 
 /// A view of one segment of these rows.
