@@ -126,6 +126,7 @@ fn state(reader: &Reader) -> Result<State> {
             text: None,
             filter: None,
             columns,
+            scores: Vec::new(),
             batch_rows: BATCH_ROWS,
             in_key_order: false,
             limit: None,

@@ -143,7 +143,7 @@ impl Reader {
     /// drawn.
     pub fn scan(&self, request: ScanRequest) -> Result<Scan> {
         let table = Arc::clone(self.table(&request.table)?);
-        Scan::new(table, request, self.position())
+        Scan::new(table, request, self.position(), self.shared.options.bm25)
     }
 
     /// A table as it was.

@@ -278,6 +278,9 @@ pub struct ScanRequest {
     pub filter: Option<Filter>,
     /// The columns to read, by their positions in the schema.
     pub columns: Vec<usize>,
+    /// Text conditions whose score each row is to have, as columns of doubles behind the others: 0
+    /// for a row that a condition does not hold for.
+    pub scores: Vec<TextQuery>,
     /// Most rows of a batch; one with many megabytes of strings is given out sooner.
     pub batch_rows: usize,
     /// Whether the rows come in key order; otherwise they do within each segment only.

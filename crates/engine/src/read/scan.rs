@@ -10,13 +10,14 @@ use super::{
     docs::Docs,
     merge::Merge,
     order::Place,
+    score::{Scoring, SegmentScores},
     select::Plan,
     source::{Source, Sources, sources},
     texts,
 };
 use crate::{
-    ColumnBatch, Position, Result, ScanRequest, Selection, Value, column_batch::ColumnBuilder,
-    encode::decode_key, snapshot::TableView, write::RequiredRows,
+    ColumnBatch, ColumnType, Position, Result, ScanRequest, Selection, TextQuery, Value,
+    column_batch::ColumnBuilder, encode::decode_key, snapshot::TableView, write::RequiredRows,
 };
 
 /// Documents that are gathered before the size of the batch is looked at, and rows that are read.
@@ -47,19 +48,22 @@ impl Scan {
         view: Arc<TableView>,
         request: ScanRequest,
         position: Position,
+        bm25: (f64, f64),
     ) -> Result<Self> {
         let sources = sources(&view.schema, &request.columns)?;
-        let ScanRequest { table, text, filter, .. } = request;
+        let ScanRequest { table, text, filter, scores, .. } = request;
         let selection = Selection { table, text, filter, fuzzy: None };
         let every = selection.text.is_none() && selection.filter.is_none();
         let from_rows = sources.iter().any(|source| matches!(source, Source::Row { .. }));
-        let (way, rows) = if every && from_rows {
+        let (way, rows) = if every && from_rows && scores.is_empty() {
             (Way::Rows(RowWalk::new(&view)?), view.live_count())
         } else {
             let plan = Plan::new(&view, &selection)?;
             let selected = plan.run(&view, position, Instant::now())?;
             let chunk = if from_rows { CHUNK_ROWS } else { CHUNK_DOCS };
-            let walk = SegmentWalk::new(selected.docs, request.in_key_order, chunk);
+            let scored = |query| scored(&view, &selected.docs, query, (position, bm25));
+            let scores = scores.into_iter().map(scored).collect::<Result<_>>()?;
+            let walk = SegmentWalk::new(selected.docs, scores, request.in_key_order, chunk);
             (Way::Segments(walk), selected.total)
         };
         let rows = rows.min(request.limit.unwrap_or(u64::MAX));
@@ -73,8 +77,14 @@ impl Scan {
 
     fn read_batch(&mut self) -> Result<ColumnBatch> {
         let most = usize::try_from(self.rows).map_or(self.batch_rows, |it| it.min(self.batch_rows));
-        let new = |source: &Source| ColumnBuilder::new(source.kind(), most.min(1 << 16));
-        let columns = self.sources.iter().map(new).collect();
+        let new = |kind| ColumnBuilder::new(kind, most.min(1 << 16));
+        let scores = match &self.way {
+            Way::Segments(walk) => walk.scores.len(),
+            Way::Rows(_) => 0,
+        };
+        let kinds = self.sources.iter().map(Source::kind);
+        let kinds = kinds.chain(std::iter::repeat_n(ColumnType::Double, scores));
+        let columns = kinds.map(new).collect();
         let mut batch = Batch { columns, rows: 0, most };
         match &mut self.way {
             Way::Rows(walk) => walk.read(&self.view, &self.sources, &mut batch)?,
@@ -101,6 +111,34 @@ impl Iterator for Scan {
     }
 }
 
+/// The scores of the selected documents that a text condition holds for, segment by segment.
+fn scored(
+    view: &TableView,
+    selected: &[Docs],
+    query: TextQuery,
+    (position, bm25): (Position, (f64, f64)),
+) -> Result<Vec<SegmentScores>> {
+    let selection = Selection { text: Some(query), ..Selection::default() };
+    let plan = Plan::new(view, &selection)?;
+    let mut occurrences = plan.occurrences(view);
+    let found = plan.run_learning(view, position, Instant::now(), Some(&mut occurrences))?;
+    let segments = view.segments.iter().zip(found.docs).zip(selected);
+    let docs = segments.map(|((segment, found), selected)| {
+        let found = found.into_set(segment.segment.doc_count());
+        Docs::Some(match selected {
+            Docs::Every => found,
+            Docs::Some(selected) => found.intersect(selected),
+        })
+    });
+    let docs: Vec<Docs> = docs.collect();
+    let mut report = found.report;
+    Scoring { view, expression: plan.expression.as_ref(), bm25, best: None }.scores(
+        &docs,
+        occurrences,
+        &mut report,
+    )
+}
+
 /// A batch that grows.
 struct Batch {
     columns: Vec<ColumnBuilder>,
@@ -119,6 +157,8 @@ impl Batch {
 struct SegmentWalk {
     /// For each segment what matches.
     selected: Vec<Docs>,
+    /// For each score that is asked, those of each segment.
+    scores: Vec<Vec<SegmentScores>>,
     /// For each segment the first document that was not given out.
     next: Vec<u32>,
     /// The segment that is read, unless all are at once.
@@ -131,11 +171,16 @@ struct SegmentWalk {
 }
 
 impl SegmentWalk {
-    fn new(selected: Vec<Docs>, in_key_order: bool, chunk: usize) -> Self {
+    fn new(
+        selected: Vec<Docs>,
+        scores: Vec<Vec<SegmentScores>>,
+        in_key_order: bool,
+        chunk: usize,
+    ) -> Self {
         let next = vec![0; selected.len()];
         let in_key_order = in_key_order && selected.len() > 1;
         let (docs, runs) = (Vec::new(), Vec::new());
-        Self { selected, next, segment: 0, in_key_order, chunk, docs, runs }
+        Self { selected, scores, next, segment: 0, in_key_order, chunk, docs, runs }
     }
 
     fn read(&mut self, view: &TableView, sources: &[Source], batch: &mut Batch) -> Result<()> {
@@ -151,6 +196,7 @@ impl SegmentWalk {
                 break;
             }
             self.gather(view, sources, batch)?;
+            self.gather_scores(sources.len(), batch)?;
             batch.rows += self.docs.len();
         }
         Ok(())
@@ -222,6 +268,19 @@ impl SegmentWalk {
                 key.clear();
                 segment.keys().read(doc, &mut key);
                 gather_behind_key(view, &key, sources, batch)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends the scores of the chunk to the columns behind the first ones.
+    fn gather_scores(&self, first: usize, batch: &mut Batch) -> Result<()> {
+        for (scores, out) in self.scores.iter().zip(batch.columns.iter_mut().skip(first)) {
+            for (segment, run) in &self.runs {
+                for doc in self.docs.get(run.clone()).unwrap_or_default() {
+                    let score = scores.get(*segment).map_or(0.0, |scores| scores.get(*doc));
+                    out.push(&Value::Float(score))?;
+                }
             }
         }
         Ok(())

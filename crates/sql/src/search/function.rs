@@ -1,7 +1,7 @@
 //! MATCH … AGAINST where no index answers it: for a row's own texts, as a function.
 //!
 //! It gives how many of the words and phrases sought the texts have, 0 where they do not match.
-//! Where the index answers, rows have their score by rarity and frequency instead.
+//! Rows that the index knows have their score by rarity and frequency instead.
 
 use std::{
     hash::Hash,
@@ -20,7 +20,7 @@ use datafusion::{
         ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
     },
 };
-use remora_engine::{Normalization, Piece, PieceMatch, TextQuery, WordPattern};
+use remora_engine::{Normalization, Piece, PieceMatch, Row, Schema, TextQuery, Value, WordPattern};
 
 use super::boolean::parsed;
 use crate::select::resolve::matching::MATCH;
@@ -94,16 +94,19 @@ fn constant(value: &ColumnarValue) -> Option<String> {
 }
 
 /// A query made ready for texts.
-enum Sought {
+pub(crate) enum Sought {
     /// `None` is found nowhere.
     Words(Option<Box<WordPattern>>),
+    /// All of them.
     All(Vec<Sought>),
+    /// One of them.
     Any(Vec<Sought>),
+    /// Not this.
     Not(Box<Sought>),
 }
 
 impl Sought {
-    fn new(query: &TextQuery) -> Self {
+    pub(crate) fn new(query: &TextQuery) -> Self {
         let several = |parts: &[TextQuery]| parts.iter().map(Self::new).collect();
         match query {
             TextQuery::And(parts) => Self::All(several(parts)),
@@ -112,6 +115,20 @@ impl Sought {
             TextQuery::Piece(piece) => Self::Words(words(piece).map(Box::new)),
             TextQuery::Term(_) => Self::Words(None),
         }
+    }
+
+    /// As [`Sought::score`], of the texts of a row that a query asks.
+    pub(crate) fn score_of_row(&self, query: &TextQuery, schema: &Schema, row: &Row) -> f64 {
+        let texts = schema.texts.iter().filter(|text| asked(query, text.id));
+        let columns = texts.flat_map(|text| &text.columns);
+        let normalization = Normalization::default();
+        let text = |column: &usize| match row.get(*column) {
+            Some(Value::Text(text) | Value::Json(text)) => {
+                Some(normalization.apply(text).into_owned())
+            }
+            _ => None,
+        };
+        self.score(&columns.filter_map(text).collect::<Vec<String>>())
     }
 
     /// How many of the words the texts have; 0 where they do not match.
@@ -128,6 +145,16 @@ impl Sought {
             }
             Self::Not(part) => f64::from(u8::from(part.score(texts) == 0.0)),
         }
+    }
+}
+
+/// Whether a query asks a text index.
+fn asked(query: &TextQuery, text: u32) -> bool {
+    match query {
+        TextQuery::And(parts) | TextQuery::Or(parts) => parts.iter().any(|part| asked(part, text)),
+        TextQuery::Not(part) => asked(part, text),
+        TextQuery::Piece(piece) => piece.texts.is_empty() || piece.texts.contains(&text),
+        TextQuery::Term(_) => true,
     }
 }
 

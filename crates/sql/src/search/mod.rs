@@ -12,7 +12,7 @@ mod plan;
 use remora_engine::TextQuery;
 
 pub(crate) use boolean::matching;
-pub(crate) use function::match_function;
+pub(crate) use function::{Sought, match_function};
 pub(crate) use like::{holds, like};
 pub(crate) use meta::{Meta, note, show as show_meta};
 pub(crate) use plan::{Asked, plan};

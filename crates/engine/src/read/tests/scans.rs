@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::{
     oracle::{Oracle, id},
     random::Random,
-    table::{POSITION, schema, view},
+    table::{BM25, POSITION, schema, view},
 };
 use crate::{
     KeyValues, Row, Scan, ScanRequest, TextQuery, Value,
@@ -18,7 +18,7 @@ use crate::{
 /// The rows that a scan gives, and whether each batch keeps to its size.
 fn rows_of(view: &Arc<TableView>, request: ScanRequest) -> Vec<Row> {
     let most = request.batch_rows.max(1);
-    let scan = Scan::new(Arc::clone(view), request, POSITION).unwrap();
+    let scan = Scan::new(Arc::clone(view), request, POSITION, BM25).unwrap();
     let announced = scan.rows();
     let mut rows = Vec::new();
     for batch in scan {
@@ -41,6 +41,7 @@ fn request(random: &mut Random, rows: &[Row]) -> ScanRequest {
         text: random.chance(40).then(|| random.query(rows, 2)),
         filter: random.chance(40).then(|| random.filter(2)),
         columns: (0..count).map(|_| random.below(columns)).collect(),
+        scores: Vec::new(),
         batch_rows: random.one(&[0, 1, 7, 100, 10_000]),
         in_key_order: random.chance(50),
         limit: random.chance(30).then(|| random.below(60) as u64),
@@ -117,6 +118,33 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn scans_tell_the_score_of_each_row(seed: u64) {
+        let mut random = Random::new(seed);
+        let schema = schema(random.chance(50));
+        let rows = random.rows(120);
+        let segments = 1 + random.below(5);
+        let view = Arc::new(view(schema, random.spread(&rows, segments)));
+        let oracle = Oracle { schema: &view.schema, rows: &rows };
+        for _ in 0..8 {
+            let mut request = request(&mut random, &rows);
+            request.columns = vec![0, super::table::BODY];
+            request.scores = vec![random.query(&rows, 2), random.query(&rows, 1)];
+            for found in rows_of(&view, request.clone()) {
+                let row = rows.iter().find(|row| row[0] == found[0]).unwrap();
+                for (query, score) in request.scores.iter().zip(&found[2..]) {
+                    let holds = oracle.select(Some(query), None).contains(&row);
+                    let expected = if holds { oracle.score(Some(query), row) } else { 0.0 };
+                    let Value::Float(score) = score else { panic!("{score:?}") };
+                    prop_assert!((score - expected).abs() < 1e-9, "{score} {expected} {query:?}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn long_strings_end_a_batch_early() {
     let mut random = Random::new(5);
@@ -128,7 +156,7 @@ fn long_strings_end_a_batch_early() {
     for text in [None, Some(TextQuery::Term("x".to_owned()))] {
         let columns = vec![super::table::BODY];
         let request = ScanRequest { text, columns, batch_rows: 1_000, ..ScanRequest::default() };
-        let scan = Scan::new(Arc::clone(&view), request, POSITION).unwrap();
+        let scan = Scan::new(Arc::clone(&view), request, POSITION, BM25).unwrap();
         let sizes: Vec<usize> = scan.map(|batch| batch.unwrap().rows).collect();
         assert!(sizes.len() > 1, "{sizes:?}");
         assert_eq!(sizes.iter().sum::<usize>(), 60);
@@ -139,7 +167,7 @@ fn long_strings_end_a_batch_early() {
 fn what_is_wrong_is_told() {
     let view = Arc::new(view(schema(false), Vec::new()));
     let request = ScanRequest { columns: vec![6], ..ScanRequest::default() };
-    let error = Scan::new(Arc::clone(&view), request, POSITION).err().unwrap().to_string();
+    let error = Scan::new(Arc::clone(&view), request, POSITION, BM25).err().unwrap().to_string();
     assert!(error.contains("6 columns; column 6"), "{error}");
     let key = [KeyValues::from_iter([Value::Int(1), Value::Int(2)])];
     assert!(get_many(&view, &key, &[], &mut |_, _| Ok(())).is_err());

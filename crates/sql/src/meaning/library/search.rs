@@ -13,6 +13,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("locate", 2, 3, place_type, locate),
     Definition::new("instr", 2, 2, place_type, instr),
     Definition::truth("like", 2, 3, like),
+    Definition::new("match_score", 1, 1, score_type, match_score),
     Definition::new("field", 2, MANY, field_type, field),
     Definition::new("find_in_set", 2, 2, field_type, find_in_set),
     Definition::new("length", 1, 1, length_type, |_, args| {
@@ -34,6 +35,10 @@ fn place_type(_typing: &Typing<'_>) -> Result<ExprType> {
     Ok(ExprType::int(11))
 }
 
+fn score_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::double().not_null())
+}
+
 fn length_type(typing: &Typing<'_>) -> Result<ExprType> {
     Ok(ExprType { not_null: typing.get(0).not_null, ..ExprType::int(11) })
 }
@@ -52,6 +57,12 @@ fn name_type(_typing: &Typing<'_>) -> Result<ExprType> {
 
 fn weight_type(typing: &Typing<'_>) -> Result<ExprType> {
     Ok(ExprType::binary(typing.get(0).characters().saturating_mul(16)))
+}
+
+/// The score of a row; 0 for a row that an outer join made up.
+fn match_score<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let score = args.first().filter(|score| !score.is_null());
+    Ok(score.cloned().unwrap_or(V::Double(0.0)))
 }
 
 fn measured<'a>(args: &[V<'a>], measure: impl Fn(&V<'_>) -> usize) -> Result<V<'a>> {

@@ -58,8 +58,11 @@ pub(crate) struct ScanExec {
     reader: Reader,
     table: String,
     shape: ScanShape,
-    /// The engine's columns of the projection.
+    /// The engine's columns of the projection, and the scores.
     columns: Vec<usize>,
+    scores: Vec<TextQuery>,
+    /// The place of each column of the projection among both.
+    places: Vec<usize>,
     schema: SchemaRef,
     zone: TimeZone,
     overlay: Option<Overlaid>,
@@ -76,8 +79,7 @@ pub(crate) struct ScanExec {
 impl ScanExec {
     pub(super) fn new(table: &EngineTable, shape: ScanShape, batches: Batches) -> Result<Self> {
         let schema = Arc::new(table.schema.project(&shape.projection)?);
-        let position = |index: &usize| table.positions.get(*index).copied();
-        let columns = shape.projection.iter().filter_map(position).collect();
+        let (columns, scores, places) = parts(table, &shape.projection);
         let properties = PlanProperties::new(
             EquivalenceProperties::new(Arc::clone(&schema)),
             Partitioning::UnknownPartitioning(1),
@@ -94,6 +96,8 @@ impl ScanExec {
             overlay: Overlaid::of(table),
             shape,
             columns,
+            scores,
+            places,
             schema,
             batches,
             properties: Arc::new(properties),
@@ -114,6 +118,7 @@ impl ScanExec {
             text: self.shape.text.clone(),
             filter,
             columns,
+            scores: self.scores.clone(),
             batch_rows: self.batches.rows,
             in_key_order: self.batches.in_key_order,
             limit: self.shape.limit.map(|limit| limit as u64),
@@ -125,9 +130,11 @@ impl ScanExec {
     fn plain(&self) -> Result<BoxStream<'static, Result<RecordBatch>>> {
         let (schema, zone) = (Arc::clone(&self.schema), self.zone.clone());
         let scan = self.begin(self.columns.clone())?;
-        Ok(Box::pin(futures::stream::iter(
-            scan.map(move |batch| record_batch(batch.map_err(external)?, &schema, &zone)),
-        )))
+        let places = self.places.clone();
+        Ok(Box::pin(futures::stream::iter(scan.map(move |batch| {
+            let batch = placed(batch.map_err(external)?, &places);
+            record_batch(batch, &schema, &zone)
+        }))))
     }
 }
 
@@ -159,8 +166,8 @@ impl ScanExec {
     /// The rows of the snapshot that the session did not change, then its own.
     fn overlaid(&self, overlay: &Overlaid) -> Result<BoxStream<'static, Result<RecordBatch>>> {
         let (schema, zone) = (Arc::clone(&self.schema), self.zone.clone());
-        let own = overlay.own_rows(&self.columns);
-        let own = record_batch(own, &schema, &zone);
+        let own = overlay.own_rows(&self.columns, &self.scores);
+        let own = record_batch(placed(own, &self.places), &schema, &zone);
         if self.table.is_empty() {
             return Ok(Box::pin(futures::stream::iter([own])));
         }
@@ -168,14 +175,49 @@ impl ScanExec {
         columns.extend(keys);
         let scan = self.begin(columns)?;
         let (overlay, kept) = (overlay.clone(), self.columns.len());
+        let (places, hidden) = (self.places.clone(), kept + overlay.key().len());
         let rows = scan.map(move |batch| {
             let mut batch = batch.map_err(external)?;
+            let scores = batch.columns.split_off(hidden);
             let keys = batch.columns.split_off(kept);
             let shown = overlay.shown(&keys, batch.rows);
+            batch.columns.extend(scores);
+            let batch = placed(batch, &places);
             Ok(filter_record_batch(&record_batch(batch, &schema, &zone)?, &shown)?)
         });
         Ok(Box::pin(futures::stream::iter(rows.chain([own]))))
     }
+}
+
+/// The engine's columns of a projection, the scores, and where each column of the projection is
+/// among both.
+fn parts(table: &EngineTable, projection: &[usize]) -> (Vec<usize>, Vec<TextQuery>, Vec<usize>) {
+    let columns: Vec<usize> =
+        projection.iter().filter_map(|index| table.positions.get(*index).copied()).collect();
+    let (mut scores, mut places, mut before) = (Vec::new(), Vec::new(), 0);
+    for index in projection {
+        match index.checked_sub(table.positions.len()) {
+            None => {
+                places.push(before);
+                before += 1;
+            }
+            Some(score) => {
+                places.push(columns.len() + scores.len());
+                scores.extend(table.scores.get(score).cloned());
+            }
+        }
+    }
+    (columns, scores, places)
+}
+
+/// The batch with its columns in the order of these places, each of which is one's.
+fn placed(mut batch: ColumnBatch, places: &[usize]) -> ColumnBatch {
+    if !places.is_sorted() {
+        let mut taken: Vec<_> = batch.columns.into_iter().map(Some).collect();
+        let column = |place: &usize| taken.get_mut(*place).and_then(Option::take);
+        batch.columns = places.iter().filter_map(column).collect();
+    }
+    batch
 }
 
 /// A batch of the engine as a record batch.

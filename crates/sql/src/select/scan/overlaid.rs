@@ -5,11 +5,14 @@ use std::sync::Arc;
 use datafusion::arrow::array::BooleanArray;
 use remora_engine::{
     ColumnBatch, ColumnData, ColumnType, ColumnValues, Date, DateTime, Decimal, Row, Schema,
-    Strings, Validity, Value,
+    Strings, TextQuery, Validity, Value,
 };
 
 use super::EngineTable;
-use crate::write::{Key, Overlay};
+use crate::{
+    search::Sought,
+    write::{Key, Overlay},
+};
 
 const NO_DATE: Date = Date { year: 0, month: 0, day: 0 };
 /// Decimals of up to this many digits are held as numbers.
@@ -40,15 +43,24 @@ impl Overlaid {
         (0..rows).map(|row| Some(!self.overlay.hides(&key(row)))).collect()
     }
 
-    /// The session's rows.
-    pub(super) fn own_rows(&self, columns: &[usize]) -> ColumnBatch {
+    /// The session's rows. The index does not know them: their scores are how many of the words
+    /// they have.
+    pub(super) fn own_rows(&self, columns: &[usize], scores: &[TextQuery]) -> ColumnBatch {
         let rows: Vec<&Arc<Row>> = self.overlay.rows().collect();
         let made = columns.iter().map(|position| {
             let kind = self.schema.columns.get(*position).map(|column| column.kind);
             let values = rows.iter().map(|row| row.get(*position).unwrap_or(&Value::Null));
             column(kind.unwrap_or(ColumnType::Text), values, rows.len())
         });
-        ColumnBatch { rows: rows.len(), columns: made.collect() }
+        let mut made: Vec<ColumnValues> = made.collect();
+        made.extend(scores.iter().map(|query| self.own_scores(query, &rows)));
+        ColumnBatch { rows: rows.len(), columns: made }
+    }
+
+    fn own_scores(&self, query: &TextQuery, rows: &[&Arc<Row>]) -> ColumnValues {
+        let sought = Sought::new(query);
+        let score = |row: &&Arc<Row>| sought.score_of_row(query, &self.schema, row);
+        ColumnValues { valid: None, data: ColumnData::Float(rows.iter().map(score).collect()) }
     }
 }
 

@@ -12,6 +12,7 @@ use datafusion::{
     physical_plan::ExecutionPlan,
 };
 use jiff::tz::TimeZone;
+use remora_engine::TextQuery;
 
 use super::{
     exec::{Batches, ScanExec, ScanShape},
@@ -20,6 +21,7 @@ use super::{
 use crate::{
     SqlType,
     meaning::types::ExprType,
+    search,
     select::{names::TableName, origin::Origin},
     session::Reader,
     write::{
@@ -28,7 +30,11 @@ use crate::{
     },
 };
 
+/// What the columns of scores are called, with a number behind it.
+const SCORE: &str = "#score";
+
 /// A table, as one statement reads it.
+#[derive(Clone)]
 pub(crate) struct EngineTable {
     pub(super) reader: Reader,
     /// The engine's name of it; empty of a temporary table, which is all overlay.
@@ -40,6 +46,8 @@ pub(crate) struct EngineTable {
     pub(super) positions: Vec<usize>,
     pub(super) schema: SchemaRef,
     pub(super) zone: TimeZone,
+    /// What the columns behind the engine's are the scores of.
+    pub(super) scores: Vec<TextQuery>,
     constraints: Constraints,
     rows: usize,
 }
@@ -94,6 +102,7 @@ impl EngineTable {
             positions,
             schema,
             zone,
+            scores: Vec::new(),
             constraints,
             rows: 0,
         }
@@ -102,6 +111,43 @@ impl EngineTable {
     /// How many rows there are.
     pub(crate) fn rows(&self) -> usize {
         self.rows
+    }
+
+    /// How many scores its rows have.
+    pub(crate) fn score_count(&self) -> usize {
+        self.scores.len()
+    }
+
+    /// The table with a column for the score of MATCH of these columns, and what it is called;
+    /// `None` if the engine does not have the table. 1191 if no text index holds the columns.
+    pub(crate) fn scoring(
+        &self,
+        columns: &[String],
+        text: &str,
+        boolean: bool,
+    ) -> crate::Result<Option<(String, Self)>> {
+        if self.engine_name.is_empty() {
+            return Ok(None);
+        }
+        let position = |name: &String| {
+            let index = self.schema.index_of(name).ok()?;
+            self.positions.get(index).copied()
+        };
+        let columns: Option<Vec<usize>> = columns.iter().map(position).collect();
+        let Some(columns) = columns else { return Ok(None) };
+        let query = search::matching(&self.table, &columns, text, boolean)?;
+        let known = self.scores.iter().position(|known| *known == query);
+        let name = |index: usize| format!("{SCORE}{index}");
+        if let Some(known) = known {
+            return Ok(Some((name(known), self.clone())));
+        }
+        let mut made = self.clone();
+        let name = name(made.scores.len());
+        let mut fields: Vec<Arc<Field>> = made.schema.fields().iter().cloned().collect();
+        fields.push(Arc::new(ExprType::double().not_null().field(&name)));
+        made.schema = Arc::new(ArrowSchema::new(fields));
+        made.scores.push(query);
+        Ok(Some((name, made)))
     }
 }
 
@@ -168,7 +214,7 @@ impl TableProvider for EngineTable {
         let translated = filter::translate_all(self, filters);
         let projection = match projection {
             Some(projection) => projection.clone(),
-            None => (0..self.positions.len()).collect(),
+            None => (0..self.schema.fields().len()).collect(),
         };
         let shape = ScanShape {
             // What the engine cannot answer exactly is filtered behind it, so no row may be cut.
