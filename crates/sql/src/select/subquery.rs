@@ -94,6 +94,8 @@ fn replace(
     };
     let outer = outer_columns(plan)?;
     let joins = match kind {
+        // A join's column would be told to have a value where the query has no row.
+        Kind::Scalar if !in_filter && !has_null(plan) => has_simple_aggregate(plan)?,
         Kind::Scalar => outer.is_empty() || has_simple_aggregate(plan)?,
         Kind::Exists | Kind::In => in_filter && is_simple(plan)?,
     };
@@ -111,6 +113,11 @@ fn replace(
     let call =
         Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(ScalarUDF::from(function)), args));
     Ok(Transformed::yes(if negated { Expr::Not(Box::new(call)) } else { call }))
+}
+
+/// Whether the only column of a plan can be NULL.
+fn has_null(plan: &LogicalPlan) -> bool {
+    plan.schema().fields().first().is_none_or(|field| field.is_nullable())
 }
 
 /// The columns of outer queries that a plan names.
@@ -150,7 +157,6 @@ fn has_simple_aggregate(plan: &LogicalPlan) -> PlanResult<bool> {
 fn is_simple(plan: &LogicalPlan) -> PlanResult<bool> {
     match plan {
         LogicalPlan::Projection(inner) if !has_outer(&inner.expr) => is_simple(&inner.input),
-        LogicalPlan::SubqueryAlias(inner) => is_simple(&inner.input),
         LogicalPlan::Filter(inner) => {
             let parts = split_conjunction(&inner.predicate);
             let fine = parts.into_iter().all(|part| !part.contains_outer() || is_equality(part));

@@ -3,12 +3,14 @@
 use std::any::TypeId;
 
 use datafusion::sql::sqlparser::{
-    ast::{BinaryOperator, Expr},
+    ast::{BinaryOperator, DateTimeField, Expr, ExtractSyntax, Ident, Interval, UnaryOperator},
     dialect::{Dialect, MySqlDialect, Precedence},
     keywords::{Keyword, RESERVED_FOR_TABLE_ALIAS},
     parser::{Parser, ParserError},
-    tokenizer::Token,
+    tokenizer::{Token, Word},
 };
+
+use crate::{meaning::temporal::Unit, select::resolve::matching::function_call};
 
 /// MySQL, as the parser should have it.
 #[derive(Debug)]
@@ -24,6 +26,11 @@ const NO_TABLE_ALIAS: [Keyword; 5] =
     [Keyword::USE, Keyword::IGNORE, Keyword::FORCE, Keyword::STRAIGHT_JOIN, Keyword::LOCK];
 
 const ASSIGNMENT: u8 = 3;
+/// `!` binds what stands next to it, tighter than `^`.
+const BANG: u8 = 46;
+
+/// `a SOUNDS LIKE b`, as an operator.
+pub(crate) const SOUNDS_LIKE: &str = "SOUNDS LIKE";
 
 impl Dialect for MySql {
     fn dialect(&self) -> TypeId {
@@ -60,6 +67,30 @@ impl Dialect for MySql {
         supports_group_by_expr
     }
 
+    fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
+        let word = match &parser.peek_token_ref().token {
+            Token::Word(word) => word,
+            Token::ExclamationMark => {
+                parser.advance_token();
+                let operand = parser.parse_subexpr(BANG);
+                let not = |expr| Expr::UnaryOp { op: UnaryOperator::BangNot, expr };
+                return Some(operand.map(|operand| not(Box::new(operand))));
+            }
+            _ => return None,
+        };
+        match word.keyword {
+            Keyword::INTERVAL => {
+                parser.advance_token();
+                Some(interval(parser))
+            }
+            Keyword::EXTRACT if parser.peek_nth_token_ref(1).token == Token::LParen => {
+                parser.advance_token();
+                Some(extract(parser))
+            }
+            _ => None,
+        }
+    }
+
     fn parse_infix(
         &self,
         parser: &mut Parser,
@@ -69,7 +100,11 @@ impl Dialect for MySql {
         let Token::Word(word) = &parser.peek_token_ref().token else { return None };
         let op = match word.keyword {
             Keyword::DIV => BinaryOperator::MyIntegerDivide,
-            _ if is_mod(word) => BinaryOperator::Modulo,
+            _ if is_word(word, "MOD") => BinaryOperator::Modulo,
+            _ if sounds_like(parser) => {
+                parser.advance_token();
+                BinaryOperator::Custom(SOUNDS_LIKE.to_owned())
+            }
             _ => return None,
         };
         parser.advance_token();
@@ -82,7 +117,8 @@ impl Dialect for MySql {
         let precedence = match &parser.peek_token_ref().token {
             Token::Assignment => ASSIGNMENT,
             Token::ShiftLeft | Token::ShiftRight => 28,
-            Token::Word(word) if is_mod(word) => self.prec_value(Precedence::MulDivModOp),
+            Token::Word(word) if is_word(word, "MOD") => self.prec_value(Precedence::MulDivModOp),
+            _ if sounds_like(parser) => self.prec_value(Precedence::Like),
             _ => return None,
         };
         Some(Ok(precedence))
@@ -113,6 +149,77 @@ impl Dialect for MySql {
     }
 }
 
-fn is_mod(word: &datafusion::sql::sqlparser::tokenizer::Word) -> bool {
-    word.quote_style.is_none() && word.value.eq_ignore_ascii_case("MOD")
+fn is_word(word: &Word, wanted: &str) -> bool {
+    word.quote_style.is_none() && word.value.eq_ignore_ascii_case(wanted)
+}
+
+fn sounds_like(parser: &Parser) -> bool {
+    let Token::Word(word) = &parser.peek_token_ref().token else { return false };
+    let like = |token: &Token| matches!(token, Token::Word(word) if word.keyword == Keyword::LIKE);
+    is_word(word, "SOUNDS") && like(&parser.peek_nth_token_ref(1).token)
+}
+
+/// `INTERVAL size unit`, or the function: `INTERVAL(value, limit, …)`.
+fn interval(parser: &mut Parser) -> Result<Expr, ParserError> {
+    let in_parentheses = parser.peek_token_ref().token == Token::LParen;
+    let size = match in_parentheses && !begins_query(&parser.peek_nth_token_ref(1).token) {
+        true => {
+            parser.advance_token();
+            let mut values = parser.parse_comma_separated(Parser::parse_expr)?;
+            parser.expect_token(&Token::RParen)?;
+            match (values.pop(), values.is_empty()) {
+                (Some(only), true) => rest_of(parser, Expr::Nested(Box::new(only)))?,
+                (last, _) => {
+                    values.extend(last);
+                    return Ok(function_call("interval_index", values));
+                }
+            }
+        }
+        false => parser.parse_expr()?,
+    };
+    Ok(Expr::Interval(Interval {
+        value: Box::new(size),
+        leading_field: Some(unit(parser)?),
+        leading_precision: None,
+        last_field: None,
+        fractional_seconds_precision: None,
+    }))
+}
+
+/// The operators behind an operand that was read.
+fn rest_of(parser: &mut Parser, operand: Expr) -> Result<Expr, ParserError> {
+    let mut whole = operand;
+    loop {
+        match parser.get_next_precedence()? {
+            0 => return Ok(whole),
+            precedence => whole = parser.parse_infix(whole, precedence)?,
+        }
+    }
+}
+
+fn begins_query(token: &Token) -> bool {
+    matches!(token, Token::Word(word) if matches!(word.keyword, Keyword::SELECT | Keyword::WITH))
+}
+
+/// `(unit FROM moment)`.
+fn extract(parser: &mut Parser) -> Result<Expr, ParserError> {
+    parser.expect_token(&Token::LParen)?;
+    let field = unit(parser)?;
+    parser.expect_keyword(Keyword::FROM)?;
+    let expr = Box::new(parser.parse_expr()?);
+    parser.expect_token(&Token::RParen)?;
+    Ok(Expr::Extract { field, expr, syntax: ExtractSyntax::From })
+}
+
+/// A unit of time, of one part or of several.
+fn unit(parser: &mut Parser) -> Result<DateTimeField, ParserError> {
+    if let Token::Word(word) = &parser.peek_token_ref().token
+        && word.quote_style.is_none()
+        && Unit::by_name(&word.value).is_some()
+    {
+        let name = Ident::new(word.value.clone());
+        parser.advance_token();
+        return Ok(DateTimeField::Custom(name));
+    }
+    parser.expected_ref("a unit of time", parser.peek_token_ref())
 }

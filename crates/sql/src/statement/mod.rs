@@ -12,6 +12,7 @@ use datafusion::sql::sqlparser::ast;
 use remora_engine::Value;
 
 pub(crate) use classify::Kind;
+pub(crate) use dialect::SOUNDS_LIKE;
 pub(crate) use lex::{LexMode, Lexer, Token, TokenKind};
 pub(crate) use split::split;
 

@@ -14,7 +14,7 @@ use datafusion::sql::sqlparser::ast::{
     UnaryOperator, Value, ValueWithSpan, VisitMut, VisitorMut,
 };
 
-use crate::{Code, Error, Result, session::variables::SqlMode};
+use crate::{Code, Error, Result, session::variables::SqlMode, statement::SOUNDS_LIKE};
 
 /// What of a session decides how a statement is read.
 #[derive(Clone, Debug)]
@@ -51,7 +51,6 @@ impl VisitorMut for Rewriter<'_> {
             let message = "Expression nested too deeply";
             return ControlFlow::Break(Error::new(Code::ParseError, message));
         }
-        keep_interval_function(expr);
         bind_minus(expr);
         ControlFlow::Continue(())
     }
@@ -86,15 +85,6 @@ impl VisitorMut for Rewriter<'_> {
 
     fn post_visit_query(&mut self, _query: &mut Query) -> ControlFlow<Error> {
         ControlFlow::Continue(())
-    }
-}
-
-/// `INTERVAL(n, a, b)` is a function, not a span.
-fn keep_interval_function(expr: &mut Expr) {
-    if let Expr::Interval(interval) = expr
-        && let (None, Expr::Tuple(values)) = (&interval.leading_field, interval.value.as_mut())
-    {
-        *expr = call("interval_index", std::mem::take(values));
     }
 }
 
@@ -263,6 +253,10 @@ impl Rewriter<'_> {
                 "concat"
             }
             BinaryOperator::StringConcat => return Ok(both(left, BinaryOperator::Or, right)),
+            BinaryOperator::Custom(name) if name == SOUNDS_LIKE => {
+                let sound = |side| call("soundex", vec![side]);
+                return Ok(call("=", vec![sound(left), sound(right)]));
+            }
             BinaryOperator::Plus | BinaryOperator::Minus => {
                 return Ok(sum(left, op == BinaryOperator::Minus, right));
             }

@@ -75,6 +75,9 @@ impl Resolver<'_> {
         env: Env<'_>,
         place: Place<'_>,
     ) -> Result<()> {
+        if matches!(place.clause, Clause::Where | Clause::On | Clause::Having) {
+            super::rows::in_condition(expr)?;
+        }
         self.nodes(expr, scope, env, place)
     }
 
@@ -131,6 +134,11 @@ impl VisitorMut for Walk<'_, '_> {
         }
         if let Some(said) = super::quantified::rewritten(expr) {
             *expr = said;
+        }
+        match super::rows::rewritten(expr) {
+            Ok(Some(said)) => *expr = said,
+            Ok(None) => {}
+            Err(error) => return ControlFlow::Break(error),
         }
         if is_aggregate(expr) {
             if self.aggregates > 0 || !self.place.aggregates {

@@ -12,7 +12,9 @@ mod json_table;
 mod limit;
 pub(crate) mod matching;
 mod quantified;
+mod rows;
 mod scope;
+mod scores;
 mod select;
 mod values;
 
@@ -62,12 +64,14 @@ pub(crate) struct Resolved {
 }
 
 /// A column of the result, for clients.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Shown {
     /// Its name.
     pub name: String,
     /// The alias of its table, empty for expressions.
     pub table: String,
+    /// What the table calls it, empty for expressions.
+    pub column: String,
 }
 
 /// Resolves a query. `limit` is the most rows where the query says nothing (`sql_select_limit`).
@@ -83,7 +87,9 @@ pub(crate) fn resolve(
     let env = Env { scope: None, common: None };
     let columns = resolver.query(&mut query, env, None)?;
     let columns = columns.into_iter().map(|column| column.shown).collect();
-    Ok(Resolved { query, columns, tables: resolver.tables, window })
+    let mut tables = resolver.tables;
+    scores::replaced(&mut query, &mut tables)?;
+    Ok(Resolved { query, columns, tables, window })
 }
 
 struct Resolver<'c> {
@@ -258,9 +264,14 @@ impl Resolver<'_> {
                 if *set_quantifier == SetQuantifier::Distinct {
                     *set_quantifier = SetQuantifier::None;
                 }
-                let columns = self.set_expr(left, env, names)?;
+                let mut columns = self.set_expr(left, env, names)?;
                 let others = self.set_expr(right, env, None)?;
                 same_count(&columns, &others)?;
+                // They are columns of no table any more.
+                for Output { shown, .. } in &mut columns {
+                    shown.table.clear();
+                    shown.column.clone_from(&shown.name);
+                }
                 Ok(columns)
             }
             SetExpr::Values(_) => self.values(body, env, names),

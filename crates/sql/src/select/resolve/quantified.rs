@@ -3,15 +3,14 @@
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CaseWhen, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Query,
-    SelectItem, SetExpr, TableAliasColumnDef, TableFactor, TableWithJoins, UnaryOperator, Value,
-    ValueWithSpan, helpers::attached_token::AttachedToken,
+    UnaryOperator, Value, ValueWithSpan, helpers::attached_token::AttachedToken,
 };
 
 use super::{
-    alias, from::binary, matching::function_call, query_of, scope::quoted, select::empty_select,
+    from::binary,
+    matching::function_call,
+    rows::{self, asking, column},
 };
-
-const COLUMN: &str = "value";
 
 /// The expression without ANY and ALL; `None` if it has none, or none that can be said otherwise.
 pub(super) fn rewritten(expr: &Expr) -> Option<Expr> {
@@ -34,16 +33,19 @@ fn said(left: &Expr, op: &BinaryOperator, right: &Expr, all: bool) -> Option<Exp
         }
         _ => {}
     }
+    if rows::is_row(left) {
+        return None;
+    }
     let greater = match op {
         BinaryOperator::Gt | BinaryOperator::GtEq => true,
         BinaryOperator::Lt | BinaryOperator::LtEq => false,
         _ => return None,
     };
     let extreme = if greater == all { "max" } else { "min" };
-    let extreme = asked(query, function_call(extreme, vec![column()]));
+    let extreme = asked(query, function_call(extreme, vec![column(0)]));
     let compared = binary(nested(left.clone()), op.clone(), extreme);
     let counted = asked(query, count_rows());
-    let present = asked(query, function_call("count", vec![column()]));
+    let present = asked(query, function_call("count", vec![column(0)]));
     let none = binary(counted.clone(), BinaryOperator::Eq, number(0));
     let has_null = binary(counted, BinaryOperator::Gt, present);
     let decided = match all {
@@ -64,24 +66,9 @@ fn said(left: &Expr, op: &BinaryOperator, right: &Expr, all: bool) -> Option<Exp
     })
 }
 
-/// `(SELECT expr FROM (query) AS q (value))`.
+/// `(SELECT expr FROM (query))`.
 fn asked(query: &Query, expr: Expr) -> Expr {
-    let mut named = alias("any or all");
-    named.columns = vec![TableAliasColumnDef { name: quoted(COLUMN), data_type: None }];
-    let relation = TableFactor::Derived {
-        lateral: false,
-        subquery: Box::new(query.clone()),
-        alias: Some(named),
-        sample: None,
-    };
-    let mut select = empty_select();
-    select.projection = vec![SelectItem::UnnamedExpr(expr)];
-    select.from = vec![TableWithJoins { relation, joins: Vec::new() }];
-    Expr::Subquery(Box::new(query_of(SetExpr::Select(Box::new(select)))))
-}
-
-fn column() -> Expr {
-    Expr::Identifier(quoted(COLUMN))
+    Expr::Subquery(Box::new(asking(query, 1, expr, None)))
 }
 
 fn count_rows() -> Expr {

@@ -1,0 +1,258 @@
+//! Rows compared with the rows of a query: said with EXISTS and with queries of one value.
+//!
+//! ```text
+//! (a, b) IN (query)      some row is equal: 1; else some comparison is NULL: NULL; else 0
+//! (a, b) op (query)      the query's only row compared; if it has none NULL, of `<=>` 0
+//! ```
+//! In a condition NULL and 0 are the same, so that one EXISTS says it, which plans as a join.
+
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, CaseWhen, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Query,
+    SelectItem, SetExpr, TableAliasColumnDef, TableFactor, TableWithJoins, UnaryOperator, Value,
+    ValueWithSpan, helpers::attached_token::AttachedToken,
+};
+
+use super::{
+    alias, from::binary, grouping::has_aggregate, matching::function_call, query_of, scope::quoted,
+    select::empty_select,
+};
+use crate::{Code, Error, Result};
+
+/// What stands before a row that is sought, or that its opposite is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sought {
+    /// `(row) = (columns)`.
+    Equal,
+    /// The comparison is NULL.
+    Unknown,
+    /// The comparison is true or NULL.
+    NotUnequal,
+}
+
+/// The expression without rows beside queries; `None` if it has none. 1241 where a query has
+/// another number of columns than what it is compared with.
+pub(super) fn rewritten(expr: &Expr) -> Result<Option<Expr>> {
+    Ok(Some(match expr {
+        Expr::InSubquery { expr, subquery, negated } => {
+            let Some(row) = row_of(expr) else {
+                check_columns(subquery, 1)?;
+                return Ok(None);
+            };
+            let found = is_in(&checked(row, subquery)?, subquery);
+            match negated {
+                true => Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(nested(found)) },
+                false => nested(found),
+            }
+        }
+        Expr::BinaryOp { left, op, right } if is_comparison(op) => {
+            return compared(left, op, right);
+        }
+        Expr::Subquery(query) => {
+            check_columns(query, 1)?;
+            return Ok(None);
+        }
+        // Equality with ANY and inequality with ALL have become IN before.
+        Expr::AnyOp { left, .. } | Expr::AllOp { left, .. } if is_row(left) => {
+            return Err(operand_columns(1));
+        }
+        _ => return Ok(None),
+    }))
+}
+
+/// Makes EXISTS of each `IN` that stands where NULL is as good as 0.
+pub(super) fn in_condition(condition: &mut Expr) -> Result<()> {
+    match condition {
+        Expr::Nested(inner) => in_condition(inner),
+        Expr::BinaryOp { left, op: BinaryOperator::And | BinaryOperator::Or, right } => {
+            in_condition(left)?;
+            in_condition(right)
+        }
+        Expr::InSubquery { expr, subquery, negated } => {
+            let Some(row) = row_of(expr) else { return Ok(()) };
+            let row = checked(row, subquery)?;
+            let sought = if *negated { Sought::NotUnequal } else { Sought::Equal };
+            let negated = *negated;
+            let subquery = Box::new(seeking(&row, subquery, sought));
+            *condition = Expr::Exists { subquery, negated };
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn is_in(row: &[Expr], query: &Query) -> Expr {
+    let exists =
+        |sought| Expr::Exists { subquery: Box::new(seeking(row, query, sought)), negated: false };
+    let when = |condition, result| CaseWhen { condition, result };
+    Expr::Case {
+        case_token: AttachedToken::empty(),
+        end_token: AttachedToken::empty(),
+        operand: None,
+        conditions: vec![
+            when(exists(Sought::Equal), number(1)),
+            when(exists(Sought::Unknown), null()),
+        ],
+        else_result: Some(Box::new(number(0))),
+    }
+}
+
+/// `SELECT 1 FROM (query) WHERE …`.
+fn seeking(row: &[Expr], query: &Query, sought: Sought) -> Query {
+    let equal = binary(Expr::Tuple(row.to_vec()), BinaryOperator::Eq, columns(row.len()));
+    let condition = match sought {
+        Sought::Equal => equal,
+        Sought::Unknown => Expr::IsNull(Box::new(nested(equal))),
+        Sought::NotUnequal => Expr::IsNotFalse(Box::new(nested(equal))),
+    };
+    asking(query, row.len(), number(1), Some(condition))
+}
+
+/// A row compared with a query's only row, on either side.
+fn compared(left: &Expr, op: &BinaryOperator, right: &Expr) -> Result<Option<Expr>> {
+    let (row, op, query) = match (left, right) {
+        (row, Expr::Subquery(query)) if is_row(row) => (row, op.clone(), query),
+        (Expr::Subquery(query), row) if is_row(row) => (row, swapped(op), query),
+        _ => return Ok(None),
+    };
+    let count = width(row);
+    check_columns(query, count)?;
+    if has_aggregate(row) {
+        return Err(Error::unsupported("a row of aggregates compared with a subquery"));
+    }
+    let value = binary(row.clone(), op.clone(), columns(count));
+    let value = Expr::Subquery(Box::new(asking(query, count, value, None)));
+    Ok(Some(match op {
+        BinaryOperator::Spaceship => function_call("coalesce", vec![value, number(0)]),
+        _ => value,
+    }))
+}
+
+/// `(SELECT expr FROM (query) AS q (…) WHERE condition)`, with names for the query's columns.
+pub(super) fn asking(query: &Query, count: usize, expr: Expr, condition: Option<Expr>) -> Query {
+    let mut named = alias("rows compared");
+    let column = |at| TableAliasColumnDef { name: quoted(&column_name(at)), data_type: None };
+    named.columns = (0..count).map(column).collect();
+    let relation = TableFactor::Derived {
+        lateral: false,
+        subquery: Box::new(query.clone()),
+        alias: Some(named),
+        sample: None,
+    };
+    let mut select = empty_select();
+    select.projection = vec![SelectItem::UnnamedExpr(expr)];
+    select.from = vec![TableWithJoins { relation, joins: Vec::new() }];
+    select.selection = condition;
+    query_of(SetExpr::Select(Box::new(select)))
+}
+
+/// The column of [`asking`]'s query at a place.
+pub(super) fn column(at: usize) -> Expr {
+    Expr::Identifier(quoted(&column_name(at)))
+}
+
+fn column_name(at: usize) -> String {
+    format!("compared {at}")
+}
+
+fn columns(count: usize) -> Expr {
+    Expr::Tuple((0..count).map(column).collect())
+}
+
+/// The values of a row of several.
+fn row_of(expr: &Expr) -> Option<Vec<Expr>> {
+    match expr {
+        Expr::Tuple(values) if values.len() > 1 => Some(values.clone()),
+        Expr::Nested(inner) => row_of(inner),
+        Expr::Function(function) if function.name.to_string().eq_ignore_ascii_case("row") => {
+            let FunctionArguments::List(list) = &function.args else { return None };
+            let value = |arg: &FunctionArg| match arg {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+                _ => None,
+            };
+            list.args.iter().map(value).collect()
+        }
+        _ => None,
+    }
+}
+
+/// A row that may stand beside a query of as many columns.
+fn checked(row: Vec<Expr>, query: &Query) -> Result<Vec<Expr>> {
+    check_columns(query, row.len())?;
+    match row.iter().any(has_aggregate) {
+        true => Err(Error::unsupported("a row of aggregates compared with a subquery")),
+        false => Ok(row),
+    }
+}
+
+/// Whether an operand has several columns.
+pub(super) fn is_row(expr: &Expr) -> bool {
+    width(expr) > 1
+}
+
+/// How many columns an operand has.
+fn width(expr: &Expr) -> usize {
+    match expr {
+        Expr::Subquery(query) => column_count(query).unwrap_or(1),
+        expr => row_of(expr).map_or(1, |row| row.len()),
+    }
+}
+
+/// 1241 if a query surely has another number of columns.
+fn check_columns(query: &Query, count: usize) -> Result<()> {
+    match column_count(query) {
+        Some(found) if found != count => Err(operand_columns(count)),
+        _ => Ok(()),
+    }
+}
+
+fn operand_columns(count: usize) -> Error {
+    Error::new(Code::OperandColumns, format!("Operand should contain {count} column(s)"))
+}
+
+/// How many columns a query has; `None` where a `*` leaves it open.
+fn column_count(query: &Query) -> Option<usize> {
+    let mut body = query.body.as_ref();
+    loop {
+        body = match body {
+            SetExpr::Select(select) => {
+                let is_plain = |item: &SelectItem| {
+                    matches!(item, SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. })
+                };
+                let plain = select.projection.iter().all(is_plain);
+                return plain.then_some(select.projection.len());
+            }
+            SetExpr::SetOperation { left, .. } => left,
+            SetExpr::Query(query) => &query.body,
+            SetExpr::Values(values) => return values.rows.first().map(|row| row.content.len()),
+            _ => return None,
+        };
+    }
+}
+
+fn is_comparison(op: &BinaryOperator) -> bool {
+    use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq, Spaceship};
+    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | Spaceship)
+}
+
+/// The comparison with its sides exchanged.
+fn swapped(op: &BinaryOperator) -> BinaryOperator {
+    match op {
+        BinaryOperator::Lt => BinaryOperator::Gt,
+        BinaryOperator::LtEq => BinaryOperator::GtEq,
+        BinaryOperator::Gt => BinaryOperator::Lt,
+        BinaryOperator::GtEq => BinaryOperator::LtEq,
+        op => op.clone(),
+    }
+}
+
+fn nested(expr: Expr) -> Expr {
+    Expr::Nested(Box::new(expr))
+}
+
+fn number(value: i64) -> Expr {
+    Expr::Value(ValueWithSpan::from(Value::Number(value.to_string(), false)))
+}
+
+fn null() -> Expr {
+    Expr::Value(ValueWithSpan::from(Value::Null))
+}
