@@ -343,7 +343,7 @@ impl ExprType {
         let told = field.metadata().get(METADATA_KEY).and_then(|text| Self::decode(text));
         match told.filter(|told| told.is_held_in(field.data_type())) {
             Some(told) => told,
-            None => Self::of_arrow(field.data_type()),
+            None => Self { not_null: !field.is_nullable(), ..Self::of_arrow(field.data_type()) },
         }
     }
 

@@ -28,6 +28,11 @@ impl Origin {
         metadata.insert(KEY.to_owned(), format!("{flags}\0{database}\0{table}\0{column}"));
     }
 
+    /// What says, over what was written before, that there is none.
+    pub(crate) fn none() -> HashMap<String, String> {
+        HashMap::from([(KEY.to_owned(), String::new())])
+    }
+
     /// Reads it from a field's metadata.
     pub(crate) fn read(metadata: &HashMap<String, String>) -> Option<Self> {
         let mut parts = metadata.get(KEY)?.split('\0').map(str::to_owned);

@@ -31,6 +31,8 @@ pub(crate) fn column(field: &Field, name: &str, table: &str) -> Column {
         column.table = if table.is_empty() { origin.table.clone() } else { table.to_owned() };
         column.primary_key = origin.primary_key;
         column.auto_increment = origin.auto_increment;
+        // An outer join makes rows up.
+        column.not_null &= !field.is_nullable();
         column.database = origin.database;
         column.original_table = origin.table;
         column.original_name = origin.column;

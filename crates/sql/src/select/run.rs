@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use datafusion::{
-    arrow::{array::RecordBatch, datatypes::SchemaRef},
+    arrow::{
+        array::RecordBatch,
+        datatypes::{Field, SchemaRef},
+    },
     error::Result as PlanResult,
     execution::TaskContext,
     physical_plan::{ExecutionPlan, displayable, execute_stream, execute_stream_partitioned},
@@ -19,7 +22,7 @@ use super::{
     output,
     planner::Planner,
     recursive,
-    resolve::{Resolved, resolve},
+    resolve::{Resolved, Shown, resolve},
     runtime::Running,
 };
 use crate::{
@@ -33,7 +36,7 @@ use crate::{
 pub(super) struct Query {
     query: ast::Query,
     planner: Planner,
-    shown: Vec<super::resolve::Shown>,
+    shown: Vec<Shown>,
     /// Rows to pass over and to show, of a query that gives them all to be counted.
     window: Option<(u64, u64)>,
 }
@@ -160,7 +163,16 @@ impl Query {
 
     fn described(&self, schema: &SchemaRef) -> Vec<Column> {
         let pairs = schema.fields().iter().zip(&self.shown);
-        pairs.map(|(field, shown)| output::column(field, &shown.name, &shown.table)).collect()
+        let column = |(field, shown): (&Arc<Field>, &Shown)| {
+            let mut told = output::column(field, &shown.name, &shown.table);
+            // Also of a derived table, or of a UNION.
+            if !shown.column.is_empty() {
+                told.table.clone_from(&shown.table);
+                told.original_name.clone_from(&shown.column);
+            }
+            told
+        };
+        pairs.map(column).collect()
     }
 
     /// Starts planning and running where queries run.

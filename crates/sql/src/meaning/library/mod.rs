@@ -15,6 +15,7 @@ mod regexp;
 mod search;
 mod session;
 mod text;
+mod waiting;
 
 use super::function::Definition;
 
@@ -38,4 +39,5 @@ pub(crate) const TABLES: &[&[Definition]] = &[
     search::FUNCTIONS,
     session::FUNCTIONS,
     text::FUNCTIONS,
+    waiting::FUNCTIONS,
 ];

@@ -23,7 +23,6 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("uuid", 0, 0, uuid_type, uuid).volatile(),
     Definition::new("uuid_short", 0, 0, uint_type, uuid_short).volatile(),
     Definition::new("random_bytes", 1, 1, random_bytes_type, random_bytes).volatile(),
-    Definition::new("sleep", 1, 1, int_type, sleep).volatile(),
     Definition::new("benchmark", 2, 2, truth_type, |_, _| Ok(V::Int(0))),
     Definition::new("get_user_variable", 1, 1, variable_type, get_variable).volatile(),
     Definition::new("set_user_variable", 2, 2, set_type, set_variable).volatile(),
@@ -184,23 +183,6 @@ fn random_bytes<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     }
     let bytes = std::iter::repeat_with(|| random_bits().to_le_bytes()).flatten().take(length);
     Ok(V::bytes(bytes.collect::<Vec<u8>>()))
-}
-
-/// SLEEP waits in small steps, so that KILL ends it.
-fn sleep<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    use std::{sync::atomic::Ordering, thread, time::Duration};
-    const STEP: Duration = Duration::from_millis(10);
-    let seconds = args.first().map_or(0.0, |value| value.double(call)).clamp(0.0, 31_536_000.0);
-    let mut left = Duration::from_secs_f64(seconds);
-    while !left.is_zero() {
-        if call.context.is_some_and(|context| context.interrupted.load(Ordering::Relaxed)) {
-            return Ok(V::Int(1));
-        }
-        let step = left.min(STEP);
-        thread::sleep(step);
-        left -= step;
-    }
-    Ok(V::Int(0))
 }
 
 /// Locks by name are not shared between sessions here.

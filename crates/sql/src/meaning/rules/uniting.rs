@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use datafusion::{
-    common::Column,
+    arrow::datatypes::Field,
+    common::{Column, TableReference, metadata::FieldMetadata},
     error::Result,
-    logical_expr::{Expr, LogicalPlan, Projection, RecursiveQuery, Union},
+    logical_expr::{Expr, LogicalPlan, Projection, RecursiveQuery, Union, expr::Alias},
 };
 
 use super::super::{
@@ -13,6 +14,7 @@ use super::super::{
     library::{common_type, converted},
     types::ExprType,
 };
+use crate::select::origin::Origin;
 
 /// The union of inputs that all have the same types.
 pub(super) fn union(union: Union) -> Result<LogicalPlan> {
@@ -45,26 +47,37 @@ pub(super) fn recursive(query: RecursiveQuery) -> Result<LogicalPlan> {
     Ok(LogicalPlan::RecursiveQuery(RecursiveQuery { recursive_term, ..query }))
 }
 
+/// The column as one of no table.
+fn without_origin(column: Expr, qualifier: Option<TableReference>, field: &Field) -> Expr {
+    let (name, metadata) = (field.name().clone(), Some(FieldMetadata::from(Origin::none())));
+    Expr::Alias(Alias::new(column, qualifier, name).with_metadata(metadata))
+}
+
 fn cast(
     input: Arc<LogicalPlan>,
     types: &[ExprType],
     common: &[ExprType],
 ) -> Result<Arc<LogicalPlan>> {
-    if types == common {
+    let is_plain = |field: &Field| Origin::read(field.metadata()).is_none();
+    if types == common && input.schema().fields().iter().all(|field| is_plain(field)) {
         return Ok(input);
     }
     let columns = input.schema().iter().zip(types.iter().zip(common));
     let columns = columns.map(|((qualifier, field), (from, to))| {
         let column = Expr::Column(Column::from((qualifier, field)));
-        if from == to {
-            return column;
-        }
         let same = from.arrow() == to.arrow() && *field.data_type() == to.arrow();
         let cast = match same {
+            _ if from == to => column,
             true => super::super::library::typed(column, to, Dialect::default()),
             false => converted(&column, from, to, Dialect::default()),
         };
-        cast.alias_qualified(qualifier.cloned(), field.name().clone())
+        if !is_plain(field) {
+            return without_origin(cast, qualifier.cloned(), field);
+        }
+        match from == to {
+            true => cast,
+            false => cast.alias_qualified(qualifier.cloned(), field.name().clone()),
+        }
     });
     let columns = columns.collect();
     Ok(Arc::new(LogicalPlan::Projection(Projection::try_new(columns, input)?)))

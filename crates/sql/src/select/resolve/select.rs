@@ -111,7 +111,8 @@ impl Resolver<'_> {
         let name = alias.unwrap_or_else(|| name_of(&expr, text));
         let place = Place { aggregates: true, ..Place::plain(Clause::Fields) };
         self.expr(&mut expr, scope, env, place)?;
-        let shown = Shown { name, table: table_of(&expr, scope) };
+        let (table, column) = column_of(&expr, scope).unwrap_or_default();
+        let shown = Shown { name, table, column };
         Ok(Item { expr, shown, planned: String::new() })
     }
 
@@ -319,10 +320,19 @@ fn name_of(expr: &Expr, text: Option<String>) -> String {
 }
 
 /// The alias of the table whose column an expression is.
-fn table_of(expr: &Expr, scope: &Scope<'_>) -> String {
-    let Expr::CompoundIdentifier(name) = expr else { return String::new() };
-    let relation = name.first().and_then(|unique| scope.planned_relation(&unique.value));
-    relation.map_or(String::new(), |relation| relation.alias.clone())
+/// The alias of the table that an expression is a column of, and what the table calls it.
+fn column_of(expr: &Expr, scope: &Scope<'_>) -> Option<(String, String)> {
+    let Expr::CompoundIdentifier(name) = expr else { return None };
+    let [unique, column] = name.as_slice() else { return None };
+    let relation = scope.planned_relation(&unique.value)?;
+    let named = relation.columns.iter().find(|named| named.planned == column.value);
+    let column = named.map_or(String::new(), |named| named.shown.clone());
+    Some((relation.alias.clone(), column))
+}
+
+fn shown_of(visible: &Visible) -> Shown {
+    let name = visible.name.shown.clone();
+    Shown { table: visible.table.clone(), column: name.clone(), name }
 }
 
 fn everything(scope: &Scope<'_>) -> Result<Vec<Item>> {
@@ -331,7 +341,7 @@ fn everything(scope: &Scope<'_>) -> Result<Vec<Item>> {
     }
     let item = |visible: &Visible| Item {
         expr: visible.expr.clone(),
-        shown: Shown { name: visible.name.shown.clone(), table: visible.table.clone() },
+        shown: shown_of(visible),
         planned: String::new(),
     };
     Ok(scope.visible.iter().filter(|visible| !visible.name.is_hidden()).map(item).collect())
@@ -345,8 +355,8 @@ fn all_of(kind: &SelectItemQualifiedWildcardKind, scope: &Scope<'_>) -> Result<V
         Error::new(Code::UnknownTable, format!("Unknown table '{}'", plain(name)))
     })?;
     let item = |visible: Visible| Item {
+        shown: shown_of(&visible),
         expr: visible.expr,
-        shown: Shown { name: visible.name.shown, table: visible.table },
         planned: String::new(),
     };
     let shown = relation.visible().into_iter().filter(|visible| !visible.name.is_hidden());

@@ -35,7 +35,7 @@ impl Resolver<'_> {
             .map(|index| {
                 let given = names.and_then(|names| names.get(index)).cloned();
                 let name = given.unwrap_or_else(|| format!("column_{index}"));
-                let shown = Shown { name: name.clone(), table: String::new() };
+                let shown = Shown { name: name.clone(), ..Shown::default() };
                 Output { planned: name.to_lowercase(), shown }
             })
             .collect();

@@ -1,0 +1,113 @@
+//! Functions that wait: SLEEP, and those for what a followed server wrote.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use tokio::runtime::{Handle, RuntimeFlavor};
+
+use super::super::{
+    call::{Call, Typing},
+    function::Definition,
+    types::ExprType,
+    value::V,
+};
+use crate::{Code, Error, Result, session::Context};
+
+pub(super) const FUNCTIONS: &[Definition] = &[
+    Definition::new("sleep", 1, 1, present_type, sleep).volatile(),
+    Definition::new("wait_for_executed_gtid_set", 1, 2, number_type, wait_for_executed).volatile(),
+    Definition::new("master_gtid_wait", 1, 2, number_type, master_gtid_wait).volatile(),
+];
+
+/// How soon a function that waits notices that its statement has ended.
+const STEP: Duration = Duration::from_millis(10);
+/// The longest wait that is not endless, in seconds.
+const LONGEST_S: f64 = 31_536_000.0;
+
+fn present_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::int(21).not_null())
+}
+
+fn number_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::int(21))
+}
+
+/// Runs what waits. Other queries of this thread go on in another.
+fn waiting<T>(wait: impl FnOnce() -> T) -> T {
+    let several = |handle: Handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread;
+    match Handle::try_current().is_ok_and(several) {
+        true => tokio::task::block_in_place(wait),
+        false => wait(),
+    }
+}
+
+/// SLEEP waits in small steps, so that KILL ends it.
+fn sleep<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let seconds = args.first().map_or(0.0, |value| value.double(call)).clamp(0.0, LONGEST_S);
+    let mut left = Duration::from_secs_f64(seconds);
+    waiting(|| {
+        while !left.is_zero() {
+            if call.context.is_some_and(Context::has_ended) {
+                return Ok(V::Int(1));
+            }
+            let step = left.min(STEP);
+            thread::sleep(step);
+            left -= step;
+        }
+        Ok(V::Int(0))
+    })
+}
+
+/// MySQL's: 0 when the set is applied, 1 when time is up; without a time, or with 0, there is no end.
+fn wait_for_executed<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let set = args.first().and_then(V::string);
+    let Some(set) = set else { return Err(malformed("NULL")) };
+    let seconds = args.get(1).map_or(0.0, |value| value.double(call));
+    if seconds < 0.0 {
+        let message = "Incorrect arguments to WAIT_FOR_EXECUTED_GTID_SET.";
+        return Err(Error::new(Code::WrongArguments, message));
+    }
+    let reached = applied(call, &set, (seconds > 0.0).then_some(seconds))?;
+    Ok(V::Int(i64::from(!reached)))
+}
+
+/// MariaDB's: 0 when the set is applied, -1 when time is up; without a time, or with a negative
+/// one, there is no end.
+fn master_gtid_wait<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let Some(set) = args.first().and_then(V::string) else { return Ok(V::Null) };
+    let seconds = args.get(1).filter(|value| !value.is_null()).map(|value| value.double(call));
+    let reached = applied(call, &set, seconds.filter(|seconds| *seconds >= 0.0))?;
+    Ok(V::Int(if reached { 0 } else { -1 }))
+}
+
+/// Waits until a followed source has applied the set; whether it has.
+fn applied(call: &Call<'_>, set: &str, seconds: Option<f64>) -> Result<bool> {
+    let Some(context) = call.context else { return Ok(false) };
+    if set.trim().is_empty() {
+        return Ok(true);
+    }
+    let patience = seconds.map(|seconds| Duration::from_secs_f64(seconds.min(LONGEST_S)));
+    let begun = Instant::now();
+    waiting(|| {
+        loop {
+            let left = patience.map_or(STEP, |patience| patience.saturating_sub(begun.elapsed()));
+            if context.shared.host.wait_for_gtids(None, set, left.min(STEP))? {
+                return Ok(true);
+            }
+            if patience.is_some_and(|patience| begun.elapsed() >= patience) {
+                return Ok(false);
+            }
+            if context.has_ended() {
+                return Err(crate::session::interrupted());
+            }
+        }
+    })
+}
+
+/// 1772.
+fn malformed(set: &str) -> Error {
+    let message = format!("Malformed GTID set specification '{set}'.");
+    Error::new(Code::MalformedGtidSet, message)
+}
