@@ -199,6 +199,8 @@ codes! {
     InvalidJsonText = 3141 "22032",
     /// A literal that is none of its type.
     IncorrectValue = 1525 "HY000",
+    /// A GTID set that is none.
+    MalformedGtidSet = 1772 "HY000",
     /// A SELECT INTO without a row.
     NoData = 1329 "02000",
     /// A SELECT INTO with several rows.

@@ -64,8 +64,12 @@ impl Host for SqlHost {
     fn wait_for_gtids(&self, source: Option<&str>, gtids: &str, timeout: Duration) -> Result<bool> {
         let wrong = || {
             let message = format!("Malformed GTID set specification '{gtids}'.");
-            Error::new(Code::WrongArguments, message)
+            Error::new(Code::MalformedGtidSet, message)
         };
+        if self.shared.sources.is_empty() {
+            let message = "This server follows no other: there is no position to wait for";
+            return Err(Error::new(Code::OptionPreventsStatement, message));
+        }
         let gtids = GtidSet::parse(gtids).map_err(|_| wrong())?;
         let is_stopping = || *self.shared.stopping.borrow();
         match self.shared.sources.wait_for(source, &gtids, timeout, &is_stopping) {

@@ -69,6 +69,16 @@ impl TestServer {
         Self::start_with(&path, directory)
     }
 
+    /// An empty server that follows this source.
+    pub fn following(url: &str) -> Self {
+        let server = Self::start_empty("");
+        let text = format!("[mysql]\nurl = \"{url}\"\n");
+        let settings = Settings::parse(Path::new("remora.toml"), &text).unwrap();
+        let followed = remora_server::follow(&server.database, &settings.sources).unwrap();
+        server.server().follow(followed);
+        server
+    }
+
     /// A server with a settings file of any kind; data and port are the test's own.
     pub fn start_with(path: &Path, directory: TempDir) -> Self {
         let text = std::fs::read_to_string(path).unwrap();

@@ -5,7 +5,10 @@
 use std::{
     any::Any,
     fmt,
-    sync::{Arc, atomic::AtomicBool},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use datafusion::{
@@ -79,6 +82,8 @@ pub(crate) struct Context {
     pub warnings: Warnings,
     /// Set when the statement is to end.
     pub interrupted: Arc<AtomicBool>,
+    /// Gone when the statement has ended.
+    pub running: Weak<()>,
 }
 
 impl Clock {
@@ -123,12 +128,18 @@ impl Context {
             user_variables: session.user_variables.clone(),
             warnings: session.warnings.clone(),
             interrupted: Arc::clone(&session.interrupted),
+            running: Arc::downgrade(&session.running),
         }
     }
 
     /// The context of the statement that a function runs in, if there is one.
     pub(crate) fn of_options(options: &ConfigOptions) -> Option<&Self> {
         options.extensions.get::<Self>()
+    }
+
+    /// Whether the statement was killed, or ended while a part of it went on.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed) || self.running.strong_count() == 0
     }
 
     /// Adds a warning.

@@ -3,6 +3,7 @@
 pub(crate) mod context;
 mod diagnostics;
 mod local_file;
+mod position;
 mod prepared;
 mod set;
 mod state;
@@ -129,7 +130,7 @@ impl Session {
     async fn run_text<R: Reply>(&mut self, text: &[u8], many: bool, reply: &mut R) -> Result<()> {
         self.begin();
         if begins_with_select(text) {
-            write::ensure_begun(&mut self.state);
+            self.state.begin_reading(Kind::Select).await?;
         }
         if let Some(outcome) = fast::run_text(&mut self.state, text, reply).await? {
             return self.state.finish(Kind::Select, outcome, false, reply);
@@ -183,7 +184,7 @@ impl Session {
         }
         let state = &mut self.state;
         if prepared.source.kind == Kind::Select {
-            write::ensure_begun(state);
+            state.begin_reading(Kind::Select).await?;
         }
         if let Some(outcome) = fast::run_prepared(state, prepared, parameters, reply).await? {
             return state.finish(Kind::Select, outcome, false, reply);
@@ -198,6 +199,9 @@ impl Session {
     fn begin(&mut self) {
         let fixed = self.state.variables.timestamp_micros;
         self.state.clock = fixed.map_or_else(Clock::now, |micros| Clock { micros });
+        if Arc::weak_count(&self.state.running) > 0 {
+            self.state.running = Arc::default();
+        }
     }
 
     async fn run_one<R: Reply>(
@@ -239,9 +243,7 @@ impl SessionState {
         if !select::keeps_diagnostics(statement) {
             self.warnings.clear();
         }
-        if kind == Kind::Select {
-            write::ensure_begun(self);
-        }
+        self.begin_reading(kind).await?;
         let outcome = self.dispatch(kind, statement, reply).await?;
         self.finish(kind, outcome, more, reply)
     }
@@ -294,7 +296,9 @@ impl SessionState {
             // What was executed has ended the reply itself.
             return Ok(());
         }
-        let has_rows = matches!(kind, Kind::Select | Kind::Show | Kind::Explain);
+        // SELECT … INTO has affected a row instead of sending it.
+        let has_rows =
+            matches!(kind, Kind::Select | Kind::Show | Kind::Explain) && outcome.affected_rows == 0;
         self.row_count = match has_rows {
             true => -1,
             false => i64::try_from(outcome.affected_rows).unwrap_or(i64::MAX),

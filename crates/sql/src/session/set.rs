@@ -71,7 +71,10 @@ pub(super) async fn run_for<R: Reply>(
     }
     let inner = Statement { source: inner.into(), ..statement.clone() };
     let kind = inner.kind();
-    let ran = Box::pin(session.dispatch(kind, &inner, reply)).await;
+    let ran = match session.begin_reading(kind).await {
+        Ok(()) => Box::pin(session.dispatch(kind, &inner, reply)).await,
+        Err(error) => Err(error),
+    };
     session.variables = before;
     ran
 }
@@ -443,6 +446,7 @@ impl SessionState {
             ("last_insert_id" | "identity", Value::Int(id)) => {
                 self.last_insert_id = u64::try_from(*id).unwrap_or(0);
             }
+            ("sql_wait_for_position", Value::Text(gtids)) => self.check_position(gtids)?,
             ("tx_isolation", value) => return self.set_variable("transaction_isolation", value),
             ("tx_read_only", value) => return self.set_variable("transaction_read_only", value),
             _ => {}
@@ -498,11 +502,7 @@ impl SessionState {
                 let micros = self.clock.micros;
                 Some(Value::Float(micros as f64 / 1e6))
             }
-            "gtid_executed" => {
-                let replicas = self.shared.host.replicas();
-                let sets: Vec<String> = replicas.into_iter().map(|each| each.applied).collect();
-                text(&sets.join(","))
-            }
+            "gtid_executed" => text(&self.applied_gtids()),
             "system_time_zone" => {
                 let zone = jiff::tz::TimeZone::system();
                 let shown = jiff::Timestamp::now().to_zoned(zone);

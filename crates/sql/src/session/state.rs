@@ -50,6 +50,8 @@ pub(crate) struct SessionState {
     pub clock: Clock,
     /// Set to end the running statement.
     pub interrupted: Arc<AtomicBool>,
+    /// Held while the statement runs: what outlives it sees that it is gone.
+    pub running: Arc<()>,
     /// System variables that changed since the client was last told.
     pub changes: Vec<(String, String)>,
     /// Whether affected rows are those found, as the client asked (CLIENT_FOUND_ROWS).
@@ -77,6 +79,7 @@ impl SessionState {
             named_statements: FxHashMap::default(),
             clock: Clock::default(),
             interrupted: Arc::default(),
+            running: Arc::default(),
             changes: Vec::new(),
             counts_found_rows: false,
             meta: None,

@@ -130,6 +130,7 @@ fn characteristics(tokens: &mut Tokens<'_>) -> Result<Option<bool>> {
 /// A transaction that is open is committed.
 async fn begin(session: &mut SessionState, read_only: bool) -> Result<()> {
     commit(session).await?;
+    session.await_position().await?;
     let shared = std::sync::Arc::clone(&session.shared);
     session.transaction.begin(&shared, read_only, false);
     Ok(())

@@ -23,25 +23,30 @@ pub struct Server {
 impl Server {
     /// An empty one, whose tables are in the database `test`.
     pub fn new() -> Self {
+        Self::with_host(Arc::new(Alone))
+    }
+
+    /// An empty one with this server around it.
+    pub fn with_host(host: Arc<dyn Host>) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let options = Options { durability: remora_engine::Durability::None, ..Options::default() };
-        let server = Self::over(directory.path(), options);
+        let server = Self::over(directory.path(), options, host);
         Self { _directory: Some(directory), ..server }
     }
 
     /// One over a directory that stays, whose commits are durable.
     pub fn at(path: &std::path::Path) -> Self {
-        Self::over(path, Options::default())
+        Self::over(path, Options::default(), Arc::new(Alone))
     }
 
-    fn over(path: &std::path::Path, options: Options) -> Self {
+    fn over(path: &std::path::Path, options: Options, host: Arc<dyn Host>) -> Self {
         let database = Database::open(path, options).unwrap();
         let settings = Settings {
             version: "9.7.4-test".to_owned(),
             max_query_memory_bytes: 64 << 20,
             default_database: "test".to_owned(),
         };
-        let instance = Instance::new(database.clone(), Arc::new(Alone), settings);
+        let instance = Instance::new(database.clone(), host, settings);
         Self { database, instance, _directory: None }
     }
 

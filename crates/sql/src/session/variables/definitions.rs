@@ -286,6 +286,7 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
     both("sql_safe_updates", Switch, "OFF"),
     both("sql_select_limit", Unsigned, "18446744073709551615"),
     session("sql_wait_for_position", Text, ""),
+    both("sql_wait_for_position_ms", Unsigned, "10000"),
     both("sql_warnings", Switch, "OFF"),
     global("super_read_only", Switch, "OFF"),
     global_fixed("system_time_zone", Text, "UTC"),

@@ -54,6 +54,10 @@ pub(crate) struct Variables {
     pub max_allowed_packet: u64,
     /// Whether a new transaction may only read.
     pub transaction_read_only: bool,
+    /// The GTID set that reads wait for.
+    pub wait_for_position: Option<Arc<str>>,
+    /// How long they wait, in milliseconds.
+    pub wait_for_position_ms: u64,
     /// What TIMESTAMP = n fixes NOW() to, in microseconds.
     pub timestamp_micros: Option<i64>,
     globals: Globals,
@@ -89,6 +93,8 @@ impl Variables {
             default_week_format: 0,
             max_allowed_packet: 67_108_864,
             transaction_read_only: false,
+            wait_for_position: None,
+            wait_for_position_ms: 10_000,
             timestamp_micros: None,
             globals: globals.clone(),
             session: FxHashMap::default(),

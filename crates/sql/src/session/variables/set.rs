@@ -54,6 +54,10 @@ impl Variables {
                 return Ok(Some(Value::Text(self.time_zone.name.as_str().into())));
             }
             "timestamp" => self.set_timestamp(value),
+            "sql_wait_for_position" => {
+                self.wait_for_position = Some(text()).filter(|set| !set.is_empty()).map(Into::into);
+            }
+            "sql_wait_for_position_ms" => self.wait_for_position_ms = number(),
             _ => return self.apply_charset(name, value),
         }
         Ok(None)
