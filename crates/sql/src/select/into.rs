@@ -46,7 +46,8 @@ pub(super) fn taken(source: &Source) -> Result<Option<(Source, Vec<String>)>> {
     Ok(Some((Source::new(source.text.clone(), tokens, source.mode), names)))
 }
 
-/// Runs the statement and sets the variables; 1172 if there are several rows.
+/// Runs the statement and sets the variables; 1172 if there are several rows, of which the first
+/// one is taken then.
 pub(super) async fn run(
     session: &mut SessionState,
     statement: &Statement<'_>,
@@ -59,20 +60,18 @@ pub(super) async fn run(
         let message = "The used SELECT statements have a different number of columns";
         return Err(Error::new(Code::UnionColumns, message));
     }
-    match rows.count() {
-        0 => {
-            let message = "No data - zero rows fetched, selected, or processed";
-            session.warn(Code::NoData, message);
-            return Ok(Outcome::default());
-        }
-        1 => {}
-        _ => {
-            let message = "Result consisted of more than one row";
-            return Err(Error::new(Code::TooManyRows, message));
-        }
+    let count = rows.count();
+    if count == 0 {
+        let message = "No data - zero rows fetched, selected, or processed";
+        session.warn(Code::NoData, message);
+        return Ok(Outcome::default());
     }
     for (index, name) in names.iter().enumerate() {
         session.user_variables.set(name, rows.value(0, index));
+    }
+    if count > 1 {
+        let message = "Result consisted of more than one row";
+        return Err(Error::new(Code::TooManyRows, message));
     }
     Ok(Outcome { affected_rows: 1, ..Outcome::default() })
 }

@@ -17,7 +17,11 @@ mod runtime;
 pub(crate) mod scan;
 mod subquery;
 
-use crate::{Column, Outcome, Reply, Result, session::SessionState, statement::Statement};
+use crate::{
+    Code, Column, Outcome, Reply, Result,
+    session::SessionState,
+    statement::{Source, Statement},
+};
 
 pub(crate) use run::collect;
 
@@ -31,10 +35,21 @@ pub(crate) async fn run<R: Reply>(
         return into::run(session, statement, source, &names).await;
     }
     let parsed = run::parsed(statement)?;
+    warn_of_marks(session, &statement.source);
     locking::protect(session, &parsed, &statement.source).await?;
     let mut query = run::Query::new(session, parsed, &statement.source)?;
     query.send(session, reply).await?;
     Ok(Outcome::default())
+}
+
+/// Warns of each `!` that stands for NOT.
+fn warn_of_marks(session: &SessionState, source: &Source) {
+    let marks = source.tokens.iter().filter(|token| token.is(&source.text, "!"));
+    for _ in marks {
+        let message =
+            "'!' is deprecated and will be removed in a future release. Please use NOT instead";
+        session.warn(Code::DeprecatedSyntax, message);
+    }
 }
 
 /// What begins the line of [`explained`] that is about a table.

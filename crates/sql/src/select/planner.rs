@@ -85,7 +85,10 @@ impl Planner {
         config.options_mut().extensions.insert(context.clone());
         *state.config_mut() = config;
         let limited = limited(state.runtime_env(), memory_bytes);
-        let state = SessionStateBuilder::new_from_existing(state).with_runtime_env(limited).build();
+        let mut state =
+            SessionStateBuilder::new_from_existing(state).with_runtime_env(limited).build();
+        // Functions find the session by what a plan is begun with.
+        state.mark_start_execution();
         let sources = tables.into_iter();
         let tables = sources.map(|(name, table)| (name, provider_as_source(table))).collect();
         Self { state, context, tables }
@@ -112,10 +115,16 @@ impl Planner {
 pub(super) fn state_of(options: &ConfigOptions) -> PlanState {
     let mut state = BASE.clone();
     let mut config = state.config().clone().with_target_partitions(1);
-    if let Some(context) = Context::of_options(options) {
-        config.options_mut().extensions.insert(context.clone());
-    }
+    let Some(context) = Context::of_options(options) else {
+        *state.config_mut() = config;
+        return state;
+    };
+    config.options_mut().extensions.insert(context.clone());
     *state.config_mut() = config;
+    let memory_bytes = context.shared.settings.max_query_memory_bytes;
+    let limited = limited(state.runtime_env(), memory_bytes);
+    let mut state = SessionStateBuilder::new_from_existing(state).with_runtime_env(limited).build();
+    state.mark_start_execution();
     state
 }
 

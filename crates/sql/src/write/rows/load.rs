@@ -152,6 +152,9 @@ impl Format {
                 }
             }
         }
+        if format.line_end.is_empty() {
+            return Err(Error::unsupported("LINES TERMINATED BY ''"));
+        }
         Ok(format)
     }
 }
@@ -241,11 +244,16 @@ impl Lines<'_> {
         let mut at = usize::from(enclosed);
         let mut open = enclosed;
         let mut is_null = false;
+        // `\N`, and NULL without quotes where there are quotes, are no text.
+        let is_missing = |field: &[u8], escaped: bool| {
+            let bare = format.enclosure.is_some() && !enclosed && field == b"NULL";
+            escaped && field == b"N" || bare
+        };
         loop {
             let rest = self.rest.get(at..).unwrap_or_default();
             let Some(&byte) = rest.first() else {
                 self.rest = &[];
-                return (Some(field).filter(|_| !is_null), true);
+                return (Some(field).filter(|field| !is_missing(field, is_null)), true);
             };
             if format.escape == Some(byte)
                 && let Some(&escaped) = rest.get(1)
@@ -263,11 +271,10 @@ impl Lines<'_> {
                 at += 1;
             } else if !open && !format.field_end.is_empty() && rest.starts_with(&format.field_end) {
                 self.rest = rest.get(format.field_end.len()..).unwrap_or_default();
-                return (Some(field).filter(|_| !is_null), false);
+                return (Some(field).filter(|field| !is_missing(field, is_null)), false);
             } else if !open && rest.starts_with(&format.line_end) {
                 self.rest = rest.get(format.line_end.len()..).unwrap_or_default();
-                let bare_null = format.enclosure.is_some() && !enclosed && field == b"NULL";
-                return (Some(field).filter(|_| !is_null && !bare_null), true);
+                return (Some(field).filter(|field| !is_missing(field, is_null)), true);
             } else {
                 field.push(byte);
                 at += 1;
@@ -319,5 +326,7 @@ mod tests {
         let found = lines(&format, "\"a,b\",\"c\"\"d\"\r\nx,NULL\r\n");
         let some = |text: &str| Some(text.to_owned());
         assert_eq!(found, [vec![some("a,b"), some("c\"d")], vec![some("x"), None]]);
+        let found = lines(&format, "NULL,\"NULL\"\r\n\\N,\\Nx");
+        assert_eq!(found, [vec![None, some("NULL")], vec![None, some("Nx")]]);
     }
 }

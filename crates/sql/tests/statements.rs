@@ -1,0 +1,263 @@
+//! Statements around rows: into variables, with locks, counted, too large, of tables that are not
+//! ours to write, out of files.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::{sync::Arc, time::Duration};
+
+use remora_sql::{
+    Cell, Column, Error, Host, Outcome, Process, ReplicaReport, Reply, Result, Session,
+};
+use support::{Answers, Server, rows, run};
+
+async fn filled(server: &Server) -> Session {
+    let mut session = server.session();
+    run(&mut session, "CREATE TABLE t (id INT PRIMARY KEY, s VARCHAR(20))").await.unwrap();
+    let insert = "INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, 'c'), (4, NULL)";
+    run(&mut session, insert).await.unwrap();
+    session
+}
+
+async fn expect(session: &mut Session, cases: &[(&str, &str)]) {
+    for (statement, expected) in cases {
+        assert_eq!(rows(session, statement).await, *expected, "{statement}");
+    }
+}
+
+#[tokio::test]
+async fn a_row_becomes_variables() {
+    let server = Server::new();
+    let mut session = filled(&server).await;
+    let none = "Warning|1329|No data - zero rows fetched, selected, or processed";
+    expect(
+        &mut session,
+        &[
+            ("SELECT id, s INTO @a, @b FROM t WHERE id = 2", ""),
+            ("SELECT ROW_COUNT()", "1"),
+            ("SELECT @a, @b", "2|b"),
+            ("SELECT s FROM t WHERE id = 3 INTO @b", ""),
+            ("SELECT @a, @b", "2|c"),
+            ("SELECT id INTO @a FROM t ORDER BY id", "1172 Result consisted of more than one row"),
+            ("SELECT @a", "1"),
+            ("SELECT id INTO @a FROM t WHERE id = 9", ""),
+            ("SHOW WARNINGS", none),
+            ("SELECT @a", "1"),
+            (
+                "SELECT id, s INTO @a FROM t WHERE id = 1",
+                "1222 The used SELECT statements have a different number of columns",
+            ),
+            ("SELECT id INTO @a FROM t WHERE id = 4 FOR UPDATE", ""),
+            ("SELECT @a", "4"),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn found_rows_are_those_of_the_last_select() {
+    let server = Server::new();
+    let mut session = filled(&server).await;
+    let cases = [
+        ("SELECT id FROM t ORDER BY id LIMIT 2", "2"),
+        ("SELECT SQL_CALC_FOUND_ROWS id FROM t ORDER BY id LIMIT 2", "4"),
+        ("SELECT SQL_CALC_FOUND_ROWS id FROM t WHERE id > 1 ORDER BY id LIMIT 1, 1", "3"),
+        ("SELECT id FROM t WHERE id = 1", "1"),
+        ("SELECT id FROM t WHERE id IN (1, 2, 9)", "2"),
+        ("SELECT COUNT(*) FROM t", "1"),
+        ("(SELECT id FROM t LIMIT 1) UNION ALL (SELECT id FROM t LIMIT 2)", "3"),
+        ("SELECT FOUND_ROWS()", "1"),
+        ("SHOW TABLES", "1"),
+    ];
+    for (statement, expected) in cases {
+        run(&mut session, statement).await.unwrap();
+        assert_eq!(rows(&mut session, "SELECT FOUND_ROWS()").await, expected, "{statement}");
+    }
+    run(&mut session, "SELECT id FROM t").await.unwrap();
+    run(&mut session, "SET @x = 1").await.unwrap();
+    assert_eq!(rows(&mut session, "SELECT FOUND_ROWS()").await, "4");
+}
+
+#[tokio::test]
+async fn rows_that_are_locked_are_not_written_by_others() {
+    let server = Server::new();
+    let mut first = filled(&server).await;
+    let mut second = server.session();
+    for lock in ["FOR UPDATE", "FOR SHARE", "LOCK IN SHARE MODE", "FOR UPDATE SKIP LOCKED"] {
+        run(&mut first, "BEGIN").await.unwrap();
+        let read = format!("SELECT id FROM t WHERE id = 1 {lock}");
+        assert_eq!(rows(&mut first, &read).await, "1", "{lock}");
+        run(&mut first, "UPDATE t SET s = 'x' WHERE id = 2").await.unwrap();
+        run(&mut second, "UPDATE t SET s = CONCAT(id, IFNULL(s, '')) WHERE id = 1").await.unwrap();
+        let commit = run(&mut first, "COMMIT").await.unwrap_err();
+        assert_eq!(commit.code.number(), 1213, "{lock}");
+        // What is read without a lock may be written meanwhile.
+        run(&mut first, "BEGIN").await.unwrap();
+        run(&mut first, "SELECT id FROM t WHERE id = 1").await.unwrap();
+        run(&mut first, "UPDATE t SET s = 'x' WHERE id = 2").await.unwrap();
+        run(&mut second, "UPDATE t SET s = CONCAT(id, IFNULL(s, '')) WHERE id = 1").await.unwrap();
+        run(&mut first, "COMMIT").await.unwrap();
+        run(&mut first, "UPDATE t SET s = 'b' WHERE id = 2").await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_query_that_takes_too_much_memory_ends_alone() {
+    let server = Server::new();
+    let mut session = server.session();
+    run(&mut session, "CREATE TABLE n (id INT PRIMARY KEY, p INT)").await.unwrap();
+    let numbers: Vec<String> = (0..800).map(|id| format!("({id}, {})", id % 7)).collect();
+    run(&mut session, &format!("INSERT INTO n VALUES {}", numbers.join(","))).await.unwrap();
+    let error = "1038 The statement needs more memory than max_query_memory allows";
+    // 128 MB, where 64 MiB are allowed.
+    let pairs = "SELECT a.id * 800 + b.id AS k, REPEAT('x', 200) AS p FROM n a, n b";
+    for statement in [
+        format!("SELECT COUNT(*), MAX(q.p) FROM ({pairs}) q JOIN ({pairs}) r ON q.k = r.k"),
+        "SELECT LENGTH(GROUP_CONCAT(REPEAT('x', 200), a.id)) FROM n a, n b".to_owned(),
+        "SELECT (SELECT LENGTH(GROUP_CONCAT(REPEAT('x', 200), a.id)) FROM n a, n b \
+         WHERE a.id + b.id >= o.id) FROM n o WHERE o.id < 2"
+            .to_owned(),
+    ] {
+        run(&mut session, "SET group_concat_max_len = 1000000000").await.unwrap();
+        assert_eq!(rows(&mut session, &statement).await, error, "{statement}");
+        assert_eq!(rows(&mut session, "SELECT COUNT(*) FROM n WHERE p = 1").await, "115");
+    }
+}
+
+/// A server that follows one table.
+struct Following;
+
+impl Host for Following {
+    fn processes(&self) -> Vec<Process> {
+        Vec::new()
+    }
+
+    fn kill(&self, _id: u64, _only_statement: bool) -> Result<()> {
+        Err(Error::unsupported("KILL"))
+    }
+
+    fn replicas(&self) -> Vec<ReplicaReport> {
+        Vec::new()
+    }
+
+    fn status(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
+    fn source_of(&self, table: &str) -> Option<String> {
+        table.ends_with("followed").then(|| "primary".to_owned())
+    }
+
+    fn wait_for_gtids(&self, _: Option<&str>, _: &str, _: Duration) -> Result<bool> {
+        Ok(true)
+    }
+}
+
+#[tokio::test]
+async fn a_table_that_is_followed_is_read_alone() {
+    use remora_engine::{ColumnType, Value};
+    let server = Server::with_host(Arc::new(Following));
+    let columns = [("id", ColumnType::Int(32)), ("n", ColumnType::Int(32))];
+    server.table("followed", &columns, 1, vec![vec![Value::Int(1), Value::Int(2)]]);
+    let mut session = server.session();
+    run(&mut session, "CREATE TABLE own (id INT PRIMARY KEY, n INT)").await.unwrap();
+    for statement in [
+        "INSERT INTO followed VALUES (2, 3)",
+        "REPLACE INTO followed VALUES (1, 3)",
+        "INSERT INTO followed SELECT * FROM own",
+        "UPDATE followed SET n = 1",
+        "UPDATE followed f JOIN own o ON o.id = f.id SET f.n = 1",
+        "DELETE FROM followed WHERE id = 1",
+        "DELETE f FROM followed f JOIN own o ON o.id = f.id",
+        "LOAD DATA INFILE 'x' INTO TABLE followed",
+        "TRUNCATE TABLE followed",
+        "ALTER TABLE followed ADD COLUMN x INT",
+        "CREATE INDEX i ON followed (n)",
+        "DROP TABLE followed",
+        "RENAME TABLE followed TO other",
+    ] {
+        let error = run(&mut session, statement).await.unwrap_err();
+        assert_eq!(error.code.number(), 1290, "{statement}: {}", error.message);
+        assert!(error.message.contains("'primary'"), "{statement}: {}", error.message);
+    }
+    expect(
+        &mut session,
+        &[
+            ("SELECT * FROM followed", "1|2"),
+            ("SELECT * FROM followed WHERE id = 1 FOR UPDATE", "1|2"),
+            ("INSERT INTO own SELECT * FROM followed", ""),
+            ("UPDATE own o JOIN followed f ON o.id = f.id SET o.n = f.n + 1", ""),
+            ("SELECT * FROM own", "1|3"),
+        ],
+    )
+    .await;
+}
+
+/// A client that has one file.
+struct WithFile {
+    file: &'static str,
+    answers: Answers,
+}
+
+impl Reply for WithFile {
+    fn columns(&mut self, columns: &[Column]) -> Result<()> {
+        self.answers.columns(columns)
+    }
+
+    fn row(&mut self, cells: &[Cell<'_>]) -> Result<()> {
+        self.answers.row(cells)
+    }
+
+    fn done(&mut self, outcome: &Outcome, more: bool) -> Result<()> {
+        self.answers.done(outcome, more)
+    }
+
+    async fn drain(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    async fn local_file(&mut self, _name: &str) -> Result<Vec<u8>> {
+        Ok(self.file.as_bytes().to_vec())
+    }
+}
+
+#[tokio::test]
+async fn files_are_read_as_their_options_say() {
+    let server = Server::new();
+    let mut session = filled(&server).await;
+    let cases = [
+        ("", "5\te\n6\t\\N\n", "5|e\n6|NULL"),
+        ("CHARACTER SET utf8mb4 FIELDS TERMINATED BY ','", "5,e\n6,\\Nx", "5|e\n6|Nx"),
+        (
+            "FIELDS TERMINATED BY ';' OPTIONALLY ENCLOSED BY '\"' ESCAPED BY '|' \
+             LINES STARTING BY '> ' TERMINATED BY '\\r\\n' IGNORE 1 LINES (s, id)",
+            "> s;id\r\n> \"a;|\"b\";5\r\nno line\r\n> NULL;6\r\n",
+            "5|a;\"b\n6|NULL",
+        ),
+        ("(id)", "5\tleft out\n6", "5|NULL\n6|NULL"),
+        ("IGNORE 2 ROWS", "1\tx\n2\ty\n7\tz", "7|z"),
+    ];
+    for (options, file, expected) in cases {
+        let load = format!("LOAD DATA LOCAL INFILE 'f' INTO TABLE t {options}");
+        let mut reply = WithFile { file, answers: Answers::default() };
+        session.query(load.as_bytes(), false, &mut reply).await.unwrap();
+        assert_eq!(rows(&mut session, "SELECT * FROM t WHERE id > 4").await, expected, "{load}");
+        run(&mut session, "DELETE FROM t WHERE id > 4").await.unwrap();
+    }
+    for (word, kept, info) in [
+        ("REPLACE", "1|new", "Records: 2  Deleted: 1  Skipped: 0  Warnings: 0"),
+        ("IGNORE", "1|new", "Records: 2  Deleted: 0  Skipped: 1  Warnings: 1"),
+    ] {
+        let load = format!("LOAD DATA LOCAL INFILE 'f' {word} INTO TABLE t");
+        let file = if word == "REPLACE" { "1\tnew\n8\th" } else { "1\tnewer\n9\ti" };
+        let mut reply = WithFile { file, answers: Answers::default() };
+        session.query(load.as_bytes(), false, &mut reply).await.unwrap();
+        assert_eq!(reply.answers.sets[0].outcome.info, info, "{word}");
+        assert_eq!(rows(&mut session, "SELECT * FROM t WHERE id = 1").await, kept, "{word}");
+    }
+    let endless = "LOAD DATA LOCAL INFILE 'f' INTO TABLE t LINES TERMINATED BY ''";
+    let mut reply = WithFile { file: "1\t2", answers: Answers::default() };
+    let error = session.query(endless.as_bytes(), false, &mut reply).await.unwrap_err();
+    assert_eq!(error.code.number(), 1235);
+}
