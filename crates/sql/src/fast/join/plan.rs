@@ -115,7 +115,8 @@ impl Plan {
         let (output, columns) = match &shape.items {
             Items::Count(name) => (Output::Count, vec![count(name)]),
             Items::CountDistinct(column, name) => {
-                integer(chain.described(column)?.0, chain.described(column)?.1)?;
+                let (table, position) = chain.described(column)?;
+                integer(table, position)?;
                 (Output::CountDistinct(*slots.first()?), vec![count(name)])
             }
             Items::Columns(columns) => {
@@ -404,17 +405,14 @@ impl Known {
 
 /// The tests that say what the parts of the key are.
 fn key(table: &Table, fields: &[usize], tests: &[Test]) -> Vec<usize> {
+    let is_equal = |test: &Test| match test.with {
+        With::Constant(comparison, _) | With::Slot(comparison, ..) => {
+            comparison == Comparison::Equal
+        }
+        With::List(_) | With::Before(_) => true,
+    };
     let says = |position: usize| {
-        let of_part = tests.iter().position(|test| {
-            let equal = match test.with {
-                With::Constant(comparison, _) | With::Slot(comparison, ..) => {
-                    comparison == Comparison::Equal
-                }
-                With::List(_) | With::Before(_) => true,
-            };
-            equal && fields.get(test.field) == Some(&position)
-        });
-        of_part
+        tests.iter().position(|test| is_equal(test) && fields.get(test.field) == Some(&position))
     };
     let key = table.schema().primary_key.iter().map(|&position| says(position));
     key.collect::<Option<_>>().unwrap_or_default()
