@@ -138,7 +138,17 @@ fn local(values: Vec<i64>, zone: &TimeZone) -> Vec<i64> {
             None => local_of_utc(micros, zone).map_or(0, Moment::pack),
         }
     };
-    values.into_iter().map(one).collect()
+    // Rows that were written together often have the same moment.
+    let mut last = None;
+    let shown = values.into_iter().map(|micros| match last {
+        Some((before, shown)) if before == micros => shown,
+        _ => {
+            let shown = one(micros);
+            last = Some((micros, shown));
+            shown
+        }
+    });
+    shown.collect()
 }
 
 fn unfit(held: &DataType) -> DataFusionError {
