@@ -42,13 +42,13 @@ use crate::{
 
 /// A shape of one table or of several.
 enum AnyShape {
-    One(Shape),
+    One(Box<Shape>),
     Joined(join::Shape),
 }
 
 /// A plan of one table or of several.
 enum AnyPlan {
-    One(Plan),
+    One(Box<Plan>),
     Joined(join::Plan),
 }
 
@@ -260,7 +260,7 @@ pub(crate) fn keys(
 impl AnyShape {
     /// The shape of a statement, if it has one.
     fn of(text: &[u8], mode: LexMode, pieces: &[Piece]) -> Option<Self> {
-        let one = || parse::shape(text, mode, pieces).map(Self::One);
+        let one = || Some(Self::One(Box::new(parse::shape(text, mode, pieces)?)));
         one().or_else(|| join::shape(text, mode, pieces).map(Self::Joined))
     }
 }
@@ -273,7 +273,9 @@ impl AnyPlan {
         reader: &Reader,
     ) -> Option<Self> {
         Some(match shape {
-            AnyShape::One(shape) => Self::One(Plan::new(shape, database, shared, reader)?),
+            AnyShape::One(shape) => {
+                Self::One(Box::new(Plan::new(shape, database, shared, reader)?))
+            }
             AnyShape::Joined(shape) => {
                 Self::Joined(join::Plan::new(shape, database, shared, reader)?)
             }
