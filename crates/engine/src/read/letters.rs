@@ -6,19 +6,22 @@
 //!   of them, as they are normalised.
 //! - A document whose characters all become their own lower case holds the letters iff its
 //!   normalised text holds their normal forms, provided that letters of one lower case are equal.
-//! - Characters that become anything else are known document by document. Those that could be
-//!   taken for the letters sought, or that the letters could be taken for, make their documents
-//!   doubtful: their texts are read. So are all that are found where case makes letters differ.
+//! - Characters that become anything else are known document by document, and letters in frames.
+//!   Those that could hide the letters sought make their documents doubtful: their texts are read.
+//!   Those that could pretend to be the letters do so where the index finds the letters. All that
+//!   is found is doubtful where case makes letters differ.
 
 use std::{
     collections::{HashMap, HashSet},
     sync::{Arc, LazyLock},
 };
 
+use parking_lot::Mutex;
 use remora_index::{
     DocSet,
     text::{Images, Normalization, Pattern, TextIndex, simple_lower_case},
 };
+use rustc_hash::FxHashMap;
 
 use crate::{ColumnLetters, LetterClasses, Result, TextDef, Value};
 
@@ -36,6 +39,17 @@ pub(super) struct LetterTerm {
     alphabet: HashSet<char>,
     /// Whether letters of one lower case are equal, and the index holds this column alone.
     proves: bool,
+    /// What the characters may do that were looked at.
+    doubts: Mutex<FxHashMap<char, Doubt>>,
+}
+
+/// What a character may do to the letters that are sought.
+#[derive(Clone, Copy)]
+struct Doubt {
+    /// It is one of them, and normalised text does not say so.
+    hides: bool,
+    /// It is none of them, and normalised text looks as if it were.
+    pretends: bool,
 }
 
 /// What is known of a segment's documents.
@@ -76,29 +90,39 @@ impl LetterTerm {
             // What is normalised twice may become another.
             .filter(|pattern| pattern.text().chars().count() == letters.len());
         let column = column.column;
-        Some(Self { letters, column, classes, images, pattern, sets, alphabet, proves })
+        let doubts = Mutex::default();
+        Some(Self { letters, column, classes, images, pattern, sets, alphabet, proves, doubts })
     }
 
     /// What the index knows.
     pub fn find(&self, index: &TextIndex, documents: u32) -> Result<Held> {
         let all = || Held { sure: DocSet::empty(), doubtful: DocSet::all(documents) };
-        let relevant = index.documents_with(&mut |c| self.may_be_taken(c))?;
         let mut strays = Vec::new();
         let spelled = self.pattern.as_ref().and_then(|pattern| {
             let spellings = |letter, out: &mut Vec<char>| self.spellings(letter, out);
             index.spelled(pattern, &spellings, &mut strays)
         });
-        let (Some(mut relevant), Some(pattern)) = (relevant, spelled) else { return Ok(all()) };
-        for stray in strays {
+        let may = |c: char| match self.images.is_framed(c) {
+            true => Doubt { hides: strays.contains(&c), pretends: false },
+            false => *self.doubts.lock().entry(c).or_insert_with(|| self.doubt(c)),
+        };
+        let hiding = index.documents_with(&mut |c| may(c).hides)?;
+        let pretending = index.documents_with(&mut |c| may(c).pretends)?;
+        let (Some(mut hiding), Some(pretending), Some(pattern)) = (hiding, pretending, spelled)
+        else {
+            return Ok(all());
+        };
+        for stray in strays.into_iter().filter(|&stray| !self.images.is_framed(stray)) {
             if let Some(stray) = Pattern::new(&stray.to_string(), &Normalization::default()) {
-                relevant = relevant.union(&index.find(&stray)?.docs, documents);
+                hiding = hiding.union(&index.find(&stray)?.docs, documents);
             }
         }
         let found = index.find(&pattern)?;
         if self.proves && !found.verify {
-            return Ok(Held { sure: found.docs.subtract(&relevant), doubtful: relevant });
+            let doubtful = hiding.union(&found.docs.clone().intersect(&pretending), documents);
+            return Ok(Held { sure: found.docs.subtract(&doubtful), doubtful });
         }
-        let doubtful = found.docs.union(&relevant, documents);
+        let doubtful = found.docs.union(&hiding, documents);
         Ok(Held { sure: DocSet::empty(), doubtful })
     }
 
@@ -127,24 +151,30 @@ impl LetterTerm {
         out.dedup();
     }
 
-    /// Whether a character that does not become its own lower case could be taken for letters
-    /// that are sought, or they for it.
-    fn may_be_taken(&self, c: char) -> bool {
+    /// What a character may do that does not become its own lower case.
+    fn doubt(&self, c: char) -> Doubt {
         if self.images.joins(c) {
-            return true;
+            return Doubt { hides: true, pretends: true };
         }
-        let Some(image) = self.images.get(c) else { return true };
+        let Some(image) = self.images.get(c) else { return Doubt { hides: true, pretends: true } };
         let known = |c: &char| self.alphabet.contains(c);
         if !known(&c) && !image.iter().any(known) {
-            return image.is_empty();
+            // What is between two letters and becomes nothing makes them neighbours.
+            return Doubt { hides: false, pretends: image.is_empty() };
         }
         let is_one = |letter: &char| self.classes.are_equal(*letter, c);
         match image {
             [single] => {
-                let places = self.sets.iter().zip(&self.letters);
-                places.into_iter().any(|(set, letter)| set.contains(single) != is_one(letter))
+                let places = || self.sets.iter().zip(&self.letters);
+                Doubt {
+                    hides: places().any(|(set, one)| is_one(one) && !set.contains(single)),
+                    pretends: places().any(|(set, one)| !is_one(one) && set.contains(single)),
+                }
             }
-            image => self.letters.iter().any(is_one) || self.overlaps(image),
+            [] => Doubt { hides: self.letters.iter().any(is_one), pretends: true },
+            image => {
+                Doubt { hides: self.letters.iter().any(is_one), pretends: self.overlaps(image) }
+            }
         }
     }
 

@@ -3,16 +3,20 @@
 //! Most characters are normalised each for itself to the one that their lower case is. Documents
 //! without others can be told apart by their normalised text as well as by the text itself, up to
 //! case. For each of the others, here are the documents that hold it: characters that become
-//! another or several (`ﬁ`, `ß`, `Ａ`, `…`), and marks that join the character before them.
+//! another or several (`ﬁ`, `ß`, `Ａ`, `…`), and marks that join the character before them; and
+//! letters in frames that stay as they are (`🅐`), which collations take for letters, while the terms
+//! do not hold them.
 //!
 //! ```text
-//! TCHR := count:u32 (code_point:u32 documents:u32){count} (delta:varint …){count}
+//! TCH2 := count:u32 (code_point:u32 documents:u32 end:u32){count} (delta:varint …){count}
 //! ```
-//! Ascending by code point; documents as differences, the first from 0. A text index that was
+//! Ascending by code point; documents as differences, the first from 0; `end` is where a character's
+//! differences end, counted from the first of all. A text index that was
 //! written before this section existed has none: nothing is known of its documents.
 
 use std::{
     collections::{BTreeMap, HashMap},
+    ops::RangeInclusive,
     sync::{Arc, LazyLock, Mutex, PoisonError},
 };
 
@@ -25,7 +29,11 @@ use crate::{
     varint::{self, VarintReader},
 };
 
-const CHARACTERS: SectionTag = SectionTag(*b"TCHR");
+const CHARACTERS: SectionTag = SectionTag(*b"TCH2");
+/// A character's code point, documents and end.
+const ENTRY_BYTES: usize = 12;
+/// The block of letters and digits in circles and squares.
+const FRAMED: RangeInclusive<u32> = 0x1_f100..=0x1_f1ff;
 
 /// Collects characters, document by document.
 pub(crate) struct SeenWriter {
@@ -101,6 +109,7 @@ impl SeenWriter {
                 varint::push(&mut deltas, *doc - previous);
                 previous = *doc;
             }
+            bytes.extend_from_slice(&(deltas.len() as u32).to_le_bytes());
         }
         bytes.extend_from_slice(&deltas);
         out.add(CHARACTERS, id, &bytes);
@@ -112,7 +121,7 @@ impl Seen {
     pub fn open(sections: &Sections, id: u32) -> Result<Option<Self>> {
         let Some(section) = sections.get(CHARACTERS, id) else { return Ok(None) };
         let count = read_u32(section, 0)? as usize;
-        if section.len() < 4 + count * 8 {
+        if section.len() < 4 + count * ENTRY_BYTES {
             return Err(IndexError::corrupt("the size of the characters"));
         }
         Ok(Some(Self { section: section.clone(), count }))
@@ -124,19 +133,23 @@ impl Seen {
         wanted: &mut dyn FnMut(char) -> bool,
         visit: &mut dyn FnMut(char, u32),
     ) -> Result<()> {
-        let mut reader = VarintReader::new(&self.section, 4 + self.count * 8);
+        let first = 4 + self.count * ENTRY_BYTES;
+        let mut start = first;
         for index in 0..self.count {
-            let code = read_u32(&self.section, 4 + index * 8)?;
-            let documents = read_u32(&self.section, 8 + index * 8)?;
+            let entry = 4 + index * ENTRY_BYTES;
+            let code = read_u32(&self.section, entry)?;
+            let documents = read_u32(&self.section, entry + 4)?;
+            let end = first.saturating_add(read_u32(&self.section, entry + 8)? as usize);
             let c = char::from_u32(code).ok_or_else(|| IndexError::corrupt("a character"))?;
-            let is_wanted = wanted(c);
-            let mut doc = 0u32;
-            for _ in 0..documents {
-                doc = doc.saturating_add(reader.next()?);
-                if is_wanted {
+            if wanted(c) {
+                let mut reader = VarintReader::new(&self.section, start);
+                let mut doc = 0u32;
+                for _ in 0..documents {
+                    doc = doc.saturating_add(reader.next()?);
                     visit(c, doc);
                 }
             }
+            start = end;
         }
         Ok(())
     }
@@ -200,6 +213,11 @@ impl Images {
         self.0.images.get(&c).map(|image| &**image)
     }
 
+    /// Whether it is a letter in a frame that stays as it is.
+    pub fn is_framed(&self, c: char) -> bool {
+        is_framed(c) && !self.0.images.contains_key(&c)
+    }
+
     /// Whether it may join the character before it.
     pub fn joins(&self, c: char) -> bool {
         self.0.is_mark(c)
@@ -241,7 +259,7 @@ impl Tracker {
         let code = c as usize;
         match self.tracked.get(code / 64) {
             Some(word) => word >> (code % 64) & 1 == 1,
-            None => self.images.contains_key(&c),
+            None => is_framed(c) || self.images.contains_key(&c),
         }
     }
 
@@ -267,6 +285,10 @@ impl Tracker {
             }
         }
     }
+}
+
+fn is_framed(c: char) -> bool {
+    FRAMED.contains(&u32::from(c))
 }
 
 /// Whether the character becomes anything but its lower case.
@@ -339,12 +361,13 @@ mod tests {
     #[test]
     fn characters_that_become_others_are_noted() {
         let texts =
-            ["plain É Ä Я 東京 가", "ﬁne Ａ… ﬁ", "e\u{301} Strasse", "а\u{301} Straße", "ﬁ"];
+            ["plain É Ä Я 東京 가", "ﬁne Ａ… ﬁ", "e\u{301} Strasse", "а\u{301} Straße", "ﬁ 🅐"];
         let seen = seen(&Normalization::default(), &texts);
         assert_eq!(holding(&seen, 'ﬁ'), [1, 4]);
         assert_eq!(holding(&seen, 'Ａ'), [1]);
         assert_eq!(holding(&seen, '…'), [1]);
         assert_eq!(holding(&seen, 'ß'), [3]);
+        assert_eq!(holding(&seen, '🅐'), [4]);
         // It joins the Latin letter and stays apart from the Cyrillic one.
         assert_eq!(holding(&seen, '\u{301}'), [2]);
         let all: Vec<u32> = seen.documents(&mut |_| true).unwrap().iter().collect();

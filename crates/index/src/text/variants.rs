@@ -33,16 +33,10 @@ impl TextIndex {
         };
         let mut spelled = pattern.clone();
         for c in pattern.text().chars() {
+            let mut characters = Vec::new();
+            others(c, &mut characters);
             let wanted = kind(c);
-            let from = strays.len();
-            others(c, strays);
-            let mut at = from;
-            while at < strays.len() {
-                match strays.get(at).is_some_and(|&other| kind(other) == wanted) {
-                    true => drop(strays.swap_remove(at)),
-                    false => at += 1,
-                }
-            }
+            strays.extend(characters.into_iter().filter(|&other| kind(other) != wanted));
         }
         strays.sort_unstable();
         strays.dedup();
@@ -99,6 +93,7 @@ impl TextIndex {
         for c in piece.chars() {
             characters.clear();
             others(c, &mut characters);
+            characters.retain(|&other| self.vocabulary.may_hold(other));
             let mut next = Vec::new();
             for begun in &alive {
                 for other in &characters {

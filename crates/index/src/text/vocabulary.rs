@@ -13,7 +13,13 @@
 //! ```
 //! A NUL within a term does no harm: ends are taken from TOFF.
 
-use std::{borrow::Cow, ops::Range};
+use std::{
+    borrow::Cow,
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
+
+use rustc_hash::FxHashSet;
 
 use super::{
     atoms::{AtomKind, atoms},
@@ -142,6 +148,8 @@ pub(crate) struct Vocabulary {
     characters: Characters,
     /// How many terms are words or separators.
     words: u32,
+    /// The letters beyond ASCII that are in words and separators, once they were asked for.
+    letters: Arc<OnceLock<FxHashSet<char>>>,
 }
 
 /// Term numbers: consecutive ones, or a sorted list with how often the piece is in each.
@@ -188,7 +196,8 @@ impl Vocabulary {
             return Err(IndexError::corrupt("the vocabulary's size"));
         }
         let suffixes = Suffixes::open(sections, id, blob.len())?;
-        Ok(Self { blob, offsets, fences, samples, suffixes, characters, words })
+        let letters = Arc::default();
+        Ok(Self { blob, offsets, fences, samples, suffixes, characters, words, letters })
     }
 
     /// How many terms.
@@ -248,6 +257,17 @@ impl Vocabulary {
     /// Whether a term begins so.
     pub fn has_prefix(&self, prefix: &str) -> bool {
         !self.find_prefix(prefix).is_empty()
+    }
+
+    /// Whether a term may hold the character. Cost of the first call: a look at all words.
+    pub fn may_hold(&self, c: char) -> bool {
+        let letters = || {
+            let chunks = self.blob.utf8_chunks();
+            chunks.flat_map(|chunk| chunk.valid().chars()).filter(|c| !c.is_ascii()).collect()
+        };
+        c.is_ascii()
+            || self.letters.get_or_init(letters).contains(&c)
+            || is_characters(c.encode_utf8(&mut [0; 4]).as_bytes())
     }
 
     /// Whether a word or separator holds the piece.

@@ -321,6 +321,32 @@ fn searches_counts_and_facets() {
 }
 
 #[test]
+fn a_part_of_a_text_is_found_without_reading_plain_texts() {
+    let mut fixture = fixture();
+    let database = fixture.session.shared.database.clone();
+    let columns =
+        vec![column(1, "id", ColumnType::Int(32), false), column(2, "t", ColumnType::Text, false)];
+    database.create_table(schema("plain", columns, &[0], &[&[1]])).unwrap();
+    let texts =
+        ["The quick brown fox, jumps (over) 42 lazy dogs!", "no. 7 & co", "a 🅠uick 🇩🇪 flag"];
+    let rows = (0..60).map(|id| vec![Value::Int(id), text(texts[usize::from(id % 20 == 0)])]);
+    put(&database, "plain", rows.collect());
+    let framed = (60..63).map(|id| vec![Value::Int(id), text(texts[2])]);
+    put(&database, "plain", framed.collect());
+    let mut count = |part: &str| {
+        let text = format!("SELECT COUNT(*) FROM plain WHERE t LIKE '%{part}%'");
+        let found = fixture.quick(&text).unwrap().rows;
+        (found, fixture.session.meta.as_ref().unwrap().texts_read())
+    };
+    for part in ('a'..='z').chain('0'..='9') {
+        let (_, read) = count(&part.to_string());
+        assert!(read <= 3, "{read} texts were read for {part}");
+    }
+    assert_eq!(count("quick"), (vec![vec!["Int(60)".to_owned()]], 3));
+    assert_eq!(count("lag"), (vec![vec!["Int(3)".to_owned()]], 0));
+}
+
+#[test]
 fn joins_by_keys() {
     let mut fixture = fixture();
     fixture.session.database = Some("shop".to_owned());

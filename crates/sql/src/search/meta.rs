@@ -21,6 +21,14 @@ pub(crate) struct Meta {
     words: Vec<TextQuery>,
 }
 
+impl Meta {
+    /// How many texts the last search read back.
+    #[cfg(test)]
+    pub(crate) fn texts_read(&self) -> u64 {
+        self.report.texts_read
+    }
+}
+
 /// Remembers a search for SHOW META.
 pub(crate) fn note(
     session: &mut SessionState,
