@@ -7,9 +7,7 @@ mod support;
 
 use std::{sync::Arc, time::Duration};
 
-use remora_sql::{
-    Cell, Column, Error, Host, Outcome, Process, ReplicaReport, Reply, Result, Session,
-};
+use remora_sql::{Error, Host, Process, ReplicaReport, Result, Session};
 use support::{Answers, Server, rows, run};
 
 async fn filled(server: &Server) -> Session {
@@ -194,32 +192,10 @@ async fn a_table_that_is_followed_is_read_alone() {
     .await;
 }
 
-/// A client that has one file.
-struct WithFile {
-    file: &'static str,
-    answers: Answers,
-}
-
-impl Reply for WithFile {
-    fn columns(&mut self, columns: &[Column]) -> Result<()> {
-        self.answers.columns(columns)
-    }
-
-    fn row(&mut self, cells: &[Cell<'_>]) -> Result<()> {
-        self.answers.row(cells)
-    }
-
-    fn done(&mut self, outcome: &Outcome, more: bool) -> Result<()> {
-        self.answers.done(outcome, more)
-    }
-
-    async fn drain(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    async fn local_file(&mut self, _name: &str) -> Result<Vec<u8>> {
-        Ok(self.file.as_bytes().to_vec())
-    }
+/// Runs LOAD DATA of a client that has this file.
+async fn load(session: &mut Session, statement: &str, file: &str) -> Result<Answers> {
+    session.give_file(file.as_bytes().to_vec());
+    run(session, statement).await
 }
 
 #[tokio::test]
@@ -239,25 +215,23 @@ async fn files_are_read_as_their_options_say() {
         ("IGNORE 2 ROWS", "1\tx\n2\ty\n7\tz", "7|z"),
     ];
     for (options, file, expected) in cases {
-        let load = format!("LOAD DATA LOCAL INFILE 'f' INTO TABLE t {options}");
-        let mut reply = WithFile { file, answers: Answers::default() };
-        session.query(load.as_bytes(), false, &mut reply).await.unwrap();
-        assert_eq!(rows(&mut session, "SELECT * FROM t WHERE id > 4").await, expected, "{load}");
+        let statement = format!("LOAD DATA LOCAL INFILE 'f' INTO TABLE t {options}");
+        load(&mut session, &statement, file).await.unwrap();
+        let found = rows(&mut session, "SELECT * FROM t WHERE id > 4").await;
+        assert_eq!(found, expected, "{statement}");
         run(&mut session, "DELETE FROM t WHERE id > 4").await.unwrap();
     }
     for (word, kept, info) in [
         ("REPLACE", "1|new", "Records: 2  Deleted: 1  Skipped: 0  Warnings: 0"),
         ("IGNORE", "1|new", "Records: 2  Deleted: 0  Skipped: 1  Warnings: 1"),
     ] {
-        let load = format!("LOAD DATA LOCAL INFILE 'f' {word} INTO TABLE t");
+        let statement = format!("LOAD DATA LOCAL INFILE 'f' {word} INTO TABLE t");
         let file = if word == "REPLACE" { "1\tnew\n8\th" } else { "1\tnewer\n9\ti" };
-        let mut reply = WithFile { file, answers: Answers::default() };
-        session.query(load.as_bytes(), false, &mut reply).await.unwrap();
-        assert_eq!(reply.answers.sets[0].outcome.info, info, "{word}");
+        let answers = load(&mut session, &statement, file).await.unwrap();
+        assert_eq!(answers.sets[0].outcome.info, info, "{word}");
         assert_eq!(rows(&mut session, "SELECT * FROM t WHERE id = 1").await, kept, "{word}");
     }
     let endless = "LOAD DATA LOCAL INFILE 'f' INTO TABLE t LINES TERMINATED BY ''";
-    let mut reply = WithFile { file: "1\t2", answers: Answers::default() };
-    let error = session.query(endless.as_bytes(), false, &mut reply).await.unwrap_err();
+    let error = load(&mut session, endless, "1\t2").await.unwrap_err();
     assert_eq!(error.code.number(), 1235);
 }
