@@ -1,5 +1,7 @@
 //! Reading what was just written to a server that is followed.
 
+use std::{thread, time::Duration};
+
 use mysql::prelude::Queryable;
 use remora_peers::{Kind, Server as Peer};
 
@@ -20,6 +22,13 @@ fn writes_are_read(kind: Kind, position: &str, wait: &str, late: &str) {
     };
     let set = applied(&mut writer);
     assert_eq!(reader.query(&format!("SELECT {wait}('{set}', 60)")).value(), "0");
+    // What is copied first is shown a moment later.
+    for _ in 0..3_000 {
+        if !matches!(reader.query("SELECT n FROM shop.t"), Answer::Error(_)) {
+            break;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
     for number in 1..20 {
         writer.query_drop(format!("INSERT INTO shop.t VALUES ({number}, {number})")).unwrap();
         let set = applied(&mut writer);
