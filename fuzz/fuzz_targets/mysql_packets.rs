@@ -3,6 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use remora_engine::Charset;
 use remora_protocol::mysql::{
     Command, PacketReader, Parameters,
     compress::{Algorithm, Compressor},
@@ -44,7 +45,7 @@ fn read(message: &[u8]) {
             for count in [0, 1, 3, 17] {
                 let mut bound = Parameters::default();
                 bound.add_long(count, 1, b"long");
-                if bound.read(parameters, count, &mut values).is_some() {
+                if bound.read(parameters, count, Charset::UTF8MB4, &mut values).is_some() {
                     assert_eq!(values.len(), count);
                 }
             }

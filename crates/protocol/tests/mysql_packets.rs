@@ -2,6 +2,7 @@
 //! fuzz target `mysql_packets` asks the same.
 
 use proptest::prelude::*;
+use remora_engine::Charset;
 use remora_protocol::mysql::{
     Command, PacketReader, PacketWriter, Parameters,
     auth::{NONCE_BYTES, Nonce, Password, Plugin, Verdict},
@@ -31,7 +32,7 @@ fn read(message: &[u8]) {
             for count in [0, 1, 3, 17] {
                 let mut bound = Parameters::default();
                 bound.add_long(count, 1, b"long");
-                if bound.read(parameters, count, &mut values).is_some() {
+                if bound.read(parameters, count, Charset::UTF8MB4, &mut values).is_some() {
                     assert_eq!(values.len(), count);
                 }
             }

@@ -1,5 +1,8 @@
 //! What a column of a reply is: name, origin, type, as MySQL tells its clients.
 
+/// The collation of bytes and numbers.
+const BINARY: u16 = 63;
+
 /// A column of a result set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
@@ -30,20 +33,20 @@ pub struct Column {
 }
 
 impl Column {
-    /// A column of this name that belongs to no table; its type is still to be told.
-    pub(crate) fn computed(name: &str) -> Self {
+    /// A column of no table, whose type is not told yet.
+    pub fn computed(name: impl Into<String>) -> Self {
         Self {
             database: String::new(),
             table: String::new(),
             original_table: String::new(),
-            name: name.to_owned(),
+            name: name.into(),
             original_name: String::new(),
             kind: SqlType::Null,
             unsigned: false,
             not_null: false,
             primary_key: false,
             auto_increment: false,
-            collation: 63,
+            collation: BINARY,
             length: 0,
         }
     }

@@ -151,6 +151,8 @@ codes! {
     DataTooLong = 1406 "22001",
     /// Arguments of a function.
     WrongArguments = 1210 "HY000",
+    /// A statement that cannot be prepared.
+    NotPrepared = 1295 "HY000",
     /// The number of parameters of a function.
     WrongParameterCount = 1582 "42000",
     /// A number outside of its type's range.
@@ -331,6 +333,32 @@ codes! {
     RegexpSyntax = 3688 "HY000",
     /// A bracket that is not closed.
     UnclosedBracket = 3696 "HY000",
+    /// No name of a lock.
+    UserLockName = 3057 "42000",
+    /// A lock's name that is too long.
+    UserLockNameTooLong = 4163 "42000",
+    /// Sessions that would wait for each other's locks.
+    UserLockDeadlock = 3058 "HY000",
+    /// A variable that sessions only read.
+    SessionVariable = 1621 "HY000",
+    /// A condition that asks for more than its row: a query, a function, a variable.
+    CheckQuery = 3815 "HY000",
+    /// See [`Code::CheckQuery`].
+    CheckFunction = 3814 "HY000",
+    /// See [`Code::CheckQuery`].
+    CheckVariable = 3816 "HY000",
+    /// A computed column that asks for more than its row: a query, a function.
+    GeneratedQuery = 3102 "HY000",
+    /// See [`Code::GeneratedQuery`].
+    GeneratedFunction = 3763 "HY000",
+    /// A default that asks for more than it may: a query, a function, a variable.
+    DefaultQuery = 3769 "HY000",
+    /// See [`Code::DefaultQuery`].
+    DefaultFunction = 3770 "HY000",
+    /// See [`Code::DefaultQuery`].
+    DefaultVariable = 3772 "HY000",
+    /// More tables than MySQL joins.
+    TooManyTables = 1116 "HY000",
     /// A connection of someone else's.
     KillDenied = 1095 "HY000",
     /// There is no binary log here.

@@ -7,7 +7,10 @@ use remora_engine::{Database, Value};
 
 use crate::{
     Host, Identity, Session, fast,
-    session::variables::{Globals, definition},
+    session::{
+        locks::NamedLocks,
+        variables::{Globals, definition},
+    },
     write,
 };
 
@@ -31,6 +34,8 @@ pub(crate) struct Shared {
     pub counters: write::Counters,
     /// Held for reading by commits, for writing where a table is made anew.
     pub definitions: tokio::sync::RwLock<()>,
+    /// Locks by name.
+    pub locks: Arc<NamedLocks>,
     /// Statements that were made ready before.
     pub plans: fast::Plans,
 }
@@ -57,6 +62,7 @@ impl Instance {
                 globals: RwLock::default(),
                 counters: write::Counters::default(),
                 definitions: tokio::sync::RwLock::default(),
+                locks: Arc::default(),
                 plans: fast::Plans::default(),
             }),
         }

@@ -31,5 +31,5 @@ pub use error::{Code, Error, Result};
 pub use host::{Host, Process, ReplicaReport};
 pub use identity::{Identity, Right};
 pub use instance::{Instance, Settings};
-pub use reply::{Outcome, Reply};
+pub use reply::{Outcome, Reply, ResultCharset};
 pub use session::{Prepared, Session, Status};

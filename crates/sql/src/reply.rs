@@ -2,12 +2,31 @@
 
 use std::future::Future;
 
+use remora_engine::Charset;
+
 use crate::{Cell, Column, Result};
+
+/// The character set that a client gets texts in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResultCharset {
+    /// The character set.
+    pub charset: Charset,
+    /// MySQL's number of the collation that its columns are told with.
+    pub collation: u16,
+    /// Most bytes of a character.
+    pub max_bytes: u8,
+}
 
 /// Takes what statements answer, in order. A statement with rows calls `columns` once, `row` for
 /// each, then `done`; one without calls `done` alone. A statement that fails leaves what it began:
 /// the wire ends it with the error.
 pub trait Reply: Send {
+    /// What follows is for a session whose `character_set_results` is this; `None` where texts are
+    /// sent as they are, in UTF-8. Told before each statement.
+    fn charset(&mut self, charset: Option<ResultCharset>) {
+        let _ = charset;
+    }
+
     /// Begins a result set.
     fn columns(&mut self, columns: &[Column]) -> Result<()>;
 

@@ -133,6 +133,81 @@ async fn queries_stand_in_queries() {
 }
 
 #[tokio::test]
+async fn functions_of_columns_ask_their_session() {
+    let server = server();
+    let mut session = server.session();
+    for (statement, expected) in [
+        ("set time_zone = '+05:00'", ""),
+        ("select from_unixtime(id) from item where id = 1", "1970-01-01 05:00:01"),
+        ("select concat(id, 'x') + 0 from item where id = 2", "2"),
+        ("show warnings", "Warning|1292|Truncated incorrect DOUBLE value: '2x'"),
+        ("select id + connection_id() from item where id = 1", "8"),
+    ] {
+        assert_eq!(rows(&mut session, statement).await, expected, "{statement}");
+    }
+}
+
+#[tokio::test]
+async fn chance_with_a_seed_goes_on_from_row_to_row() {
+    let server = server();
+    let mut session = server.session();
+    let first = rows(&mut session, "select rand(3) from item limit 3").await;
+    assert_eq!(first, "0.9057697559760601\n0.37307905813034536\n0.14808605345719125");
+    assert_eq!(rows(&mut session, "select rand(3) from item limit 3").await, first);
+    let pairs = "select rand(3) = rand(1 + 2), rand(id) = rand(3) from item where id < 3";
+    assert_eq!(rows(&mut session, pairs).await, "1|0\n1|0");
+    let own = rows(&mut session, "select rand(id) from item where id in (1, 3)").await;
+    assert_eq!(own, "0.40540353712197724\n0.9057697559760601");
+}
+
+#[tokio::test]
+async fn invisible_columns_are_seen_where_they_are_named() {
+    let server = Server::new();
+    let mut session = server.session();
+    for (statement, expected) in [
+        ("create table a (id int primary key, x int invisible, y int)", ""),
+        ("create table b (id int primary key, x int invisible, z int)", ""),
+        ("insert into a (id, x, y) values (1, 2, 3)", ""),
+        ("insert into b (id, x, z) values (1, 7, 4)", ""),
+        ("select * from a", "1|3"),
+        ("table a", "1|3"),
+        ("select a.*, x from a", "1|3|2"),
+        ("select * from a natural join b", "1|3|4"),
+        ("select * from a join b using (x)", ""),
+        ("select * from (select id, x from a) d", "1|2"),
+        ("select * from a where x = 2 order by x", "1|3"),
+        ("insert into b (id, z) select * from a where id > 1", ""),
+    ] {
+        assert_eq!(rows(&mut session, statement).await, expected, "{statement}");
+    }
+}
+
+#[tokio::test]
+async fn recursion_has_as_many_rounds_as_the_session_lets_it() {
+    let server = server();
+    let mut session = server.session();
+    let count = |most: u32| {
+        format!(
+            "with recursive n(i) as (select 1 union all select i + 1 from n where i < {most}) \
+             select count(*) from n"
+        )
+    };
+    let aborted = |rounds: u32| {
+        format!(
+            "3636 Recursive query aborted after {rounds} iterations. Try increasing \
+             @@cte_max_recursion_depth to a larger value."
+        )
+    };
+    assert_eq!(rows(&mut session, &count(1000)).await, "1000");
+    assert_eq!(rows(&mut session, &count(1001)).await, aborted(1001));
+    rows(&mut session, "set cte_max_recursion_depth = 4").await;
+    assert_eq!(rows(&mut session, &count(4)).await, "4");
+    assert_eq!(rows(&mut session, &count(5)).await, aborted(5));
+    let twice = count(4).replace("count(*) from n", "count(*) from n a, n b");
+    assert_eq!(rows(&mut session, &twice).await, "16");
+}
+
+#[tokio::test]
 async fn wrong_names_are_told_as_mysql_does() {
     expect(&[
         ("select nope from item", "1054 Unknown column 'nope' in 'field list'"),

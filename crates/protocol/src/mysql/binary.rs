@@ -5,7 +5,7 @@
 //!       column that is not NULL
 //! ```
 
-use remora_engine::{Date, DateTime};
+use remora_engine::{Charset, Date, DateTime};
 use remora_sql::{Cell, Code, Error, Result, SqlType};
 
 use super::{encode::put_short, text::put_text};
@@ -13,8 +13,14 @@ use super::{encode::put_short, text::put_text};
 const MICROS_PER_SECOND: u64 = 1_000_000;
 const SECONDS_PER_DAY: u64 = 86_400;
 
-/// Writes a row. `kinds` are the types that the columns were told with.
-pub fn put_row(out: &mut Vec<u8>, cells: &[Cell<'_>], kinds: &[SqlType]) -> Result<()> {
+/// Writes a row. `kinds` are the types that the columns were told with; texts are written in another
+/// character set than UTF-8 where one is given.
+pub fn put_row(
+    out: &mut Vec<u8>,
+    cells: &[Cell<'_>],
+    kinds: &[SqlType],
+    charset: Option<Charset>,
+) -> Result<()> {
     out.push(0);
     let nulls = out.len();
     out.resize(nulls + (cells.len() + 2).div_ceil(8), 0);
@@ -26,13 +32,18 @@ pub fn put_row(out: &mut Vec<u8>, cells: &[Cell<'_>], kinds: &[SqlType]) -> Resu
                 *byte |= 1 << (bit % 8);
             }
         } else {
-            put_value(out, cell, *kind)?;
+            put_value(out, cell, *kind, charset)?;
         }
     }
     Ok(())
 }
 
-fn put_value(out: &mut Vec<u8>, cell: &Cell<'_>, kind: SqlType) -> Result<()> {
+fn put_value(
+    out: &mut Vec<u8>,
+    cell: &Cell<'_>,
+    kind: SqlType,
+    charset: Option<Charset>,
+) -> Result<()> {
     match kind {
         SqlType::TinyInt => out.push(integer(cell, kind)? as u8),
         SqlType::SmallInt | SqlType::Year => {
@@ -53,7 +64,7 @@ fn put_value(out: &mut Vec<u8>, cell: &Cell<'_>, kind: SqlType) -> Result<()> {
             Cell::Time(micros) => put_time(out, micros),
             _ => return Err(mismatch(cell, kind)),
         },
-        _ => put_text(out, cell, kind),
+        _ => put_text(out, cell, kind, charset),
     }
     Ok(())
 }
@@ -150,7 +161,7 @@ mod tests {
         let mut bytes = Vec::new();
         let values: Vec<_> = cells.iter().map(|cell| cell.0).collect();
         let kinds: Vec<_> = cells.iter().map(|cell| cell.1).collect();
-        put_row(&mut bytes, &values, &kinds).unwrap();
+        put_row(&mut bytes, &values, &kinds, None).unwrap();
         read(&bytes, &cells.iter().map(|cell| (cell.2, cell.3)).collect::<Vec<_>>()).unwrap()
     }
 
@@ -199,7 +210,7 @@ mod tests {
     #[test]
     fn a_value_that_is_not_its_columns_is_refused() {
         let mut bytes = Vec::new();
-        assert!(put_row(&mut bytes, &[Cell::Text("x")], &[SqlType::Int]).is_err());
+        assert!(put_row(&mut bytes, &[Cell::Text("x")], &[SqlType::Int], None).is_err());
     }
 
     proptest! {

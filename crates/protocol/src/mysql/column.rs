@@ -6,17 +6,19 @@
 //! ```
 
 use mysql_common::constants::{ColumnFlags, ColumnType};
-use remora_sql::{Column, SqlType};
+use remora_sql::{Column, ResultCharset, SqlType};
 
 use super::encode::put_bytes;
 
 /// The collation of bytes and numbers.
 const BINARY: u16 = 63;
+/// Most bytes of a character of utf8mb4, in which lengths come.
+const UTF8_BYTES: u32 = 4;
 /// Says that a number has as many decimals as it needs.
 const ANY_DECIMALS: u8 = 31;
 
-/// Writes a column's definition.
-pub fn put_column(out: &mut Vec<u8>, column: &Column) {
+/// Writes a column's definition, for a client that gets texts in this character set.
+pub fn put_column(out: &mut Vec<u8>, column: &Column, charset: Option<ResultCharset>) {
     put_bytes(out, b"def");
     let names = [
         &column.database,
@@ -25,13 +27,37 @@ pub fn put_column(out: &mut Vec<u8>, column: &Column) {
         &column.name,
         &column.original_name,
     ];
-    names.into_iter().for_each(|name| put_bytes(out, name.as_bytes()));
-    let [low, high] = column.collation.to_le_bytes();
+    for name in names {
+        match charset {
+            Some(ResultCharset { charset, .. }) if !name.is_ascii() => {
+                let mut encoded = Vec::new();
+                charset.encode(name, &mut encoded);
+                put_bytes(out, &encoded);
+            }
+            _ => put_bytes(out, name.as_bytes()),
+        }
+    }
+    let (collation, length) = told(column, charset);
+    let [low, high] = collation.to_le_bytes();
     out.extend_from_slice(&[0x0C, low, high]);
-    out.extend_from_slice(&column.length.to_le_bytes());
+    out.extend_from_slice(&length.to_le_bytes());
     out.push(type_of(column.kind) as u8);
     out.extend_from_slice(&flags_of(column).bits().to_le_bytes());
     out.extend_from_slice(&[decimals_of(column.kind), 0, 0]);
+}
+
+/// The collation and the length that a column is told with: texts have the client's.
+fn told(column: &Column, charset: Option<ResultCharset>) -> (u16, u32) {
+    match charset {
+        Some(charset) if column.collation != BINARY && column.length == u32::MAX => {
+            (charset.collation, u32::MAX)
+        }
+        Some(charset) if column.collation != BINARY => {
+            let characters = column.length / UTF8_BYTES;
+            (charset.collation, characters.saturating_mul(u32::from(charset.max_bytes)))
+        }
+        _ => (column.collation, column.length),
+    }
 }
 
 /// Writes the definition of a `?`.
@@ -157,7 +183,7 @@ mod tests {
     #[test]
     fn the_bytes() {
         let mut bytes = Vec::new();
-        put_column(&mut bytes, &column(SqlType::VarChar));
+        put_column(&mut bytes, &column(SqlType::VarChar), None);
         let golden = b"\x03def\x04wiki\x01p\x05pages\x01t\x05title\
             \x0c\xff\x00\xfc\x03\x00\x00\xfd\x01\x00\x00\x00\x00";
         assert_eq!(bytes, golden);
@@ -167,7 +193,7 @@ mod tests {
     fn columns_are_read_by_a_client() {
         let read = |column: &Column| {
             let mut bytes = Vec::new();
-            put_column(&mut bytes, column);
+            put_column(&mut bytes, column, None);
             ParseBuf(&bytes).parse::<packets::Column>(()).unwrap()
         };
         let text = read(&column(SqlType::LongBlob));
@@ -180,6 +206,25 @@ mod tests {
         assert!(number.flags().contains(ColumnFlags::UNSIGNED_FLAG));
         assert_eq!(read(&column(SqlType::DateTime(3))).decimals(), 3);
         assert_eq!(read(&column(SqlType::Double)).decimals(), 31);
+    }
+
+    #[test]
+    fn texts_are_told_in_the_clients_character_set() {
+        let charset = remora_engine::Charset::named("latin1").unwrap();
+        let latin1 = ResultCharset { charset, collation: 8, max_bytes: 1 };
+        let mut bytes = Vec::new();
+        let name = "prénom".to_owned();
+        put_column(&mut bytes, &Column { name, ..column(SqlType::VarChar) }, Some(latin1));
+        let golden = b"\x03def\x04wiki\x01p\x05pages\x06pr\xe9nom\x05title\
+            \x0c\x08\x00\xff\x00\x00\x00\xfd\x01\x00\x00\x00\x00";
+        assert_eq!(bytes, golden);
+        bytes.clear();
+        put_column(
+            &mut bytes,
+            &Column { collation: BINARY, ..column(SqlType::Blob) },
+            Some(latin1),
+        );
+        assert_eq!(bytes[25..31], [0x0c, 63, 0, 0xfc, 3, 0]);
     }
 
     #[test]

@@ -15,6 +15,8 @@ use super::packet::{FULL_PAYLOAD, u24_of, usize_of};
 const HEADER_BYTES: usize = 7;
 /// What is shorter does not get smaller.
 const LEAST_COMPRESSED: usize = 50;
+/// A window of zstd that holds a whole packet, as a power of two.
+const WINDOW_LOG: u32 = 24;
 /// Plain bytes of one packet that is written: a client can read before all is compressed.
 const PIECE_BYTES: usize = 1 << 20;
 
@@ -139,7 +141,10 @@ fn expand(
     match algorithm {
         Algorithm::Zlib => ZlibDecoder::new(content).take(most).read_to_end(plain)?,
         Algorithm::Zstd(_) => {
-            zstd::stream::read::Decoder::with_buffer(content)?.take(most).read_to_end(plain)?
+            let mut decoder = zstd::stream::read::Decoder::with_buffer(content)?;
+            // A frame may ask for a larger window than any packet fills.
+            decoder.window_log_max(WINDOW_LOG)?;
+            decoder.take(most).read_to_end(plain)?
         }
     };
     if plain.len() - start != plain_length {
@@ -231,6 +236,22 @@ mod tests {
             assert!(reader.decompress(&mut read, usize::MAX).is_err());
             assert!(read.len() <= 1001);
         }
+    }
+
+    #[test]
+    fn a_frame_that_asks_for_a_large_window_is_refused() {
+        let mut content = Vec::new();
+        let mut encoder = zstd::stream::write::Encoder::new(&mut content, 1).unwrap();
+        encoder.window_log(WINDOW_LOG + 3).unwrap();
+        encoder.write_all(&[7; 1000]).unwrap();
+        encoder.finish().unwrap();
+        let [low, middle, high] = u24_of(content.len());
+        let [plain_low, plain_middle, plain_high] = u24_of(1000);
+        let mut wire = vec![low, middle, high, 0, plain_low, plain_middle, plain_high];
+        wire.extend(content);
+        let mut reader = Compressor::new(Algorithm::Zstd(1));
+        reader.room().extend_from_slice(&wire);
+        assert!(reader.decompress(&mut Vec::new(), usize::MAX).is_err());
     }
 
     #[test]

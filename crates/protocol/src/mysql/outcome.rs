@@ -13,6 +13,7 @@ use mysql_common::{
     packets::{ErrPacket, ServerError, SqlState},
     proto::MySerialize,
 };
+use remora_engine::Charset;
 use remora_sql::{Outcome, Status};
 
 use super::{
@@ -79,11 +80,18 @@ pub fn put_eof(out: &mut Vec<u8>, warnings: u16, flags: StatusFlags) {
     out.extend_from_slice(&flags.bits().to_le_bytes());
 }
 
-/// Writes an error.
-pub fn put_error(out: &mut Vec<u8>, error: &WireError) {
+/// Writes an error, in another character set than UTF-8 where one is given.
+pub fn put_error(out: &mut Vec<u8>, error: &WireError, charset: Option<Charset>) {
     let mut state = [b'0'; 5];
     state.iter_mut().zip(error.state.bytes()).for_each(|(byte, given)| *byte = given);
-    let message = error.message.as_bytes();
+    let mut encoded = Vec::new();
+    let message = match charset {
+        Some(charset) => {
+            charset.encode(&error.message, &mut encoded);
+            &encoded
+        }
+        None => error.message.as_bytes(),
+    };
     let packet = ServerError::new(error.number, Some(SqlState::new(state)), message);
     ErrPacket::Error(packet).serialize(out);
 }
@@ -174,7 +182,7 @@ mod tests {
         put_end_of_rows(&mut bytes, &outcome(), flags, Capabilities::empty(), &[]);
         assert_eq!(bytes, [0xFE, 2, 0, 2, 0]);
         bytes.clear();
-        put_error(&mut bytes, &WireError::unknown_command());
+        put_error(&mut bytes, &WireError::unknown_command(), None);
         assert_eq!(bytes, b"\xff\x17\x04#08S01Unknown command");
         bytes.clear();
         put_early_error(&mut bytes, &WireError::too_many_connections());

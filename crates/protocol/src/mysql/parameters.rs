@@ -7,10 +7,10 @@
 //! ```
 //! Types that are not sent are those of the last time.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use mysql_common::constants::ColumnType;
-use remora_engine::{Date, DateTime, Decimal, Value};
+use remora_engine::{Charset, Date, DateTime, Decimal, Value};
 
 use super::encode::Fields;
 
@@ -19,6 +19,8 @@ const UNSIGNED: u8 = 0x80;
 const DECIMAL_DIGITS: u8 = 65;
 const DECIMAL_FRACTION_DIGITS: usize = 30;
 const MICROS_PER_SECOND: u64 = 1_000_000;
+/// 838:59:59, the longest TIME; longer ones are cut to it.
+const MAX_TIME_MICROS: u64 = (838 * 3600 + 59 * 60 + 59) * MICROS_PER_SECOND;
 
 /// The type of a parameter: MySQL's number and whether it has no sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,8 +65,14 @@ impl Parameters {
     }
 
     /// The values of `count` parameters, into `values`; `None` where the packet is malformed. What
-    /// came in pieces is used up.
-    pub fn read(&mut self, packet: &[u8], count: usize, values: &mut Vec<Value>) -> Option<()> {
+    /// came in pieces is used up. Texts come in `charset`.
+    pub fn read(
+        &mut self,
+        packet: &[u8],
+        count: usize,
+        charset: Charset,
+        values: &mut Vec<Value>,
+    ) -> Option<()> {
         values.clear();
         let mut long = std::mem::take(&mut self.long);
         self.long_bytes = 0;
@@ -86,9 +94,9 @@ impl Parameters {
         for (at, kind) in self.types.iter().enumerate() {
             let is_null = nulls.get(at / 8)? >> (at % 8) & 1 == 1;
             values.push(match long.get_mut(at).and_then(Option::take) {
-                Some(bytes) => bytes_value(kind.kind, &bytes),
+                Some(bytes) => bytes_value(kind.kind, &bytes, charset),
                 None if is_null => Value::Null,
-                None => kind.read(&mut fields)?,
+                None => kind.read(&mut fields, charset)?,
             });
         }
         Some(())
@@ -96,7 +104,7 @@ impl Parameters {
 }
 
 impl ParameterType {
-    fn read(self, fields: &mut Fields<'_>) -> Option<Value> {
+    fn read(self, fields: &mut Fields<'_>, charset: Charset) -> Option<Value> {
         let Ok(kind) = ColumnType::try_from(self.kind) else { return None };
         Some(match kind {
             ColumnType::MYSQL_TYPE_NULL => Value::Null,
@@ -122,7 +130,7 @@ impl ParameterType {
             | ColumnType::MYSQL_TYPE_DATETIME
             | ColumnType::MYSQL_TYPE_TIMESTAMP => moment(kind, fields)?,
             ColumnType::MYSQL_TYPE_TIME => time(fields)?,
-            _ => bytes_value(self.kind, fields.bytes()?),
+            _ => bytes_value(self.kind, fields.bytes()?, charset),
         })
     }
 
@@ -137,7 +145,7 @@ fn real(number: f64) -> Value {
 }
 
 /// Bytes by their type: of blobs, decimals and texts, which may be bytes all the same.
-fn bytes_value(kind: u8, bytes: &[u8]) -> Value {
+fn bytes_value(kind: u8, bytes: &[u8], charset: Charset) -> Value {
     let is_blob = matches!(
         ColumnType::try_from(kind),
         Ok(ColumnType::MYSQL_TYPE_TINY_BLOB
@@ -148,14 +156,18 @@ fn bytes_value(kind: u8, bytes: &[u8]) -> Value {
             | ColumnType::MYSQL_TYPE_VECTOR
             | ColumnType::MYSQL_TYPE_BIT)
     );
-    match std::str::from_utf8(bytes) {
+    let text = match charset.is_utf8() {
+        true => std::str::from_utf8(bytes).map(Cow::Borrowed),
+        false => Ok(charset.decode(bytes)),
+    };
+    match text {
         Ok(text) if !is_blob => {
             let is_decimal = matches!(
                 ColumnType::try_from(kind),
                 Ok(ColumnType::MYSQL_TYPE_NEWDECIMAL | ColumnType::MYSQL_TYPE_DECIMAL)
             );
-            let decimal = is_decimal.then(|| decimal(text)).flatten();
-            decimal.map_or_else(|| Value::Text(Arc::from(text)), Value::Decimal)
+            let decimal = is_decimal.then(|| decimal(&text)).flatten();
+            decimal.map_or_else(|| Value::Text(Arc::from(&*text)), Value::Decimal)
         }
         _ => Value::Bytes(Arc::from(bytes)),
     }
@@ -171,8 +183,9 @@ fn decimal(text: &str) -> Option<Decimal> {
 fn moment(kind: ColumnType, fields: &mut Fields<'_>) -> Option<Value> {
     let length = fields.u8()?;
     let mut fields = Fields::new(fields.take(usize::from(length))?);
-    let mut date = Date { year: 0, month: 0, day: 0 };
-    let mut micros = 0;
+    let zero = Date { year: 0, month: 0, day: 0 };
+    let mut date = zero;
+    let mut micros = Some(0);
     if length >= 4 {
         let year = fields.u16()?;
         date = Date { year, month: fields.u8()?, day: fields.u8()? };
@@ -180,12 +193,8 @@ fn moment(kind: ColumnType, fields: &mut Fields<'_>) -> Option<Value> {
     if length >= 7 {
         micros = clock(&mut fields)?;
     }
-    let moment = DateTime { date, micros };
-    let moment = if moment.is_valid() {
-        moment
-    } else {
-        DateTime { date: Date { year: 0, month: 0, day: 0 }, micros: 0 }
-    };
+    let moment = micros.map(|micros| DateTime { date, micros }).filter(DateTime::is_valid);
+    let moment = moment.unwrap_or(DateTime { date: zero, micros: 0 });
     let is_date = kind == ColumnType::MYSQL_TYPE_DATE;
     Some(if is_date { Value::Date(moment.date) } else { Value::DateTime(moment) })
 }
@@ -198,16 +207,19 @@ fn time(fields: &mut Fields<'_>) -> Option<Value> {
     }
     let is_negative = fields.u8()? != 0;
     let days = u64::from(fields.u32()?);
-    let day_micros = days.checked_mul(24 * 3600 * MICROS_PER_SECOND)?;
-    let micros = i64::try_from(day_micros.checked_add(clock(&mut fields)?)?).ok()?;
+    let Some(micros) = clock(&mut fields)? else { return Some(Value::Time(0)) };
+    let micros = days.saturating_mul(24 * 3600 * MICROS_PER_SECOND).saturating_add(micros);
+    let micros = i64::try_from(micros.min(MAX_TIME_MICROS)).ok()?;
     Some(Value::Time(if is_negative { -micros } else { micros }))
 }
 
-/// Hours, minutes, seconds, and a fraction where there is more.
-fn clock(fields: &mut Fields<'_>) -> Option<u64> {
+/// Hours, minutes, seconds, and a fraction where there is more. The inner `None` is no time.
+fn clock(fields: &mut Fields<'_>) -> Option<Option<u64>> {
     let [hours, minutes, seconds] = fields.array()?.map(u64::from);
     let fraction = if fields.rest().is_empty() { 0 } else { u64::from(fields.u32()?) };
-    Some((hours * 3600 + minutes * 60 + seconds) * MICROS_PER_SECOND + fraction)
+    let is_time = minutes < 60 && seconds < 60 && fraction < MICROS_PER_SECOND;
+    let micros = (hours * 3600 + minutes * 60 + seconds) * MICROS_PER_SECOND + fraction;
+    Some(is_time.then_some(micros))
 }
 
 #[cfg(test)]
@@ -228,7 +240,7 @@ mod tests {
             panic!("not an execute: {bytes:?}");
         };
         let mut read = Vec::new();
-        Parameters::default().read(parameters, values.len(), &mut read).unwrap();
+        Parameters::default().read(parameters, values.len(), Charset::UTF8MB4, &mut read).unwrap();
         read
     }
 
@@ -269,15 +281,54 @@ mod tests {
     }
 
     #[test]
+    fn times_that_are_none_are_zero_and_long_ones_are_cut() {
+        let bound = |kind: ColumnType, value: &[u8]| {
+            let packet = [&[0, 1, kind as u8, 0, value.len() as u8][..], value].concat();
+            let mut values = Vec::new();
+            Parameters::default().read(&packet, 1, Charset::UTF8MB4, &mut values).unwrap();
+            values.remove(0)
+        };
+        let time = |value: &[u8]| bound(ColumnType::MYSQL_TYPE_TIME, value);
+        let longest = (838 * 3600 + 59 * 60 + 59) * 1_000_000;
+        assert_eq!(time(&[0, 0, 0, 0, 0, 1, 2, 3]), Value::Time(3_723_000_000));
+        assert_eq!(time(&[0, 0, 0, 0, 0, 1, 60, 3]), Value::Time(0));
+        assert_eq!(time(&[1, 0xFF, 0xFF, 0xFF, 0xFF, 1, 2, 3]), Value::Time(-longest));
+        let zero = DateTime { date: Date { year: 0, month: 0, day: 0 }, micros: 0 };
+        let moment = bound(ColumnType::MYSQL_TYPE_DATETIME, &[0xE8, 7, 2, 29, 1, 2, 60]);
+        assert_eq!(moment, Value::DateTime(zero));
+    }
+
+    #[test]
     fn types_are_remembered_and_blobs_are_bytes() {
         let mut parameters = Parameters::default();
         let mut values = Vec::new();
         let blob = ColumnType::MYSQL_TYPE_BLOB as u8;
-        assert!(parameters.read(&[0, 1, blob, 0, 2, b'a', b'b'], 1, &mut values).is_some());
+        assert!(
+            parameters
+                .read(&[0, 1, blob, 0, 2, b'a', b'b'], 1, Charset::UTF8MB4, &mut values)
+                .is_some()
+        );
         assert_eq!(values, [Value::Bytes(Arc::from(*b"ab"))]);
-        assert!(parameters.read(&[0, 0, 1, b'c'], 1, &mut values).is_some());
+        assert!(parameters.read(&[0, 0, 1, b'c'], 1, Charset::UTF8MB4, &mut values).is_some());
         assert_eq!(values, [Value::Bytes(Arc::from(*b"c"))]);
-        assert!(Parameters::default().read(&[0, 0, 1, b'c'], 1, &mut values).is_none());
+        assert!(
+            Parameters::default()
+                .read(&[0, 0, 1, b'c'], 1, Charset::UTF8MB4, &mut values)
+                .is_none()
+        );
+    }
+
+    #[test]
+    fn texts_come_in_the_clients_character_set() {
+        let latin1 = Charset::named("latin1").unwrap();
+        let read = |kind: ColumnType| {
+            let packet = [0, 1, kind as u8, 0, 2, b'a', 0xE9];
+            let mut values = Vec::new();
+            Parameters::default().read(&packet, 1, latin1, &mut values).unwrap();
+            values.remove(0)
+        };
+        assert_eq!(read(ColumnType::MYSQL_TYPE_STRING), Value::Text("aé".into()));
+        assert_eq!(read(ColumnType::MYSQL_TYPE_BLOB), Value::Bytes(Arc::from(*b"a\xE9")));
     }
 
     #[test]
@@ -285,7 +336,7 @@ mod tests {
         let decimal = ColumnType::MYSQL_TYPE_NEWDECIMAL as u8;
         let packet = [&[0, 1, decimal, 0, 5][..], b"-1.50"].concat();
         let mut values = Vec::new();
-        Parameters::default().read(&packet, 1, &mut values).unwrap();
+        Parameters::default().read(&packet, 1, Charset::UTF8MB4, &mut values).unwrap();
         assert_eq!(values, [Value::Decimal(Decimal::parse("-1.50", 65, 2).unwrap())]);
     }
 
@@ -299,10 +350,10 @@ mod tests {
         let string = ColumnType::MYSQL_TYPE_STRING as u8;
         let mut values = Vec::new();
         let packet = [0, 1, 1, 0, string, 0, 7];
-        parameters.read(&packet, 2, &mut values).unwrap();
+        parameters.read(&packet, 2, Charset::UTF8MB4, &mut values).unwrap();
         assert_eq!(values, [Value::Int(7), Value::Text("abcd".into())]);
         assert_eq!(parameters.long_bytes(), 0);
-        assert!(parameters.read(&packet, 2, &mut values).is_none());
+        assert!(parameters.read(&packet, 2, Charset::UTF8MB4, &mut values).is_none());
     }
 
     proptest! {
@@ -312,7 +363,7 @@ mod tests {
             count in 0_usize..20,
         ) {
             let mut values = Vec::new();
-            if Parameters::default().read(&bytes, count, &mut values).is_some() {
+            if Parameters::default().read(&bytes, count, Charset::UTF8MB4, &mut values).is_some() {
                 prop_assert_eq!(values.len(), count);
             }
         }

@@ -8,7 +8,8 @@
 //! The last end is written by [`Results::finish`], when the session's new state is known.
 
 use mysql_common::{constants::StatusFlags, packets::LocalInfilePacket, proto::MySerialize};
-use remora_sql::{Cell, Code, Column, Error, Outcome, Result, SqlType};
+use remora_engine::Charset;
+use remora_sql::{Cell, Code, Column, Error, Outcome, Result, ResultCharset, SqlType};
 use smallvec::SmallVec;
 
 use super::{
@@ -92,6 +93,10 @@ pub struct Results<'w, W> {
     /// The session's flags before the command.
     flags: StatusFlags,
     kinds: SmallVec<[SqlType; 16]>,
+    /// The character set that the client gets texts in; `None` sends them as they are.
+    charset: Option<ResultCharset>,
+    /// What texts are encoded in, where that is not UTF-8 as it is.
+    encoded: Option<Charset>,
     /// Whether a result set has begun that is not ended.
     in_rows: bool,
     /// The end that is not written yet, and whether it ends rows.
@@ -113,6 +118,8 @@ impl<'w, W: AsMut<PacketWriter>> Results<'w, W> {
             format,
             flags,
             kinds: SmallVec::new(),
+            charset: None,
+            encoded: None,
             in_rows: false,
             pending: None,
             target: Target::Wire,
@@ -129,6 +136,13 @@ impl<'w, W: AsMut<PacketWriter>> Results<'w, W> {
         self.wire
     }
 
+    /// What follows is in this character set.
+    pub fn set_charset(&mut self, charset: Option<ResultCharset>) {
+        self.charset = charset;
+        let charset = charset.map(|charset| charset.charset);
+        self.encoded = charset.filter(|charset| *charset != Charset::UTF8MB4);
+    }
+
     /// Begins a result set.
     pub fn columns(&mut self, columns: &[Column]) -> Result<()> {
         self.end_pending(true);
@@ -136,7 +150,8 @@ impl<'w, W: AsMut<PacketWriter>> Results<'w, W> {
         self.kinds.extend(columns.iter().map(|column| column.kind));
         self.wire.as_mut().message(|out| put_number(out, columns.len() as u64));
         for column in columns {
-            self.wire.as_mut().message(|out| put_column(out, column));
+            let charset = self.charset;
+            self.wire.as_mut().message(|out| put_column(out, column, charset));
         }
         if matches!(self.target, Target::Wire) {
             self.put_eof();
@@ -151,13 +166,14 @@ impl<'w, W: AsMut<PacketWriter>> Results<'w, W> {
         if !self.in_rows || cells.len() != self.kinds.len() {
             return Err(Error::new(Code::Unknown, "a row has other values than columns"));
         }
-        let (kinds, format) = (&self.kinds, self.format);
+        let (kinds, format, charset) = (&self.kinds, self.format, self.encoded);
         let put = |out: &mut Vec<u8>| match format {
             RowFormat::Text => {
-                cells.iter().zip(kinds).for_each(|(cell, kind)| text::put_text(out, cell, *kind));
+                let pairs = cells.iter().zip(kinds);
+                pairs.for_each(|(cell, kind)| text::put_text(out, cell, *kind, charset));
                 Ok(())
             }
-            RowFormat::Binary => binary::put_row(out, cells, kinds),
+            RowFormat::Binary => binary::put_row(out, cells, kinds, charset),
         };
         match &mut self.target {
             Target::Wire => self.wire.as_mut().try_message(put),
@@ -207,7 +223,8 @@ impl<'w, W: AsMut<PacketWriter>> Results<'w, W> {
     /// Ends with an error what has begun.
     pub fn fail(mut self, error: &WireError) {
         self.end_pending(true);
-        self.wire.as_mut().message(|out| put_error(out, error));
+        let charset = self.encoded;
+        self.wire.as_mut().message(|out| put_error(out, error, charset));
     }
 
     fn end_pending(&mut self, more: bool) {
@@ -247,7 +264,7 @@ pub fn put_file_request(writer: &mut PacketWriter, name: &str) {
     writer.message(|out| LocalInfilePacket::new(name.as_bytes()).serialize(out));
 }
 
-/// Writes what a statement that was prepared is.
+/// Writes what a statement that was prepared is, for a client that gets texts in `charset`.
 ///
 /// ```text
 /// prepared = 0x00  id: u32  columns: u16  parameters: u16  0x00  warnings: u16
@@ -260,6 +277,7 @@ pub fn put_prepared(
     columns: &[Column],
     flags: StatusFlags,
     capabilities: Capabilities,
+    charset: Option<ResultCharset>,
 ) {
     let eof = |writer: &mut PacketWriter| {
         if !capabilities.contains(Capabilities::CLIENT_DEPRECATE_EOF) {
@@ -280,7 +298,7 @@ pub fn put_prepared(
     }
     if count > 0 {
         let told = columns.iter().take(usize::from(count));
-        told.for_each(|column| writer.message(|out| put_column(out, column)));
+        told.for_each(|column| writer.message(|out| put_column(out, column, charset)));
         eof(writer);
     }
 }
@@ -291,11 +309,12 @@ pub fn put_field_list(
     columns: &[Column],
     flags: StatusFlags,
     capabilities: Capabilities,
+    charset: Option<ResultCharset>,
 ) {
     const NULL: u8 = 0xFB;
     for column in columns {
         writer.message(|out| {
-            put_column(out, column);
+            put_column(out, column, charset);
             out.push(NULL);
         });
     }
@@ -309,20 +328,7 @@ mod tests {
     const FLAGS: StatusFlags = StatusFlags::SERVER_STATUS_AUTOCOMMIT;
 
     fn column(name: &str) -> Column {
-        Column {
-            database: String::new(),
-            table: String::new(),
-            original_table: String::new(),
-            name: name.to_owned(),
-            original_name: String::new(),
-            kind: SqlType::BigInt,
-            unsigned: false,
-            not_null: true,
-            primary_key: false,
-            auto_increment: false,
-            collation: 63,
-            length: 2,
-        }
+        Column { kind: SqlType::BigInt, not_null: true, length: 2, ..Column::computed(name) }
     }
 
     fn messages(writer: &PacketWriter) -> Vec<Vec<u8>> {
@@ -455,7 +461,7 @@ mod tests {
     fn the_bytes_of_a_prepared_statement() {
         let mut writer = PacketWriter::default();
         writer.set_sequence(1);
-        put_prepared(&mut writer, 9, 2, &[column("n")], FLAGS, Capabilities::empty());
+        put_prepared(&mut writer, 9, 2, &[column("n")], FLAGS, Capabilities::empty(), None);
         let messages = messages(&writer);
         assert_eq!(messages[0], [0, 9, 0, 0, 0, 1, 0, 2, 0, 0, 0, 0]);
         assert_eq!(messages.len(), 6);

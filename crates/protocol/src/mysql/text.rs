@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use remora_engine::{Date, DateTime};
+use remora_engine::{Charset, Date, DateTime};
 use remora_sql::{Cell, SqlType};
 
 use super::encode::{put_bytes, put_short};
@@ -15,15 +15,24 @@ const MAX_FIXED_POINT: i32 = 15;
 const FLOAT_DIGITS: usize = 6;
 const MICROS_PER_SECOND: u64 = 1_000_000;
 
-/// Writes one value of a row of texts.
-pub fn put_text(out: &mut Vec<u8>, cell: &Cell<'_>, kind: SqlType) {
+/// Writes one value of a row of texts, in another character set than UTF-8 where one is given.
+pub fn put_text(out: &mut Vec<u8>, cell: &Cell<'_>, kind: SqlType, charset: Option<Charset>) {
     match *cell {
         Cell::Null => out.push(NULL),
-        Cell::Text(text) => put_bytes(out, text.as_bytes()),
+        Cell::Text(text) => match charset {
+            None => put_bytes(out, text.as_bytes()),
+            Some(charset) => put_encoded(out, text, charset),
+        },
         Cell::Bytes(bytes) => put_bytes(out, bytes),
         Cell::Decimal(decimal) => put_bytes(out, decimal.as_str().as_bytes()),
         _ => put_short(out, |out| put_short_value(out, cell, kind)),
     }
+}
+
+fn put_encoded(out: &mut Vec<u8>, text: &str, charset: Charset) {
+    let mut encoded = Vec::with_capacity(text.len());
+    charset.encode(text, &mut encoded);
+    put_bytes(out, &encoded);
 }
 
 /// Appends a value whose text is short, without its length.
@@ -194,7 +203,7 @@ mod tests {
 
     fn cell(cell: Cell<'_>, kind: SqlType) -> String {
         let mut bytes = Vec::new();
-        put_text(&mut bytes, &cell, kind);
+        put_text(&mut bytes, &cell, kind, None);
         assert_eq!(usize::from(bytes[0]), bytes.len() - 1);
         String::from_utf8(bytes[1..].to_vec()).unwrap()
     }
@@ -265,8 +274,8 @@ mod tests {
         let decimal = Decimal::parse("-12.50", 5, 2).unwrap();
         assert_eq!(cell(Cell::Decimal(&decimal), SqlType::Decimal(5, 2)), decimal.as_str());
         let mut bytes = Vec::new();
-        put_text(&mut bytes, &Cell::Null, SqlType::Int);
-        put_text(&mut bytes, &Cell::Bytes(&[7; 300]), SqlType::Blob);
+        put_text(&mut bytes, &Cell::Null, SqlType::Int, None);
+        put_text(&mut bytes, &Cell::Bytes(&[7; 300]), SqlType::Blob, None);
         assert_eq!((bytes[0], &bytes[1..4], bytes.len()), (NULL, &[0xFC, 44, 1][..], 304));
     }
 

@@ -17,6 +17,9 @@ use crate::{
     sources,
 };
 
+/// A stack for the deepest SQL statement that is let through.
+const STACK_BYTES: usize = 16 << 20;
+
 /// Serves until SIGTERM or SIGINT.
 pub fn serve(options: &ServeOptions) -> Result<ExitCode> {
     let settings = read_settings(options)?;
@@ -42,6 +45,7 @@ pub(super) fn runtime(worker_threads: usize) -> Result<Runtime> {
     }
     builder
         .enable_all()
+        .thread_stack_size(STACK_BYTES)
         .build()
         .map_err(|source| Error::Io { what: "cannot start threads".to_owned(), source })
 }

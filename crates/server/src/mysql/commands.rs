@@ -162,7 +162,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
 
     /// Writes an error.
     pub(super) fn put_error(&mut self, error: &WireError) {
-        self.channel.writer.message(|out| put_error(out, error));
+        let charset = self.client.session.result_charset().map(|charset| charset.charset);
+        self.channel.writer.message(|out| put_error(out, error, charset));
     }
 
     /// Answers a command. An error is the connection's end.
@@ -243,7 +244,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
                         || fits_pattern(pattern.as_bytes(), column.name.to_lowercase().as_bytes())
                 });
                 let (flags, capabilities) = (self.client.flags(), self.client.capabilities);
-                put_field_list(&mut self.channel.writer, &columns, flags, capabilities);
+                let charset = self.client.session.result_charset();
+                let writer = &mut self.channel.writer;
+                put_field_list(writer, &columns, flags, capabilities, charset);
             }
         }
     }

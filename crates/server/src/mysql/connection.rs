@@ -81,7 +81,7 @@ async fn refuse<S: AsyncRead + AsyncWrite + Unpin>(
         Refused::Told(error) => {
             tracing::info!("a MySQL client at {} was refused: {error}", host_of(address));
             channel.writer.set_sequence(reader.sequence());
-            channel.writer.message(|out| put_error(out, &error));
+            channel.writer.message(|out| put_error(out, &error, None));
             channel.send_away().await
         }
     }
@@ -192,6 +192,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 self.talk.channel.flush().await?;
                 tokio::task::consume_budget().await;
             }
+            // After each command: of those that wait already, every one may keep more.
+            if !self.has_room() {
+                self.talk.channel.writer.set_sequence(1);
+                return self.send_away(&WireError::out_of_buffers()).await;
+            }
         }
     }
 
@@ -200,9 +205,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         self.talk.channel.flush().await?;
         // Whatever is said now is read as the answer to the client's next command.
         self.talk.channel.writer.set_sequence(1);
-        if !self.has_room() {
-            return Ok(Some(Some(WireError::out_of_buffers())));
-        }
         Ok(match self.wait().await? {
             Waited::Input => None,
             Waited::End | Waited::Killed => Some(None),
@@ -289,8 +291,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     }
 
     async fn send_away(&mut self, error: &WireError) -> io::Result<()> {
-        let writer = &mut self.talk.channel.writer;
-        writer.message(|out| put_error(out, error));
+        self.talk.put_error(error);
         self.talk.channel.send_away().await
     }
 }

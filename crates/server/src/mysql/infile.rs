@@ -28,6 +28,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
         let settings = self.settings();
         let most = settings.sql.max_allowed_packet;
         let patience = Duration::from_secs(settings.sql.write_timeout_s);
+        let process = self.process();
+        let mut stopping = self.side.shared.stopping.subscribe();
         put_file_request(&mut self.channel.writer, name);
         self.channel.flush().await?;
         reader.expect(self.channel.writer.sequence());
@@ -47,7 +49,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
                     }
                 }
                 Ok(None) => {
-                    if !timeout(patience, self.channel.read_into(reader)).await?? {
+                    let read = timeout(patience, self.channel.read_into(reader));
+                    let more = tokio::select! {
+                        read = read => read??,
+                        () = process.killed() => false,
+                        _ = stopping.wait_for(|stopping| *stopping) => false,
+                    };
+                    if !more {
                         return Err(io::ErrorKind::UnexpectedEof.into());
                     }
                 }

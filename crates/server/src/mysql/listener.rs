@@ -1,33 +1,23 @@
 //! Accepting connections of the MySQL protocol.
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc};
 
 use remora_protocol::mysql::{PacketWriter, WireError, put_early_error};
 use tokio::{
-    io::{AsyncRead, AsyncWrite, AsyncWriteExt},
+    io::{AsyncRead, AsyncWrite},
     task::JoinSet,
 };
 
 use super::{connection, login::host_of, side::SqlSide};
-use crate::session::{Door, pause};
+use crate::session::{Door, accept_each, turn_away};
 
-/// Accepts connections until the server stops, then waits for their sessions.
+/// Accepts connections.
 pub(crate) async fn accept(door: impl Door, side: Arc<SqlSide>) {
-    let mut stopping = side.shared.stopping.subscribe();
-    let mut sessions = JoinSet::new();
-    loop {
-        let accepted = tokio::select! {
-            accepted = door.next() => accepted,
-            _ = stopping.changed() => break,
-            Some(_) = sessions.join_next(), if !sessions.is_empty() => continue,
-        };
-        match accepted {
-            Ok((stream, address)) => admit(&mut sessions, stream, address, &side),
-            Err(error) => pause(&error).await,
-        }
-    }
-    drop(door);
-    while sessions.join_next().await.is_some() {}
+    let stopping = side.shared.stopping.subscribe();
+    accept_each(door, stopping, |sessions, stream, address| {
+        admit(sessions, stream, address, &side);
+    })
+    .await;
 }
 
 /// Starts a session, or turns the connection away.
@@ -44,7 +34,7 @@ where
     if !is_allowed {
         let host = host_of(address);
         tracing::warn!("{host} is in none of network.allow_cidrs and was turned away");
-        sessions.spawn(turn_away(stream, WireError::host_not_allowed(&host)));
+        sessions.spawn(turn_away(stream, early(&WireError::host_not_allowed(&host))));
         return;
     }
     match side.connect() {
@@ -57,18 +47,14 @@ where
             });
         }
         None => {
-            sessions.spawn(turn_away(stream, WireError::too_many_connections()));
+            sessions.spawn(turn_away(stream, early(&WireError::too_many_connections())));
         }
     }
 }
 
-/// Tells the client in the place of a greeting.
-async fn turn_away<S: AsyncWrite + Unpin>(mut stream: S, error: WireError) {
+/// What a client reads in the place of a greeting.
+fn early(error: &WireError) -> Vec<u8> {
     let mut writer = PacketWriter::default();
-    writer.message(|out| put_early_error(out, &error));
-    let reply = async {
-        stream.write_all(writer.bytes()).await?;
-        stream.shutdown().await
-    };
-    let _ = tokio::time::timeout(Duration::from_secs(1), reply).await;
+    writer.message(|out| put_early_error(out, error));
+    writer.bytes().to_vec()
 }

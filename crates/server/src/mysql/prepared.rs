@@ -36,7 +36,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
         let id = self.statements.add(prepared, text, most);
         let id = id.ok_or_else(|| WireError::too_many_statements(most))?;
         let (flags, capabilities) = (self.client.flags(), self.client.capabilities);
-        put_prepared(&mut self.channel.writer, id, parameters, &columns, flags, capabilities);
+        let charset = self.client.session.result_charset();
+        let writer = &mut self.channel.writer;
+        put_prepared(writer, id, parameters, &columns, flags, capabilities, charset);
         Ok(())
     }
 
@@ -52,11 +54,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
             self.put_error(&WireError::unknown_statement(id, "mysqld_stmt_execute"));
             return Ok(Flow::Continue);
         };
-        let kept_bytes = statement.kept_bytes();
+        let had_more = statement.parameters.long_bytes() > 0 || statement.cursor.is_some();
         statement.cursor = None;
         let count = statement.prepared.parameters;
         let is_cut = std::mem::take(&mut statement.is_cut);
-        if statement.parameters.read(packet, count, &mut self.values).is_none() {
+        let charset = client.session.client_charset();
+        if statement.parameters.read(packet, count, charset, &mut self.values).is_none() {
             self.put_error(&WireError::wrong_parameters());
             return Ok(Flow::Continue);
         }
@@ -77,7 +80,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
         let ended = watched(run, process, &self.interrupter, limit_ms).await;
         let (flow, rows) = finish(client, process, reply, ended)?;
         statement.cursor = rows;
-        if kept_bytes > 0 || cursor {
+        if had_more || cursor {
             self.statements.count_kept();
         }
         Ok(flow)

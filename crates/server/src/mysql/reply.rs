@@ -9,7 +9,7 @@ use std::{
 };
 
 use remora_protocol::mysql::{PacketWriter, Results};
-use remora_sql::{Cell, Code, Column, Error, Outcome, Reply, Result};
+use remora_sql::{Cell, Code, Column, Error, Outcome, Reply, Result, ResultCharset};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::channel::Channel;
@@ -30,6 +30,10 @@ impl<S> AsMut<PacketWriter> for Channel<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Reply for WireReply<'_, S> {
+    fn charset(&mut self, charset: Option<ResultCharset>) {
+        self.results.set_charset(charset);
+    }
+
     fn columns(&mut self, columns: &[Column]) -> Result<()> {
         self.results.columns(columns)
     }

@@ -11,6 +11,9 @@ use std::{
 use remora_protocol::mysql::{Cursor, Parameters};
 use remora_sql::Prepared;
 
+/// What a statement takes for each byte of its text: the text itself twice, and its tokens.
+const TEXT_COPIES: usize = 8;
+
 /// A prepared statement and what belongs to it between its runs.
 pub(super) struct Statement {
     pub prepared: Prepared,
@@ -23,9 +26,10 @@ pub(super) struct Statement {
 }
 
 impl Statement {
-    /// Bytes of parameters and rows that it keeps.
+    /// Bytes of its text, its parameters and its rows that it keeps.
     pub(super) fn kept_bytes(&self) -> usize {
-        self.parameters.long_bytes() + self.cursor.as_ref().map_or(0, Cursor::held_bytes)
+        let rows = self.cursor.as_ref().map_or(0, Cursor::held_bytes);
+        TEXT_COPIES * self.text.len() + self.parameters.long_bytes() + rows
     }
 }
 
@@ -33,7 +37,7 @@ impl Statement {
 pub(super) struct Statements {
     open: HashMap<u32, Statement>,
     last_id: u32,
-    /// Bytes of parameters and rows that are kept.
+    /// Bytes of texts, parameters and rows that are kept.
     kept_bytes: usize,
     /// Those of all connections.
     side: Arc<AtomicUsize>,
@@ -59,6 +63,7 @@ impl Statements {
         }
         let parameters = Parameters::default();
         let statement = Statement { prepared, text, parameters, cursor: None, is_cut: false };
+        self.kept_bytes += statement.kept_bytes();
         self.open.insert(self.last_id, statement);
         Some(self.last_id)
     }
@@ -74,9 +79,7 @@ impl Statements {
     pub(super) fn close(&mut self, id: u32) {
         if let Some(closed) = self.open.remove(&id) {
             self.side.fetch_sub(1, Relaxed);
-            if closed.kept_bytes() > 0 {
-                self.count_kept();
-            }
+            self.kept_bytes = self.kept_bytes.saturating_sub(closed.kept_bytes());
         }
     }
 
@@ -87,7 +90,7 @@ impl Statements {
         self.kept_bytes = 0;
     }
 
-    /// Bytes of parameters and rows that are kept, when they were last counted.
+    /// Bytes of texts, parameters and rows that are kept, when they were last counted.
     pub(super) fn kept_bytes(&self) -> usize {
         self.kept_bytes
     }

@@ -5,6 +5,7 @@ use std::{io, net::IpAddr, sync::Arc, time::Duration};
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt},
     net::{TcpListener, TcpStream, UnixListener, UnixStream},
+    sync::watch,
     task::JoinSet,
 };
 
@@ -48,9 +49,22 @@ impl Door for UnixListener {
     }
 }
 
-/// Accepts connections until the server stops, then waits for their sessions.
+/// Accepts connections of the line protocol.
 pub(crate) async fn accept(door: impl Door, shared: Arc<Shared>) {
-    let mut stopping = shared.stopping.subscribe();
+    let stopping = shared.stopping.subscribe();
+    accept_each(door, stopping, |sessions, stream, address| {
+        admit(sessions, stream, address, &shared);
+    })
+    .await;
+}
+
+/// Accepts connections until the server stops, then waits for their sessions. `admit` starts one or
+/// turns the connection away.
+pub(crate) async fn accept_each<D: Door>(
+    door: D,
+    mut stopping: watch::Receiver<bool>,
+    mut admit: impl FnMut(&mut JoinSet<()>, D::Stream, Option<IpAddr>),
+) {
     let mut sessions = JoinSet::new();
     loop {
         let accepted = tokio::select! {
@@ -59,7 +73,7 @@ pub(crate) async fn accept(door: impl Door, shared: Arc<Shared>) {
             Some(_) = sessions.join_next(), if !sessions.is_empty() => continue,
         };
         match accepted {
-            Ok((stream, address)) => admit(&mut sessions, stream, address, &shared),
+            Ok((stream, address)) => admit(&mut sessions, stream, address),
             Err(error) => pause(&error).await,
         }
     }
@@ -68,7 +82,7 @@ pub(crate) async fn accept(door: impl Door, shared: Arc<Shared>) {
 }
 
 /// Waits after a failed accept.
-pub(crate) async fn pause(error: &io::Error) {
+async fn pause(error: &io::Error) {
     tracing::warn!("cannot accept a connection: {error}; is the limit of open files too low?");
     tokio::time::sleep(ACCEPT_PAUSE).await;
 }
@@ -94,7 +108,7 @@ where
         }
         None => {
             shared.counters.deny(Denial::Connections, false);
-            sessions.spawn(turn_away(stream));
+            sessions.spawn(turn_away(stream, SERVER_BUSY.to_vec()));
         }
     }
 }
@@ -114,9 +128,10 @@ where
     drop(place);
 }
 
-async fn turn_away<S: AsyncWrite + Unpin>(mut stream: S) {
+/// Tells a client why it does not come in, if it listens.
+pub(crate) async fn turn_away<S: AsyncWrite + Unpin>(mut stream: S, reason: Vec<u8>) {
     let reply = async {
-        stream.write_all(SERVER_BUSY).await?;
+        stream.write_all(&reason).await?;
         stream.shutdown().await
     };
     let _ = tokio::time::timeout(Duration::from_secs(1), reply).await;

@@ -9,5 +9,5 @@ mod rate_limit;
 pub use cidr::Cidr;
 
 pub(crate) use budget::{BufferBudget, BufferShare};
-pub(crate) use listener::{Door, accept, pause};
+pub(crate) use listener::{Door, accept, accept_each, turn_away};
 pub(crate) use rate_limit::RateLimiter;

@@ -5,6 +5,8 @@ use mysql_common::{
     proto::MySerialize, value::Value,
 };
 
+use remora_protocol::mysql::PacketWriter;
+
 use crate::{
     client::{Answer, Client, Entry, USUAL},
     connect,
@@ -157,4 +159,32 @@ fn a_cursor_is_fetched_in_pieces() {
         }
         assert_eq!(client.query("SELECT 3").value(), "3");
     }
+}
+
+#[test]
+fn commands_that_wait_keep_no_more_rows_than_there_is_room_for() {
+    let server = TestServer::start_empty("[sql]\nbuffered_mb = 1\n");
+    let mut client = connect(&server);
+    let text = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 6) \
+                SELECT REPEAT('x', 70000 + i) FROM n";
+    let ids: Vec<u32> = (0..8).map(|_| prepare(&mut client, text).0).collect();
+    let mut waiting = PacketWriter::default();
+    for id in &ids {
+        waiting.set_sequence(0);
+        waiting.message(|out| out.extend_from_slice(&execute_packet(*id, &[], true)));
+    }
+    client.send_raw(waiting.bytes());
+    let mut answered = 0;
+    let error = loop {
+        client.reader.expect(1);
+        let first = client.message().unwrap();
+        if first[0] == 0xFF {
+            break u16::from_le_bytes([first[1], first[2]]);
+        }
+        client.skip_columns(1);
+        answered += 1;
+    };
+    assert_eq!(error, 1041);
+    assert!((1..ids.len()).contains(&answered), "{answered}");
+    assert_eq!(client.answer(), Answer::Closed);
 }

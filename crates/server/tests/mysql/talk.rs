@@ -193,3 +193,32 @@ fn a_file_of_the_clients_is_asked_for_only_where_that_is_allowed() {
     assert!(matches!(client.answer(), Answer::Ok { .. }));
     assert_eq!(client.query("SELECT 8").value(), "8");
 }
+
+/// The columns' definitions and the first row of a text that is no UTF-8.
+fn sent(client: &mut Client, text: &[u8]) -> (Vec<u8>, Vec<u8>) {
+    client.begin();
+    client.send(&[b"\x03", text].concat());
+    let count = client.message().unwrap();
+    assert_eq!(count, [1], "{count:?}");
+    let column = client.message().unwrap();
+    let end = client.message().unwrap();
+    assert_eq!(end[0], 0xFE);
+    let row = client.message().unwrap();
+    assert_eq!(client.message().unwrap()[0], 0xFE);
+    (column, row)
+}
+
+#[test]
+fn texts_come_and_go_in_the_sessions_character_sets() {
+    let server = TestServer::start_empty("");
+    let mut client = connect(&server);
+    client.query("SET NAMES latin1");
+    let (column, row) = sent(&mut client, b"SELECT 'a\xe9'");
+    assert_eq!(row, b"\x02a\xe9");
+    assert!(column.windows(2).any(|pair| pair == b"a\xe9"));
+    // latin1_swedish_ci, and a byte for each of its two characters.
+    assert!(
+        column.ends_with(b"\x0c\x08\x00\x02\x00\x00\x00\xfd\x01\x00\x00\x00\x00"),
+        "{column:x?}"
+    );
+}

@@ -124,9 +124,9 @@ fn traditional<R: Reply>(reply: &mut R, accesses: &[Access]) -> Result<()> {
     let columns: Vec<Column> = NAMES
         .iter()
         .map(|name| match *name {
-            "id" | "rows" => column(name, &ExprType::int(20)),
-            "filtered" => column(name, &ExprType::double()),
-            name => column(name, &text_type()),
+            "id" | "rows" => ExprType::int(20).column_named(name),
+            "filtered" => ExprType::double().column_named(name),
+            name => text_type().column_named(name),
         })
         .collect();
     reply.columns(&columns)?;
@@ -151,7 +151,7 @@ fn traditional<R: Reply>(reply: &mut R, accesses: &[Access]) -> Result<()> {
 }
 
 fn single<R: Reply>(reply: &mut R, text: &str) -> Result<()> {
-    reply.columns(&[column("EXPLAIN", &text_type())])?;
+    reply.columns(&[text_type().column_named("EXPLAIN")])?;
     reply.row(&[Cell::Text(text)])
 }
 
@@ -178,10 +178,4 @@ fn json(accesses: &[Access], tree: &[String]) -> String {
 
 fn text_type() -> ExprType {
     ExprType::text(1_024, Collation::UTF8MB4_0900_AI_CI)
-}
-
-fn column(name: &str, kind: &ExprType) -> Column {
-    let mut column = Column::computed(name);
-    kind.describe(&mut column);
-    column
 }

@@ -29,7 +29,10 @@ pub(crate) fn explain(
     let shape = AnyShape::of(text, mode, &lifted.pieces)?;
     let reader = session.reader();
     let constants = lifted.constants(text, mode, parameters);
-    Some(match AnyPlan::new(&shape, database, &session.shared, &reader)? {
+    let plan = AnyPlan::new(&shape, database, &session.shared, &reader)?;
+    // What may not be read is refused where it is planned.
+    plan.check(&session.identity).ok()?;
+    Some(match plan {
         AnyPlan::One(plan) => vec![access(&plan, &reader, &constants)?],
         AnyPlan::Joined(plan) => plan.accesses(),
     })

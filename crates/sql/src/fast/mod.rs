@@ -34,7 +34,7 @@ use self::{
     shape::Shape,
 };
 use crate::{
-    Outcome, Prepared, Reply, Result,
+    Identity, Outcome, Prepared, Reply, Result,
     instance::Shared,
     session::{Reader, SessionState},
     statement::{LexMode, Statement},
@@ -280,6 +280,14 @@ impl AnyPlan {
                 Self::Joined(join::Plan::new(shape, database, shared, reader)?)
             }
         })
+    }
+
+    /// 1142 if one of its tables may not be read.
+    fn check(&self, identity: &Identity) -> Result<()> {
+        match self {
+            Self::One(plan) => plan.table.name.check(identity, false),
+            Self::Joined(plan) => plan.check(identity),
+        }
     }
 
     /// Whether the tables are still those that the plan was made for.

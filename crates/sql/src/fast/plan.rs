@@ -236,7 +236,7 @@ fn page(select: &Select, table: &Table) -> Option<(Work, Vec<Column>)> {
         if let Item::One(Value::Score(score), name) = item {
             scores.push(score.clone());
             page_fields.push(PageField::Score);
-            columns.push(computed(name, &ExprType::double().not_null()));
+            columns.push(ExprType::double().not_null().column_named(name));
             continue;
         }
         let (of_item, described) = fields(std::slice::from_ref(item), table)?;
@@ -270,7 +270,7 @@ fn count(select: &Select, table: &Table) -> Option<(Work, Vec<Column>)> {
     let plain = select.order.is_empty() && select.limit.is_none();
     let [Item::One(Value::CountRows, name)] = select.items.as_slice() else { return None };
     let tests = Tests::new(select.condition.as_ref(), table)?;
-    plain.then(|| (Work::Count(tests), vec![computed(name, &ExprType::int(21).not_null())]))
+    plain.then(|| (Work::Count(tests), vec![ExprType::int(21).not_null().column_named(name)]))
 }
 
 fn ends(select: &Select, table: &Table) -> Option<(Work, Vec<Column>)> {
@@ -288,7 +288,7 @@ fn ends(select: &Select, table: &Table) -> Option<(Work, Vec<Column>)> {
             return None;
         }
         table.compared(column)?;
-        let mut described = computed(name, &ExprType::null());
+        let mut described = ExprType::null().column_named(name);
         let of_column = table.described(first, name)?;
         described.kind = of_column.kind;
         described.unsigned = of_column.unsigned;
@@ -311,7 +311,7 @@ fn facet(select: &Select, items: &[Item], table: &Table) -> Option<(Work, Vec<Co
         match item {
             Item::One(Value::CountRows, name) => {
                 counts.push(true);
-                columns.push(computed(name, &ExprType::int(21).not_null()));
+                columns.push(ExprType::int(21).not_null().column_named(name));
             }
             Item::One(Value::Column(column), _) if table.position(column)? == grouped => {
                 let (_, mut described) = fields(std::slice::from_ref(item), table)?;
@@ -386,11 +386,4 @@ fn sortable(position: usize, table: &Table) -> Option<String> {
         _ => true,
     };
     (same && definition.indexed).then(|| definition.name.clone())
-}
-
-/// A column that belongs to no table.
-pub(super) fn computed(name: &str, kind: &ExprType) -> Column {
-    let mut column = Column::computed(name);
-    kind.describe(&mut column);
-    column
 }

@@ -26,7 +26,7 @@ use super::{
     value::V,
 };
 use crate::{
-    Error, Result,
+    Code, Error, Result,
     session::{context::Context, variables::Collation},
 };
 
@@ -160,6 +160,14 @@ impl Function {
         self.dialect
     }
 
+    /// 1038 for texts that together are more than a statement may hold.
+    fn too_large(&self, most_bytes: u64) -> Error {
+        let name = self.definition.name;
+        let message =
+            format!("the texts that {name} makes of some rows take more than {most_bytes} bytes");
+        Error::new(Code::OutOfMemory, message)
+    }
+
     fn kind(&self, types: &[ExprType], scalars: &[Option<&ScalarValue>]) -> Result<ExprType> {
         let Dialect { collation, division_digits } = self.dialect;
         (self.definition.typing)(&Typing { types, scalars, collation, division_digits })
@@ -250,12 +258,18 @@ impl ScalarUDFImpl for Function {
         let columns = read(&args.args, &types)?;
         let mut built = Building::new(held, &kind);
         let mut values: Vec<V<'_>> = Vec::with_capacity(columns.len());
+        let most_bytes = context.map_or(u64::MAX, |context| context.max_batch_bytes);
+        let mut bytes = 0_u64;
         for row in 0..rows {
             values.clear();
             values.extend(
                 columns.iter().map(|(column, single)| column.get(if *single { 0 } else { row })),
             );
             let value = (self.definition.eval)(&call, &values).map_err(external)?;
+            bytes = bytes.saturating_add(value.text_bytes() as u64);
+            if bytes > most_bytes {
+                return Err(external(self.too_large(most_bytes)));
+            }
             built.push(&value, &call);
         }
         let array = built.finish();

@@ -420,6 +420,13 @@ impl ExprType {
         column.length = self.length.saturating_mul(per_character);
     }
 
+    /// A column of no table that has this type.
+    pub(crate) fn column_named(&self, name: &str) -> Column {
+        let mut column = Column::computed(name);
+        self.describe(&mut column);
+        column
+    }
+
     fn encode(&self) -> String {
         let mut out = spell(self.kind);
         let unsigned = if self.unsigned { "u" } else { "" };

@@ -75,6 +75,15 @@ impl<'a> V<'a> {
         }
     }
 
+    /// Bytes of its text, 0 where it is none.
+    pub(crate) fn text_bytes(&self) -> usize {
+        match self {
+            Self::Text(text) | Self::Json(text) | Self::Member(text, _) => text.len(),
+            Self::Bytes(bytes) => bytes.len(),
+            _ => 0,
+        }
+    }
+
     /// Whether there is no value.
     pub(crate) fn is_null(&self) -> bool {
         matches!(self, Self::Null)

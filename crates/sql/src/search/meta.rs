@@ -3,7 +3,7 @@
 use remora_engine::{QueryReport, Selection, TextQuery};
 
 use crate::{
-    Cell, Column, Outcome, Reply, Result, SqlType,
+    Cell, Column, Outcome, Reply, Result,
     meaning::types::ExprType,
     select::errors::from_engine,
     session::{SessionState, variables::Collation},
@@ -94,20 +94,5 @@ pub(crate) fn show<R: Reply>(session: &mut SessionState, reply: &mut R) -> Resul
 }
 
 fn column(name: &str) -> Column {
-    let mut column = Column {
-        database: String::new(),
-        table: String::new(),
-        original_table: String::new(),
-        name: name.to_owned(),
-        original_name: String::new(),
-        kind: SqlType::VarChar,
-        unsigned: false,
-        not_null: false,
-        primary_key: false,
-        auto_increment: false,
-        collation: 0,
-        length: 0,
-    };
-    ExprType::text(255, Collation::UTF8MB4_0900_AI_CI).not_null().describe(&mut column);
-    column
+    ExprType::text(255, Collation::UTF8MB4_0900_AI_CI).not_null().column_named(name)
 }

@@ -40,9 +40,6 @@ fn from_text(text: &str) -> Error {
     if has("more than one row") || has("returned more than one") {
         return Error::new(Code::SubqueryRows, "Subquery returns more than 1 row");
     }
-    if has("recursi") && has("iterations") {
-        return Error::new(Code::RecursionDepth, text);
-    }
     tracing::debug!(error = text, "a plan failed");
     Error::new(Code::Unknown, text)
 }

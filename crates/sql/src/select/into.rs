@@ -67,7 +67,7 @@ pub(super) async fn run(
         return Ok(Outcome::default());
     }
     for (index, name) in names.iter().enumerate() {
-        session.user_variables.set(name, rows.value(0, index));
+        session.user_variables.set(name, rows.value(0, index))?;
     }
     if count > 1 {
         let message = "Result consisted of more than one row";

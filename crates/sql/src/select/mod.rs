@@ -24,6 +24,7 @@ use crate::{
 };
 
 pub(crate) use run::collect;
+pub(crate) use runtime::wait_aside;
 
 /// Runs a SELECT.
 pub(crate) async fn run<R: Reply>(
@@ -60,7 +61,7 @@ pub(crate) async fn explained(
     session: &mut SessionState,
     statement: &Statement<'_>,
 ) -> Result<Vec<String>> {
-    run::Query::of(session, statement)?.explained().await
+    run::Query::of(session, statement)?.explained(session).await
 }
 
 /// Runs DO: a SELECT whose rows nobody wants.

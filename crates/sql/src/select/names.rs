@@ -10,6 +10,9 @@ use crate::{Code, Error, Identity, Result, instance::Shared, session::SessionSta
 pub(crate) const SYSTEM_DATABASES: [&str; 4] =
     ["information_schema", "mysql", "performance_schema", "sys"];
 
+/// What the names of the engine's hidden tables begin with.
+const HIDDEN: char = '#';
+
 /// A table by its names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct TableName {
@@ -24,10 +27,12 @@ impl TableName {
         Self { database: database.into(), table: table.into() }
     }
 
-    /// The name the engine knows it by.
+    /// The name the engine knows it by. A table of the default database whose name has a point in
+    /// it keeps its database: without one it would be a table of another.
     pub(crate) fn engine_name(&self, shared: &Shared) -> String {
         let full = format!("{}.{}", self.database, self.table);
         let bare = self.database == shared.settings.default_database
+            && !self.table.contains('.')
             && shared.database.schema(&full).is_err();
         if bare { self.table.clone() } else { full }
     }
@@ -46,8 +51,12 @@ impl TableName {
         Error::new(Code::NoSuchTable, message)
     }
 
-    /// 1142 if it may not be read or written.
+    /// 1142 if it may not be read or written; 1146 for what is hidden, such as the tables of unique
+    /// keys.
     pub(crate) fn check(&self, identity: &Identity, write: bool) -> Result<()> {
+        if self.database.starts_with(HIDDEN) || self.table.starts_with(HIDDEN) {
+            return Err(self.missing());
+        }
         if identity.may(&self.database, &self.table, write) {
             return Ok(());
         }

@@ -16,6 +16,8 @@ pub(crate) struct Origin {
     pub primary_key: bool,
     /// Whether it is AUTO_INCREMENT.
     pub auto_increment: bool,
+    /// Whether `*` leaves it out.
+    pub invisible: bool,
 }
 
 const KEY: &str = "origin";
@@ -23,8 +25,9 @@ const KEY: &str = "origin";
 impl Origin {
     /// Writes it into a field's metadata.
     pub(crate) fn write(&self, metadata: &mut HashMap<String, String>) {
-        let Self { database, table, column, primary_key, auto_increment } = self;
-        let flags = u8::from(*primary_key) | u8::from(*auto_increment) << 1;
+        let Self { database, table, column, .. } = self;
+        let flags = [self.primary_key, self.auto_increment, self.invisible];
+        let flags = flags.iter().rev().fold(0_u8, |flags, flag| flags << 1 | u8::from(*flag));
         metadata.insert(KEY.to_owned(), format!("{flags}\0{database}\0{table}\0{column}"));
     }
 
@@ -43,6 +46,7 @@ impl Origin {
             column: parts.next()?,
             primary_key: flags & 1 != 0,
             auto_increment: flags & 2 != 0,
+            invisible: flags & 4 != 0,
         })
     }
 }

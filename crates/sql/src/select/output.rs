@@ -25,8 +25,7 @@ use crate::{
 
 /// What a client is told of a field that is shown under a name. `table` is the alias of its table.
 pub(crate) fn column(field: &Field, name: &str, table: &str) -> Column {
-    let mut column = Column::computed(name);
-    ExprType::of_field(field).describe(&mut column);
+    let mut column = ExprType::of_field(field).column_named(name);
     if let Some(origin) = Origin::read(field.metadata()) {
         column.table = if table.is_empty() { origin.table.clone() } else { table.to_owned() };
         column.primary_key = origin.primary_key;

@@ -1,10 +1,10 @@
 //! A resolved query becomes a plan: what DataFusion's planner asks for, and the rules it runs by.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, atomic::AtomicBool};
 
 use datafusion::{
     arrow::datatypes::{DataType, SchemaRef},
-    catalog::{TableProvider, cte_worktable::CteWorkTable},
+    catalog::TableProvider,
     common::{TableReference, config::ConfigOptions},
     datasource::provider_as_source,
     error::{DataFusionError, Result as PlanResult},
@@ -17,6 +17,7 @@ use datafusion::{
         planner::{ContextProvider, ExprPlanner},
     },
     optimizer::Analyzer,
+    physical_plan::ExecutionPlan,
     prelude::SessionConfig,
     sql::{
         planner::{NullOrdering, ParserOptions, SqlToRel},
@@ -25,7 +26,7 @@ use datafusion::{
 };
 use rustc_hash::FxHashMap;
 
-use super::{errors::from_plan, functions, subquery::Subqueries};
+use super::{errors::from_plan, functions, recursive::LastRound, subquery::Subqueries};
 use crate::{Result, meaning, session::Context};
 
 /// Rows of a batch.
@@ -87,7 +88,7 @@ impl Planner {
         let limited = limited(state.runtime_env(), memory_bytes);
         let mut state =
             SessionStateBuilder::new_from_existing(state).with_runtime_env(limited).build();
-        // Functions find the session by what a plan is begun with.
+        // Functions that run ask the context that plans carry from here on.
         state.mark_start_execution();
         let sources = tables.into_iter();
         let tables = sources.map(|(name, table)| (name, provider_as_source(table))).collect();
@@ -103,6 +104,17 @@ impl Planner {
         let planner = SqlToRel::new_with_options(self, options);
         let statement = ast::Statement::Query(Box::new(query));
         planner.sql_statement_to_plan(statement).map_err(from_plan)
+    }
+
+    /// The plan of a query, ready to run.
+    pub(super) async fn physical_plan(&self, query: ast::Query) -> Result<Arc<dyn ExecutionPlan>> {
+        let plan = self.plan(query)?;
+        self.state.create_physical_plan(&plan).await.map_err(from_plan)
+    }
+
+    /// What tells the statement's functions that it has ended.
+    pub(super) fn ended(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.context.ended)
     }
 
     /// What plans run by.
@@ -146,7 +158,8 @@ impl ContextProvider for Planner {
         name: &str,
         schema: SchemaRef,
     ) -> PlanResult<Arc<dyn TableSource>> {
-        Ok(provider_as_source(Arc::new(CteWorkTable::new(name, schema))))
+        let most_rounds = self.context.most_recursion_rounds;
+        Ok(provider_as_source(Arc::new(LastRound::new(name, schema, most_rounds))))
     }
 
     fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {

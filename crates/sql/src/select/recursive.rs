@@ -1,25 +1,38 @@
 //! Recursive common table expressions: what their rows are made of first and later must be of one
-//! type in every respect, so the columns get the plainest type of their kind.
+//! type in every respect, so the columns get the plainest type of their kind. Their rounds are
+//! counted, and too many of them end the statement.
 
 use std::{
+    fmt,
     hash::{Hash, Hasher},
     ops::ControlFlow,
-    sync::{Arc, LazyLock},
+    sync::{
+        Arc, LazyLock,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
+use async_trait::async_trait;
 use datafusion::{
-    arrow::datatypes::{DataType, Field, FieldRef},
-    common::exec_err,
-    error::Result as PlanResult,
+    arrow::datatypes::{DataType, Field, FieldRef, SchemaRef},
+    catalog::{Session, TableProvider, cte_worktable::CteWorkTable},
+    common::{exec_err, tree_node::TreeNodeRecursion},
+    error::{DataFusionError, Result as PlanResult},
+    execution::{SendableRecordBatchStream, TaskContext},
     logical_expr::{
-        ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-        Volatility,
+        ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
+        Signature, TableType, Volatility,
+    },
+    physical_expr::PhysicalExpr,
+    physical_plan::{
+        ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
+        ReplaceChildrenOptions,
     },
     sql::sqlparser::ast::{Query, SelectItem, SetExpr, VisitMut, VisitorMut},
 };
 
 use super::resolve::matching::function_call;
-use crate::{SqlType, meaning::types::ExprType};
+use crate::{Code, Error, SqlType, meaning::types::ExprType};
 
 /// The name of the function that does it.
 pub(super) const NAME: &str = "recursive_value";
@@ -69,6 +82,116 @@ fn wrap(body: &mut SetExpr) {
         }
         SetExpr::Query(query) => wrap(&mut query.body),
         _ => {}
+    }
+}
+
+/// The rows of the last round, as the next one reads them.
+#[derive(Debug)]
+pub(super) struct LastRound {
+    rows: CteWorkTable,
+    most_rounds: u64,
+}
+
+impl LastRound {
+    /// Those of the expression of this name, which may have so many rounds.
+    pub(super) fn new(name: &str, schema: SchemaRef, most_rounds: u64) -> Self {
+        Self { rows: CteWorkTable::new(name, schema), most_rounds }
+    }
+}
+
+#[async_trait]
+impl TableProvider for LastRound {
+    fn schema(&self) -> SchemaRef {
+        self.rows.schema()
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Temporary
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> PlanResult<Arc<dyn ExecutionPlan>> {
+        let rows = self.rows.scan(state, projection, filters, limit).await?;
+        let begun = Arc::default();
+        Ok(Arc::new(Rounds { rows, begun, most: self.most_rounds }))
+    }
+}
+
+/// Reads the rows of the last round, once in each; 3636 in one too many.
+#[derive(Debug)]
+struct Rounds {
+    rows: Arc<dyn ExecutionPlan>,
+    begun: Arc<AtomicU64>,
+    most: u64,
+}
+
+impl DisplayAs for Rounds {
+    fn fmt_as(&self, _: DisplayFormatType, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "At most {} rounds", self.most)
+    }
+}
+
+impl ExecutionPlan for Rounds {
+    fn name(&self) -> &str {
+        "Rounds"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.rows.properties()
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.rows]
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> PlanResult<TreeNodeRecursion>,
+    ) -> PlanResult<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> PlanResult<Arc<dyn ExecutionPlan>> {
+        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+        self.replace_children(children, options)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> PlanResult<Arc<dyn ExecutionPlan>> {
+        match (children.pop(), children.is_empty()) {
+            (Some(rows), true) => {
+                Ok(Arc::new(Self { rows, begun: Arc::clone(&self.begun), most: self.most }))
+            }
+            _ => exec_err!("a round reads one table"),
+        }
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> PlanResult<SendableRecordBatchStream> {
+        let round = self.begun.fetch_add(1, Ordering::Relaxed) + 1;
+        if round > self.most {
+            let message = format!(
+                "Recursive query aborted after {round} iterations. Try increasing \
+                 @@cte_max_recursion_depth to a larger value."
+            );
+            let error = Error::new(Code::RecursionDepth, message);
+            return Err(DataFusionError::External(Box::new(error)));
+        }
+        self.rows.execute(partition, context)
     }
 }
 

@@ -26,7 +26,7 @@ use super::{
     runtime::Running,
 };
 use crate::{
-    Column, Error, Reply, Result,
+    Code, Column, Error, Reply, Result,
     meaning::{Reading, rewrite},
     session::SessionState,
     statement::{Source, Statement},
@@ -35,7 +35,7 @@ use crate::{
 /// A query that is ready to be planned.
 pub(super) struct Query {
     query: ast::Query,
-    planner: Planner,
+    planner: Arc<Planner>,
     shown: Vec<Shown>,
     /// Rows to pass over and to show, of a query that gives them all to be counted.
     window: Option<(u64, u64)>,
@@ -96,6 +96,7 @@ impl Query {
         recursive::normalise(&mut query);
         let memory = session.shared.settings.max_query_memory_bytes;
         let planner = Planner::new(session.context(), memory, tables, catalog.rows());
+        let planner = Arc::new(planner);
         Ok(Self { query, planner, shown: columns, window })
     }
 
@@ -130,35 +131,65 @@ impl Query {
 
     /// All rows.
     pub(super) async fn collect(&mut self, session: &SessionState) -> Result<Rows> {
+        let most_bytes = session.shared.settings.max_query_memory_bytes;
         let mut running = self.start(session)?;
         let mut rows = None;
+        let mut bytes = 0_u64;
         while let Some(part) = running.next(session).await? {
             match (part, &mut rows) {
                 (Part::Schema(schema), rows) => {
                     let columns = self.described(&schema);
                     *rows = Some(Rows { columns, batches: Vec::new() });
                 }
-                (Part::Batch(batch), Some(rows)) => rows.batches.push(batch),
+                (Part::Batch(batch), Some(rows)) => {
+                    bytes = bytes.saturating_add(batch.get_array_memory_size() as u64);
+                    if bytes > most_bytes {
+                        return Err(too_many_rows(most_bytes));
+                    }
+                    rows.batches.push(batch);
+                }
                 (Part::Batch(_), None) => {}
             }
         }
-        rows.ok_or_else(|| Error::new(crate::Code::Unknown, "The query gave nothing"))
+        rows.ok_or_else(|| Error::new(Code::Unknown, "The query gave nothing"))
     }
 
     /// The columns, without running it.
-    pub(super) async fn columns(&mut self, _session: &SessionState) -> Result<Vec<Column>> {
-        let plan = self.planner.plan(self.query.clone())?;
-        let plan = self.planner.state().optimize(&plan).map_err(from_plan)?;
-        let schema: SchemaRef = Arc::clone(plan.schema().inner());
-        Ok(self.described(&schema))
+    pub(super) async fn columns(&mut self, session: &SessionState) -> Result<Vec<Column>> {
+        let schema = self.planned(session, |planner, query| async move {
+            let plan = planner.plan(query)?;
+            let plan = planner.state().optimize(&plan).map_err(from_plan)?;
+            Ok(Arc::clone(plan.schema().inner()))
+        });
+        Ok(self.described(&schema.await?))
     }
 
     /// What it would do, a line for each step.
-    pub(super) async fn explained(&self) -> Result<Vec<String>> {
-        let plan = self.planner.plan(self.query.clone())?;
-        let plan = self.planner.state().create_physical_plan(&plan).await.map_err(from_plan)?;
-        let shown = displayable(plan.as_ref()).indent(false).to_string();
-        Ok(shown.lines().map(str::to_owned).collect())
+    pub(super) async fn explained(&self, session: &SessionState) -> Result<Vec<String>> {
+        let shown = self.planned(session, |planner, query| async move {
+            let plan = planner.physical_plan(query).await?;
+            Ok(displayable(plan.as_ref()).indent(false).to_string())
+        });
+        Ok(shown.await?.lines().map(str::to_owned).collect())
+    }
+
+    /// What `work` makes of the query, where queries are planned.
+    async fn planned<T, F>(
+        &self,
+        session: &SessionState,
+        work: impl FnOnce(Arc<Planner>, ast::Query) -> F,
+    ) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T>> + Send + 'static,
+    {
+        let made = work(Arc::clone(&self.planner), self.query.clone());
+        let mut running = Running::start(session, self.planner.ended(), |sender| async move {
+            // Nobody waits for it where the session has ended.
+            let _ = sender.send(made.await).await;
+        })?;
+        let planned = running.next(session).await?;
+        planned.ok_or_else(|| Error::new(Code::Unknown, "The query gave nothing"))
     }
 
     fn described(&self, schema: &SchemaRef) -> Vec<Column> {
@@ -177,13 +208,11 @@ impl Query {
 
     /// Starts planning and running where queries run.
     fn start(&mut self, session: &SessionState) -> Result<Running<Part>> {
-        let plan = self.planner.plan(self.query.clone())?;
-        let state = self.planner.state().clone();
-        Running::start(session, move |sender| async move {
-            let planned = state.create_physical_plan(&plan).await;
-            let sent = match planned {
-                Ok(plan) => run(plan, state.task_ctx(), &sender).await,
-                Err(error) => Err(from_plan(error)),
+        let (planner, query) = (Arc::clone(&self.planner), self.query.clone());
+        Running::start(session, planner.ended(), move |sender| async move {
+            let sent = match planner.physical_plan(query).await {
+                Ok(plan) => run(plan, planner.state().task_ctx(), &sender).await,
+                Err(error) => Err(error),
             };
             if let Err(error) = sent {
                 // Nobody waits for it where the session has ended.
@@ -191,6 +220,15 @@ impl Query {
             }
         })
     }
+}
+
+/// 1038 for rows that a statement has to hold at once.
+fn too_many_rows(most_bytes: u64) -> Error {
+    let message = format!(
+        "the rows that this statement works on take more than {most_bytes} bytes: raise \
+         sql.max_query_memory_mb or take fewer at a time"
+    );
+    Error::new(Code::OutOfMemory, message)
 }
 
 /// The syntax tree of a SELECT.

@@ -4,14 +4,17 @@
 
 use std::{
     future::Future,
-    sync::LazyLock,
+    sync::{
+        Arc, LazyLock,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
 use tokio::{
-    runtime::{Builder, Runtime},
+    runtime::{Builder, Handle, Runtime, RuntimeFlavor},
     sync::mpsc::{Receiver, Sender, channel},
-    task::JoinHandle,
+    task::{JoinHandle, block_in_place},
 };
 
 use crate::{
@@ -21,6 +24,10 @@ use crate::{
 
 /// Batches that may wait for the client.
 const QUEUED: usize = 2;
+/// A stack for the deepest statement that is let through.
+const STACK_BYTES: usize = 16 << 20;
+/// Threads of queries that wait in SLEEP or for a lock.
+const MAX_WAITING: usize = 4_096;
 /// How soon a statement notices that it was killed.
 const PATIENCE: Duration = Duration::from_millis(50);
 
@@ -29,6 +36,8 @@ static RUNTIME: LazyLock<Option<Runtime>> = LazyLock::new(|| {
     let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
     let built = Builder::new_multi_thread()
         .worker_threads(threads)
+        .max_blocking_threads(MAX_WAITING)
+        .thread_stack_size(STACK_BYTES)
         .thread_name("remora-sql")
         .enable_time()
         .build();
@@ -40,12 +49,16 @@ pub(super) struct Running<T> {
     receiver: Receiver<Result<T>>,
     task: JoinHandle<()>,
     deadline: Option<Instant>,
+    /// Tells functions that wait that nobody waits for them.
+    ended: Arc<AtomicBool>,
 }
 
 impl<T: Send + 'static> Running<T> {
-    /// Starts what `make` gives, which sends its results and then ends.
+    /// Starts what `make` gives, which sends its results and then ends; `ended` is set when this is
+    /// dropped.
     pub(super) fn start<F>(
         session: &SessionState,
+        ended: Arc<AtomicBool>,
         make: impl FnOnce(Sender<Result<T>>) -> F,
     ) -> Result<Self>
     where
@@ -57,7 +70,7 @@ impl<T: Send + 'static> Running<T> {
         let task = runtime.spawn(make(sender));
         let limit = session.variables.max_execution_time_ms;
         let deadline = (limit > 0).then(|| Instant::now() + Duration::from_millis(limit));
-        Ok(Self { receiver, task, deadline })
+        Ok(Self { receiver, task, deadline, ended })
     }
 
     /// What it sends next, `None` when it has ended; 1317 and 3024 if it took too long.
@@ -93,7 +106,16 @@ impl<T: Send + 'static> Running<T> {
 
 impl<T> Drop for Running<T> {
     fn drop(&mut self) {
+        self.ended.store(true, Ordering::Relaxed);
         self.task.abort();
+    }
+}
+
+/// Waits in a function without keeping other queries from the thread.
+pub(crate) fn wait_aside<T>(wait: impl FnOnce() -> T) -> T {
+    match Handle::try_current().map(|handle| handle.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => block_in_place(wait),
+        _ => wait(),
     }
 }
 

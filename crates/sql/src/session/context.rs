@@ -6,7 +6,7 @@ use std::{
     any::Any,
     fmt,
     sync::{
-        Arc, Weak,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -25,10 +25,12 @@ use rustc_hash::FxHashMap;
 
 use super::{
     SessionState,
+    chance::Chances,
+    locks::SessionLocks,
     variables::{Collation, SqlMode},
     warnings::{Level, Warning, Warnings},
 };
-use crate::{Code, instance::Shared};
+use crate::{Code, Error, Result, instance::Shared};
 
 /// The moment a statement began at: NOW() is the same in all of it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,10 +39,21 @@ pub(crate) struct Clock {
     pub micros: i64,
 }
 
+/// Most bytes of the names and values of a session's variables.
+const MAX_VARIABLE_BYTES: usize = 256 << 20;
+/// What a variable takes besides its name and its text.
+const VARIABLE_BYTES: usize = 128;
+
 /// `@x`: names in lower case. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UserVariables {
-    values: Arc<Mutex<FxHashMap<String, Value>>>,
+    kept: Arc<Mutex<KeptVariables>>,
+}
+
+#[derive(Debug, Default)]
+struct KeptVariables {
+    values: FxHashMap<String, Value>,
+    bytes: usize,
 }
 
 /// What functions may ask.
@@ -82,8 +95,16 @@ pub(crate) struct Context {
     pub warnings: Warnings,
     /// Set when the statement is to end.
     pub interrupted: Arc<AtomicBool>,
-    /// Gone when the statement has ended.
-    pub running: Weak<()>,
+    /// Set when nobody waits for the statement any more.
+    pub ended: Arc<AtomicBool>,
+    /// The session's side of the locks by name.
+    pub locks: Arc<SessionLocks>,
+    /// Where the sequences of RAND(seed) are.
+    pub chances: Chances,
+    /// `cte_max_recursion_depth`.
+    pub most_recursion_rounds: u64,
+    /// Most bytes of the texts that one call makes of a batch of rows.
+    pub max_batch_bytes: u64,
 }
 
 impl Clock {
@@ -96,13 +117,33 @@ impl Clock {
 impl UserVariables {
     /// The value of `@name`, NULL if it was never set. The name in any case.
     pub(crate) fn get(&self, name: &str) -> Value {
-        let values = self.values.lock();
-        values.get(&name.to_lowercase()).cloned().unwrap_or(Value::Null)
+        let kept = self.kept.lock();
+        kept.values.get(&name.to_lowercase()).cloned().unwrap_or(Value::Null)
     }
 
-    /// Sets `@name`.
-    pub(crate) fn set(&self, name: &str, value: Value) {
-        self.values.lock().insert(name.to_lowercase(), value);
+    /// Sets `@name`; 1038 where the session's variables would take too much memory.
+    pub(crate) fn set(&self, name: &str, value: Value) -> Result<()> {
+        let name = name.to_lowercase();
+        let taken = |value: &Value| VARIABLE_BYTES + name.len() + text_bytes(value);
+        let mut kept = self.kept.lock();
+        let before = kept.values.get(&name).map_or(0, taken);
+        let bytes = kept.bytes - before + taken(&value);
+        if bytes > MAX_VARIABLE_BYTES {
+            let message =
+                format!("the variables of a session take more than {MAX_VARIABLE_BYTES} bytes");
+            return Err(Error::new(Code::OutOfMemory, message));
+        }
+        kept.bytes = bytes;
+        kept.values.insert(name, value);
+        Ok(())
+    }
+}
+
+fn text_bytes(value: &Value) -> usize {
+    match value {
+        Value::Text(text) | Value::Json(text) => text.len(),
+        Value::Bytes(bytes) => bytes.len(),
+        _ => 0,
     }
 }
 
@@ -128,7 +169,11 @@ impl Context {
             user_variables: session.user_variables.clone(),
             warnings: session.warnings.clone(),
             interrupted: Arc::clone(&session.interrupted),
-            running: Arc::downgrade(&session.running),
+            ended: Arc::default(),
+            locks: session.locks.side(),
+            chances: Chances::default(),
+            most_recursion_rounds: variables.cte_max_recursion_depth,
+            max_batch_bytes: session.shared.settings.max_query_memory_bytes,
         }
     }
 
@@ -137,9 +182,9 @@ impl Context {
         options.extensions.get::<Self>()
     }
 
-    /// Whether the statement was killed, or ended while a part of it went on.
-    pub(crate) fn has_ended(&self) -> bool {
-        self.interrupted.load(Ordering::Relaxed) || self.running.strong_count() == 0
+    /// Whether a function that waits is to give up.
+    pub(crate) fn is_over(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed) || self.ended.load(Ordering::Relaxed)
     }
 
     /// Adds a warning.
@@ -177,5 +222,23 @@ impl ExtensionOptions for Context {
 
     fn entries(&self) -> Vec<ConfigEntry> {
         Vec::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_take_so_much_and_no_more() {
+        let variables = UserVariables::default();
+        let long = Value::Text("x".repeat(MAX_VARIABLE_BYTES / 4).into());
+        for name in ["a", "b", "A", "c"] {
+            variables.set(name, long.clone()).unwrap();
+        }
+        assert_eq!(variables.set("d", long.clone()).unwrap_err().code, Code::OutOfMemory);
+        variables.set("A", Value::Int(1)).unwrap();
+        variables.set("d", long).unwrap();
+        assert_eq!((variables.get("a"), variables.get("x")), (Value::Int(1), Value::Null));
     }
 }

@@ -77,17 +77,10 @@ fn text(name: &str, characters: u32) -> Column {
 
 fn number(name: &str) -> Column {
     Column {
-        database: String::new(),
-        table: String::new(),
-        original_table: String::new(),
-        name: name.to_owned(),
-        original_name: String::new(),
         kind: SqlType::BigInt,
         unsigned: true,
         not_null: true,
-        primary_key: false,
-        auto_increment: false,
-        collation: Collation::BINARY.0,
         length: 21,
+        ..Column::computed(name)
     }
 }

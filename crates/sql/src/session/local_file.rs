@@ -16,7 +16,7 @@ impl Session {
         if !matches!(first, b'L' | b'l' | b'/' | b'-' | b'#') {
             return None;
         }
-        let sources = split(text, false, self.state.lex_mode()).ok()?;
+        let sources = split(&self.utf8(text), false, self.state.lex_mode()).ok()?;
         let source = sources.first()?;
         if !source.is_word(0, "LOAD") || !source.is_word(1, "DATA") {
             return None;

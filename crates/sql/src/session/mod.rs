@@ -1,8 +1,10 @@
 //! A session: one client's state, and the way of a statement through the crate.
 
+pub(crate) mod chance;
 pub(crate) mod context;
 mod diagnostics;
 mod local_file;
+pub(crate) mod locks;
 mod position;
 mod prepared;
 mod set;
@@ -10,15 +12,18 @@ mod state;
 pub(crate) mod variables;
 pub(crate) mod warnings;
 
-use std::sync::{Arc, atomic::AtomicBool};
+use std::{
+    borrow::Cow,
+    sync::{Arc, atomic::AtomicBool},
+};
 
-use remora_engine::Value;
+use remora_engine::{Charset, Value};
 
 pub(crate) use context::{Clock, Context};
 pub(crate) use state::{Reader, SessionState, interrupted};
 
 use crate::{
-    Code, Column, Error, Identity, Outcome, Reply, Result, explain, fast,
+    Code, Column, Error, Identity, Outcome, Reply, Result, ResultCharset, explain, fast,
     instance::Shared,
     search, select, show,
     statement::{Kind, LexMode, Source, Statement, split},
@@ -59,14 +64,16 @@ impl Session {
     /// Runs the statements of a text, of which there may be several where `many`. The first that
     /// fails ends it.
     pub async fn query<R: Reply>(&mut self, text: &[u8], many: bool, reply: &mut R) -> Result<()> {
-        let result = self.run_text(text, many, reply).await;
+        let text = self.utf8(text);
+        let result = self.run_text(&text, many, reply).await;
         self.end(result)
     }
 
     /// Reads a statement with `?` in the places of values.
     pub async fn prepare(&mut self, text: &[u8]) -> Result<Prepared> {
         self.begin();
-        let result = self.prepare_text(text).await;
+        let text = self.utf8(text);
+        let result = self.prepare_text(&text).await;
         self.end(result)
     }
 
@@ -79,6 +86,17 @@ impl Session {
     ) -> Result<()> {
         let result = self.run_prepared(prepared, parameters, reply).await;
         self.end(result)
+    }
+
+    /// The character set that the client's texts are in: `character_set_client`.
+    pub fn client_charset(&self) -> Charset {
+        self.state.variables.character_set_client
+    }
+
+    /// The character set that it gets texts in: `character_set_results`; `None` sends them as they
+    /// are.
+    pub fn result_charset(&self) -> Option<ResultCharset> {
+        self.state.variables.character_set_results
     }
 
     /// Chooses a database: USE and COM_INIT_DB.
@@ -132,6 +150,7 @@ impl Session {
         if begins_with_select(text) {
             self.state.begin_reading(Kind::Select).await?;
         }
+        reply.charset(self.result_charset());
         if let Some(outcome) = fast::run_text(&mut self.state, text, reply).await? {
             return self.state.finish(Kind::Select, outcome, false, reply);
         }
@@ -160,6 +179,7 @@ impl Session {
         let mut sources = split(text, false, self.state.lex_mode())?;
         let source =
             sources.pop().ok_or_else(|| Error::new(Code::EmptyQuery, "Query was empty"))?;
+        prepared::check_preparable(&source)?;
         let source = Arc::new(source);
         let statement = Statement { source: Arc::clone(&source), parameters: &[] };
         let shape = fast::prepare(&mut self.state, &statement)?;
@@ -186,6 +206,7 @@ impl Session {
         if prepared.source.kind == Kind::Select {
             state.begin_reading(Kind::Select).await?;
         }
+        reply.charset(state.variables.character_set_results);
         if let Some(outcome) = fast::run_prepared(state, prepared, parameters, reply).await? {
             return state.finish(Kind::Select, outcome, false, reply);
         }
@@ -195,13 +216,22 @@ impl Session {
         Box::pin(self.run_one(&statement, false, reply)).await
     }
 
+    /// A client's text as UTF-8.
+    pub(crate) fn utf8<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
+        let charset = self.client_charset();
+        if charset.is_utf8() {
+            return Cow::Borrowed(text);
+        }
+        match charset.decode(text) {
+            Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+            Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+        }
+    }
+
     /// A statement begins.
     fn begin(&mut self) {
         let fixed = self.state.variables.timestamp_micros;
         self.state.clock = fixed.map_or_else(Clock::now, |micros| Clock { micros });
-        if Arc::weak_count(&self.state.running) > 0 {
-            self.state.running = Arc::default();
-        }
     }
 
     async fn run_one<R: Reply>(
@@ -240,6 +270,7 @@ impl SessionState {
         reply: &mut R,
     ) -> Result<()> {
         let kind = statement.kind();
+        reply.charset(self.variables.character_set_results);
         if !select::keeps_diagnostics(statement) {
             self.warnings.clear();
         }

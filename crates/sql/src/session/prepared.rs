@@ -8,11 +8,12 @@ use rustc_hash::FxHashMap;
 use super::SessionState;
 use crate::{
     Code, Error, Outcome, Reply, Result,
-    statement::{Source, Statement, TokenKind, split},
+    statement::{Kind, Source, Statement, TokenKind, split},
 };
 
-/// Most statements of a session that have a name.
+/// Most statements of a session that have a name, and most bytes of their texts.
 const MAX_NAMED: usize = 16_382;
+const MAX_NAMED_BYTES: usize = 64 << 20;
 
 /// Statements by their names in lower case.
 pub(crate) type NamedStatements = FxHashMap<String, Arc<Source>>;
@@ -58,13 +59,28 @@ fn prepare(session: &mut SessionState, statement: &Statement<'_>) -> Result<()> 
     session.named_statements.remove(&name);
     let mut sources = split(text.as_bytes(), false, session.lex_mode())?;
     let made = sources.pop().ok_or_else(|| Error::new(Code::EmptyQuery, "Query was empty"))?;
+    check_preparable(&made)?;
     let made = Arc::new(made);
     if session.named_statements.len() >= MAX_NAMED {
         let message = format!("Can't create more than {MAX_NAMED} prepared statements");
         return Err(Error::new(Code::OutOfMemory, message));
     }
+    let texts = session.named_statements.values().map(|kept| kept.text.len());
+    if texts.sum::<usize>() + made.text.len() > MAX_NAMED_BYTES {
+        let message = format!("prepared statements take more than {MAX_NAMED_BYTES} bytes");
+        return Err(Error::new(Code::OutOfMemory, message));
+    }
     session.named_statements.insert(name, made);
     Ok(())
+}
+
+/// 1295 for statements about prepared statements: one that runs itself would never end.
+pub(super) fn check_preparable(source: &Source) -> Result<()> {
+    if source.kind != Kind::Prepared {
+        return Ok(());
+    }
+    let message = "This command is not supported in the prepared statement protocol yet";
+    Err(Error::new(Code::NotPrepared, message))
 }
 
 fn deallocate(session: &mut SessionState, statement: &Statement<'_>) -> Result<()> {

@@ -19,7 +19,7 @@ use super::{
 use crate::{
     Code, Error, Outcome, Reply, Result, select,
     session::variables::Collation,
-    statement::{Source, Statement, TokenKind, split},
+    statement::{Kind, Source, Statement, TokenKind, split},
     write,
 };
 
@@ -61,6 +61,10 @@ pub(super) async fn run_for<R: Reply>(
     let text = source.text.get(first.start..).unwrap_or_default();
     let inner = split(text, false, source.mode)?.pop();
     let inner = inner.ok_or_else(|| source.syntax_error(end + 1))?;
+    // A nest without end, and a statement that ends its reply itself.
+    if matches!(inner.kind, Kind::Set | Kind::Prepared) {
+        return Err(source.syntax_error(end + 1));
+    }
     let before = session.variables.clone();
     let mut at = 2;
     for next in ends(source).into_iter().map(|comma| comma.min(end)) {
@@ -227,8 +231,7 @@ impl Assignment<'_> {
         self.at += 1;
         self.equals()?;
         let value = self.value(session).await?;
-        session.user_variables.set(&name, value);
-        Ok(())
+        session.user_variables.set(&name, value)
     }
 
     async fn system_variable(
@@ -450,6 +453,13 @@ impl SessionState {
             ("tx_isolation", value) => return self.set_variable("transaction_isolation", value),
             ("tx_read_only", value) => return self.set_variable("transaction_read_only", value),
             _ => {}
+        }
+        if matches!(definition.name, "max_allowed_packet" | "net_buffer_length") {
+            let name = definition.name;
+            let message = format!(
+                "SESSION variable '{name}' is read-only. Use SET GLOBAL to assign the value"
+            );
+            return Err(Error::new(Code::SessionVariable, message));
         }
         let value = self.variables.set(definition.name, value)?;
         self.changes.push((definition.name.to_owned(), definition.shown(&value)));

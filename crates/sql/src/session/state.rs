@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::{
     context::{Clock, Context, UserVariables},
+    locks::LocksOwner,
     prepared::NamedStatements,
     set,
     variables::Variables,
@@ -50,19 +51,20 @@ pub(crate) struct SessionState {
     pub clock: Clock,
     /// Set to end the running statement.
     pub interrupted: Arc<AtomicBool>,
-    /// Held while the statement runs: what outlives it sees that it is gone.
-    pub running: Arc<()>,
     /// System variables that changed since the client was last told.
     pub changes: Vec<(String, String)>,
     /// Whether affected rows are those found, as the client asked (CLIENT_FOUND_ROWS).
     pub counts_found_rows: bool,
     /// The last search, for SHOW META.
     pub meta: Option<Box<search::Meta>>,
+    /// The locks by name, which are free again when this goes.
+    pub locks: LocksOwner,
 }
 
 impl SessionState {
     pub(crate) fn new(shared: Arc<Shared>, id: u64, identity: Identity) -> Self {
         let variables = Variables::new(&shared.globals.read());
+        let locks = LocksOwner::new(&shared.locks, id);
         let database = Some(shared.settings.default_database.clone());
         Self {
             shared,
@@ -79,10 +81,10 @@ impl SessionState {
             named_statements: FxHashMap::default(),
             clock: Clock::default(),
             interrupted: Arc::default(),
-            running: Arc::default(),
             changes: Vec::new(),
             counts_found_rows: false,
             meta: None,
+            locks,
         }
     }
 
@@ -109,6 +111,12 @@ impl SessionState {
             true => Err(interrupted()),
             false => Ok(()),
         }
+    }
+
+    /// An error if the statement was killed, or if its transaction has become too large.
+    pub(crate) fn check_progress(&self) -> Result<()> {
+        self.check_interrupted()?;
+        self.transaction.check_size(self.shared.settings.max_query_memory_bytes)
     }
 
     /// Adds a warning.

@@ -100,6 +100,7 @@ impl Grid {
             column: name.clone(),
             primary_key: false,
             auto_increment: false,
+            invisible: false,
         };
         origin.write(&mut metadata);
         field.with_metadata(metadata)

@@ -99,6 +99,8 @@ impl Dialect for MySql {
     ) -> Option<Result<Expr, ParserError>> {
         let Token::Word(word) = &parser.peek_token_ref().token else { return None };
         let op = match word.keyword {
+            Keyword::AND => return Some(chain(parser, expr, BinaryOperator::And, precedence)),
+            Keyword::OR => return Some(chain(parser, expr, BinaryOperator::Or, precedence)),
             Keyword::DIV => BinaryOperator::MyIntegerDivide,
             _ if is_word(word, "MOD") => BinaryOperator::Modulo,
             _ if sounds_like(parser) => {
@@ -222,4 +224,33 @@ fn unit(parser: &mut Parser) -> Result<DateTimeField, ParserError> {
         return Ok(DateTimeField::Custom(name));
     }
     parser.expected_ref("a unit of time", parser.peek_token_ref())
+}
+
+/// A chain of AND or OR as a tree that is no deeper than it has to be: there may be thousands.
+fn chain(
+    parser: &mut Parser,
+    first: &Expr,
+    op: BinaryOperator,
+    precedence: u8,
+) -> Result<Expr, ParserError> {
+    let keyword = if op == BinaryOperator::And { Keyword::AND } else { Keyword::OR };
+    let mut operands = vec![first.clone()];
+    while parser.parse_keyword(keyword) {
+        operands.push(parser.parse_subexpr(precedence)?);
+    }
+    while operands.len() > 1 {
+        let mut pairs = Vec::with_capacity(operands.len().div_ceil(2));
+        let mut rest = operands.into_iter();
+        while let Some(left) = rest.next() {
+            pairs.push(match rest.next() {
+                Some(right) => {
+                    let (left, right) = (Box::new(left), Box::new(right));
+                    Expr::BinaryOp { left, op: op.clone(), right }
+                }
+                None => left,
+            });
+        }
+        operands = pairs;
+    }
+    Ok(operands.pop().unwrap_or_else(|| first.clone()))
 }

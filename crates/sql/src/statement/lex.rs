@@ -2,6 +2,8 @@
 //!
 //! Comments are passed over; what stands in `/*! … */` is read as if the comment were not there.
 
+use remora_engine::Charset;
+
 use crate::{Code, Error, Result};
 
 /// Versioned comments up to this version of MySQL are read.
@@ -58,6 +60,8 @@ pub(crate) struct LexMode {
     pub no_backslash_escapes: bool,
     /// `||` joins texts.
     pub pipes_as_concat: bool,
+    /// What the text was in before it came to be UTF-8: what `_binary` stands before is bytes of it.
+    pub client: Charset,
 }
 
 /// Reads tokens one after the other.
@@ -319,6 +323,16 @@ pub(crate) fn tokens(text: &[u8], mode: LexMode) -> Result<Vec<Token>> {
         tokens.push(token);
     }
     Ok(tokens)
+}
+
+/// The bytes that a client sent in the place of a text.
+pub(crate) fn sent_bytes(text: Vec<u8>, mode: LexMode) -> Vec<u8> {
+    if mode.client.is_utf8() {
+        return text;
+    }
+    let mut sent = Vec::with_capacity(text.len());
+    mode.client.encode(&String::from_utf8_lossy(&text), &mut sent);
+    sent
 }
 
 /// What text or a name in quotes says: quotes and escapes are gone.

@@ -1,6 +1,7 @@
 //! What a statement is: split, classified, parsed.
 
 mod classify;
+mod depth;
 mod dialect;
 pub(crate) mod lex;
 mod parse;

@@ -10,21 +10,22 @@ use datafusion::sql::sqlparser::{
 use remora_engine::Value;
 
 use super::{
-    Source, Token, TokenKind,
+    Source, Token, TokenKind, depth,
     dialect::MySql,
-    lex::{near, unquoted},
+    lex::{near, sent_bytes, unquoted},
 };
 use crate::{Code, Error, Result};
 
-/// How deep expressions and subqueries may nest.
-const MAX_DEPTH: usize = 200;
+/// How deep parentheses and subqueries may nest: each level of them takes the parser much of a stack.
+const MAX_NESTING: usize = 200;
 
 /// The syntax tree of a statement.
 pub(super) fn statement(source: &Source, parameters: &[Value]) -> Result<ast::Statement> {
+    depth::check(source)?;
     let tokens = Converter::new(source, parameters).convert()?;
     let dialect = MySql;
     let mut parser =
-        Parser::new(&dialect).with_recursion_limit(MAX_DEPTH).with_tokens_with_locations(tokens);
+        Parser::new(&dialect).with_recursion_limit(MAX_NESTING).with_tokens_with_locations(tokens);
     let parsed = parser.parse_statement().map_err(|error| syntax_error(source, &parser, &error))?;
     if parser.peek_token_ref().token != Out::EOF {
         return Err(near(&source.text, place(source, &parser)));
@@ -40,10 +41,7 @@ fn place(source: &Source, parser: &Parser<'_>) -> usize {
 
 fn syntax_error(source: &Source, parser: &Parser<'_>, error: &ParserError) -> Error {
     let message = match error {
-        ParserError::RecursionLimitExceeded => {
-            let message = format!("The statement nests deeper than {MAX_DEPTH} levels");
-            return Error::new(Code::OutOfMemory, message);
-        }
+        ParserError::RecursionLimitExceeded => return depth::too_deep(),
         ParserError::ParserError(message) | ParserError::TokenizerError(message) => message,
     };
     let told = message.rsplit_once("Column: ").and_then(|(_, column)| column.parse().ok());
@@ -142,6 +140,12 @@ impl<'a> Converter<'a> {
         for next in more {
             plain.extend(unquoted(self.source.bytes(next), self.source.mode));
             taken += 1;
+        }
+        if self.is_binary(at) && !self.source.mode.client.is_utf8() {
+            self.out.pop();
+            plain = sent_bytes(plain, self.source.mode);
+            self.push(token, Out::HexStringLiteral(hex_digits(&plain)));
+            return Ok(taken);
         }
         let converted = match String::from_utf8(plain) {
             Ok(text) => Out::SingleQuotedString(text),

@@ -7,7 +7,7 @@ use crate::{
     Error, Result,
     statement::{
         LexMode, Token, TokenKind,
-        lex::{near, unquoted},
+        lex::{near, sent_bytes, unquoted},
     },
 };
 
@@ -196,6 +196,11 @@ impl<'t> Tokens<'t> {
         let bytes = self.bytes(token);
         let skipped = usize::from(token.kind == TokenKind::National);
         unquoted(bytes.get(skipped..).unwrap_or_default(), self.mode)
+    }
+
+    /// Takes a text literal as the bytes that the client sent.
+    pub(crate) fn sent(&mut self) -> Result<Vec<u8>> {
+        self.text().map(|text| sent_bytes(text, self.mode))
     }
 
     /// Takes a text literal as UTF-8.

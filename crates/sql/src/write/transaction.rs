@@ -41,6 +41,8 @@ struct OpenTransaction {
     tables: FxHashMap<Arc<str>, Arc<Overlay>>,
     /// What was before each change, to go back to.
     undo: Vec<Undo>,
+    /// What the changes take in memory, about.
+    bytes: u64,
     savepoints: Vec<(String, usize)>,
     read_only: bool,
     /// It ends with its statement.
@@ -53,7 +55,12 @@ struct Undo {
     table: Place,
     key: Key,
     before: Option<Option<Arc<Row>>>,
+    /// What the change takes in memory, about.
+    bytes: u64,
 }
+
+/// What a change takes besides the texts of its row.
+const CHANGE_BYTES: u64 = 256;
 
 /// Where a table's rows are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -135,6 +142,7 @@ impl TransactionState {
             engine: shared.database.begin(),
             tables: FxHashMap::default(),
             undo: Vec::new(),
+            bytes: 0,
             savepoints: Vec::new(),
             read_only,
             statement_only,
@@ -187,10 +195,25 @@ impl TransactionState {
                 None => return,
             },
         };
+        let texts = row.iter().flat_map(|row| row.iter()).map(text_bytes);
+        let bytes = CHANGE_BYTES + texts.sum::<u64>();
         let before = Arc::make_mut(overlay).set(key.clone(), row);
         if let Some(open) = &mut self.open {
-            open.undo.push(Undo { table: place.clone(), key, before });
+            open.bytes = open.bytes.saturating_add(bytes);
+            open.undo.push(Undo { table: place.clone(), key, before, bytes });
         }
+    }
+
+    /// 1038 where the open transaction's changes take more than `most` bytes.
+    pub(crate) fn check_size(&self, most: u64) -> Result<()> {
+        if self.open.as_ref().is_none_or(|open| open.bytes <= most) {
+            return Ok(());
+        }
+        let message = format!(
+            "the changes of a transaction take more than {most} bytes: raise \
+             sql.max_query_memory_mb or commit more often"
+        );
+        Err(Error::new(Code::OutOfMemory, message))
     }
 
     /// Keeps others from writing this row until the commit.
@@ -217,7 +240,8 @@ impl TransactionState {
     pub(crate) fn go_back(&mut self, mark: usize) {
         let Some(open) = &mut self.open else { return };
         while open.undo.len() > mark {
-            let Some(Undo { table, key, before }) = open.undo.pop() else { return };
+            let Some(Undo { table, key, before, bytes }) = open.undo.pop() else { return };
+            open.bytes = open.bytes.saturating_sub(bytes);
             let overlay = match &table {
                 Place::Engine(name) => open.tables.get_mut(name),
                 Place::Temporary(name) => self.temporary.get_mut(name).map(|table| &mut table.rows),
@@ -285,6 +309,14 @@ impl TransactionState {
         let committed = tokio::task::spawn_blocking(move || engine.commit(batch)).await;
         let committed = committed.map_err(|error| Error::new(Code::Unknown, error.to_string()))?;
         committed.map(|_| ()).map_err(engine_error)
+    }
+}
+
+fn text_bytes(value: &Value) -> u64 {
+    match value {
+        Value::Text(text) | Value::Json(text) => text.len() as u64,
+        Value::Bytes(bytes) => bytes.len() as u64,
+        _ => 0,
     }
 }
 

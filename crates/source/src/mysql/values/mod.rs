@@ -22,7 +22,6 @@
 
 mod address;
 mod cell;
-mod charset;
 mod compressed;
 mod decimal;
 mod json;
@@ -30,8 +29,8 @@ mod select;
 mod temporal;
 
 pub(crate) use cell::{Cell, CellLength};
-pub use charset::Charset;
 pub(crate) use json::{Differences, updated_json_text};
+pub use remora_engine::Charset;
 pub use select::from_select;
 
 use crate::mysql::binlog::Short;

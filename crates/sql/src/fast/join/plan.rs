@@ -3,12 +3,11 @@
 
 use super::{Added, Chain as ShapeChain, Fact, Items, Shape};
 use crate::{
-    Column,
+    Column, Identity, Result,
     explain::Access,
     fast::{
         condition::Operand,
         constant::Comparable,
-        plan::computed,
         shape::{ColumnName, Comparison, Group},
         table::Table,
     },
@@ -96,6 +95,12 @@ enum Right {
 }
 
 impl Plan {
+    /// 1142 if one of its tables may not be read.
+    pub(in crate::fast) fn check(&self, identity: &Identity) -> Result<()> {
+        let tables = self.chain.tables();
+        tables.iter().try_for_each(|table| table.name.check(identity, false))
+    }
+
     /// Makes a shape ready; `None` if a table is not read by its key, or a column is not of the
     /// kind that is compared here.
     pub(in crate::fast) fn new(
@@ -111,7 +116,7 @@ impl Plan {
         };
         let planning = Planning { database, shared, reader };
         let (chain, slots) = planning.chain(&shape.chain, &wanted)?;
-        let count = |name: &str| computed(name, &ExprType::int(21).not_null());
+        let count = |name: &str| ExprType::int(21).not_null().column_named(name);
         let (output, columns) = match &shape.items {
             Items::Count(name) => (Output::Count, vec![count(name)]),
             Items::CountDistinct(column, name) => {

@@ -27,7 +27,7 @@ pub(in crate::fast) async fn run<R: Reply>(
     if tables.iter().any(|table| table.is_changed_by(session)) {
         return Ok(None);
     }
-    tables.iter().try_for_each(|table| table.name.check(&session.identity, false))?;
+    plan.check(&session.identity)?;
     let reading = Reading { session: &*session, reader, constants };
     let Some(rows) = reading.rows(&plan.chain)? else { return Ok(None) };
     reply.columns(&plan.columns)?;

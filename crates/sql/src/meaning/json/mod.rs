@@ -12,6 +12,9 @@ pub(crate) use path::{Path, Step};
 /// Deepest nesting of a document.
 pub(crate) const MAX_DEPTH: usize = 100;
 
+/// Longest text of a document, in bytes: the largest packet of MySQL's protocol.
+const MAX_TEXT_BYTES: usize = 1 << 30;
+
 /// A document.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Json {
@@ -139,6 +142,9 @@ impl Json {
     }
 
     fn write(&self, out: &mut String, indent: Option<usize>, level: usize) {
+        if out.len() > MAX_TEXT_BYTES {
+            return;
+        }
         match self {
             Self::Null => out.push_str("null"),
             Self::Bool(truth) => out.push_str(if *truth { "true" } else { "false" }),

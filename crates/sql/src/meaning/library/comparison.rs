@@ -2,7 +2,10 @@
 //! so that joins and filters know what they see.
 
 use datafusion::{
-    common::ScalarValue,
+    common::{
+        ScalarValue,
+        tree_node::{TreeNode, TreeNodeRecursion},
+    },
     logical_expr::{
         BinaryExpr, Expr, Operator,
         expr::{InList, ScalarFunction},
@@ -210,10 +213,26 @@ fn between(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
     let ([value, low, high], [kind, low_type, high_type]) = (args, typing.types) else {
         return Ok(None);
     };
+    check_copies(value, 2)?;
     let dialect = dialect(typing);
     let from = compared(value, kind, Operator::GtEq, low, low_type, dialect)?;
     let to = compared(value, kind, Operator::LtEq, high, high_type, dialect)?;
     Ok(Some(plain(from, Operator::And, to)))
+}
+
+/// 1038 for an expression that would stand several times in the place of one and is too large for
+/// it: what nests so doubles with each level.
+fn check_copies(value: &Expr, copies: usize) -> Result<()> {
+    const MOST: usize = 200_000;
+    let mut left = MOST / copies.max(1);
+    let counted = value.apply(|_| {
+        left = left.saturating_sub(1);
+        Ok(if left == 0 { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    });
+    if counted.is_ok() && left > 0 {
+        return Ok(());
+    }
+    Err(Error::new(Code::OutOfMemory, "The statement compares too large an expression too often"))
 }
 
 fn within(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
@@ -226,6 +245,7 @@ fn within(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
     if let Some(list) = uniform_list(value, kind, list, types, dialect)? {
         return Ok(Some(list));
     }
+    check_copies(value, list.len())?;
     let mut whole: Option<Expr> = None;
     for (each, each_type) in list.iter().zip(types) {
         let same = compared(value, kind, Operator::Eq, each, each_type, dialect)?;

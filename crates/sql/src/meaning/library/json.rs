@@ -1,11 +1,14 @@
 //! Functions over JSON documents.
 
-use super::super::{
-    call::{Call, Typing},
-    function::{Definition, MANY},
-    json::{self, Json, MAX_DEPTH, Path, Step},
-    types::{ExprType, UNBOUNDED, coercibility},
-    value::V,
+use super::{
+    super::{
+        call::{Call, Typing},
+        function::{Definition, MANY},
+        json::{self, Json, MAX_DEPTH, Path, Step},
+        types::{ExprType, UNBOUNDED, coercibility},
+        value::V,
+    },
+    text::too_long,
 };
 use crate::{Code, Error, Result, SqlType, session::variables::Collation};
 
@@ -326,8 +329,14 @@ fn valid<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     })
 }
 
-fn pretty<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    Ok(V::or_null(at_path(args, "json_pretty")?, |found| V::text(found.pretty())))
+fn pretty<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let Some(found) = at_path(args, "json_pretty")? else { return Ok(V::Null) };
+    let text = found.pretty();
+    Ok(if text.len() as u64 > call.longest_text() {
+        too_long(call, "json_pretty")
+    } else {
+        V::text(text)
+    })
 }
 
 /// Bytes of the text, since that is how documents are stored here.

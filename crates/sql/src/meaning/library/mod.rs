@@ -9,6 +9,7 @@ mod dates;
 mod intervals;
 mod json;
 mod literals;
+mod locks;
 mod net;
 mod numeric;
 mod regexp;
@@ -33,6 +34,7 @@ pub(crate) const TABLES: &[&[Definition]] = &[
     intervals::FUNCTIONS,
     json::FUNCTIONS,
     literals::FUNCTIONS,
+    locks::FUNCTIONS,
     net::FUNCTIONS,
     numeric::FUNCTIONS,
     regexp::FUNCTIONS,

@@ -4,12 +4,15 @@ use std::cell::RefCell;
 
 use regex::{Regex, RegexBuilder};
 
-use super::super::{
-    call::{Call, Typing},
-    collation,
-    function::Definition,
-    types::{ExprType, UNBOUNDED},
-    value::V,
+use super::{
+    super::{
+        call::{Call, Typing},
+        collation,
+        function::Definition,
+        types::{ExprType, UNBOUNDED},
+        value::V,
+    },
+    text::too_long,
 };
 use crate::{Code, Error, Result};
 
@@ -127,7 +130,7 @@ fn regexp_like<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
 
 /// Where to begin, in bytes; an error beyond the text.
 fn start(text: &str, from: i64) -> Result<usize> {
-    let index = usize::try_from(from - 1).ok();
+    let index = from.checked_sub(1).and_then(|index| usize::try_from(index).ok());
     let count = text.chars().count();
     match index.filter(|index| *index <= count) {
         Some(index) => Ok(text.char_indices().nth(index).map_or(text.len(), |(at, _)| at)),
@@ -201,12 +204,38 @@ fn regexp_replace<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let only = number(call, args, 4, 0);
     let new = replacement(&new.string().unwrap_or_default());
     let (before, rest) = text.split_at(from);
+    let most = usize::try_from(call.longest_text()).unwrap_or(usize::MAX);
+    // One replacement is so long at most: each of its groups may be the whole text.
+    let groups = new.bytes().filter(|byte| *byte == b'$').count();
+    if groups.saturating_mul(rest.len()).saturating_add(new.len()) > most.saturating_mul(4) {
+        return Ok(too_long(call, "regexp_replace"));
+    }
     if only == 0 {
-        return Ok(V::text(format!("{before}{}", regex.replace_all(rest, new.as_str()))));
+        return Ok(match replaced(&regex, rest, &new, most) {
+            Some(rest) => V::text(format!("{before}{rest}")),
+            None => too_long(call, "regexp_replace"),
+        });
     }
     let Some(found) = nth(&regex, &text, from, only) else { return Ok(V::text(text.into_owned())) };
     let (head, tail) = text.split_at(found.start());
     Ok(V::text(format!("{head}{}", regex.replacen(tail, 1, new.as_str()))))
+}
+
+/// The text with every match replaced; `None` where that is too long.
+fn replaced(regex: &Regex, text: &str, new: &str, most: usize) -> Option<String> {
+    let mut out = String::new();
+    let mut end = 0;
+    for found in regex.captures_iter(text) {
+        let Some(whole) = found.get(0) else { continue };
+        out.push_str(text.get(end..whole.start()).unwrap_or_default());
+        found.expand(new, &mut out);
+        end = whole.end();
+        if out.len() > most {
+            return None;
+        }
+    }
+    out.push_str(text.get(end..).unwrap_or_default());
+    Some(out).filter(|out| out.len() <= most)
 }
 
 /// `$1` is a group; a backslash takes a letter as it is.

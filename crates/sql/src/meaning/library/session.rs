@@ -9,7 +9,10 @@ use super::super::{
     types::{ExprType, UNBOUNDED, coercibility},
     value::V,
 };
-use crate::{Result, session::variables::Collation};
+use crate::{
+    Code, Error, Result,
+    session::{Context, chance::Generator, variables::Collation},
+};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("database", 0, 0, database_type, database),
@@ -20,6 +23,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("found_rows", 0, 0, int_type, found_rows),
     Definition::new("row_count", 0, 0, int_type, row_count),
     Definition::new("rand", 0, 1, rand_type, rand).volatile(),
+    Definition::new("rand_sequence", 2, 2, rand_type, rand_sequence).volatile(),
     Definition::new("uuid", 0, 0, uuid_type, uuid).volatile(),
     Definition::new("uuid_short", 0, 0, uint_type, uuid_short).volatile(),
     Definition::new("random_bytes", 1, 1, random_bytes_type, random_bytes).volatile(),
@@ -29,11 +33,6 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("name_const", 2, 2, second_type, |_, args| {
         Ok(args.get(1).cloned().unwrap_or(V::Null))
     }),
-    Definition::new("get_lock", 2, 2, truth_type, |_, args| locked(args)).volatile(),
-    Definition::new("release_lock", 1, 1, truth_type, |_, args| locked(args)).volatile(),
-    Definition::new("is_free_lock", 1, 1, truth_type, |_, args| locked(args)).volatile(),
-    Definition::new("is_used_lock", 1, 1, nullable_uint, |_, _| Ok(V::Null)).volatile(),
-    Definition::new("release_all_locks", 0, 0, uint_type, |_, _| Ok(V::Int(0))).volatile(),
 ];
 
 /// The names of a server are in this collation.
@@ -57,10 +56,6 @@ fn version_type(_typing: &Typing<'_>) -> Result<ExprType> {
 
 fn uint_type(_typing: &Typing<'_>) -> Result<ExprType> {
     Ok(ExprType::uint(21).not_null())
-}
-
-fn nullable_uint(_typing: &Typing<'_>) -> Result<ExprType> {
-    Ok(ExprType::uint(21))
 }
 
 fn int_type(_typing: &Typing<'_>) -> Result<ExprType> {
@@ -110,34 +105,20 @@ fn rand_type(_typing: &Typing<'_>) -> Result<ExprType> {
     Ok(ExprType::double().not_null())
 }
 
-/// MySQL's two linear generators.
-struct Generator {
-    first: u64,
-    second: u64,
-}
-
-impl Generator {
-    const MODULUS: u64 = 0x3fff_ffff;
-
-    fn seeded(seed: u32) -> Self {
-        let first = u64::from(seed.wrapping_mul(0x10001).wrapping_add(55_555_555));
-        let second = u64::from(seed.wrapping_mul(0x1000_0001));
-        Self { first: first % Self::MODULUS, second: second % Self::MODULUS }
-    }
-
-    fn next(&mut self) -> f64 {
-        self.first = (self.first * 3 + self.second) % Self::MODULUS;
-        self.second = (self.first + self.second + 33) % Self::MODULUS;
-        self.first as f64 / Self::MODULUS as f64
-    }
-}
-
+/// Without a seed, or with one of each row's own.
 fn rand<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     Ok(V::Double(match args.first() {
-        // A generator goes on from row to row only within a session; each row begins it anew here.
         Some(seed) => Generator::seeded(seed.integer(call) as u32).next(),
         None => (random_bits() >> 11) as f64 / (1u64 << 53) as f64,
     }))
+}
+
+/// With a seed that is the same for all rows, and the place of the call in the statement: its
+/// sequence goes on from row to row.
+fn rand_sequence<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let (Some(context), [seed, place]) = (call.context, args) else { return rand(call, args) };
+    let begin = || Generator::seeded(seed.integer(call) as u32);
+    Ok(V::Double(context.chances.next(place.integer(call), begin)))
 }
 
 /// 64 bits that nobody foresees.
@@ -185,11 +166,6 @@ fn random_bytes<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     Ok(V::bytes(bytes.collect::<Vec<u8>>()))
 }
 
-/// Locks by name are not shared between sessions here.
-fn locked<'a>(args: &[V<'a>]) -> Result<V<'a>> {
-    Ok(if args.first().is_none_or(V::is_null) { V::Null } else { V::Int(1) })
-}
-
 fn variable_type(typing: &Typing<'_>) -> Result<ExprType> {
     let kind = ExprType::text(16_383, typing.collation);
     Ok(kind.with_coercibility(coercibility::IMPLICIT))
@@ -210,7 +186,7 @@ fn get_variable<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
 fn set_variable<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let [name, value] = args else { return Ok(V::Null) };
     if let (Some(context), Some(name)) = (call.context, name.string()) {
-        context.user_variables.set(&name, to_engine(value));
+        context.user_variables.set(&name, to_engine(value))?;
     }
     Ok(value.clone())
 }

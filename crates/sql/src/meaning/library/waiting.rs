@@ -5,15 +5,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tokio::runtime::{Handle, RuntimeFlavor};
-
 use super::super::{
     call::{Call, Typing},
     function::Definition,
     types::ExprType,
     value::V,
 };
-use crate::{Code, Error, Result, session::Context};
+use crate::{Code, Error, Result, select::wait_aside, session::Context};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("sleep", 1, 1, present_type, sleep).volatile(),
@@ -25,6 +23,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
 const STEP: Duration = Duration::from_millis(10);
 /// The longest wait that is not endless, in seconds.
 const LONGEST_S: f64 = 31_536_000.0;
+const WRONG_SLEEP: &str = "Incorrect arguments to sleep.";
 
 fn present_type(_typing: &Typing<'_>) -> Result<ExprType> {
     Ok(ExprType::int(21).not_null())
@@ -34,30 +33,29 @@ fn number_type(_typing: &Typing<'_>) -> Result<ExprType> {
     Ok(ExprType::int(21))
 }
 
-/// Runs what waits. Other queries of this thread go on in another.
-fn waiting<T>(wait: impl FnOnce() -> T) -> T {
-    let several = |handle: Handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread;
-    match Handle::try_current().is_ok_and(several) {
-        true => tokio::task::block_in_place(wait),
-        false => wait(),
-    }
-}
-
 /// SLEEP waits in small steps, so that KILL ends it.
 fn sleep<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let seconds = args.first().map_or(0.0, |value| value.double(call)).clamp(0.0, LONGEST_S);
+    let given = args.first().filter(|value| !value.is_null()).map(|value| value.double(call));
+    let seconds = match given.filter(|seconds| *seconds >= 0.0) {
+        Some(seconds) => seconds.min(LONGEST_S),
+        None if call.sql_mode().is_strict() => {
+            return Err(Error::new(Code::WrongArguments, WRONG_SLEEP));
+        }
+        None => {
+            call.warn(Code::WrongArguments, || WRONG_SLEEP.to_owned());
+            0.0
+        }
+    };
     let mut left = Duration::from_secs_f64(seconds);
-    waiting(|| {
-        while !left.is_zero() {
-            if call.context.is_some_and(Context::has_ended) {
-                return Ok(V::Int(1));
-            }
+    let is_over = || call.context.is_some_and(Context::is_over);
+    wait_aside(|| {
+        while !left.is_zero() && !is_over() {
             let step = left.min(STEP);
             thread::sleep(step);
             left -= step;
         }
-        Ok(V::Int(0))
-    })
+    });
+    Ok(V::truth(!left.is_zero()))
 }
 
 /// MySQL's: 0 when the set is applied, 1 when time is up; without a time, or with 0, there is no end.
@@ -90,7 +88,7 @@ fn applied(call: &Call<'_>, set: &str, seconds: Option<f64>) -> Result<bool> {
     }
     let patience = seconds.map(|seconds| Duration::from_secs_f64(seconds.min(LONGEST_S)));
     let begun = Instant::now();
-    waiting(|| {
+    wait_aside(|| {
         loop {
             let left = patience.map_or(STEP, |patience| patience.saturating_sub(begun.elapsed()));
             if context.shared.host.wait_for_gtids(None, set, left.min(STEP))? {
@@ -99,7 +97,7 @@ fn applied(call: &Call<'_>, set: &str, seconds: Option<f64>) -> Result<bool> {
             if patience.is_some_and(|patience| begun.elapsed() >= patience) {
                 return Ok(false);
             }
-            if context.has_ended() {
+            if context.is_over() {
                 return Err(crate::session::interrupted());
             }
         }

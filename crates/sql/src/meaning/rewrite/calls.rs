@@ -1,9 +1,11 @@
 //! Calls by name: other names of the same function, special arguments, and what there is not.
 
-use datafusion::sql::sqlparser::ast::{Expr, Function, Ident};
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{Expr, Function, Ident, visit_expressions};
 
 use super::{
-    Rewriter, aggregates, call, function_name, special,
+    Rewriter, aggregates, call, function_name, number, special,
     special::{arguments, span, wrong_count},
     text, truth,
 };
@@ -86,6 +88,9 @@ impl Rewriter<'_> {
             return Err(Error::new(Code::ParseError, format!("{name} is no window function")));
         }
         let mut args = arguments(&function);
+        if name == "rand" && args.len() == 1 && args.iter().all(is_constant) {
+            return Ok(self.sequence(args));
+        }
         if let Some(special) = special_call(&name, &mut args)? {
             return Ok(special);
         }
@@ -98,10 +103,30 @@ impl Rewriter<'_> {
         Ok(call(&name, args))
     }
 
+    /// RAND(seed) whose sequence goes on from row to row, apart from that of every other call.
+    fn sequence(&self, mut args: Vec<Expr>) -> Expr {
+        let place = self.sequences.get();
+        self.sequences.set(place + 1);
+        args.push(number(place));
+        call("rand_sequence", args)
+    }
+
     fn missing(&self, name: &str) -> Error {
         let database = &self.reading.database;
         Error::new(Code::UnknownFunction, format!("FUNCTION {database}.{name} does not exist"))
     }
+}
+
+/// Whether an expression is the same for all rows of a query.
+fn is_constant(expr: &Expr) -> bool {
+    let varies = |each: &Expr| {
+        matches!(each, Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Subquery(_))
+    };
+    visit_expressions(expr, |each| match varies(each) {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    })
+    .is_continue()
 }
 
 fn name_of(function: &Function) -> Option<String> {

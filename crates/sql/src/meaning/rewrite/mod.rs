@@ -6,15 +6,17 @@ mod calls;
 mod casts;
 mod special;
 
-use std::ops::ControlFlow;
+use std::{cell::Cell, ops::ControlFlow};
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, Ident, JoinConstraint, JoinOperator, ObjectName, Query, Select, SelectItem,
-    UnaryOperator, Value, ValueWithSpan, VisitMut, VisitorMut,
+    BinaryOperator, Expr, Function, Ident, JoinConstraint, JoinOperator, ObjectName, Query, Select,
+    SelectItem, UnaryOperator, Value, ValueWithSpan, VisitMut, VisitorMut,
 };
 
-use crate::{Code, Error, Result, session::variables::SqlMode, statement::SOUNDS_LIKE};
+use crate::{
+    Code, Error, Result, select::resolve::matching, session::variables::SqlMode,
+    statement::SOUNDS_LIKE,
+};
 
 /// What of a session decides how a statement is read.
 #[derive(Clone, Debug)]
@@ -27,7 +29,7 @@ pub(crate) struct Reading {
 
 /// Rewrites a statement, a query or an expression.
 pub(crate) fn rewrite(node: &mut impl VisitMut, reading: &Reading) -> Result<()> {
-    let mut rewriter = Rewriter { reading, depth: 0 };
+    let mut rewriter = Rewriter { reading, depth: 0, sequences: Cell::new(0) };
     match node.visit(&mut rewriter) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
@@ -40,6 +42,8 @@ const MAX_DEPTH: usize = 512;
 struct Rewriter<'a> {
     reading: &'a Reading,
     depth: usize,
+    /// Calls of RAND(seed) so far.
+    sequences: Cell<i64>,
 }
 
 impl VisitorMut for Rewriter<'_> {
@@ -187,21 +191,7 @@ fn call(name: &str, args: Vec<Expr>) -> Expr {
 }
 
 fn function(name: &str, args: Vec<Expr>) -> Function {
-    let args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)));
-    Function {
-        name: function_name(name),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList {
-            duplicate_treatment: None,
-            args: args.collect(),
-            clauses: Vec::new(),
-        }),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: Vec::new(),
-    }
+    matching::function(Ident::with_quote('`', name), args)
 }
 
 /// A name in lower case, quoted so that it stays what it is.
@@ -356,12 +346,25 @@ fn rows(name: &str, left: Vec<Expr>, right: Vec<Expr>) -> Result<Expr> {
     }
 }
 
+fn is_row(expr: &Expr) -> bool {
+    match expr {
+        Expr::Tuple(_) => true,
+        Expr::Nested(inner) => is_row(inner),
+        Expr::Function(function) => special::is_named(function, "row"),
+        _ => false,
+    }
+}
+
 fn ordered_rows(name: &str, pairs: impl Iterator<Item = (Expr, Expr)>) -> Result<Expr> {
     let strict = name.trim_end_matches('=');
     let mut whole: Option<Expr> = None;
     for (left, right) in pairs {
         whole = Some(match whole {
             None => comparison(name, left, right)?,
+            // Each level of them would double what there is to compare.
+            Some(_) if is_row(&left) => {
+                return Err(Error::unsupported("rows within rows compared by their order"));
+            }
             Some(rest) => {
                 let before = comparison(strict, left.clone(), right.clone())?;
                 let same = comparison("=", left, right)?;

@@ -1,8 +1,10 @@
 //! Special forms: literals, LIKE, CASE, EXTRACT, TRIM, SUBSTRING and the like.
 
+use std::ops::ControlFlow;
+
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CaseWhen, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArguments, TrimWhereField, Value, ValueWithSpan,
+    FunctionArguments, TrimWhereField, Value, ValueWithSpan, visit_expressions,
 };
 
 use super::{call, casts, literal, negated_if, number, text, truth};
@@ -97,7 +99,7 @@ pub(super) fn special(expr: Expr) -> Result<Expr> {
             negated_if(negated, call("regexp_like", vec![*expr, *pattern]))
         }
         Expr::Case { operand, conditions, else_result, .. } => {
-            case(operand, conditions, else_result)
+            case(operand, conditions, else_result)?
         }
         Expr::Interval(interval) => {
             let Some(unit) = interval.leading_field else {
@@ -179,7 +181,14 @@ fn typed_or_nested(expr: Expr) -> Result<Expr> {
     })
 }
 
-fn case(operand: Option<Box<Expr>>, whens: Vec<CaseWhen>, otherwise: Option<Box<Expr>>) -> Expr {
+fn case(
+    operand: Option<Box<Expr>>,
+    whens: Vec<CaseWhen>,
+    otherwise: Option<Box<Expr>>,
+) -> Result<Expr> {
+    if let Some(operand) = &operand {
+        check_copies(operand, whens.len())?;
+    }
     let mut args = Vec::with_capacity(whens.len() * 2 + 1);
     for when in whens {
         args.push(match &operand {
@@ -189,7 +198,25 @@ fn case(operand: Option<Box<Expr>>, whens: Vec<CaseWhen>, otherwise: Option<Box<
         args.push(when.result);
     }
     args.extend(otherwise.map(|expr| *expr));
-    call("case", args)
+    Ok(call("case", args))
+}
+
+/// 1038 for an expression that would stand several times in the place of one and is too large for
+/// it: what nests so doubles with each level.
+fn check_copies(expr: &Expr, copies: usize) -> Result<()> {
+    const MOST: usize = 200_000;
+    let mut left = MOST / copies.max(1);
+    let counted: ControlFlow<()> = visit_expressions(expr, |_| {
+        left = left.saturating_sub(1);
+        if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    match counted {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => {
+            let message = "The statement compares too large an expression too often";
+            Err(Error::new(Code::OutOfMemory, message))
+        }
+    }
 }
 
 /// `1` for a form that has no argument where a number of digits may stand.

@@ -19,7 +19,11 @@ use super::{
 use crate::{
     Code, Error, Result,
     select::{names::TableName, origin::Origin},
+    write::declared::ROW_NUMBER,
 };
+
+/// Most tables of one FROM, as in MySQL.
+const MAX_TABLES: usize = 61;
 
 /// Relations, and the columns that can be named without them.
 type Joined = (Vec<Relation>, Vec<Visible>);
@@ -46,6 +50,7 @@ impl Resolver<'_> {
         for each in from {
             let (relations, visible) = self.joined(each, scope, env)?;
             scope.add(relations, visible)?;
+            check_count(scope.relations.len())?;
         }
         Ok(())
     }
@@ -64,6 +69,7 @@ impl Resolver<'_> {
             lateral.add(joined.0.clone(), joined.1.clone())?;
             let right = self.factor(&mut join.relation, &lateral, env)?;
             joined = self.join(&mut join.join_operator, joined, right, env)?;
+            check_count(joined.0.len())?;
         }
         Ok(joined)
     }
@@ -208,6 +214,15 @@ impl Resolver<'_> {
     }
 }
 
+/// 1116 for more tables than MySQL joins.
+fn check_count(tables: usize) -> Result<()> {
+    if tables <= MAX_TABLES {
+        return Ok(());
+    }
+    let message = format!("Too many tables; MySQL can only use {MAX_TABLES} tables in a join");
+    Err(Error::new(Code::TooManyTables, message))
+}
+
 /// Whether it is `FROM dual`, which is no table.
 fn is_dual(from: &[TableWithJoins]) -> bool {
     let [TableWithJoins { relation: TableFactor::Table { name, .. }, joins }] = from else {
@@ -222,9 +237,13 @@ fn is_dual(from: &[TableWithJoins]) -> bool {
 fn described(provider: &dyn TableProvider) -> (Vec<Named>, Vec<String>) {
     let schema = provider.schema();
     let named = schema.fields().iter().map(|field| {
-        let origin = Origin::read(field.metadata()).map(|origin| origin.column);
-        let shown = origin.unwrap_or_else(|| field.name().clone());
-        Named { shown, planned: field.name().clone() }
+        let planned = field.name().clone();
+        let (shown, invisible) = match Origin::read(field.metadata()) {
+            Some(origin) => (origin.column, origin.invisible),
+            None => (planned.clone(), false),
+        };
+        let hidden = invisible || shown == ROW_NUMBER;
+        Named { shown, planned, hidden }
     });
     let columns: Vec<Named> = named.collect();
     let keys = provider.constraints().into_iter().flat_map(|constraints| constraints.iter());
@@ -278,7 +297,7 @@ fn last_name(name: &ObjectName) -> String {
 fn common_names(left: &[Visible], right: &[Visible]) -> Vec<String> {
     let planned = |visible: &Visible| visible.name.planned.clone();
     let has = |name: &String| right.iter().any(|other| other.name.planned == *name);
-    let shown = left.iter().filter(|visible| !visible.name.is_hidden());
+    let shown = left.iter().filter(|visible| !visible.name.hidden);
     shown.map(planned).filter(has).collect()
 }
 

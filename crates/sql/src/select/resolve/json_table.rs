@@ -75,6 +75,7 @@ impl Resolver<'_> {
         let named = |column: &Column| Named {
             shown: column.name.clone(),
             planned: column.name.to_lowercase(),
+            hidden: false,
         };
         let relation = Relation {
             alias: called,

@@ -20,9 +20,14 @@ pub(super) fn call(names: Vec<Expr>, query: &ValueWithSpan, mode: Option<String>
 
 /// A call of a function.
 pub(crate) fn function_call(name: &str, args: Vec<Expr>) -> Expr {
+    Expr::Function(function(Ident::new(name), args))
+}
+
+/// A call of a function whose name is written so.
+pub(crate) fn function(name: Ident, args: Vec<Expr>) -> Function {
     let args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)));
-    Expr::Function(Function {
-        name: ObjectName::from(vec![Ident::new(name)]),
+    Function {
+        name: ObjectName::from(vec![name]),
         uses_odbc_syntax: false,
         parameters: FunctionArguments::None,
         args: FunctionArguments::List(FunctionArgumentList {
@@ -34,7 +39,7 @@ pub(crate) fn function_call(name: &str, args: Vec<Expr>) -> Expr {
         null_treatment: None,
         over: None,
         within_group: Vec::new(),
-    })
+    }
 }
 
 /// Makes the first argument of functions of units a text.

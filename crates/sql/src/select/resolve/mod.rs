@@ -35,6 +35,8 @@ use scope::{Clause, Named, Scope, duplicate_column, quoted, unknown_column};
 
 /// Deepest nesting of queries.
 const MAX_DEPTH: usize = 64;
+/// Queries in the expressions of others, one in the other.
+const MAX_WITHIN: usize = 12;
 
 /// What the resolver asks of the session.
 pub(crate) trait Catalog {
@@ -144,8 +146,11 @@ impl Resolver<'_> {
     ) -> Result<Vec<Output>> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            let message = format!("Too high level of nesting for select: {MAX_DEPTH}");
-            return Err(Error::new(Code::NestingTooDeep, message));
+            return Err(too_nested());
+        }
+        // What stands in expressions is planned several times for each query around it.
+        if std::iter::successors(env.scope, |scope| scope.parent).nth(MAX_WITHIN).is_some() {
+            return Err(too_nested());
         }
         limit::normalise(query)?;
         query.locks.clear();
@@ -313,6 +318,7 @@ impl Resolver<'_> {
                 name: Named {
                     shown: column.shown.name.clone(),
                     planned: column.shown.name.to_lowercase(),
+                    hidden: false,
                 },
                 expr: Expr::Identifier(quoted(&column.planned)),
                 table: String::new(),
@@ -355,7 +361,11 @@ fn named_once(columns: &[Output]) -> Result<Vec<Named>> {
         if !seen.insert(column.shown.name.to_lowercase()) {
             return Err(duplicate_column(&column.shown.name));
         }
-        named.push(Named { shown: column.shown.name.clone(), planned: column.planned.clone() });
+        named.push(Named {
+            shown: column.shown.name.clone(),
+            planned: column.planned.clone(),
+            hidden: false,
+        });
     }
     Ok(named)
 }
@@ -375,6 +385,11 @@ fn alias(name: &str) -> TableAlias {
 }
 
 /// A query of nothing but a body.
+/// 1473.
+fn too_nested() -> Error {
+    Error::new(Code::NestingTooDeep, "Too high level of nesting for select")
+}
+
 fn query_of(body: SetExpr) -> Query {
     Query {
         with: None,

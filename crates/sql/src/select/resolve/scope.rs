@@ -26,6 +26,8 @@ pub(super) struct Named {
     pub shown: String,
     /// As plans have it: in lower case and unique among its relation's.
     pub planned: String,
+    /// Whether `*` and NATURAL JOIN leave it out: invisible, or a hidden row number.
+    pub hidden: bool,
 }
 
 /// A column that can be named without its relation.
@@ -66,13 +68,6 @@ impl Clause {
             Self::Having => "having clause",
             Self::Order => "order clause",
         }
-    }
-}
-
-impl Named {
-    /// Whether `*` and NATURAL JOIN leave it out: the row number of a table without a key.
-    pub(super) fn is_hidden(&self) -> bool {
-        self.shown == crate::write::declared::ROW_NUMBER
     }
 }
 

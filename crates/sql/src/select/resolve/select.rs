@@ -344,7 +344,7 @@ fn everything(scope: &Scope<'_>) -> Result<Vec<Item>> {
         shown: shown_of(visible),
         planned: String::new(),
     };
-    Ok(scope.visible.iter().filter(|visible| !visible.name.is_hidden()).map(item).collect())
+    Ok(scope.visible.iter().filter(|visible| !visible.name.hidden).map(item).collect())
 }
 
 fn all_of(kind: &SelectItemQualifiedWildcardKind, scope: &Scope<'_>) -> Result<Vec<Item>> {
@@ -359,7 +359,7 @@ fn all_of(kind: &SelectItemQualifiedWildcardKind, scope: &Scope<'_>) -> Result<V
         expr: visible.expr,
         planned: String::new(),
     };
-    let shown = relation.visible().into_iter().filter(|visible| !visible.name.is_hidden());
+    let shown = relation.visible().into_iter().filter(|visible| !visible.name.hidden);
     Ok(shown.map(item).collect())
 }
 

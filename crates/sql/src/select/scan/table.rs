@@ -89,6 +89,7 @@ impl EngineTable {
                 column: column.name.clone(),
                 primary_key: table.schema.primary_key.contains(&position),
                 auto_increment: spec.auto_increment,
+                invisible: spec.invisible,
             };
             field(&column.name, spec, &origin)
         });

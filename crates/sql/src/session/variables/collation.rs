@@ -2,7 +2,10 @@
 
 use std::sync::LazyLock;
 
+use remora_engine::Charset as Encoding;
 use rustc_hash::FxHashMap;
+
+use crate::ResultCharset;
 
 /// A collation by MySQL's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -69,6 +72,13 @@ impl Collation {
     /// Its name.
     pub(crate) fn name(self) -> &'static str {
         self.info().name
+    }
+
+    /// Its character set, for replies; `None` where texts are sent as they are.
+    pub(crate) fn result_charset(self) -> Option<ResultCharset> {
+        let name = self.charset();
+        let max_bytes = CHARSETS.iter().find(|charset| charset.name == name)?.max_bytes;
+        Some(ResultCharset { charset: Encoding::named(name)?, collation: self.0, max_bytes })
     }
 
     /// The name of its character set.

@@ -49,6 +49,11 @@ pub(crate) struct Definition {
 }
 
 impl Definition {
+    /// One that cannot be set.
+    const fn fixed(self) -> Self {
+        Self { fixed: true, ..self }
+    }
+
     /// The value before anyone set it.
     pub(crate) fn default_value(&self) -> Value {
         match self.kind {
@@ -81,27 +86,19 @@ pub(crate) fn definition(name: &str) -> Option<&'static Definition> {
 }
 
 const fn both(name: &'static str, kind: Kind, default: &'static str) -> Definition {
-    Definition { name, scope: Scope::Both, kind, fixed: false, default }
-}
-
-const fn both_fixed(name: &'static str, kind: Kind, default: &'static str) -> Definition {
-    Definition { name, scope: Scope::Both, kind, fixed: true, default }
+    of(Scope::Both, name, kind, default)
 }
 
 const fn session(name: &'static str, kind: Kind, default: &'static str) -> Definition {
-    Definition { name, scope: Scope::Session, kind, fixed: false, default }
-}
-
-const fn session_fixed(name: &'static str, kind: Kind, default: &'static str) -> Definition {
-    Definition { name, scope: Scope::Session, kind, fixed: true, default }
+    of(Scope::Session, name, kind, default)
 }
 
 const fn global(name: &'static str, kind: Kind, default: &'static str) -> Definition {
-    Definition { name, scope: Scope::Global, kind, fixed: false, default }
+    of(Scope::Global, name, kind, default)
 }
 
-const fn global_fixed(name: &'static str, kind: Kind, default: &'static str) -> Definition {
-    Definition { name, scope: Scope::Global, kind, fixed: true, default }
+const fn of(scope: Scope, name: &'static str, kind: Kind, default: &'static str) -> Definition {
+    Definition { name, scope, kind, fixed: false, default }
 }
 
 /// All of them, by name.
@@ -110,9 +107,9 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
     both("auto_increment_offset", Unsigned, "1"),
     both("autocommit", Switch, "ON"),
     global("automatic_sp_privileges", Switch, "ON"),
-    global_fixed("basedir", Text, "/"),
+    global("basedir", Text, "/").fixed(),
     both("big_tables", Switch, "OFF"),
-    global_fixed("bind_address", Text, "127.0.0.1"),
+    global("bind_address", Text, "127.0.0.1").fixed(),
     both("binlog_format", Text, "ROW"),
     both("binlog_row_image", Text, "FULL"),
     global("binlog_row_metadata", Text, "MINIMAL"),
@@ -122,60 +119,60 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
     both("character_set_filesystem", Text, "binary"),
     both("character_set_results", Text, "utf8mb4"),
     both("character_set_server", Text, "utf8mb4"),
-    global_fixed("character_set_system", Text, "utf8mb3"),
+    global("character_set_system", Text, "utf8mb3").fixed(),
     both("collation_connection", Text, "utf8mb4_0900_ai_ci"),
     both("collation_database", Text, "utf8mb4_0900_ai_ci"),
     both("collation_server", Text, "utf8mb4_0900_ai_ci"),
     both("completion_type", Text, "NO_CHAIN"),
     global("connect_timeout", Unsigned, "10"),
     both("cte_max_recursion_depth", Unsigned, "1000"),
-    global_fixed("datadir", Text, "/"),
+    global("datadir", Text, "/").fixed(),
     both("default_collation_for_utf8mb4", Text, "utf8mb4_0900_ai_ci"),
     global("default_password_lifetime", Unsigned, "0"),
     both("default_storage_engine", Text, "InnoDB"),
     both("default_table_encryption", Switch, "OFF"),
     both("default_tmp_storage_engine", Text, "InnoDB"),
     both("default_week_format", Unsigned, "0"),
-    global_fixed("disabled_storage_engines", Text, ""),
-    global_fixed("disconnect_on_expired_password", Switch, "ON"),
+    global("disabled_storage_engines", Text, "").fixed(),
+    global("disconnect_on_expired_password", Switch, "ON").fixed(),
     both("div_precision_increment", Unsigned, "4"),
     both("end_markers_in_json", Switch, "OFF"),
     global("enforce_gtid_consistency", Text, "ON"),
     both("eq_range_index_dive_limit", Unsigned, "200"),
-    session_fixed("error_count", Unsigned, "0"),
+    session("error_count", Unsigned, "0").fixed(),
     global("event_scheduler", Text, "ON"),
     both("explain_format", Text, "TREE"),
     both("explicit_defaults_for_timestamp", Switch, "ON"),
-    session_fixed("external_user", Nullable, "NULL"),
+    session("external_user", Nullable, "NULL").fixed(),
     global("flush", Switch, "OFF"),
     global("flush_time", Unsigned, "0"),
     both("foreign_key_checks", Switch, "ON"),
     global("general_log", Switch, "OFF"),
     both("group_concat_max_len", Unsigned, "1024"),
-    global_fixed("gtid_executed", Text, ""),
+    global("gtid_executed", Text, "").fixed(),
     global("gtid_mode", Text, "ON"),
     session("gtid_next", Text, "AUTOMATIC"),
-    both_fixed("gtid_owned", Text, ""),
+    both("gtid_owned", Text, "").fixed(),
     global("gtid_purged", Text, ""),
-    global_fixed("have_compress", Text, "YES"),
-    global_fixed("have_dynamic_loading", Text, "YES"),
-    global_fixed("have_geometry", Text, "YES"),
-    global_fixed("have_profiling", Text, "YES"),
-    global_fixed("have_query_cache", Text, "NO"),
-    global_fixed("have_rtree_keys", Text, "YES"),
-    global_fixed("have_statement_timeout", Text, "YES"),
-    global_fixed("have_symlink", Text, "DISABLED"),
-    global_fixed("hostname", Text, ""),
+    global("have_compress", Text, "YES").fixed(),
+    global("have_dynamic_loading", Text, "YES").fixed(),
+    global("have_geometry", Text, "YES").fixed(),
+    global("have_profiling", Text, "YES").fixed(),
+    global("have_query_cache", Text, "NO").fixed(),
+    global("have_rtree_keys", Text, "YES").fixed(),
+    global("have_statement_timeout", Text, "YES").fixed(),
+    global("have_symlink", Text, "DISABLED").fixed(),
+    global("hostname", Text, "").fixed(),
     session("identity", Unsigned, "0"),
     both("information_schema_stats_expiry", Unsigned, "86400"),
     global("init_connect", Text, ""),
     global("innodb_default_row_format", Text, "dynamic"),
     global("innodb_file_per_table", Switch, "ON"),
     both("innodb_lock_wait_timeout", Unsigned, "50"),
-    global_fixed("innodb_page_size", Unsigned, "16384"),
-    global_fixed("innodb_read_only", Switch, "OFF"),
+    global("innodb_page_size", Unsigned, "16384").fixed(),
+    global("innodb_read_only", Switch, "OFF").fixed(),
     both("innodb_strict_mode", Switch, "ON"),
-    global_fixed("innodb_version", Text, "9.7.4"),
+    global("innodb_version", Text, "9.7.4").fixed(),
     session("insert_id", Unsigned, "0"),
     both("interactive_timeout", Unsigned, "28800"),
     both("join_buffer_size", Unsigned, "262144"),
@@ -184,23 +181,23 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
     session("last_insert_id", Unsigned, "0"),
     both("lc_messages", Text, "en_US"),
     both("lc_time_names", Text, "en_US"),
-    global_fixed("license", Text, "Apache-2.0"),
+    global("license", Text, "Apache-2.0").fixed(),
     global("local_infile", Switch, "OFF"),
     both("lock_wait_timeout", Unsigned, "31536000"),
-    global_fixed("log_bin", Switch, "OFF"),
-    global_fixed("log_bin_basename", Nullable, "NULL"),
-    global_fixed("log_bin_index", Nullable, "NULL"),
+    global("log_bin", Switch, "OFF").fixed(),
+    global("log_bin_basename", Nullable, "NULL").fixed(),
+    global("log_bin_index", Nullable, "NULL").fixed(),
     global("log_bin_trust_function_creators", Switch, "OFF"),
-    global_fixed("log_error", Text, "stderr"),
+    global("log_error", Text, "stderr").fixed(),
     global("log_output", Text, "FILE"),
     global("log_raw", Switch, "OFF"),
-    global_fixed("log_replica_updates", Switch, "OFF"),
-    global_fixed("log_slave_updates", Switch, "OFF"),
+    global("log_replica_updates", Switch, "OFF").fixed(),
+    global("log_slave_updates", Switch, "OFF").fixed(),
     global("log_timestamps", Text, "UTC"),
     both("long_query_time", Double, "10.000000"),
     both("low_priority_updates", Switch, "OFF"),
-    global_fixed("lower_case_file_system", Switch, "OFF"),
-    global_fixed("lower_case_table_names", Unsigned, "0"),
+    global("lower_case_file_system", Switch, "OFF").fixed(),
+    global("lower_case_table_names", Unsigned, "0").fixed(),
     both("max_allowed_packet", Unsigned, "67108864"),
     global("max_connect_errors", Unsigned, "100"),
     global("max_connections", Unsigned, "151"),
@@ -219,7 +216,7 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
     both("net_write_timeout", Unsigned, "60"),
     global("offline_mode", Switch, "OFF"),
     both("old_alter_table", Switch, "OFF"),
-    global_fixed("open_files_limit", Unsigned, "20000"),
+    global("open_files_limit", Unsigned, "20000").fixed(),
     both("optimizer_max_subgraph_pairs", Unsigned, "100000"),
     both("optimizer_prune_level", Unsigned, "1"),
     both("optimizer_search_depth", Unsigned, "62"),
@@ -230,26 +227,26 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
     ),
     both("optimizer_trace", Text, "enabled=off,one_line=off"),
     global("password_require_current", Switch, "OFF"),
-    global_fixed("performance_schema", Switch, "OFF"),
-    global_fixed("pid_file", Text, ""),
-    global_fixed("port", Unsigned, "9306"),
+    global("performance_schema", Switch, "OFF").fixed(),
+    global("pid_file", Text, "").fixed(),
+    global("port", Unsigned, "9306").fixed(),
     both("profiling", Switch, "OFF"),
     both("profiling_history_size", Unsigned, "15"),
     session("pseudo_thread_id", Unsigned, "0"),
-    global_fixed("query_cache_size", Unsigned, "0"),
-    global_fixed("query_cache_type", Text, "OFF"),
+    global("query_cache_size", Unsigned, "0").fixed(),
+    global("query_cache_type", Text, "OFF").fixed(),
     session("rand_seed1", Unsigned, "0"),
     session("rand_seed2", Unsigned, "0"),
     both("range_optimizer_max_mem_size", Unsigned, "8388608"),
     global("read_only", Switch, "OFF"),
     global("regexp_time_limit", Unsigned, "32"),
-    global_fixed("report_host", Nullable, "NULL"),
-    global_fixed("report_port", Unsigned, "9306"),
-    global_fixed("report_user", Nullable, "NULL"),
+    global("report_host", Nullable, "NULL").fixed(),
+    global("report_port", Unsigned, "9306").fixed(),
+    global("report_user", Nullable, "NULL").fixed(),
     global("require_secure_transport", Switch, "OFF"),
-    global_fixed("secure_file_priv", Nullable, "NULL"),
+    global("secure_file_priv", Nullable, "NULL").fixed(),
     global("server_id", Unsigned, "1"),
-    global_fixed("server_uuid", Text, "00000000-0000-0000-0000-000000000000"),
+    global("server_uuid", Text, "00000000-0000-0000-0000-000000000000").fixed(),
     both("session_track_gtids", Text, "OFF"),
     both("session_track_schema", Switch, "ON"),
     both("session_track_state_change", Switch, "OFF"),
@@ -261,12 +258,12 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
     both("session_track_transaction_info", Text, "OFF"),
     both("show_create_table_verbosity", Switch, "OFF"),
     both("show_gipk_in_create_table_and_information_schema", Switch, "ON"),
-    global_fixed("skip_name_resolve", Switch, "OFF"),
-    global_fixed("skip_networking", Switch, "OFF"),
-    global_fixed("skip_show_database", Switch, "OFF"),
+    global("skip_name_resolve", Switch, "OFF").fixed(),
+    global("skip_networking", Switch, "OFF").fixed(),
+    global("skip_show_database", Switch, "OFF").fixed(),
     global("slow_launch_time", Unsigned, "2"),
     global("slow_query_log", Switch, "OFF"),
-    global_fixed("socket", Text, ""),
+    global("socket", Text, "").fixed(),
     both("sort_buffer_size", Unsigned, "262144"),
     both("sql_auto_is_null", Switch, "OFF"),
     both("sql_big_selects", Switch, "ON"),
@@ -289,7 +286,7 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
     both("sql_wait_for_position_ms", Unsigned, "10000"),
     both("sql_warnings", Switch, "OFF"),
     global("super_read_only", Switch, "OFF"),
-    global_fixed("system_time_zone", Text, "UTC"),
+    global("system_time_zone", Text, "UTC").fixed(),
     global("table_definition_cache", Unsigned, "2000"),
     both("time_zone", Text, "SYSTEM"),
     session("timestamp", Double, "0"),
@@ -300,11 +297,11 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
     both("tx_read_only", Switch, "OFF"),
     both("unique_checks", Switch, "ON"),
     both("updatable_views_with_limit", Text, "YES"),
-    global_fixed("version", Text, ""),
-    global_fixed("version_comment", Text, "Remora"),
-    global_fixed("version_compile_machine", Text, "x86_64"),
-    global_fixed("version_compile_os", Text, "Linux"),
-    global_fixed("version_compile_zlib", Text, "1.3.2"),
+    global("version", Text, "").fixed(),
+    global("version_comment", Text, "Remora").fixed(),
+    global("version_compile_machine", Text, "x86_64").fixed(),
+    global("version_compile_os", Text, "Linux").fixed(),
+    global("version_compile_zlib", Text, "1.3.2").fixed(),
     both("wait_timeout", Unsigned, "28800"),
-    session_fixed("warning_count", Unsigned, "0"),
+    session("warning_count", Unsigned, "0").fixed(),
 ];

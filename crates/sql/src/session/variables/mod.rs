@@ -9,7 +9,7 @@ mod time_zone;
 
 use std::sync::Arc;
 
-use remora_engine::Value;
+use remora_engine::{Charset, Value};
 use rustc_hash::FxHashMap;
 
 pub(crate) use collation::{COLLATIONS, Collation, CollationInfo, charset_default, charsets};
@@ -17,7 +17,7 @@ pub(crate) use definitions::{DEFINITIONS, Definition, Kind, Scope, definition};
 pub(crate) use sql_mode::SqlMode;
 pub(crate) use time_zone::SessionTimeZone;
 
-use crate::{Code, Error, Result};
+use crate::{Code, Error, Result, ResultCharset};
 
 /// What was set for new sessions.
 #[derive(Clone, Debug, Default)]
@@ -36,10 +36,10 @@ pub(crate) struct Variables {
     pub time_zone: SessionTimeZone,
     /// The collation literals have.
     pub collation_connection: Collation,
-    /// The character set statements come in, as its default collation.
-    pub character_set_client: Collation,
+    /// The character set statements come in.
+    pub character_set_client: Charset,
     /// The character set replies are to be in; `None` sends columns as they are.
-    pub character_set_results: Option<Collation>,
+    pub character_set_results: Option<ResultCharset>,
     /// Most rows of a SELECT.
     pub sql_select_limit: u64,
     /// Longest time of a SELECT in milliseconds; 0 is any.
@@ -50,6 +50,8 @@ pub(crate) struct Variables {
     pub div_precision_increment: u8,
     /// The mode of WEEK().
     pub default_week_format: u8,
+    /// Most rounds of a recursive common table expression.
+    pub cte_max_recursion_depth: u64,
     /// Bytes of a packet, and of a text that a function makes.
     pub max_allowed_packet: u64,
     /// Whether a new transaction may only read.
@@ -84,13 +86,14 @@ impl Variables {
             sql_mode: SqlMode::DEFAULT,
             time_zone: SessionTimeZone::default(),
             collation_connection: Collation::UTF8MB4_0900_AI_CI,
-            character_set_client: Collation::UTF8MB4_0900_AI_CI,
-            character_set_results: Some(Collation::UTF8MB4_0900_AI_CI),
+            character_set_client: Charset::UTF8MB4,
+            character_set_results: Collation::UTF8MB4_0900_AI_CI.result_charset(),
             sql_select_limit: u64::MAX,
             max_execution_time_ms: 0,
             group_concat_max_len: 1_024,
             div_precision_increment: 4,
             default_week_format: 0,
+            cte_max_recursion_depth: 1_000,
             max_allowed_packet: 67_108_864,
             transaction_read_only: false,
             wait_for_position: None,

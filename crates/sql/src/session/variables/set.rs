@@ -1,11 +1,14 @@
 //! A variable gets a value: checked, and made typed where it is hot.
 
-use remora_engine::Value;
+use remora_engine::{Charset, Value};
 
 use super::{
     Collation, Kind, SessionTimeZone, SqlMode, Variables, charset_default, definition, unknown,
 };
 use crate::{Code, Error, Result, statement::LexMode};
+
+/// The largest `max_allowed_packet`, as MySQL has it.
+const MAX_PACKET_BYTES: u64 = 1 << 30;
 
 impl Variables {
     /// Sets a variable of this session; says the value it has now. 1193, 1231 and 1232 as MySQL.
@@ -23,6 +26,7 @@ impl Variables {
             ansi_quotes: self.sql_mode.has(SqlMode::ANSI_QUOTES),
             no_backslash_escapes: self.sql_mode.has(SqlMode::NO_BACKSLASH_ESCAPES),
             pipes_as_concat: self.sql_mode.has(SqlMode::PIPES_AS_CONCAT),
+            client: self.character_set_client,
         }
     }
 
@@ -44,7 +48,11 @@ impl Variables {
             "group_concat_max_len" => self.group_concat_max_len = number().max(4),
             "div_precision_increment" => self.div_precision_increment = small().min(30),
             "default_week_format" => self.default_week_format = small().min(7),
-            "max_allowed_packet" => self.max_allowed_packet = number(),
+            "max_allowed_packet" => {
+                self.max_allowed_packet = number().clamp(1 << 10, MAX_PACKET_BYTES) >> 10 << 10;
+                return Ok(Some(Value::Uint(self.max_allowed_packet)));
+            }
+            "cte_max_recursion_depth" => self.cte_max_recursion_depth = number(),
             "sql_mode" => {
                 self.sql_mode = SqlMode::parse(&text())?;
                 return Ok(Some(Value::Text(self.sql_mode.to_string().into())));
@@ -82,12 +90,12 @@ impl Variables {
             }
             "character_set_client" => {
                 let collation = charset()?;
-                self.character_set_client = collation;
+                self.character_set_client = client_charset(collation)?;
                 (None, collation)
             }
             "character_set_results" => {
                 let collation = charset()?;
-                self.character_set_results = Some(collation);
+                self.character_set_results = collation.result_charset();
                 (None, collation)
             }
             "character_set_connection" => {
@@ -117,6 +125,16 @@ impl Variables {
         }
         Ok(Some(spelling(name)))
     }
+}
+
+/// The character set that statements come in; 1231 for those that no statement can be written in.
+fn client_charset(collation: Collation) -> Result<Charset> {
+    let name = collation.charset();
+    if matches!(name, "ucs2" | "utf16" | "utf16le" | "utf32") {
+        return Err(wrong_value("character_set_client", name));
+    }
+    // Bytes are taken for texts as they are.
+    Ok(Charset::named(name).unwrap_or(Charset::UTF8MB4))
 }
 
 fn by_charset(name: &str) -> Result<Collation> {

@@ -9,7 +9,7 @@ mod time;
 pub(crate) use text::text_of;
 
 use jiff::tz::TimeZone;
-use remora_engine::Value;
+use remora_engine::{Charset, Value};
 
 use super::declared::TypeSpec;
 use crate::{
@@ -34,6 +34,8 @@ pub(crate) struct Converter {
     pub(super) zone: TimeZone,
     /// When the statement began, in microseconds since 1970.
     pub(super) now_micros: i64,
+    /// The character set that the client's texts come in, and are bytes of.
+    pub(super) client: Charset,
     warnings: Warnings,
 }
 
@@ -57,6 +59,7 @@ impl Converter {
             strict: mode.is_strict() && !lenient,
             zone: session.variables.time_zone.zone.clone(),
             now_micros: session.clock.micros,
+            client: session.variables.character_set_client,
             warnings: session.warnings.clone(),
         }
     }

@@ -21,6 +21,7 @@ fn converter(strict: bool) -> Converter {
         strict,
         zone: TimeZone::UTC,
         now_micros: 1_795_269_600_000_000,
+        client: Charset::UTF8MB4,
         warnings: Warnings::default(),
     }
 }

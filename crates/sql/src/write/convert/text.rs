@@ -57,7 +57,12 @@ impl Converter {
     fn fit_bytes(&self, slot: Slot<'_>, value: &Value) -> Result<Value> {
         let mut bytes = match value {
             Value::Bytes(bytes) => bytes.to_vec(),
-            Value::Text(text) | Value::Json(text) => text.as_bytes().to_vec(),
+            Value::Text(text) => {
+                let mut bytes = Vec::with_capacity(text.len());
+                self.client.encode(text, &mut bytes);
+                bytes
+            }
+            Value::Json(text) => text.as_bytes().to_vec(),
             other => self.shown_number(slot, other).into_bytes(),
         };
         let most = length(slot.kind);

@@ -12,7 +12,7 @@ use super::{
     create::hidden,
     define,
     draft::{Draft, DraftColumn, invalid_default},
-    drop::rename_one,
+    drop::rename_all,
     hidden_tables,
 };
 use crate::{
@@ -65,7 +65,7 @@ pub(super) async fn run(session: &mut SessionState, tokens: &mut Tokens<'_>) -> 
         set_counter(session, &name, next).await?;
     }
     if let Some(to) = asked.rename.filter(|to| *to != name) {
-        rename_one(session, &name, &to).await?;
+        rename_all(session, vec![(name, to)]).await?;
     }
     let info = match asked.changed {
         true => {

@@ -186,7 +186,8 @@ fn parse_definition(
     Ok(())
 }
 
-fn check_name(session: &SessionState, name: &TableName) -> Result<()> {
+/// Whether a table may be made under this name, and by this user.
+pub(super) fn check_name(session: &SessionState, name: &TableName) -> Result<()> {
     let wrong = name.table.is_empty()
         || name.table.ends_with(' ')
         || name.table.chars().count() > 64

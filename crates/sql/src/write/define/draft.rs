@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashSet;
 
+use super::stored::{Owner, check_stored};
 use crate::{
     Code, Error, Result, SqlType,
     select::names::TableName,
@@ -135,6 +136,7 @@ impl Draft {
         self.check_keys()?;
         self.check_auto_increment()?;
         self.columns.iter().try_for_each(check_column)?;
+        self.check_expressions()?;
         let order = |key: &Key| match key.kind {
             KeyKind::Primary => 0,
             KeyKind::Unique if self.is_not_null(key) => 1,
@@ -145,6 +147,21 @@ impl Draft {
         let mut ordered = self.keys.clone();
         ordered.sort_by_key(order);
         self.keys = ordered;
+        Ok(())
+    }
+
+    fn check_expressions(&self) -> Result<()> {
+        for check in &self.checks {
+            check_stored(&check.expression, Owner::Check(&check.name))?;
+        }
+        for column in &self.columns {
+            if let Some(generated) = &column.spec.generated {
+                check_stored(&generated.expression, Owner::Generated(&column.name))?;
+            }
+            if let DefaultSpec::Expression(expression) = &column.spec.default {
+                check_stored(expression, Owner::Default(&column.name))?;
+            }
+        }
         Ok(())
     }
 

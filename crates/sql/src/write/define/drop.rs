@@ -1,13 +1,14 @@
 //! DROP TABLE, TRUNCATE and RENAME TABLE.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use remora_engine::Definition;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{define, dropping, hidden_tables};
+use super::{create::check_name, define, dropping, hidden_tables};
 use crate::{
     Code, Error, Outcome, Result,
-    select::names::{TableName, database_exists},
+    select::names::TableName,
     session::SessionState,
     write::{
         counters::position_name,
@@ -165,45 +166,87 @@ pub(super) async fn rename(session: &mut SessionState, tokens: &mut Tokens<'_>) 
         }
     }
     tokens.expect_end()?;
-    for (from, to) in pairs {
-        rename_one(session, &from, &to).await?;
-    }
+    rename_all(session, pairs).await?;
     Ok(Outcome::default())
 }
 
-/// Renames a table and what belongs to it.
-pub(super) async fn rename_one(
+/// Renames tables, with what belongs to them, one after the other but in one step: others see all of
+/// it or nothing, and so does a start after a crash.
+pub(super) async fn rename_all(
     session: &mut SessionState,
-    from: &TableName,
-    to: &TableName,
+    pairs: Vec<(TableName, TableName)>,
 ) -> Result<()> {
-    let new_name = to.engine_name(&session.shared);
-    if session.shared.database.schema(&new_name).is_ok() {
-        let message = format!("Table '{}' already exists", to.table);
-        return Err(Error::new(Code::TableExists, message));
+    let mut renaming = Renaming::default();
+    for (from, to) in pairs {
+        renaming.add(session, from, to)?;
     }
-    let target = Target::find(session, from)?;
-    to.check(&session.identity, true)?;
-    if !database_exists(session, &to.database) {
-        let message = format!("Unknown database '{}'", to.database);
-        return Err(Error::new(Code::UnknownDatabase, message));
-    }
-    let Some(old_name) = target.engine_name() else {
-        return Err(Error::unsupported("RENAME of a temporary table"));
-    };
-    let place = Place::Engine(new_name.as_str().into());
-    let hidden = hidden_tables(&target.table, &target.place);
-    let renamed = hidden_tables(&target.table, &place);
-    let pairs = hidden.into_iter().zip(renamed);
-    let pairs = pairs.chain([(old_name.to_string(), new_name.clone())]);
-    let definitions = pairs.map(|(from, to)| Definition::Rename { from, to }).collect();
-    let next = target.peek_value(session)?;
-    let positions = vec![
-        (position_name(old_name), String::new()),
-        (position_name(&new_name), next.map(|next| next.to_string()).unwrap_or_default()),
-    ];
-    define(session, definitions, positions).await?;
-    session.shared.counters.forget(old_name);
-    session.shared.counters.forget(&new_name);
+    let Renaming { definitions, positions, .. } = renaming;
+    let names: Vec<String> = definitions.iter().flat_map(renamed_names).collect();
+    define(session, definitions, positions.into_iter().collect()).await?;
+    names.iter().for_each(|name| session.shared.counters.forget(name));
     Ok(())
+}
+
+fn renamed_names(definition: &Definition) -> Vec<String> {
+    match definition {
+        Definition::Rename { from, to } => vec![from.clone(), to.clone()],
+        _ => Vec::new(),
+    }
+}
+
+/// Tables on their way to other names.
+#[derive(Default)]
+struct Renaming {
+    /// The tables that have another name so far, by that name.
+    renamed: FxHashMap<TableName, Renamed>,
+    /// Names that are free by now.
+    free: FxHashSet<TableName>,
+    definitions: Vec<Definition>,
+    positions: BTreeMap<String, String>,
+}
+
+/// A table under a name that it did not begin with.
+struct Renamed {
+    target: Target,
+    engine_name: String,
+}
+
+impl Renaming {
+    fn add(&mut self, session: &SessionState, from: TableName, to: TableName) -> Result<()> {
+        check_name(session, &to)?;
+        let new_name = to.engine_name(&session.shared);
+        let is_there = session.shared.database.schema(&new_name).is_ok();
+        if self.renamed.contains_key(&to) || is_there && !self.free.contains(&to) {
+            let message = format!("Table '{}' already exists", to.table);
+            return Err(Error::new(Code::TableExists, message));
+        }
+        let Renamed { target, engine_name: old_name } = self.take(session, &from)?;
+        let hidden = |name: &str| hidden_tables(&target.table, &Place::Engine(name.into()));
+        let pairs = hidden(&old_name).into_iter().zip(hidden(&new_name));
+        let pairs = pairs.chain([(old_name.clone(), new_name.clone())]);
+        self.definitions.extend(pairs.map(|(from, to)| Definition::Rename { from, to }));
+        let next = target.peek_value(session)?;
+        self.positions.insert(position_name(&old_name), String::new());
+        let stored = next.map(|next| next.to_string()).unwrap_or_default();
+        self.positions.insert(position_name(&new_name), stored);
+        self.free.remove(&to);
+        self.free.insert(from);
+        self.renamed.insert(to, Renamed { target, engine_name: new_name });
+        Ok(())
+    }
+
+    /// The table that is called so by now.
+    fn take(&mut self, session: &SessionState, name: &TableName) -> Result<Renamed> {
+        if let Some(renamed) = self.renamed.remove(name) {
+            return Ok(renamed);
+        }
+        if self.free.contains(name) {
+            return Err(name.missing());
+        }
+        let target = Target::find(session, name)?;
+        match target.engine_name().map(ToString::to_string) {
+            Some(engine_name) => Ok(Renamed { target, engine_name }),
+            None => Err(Error::unsupported("RENAME of a temporary table")),
+        }
+    }
 }

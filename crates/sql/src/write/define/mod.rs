@@ -9,6 +9,7 @@ mod create;
 mod database;
 mod draft;
 mod drop;
+mod stored;
 
 use remora_engine::{ColumnDef, ColumnType, Definition};
 

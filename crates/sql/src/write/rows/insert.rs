@@ -22,9 +22,6 @@ use crate::{
     write::{computed::Computed, overlay::Key, tokens::Tokens},
 };
 
-/// Rows between two looks whether the statement was killed.
-const ROWS_BETWEEN_CHECKS: u64 = 1_024;
-
 /// What happens to a row whose key is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Policy {
@@ -327,9 +324,7 @@ impl Inserter {
         let kept = self.computed.complete(session, &target, &self.maker, &mut rows).await?;
         for ((row, keep), counted) in rows.into_iter().zip(kept).zip(counted) {
             self.tally.records += 1;
-            if self.tally.records.is_multiple_of(ROWS_BETWEEN_CHECKS) {
-                session.check_interrupted()?;
-            }
+            session.check_progress()?;
             if keep {
                 self.put(session, row, counted).await?;
             }

@@ -145,7 +145,7 @@ fn word(tokens: &mut Tokens<'_>) -> Option<Given> {
         return Some(Given::Default);
     }
     if word.eq_ignore_ascii_case("_binary") && tokens.is_text() {
-        return Some(Given::Value(Value::Bytes(tokens.text().ok()?.into())));
+        return Some(Given::Value(Value::Bytes(tokens.sent().ok()?.into())));
     }
     if word.eq_ignore_ascii_case("_binary") && tokens.is_kind(TokenKind::Hex) {
         let token = tokens.next()?;

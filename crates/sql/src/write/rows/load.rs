@@ -75,9 +75,11 @@ pub(super) async fn run(
         (false, false) => Policy::Refuse,
     };
     let mut inserter = Inserter::new(session, &target, policy, ignore).await?;
-    let mut lines = Lines { format: &format, rest: &content };
+    let mut lines = Lines { format: &format, rest: &content, most_fields: columns.len() };
     for _ in 0..skipped {
-        lines.next();
+        if lines.next().is_none() {
+            break;
+        }
     }
     loop {
         let some: Vec<Vec<Option<Vec<u8>>>> = lines.by_ref().take(LINES_AT_ONCE).collect();
@@ -152,8 +154,12 @@ impl Format {
                 }
             }
         }
+        // As in MySQL: lines without an end of their own end as fields do.
         if format.line_end.is_empty() {
-            return Err(Error::unsupported("LINES TERMINATED BY ''"));
+            format.line_end.clone_from(&format.field_end);
+        }
+        if format.line_end.is_empty() {
+            return Err(Error::unsupported("LOAD DATA of fields of fixed length"));
         }
         Ok(format)
     }
@@ -210,6 +216,8 @@ fn given_row(line: Vec<Option<Vec<u8>>>, columns: usize) -> Vec<Given> {
 struct Lines<'l> {
     format: &'l Format,
     rest: &'l [u8],
+    /// Fields of a line that anybody asks for; those behind them are passed over.
+    most_fields: usize,
 }
 
 impl Iterator for Lines<'_> {
@@ -227,7 +235,9 @@ impl Iterator for Lines<'_> {
         let mut line = Vec::new();
         loop {
             let (field, ends) = self.field();
-            line.push(field);
+            if line.len() < self.most_fields {
+                line.push(field);
+            }
             if ends {
                 return Some(line);
             }
@@ -269,12 +279,12 @@ impl Lines<'_> {
                     open = false;
                 }
                 at += 1;
-            } else if !open && !format.field_end.is_empty() && rest.starts_with(&format.field_end) {
-                self.rest = rest.get(format.field_end.len()..).unwrap_or_default();
-                return (Some(field).filter(|field| !is_missing(field, is_null)), false);
             } else if !open && rest.starts_with(&format.line_end) {
                 self.rest = rest.get(format.line_end.len()..).unwrap_or_default();
                 return (Some(field).filter(|field| !is_missing(field, is_null)), true);
+            } else if !open && !format.field_end.is_empty() && rest.starts_with(&format.field_end) {
+                self.rest = rest.get(format.field_end.len()..).unwrap_or_default();
+                return (Some(field).filter(|field| !is_missing(field, is_null)), false);
             } else {
                 field.push(byte);
                 at += 1;
@@ -298,10 +308,11 @@ fn unescaped(byte: u8) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::write::tokens;
 
     fn lines(format: &Format, text: &str) -> Vec<Vec<Option<String>>> {
         let shown = |field: Option<Vec<u8>>| field.map(|bytes| String::from_utf8(bytes).unwrap());
-        let lines = Lines { format, rest: text.as_bytes() };
+        let lines = Lines { format, rest: text.as_bytes(), most_fields: 3 };
         lines.map(|line| line.into_iter().map(shown).collect()).collect()
     }
 
@@ -313,6 +324,18 @@ mod tests {
             found,
             [vec![some("1"), some("a\tb")], vec![some("2"), None], vec![some("3"), some("")]]
         );
+    }
+
+    #[test]
+    fn lines_end_whatever_is_said_of_their_end() {
+        let parsed = |text: &str| tokens::read(text, Format::parse);
+        let format = parsed("FIELDS TERMINATED BY ',' LINES TERMINATED BY ''").unwrap();
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(lines(&format, "a,b"), [vec![some("a")], vec![some("b")]]);
+        let fixed = parsed("FIELDS TERMINATED BY '' LINES TERMINATED BY ''");
+        assert_eq!(fixed.unwrap_err().code, Code::NotSupported);
+        let tabs = "\t".repeat(100);
+        assert_eq!(lines(&Format::default(), &tabs), [vec![some(""); 3]]);
     }
 
     #[test]

@@ -275,11 +275,13 @@ pub(crate) fn check_local(session: &SessionState, engine_name: &str) -> Result<(
     }
 }
 
-/// What is declared of a table that a statement names, whether it is written or not.
+/// What is declared of a table that a statement names, whether it is written or not; 1142 if it may
+/// not be read.
 pub(crate) fn table_of(session: &SessionState, name: &TableName) -> Result<Arc<SqlTable>> {
     if let Some(temporary) = session.transaction.temporary(name) {
         return Ok(SqlTable::of(&temporary.schema));
     }
+    name.check(&session.identity, false)?;
     let engine_name = name.engine_name(&session.shared);
     let schema = session.reader().schema(&engine_name).map_err(|_| name.missing())?;
     Ok(SqlTable::of(&schema))

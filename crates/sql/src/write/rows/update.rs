@@ -222,6 +222,7 @@ impl Update<'_, '_> {
                 }
                 let values = row.get(keys.iter().sum::<usize>()..).unwrap_or_default();
                 let own = (index, assignments, values);
+                self.session.check_progress()?;
                 changed += u64::from(changer.change(self.session, &key, own).await?);
                 matched = matched.saturating_add(1);
             }
@@ -374,6 +375,7 @@ pub(super) async fn delete(
         let length = target.table.schema.primary_key.len();
         for row in &found {
             let Some(key) = key_of(row, at, length) else { continue };
+            session.check_progress()?;
             if let Some(old) = target.row(session, &key)? {
                 target.delete(session, &old);
                 deleted += 1;
@@ -388,6 +390,7 @@ pub(super) async fn delete(
 fn delete_keys(session: &mut SessionState, target: &Target, keys: &[Key]) -> Result<Outcome> {
     let mut deleted = 0;
     for key in keys {
+        session.check_progress()?;
         if let Some(old) = target.row(session, key)? {
             target.delete(session, &old);
             deleted += 1;

@@ -1,5 +1,5 @@
-//! Text of the source's character sets as UTF-8: the same text that the server sends when it is
-//! asked for utf8mb4, `?` for bytes that stand for nothing included.
+//! Text of MySQL's character sets as UTF-8, and back: the same text that a MySQL sends when it is
+//! asked for utf8mb4, `?` for what stands for nothing included.
 
 mod exceptions;
 mod multi_byte;
@@ -84,6 +84,45 @@ impl Charset {
         }
     }
 
+    /// Whether its texts are texts of UTF-8 as they are.
+    pub fn is_utf8(&self) -> bool {
+        matches!(self.form, Form::Utf8)
+    }
+
+    /// Appends the text in this character set; `?` for what it does not have.
+    pub fn encode(&self, text: &str, out: &mut Vec<u8>) {
+        match self.form {
+            Form::Utf8 if *self == Self::UTF8MB4 => out.extend_from_slice(text.as_bytes()),
+            Form::Utf16 { .. } | Form::Utf32 | Form::Swedish(_) => {
+                text.chars().for_each(|character| self.put(character, out));
+            }
+            _ if text.is_ascii() => out.extend_from_slice(text.as_bytes()),
+            _ => text.chars().for_each(|character| self.put(character, out)),
+        }
+    }
+
+    fn put(&self, character: char, out: &mut Vec<u8>) {
+        let code = u32::from(character);
+        let known = match self.form {
+            Form::Utf8 => {
+                // The one that is not all of UTF-8 has no characters beyond the basic plane.
+                let shown = if code > 0xffff { UNKNOWN } else { character };
+                return out.extend_from_slice(shown.encode_utf8(&mut [0; 4]).as_bytes());
+            }
+            Form::Utf16 { big } => return put_utf16(character, big, self.name == "ucs2", out),
+            Form::Utf32 => return out.extend_from_slice(&code.to_be_bytes()),
+            Form::Swedish(table) => (0..128)
+                .find(|&byte| swedish(table, byte) == character)
+                .or_else(|| high_byte(table, code)),
+            _ if code < 0x80 => Some(code as u8),
+            Form::Ascii => None,
+            Form::SingleByte(table) => high_byte(table, code),
+            Form::MultiByte(charset) if charset.encode(character, out) => return,
+            Form::MultiByte(_) => None,
+        };
+        out.push(known.unwrap_or(UNKNOWN as u8));
+    }
+
     /// The text in UTF-8.
     pub fn decode<'b>(&self, bytes: &'b [u8]) -> Cow<'b, str> {
         match self.form {
@@ -129,6 +168,12 @@ impl PartialEq for Charset {
 
 impl Eq for Charset {}
 
+impl Default for Charset {
+    fn default() -> Self {
+        Self::UTF8MB4
+    }
+}
+
 impl fmt::Debug for Charset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Charset({})", self.name)
@@ -140,6 +185,20 @@ fn utf8(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),
         Err(_) => String::from_utf8_lossy(bytes),
+    }
+}
+
+/// The byte from 128 on that stands for a character.
+fn high_byte(table: &HighHalf, code: u32) -> Option<u8> {
+    let code = u16::try_from(code).ok().filter(|code| *code >= 0x80)?;
+    let index = table.iter().position(|known| *known == code)?;
+    u8::try_from(index + 128).ok()
+}
+
+fn put_utf16(character: char, big: bool, basic: bool, out: &mut Vec<u8>) {
+    let shown = if basic && u32::from(character) > 0xffff { UNKNOWN } else { character };
+    for unit in shown.encode_utf16(&mut [0; 2]) {
+        out.extend_from_slice(&if big { unit.to_be_bytes() } else { unit.to_le_bytes() });
     }
 }
 
@@ -221,6 +280,53 @@ mod tests {
         }
         assert_eq!(decoded("utf16", b"\x00a\x00"), "a?");
         assert_eq!(decoded("utf8mb4", b"a\xff"), "a\u{fffd}");
+    }
+
+    #[test]
+    fn what_is_decoded_is_encoded_again() {
+        let sets = [
+            "armscii8", "ascii", "big5", "cp1250", "cp1251", "cp1256", "cp1257", "cp850", "cp852",
+            "cp866", "cp932", "dec8", "eucjpms", "euckr", "gb18030", "gb2312", "gbk", "geostd8",
+            "greek", "hebrew", "hp8", "keybcs2", "koi8r", "koi8u", "latin1", "latin2", "latin5",
+            "latin7", "macce", "macroman", "sjis", "swe7", "tis620", "ucs2", "ujis", "utf16",
+            "utf16le", "utf32", "utf8mb3", "utf8mb4",
+        ];
+        let basic = (0..=u16::MAX).filter_map(|code| char::from_u32(u32::from(code)));
+        let all: Vec<char> = basic.chain(['😀', '𠀀']).collect();
+        for name in sets {
+            let charset = Charset::named(name).unwrap();
+            let mut known = 0;
+            for &character in &all {
+                let mut bytes = Vec::new();
+                charset.encode(character.encode_utf8(&mut [0; 4]), &mut bytes);
+                let text = charset.decode(&bytes);
+                let mut read = text.chars();
+                let same = read.next() == Some(character);
+                assert!(same || text == "?", "{name} {character:?} {bytes:x?} {text:?}");
+                assert_eq!(read.next(), None, "{name} {character:?} {bytes:x?}");
+                known += usize::from(same);
+            }
+            assert!(known >= 127, "{name} has {known} characters");
+        }
+    }
+
+    #[test]
+    fn texts_are_encoded_as_mysql_sends_them() {
+        let encoded = |charset: &str, text: &str| {
+            let mut bytes = Vec::new();
+            Charset::named(charset).unwrap().encode(text, &mut bytes);
+            bytes
+        };
+        assert_eq!(encoded("latin1", "aé€😀"), b"a\xe9\x80?");
+        assert_eq!(encoded("utf8mb3", "aé😀"), "aé?".as_bytes());
+        assert_eq!(encoded("gbk", "你a好"), b"\xc4\xe3a\xba\xc3");
+        assert_eq!(encoded("sjis", "日本ｱ〜"), b"\x93\xfa\x96\x7b\xb1\x81\x60");
+        assert_eq!(encoded("big5", "你ゃ"), b"\xa7\x41\xc6\xe7");
+        assert_eq!(encoded("euckr", "한"), b"\xc7\xd1");
+        assert_eq!(encoded("swe7", "ÉÄa"), b"@[a");
+        assert_eq!(encoded("swe7", "@["), b"??");
+        assert_eq!(encoded("utf16", "😀a"), b"\xd8\x3d\xde\x00\x00a");
+        assert_eq!(encoded("ucs2", "😀a"), b"\x00?\x00a");
     }
 
     #[test]

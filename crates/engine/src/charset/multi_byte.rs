@@ -67,6 +67,46 @@ impl MultiByte {
         text
     }
 
+    /// Appends a character; false where the set does not have it.
+    pub(super) fn encode(&self, character: char, out: &mut Vec<u8>) -> bool {
+        let start = out.len();
+        if let Some(code) = self.own_code(character) {
+            let bytes = code.to_be_bytes();
+            let first = bytes.iter().position(|byte| *byte != 0).unwrap_or(0);
+            out.extend_from_slice(bytes.get(first..).unwrap_or_default());
+        } else {
+            let mut text = [0; 4];
+            let (bytes, _, damaged) = self.encoding.encode(character.encode_utf8(&mut text));
+            if damaged {
+                return false;
+            }
+            out.extend_from_slice(&bytes);
+        }
+        // The web's encodings have more than MySQL's of the same name.
+        let mut read = [0; 4];
+        let same = out
+            .get(start..)
+            .is_some_and(|bytes| self.decode(bytes) == *character.encode_utf8(&mut read));
+        if !same {
+            out.truncate(start);
+        }
+        same
+    }
+
+    /// The bytes of a character that MySQL alone has there.
+    fn own_code(&self, character: char) -> Option<u32> {
+        let code = u16::try_from(u32::from(character)).ok().filter(|code| *code != 0xfffd)?;
+        let own = self.exceptions.iter().find(|(_, own)| *own == code);
+        own.map(|(bytes, _)| *bytes).or_else(|| self.private_code(code))
+    }
+
+    fn private_code(&self, code: u16) -> Option<u32> {
+        let place = u32::from(code).checked_sub(0xe000).filter(|_| self.private_rows)?;
+        let (plane, place) = if place < 940 { (0, place) } else { (0x8f_0000, place - 940) };
+        let (row, cell) = (place / 94, place % 94);
+        (row < 10).then_some(plane | (0xf5 + row) << 8 | (0xa1 + cell))
+    }
+
     fn push(&self, bytes: &[u8], text: &mut String) {
         let code = bytes.iter().fold(0, |code, &byte| code << 8 | u32::from(byte));
         let own = self.exceptions.binary_search_by_key(&code, |&(bytes, _)| bytes).ok();
