@@ -197,7 +197,8 @@ impl Query {
         let column = |(field, shown): (&Arc<Field>, &Shown)| {
             let mut told = output::column(field, &shown.name, &shown.table);
             // Also of a derived table, or of a UNION.
-            if !shown.column.is_empty() {
+            let is_one = !shown.table.is_empty() || told.original_name.is_empty();
+            if is_one && !shown.column.is_empty() {
                 told.table.clone_from(&shown.table);
                 told.original_name.clone_from(&shown.column);
             }
