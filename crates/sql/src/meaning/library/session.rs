@@ -10,8 +10,8 @@ use super::super::{
     value::V,
 };
 use crate::{
-    Code, Error, Result,
-    session::{Context, chance::Generator, variables::Collation},
+    Result,
+    session::{chance::Generator, variables::Collation},
 };
 
 pub(super) const FUNCTIONS: &[Definition] = &[
