@@ -14,6 +14,7 @@ const LINES: &str = "lines";
 const COLUMNS: [(&str, bool); 4] = [("w", false), ("d", true), ("o", false), ("amount", false)];
 
 type Line = [i64; 4];
+type Test = Box<dyn Fn(&Line) -> bool>;
 
 fn schema() -> Schema {
     let column = |(id, (name, unsigned)): (u32, (&str, bool))| ColumnDef {
@@ -54,7 +55,7 @@ fn apply_lines(database: &Database, lines: &[Line], is_put: bool) {
 }
 
 /// A condition on a column, and what it means.
-fn condition(random: &mut Random, column: usize) -> (Filter, Box<dyn Fn(&Line) -> bool>) {
+fn condition(random: &mut Random, column: usize) -> (Filter, Test) {
     let name = COLUMNS[column].0.to_owned();
     let bound = [4, 12, 60, 9][column];
     let mut number = || random.below(bound) as i64 - i64::from(column != 1 && bound < 50);
