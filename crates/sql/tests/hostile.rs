@@ -479,3 +479,33 @@ async fn random_bytes_are_answered_or_refused() {
         survives(&mut session, &mut random, &text).await;
     }
 }
+
+/// What is planned twice at each level must end soon all the same.
+#[tokio::test]
+async fn nests_that_double_are_planned_or_refused() {
+    let server = Server::new();
+    let mut session = server.session();
+    run(&mut session, "CREATE TABLE t (v INT PRIMARY KEY)").await.unwrap();
+    run(&mut session, "INSERT INTO t VALUES (3)").await.unwrap();
+    let nested = |levels: usize, level: &dyn Fn(usize, String) -> String| {
+        format!("SELECT {} FROM t", (0..levels).fold("v".to_owned(), |inner, at| level(at, inner)))
+    };
+    let then = nested(30, &|at, inner| format!("CASE WHEN v < 9 THEN {inner} ELSE {at} END"));
+    let chosen = nested(30, &|at, inner| format!("IF(v < 9, {inner}, {at})"));
+    let otherwise = nested(30, &|at, inner| format!("CASE WHEN v = 9 THEN {at} ELSE {inner} END"));
+    let operand = nested(30, &|at, inner| format!("CASE {inner} WHEN {at} THEN 1 ELSE 2 END"));
+    let between = nested(30, &|at, inner| format!("({inner} BETWEEN {at} AND 9)"));
+    let list = nested(30, &|at, inner| format!("({inner} IN ({at}, v, 3))"));
+    expect(
+        &mut session,
+        &[
+            (&then, "3"),
+            (&chosen, "3"),
+            (&otherwise, "3"),
+            (&operand, ""),
+            (&between, "1038"),
+            (&list, ""),
+        ],
+    )
+    .await;
+}

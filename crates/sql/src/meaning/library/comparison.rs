@@ -224,7 +224,9 @@ fn between(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
 /// it: what nests so doubles with each level.
 fn check_copies(value: &Expr, copies: usize) -> Result<()> {
     const MOST: usize = 200_000;
-    let mut left = MOST / copies.max(1);
+    // Each level of a nest doubles what is planned.
+    const LARGEST: usize = 500;
+    let mut left = LARGEST.min(MOST / copies.max(1));
     let counted = value.apply(|_| {
         left = left.saturating_sub(1);
         Ok(if left == 0 { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })

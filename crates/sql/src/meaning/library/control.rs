@@ -1,7 +1,10 @@
 //! Choices: IF, CASE, IFNULL, NULLIF, COALESCE, GREATEST, LEAST, INTERVAL(), and the type that
 //! several values have in common.
 
-use datafusion::logical_expr::{Case, Expr, expr::ScalarFunction};
+use datafusion::{
+    common::tree_node::{TreeNode, TreeNodeRecursion},
+    logical_expr::{Case, Expr, expr::ScalarFunction},
+};
 
 use super::{
     super::{
@@ -157,10 +160,27 @@ fn case<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     Ok(V::Null)
 }
 
-/// CASE as DataFusion's, so that branches are evaluated only where they are taken.
+/// So many CASEs stand in the branches of another as DataFusion's: each level doubles what planning
+/// them costs.
+const MOST_NESTED: usize = 6;
+
+/// How deep CASEs of DataFusion's stand in each other.
+fn nested_cases(expr: &Expr) -> usize {
+    let mut deepest = 0;
+    // Nothing fails on the way.
+    let _ = expr.apply_children(|child| {
+        deepest = deepest.max(nested_cases(child));
+        Ok(TreeNodeRecursion::Continue)
+    });
+    deepest + usize::from(matches!(expr, Expr::Case(_)))
+}
+
+/// CASE as DataFusion's, so that branches are evaluated only where they are taken; where they nest
+/// deeply all are.
 fn expand_case(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
     let kind = case_type(typing)?;
-    if kind.is_null() {
+    let is_deep = |pair: &[Expr]| matches!(pair, [_, value] if nested_cases(value) >= MOST_NESTED);
+    if kind.is_null() || args.chunks(2).any(is_deep) {
         return Ok(None);
     }
     let dialect = Dialect { collation: typing.collation, division_digits: typing.division_digits };

@@ -205,7 +205,9 @@ fn case(
 /// it: what nests so doubles with each level.
 fn check_copies(expr: &Expr, copies: usize) -> Result<()> {
     const MOST: usize = 200_000;
-    let mut left = MOST / copies.max(1);
+    // Each level of a nest doubles what is planned.
+    const LARGEST: usize = 500;
+    let mut left = LARGEST.min(MOST / copies.max(1));
     let counted: ControlFlow<()> = visit_expressions(expr, |_| {
         left = left.saturating_sub(1);
         if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
