@@ -10,8 +10,7 @@ use std::{
 use anyhow::{Result, anyhow, ensure};
 use remora_engine::{Database, Durability, Options, Value};
 use remora_sql::{
-    Cell, Column, Host, Identity, Instance, Outcome, Prepared, Process, ReplicaReport, Reply,
-    Session, Settings,
+    Alone, Cell, Column, Identity, Instance, Outcome, Prepared, Reply, Session, Settings,
 };
 
 use super::rows::fill;
@@ -63,35 +62,6 @@ impl Reply for Counted {
 
     async fn drain(&mut self) -> remora_sql::Result<()> {
         Ok(())
-    }
-}
-
-/// A server without a server.
-struct Alone;
-
-impl Host for Alone {
-    fn processes(&self) -> Vec<Process> {
-        Vec::new()
-    }
-
-    fn kill(&self, _id: u64, _only_statement: bool) -> remora_sql::Result<()> {
-        Ok(())
-    }
-
-    fn replicas(&self) -> Vec<ReplicaReport> {
-        Vec::new()
-    }
-
-    fn status(&self) -> Vec<(String, String)> {
-        Vec::new()
-    }
-
-    fn source_of(&self, _table: &str) -> Option<String> {
-        None
-    }
-
-    fn wait_for_gtids(&self, _: Option<&str>, _: &str, _: Duration) -> remora_sql::Result<bool> {
-        Ok(true)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::Result;
+use crate::{Code, Error, Result};
 
 /// The server around the SQL side: its connections and the servers it follows.
 pub trait Host: Send + Sync {
@@ -24,6 +24,41 @@ pub trait Host: Send + Sync {
     /// Whether the GTID set is contained in what `source` applied (any source where `None`); waits
     /// for it until `timeout`. `false` is a timeout.
     fn wait_for_gtids(&self, source: Option<&str>, gtids: &str, timeout: Duration) -> Result<bool>;
+}
+
+/// The host of a database within a program: nobody else is connected, nobody is followed.
+pub struct Alone;
+
+impl Host for Alone {
+    fn processes(&self) -> Vec<Process> {
+        Vec::new()
+    }
+
+    fn kill(&self, _id: u64, _only_statement: bool) -> Result<()> {
+        Err(Error::unsupported("KILL"))
+    }
+
+    fn replicas(&self) -> Vec<ReplicaReport> {
+        Vec::new()
+    }
+
+    fn status(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
+    fn source_of(&self, _table: &str) -> Option<String> {
+        None
+    }
+
+    fn wait_for_gtids(&self, _: Option<&str>, _: &str, _: Duration) -> Result<bool> {
+        Err(nobody_followed())
+    }
+}
+
+/// 1290 where a position of a source is waited for and there is none.
+pub fn nobody_followed() -> Error {
+    let message = "This server follows no other: there is no position to wait for";
+    Error::new(Code::OptionPreventsStatement, message)
 }
 
 /// One connection, as SHOW PROCESSLIST shows it.

@@ -28,7 +28,7 @@ mod write;
 pub use cell::Cell;
 pub use column::{Column, SqlType};
 pub use error::{Code, Error, Result};
-pub use host::{Host, Process, ReplicaReport};
+pub use host::{Alone, Host, Process, ReplicaReport, nobody_followed};
 pub use identity::{Identity, Right};
 pub use instance::{Instance, Settings};
 pub use reply::{Outcome, Reply, ResultCharset};

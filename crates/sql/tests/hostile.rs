@@ -433,9 +433,9 @@ fn runs() -> usize {
 }
 
 fn seed() -> u64 {
-    let given = std::env::var("HOSTILE_SEED").ok().and_then(|seed| seed.parse().ok());
+    let given = std::env::var("REMORA_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = given.unwrap_or(0x9e37_79b9_7f4a_7c15);
-    eprintln!("HOSTILE_SEED={seed}");
+    eprintln!("REMORA_SEED={seed}");
     seed
 }
 

@@ -7,7 +7,7 @@ mod support;
 
 use std::{sync::Arc, time::Duration};
 
-use remora_sql::{Error, Host, Process, ReplicaReport, Result, Session};
+use remora_sql::{Alone, Host, Process, ReplicaReport, Result, Session};
 use support::{Answers, Server, rows, run};
 
 async fn filled(server: &Server) -> Session {
@@ -128,27 +128,27 @@ struct Following;
 
 impl Host for Following {
     fn processes(&self) -> Vec<Process> {
-        Vec::new()
+        Alone.processes()
     }
 
-    fn kill(&self, _id: u64, _only_statement: bool) -> Result<()> {
-        Err(Error::unsupported("KILL"))
+    fn kill(&self, id: u64, only_statement: bool) -> Result<()> {
+        Alone.kill(id, only_statement)
     }
 
     fn replicas(&self) -> Vec<ReplicaReport> {
-        Vec::new()
+        Alone.replicas()
     }
 
     fn status(&self) -> Vec<(String, String)> {
-        Vec::new()
+        Alone.status()
     }
 
     fn source_of(&self, table: &str) -> Option<String> {
         table.ends_with("followed").then(|| "primary".to_owned())
     }
 
-    fn wait_for_gtids(&self, _: Option<&str>, _: &str, _: Duration) -> Result<bool> {
-        Ok(true)
+    fn wait_for_gtids(&self, source: Option<&str>, gtids: &str, timeout: Duration) -> Result<bool> {
+        Alone.wait_for_gtids(source, gtids, timeout)
     }
 }
 

@@ -54,6 +54,13 @@ impl Indexers {
 }
 
 impl Indexing {
+    /// One that is under way until the sender sends.
+    #[cfg(test)]
+    pub fn under_way() -> (Self, Sender<Result<Option<Arc<Segment>>>>) {
+        let (segment, outcome) = bounded(1);
+        (Self(outcome), segment)
+    }
+
     /// Whether the segment is still to come.
     pub fn is_under_way(&self) -> bool {
         self.0.is_empty()

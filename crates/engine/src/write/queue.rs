@@ -191,10 +191,15 @@ impl Job {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use crossbeam_channel::Receiver;
 
     use super::*;
-    use crate::Position;
+    use crate::{
+        Position,
+        write::{fixture::schema, indexing::Indexing, prepare::PreparedTable},
+    };
 
     fn batch(bytes: usize) -> (Job, Receiver<Result<Position>>) {
         let (waiter, outcome) = Waiter::new();
@@ -224,6 +229,27 @@ mod tests {
         assert!(matches!(queue.take(None), Taken::Definitions(..)));
         assert_eq!(group_sizes(&queue), [3]);
         assert!(matches!(queue.take(Some(Duration::ZERO)), Taken::Nothing));
+    }
+
+    #[test]
+    fn what_is_done_does_not_wait_for_what_is_being_indexed() {
+        let queue = WriteQueue::default();
+        queue.push(batch(1).0).unwrap();
+        let (indexing, _segment) = Indexing::under_way();
+        let table = PreparedTable {
+            number: 1,
+            schema: Arc::new(schema()),
+            defined: Position(0),
+            changes: Vec::new(),
+            segment: None,
+            indexing: Some(indexing),
+            text_bytes: 0,
+        };
+        let large = PreparedBatch { tables: vec![table], bytes: 2, ..PreparedBatch::default() };
+        queue.push(Job::Apply(large, Waiter::new().0)).unwrap();
+        queue.push(batch(3).0).unwrap();
+        assert_eq!(group_sizes(&queue), [1]);
+        assert_eq!(group_sizes(&queue), [2, 3]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use remora_source::mysql::{FollowerStatus, State, gtid::GtidSet};
-use remora_sql::{Code, Error, Host, Process, ReplicaReport, Result};
+use remora_sql::{Code, Error, Host, Process, ReplicaReport, Result, nobody_followed};
 
 use super::processes::Processes;
 use crate::{server::Shared, sources::NotReached};
@@ -67,8 +67,7 @@ impl Host for SqlHost {
             Error::new(Code::MalformedGtidSet, message)
         };
         if self.shared.sources.is_empty() {
-            let message = "This server follows no other: there is no position to wait for";
-            return Err(Error::new(Code::OptionPreventsStatement, message));
+            return Err(nobody_followed());
         }
         let gtids = GtidSet::parse(gtids).map_err(|_| wrong())?;
         let is_stopping = || *self.shared.stopping.borrow();

@@ -1,6 +1,6 @@
 //! Both ways give the same: every shape through the quick and the general way, columns and rows.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use remora_engine::{
     Change, ChangeBatch, ColumnDef, ColumnType, Database, Options, Schema, TableChanges, TextDef,
@@ -8,39 +8,10 @@ use remora_engine::{
 };
 
 use crate::{
-    Cell, Column, Host, Identity, Instance, Outcome, Process, ReplicaReport, Reply, Result,
-    Settings, fast, select,
+    Alone, Cell, Column, Identity, Instance, Outcome, Reply, Result, Settings, fast, select,
     session::SessionState,
     statement::{LexMode, Statement, split},
 };
-
-struct NoHost;
-
-impl Host for NoHost {
-    fn processes(&self) -> Vec<Process> {
-        Vec::new()
-    }
-
-    fn kill(&self, _id: u64, _only_statement: bool) -> Result<()> {
-        Ok(())
-    }
-
-    fn replicas(&self) -> Vec<ReplicaReport> {
-        Vec::new()
-    }
-
-    fn status(&self) -> Vec<(String, String)> {
-        Vec::new()
-    }
-
-    fn source_of(&self, _table: &str) -> Option<String> {
-        None
-    }
-
-    fn wait_for_gtids(&self, _: Option<&str>, _: &str, _: Duration) -> Result<bool> {
-        Ok(true)
-    }
-}
 
 #[derive(Debug, Default, PartialEq)]
 struct Collected {
@@ -157,7 +128,7 @@ fn fixture() -> Fixture {
         max_query_memory_bytes: 1 << 30,
         default_database: "main".to_owned(),
     };
-    let instance = Instance::new(database, Arc::new(NoHost), settings);
+    let instance = Instance::new(database, Arc::new(Alone), settings);
     let session = SessionState::new(instance.shared(), 1, Identity::default());
     let runtime = tokio::runtime::Runtime::new().unwrap();
     Fixture { _directory: directory, session, runtime }

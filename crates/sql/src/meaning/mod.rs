@@ -17,6 +17,7 @@ mod array;
 mod call;
 pub(crate) mod collation;
 mod compare;
+mod copies;
 pub(crate) mod decimal;
 mod encoding;
 mod function;

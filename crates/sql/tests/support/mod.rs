@@ -2,14 +2,13 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use remora_engine::{
     Change, ChangeBatch, ColumnDef, ColumnType, Database, Options, Row, Schema, TableChanges, Value,
 };
 use remora_sql::{
-    Cell, Column, Error, Host, Identity, Instance, Outcome, Process, ReplicaReport, Reply, Result,
-    Session, Settings,
+    Alone, Cell, Column, Host, Identity, Instance, Outcome, Reply, Result, Session, Settings,
 };
 use tempfile::TempDir;
 
@@ -86,35 +85,6 @@ fn schema(name: &str) -> Schema {
         "synonyms": [],
     }))
     .unwrap()
-}
-
-/// Nobody else is there.
-struct Alone;
-
-impl Host for Alone {
-    fn processes(&self) -> Vec<Process> {
-        Vec::new()
-    }
-
-    fn kill(&self, _id: u64, _only_statement: bool) -> Result<()> {
-        Err(Error::unsupported("KILL"))
-    }
-
-    fn replicas(&self) -> Vec<ReplicaReport> {
-        Vec::new()
-    }
-
-    fn status(&self) -> Vec<(String, String)> {
-        Vec::new()
-    }
-
-    fn source_of(&self, _table: &str) -> Option<String> {
-        None
-    }
-
-    fn wait_for_gtids(&self, _: Option<&str>, _: &str, _: Duration) -> Result<bool> {
-        Ok(true)
-    }
 }
 
 /// What a statement answered.

@@ -18,6 +18,7 @@ use super::{
         call::{Call, Typing},
         collation,
         compare::{Comparing, compare_values},
+        copies,
         function::{Definition, Dialect, Function, MANY},
         json,
         number::integer_prefix,
@@ -220,13 +221,9 @@ fn between(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
     Ok(Some(plain(from, Operator::And, to)))
 }
 
-/// 1038 for an expression that would stand several times in the place of one and is too large for
-/// it: what nests so doubles with each level.
-fn check_copies(value: &Expr, copies: usize) -> Result<()> {
-    const MOST: usize = 200_000;
-    // Each level of a nest doubles what is planned.
-    const LARGEST: usize = 500;
-    let mut left = LARGEST.min(MOST / copies.max(1));
+/// 1038 for an expression that is too large to stand so many times in the place of one.
+fn check_copies(value: &Expr, times: usize) -> Result<()> {
+    let mut left = copies::nodes_allowed(times);
     let counted = value.apply(|_| {
         left = left.saturating_sub(1);
         Ok(if left == 0 { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
@@ -234,7 +231,7 @@ fn check_copies(value: &Expr, copies: usize) -> Result<()> {
     if counted.is_ok() && left > 0 {
         return Ok(());
     }
-    Err(Error::new(Code::OutOfMemory, "The statement compares too large an expression too often"))
+    Err(copies::too_large())
 }
 
 fn within(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {

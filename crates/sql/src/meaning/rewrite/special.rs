@@ -7,7 +7,7 @@ use datafusion::sql::sqlparser::ast::{
     FunctionArguments, TrimWhereField, Value, ValueWithSpan, visit_expressions,
 };
 
-use super::{call, casts, literal, negated_if, number, text, truth};
+use super::{super::copies, call, casts, literal, negated_if, number, text, truth};
 use crate::{Code, Error, Result};
 
 /// A literal as one that the planner reads as MySQL does.
@@ -201,23 +201,16 @@ fn case(
     Ok(call("case", args))
 }
 
-/// 1038 for an expression that would stand several times in the place of one and is too large for
-/// it: what nests so doubles with each level.
-fn check_copies(expr: &Expr, copies: usize) -> Result<()> {
-    const MOST: usize = 200_000;
-    // Each level of a nest doubles what is planned.
-    const LARGEST: usize = 500;
-    let mut left = LARGEST.min(MOST / copies.max(1));
+/// 1038 for an expression that is too large to stand so many times in the place of one.
+fn check_copies(expr: &Expr, times: usize) -> Result<()> {
+    let mut left = copies::nodes_allowed(times);
     let counted: ControlFlow<()> = visit_expressions(expr, |_| {
         left = left.saturating_sub(1);
         if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     match counted {
         ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(()) => {
-            let message = "The statement compares too large an expression too often";
-            Err(Error::new(Code::OutOfMemory, message))
-        }
+        ControlFlow::Break(()) => Err(copies::too_large()),
     }
 }
 

@@ -1,0 +1,19 @@
+//! Expressions that are written once and planned several times: `a BETWEEN b AND c` compares `a`
+//! twice. What nests so doubles with each level, so that there must be a limit.
+
+use crate::{Code, Error};
+
+/// Most nodes of all copies together.
+const MOST_NODES: usize = 200_000;
+/// Most nodes of what is copied at all.
+const LARGEST: usize = 500;
+
+/// How many nodes an expression may have that stands so many times in the place of one.
+pub(super) fn nodes_allowed(copies: usize) -> usize {
+    LARGEST.min(MOST_NODES / copies.max(1))
+}
+
+/// 1038 for one that has more.
+pub(super) fn too_large() -> Error {
+    Error::new(Code::OutOfMemory, "The statement compares too large an expression too often")
+}
