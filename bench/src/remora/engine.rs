@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Rows of one batch of the build: as many as `remora import` puts into one.
-const ROWS_PER_BATCH: usize = 8_192;
+const ROWS_PER_BATCH: usize = 16_384;
 
 /// An open database.
 pub struct Engine {

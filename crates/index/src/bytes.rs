@@ -87,6 +87,11 @@ impl SectionWriter {
         Self { bytes, ..Self::default() }
     }
 
+    /// Makes room for sections of so many bytes in all.
+    pub(crate) fn reserve(&mut self, bytes: usize) {
+        self.bytes.reserve(bytes);
+    }
+
     /// Appends the section `tag` of the part `id` (a column's or text index's number, else 0).
     pub fn add(&mut self, tag: SectionTag, id: u32, section: &[u8]) {
         self.directory.extend_from_slice(&tag.0);

@@ -151,7 +151,9 @@ impl FrontCoded {
         let block = self.blocks_not_above(key, leading_number(rest)).checked_sub(1);
         let Some(block) = block else { return (0, false) };
         let (place, is_found) = search_block(self.block(block), key);
-        ((block * BLOCK + place).min(self.len), is_found)
+        let doc = block * BLOCK + place;
+        // The bytes of a damaged last block may hold more keys than there are.
+        (doc.min(self.len), is_found && doc < self.len)
     }
 
     /// How many blocks begin with a key that is not above `key`.

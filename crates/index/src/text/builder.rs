@@ -1,6 +1,6 @@
 //! Inverts documents: from texts to terms.
 
-use std::hash::Hasher;
+use std::{hash::Hasher, ops::Range};
 
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
@@ -26,8 +26,8 @@ const BYTES_OF_TERM: usize = 3;
 
 /// Collects the texts of a segment's documents in order.
 ///
-/// Every occurrence is kept as 8 bytes until [`TextBuilder::finish`] sorts them by term in one
-/// counting pass, so memory is about 12 bytes a word.
+/// Every occurrence is kept as 8 bytes until [`TextBuilder::finish`] sorts them by term, which takes
+/// 12 bytes more, so memory is about 20 bytes a word.
 pub(crate) struct TextBuilder {
     normalization: Normalization,
     terms: Interner,
@@ -100,61 +100,166 @@ impl TextBuilder {
 
     /// Writes the sections of the text index `id`.
     pub fn finish(self, id: u32, out: &mut SectionWriter) -> Result<()> {
-        let order = self.terms.sorted();
-        let grouped = self.group_by_term();
-        let mut writer = TextWriter::new(self.lengths);
-        let mut postings = Decoded::default();
-        for term in order {
-            grouped.postings(term, &mut postings);
-            writer.push(self.terms.term(term).as_bytes(), &postings)?;
-        }
-        if let Some(seen) = self.seen {
+        let Self { terms, occurrence_terms, occurrence_positions, doc_ends, lengths, seen, .. } =
+            self;
+        let order = terms.sorted();
+        let mut ordered = Ordered::new(&order, &occurrence_terms);
+        ordered.part(&occurrence_terms, &occurrence_positions, &doc_ends);
+        drop((occurrence_terms, occurrence_positions));
+        let mut writer = TextWriter::new(lengths);
+        let mut gathered = Gathered::default();
+        ordered.for_each_part(|ranks, part| {
+            gathered.gather(&terms, &order[ranks]);
+            part.for_each(|at, postings| writer.push(gathered.term(at).as_bytes(), postings))
+        })?;
+        if let Some(seen) = seen {
             seen.finish(id, out);
         }
         writer.finish(id, out)
     }
+}
 
-    /// A stable counting sort by term; documents and positions stay ascending within each.
-    fn group_by_term(&self) -> Grouped {
-        let mut starts = vec![0u32; self.terms.len() + 1];
-        self.occurrence_terms.iter().for_each(|&term| starts[term as usize + 1] += 1);
-        for index in 1..starts.len() {
-            starts[index] += starts[index - 1];
+/// All occurrences on their way into the order of their terms; documents and positions stay
+/// ascending within each term.
+///
+/// A counting sort in one pass writes to as many places as there are terms, each of them in no near
+/// cache. So it is done in two: first into parts of so many terms that a cache holds the end of
+/// each part, then part by part.
+struct Ordered {
+    /// The place of each term in the vocabulary's order, by its number.
+    ranks: Vec<u32>,
+    /// Where the occurrences of each term begin, by its rank; one more at the end.
+    starts: Vec<u32>,
+    /// A part is so many bits of terms.
+    part_bits: u32,
+    parted: Vec<Occurrence>,
+}
+
+/// An occurrence with the rank of its term.
+#[derive(Clone, Copy, Default)]
+struct Occurrence {
+    rank: u32,
+    doc: u32,
+    position: u32,
+}
+
+impl Ordered {
+    /// For terms in this order.
+    fn new(order: &[u32], occurrence_terms: &[u32]) -> Self {
+        let mut counts = vec![0u32; order.len()];
+        occurrence_terms.iter().for_each(|&term| counts[term as usize] += 1);
+        let mut ranks = vec![0; order.len()];
+        let mut starts = Vec::with_capacity(order.len() + 1);
+        let mut start = 0;
+        for (&term, rank) in order.iter().zip(0..) {
+            ranks[term as usize] = rank;
+            starts.push(start);
+            start += counts[term as usize];
         }
-        let mut next = starts.clone();
-        let mut occurrences = vec![(0, 0); self.occurrence_terms.len()];
+        starts.push(start);
+        let part_bits = order.len().max(1).ilog2() / 2 + 1;
+        Self { ranks, starts, part_bits, parted: vec![Occurrence::default(); start as usize] }
+    }
+
+    /// Distributes the occurrences over the parts.
+    fn part(&mut self, terms: &[u32], positions: &[u32], doc_ends: &[u32]) {
+        let firsts = self.starts.iter().step_by(1 << self.part_bits);
+        let mut next: Vec<u32> = firsts.copied().collect();
         let mut at = 0;
-        for (doc, &end) in self.doc_ends.iter().enumerate() {
-            for index in at..end as usize {
-                let slot = &mut next[self.occurrence_terms[index] as usize];
-                occurrences[*slot as usize] = (doc as u32, self.occurrence_positions[index]);
+        for (&end, doc) in doc_ends.iter().zip(0..) {
+            let range = at..end as usize;
+            at = end as usize;
+            for (&term, &position) in terms[range.clone()].iter().zip(&positions[range]) {
+                let rank = self.ranks[term as usize];
+                let slot = &mut next[(rank >> self.part_bits) as usize];
+                self.parted[*slot as usize] = Occurrence { rank, doc, position };
                 *slot += 1;
             }
-            at = end as usize;
         }
-        Grouped { starts, occurrences }
+    }
+
+    /// Visits the parts in order, each with the ranks of its terms.
+    fn for_each_part(
+        &self,
+        mut visit: impl FnMut(Range<usize>, &Part<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let mut occurrences = Vec::new();
+        for first in (0..self.ranks.len()).step_by(1 << self.part_bits) {
+            let ranks = first..self.ranks.len().min(first + (1 << self.part_bits));
+            self.sort_part(&ranks, &mut occurrences);
+            let starts = &self.starts[first..=ranks.end];
+            visit(ranks, &Part { starts, occurrences: &occurrences })?;
+        }
+        Ok(())
+    }
+
+    /// The (document, position) of each occurrence of the terms of one part, term by term.
+    fn sort_part(&self, ranks: &Range<usize>, out: &mut Vec<(u32, u32)>) {
+        let begin = self.starts[ranks.start];
+        let mut next: Vec<u32> = self.starts[ranks.clone()].iter().map(|at| at - begin).collect();
+        let part = &self.parted[begin as usize..self.starts[ranks.end] as usize];
+        out.clear();
+        out.resize(part.len(), (0, 0));
+        for occurrence in part {
+            let slot = &mut next[occurrence.rank as usize - ranks.start];
+            out[*slot as usize] = (occurrence.doc, occurrence.position);
+            *slot += 1;
+        }
     }
 }
 
-/// All occurrences, term by term.
-struct Grouped {
-    starts: Vec<u32>,
-    /// (document, position).
-    occurrences: Vec<(u32, u32)>,
+/// The sorted occurrences of some terms.
+struct Part<'a> {
+    /// Where those of each begin among all; one more at the end.
+    starts: &'a [u32],
+    occurrences: &'a [(u32, u32)],
 }
 
-impl Grouped {
-    fn postings(&self, term: u32, out: &mut Decoded) {
-        out.clear();
-        let range = self.starts[term as usize] as usize..self.starts[term as usize + 1] as usize;
-        for doc in self.occurrences[range].chunk_by(|a, b| a.0 == b.0) {
-            out.docs.push(doc[0].0);
-            out.tfs.push(doc.len() as u32);
-            let mut previous = 0;
-            for &(_, position) in doc {
-                out.places.push(position - previous);
-                previous = position;
-            }
+impl Part<'_> {
+    /// Calls `visit(index, postings)` for each of the terms.
+    fn for_each(&self, mut visit: impl FnMut(usize, &Decoded) -> Result<()>) -> Result<()> {
+        let mut postings = Decoded::default();
+        for (at, range) in self.starts.windows(2).enumerate() {
+            let place = |start: u32| (start - self.starts[0]) as usize;
+            decode(&self.occurrences[place(range[0])..place(range[1])], &mut postings);
+            visit(at, &postings)?;
+        }
+        Ok(())
+    }
+}
+
+/// The texts of some terms side by side: where each was interned is in no near cache, and fetched
+/// one behind the other they wait for memory together.
+#[derive(Default)]
+struct Gathered {
+    texts: String,
+    ends: Vec<usize>,
+}
+
+impl Gathered {
+    fn gather(&mut self, terms: &Interner, numbers: &[u32]) {
+        self.texts.clear();
+        self.ends.clear();
+        for &number in numbers {
+            self.texts.push_str(terms.term(number));
+            self.ends.push(self.texts.len());
+        }
+    }
+
+    fn term(&self, at: usize) -> &str {
+        term_of(&self.texts, &self.ends, at as u32)
+    }
+}
+
+fn decode(occurrences: &[(u32, u32)], out: &mut Decoded) {
+    out.clear();
+    for doc in occurrences.chunk_by(|a, b| a.0 == b.0) {
+        out.docs.push(doc[0].0);
+        out.tfs.push(doc.len() as u32);
+        let mut previous = 0;
+        for &(_, position) in doc {
+            out.places.push(position - previous);
+            previous = position;
         }
     }
 }

@@ -37,7 +37,9 @@ pub(crate) fn write(
         return;
     }
     let key = |offset: u32| prefix_key(&blob[offset as usize..]);
-    let mut keyed: Vec<(u64, u32)> = offsets.map(|offset| (key(offset), offset)).collect();
+    // No more than there are code points; what is not used of it costs nothing.
+    let mut keyed: Vec<(u64, u32)> = Vec::with_capacity(blob.len());
+    keyed.extend(offsets.map(|offset| (key(offset), offset)));
     keyed.sort_unstable();
     let width = if blob.len() < 1 << 24 { 3 } else { 4 };
     let mut suffixes = Vec::with_capacity(1 + keyed.len() * width);

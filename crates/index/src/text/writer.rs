@@ -78,6 +78,7 @@ impl TextWriter {
         out.add(LENGTHS, id, &encode_lengths(&self.lengths));
         self.vocabulary.finish(id, out)?;
         let offsets = Slice::new(self.offsets.finish());
+        out.reserve(offsets.len() + self.postings.records.len() + self.postings.positions.len());
         self.unions.finish(id, &self.postings.records, &Offsets::open(&offsets)?, out)?;
         out.add(POSTING_OFFSETS, id, &offsets);
         out.add(POSTINGS, id, &self.postings.records);

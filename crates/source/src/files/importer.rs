@@ -56,8 +56,8 @@ impl Default for ImportOptions {
         Self {
             format: None,
             on_error: OnError::Stop,
-            batch_rows: 8192,
-            batch_bytes: 8 << 20,
+            batch_rows: 16_384,
+            batch_bytes: 16 << 20,
             threads: 2,
             shown_problems: 20,
             cancel: Arc::default(),
