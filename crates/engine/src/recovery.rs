@@ -140,7 +140,7 @@ impl Recovery {
             })?;
         } else {
             for key in changed {
-                if let Some(row) = rows.get(key)? {
+                if let Some(row) = rows.get(key, &|_| true)? {
                     indexer.add(key, &row)?;
                 }
             }

@@ -157,8 +157,9 @@ impl TableView {
 
 /// Reads whole rows of one table at one position.
 pub(crate) trait RowReader: Send + Sync {
-    /// The row with this encoded key.
-    fn get(&self, key: &[u8]) -> Result<Option<Row>>;
+    /// The row with this encoded key: the columns at the wanted positions, while the others may be
+    /// NULL.
+    fn get(&self, key: &[u8], wanted: &dyn Fn(usize) -> bool) -> Result<Option<Row>>;
     /// Calls `visit(encoded key, row)` in key order, from `from` on (included), until it answers
     /// false.
     fn scan(&self, from: &[u8], visit: &mut dyn FnMut(&[u8], Row) -> Result<bool>) -> Result<()>;

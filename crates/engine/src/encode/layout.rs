@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     fit::fit,
-    row::{Reader, VERSION, decode_row, encode_row, push_varint},
+    row::{Reader, VERSION, decode_columns, encode_row, push_varint},
 };
 use crate::{ColumnType, Error, Result, Row, Schema, Value};
 
@@ -110,8 +110,13 @@ impl RowFormat {
 
     /// A row from its stored bytes.
     pub fn decode(&self, bytes: &[u8]) -> Result<Row> {
+        self.decode_columns(bytes, &|_| true)
+    }
+
+    /// The row with the columns at the wanted positions; the others are NULL or as they are.
+    pub fn decode_columns(&self, bytes: &[u8], wanted: &dyn Fn(usize) -> bool) -> Result<Row> {
         if self.layouts.is_empty() {
-            return decode_row(&self.schema, bytes);
+            return decode_columns(&self.schema, bytes, wanted);
         }
         self.read(bytes).ok_or_else(|| {
             Error::Corrupt(format!("a row of table {:?} is malformed", self.schema.name))

@@ -44,11 +44,20 @@ pub(crate) fn encode_row(schema: &Schema, row: &Row) -> Result<Vec<u8>> {
 
 /// A row from its stored bytes.
 pub(crate) fn decode_row(schema: &Schema, bytes: &[u8]) -> Result<Row> {
-    read_row(schema, bytes)
+    decode_columns(schema, bytes, &|_| true)
+}
+
+/// The row with the columns at the wanted positions, NULL in the others.
+pub(crate) fn decode_columns(
+    schema: &Schema,
+    bytes: &[u8],
+    wanted: &dyn Fn(usize) -> bool,
+) -> Result<Row> {
+    read_row(schema, bytes, wanted)
         .ok_or_else(|| Error::Corrupt(format!("a row of table {:?} is malformed", schema.name)))
 }
 
-fn read_row(schema: &Schema, bytes: &[u8]) -> Option<Row> {
+fn read_row(schema: &Schema, bytes: &[u8], wanted: &dyn Fn(usize) -> bool) -> Option<Row> {
     let mut reader = Reader { bytes };
     if reader.byte()? != VERSION {
         return None;
@@ -61,7 +70,11 @@ fn read_row(schema: &Schema, bytes: &[u8]) -> Option<Row> {
     let mut row = Row::with_capacity(schema.columns.len());
     for (index, column) in schema.columns.iter().take(count).enumerate() {
         let null = nulls.get(index / 8)? >> (index % 8) & 1 == 1;
-        row.push(if null { Value::Null } else { reader.value(column.kind)? });
+        row.push(match (null, wanted(index)) {
+            (false, true) => reader.value(column.kind)?,
+            (false, false) => reader.skip(column.kind)?,
+            (true, _) => Value::Null,
+        });
     }
     row.resize(schema.columns.len(), Value::Null);
     reader.bytes.is_empty().then_some(row)
@@ -161,6 +174,24 @@ impl<'a> Reader<'a> {
         std::str::from_utf8(self.counted()?).ok()
     }
 
+    /// Passes over a value; NULL in its place.
+    fn skip(&mut self, kind: ColumnType) -> Option<Value> {
+        let is_there = match kind {
+            ColumnType::Int(_)
+            | ColumnType::Time
+            | ColumnType::Timestamp
+            | ColumnType::Uint(_)
+            | ColumnType::Bool
+            | ColumnType::Date
+            | ColumnType::DateTime => self.varint().is_some(),
+            ColumnType::Float | ColumnType::Double => self.take(8).is_some(),
+            ColumnType::Decimal(..) | ColumnType::Text | ColumnType::Json | ColumnType::Bytes => {
+                self.counted().is_some()
+            }
+        };
+        is_there.then_some(Value::Null)
+    }
+
     pub fn value(&mut self, kind: ColumnType) -> Option<Value> {
         Some(match kind {
             ColumnType::Int(_) => Value::Int(self.signed()?),
@@ -198,6 +229,21 @@ mod tests {
             prop_assert_eq!(&decode_row(&schema, &stored).unwrap(), &rows[0]);
             for cut in 0..stored.len() {
                 prop_assert!(decode_row(&schema, &stored[..cut]).is_err());
+            }
+        }
+
+        #[test]
+        fn columns_that_are_not_wanted_are_null((kinds, rows) in table_rows(1), wanted: u64) {
+            let schema = table(&kinds);
+            let stored = encode_row(&schema, &rows[0]).unwrap();
+            let is_wanted = |index: usize| wanted >> (index % 64) & 1 == 1;
+            let mut expected = rows[0].clone();
+            for (_, value) in expected.iter_mut().enumerate().filter(|(at, _)| !is_wanted(*at)) {
+                *value = Value::Null;
+            }
+            prop_assert_eq!(decode_columns(&schema, &stored, &is_wanted).unwrap(), expected);
+            for cut in 0..stored.len() {
+                prop_assert!(decode_columns(&schema, &stored[..cut], &is_wanted).is_err());
             }
         }
 

@@ -138,10 +138,11 @@ impl Run {
         }
         let near = near.subtract(&exact).without(place.segment.deleted.as_ref());
         *texts_read += u64::from(near.count());
-        let near = retain_rows(place.view, place.segment, &near, |row| {
-            normalized_texts(place.definition, row)
-                .any(|text| has_near_window(&text, &self.characters, distance.into()))
-        })?;
+        let near =
+            retain_rows(place.view, place.segment, &near, &place.definition.columns, |row| {
+                normalized_texts(place.definition, row)
+                    .any(|text| has_near_window(&text, &self.characters, distance.into()))
+            })?;
         Ok(exact.union(&near, len))
     }
 }
@@ -163,7 +164,7 @@ fn occurs(
     };
     let docs = docs.without(place.segment.deleted.as_ref());
     *texts_read += u64::from(docs.count());
-    retain_rows(place.view, place.segment, &docs, |row| {
+    retain_rows(place.view, place.segment, &docs, &place.definition.columns, |row| {
         normalized_texts(place.definition, row).any(|text| text.contains(pattern.text()))
     })
 }

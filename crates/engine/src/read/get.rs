@@ -69,7 +69,7 @@ fn find(segment: &SegmentView, key: &[u8], counts: &mut BloomCounts) -> Option<u
 }
 
 /// Appends the asked values of a live document.
-fn read(
+pub(super) fn read(
     view: &TableView,
     segment: &SegmentView,
     doc: u32,
@@ -77,8 +77,9 @@ fn read(
     sources: &[Source],
     values: &mut Row,
 ) -> Result<()> {
-    if sources.iter().any(|source| matches!(source, Source::Row { .. })) {
-        let row = super::texts::row(view, key)?;
+    if sources.iter().any(Source::is_row) {
+        let wanted = |position| sources.iter().any(|source| source.position() == position);
+        let row = super::texts::row(view, key, &wanted)?;
         let value = |source: &Source| row.get(source.position()).cloned().unwrap_or(Value::Null);
         values.extend(sources.iter().map(value));
         return Ok(());

@@ -28,6 +28,8 @@ use crate::{ColumnLetters, LetterClasses, Result, TextDef, Value};
 /// Letters made ready for one text index.
 pub(super) struct LetterTerm {
     letters: Vec<char>,
+    /// For each letter what is equal to it.
+    equals: Vec<Equals>,
     column: usize,
     classes: Arc<dyn LetterClasses>,
     images: Images,
@@ -70,14 +72,15 @@ impl LetterTerm {
         let normalization = &definition.normalization;
         let images = Images::of(normalization);
         let mut alphabet = HashSet::new();
-        let (mut sets, mut equals) = (Vec::new(), Vec::new());
+        let (mut sets, mut all_equals) = (Vec::new(), Vec::new());
         for &letter in &letters {
-            equals.clear();
+            let mut equals = Vec::new();
             column.classes.equals(letter, &mut equals);
             let set = equals.iter().filter_map(|&other| single(other, normalization, &images));
             let set: HashSet<char> = set.collect();
             alphabet.extend(set.iter().chain(&equals));
             sets.push(set);
+            all_equals.push(Equals::new(&equals));
         }
         let alone = definition.columns == [column.column];
         let classes = Arc::clone(&column.classes);
@@ -91,7 +94,18 @@ impl LetterTerm {
             .filter(|pattern| pattern.text().chars().count() == letters.len());
         let column = column.column;
         let doubts = Mutex::default();
-        Some(Self { letters, column, classes, images, pattern, sets, alphabet, proves, doubts })
+        Some(Self {
+            letters,
+            equals: all_equals,
+            column,
+            classes,
+            images,
+            pattern,
+            sets,
+            alphabet,
+            proves,
+            doubts,
+        })
     }
 
     /// What the index knows.
@@ -132,9 +146,21 @@ impl LetterTerm {
             Some(Value::Text(text) | Value::Json(text)) => text,
             _ => return false,
         };
-        let text: Vec<char> = text.chars().collect();
-        let equal = |(a, b): (&char, &char)| a == b || self.classes.are_equal(*a, *b);
-        text.windows(self.letters.len()).any(|window| window.iter().zip(&self.letters).all(equal))
+        let mut rest = text.chars();
+        loop {
+            let mut here = rest.clone();
+            if self.equals.iter().all(|equals| here.next().is_some_and(|c| equals.has(c))) {
+                return true;
+            }
+            if rest.next().is_none() {
+                return false;
+            }
+        }
+    }
+
+    /// The column whose letters are meant.
+    pub fn column(&self) -> usize {
+        self.column
     }
 
     /// How it is told of.
@@ -190,6 +216,29 @@ impl LetterTerm {
                 .filter(|(at, _)| (width..width + letters).contains(at));
             both.all(|(at, c)| self.sets.get(at - width).is_some_and(|set| set.contains(c)))
         })
+    }
+}
+
+/// The characters that are equal to a letter.
+struct Equals {
+    /// One bit for each of ASCII: nearly all of nearly every text.
+    ascii: u128,
+    others: Vec<char>,
+}
+
+impl Equals {
+    fn new(equals: &[char]) -> Self {
+        let (ascii, mut others): (Vec<char>, Vec<char>) = equals.iter().partition(|c| c.is_ascii());
+        others.sort_unstable();
+        Self { ascii: ascii.iter().fold(0, |bits, &c| bits | 1 << u32::from(c)), others }
+    }
+
+    #[inline]
+    fn has(&self, c: char) -> bool {
+        match c.is_ascii() {
+            true => self.ascii >> u32::from(c) & 1 == 1,
+            false => self.others.binary_search(&c).is_ok(),
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use super::{
     expression::{Expression, Matcher, Node},
     fuzzy::{Place, normalized_texts},
     occurrences::{Occurrences, cheap_frequencies},
-    texts::retain_rows,
+    texts::{retain_rows, text_columns},
 };
 use crate::{
     QueryReport, Result, Row, Schema, TextDef,
@@ -223,7 +223,9 @@ impl<'v> SegmentMatcher<'v> {
             }
             Matcher::Letters(letters) => {
                 let held = letters.find(index, self.doc_count())?;
-                let read = self.read(held.doubtful, among, |row| letters.occurs_in(row))?;
+                let read = self.read(held.doubtful, among, &[letters.column()], |row| {
+                    letters.occurs_in(row)
+                })?;
                 let docs = held.sure.union(&read, self.doc_count());
                 Ok(Found { docs, doubtful: false })
             }
@@ -240,7 +242,7 @@ impl<'v> SegmentMatcher<'v> {
         among: Option<&DocSet>,
     ) -> Result<DocSet> {
         let (sure, doubtful) = words.find(index)?;
-        let read = self.read(doubtful, among, |row| {
+        let read = self.read(doubtful, among, &definition.columns, |row| {
             normalized_texts(definition, row).any(|text| words.occurs_in(&text))
         })?;
         Ok(sure.union(&read, self.doc_count()))
@@ -251,6 +253,7 @@ impl<'v> SegmentMatcher<'v> {
         &mut self,
         doubtful: DocSet,
         among: Option<&DocSet>,
+        columns: &[usize],
         holds: impl FnMut(&Row) -> bool,
     ) -> Result<DocSet> {
         let doubtful = match among {
@@ -259,7 +262,7 @@ impl<'v> SegmentMatcher<'v> {
         };
         let doubtful = doubtful.without(self.segment.deleted.as_ref());
         self.report.texts_read += u64::from(doubtful.count());
-        retain_rows(self.view, self.segment, &doubtful, holds)
+        retain_rows(self.view, self.segment, &doubtful, columns, holds)
     }
 
     /// Each text index of the segment that can hold the term.
@@ -282,7 +285,7 @@ impl<'v> SegmentMatcher<'v> {
         let Some(term) = self.expression.terms.get(term) else { return Ok(DocSet::empty()) };
         let schema = &self.view.schema;
         let occurs = |row: &Row| occurrences_in_row(schema, &term.matchers, row) > 0;
-        retain_rows(self.view, self.segment, &docs, occurs)
+        retain_rows(self.view, self.segment, &docs, &text_columns(schema), occurs)
     }
 
     fn doc_count(&self) -> u32 {

@@ -9,7 +9,7 @@ use super::{
     docs::count_live,
     expression::{Expression, Matcher, Term},
     matching::{matching_term, occurrences_in_row},
-    texts::for_each_row,
+    texts::{for_each_row, text_columns},
 };
 use crate::{
     QueryReport, Result,
@@ -181,7 +181,8 @@ fn read_frequencies(
 ) -> Result<Frequencies> {
     let mut counted = Vec::new();
     report.texts_read += u64::from(docs.count());
-    for_each_row(view, segment, docs, |doc, row| {
+    let columns = text_columns(&view.schema);
+    for_each_row(view, segment, docs, &columns, |doc, row| {
         counted.push((doc, occurrences_in_row(&view.schema, &term.matchers, row)));
     })?;
     Ok(counted)

@@ -3,13 +3,15 @@
 use super::{
     columns::{names, position},
     expression::Expression,
+    get,
     highlight::Highlighter,
     order::Place,
     score::SegmentScores,
+    source::sources,
     texts,
 };
 use crate::{
-    Error, Hit, RequestPart, Result, Row, Schema, SearchRequest, Value, encode::decode_key,
+    Error, Hit, RequestPart, Result, Schema, SearchRequest, Value, encode::decode_key,
     snapshot::TableView,
 };
 
@@ -48,6 +50,7 @@ impl<'p> Output<'p> {
         places: &[Place],
         scores: Option<&[SegmentScores]>,
     ) -> Result<Vec<Hit>> {
+        let sources = sources(&view.schema, &self.fields)?;
         let mut key = Vec::new();
         let mut bytes = 0;
         let hit = |place: &Place| {
@@ -60,18 +63,16 @@ impl<'p> Output<'p> {
             };
             if !self.fields.is_empty() || self.highlighter.is_some() {
                 refuse_above(PAGE_BYTES, bytes)?;
-                self.fill(&mut hit, &texts::row(view, &key)?);
+                let segment = &view.segments[place.segment];
+                get::read(view, segment, place.doc, &key, &sources, &mut hit.fields)?;
+                if let Some(highlighter) = &self.highlighter {
+                    hit.snippet = Some(highlighter.snippet(&texts::row(view, &key, &|_| true)?));
+                }
                 bytes += bytes_of(&hit);
             }
             Ok(hit)
         };
         places.iter().map(hit).collect()
-    }
-
-    fn fill(&self, hit: &mut Hit, row: &Row) {
-        let value = |&field: &usize| row.get(field).cloned().unwrap_or(Value::Null);
-        hit.fields = self.fields.iter().map(value).collect();
-        hit.snippet = self.highlighter.as_ref().map(|highlighter| highlighter.snippet(row));
     }
 }
 

@@ -303,8 +303,9 @@ fn gather_behind_key(
     sources: &[Source],
     batch: &mut Batch,
 ) -> Result<()> {
-    let is_row = |source: &Source| matches!(source, Source::Row { .. });
-    let row = sources.iter().any(is_row).then(|| texts::row(view, key)).transpose()?;
+    let wanted = |at| sources.iter().any(|source| source.is_row() && source.position() == at);
+    let reads_row = sources.iter().any(Source::is_row);
+    let row = reads_row.then(|| texts::row(view, key, &wanted)).transpose()?;
     let is_key = |source: &Source| matches!(source, Source::Key { .. });
     let parts = sources.iter().any(is_key).then(|| decode_key(&view.schema, key)).transpose()?;
     for (source, out) in sources.iter().zip(&mut batch.columns) {

@@ -16,6 +16,11 @@ pub(super) enum Source {
 }
 
 impl Source {
+    /// Whether only the row store has them.
+    pub fn is_row(&self) -> bool {
+        matches!(self, Self::Row { .. })
+    }
+
     /// The column's position in the schema.
     pub fn position(&self) -> usize {
         match *self {

@@ -3,19 +3,21 @@
 use remora_index::DocSet;
 
 use crate::{
-    Error, Result, Row,
+    Error, Result, Row, Schema,
     snapshot::{SegmentView, TableView},
 };
 
-/// Keeps of `docs` (live ones only) those whose row satisfies `holds`.
+/// Keeps of `docs` (live ones only) those whose row satisfies `holds`, of which it is given these
+/// columns.
 pub(super) fn retain_rows(
     view: &TableView,
     segment: &SegmentView,
     docs: &DocSet,
+    columns: &[usize],
     mut holds: impl FnMut(&Row) -> bool,
 ) -> Result<DocSet> {
     let mut kept = Vec::new();
-    for_each_row(view, segment, docs, |doc, row| {
+    for_each_row(view, segment, docs, columns, |doc, row| {
         if holds(row) {
             kept.push(doc);
         }
@@ -23,26 +25,32 @@ pub(super) fn retain_rows(
     Ok(DocSet::List(kept))
 }
 
-/// Calls `visit` with each of `docs` (live ones only) and its row.
+/// Calls `visit` with each of `docs` (live ones only) and these columns of its row.
 pub(super) fn for_each_row(
     view: &TableView,
     segment: &SegmentView,
     docs: &DocSet,
+    columns: &[usize],
     mut visit: impl FnMut(u32, &Row),
 ) -> Result<()> {
     let mut key = Vec::new();
     for doc in docs.iter() {
         key.clear();
         segment.segment.keys().read(doc, &mut key);
-        visit(doc, &row(view, &key)?);
+        visit(doc, &row(view, &key, &|position| columns.contains(&position))?);
     }
     Ok(())
 }
 
-/// The row of a document that is live in the view.
-pub(super) fn row(view: &TableView, key: &[u8]) -> Result<Row> {
-    view.rows.get(key)?.ok_or_else(|| {
+/// The row of a document that is live in the view, with the columns at the wanted positions.
+pub(super) fn row(view: &TableView, key: &[u8], wanted: &dyn Fn(usize) -> bool) -> Result<Row> {
+    view.rows.get(key, wanted)?.ok_or_else(|| {
         let table = &view.schema.name;
         Error::Corrupt(format!("table {table} indexes a row that the row store does not have"))
     })
+}
+
+/// The columns of all text indexes of a table.
+pub(super) fn text_columns(schema: &Schema) -> Vec<usize> {
+    schema.texts.iter().flat_map(|text| text.columns.iter().copied()).collect()
 }

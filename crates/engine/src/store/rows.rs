@@ -20,9 +20,9 @@ impl StoredRows {
 }
 
 impl RowReader for StoredRows {
-    fn get(&self, key: &[u8]) -> Result<Option<Row>> {
+    fn get(&self, key: &[u8], wanted: &dyn Fn(usize) -> bool) -> Result<Option<Row>> {
         let stored = self.snapshot.get(self.keyspace, key)?;
-        stored.map(|bytes| self.format.decode(&bytes)).transpose()
+        stored.map(|bytes| self.format.decode_columns(&bytes, wanted)).transpose()
     }
 
     fn scan(&self, from: &[u8], visit: &mut dyn FnMut(&[u8], Row) -> Result<bool>) -> Result<()> {

@@ -253,7 +253,7 @@ fn has_row(view: &TableView, key: &[u8]) -> Result<bool> {
     if view.segments.iter().any(|segment| segment.has_live(key)) {
         return Ok(true);
     }
-    Ok(view.schema.required.is_some() && view.rows.get(key)?.is_some())
+    Ok(view.schema.required.is_some() && view.rows.get(key, &|_| false)?.is_some())
 }
 
 #[cfg(test)]

@@ -69,8 +69,12 @@ pub fn schema(two_texts: bool) -> Schema {
 struct Rows(BTreeMap<Vec<u8>, Row>);
 
 impl RowReader for Rows {
-    fn get(&self, key: &[u8]) -> Result<Option<Row>> {
-        Ok(self.0.get(key).cloned())
+    fn get(&self, key: &[u8], wanted: &dyn Fn(usize) -> bool) -> Result<Option<Row>> {
+        let Some(mut row) = self.0.get(key).cloned() else { return Ok(None) };
+        for (_, value) in row.iter_mut().enumerate().filter(|(at, _)| !wanted(*at)) {
+            *value = Value::Null;
+        }
+        Ok(Some(row))
     }
 
     fn scan(&self, from: &[u8], visit: &mut dyn FnMut(&[u8], Row) -> Result<bool>) -> Result<()> {
