@@ -30,6 +30,8 @@ pub(super) struct LetterTerm {
     letters: Vec<char>,
     /// For each letter what is equal to it.
     equals: Vec<Equals>,
+    /// The bytes with which what is equal to the first letter begins.
+    first_bytes: [bool; 256],
     column: usize,
     classes: Arc<dyn LetterClasses>,
     images: Images,
@@ -73,6 +75,7 @@ impl LetterTerm {
         let images = Images::of(normalization);
         let mut alphabet = HashSet::new();
         let (mut sets, mut all_equals) = (Vec::new(), Vec::new());
+        let mut first_bytes = [false; 256];
         for &letter in &letters {
             let mut equals = Vec::new();
             column.classes.equals(letter, &mut equals);
@@ -80,6 +83,9 @@ impl LetterTerm {
             let set: HashSet<char> = set.collect();
             alphabet.extend(set.iter().chain(&equals));
             sets.push(set);
+            if all_equals.is_empty() {
+                first_bytes = leading_bytes(&equals);
+            }
             all_equals.push(Equals::new(&equals));
         }
         let alone = definition.columns == [column.column];
@@ -97,6 +103,7 @@ impl LetterTerm {
         Some(Self {
             letters,
             equals: all_equals,
+            first_bytes,
             column,
             classes,
             images,
@@ -146,16 +153,13 @@ impl LetterTerm {
             Some(Value::Text(text) | Value::Json(text)) => text,
             _ => return false,
         };
-        let mut rest = text.chars();
-        loop {
-            let mut here = rest.clone();
-            if self.equals.iter().all(|equals| here.next().is_some_and(|c| equals.has(c))) {
-                return true;
+        let mut bytes = text.bytes().enumerate();
+        bytes.any(|(at, byte)| {
+            self.first_bytes[usize::from(byte)] && {
+                let mut here = text[at..].chars();
+                self.equals.iter().all(|equals| here.next().is_some_and(|c| equals.has(c)))
             }
-            if rest.next().is_none() {
-                return false;
-            }
-        }
+        })
     }
 
     /// The column whose letters are meant.
@@ -217,6 +221,15 @@ impl LetterTerm {
             both.all(|(at, c)| self.sets.get(at - width).is_some_and(|set| set.contains(c)))
         })
     }
+}
+
+/// The first bytes of the characters: never a byte within one.
+fn leading_bytes(characters: &[char]) -> [bool; 256] {
+    let mut leading = [false; 256];
+    for c in characters {
+        leading[usize::from(c.encode_utf8(&mut [0; 4]).as_bytes()[0])] = true;
+    }
+    leading
 }
 
 /// The characters that are equal to a letter.
