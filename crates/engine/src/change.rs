@@ -40,6 +40,9 @@ pub struct ChangeBatch {
 /// A change of which tables there are or what they are. A list of them is one atomic step.
 #[derive(Clone, Debug)]
 pub enum Definition {
+    /// No table has this name by now; [`Error::Taken`](crate::Error::Taken) and nothing of the list
+    /// if one has.
+    Vacant(String),
     /// A new table; nothing happens if it is there with the same definition, whatever SQL says
     /// of it, and another one is a conflict.
     Create(Schema),

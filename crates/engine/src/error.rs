@@ -27,6 +27,12 @@ pub enum Error {
     /// What is there already stands against the change.
     #[error("{0}")]
     Conflict(String),
+    /// A name was to be free and a table has it.
+    #[error("there is a table {table:?} already: choose another name")]
+    Taken {
+        /// The name.
+        table: String,
+    },
     /// A row was to be inserted and its key is there.
     #[error("table {table:?} has a row with the key ({}) already", list(key))]
     Exists {

@@ -59,6 +59,10 @@ impl Writer<'_> {
         draft.moves = !positions.is_empty();
         for definition in definitions {
             match definition {
+                Definition::Vacant(table) if draft.tables.contains_key(table.as_str()) => {
+                    return Err(Error::Taken { table });
+                }
+                Definition::Vacant(_) => {}
                 Definition::Create(schema) => draft.create(schema)?,
                 Definition::Drop(name) => draft.drop_table(&name)?,
                 Definition::Rename { from, to } => draft.rename(&from, &to)?,

@@ -298,3 +298,23 @@ fn what_sql_says_of_a_table_is_kept_and_changes_at_no_cost() {
     assert!(matches!(alter(&database, schema), Err(Error::Request { .. })));
     check_is_clean(database);
 }
+
+#[test]
+fn a_name_is_vacant_where_the_list_has_come_to_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = open(directory.path(), quick());
+    put_into(&database, TABLE, 1, "kept");
+    let vacant = |name: &str| Definition::Vacant(name.to_owned());
+    let refused = vec![Definition::Create(named("other")), vacant(TABLE), rename("other", TABLE)];
+    let error = database.define(refused, Vec::new()).unwrap_err();
+    assert!(matches!(&error, Error::Taken { table } if table == TABLE), "{error:?}");
+    assert_eq!((database.tables(), ids(&database, TABLE)), (vec![TABLE.into()], vec![1]));
+    let swapped = vec![
+        vacant("other"),
+        rename(TABLE, "other"),
+        vacant(TABLE),
+        Definition::Create(named(TABLE)),
+    ];
+    database.define(swapped, Vec::new()).unwrap();
+    assert_eq!((ids(&database, TABLE), ids(&database, "other")), (vec![], vec![1]));
+}

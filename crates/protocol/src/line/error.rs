@@ -130,7 +130,7 @@ fn code_of(error: &Error) -> u16 {
         Error::NotFound { what: Missing::Table, .. } => code::TABLE_NOT_FOUND,
         Error::NotFound { what: Missing::Column, .. } => code::FACET_COLUMN,
         Error::NotFound { what: Missing::Row | Missing::Path, .. } => code::NOT_FOUND,
-        Error::Conflict(_) | Error::Exists { .. } => code::ALREADY_EXISTS,
+        Error::Conflict(_) | Error::Exists { .. } | Error::Taken { .. } => code::ALREADY_EXISTS,
         Error::Busy(_) => code::BUSY,
         Error::Corrupt(_) => code::STORAGE_CORRUPT,
         Error::Io(_) => code::STORAGE_IO,

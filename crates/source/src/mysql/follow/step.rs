@@ -19,7 +19,7 @@ impl Step {
             Definition::Create(schema) => is_there || schema.name == name,
             Definition::Drop(dropped) => is_there && dropped != name,
             Definition::Rename { from, to } => (is_there && from != name) || to == name,
-            Definition::Alter { .. } => is_there,
+            Definition::Alter { .. } | Definition::Vacant(_) => is_there,
         })
     }
 
