@@ -27,6 +27,8 @@ pub(super) use parse::shape;
 pub(super) use plan::Plan;
 pub(super) use run::run;
 
+use std::ops::Range;
+
 use super::shape::{ColumnName, Comparison, Group};
 
 /// A statement of this shape.
@@ -51,7 +53,7 @@ enum Items {
 #[derive(Debug, Default)]
 struct Chain {
     tables: Vec<Named>,
-    facts: Vec<Fact>,
+    facts: Vec<Said>,
     /// Columns that must exist though nobody sees them.
     selected: Vec<ColumnName>,
 }
@@ -62,6 +64,14 @@ struct Named {
     database: Option<String>,
     table: String,
     alias: Option<String>,
+}
+
+/// What must hold, and which of the tables it may name: ON sees the tables that its JOIN joins, and
+/// none before a comma.
+#[derive(Debug)]
+struct Said {
+    fact: Fact,
+    sees: Range<usize>,
 }
 
 /// What must hold.

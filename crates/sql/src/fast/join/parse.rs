@@ -1,7 +1,7 @@
 //! Reads a join's shape from the pieces of a statement, by descent; the grammar stands in
 //! [`super`].
 
-use super::{Added, Chain, Fact, Items, Named, Shape};
+use super::{Added, Chain, Fact, Items, Named, Said, Shape};
 use crate::{
     fast::{
         lift::Piece,
@@ -98,6 +98,8 @@ impl Parser<'_> {
             return None;
         }
         let mut chain = Chain { tables: vec![self.named()?], ..Chain::default() };
+        // The first table behind the last comma.
+        let mut first = 0;
         loop {
             let listed = self.mark(",");
             let joins = listed || {
@@ -111,15 +113,27 @@ impl Parser<'_> {
             if !joins {
                 break;
             }
+            if listed {
+                first = chain.tables.len();
+            }
             chain.tables.push(self.named()?);
             if !listed && self.word("ON") {
-                self.facts(depth, &mut chain.facts)?;
+                self.said(depth, first, &mut chain)?;
             }
         }
         if self.word("WHERE") {
-            self.facts(depth, &mut chain.facts)?;
+            self.said(depth, 0, &mut chain)?;
         }
         (chain.tables.len() <= MAX_TABLES).then_some(chain)
+    }
+
+    /// Facts about the tables so far, from this one on.
+    fn said(&mut self, depth: usize, first: usize, chain: &mut Chain) -> Option<()> {
+        let mut facts = Vec::new();
+        self.facts(depth, &mut facts)?;
+        let sees = first..chain.tables.len();
+        chain.facts.extend(facts.into_iter().map(|fact| Said { fact, sees: sees.clone() }));
+        Some(())
     }
 
     fn named(&mut self) -> Option<Named> {

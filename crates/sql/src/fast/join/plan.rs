@@ -1,7 +1,7 @@
 //! A join's shape against its tables: in which order they are read, and by which parts of their
 //! keys.
 
-use super::{Added, Chain as ShapeChain, Fact, Items, Shape};
+use super::{Added, Chain as ShapeChain, Fact, Items, Said, Shape};
 use crate::{
     Column, Identity, Result,
     explain::Access,
@@ -205,7 +205,7 @@ impl Planning<'_> {
         }
         let mut before = Vec::new();
         let known: Option<Vec<Known>> =
-            shape.facts.iter().map(|fact| self.known(&tables, fact, &mut before)).collect();
+            shape.facts.iter().map(|said| self.known(&tables, said, &mut before)).collect();
         let wanted: Option<Vec<At>> = wanted.iter().map(|column| find(&tables, column)).collect();
         Layout { tables, known: known?, wanted: wanted? }.chain(before)
     }
@@ -213,15 +213,16 @@ impl Planning<'_> {
     fn known(
         &self,
         tables: &[Table],
-        fact: &Fact,
+        said: &Said,
         before: &mut Vec<(Chain, usize)>,
     ) -> Option<Known> {
         let at = |column: &ColumnName| {
-            let (table, position) = find(tables, column)?;
+            let (table, position) = find(tables.get(said.sees.clone())?, column)?;
+            let table = said.sees.start + table;
             integer(tables.get(table)?, position)?;
             Some((table, position))
         };
-        Some(match fact {
+        Some(match &said.fact {
             Fact::Constant(column, comparison, group) => Known {
                 left: at(column)?,
                 comparison: Some(*comparison),
