@@ -1,5 +1,6 @@
 //! Expressions that are written once and planned several times: `a BETWEEN b AND c` compares `a`
-//! twice. What nests so doubles with each level, so that there must be a limit.
+//! twice. What nests so doubles with each level, so that there must be a limit. What has another
+//! value each time, as RAND(), is not copied: functions that take it once stand in for the copies.
 
 use crate::{Code, Error};
 

@@ -20,7 +20,7 @@ mod compare;
 mod copies;
 pub(crate) mod decimal;
 mod encoding;
-mod function;
+pub(crate) mod function;
 pub(crate) mod json;
 mod kernels;
 mod library;

@@ -9,7 +9,7 @@ use super::super::{
     types::{ExprType, MAX_DIGITS, MAX_SCALE},
     value::V,
 };
-use crate::{Code, Error, Result, SqlType};
+use crate::{Code, Error, Result, SqlType, session::variables::SqlMode};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("+", 2, 2, sum_type, plus),
@@ -235,7 +235,9 @@ fn times<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
 }
 
 fn by_zero<'a>(call: &Call<'_>) -> Result<V<'a>> {
-    call.warn(Code::DivisionByZero, || "Division by 0".to_owned());
+    if call.sql_mode().has(SqlMode::ERROR_FOR_DIVISION_BY_ZERO) {
+        call.warn(Code::DivisionByZero, || "Division by 0".to_owned());
+    }
     Ok(V::Null)
 }
 

@@ -39,8 +39,11 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::truth(">=", 2, 2, never).expanding(|a, t| binary(a, t, Operator::GtEq)),
     Definition::truth("<=>", 2, 2, never)
         .expanding(|a, t| binary(a, t, Operator::IsNotDistinctFrom)),
-    Definition::truth("between", 3, 3, never).expanding(between),
-    Definition::truth("in", 2, MANY, never).expanding(within),
+    Definition::truth("between", 3, 3, between_of_row).expanding(between),
+    Definition::truth("in", 2, MANY, within_of_row).expanding(within),
+    Definition::truth("row_in", 3, MANY, row_in),
+    Definition::new("row_order", 2, MANY, order_type, row_order),
+    Definition::new("choice", 2, MANY, choice_type, choice),
     Definition::truth("truth", 1, 1, truth).expanding(expand_truth),
     Definition::truth("xor", 2, 2, xor),
     Definition::new("sort_key", 1, 1, key_type, key).expanding(expand_key),
@@ -65,7 +68,8 @@ fn dialect(typing: &Typing<'_>) -> Dialect {
     Dialect { collation: typing.collation, division_digits: typing.division_digits }
 }
 
-fn called(name: &str, args: Vec<Expr>, dialect: Dialect) -> Expr {
+/// A call of a function of ours.
+pub(super) fn called(name: &str, args: Vec<Expr>, dialect: Dialect) -> Expr {
     match Function::udf(name, dialect) {
         Some(udf) => Expr::ScalarFunction(ScalarFunction::new_udf(udf, args)),
         None => lit(ScalarValue::Null),
@@ -214,11 +218,102 @@ fn between(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
     let ([value, low, high], [kind, low_type, high_type]) = (args, typing.types) else {
         return Ok(None);
     };
+    if value.is_volatile() {
+        return Ok(None);
+    }
     check_copies(value, 2)?;
     let dialect = dialect(typing);
     let from = compared(value, kind, Operator::GtEq, low, low_type, dialect)?;
     let to = compared(value, kind, Operator::LtEq, high, high_type, dialect)?;
     Ok(Some(plain(from, Operator::And, to)))
+}
+
+/// BETWEEN of a value that is another each time it is evaluated.
+fn between_of_row<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let above = order_of(call, args, 0, 1)?.map(|order| order.is_ge());
+    let below = order_of(call, args, 0, 2)?.map(|order| order.is_le());
+    Ok(match (above, below) {
+        (Some(false), _) | (_, Some(false)) => V::truth(false),
+        (Some(true), Some(true)) => V::truth(true),
+        _ => V::Null,
+    })
+}
+
+/// The order of two arguments; `None` where one of them is NULL.
+fn order_of(
+    call: &Call<'_>,
+    args: &[V<'_>],
+    a: usize,
+    b: usize,
+) -> Result<Option<std::cmp::Ordering>> {
+    let (Some(a), Some(b)) =
+        (args.get(a).zip(call.types.get(a)), args.get(b).zip(call.types.get(b)))
+    else {
+        return Ok(None);
+    };
+    compare_values(&Comparing::of(a.1, b.1)?, a.0, b.0, call)
+}
+
+/// IN of a value that is another each time it is evaluated.
+fn within_of_row<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let mut unknown = false;
+    for place in 1..args.len() {
+        match order_of(call, args, 0, place)? {
+            Some(order) if order.is_eq() => return Ok(V::truth(true)),
+            Some(_) => {}
+            None => unknown = true,
+        }
+    }
+    Ok(if unknown { V::Null } else { V::truth(false) })
+}
+
+/// IN of a row: how many values it has, its values, and those of each row of the list.
+fn row_in<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let Some(V::Int(width)) = args.first() else { return Ok(V::Null) };
+    let width = usize::try_from(*width).unwrap_or(0).max(1);
+    let mut unknown = false;
+    for start in (1 + width..args.len()).step_by(width) {
+        let mut same = Some(true);
+        for place in 0..width {
+            match order_of(call, args, 1 + place, start + place)? {
+                Some(order) if order.is_eq() => {}
+                Some(_) => same = Some(false),
+                None => same = same.filter(|same| !same),
+            }
+        }
+        match same {
+            Some(true) => return Ok(V::truth(true)),
+            Some(false) => {}
+            None => unknown = true,
+        }
+    }
+    Ok(if unknown { V::Null } else { V::truth(false) })
+}
+
+/// The order of two rows: the values of one, then those of the other.
+fn row_order<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let width = args.len() / 2;
+    for place in 0..width {
+        match order_of(call, args, place, width + place)? {
+            Some(order) if order.is_eq() => {}
+            other => return Ok(order_value(other)),
+        }
+    }
+    Ok(V::Int(0))
+}
+
+fn choice_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::int(20).not_null())
+}
+
+/// The place of the first of the other values that is equal to the first one, from 1 on; 0 if none is.
+fn choice<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    for place in 1..args.len() {
+        if order_of(call, args, 0, place)?.is_some_and(|order| order.is_eq()) {
+            return Ok(V::Int(i64::try_from(place).unwrap_or(i64::MAX)));
+        }
+    }
+    Ok(V::Int(0))
 }
 
 /// 1038 for an expression that is too large to stand so many times in the place of one.
@@ -243,6 +338,9 @@ fn within(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
     let dialect = dialect(typing);
     if let Some(list) = uniform_list(value, kind, list, types, dialect)? {
         return Ok(Some(list));
+    }
+    if value.is_volatile() {
+        return Ok(None);
     }
     check_copies(value, list.len())?;
     let mut whole: Option<Expr> = None;

@@ -3,7 +3,7 @@
 
 use datafusion::{
     common::tree_node::{TreeNode, TreeNodeRecursion},
-    logical_expr::{Case, Expr, expr::ScalarFunction},
+    logical_expr::{Case, Expr, expr::ScalarFunction, lit},
 };
 
 use super::{
@@ -16,13 +16,15 @@ use super::{
         value::V,
     },
     arithmetic::{Number, number_of},
+    comparison::called,
 };
 use crate::{Result, SqlType, session::variables::Collation};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("case", 2, MANY, case_type, case).expanding(expand_case),
-    Definition::new("ifnull", 2, 2, coalesce_type, coalesce),
-    Definition::new("coalesce", 1, MANY, coalesce_type, coalesce),
+    Definition::new("case_of", 3, MANY, case_of_type, case_of).expanding(expand_case_of),
+    Definition::new("ifnull", 2, 2, coalesce_type, coalesce).expanding(expand_coalesce),
+    Definition::new("coalesce", 1, MANY, coalesce_type, coalesce).expanding(expand_coalesce),
     Definition::new("nullif", 2, 2, nullif_type, nullif),
     Definition::new("greatest", 2, MANY, extreme_type, |call, args| extreme(call, args, true)),
     Definition::new("least", 2, MANY, extreme_type, |call, args| extreme(call, args, false)),
@@ -201,6 +203,69 @@ fn expand_case(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
     Ok(Some(typed(case, &kind, dialect)))
 }
 
+/// The types of a CASE's branches where a value stands before them.
+fn behind_operand<'t>(typing: &Typing<'t>) -> Typing<'t> {
+    Typing {
+        types: typing.types.get(1..).unwrap_or_default(),
+        scalars: typing.scalars.get(1..).unwrap_or_default(),
+        ..*typing
+    }
+}
+
+/// CASE of a value that is another each time it is evaluated: the value, and the branches.
+fn case_of_type(typing: &Typing<'_>) -> Result<ExprType> {
+    case_type(&behind_operand(typing))
+}
+
+fn case_of<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let (Some((operand, branches)), Some((kind, types))) =
+        (args.split_first(), call.types.split_first())
+    else {
+        return Ok(V::Null);
+    };
+    for (pair, types) in branches.chunks(2).zip(types.chunks(2)) {
+        match (pair, types) {
+            ([value, then], [value_type, _]) => {
+                let comparing = Comparing::of(kind, value_type)?;
+                let order = compare_values(&comparing, operand, value, call)?;
+                if order.is_some_and(|order| order.is_eq()) {
+                    return Ok(then.clone());
+                }
+            }
+            ([otherwise], _) => return Ok(otherwise.clone()),
+            _ => {}
+        }
+    }
+    Ok(V::Null)
+}
+
+/// The CASE of the value's place among those that it is compared with, which is worked out once.
+fn expand_case_of(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
+    let behind = behind_operand(typing);
+    let kind = case_type(&behind)?;
+    let Some((operand, branches)) = args.split_first().filter(|_| !kind.is_null()) else {
+        return Ok(None);
+    };
+    let dialect = Dialect { collation: typing.collation, division_digits: typing.division_digits };
+    let mut compared = vec![operand.clone()];
+    let (mut whens, mut otherwise) = (Vec::new(), None);
+    for (pair, types) in branches.chunks(2).zip(behind.types.chunks(2)) {
+        match (pair, types) {
+            ([value, then], [_, from]) => {
+                compared.push(value.clone());
+                let place = i64::try_from(compared.len() - 1).unwrap_or(i64::MAX);
+                let then = converted(then, from, &kind, dialect);
+                whens.push((Box::new(lit(place)), Box::new(then)));
+            }
+            ([value], [from]) => otherwise = Some(Box::new(converted(value, from, &kind, dialect))),
+            _ => return Ok(None),
+        }
+    }
+    let place = called("choice", compared, dialect);
+    let case = Expr::Case(Case::new(Some(Box::new(place)), whens, otherwise));
+    Ok(Some(typed(case, &kind, dialect)))
+}
+
 /// The expression turned into a type, unless it has it.
 pub(crate) fn converted(expr: &Expr, from: &ExprType, to: &ExprType, dialect: Dialect) -> Expr {
     // Truths are held otherwise than numbers.
@@ -240,6 +305,30 @@ fn coalesce_type(typing: &Typing<'_>) -> Result<ExprType> {
 
 fn coalesce<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     Ok(args.iter().find(|value| !value.is_null()).cloned().unwrap_or(V::Null))
+}
+
+/// As a CASE where what comes last is evaluated for some rows alone, and columns stand before it.
+fn expand_coalesce(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
+    let kind = coalesce_type(typing)?;
+    let pairs = args.iter().zip(typing.types);
+    let Some(((last, last_type), first)) =
+        pairs.collect::<Vec<_>>().split_last().map(|(last, first)| (*last, first.to_vec()))
+    else {
+        return Ok(None);
+    };
+    let costs = matches!(last, Expr::ScalarFunction(_));
+    let columns = first.iter().all(|(each, _)| matches!(each, Expr::Column(_)));
+    if kind.is_null() || first.is_empty() || !costs || !columns {
+        return Ok(None);
+    }
+    let dialect = Dialect { collation: typing.collation, division_digits: typing.division_digits };
+    let convert = |expr: &Expr, from: &ExprType| Box::new(converted(expr, from, &kind, dialect));
+    let whens = first.iter().map(|(each, from)| {
+        let there = Expr::IsNotNull(Box::new((*each).clone()));
+        (Box::new(there), convert(each, from))
+    });
+    let case = Case::new(None, whens.collect(), Some(convert(last, last_type)));
+    Ok(Some(typed(Expr::Case(case), &kind, dialect)))
 }
 
 fn nullif_type(typing: &Typing<'_>) -> Result<ExprType> {

@@ -355,7 +355,21 @@ fn is_row(expr: &Expr) -> bool {
     }
 }
 
+/// `(RAND(), a) < (b, c)`, where no value may be taken twice; the pairs come from behind.
+fn ordered_once(name: &str, pairs: Vec<(Expr, Expr)>) -> Result<Expr> {
+    if pairs.iter().any(|(left, right)| is_row(left) || is_row(right)) {
+        return Err(Error::unsupported("rows within rows compared by their order"));
+    }
+    let (mut args, right): (Vec<Expr>, Vec<Expr>) = pairs.into_iter().rev().unzip();
+    args.extend(right);
+    Ok(call(name, vec![call("row_order", args), number(0)]))
+}
+
 fn ordered_rows(name: &str, pairs: impl Iterator<Item = (Expr, Expr)>) -> Result<Expr> {
+    let pairs: Vec<(Expr, Expr)> = pairs.collect();
+    if pairs.iter().any(|(left, right)| special::varies(left) || special::varies(right)) {
+        return ordered_once(name, pairs);
+    }
     let strict = name.trim_end_matches('=');
     let mut whole: Option<Expr> = None;
     for (left, right) in pairs {
@@ -381,6 +395,17 @@ fn in_list(expr: Expr, list: Vec<Expr>) -> Result<Expr> {
             let mut args = vec![expr];
             args.extend(list);
             Ok(call("in", args))
+        }
+        Ok(left) if left.iter().any(special::varies) => {
+            let mut args = vec![number(i64::try_from(left.len()).unwrap_or(i64::MAX))];
+            let width = left.len();
+            args.extend(left);
+            for each in list {
+                let right = row(each).map_err(|_| operand_columns(width))?;
+                let plain = right.len() == width && !right.iter().any(is_row);
+                args.extend(if plain { right } else { return Err(operand_columns(width)) });
+            }
+            Ok(call("row_in", args))
         }
         Ok(left) => {
             let mut whole: Option<Expr> = None;

@@ -8,7 +8,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::{super::copies, call, casts, literal, negated_if, number, text, truth};
-use crate::{Code, Error, Result};
+use crate::{Code, Error, Result, meaning::function::definition};
 
 /// A literal as one that the planner reads as MySQL does.
 pub(super) fn value(value: ValueWithSpan) -> Expr {
@@ -186,6 +186,12 @@ fn case(
     whens: Vec<CaseWhen>,
     otherwise: Option<Box<Expr>>,
 ) -> Result<Expr> {
+    if let Some(operand) = operand.as_ref().filter(|operand| varies(operand)) {
+        let mut args = vec![operand.as_ref().clone()];
+        args.extend(whens.into_iter().flat_map(|when| [when.condition, when.result]));
+        args.extend(otherwise.map(|expr| *expr));
+        return Ok(call("case_of", args));
+    }
     if let Some(operand) = &operand {
         check_copies(operand, whens.len())?;
     }
@@ -199,6 +205,23 @@ fn case(
     }
     args.extend(otherwise.map(|expr| *expr));
     Ok(call("case", args))
+}
+
+/// Whether an expression may have another value each time it is evaluated.
+pub(super) fn varies(expr: &Expr) -> bool {
+    let found = visit_expressions(expr, |each| {
+        let volatile = match each {
+            Expr::Function(function) => match function.name.0.as_slice() {
+                [part] => part.as_ident().is_some_and(|name| {
+                    definition(&name.value.to_lowercase()).is_some_and(|known| known.volatile)
+                }),
+                _ => false,
+            },
+            _ => false,
+        };
+        if volatile { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    found.is_break()
 }
 
 /// 1038 for an expression that is too large to stand so many times in the place of one.
