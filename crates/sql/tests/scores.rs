@@ -127,3 +127,60 @@ async fn a_match_without_an_index_is_an_error() {
         assert_eq!(rows(&mut session, statement).await, error, "{statement}");
     }
 }
+
+/// What is sought may be any expression that is the same for all rows.
+#[tokio::test]
+async fn what_is_sought_may_be_worked_out() {
+    let server = Server::new();
+    let mut session = server.session();
+    for statement in [
+        "CREATE TABLE ft (id INT PRIMARY KEY, t TEXT, FULLTEXT KEY (t))",
+        "INSERT INTO ft VALUES (1, 'alpha beta'), (2, 'beta gamma'), (3, 'delta 5')",
+        "SET @w = 'alpha', @v = 'al', @n = 5",
+    ] {
+        run(&mut session, statement).await.unwrap();
+    }
+    let wrong = "1210 Incorrect arguments to AGAINST";
+    for (sought, expected) in [
+        ("@w", "1"),
+        ("@w IN BOOLEAN MODE", "1"),
+        ("CONCAT('al', 'pha')", "1"),
+        ("CONCAT('+beta -', @w) IN BOOLEAN MODE", "2"),
+        ("CONCAT('+beta -', @w) IN NATURAL LANGUAGE MODE", "1\n2"),
+        ("@undefined", ""),
+        ("NULL", ""),
+        ("5", "3"),
+        ("@n", "3"),
+        ("(SELECT 'alpha')", "1"),
+        ("(SELECT t FROM ft AS x WHERE id = 3)", "3"),
+        ("(SELECT t FROM ft AS x WHERE MATCH(t) AGAINST(CONCAT(@v, 'pha')))", "1\n2"),
+        ("LOWER('ALPHA')", "1"),
+        ("CURRENT_DATE", ""),
+        ("t", wrong),
+        ("CONCAT(t, 'x')", wrong),
+        ("RAND()", wrong),
+        ("UUID()", wrong),
+    ] {
+        let asked = format!("SELECT id FROM ft WHERE MATCH(t) AGAINST({sought}) ORDER BY id");
+        assert_eq!(rows(&mut session, &asked).await, expected, "{sought}");
+        if !expected.starts_with('1') || expected == "1" {
+            let scored = format!("SELECT id, MATCH(t) AGAINST({sought}) > 0 FROM ft WHERE id = 1");
+            let score = if expected == wrong {
+                wrong
+            } else if expected == "1" {
+                "1|1"
+            } else {
+                "1|0"
+            };
+            assert_eq!(rows(&mut session, &scored).await, score, "{sought}");
+        }
+    }
+    let delete = "DELETE FROM ft WHERE MATCH(t) AGAINST(@w)";
+    assert_eq!(run(&mut session, delete).await.unwrap().sets[0].outcome.affected_rows, 1);
+    let text = b"SELECT id FROM ft WHERE MATCH(t) AGAINST(CONCAT(?, 'ta')) ORDER BY id";
+    let prepared = session.prepare(text).await.unwrap();
+    let mut answers = support::Answers::default();
+    let given = [remora_engine::Value::Text("del".into())];
+    session.execute(&prepared, &given, &mut answers).await.unwrap();
+    assert_eq!(answers.sets[0].text(), "3");
+}

@@ -55,7 +55,7 @@ pub(super) async fn run(
     names: &[String],
 ) -> Result<Outcome> {
     let statement = Statement { source: Arc::new(source), ..statement.clone() };
-    let rows = super::run::Query::of(session, &statement)?.collect(session).await?;
+    let rows = super::run::Query::of(session, &statement).await?.collect(session).await?;
     if rows.columns.len() != names.len() {
         let message = "The used SELECT statements have a different number of columns";
         return Err(Error::new(Code::UnionColumns, message));

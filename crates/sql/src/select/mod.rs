@@ -5,6 +5,7 @@ mod catalog;
 pub(crate) mod errors;
 mod functions;
 mod into;
+mod lazy;
 mod locking;
 pub(crate) mod names;
 pub(crate) mod origin;
@@ -15,6 +16,7 @@ pub(crate) mod resolve;
 mod run;
 mod runtime;
 pub(crate) mod scan;
+pub(crate) mod sought;
 mod subquery;
 
 use crate::{
@@ -38,7 +40,7 @@ pub(crate) async fn run<R: Reply>(
     let parsed = run::parsed(statement)?;
     warn_of_marks(session, &statement.source);
     locking::protect(session, &parsed, &statement.source).await?;
-    let mut query = run::Query::new(session, parsed, &statement.source)?;
+    let mut query = run::Query::new(session, parsed, &statement.source).await?;
     query.send(session, reply).await?;
     Ok(Outcome::default())
 }
@@ -61,7 +63,7 @@ pub(crate) async fn explained(
     session: &mut SessionState,
     statement: &Statement<'_>,
 ) -> Result<Vec<String>> {
-    run::Query::of(session, statement)?.explained(session).await
+    run::Query::of(session, statement).await?.explained(session).await
 }
 
 /// Runs DO: a SELECT whose rows nobody wants.
@@ -79,7 +81,7 @@ pub(crate) async fn value(
     session: &mut SessionState,
     statement: &Statement<'_>,
 ) -> Result<remora_engine::Value> {
-    let rows = run::Query::of(session, statement)?.collect(session).await?;
+    let rows = run::Query::of(session, statement).await?.collect(session).await?;
     Ok(rows.value(0, 0))
 }
 
@@ -88,7 +90,7 @@ pub(crate) async fn columns(
     session: &mut SessionState,
     statement: &Statement<'_>,
 ) -> Result<Vec<Column>> {
-    let mut query = run::Query::of(session, statement)?;
+    let mut query = run::Query::of(session, statement).await?;
     query.columns(session).await
 }
 

@@ -26,7 +26,7 @@ use datafusion::{
 };
 use rustc_hash::FxHashMap;
 
-use super::{errors::from_plan, functions, recursive::LastRound, subquery::Subqueries};
+use super::{errors::from_plan, functions, lazy, recursive::LastRound, subquery::Subqueries};
 use crate::{Result, meaning, session::Context};
 
 /// Rows of a batch.
@@ -109,7 +109,7 @@ impl Planner {
     /// The plan of a query, ready to run.
     pub(super) async fn physical_plan(&self, query: ast::Query) -> Result<Arc<dyn ExecutionPlan>> {
         let plan = self.plan(query)?;
-        self.state.create_physical_plan(&plan).await.map_err(from_plan)
+        physical(&self.state, &plan).await.map_err(from_plan)
     }
 
     /// What tells the statement's functions that it has ended.
@@ -121,6 +121,15 @@ impl Planner {
     pub(super) fn state(&self) -> &PlanState {
         &self.state
     }
+}
+
+/// The plan as it runs.
+pub(super) async fn physical(
+    state: &PlanState,
+    plan: &LogicalPlan,
+) -> PlanResult<Arc<dyn ExecutionPlan>> {
+    let optimised = lazy::in_turn(state.optimize(plan)?)?;
+    state.query_planner().create_physical_plan(&optimised, state).await
 }
 
 /// What a plan within a running plan runs by.

@@ -24,6 +24,7 @@ use super::{
     recursive,
     resolve::{Resolved, Shown, resolve},
     runtime::Running,
+    sought,
 };
 use crate::{
     Code, Column, Error, Reply, Result,
@@ -78,12 +79,17 @@ enum Part {
 
 impl Query {
     /// Resolves a SELECT.
-    pub(super) fn of(session: &SessionState, statement: &Statement<'_>) -> Result<Self> {
-        Self::new(session, parsed(statement)?, &statement.source)
+    pub(super) async fn of(session: &SessionState, statement: &Statement<'_>) -> Result<Self> {
+        Self::new(session, parsed(statement)?, &statement.source).await
     }
 
     /// Resolves a query.
-    pub(super) fn new(session: &SessionState, query: ast::Query, source: &Source) -> Result<Self> {
+    pub(super) async fn new(
+        session: &SessionState,
+        mut query: ast::Query,
+        source: &Source,
+    ) -> Result<Self> {
+        sought::settle(session, &mut query, source).await?;
         let catalog = SessionCatalog::new(session, source);
         let limit = session.variables.sql_select_limit;
         let Resolved { mut query, columns, tables, window } =
@@ -296,7 +302,7 @@ pub(crate) async fn collect(
     query: ast::Query,
     source: &Source,
 ) -> Result<Rows> {
-    Query::new(session, query, source)?.collect(session).await
+    Query::new(session, query, source).await?.collect(session).await
 }
 
 /// DO as a SELECT.

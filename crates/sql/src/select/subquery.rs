@@ -30,7 +30,7 @@ use datafusion::{
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
-use super::planner;
+use super::planner::{self, physical};
 use crate::{
     Code, Error,
     meaning::{self, types::ExprType},
@@ -262,7 +262,7 @@ impl Subquery {
         let plan = self.asked(bound.data, literal(self.outer.len()))?;
         let state = planner::state_of(options);
         let rows = async {
-            let plan = state.create_physical_plan(&plan).await?;
+            let plan = physical(&state, &plan).await?;
             collect(plan, state.task_ctx()).await
         };
         let handle = tokio::runtime::Handle::try_current()

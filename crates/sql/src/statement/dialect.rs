@@ -3,14 +3,20 @@
 use std::any::TypeId;
 
 use datafusion::sql::sqlparser::{
-    ast::{BinaryOperator, DateTimeField, Expr, ExtractSyntax, Ident, Interval, UnaryOperator},
+    ast::{
+        BinaryOperator, DateTimeField, Expr, ExtractSyntax, Ident, Interval, SearchModifier,
+        UnaryOperator, Value,
+    },
     dialect::{Dialect, MySqlDialect, Precedence},
     keywords::{Keyword, RESERVED_FOR_TABLE_ALIAS},
-    parser::{Parser, ParserError},
+    parser::{IsOptional::Mandatory, Parser, ParserError},
     tokenizer::{Token, Word},
 };
 
-use crate::{meaning::temporal::Unit, select::resolve::matching::function_call};
+use crate::{
+    meaning::temporal::Unit,
+    select::{resolve::matching::function_call, sought::MATCH_OF},
+};
 
 /// MySQL, as the parser should have it.
 #[derive(Debug)]
@@ -26,6 +32,7 @@ const NO_TABLE_ALIAS: [Keyword; 5] =
     [Keyword::USE, Keyword::IGNORE, Keyword::FORCE, Keyword::STRAIGHT_JOIN, Keyword::LOCK];
 
 const ASSIGNMENT: u8 = 3;
+const COMPARISON: u8 = 20;
 /// `!` binds what stands next to it, tighter than `^`.
 const BANG: u8 = 46;
 
@@ -87,6 +94,10 @@ impl Dialect for MySql {
                 parser.advance_token();
                 Some(extract(parser))
             }
+            Keyword::MATCH if parser.peek_nth_token_ref(1).token == Token::LParen => {
+                parser.advance_token();
+                Some(matching(parser))
+            }
             _ => None,
         }
     }
@@ -138,7 +149,7 @@ impl Dialect for MySql {
             Precedence::Ampersand => 26,
             Precedence::Pipe | Precedence::Colon => 24,
             // MySQL's comparisons, LIKE, IN and IS are one level, from left to right.
-            Precedence::Eq | Precedence::Like | Precedence::Is | Precedence::Between => 20,
+            Precedence::Eq | Precedence::Like | Precedence::Is | Precedence::Between => COMPARISON,
             Precedence::UnaryNot => 15,
             Precedence::And => 10,
             Precedence::Xor => 8,
@@ -211,6 +222,40 @@ fn extract(parser: &mut Parser) -> Result<Expr, ParserError> {
     let expr = Box::new(parser.parse_expr()?);
     parser.expect_token(&Token::RParen)?;
     Ok(Expr::Extract { field, expr, syntax: ExtractSyntax::From })
+}
+
+/// `(column, …) AGAINST (sought [mode])`: of a literal as the parser has it, of any other expression
+/// as a function.
+fn matching(parser: &mut Parser) -> Result<Expr, ParserError> {
+    let columns = parser.parse_parenthesized_qualified_column_list(Mandatory, false)?;
+    parser.expect_keyword_is(Keyword::AGAINST)?;
+    parser.expect_token(&Token::LParen)?;
+    // IN begins the mode.
+    let sought = parser.parse_subexpr(COMPARISON)?;
+    let natural = [Keyword::IN, Keyword::NATURAL, Keyword::LANGUAGE, Keyword::MODE];
+    let expansion = [Keyword::WITH, Keyword::QUERY, Keyword::EXPANSION];
+    let mode = if parser.parse_keywords(&natural) {
+        Some(match parser.parse_keywords(&expansion) {
+            true => SearchModifier::InNaturalLanguageModeWithQueryExpansion,
+            false => SearchModifier::InNaturalLanguageMode,
+        })
+    } else if parser.parse_keywords(&[Keyword::IN, Keyword::BOOLEAN, Keyword::MODE]) {
+        Some(SearchModifier::InBooleanMode)
+    } else {
+        parser.parse_keywords(&expansion).then_some(SearchModifier::WithQueryExpansion)
+    };
+    parser.expect_token(&Token::RParen)?;
+    if let Expr::Value(match_value) = sought {
+        return Ok(Expr::MatchAgainst { columns, match_value, opt_search_modifier: mode });
+    }
+    let mode = mode.map_or(String::new(), |mode| mode.to_string());
+    let mut args = vec![Expr::Value(Value::SingleQuotedString(mode).into()), sought];
+    args.extend(columns.into_iter().map(|column| {
+        Expr::CompoundIdentifier(
+            column.0.iter().filter_map(|part| part.as_ident().cloned()).collect(),
+        )
+    }));
+    Ok(function_call(MATCH_OF, args))
 }
 
 /// A unit of time, of one part or of several.

@@ -13,7 +13,13 @@ const WITH_UNIT: [&str; 3] = ["timestampdiff", "timestampadd", "get_format"];
 
 /// MATCH (names) AGAINST (query mode).
 pub(super) fn call(names: Vec<Expr>, query: &ValueWithSpan, mode: Option<String>) -> Expr {
-    let mut args = vec![text(mode.unwrap_or_default()), Expr::Value(query.clone())];
+    let query = match &query.value {
+        Value::Number(digits, _) => text(digits.clone()),
+        // Nothing is found.
+        Value::Null => text(""),
+        _ => Expr::Value(query.clone()),
+    };
+    let mut args = vec![text(mode.unwrap_or_default()), query];
     args.extend(names);
     function_call(MATCH, args)
 }

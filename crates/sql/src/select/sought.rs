@@ -1,0 +1,185 @@
+//! AGAINST of more than a literal: an expression that is the same for all rows is evaluated before
+//! the query is planned, so that the text index can answer for its value.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    self, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName,
+    SearchModifier, SelectItem, SetExpr, Value, ValueWithSpan, Visit, VisitMut, Visitor,
+    VisitorMut,
+};
+use remora_engine::Value as Held;
+
+use super::run::{collect, parsed};
+use crate::{
+    Code, Error, Result,
+    meaning::function::definition,
+    session::SessionState,
+    statement::{Source, Statement, split},
+};
+
+/// What MATCH … AGAINST (expression) is read as: a function of mode, expression, columns.
+pub(crate) const MATCH_OF: &str = "match_of_expression";
+
+/// Evaluates what is sought; 1210 where it is not the same for all rows.
+pub(super) async fn settle(
+    session: &SessionState,
+    query: &mut ast::Query,
+    source: &Source,
+) -> Result<()> {
+    let mut taken = Taken { sought: Vec::new() };
+    if let ControlFlow::Break(error) = query.visit(&mut taken) {
+        return Err(error);
+    }
+    let mut texts = Vec::with_capacity(taken.sought.len());
+    for expr in taken.sought {
+        texts.push(Box::pin(evaluated(session, expr, source)).await?);
+    }
+    if !texts.is_empty() {
+        let _ = query.visit(&mut Given { texts });
+    }
+    Ok(())
+}
+
+async fn evaluated(session: &SessionState, expr: Expr, source: &Source) -> Result<String> {
+    let mut made = split(b"SELECT 1", false, source.mode)?;
+    let made = made.pop().ok_or_else(wrong_arguments)?;
+    let mut query = parsed(&Statement { source: made.into(), parameters: &[] })?;
+    if let SetExpr::Select(select) = query.body.as_mut() {
+        select.projection = vec![SelectItem::UnnamedExpr(Expr::Nested(Box::new(expr)))];
+    }
+    Ok(match collect(session, query, source).await?.value(0, 0) {
+        Held::Null => String::new(),
+        Held::Bytes(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        value => value.to_string(),
+    })
+}
+
+/// 1210.
+fn wrong_arguments() -> Error {
+    Error::new(Code::WrongArguments, "Incorrect arguments to AGAINST")
+}
+
+/// Takes out what is sought, and leaves a mark with its number.
+struct Taken {
+    sought: Vec<Expr>,
+}
+
+impl VisitorMut for Taken {
+    type Break = Error;
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
+        if !is_match(function) {
+            return ControlFlow::Continue(());
+        }
+        let mut args = arguments(function).into_iter();
+        let (Some(mode), Some(sought)) = (args.next(), args.next()) else {
+            return ControlFlow::Break(wrong_arguments());
+        };
+        let mut varying = Varying { depth: 0 };
+        if sought.visit(&mut varying).is_break() {
+            return ControlFlow::Break(wrong_arguments());
+        }
+        let mark = Value::Placeholder(self.sought.len().to_string());
+        self.sought.push(sought);
+        *expr = Expr::MatchAgainst {
+            columns: args.map(named).collect(),
+            match_value: ValueWithSpan::from(mark),
+            opt_search_modifier: modifier(&mode),
+        };
+        ControlFlow::Continue(())
+    }
+}
+
+fn is_match(function: &Function) -> bool {
+    let [part] = function.name.0.as_slice() else { return false };
+    part.as_ident().is_some_and(|name| name.value == MATCH_OF)
+}
+
+fn arguments(function: &mut Function) -> Vec<Expr> {
+    let FunctionArguments::List(list) = &mut function.args else { return Vec::new() };
+    let args = std::mem::take(&mut list.args).into_iter();
+    args.filter_map(|arg| match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
+        _ => None,
+    })
+    .collect()
+}
+
+fn named(column: Expr) -> ObjectName {
+    ObjectName::from(match column {
+        Expr::Identifier(name) => vec![name],
+        Expr::CompoundIdentifier(names) => names,
+        _ => Vec::new(),
+    })
+}
+
+fn modifier(mode: &Expr) -> Option<SearchModifier> {
+    let Expr::Value(ValueWithSpan { value: Value::SingleQuotedString(mode), .. }) = mode else {
+        return None;
+    };
+    let all = [
+        SearchModifier::InNaturalLanguageMode,
+        SearchModifier::InNaturalLanguageModeWithQueryExpansion,
+        SearchModifier::InBooleanMode,
+        SearchModifier::WithQueryExpansion,
+    ];
+    all.into_iter().find(|modifier| modifier.to_string() == *mode)
+}
+
+/// Looks for what may be another value for each row: columns, and functions such as RAND().
+struct Varying {
+    /// How deep in subqueries, which have columns of their own.
+    depth: usize,
+}
+
+impl Visitor for Varying {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _query: &ast::Query) -> ControlFlow<()> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _query: &ast::Query) -> ControlFlow<()> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        let varies = match expr {
+            Expr::Identifier(name) => !name.value.starts_with('@') || name.quote_style.is_some(),
+            Expr::CompoundIdentifier(names) => {
+                !names.first().is_some_and(|name| name.value.starts_with('@'))
+            }
+            Expr::Function(function) => match function.name.0.as_slice() {
+                [part] => part.as_ident().is_some_and(|name| {
+                    definition(&name.value.to_lowercase()).is_some_and(|known| known.volatile)
+                }),
+                _ => false,
+            },
+            _ => false,
+        };
+        if varies && self.depth == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+/// Puts the values in the places of the marks.
+struct Given {
+    texts: Vec<String>,
+}
+
+impl VisitorMut for Given {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::MatchAgainst { match_value, .. } = expr
+            && let Value::Placeholder(number) = &match_value.value
+            && let Some(text) = number.parse().ok().and_then(|at: usize| self.texts.get(at))
+        {
+            match_value.value = Value::SingleQuotedString(text.clone());
+        }
+        ControlFlow::Continue(())
+    }
+}
