@@ -67,6 +67,8 @@ codes! {
     UnknownDatabase = 1049 "42000",
     /// The table exists.
     TableExists = 1050 "42S01",
+    /// There is no more room for a table's rows.
+    TableFull = 1114 "HY000",
     /// The table to be dropped is not known.
     UnknownTable = 1051 "42S02",
     /// A name fits several columns.

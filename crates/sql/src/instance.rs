@@ -1,6 +1,6 @@
 //! The SQL side of one server: what all its sessions share.
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::AtomicU64};
 
 use parking_lot::RwLock;
 use remora_engine::{Database, Value};
@@ -34,6 +34,10 @@ pub(crate) struct Shared {
     pub counters: write::Counters,
     /// Held for reading by commits, for writing where a table is made anew.
     pub definitions: tokio::sync::RwLock<()>,
+    /// Held while a definition finds out what there is and changes it.
+    pub naming: tokio::sync::Mutex<()>,
+    /// What temporary tables take in memory, about.
+    pub temporary_bytes: Arc<AtomicU64>,
     /// Locks by name.
     pub locks: Arc<NamedLocks>,
     /// Statements that were made ready before.
@@ -45,8 +49,10 @@ pub(crate) struct Shared {
 pub struct Settings {
     /// What `@@version` says.
     pub version: String,
-    /// Most memory of one statement.
+    /// Most memory of one statement, and of a session's temporary tables.
     pub max_query_memory_bytes: u64,
+    /// Most memory of the temporary tables of all sessions.
+    pub max_temporary_memory_bytes: u64,
     /// The database that tables without one are shown in, and that a session begins in.
     pub default_database: String,
 }
@@ -62,6 +68,8 @@ impl Instance {
                 globals: RwLock::default(),
                 counters: write::Counters::default(),
                 definitions: tokio::sync::RwLock::default(),
+                naming: tokio::sync::Mutex::default(),
+                temporary_bytes: Arc::default(),
                 locks: Arc::default(),
                 plans: fast::Plans::default(),
             }),

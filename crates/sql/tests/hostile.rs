@@ -192,6 +192,50 @@ async fn memory_has_limits() {
 }
 
 #[tokio::test]
+async fn temporary_tables_have_room_of_a_session_and_of_all() {
+    let server = Server::new();
+    let (mut one, mut other) = (server.session(), server.session());
+    let many = "INSERT INTO t (s) WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n \
+                WHERE i < 40) SELECT REPEAT('x', 1000000) FROM n";
+    let make = "CREATE TEMPORARY TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, s LONGTEXT)";
+    let full = "The table 't' is full";
+    let steps = [
+        (make, ""),
+        (many, ""),
+        (many, "1114"),
+        ("SELECT COUNT(*) FROM t", "40"),
+        ("UPDATE t SET s = CONCAT(s, s) WHERE id <= 20", ""),
+        ("UPDATE t SET s = CONCAT(s, s, s) WHERE id > 20", "1114"),
+        ("SELECT MAX(LENGTH(s)), COUNT(*) FROM t", "2000000"),
+    ];
+    expect(&mut one, &steps).await;
+    assert_eq!(run(&mut one, many).await.unwrap_err().message, full);
+    let of_all = [
+        (make, ""),
+        (many, "1114"),
+        (
+            "CREATE TEMPORARY TABLE u AS SELECT REPEAT('x', 8000000) AS s UNION ALL SELECT 1 \
+          UNION ALL SELECT REPEAT('x', 7000000) UNION ALL SELECT REPEAT('x', 9000000) \
+          UNION ALL SELECT REPEAT('x', 9000001) UNION ALL SELECT REPEAT('x', 9000002)",
+            "1114",
+        ),
+        ("SELECT COUNT(*) FROM u", "1146"),
+        ("SELECT COUNT(*) FROM t", "0"),
+    ];
+    expect(&mut other, &of_all).await;
+    // What goes makes room: rows, tables, and sessions.
+    expect(&mut one, &[("DELETE FROM t WHERE id <= 20", ""), (many, ""), (many, "1114")]).await;
+    expect(&mut one, &[("TRUNCATE t", ""), (many, ""), ("DROP TABLE t", ""), (make, "")]).await;
+    expect(&mut other, &[(many, "")]).await;
+    expect(&mut one, &[(many, ""), ("SELECT COUNT(*) FROM t", "40")]).await;
+    drop(other);
+    let mut third = server.session();
+    expect(&mut third, &[(make, ""), (many, "")]).await;
+    one.reset(None);
+    expect(&mut one, &[(make, ""), (many, "")]).await;
+}
+
+#[tokio::test]
 async fn lines_without_an_end_end() {
     let server = Server::new();
     let mut session = server.session();

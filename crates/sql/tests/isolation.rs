@@ -167,3 +167,59 @@ async fn the_first_committer_wins() {
     assert_eq!(lost.unwrap_err().code, Code::Deadlock);
     assert_eq!(rows(&mut one, "SELECT money FROM account WHERE id = 2").await, "9");
 }
+
+/// Sessions that make and rename tables to one name at once: one of them gets it, and no row is
+/// lost by another that does.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn one_of_many_gets_a_name() {
+    const ROUNDS: usize = 30;
+    let server = Server::new();
+    let mut session = server.session();
+    for round in 0..ROUNDS {
+        for taker in 0..2 {
+            let made = format!("CREATE TABLE t{taker} (id INT PRIMARY KEY, u INT UNIQUE)");
+            run(&mut session, &made).await.unwrap();
+            run(&mut session, &format!("INSERT INTO t{taker} VALUES ({taker}, 5)")).await.unwrap();
+        }
+        let statements = [
+            "RENAME TABLE t0 TO wanted".to_owned(),
+            "ALTER TABLE t1 RENAME TO wanted".to_owned(),
+            "CREATE TABLE wanted (id INT PRIMARY KEY, u INT UNIQUE)".to_owned(),
+            "CREATE TABLE wanted (id INT PRIMARY KEY, u INT UNIQUE)".to_owned(),
+            "CREATE TABLE wanted (id INT PRIMARY KEY, v INT) SELECT 7 AS id".to_owned(),
+            "ALTER TABLE t0 ADD UNIQUE (id, u)".to_owned(),
+        ];
+        let tasks = statements.into_iter().map(|statement| {
+            let mut session = server.session();
+            tokio::spawn(async move { run(&mut session, &statement).await.map(|_| ()) })
+        });
+        let tasks: Vec<_> = tasks.collect();
+        let (mut taken, mut altered) = (0, false);
+        for (number, task) in tasks.into_iter().enumerate() {
+            match (number, task.await.unwrap()) {
+                (5, done) => altered = done.is_ok(),
+                (_, Ok(())) => taken += 1,
+                (_, Err(error)) => {
+                    assert_eq!(error.code, Code::TableExists, "round {round}: {error}");
+                    assert_eq!(error.message, "Table 'wanted' already exists");
+                }
+            }
+        }
+        assert_eq!(taken, 1, "round {round}");
+        // The row of a table that was renamed is there, with what keeps its column unique.
+        let left = rows(
+            &mut session,
+            "SELECT COUNT(*) FROM information_schema.tables \
+                         WHERE table_schema = 'test'",
+        )
+        .await;
+        let found = rows(&mut session, "SELECT COUNT(*), SUM(id < 2) FROM wanted").await;
+        let renamed = left == "2";
+        assert_eq!(renamed, found == "1|1", "round {round}: {found}, {left} tables, {altered}");
+        if renamed {
+            let again = run(&mut session, "INSERT INTO wanted (id, u) VALUES (9, 5)").await;
+            assert_eq!(again.unwrap_err().code, Code::DuplicateKey, "round {round}");
+        }
+        run(&mut session, "DROP TABLE IF EXISTS t0, t1, wanted").await.unwrap();
+    }
+}

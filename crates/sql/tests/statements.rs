@@ -236,3 +236,57 @@ async fn files_are_read_as_their_options_say() {
     let error = load(&mut session, fixed, "1\t2").await.unwrap_err();
     assert_eq!(error.code.number(), 1235);
 }
+
+#[tokio::test]
+async fn fields_become_variables_and_expressions_columns() {
+    let server = Server::new();
+    let mut session = server.session();
+    let file = "1,one,5\n2,two,\n3,\\N,x\n";
+    for statement in [
+        "CREATE TABLE ld (a INT, b VARCHAR(20), c INT DEFAULT 7, d VARCHAR(30))",
+        "CREATE TABLE depts (id INT PRIMARY KEY, label VARCHAR(30))",
+        "INSERT INTO depts VALUES (1, 'Sales'), (2, 'research'), (3, 'Board')",
+    ] {
+        run(&mut session, statement).await.unwrap();
+    }
+    let steps = [
+        (
+            "(a, @v, @c) SET b = UPPER(@v), c = @c * 10",
+            "1|ONE|50|NULL\n2|TWO|0|NULL\n3|NULL|0|NULL",
+        ),
+        (
+            "(@a, b) SET a = @A + 1, d = CONCAT(b, '!', a)",
+            "2|one|7|one!2\n3|two|7|two!3\n4|NULL|7|NULL",
+        ),
+        (
+            "(a, @dummy, @dummy) SET c = DEFAULT, b = (SELECT MAX(label) FROM depts WHERE id = a)",
+            "1|Sales|7|NULL\n2|research|7|NULL\n3|Board|7|NULL",
+        ),
+        ("SET d = 'all'", "1|one|5|all\n2|two|0|all\n3|NULL|0|all"),
+        ("(a, @b) SET a = a + 1, b = @b, d = a", "2|one|7|2\n3|two|7|3\n4|NULL|7|4"),
+        (
+            "(a, @b, c, @e) SET d = IFNULL(@e, 'none')",
+            "1|NULL|5|none\n2|NULL|0|none\n3|NULL|0|none",
+        ),
+        ("(a, @b, c)", "1|NULL|5|NULL\n2|NULL|0|NULL\n3|NULL|0|NULL"),
+        ("(a, b, a)", "5|one|7|NULL\n0|two|7|NULL\n0|NULL|7|NULL"),
+    ];
+    for (how, expected) in steps {
+        let statement =
+            format!("LOAD DATA LOCAL INFILE 'f' INTO TABLE ld FIELDS TERMINATED BY ',' {how}");
+        load(&mut session, &statement, file).await.unwrap();
+        assert_eq!(rows(&mut session, "SELECT * FROM ld").await, expected, "{how}");
+        run(&mut session, "DELETE FROM ld").await.unwrap();
+    }
+    assert_eq!(rows(&mut session, "SELECT @dummy, @a, @v, @e, @b").await, "x|3|NULL|NULL|NULL");
+    let wrong =
+        "LOAD DATA LOCAL INFILE 'f' INTO TABLE ld FIELDS TERMINATED BY ',' (a) SET nope = 1";
+    let error = load(&mut session, wrong, file).await.unwrap_err();
+    assert_eq!(error.message, "Unknown column 'nope' in 'field list'");
+    let many: String = (0..2_500).map(|number| format!("{number},x\n")).collect();
+    let large = "LOAD DATA LOCAL INFILE 'f' INTO TABLE ld FIELDS TERMINATED BY ',' (@n, @x) \
+                SET a = @n * 2, b = CONCAT(@x, @n)";
+    load(&mut session, large, &many).await.unwrap();
+    let sum = "SELECT COUNT(*), SUM(a), SUM(b = CONCAT('x', a DIV 2)) FROM ld WHERE a % 2 = 0";
+    assert_eq!(rows(&mut session, sum).await, "2500|6247500|2500");
+}

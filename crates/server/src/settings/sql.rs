@@ -27,8 +27,10 @@ pub struct Sql {
     pub max_prepared_statements: usize,
     /// Megabytes of all connections' buffers together.
     pub buffered_mb: usize,
-    /// Megabytes of one statement.
+    /// Megabytes of one statement, and of one connection's temporary tables.
     pub max_query_memory_mb: u64,
+    /// Megabytes of all connections' temporary tables together.
+    pub max_temporary_memory_mb: u64,
     /// The database of tables that have none in their name.
     pub default_database: String,
     /// Whether LOAD DATA may ask the client for a file.
@@ -52,6 +54,7 @@ impl Default for Sql {
             max_prepared_statements: 16_382,
             buffered_mb: 2_048,
             max_query_memory_mb: 1_024,
+            max_temporary_memory_mb: 2_048,
             default_database: "remora".to_owned(),
             local_infile: false,
             require_tls: false,
@@ -73,6 +76,7 @@ pub(super) struct TypedSql {
     max_prepared_statements: Option<usize>,
     buffered_mb: Option<usize>,
     max_query_memory_mb: Option<u64>,
+    max_temporary_memory_mb: Option<u64>,
     default_database: Option<String>,
     local_infile: Option<bool>,
     require_tls: Option<bool>,
@@ -93,6 +97,7 @@ impl TypedSql {
         set(&mut sql.max_prepared_statements, self.max_prepared_statements);
         set(&mut sql.buffered_mb, self.buffered_mb);
         set(&mut sql.max_query_memory_mb, self.max_query_memory_mb);
+        set(&mut sql.max_temporary_memory_mb, self.max_temporary_memory_mb);
         set(&mut sql.default_database, self.default_database);
         set(&mut sql.local_infile, self.local_infile);
         set(&mut sql.require_tls, self.require_tls);

@@ -213,7 +213,14 @@ pub static VARIABLES: &[Variable] = &[
         "sql.max_query_memory_mb",
         Restart,
         sql.max_query_memory_mb,
-        "Megabytes that one SQL statement may take."
+        "Megabytes that one SQL statement may take, and one connection's temporary tables."
+    ),
+    plain!(
+        "sql.max_temporary_memory_mb",
+        "sql.max_temporary_memory_mb",
+        Restart,
+        sql.max_temporary_memory_mb,
+        "Megabytes of all connections' temporary tables together."
     ),
     plain!(
         "sql.default_database",

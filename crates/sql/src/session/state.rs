@@ -37,6 +37,9 @@ pub(crate) struct SessionState {
     pub user_variables: UserVariables,
     /// What the last statement warned of. Shared with the functions of a running statement.
     pub warnings: Warnings,
+    /// Whether what expressions warn of ends the running statement: it writes, in strict mode and
+    /// without IGNORE.
+    pub refuses_warnings: bool,
     /// What LAST_INSERT_ID() gives.
     pub last_insert_id: u64,
     /// What FOUND_ROWS() gives.
@@ -66,6 +69,7 @@ impl SessionState {
         let variables = Variables::new(&shared.globals.read());
         let locks = LocksOwner::new(&shared.locks, id);
         let database = Some(shared.settings.default_database.clone());
+        let transaction = write::TransactionState::new(&shared);
         Self {
             shared,
             id,
@@ -74,10 +78,11 @@ impl SessionState {
             variables,
             user_variables: UserVariables::default(),
             warnings: Warnings::default(),
+            refuses_warnings: false,
             last_insert_id: 0,
             found_rows: 0,
             row_count: 0,
-            transaction: write::TransactionState::default(),
+            transaction,
             named_statements: FxHashMap::default(),
             clock: Clock::default(),
             interrupted: Arc::default(),

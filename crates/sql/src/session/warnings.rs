@@ -41,7 +41,37 @@ pub(crate) struct Warnings {
 struct Kept {
     list: Vec<Warning>,
     count: u64,
+    watch: Watch,
 }
+
+/// What becomes of warnings that are errors where a statement writes in strict mode.
+#[derive(Debug, Default)]
+enum Watch {
+    /// They are kept.
+    #[default]
+    Off,
+    /// The first is to end the statement; this many were kept before.
+    On(usize, u64),
+    /// It came.
+    Refused(usize, u64, Error),
+}
+
+/// The codes of which MySQL makes errors where a statement writes in strict mode.
+const REFUSED: [Code; 13] = [
+    Code::TruncatedValue,
+    Code::WrongValueForFunction,
+    Code::OutOfRange,
+    Code::DivisionByZero,
+    Code::WrongValueForColumn,
+    Code::DataTruncated,
+    Code::DataTooLong,
+    Code::ColumnCannotBeNull,
+    Code::NoDefault,
+    Code::CutByGroupConcat,
+    Code::DateOverflow,
+    Code::InvalidLogarithm,
+    Code::FunctionResultTooLong,
+];
 
 impl Level {
     /// MySQL's word.
@@ -64,9 +94,36 @@ impl Warnings {
     /// Adds one.
     pub(crate) fn push(&self, warning: Warning) {
         let mut kept = self.kept.lock();
+        if let Watch::On(length, count) = kept.watch
+            && warning.level == Level::Warning
+            && let Some(code) = REFUSED.into_iter().find(|code| code.number() == warning.code)
+        {
+            let refused = Error::new(code, warning.message.clone());
+            kept.watch = Watch::Refused(length, count, refused);
+        }
         kept.count += 1;
         if kept.list.len() < MAX_KEPT {
             kept.list.push(warning);
+        }
+    }
+
+    /// Begins to look for warnings that are errors where a statement writes in strict mode.
+    pub(crate) fn watch(&self) {
+        let mut kept = self.kept.lock();
+        kept.watch = Watch::On(kept.list.len(), kept.count);
+    }
+
+    /// Ends what [`Warnings::watch`] began: the first such warning, in whose place all since are
+    /// forgotten.
+    pub(crate) fn refused(&self) -> Result<(), Error> {
+        let mut kept = self.kept.lock();
+        match std::mem::take(&mut kept.watch) {
+            Watch::Refused(length, count, error) => {
+                kept.list.truncate(length);
+                kept.count = count;
+                Err(error)
+            }
+            Watch::Off | Watch::On(..) => Ok(()),
         }
     }
 

@@ -1,17 +1,17 @@
 //! What is worked out for rows that are about to be written: computed columns, and conditions.
 //!
-//! The rows become a temporary table of the session, under the table's own name, and one SELECT
-//! over it gives everything for all of them.
+//! The rows become a temporary table of the session, under the table's own name for the expression,
+//! and one SELECT over it gives its value for all of them.
 
 use std::sync::Arc;
 
-use remora_engine::{Row, Schema, Value};
+use remora_engine::{ColumnDef, ColumnType, Row, Schema, Value};
 
 use super::{
     declared::{ROW_NUMBER, SqlTable, quoted_name},
     overlay::{Key, Overlay},
     rows::{Query, RowMaker, Target},
-    transaction::TemporaryTable,
+    temporary::TemporaryTable,
 };
 use crate::{
     Code, Error, Result, select::names::TableName, session::SessionState, write::convert::Slot,
@@ -19,6 +19,9 @@ use crate::{
 
 /// What the names of a new row's columns begin with, where the row that is there is read beside it.
 pub(crate) const NEW_COLUMN: &str = "#new.";
+
+/// The table of rows that expressions are evaluated over.
+const ROWS: &str = "#rows";
 
 /// The columns and conditions of a table that need a SELECT.
 pub(crate) struct Computed {
@@ -110,19 +113,8 @@ impl Computed {
         rows: &[Row],
         expression: &str,
     ) -> Result<Vec<Value>> {
-        let name = target.name.clone();
-        let table = numbered(&target.table, rows, "");
-        let hidden = session.transaction.put_temporary(name.clone(), table);
-        let text = format!(
-            "SELECT {expression} FROM {}.{} ORDER BY {}",
-            quoted_name(&name.database),
-            quoted_name(&name.table),
-            quoted_name(ROW_NUMBER)
-        );
-        let found = Query::new(&text).rows(session).await;
-        restore(session, name, hidden);
-        let values = found?.into_iter().map(|row| row.into_iter().next().unwrap_or(Value::Null));
-        Ok(values.collect())
+        let expression = Query::new(expression);
+        values_over(session, target, &target.name.table, rows, &[], &expression).await
     }
 
     /// The value of an expression over one row each of some tables, which are all made like the
@@ -142,7 +134,7 @@ impl Computed {
             let name = TableName::new(database.clone(), (*name).to_owned());
             from.push(format!("{}.{}", quoted_name(database), quoted_name(&name.table)));
             let prefix = if place == 0 { "" } else { NEW_COLUMN };
-            let table = numbered(&target.table, std::slice::from_ref(*row), prefix);
+            let table = numbered(&target.table, std::slice::from_ref(*row), prefix, &[]);
             let before = session.transaction.put_temporary(name.clone(), table);
             hidden.push((name, before));
         }
@@ -157,6 +149,49 @@ impl Computed {
     }
 }
 
+/// A user variable that has a value for each of some rows.
+pub(crate) struct Beside {
+    /// Its name.
+    pub name: String,
+    /// Its values.
+    pub values: Vec<Value>,
+}
+
+impl Beside {
+    /// What the column is called that it becomes.
+    pub(crate) fn column(&self) -> String {
+        format!("#@{}", self.name)
+    }
+}
+
+/// An expression's value for each of some rows of a table, which is called so there.
+pub(crate) async fn values_over(
+    session: &mut SessionState,
+    target: &Target,
+    alias: &str,
+    rows: &[Row],
+    beside: &[Beside],
+    expression: &Query,
+) -> Result<Vec<Value>> {
+    let database = &target.name.database;
+    let name = TableName::new(database.clone(), ROWS.to_owned());
+    let table = numbered(&target.table, rows, "", beside);
+    let mut query = Query::new("SELECT ");
+    query.push_query(expression);
+    query.push(&format!(
+        " FROM {}.{} AS {} ORDER BY {}",
+        quoted_name(database),
+        quoted_name(ROWS),
+        quoted_name(alias),
+        quoted_name(ROW_NUMBER)
+    ));
+    let hidden = session.transaction.put_temporary(name.clone(), table);
+    let found = query.rows(session).await;
+    restore(session, name, hidden);
+    let values = found?.into_iter().map(|row| row.into_iter().next().unwrap_or(Value::Null));
+    Ok(values.collect())
+}
+
 fn restore(session: &mut SessionState, name: TableName, before: Option<TemporaryTable>) {
     match before {
         Some(table) => _ = session.transaction.put_temporary(name, table),
@@ -168,8 +203,8 @@ fn is_true(value: &Value) -> bool {
     matches!(value, Value::Int(1) | Value::Uint(1) | Value::Bool(true))
 }
 
-/// The rows as a temporary table whose key is their number.
-fn numbered(table: &SqlTable, rows: &[Row], prefix: &str) -> TemporaryTable {
+/// The rows as a temporary table whose key is their number, with texts as further columns.
+fn numbered(table: &SqlTable, rows: &[Row], prefix: &str, beside: &[Beside]) -> TemporaryTable {
     let mut schema = Schema::clone(&table.schema);
     let number = match table.row_number {
         Some(position) => position,
@@ -185,12 +220,23 @@ fn numbered(table: &SqlTable, rows: &[Row], prefix: &str) -> TemporaryTable {
         }
     }
     schema.primary_key = vec![number];
+    let first_id = schema.columns.iter().map(|column| column.id).max().unwrap_or(0) + 1;
+    let place = schema.columns.len();
+    schema.columns.extend((first_id..).zip(beside).map(|(id, beside)| ColumnDef {
+        id,
+        name: beside.column(),
+        kind: ColumnType::Text,
+        nullable: true,
+        indexed: false,
+        declared: None,
+    }));
     let mut overlay = Overlay::default();
-    for (place, row) in (0_u64..).zip(rows) {
+    for (nth, row) in rows.iter().enumerate() {
         let mut row = row.clone();
-        row.resize(schema.columns.len(), Value::Null);
+        row.resize(place, Value::Null);
+        row.extend(beside.iter().map(|each| each.values.get(nth).cloned().unwrap_or(Value::Null)));
         if let Some(slot) = row.get_mut(number) {
-            *slot = Value::Uint(place);
+            *slot = Value::Uint(nth as u64);
         }
         overlay.set(Key::of(&schema, &row), Some(Arc::new(row)));
     }

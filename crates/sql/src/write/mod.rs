@@ -8,6 +8,7 @@ mod define;
 pub(crate) mod overlay;
 mod rows;
 mod session;
+mod temporary;
 pub(crate) mod tokens;
 mod transaction;
 mod unique;
@@ -16,7 +17,8 @@ pub(crate) use counters::Counters;
 pub(crate) use define::{database_collation, empty_databases};
 pub(crate) use overlay::{Key, Overlay};
 pub(crate) use session::{commit, ensure_begun, set_next_transaction};
-pub(crate) use transaction::{TemporaryTable, TransactionState};
+pub(crate) use temporary::TemporaryTable;
+pub(crate) use transaction::TransactionState;
 
 pub(crate) use rows::protect;
 

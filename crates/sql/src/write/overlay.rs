@@ -19,6 +19,25 @@ pub(crate) struct Key(pub KeyValues);
 pub(crate) struct Overlay {
     changed: BTreeMap<Key, Option<Arc<Row>>>,
     live: usize,
+    bytes: u64,
+}
+
+/// What a changed row takes besides its values.
+const CHANGE_BYTES: u64 = 256;
+
+/// What a changed row takes in memory, about.
+pub(crate) fn change_bytes(row: Option<&Row>) -> u64 {
+    let texts = row.iter().flat_map(|row| row.iter()).map(text_bytes).sum::<u64>();
+    let values = row.map_or(0, |row| size_of_val(row.as_slice()) as u64);
+    CHANGE_BYTES + values + texts
+}
+
+fn text_bytes(value: &Value) -> u64 {
+    match value {
+        Value::Text(text) | Value::Json(text) => text.len() as u64,
+        Value::Bytes(bytes) => bytes.len() as u64,
+        _ => 0,
+    }
 }
 
 impl Key {
@@ -87,15 +106,28 @@ impl Overlay {
     /// Sets what a key's row is now; gives what was known before.
     pub(crate) fn set(&mut self, key: Key, row: Option<Arc<Row>>) -> Option<Option<Arc<Row>>> {
         self.live += usize::from(row.is_some());
+        self.bytes = self.bytes.saturating_add(change_bytes(row.as_deref()));
         let before = self.changed.insert(key, row);
-        self.live -= usize::from(matches!(before, Some(Some(_))));
+        self.without(before)
+    }
+
+    /// Forgets a key; gives what was known of it.
+    pub(crate) fn forget(&mut self, key: &Key) -> Option<Option<Arc<Row>>> {
+        let before = self.changed.remove(key);
+        self.without(before)
+    }
+
+    fn without(&mut self, before: Option<Option<Arc<Row>>>) -> Option<Option<Arc<Row>>> {
+        if let Some(row) = &before {
+            self.live -= usize::from(row.is_some());
+            self.bytes = self.bytes.saturating_sub(change_bytes(row.as_deref()));
+        }
         before
     }
 
-    /// Forgets a key.
-    pub(crate) fn forget(&mut self, key: &Key) {
-        let before = self.changed.remove(key);
-        self.live -= usize::from(matches!(before, Some(Some(_))));
+    /// What the changes take in memory, about.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// The changes, for the engine.
@@ -125,8 +157,10 @@ mod tests {
         assert_eq!(overlay.set(key(2), None), Some(row(2)));
         assert_eq!((overlay.row_count(), overlay.len()), (1, 2));
         assert!(overlay.hides(&key(2)) && !overlay.hides(&key(3)));
-        overlay.forget(&key(1));
-        assert_eq!((overlay.row_count(), overlay.len()), (0, 1));
+        let of_a_deletion = change_bytes(None);
+        assert_eq!(overlay.bytes(), of_a_deletion + change_bytes(row(1).as_deref()));
+        assert_eq!(overlay.forget(&key(1)), Some(row(1)));
+        assert_eq!((overlay.row_count(), overlay.len(), overlay.bytes()), (0, 1, of_a_deletion));
         assert_eq!(overlay.changes(), [Change::Delete(vec![Value::Int(2)])]);
     }
 }

@@ -6,34 +6,23 @@
 
 use std::sync::Arc;
 
-use remora_engine::{
-    ChangeBatch, Error as EngineError, Row, Schema, TableChanges, Transaction, Value,
-};
+use remora_engine::{ChangeBatch, Error as EngineError, Row, TableChanges, Transaction, Value};
 use rustc_hash::FxHashMap;
 
-use super::overlay::{Key, Overlay};
+use super::{
+    overlay::{Key, Overlay, change_bytes},
+    temporary::{TemporaryTable, TemporaryTables},
+};
 use crate::{Code, Error, Result, instance::Shared, select::names::TableName, session::Reader};
 
 /// What a session has open: its transaction, and its temporary tables.
-#[derive(Default)]
 pub(crate) struct TransactionState {
     open: Option<OpenTransaction>,
-    temporary: FxHashMap<TableName, TemporaryTable>,
+    temporary: TemporaryTables,
     /// What LOAD DATA LOCAL is to read.
     file: Option<Arc<[u8]>>,
     /// READ ONLY or READ WRITE of the next transaction alone, by SET TRANSACTION.
     pub(crate) next_read_only: Option<bool>,
-}
-
-/// A table of one session, in memory.
-#[derive(Clone)]
-pub(crate) struct TemporaryTable {
-    /// Its definition.
-    pub schema: Arc<Schema>,
-    /// Its rows.
-    pub rows: Arc<Overlay>,
-    /// The next AUTO_INCREMENT value and hidden row number.
-    pub next: u64,
 }
 
 struct OpenTransaction {
@@ -59,9 +48,6 @@ struct Undo {
     bytes: u64,
 }
 
-/// What a change takes besides the texts of its row.
-const CHANGE_BYTES: u64 = 256;
-
 /// Where a table's rows are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
@@ -72,6 +58,13 @@ pub(crate) enum Place {
 }
 
 impl TransactionState {
+    /// A session's, at its beginning.
+    pub(crate) fn new(shared: &Shared) -> Self {
+        let all_bytes = Arc::clone(&shared.temporary_bytes);
+        let temporary = TemporaryTables::new(&shared.settings, all_bytes);
+        Self { open: None, temporary, file: None, next_read_only: None }
+    }
+
     /// Whether a transaction is open that outlives its statement.
     pub(crate) fn is_open(&self) -> bool {
         self.open.as_ref().is_some_and(|open| !open.statement_only)
@@ -98,12 +91,12 @@ impl TransactionState {
         name: TableName,
         table: TemporaryTable,
     ) -> Option<TemporaryTable> {
-        self.temporary.insert(name, table)
+        self.temporary.put(name, table)
     }
 
     /// Takes a temporary table away.
     pub(crate) fn drop_temporary(&mut self, name: &TableName) -> Option<TemporaryTable> {
-        let dropped = self.temporary.remove(name)?;
+        let dropped = self.temporary.take(name)?;
         if let Some(open) = &mut self.open {
             let of_it = |undo: &Undo| undo.table == Place::Temporary(name.clone());
             open.undo.retain(|undo| !of_it(undo));
@@ -113,12 +106,12 @@ impl TransactionState {
 
     /// Takes away a table that stood for rows of a statement.
     pub(crate) fn take_temporary(&mut self, name: &TableName) -> Option<TemporaryTable> {
-        self.temporary.remove(name)
+        self.temporary.take(name)
     }
 
     /// The counter of a temporary table.
     pub(crate) fn temporary_counter(&mut self, name: &TableName) -> Option<&mut u64> {
-        self.temporary.get_mut(name).map(|table| &mut table.next)
+        self.temporary.counter(name)
     }
 
     /// Gives LOAD DATA LOCAL the client's file.
@@ -185,19 +178,17 @@ impl TransactionState {
 
     /// Sets what the row of a key is, for this session.
     pub(crate) fn set(&mut self, place: &Place, key: Key, row: Option<Arc<Row>>) {
-        let overlay = match place {
+        let bytes = change_bytes(row.as_deref());
+        let before = match place {
             Place::Engine(name) => match &mut self.open {
-                Some(open) => open.tables.entry(Arc::clone(name)).or_default(),
+                Some(open) => {
+                    let overlay = open.tables.entry(Arc::clone(name)).or_default();
+                    Arc::make_mut(overlay).set(key.clone(), row)
+                }
                 None => return,
             },
-            Place::Temporary(name) => match self.temporary.get_mut(name) {
-                Some(table) => &mut table.rows,
-                None => return,
-            },
+            Place::Temporary(name) => self.temporary.set(name, key.clone(), row),
         };
-        let texts = row.iter().flat_map(|row| row.iter()).map(text_bytes);
-        let bytes = CHANGE_BYTES + texts.sum::<u64>();
-        let before = Arc::make_mut(overlay).set(key.clone(), row);
         if let Some(open) = &mut self.open {
             open.bytes = open.bytes.saturating_add(bytes);
             open.undo.push(Undo { table: place.clone(), key, before, bytes });
@@ -214,6 +205,14 @@ impl TransactionState {
              sql.max_query_memory_mb or commit more often"
         );
         Err(Error::new(Code::OutOfMemory, message))
+    }
+
+    /// 1114 where a temporary table has become too large, alone or with others.
+    pub(crate) fn check_room(&self, place: &Place) -> Result<()> {
+        match place {
+            Place::Temporary(name) => self.temporary.check_room(name),
+            Place::Engine(_) => Ok(()),
+        }
     }
 
     /// Keeps others from writing this row until the commit.
@@ -242,14 +241,17 @@ impl TransactionState {
         while open.undo.len() > mark {
             let Some(Undo { table, key, before, bytes }) = open.undo.pop() else { return };
             open.bytes = open.bytes.saturating_sub(bytes);
-            let overlay = match &table {
-                Place::Engine(name) => open.tables.get_mut(name),
-                Place::Temporary(name) => self.temporary.get_mut(name).map(|table| &mut table.rows),
+            let name = match table {
+                Place::Temporary(name) => {
+                    self.temporary.set(&name, key, before.flatten());
+                    continue;
+                }
+                Place::Engine(name) => name,
             };
-            let Some(overlay) = overlay.map(Arc::make_mut) else { continue };
+            let Some(overlay) = open.tables.get_mut(&name).map(Arc::make_mut) else { continue };
             match before {
                 Some(row) => _ = overlay.set(key, row),
-                None => overlay.forget(&key),
+                None => _ = overlay.forget(&key),
             }
         }
     }
@@ -309,14 +311,6 @@ impl TransactionState {
         let committed = tokio::task::spawn_blocking(move || engine.commit(batch)).await;
         let committed = committed.map_err(|error| Error::new(Code::Unknown, error.to_string()))?;
         committed.map(|_| ()).map_err(engine_error)
-    }
-}
-
-fn text_bytes(value: &Value) -> u64 {
-    match value {
-        Value::Text(text) | Value::Json(text) => text.len() as u64,
-        Value::Bytes(bytes) => bytes.len() as u64,
-        _ => 0,
     }
 }
 

@@ -13,6 +13,7 @@ use remora_engine::{Definition, Schema, Value};
 use super::{
     define,
     draft::{Draft, DraftColumn},
+    table_exists,
 };
 use crate::{
     Code, Column, Error, Outcome, Result, SqlType,
@@ -23,8 +24,9 @@ use crate::{
         declared::{ColumnSpec, DefaultSpec, SqlTable, TypeSpec, parse_line},
         overlay::Overlay,
         rows::{Query, Target, table_name, table_of},
+        temporary::TemporaryTable,
         tokens::Tokens,
-        transaction::{Place, TemporaryTable},
+        transaction::Place,
         unique::{UniqueKey, hidden_schema},
     },
 };
@@ -41,12 +43,7 @@ pub(super) async fn run(
     let name = table_name(tokens, session)?;
     check_name(session, &name)?;
     if exists(session, &name, temporary) {
-        let message = format!("Table '{}' already exists", name.table);
-        if !lenient {
-            return Err(Error::new(Code::TableExists, message));
-        }
-        session.note(Code::TableExists, message);
-        return Ok(Outcome::default());
+        return already(session, table_exists(&name.table), lenient);
     }
     let mut draft = Draft::default();
     if let Some(like) = like(tokens, session)? {
@@ -59,11 +56,13 @@ pub(super) async fn run(
         draft.foreign.clear();
         draft.checks.iter_mut().for_each(|check| check.name.clear());
         draft.finish(&name)?;
-        make(session, &name, &draft, temporary).await?;
-        return Ok(Outcome::default());
+        return match make(session, &name, &draft, temporary).await {
+            Ok(()) => Ok(Outcome::default()),
+            Err(error) => already(session, error, lenient),
+        };
     }
     parse_definition(session, &name.database, tokens, &mut draft)?;
-    tokens.accept("IGNORE");
+    let ignores = tokens.accept("IGNORE");
     tokens.accept("REPLACE");
     tokens.accept("AS");
     let mut rows = None;
@@ -78,7 +77,10 @@ pub(super) async fn run(
             &crate::write::rows::literal::Parameters { values: &[], places },
         );
         select.bind(parameters);
-        let (columns, found) = select.table(session).await?;
+        session.refuses_warnings = session.variables.sql_mode.is_strict() && !ignores;
+        let found = select.table(session).await;
+        session.refuses_warnings = false;
+        let (columns, found) = found?;
         let positions = add_selected(&mut draft, &columns)?;
         rows = Some((positions, found));
     }
@@ -87,9 +89,20 @@ pub(super) async fn run(
     if !draft.foreign.is_empty() {
         session.warn(Code::NotSupported, "FOREIGN KEY constraints are kept but not enforced");
     }
-    make(session, &name, &draft, temporary).await?;
+    if let Err(error) = make(session, &name, &draft, temporary).await {
+        return already(session, error, lenient);
+    }
     let Some((positions, rows)) = rows else { return Ok(Outcome::default()) };
     fill(session, &name, positions, rows).await
+}
+
+/// What ends the statement with an error, but for the table that is there where that may be.
+fn already(session: &SessionState, error: Error, lenient: bool) -> Result<Outcome> {
+    if error.code != Code::TableExists || !lenient {
+        return Err(error);
+    }
+    session.note(error.code, error.message);
+    Ok(Outcome::default())
 }
 
 /// Puts the rows of CREATE TABLE … AS SELECT; the table goes if they do not fit.
@@ -118,10 +131,13 @@ async fn fill(
     };
     match result {
         Ok(records) => {
-            let info = format!("Records: {records}  Duplicates: 0  Warnings: 0");
+            let warnings = session.warnings.count();
+            let info = format!("Records: {records}  Duplicates: 0  Warnings: {warnings}");
             Ok(Outcome { affected_rows: records, info, ..Outcome::default() })
         }
         Err(error) => {
+            let shared = Arc::clone(&session.shared);
+            let _alone = shared.naming.lock().await;
             super::drop::drop_one(session, name).await?;
             Err(error)
         }
@@ -221,7 +237,7 @@ fn exists(session: &SessionState, name: &TableName, temporary: bool) -> bool {
     shared.database.schema(&name.engine_name(shared)).is_ok()
 }
 
-/// Makes the table of a draft, and the tables of its unique keys.
+/// Makes the table of a draft, and the tables of its unique keys; 1050 if there is one by now.
 pub(super) async fn make(
     session: &mut SessionState,
     name: &TableName,
@@ -243,13 +259,25 @@ pub(super) async fn make(
         }
         let table = TemporaryTable { schema, rows: Arc::new(Overlay::default()), next };
         session.transaction.put_temporary(name.clone(), table);
-        return Ok(());
+        let room = session.transaction.check_room(&Place::Temporary(name.clone()));
+        if room.is_err() {
+            super::drop::drop_one(session, name).await?;
+        }
+        return room;
     }
     let engine_name = name.engine_name(&session.shared);
     let schema = Arc::new(draft.build(engine_name.clone(), None, None));
-    let mut definitions = vec![Definition::Create(Schema::clone(&schema))];
+    // Vacant where it is made: sources make tables too.
+    let mut definitions =
+        vec![Definition::Vacant(engine_name.clone()), Definition::Create(Schema::clone(&schema))];
     for (_, schema) in hidden(&schema, &Place::Engine(engine_name.as_str().into())) {
         definitions.push(Definition::Create(schema));
+    }
+    let shared = Arc::clone(&session.shared);
+    let _alone = shared.naming.lock().await;
+    check_name(session, name)?;
+    if exists(session, name, false) {
+        return Err(table_exists(&name.table));
     }
     let stored = if next > 1 { next.to_string() } else { String::new() };
     session.shared.counters.forget(&engine_name);

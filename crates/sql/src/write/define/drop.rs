@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use remora_engine::Definition;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{create::check_name, define, dropping, hidden_tables};
+use super::{create::check_name, define, dropping, hidden_tables, table_exists};
 use crate::{
     Code, Error, Outcome, Result,
     select::names::TableName,
@@ -14,8 +14,9 @@ use crate::{
         counters::position_name,
         overlay::Overlay,
         rows::{Target, table_name},
+        temporary::TemporaryTable,
         tokens::Tokens,
-        transaction::{Place, TemporaryTable},
+        transaction::Place,
         unique::UniqueKey,
     },
 };
@@ -217,13 +218,14 @@ impl Renaming {
         let new_name = to.engine_name(&session.shared);
         let is_there = session.shared.database.schema(&new_name).is_ok();
         if self.renamed.contains_key(&to) || is_there && !self.free.contains(&to) {
-            let message = format!("Table '{}' already exists", to.table);
-            return Err(Error::new(Code::TableExists, message));
+            return Err(table_exists(&to.table));
         }
         let Renamed { target, engine_name: old_name } = self.take(session, &from)?;
         let hidden = |name: &str| hidden_tables(&target.table, &Place::Engine(name.into()));
         let pairs = hidden(&old_name).into_iter().zip(hidden(&new_name));
         let pairs = pairs.chain([(old_name.clone(), new_name.clone())]);
+        // Vacant where it is renamed: sources make tables too.
+        self.definitions.push(Definition::Vacant(new_name.clone()));
         self.definitions.extend(pairs.map(|(from, to)| Definition::Rename { from, to }));
         let next = target.peek_value(session)?;
         self.positions.insert(position_name(&old_name), String::new());

@@ -11,7 +11,9 @@ mod draft;
 mod drop;
 mod stored;
 
-use remora_engine::{ColumnDef, ColumnType, Definition};
+use std::sync::Arc;
+
+use remora_engine::{ColumnDef, ColumnType, Definition, Error as EngineError};
 
 pub(crate) use database::{default_collation as database_collation, empty_databases};
 
@@ -23,7 +25,10 @@ use super::{
     transaction::{Place, engine_error},
     unique::UniqueKey,
 };
-use crate::{Error, Outcome, Result, session::SessionState, statement::Statement};
+use crate::{
+    Code, Error, Outcome, Result, select::names::TableName, session::SessionState,
+    statement::Statement,
+};
 
 /// Runs a definition. All but those of temporary tables end the open transaction.
 pub(super) async fn run(session: &mut SessionState, statement: &Statement<'_>) -> Result<Outcome> {
@@ -37,42 +42,56 @@ pub(super) async fn run(session: &mut SessionState, statement: &Statement<'_>) -
     if !temporary {
         crate::write::commit(session).await?;
     }
-    let unknown = || Error::unsupported(source.shown());
+    let creates_table = {
+        let mut ahead = tokens;
+        ahead.accept("CREATE") && (ahead.is_word("TABLE") || ahead.is_word("TEMPORARY"))
+    };
+    if creates_table {
+        tokens.next();
+        return create::run(session, &mut tokens, statement.parameters).await;
+    }
+    let shared = Arc::clone(&session.shared);
+    let _alone = shared.naming.lock().await;
+    run_alone(session, statement, &mut tokens).await
+}
+
+/// Runs any definition but CREATE TABLE, which may wait for a query; no other definition finds out
+/// what there is meanwhile.
+async fn run_alone(
+    session: &mut SessionState,
+    statement: &Statement<'_>,
+    tokens: &mut Tokens<'_>,
+) -> Result<Outcome> {
     if tokens.accept("CREATE") {
-        let table = tokens.is_word("TABLE") || tokens.is_word("TEMPORARY");
-        if table {
-            return create::run(session, &mut tokens, statement.parameters).await;
-        }
         if tokens.accept_any(&["DATABASE", "SCHEMA"]) {
-            return database::create(session, &mut tokens).await;
+            return database::create(session, tokens).await;
         }
-        return alter::create_index(session, &mut tokens).await;
+        return alter::create_index(session, tokens).await;
     }
     if tokens.accept("DROP") {
         if tokens.accept_any(&["DATABASE", "SCHEMA"]) {
-            return database::drop(session, &mut tokens).await;
+            return database::drop(session, tokens).await;
         }
         if tokens.accept("INDEX") {
-            return alter::drop_index(session, &mut tokens).await;
+            return alter::drop_index(session, tokens).await;
         }
-        return drop::drop(session, &mut tokens).await;
+        return drop::drop(session, tokens).await;
     }
     if tokens.accept("ALTER") {
         if tokens.accept("TABLE") {
-            return alter::run(session, &mut tokens).await;
+            return alter::run(session, tokens).await;
         }
         if tokens.accept_any(&["DATABASE", "SCHEMA"]) {
-            return database::alter(session, &mut tokens);
+            return database::alter(session, tokens);
         }
-        return Err(unknown());
     }
     if tokens.accept("TRUNCATE") {
-        return drop::truncate(session, &mut tokens).await;
+        return drop::truncate(session, tokens).await;
     }
     if tokens.accept("RENAME") {
-        return drop::rename(session, &mut tokens).await;
+        return drop::rename(session, tokens).await;
     }
-    Err(unknown())
+    Err(Error::unsupported(statement.source.shown()))
 }
 
 /// The hidden key column of a table without a primary key.
@@ -115,6 +134,15 @@ async fn define(
     let database = session.shared.database.clone();
     let defined = tokio::task::spawn_blocking(move || database.define(definitions, positions));
     let defined = defined.await;
-    let defined = defined.map_err(|error| Error::new(crate::Code::Unknown, error.to_string()))?;
-    defined.map(|_| ()).map_err(engine_error)
+    let defined = defined.map_err(|error| Error::new(Code::Unknown, error.to_string()))?;
+    let named = |table: &str| TableName::of_engine(table, &session.shared).table;
+    defined.map(|_| ()).map_err(|error| match error {
+        EngineError::Taken { table } => table_exists(&named(&table)),
+        error => engine_error(error),
+    })
+}
+
+/// 1050.
+fn table_exists(table: &str) -> Error {
+    Error::new(Code::TableExists, format!("Table '{table}' already exists"))
 }

@@ -74,7 +74,7 @@ impl Query {
         Ok(Some(keys))
     }
 
-    /// Its rows.
+    /// Its rows; where warnings are refused the first of them, as an error.
     pub(crate) async fn rows(self, session: &mut SessionState) -> Result<Vec<Vec<Value>>> {
         self.table(session).await.map(|(_, rows)| rows)
     }
@@ -93,7 +93,12 @@ impl Query {
             ast::Statement::Query(query) => *query,
             other => return Err(Error::unsupported(other)),
         };
-        let rows = Box::pin(select::collect(session, query, &source)).await?;
+        if session.refuses_warnings {
+            session.warnings.watch();
+        }
+        let collected = Box::pin(select::collect(session, query, &source)).await;
+        session.warnings.refused()?;
+        let rows = collected?;
         let mut values = Vec::new();
         for batch in &rows.batches {
             for row in 0..batch.num_rows() {

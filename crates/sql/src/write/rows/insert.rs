@@ -56,6 +56,7 @@ pub(super) async fn run(
     }
     while tokens.accept_any(&["LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY"]) {}
     let ignore = tokens.accept("IGNORE");
+    session.refuses_warnings &= !ignore;
     tokens.accept("INTO");
     let name = table_name(tokens, session)?;
     let target = Target::find(session, &name)?;
@@ -303,6 +304,11 @@ impl Inserter {
         })
     }
 
+    /// What makes its rows.
+    pub(super) fn maker(&self) -> &RowMaker {
+        &self.maker
+    }
+
     /// Makes the rows and puts them.
     pub(super) async fn insert(
         &mut self,
@@ -317,7 +323,7 @@ impl Inserter {
         self.maker.single = count == 1 && !self.from_query;
         self.maker.expect_rows(session, &target, &given.columns, count).await?;
         let (mut rows, mut counted) = (Vec::with_capacity(count), Vec::with_capacity(count));
-        for (number, given_row) in (1..).zip(&given.rows) {
+        for (number, given_row) in (self.tally.records + 1..).zip(&given.rows) {
             rows.push(self.maker.row(session, &target, &given.columns, given_row, number)?);
             counted.push((self.maker.made, self.maker.given));
         }
@@ -373,7 +379,7 @@ impl Inserter {
                 }
             }
         }
-        target.insert(session, row);
+        target.insert(session, row)?;
         self.tally.affected += 1;
         match made {
             Some(made) => _ = self.first_made.get_or_insert(made),

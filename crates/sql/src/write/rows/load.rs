@@ -10,13 +10,11 @@
 
 use std::sync::Arc;
 
-use remora_engine::Value;
-
 use super::{
-    insert::{Inserter, Policy, column},
-    literal::{Given, Parameters},
+    fields::{Fields, Line},
+    insert::{Inserter, Policy},
+    literal::Parameters,
     target::{Target, table_name},
-    values::GivenRows,
 };
 use crate::{Code, Error, Outcome, Result, session::SessionState, write::tokens::Tokens};
 
@@ -58,6 +56,7 @@ pub(super) async fn run(
     tokens.text()?;
     let replace = tokens.accept("REPLACE");
     let ignore = tokens.accept("IGNORE") || local && !replace;
+    session.refuses_warnings &= !ignore;
     tokens.expect("INTO TABLE")?;
     let table = table_name(tokens, session)?;
     let target = Target::find(session, &table)?;
@@ -66,7 +65,7 @@ pub(super) async fn run(
     }
     let format = Format::parse(tokens)?;
     let skipped = lines_to_skip(tokens)?;
-    let columns = columns(tokens, &target)?;
+    let fields = Fields::parse(tokens, parameters, &target)?;
     tokens.expect_end()?;
     let content = content(session, local)?;
     let policy = match (replace, ignore) {
@@ -75,20 +74,21 @@ pub(super) async fn run(
         (false, false) => Policy::Refuse,
     };
     let mut inserter = Inserter::new(session, &target, policy, ignore).await?;
-    let mut lines = Lines { format: &format, rest: &content, most_fields: columns.len() };
+    let mut lines = Lines { format: &format, rest: &content, most_fields: fields.count() };
     for _ in 0..skipped {
         if lines.next().is_none() {
             break;
         }
     }
     loop {
-        let some: Vec<Vec<Option<Vec<u8>>>> = lines.by_ref().take(LINES_AT_ONCE).collect();
+        let some: Vec<Line> = lines.by_ref().take(LINES_AT_ONCE).collect();
         if some.is_empty() {
             break;
         }
         session.check_interrupted()?;
-        let rows = some.into_iter().map(|line| given_row(line, columns.len())).collect();
-        let rows = GivenRows { columns: columns.clone(), rows };
+        let (maker, before) = (inserter.maker(), inserter.tally.records);
+        let read = (&*tokens, parameters);
+        let rows = fields.rows(session, read, &target, maker, some, before).await?;
         inserter.insert(session, tokens, parameters, rows).await?;
     }
     let mut outcome = inserter.outcome(session, true);
@@ -176,42 +176,6 @@ fn lines_to_skip(tokens: &mut Tokens<'_>) -> Result<u64> {
     Ok(lines)
 }
 
-fn columns(tokens: &mut Tokens<'_>, target: &Target) -> Result<Vec<usize>> {
-    if tokens.is_word("SET") {
-        return Err(Error::unsupported("LOAD DATA ... SET"));
-    }
-    if !tokens.take("(") {
-        return Ok(target.table.visible().map(|(position, ..)| position).collect());
-    }
-    let mut columns = Vec::new();
-    loop {
-        if tokens.is_kind(crate::statement::TokenKind::UserVariable) {
-            return Err(Error::unsupported("LOAD DATA into user variables"));
-        }
-        columns.push(column(tokens, target)?);
-        if !tokens.take(",") {
-            break;
-        }
-    }
-    tokens.need(")")?;
-    if tokens.is_word("SET") {
-        return Err(Error::unsupported("LOAD DATA ... SET"));
-    }
-    Ok(columns)
-}
-
-/// What a line gives: missing fields are defaults, those beyond the columns are left out.
-fn given_row(line: Vec<Option<Vec<u8>>>, columns: usize) -> Vec<Given> {
-    let given = |field: Option<Vec<u8>>| match field.map(String::from_utf8) {
-        None => Given::Value(Value::Null),
-        Some(Ok(text)) => Given::Value(Value::Text(text.into())),
-        Some(Err(error)) => Given::Value(Value::Bytes(error.into_bytes().into())),
-    };
-    let mut row: Vec<Given> = line.into_iter().take(columns).map(given).collect();
-    row.resize(columns, Given::Default);
-    row
-}
-
 /// The lines of a file, taken apart.
 struct Lines<'l> {
     format: &'l Format,
@@ -221,7 +185,7 @@ struct Lines<'l> {
 }
 
 impl Iterator for Lines<'_> {
-    type Item = Vec<Option<Vec<u8>>>;
+    type Item = Line;
 
     fn next(&mut self) -> Option<Self::Item> {
         let start = &self.format.line_start;

@@ -5,6 +5,8 @@
 
 mod duplicate;
 mod evaluate;
+mod fields;
+mod in_turn;
 mod insert;
 pub(crate) mod literal;
 mod load;
@@ -49,7 +51,8 @@ pub(crate) async fn run(session: &mut SessionState, statement: &Statement<'_>) -
     let source = &statement.source;
     let parameters = parameters(statement);
     let mut tokens = Tokens::new(&source.text, &source.tokens, source.mode);
-    match () {
+    session.refuses_warnings = session.variables.sql_mode.is_strict();
+    let done = match () {
         () if tokens.is_word("INSERT") || tokens.is_word("REPLACE") => {
             insert::run(session, &mut tokens, &parameters).await
         }
@@ -57,7 +60,9 @@ pub(crate) async fn run(session: &mut SessionState, statement: &Statement<'_>) -
         () if tokens.is_word("DELETE") => update::delete(session, &mut tokens, &parameters).await,
         () if tokens.is_word("LOAD") => load::run(session, &mut tokens, &parameters).await,
         () => Err(crate::Error::unsupported(source.shown())),
-    }
+    };
+    session.refuses_warnings = false;
+    done
 }
 
 /// Puts the rows of a query into a table that was just made, by position.

@@ -52,11 +52,6 @@ impl Sum {
         (tokens.place() == range.end).then_some(Self { column, added: Some((subtracted, added)) })
     }
 
-    /// The column.
-    pub(super) fn column(&self) -> usize {
-        self.column
-    }
-
     /// The sum in a row; `None` where planning it may tell an error or a warning.
     pub(super) fn value(&self, row: &[Value]) -> Option<Value> {
         let value = row.get(self.column)?;

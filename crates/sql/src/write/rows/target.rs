@@ -109,8 +109,8 @@ impl Target {
         Error::new(Code::DuplicateKey, message)
     }
 
-    /// Puts a row that nothing stands against.
-    pub(crate) fn insert(&self, session: &mut SessionState, row: Row) {
+    /// Puts a row that nothing stands against; 1114 in a temporary table that has become too large.
+    pub(crate) fn insert(&self, session: &mut SessionState, row: Row) -> Result<()> {
         let key = self.key(&row);
         for unique in &self.unique {
             if let Some(value) = unique.value(&row) {
@@ -119,6 +119,7 @@ impl Target {
             }
         }
         session.transaction.set(&self.place, key, Some(Arc::new(row)));
+        session.transaction.check_room(&self.place)
     }
 
     /// Takes a row away.
@@ -153,7 +154,7 @@ impl Target {
         if own != self.key(&new) {
             session.transaction.set(&self.place, own, None);
         }
-        self.insert(session, new);
+        self.insert(session, new)?;
         Ok(None)
     }
 

@@ -15,6 +15,7 @@ use rustc_hash::FxHashSet;
 
 use super::{
     evaluate::Query,
+    in_turn::{InTurn, evaluated_in_turn, mentions},
     insert::check_found,
     literal::{Given, Parameters, given},
     sum::Sum,
@@ -32,14 +33,14 @@ use crate::{
 #[derive(Clone)]
 pub(super) struct Named {
     pub(super) name: TableName,
-    alias: String,
+    pub(super) alias: String,
 }
 
 /// `column = value`.
-struct Assignment {
+pub(super) struct Assignment {
     table: usize,
-    column: usize,
-    given: Given,
+    pub(super) column: usize,
+    pub(super) given: Given,
 }
 
 /// Runs UPDATE.
@@ -51,15 +52,32 @@ pub(super) async fn update(
     tokens.expect("UPDATE")?;
     tokens.accept("LOW_PRIORITY");
     let ignore = tokens.accept("IGNORE");
+    session.refuses_warnings &= !ignore;
     let tables = tokens.skip_until(|tokens| tokens.is_word("SET"))?;
     let named = named_tables(session, tokens, tables.clone())?;
     tokens.expect("SET")?;
     let mut targets: Vec<Option<Target>> = vec![None; named.len()];
     let assignments = assignments(session, tokens, parameters, &named, &mut targets)?;
     let rest = rest(tokens)?;
-    let mut update = Update { session, tokens, parameters, ignore };
+    let in_turn = match (&named[..], &targets[..]) {
+        ([named], [Some(target)]) if is_one_table(tokens, tables.clone()) => {
+            evaluated_in_turn(tokens, named, target, &assignments)
+        }
+        _ => vec![false; assignments.len()],
+    };
+    let mut update = Update { session, tokens, parameters, ignore, in_turn };
     let found = update.find(&named, &targets, &assignments, tables, rest).await?;
-    update.change(&targets, &assignments, found).await
+    update.change(&named, &targets, &assignments, found).await
+}
+
+/// Whether a FROM clause is a table and nothing else.
+fn is_one_table(tokens: &Tokens<'_>, range: Range<usize>) -> bool {
+    let places = range.clone();
+    let at = |place: usize| tokens.within(place..range.end);
+    let joins = |ahead: Tokens<'_>| {
+        ahead.is(",") || ahead.is("(") || ahead.is_word("JOIN") || ahead.is_word("STRAIGHT_JOIN")
+    };
+    places.into_iter().all(|place| !joins(at(place)))
 }
 
 struct Update<'u, 't> {
@@ -67,6 +85,8 @@ struct Update<'u, 't> {
     tokens: &'u Tokens<'t>,
     parameters: &'u Parameters<'u>,
     ignore: bool,
+    /// Which assignments are evaluated behind the others.
+    in_turn: Vec<bool>,
 }
 
 impl Update<'_, '_> {
@@ -90,7 +110,10 @@ impl Update<'_, '_> {
         }
         // A later assignment sees what an earlier one made of a column.
         let mut made: Vec<(usize, usize, Query)> = Vec::new();
-        for assignment in assignments {
+        for (assignment, in_turn) in assignments.iter().zip(&self.in_turn) {
+            if *in_turn {
+                continue;
+            }
             if let Given::Value(value) = &assignment.given {
                 let mut constant = Query::new("?");
                 constant.bind(std::slice::from_ref(value));
@@ -142,17 +165,15 @@ impl Update<'_, '_> {
         Ok(Some(found))
     }
 
-    /// The expressions that are assigned, if all are sums of columns that were not assigned before.
+    /// The expressions that are assigned, but for those that are evaluated in turn, if all are sums
+    /// of columns.
     fn sums(&self, alias: &str, target: &Target, assignments: &[Assignment]) -> Option<Vec<Sum>> {
         let mut sums = Vec::new();
-        for (number, assignment) in assignments.iter().enumerate() {
+        for (assignment, in_turn) in assignments.iter().zip(&self.in_turn) {
             let Given::Expression(range) = &assignment.given else { continue };
-            let sum = Sum::of(self.tokens, range.clone(), self.parameters, alias, target)?;
-            let before = assignments.get(..number).unwrap_or_default();
-            if before.iter().any(|before| before.column == sum.column()) {
-                return None;
+            if !in_turn {
+                sums.push(Sum::of(self.tokens, range.clone(), self.parameters, alias, target)?);
             }
-            sums.push(sum);
         }
         Some(sums)
     }
@@ -167,36 +188,18 @@ impl Update<'_, '_> {
         made: &[(usize, usize, Query)],
     ) -> Query {
         let mut query = Query::new("");
-        if made.is_empty() {
-            query.push_tokens(self.tokens, range, self.parameters);
-            return query;
-        }
-        let mut ahead = self.tokens.within(range.clone());
         let mut begin = range.start;
-        let mut after_point = false;
-        while ahead.place() < range.end {
-            let place = ahead.place();
-            let name = ahead.accept_name();
-            let plain = name.filter(|_| !after_point && !ahead.is("(") && !ahead.is("."));
-            let earlier = plain.and_then(|name| {
-                made.iter().rev().find(|(table, column, _)| {
-                    let target = targets.get(*table).and_then(Option::as_ref);
-                    let known = target.and_then(|target| target.table.column(&name));
-                    known == Some(*column) && named.len() == 1
-                })
-            });
-            if let Some((.., expression)) = earlier {
-                query.push_tokens(self.tokens, begin..place, self.parameters);
+        if let ([named], [Some(target)]) = (named, targets) {
+            for mention in mentions(self.tokens, range.clone(), named, target) {
+                let mut earlier = made.iter().rev();
+                let earlier = earlier.find(|(_, column, _)| *column == mention.column);
+                let Some((.., expression)) = earlier else { continue };
+                query.push_tokens(self.tokens, begin..mention.tokens.start, self.parameters);
                 query.push("(");
                 query.push_query(expression);
                 query.push(")");
-                begin = ahead.place();
+                begin = mention.tokens.end;
             }
-            if ahead.place() == place {
-                ahead.next();
-            }
-            let last = self.tokens.within(place..range.end);
-            after_point = last.is(".");
         }
         query.push_tokens(self.tokens, begin..range.end, self.parameters);
         query
@@ -204,10 +207,18 @@ impl Update<'_, '_> {
 
     async fn change(
         &mut self,
+        named: &[Named],
         targets: &[Option<Target>],
         assignments: &[Assignment],
         found: Vec<Vec<Value>>,
     ) -> Result<Outcome> {
+        if let ([named], [Some(target)], true) = (named, targets, self.in_turn.contains(&true)) {
+            let (tokens, parameters, in_turn) = (self.tokens, self.parameters, &self.in_turn);
+            let change = InTurn { tokens, parameters, named, target, assignments, in_turn };
+            let mut changer = Changer::new(self.session, target, self.ignore).await?;
+            let (matched, changed) = change.change(self.session, &mut changer, &found).await?;
+            return Ok(self.outcome(matched, changed));
+        }
         let (mut matched, mut changed) = (0_u64, 0_u64);
         let keys: Vec<usize> = targets.iter().map(key_length).collect();
         let mut at = 0;
@@ -217,7 +228,7 @@ impl Update<'_, '_> {
             let mut changer = Changer::new(self.session, target, self.ignore).await?;
             for row in &found {
                 let Some(key) = key_of(row, at, length) else { continue };
-                if !changer.seen.insert(key.clone()) {
+                if !changer.is_new(&key) {
                     continue;
                 }
                 let values = row.get(keys.iter().sum::<usize>()..).unwrap_or_default();
@@ -228,15 +239,19 @@ impl Update<'_, '_> {
             }
             at += length;
         }
-        let affected = if self.session.counts_found_rows { matched } else { changed };
+        Ok(self.outcome(matched, changed))
+    }
+
+    fn outcome(&self, matched: u64, changed: u64) -> Outcome {
+        let affected_rows = if self.session.counts_found_rows { matched } else { changed };
         let warnings = self.session.warnings.count();
         let info = format!("Rows matched: {matched}  Changed: {changed}  Warnings: {warnings}");
-        Ok(Outcome { affected_rows: affected, info, ..Outcome::default() })
+        Outcome { affected_rows, info, ..Outcome::default() }
     }
 }
 
 /// Changes the rows of one table.
-struct Changer {
+pub(super) struct Changer {
     target: Target,
     maker: RowMaker,
     computed: Computed,
@@ -251,6 +266,11 @@ impl Changer {
         let computed = Computed::of(target);
         let seen = FxHashSet::default();
         Ok(Self { target: target.clone(), maker, computed, ignore, seen, number: 0 })
+    }
+
+    /// Whether a row of this key was not seen before.
+    pub(super) fn is_new(&mut self, key: &Key) -> bool {
+        self.seen.insert(key.clone())
     }
 
     /// Gives whether the row changed.
@@ -274,20 +294,46 @@ impl Changer {
             if assignment.table != table {
                 continue;
             }
-            let value = self.assigned(session, assignment, evaluated, &row).await?;
-            if let Some(slot) = row.get_mut(assignment.column) {
-                *slot = value;
-            }
+            self.set(session, assignment, evaluated, &mut row, self.number).await?;
             assigned.push(assignment.column);
         }
+        self.put(session, &old, row, &assigned).await
+    }
+
+    /// Assigns a column of a row: what was evaluated, or what is given.
+    pub(super) async fn set(
+        &mut self,
+        session: &mut SessionState,
+        assignment: &Assignment,
+        evaluated: Option<Value>,
+        row: &mut Row,
+        number: u64,
+    ) -> Result<()> {
+        self.number = number;
+        let value = self.assigned(session, assignment, evaluated, row).await?;
+        if let Some(slot) = row.get_mut(assignment.column) {
+            *slot = value;
+        }
+        Ok(())
+    }
+
+    /// Puts a row in the place of an old one; gives whether it changed.
+    pub(super) async fn put(
+        &mut self,
+        session: &mut SessionState,
+        old: &Row,
+        mut row: Row,
+        assigned: &[usize],
+    ) -> Result<bool> {
         if row == *old {
             return Ok(false);
         }
-        self.computed.touch(&target, &self.maker, &assigned, &mut row)?;
+        let target = self.target.clone();
+        self.computed.touch(&target, &self.maker, assigned, &mut row)?;
         let mut rows = vec![row];
         let kept = self.computed.complete(session, &target, &self.maker, &mut rows).await?;
         let Some(row) = rows.pop().filter(|_| kept == [true]) else { return Ok(false) };
-        match target.update(session, &old, row)? {
+        match target.update(session, old, row)? {
             None => Ok(true),
             Some(duplicate) if self.ignore => {
                 self.maker.converter.warn(duplicate.error.code, duplicate.error.message);
@@ -344,7 +390,8 @@ pub(super) async fn delete(
     parameters: &Parameters<'_>,
 ) -> Result<Outcome> {
     tokens.expect("DELETE")?;
-    while tokens.accept_any(&["LOW_PRIORITY", "QUICK", "IGNORE"]) {}
+    while tokens.accept_any(&["LOW_PRIORITY", "QUICK"]) {}
+    session.refuses_warnings &= !tokens.accept("IGNORE");
     let (listed, tables) = deleted_tables(session, tokens)?;
     let named = named_tables(session, tokens, tables.clone())?;
     let rest = rest(tokens)?;

@@ -1,0 +1,293 @@
+//! What LOAD DATA makes of the fields of a line: columns, user variables, and SET of expressions of
+//! both.
+//!
+//! The lines of a batch become rows of a temporary table that has the user variables as columns
+//! beside its own, so that one SELECT evaluates an expression for all of them.
+
+use remora_engine::Value;
+
+use super::{
+    evaluate::Query,
+    insert::column,
+    literal::{Given, Parameters, given},
+    target::Target,
+    values::{GivenRows, RowMaker},
+};
+use crate::{
+    Result,
+    session::SessionState,
+    statement::TokenKind,
+    write::{
+        computed::{Beside, values_over},
+        declared::quoted_name,
+        tokens::Tokens,
+    },
+};
+
+/// The fields of a line, each of which may be missing or NULL.
+pub(super) type Line = Vec<Option<Vec<u8>>>;
+
+/// Where the fields of a line go, and what is set beside.
+pub(super) struct Fields {
+    fields: Vec<Field>,
+    assignments: Vec<(usize, Given)>,
+}
+
+enum Field {
+    Column(usize),
+    Variable(String),
+}
+
+impl Fields {
+    /// `["(" (column | @variable),* ")"] ["SET" (column "=" expression),*]`
+    pub(super) fn parse(
+        tokens: &mut Tokens<'_>,
+        parameters: &Parameters<'_>,
+        target: &Target,
+    ) -> Result<Self> {
+        let mut fields = Vec::new();
+        if tokens.take("(") {
+            loop {
+                fields.push(match variable(tokens) {
+                    Some(name) => Field::Variable(name),
+                    None => Field::Column(column(tokens, target)?),
+                });
+                if !tokens.take(",") {
+                    break;
+                }
+            }
+            tokens.need(")")?;
+        } else {
+            fields = target.table.visible().map(|(place, ..)| Field::Column(place)).collect();
+        }
+        let mut assignments = Vec::new();
+        if tokens.accept("SET") {
+            loop {
+                let assigned = column(tokens, target)?;
+                if !tokens.take("=") {
+                    tokens.need(":=")?;
+                }
+                assignments.push((assigned, given(tokens, parameters, |_| false)?));
+                if !tokens.take(",") {
+                    break;
+                }
+            }
+        }
+        Ok(Self { fields, assignments })
+    }
+
+    /// How many fields of a line are looked at.
+    pub(super) fn count(&self) -> usize {
+        self.fields.len()
+    }
+
+    /// The rows of some lines, of which `before` came before.
+    pub(super) async fn rows(
+        &self,
+        session: &mut SessionState,
+        (tokens, parameters): (&Tokens<'_>, &Parameters<'_>),
+        target: &Target,
+        maker: &RowMaker,
+        lines: Vec<Line>,
+        before: u64,
+    ) -> Result<GivenRows> {
+        let columns = self.columns();
+        let given_columns = lines.into_iter().map(|line| given_fields(line, self.fields.len()));
+        let lines: Vec<Vec<Given>> = given_columns.collect();
+        if self.assignments.is_empty() && columns.len() == self.fields.len() {
+            return Ok(GivenRows { columns, rows: lines });
+        }
+        let mut loading = Loading::new(self, target, &columns, lines.len());
+        for (number, line) in (before + 1..).zip(lines) {
+            loading.line(self, maker, line, number)?;
+        }
+        for (assigned, given) in &self.assignments {
+            loading.set(session, (tokens, parameters), maker, (*assigned, given), before).await?;
+        }
+        for Beside { name, values } in &loading.variables {
+            if let Some(last) = values.last() {
+                session.user_variables.set(name, last.clone())?;
+            }
+        }
+        let rows = loading.given;
+        Ok(GivenRows { columns, rows })
+    }
+
+    /// The columns that are given, each once.
+    fn columns(&self) -> Vec<usize> {
+        let of_field = |field: &Field| match field {
+            Field::Column(place) => Some(*place),
+            Field::Variable(_) => None,
+        };
+        let fields = self.fields.iter().filter_map(of_field);
+        let mut columns: Vec<usize> = Vec::new();
+        for place in fields.chain(self.assignments.iter().map(|(place, _)| *place)) {
+            if !columns.contains(&place) || self.assignments.is_empty() {
+                columns.push(place);
+            }
+        }
+        columns
+    }
+
+    /// The names of the variables, each once.
+    fn variables(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for field in &self.fields {
+            if let Field::Variable(name) = field
+                && !names.contains(name)
+            {
+                names.push(name.clone());
+            }
+        }
+        names
+    }
+}
+
+/// Takes a user variable; its name in lower case.
+fn variable(tokens: &mut Tokens<'_>) -> Option<String> {
+    let token = tokens.peek().filter(|token| token.kind == TokenKind::UserVariable)?;
+    let name = String::from_utf8_lossy(tokens.bytes(token)).to_lowercase();
+    tokens.next();
+    Some(name.trim_start_matches('@').trim_matches(['`', '\'', '"']).to_owned())
+}
+
+/// What a line gives: missing fields are defaults, those beyond the columns are left out.
+fn given_fields(line: Line, fields: usize) -> Vec<Given> {
+    let given = |field: Option<Vec<u8>>| match field.map(String::from_utf8) {
+        None => Given::Value(Value::Null),
+        Some(Ok(text)) => Given::Value(Value::Text(text.into())),
+        Some(Err(error)) => Given::Value(Value::Bytes(error.into_bytes().into())),
+    };
+    let mut row: Vec<Given> = line.into_iter().take(fields).map(given).collect();
+    row.resize(fields, Given::Default);
+    row
+}
+
+/// The rows of a batch while their columns are set one after the other.
+struct Loading<'l> {
+    target: &'l Target,
+    columns: &'l [usize],
+    /// What is given for the columns, row by row.
+    given: Vec<Vec<Given>>,
+    /// The whole rows as expressions see them.
+    rows: Vec<Vec<Value>>,
+    variables: Vec<Beside>,
+}
+
+impl<'l> Loading<'l> {
+    fn new(fields: &Fields, target: &'l Target, columns: &'l [usize], count: usize) -> Self {
+        let beside = |name| Beside { name, values: Vec::with_capacity(count) };
+        let variables = fields.variables().into_iter().map(beside).collect();
+        let (given, rows) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        Self { target, columns, given, rows, variables }
+    }
+
+    fn line(
+        &mut self,
+        fields: &Fields,
+        maker: &RowMaker,
+        line: Vec<Given>,
+        number: u64,
+    ) -> Result<()> {
+        self.given.push(vec![Given::Default; self.columns.len()]);
+        self.rows.push(vec![Value::Null; self.target.table.columns.len()]);
+        self.variables.iter_mut().for_each(|variable| variable.values.push(Value::Null));
+        let row = self.rows.len() - 1;
+        for (field, given) in fields.fields.iter().zip(line) {
+            match field {
+                Field::Column(place) => self.put(maker, row, *place, given, number)?,
+                Field::Variable(name) => {
+                    let mut known = self.variables.iter_mut();
+                    let slot = known.find(|variable| variable.name == *name);
+                    let slot = slot.and_then(|variable| variable.values.last_mut());
+                    if let (Some(slot), Given::Value(value)) = (slot, given) {
+                        *slot = value;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a row a column's value, as the column holds it.
+    fn put(
+        &mut self,
+        maker: &RowMaker,
+        row: usize,
+        place: usize,
+        given: Given,
+        number: u64,
+    ) -> Result<()> {
+        let Some(spec) = self.target.table.columns.get(place) else { return Ok(()) };
+        let given = match given {
+            Given::Default => Given::Default,
+            given if spec.generated.is_some() => given,
+            given => {
+                let value = maker.fit(self.target, place, given.value(&spec.kind), number)?;
+                if let Some(slot) = self.rows.get_mut(row).and_then(|row| row.get_mut(place)) {
+                    *slot = value.clone();
+                }
+                Given::Value(value)
+            }
+        };
+        let at = self.columns.iter().position(|column| *column == place);
+        let slot = self.given.get_mut(row).zip(at).and_then(|(row, at)| row.get_mut(at));
+        if let Some(slot) = slot {
+            *slot = given;
+        }
+        Ok(())
+    }
+
+    /// Sets a column of all rows.
+    async fn set(
+        &mut self,
+        session: &mut SessionState,
+        (tokens, parameters): (&Tokens<'_>, &Parameters<'_>),
+        maker: &RowMaker,
+        (place, given): (usize, &Given),
+        before: u64,
+    ) -> Result<()> {
+        let values: Vec<Given> = match given {
+            Given::Expression(range) => {
+                let expression = self.expression(tokens, parameters, range.clone());
+                let (target, alias) = (self.target, &self.target.name.table);
+                let beside = &self.variables;
+                let values =
+                    values_over(session, target, alias, &self.rows, beside, &expression).await?;
+                values.into_iter().map(Given::Value).collect()
+            }
+            given => vec![given.clone(); self.rows.len()],
+        };
+        for ((row, given), number) in values.into_iter().enumerate().zip(before + 1..) {
+            self.put(maker, row, place, given, number)?;
+        }
+        Ok(())
+    }
+
+    /// An expression with the variables that fields went to as the columns that they are.
+    fn expression(
+        &self,
+        tokens: &Tokens<'_>,
+        parameters: &Parameters<'_>,
+        range: std::ops::Range<usize>,
+    ) -> Query {
+        let mut query = Query::new("(");
+        let mut ahead = tokens.within(range.clone());
+        let mut begin = range.start;
+        while ahead.place() < range.end {
+            let place = ahead.place();
+            let Some(name) = variable(&mut ahead) else {
+                ahead.next();
+                continue;
+            };
+            if let Some(known) = self.variables.iter().find(|variable| variable.name == name) {
+                query.push_tokens(tokens, begin..place, parameters);
+                query.push(&quoted_name(&known.column()));
+                begin = ahead.place();
+            }
+        }
+        query.push_tokens(tokens, begin..range.end, parameters);
+        query.push(")");
+        query
+    }
+}

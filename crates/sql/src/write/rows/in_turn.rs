@@ -1,0 +1,172 @@
+//! Assignments of an UPDATE that name columns which the same UPDATE assigned before: they see what
+//! is stored there by then, so they are evaluated one after the other, over the rows as they are.
+
+use std::{ops::Range, sync::Arc};
+
+use remora_engine::{Row, Value};
+
+use super::{
+    evaluate::Query,
+    literal::{Given, Parameters},
+    target::Target,
+    update::{Assignment, Changer, Named, key_of},
+};
+use crate::{
+    Result,
+    session::SessionState,
+    write::{computed::values_over, tokens::Tokens},
+};
+
+/// Rows that are changed at once.
+const ROWS_AT_ONCE: usize = 1_000;
+
+/// A place in an expression where a column of the changed table is named.
+pub(super) struct Mention {
+    /// The tokens of the name, with what stands before its points.
+    pub tokens: Range<usize>,
+    /// The column.
+    pub column: usize,
+}
+
+/// Where an expression names columns of a table, or what could be such: names within subqueries may
+/// mean others.
+pub(super) fn mentions(
+    tokens: &Tokens<'_>,
+    range: Range<usize>,
+    named: &Named,
+    target: &Target,
+) -> Vec<Mention> {
+    let mut ahead = tokens.within(range.clone());
+    let mut found = Vec::new();
+    while ahead.place() < range.end {
+        let place = ahead.place();
+        let Some(first) = ahead.accept_name() else {
+            ahead.next();
+            continue;
+        };
+        let mut path = vec![first];
+        while ahead.place() < range.end && ahead.take(".") {
+            path.extend(ahead.accept_name());
+        }
+        let fits = match path.as_slice() {
+            [_] => !ahead.is("("),
+            [alias, _] => *alias == named.alias,
+            [database, alias, _] => *alias == named.alias && *database == named.name.database,
+            _ => false,
+        };
+        let column = path.last().filter(|_| fits).and_then(|name| target.table.column(name));
+        found.extend(column.map(|column| Mention { tokens: place..ahead.place(), column }));
+    }
+    found
+}
+
+/// Which assignments are evaluated behind the others.
+pub(super) fn evaluated_in_turn(
+    tokens: &Tokens<'_>,
+    named: &Named,
+    target: &Target,
+    assignments: &[Assignment],
+) -> Vec<bool> {
+    let mut before: Vec<usize> = Vec::new();
+    let mut in_turn = Vec::with_capacity(assignments.len());
+    for assignment in assignments {
+        in_turn.push(match &assignment.given {
+            Given::Expression(range) => {
+                let mentions = mentions(tokens, range.clone(), named, target);
+                mentions.iter().any(|mention| before.contains(&mention.column))
+            }
+            _ => false,
+        });
+        before.push(assignment.column);
+    }
+    in_turn
+}
+
+/// The rows of one table, their new values, and what is assigned behind the others.
+pub(super) struct InTurn<'u, 't> {
+    pub tokens: &'u Tokens<'t>,
+    pub parameters: &'u Parameters<'u>,
+    pub named: &'u Named,
+    pub target: &'u Target,
+    pub assignments: &'u [Assignment],
+    pub in_turn: &'u [bool],
+}
+
+impl InTurn<'_, '_> {
+    /// Changes the rows that were found, each by its key and the values of the assignments that are
+    /// not evaluated in turn. Gives how many there are, and how many of them changed.
+    pub(super) async fn change(
+        &self,
+        session: &mut SessionState,
+        changer: &mut Changer,
+        found: &[Vec<Value>],
+    ) -> Result<(u64, u64)> {
+        let (mut matched, mut changed) = (0, 0);
+        for some in found.chunks(ROWS_AT_ONCE) {
+            let (old, given) = self.old_rows(session, changer, some)?;
+            let new = self.assigned(session, changer, matched, &old, &given).await?;
+            let columns: Vec<usize> = self.assignments.iter().map(|each| each.column).collect();
+            matched += old.len() as u64;
+            for (old, new) in old.into_iter().zip(new) {
+                session.check_progress()?;
+                changed += u64::from(changer.put(session, &old, new, &columns).await?);
+            }
+        }
+        Ok((matched, changed))
+    }
+
+    /// The rows as they are, and the values that were found with each.
+    fn old_rows<'f>(
+        &self,
+        session: &SessionState,
+        changer: &mut Changer,
+        found: &'f [Vec<Value>],
+    ) -> Result<(Vec<Arc<Row>>, Vec<&'f [Value]>)> {
+        let length = self.target.table.schema.primary_key.len();
+        let (mut old, mut given) = (Vec::new(), Vec::new());
+        for row in found {
+            let Some(key) = key_of(row, 0, length) else { continue };
+            if !changer.is_new(&key) {
+                continue;
+            }
+            let Some(known) = self.target.row(session, &key)? else { continue };
+            old.push(known);
+            given.push(row.get(length..).unwrap_or_default());
+        }
+        Ok((old, given))
+    }
+
+    async fn assigned(
+        &self,
+        session: &mut SessionState,
+        changer: &mut Changer,
+        before: u64,
+        old: &[Arc<Row>],
+        given: &[&[Value]],
+    ) -> Result<Vec<Row>> {
+        let mut rows: Vec<Row> = old.iter().map(|row| Row::clone(row)).collect();
+        let mut place = 0;
+        for (assignment, in_turn) in self.assignments.iter().zip(self.in_turn) {
+            let evaluated: Vec<Option<Value>> = match &assignment.given {
+                Given::Expression(range) if *in_turn => {
+                    let mut expression = Query::new("(");
+                    expression.push_tokens(self.tokens, range.clone(), self.parameters);
+                    expression.push(")");
+                    let alias = &self.named.alias;
+                    let values =
+                        values_over(session, self.target, alias, &rows, &[], &expression).await?;
+                    values.into_iter().map(Some).collect()
+                }
+                Given::Expression(_) => {
+                    place += 1;
+                    given.iter().map(|values| values.get(place - 1).cloned()).collect()
+                }
+                _ => vec![None; rows.len()],
+            };
+            for ((row, value), number) in rows.iter_mut().zip(evaluated).zip(before + 1..) {
+                changer.set(session, assignment, value, row, number).await?;
+            }
+        }
+        Ok(rows)
+    }
+}
