@@ -46,7 +46,7 @@ fuzz_target!(|input: &[u8]| {
         for piece in ["the", "e", "of 3", "東京", "京3都", "c++", "the 9"] {
             let pattern = Pattern::new(piece, &Normalization::default()).unwrap();
             let _ = text.find(&pattern);
-            let _ = text.occurrences(&pattern, None, &mut |_, _| ());
+            let _ = text.occurrences(&pattern, None, &mut Vec::new());
         }
     }
     let _ = merge(&[MergeInput { segment: segment.into(), deleted: None }], &spec());
