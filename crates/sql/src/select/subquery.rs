@@ -56,15 +56,27 @@ impl AnalyzerRule for Subqueries {
 }
 
 fn replace_in(plan: LogicalPlan, options: &ConfigOptions) -> PlanResult<Transformed<LogicalPlan>> {
-    let in_filter = matches!(plan, LogicalPlan::Filter(_));
+    let node = match plan {
+        LogicalPlan::Filter(_) => Node::Filter,
+        LogicalPlan::Projection(_) => Node::Projection,
+        _ => Node::Other,
+    };
     let schema = merge_schema(&plan.inputs());
     let names = NamePreserver::new(&plan);
     let replaced = plan.map_expressions(|expr| {
         let name = names.save(&expr);
-        let new = expr.transform_up(|expr| replace(expr, &schema, in_filter, options))?;
+        let new = expr.transform_up(|expr| replace(expr, &schema, node, options))?;
         Ok(Transformed::new(name.restore(new.data), new.transformed, new.tnr))
     })?;
     replaced.map_data(LogicalPlan::recompute_schema)
+}
+
+/// Where a subquery stands. In filters and projections some become joins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Node {
+    Filter,
+    Projection,
+    Other,
 }
 
 /// What a subquery stands for.
@@ -81,9 +93,10 @@ enum Kind {
 fn replace(
     expr: Expr,
     schema: &DFSchema,
-    in_filter: bool,
+    node: Node,
     options: &ConfigOptions,
 ) -> PlanResult<Transformed<Expr>> {
+    let in_filter = node == Node::Filter;
     let (kind, plan, negated, value) = match &expr {
         Expr::ScalarSubquery(subquery) => (Kind::Scalar, &subquery.subquery, false, None),
         Expr::Exists(exists) => (Kind::Exists, &exists.subquery.subquery, exists.negated, None),
@@ -94,6 +107,7 @@ fn replace(
     };
     let outer = outer_columns(plan)?;
     let joins = match kind {
+        Kind::Scalar if node == Node::Other => false,
         // A join's column would be told to have a value where the query has no row.
         Kind::Scalar if !in_filter && !has_null(plan) => has_simple_aggregate(plan)?,
         Kind::Scalar => outer.is_empty() || has_simple_aggregate(plan)?,

@@ -2,7 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{Expr, Function, Ident, Query, Values, VisitMut, VisitorMut};
+use datafusion::sql::sqlparser::ast::{
+    Expr, Function, Ident, Query, Values, VisitMut, VisitorMut, visit_expressions,
+};
 
 use super::{
     Env, Resolver,
@@ -153,6 +155,10 @@ impl VisitorMut for Walk<'_, '_> {
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         if is_aggregate(expr) {
             self.aggregates = self.aggregates.saturating_sub(1);
+            if self.is_of_outer_query(expr) {
+                let what = "an aggregate of a query around the one that it stands in";
+                return ControlFlow::Break(Error::unsupported(what));
+            }
         }
         match self.one(expr) {
             Ok(Some(meant)) => *expr = meant,
@@ -164,6 +170,26 @@ impl VisitorMut for Walk<'_, '_> {
 }
 
 impl Walk<'_, '_> {
+    /// Whether a resolved aggregate names columns, and all are those of queries around its own: then
+    /// MySQL takes it for theirs.
+    fn is_of_outer_query(&self, aggregate: &Expr) -> bool {
+        let (mut own, mut outer) = (false, false);
+        let _: ControlFlow<()> = visit_expressions(aggregate, |each| {
+            if let Expr::CompoundIdentifier(name) = each
+                && let [relation, _] = name.as_slice()
+            {
+                let unique = &relation.value;
+                own |= self.scope.relations.iter().any(|known| known.unique == *unique);
+                outer |= self
+                    .scope
+                    .parent
+                    .is_some_and(|parent| parent.planned_relation(unique).is_some());
+            }
+            ControlFlow::Continue(())
+        });
+        outer && !own
+    }
+
     fn one(&mut self, expr: &mut Expr) -> Result<Option<Expr>> {
         match expr {
             Expr::Identifier(ident) if ident.quote_style.is_none() && is_variable(ident) => {

@@ -82,6 +82,9 @@ pub(super) fn evaluated_in_turn(
     in_turn
 }
 
+/// A row as it is, and the values that were found with it.
+type Old<'f> = (Arc<Row>, &'f [Value]);
+
 /// The rows of one table, their new values, and what is assigned behind the others.
 pub(super) struct InTurn<'u, 't> {
     pub tokens: &'u Tokens<'t>,
@@ -103,11 +106,11 @@ impl InTurn<'_, '_> {
     ) -> Result<(u64, u64)> {
         let (mut matched, mut changed) = (0, 0);
         for some in found.chunks(ROWS_AT_ONCE) {
-            let (old, given) = self.old_rows(session, changer, some)?;
-            let new = self.assigned(session, changer, matched, &old, &given).await?;
+            let old = self.old_rows(session, changer, some)?;
+            let new = self.assigned(session, changer, matched, &old).await?;
             let columns: Vec<usize> = self.assignments.iter().map(|each| each.column).collect();
             matched += old.len() as u64;
-            for (old, new) in old.into_iter().zip(new) {
+            for ((old, _), new) in old.into_iter().zip(new) {
                 session.check_progress()?;
                 changed += u64::from(changer.put(session, &old, new, &columns).await?);
             }
@@ -121,19 +124,18 @@ impl InTurn<'_, '_> {
         session: &SessionState,
         changer: &mut Changer,
         found: &'f [Vec<Value>],
-    ) -> Result<(Vec<Arc<Row>>, Vec<&'f [Value]>)> {
+    ) -> Result<Vec<Old<'f>>> {
         let length = self.target.table.schema.primary_key.len();
-        let (mut old, mut given) = (Vec::new(), Vec::new());
+        let mut old = Vec::new();
         for row in found {
             let Some(key) = key_of(row, 0, length) else { continue };
             if !changer.is_new(&key) {
                 continue;
             }
             let Some(known) = self.target.row(session, &key)? else { continue };
-            old.push(known);
-            given.push(row.get(length..).unwrap_or_default());
+            old.push((known, row.get(length..).unwrap_or_default()));
         }
-        Ok((old, given))
+        Ok(old)
     }
 
     async fn assigned(
@@ -141,10 +143,9 @@ impl InTurn<'_, '_> {
         session: &mut SessionState,
         changer: &mut Changer,
         before: u64,
-        old: &[Arc<Row>],
-        given: &[&[Value]],
+        old: &[Old<'_>],
     ) -> Result<Vec<Row>> {
-        let mut rows: Vec<Row> = old.iter().map(|row| Row::clone(row)).collect();
+        let mut rows: Vec<Row> = old.iter().map(|(row, _)| Row::clone(row)).collect();
         let mut place = 0;
         for (assignment, in_turn) in self.assignments.iter().zip(self.in_turn) {
             let evaluated: Vec<Option<Value>> = match &assignment.given {
@@ -159,7 +160,7 @@ impl InTurn<'_, '_> {
                 }
                 Given::Expression(_) => {
                     place += 1;
-                    given.iter().map(|values| values.get(place - 1).cloned()).collect()
+                    old.iter().map(|(_, values)| values.get(place - 1).cloned()).collect()
                 }
                 _ => vec![None; rows.len()],
             };
