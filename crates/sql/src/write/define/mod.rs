@@ -51,7 +51,8 @@ pub(super) async fn run(session: &mut SessionState, statement: &Statement<'_>) -
         return create::run(session, &mut tokens, statement.parameters).await;
     }
     let shared = Arc::clone(&session.shared);
-    let _alone = shared.naming.lock().await;
+    // A temporary table's name is nobody else's.
+    let _alone = if temporary { None } else { Some(shared.naming.lock().await) };
     run_alone(session, statement, &mut tokens).await
 }
 
