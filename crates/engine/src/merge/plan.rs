@@ -3,9 +3,10 @@
 //! A segment is of tier 0 below [`TIER_BYTES`], of tier 1 below eight times that, and so on. When a
 //! tier has six segments, they and all smaller ones become one. Those of the upper tiers cost real
 //! work and so wait until the table has [`WIDE`] segments or nothing is written any more; the lowest
-//! full tier, which removes the most segments for its bytes, is merged first. A load of large batches is merged once, by as many
-//! segments as are there, and not once per tier. (Over 40,000 appends of 3 KB: 27 segments at most
-//! and 4.9 merges of each byte; over 300 of 500 KB: 27 and one.)
+//! full tier, which removes the most segments for its bytes, is merged first. A load of large
+//! batches is merged once, by as many segments as are there, and not once per tier. (Over 40,000
+//! appends of 3 KB: 27 segments at most and 4.9 merges of each byte; over 300 of 500 KB: 27 and
+//! one.)
 
 use crate::{
     published::Claims,
