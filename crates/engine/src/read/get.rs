@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 
 use remora_index::BloomCounts;
 
-use super::source::{Source, sources};
+use super::source::{Source, sources, wanted};
 use crate::{
     KeyValues, Result, Row, Value,
     encode::{append_key, decode_cell, decode_key, encode_key},
@@ -78,8 +78,7 @@ pub(super) fn read(
     values: &mut Row,
 ) -> Result<()> {
     if sources.iter().any(Source::is_row) {
-        let wanted = |position| sources.iter().any(|source| source.position() == position);
-        let row = super::texts::row(view, key, &wanted)?;
+        let row = super::texts::row(view, key, &wanted(sources))?;
         let value = |source: &Source| row.get(source.position()).cloned().unwrap_or(Value::Null);
         values.extend(sources.iter().map(value));
         return Ok(());

@@ -12,7 +12,7 @@ use super::{
     order::Place,
     score::{Scoring, SegmentScores},
     select::Plan,
-    source::{Source, Sources, sources},
+    source::{Source, Sources, sources, wanted},
     texts,
 };
 use crate::{
@@ -303,9 +303,8 @@ fn gather_behind_key(
     sources: &[Source],
     batch: &mut Batch,
 ) -> Result<()> {
-    let wanted = |at| sources.iter().any(|source| source.is_row() && source.position() == at);
     let reads_row = sources.iter().any(Source::is_row);
-    let row = reads_row.then(|| texts::row(view, key, &wanted)).transpose()?;
+    let row = reads_row.then(|| texts::row(view, key, &wanted(sources))).transpose()?;
     let is_key = |source: &Source| matches!(source, Source::Key { .. });
     let parts = sources.iter().any(is_key).then(|| decode_key(&view.schema, key)).transpose()?;
     for (source, out) in sources.iter().zip(&mut batch.columns) {

@@ -41,6 +41,14 @@ impl Source {
 /// A list of them; short ones take no memory of their own.
 pub(super) type Sources = SmallVec<[Source; 8]>;
 
+/// Whether a column of the row store is asked for. Asked for each column of a row: one beyond the
+/// first 64 is, too.
+pub(super) fn wanted(sources: &[Source]) -> impl Fn(usize) -> bool + use<> {
+    let bit = |position: usize| 1u64.checked_shl(position as u32).unwrap_or(0);
+    let asked = sources.iter().fold(0, |asked, source| asked | bit(source.position()));
+    move |position| position >= 64 || asked & bit(position) != 0
+}
+
 /// Where the values of each of these columns are; an error if there is no such column.
 pub(super) fn sources(schema: &Schema, columns: &[usize]) -> Result<Sources> {
     columns.iter().map(|&position| source(schema, position)).collect()
