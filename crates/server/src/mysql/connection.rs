@@ -156,6 +156,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     async fn serve(&mut self) -> io::Result<()> {
         self.reader.expect(0);
         loop {
+            // Asked before each command: what came with the end of the connection is not begun.
+            if self.talk.is_killed() {
+                return self.talk.channel.send_away().await;
+            }
             match self.reader.next_message() {
                 Ok(Some(message)) => {
                     let command = Command::parse(message.payload);
@@ -167,9 +171,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                     self.talk.end();
                     self.reader.expect(0);
                     match flow {
-                        Flow::Continue if self.talk.is_killed() => {
-                            return self.talk.channel.send_away().await;
-                        }
                         Flow::Continue => {}
                         Flow::Leave => return self.talk.channel.flush().await,
                         Flow::SendAway(error) => return self.send_away(&error).await,

@@ -152,6 +152,12 @@ fn connections_are_listed_and_killed() {
     while statement(&mut first).contains(&format!("Some(\"{id}\")")) {
         thread::sleep(Duration::from_millis(10));
     }
+    // Nothing is answered behind a KILL, however soon it comes.
+    for _ in 0..100 {
+        let mut third = connect(&server);
+        assert_eq!(first.query(&format!("KILL {}", third.connection_id)), DONE);
+        assert_eq!(third.query("SELECT 7"), Answer::Closed);
+    }
 }
 
 #[test]
