@@ -157,8 +157,8 @@ impl TableView {
 
 /// Reads whole rows of one table at one position.
 pub(crate) trait RowReader: Send + Sync {
-    /// The row with this encoded key: the columns at the wanted positions, while the others may be
-    /// NULL.
+    /// The row with this encoded key: the columns at the wanted positions; what the others are is
+    /// not said.
     fn get(&self, key: &[u8], wanted: &dyn Fn(usize) -> bool) -> Result<Option<Row>>;
     /// Calls `visit(encoded key, row)` in key order, from `from` on (included), until it answers
     /// false.

@@ -4,56 +4,50 @@ use std::time::Duration;
 
 use crate::{Code, Error, Result};
 
-/// The server around the SQL side: its connections and the servers it follows.
+/// The server around the SQL side: its connections and the servers it follows. What is not said
+/// is as in a database within a program: nobody else is connected, nobody is followed.
 pub trait Host: Send + Sync {
     /// The open connections.
-    fn processes(&self) -> Vec<Process>;
-
-    /// Ends a connection, or only its running statement.
-    fn kill(&self, id: u64, only_statement: bool) -> Result<()>;
-
-    /// The servers that are followed.
-    fn replicas(&self) -> Vec<ReplicaReport>;
-
-    /// Figures for SHOW STATUS, by MySQL's names where it has one.
-    fn status(&self) -> Vec<(String, String)>;
-
-    /// The name of the source that `database.table` is replicated from, if it is.
-    fn source_of(&self, table: &str) -> Option<String>;
-
-    /// Whether the GTID set is contained in what `source` applied (any source where `None`); waits
-    /// for it until `timeout`. `false` is a timeout.
-    fn wait_for_gtids(&self, source: Option<&str>, gtids: &str, timeout: Duration) -> Result<bool>;
-}
-
-/// The host of a database within a program: nobody else is connected, nobody is followed.
-pub struct Alone;
-
-impl Host for Alone {
     fn processes(&self) -> Vec<Process> {
         Vec::new()
     }
 
+    /// Ends a connection, or only its running statement.
     fn kill(&self, _id: u64, _only_statement: bool) -> Result<()> {
         Err(Error::unsupported("KILL"))
     }
 
+    /// The servers that are followed.
     fn replicas(&self) -> Vec<ReplicaReport> {
         Vec::new()
     }
 
+    /// Figures for SHOW STATUS, by MySQL's names where it has one.
     fn status(&self) -> Vec<(String, String)> {
         Vec::new()
     }
 
+    /// The name of the source that `database.table` is replicated from, if it is.
     fn source_of(&self, _table: &str) -> Option<String> {
         None
     }
 
-    fn wait_for_gtids(&self, _: Option<&str>, _: &str, _: Duration) -> Result<bool> {
+    /// Whether the GTID set is contained in what `source` applied (any source where `None`); waits
+    /// for it until `timeout`. `false` is a timeout.
+    fn wait_for_gtids(
+        &self,
+        _source: Option<&str>,
+        _gtids: &str,
+        _timeout: Duration,
+    ) -> Result<bool> {
         Err(nobody_followed())
     }
 }
+
+/// The host of a database within a program.
+pub struct Alone;
+
+impl Host for Alone {}
 
 /// 1290 where a position of a source is waited for and there is none.
 pub fn nobody_followed() -> Error {

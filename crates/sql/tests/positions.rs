@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use remora_sql::{Code, Error, Host, Process, ReplicaReport, Result};
+use remora_sql::{Code, Error, Host, ReplicaReport, Result};
 use support::{Server, rows, run};
 
 /// One source that applied the transactions `u:1` to `u:n`.
@@ -24,25 +24,9 @@ struct Following {
 }
 
 impl Host for Following {
-    fn processes(&self) -> Vec<Process> {
-        Vec::new()
-    }
-
-    fn kill(&self, _id: u64, _only_statement: bool) -> Result<()> {
-        Err(Error::unsupported("KILL"))
-    }
-
     fn replicas(&self) -> Vec<ReplicaReport> {
         let applied = format!("u:1-{}", self.applied.load(SeqCst));
         vec![ReplicaReport { source: "s".to_owned(), applied, fields: Vec::new() }]
-    }
-
-    fn status(&self) -> Vec<(String, String)> {
-        Vec::new()
-    }
-
-    fn source_of(&self, _table: &str) -> Option<String> {
-        None
     }
 
     /// Applies a transaction for each step that somebody waits.

@@ -5,9 +5,9 @@
 
 mod support;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use remora_sql::{Alone, Host, Process, ReplicaReport, Result, Session};
+use remora_sql::{Host, Result, Session};
 use support::{Answers, Server, rows, run};
 
 async fn filled(server: &Server) -> Session {
@@ -127,28 +127,8 @@ async fn a_query_that_takes_too_much_memory_ends_alone() {
 struct Following;
 
 impl Host for Following {
-    fn processes(&self) -> Vec<Process> {
-        Alone.processes()
-    }
-
-    fn kill(&self, id: u64, only_statement: bool) -> Result<()> {
-        Alone.kill(id, only_statement)
-    }
-
-    fn replicas(&self) -> Vec<ReplicaReport> {
-        Alone.replicas()
-    }
-
-    fn status(&self) -> Vec<(String, String)> {
-        Alone.status()
-    }
-
     fn source_of(&self, table: &str) -> Option<String> {
         table.ends_with("followed").then(|| "primary".to_owned())
-    }
-
-    fn wait_for_gtids(&self, source: Option<&str>, gtids: &str, timeout: Duration) -> Result<bool> {
-        Alone.wait_for_gtids(source, gtids, timeout)
     }
 }
 

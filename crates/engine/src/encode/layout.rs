@@ -113,17 +113,17 @@ impl RowFormat {
         self.decode_columns(bytes, &|_| true)
     }
 
-    /// The row with the columns at the wanted positions; the others are NULL or as they are.
+    /// The row with the columns at the wanted positions; what the others are is not said.
     pub fn decode_columns(&self, bytes: &[u8], wanted: &dyn Fn(usize) -> bool) -> Result<Row> {
         if self.layouts.is_empty() {
             return decode_columns(&self.schema, bytes, wanted);
         }
-        self.read(bytes).ok_or_else(|| {
+        self.read(bytes, wanted).ok_or_else(|| {
             Error::Corrupt(format!("a row of table {:?} is malformed", self.schema.name))
         })
     }
 
-    fn read(&self, bytes: &[u8]) -> Option<Row> {
+    fn read(&self, bytes: &[u8], wanted: &dyn Fn(usize) -> bool) -> Option<Row> {
         let mut reader = Reader { bytes };
         let layout = match reader.byte()? {
             VERSION => 0,
@@ -139,8 +139,13 @@ impl RowFormat {
         let mut row = self.filled.clone();
         for (index, place) in layout.iter().enumerate() {
             let null = index >= count || nulls.get(index / 8)? >> (index % 8) & 1 == 1;
+            let Some(now) = place.now.filter(|&now| wanted(now)) else {
+                if !null {
+                    reader.skip(place.kind)?;
+                }
+                continue;
+            };
             let value = if null { Value::Null } else { reader.value(place.kind)? };
-            let Some(now) = place.now else { continue };
             let column = self.schema.columns.get(now)?;
             let same = null || column.kind == place.kind;
             *row.get_mut(now)? = if same { value } else { fit(column, &value).ok()? };

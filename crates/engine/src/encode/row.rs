@@ -175,7 +175,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Passes over a value; NULL in its place.
-    fn skip(&mut self, kind: ColumnType) -> Option<Value> {
+    pub fn skip(&mut self, kind: ColumnType) -> Option<Value> {
         let is_there = match kind {
             ColumnType::Int(_)
             | ColumnType::Time

@@ -28,10 +28,8 @@ use crate::{ColumnLetters, LetterClasses, Result, TextDef, Value};
 /// Letters made ready for one text index.
 pub(super) struct LetterTerm {
     letters: Vec<char>,
-    /// For each letter what is equal to it.
-    equals: Vec<Equals>,
-    /// The bytes with which what is equal to the first letter begins.
-    first_bytes: [bool; 256],
+    /// The letters as they are looked for in a text.
+    spelling: Spelling,
     column: usize,
     classes: Arc<dyn LetterClasses>,
     images: Images,
@@ -74,8 +72,7 @@ impl LetterTerm {
         let normalization = &definition.normalization;
         let images = Images::of(normalization);
         let mut alphabet = HashSet::new();
-        let (mut sets, mut all_equals) = (Vec::new(), Vec::new());
-        let mut first_bytes = [false; 256];
+        let (mut sets, mut spelling) = (Vec::new(), Vec::new());
         for &letter in &letters {
             let mut equals = Vec::new();
             column.classes.equals(letter, &mut equals);
@@ -83,10 +80,7 @@ impl LetterTerm {
             let set: HashSet<char> = set.collect();
             alphabet.extend(set.iter().chain(&equals));
             sets.push(set);
-            if all_equals.is_empty() {
-                first_bytes = leading_bytes(&equals);
-            }
-            all_equals.push(Equals::new(&equals));
+            spelling.push(Equals::new(equals));
         }
         let alone = definition.columns == [column.column];
         let classes = Arc::clone(&column.classes);
@@ -102,8 +96,7 @@ impl LetterTerm {
         let doubts = Mutex::default();
         Some(Self {
             letters,
-            equals: all_equals,
-            first_bytes,
+            spelling: Spelling::new(spelling),
             column,
             classes,
             images,
@@ -153,13 +146,7 @@ impl LetterTerm {
             Some(Value::Text(text) | Value::Json(text)) => text,
             _ => return false,
         };
-        let mut bytes = text.bytes().enumerate();
-        bytes.any(|(at, byte)| {
-            self.first_bytes[usize::from(byte)] && {
-                let mut here = text[at..].chars();
-                self.equals.iter().all(|equals| here.next().is_some_and(|c| equals.has(c)))
-            }
-        })
+        self.spelling.occurs_in(text)
     }
 
     /// The column whose letters are meant.
@@ -223,34 +210,54 @@ impl LetterTerm {
     }
 }
 
-/// The first bytes of the characters: never a byte within one.
-fn leading_bytes(characters: &[char]) -> [bool; 256] {
-    let mut leading = [false; 256];
-    for c in characters {
-        leading[usize::from(c.encode_utf8(&mut [0; 4]).as_bytes()[0])] = true;
+/// Letters behind each other, each with what is equal to it.
+struct Spelling {
+    letters: Vec<Equals>,
+    /// The bytes with which what is equal to the first letter begins: never a byte within a
+    /// character.
+    first_bytes: [bool; 256],
+}
+
+impl Spelling {
+    fn new(letters: Vec<Equals>) -> Self {
+        let mut first_bytes = [false; 256];
+        for c in letters.first().iter().flat_map(|first| &first.characters) {
+            first_bytes[usize::from(c.encode_utf8(&mut [0; 4]).as_bytes()[0])] = true;
+        }
+        Self { letters, first_bytes }
     }
-    leading
+
+    fn occurs_in(&self, text: &str) -> bool {
+        let begins = |(at, byte): (usize, u8)| {
+            self.first_bytes[usize::from(byte)] && {
+                let mut here = text[at..].chars();
+                self.letters.iter().all(|equals| here.next().is_some_and(|c| equals.has(c)))
+            }
+        };
+        text.bytes().enumerate().any(begins)
+    }
 }
 
 /// The characters that are equal to a letter.
 struct Equals {
     /// One bit for each of ASCII: nearly all of nearly every text.
     ascii: u128,
-    others: Vec<char>,
+    /// All of them, ascending.
+    characters: Vec<char>,
 }
 
 impl Equals {
-    fn new(equals: &[char]) -> Self {
-        let (ascii, mut others): (Vec<char>, Vec<char>) = equals.iter().partition(|c| c.is_ascii());
-        others.sort_unstable();
-        Self { ascii: ascii.iter().fold(0, |bits, &c| bits | 1 << u32::from(c)), others }
+    fn new(mut characters: Vec<char>) -> Self {
+        characters.sort_unstable();
+        let ascii = characters.iter().filter(|c| c.is_ascii());
+        Self { ascii: ascii.fold(0, |bits, &c| bits | 1 << u32::from(c)), characters }
     }
 
     #[inline]
     fn has(&self, c: char) -> bool {
         match c.is_ascii() {
             true => self.ascii >> u32::from(c) & 1 == 1,
-            false => self.others.binary_search(&c).is_ok(),
+            false => self.characters.binary_search(&c).is_ok(),
         }
     }
 }

@@ -41,8 +41,8 @@ impl Source {
 /// A list of them; short ones take no memory of their own.
 pub(super) type Sources = SmallVec<[Source; 8]>;
 
-/// Whether a column of the row store is asked for. Asked for each column of a row: one beyond the
-/// first 64 is, too.
+/// Which columns of a row are to be decoded: those asked for, and all from the 65th on, so that
+/// asking is one step.
 pub(super) fn wanted(sources: &[Source]) -> impl Fn(usize) -> bool + use<> {
     let bit = |position: usize| 1u64.checked_shl(position as u32).unwrap_or(0);
     let asked = sources.iter().fold(0, |asked, source| asked | bit(source.position()));

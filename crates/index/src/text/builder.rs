@@ -103,8 +103,7 @@ impl TextBuilder {
         let Self { terms, occurrence_terms, occurrence_positions, doc_ends, lengths, seen, .. } =
             self;
         let order = terms.sorted();
-        let mut ordered = Ordered::new(&order, &occurrence_terms);
-        ordered.part(&occurrence_terms, &occurrence_positions, &doc_ends);
+        let ordered = Ordered::new(&order, &occurrence_terms, &occurrence_positions, &doc_ends);
         drop((occurrence_terms, occurrence_positions));
         let mut writer = TextWriter::new(lengths);
         let mut gathered = Gathered::default();
@@ -144,10 +143,10 @@ struct Occurrence {
 }
 
 impl Ordered {
-    /// For terms in this order.
-    fn new(order: &[u32], occurrence_terms: &[u32]) -> Self {
+    /// The occurrences, document by document, of terms in this order.
+    fn new(order: &[u32], terms: &[u32], positions: &[u32], doc_ends: &[u32]) -> Self {
         let mut counts = vec![0u32; order.len()];
-        occurrence_terms.iter().for_each(|&term| counts[term as usize] += 1);
+        terms.iter().for_each(|&term| counts[term as usize] += 1);
         let mut ranks = vec![0; order.len()];
         let mut starts = Vec::with_capacity(order.len() + 1);
         let mut start = 0;
@@ -158,11 +157,14 @@ impl Ordered {
         }
         starts.push(start);
         let part_bits = order.len().max(1).ilog2() / 2 + 1;
-        Self { ranks, starts, part_bits, parted: vec![Occurrence::default(); start as usize] }
+        let parted = vec![Occurrence::default(); start as usize];
+        let mut ordered = Self { ranks, starts, part_bits, parted };
+        ordered.distribute(terms, positions, doc_ends);
+        ordered
     }
 
     /// Distributes the occurrences over the parts.
-    fn part(&mut self, terms: &[u32], positions: &[u32], doc_ends: &[u32]) {
+    fn distribute(&mut self, terms: &[u32], positions: &[u32], doc_ends: &[u32]) {
         let firsts = self.starts.iter().step_by(1 << self.part_bits);
         let mut next: Vec<u32> = firsts.copied().collect();
         let mut at = 0;

@@ -37,8 +37,9 @@ pub(crate) fn write(
         return;
     }
     let key = |offset: u32| prefix_key(&blob[offset as usize..]);
-    // No more than there are code points; what is not used of it costs nothing.
-    let mut keyed: Vec<(u64, u32)> = Vec::with_capacity(blob.len());
+    // They begin at code points.
+    let code_points = blob.iter().filter(|&byte| byte & 0xc0 != 0x80).count();
+    let mut keyed: Vec<(u64, u32)> = Vec::with_capacity(code_points);
     keyed.extend(offsets.map(|offset| (key(offset), offset)));
     keyed.sort_unstable();
     let width = if blob.len() < 1 << 24 { 3 } else { 4 };

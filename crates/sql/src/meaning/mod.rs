@@ -20,7 +20,7 @@ mod compare;
 mod copies;
 pub(crate) mod decimal;
 mod encoding;
-pub(crate) mod function;
+mod function;
 pub(crate) mod json;
 mod kernels;
 mod library;
@@ -38,7 +38,7 @@ use datafusion::{logical_expr::ScalarUDF, optimizer::AnalyzerRule};
 use crate::session::context::Context;
 
 pub(crate) use aggregate::aggregate_function;
-pub(crate) use rewrite::{Reading, rewrite};
+pub(crate) use rewrite::{Reading, is_volatile, rewrite};
 
 /// The scalar function of this name, in lower case, as a session means it.
 pub(crate) fn scalar_function_in(name: &str, context: &Context) -> Option<Arc<ScalarUDF>> {

@@ -13,7 +13,7 @@ use remora_engine::Value as Held;
 use super::run::{collect, parsed};
 use crate::{
     Code, Error, Result,
-    meaning::function::definition,
+    meaning::is_volatile,
     session::SessionState,
     statement::{Source, Statement, split},
 };
@@ -153,12 +153,7 @@ impl Visitor for Varying {
             Expr::CompoundIdentifier(names) => {
                 !names.first().is_some_and(|name| name.value.starts_with('@'))
             }
-            Expr::Function(function) => match function.name.0.as_slice() {
-                [part] => part.as_ident().is_some_and(|name| {
-                    definition(&name.value.to_lowercase()).is_some_and(|known| known.volatile)
-                }),
-                _ => false,
-            },
+            Expr::Function(function) => is_volatile(function),
             _ => false,
         };
         if varies && self.depth == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

@@ -8,6 +8,8 @@ mod special;
 
 use std::{cell::Cell, ops::ControlFlow};
 
+pub(crate) use special::is_volatile;
+
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, Ident, JoinConstraint, JoinOperator, ObjectName, Query, Select,
     SelectItem, UnaryOperator, Value, ValueWithSpan, VisitMut, VisitorMut,

@@ -209,19 +209,18 @@ fn case(
 
 /// Whether an expression may have another value each time it is evaluated.
 pub(super) fn varies(expr: &Expr) -> bool {
-    let found = visit_expressions(expr, |each| {
-        let volatile = match each {
-            Expr::Function(function) => match function.name.0.as_slice() {
-                [part] => part.as_ident().is_some_and(|name| {
-                    definition(&name.value.to_lowercase()).is_some_and(|known| known.volatile)
-                }),
-                _ => false,
-            },
-            _ => false,
-        };
-        if volatile { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    let found = visit_expressions(expr, |each| match each {
+        Expr::Function(function) if is_volatile(function) => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
     });
     found.is_break()
+}
+
+/// Whether a call may give another value each time.
+pub(crate) fn is_volatile(function: &Function) -> bool {
+    let [part] = function.name.0.as_slice() else { return false };
+    let known = part.as_ident().and_then(|name| definition(&name.value.to_lowercase()));
+    known.is_some_and(|known| known.volatile)
 }
 
 /// 1038 for an expression that is too large to stand so many times in the place of one.
