@@ -4,6 +4,7 @@ use std::{cell::RefCell, sync::Arc};
 
 use super::{
     TextIndex,
+    lockstep::Wanted,
     pattern::{Element, Pattern, TermMatch},
     phrase,
     postings::Cursor,
@@ -44,7 +45,7 @@ pub(crate) fn documents(
 /// The documents that hold the elements next to each other.
 fn neighbours(text: &TextIndex, elements: &[Element], among: Option<&DocSet>) -> Result<DocSet> {
     let mut docs = Vec::new();
-    phrase::for_each(text, elements, among, &mut |doc, _| docs.push(doc))?;
+    phrase::for_each(text, elements, among, Wanted::Document, &mut |doc, _| docs.push(doc))?;
     Ok(DocSet::ascending(docs, text.doc_count))
 }
 
@@ -114,7 +115,8 @@ fn sequence_occurrences(
     among: Option<&DocSet>,
     out: &mut Vec<(u32, u32)>,
 ) -> Result<()> {
-    phrase::for_each(text, elements, among, &mut |doc, times| out.push((doc, times)))
+    let mut visit = |doc, times| out.push((doc, times));
+    phrase::for_each(text, elements, among, Wanted::Occurrences, &mut visit)
 }
 
 fn single_occurrences(

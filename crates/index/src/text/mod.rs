@@ -12,6 +12,7 @@ mod characters;
 mod characters_seen;
 mod find;
 mod fuzzy;
+mod lockstep;
 mod merge;
 mod normalize;
 mod offsets;

@@ -37,6 +37,17 @@ pub(crate) struct Element {
     pub terms: TermMatch,
 }
 
+impl Element {
+    /// The ordinal of the pattern's first atom, if a term of the element stands at `position`.
+    #[inline]
+    pub fn begin(&self, position: u32) -> Option<u32> {
+        if self.space.is_some_and(|space| space != (position & 1 == 1)) {
+            return None;
+        }
+        (position / 2).checked_sub(self.distance)
+    }
+}
+
 /// A set of terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TermMatch {

@@ -1,17 +1,17 @@
 //! Finds several term sets next to each other by their positions.
 //!
-//! Where each set is one term, document by document: the cursors leap over each other until all
-//! stand at one document, and its positions decide. Otherwise set by set: the one with the fewest
-//! bytes of postings gives the places where the pattern may begin, and every other set, cheapest
-//! first, keeps those of them that it confirms. Only the positions of documents that are still
-//! candidates are decoded.
+//! Where each set is one term, document by document (`lockstep`). Otherwise set by set: the one
+//! with the fewest bytes of postings gives the places where the pattern may begin, and every other
+//! set, cheapest first, keeps those of them that it confirms. Only the positions of documents that
+//! are still candidates are decoded.
 
 use std::{cell::Cell, cmp::Ordering};
 
 use super::{
     TextIndex, find,
+    lockstep::{Lockstep, Wanted},
     pattern::Element,
-    postings::{Cursor, Postings},
+    postings::{Cursor, Decoded, Postings, positions},
     vocabulary::TermSet,
 };
 use crate::{Bitmap, DocSet, Result, docset::gallop};
@@ -65,6 +65,7 @@ pub(crate) fn for_each(
     text: &TextIndex,
     elements: &[Element],
     among: Option<&DocSet>,
+    wanted: Wanted,
     visit: &mut dyn FnMut(u32, u32),
 ) -> Result<()> {
     let mut found: Vec<Found<'_>> = elements.iter().map(|element| look_up(text, element)).collect();
@@ -74,8 +75,8 @@ pub(crate) fn for_each(
     found.sort_by_key(|found| found.cost);
     let single: Option<Vec<u32>> = found.iter().map(Found::only_term).collect();
     if let Some(terms) = single {
-        let elements: Vec<&Element> = found.iter().map(|found| found.element).collect();
-        return Lockstep::new(text, &elements, &terms, among)?.run(visit);
+        let elements = found.iter().map(|found| found.element);
+        return Lockstep::new(text, elements, &terms, wanted)?.run(among, visit);
     }
     let mut places = KEPT.take();
     let result = fill_places(text, &found, among, &mut places);
@@ -95,116 +96,6 @@ fn look_up<'a>(text: &TextIndex, element: &'a Element) -> Found<'a> {
     let terms = text.vocabulary.find(&element.terms);
     let cost = find::postings_cost(text, &terms);
     Found { element, terms, cost }
-}
-
-/// Where the pattern begins if the element stands where it does.
-#[inline]
-fn begin(element: &Element, position: u32) -> Option<u32> {
-    if element.space.is_some_and(|space| space != (position & 1 == 1)) {
-        return None;
-    }
-    (position / 2).checked_sub(element.distance)
-}
-
-/// One cursor for each element, all moved to the same document.
-struct Lockstep<'a> {
-    /// The rarest term first.
-    cursors: Vec<(&'a Element, Cursor<'a>)>,
-    among: Option<&'a DocSet>,
-    begins: Vec<u32>,
-    positions: Vec<u32>,
-}
-
-impl<'a> Lockstep<'a> {
-    fn new(
-        text: &'a TextIndex,
-        elements: &[&'a Element],
-        terms: &[u32],
-        among: Option<&'a DocSet>,
-    ) -> Result<Self> {
-        let cursor = |(&element, &term): (&&'a Element, &u32)| {
-            Ok((element, Cursor::new(&text.postings(term)?, &text.positions)?))
-        };
-        let cursors = elements.iter().zip(terms).map(cursor).collect::<Result<_>>()?;
-        Ok(Self { cursors, among, begins: Vec::new(), positions: Vec::new() })
-    }
-
-    fn run(mut self, visit: &mut dyn FnMut(u32, u32)) -> Result<()> {
-        if let Some(DocSet::List(docs)) = self.among {
-            let mut at = 0;
-            while let Some(&doc) = docs.get(at) {
-                let Some(reached) = self.advance(doc)? else { return Ok(()) };
-                if reached == doc {
-                    self.visit(doc, visit)?;
-                }
-                at += gallop(&docs[at..], reached.max(doc.saturating_add(1)));
-            }
-            return Ok(());
-        }
-        let mut target = 0;
-        while let Some(reached) = self.advance(target)? {
-            if reached == target {
-                if self.among.is_none_or(|among| among.contains(reached)) {
-                    self.visit(reached, visit)?;
-                }
-                target = reached.saturating_add(1);
-            } else {
-                target = reached;
-            }
-        }
-        Ok(())
-    }
-
-    /// Moves the cursors to `doc`: `doc` itself if all terms are in it, else a document that may
-    /// be the next one.
-    #[inline]
-    fn advance(&mut self, doc: u32) -> Result<Option<u32>> {
-        for (_, cursor) in &mut self.cursors {
-            match cursor.advance(doc)? {
-                Some(reached) if reached == doc => {}
-                other => return Ok(other),
-            }
-        }
-        Ok(Some(doc))
-    }
-
-    /// All cursors stand at `doc`: do the elements stand next to each other in it?
-    #[inline]
-    fn visit(&mut self, doc: u32, visit: &mut dyn FnMut(u32, u32)) -> Result<()> {
-        self.begins.clear();
-        for (index, (element, cursor)) in self.cursors.iter_mut().enumerate() {
-            cursor.positions(&mut self.positions)?;
-            let begins = self.positions.iter().filter_map(|&position| begin(element, position));
-            if index == 0 {
-                self.begins.extend(begins);
-            } else {
-                retain_common(&mut self.begins, begins);
-            }
-            if self.begins.is_empty() {
-                return Ok(());
-            }
-        }
-        visit(doc, self.begins.len() as u32);
-        Ok(())
-    }
-}
-
-/// Keeps what is in both ascending lists.
-#[inline]
-fn retain_common(list: &mut Vec<u32>, mut other: impl Iterator<Item = u32>) {
-    let mut kept = 0;
-    let mut next = other.next();
-    for at in 0..list.len() {
-        let value = list[at];
-        while next.is_some_and(|next| next < value) {
-            next = other.next();
-        }
-        if next == Some(value) {
-            list[kept] = value;
-            kept += 1;
-        }
-    }
-    list.truncate(kept);
 }
 
 /// The places where the elements stand next to each other, ascending.
@@ -261,27 +152,23 @@ fn candidates(
     docs: Option<DocSet>,
     places: &mut Vec<Place>,
 ) -> Result<()> {
-    let wanted = docs.map(|docs| Wanted::new(docs, found.terms.len(), text.doc_count));
-    let mut positions = Vec::new();
+    let asked = docs.map(|docs| Asked::new(docs, found.terms.len(), text.doc_count));
+    let mut all = Decoded::default();
+    let mut add = |doc: u32, its_places: &[u32]| {
+        let begins = positions(its_places).filter_map(|at| found.element.begin(at));
+        places.extend(begins.map(|ordinal| Place::new(doc, ordinal)));
+    };
     for (term, _) in found.terms.iter() {
         let postings = text.postings(term)?;
-        let mut add = |doc: u32, cursor: &mut Cursor<'_>| {
-            cursor.positions(&mut positions)?;
-            let begins = positions.iter().filter_map(|&p| begin(found.element, p));
-            places.extend(begins.map(|ordinal| Place::new(doc, ordinal)));
-            Ok(())
-        };
-        match &wanted {
-            Some(wanted) => {
-                wanted.for_each_common(text, &postings, |_, doc, cursor| add(doc, cursor))?
-            }
+        match &asked {
+            Some(asked) => asked.for_each_common(text, &postings, |_, doc, cursor| {
+                add(doc, cursor.places()?);
+                Ok(())
+            })?,
             None => {
-                let mut cursor = Cursor::new(&postings, &text.positions)?;
-                let mut target = 0;
-                while let Some(doc) = cursor.advance(target)? {
-                    add(doc, &mut cursor)?;
-                    target = doc.saturating_add(1);
-                }
+                all.clear();
+                postings.decode_unchecked(&text.positions, &mut all)?;
+                all.for_each_document(&mut add);
             }
         }
     }
@@ -294,12 +181,11 @@ fn candidates(
 fn confirm(text: &TextIndex, found: &Found<'_>, places: &mut Vec<Place>) -> Result<()> {
     let groups = Groups::new(places, found.terms.len(), text.doc_count);
     let mut confirmed = vec![false; places.len()];
-    let mut positions = Vec::new();
     for (term, _) in found.terms.iter() {
         let postings = text.postings(term)?;
-        groups.wanted.for_each_common(text, &postings, |group, _, cursor| {
-            cursor.positions(&mut positions)?;
-            mark(found.element, &positions, places, groups.range(group), &mut confirmed);
+        groups.asked.for_each_common(text, &postings, |group, _, cursor| {
+            let range = groups.range(group);
+            mark(found.element, cursor.places()?, places, range, &mut confirmed);
             Ok(())
         })?;
     }
@@ -309,12 +195,12 @@ fn confirm(text: &TextIndex, found: &Found<'_>, places: &mut Vec<Place>) -> Resu
 }
 
 /// Documents that are asked about: a list, and bits where many small postings are tested.
-struct Wanted {
+struct Asked {
     list: Vec<u32>,
     bits: Option<Bitmap>,
 }
 
-impl Wanted {
+impl Asked {
     fn new(docs: DocSet, terms: usize, doc_count: u32) -> Self {
         let list = match &docs {
             DocSet::List(list) => list.clone(),
@@ -359,16 +245,16 @@ impl Wanted {
     }
 }
 
-/// Marks the places of one document that the positions confirm: two ascending lists.
+/// Marks the places of one document that those of the element confirm: two ascending lists.
 fn mark(
     element: &Element,
-    positions: &[u32],
+    its_places: &[u32],
     places: &[Place],
     range: std::ops::Range<usize>,
     confirmed: &mut [bool],
 ) {
     let mut at = range.start;
-    for ordinal in positions.iter().filter_map(|&position| begin(element, position)) {
+    for ordinal in positions(its_places).filter_map(|position| element.begin(position)) {
         while at < range.end && places[at].ordinal() < ordinal {
             at += 1;
         }
@@ -380,7 +266,7 @@ fn mark(
 
 /// The places document by document.
 struct Groups {
-    wanted: Wanted,
+    asked: Asked,
     starts: Vec<usize>,
 }
 
@@ -394,7 +280,7 @@ impl Groups {
             }
         }
         starts.push(places.len());
-        Self { wanted: Wanted::new(DocSet::List(docs), terms, doc_count), starts }
+        Self { asked: Asked::new(DocSet::List(docs), terms, doc_count), starts }
     }
 
     fn range(&self, group: usize) -> std::ops::Range<usize> {

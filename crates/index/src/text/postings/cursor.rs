@@ -4,7 +4,7 @@ use super::{
     bits::BitReader,
     packing::BLOCK,
     places::{Places, read_group},
-    reader::{DocsReader, Form, Large, Postings},
+    reader::{Counted, DocsReader, Form, Large, Postings},
     small::{Small, SmallPlaces},
 };
 use crate::{IndexError, Result, bytes::Stored};
@@ -50,19 +50,13 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The positions of the document it stands at, ascending, into `out` (emptied first).
-    pub fn positions(&mut self, out: &mut Vec<u32>) -> Result<()> {
-        out.clear();
+    /// The places of the document it stands at: `postings::positions` are what they mean.
+    #[inline]
+    pub fn places(&mut self) -> Result<&[u32]> {
         match self {
-            Self::Small(small) => small.places(out)?,
-            Self::Large(large) => return large.positions(out),
+            Self::Small(small) => small.places(),
+            Self::Large(large) => large.places(),
         }
-        let mut position = 0u32;
-        for place in out.iter_mut() {
-            position = position.saturating_add(*place);
-            *place = position;
-        }
-        Ok(())
     }
 }
 
@@ -77,14 +71,24 @@ pub(crate) struct SmallCursor<'a> {
     /// The places from those of entry `places_at` on.
     places: Option<SmallPlaces<'a>>,
     places_at: usize,
+    /// The places that were asked for last.
+    found: Vec<u32>,
 }
 
 impl<'a> SmallCursor<'a> {
     fn new(small: &Small<'a>, positions: &'a Stored) -> Result<Self> {
         let mut entries = Vec::with_capacity(small.df() as usize);
         let entries_end = small.for_each(|doc, tf| entries.push((doc, tf)))?;
-        let (small, places) = (*small, None);
-        Ok(Self { small, positions, entries, entries_end, index: 0, places, places_at: 0 })
+        Ok(Self {
+            small: *small,
+            positions,
+            entries,
+            entries_end,
+            index: 0,
+            places: None,
+            places_at: 0,
+            found: Vec::new(),
+        })
     }
 
     fn advance(&mut self, doc: u32) -> Option<u32> {
@@ -94,7 +98,7 @@ impl<'a> SmallCursor<'a> {
         self.entries.get(self.index).map(|entry| entry.0)
     }
 
-    fn places(&mut self, out: &mut Vec<u32>) -> Result<()> {
+    fn places(&mut self) -> Result<&[u32]> {
         if self.places_at > self.index {
             (self.places, self.places_at) = (None, 0);
         }
@@ -109,11 +113,12 @@ impl<'a> SmallCursor<'a> {
         for &(_, tf) in self.entries.get(self.places_at..self.index).unwrap_or(&[]) {
             places.read(tf, |_| ())?;
         }
+        self.found.clear();
         if let Some(&(_, tf)) = self.entries.get(self.index) {
-            places.read(tf, |place| out.push(place))?;
+            places.read(tf, |place| self.found.push(place))?;
         }
         self.places_at = self.index + 1;
-        Ok(())
+        Ok(&self.found)
     }
 }
 
@@ -124,9 +129,11 @@ pub(crate) struct LargeCursor<'a> {
     index: usize,
     /// The document of the bits form whose ordinal was not looked up yet.
     standing: Option<u32>,
-    /// The block whose places are decoded.
+    /// Of the bits form, for its ordinals.
+    counted: Counted,
+    /// The block whose `starts` are known.
     group: Option<u32>,
-    /// Whether that is all of them.
+    /// Whether all places of the block are decoded, not those of one document.
     whole: bool,
     /// Where the places of each posting of the block begin.
     starts: [usize; BLOCK + 1],
@@ -140,6 +147,7 @@ impl<'a> LargeCursor<'a> {
             places: large.places(positions),
             index: 0,
             standing: None,
+            counted: Counted::default(),
             group: None,
             whole: false,
             starts: [0; BLOCK + 1],
@@ -156,18 +164,10 @@ impl<'a> LargeCursor<'a> {
         Ok(self.standing)
     }
 
+    #[inline]
     fn advance_list(&mut self, doc: u32) -> Result<Option<u32>> {
-        let large = self.docs.large();
-        let mut block = self.docs.block().unwrap_or(0);
-        if large.last_doc(block)? < doc {
-            block = large.find_block(block, doc)?;
-            if block == large.blocks() {
-                return Ok(None);
-            }
-        }
-        if self.docs.block() != Some(block) {
-            self.docs.load(block)?;
-            self.index = 0;
+        if self.docs.docs().last().is_none_or(|&last| last < doc) && !self.load_block_of(doc)? {
+            return Ok(None);
         }
         let rest = self.docs.docs().get(self.index..).unwrap_or(&[]);
         // The next document is mostly the one asked for or close by.
@@ -177,10 +177,27 @@ impl<'a> LargeCursor<'a> {
         reached.map(Some).ok_or_else(|| IndexError::corrupt("a block's last document"))
     }
 
+    /// Loads the first block that ends at `doc` or behind it; false if there is none.
+    fn load_block_of(&mut self, doc: u32) -> Result<bool> {
+        let large = self.docs.large();
+        let mut block = self.docs.block().unwrap_or(0);
+        if large.last_doc(block)? < doc {
+            block = large.find_block(block, doc)?;
+            if block == large.blocks() {
+                return Ok(false);
+            }
+        }
+        if self.docs.block() != Some(block) {
+            self.docs.load(block)?;
+            self.index = 0;
+        }
+        Ok(true)
+    }
+
     /// The frequencies of the bits form are found by ordinal: the documents are not decoded.
     fn find_standing(&mut self) -> Result<()> {
         let Some(doc) = self.standing.take() else { return Ok(()) };
-        if let Some(ordinal) = self.docs.large().ordinal(doc)? {
+        if let Some(ordinal) = self.docs.large().ordinal(doc, &mut self.counted)? {
             self.docs.skip_to(ordinal / BLOCK as u32)?;
             self.index = ordinal as usize % BLOCK;
         }
@@ -192,29 +209,21 @@ impl<'a> LargeCursor<'a> {
     }
 
     #[inline]
-    fn positions(&mut self, out: &mut Vec<u32>) -> Result<()> {
+    fn places(&mut self) -> Result<&[u32]> {
         self.find_standing()?;
-        let Some(block) = self.docs.block() else { return Ok(()) };
+        let Some(block) = self.docs.block() else { return Ok(&[]) };
         if self.group != Some(block) {
             self.load_group(block)?;
         }
         let (from, to) = (self.starts[self.index], self.starts[self.index + 1]);
-        let mut chunk = Vec::new();
-        let places = match self.whole {
-            true => self.decoded.get(from..to).unwrap_or(&[]),
-            false => {
-                let (first, last) = self.docs.large().group_range(block)?;
-                let total = self.starts[self.docs.len()];
-                read_group(&self.places.bytes(first, last)?, from, to, total, &mut chunk)?;
-                &chunk
-            }
-        };
-        let mut position = 0u32;
-        out.extend(places.iter().map(|place| {
-            position = position.saturating_add(*place);
-            position
-        }));
-        Ok(())
+        if self.whole {
+            return Ok(self.decoded.get(from..to).unwrap_or(&[]));
+        }
+        let (first, last) = self.docs.large().group_range(block)?;
+        let total = self.starts[self.docs.len()];
+        self.decoded.clear();
+        read_group(&self.places.bytes(first, last)?, from, to, total, &mut self.decoded)?;
+        Ok(&self.decoded)
     }
 
     /// Readies the places of the block: all of them unless they are very many.

@@ -32,7 +32,7 @@ mod small;
 mod writer;
 
 pub(crate) use cursor::Cursor;
-pub(crate) use reader::{Decoded, Postings};
+pub(crate) use reader::{Decoded, Postings, positions};
 pub(crate) use writer::PostingsWriter;
 
 /// Bytes of one skip entry.

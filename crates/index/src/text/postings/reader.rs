@@ -29,6 +29,17 @@ impl Decoded {
         self.places.clear();
     }
 
+    /// Visits each document with its places.
+    #[inline]
+    pub fn for_each_document(&self, mut visit: impl FnMut(u32, &[u32])) {
+        let mut rest = self.places.as_slice();
+        for (&doc, &tf) in self.docs.iter().zip(&self.tfs) {
+            let (places, behind) = rest.split_at(rest.len().min(tf as usize));
+            visit(doc, places);
+            rest = behind;
+        }
+    }
+
     /// What a writer relies on, of postings from there on: documents ascend, each has an
     /// occurrence, positions ascend.
     fn check(&self, docs: usize, places: usize) -> Result<()> {
@@ -46,6 +57,15 @@ impl Decoded {
         let ascend = ascend && self.docs.len() == self.tfs.len();
         if ascend && places.is_empty() { Ok(()) } else { Err(corrupt()) }
     }
+}
+
+/// The positions, ascending, of a document that has these places.
+#[inline]
+pub(crate) fn positions(places: &[u32]) -> impl Iterator<Item = u32> {
+    places.iter().scan(0u32, |position, place| {
+        *position = position.saturating_add(*place);
+        Some(*position)
+    })
 }
 
 /// The postings of one term, not decoded yet.
@@ -172,7 +192,8 @@ impl<'a> Postings<'a> {
         out.check(docs, places)
     }
 
-    fn decode_unchecked(&self, positions: &Stored, out: &mut Decoded) -> Result<()> {
+    /// Appends everything to `out`, for a caller that relies on nothing.
+    pub fn decode_unchecked(&self, positions: &Stored, out: &mut Decoded) -> Result<()> {
         match &self.form {
             Form::Small(small) => small.decode(positions, out),
             Form::Large(large) => {
@@ -236,8 +257,8 @@ impl<'a> Large<'a> {
 
     /// See [`BitsForm::ordinal`]; `None` for the list form too.
     #[inline]
-    pub fn ordinal(&self, doc: u32) -> Result<Option<u32>> {
-        let ordinal = self.bits.and_then(|bits| bits.ordinal(doc));
+    pub fn ordinal(&self, doc: u32, counted: &mut Counted) -> Result<Option<u32>> {
+        let ordinal = self.bits.and_then(|bits| bits.ordinal(doc, counted));
         if ordinal.is_some_and(|ordinal| ordinal >= self.df) {
             return Err(IndexError::corrupt("a rank past the number of documents"));
         }
@@ -342,19 +363,38 @@ impl BitsForm<'_> {
         Some(index as u32 * 64 + word.trailing_zeros())
     }
 
-    /// The number of documents before `doc` that hold the term, if `doc` does.
-    fn ordinal(&self, doc: u32) -> Option<u32> {
+    /// The number of documents before `doc` that hold the term, if `doc` does. Who asks ascending
+    /// keeps `counted`: then few words are counted a call.
+    #[inline]
+    fn ordinal(&self, doc: u32, counted: &mut Counted) -> Option<u32> {
         let index = doc as usize / 64;
         let word = self.word(index);
         if word >> (doc % 64) & 1 == 0 {
             return None;
         }
         let group = doc as usize / RANK_DOCS;
-        let before: u32 =
-            (group * (RANK_DOCS / 64)..index).map(|index| self.word(index).count_ones()).sum();
+        let first = group * (RANK_DOCS / 64);
+        if counted.word < first || counted.word > index {
+            let before = read_u32(self.ranks, group * 4).ok()?;
+            *counted = Counted { word: first, before };
+        }
+        while counted.word < index {
+            let ones = self.word(counted.word).count_ones();
+            *counted =
+                Counted { word: counted.word + 1, before: counted.before.saturating_add(ones) };
+        }
         let within = (word & ((1u64 << (doc % 64)) - 1)).count_ones();
-        Some(read_u32(self.ranks, group * 4).ok()?.saturating_add(before + within))
+        Some(counted.before.saturating_add(within))
     }
+}
+
+/// Up to where the documents of the bits form are counted.
+#[derive(Default)]
+pub(super) struct Counted {
+    /// A word's index.
+    word: usize,
+    /// The documents before it.
+    before: u32,
 }
 
 /// Decodes one block of documents and frequencies at a time.
@@ -609,15 +649,14 @@ mod tests {
             let stored = if file { in_a_file(&positions) } else { in_memory(positions) };
             let postings = Postings::open(&bytes, 3, doc_count).unwrap();
             let mut cursor = Cursor::new(&postings, &stored).unwrap();
-            let mut positions = Vec::new();
             let mut doc = seed as u32 % step;
             while doc < doc_count {
                 let reached = cursor.advance(doc).unwrap();
                 prop_assert_eq!(reached, model.range(doc..).next().map(|(&doc, _)| doc));
                 let Some(reached) = reached else { break };
                 if seed >> (doc % 60) & 3 != 0 {
-                    cursor.positions(&mut positions).unwrap();
-                    prop_assert_eq!(Some(&positions), model.get(&reached));
+                    let found: Vec<u32> = super::positions(cursor.places().unwrap()).collect();
+                    prop_assert_eq!(Some(&found), model.get(&reached));
                 }
                 doc += 1 + (seed >> (doc % 50)) as u32 % step;
             }
@@ -638,10 +677,9 @@ mod tests {
                 let _ = postings.decode(&positions, &mut Decoded::default());
                 let _ = postings.for_each_doc(|_| ());
                 if let Ok(mut cursor) = Cursor::new(&postings, &positions) {
-                    let mut positions = Vec::new();
                     for doc in 0..3000 {
                         if matches!(cursor.advance(doc), Ok(Some(_))) {
-                            let _ = cursor.positions(&mut positions);
+                            let _ = cursor.places();
                         }
                     }
                 }
