@@ -4,15 +4,15 @@
 //! which is also more than a term can add to any score. Once what is left can add less than the
 //! score that enough rows have already, a row that has none of the terms so far is out, and of
 //! the others each that is too far behind. The same bound keeps most documents of a frequent term
-//! from being noted at all: how long a document may be that wins by so many occurrences. The frequent terms, which are light and dear to read,
-//! are then read for few rows.
+//! from being noted at all: how long a document may be that wins by so many occurrences. The
+//! frequent terms, which are light and dear to read, are then read for few rows.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
 use remora_index::DocSet;
 
 use super::{
-    occurrences::Asked,
+    occurrences::{Asked, common, from_doc},
     score::{SegmentNorms, Weighted, part},
 };
 use crate::{QueryReport, Result};
@@ -141,7 +141,7 @@ impl Race<'_> {
             let docs = &self.docs[at];
             let mut found = asked.frequencies(term, at, docs, report)?;
             if let DocSet::List(list) = docs {
-                found = super::occurrences::common(&found, list);
+                found = common(&found, list);
             }
             *partials = united(std::mem::take(partials), &found, docs, norms, bar);
             asked.occurrences.note_frequencies(term, at, found);
@@ -151,7 +151,7 @@ impl Race<'_> {
         let found = asked.frequencies(term, at, &among, report)?;
         let mut rest = found.as_slice();
         for partial in partials {
-            rest = &rest[rest.partition_point(|&(doc, _)| doc < partial.doc)..];
+            rest = from_doc(rest, partial.doc);
             if let Some(&(_, occurrences)) = rest.first().filter(|first| first.0 == partial.doc) {
                 partial.sum += part(weight, occurrences, partial.norm);
             }

@@ -104,10 +104,22 @@ pub(super) fn common(frequencies: &[(u32, u32)], docs: &[u32]) -> Frequencies {
     let mut rest = frequencies;
     let mut found = Vec::with_capacity(docs.len().min(frequencies.len()));
     for &doc in docs {
-        rest = &rest[rest.partition_point(|&(other, _)| other < doc)..];
+        rest = from_doc(rest, doc);
         found.extend(rest.first().filter(|first| first.0 == doc));
     }
     found
+}
+
+/// The frequencies from `doc` on, which is mostly near.
+#[inline]
+pub(super) fn from_doc(frequencies: &[(u32, u32)], doc: u32) -> &[(u32, u32)] {
+    let mut step = 1;
+    while step < frequencies.len() && frequencies[step].0 < doc {
+        step *= 2;
+    }
+    let (start, end) = (step / 2, frequencies.len().min(step + 1));
+    let behind = frequencies[start..end].partition_point(|&(other, _)| other < doc);
+    &frequencies[start + behind..]
 }
 
 fn holding(
