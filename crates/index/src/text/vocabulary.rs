@@ -319,7 +319,13 @@ impl Vocabulary {
         let mut found: Vec<u32> = starting.collect();
         let piece = piece.as_bytes();
         let proved = self.suffixes.proves(piece, at_end);
-        self.suffixes.for_each(&self.blob, piece, at_end, |offset| {
+        // Their offsets have 32 bits.
+        let mut places = Vec::new();
+        self.suffixes.for_each(&self.blob, piece, at_end, |offset| places.push(offset as u32));
+        // In the order of the terms, which are then found near each other.
+        places.sort_unstable();
+        for place in places {
+            let offset = place as usize;
             let (term, range) = self.term_at(offset);
             let end = range.end.saturating_sub(1);
             let behind = offset + piece.len();
@@ -328,8 +334,9 @@ impl Vocabulary {
             if inner && fits && (proved || self.blob.get(offset..behind) == Some(piece)) {
                 found.push(term);
             }
-        });
-        found.sort_unstable();
+        }
+        // Two ascending runs, which a stable sort takes as they are.
+        found.sort();
         count_runs(&found)
     }
 

@@ -71,11 +71,15 @@ pub(crate) fn unpack(bytes: &[u8], width: u8, values: &mut [u32]) -> Result<usiz
 
 fn unpack_short(bytes: &[u8], width: u8, values: &mut [u32]) {
     let mask = (1u64 << width) - 1;
-    let mut padded = [0; BLOCK * 4 + 8];
-    padded[..bytes.len()].copy_from_slice(bytes);
+    // Numbers that begin in the last eight bytes are read from a copy with zeros behind it.
+    let end = bytes.len().saturating_sub(8);
+    let mut last = [0; 16];
+    last[..bytes.len() - end].copy_from_slice(&bytes[end..]);
     for (index, value) in values.iter_mut().enumerate() {
         let bit = index * usize::from(width);
-        if let Some(word) = padded.get(bit / 8..).and_then(|rest| rest.first_chunk()) {
+        let word = bytes.get(bit / 8..).and_then(|rest| rest.first_chunk());
+        let word = word.or_else(|| last.get((bit / 8).checked_sub(end)?..)?.first_chunk());
+        if let Some(word) = word {
             *value = (u64::from_le_bytes(*word) >> (bit % 8) & mask) as u32;
         }
     }
