@@ -11,6 +11,7 @@ mod plan;
 mod tests;
 
 use std::{
+    collections::BTreeSet,
     sync::{Arc, atomic::Ordering},
     time::{Duration, Instant},
 };
@@ -85,6 +86,15 @@ pub(crate) fn run_large(shared: &Shared) {
     }
 }
 
+/// Merges what is quick to merge of those tables with these numbers that are crowded; false if there
+/// is nothing. For a writer that waits: the threads may have more to do elsewhere.
+pub(crate) fn relieve(shared: &Shared, numbers: &BTreeSet<u32>) -> bool {
+    merge_chosen(shared, |current, claims| {
+        let tables = current.tables.values().filter(|table| numbers.contains(&table.number));
+        choose(tables.filter(|table| is_crowded(table)), claims, Size::Relief)
+    })
+}
+
 /// Merges all of a table's segments into one and frees what deletions left. Cost: the table's index
 /// is read and written once. A table that is not there is left alone.
 pub(crate) fn optimize(shared: &Shared, table: &str) -> Result<()> {
@@ -109,25 +119,38 @@ fn try_checkpoint(shared: &Shared) -> bool {
     }
 }
 
-fn find(
-    current: &Snapshot,
+/// A table and which of its segments are merged.
+type Choice = (Arc<TableView>, Vec<usize>);
+
+fn find(current: &Snapshot, claims: &Claims<'_>, size: Size) -> Option<Choice> {
+    choose(current.tables.values(), claims, size)
+}
+
+fn choose<'t>(
+    mut tables: impl Iterator<Item = &'t Arc<TableView>>,
     claims: &Claims<'_>,
     size: Size,
-) -> Option<(Arc<TableView>, Vec<usize>)> {
-    current
-        .tables
-        .values()
+) -> Option<Choice> {
+    tables
         .find_map(|table| plan::plan(table, claims, size).map(|chosen| (Arc::clone(table), chosen)))
 }
 
 fn merge_next(shared: &Shared, size: Size) {
-    let find_next = |current: &Snapshot, claims: &Claims<'_>| find(current, claims, size);
-    let Some(claim) = shared.published.claim(find_next) else { return };
+    merge_chosen(shared, |current, claims| find(current, claims, size));
+}
+
+/// Merges what is chosen; false if nothing was.
+fn merge_chosen(
+    shared: &Shared,
+    choose: impl FnOnce(&Snapshot, &Claims<'_>) -> Option<Choice>,
+) -> bool {
+    let Some(claim) = shared.published.claim(choose) else { return false };
     if let Err(error) = merge_claimed(shared, &claim) {
         // Without merges segments would pile up until every read is slow.
         let table = &claim.table.schema.name;
         shared.poison(&Error::Poisoned(format!("a merge of table {table:?} failed: {error}")));
     }
+    true
 }
 
 fn merge_claimed(shared: &Shared, claim: &Claim<'_>) -> Result<()> {

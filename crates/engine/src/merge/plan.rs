@@ -25,10 +25,13 @@ const WIDE: usize = 28;
 const LAST_SMALL_TIER: u32 = 1;
 /// No merge that nobody asked for makes a larger segment than this.
 const MERGED_BYTES_MAX: u64 = 2 << 30;
+/// From this many segments on, the quick thread takes one tier more: a long merge of another table
+/// may keep the other thread for as long as the rest would need to come to [`SEGMENTS_MAX`].
+const NEARLY_CROWDED: usize = 40;
 /// With this many segments a table's writer waits for the merges.
 pub(crate) const SEGMENTS_MAX: usize = 64;
 
-/// Which merges a thread does.
+/// Which merges are done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Size {
     /// Those that take milliseconds.
@@ -37,11 +40,19 @@ pub(crate) enum Size {
     Large,
     /// The others, while nothing is written: however few segments the table has.
     Idle,
+    /// What a writer does that would wait otherwise: the quickest of the small ones, and one tier
+    /// more.
+    Relief,
 }
 
 impl Size {
-    fn takes(self, tier: u32) -> bool {
-        (tier <= LAST_SMALL_TIER) == (self == Self::Small)
+    /// Of a table with so many segments.
+    fn takes(self, tier: u32, segments: usize) -> bool {
+        match self {
+            Self::Small if segments < NEARLY_CROWDED => tier <= LAST_SMALL_TIER,
+            Self::Small | Self::Relief => tier <= LAST_SMALL_TIER + 1,
+            Self::Large | Self::Idle => tier > LAST_SMALL_TIER,
+        }
     }
 }
 
@@ -51,8 +62,8 @@ pub(crate) fn plan(table: &TableView, claims: &Claims<'_>, size: Size) -> Option
         .filter(|&index| !claims.has(&table.segments[index].segment))
         .collect();
     let bytes: Vec<u64> = free.iter().map(|&index| table.segments[index].bytes()).collect();
-    let chosen =
-        full_tier(&bytes, size).map(|chosen| chosen.into_iter().map(|i| free[i]).collect());
+    let chosen = full_tier(&bytes, size, table.segments.len());
+    let chosen = chosen.map(|chosen| chosen.into_iter().map(|i| free[i]).collect());
     chosen.or_else(|| mostly_deleted(table, &free, size).map(|index| vec![index]))
 }
 
@@ -74,17 +85,18 @@ pub(crate) fn tier(bytes: u64) -> u32 {
 }
 
 /// The segments of one full tier and of all below it: of the small tiers the highest, of the
-/// others the lowest.
-fn full_tier(bytes: &[u64], size: Size) -> Option<Vec<usize>> {
+/// others, and where there is no time, the lowest. `segments`: how many the table has, those included that others merge.
+fn full_tier(bytes: &[u64], size: Size, segments: usize) -> Option<Vec<usize>> {
     if size == Size::Large && bytes.len() < WIDE {
         return None;
     }
     let tiers: Vec<u32> = bytes.iter().map(|&bytes| tier(bytes)).collect();
     let count = |wanted| tiers.iter().filter(|&&tier| tier == wanted).count();
-    let full = tiers.iter().copied().filter(|&tier| size.takes(tier) && count(tier) >= FULL_TIER);
+    let full = tiers.iter().copied();
+    let full = full.filter(|&tier| size.takes(tier, segments) && count(tier) >= FULL_TIER);
     let last = match size {
         Size::Small => full.max()?,
-        Size::Large | Size::Idle => full.min()?,
+        Size::Large | Size::Idle | Size::Relief => full.min()?,
     };
     let mut chosen: Vec<usize> = (0..tiers.len()).filter(|&index| tiers[index] <= last).collect();
     // Smallest first, so that the limit leaves out the largest.
@@ -101,7 +113,8 @@ fn full_tier(bytes: &[u64], size: Size) -> Option<Vec<usize>> {
 fn mostly_deleted(table: &TableView, free: &[usize], size: Size) -> Option<usize> {
     free.iter().copied().find(|&index| {
         let view = &table.segments[index];
-        view.deleted_count > view.live_count() && size.takes(tier(view.bytes()))
+        view.deleted_count > view.live_count()
+            && size.takes(tier(view.bytes()), table.segments.len())
     })
 }
 
@@ -121,8 +134,9 @@ mod tests {
         let (mut segments, mut merged, mut most) = (Vec::new(), 0, 0);
         for _ in 0..appended {
             segments.push(bytes);
-            while let Some(mut chosen) =
-                [Size::Small, Size::Large].iter().find_map(|&size| full_tier(&segments, size))
+            while let Some(mut chosen) = [Size::Small, Size::Large]
+                .iter()
+                .find_map(|&size| full_tier(&segments, size, segments.len()))
             {
                 chosen.sort_unstable_by(|a, b| b.cmp(a));
                 let sum: u64 = chosen.into_iter().map(|index| segments.remove(index)).sum();
@@ -139,11 +153,45 @@ mod tests {
     #[test]
     fn a_load_that_is_over_is_merged_further() {
         let loaded = [TIER_BYTES * 100; FULL_TIER + 1];
-        assert_eq!(full_tier(&loaded, Size::Large), None);
-        assert_eq!(full_tier(&loaded, Size::Small), None);
-        assert_eq!(full_tier(&loaded, Size::Idle).map(|chosen| chosen.len()), Some(FULL_TIER + 1));
-        assert_eq!(full_tier(&loaded[2..], Size::Idle), None);
-        assert_eq!(full_tier(&[1; FULL_TIER], Size::Idle), None);
+        assert_eq!(full_tier(&loaded, Size::Large, FULL_TIER), None);
+        assert_eq!(full_tier(&loaded, Size::Small, FULL_TIER), None);
+        assert_eq!(
+            full_tier(&loaded, Size::Idle, FULL_TIER).map(|chosen| chosen.len()),
+            Some(FULL_TIER + 1)
+        );
+        assert_eq!(full_tier(&loaded[2..], Size::Idle, FULL_TIER), None);
+        assert_eq!(full_tier(&[1; FULL_TIER], Size::Idle, FULL_TIER), None);
+    }
+
+    #[test]
+    fn relief_is_what_is_quickest() {
+        let segments = [[1; FULL_TIER], [TIER_BYTES * FACTOR; FULL_TIER]].concat();
+        let chosen = |size, segments: &[u64], count| {
+            full_tier(segments, size, count).map(|chosen| chosen.len())
+        };
+        assert_eq!(chosen(Size::Relief, &segments, SEGMENTS_MAX), Some(FULL_TIER));
+        assert_eq!(chosen(Size::Small, &segments, SEGMENTS_MAX), Some(2 * FULL_TIER));
+        let large = &segments[FULL_TIER..];
+        assert_eq!(chosen(Size::Relief, large, SEGMENTS_MAX), Some(FULL_TIER));
+        assert_eq!(chosen(Size::Small, large, NEARLY_CROWDED), Some(FULL_TIER));
+        assert_eq!(chosen(Size::Small, large, NEARLY_CROWDED - 1), None);
+    }
+
+    #[test]
+    fn the_small_merges_alone_keep_a_table_from_crowding_for_minutes() {
+        let mut segments = Vec::new();
+        let mut most = 0;
+        // Three minutes of a batch every 8 ms.
+        for _ in 0..22_500 {
+            segments.push(3_000);
+            while let Some(mut chosen) = full_tier(&segments, Size::Small, segments.len()) {
+                chosen.sort_unstable_by(|a, b| b.cmp(a));
+                let sum: u64 = chosen.into_iter().map(|index| segments.remove(index)).sum();
+                segments.push(sum);
+            }
+            most = most.max(segments.len());
+        }
+        assert!(most < SEGMENTS_MAX, "{most}");
     }
 
     #[test]

@@ -18,11 +18,16 @@ use super::{
 };
 use crate::{
     Durability, Error, Position, Result, catalog,
-    merge::{is_crowded, is_merge_due},
+    merge::{is_crowded, is_merge_due, relieve},
     shared::{PoisonOnPanic, Shared},
     snapshot::{Snapshot, TableView},
     store::{Store, StoreBatch},
 };
+
+/// How long the threads that merge are waited for before it is looked again what there is to do.
+const MERGE_WAIT: Duration = Duration::from_millis(20);
+/// A wait for merges of so long is told to the operator.
+const LONG_WAIT: Duration = Duration::from_secs(1);
 
 /// Does what is queued until the queue is closed and empty.
 pub(crate) fn run(shared: &Shared) {
@@ -243,7 +248,19 @@ impl Writer<'_> {
             return Ok(());
         }
         self.shared.published.notify_work();
-        self.shared.published.wait_until(None, |current| !crowded(current)).map(|_| ())
+        let since = Instant::now();
+        let published = &self.shared.published;
+        // What the threads do elsewhere may take long: the writer helps itself meanwhile.
+        while !published.wait_until(Some(Instant::now()), |current| !crowded(current))? {
+            if !relieve(self.shared, &touched) {
+                published.wait_until(Some(Instant::now() + MERGE_WAIT), |now| !crowded(now))?;
+            }
+        }
+        if since.elapsed() >= LONG_WAIT {
+            let waited_ms = since.elapsed().as_millis() as u64;
+            tracing::warn!(waited_ms, "writes waited: they come faster than segments are merged");
+        }
+        Ok(())
     }
 
     pub(super) fn sync_if_due(&mut self) {
