@@ -1,9 +1,9 @@
 //! Background merges: few segments however small the batches are.
 //!
 //! Two threads merge, one what takes milliseconds and one the rest, so that a long merge does not
-//! let the small segments of a stream of writes pile up. A merge reads segments that it has claimed,
-//! without any lock; when it is done it replaces them by its output in one step, with the documents
-//! deleted that were deleted meanwhile.
+//! let the small segments of a stream of writes pile up; a writer that would wait for them does what
+//! is quick itself. A merge reads segments that it has claimed, without any lock; when it is done it
+//! replaces them by its output in one step, with the documents deleted that were deleted meanwhile.
 
 mod checkpoint;
 mod plan;

@@ -5,7 +5,7 @@
 //!          have it indexed if large                     (indexing)
 //!          queue, wait                                  (queue)
 //! writer   check what a batch expects of its keys       (conflict)
-//!          take a group, wait while merges lag behind   (writer)
+//!          take a group, help merges that lag           (writer)
 //!          index what is small, one segment a table     (group)
 //!          commit all rows at once, sync                (writer)
 //!          publish, acknowledge                         (group, writer)
