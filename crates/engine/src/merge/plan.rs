@@ -6,7 +6,8 @@
 //! full tier, which removes the most segments for its bytes, is merged first. A load of large
 //! batches is merged once, by as many segments as are there, and not once per tier. (Over 40,000
 //! appends of 3 KB: 27 segments at most and 4.9 merges of each byte; over 300 of 500 KB: 27 and
-//! one.)
+//! one.) Where the upper tiers come too late, the quick thread and at last the writer itself take one
+//! of them: see [`NEARLY_CROWDED`] and [`Size::Relief`].
 
 use crate::{
     published::Claims,
@@ -28,7 +29,7 @@ const MERGED_BYTES_MAX: u64 = 2 << 30;
 /// From this many segments on, the quick thread takes one tier more: a long merge of another table
 /// may keep the other thread for as long as the rest would need to come to [`SEGMENTS_MAX`].
 const NEARLY_CROWDED: usize = 40;
-/// With this many segments a table's writer waits for the merges.
+/// With this many segments a table's writer merges and waits.
 pub(crate) const SEGMENTS_MAX: usize = 64;
 
 /// Which merges are done.
@@ -85,7 +86,8 @@ pub(crate) fn tier(bytes: u64) -> u32 {
 }
 
 /// The segments of one full tier and of all below it: of the small tiers the highest, of the
-/// others, and where there is no time, the lowest. `segments`: how many the table has, those included that others merge.
+/// others, and where a writer waits, the lowest. `segments` is how many the table has, those
+/// included that are being merged.
 fn full_tier(bytes: &[u64], size: Size, segments: usize) -> Option<Vec<usize>> {
     if size == Size::Large && bytes.len() < WIDE {
         return None;
