@@ -19,7 +19,7 @@ use remora_source::{
 };
 
 use super::{
-    Bm25, Cache, Dialect, Dump, Http, Limits, Listen, Logging, RateLimiting, Settings, keys,
+    Bm25, Cache, Dialect, Dump, Http, Limits, Listen, Logging, RateLimiting, Settings, keys, mysql,
 };
 use crate::{Error, Result, session::Cidr};
 use typed::{
@@ -111,6 +111,7 @@ impl TypedMySql {
             server_id: Some(replication.server_id).filter(|id| *id > 0),
             connect_timeout: Duration::from_millis(self.connect_timeout_ms),
             strict_schema: true,
+            ignored_ddl_prefixes: mysql::prefixes(self.ignored_ddl_prefixes)?,
             ..MysqlSettings::default()
         })
     }

@@ -34,6 +34,7 @@ struct TypedMysql {
     copy_threads: Option<usize>,
     chunk_rows: Option<usize>,
     strict_schema: Option<bool>,
+    ignored_ddl_prefixes: Option<Vec<String>>,
 }
 
 /// The sections' meaning.
@@ -82,8 +83,20 @@ impl TypedMysql {
         set(&mut settings.copy_threads, within("copy_threads", self.copy_threads, 64)?);
         set(&mut settings.chunk_rows, within("chunk_rows", self.chunk_rows, 1_000_000)?);
         set(&mut settings.strict_schema, self.strict_schema);
+        let ignored = self.ignored_ddl_prefixes.map(prefixes).transpose()?;
+        set(&mut settings.ignored_ddl_prefixes, ignored);
         Ok(settings)
     }
+}
+
+/// An empty prefix would ignore every change.
+pub(super) fn prefixes(typed: Vec<String>) -> Result<Vec<String>, String> {
+    if typed.iter().any(|prefix| prefix.trim().is_empty()) {
+        return Err(
+            "ignored_ddl_prefixes has an empty one: every statement begins with it".to_owned()
+        );
+    }
+    Ok(typed)
 }
 
 fn set<T>(setting: &mut T, typed: Option<T>) {

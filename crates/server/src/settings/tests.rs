@@ -164,6 +164,8 @@ fn a_mygramdb_file_is_read_strictly() {
     assert!(error.contains("no filter type"), "{error}");
     let error = message(yaml(&TABLE.replace("{column: body}", "{concat: [a]}")));
     assert!(error.contains("text_source"), "{error}");
+    let ignored = TABLE.replace("mysql: {", "mysql: {ignored_ddl_prefixes: ['ALTER', ' '], ");
+    assert!(message(yaml(&ignored)).contains("ignored_ddl_prefixes has an empty one"));
     let cors = "api: {http: {enable: true, enable_cors: true}}\n";
     assert!(message(yaml(&format!("{TABLE}{cors}"))).contains("cors_allow_origin"));
     let json = r#"{"mysql":{"database":"d"},"tables":[{"name":"t","text_source":{"column":"c"}}]}"#;

@@ -51,6 +51,9 @@ pub struct MysqlSettings {
     pub chunk_rows: usize,
     /// Whether any schema change stops following, instead of being followed.
     pub strict_schema: bool,
+    /// Statements that begin with one of these change no table here, whatever they do at the source.
+    /// Case, spaces and back quotes do not matter.
+    pub ignored_ddl_prefixes: Vec<String>,
     /// Tables whose definition is given instead of derived from the source's.
     pub definitions: Vec<Schema>,
 }
@@ -118,6 +121,7 @@ impl Default for MysqlSettings {
             copy_threads: 2,
             chunk_rows: 10_000,
             strict_schema: false,
+            ignored_ddl_prefixes: Vec::new(),
             definitions: Vec::new(),
         }
     }

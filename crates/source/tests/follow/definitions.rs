@@ -157,6 +157,23 @@ fn strict_settings_stop_at_a_change() {
 }
 
 #[test]
+fn named_statements_change_nothing_under_strict_settings() {
+    let mut pair = Pair::start_with(Kind::MariaDb1011, &[], &GOODS, |settings| {
+        settings.strict_schema = true;
+        settings.ignored_ddl_prefixes = vec!["alter table goods COMMENT".to_owned()];
+        settings.ignored_ddl_prefixes.push("drop table goods".to_owned());
+    });
+    pair.compare();
+    pair.run("ALTER TABLE goods comment = 'all of them'");
+    pair.run("DELETE FROM goods WHERE id = 1");
+    pair.compare();
+    pair.run("DROP TABLE goods");
+    pair.run("CREATE TABLE shop.other (id INT PRIMARY KEY)");
+    pair.wait("the table behind", |status| status.tables.len() == 2);
+    assert_eq!(pair.rows("goods").len(), 2);
+}
+
+#[test]
 fn rows_of_a_statement_lead_to_a_copy() {
     let mut pair = Pair::start(Kind::MariaDb1011, &GOODS);
     pair.compare();

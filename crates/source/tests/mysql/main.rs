@@ -14,16 +14,17 @@
 /// Each of these functions of a kind of server as a test per kind.
 #[macro_export]
 macro_rules! for_every_kind {
-    ($($test:ident),* $(,)?) => {
-        $crate::for_every_kind!(@ mariadb_10_11 MariaDb1011 $($test)*);
-        $crate::for_every_kind!(@ mariadb_11_8 MariaDb118 $($test)*);
-        $crate::for_every_kind!(@ mysql_9_7 MySql97 $($test)*);
-        $crate::for_every_kind!(@ mysql_5_6 MySql56 $($test)*);
+    ($($(#[$attribute:meta])* $test:ident),* $(,)?) => {
+        $crate::for_every_kind!(@ mariadb_10_11 MariaDb1011 $($(#[$attribute])* $test)*);
+        $crate::for_every_kind!(@ mariadb_11_8 MariaDb118 $($(#[$attribute])* $test)*);
+        $crate::for_every_kind!(@ mysql_9_7 MySql97 $($(#[$attribute])* $test)*);
+        $crate::for_every_kind!(@ mysql_5_6 MySql56 $($(#[$attribute])* $test)*);
     };
-    (@ $name:ident $kind:ident $($test:ident)*) => {
+    (@ $name:ident $kind:ident $($(#[$attribute:meta])* $test:ident)*) => {
         mod $name {
             $(
                 #[test]
+                $(#[$attribute])*
                 fn $test() {
                     super::$test(remora_peers::Kind::$kind);
                 }

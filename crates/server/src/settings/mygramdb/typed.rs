@@ -71,7 +71,7 @@ keys!(TypedMySql {
     ssl_cert: String = String::new(),
     ssl_key: String = String::new(),
     ssl_verify_server_cert: bool = true,
-    _ignored_ddl_prefixes as "ignored_ddl_prefixes": Vec<String> = Vec::new(),
+    ignored_ddl_prefixes: Vec<String> = Vec::new(),
     datetime_timezone: String = "+00:00".to_owned(),
 });
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// Their paths. What is left out here has no effect in MygramDB either, or only tells how an n-gram
 /// index is built or how a replica reads.
-const PATHS: [&str; 8] = [
+const PATHS: [&str; 10] = [
     "api.tcp.keepalive",
     "api.tcp.reaper_interval_sec",
     "api.tcp.thread_pool_queue_size",
@@ -14,6 +14,9 @@ const PATHS: [&str; 8] = [
     "cache.invalidation_strategy",
     "dump.restore_memory_budget_mb",
     "dump.restore_max_section_mb",
+    // The first copy begins by itself.
+    "replication.auto_initial_snapshot",
+    "replication.start_from",
 ];
 
 /// Those of them that a file has.

@@ -16,6 +16,9 @@ use crate::{Error, Result, mysql::schema::SourceTable};
 impl Applier {
     /// Applies a statement of the binlog that ran in that database.
     pub fn change_definitions(&mut self, database: &str, sql: &str) -> Result<()> {
+        if self.ignores(sql) {
+            return Ok(());
+        }
         let statement = Statement::parse(database, sql, self.source.server.folds_names);
         let mut step = Step::default();
         match statement {
@@ -82,6 +85,14 @@ impl Applier {
             self.start_copy(&table, source, true, &mut step)?;
         }
         self.define(step.definitions, step.positions)
+    }
+
+    fn ignores(&self, sql: &str) -> bool {
+        let prefixes = &self.shared.settings.ignored_ddl_prefixes;
+        !prefixes.is_empty() && {
+            let sql = plain(sql);
+            prefixes.iter().any(|prefix| sql.starts_with(&plain(prefix)))
+        }
     }
 
     fn selects(&self, table: &TableName) -> bool {
@@ -310,4 +321,10 @@ impl Applier {
         self.tables.insert(to.clone(), followed);
         self.begin_doubt(to, None, true);
     }
+}
+
+/// A statement in small letters and without back quotes, which servers put around names.
+fn plain(sql: &str) -> String {
+    let words: Vec<&str> = sql.split_whitespace().collect();
+    words.join(" ").replace('`', "").to_lowercase()
 }
