@@ -35,7 +35,6 @@ use self::{
 };
 use crate::{
     Identity, Outcome, Prepared, Reply, Result,
-    instance::Shared,
     session::{Reader, SessionState},
     statement::{LexMode, Statement},
 };
@@ -110,11 +109,13 @@ async fn run_lifted<R: Reply>(
                 return Ok(None);
             };
             let database = session.database.as_deref();
-            let Some(plan) = AnyPlan::new(&shape, database, &session.shared, &reader) else {
+            let Some(plan) = AnyPlan::new(&shape, session, &reader, database) else {
                 return Ok(None);
             };
             let plan = Arc::new(plan);
-            plans.put(lifted, cache::Known::Plan(Arc::clone(&plan)));
+            if plan.is_current(&reader) {
+                plans.put(lifted, cache::Known::Plan(Arc::clone(&plan)));
+            }
             plan
         }
     };
@@ -170,7 +171,7 @@ async fn run_part<R: Reply>(
     };
     let reader = session.reader();
     let database = session.database.as_deref();
-    let Some(plan) = AnyPlan::new(&shape, database, &session.shared, &reader) else {
+    let Some(plan) = AnyPlan::new(&shape, session, &reader, database) else {
         return Ok(None);
     };
     let constants = lifted.constants(text, source.mode, statement.parameters);
@@ -215,7 +216,7 @@ pub(crate) async fn run_prepared<R: Reply>(
         Some(plan) => plan,
         None => {
             let database = known.database.as_deref();
-            let plan = AnyPlan::new(&known.shape, database, &session.shared, &reader);
+            let plan = AnyPlan::new(&known.shape, session, &reader, database);
             let Some(plan) = plan else { return Ok(None) };
             let plan = Arc::new(plan);
             *known.plan.lock() = Some(Arc::clone(&plan));
@@ -268,16 +269,16 @@ impl AnyShape {
 impl AnyPlan {
     fn new(
         shape: &AnyShape,
-        database: Option<&str>,
-        shared: &Shared,
+        session: &SessionState,
         reader: &Reader,
+        database: Option<&str>,
     ) -> Option<Self> {
         Some(match shape {
             AnyShape::One(shape) => {
-                Self::One(Box::new(Plan::new(shape, database, shared, reader)?))
+                Self::One(Box::new(Plan::new(shape, database, &session.shared, reader)?))
             }
             AnyShape::Joined(shape) => {
-                Self::Joined(join::Plan::new(shape, database, shared, reader)?)
+                Self::Joined(join::Plan::new(shape, session, reader, database)?)
             }
         })
     }

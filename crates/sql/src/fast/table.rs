@@ -10,7 +10,7 @@ use crate::{
     instance::Shared,
     select::{names::TableName, scan::expr_type},
     session::{Reader, SessionState},
-    write::declared::SqlTable,
+    write::{Overlay, declared::SqlTable},
 };
 
 /// A table of a statement.
@@ -26,6 +26,8 @@ pub(super) struct Table {
     pub sql: Arc<SqlTable>,
     /// Whether a source vouches for its keys: no two are equal by their collations.
     pub is_replicated: bool,
+    /// All its rows, of a temporary table of the session.
+    pub temporary: Option<Arc<Overlay>>,
 }
 
 impl Table {
@@ -42,7 +44,22 @@ impl Table {
         let schema = reader.schema(&engine_name).ok()?;
         let alias = alias.unwrap_or(table).to_owned();
         let is_replicated = shared.host.source_of(&engine_name).is_some();
-        Some(Self { name, alias, engine_name, sql: SqlTable::of(&schema), is_replicated })
+        let sql = SqlTable::of(&schema);
+        Some(Self { name, alias, engine_name, sql, is_replicated, temporary: None })
+    }
+
+    /// The session's temporary table of this name, with the rows that it has now.
+    pub fn temporary(
+        (database, table): (Option<&str>, &str),
+        alias: Option<&str>,
+        session: &SessionState,
+    ) -> Option<Self> {
+        let name = TableName::new(database?, table);
+        let held = session.transaction.temporary(&name)?;
+        let (sql, rows) = (SqlTable::of(&held.schema), Some(Arc::clone(&held.rows)));
+        let alias = alias.unwrap_or(table).to_owned();
+        let engine_name = String::new();
+        Some(Self { name, alias, engine_name, sql, is_replicated: false, temporary: rows })
     }
 
     /// What the statement calls it.
@@ -55,8 +72,11 @@ impl Table {
         &self.sql.schema
     }
 
-    /// Whether it is still the one that it was.
+    /// Whether it is still the one that it was. A temporary table is not: its rows are here.
     pub fn is_current(&self, reader: &Reader) -> bool {
+        if self.temporary.is_some() {
+            return false;
+        }
         let schema = reader.schema(&self.engine_name);
         schema.is_ok_and(|schema| Arc::ptr_eq(&schema, self.schema()))
     }
@@ -64,8 +84,9 @@ impl Table {
     /// Whether the session has rows of its own in it that nobody else sees.
     pub fn is_changed_by(&self, session: &SessionState) -> bool {
         let transaction = &session.transaction;
-        transaction.overlay(&self.engine_name).is_some()
-            || transaction.temporary(&self.name).is_some()
+        self.temporary.is_none()
+            && (transaction.overlay(&self.engine_name).is_some()
+                || transaction.temporary(&self.name).is_some())
     }
 
     /// Whether a name in front of a column means it.

@@ -187,6 +187,15 @@ impl Fixture {
         reply
     }
 
+    /// Runs a statement of any kind.
+    fn run(&mut self, text: &str) {
+        let source = split(text.as_bytes(), false, LexMode::default()).unwrap().pop().unwrap();
+        let statement = Statement { source: Arc::new(source), parameters: &[] };
+        let mut reply = Collected::default();
+        let run = self.session.run(&statement, false, &mut reply);
+        self.runtime.block_on(run).unwrap_or_else(|error| panic!("{text}: {error}"));
+    }
+
     fn same(&mut self, text: &str, ordered: bool) {
         let mut quick = self.quick(text).unwrap_or_else(|| panic!("no shape: {text}"));
         let mut general = self.general(text);
@@ -346,6 +355,45 @@ fn joins_by_keys() {
     ] {
         fixture.same(text, false);
     }
+}
+
+#[test]
+fn temporary_tables_are_joined_by_keys() {
+    let mut fixture = fixture();
+    fixture.session.database = Some("shop".to_owned());
+    fixture.run("CREATE TEMPORARY TABLE wanted (id INT, mark VARCHAR(9))");
+    fixture.run("CREATE TEMPORARY TABLE place (i INT PRIMARY KEY)");
+    let joined = "SELECT t.q, wanted.mark, t.i FROM wanted JOIN stock AS t
+                  ON t.w = 2 AND t.i = wanted.id";
+    fixture.same(joined, false);
+    fixture.run("INSERT INTO wanted VALUES (3, 'a'), (3, 'b'), (NULL, 'c'), (77, 'd'), (5, NULL)");
+    fixture.same(joined, false);
+    assert_eq!(fixture.general(joined).rows.len(), 3);
+    for text in [
+        "SELECT t.q, mark FROM stock AS t, wanted WHERE id = t.i AND t.w = id AND id < 5",
+        "SELECT COUNT(*) FROM stock JOIN wanted ON i = id AND w IN (1, 3) WHERE id <> 5",
+        "SELECT COUNT(DISTINCT id) FROM wanted, stock, sold
+         WHERE stock.w = 1 AND i = id AND sold.w = stock.w AND d = 1 AND o = id",
+        "SELECT q FROM stock WHERE w = 2 AND i IN (SELECT id FROM wanted)",
+        "SELECT mark FROM wanted, stock WHERE w = 1 AND stock.i = 2",
+    ] {
+        fixture.same(text, false);
+    }
+    // What changes is seen, and what is not read by its key goes the general way.
+    fixture.run("DELETE FROM wanted WHERE mark = 'a'");
+    fixture.same(joined, false);
+    for text in [
+        "SELECT mark FROM wanted, place WHERE place.i = id",
+        "SELECT mark FROM wanted, stock WHERE stock.i = id",
+        "SELECT next FROM place, stock WHERE w = 1 AND stock.i = 2",
+    ] {
+        assert!(fixture.quick(text).is_none(), "{text}");
+    }
+    let told = fast::explain(&fixture.session, joined.as_bytes(), &[]).unwrap();
+    let told: Vec<_> = told.iter().map(|it| (it.table.as_str(), it.kind)).collect();
+    assert_eq!(told, [("wanted", "ALL"), ("t", "eq_ref")]);
+    fixture.run("DROP TEMPORARY TABLE wanted");
+    assert!(fixture.quick(joined).is_none());
 }
 
 #[test]

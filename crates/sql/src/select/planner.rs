@@ -33,9 +33,11 @@ use crate::{Result, meaning, session::Context};
 const BATCH_ROWS: usize = 8_192;
 /// Tables of more rows are read by as many threads as there are.
 const PARALLEL_ROWS: usize = 200_000;
-/// A join's side of at most so many keys tells them to the other.
+/// A join's side of at most so many keys tells them to the other; of more where all tables together
+/// have so many rows for each key that a look-up costs less than reading them.
 const MAX_JOIN_KEYS: usize = 20_000;
-const MAX_JOIN_KEY_BYTES: usize = 4 << 20;
+const ROWS_OF_JOIN_KEY: usize = 16;
+const MAX_JOIN_KEY_BYTES: usize = 64 << 20;
 static BASE: LazyLock<PlanState> = LazyLock::new(base);
 
 /// Makes plans of one statement.
@@ -83,7 +85,10 @@ impl Planner {
             false => 1,
         };
         let mut config = state.config().clone().with_target_partitions(partitions);
-        config.options_mut().extensions.insert(context.clone());
+        let options = config.options_mut();
+        options.extensions.insert(context.clone());
+        options.optimizer.hash_join_inlist_pushdown_max_distinct_values =
+            MAX_JOIN_KEYS.max(rows / ROWS_OF_JOIN_KEY);
         *state.config_mut() = config;
         let limited = limited(state.runtime_env(), memory_bytes);
         let mut state =

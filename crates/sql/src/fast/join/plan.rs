@@ -11,9 +11,8 @@ use crate::{
         shape::{ColumnName, Comparison, Group},
         table::Table,
     },
-    instance::Shared,
     meaning::types::ExprType,
-    session::Reader,
+    session::{Reader, SessionState},
 };
 
 /// A join made ready for tables of these definitions.
@@ -95,26 +94,27 @@ enum Right {
 }
 
 impl Plan {
-    /// 1142 if one of its tables may not be read.
+    /// 1142 if one of its tables may not be read. A session's own may.
     pub(in crate::fast) fn check(&self, identity: &Identity) -> Result<()> {
         let tables = self.chain.tables();
-        tables.iter().try_for_each(|table| table.name.check(identity, false))
+        let mut others = tables.iter().filter(|table| table.temporary.is_none());
+        others.try_for_each(|table| table.name.check(identity, false))
     }
 
     /// Makes a shape ready; `None` if a table is not read by its key, or a column is not of the
     /// kind that is compared here.
     pub(in crate::fast) fn new(
         shape: &Shape,
-        database: Option<&str>,
-        shared: &Shared,
+        session: &SessionState,
         reader: &Reader,
+        database: Option<&str>,
     ) -> Option<Self> {
         let wanted: Vec<&ColumnName> = match &shape.items {
             Items::Count(_) => Vec::new(),
             Items::CountDistinct(column, _) => vec![column],
             Items::Columns(columns) => columns.iter().map(|(column, _)| column).collect(),
         };
-        let planning = Planning { database, shared, reader };
+        let planning = Planning { database, session, reader };
         let (chain, slots) = planning.chain(&shape.chain, &wanted)?;
         let count = |name: &str| ExprType::int(21).not_null().column_named(name);
         let (output, columns) = match &shape.items {
@@ -157,12 +157,14 @@ impl Chain {
         let before = self.before.iter().flat_map(|(chain, _)| chain.accesses());
         let own = self.steps.iter().enumerate().map(|(number, step)| {
             let (kind, what) = match (step.key.is_empty(), number) {
+                _ if step.table.temporary.is_some() => ("ALL", "Every row of a temporary table"),
                 (true, _) => ("range", "Look-up of rows by what their keys begin with"),
                 (false, 0) => ("const", "Look-up by the primary key"),
                 (false, _) => ("eq_ref", "Look-up by the primary key"),
             };
             let behind = if number == 0 { "" } else { ", for the rows of the tables before" };
-            let (table, key) = (step.table.called().to_owned(), Some("PRIMARY".to_owned()));
+            let key = step.table.temporary.is_none().then(|| "PRIMARY".to_owned());
+            let table = step.table.called().to_owned();
             Access { table, kind, key, rows: 1, extra: format!("{what}{behind}") }
         });
         before.chain(own).collect()
@@ -181,7 +183,7 @@ impl Chain {
 
 struct Planning<'a> {
     database: Option<&'a str>,
-    shared: &'a Shared,
+    session: &'a SessionState,
     reader: &'a Reader,
 }
 
@@ -193,8 +195,9 @@ impl Planning<'_> {
             .iter()
             .map(|named| {
                 let database = named.database.as_deref().or(self.database);
-                let alias = named.alias.as_deref();
-                Table::of((database, &named.table), alias, self.shared, self.reader)
+                let (called, alias) = ((database, named.table.as_str()), named.alias.as_deref());
+                Table::temporary(called, alias, self.session)
+                    .or_else(|| Table::of(called, alias, &self.session.shared, self.reader))
             })
             .collect();
         let tables = tables?;
@@ -281,7 +284,9 @@ struct Layout {
 
 impl Layout {
     fn chain(self, before: Vec<(Chain, usize)>) -> Option<(Chain, Vec<usize>)> {
-        let mut order: Vec<usize> = Vec::new();
+        // A temporary table is read whole, once.
+        let whole = self.tables.iter().position(|table| table.temporary.is_some());
+        let mut order: Vec<usize> = whole.into_iter().collect();
         while order.len() < self.tables.len() {
             let rest = (0..self.tables.len()).filter(|table| !order.contains(table));
             // Of equals the first that is named.
@@ -320,8 +325,11 @@ impl Layout {
     }
 
     /// How well the key of a table is known: twice the number of its leading parts that are, and
-    /// one more for a range of the next.
+    /// one more for a range of the next. Another temporary table has no key that is looked up in.
     fn bound(&self, table: usize, read: &[usize]) -> usize {
+        if self.tables.get(table).is_none_or(|table| table.temporary.is_some()) {
+            return 0;
+        }
         let key = self.tables.get(table).map(|it| it.schema().primary_key.as_slice());
         let mut bound = 0;
         for &position in key.unwrap_or_default() {

@@ -17,6 +17,7 @@ use crate::{
     },
     select::errors::from_engine,
     session::{Reader, SessionState},
+    write::Overlay,
 };
 
 /// More rows of one table are not collected.
@@ -79,9 +80,10 @@ impl Reading<'_> {
         for step in &chain.steps {
             self.session.check_interrupted()?;
             let Some(filled) = self.fill(step, &before, &rows) else { return Ok(None) };
-            let next = match step.key.is_empty() {
-                false => self.look_up(step, &rows, &filled)?,
-                true => self.scan(step, &rows, &filled)?,
+            let next = match (&step.table.temporary, step.key.is_empty()) {
+                (Some(held), _) => whole(step, held, &filled),
+                (None, false) => self.look_up(step, &rows, &filled)?,
+                (None, true) => self.scan(step, &rows, &filled)?,
             };
             let Some(next) = next else { return Ok(None) };
             rows = next;
@@ -258,6 +260,25 @@ impl Filled {
             Self::Never => &[],
         }
     }
+}
+
+/// The rows of a temporary table, which is the first; `None` if they are too many.
+fn whole(step: &Step, held: &Overlay, filled: &[Filled]) -> Option<Rows> {
+    if held.row_count() > MAX_ROWS {
+        return None;
+    }
+    let mut rows = Rows { width: step.fields.len(), ..Rows::default() };
+    for row in held.rows() {
+        let value = |field: &usize| row.get(*field).unwrap_or(&Value::Null);
+        let holds = |(test, filled): (&Test, &Filled)| {
+            step.fields.get(test.field).is_some_and(|field| filled.holds(value(field)))
+        };
+        if step.tests.iter().zip(filled).all(holds) {
+            rows.values.extend(step.fields.iter().map(|field| value(field).clone()));
+            rows.count += 1;
+        }
+    }
+    Some(rows)
 }
 
 /// The tests of each row.

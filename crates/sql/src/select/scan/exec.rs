@@ -52,11 +52,17 @@ pub(super) struct Batches {
     pub in_key_order: bool,
 }
 
+/// What a join's keys leave of the rows, in words: it is known only when the other side was read.
+const OF_A_JOIN: &str = ", of which only those whose keys the other side of the join has";
+
 /// Reads a table.
 #[derive(Clone)]
 pub(crate) struct ScanExec {
     reader: Reader,
+    /// The engine's name of the table; empty of a temporary one.
     table: String,
+    /// What EXPLAIN calls it.
+    called: String,
     shape: ScanShape,
     /// The engine's columns of the projection, and the scores.
     columns: Vec<usize>,
@@ -89,6 +95,7 @@ impl ScanExec {
         Ok(Self {
             reader: table.reader.clone(),
             table: table.engine_name.clone(),
+            called: table.called(),
             rows: shape.rows(table),
             subjects: shape.projection.iter().map(|index| Subject::of(table, *index)).collect(),
             dynamic: Vec::new(),
@@ -316,8 +323,8 @@ impl DisplayAs for ScanExec {
     fn fmt_as(&self, _: DisplayFormatType, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shape = &self.shape;
         let words = explain::selection(shape.text.as_ref(), shape.filter.as_ref());
-        write!(out, "{SCAN_OF}{}: {words}", self.table)?;
-        Ok(())
+        let joined = if self.dynamic.is_empty() { "" } else { OF_A_JOIN };
+        write!(out, "{SCAN_OF}{}: {words}{joined}", self.called)
     }
 }
 

@@ -49,6 +49,7 @@ pub(crate) struct EngineTable {
     /// What the columns behind the engine's are the scores of.
     pub(super) scores: Vec<TextQuery>,
     constraints: Constraints,
+    name: String,
     rows: usize,
 }
 
@@ -105,6 +106,7 @@ impl EngineTable {
             zone,
             scores: Vec::new(),
             constraints,
+            name: name.table.clone(),
             rows: 0,
         }
     }
@@ -112,6 +114,14 @@ impl EngineTable {
     /// How many rows there are.
     pub(crate) fn rows(&self) -> usize {
         self.rows
+    }
+
+    /// What EXPLAIN calls it.
+    pub(super) fn called(&self) -> String {
+        match self.engine_name.is_empty() {
+            true => self.name.clone(),
+            false => self.engine_name.clone(),
+        }
     }
 
     /// How many scores its rows have.
