@@ -3,6 +3,7 @@
 
 mod catalog;
 pub(crate) mod errors;
+mod extent;
 mod functions;
 mod into;
 mod lazy;

@@ -26,7 +26,9 @@ use datafusion::{
 };
 use rustc_hash::FxHashMap;
 
-use super::{errors::from_plan, functions, lazy, recursive::LastRound, subquery::Subqueries};
+use super::{
+    errors::from_plan, extent::Extent, functions, lazy, recursive::LastRound, subquery::Subqueries,
+};
 use crate::{Result, meaning, session::Context};
 
 /// Rows of a batch.
@@ -38,7 +40,10 @@ const PARALLEL_ROWS: usize = 200_000;
 const MAX_JOIN_KEYS: usize = 20_000;
 const ROWS_OF_JOIN_KEY: usize = 16;
 const MAX_JOIN_KEY_BYTES: usize = 64 << 20;
-static BASE: LazyLock<PlanState> = LazyLock::new(base);
+/// The rules for each extent.
+static CONSTANTS: LazyLock<PlanState> = LazyLock::new(|| Extent::Constants.rules_of(base()));
+static ONE_TABLE: LazyLock<PlanState> = LazyLock::new(|| Extent::OneTable.rules_of(base()));
+static ANY: LazyLock<PlanState> = LazyLock::new(|| Extent::Any.rules_of(base()));
 
 /// Makes plans of one statement.
 pub(super) struct Planner {
@@ -72,14 +77,20 @@ fn base() -> PlanState {
 }
 
 impl Planner {
-    /// A planner for a statement that may take so much memory, with the tables that it names.
+    /// A planner for a statement of this extent that may take so much memory, with the tables that it
+    /// names and how many rows they have.
     pub(super) fn new(
         context: Context,
         memory_bytes: u64,
         tables: impl IntoIterator<Item = (String, Arc<dyn TableProvider>)>,
         rows: usize,
+        extent: Extent,
     ) -> Self {
-        let mut state = BASE.clone();
+        let mut state = match extent {
+            Extent::Constants => CONSTANTS.clone(),
+            Extent::OneTable => ONE_TABLE.clone(),
+            Extent::Any => ANY.clone(),
+        };
         let partitions = match rows > PARALLEL_ROWS {
             true => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
             false => 1,
@@ -139,7 +150,7 @@ pub(super) async fn physical(
 
 /// What a plan within a running plan runs by.
 pub(super) fn state_of(options: &ConfigOptions) -> PlanState {
-    let mut state = BASE.clone();
+    let mut state = ANY.clone();
     let mut config = state.config().clone().with_target_partitions(1);
     let Some(context) = Context::of_options(options) else {
         *state.config_mut() = config;

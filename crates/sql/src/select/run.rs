@@ -12,13 +12,14 @@ use datafusion::{
     physical_plan::{ExecutionPlan, displayable, execute_stream, execute_stream_partitioned},
     sql::sqlparser::ast,
 };
-use futures::{StreamExt, stream::BoxStream};
+use futures::{StreamExt, TryStreamExt, stream::BoxStream};
 use remora_engine::Value;
 use tokio::sync::mpsc::Sender;
 
 use super::{
     catalog::SessionCatalog,
     errors::from_plan,
+    extent::{Extent, is_light},
     output,
     planner::Planner,
     recursive,
@@ -40,6 +41,8 @@ pub(super) struct Query {
     shown: Vec<Shown>,
     /// Rows to pass over and to show, of a query that gives them all to be counted.
     window: Option<(u64, u64)>,
+    /// Whether it runs here instead of where queries run.
+    is_light: bool,
 }
 
 /// All rows of a query.
@@ -89,6 +92,7 @@ impl Query {
         mut query: ast::Query,
         source: &Source,
     ) -> Result<Self> {
+        let is_light = is_light(&query);
         sought::settle(session, &mut query, source).await?;
         let catalog = SessionCatalog::new(session, source);
         let limit = session.variables.sql_select_limit;
@@ -101,9 +105,10 @@ impl Query {
         rewrite(&mut query, &reading)?;
         recursive::normalise(&mut query);
         let memory = session.shared.settings.max_query_memory_bytes;
-        let planner = Planner::new(session.context(), memory, tables, catalog.rows());
+        let extent = Extent::of(&query);
+        let planner = Planner::new(session.context(), memory, tables, catalog.rows(), extent);
         let planner = Arc::new(planner);
-        Ok(Self { query, planner, shown: columns, window })
+        Ok(Self { query, planner, shown: columns, window, is_light })
     }
 
     /// Sends the columns and the rows.
@@ -112,6 +117,9 @@ impl Query {
         session: &mut SessionState,
         reply: &mut R,
     ) -> Result<()> {
+        if self.is_light && self.window.is_none() {
+            return self.send_at_once(session, reply).await;
+        }
         let mut running = self.start(session)?;
         let mut columns = Vec::new();
         let (mut passed, mut sent) = (0_u64, 0_u64);
@@ -132,6 +140,22 @@ impl Query {
             }
         }
         session.found_rows = if self.window.is_some() { passed } else { sent };
+        Ok(())
+    }
+
+    /// The same for a light query, in this thread.
+    async fn send_at_once<R: Reply>(
+        &mut self,
+        session: &mut SessionState,
+        reply: &mut R,
+    ) -> Result<()> {
+        let plan = self.planner.physical_plan(self.query.clone()).await?;
+        let columns = self.described(&plan.schema());
+        let stream = stream_of(plan, self.planner.state().task_ctx())?;
+        let batches: Vec<RecordBatch> = stream.try_collect().await.map_err(from_plan)?;
+        reply.columns(&columns)?;
+        batches.iter().try_for_each(|batch| output::send(batch, &columns, reply))?;
+        session.found_rows = batches.iter().map(|batch| batch.num_rows() as u64).sum();
         Ok(())
     }
 

@@ -1,0 +1,281 @@
+//! How much planning a query needs. To walk a small plan with every rule that DataFusion has costs
+//! more than to run it: what has no join, no UNION and no query within it is planned without the
+//! rules for those, and expressions without a table with hardly any.
+
+use std::ops::ControlFlow;
+
+use datafusion::{
+    execution::{SessionState as PlanState, SessionStateBuilder},
+    optimizer::Optimizer,
+    physical_optimizer::optimizer::PhysicalOptimizer,
+    sql::sqlparser::ast::{
+        BinaryOperator, Expr, GroupByExpr, ObjectName, ObjectNamePart, Query, SetExpr, TableFactor,
+        Visit, Visitor,
+    },
+};
+
+use super::functions;
+
+/// What a query is made of, as far as the rules that it needs go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// Expressions: one row, and nothing is read.
+    Constants,
+    /// One SELECT of one table.
+    OneTable,
+    /// Anything.
+    Any,
+}
+
+/// Rules about several tables, queries within queries, and UNION.
+const OF_SEVERAL: [&str; 11] = [
+    "rewrite_set_comparison",
+    "optimize_unions",
+    "unions_to_filter",
+    "eliminate_join",
+    "decorrelate_predicate_subquery",
+    "scalar_subquery_to_join",
+    "decorrelate_lateral_join",
+    "extract_equijoin_predicate",
+    "eliminate_cross_join",
+    "filter_null_join_keys",
+    "eliminate_outer_join",
+];
+/// The same of plans that run, and those for windows above a limit.
+const RUNNING_OF_SEVERAL: [&str; 5] = [
+    "join_selection",
+    "WindowTopN",
+    "LimitPushPastWindows",
+    "HashJoinBuffering",
+    "TopKRepartition",
+];
+/// Rules that move the reading of fields of structures, which no column here is.
+const OF_STRUCTURES: [&str; 2] = ["extract_leaf_expressions", "push_down_leaf_projections"];
+/// What expressions need: some functions are others by the time they run.
+const OF_CONSTANTS: [&str; 1] = ["simplify_expressions"];
+
+impl Extent {
+    /// The extent of a query as it is planned.
+    pub(super) fn of(query: &Query) -> Self {
+        let SetExpr::Select(select) = query.body.as_ref() else { return Self::Any };
+        let mut seen = Seen { queries: 0, tables: 0, aggregates: false };
+        if query.with.is_some() || query.visit(&mut seen).is_break() || seen.queries > 1 {
+            return Self::Any;
+        }
+        let is_bare = query.order_by.is_none()
+            && query.limit_clause.is_none()
+            && query.fetch.is_none()
+            && select.selection.is_none()
+            && select.having.is_none()
+            && select.distinct.is_none()
+            && matches!(&select.group_by, GroupByExpr::Expressions(keys, _) if keys.is_empty());
+        match seen.tables {
+            0 if is_bare && select.from.is_empty() && !seen.aggregates => Self::Constants,
+            0 | 1 => Self::OneTable,
+            _ => Self::Any,
+        }
+    }
+
+    /// What plans of this extent are made by, given the rules for any.
+    pub(super) fn rules_of(self, any: PlanState) -> PlanState {
+        let logical = |name: &str| match self {
+            Self::Constants => OF_CONSTANTS.contains(&name),
+            Self::OneTable => !OF_SEVERAL.contains(&name) && !OF_STRUCTURES.contains(&name),
+            Self::Any => !OF_STRUCTURES.contains(&name),
+        };
+        let running = |name: &str| match self {
+            Self::Constants => false,
+            Self::OneTable => !RUNNING_OF_SEVERAL.contains(&name),
+            Self::Any => true,
+        };
+        let mut rules = Optimizer::new().rules;
+        rules.retain(|rule| logical(rule.name()));
+        let mut running_rules = PhysicalOptimizer::new().rules;
+        running_rules.retain(|rule| running(rule.name()));
+        let mut config = any.config().clone();
+        if self != Self::Any {
+            // The second time finds nothing more in so small a plan.
+            config.options_mut().optimizer.max_passes = 1;
+        }
+        SessionStateBuilder::new_from_existing(any)
+            .with_config(config)
+            .with_optimizer_rules(rules)
+            .with_physical_optimizer_rules(running_rules)
+            .build()
+    }
+}
+
+/// Functions of a session and a clock: they neither wait nor compute.
+const LIGHT: [&str; 27] = [
+    "CONCAT",
+    "CONNECTION_ID",
+    "CURDATE",
+    "CURRENT_DATE",
+    "CURRENT_ROLE",
+    "CURRENT_TIME",
+    "CURRENT_TIMESTAMP",
+    "CURRENT_USER",
+    "CURTIME",
+    "DATABASE",
+    "FOUND_ROWS",
+    "IF",
+    "IFNULL",
+    "LAST_INSERT_ID",
+    "LOCALTIME",
+    "LOCALTIMESTAMP",
+    "NOW",
+    "ROW_COUNT",
+    "SCHEMA",
+    "SESSION_USER",
+    "SYSTEM_USER",
+    "UNIX_TIMESTAMP",
+    "USER",
+    "UTC_DATE",
+    "UTC_TIME",
+    "UTC_TIMESTAMP",
+    "VERSION",
+];
+/// Most expressions of what is light.
+const MAX_LIGHT: usize = 64;
+
+/// Whether a query, as it was read, is answered sooner than another thread would be woken: what
+/// connection pools and drivers ask.
+pub(super) fn is_light(query: &Query) -> bool {
+    let SetExpr::Select(select) = query.body.as_ref() else { return false };
+    let mut weighed = Weighed { count: 0 };
+    query.with.is_none() && select.from.is_empty() && query.visit(&mut weighed).is_continue()
+}
+
+/// Counts expressions for as long as they are light.
+struct Weighed {
+    count: usize,
+}
+
+impl Visitor for Weighed {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        self.count += 1;
+        let light = match expr {
+            Expr::Value(_)
+            | Expr::Identifier(_)
+            | Expr::CompoundIdentifier(_)
+            | Expr::Nested(_)
+            | Expr::UnaryOp { .. } => true,
+            Expr::BinaryOp { op, .. } => is_plain(op),
+            Expr::Function(function) => name_of(&function.name)
+                .is_some_and(|name| LIGHT.iter().any(|light| light.eq_ignore_ascii_case(name))),
+            _ => false,
+        };
+        match light && self.count <= MAX_LIGHT {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    }
+}
+
+fn is_plain(operator: &BinaryOperator) -> bool {
+    use BinaryOperator::*;
+    matches!(operator, Plus | Minus | Multiply | Divide | Eq | NotEq | Lt | LtEq | Gt | GtEq)
+}
+
+/// What a query names.
+struct Seen {
+    queries: usize,
+    tables: usize,
+    aggregates: bool,
+}
+
+impl Visitor for Seen {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.queries += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
+        self.tables += 1;
+        match factor {
+            TableFactor::Table { args: None, .. } => ControlFlow::Continue(()),
+            _ => ControlFlow::Break(()),
+        }
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        if let Expr::Function(function) = expr {
+            self.aggregates |= function.over.is_some() || is_aggregate(&function.name);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn is_aggregate(name: &ObjectName) -> bool {
+    name_of(name).is_none_or(|name| {
+        functions::aggregate(name).is_some() || functions::window(name).is_some()
+    })
+}
+
+fn name_of(name: &ObjectName) -> Option<&str> {
+    name.0.last().and_then(ObjectNamePart::as_ident).map(|name| name.value.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{
+        select::run::parsed,
+        statement::{LexMode, Statement, split},
+    };
+
+    fn query(text: &str) -> Query {
+        let source = split(text.as_bytes(), false, LexMode::default()).unwrap().pop().unwrap();
+        parsed(&Statement { source: Arc::new(source), parameters: &[] }).unwrap()
+    }
+
+    #[test]
+    fn the_extent_is_what_a_query_is_made_of() {
+        for (text, extent) in [
+            ("SELECT 1, UPPER('a') AS b, 1 IN (1, 2)", Extent::Constants),
+            ("SELECT COUNT(*)", Extent::OneTable),
+            ("SELECT 1 WHERE 0", Extent::OneTable),
+            ("SELECT 1 LIMIT 0", Extent::OneTable),
+            ("SELECT DISTINCT 1", Extent::OneTable),
+            ("SELECT RANK() OVER (ORDER BY 1)", Extent::OneTable),
+            ("SELECT a, COUNT(*) FROM t WHERE b > 1 GROUP BY a HAVING a > 2", Extent::OneTable),
+            ("SELECT a FROM t, u", Extent::Any),
+            ("SELECT a FROM t JOIN u USING (a)", Extent::Any),
+            ("SELECT (SELECT 1)", Extent::Any),
+            ("SELECT a FROM t WHERE a IN (SELECT 1)", Extent::Any),
+            ("SELECT a FROM (SELECT 1 AS a) AS t", Extent::Any),
+            ("SELECT 1 UNION SELECT 2", Extent::Any),
+            ("WITH t AS (SELECT 1) SELECT * FROM t", Extent::Any),
+            ("SELECT a FROM JSON_TABLE('[]', '$[*]' COLUMNS (a INT PATH '$')) t", Extent::Any),
+        ] {
+            assert_eq!(Extent::of(&query(text)), extent, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_waits_or_computes_is_not_light() {
+        for text in ["SELECT 1", "SELECT @@version, now(), -(1 + 2) AS x", "SELECT CONCAT('a', 2)"]
+        {
+            assert!(is_light(&query(text)), "{text}");
+        }
+        let many = format!("SELECT 1{}", "+1".repeat(MAX_LIGHT));
+        for text in [
+            "SELECT SLEEP(1)",
+            "SELECT IF(1, SLEEP(1), 2)",
+            "SELECT REPEAT('a', 1000000)",
+            "SELECT 'a' REGEXP 'b'",
+            "SELECT (SELECT 1)",
+            "SELECT 1 FROM t",
+            "SELECT 1 UNION SELECT 2",
+            &many,
+        ] {
+            assert!(!is_light(&query(text)), "{text}");
+        }
+    }
+}
