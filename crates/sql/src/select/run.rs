@@ -149,6 +149,7 @@ impl Query {
         session: &mut SessionState,
         reply: &mut R,
     ) -> Result<()> {
+        session.check_interrupted()?;
         let plan = self.planner.physical_plan(self.query.clone()).await?;
         let columns = self.described(&plan.schema());
         let stream = stream_of(plan, self.planner.state().task_ctx())?;
