@@ -36,8 +36,9 @@ const BATCH_ROWS: usize = 8_192;
 /// Tables of more rows are read by as many threads as there are.
 const PARALLEL_ROWS: usize = 200_000;
 /// A join's side of at most so many keys tells them to the other; of more where all tables together
-/// have so many rows for each key that a look-up costs less than reading them.
-const MAX_JOIN_KEYS: usize = 20_000;
+/// have so many rows for each key that a look-up costs less than reading them. Each is held as a literal.
+const MIN_JOIN_KEYS: usize = 20_000;
+const MAX_JOIN_KEYS: usize = 1_000_000;
 const ROWS_OF_JOIN_KEY: usize = 16;
 const MAX_JOIN_KEY_BYTES: usize = 64 << 20;
 /// The rules for each extent.
@@ -64,7 +65,7 @@ fn base() -> PlanState {
     options.execution.enable_recursive_ctes = true;
     options.execution.skip_physical_aggregate_schema_check = true;
     options.optimizer.prefer_existing_sort = true;
-    options.optimizer.hash_join_inlist_pushdown_max_distinct_values = MAX_JOIN_KEYS;
+    options.optimizer.hash_join_inlist_pushdown_max_distinct_values = MIN_JOIN_KEYS;
     options.optimizer.hash_join_inlist_pushdown_max_size = MAX_JOIN_KEY_BYTES;
     let mut rules = meaning::analyzer_rules();
     rules.push(Arc::new(Subqueries));
@@ -99,7 +100,7 @@ impl Planner {
         let options = config.options_mut();
         options.extensions.insert(context.clone());
         options.optimizer.hash_join_inlist_pushdown_max_distinct_values =
-            MAX_JOIN_KEYS.max(rows / ROWS_OF_JOIN_KEY);
+            (rows / ROWS_OF_JOIN_KEY).clamp(MIN_JOIN_KEYS, MAX_JOIN_KEYS);
         *state.config_mut() = config;
         let limited = limited(state.runtime_env(), memory_bytes);
         let mut state =
