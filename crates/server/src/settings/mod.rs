@@ -388,9 +388,8 @@ impl Settings {
             durability: self.durability,
             row_cache_bytes: self.memory.row_cache_mb << 20,
             checkpoint_bytes: self.memory.checkpoint_mb << 20,
-            max_batch_changes: 100_000,
-            max_row_bytes: 64 << 20,
             bm25: (self.bm25.k1, self.bm25.b),
+            ..remora_engine::Options::default()
         }
     }
 
