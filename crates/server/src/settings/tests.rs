@@ -153,6 +153,13 @@ fn a_mygramdb_file_has_its_own_defaults() {
 }
 
 #[test]
+fn a_transaction_may_change_as_many_rows_as_in_the_library() {
+    let options = Settings::default().engine_options();
+    assert_eq!(options.max_batch_changes, 1_000_000);
+    assert_eq!(options.max_row_bytes, remora_engine::Options::default().max_row_bytes);
+}
+
+#[test]
 fn a_mygramdb_file_is_read_strictly() {
     let error = message(yaml(&format!("{TABLE}api: {{default_limits: 7}}\n")));
     assert!(error.contains("line 6") && error.contains("'default_limit'"), "{error}");
