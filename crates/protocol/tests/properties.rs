@@ -88,8 +88,26 @@ fn highlight() -> impl Strategy<Value = Option<Highlight>> {
     }))
 }
 
+/// Searches that a line can ask for: `SEARCH t` alone is refused, so one that holds nothing but its
+/// table is none of them.
+fn search() -> impl Strategy<Value = Search> {
+    any_search().prop_filter("a line asks for more than a table", |search| {
+        let request = &search.request;
+        let selection = &request.selection;
+        selection.text.is_some()
+            || selection.filter.is_some()
+            || selection.fuzzy.is_some()
+            || !request.sort.is_empty()
+            || !request.fields.is_empty()
+            || request.highlight.is_some()
+            || search.limit_given
+            || search.offset_given
+            || search.cursor
+    })
+}
+
 prop_compose! {
-    fn search()(
+    fn any_search()(
         table in name(),
         text in prop::option::of(text_query()),
         filter in prop::option::of(filter()),
