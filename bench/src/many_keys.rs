@@ -1,7 +1,8 @@
 //! Many rows by a list of keys: every form such a list has in SQL, from one key to a million.
 //!
 //! In process the cost of a row is what counts; over the wire Remora and MariaDB are asked the same
-//! statements in the same run. A way that took longer than the limit is not asked for more keys.
+//! statements in the same run. A statement that is silent for longer than the limit is ended and its
+//! time not counted; a way that took longer is not asked for more keys.
 
 use std::{
     fmt::Write,
@@ -36,7 +37,7 @@ pub struct ManyKeysOptions {
     /// Most keys.
     #[arg(long, default_value_t = 1_000_000)]
     keys: usize,
-    /// A way that takes longer is not asked for more keys.
+    /// A statement that is silent for longer is ended; a way that takes longer is not asked for more keys.
     #[arg(long, value_name = "SECONDS", default_value_t = 20)]
     limit: u64,
     /// In process alone: no server is started.
@@ -168,7 +169,7 @@ fn outside(
     for form in FORMS {
         for list in lists {
             eprintln!("{}, {form:?}, {} keys", holder.name, list.len());
-            let mut connection = holder.connect(false)?;
+            let mut connection = holder.connect_for(limit)?;
             let before = holder.processor().precise();
             let mut runs = 0;
             let asked = shortest(|| {
@@ -182,9 +183,12 @@ fn outside(
                 Ok(wall) => wall,
                 Err(error) => {
                     eprintln!("  {error:#}");
+                    // What it still does would be counted for the next.
+                    holder.end(connection.connection_id())?;
                     break;
                 }
             };
+            eprintln!("  {:.3} ms", wall.as_secs_f64() * 1e3);
             let cpu = before.zip(holder.processor().precise());
             let cpu = cpu.map(|(before, after)| after.saturating_sub(before) / runs);
             figures.push(figure(&holder.name, form, list.len(), wall, cpu));

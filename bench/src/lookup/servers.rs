@@ -4,6 +4,7 @@ use std::{
     io::{BufRead, BufReader},
     path::Path,
     process::{Child, Command, Stdio},
+    time::Duration,
 };
 
 use anyhow::{Context, Result, bail};
@@ -17,6 +18,9 @@ use crate::{measure::Processor, remora::binary};
 const ANNOUNCEMENT: &str = "MySQL protocol: ";
 /// The database and the table.
 pub const DATABASE: &str = "bench";
+
+/// Between looks whether a connection has ended.
+const KILL_PAUSE: Duration = Duration::from_millis(200);
 
 /// A server that holds the rows.
 pub struct Holder {
@@ -49,14 +53,38 @@ impl Drop for Runs {
 impl Holder {
     /// A connection, compressed or not.
     pub fn connect(&self, compressed: bool) -> Result<Conn> {
-        let options = OptsBuilder::new()
+        self.open(self.options().compress(compressed.then(Compression::default)))
+    }
+
+    /// A connection that waits no longer than this for an answer.
+    pub fn connect_for(&self, limit: Duration) -> Result<Conn> {
+        self.open(self.options().read_timeout(Some(limit)))
+    }
+
+    /// Ends another connection and what it asked for, however long the server takes to hear of it.
+    pub fn end(&self, connection: u32) -> Result<()> {
+        let mut own = self.connect(false)?;
+        let running =
+            format!("SELECT id FROM information_schema.processlist WHERE id = {connection}");
+        while own.query_first::<u64, _>(&running)?.is_some() {
+            // It may have ended since.
+            let _ = own.query_drop(format!("KILL {connection}"));
+            std::thread::sleep(KILL_PAUSE);
+        }
+        Ok(())
+    }
+
+    fn options(&self) -> OptsBuilder {
+        OptsBuilder::new()
             .ip_or_hostname(Some("127.0.0.1"))
             .tcp_port(self.port)
             .prefer_socket(false)
             .user(Some(self.user))
             .db_name(Some(DATABASE))
-            .compress(compressed.then(Compression::default))
-            .max_allowed_packet(Some(1 << 30));
+            .max_allowed_packet(Some(1 << 30))
+    }
+
+    fn open(&self, options: OptsBuilder) -> Result<Conn> {
         Conn::new(options).with_context(|| format!("cannot connect to {}", self.name))
     }
 
