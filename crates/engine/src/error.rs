@@ -81,6 +81,8 @@ pub enum RequestPart {
     Schema,
     /// A row of a change batch.
     Row,
+    /// How much a change batch, or a transaction, changes.
+    Batch,
     /// Anything else.
     Other,
 }

@@ -42,7 +42,7 @@ impl Transaction {
         let most = self.reader.shared().options.max_batch_changes;
         if self.protected_count >= most {
             let message = format!("a transaction protects {most} rows, which is the limit");
-            return Err(Error::request(RequestPart::Key, message));
+            return Err(Error::request(RequestPart::Batch, message));
         }
         let view = self.reader.table(table)?;
         let key = encode_key(&view.schema, key)?;

@@ -257,6 +257,8 @@ codes! {
     BlobKeyWithoutLength = 1170 "42000",
     /// A primary key's part that allows NULL.
     PrimaryKeyNull = 1171 "42000",
+    /// A transaction that changes too much.
+    TransactionTooLarge = 1197 "HY000",
     /// Words that do not go together.
     WrongUsage = 1221 "HY000",
     /// A collation of another character set.

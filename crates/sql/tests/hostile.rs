@@ -236,6 +236,28 @@ async fn temporary_tables_have_room_of_a_session_and_of_all() {
 }
 
 #[tokio::test]
+async fn a_transaction_over_its_limit_changes_nothing() {
+    let server = Server::with_most_changes(10);
+    let mut session = server.session();
+    let too_large = "1197 a batch of 11 changes: the limit is 10";
+    expect(
+        &mut session,
+        &[
+            ("CREATE TABLE n (id INT PRIMARY KEY)", ""),
+            ("INSERT INTO n VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9), (10)", ""),
+            ("UPDATE n SET id = id + 100 LIMIT 5", ""),
+            ("INSERT INTO n SELECT id + 1000 FROM n UNION SELECT 0", too_large),
+            ("BEGIN", ""),
+            ("INSERT INTO n SELECT id + 1000 FROM n", ""),
+            ("INSERT INTO n VALUES (0)", ""),
+            ("COMMIT", too_large),
+            ("SELECT COUNT(*), MAX(id) FROM n", "10|105"),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn lines_without_an_end_end() {
     let server = Server::new();
     let mut session = server.session();

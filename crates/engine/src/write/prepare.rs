@@ -91,7 +91,7 @@ pub(crate) fn prepare(
             "a batch of {changes} changes: the limit is {}; cut it into smaller batches",
             options.max_batch_changes
         );
-        return Err(Error::request(RequestPart::Row, message));
+        return Err(Error::request(RequestPart::Batch, message));
     }
     let mut tables: Vec<PreparedTable> = Vec::with_capacity(batch.tables.len());
     for table in batch.tables {
@@ -130,6 +130,11 @@ impl PreparedBatch {
         if let Some(broken) = &self.broken {
             broken.store(true, Ordering::Release);
         }
+    }
+
+    /// Whether it follows from those before it: see [`super::Pipeline`].
+    pub fn is_of_pipeline(&self) -> bool {
+        self.broken.is_some()
     }
 
     /// Whether its rows are still being indexed.

@@ -73,6 +73,27 @@ fn a_sync_in_the_background_that_fails_refuses_later_writes() {
     assert!(matches!(error, Error::Poisoned(_)), "{error:?}");
 }
 
+#[test]
+fn batches_of_a_pipeline_are_visible_before_they_are_synced() {
+    let directory = tempfile::tempdir().unwrap();
+    // One sync for the first manifest, one for the definition.
+    let faults = Faults { fail_sync: Some(2), ..Faults::default() };
+    let database = start(directory.path(), Arc::new(FaultyStore::new(faults)), Durability::Always);
+    database.create_table(schema()).unwrap();
+    let pipeline = database.pipeline();
+    pipeline.submit(put(1, "text")).unwrap().wait().unwrap();
+    assert_eq!(count(&database), 1);
+    // The sync comes in the background, and what it says is heard.
+    let error = loop {
+        if let Err(error) = pipeline.submit(put(2, "text")).and_then(crate::Pending::wait) {
+            break error;
+        }
+    };
+    assert!(matches!(error, Error::Poisoned(_) | Error::Conflict(_)), "{error:?}");
+    assert!(matches!(database.apply(put(3, "text")), Err(Error::Poisoned(_))));
+    assert_eq!(count(&database), 2);
+}
+
 /// Without a sync the machine may lose the last batches, but what is left is a state that was.
 #[test]
 fn a_manifest_is_never_ahead_of_the_rows() {

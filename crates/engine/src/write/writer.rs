@@ -26,6 +26,8 @@ use crate::{
 
 /// How long the threads that merge are waited for before it is looked again what there is to do.
 const MERGE_WAIT: Duration = Duration::from_millis(20);
+/// Batches of a pipeline are synced within so long, where others are at once.
+const PIPELINE_SYNC: Duration = Duration::from_millis(100);
 /// A wait for merges of so long is told to the operator.
 const LONG_WAIT: Duration = Duration::from_secs(1);
 
@@ -141,7 +143,8 @@ impl Writer<'_> {
     /// Makes batches durable and visible; answers the position of the first. The order of the
     /// steps must not move:
     /// 1. Index: what cannot be indexed is refused while nothing is written yet.
-    /// 2. Commit and sync: a reader must not see what a crash could take back.
+    /// 2. Commit and sync: a reader must not see what a crash could take back. Batches of a pipeline
+    ///    alone are not waited for: whoever feeds it begins again where the store is, with the same.
     /// 3. Publish, and only then acknowledge: a caller must see its own write.
     fn write_batches(&mut self, batches: &[PreparedBatch]) -> Result<Position> {
         self.wait_for_merges(batches)?;
@@ -180,15 +183,17 @@ impl Writer<'_> {
             catalog::put_log(&mut commit, last, table, 0, runs.keys());
         });
         catalog::put_position(&mut commit, last);
-        self.commit_to_store(commit, self.shared.options.durability == Durability::Always)
+        let always = self.shared.options.durability == Durability::Always;
+        self.commit_to_store(commit, always && !batches.iter().all(PreparedBatch::is_of_pipeline))
     }
 
     /// Commits; a failure ends all writing.
     pub(super) fn commit_to_store(&mut self, commit: StoreBatch, sync: bool) -> Result<()> {
         let committed = self.store.commit(commit, sync);
         committed.map_err(|error| self.shared.poison(&error))?;
-        if !sync {
-            self.unsynced_since.get_or_insert_with(Instant::now);
+        match sync {
+            true => self.unsynced_since = None,
+            false => _ = self.unsynced_since.get_or_insert_with(Instant::now),
         }
         Ok(())
     }
@@ -203,16 +208,18 @@ impl Writer<'_> {
         }
     }
 
-    fn sync_interval(&self) -> Duration {
+    /// How long a commit may wait for its sync; `None` where the system decides.
+    fn sync_interval(&self) -> Option<Duration> {
         match self.shared.options.durability {
-            Durability::Interval(interval) => interval,
-            Durability::Always | Durability::None => Duration::MAX,
+            Durability::Always => Some(PIPELINE_SYNC),
+            Durability::Interval(interval) => Some(interval),
+            Durability::None => None,
         }
     }
 
     /// How long to wait for a job: until the next sync is due.
     fn patience(&self) -> Option<Duration> {
-        let Durability::Interval(interval) = self.shared.options.durability else { return None };
+        let interval = self.sync_interval()?;
         self.unsynced_since.map(|since| interval.saturating_sub(since.elapsed()))
     }
 
@@ -264,7 +271,9 @@ impl Writer<'_> {
     }
 
     pub(super) fn sync_if_due(&mut self) {
-        self.sync_after(self.sync_interval());
+        if let Some(interval) = self.sync_interval() {
+            self.sync_after(interval);
+        }
     }
 
     fn wake_merges(&self, indexed: &IndexedGroup<'_>) {

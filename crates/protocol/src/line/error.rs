@@ -148,7 +148,7 @@ fn code_of_part(part: RequestPart) -> u16 {
         RequestPart::Offset => code::OFFSET,
         RequestPart::Facet => code::FACET_COLUMN,
         RequestPart::Schema => code::CONFIG,
-        RequestPart::Key | RequestPart::Row => code::INVALID_ARGUMENT,
+        RequestPart::Key | RequestPart::Row | RequestPart::Batch => code::INVALID_ARGUMENT,
         RequestPart::Fields | RequestPart::Other => code::SYNTAX,
     }
 }

@@ -102,6 +102,7 @@ fn check_limits(settings: &Settings) -> Result<()> {
     in_range("write_queue_bytes", limits.write_queue_bytes, 4096, 1 << 32)?;
     in_range("pending_requests", limits.pending_requests, 1, 1_000_000)?;
     in_range("pending_bytes", limits.pending_bytes, 1, 1 << 30)?;
+    in_range("max_transaction_rows", limits.max_transaction_rows, 1, 100_000_000)?;
     in_range("buffered_bytes", limits.buffered_bytes, 1 << 20, 1 << 40)?;
     let http = &settings.http;
     in_range("http.max_connections", http.max_connections, 1, 1_000_000)?;

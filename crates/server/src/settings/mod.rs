@@ -142,6 +142,8 @@ pub struct Limits {
     pub pending_requests: usize,
     /// Their bytes.
     pub pending_bytes: usize,
+    /// Rows that one transaction, statement or batch may change.
+    pub max_transaction_rows: usize,
 }
 
 /// Requests per client address, as a token bucket.
@@ -283,6 +285,7 @@ impl Default for Limits {
             buffered_bytes: 256 << 20,
             pending_requests: 1024,
             pending_bytes: 4 << 20,
+            max_transaction_rows: remora_engine::Options::default().max_batch_changes,
         }
     }
 }
@@ -388,6 +391,7 @@ impl Settings {
             durability: self.durability,
             row_cache_bytes: self.memory.row_cache_mb << 20,
             checkpoint_bytes: self.memory.checkpoint_mb << 20,
+            max_batch_changes: self.limits.max_transaction_rows,
             bm25: (self.bm25.k1, self.bm25.b),
             ..remora_engine::Options::default()
         }

@@ -169,6 +169,7 @@ impl TypedApi {
             buffered_bytes: tcp.max_total_buffered_bytes,
             pending_requests: tcp.max_pending_frames,
             pending_bytes: tcp.max_pending_frame_bytes,
+            ..Limits::default()
         }
     }
 }

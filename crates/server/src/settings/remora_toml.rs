@@ -71,6 +71,7 @@ struct TypedLimits {
     buffered_bytes: Option<usize>,
     pending_requests: Option<usize>,
     pending_bytes: Option<usize>,
+    max_transaction_rows: Option<usize>,
     rate: TypedRate,
 }
 
@@ -246,6 +247,7 @@ impl TypedLimits {
         set(&mut limits.buffered_bytes, self.buffered_bytes);
         set(&mut limits.pending_requests, self.pending_requests);
         set(&mut limits.pending_bytes, self.pending_bytes);
+        set(&mut limits.max_transaction_rows, self.max_transaction_rows);
         let rate = &mut settings.rate_limiting;
         set(&mut rate.enable, self.rate.enable);
         set(&mut rate.capacity, self.rate.capacity);

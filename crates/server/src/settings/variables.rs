@@ -372,6 +372,13 @@ pub static VARIABLES: &[Variable] = &[
         "Bytes of one connection's waiting requests; further ones are not read."
     ),
     plain!(
+        "limits.max_transaction_rows",
+        "limits.max_transaction_rows",
+        Restart,
+        limits.max_transaction_rows,
+        "Rows that one transaction, statement or batch may change."
+    ),
+    plain!(
         "api.rate_limiting.enable",
         "limits.rate.enable",
         Set,

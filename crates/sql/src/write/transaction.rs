@@ -6,7 +6,9 @@
 
 use std::sync::Arc;
 
-use remora_engine::{ChangeBatch, Error as EngineError, Row, TableChanges, Transaction, Value};
+use remora_engine::{
+    ChangeBatch, Error as EngineError, RequestPart, Row, TableChanges, Transaction, Value,
+};
 use rustc_hash::FxHashMap;
 
 use super::{
@@ -322,6 +324,10 @@ pub(crate) fn engine_error(error: EngineError) -> Error {
             "Deadlock found when trying to get lock; try restarting transaction",
         ),
         EngineError::Closed => Error::new(Code::ServerShutdown, "Server shutdown in progress"),
+        EngineError::Request { part: RequestPart::Batch, message } => {
+            let mend = "a server's limit is its setting limits.max_transaction_rows";
+            Error::new(Code::TransactionTooLarge, format!("{message}; {mend}"))
+        }
         other => Error::new(Code::Unknown, other.to_string()),
     }
 }

@@ -27,8 +27,17 @@ impl Server {
 
     /// An empty one with this server around it.
     pub fn with_host(host: Arc<dyn Host>) -> Self {
+        Self::with(Options::default(), host)
+    }
+
+    /// An empty one whose transactions may change so many rows.
+    pub fn with_most_changes(max_batch_changes: usize) -> Self {
+        Self::with(Options { max_batch_changes, ..Options::default() }, Arc::new(Alone))
+    }
+
+    fn with(options: Options, host: Arc<dyn Host>) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let options = Options { durability: remora_engine::Durability::None, ..Options::default() };
+        let options = Options { durability: remora_engine::Durability::None, ..options };
         let server = Self::over(directory.path(), options, host);
         Self { _directory: Some(directory), ..server }
     }
