@@ -3,7 +3,9 @@
 //! A segment says which of its documents has a key, and its columns hold what is indexed of it; so
 //! a row is read from the row store only if something is asked that is not indexed. Many keys are
 //! sorted once and then asked of one segment after the other, in order, each until it is found:
-//! the work grows with the keys alone, and neighbours lie in the same blocks.
+//! the work grows with the keys alone, and neighbours lie in the same blocks. They are taken some at
+//! a time: what such a group needs of the columns is loaded first, since loads that do not depend on
+//! each other wait for memory together, and one row behind the other they wait in turn.
 
 use std::cmp::Ordering;
 
@@ -15,6 +17,11 @@ use crate::{
     encode::{append_key, decode_cell, decode_key, encode_key},
     snapshot::{SegmentView, TableView},
 };
+
+/// Keys of one group: what their rows need fits the nearest cache.
+const KEYS_AT_ONCE: usize = 32;
+/// Groups of fewer documents gain nothing from being loaded first.
+const LEAST_LOADED: usize = 4;
 
 /// The asked columns of the row with this key.
 pub(crate) fn get(view: &TableView, key: &[Value], columns: &[usize]) -> Result<Option<Row>> {
@@ -30,37 +37,75 @@ pub(crate) fn get(view: &TableView, key: &[Value], columns: &[usize]) -> Result<
     Ok(Some(values))
 }
 
-/// Calls `visit` with the place in `keys` and the asked columns of each row there is; segment by
-/// segment, in key order within each.
+/// Calls `visit` with the place in `keys` and the asked columns of each row there is, which it may
+/// take; segment by segment, in key order within each.
 pub(crate) fn get_many(
     view: &TableView,
     keys: &[KeyValues],
     columns: &[usize],
-    visit: &mut dyn FnMut(usize, &[Value]) -> Result<()>,
+    visit: &mut dyn FnMut(usize, &mut Row) -> Result<()>,
 ) -> Result<()> {
     let sources = sources(&view.schema, columns)?;
     let keys = SortedKeys::new(view, keys)?;
     let mut missing = keys.distinct();
     let mut values = Row::with_capacity(columns.len());
+    let (mut entries, mut docs) = (Vec::new(), Vec::new());
     for segment in &view.segments {
         let mut counts = BloomCounts::default();
-        let mut kept = 0;
-        for at in 0..missing.len() {
-            let entry = missing[at];
-            let key = keys.key(entry);
-            let Some(doc) = find(segment, key, &mut counts) else {
-                missing[kept] = entry;
-                kept += 1;
-                continue;
-            };
-            values.clear();
-            read(view, segment, doc, key, &sources, &mut values)?;
-            keys.same(entry).try_for_each(|place| visit(place, &values))?;
+        let mut left = Vec::new();
+        for group in missing.chunks(KEYS_AT_ONCE) {
+            entries.clear();
+            docs.clear();
+            for &entry in group {
+                match find(segment, keys.key(entry), &mut counts) {
+                    Some(doc) => {
+                        entries.push(entry);
+                        docs.push(doc);
+                    }
+                    None => left.push(entry),
+                }
+            }
+            load(segment, &sources, &docs);
+            for (&entry, &doc) in entries.iter().zip(&docs) {
+                values.clear();
+                read(view, segment, doc, keys.key(entry), &sources, &mut values)?;
+                visit_each(keys.same(entry), &mut values, visit)?;
+            }
         }
-        missing.truncate(kept);
+        missing = left;
         view.activity.looked_up(counts);
     }
     Ok(())
+}
+
+/// Visits the places that ask for one row: each may take its values.
+fn visit_each(
+    places: impl Iterator<Item = usize>,
+    values: &mut Row,
+    visit: &mut dyn FnMut(usize, &mut Row) -> Result<()>,
+) -> Result<()> {
+    let mut places = places.peekable();
+    while let Some(place) = places.next() {
+        match places.peek() {
+            Some(_) => visit(place, &mut values.clone())?,
+            None => visit(place, values)?,
+        }
+    }
+    Ok(())
+}
+
+/// Loads what the columns hold of the documents.
+fn load(segment: &SegmentView, sources: &[Source], docs: &[u32]) {
+    if docs.len() < LEAST_LOADED || sources.iter().any(Source::is_row) {
+        return;
+    }
+    for source in sources {
+        if let Source::Column { id, .. } = source
+            && let Some(column) = segment.segment.column(*id)
+        {
+            column.load(docs);
+        }
+    }
 }
 
 /// The live document that has the key.

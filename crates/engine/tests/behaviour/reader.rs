@@ -53,7 +53,7 @@ fn check_indexed(reader: &Reader, request: &ScanRequest, rows: &BTreeMap<i64, Ro
 fn check_keys(reader: &Reader, columns: &[usize], rows: &BTreeMap<i64, Row>) {
     let keys: Vec<KeyValues> = (-5..600).map(|id| KeyValues::from_iter([Value::Int(id)])).collect();
     let mut found = BTreeMap::new();
-    let mut visit = |place: usize, values: &[Value]| {
+    let mut visit = |place: usize, values: &mut Row| {
         found.insert(id_of(&keys[place]), values.to_vec());
         Ok(())
     };

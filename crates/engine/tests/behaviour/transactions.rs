@@ -200,7 +200,7 @@ fn one_transaction(database: &Database, random: &mut Random, stamp: i64) -> Opti
     let ids: Vec<i64> = (0..KEYS).collect();
     let keys: Vec<KeyValues> = ids.iter().map(|&id| key(id)).collect();
     let mut read: BTreeMap<i64, Option<Row>> = ids.iter().map(|&id| (id, None)).collect();
-    let mut visit = |place: usize, values: &[Value]| {
+    let mut visit = |place: usize, values: &mut Row| {
         read.insert(ids[place], Some(values.to_vec()));
         Ok(())
     };

@@ -252,6 +252,13 @@ impl Reading<'_> {
     fn tuples(&mut self, out: &mut Lifted) -> Option<(usize, usize)> {
         let mut arity = None;
         loop {
+            let before = out.literals.len();
+            self.lexer.pass_listed_integers(|start, end| {
+                out.literals.push(Literal { kind: LiteralKind::Integer, start, end });
+            });
+            if out.literals.len() > before && *arity.get_or_insert(1) != 1 {
+                return None;
+            }
             let token = self.lexer.next().ok()??;
             let this = if token.is(self.text, "(") {
                 self.tuple(out)?

@@ -85,8 +85,8 @@ fn check_keys(view: &TableView, rows: &[Row], random: &mut Random) {
     });
     let keys: Vec<KeyValues> = keys.map(|id| KeyValues::from_iter([Value::Int(id)])).collect();
     let mut found = vec![None; keys.len()];
-    let mut visit = |place: usize, values: &[Value]| {
-        assert!(found[place].replace(values.to_vec()).is_none(), "a key was visited twice");
+    let mut visit = |place: usize, values: &mut Row| {
+        assert!(found[place].replace(std::mem::take(values)).is_none(), "a key was visited twice");
         Ok(())
     };
     get_many(view, &keys, &columns, &mut visit).unwrap();

@@ -165,7 +165,7 @@ impl Reading<'_> {
                     values.get(test.field).is_some_and(|value| filled.holds(value))
                 });
                 if holds {
-                    found.push((place, values.to_vec()));
+                    found.push((place, std::mem::take(values)));
                 }
                 Ok(())
             })
