@@ -98,25 +98,19 @@ pub(crate) fn occurrences(
     if let [elements] = pattern.alternatives.as_slice() {
         return match elements.as_slice() {
             [element] if element.space.is_none() => single_occurrences(text, element, among, out),
-            elements => sequence_occurrences(text, elements, among, out),
+            elements => {
+                let mut visit = |doc, times| out.push((doc, times));
+                phrase::for_each(text, elements, among, Wanted::Occurrences, &mut visit)
+            }
         };
     }
     let mut counts = Vec::new();
     for elements in &pattern.alternatives {
-        sequence_occurrences(text, elements, among, &mut counts)?;
+        let mut visit = |doc, times| counts.push(packed(doc, times));
+        phrase::for_each(text, elements, among, Wanted::Occurrences, &mut visit)?;
     }
     append_sums(counts, out);
     Ok(())
-}
-
-fn sequence_occurrences(
-    text: &TextIndex,
-    elements: &[Element],
-    among: Option<&DocSet>,
-    out: &mut Vec<(u32, u32)>,
-) -> Result<()> {
-    let mut visit = |doc, times| out.push((doc, times));
-    phrase::for_each(text, elements, among, Wanted::Occurrences, &mut visit)
 }
 
 fn single_occurrences(
@@ -138,7 +132,7 @@ fn single_occurrences(
     if !is_dense(text, &terms) {
         let mut few = Vec::new();
         text.for_each_postings(&terms, |postings, times| {
-            postings.for_each(|doc, tf| few.push((doc, tf.saturating_mul(times))))
+            postings.for_each(|doc, tf| few.push(packed(doc, tf.saturating_mul(times))))
         })?;
         append_sums(few, out);
         return Ok(());
@@ -187,11 +181,19 @@ fn term_occurrences(
     Ok(())
 }
 
-/// Appends each document once with the sum of its counts.
-fn append_sums(mut counts: Vec<(u32, u32)>, out: &mut Vec<(u32, u32)>) {
+/// A document and a count as one number, which sorts in half the time that a pair takes.
+#[inline]
+fn packed(doc: u32, times: u32) -> u64 {
+    u64::from(doc) << 32 | u64::from(times)
+}
+
+/// Appends each document once with the sum of its counts, which are [`packed`].
+fn append_sums(mut counts: Vec<u64>, out: &mut Vec<(u32, u32)>) {
     counts.sort_unstable();
-    for document in counts.chunk_by(|a, b| a.0 == b.0) {
-        out.push((document[0].0, document.iter().fold(0, |sum, one| one.1.saturating_add(sum))));
+    for document in counts.chunk_by(|a, b| a >> 32 == b >> 32) {
+        let doc = document.first().map_or(0, |first| first >> 32);
+        let times = document.iter().fold(0, |sum: u32, one| sum.saturating_add(*one as u32));
+        out.push((doc as u32, times));
     }
 }
 

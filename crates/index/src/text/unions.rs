@@ -31,11 +31,11 @@ pub(crate) const UNIONS: SectionTag = SectionTag(*b"TUNI");
 /// most, and to weigh every piece would cost a stream of small merges more than it saves.
 const MIN_WEIGHED_DOCUMENTS: u32 = 1 << 15;
 /// Unions take at most one in this many bytes of the postings.
-const SHARE: usize = 12;
+const SHARE: usize = 11;
 /// Opening a term costs about as much as this many postings.
 const TERM_COST: u64 = 60;
 /// A piece that is itself a frequent word is asked for more often than others.
-const FREQUENT_WORD_WEIGHT: u64 = 4;
+const FREQUENT_WORD_WEIGHT: u64 = 8;
 /// A union cheaper than one in this many documents is not worth its bytes.
 const MIN_COST_SHARE: u64 = 8;
 /// So many unions are made at a time: each needs a byte and a bit a document meanwhile.
