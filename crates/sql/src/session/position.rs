@@ -9,11 +9,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::SessionState;
+use super::{SessionState, state::INTERRUPT_STEP};
 use crate::{Code, Error, Result, statement::Kind, write};
-
-/// How soon a statement that waits notices that it was killed.
-const STEP: Duration = Duration::from_millis(50);
 
 impl SessionState {
     /// Waits for the session's position where the statement is to choose its moment, and begins
@@ -44,7 +41,7 @@ impl SessionState {
                 return Err(self.not_reached(gtids));
             }
             let (host, asked) = (Arc::clone(host), Arc::clone(gtids));
-            let step = left.min(STEP);
+            let step = left.min(INTERRUPT_STEP);
             let waited =
                 tokio::task::spawn_blocking(move || host.wait_for_gtids(None, &asked, step)).await;
             let broken = |_| Error::new(Code::ServerShutdown, "Server shutdown in progress");

@@ -1,8 +1,11 @@
 //! What a session remembers between its statements, and what each statement may ask of it.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
 use remora_engine::Value;
@@ -20,6 +23,9 @@ use crate::{Code, Error, Identity, Result, instance::Shared, search, select, wri
 
 /// The tables of one moment, as statements read them.
 pub(crate) type Reader = remora_engine::Reader;
+
+/// How soon a statement that waits notices that it was killed.
+pub(super) const INTERRUPT_STEP: Duration = Duration::from_millis(50);
 
 /// One client's state.
 pub(crate) struct SessionState {
@@ -115,6 +121,17 @@ impl SessionState {
         match self.interrupted.load(Ordering::Relaxed) {
             true => Err(interrupted()),
             false => Ok(()),
+        }
+    }
+
+    /// Waits for what other sessions hold; an error if the statement is killed meanwhile.
+    pub(crate) async fn wait_for<T>(&self, free: impl Future<Output = T>) -> Result<T> {
+        let mut free = std::pin::pin!(free);
+        loop {
+            match tokio::time::timeout(INTERRUPT_STEP, free.as_mut()).await {
+                Ok(held) => return Ok(held),
+                Err(_) => self.check_interrupted()?,
+            }
         }
     }
 

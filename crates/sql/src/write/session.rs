@@ -43,7 +43,10 @@ pub(super) async fn run_rows(
                 session.warnings.clear();
                 session.last_insert_id = last_insert_id;
             }
-            Err(error) => return Err(error),
+            Err(error) => {
+                session.transaction.roll_back();
+                return Err(error);
+            }
         }
     }
     let message = "Lock wait timeout exceeded; try restarting transaction";
@@ -171,9 +174,77 @@ pub(crate) fn set_next_transaction(session: &mut SessionState, name: &str, value
 }
 
 /// Ends the open transaction, if there is one, keeping what it did. Waits while a table is made
-/// anew.
+/// anew; killed meanwhile, it leaves the transaction open.
 pub(crate) async fn commit(session: &mut SessionState) -> Result<()> {
     let shared = std::sync::Arc::clone(&session.shared);
-    let _definitions = shared.definitions.read().await;
+    let _definitions = session.wait_for(shared.definitions.read()).await?;
     session.transaction.commit().await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        sync::{Arc, atomic::Ordering},
+        time::Duration,
+    };
+
+    use remora_engine::{Database, Options};
+
+    use crate::{Alone, Cell, Code, Column, Identity, Instance, Outcome, Reply, Result, Settings};
+
+    /// A client that looks at nothing.
+    struct Nobody;
+
+    impl Reply for Nobody {
+        fn columns(&mut self, _columns: &[Column]) -> Result<()> {
+            Ok(())
+        }
+
+        fn row(&mut self, _cells: &[Cell<'_>]) -> Result<()> {
+            Ok(())
+        }
+
+        fn done(&mut self, _outcome: &Outcome, _more: bool) -> Result<()> {
+            Ok(())
+        }
+
+        async fn drain(&mut self) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn who_waits_for_a_table_that_is_made_anew_can_be_killed() {
+        let directory = tempfile::tempdir().unwrap();
+        let database = Database::open(directory.path(), Options::default()).unwrap();
+        let settings = Settings {
+            version: "9.7.0-remora".to_owned(),
+            max_query_memory_bytes: 1 << 30,
+            max_temporary_memory_bytes: 1 << 30,
+            default_database: "test".to_owned(),
+        };
+        let instance = Instance::new(database.clone(), Arc::new(Alone), settings);
+        let mut session = instance.session(1, Identity::default());
+        let table = b"CREATE TABLE t (id INT PRIMARY KEY)";
+        session.query(table, false, &mut Nobody).await.unwrap();
+        let shared = instance.shared();
+        for statement in ["INSERT INTO t VALUES (1)", "ALTER TABLE t ADD UNIQUE (id)"] {
+            let alone = shared.definitions.write().await;
+            let interrupter = session.interrupter();
+            let kill = async {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                interrupter.store(true, Ordering::Relaxed);
+            };
+            let mut reply = Nobody;
+            let asked = session.query(statement.as_bytes(), false, &mut reply);
+            let (asked, ()) = tokio::join!(asked, kill);
+            assert_eq!(asked.unwrap_err().code, Code::Interrupted, "{statement}");
+            drop(alone);
+            interrupter.store(false, Ordering::Relaxed);
+            assert_eq!(database.reader().row_count("t").unwrap(), 0, "{statement}");
+        }
+        let row = b"INSERT INTO t VALUES (2)";
+        session.query(row, false, &mut Nobody).await.unwrap();
+        assert_eq!(database.reader().row_count("t").unwrap(), 1);
+    }
 }

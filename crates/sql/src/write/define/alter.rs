@@ -6,7 +6,9 @@
 
 use std::sync::Arc;
 
-use remora_engine::{Change, ChangeBatch, Definition, Row, Schema, TableChanges, Value};
+use remora_engine::{
+    Change, ChangeBatch, Definition, Row, ScanRequest, Schema, TableChanges, Value,
+};
 
 use super::{
     create::hidden,
@@ -559,7 +561,7 @@ async fn rebuild(
 ) -> Result<u64> {
     let Some(engine_name) = target.engine_name().cloned() else { return Ok(0) };
     let shared = Arc::clone(&session.shared);
-    let _alone = shared.definitions.write().await;
+    let _alone = session.wait_for(shared.definitions.write()).await?;
     let temporary_name = format!("#alter.{engine_name}");
     let copy = Arc::new(Schema { name: temporary_name.clone(), ..schema.clone() });
     let place = Place::Engine(temporary_name.as_str().into());
@@ -610,26 +612,28 @@ async fn copy_rows(
     let new = Target::at(target.name.clone(), place.clone(), SqlTable::of(copy));
     let mut maker = RowMaker::new(session, &new, false).await?;
     let computed = crate::write::computed::Computed::of(&new);
-    let mut rows: Vec<Row> = Vec::new();
-    let database = session.shared.database.clone();
-    let scan = database.scan(&engine_name, &mut |row| {
-        rows.push(row);
-        Ok(())
-    });
-    scan.map_err(engine_error)?;
+    let request = ScanRequest {
+        table: engine_name.to_string(),
+        columns: (0..target.table.schema.columns.len()).collect(),
+        batch_rows: ROWS_AT_ONCE,
+        in_key_order: true,
+        ..ScanRequest::default()
+    };
+    let scan = session.shared.database.reader().scan(request).map_err(engine_error)?;
     let columns = draft.columns.iter().enumerate();
     let kept: Vec<usize> =
         columns.filter(|(_, column)| column.id.is_some()).map(|(place, _)| place).collect();
     let mut seen = rustc_hash::FxHashSet::default();
     let uniques = UniqueKey::of(&new.table, place);
     let mut number = 0;
-    let mut chunks = rows.into_iter().peekable();
-    while chunks.peek().is_some() {
+    for batch in scan {
+        let batch = batch.map_err(engine_error)?;
         session.check_interrupted()?;
-        maker.expect_rows(session, &new, &kept, ROWS_AT_ONCE).await?;
-        let mut converted = Vec::with_capacity(ROWS_AT_ONCE);
-        for row in chunks.by_ref().take(ROWS_AT_ONCE) {
+        maker.expect_rows(session, &new, &kept, batch.rows).await?;
+        let mut converted = Vec::with_capacity(batch.rows);
+        for at in 0..batch.rows {
             number += 1;
+            let row: Row = batch.columns.iter().map(|column| column.value(at)).collect();
             converted.push(converted_row(session, target, draft, &new, &mut maker, &row, number)?);
         }
         computed.complete(session, &new, &maker, &mut converted).await?;

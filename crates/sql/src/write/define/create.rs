@@ -123,12 +123,11 @@ async fn fill(
     };
     let result = match (result, owned) {
         (Ok(records), true) => crate::write::commit(session).await.map(|()| records),
-        (Err(error), true) => {
-            session.transaction.roll_back();
-            Err(error)
-        }
-        (result, false) => result,
+        (result, _) => result,
     };
+    if owned && result.is_err() {
+        session.transaction.roll_back();
+    }
     match result {
         Ok(records) => {
             let warnings = session.warnings.count();
@@ -274,7 +273,7 @@ pub(super) async fn make(
         definitions.push(Definition::Create(schema));
     }
     let shared = Arc::clone(&session.shared);
-    let _alone = shared.naming.lock().await;
+    let _alone = session.wait_for(shared.naming.lock()).await?;
     check_name(session, name)?;
     if exists(session, name, false) {
         return Err(table_exists(&name.table));

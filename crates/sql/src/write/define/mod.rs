@@ -52,7 +52,7 @@ pub(super) async fn run(session: &mut SessionState, statement: &Statement<'_>) -
     }
     let shared = Arc::clone(&session.shared);
     // A temporary table's name is nobody else's.
-    let _alone = if temporary { None } else { Some(shared.naming.lock().await) };
+    let _alone = if temporary { None } else { Some(session.wait_for(shared.naming.lock()).await?) };
     run_alone(session, statement, &mut tokens).await
 }
 
