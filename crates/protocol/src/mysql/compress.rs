@@ -6,19 +6,31 @@
 //! The content, decompressed, is `plain length` bytes of the ordinary stream; a plain length of 0
 //! says that it is not compressed. Packets of the ordinary stream may be cut anywhere.
 
-use std::io::{self, Read, Write};
+use std::{
+    cell::RefCell,
+    io::{self, Read, Write},
+};
 
-use flate2::{Compression, read::ZlibDecoder, write::ZlibEncoder};
+use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 
 use super::packet::{FULL_PAYLOAD, u24_of, usize_of};
 
 const HEADER_BYTES: usize = 7;
 /// What is shorter does not get smaller.
 const LEAST_COMPRESSED: usize = 50;
+/// Bytes that are made room for before they are decompressed.
+const INFLATED_AT_ONCE: u64 = 64 << 10;
 /// A window of zstd that holds a whole packet, as a power of two.
 const WINDOW_LOG: u32 = 24;
 /// Plain bytes of one packet that is written: a client can read before all is compressed.
 const PIECE_BYTES: usize = 1 << 20;
+
+thread_local! {
+    /// To make these takes longer than to compress what most replies are, and each connection's own
+    /// would take hundreds of kilobytes.
+    static DEFLATE: RefCell<Compress> = RefCell::new(Compress::new(Compression::fast(), true));
+    static INFLATE: RefCell<Decompress> = RefCell::new(Decompress::new(true));
+}
 
 /// How packets are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,14 +151,14 @@ fn expand(
     // One more than announced is let through, so that too much is seen.
     let most = plain_length.min(FULL_PAYLOAD) as u64 + 1;
     match algorithm {
-        Algorithm::Zlib => ZlibDecoder::new(content).take(most).read_to_end(plain)?,
+        Algorithm::Zlib => INFLATE.with_borrow_mut(|it| inflate(it, content, most, plain))?,
         Algorithm::Zstd(_) => {
             let mut decoder = zstd::stream::read::Decoder::with_buffer(content)?;
             // A frame may ask for a larger window than any packet fills.
             decoder.window_log_max(WINDOW_LOG)?;
-            decoder.take(most).read_to_end(plain)?
+            decoder.take(most).read_to_end(plain)?;
         }
-    };
+    }
     if plain.len() - start != plain_length {
         return Err(io::Error::new(
             io::ErrorKind::InvalidData,
@@ -156,13 +168,48 @@ fn expand(
     Ok(())
 }
 
+/// Appends what is compressed in `content`, but no more than `most` bytes.
+fn inflate(
+    stream: &mut Decompress,
+    content: &[u8],
+    most: u64,
+    plain: &mut Vec<u8>,
+) -> io::Result<()> {
+    stream.reset(true);
+    while stream.total_out() < most {
+        let before = (stream.total_in(), stream.total_out());
+        let rest = content.get(before.0 as usize..).unwrap_or_default();
+        // A header may promise more than there is.
+        let room = (most - before.1).min(INFLATED_AT_ONCE) as usize;
+        let start = plain.len();
+        plain.resize(start + room, 0);
+        let room = plain.get_mut(start..).unwrap_or_default();
+        let status = stream.decompress(rest, room, FlushDecompress::None);
+        plain.truncate(start + (stream.total_out() - before.1) as usize);
+        let stuck = (stream.total_in(), stream.total_out()) == before;
+        if status? == Status::StreamEnd || stuck {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Appends the piece compressed, or about as many bytes as it has where it does not get smaller.
+fn deflate(stream: &mut Compress, piece: &[u8], wire: &mut Vec<u8>) -> io::Result<()> {
+    stream.reset();
+    let start = wire.len();
+    wire.resize(start + piece.len(), 0);
+    let room = wire.get_mut(start..).unwrap_or_default();
+    let status = stream.compress(piece, room, FlushCompress::Finish)?;
+    if status == Status::StreamEnd {
+        wire.truncate(start + stream.total_out() as usize);
+    }
+    Ok(())
+}
+
 fn shrink(algorithm: Algorithm, piece: &[u8], wire: &mut Vec<u8>) -> io::Result<()> {
     match algorithm {
-        Algorithm::Zlib => {
-            let mut encoder = ZlibEncoder::new(wire, Compression::fast());
-            encoder.write_all(piece)?;
-            encoder.finish()?;
-        }
+        Algorithm::Zlib => DEFLATE.with_borrow_mut(|it| deflate(it, piece, wire))?,
         Algorithm::Zstd(level) => {
             let mut encoder = zstd::stream::write::Encoder::new(wire, level)?;
             encoder.write_all(piece)?;
