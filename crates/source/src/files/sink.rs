@@ -19,7 +19,7 @@ pub trait RowSink {
     /// means that a row of this one is wrong and nothing of it was applied.
     fn apply(&self, batch: ChangeBatch) -> Result<()>;
 
-    /// Waits until all batches are applied.
+    /// Waits until all batches are applied, and as durable as the database makes them.
     ///
     /// # Errors
     /// One of them was not, and none behind it.
@@ -77,7 +77,10 @@ impl RowSink for DatabaseSink<'_> {
     }
 
     fn finish(&self) -> Result<()> {
-        self.wait_for_all_but(0)
+        self.wait_for_all_but(0)?;
+        // Batches of a pipeline are visible before they are synced; this one syncs them too.
+        self.database.apply(ChangeBatch::default())?;
+        Ok(())
     }
 
     fn source_position(&self, source: &str) -> Result<Option<String>> {

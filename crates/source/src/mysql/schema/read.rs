@@ -236,9 +236,12 @@ impl<'c> Source<'c> {
             columns.push(declaration.column(ordinal, self.flavor, collation)?);
             names.insert(declaration.name.to_lowercase());
         }
+        if columns.is_empty() && listed.engine.is_empty() {
+            let mend = "drop it there, or restore it";
+            return Err(format!("the source itself cannot open it: {mend}"));
+        }
         if columns.is_empty() {
-            let grant = "GRANT SELECT on it";
-            return Err(format!("its columns cannot be seen: {grant}"));
+            return Err("its columns cannot be seen: GRANT SELECT on it".to_owned());
         }
         if names.len() < columns.len() {
             return Err("two of its columns have names that differ by accents alone".to_owned());
