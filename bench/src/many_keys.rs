@@ -37,7 +37,8 @@ pub struct ManyKeysOptions {
     /// Most keys.
     #[arg(long, default_value_t = 1_000_000)]
     keys: usize,
-    /// A statement that is silent for longer is ended; a way that takes longer is not asked for more keys.
+    /// A statement that is silent for longer is ended; a way that takes longer is not asked for
+    /// more keys.
     #[arg(long, value_name = "SECONDS", default_value_t = 20)]
     limit: u64,
     /// In process alone: no server is started.

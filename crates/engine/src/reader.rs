@@ -125,9 +125,9 @@ impl Reader {
     /// Some columns, by their positions, of the rows with these primary keys, which may stand in
     /// any order and more than once. Calls `visit` with the place in `keys` and the values for
     /// each key there is a row of, which it may take: segment by segment, within one in the order of
-    /// the keys, equal keys in no order; stops on its first error. A key that cannot be one of the table's is an
-    /// error. The row store is asked only if a column is neither indexed nor part of the key.
-    /// Cost: one sort of the keys, then each is looked up once.
+    /// the keys, equal keys in no order; stops on its first error. A key that cannot be one of the
+    /// table's is an error. The row store is asked only if a column is neither indexed nor part of
+    /// the key. Cost: one sort of the keys, then each is looked up once.
     pub fn get_many(
         &self,
         table: &str,
