@@ -1,8 +1,9 @@
 //! Any text as SQL, over tables that are few and small, by a session that may do everything and has
-//! little memory and time: it is answered or refused, and what it plans does not break off.
+//! little memory and time: it is answered or refused. A panic ends the fuzzer even where the server
+//! would answer it as an error.
 //!
-//! The input is a byte (the values of `?`, and whether it may be several statements) and the text. Sessions share one database, which is made anew when
-//! statements have changed too much of it.
+//! The input is a byte (the values of `?`, and whether it may be several statements) and the text.
+//! Sessions share one database, which is made anew when statements have changed too much of it.
 #![no_main]
 
 use std::{
@@ -129,8 +130,6 @@ async fn run(session: &mut Session, text: &[u8], many: bool, values: &[Value]) {
         Err(error) => Some(error),
     };
     for error in [asked.err(), prepared].into_iter().flatten() {
-        let broke_off = error.message.contains("broke off") || error.message.contains("panic");
-        assert!(!broke_off, "{error}");
         assert!(error.code.state().len() == 5 && error.code.number() >= 1_000, "{error}");
     }
 }
