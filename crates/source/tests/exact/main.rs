@@ -1,0 +1,80 @@
+//! Following is exact: whatever a source runs, each table here is equal to the source's, or that
+//! table alone is told as stopped, refused or being copied.
+//!
+//! `REMORA_SCRIPT` and `REMORA_CASE` choose statements by a part of their file's or case's name.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+mod beside;
+mod corpus;
+#[path = "."]
+mod generator {
+    #[path = "../mysql/generator/shape.rs"]
+    #[allow(dead_code, reason = "shared")]
+    pub mod shape;
+}
+#[path = "../mysql/random.rs"]
+#[allow(dead_code, reason = "shared")]
+mod random;
+#[path = "../mysql/rows.rs"]
+#[allow(dead_code, reason = "shared")]
+mod rows;
+mod script;
+mod session;
+mod tables;
+
+use remora_peers::Kind;
+
+use crate::corpus::{Manner, run};
+
+fn statements(kind: Kind, manner: Manner) {
+    let figures = run(kind, manner);
+    println!(
+        "{} {manner:?}: {} cases, {} statements executed, {} refused, {} comparisons, {} rows",
+        kind.name(),
+        figures.cases,
+        figures.executed,
+        figures.refused,
+        figures.comparisons,
+        figures.rows
+    );
+    for finding in &figures.findings {
+        println!("{} {} {}", kind.name(), finding.fault.name(), finding.name);
+    }
+    assert!(figures.findings.is_empty(), "{} cases are wrong", figures.findings.len());
+}
+
+#[test]
+fn statements_mariadb_10_11_live() {
+    statements(Kind::MariaDb1011, Manner::Live);
+}
+
+#[test]
+fn statements_mysql_9_7_live() {
+    statements(Kind::MySql97, Manner::Live);
+}
+
+#[test]
+fn statements_mariadb_10_11_closed() {
+    statements(Kind::MariaDb1011, Manner::Closed);
+}
+
+#[test]
+fn statements_mysql_9_7_closed() {
+    statements(Kind::MySql97, Manner::Closed);
+}
+
+#[test]
+fn statements_mariadb_10_11_stalled() {
+    statements(Kind::MariaDb1011, Manner::Stalled);
+}
+
+#[test]
+fn statements_mysql_9_7_stalled() {
+    statements(Kind::MySql97, Manner::Stalled);
+}
