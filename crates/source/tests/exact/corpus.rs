@@ -38,7 +38,6 @@ pub struct Finding {
     /// `manner file: case`.
     pub name: String,
     pub fault: Fault,
-    pub text: String,
 }
 
 /// The figures of a run.
@@ -123,6 +122,8 @@ struct Run<'r> {
     place: Option<(String, u64)>,
     quiet: bool,
     soon: bool,
+    /// Following has ended or hangs: the rest of the case would only wait for it again.
+    given_up: bool,
 }
 
 impl<'r> Run<'r> {
@@ -148,6 +149,7 @@ impl<'r> Run<'r> {
             place: None,
             quiet: false,
             soon: false,
+            given_up: false,
         }
     }
 
@@ -160,6 +162,9 @@ impl<'r> Run<'r> {
         self.place = self.beside.binlog_end();
         let (mut statements, mut large) = (0, None);
         for step in &self.case.steps {
+            if self.given_up {
+                return;
+            }
             if let Step::Statement(statement) = step {
                 if statements == self.from {
                     match self.manner {
@@ -267,6 +272,7 @@ impl<'r> Run<'r> {
         if let Some((fault, text)) = self.fault(&found) {
             self.report(fault, text);
             if fault != Fault::Told {
+                self.given_up = fault != Fault::Differs;
                 self.beside.renew();
                 let _ = self.beside.compare();
             }
@@ -299,7 +305,10 @@ impl<'r> Run<'r> {
             });
         }
         let mut report = format!("{} {}: {text}\n    statements:", self.name, fault.name());
-        self.done.iter().for_each(|line| report.push_str(&format!("\n      {line}")));
+        let already = self.figures.findings.iter().any(|finding| finding.name == self.name);
+        let newest = if already { self.done.len().saturating_sub(1) } else { 0 };
+        let done = self.done.iter().skip(newest);
+        done.for_each(|line| report.push_str(&format!("\n      {line}")));
         report.push_str("\n    events:");
         if let Some(place) = &self.place {
             for event in self.beside.events_since(place) {
@@ -307,9 +316,8 @@ impl<'r> Run<'r> {
             }
         }
         println!("FINDING {} {report}\n", self.beside.server.kind().name());
-        let already = self.figures.findings.iter().any(|finding| finding.name == self.name);
         if !already {
-            self.figures.findings.push(Finding { name: self.name.clone(), fault, text: report });
+            self.figures.findings.push(Finding { name: self.name.clone(), fault });
         }
     }
 }

@@ -83,7 +83,9 @@ impl Session {
                     continue;
                 }
                 _ => {
-                    self.skip_rows()?;
+                    if let Err((code, message)) = self.skip_rows()? {
+                        return Ok(Answer::Refused(code, message));
+                    }
                     match self.skip_rows()? {
                         Ok(status) => status,
                         Err((code, message)) => return Ok(Answer::Refused(code, message)),

@@ -1,6 +1,6 @@
 //! All tables of a server and of a follower in one form, columns in their order, and what differs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use mysql::{Conn, prelude::Queryable};
 use remora_engine::Database;
@@ -16,9 +16,6 @@ pub struct Table {
     pub columns: Vec<String>,
     pub rows: Vec<Vec<Cell>>,
 }
-
-/// By `database.table`.
-pub type Tables = BTreeMap<String, Table>;
 
 /// Databases of the server itself.
 const SYSTEM: &str = "'mysql', 'information_schema', 'performance_schema', 'sys', 'mtr'";
