@@ -142,15 +142,23 @@ impl Beside {
 
     /// Drops every database and makes the one that is followed again.
     pub fn clean(&mut self) {
+        self.clean_for(DATABASE);
+    }
+
+    /// Drops every database and makes this one.
+    pub fn clean_for(&mut self, database: &str) {
         let reset = match self.server.kind().is_mariadb() {
             true => "SET foreign_key_checks = 0, sql_mode = ''",
             false => "SET foreign_key_checks = 0",
         };
         self.connection.query_drop(reset).unwrap();
-        for database in tables::databases(&mut self.connection).unwrap() {
-            self.connection.query_drop(format!("DROP DATABASE {}", quoted(&database))).unwrap();
+        for old in tables::databases(&mut self.connection).unwrap() {
+            self.connection.query_drop(format!("DROP DATABASE {}", quoted(&old))).unwrap();
         }
-        let create = format!("CREATE DATABASE {DATABASE} CHARACTER SET utf8mb4");
+        let create = match database {
+            DATABASE => format!("CREATE DATABASE {DATABASE} CHARACTER SET utf8mb4"),
+            other => format!("CREATE DATABASE {other}"),
+        };
         self.connection.query_drop(create).unwrap();
     }
 
@@ -186,7 +194,8 @@ impl Beside {
             true => (Flavor::MariaDb, "@@gtid_binlog_pos"),
             false => (Flavor::MySql, "@@GLOBAL.gtid_executed"),
         };
-        let text: String = self.connection.query_first(format!("SELECT {variable}")).unwrap().unwrap();
+        let text: String =
+            self.connection.query_first(format!("SELECT {variable}")).unwrap().unwrap();
         GtidSet::parse_as(flavor, &text).unwrap()
     }
 
@@ -268,7 +277,12 @@ impl Beside {
 
     /// The number of rows if the table is equal, else what differs. What the source cannot read
     /// itself is not compared.
-    fn table_difference(&mut self, database: &str, table: &str, name: &str) -> Result<usize, String> {
+    fn table_difference(
+        &mut self,
+        database: &str,
+        table: &str,
+        name: &str,
+    ) -> Result<usize, String> {
         let here: Table = tables::of_engine(self.database.as_ref().unwrap(), name)?;
         match tables::of_source(&mut self.connection, database, table, Some(&here)) {
             Ok(there) => match tables::difference(&here, &there) {

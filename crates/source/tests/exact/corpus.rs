@@ -156,7 +156,8 @@ impl<'r> Run<'r> {
     fn run(mut self) {
         self.beside.clean();
         // What is wrong already is not this case's.
-        if self.beside.compare().fault.is_some() {
+        let found = self.beside.compare();
+        if found.fault.is_some() || !found.told.is_empty() {
             self.beside.renew();
         }
         self.place = self.beside.binlog_end();
@@ -271,8 +272,11 @@ impl<'r> Run<'r> {
         self.figures.rows += found.rows;
         if let Some((fault, text)) = self.fault(&found) {
             self.report(fault, text);
-            if fault != Fault::Told {
-                self.given_up = fault != Fault::Differs;
+            self.given_up = matches!(fault, Fault::Fails | Fault::Hangs);
+            if fault == Fault::Told {
+                // Said once.
+                self.told.extend(found.told.into_iter());
+            } else {
                 self.beside.renew();
                 let _ = self.beside.compare();
             }
@@ -306,7 +310,7 @@ impl<'r> Run<'r> {
         }
         let mut report = format!("{} {}: {text}\n    statements:", self.name, fault.name());
         let already = self.figures.findings.iter().any(|finding| finding.name == self.name);
-        let newest = if already { self.done.len().saturating_sub(1) } else { 0 };
+        let newest = if already { self.done.len().saturating_sub(2) } else { 0 };
         let done = self.done.iter().skip(newest);
         done.for_each(|line| report.push_str(&format!("\n      {line}")));
         report.push_str("\n    events:");

@@ -26,6 +26,7 @@ mod random;
 mod rows;
 mod script;
 mod session;
+mod suites;
 mod tables;
 
 use remora_peers::Kind;
@@ -77,4 +78,42 @@ fn statements_mariadb_10_11_stalled() {
 #[test]
 fn statements_mysql_9_7_stalled() {
     statements(Kind::MySql97, Manner::Stalled);
+}
+
+fn suite(kind: Kind) {
+    let figures = suites::run(kind);
+    println!(
+        "{}: {} files, {} equal, {} different; {} statements executed, {} refused; {} comparisons \
+         of {} tables and {} rows",
+        kind.name(),
+        figures.files,
+        figures.equal.len(),
+        figures.different.len(),
+        figures.statements,
+        figures.refused,
+        figures.comparisons,
+        figures.tables,
+        figures.rows
+    );
+    figures.different.iter().for_each(|name| println!("different: {name}"));
+    figures.told.iter().for_each(|(reason, count)| println!("told {count} times: {reason}"));
+    assert!(figures.different.is_empty(), "{} files are different", figures.different.len());
+}
+
+#[test]
+#[ignore = "needs the server's own test files: tests/suites/run"]
+fn suite_mariadb_10_11() {
+    suite(Kind::MariaDb1011);
+}
+
+#[test]
+#[ignore = "needs the server's own test files: tests/suites/run"]
+fn suite_mariadb_11_8() {
+    suite(Kind::MariaDb118);
+}
+
+#[test]
+#[ignore = "needs the server's own test files: tests/suites/run"]
+fn suite_mysql_9_7() {
+    suite(Kind::MySql97);
 }

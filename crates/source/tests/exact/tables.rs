@@ -49,11 +49,8 @@ pub fn of_source(
 ) -> mysql::Result<Table> {
     let shape = shape::read(connection, database, table)?;
     let is_here = |column: &Column| here.is_none_or(|here| here.columns.contains(&column.name));
-    let columns: Vec<&Column> = shape
-        .columns
-        .iter()
-        .filter(|column| !column.generated || is_here(column))
-        .collect();
+    let columns: Vec<&Column> =
+        shape.columns.iter().filter(|column| !column.generated || is_here(column)).collect();
     let list: Vec<_> = columns.iter().map(|column| rows::expression(column)).collect();
     let sql = format!("SELECT {} FROM {}.{}", list.join(", "), quoted(database), quoted(table));
     let mut found = connection.query_map(sql, |row: mysql::Row| {

@@ -49,6 +49,7 @@ CREATE DATABASE other
 RENAME TABLE p TO other.p
 INSERT INTO other.p VALUES (5)
 INSERT INTO d VALUES (5, 5)
+@told d by a foreign key rows of this table
 DELETE FROM other.p
 SET foreign_key_checks = 0
 DROP DATABASE other
@@ -59,6 +60,7 @@ CREATE TABLE other.p (id INT PRIMARY KEY)
 CREATE TABLE c (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES other.p (id) ON DELETE CASCADE ON UPDATE CASCADE)
 INSERT INTO other.p VALUES (1), (2), (3)
 INSERT INTO c VALUES (1, 1), (2, 2), (3, 3)
+@told c by a foreign key rows of this table
 DELETE FROM other.p WHERE id = 1
 UPDATE other.p SET id = 20 WHERE id = 2
 SET binlog_format = STATEMENT
