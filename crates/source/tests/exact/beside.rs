@@ -124,6 +124,9 @@ impl Beside {
     /// Forgets everything, and follows again with nothing.
     pub fn renew(&mut self) {
         self.close();
+        // A source without the database is refused at the first start.
+        let create = format!("CREATE DATABASE IF NOT EXISTS {DATABASE} CHARACTER SET utf8mb4");
+        self.connection.query_drop(create).unwrap();
         self.directory = tempfile::tempdir().unwrap();
         self.open();
     }
@@ -152,6 +155,7 @@ impl Beside {
             false => "SET foreign_key_checks = 0",
         };
         self.connection.query_drop(reset).unwrap();
+        self.end_transactions();
         for old in tables::databases(&mut self.connection).unwrap() {
             self.connection.query_drop(format!("DROP DATABASE {}", quoted(&old))).unwrap();
         }
@@ -160,6 +164,22 @@ impl Beside {
             other => format!("CREATE DATABASE {other}"),
         };
         self.connection.query_drop(create).unwrap();
+    }
+
+    /// Ends what others hold open: prepared transactions, and the connections of root.
+    fn end_transactions(&mut self) {
+        let others = "SELECT id FROM information_schema.processlist
+            WHERE user = 'root' AND id <> CONNECTION_ID()";
+        for id in self.connection.query::<u64, _>(others).unwrap() {
+            // It may have ended by itself.
+            let _ = self.connection.query_drop(format!("KILL {id}"));
+        }
+        let prepared: Vec<(u64, u64, u64, String)> =
+            self.connection.query("XA RECOVER").unwrap_or_default();
+        for (_, gtrid, _, data) in prepared {
+            let (name, branch) = data.split_at(gtrid as usize);
+            let _ = self.connection.query_drop(format!("XA ROLLBACK '{name}', '{branch}'"));
+        }
     }
 
     /// A new connection for the questions of this, where the server may have ended the old one.

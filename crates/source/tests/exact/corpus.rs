@@ -73,6 +73,9 @@ pub fn run(kind: Kind, manner: Manner) -> Figures {
     let mut figures = Figures::default();
     let mut usual = None;
     for script in scripts() {
+        if !script.cases.iter().any(|case| case.is_for(kind)) {
+            continue;
+        }
         let mut own = None;
         let beside = match script.server_options.is_empty() {
             true => usual.get_or_insert_with(|| start(kind, &[])),

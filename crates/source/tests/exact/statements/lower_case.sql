@@ -2,6 +2,7 @@
 @server --lower-case-table-names=1
 
 @case names in any case
+@on mariadb mysql56
 CREATE TABLE Goods (Id INT PRIMARY KEY, A INT, B INT)
 INSERT INTO GOODS VALUES (1, 2, 3)
 ALTER TABLE gOODS CHANGE a b INT, CHANGE b a INT
