@@ -18,6 +18,7 @@ mod generator {
     #[allow(dead_code, reason = "shared")]
     pub mod shape;
 }
+mod mixture;
 #[path = "../mysql/random.rs"]
 #[allow(dead_code, reason = "shared")]
 mod random;
@@ -78,6 +79,41 @@ fn statements_mariadb_10_11_stalled() {
 #[test]
 fn statements_mysql_9_7_stalled() {
     statements(Kind::MySql97, Manner::Stalled);
+}
+
+fn mixture_is_equal(kind: Kind) {
+    let figures = mixture::run(kind);
+    println!(
+        "{}: {} statements executed, {} refused; {} comparisons of {} rows; {} findings",
+        kind.name(),
+        figures.executed,
+        figures.refused,
+        figures.comparisons,
+        figures.rows,
+        figures.findings.len()
+    );
+    assert!(figures.findings.is_empty(), "{}", figures.findings.join("\n"));
+    assert!(figures.executed > figures.refused, "the server takes most of the statements");
+}
+
+#[test]
+fn mixture_mariadb_10_11() {
+    mixture_is_equal(Kind::MariaDb1011);
+}
+
+#[test]
+fn mixture_mariadb_11_8() {
+    mixture_is_equal(Kind::MariaDb118);
+}
+
+#[test]
+fn mixture_mysql_9_7() {
+    mixture_is_equal(Kind::MySql97);
+}
+
+#[test]
+fn mixture_mysql_5_6() {
+    mixture_is_equal(Kind::MySql56);
 }
 
 fn suite(kind: Kind) {

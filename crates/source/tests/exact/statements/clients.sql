@@ -96,3 +96,35 @@ ALTER TABLE t ADD größe INT DEFAULT 3
 RENAME TABLE t TO ü
 SET NAMES latin1
 ALTER TABLE Ã¼ ADD x INT DEFAULT 1
+
+@case a key that the server adds itself
+@on mysql97
+@session main sjis
+SET sql_generate_invisible_primary_key = 1
+CREATE TABLE 表 (ソ INT, v VARCHAR(20))
+INSERT INTO 表 VALUES (1, 'x')
+ALTER TABLE 表 CHANGE ソ 能 INT
+@session b latin1
+SET sql_generate_invisible_primary_key = 1
+CREATE TABLE größe (ä INT)
+INSERT INTO größe VALUES (1), (1)
+CREATE TABLE töne LIKE größe
+CREATE TEMPORARY TABLE x (ä INT PRIMARY KEY)
+CREATE TABLE öfen LIKE x
+INSERT INTO öfen VALUES (2)
+
+@case texts that a server writes itself
+@session main latin1
+CREATE TABLE größe (id INT PRIMARY KEY, ä INT)
+CREATE TEMPORARY TABLE ü (id INT PRIMARY KEY, ö INT)
+CREATE TABLE töne LIKE ü
+INSERT INTO töne VALUES (1, 1)
+DROP TABLE ü, größe
+DROP TABLE IF EXISTS nichts, töne
+CREATE VIEW sicht AS SELECT 1 AS ä
+DROP VIEW sicht
+@session b sjis
+CREATE TEMPORARY TABLE 表 (id INT PRIMARY KEY, ソ INT)
+CREATE TABLE 能 LIKE 表
+INSERT INTO 能 VALUES (1, 1)
+DROP TABLE 能

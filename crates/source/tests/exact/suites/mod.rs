@@ -181,7 +181,11 @@ fn start(kind: Kind) -> Beside {
             "--character-set-server=latin1",
             "--max-statement-time=15",
         ],
-        false => &["--log-bin-trust-function-creators=1", "--max-execution-time=15000"],
+        false => &[
+            "--log-bin-trust-function-creators=1",
+            "--max-execution-time=15000",
+            "--sql-generate-invisible-primary-key=ON",
+        ],
     };
     Beside::start(kind, options, true)
 }
