@@ -88,8 +88,8 @@ pub fn written(value: &Value) -> Cell {
 }
 
 /// The exact value, as SQL says it.
-fn expression(column: &Column) -> String {
-    let name = format!("`{}`", column.name);
+pub fn expression(column: &Column) -> String {
+    let name = format!("`{}`", column.name.replace('`', "``"));
     match &*column.data_type {
         "float" | "double" => format!("{name} + 0e0"),
         "bit" | "year" | "tinyint" | "smallint" | "mediumint" | "int" | "bigint" => {
@@ -110,7 +110,7 @@ fn is_geometry(data_type: &str) -> bool {
 }
 
 /// What the source answered, written as the engine writes values.
-fn canonical(column: &Column, value: mysql::Value) -> Cell {
+pub fn canonical(column: &Column, value: mysql::Value) -> Cell {
     let bytes = match value {
         mysql::Value::NULL => return None,
         mysql::Value::Bytes(bytes) => bytes,

@@ -1,0 +1,292 @@
+// The cases that were known to differ or to stop everything when this corpus began.
+
+@case SET STATEMENT runs what stands behind FOR
+@on mariadb
+CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT, v VARCHAR(100))
+INSERT INTO t VALUES (1, 10, 100, 'x'), (2, 20, 200, 'y')
+SET STATEMENT max_statement_time=9 FOR TRUNCATE TABLE t
+INSERT INTO t VALUES (1, 10, 100, 'x'), (2, 20, 200, 'y')
+SET STATEMENT max_statement_time=9 FOR ALTER TABLE t CHANGE a b INT, CHANGE b a INT
+SET STATEMENT max_statement_time=9 FOR CREATE TABLE made (id INT PRIMARY KEY)
+SET STATEMENT max_statement_time=9 FOR RENAME TABLE t TO u
+SET STATEMENT max_statement_time=9, lock_wait_timeout=9 FOR DROP TABLE u
+CREATE TABLE p (id INT PRIMARY KEY) PARTITION BY RANGE (id) (PARTITION p0 VALUES LESS THAN (10), PARTITION p1 VALUES LESS THAN MAXVALUE)
+INSERT INTO p VALUES (1), (2), (50)
+SET STATEMENT max_statement_time=9 FOR ALTER TABLE p DROP PARTITION p0
+SET STATEMENT binlog_format=STATEMENT FOR INSERT INTO p VALUES (70)
+SET binlog_format=STATEMENT
+SET STATEMENT max_statement_time=9 FOR DELETE FROM p WHERE id = 70
+
+@case names in double quotes under ANSI_QUOTES
+SET sql_mode = 'ANSI_QUOTES'
+CREATE TABLE "t" (id INT PRIMARY KEY, "a" INT, "b" INT, v VARCHAR(100))
+INSERT INTO "t" VALUES (1, 10, 100, 'x'), (2, 20, 200, 'y')
+ALTER TABLE "t" CHANGE "a" "b" INT, CHANGE "b" "a" INT
+ALTER TABLE "t" DROP "a", ADD "a" INT DEFAULT 7
+ALTER TABLE "t" RENAME TO "u"
+TRUNCATE TABLE "u"
+DROP TABLE "u"
+
+@case names in double quotes under ANSI
+SET sql_mode = 'ANSI'
+CREATE TABLE "t" (id INT PRIMARY KEY, "a" INT, "b" INT, v VARCHAR(100))
+INSERT INTO "t" VALUES (1, 10, 100, 'x'), (2, 20, 200, 'y')
+ALTER TABLE "t" CHANGE "a" "b" INT, CHANGE "b" "a" INT
+ALTER TABLE "t" DROP "a", ADD "a" INT DEFAULT 7
+
+@case a back slash ends a comment under NO_BACKSLASH_ESCAPES
+SET sql_mode = 'NO_BACKSLASH_ESCAPES'
+CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT, v VARCHAR(100))
+INSERT INTO t VALUES (1, 10, 100, 'x'), (2, 20, 200, 'y')
+ALTER TABLE t COMMENT 'x\', CHANGE a b INT, CHANGE b a INT
+ALTER TABLE t COMMENT 'x\', DROP a, ADD a INT DEFAULT 3
+ALTER TABLE t COMMENT 'x\', RENAME TO u
+
+@case a write through a view is logged as a statement
+CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT, v VARCHAR(100))
+CREATE VIEW w AS SELECT * FROM t WHERE id < 1000
+INSERT INTO t VALUES (1, 10, 100, 'x'), (2, 20, 200, 'y')
+SET binlog_format = STATEMENT
+UPDATE w SET a = 5
+INSERT INTO w VALUES (3, 1, 1, 'z')
+DELETE FROM w WHERE id = 1
+SET binlog_format = MIXED
+UPDATE w SET a = 6
+REPLACE INTO w VALUES (3, 2, 2, 'zz')
+
+@case a trigger on another table writes, logged as a statement
+CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT, v VARCHAR(100))
+CREATE TABLE log (id INT PRIMARY KEY, n INT)
+CREATE TRIGGER g AFTER INSERT ON t FOR EACH ROW INSERT INTO log VALUES (NEW.id, NEW.a)
+SET binlog_format = STATEMENT
+INSERT INTO t VALUES (1, 10, 100, 'x'), (2, 20, 200, 'y')
+SET binlog_format = MIXED
+INSERT INTO t VALUES (3, 10, 100, 'x')
+
+@case a function writes, logged as a statement
+CREATE TABLE t (id INT PRIMARY KEY, a INT)
+SET GLOBAL log_bin_trust_function_creators = 1
+CREATE FUNCTION f(n INT) RETURNS INT MODIFIES SQL DATA BEGIN INSERT INTO t VALUES (n, n); RETURN n; END
+SET binlog_format = STATEMENT
+SELECT f(1)
+DO f(2)
+SET @x = f(3)
+SET binlog_format = MIXED
+SELECT f(4)
+
+@case cascades of a delete that is logged as a statement
+CREATE TABLE p (id INT PRIMARY KEY)
+CREATE TABLE c (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES p (id) ON DELETE CASCADE ON UPDATE CASCADE)
+INSERT INTO p VALUES (1), (2), (3), (4)
+INSERT INTO c VALUES (10, 1), (20, 2), (30, 3), (40, 4)
+SET binlog_format = STATEMENT
+DELETE FROM p WHERE id = 1
+UPDATE p SET id = 9 WHERE id = 2
+SET binlog_format = MIXED
+DELETE FROM p WHERE id = 3
+SET binlog_format = ROW
+DELETE FROM p WHERE id = 4
+
+@case a file is loaded, logged as a statement
+CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT, v VARCHAR(100))
+SET binlog_format = STATEMENT
+LOAD DATA INFILE '$FILES/rows.txt' INTO TABLE t
+LOAD DATA INFILE '$FILES/rows.txt' REPLACE INTO TABLE t (id, a) SET b = 3
+DELETE FROM t
+LOAD DATA LOCAL INFILE '$FILES/rows.txt' INTO TABLE t
+SET binlog_format = MIXED
+LOAD DATA INFILE '$FILES/rows.txt' REPLACE INTO TABLE t
+
+@case a number is given to every row that is there
+CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT, v VARCHAR(100))
+INSERT INTO t VALUES (1, 10, 100, 'x'), (2, 20, 200, 'y')
+ALTER TABLE t ADD n INT NOT NULL AUTO_INCREMENT UNIQUE
+INSERT INTO t VALUES (3, 1, 1, 'z', NULL)
+
+@case a column becomes AUTO_INCREMENT and its zeros become numbers
+CREATE TABLE t (id INT PRIMARY KEY, n INT NOT NULL DEFAULT 0)
+INSERT INTO t VALUES (1, 0)
+ALTER TABLE t MODIFY n INT NOT NULL AUTO_INCREMENT UNIQUE
+INSERT INTO t (id) VALUES (2)
+
+@case a partition becomes a table
+@on mariadb
+CREATE TABLE t (id INT PRIMARY KEY, a INT) PARTITION BY RANGE (id) (PARTITION p0 VALUES LESS THAN (10), PARTITION p1 VALUES LESS THAN MAXVALUE)
+INSERT INTO t VALUES (1, 1), (2, 2), (50, 5)
+ALTER TABLE t CONVERT PARTITION p0 TO TABLE q
+INSERT INTO q VALUES (3, 3)
+@on mariadb118
+ALTER TABLE t CONVERT TABLE q TO PARTITION p0 VALUES LESS THAN (10)
+
+@case the engine becomes BLACKHOLE
+CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT, v VARCHAR(100))
+INSERT INTO t VALUES (1, 10, 100, 'x'), (2, 20, 200, 'y')
+INSTALL SONAME 'ha_blackhole'
+ALTER TABLE t ENGINE=BLACKHOLE
+INSERT INTO t VALUES (3, 1, 1, 'z')
+
+@case a table that unites two others
+CREATE TABLE a (id INT PRIMARY KEY, n INT) ENGINE=MyISAM
+CREATE TABLE b (id INT PRIMARY KEY, n INT) ENGINE=MyISAM
+INSERT INTO a VALUES (1, 1)
+INSERT INTO b VALUES (2, 2)
+CREATE TABLE m (id INT PRIMARY KEY, n INT) ENGINE=MERGE UNION=(a, b) INSERT_METHOD=LAST
+INSERT INTO m VALUES (3, 3)
+INSERT INTO b VALUES (4, 4)
+UPDATE m SET n = 9 WHERE id = 1
+DELETE FROM m WHERE id = 2
+TRUNCATE TABLE a
+ALTER TABLE m UNION=(a)
+
+@case a temporary table is renamed
+CREATE TABLE t (id INT PRIMARY KEY, a INT)
+INSERT INTO t VALUES (1, 1), (2, 2)
+CREATE TEMPORARY TABLE x (id INT PRIMARY KEY)
+RENAME TABLE x TO y
+ALTER TABLE y RENAME TO z
+CREATE TEMPORARY TABLE t (id INT PRIMARY KEY)
+RENAME TABLE t TO w
+RENAME TABLE w TO t
+DROP TABLE t
+SELECT * FROM t
+
+@case a cycle of renames of fresh tables
+CREATE TABLE t1 (id INT PRIMARY KEY, a INT)
+INSERT INTO t1 VALUES (1, 1)
+DROP TABLE t1
+CREATE TABLE t0 (id INT PRIMARY KEY, a INT) SELECT 1 AS id, 10 AS a
+CREATE TABLE t2 (id INT PRIMARY KEY, a INT) SELECT 2 AS id, 20 AS a
+CREATE TABLE t3 (id INT PRIMARY KEY, a INT) SELECT 3 AS id, 30 AS a
+RENAME TABLE t0 TO t1
+RENAME TABLE t3 TO t4, t2 TO t3, t1 TO t2, t4 TO t1
+RENAME TABLE t3 TO t4, t2 TO t3, t1 TO t2, t4 TO t1
+RENAME TABLE t3 TO t4, t2 TO t3, t1 TO t2, t4 TO t1
+
+@case a name in latin1 of a table made from a SELECT
+@session main latin1
+CREATE TABLE größe (id INT PRIMARY KEY) SELECT 1 AS id
+INSERT INTO größe VALUES (2)
+CREATE TABLE plain (id INT PRIMARY KEY) SELECT id FROM größe
+ALTER TABLE größe ADD ä INT DEFAULT 3
+RENAME TABLE größe TO häuser
+DROP TABLE häuser
+
+@case the binlog begins anew
+@on mariadb mysql56
+CREATE TABLE t (id INT PRIMARY KEY, a INT)
+INSERT INTO t VALUES (1, 1), (2, 2)
+@soon
+RESET MASTER
+@soon
+INSERT INTO t VALUES (3, 3)
+INSERT INTO t VALUES (4, 4)
+@restart
+INSERT INTO t VALUES (5, 5)
+
+@case the binlog begins anew, in MySQL's new words
+@on mysql97
+CREATE TABLE t (id INT PRIMARY KEY, a INT)
+INSERT INTO t VALUES (1, 1), (2, 2)
+@soon
+RESET BINARY LOGS AND GTIDS
+@soon
+INSERT INTO t VALUES (3, 3)
+INSERT INTO t VALUES (4, 4)
+@restart
+INSERT INTO t VALUES (5, 5)
+
+@case columns in another order
+CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT, v VARCHAR(100))
+INSERT INTO t VALUES (1, 10, 100, 'x'), (2, 20, 200, 'y')
+ALTER TABLE t MODIFY b INT FIRST
+ALTER TABLE t MODIFY a INT AFTER v
+ALTER TABLE t MODIFY v VARCHAR(100) AFTER id
+ALTER TABLE t CHANGE a aa INT FIRST
+ALTER TABLE t ADD c INT FIRST, ADD d INT AFTER id
+INSERT INTO t (id, aa) VALUES (3, 3)
+ALTER TABLE t MODIFY id INT AFTER v
+
+@case a value longer than a key part may be, after MODIFY to LONGTEXT
+CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(100), b INT)
+CREATE TABLE other (id INT PRIMARY KEY)
+INSERT INTO t VALUES (1, 'x', 1)
+ALTER TABLE t MODIFY a LONGTEXT
+INSERT INTO t VALUES (2, REPEAT('y', 1100000), 2)
+INSERT INTO other VALUES (1)
+@restart
+UPDATE t SET a = 'short' WHERE id = 2
+
+@case odd names of columns
+CREATE TABLE t (id INT PRIMARY KEY, ` x` INT, `a.b` INT, `c,d` INT, `(` INT, `"` INT, `'` INT, ```` INT, `é` INT, `select` INT, `1` INT, `日本` INT)
+CREATE TABLE other (id INT PRIMARY KEY)
+INSERT INTO t (id) VALUES (1)
+INSERT INTO other VALUES (1)
+ALTER TABLE t ADD `	tab` INT
+ALTER TABLE t ADD `\` INT, ADD `%` INT, ADD `*` INT
+UPDATE t SET ` x` = 4
+
+@case decimals longer than 38 digits
+@on mariadb
+CREATE TABLE t (id INT PRIMARY KEY, d DECIMAL(40,31), e DECIMAL(65,38))
+CREATE TABLE other (id INT PRIMARY KEY)
+INSERT INTO t VALUES (1, 1.5, 2.25), (2, -0.0000000000000000000000000000001, 0)
+INSERT INTO other VALUES (1)
+
+@case decimals as wide as there are
+CREATE TABLE t (id INT PRIMARY KEY, d DECIMAL(65,30), e DECIMAL(65,0))
+CREATE TABLE other (id INT PRIMARY KEY)
+INSERT INTO t VALUES (1, 1.5, 99999999999999999999999999999999999999999999999999999999999999999)
+CREATE TABLE s (id INT PRIMARY KEY) SELECT 1 AS id, SUM(e) AS s, AVG(d) AS a FROM t
+INSERT INTO other VALUES (1)
+
+@case a key of 17 columns
+CREATE TABLE other (id INT PRIMARY KEY)
+CREATE TABLE t (a INT, b INT, c INT, d INT, e INT, f INT, g INT, h INT, i INT, j INT, k INT, l INT, m INT, n INT, o INT, p INT, q INT,
+  PRIMARY KEY (a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q))
+INSERT INTO t VALUES (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17)
+INSERT INTO other VALUES (1)
+
+@case a table space is discarded
+CREATE TABLE t (id INT PRIMARY KEY, a INT) ENGINE=InnoDB
+CREATE TABLE other (id INT PRIMARY KEY)
+INSERT INTO t VALUES (1, 1)
+@told t
+ALTER TABLE t DISCARD TABLESPACE
+INSERT INTO other VALUES (1)
+INSERT INTO t VALUES (2, 2)
+DROP TABLE t
+CREATE TABLE t (id INT PRIMARY KEY)
+
+@case a parent of a foreign key is renamed
+CREATE TABLE p (id INT PRIMARY KEY)
+CREATE TABLE c (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES p (id) ON DELETE CASCADE)
+RENAME TABLE p TO q
+INSERT INTO q VALUES (1), (2)
+INSERT INTO c VALUES (1, 1), (2, 2)
+DELETE FROM q WHERE id = 1
+
+@case ENUM and SET of the binary character set
+CREATE TABLE t (id INT PRIMARY KEY, e ENUM('a', 'b') CHARACTER SET binary, s SET('x', 'y') CHARACTER SET binary)
+INSERT INTO t VALUES (1, 'a', 'x,y'), (2, 'b', ''), (3, NULL, NULL)
+UPDATE t SET e = 'b' WHERE id = 1
+
+@case a table without a key
+CREATE TABLE t (a INT, b VARCHAR(20))
+INSERT INTO t VALUES (1, 'x'), (1, 'x'), (2, NULL)
+UPDATE t SET b = 'y' WHERE a = 1 LIMIT 1
+DELETE FROM t WHERE a = 1 LIMIT 1
+ALTER TABLE t ADD c INT
+ALTER TABLE t ADD PRIMARY KEY (a)
+
+@case a system-versioned table
+@on mariadb
+CREATE TABLE t (id INT PRIMARY KEY, a INT) WITH SYSTEM VERSIONING
+INSERT INTO t VALUES (1, 1), (2, 2)
+UPDATE t SET a = 3 WHERE id = 1
+DELETE FROM t WHERE id = 2
+DELETE HISTORY FROM t
+
+@case YEAR of two digits
+@on mariadb
+CREATE TABLE t (id INT PRIMARY KEY, y YEAR(2))
+INSERT INTO t VALUES (1, 99), (2, 1)
