@@ -148,6 +148,7 @@ impl<'a> Lexer<'a> {
     ///
     /// # Errors
     /// Quotes or a comment that do not end.
+    #[expect(clippy::should_implement_trait, reason = "an iterator cannot fail")]
     pub fn next(&mut self) -> Result<Option<Token>, Unterminated> {
         self.pass_blanks()?;
         let Some(first) = self.peek(0) else { return Ok(None) };

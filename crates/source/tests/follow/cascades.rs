@@ -143,16 +143,49 @@ fn a_parent_that_is_not_followed_is_asked_for(kind: Kind) {
     pair.compare_table("children");
 }
 
+/// Nor can anyone tell where the other table's rows change so in turn, with a followed one or not.
+fn a_chain_through_a_table_that_is_not_followed_is_refused(kind: Kind) {
+    let tables = [
+        "CREATE TABLE p (id INT PRIMARY KEY)",
+        "CREATE TABLE q (id INT PRIMARY KEY, p INT, \
+         FOREIGN KEY (p) REFERENCES p (id) ON DELETE CASCADE)",
+        "CREATE TABLE r (id INT PRIMARY KEY, q INT, \
+         FOREIGN KEY (q) REFERENCES q (id) ON DELETE CASCADE)",
+    ];
+    let mut pair = Pair::start_with(kind, &[], &tables, |settings| {
+        settings.tables = vec!["p".to_owned(), "r".to_owned()];
+    });
+    let is_refused = |pair: &Pair| match pair.state("r") {
+        Some(TableState::Refused(reason)) => reason.contains("follow shop.q too"),
+        _ => false,
+    };
+    pair.wait("a word", |_| is_refused(&pair));
+    pair.run("ALTER TABLE q DROP FOREIGN KEY q_ibfk_1");
+    pair.run("ALTER TABLE r COMMENT 'look again'");
+    pair.run("INSERT INTO q VALUES (1, 1)");
+    pair.run("INSERT INTO r VALUES (1, 1)");
+    pair.catch_up();
+    pair.compare_table("r");
+    pair.run("INSERT INTO p VALUES (1)");
+    pair.run("ALTER TABLE q ADD FOREIGN KEY (p) REFERENCES p (id) ON DELETE CASCADE");
+    pair.wait("another word", |_| match pair.state("r") {
+        Some(TableState::Stopped(reason)) => reason.contains("follow shop.q too"),
+        _ => false,
+    });
+}
+
 #[test]
 fn mariadb_10_11_meets_copies() {
     cascades_and_copies_meet(Kind::MariaDb1011);
     a_parent_that_is_not_followed_is_asked_for(Kind::MariaDb1011);
+    a_chain_through_a_table_that_is_not_followed_is_refused(Kind::MariaDb1011);
 }
 
 #[test]
 fn mysql_5_6_meets_copies() {
     cascades_and_copies_meet(Kind::MySql56);
     a_parent_that_is_not_followed_is_asked_for(Kind::MySql56);
+    a_chain_through_a_table_that_is_not_followed_is_refused(Kind::MySql56);
 }
 
 #[test]

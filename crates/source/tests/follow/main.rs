@@ -11,3 +11,4 @@ mod keys;
 mod life;
 mod pair;
 mod places;
+mod statements;

@@ -19,6 +19,7 @@ use remora_engine::{Definition, Schema, Value};
 
 use super::{
     applier::Applier,
+    parents::blind_parent,
     positions::{STALE, copied_key, definition_text, table_key},
     statement::{Alteration, Fate, TableName},
     status::TableState,
@@ -250,8 +251,13 @@ impl Applier {
                 Some(read) => super::tables::narrowed(&self.shared.settings, read).map(Some),
                 None => Ok(None),
             });
+            let tables = &self.tables;
+            let is_followed = |table: &TableName| tables.contains_key(table);
             let answer = match narrowed {
-                Ok(Some(read)) => Ok(read),
+                Ok(Some(read)) => match blind_parent(&mut self.source, &read, is_followed)? {
+                    Some(reason) => Err(Absence::Refused(reason)),
+                    None => Ok(read),
+                },
                 Ok(None) => Err(Absence::Gone),
                 Err(Error::TableRefused { reason, .. }) => Err(Absence::Refused(reason)),
                 Err(error) => return Err(error),

@@ -18,6 +18,7 @@ mod inbox;
 mod life;
 mod merged;
 mod pace;
+mod parents;
 mod positions;
 mod refusals;
 mod rows;

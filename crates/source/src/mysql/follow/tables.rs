@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::{
     doubt::{Absence, Answer, Doubt},
+    parents::blind_parent,
     positions::{Progress, STALE, copied_key, copy_key, stored_definition, table_key, tables_with},
     shared::Shared,
     statement::TableName,
@@ -58,6 +59,7 @@ pub(super) fn compare(
         let table = TableName { database: refused.database, table: refused.table };
         answers.insert(table, Err(Absence::Refused(refused.reason)));
     }
+    refuse_blind(source, &mut answers)?;
     let mut tables = Tables { tables: FxHashMap::default(), last_copy: 0 };
     for table in stored_tables(shared).into_iter().chain(answers.keys().cloned()) {
         if !tables.tables.contains_key(&table) {
@@ -67,6 +69,21 @@ pub(super) fn compare(
     }
     tables.mark_missing(shared);
     Ok(tables)
+}
+
+/// Refuses tables whose rows may change without a word of the binlog.
+fn refuse_blind(source: &mut Connection, answers: &mut BTreeMap<TableName, Answer>) -> Result<()> {
+    let mut blind = Vec::new();
+    for (table, answer) in &*answers {
+        let is_followed = |parent: &TableName| answers.get(parent).is_some_and(Result::is_ok);
+        if let Ok(read) = answer
+            && let Some(reason) = blind_parent(source, read, is_followed)?
+        {
+            blind.push((table.clone(), Err(Absence::Refused(reason))));
+        }
+    }
+    answers.extend(blind);
+    Ok(())
 }
 
 /// The tables of the source that are here with their definition.

@@ -16,7 +16,7 @@ pub use change::SchemaChange;
 pub use column::{ColumnDefault, Generation, Labels, SourceColumn, SourceType, TextType};
 pub(crate) use foreign_key::{ForeignKey, Reaction};
 pub use read::{Refused, read_table, read_tables};
-pub(crate) use read::{list_merged, list_tables};
+pub(crate) use read::{is_changed_by_foreign_keys, list_merged, list_tables};
 pub use selection::Selection;
 pub use table::SourceTable;
 pub use words::Words;

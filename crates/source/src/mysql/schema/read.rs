@@ -79,6 +79,26 @@ pub(crate) fn list_merged(connection: &mut Conn) -> Result<Vec<(String, String)>
     Ok(listed.map(|(database, listed)| (database, listed.name)).collect())
 }
 
+/// Whether foreign keys change rows of a table; `None` if it cannot be seen.
+pub(crate) fn is_changed_by_foreign_keys(
+    connection: &mut Conn,
+    database: &str,
+    table: &str,
+) -> Result<Option<bool>> {
+    let mut source = Source::of(connection)?;
+    let (database, table) = (quoted_text(database), quoted_text(table));
+    let wanted = format!(" AND TABLE_SCHEMA = {database} AND TABLE_NAME = {table}");
+    if source.listed(&wanted)?.is_empty() {
+        return Ok(None);
+    }
+    let reacting = source.rows(&format!(
+        "SELECT 1 FROM information_schema.REFERENTIAL_CONSTRAINTS \
+         WHERE CONSTRAINT_SCHEMA = {database} AND TABLE_NAME = {table} AND \
+         (DELETE_RULE IN ('CASCADE', 'SET NULL') OR UPDATE_RULE IN ('CASCADE', 'SET NULL'))"
+    ))?;
+    Ok(Some(!reacting.is_empty()))
+}
+
 /// One table; `None` if the source has no such table, [`Error::TableRefused`] if it cannot be
 /// followed.
 pub fn read_table(
