@@ -29,13 +29,10 @@ pub(crate) async fn save_dumps_at_intervals(shared: Arc<Shared>) {
             continue;
         }
         last = Instant::now();
-        let dir = settings.dump.dir.clone();
-        let retain = settings.dump.retain;
-        let path = dir.join(file_name(&jiff::Zoned::now()));
+        let path = settings.dump.dir.join(file_name(&jiff::Zoned::now()));
         if let Err(error) = start_saving(&shared, path, Trigger::Schedule) {
             tracing::warn!("an automatic dump was left out: {error}");
         }
-        forget_old(&dir, retain);
     }
     tokio::task::block_in_place(|| shared.dump.cancel());
 }

@@ -19,6 +19,7 @@ mod life;
 mod pace;
 mod positions;
 mod refusals;
+mod row_outcome;
 mod rows;
 mod session;
 mod shared;
@@ -92,8 +93,13 @@ impl Follower {
             last_applied_at: None,
             events: 0,
             inserts: 0,
+            inserts_skipped: 0,
             updates: 0,
+            updates_added: 0,
+            updates_removed: 0,
+            updates_skipped: 0,
             deletes: 0,
+            deletes_skipped: 0,
             statements: 0,
             skipped_other_tables: 0,
             checksum_errors: 0,
