@@ -42,7 +42,7 @@ fn file_name(now: &jiff::Zoned) -> String {
 }
 
 /// Removes all automatic dumps but the newest `retain`.
-fn forget_old(dir: &Path, retain: usize) {
+pub(super) fn forget_old(dir: &Path, retain: usize) {
     let dumps = dumps_by_age(dir, PREFIX);
     for path in dumps.iter().take(dumps.len().saturating_sub(retain.max(1))) {
         if let Err(error) = std::fs::remove_file(path) {
