@@ -203,6 +203,43 @@ fn a_server_takes_rows_serves_and_stops() {
 }
 
 #[test]
+fn a_shell_asks_over_a_unix_socket() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let (socket, data) = (path("line.sock"), path("data"));
+    let yaml = format!(
+        "mysql: {{user: reader, database: shop}}\ntables:\n  - name: items\n    text_source: \
+         {{column: body}}\nreplication: {{enable: false}}\napi: {{unix_socket: {{path: \
+         '{socket}'}}, tcp: {{bind: 0.0.0.0}}}}\n"
+    );
+    let config = write(&directory.path().join("mygram.yaml"), &yaml);
+    for _ in 0..2 {
+        let server = Serving::start(&["-c", &config, "--data", &data]);
+        // The socket stands in TCP's place.
+        assert_eq!(server.address, socket);
+        let mode = std::fs::metadata(&socket).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o770);
+        let info = printed(&["shell", "--socket", &socket, "-e", "INFO"]);
+        assert!(info.contains("version: MygramDB v1.10.0"), "{info}");
+        let count =
+            printed(&["shell", "-s", &socket, "-e", "COUNT items x", "-e", "COUNT items y"]);
+        assert_eq!(count, "0 matches\n0 matches\n");
+        let error = refused(&["serve", "-c", &config, "--data", &path("other")]);
+        assert!(error.contains("another server listens"), "{error}");
+        server.stop();
+        assert!(!directory.path().join("line.sock").exists());
+    }
+    // One that was killed leaves its socket, which the next one replaces.
+    let server = Serving::start(&["-c", &config, "--data", &data]);
+    server.signal("KILL");
+    drop(server);
+    assert!(directory.path().join("line.sock").exists());
+    assert!(refused(&["shell", "--socket", &socket, "-e", "INFO"]).contains(&socket));
+    Serving::start(&["-c", &config, "--data", &data]).stop();
+}
+
+#[test]
 fn settings_are_read_again_by_sighup() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("remora.toml");

@@ -49,4 +49,4 @@ pub use schema::{ColumnDef, ColumnType, DeclaredTable, Schema, TextDef};
 pub use statistics::{LevelStatistics, TableStatistics};
 pub use transaction::Transaction;
 pub use value::{Date, DateTime, Decimal, Row, Value, ZERO_TIMESTAMP_MICROS, compare};
-pub use write::{LargeBatch, Pending, Pipeline};
+pub use write::{LargeBatch, Pending, Pipeline, RequiredRows};

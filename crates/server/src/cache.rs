@@ -2,10 +2,11 @@
 //!
 //! An entry remembers the version its table had before it was answered. It is given again only
 //! while that is still the newest version, so no entry ever has to be invalidated: a write makes
-//! every older one of its table unreachable, and the least recently used go when room is needed.
+//! every older one of its table unreachable. Such an entry goes when a request comes upon it, when
+//! somebody asks for the figures, or when room is needed.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -59,18 +60,34 @@ pub(crate) struct CacheFigures {
     pub hits: u64,
     /// Requests that had no entry.
     pub misses_absent: u64,
+    /// Requests whose entry had outlived its time.
+    pub misses_expired: u64,
     /// Requests whose entry was older than the newest write to its table.
     pub misses_outdated: u64,
+    /// Entries older than the newest write to their table that were found by a sweep.
+    pub swept: u64,
+    /// Sweeps that found any.
+    pub sweeps: u64,
     /// Entries that outlived their time.
     pub expirations: u64,
     /// Entries that made room.
     pub evictions: u64,
-    /// Replies that were too cheap or too large to keep.
-    pub rejections: u64,
+    /// Replies that were too cheap to keep.
+    pub rejections_cheap: u64,
+    /// Replies that were larger than all room.
+    pub rejections_oversize: u64,
+    /// Replies that were there already.
+    pub rejections_duplicate: u64,
+    /// Times that entries were forgotten on demand.
+    pub clears: u64,
     /// Entries now.
     pub entries: u64,
     /// Their bytes.
     pub bytes: usize,
+    /// Time that hits took.
+    pub hit_time: Duration,
+    /// Time that misses took.
+    pub miss_time: Duration,
     /// Time that hits saved.
     pub saved: Duration,
 }
@@ -83,21 +100,21 @@ impl QueryCache {
         version: TableVersion,
         settings: &settings::Cache,
     ) -> Option<CachedReply> {
+        let asked = Instant::now();
         let inner = &mut *self.inner.lock();
         inner.figures.queries += 1;
         let Some(entry) = inner.entries.get_mut(request) else {
             inner.figures.misses_absent += 1;
             return None;
         };
-        let expired = settings.ttl_s > 0
-            && entry.reply.kept_at.elapsed() > Duration::from_secs(settings.ttl_s);
+        let expired = entry.has_expired(settings);
         if expired || entry.version != version {
-            let counter = if expired {
-                &mut inner.figures.expirations
+            if expired {
+                inner.figures.expirations += 1;
+                inner.figures.misses_expired += 1;
             } else {
-                &mut inner.figures.misses_outdated
-            };
-            *counter += 1;
+                inner.figures.misses_outdated += 1;
+            }
             inner.remove(request);
             return None;
         }
@@ -108,6 +125,7 @@ impl QueryCache {
         entry.last_use = inner.uses;
         inner.figures.hits += 1;
         inner.figures.saved += entry.reply.cost;
+        inner.figures.hit_time += asked.elapsed();
         Some(entry.reply.clone())
     }
 
@@ -124,8 +142,18 @@ impl QueryCache {
         let room = usize::try_from(settings.max_memory_mb << 20).unwrap_or(usize::MAX);
         let bytes = request.len() + table.len() + body.len() + ENTRY_OVERHEAD;
         let inner = &mut *self.inner.lock();
-        if cost.as_secs_f64() * 1000.0 < settings.min_query_cost_ms || bytes > room {
-            inner.figures.rejections += 1;
+        inner.figures.miss_time += cost;
+        let rejections = if cost.as_secs_f64() * 1000.0 < settings.min_query_cost_ms {
+            Some(&mut inner.figures.rejections_cheap)
+        } else if bytes > room {
+            Some(&mut inner.figures.rejections_oversize)
+        } else if inner.entries.get(request).is_some_and(|entry| entry.version == version) {
+            Some(&mut inner.figures.rejections_duplicate)
+        } else {
+            None
+        };
+        if let Some(rejections) = rejections {
+            *rejections += 1;
             return;
         }
         inner.remove(request);
@@ -153,12 +181,56 @@ impl QueryCache {
         for key in gone {
             inner.remove(&key);
         }
+        inner.figures.clears += 1;
+    }
+
+    /// Takes out what no request can get any more: entries that have outlived their time, and those
+    /// that are older than the newest write to their table. `newest` tells a table's version; it is
+    /// asked without the lock.
+    pub(crate) fn sweep(
+        &self,
+        settings: &settings::Cache,
+        newest: impl Fn(&str) -> Option<TableVersion>,
+    ) {
+        let tables: BTreeSet<Box<str>> = {
+            let inner = self.inner.lock();
+            inner.entries.values().map(|entry| entry.table.clone()).collect()
+        };
+        let newest: HashMap<Box<str>, Option<TableVersion>> =
+            tables.into_iter().map(|table| (table.clone(), newest(&table))).collect();
+        let inner = &mut *self.inner.lock();
+        let (mut expired, mut outdated) = (Vec::new(), Vec::new());
+        for (key, entry) in &inner.entries {
+            if entry.has_expired(settings) {
+                expired.push(Arc::clone(key));
+            } else if newest.get(&entry.table).is_some_and(|newest| entry.is_older_than(newest)) {
+                outdated.push(Arc::clone(key));
+            }
+        }
+        inner.figures.expirations += expired.len() as u64;
+        inner.figures.swept += outdated.len() as u64;
+        inner.figures.sweeps += u64::from(!outdated.is_empty());
+        expired.iter().chain(&outdated).for_each(|key| inner.remove(key));
     }
 
     /// What it has done.
     pub(crate) fn figures(&self) -> CacheFigures {
         let inner = self.inner.lock();
         CacheFigures { entries: inner.entries.len() as u64, ..inner.figures }
+    }
+}
+
+impl Entry {
+    fn has_expired(&self, settings: &settings::Cache) -> bool {
+        settings.ttl_s > 0 && self.reply.kept_at.elapsed() > Duration::from_secs(settings.ttl_s)
+    }
+
+    /// Whether the table was written to since, or is another or gone. What was kept since the
+    /// version was read is newer than it.
+    fn is_older_than(&self, newest: &Option<TableVersion>) -> bool {
+        newest.is_none_or(|newest| {
+            newest.table != self.version.table || newest.changed > self.version.changed
+        })
     }
 }
 
@@ -230,6 +302,41 @@ mod tests {
         let cost = Duration::from_micros(10);
         cache.keep(b"a", "t", at(1), b"x", cost, &settings());
         assert_eq!(find(&cache, "a", 1), None);
-        assert_eq!(cache.figures().rejections, 1);
+        assert_eq!(cache.figures().rejections_cheap, 1);
+        keep(&cache, "b", 1, &"x".repeat(2 << 20));
+        assert_eq!(cache.figures().rejections_oversize, 1);
+        keep(&cache, "c", 1, "x");
+        keep(&cache, "c", 1, "x");
+        assert_eq!((cache.figures().rejections_duplicate, cache.figures().entries), (1, 1));
+    }
+
+    #[test]
+    fn a_sweep_takes_out_what_no_request_can_get() {
+        let cache = QueryCache::default();
+        keep(&cache, "a", 1, "one");
+        keep(&cache, "b", 3, "three");
+        cache.sweep(&settings(), |_| Some(at(1)));
+        assert_eq!((cache.figures().entries, cache.figures().sweeps), (2, 0));
+        cache.sweep(&settings(), |_| Some(at(2)));
+        assert_eq!((cache.figures().swept, cache.figures().sweeps), (1, 1));
+        assert_eq!(find(&cache, "a", 2), None);
+        assert_eq!((cache.figures().misses_absent, cache.figures().misses_outdated), (1, 0));
+        assert_eq!(find(&cache, "b", 3).as_deref(), Some("three"));
+        cache.sweep(&settings(), |_| None);
+        assert_eq!((cache.figures().swept, cache.figures().bytes), (2, 0));
+    }
+
+    #[test]
+    fn replies_outlive_their_time_once() {
+        let cache = QueryCache::default();
+        let settings = settings::Cache { ttl_s: 1, ..settings() };
+        for request in ["a", "b"] {
+            keep(&cache, request, 1, "x");
+        }
+        std::thread::sleep(Duration::from_millis(1100));
+        assert!(cache.find(b"a", at(1), &settings).is_none());
+        cache.sweep(&settings, |_| Some(at(1)));
+        let figures = cache.figures();
+        assert_eq!((figures.misses_expired, figures.expirations, figures.swept), (1, 2, 0));
     }
 }

@@ -91,7 +91,7 @@ impl Counters {
         self.normalization_failures.fetch_add(1, Relaxed);
     }
 
-    /// Takes a place among `most` connections; `None` if all are taken.
+    /// Takes a place among `most` connections of the line protocol; `None` if all are taken.
     pub(crate) fn connect(self: &std::sync::Arc<Self>, most: usize) -> Option<Connected> {
         self.connections.fetch_add(1, Relaxed);
         let place = self.connected.fetch_add(1, Relaxed);
@@ -99,12 +99,12 @@ impl Counters {
         (place < most).then_some(connected)
     }
 
-    /// Connections now.
+    /// Connections of the line protocol now; those of HTTP and SQL are counted where they are.
     pub(crate) fn connected(&self) -> usize {
         self.connected.load(Relaxed)
     }
 
-    /// Connections since the start.
+    /// Connections of the line protocol since the start.
     pub(crate) fn connections(&self) -> u64 {
         self.connections.load(Relaxed)
     }

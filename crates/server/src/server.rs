@@ -1,15 +1,11 @@
 //! A running server: the shared state of all sessions, its start, reload and stop.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration, time::Instant};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration, time::Instant};
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use remora_engine::Database;
-use tokio::{
-    net::{TcpListener, UnixListener},
-    sync::watch,
-    task::JoinSet,
-};
+use tokio::{net::TcpListener, sync::watch, task::JoinSet};
 
 use crate::{
     Error, LogHandle, Result,
@@ -17,10 +13,13 @@ use crate::{
     command::{DumpState, LocalSession},
     counters::Counters,
     http, mysql,
-    session::{self, BufferBudget, RateLimiter},
+    session::{self, BufferBudget, RateLimiter, SocketFile},
     settings::{Change, Settings, changes},
     sources::{Followed, Sources},
 };
+
+/// Who may connect to the line protocol's socket: its owner and their group, as MygramDB has it.
+const LINE_SOCKET_MODE: u32 = 0o770;
 
 /// Time that sessions get to finish what they are answering when the server stops.
 const DRAIN: Duration = Duration::from_millis(400);
@@ -70,6 +69,7 @@ pub struct Server {
     http_address: Option<SocketAddr>,
     sql_address: Option<SocketAddr>,
     listeners: JoinSet<()>,
+    sockets: Vec<SocketFile>,
 }
 
 impl Server {
@@ -83,8 +83,17 @@ impl Server {
         let line = bind_tcp(&settings.listen.line).await?;
         let http = bind_tcp(&settings.listen.http).await?;
         let sql = bind_tcp(&settings.listen.sql).await?;
-        let socket = settings.listen.line_socket.as_deref().map(bind_unix).transpose()?;
-        let sql_socket = settings.listen.sql_socket.as_deref().map(bind_unix).transpose()?;
+        let mut sockets = Vec::new();
+        let mut bind_unix = |path: &Option<PathBuf>, mode| match path {
+            None => Ok(None),
+            Some(path) => SocketFile::bind(path, mode).map(|(file, listener)| {
+                sockets.push(file);
+                Some(listener)
+            }),
+        };
+        let socket = bind_unix(&settings.listen.line_socket, Some(LINE_SOCKET_MODE))?;
+        // A login guards SQL, so whoever the directory lets in may ask.
+        let sql_socket = bind_unix(&settings.listen.sql_socket, None)?;
         let address = |listener: &Option<TcpListener>| listener.as_ref()?.local_addr().ok();
         let (line_address, http_address) = (address(&line), address(&http));
         let sql_address = address(&sql);
@@ -109,7 +118,7 @@ impl Server {
             }
         }
         listeners.spawn(crate::command::save_dumps_at_intervals(Arc::clone(&shared)));
-        Ok(Self { shared, line_address, http_address, sql_address, listeners })
+        Ok(Self { shared, line_address, http_address, sql_address, listeners, sockets })
     }
 
     /// The line protocol's real address, its port as the system gave it.
@@ -187,10 +196,7 @@ impl Server {
             tracing::warn!("some sessions did not end within {DRAIN:?} and are cut off");
             self.listeners.shutdown().await;
         }
-        let listen = &self.shared.settings.load().listen;
-        for path in [&listen.line_socket, &listen.sql_socket].into_iter().flatten() {
-            let _ = std::fs::remove_file(path);
-        }
+        self.sockets.clear();
         tokio::task::block_in_place(|| {
             self.shared.sources.stop();
             self.shared.database.close()
@@ -208,19 +214,4 @@ async fn bind_tcp(address: &str) -> Result<Option<TcpListener>> {
         what: format!("cannot listen on {address} (is another server running there?)"),
         source,
     })
-}
-
-fn bind_unix(path: &std::path::Path) -> Result<UnixListener> {
-    if std::os::unix::net::UnixStream::connect(path).is_ok() {
-        return Err(Error::Settings(format!(
-            "{}: another server listens on this socket; stop it or choose another path",
-            path.display()
-        )));
-    }
-    let is_socket = std::fs::symlink_metadata(path)
-        .is_ok_and(|metadata| std::os::unix::fs::FileTypeExt::is_socket(&metadata.file_type()));
-    if is_socket {
-        std::fs::remove_file(path).map_err(|source| Error::io("cannot replace", path, source))?;
-    }
-    UnixListener::bind(path).map_err(|source| Error::io("cannot listen on", path, source))
 }

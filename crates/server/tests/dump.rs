@@ -119,3 +119,29 @@ fn a_dump_in_an_empty_server_gives_its_tables_back() {
         assert_eq!(client.ask(request), other_client.ask(request));
     }
 }
+
+#[test]
+fn as_many_automatic_dumps_are_kept_as_are_asked_for() {
+    let server = TestServer::start("[dump]\ninterval_s = 1\nretain = 2\n");
+    let folder = server.directory.path().join("dumps");
+    let dumps = || -> Vec<String> {
+        let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let mut names: Vec<String> = names.filter(|name| name.ends_with(".dmp")).collect();
+        names.sort();
+        names
+    };
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let mut seen = std::collections::BTreeSet::new();
+    // A dump is a file for as long as it takes to see that it is one too many.
+    while seen.len() < 5 {
+        assert!(Instant::now() < deadline, "{seen:?}");
+        seen.extend(dumps());
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let status = finished(&mut server.connect());
+    assert!(status.contains("status: COMPLETED"), "{status}");
+    let newest: Vec<String> = seen.iter().rev().take(2).rev().cloned().collect();
+    let kept = dumps();
+    assert!(kept.len() == 2 && kept >= newest, "{kept:?} of {seen:?}");
+}

@@ -17,7 +17,7 @@ mod support;
 use support::TestServer;
 
 /// Keys of reports whose values differ from run to run.
-const VOLATILE: [&str; 30] = [
+const VOLATILE: [&str; 41] = [
     "uptime_seconds",
     "used_memory_bytes",
     "used_memory_human",
@@ -41,7 +41,18 @@ const VOLATILE: [&str; 30] = [
     "cache_cost_ms",
     "# query_time_ms",
     "optimization_status",
-    "total_query_saved_time_ms",
+    "total_time_saved_ms",
+    "avg_cache_hit_time_ms",
+    "avg_cache_miss_time_ms",
+    "accounted_memory_bytes",
+    "cache_avg_hit_latency_ms",
+    "cache_avg_miss_latency_ms",
+    "cache_total_time_saved_ms",
+    "cache_memory_bytes",
+    "cache_memory_human",
+    "cache_accounted_memory_bytes",
+    "cache_accounted_memory_human",
+    "remora_version",
     "current_memory_bytes",
     "total_terms",
     "total_postings",

@@ -95,7 +95,7 @@ fn post_with(server: &TestServer, path: &str, headers: &str, body: &str) -> Resp
 fn mygramdb(more: &str) -> TestServer {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("mygram.yaml");
-    let yaml = "mysql: {database: shop}\ntables:\n  - name: items\n    text_source: {column: body}\n    \
+    let yaml = "mysql: {user: reader, database: shop}\ntables:\n  - name: items\n    text_source: {column: body}\n    \
                 filters: [{name: kind, type: string}]\nnetwork: {allow_cidrs: [127.0.0.0/8]}\n";
     std::fs::write(&path, format!("{yaml}{more}")).unwrap();
     TestServer::start_with(&path, directory)
@@ -252,6 +252,66 @@ fn operators_see_the_server() {
     ] {
         assert!(metrics.body.contains(sample), "{sample}{}", metrics.body);
     }
+}
+
+#[test]
+fn mygramdbs_clients_see_mygramdb() {
+    let server = mygramdb("");
+    let info = get(&server, "/info").json();
+    assert_eq!((&info["server"], &info["version"]), (&json!("MygramDB"), &json!("1.10.0")));
+    assert_eq!(info["remora_version"], env!("CARGO_PKG_VERSION"));
+    let body = get(&server, "/metrics").body;
+    assert!(body.contains("mygramdb_server_info{version=\"1.10.0\"} 1\n"), "{body}");
+    let own = format!("remora_server_info{{version=\"{}\"}} 1\n", env!("CARGO_PKG_VERSION"));
+    assert!(body.contains(&own), "{body}");
+}
+
+/// One figure of `/metrics`.
+fn sample(server: &TestServer, name: &str) -> u64 {
+    let body = get(server, "/metrics").body;
+    let line = body.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("{name} is not there")).parse().unwrap()
+}
+
+#[test]
+fn the_line_protocols_clients_are_counted_alone() {
+    let server = TestServer::start("[limits]\nmax_connections = 2\n");
+    let before = sample(&server, "mygramdb_clients_total");
+    let idle: Vec<TcpStream> = (0..3).map(|_| connect(address(&server))).collect();
+    assert_eq!(sample(&server, "mygramdb_clients_connected"), 0);
+    for _ in 0..3 {
+        assert!(server.connect().ask("INFO").starts_with("OK INFO"));
+    }
+    assert_eq!(sample(&server, "mygramdb_clients_total") - before, 3);
+    drop(idle);
+}
+
+#[test]
+fn a_write_invalidates_what_was_kept() {
+    let cache = "[cache]\nenabled = true\nmin_query_cost_ms = 0.0\n";
+    let server = TestServer::start(cache);
+    let mut client = server.connect();
+    for _ in 0..2 {
+        assert_eq!(client.ask("COUNT articles city"), "OK COUNT 1\r\n");
+    }
+    let phase = |phase| {
+        sample(&server, &format!("mygramdb_cache_invalidations_total{{phase=\"{phase}\"}}"))
+    };
+    assert_eq!((phase("immediate"), phase("deferred"), phase("batch")), (0, 0, 0));
+    let kept = sample(&server, "mygramdb_cache_memory_bytes{type=\"cache\"}");
+    assert!(kept > 0);
+    assert_eq!(sample(&server, "mygramdb_cache_memory_bytes{type=\"accounted_total\"}"), kept);
+    let put = r#"PUT articles {"id":9,"title":"Bonn","body":"A city."}"#;
+    assert!(client.ask(put).starts_with("OK PUT"));
+    assert_eq!((phase("immediate"), phase("deferred"), phase("batch")), (0, 1, 1));
+    assert_eq!(sample(&server, "mygramdb_cache_entries"), 0);
+    assert_eq!(client.ask("COUNT articles city"), "OK COUNT 2\r\n");
+    let misses =
+        |reason| sample(&server, &format!("mygramdb_cache_misses_total{{reason=\"{reason}\"}}"));
+    assert_eq!((misses("not_found"), misses("invalidated"), misses("ttl_expired")), (2, 0, 0));
+    assert_eq!(sample(&server, "mygramdb_cache_hits_total"), 1);
+    client.ask("CACHE DISABLE");
+    assert_eq!(sample(&server, "mygramdb_cache_hits_total"), 1, "figures stay while it is off");
 }
 
 #[test]

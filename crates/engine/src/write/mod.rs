@@ -36,5 +36,5 @@ pub(crate) use pending::Waiter;
 pub use pending::{Pending, Pipeline};
 pub(crate) use prepare::{no_table, prepare};
 pub(crate) use queue::{Definitions, Job, WriteQueue};
-pub(crate) use required::RequiredRows;
+pub use required::RequiredRows;
 pub(crate) use writer::run;

@@ -16,10 +16,12 @@ use crate::{
 const MAX_DEPTH: usize = 64;
 
 /// The required filter of a table, its names and literals resolved.
-pub(crate) struct RequiredRows {
+#[derive(Debug)]
+pub struct RequiredRows {
     condition: Option<Condition>,
 }
 
+#[derive(Debug)]
 enum Condition {
     Compare { column: usize, kind: ColumnType, comparison: Comparison, value: Value },
     In { column: usize, kind: ColumnType, values: Vec<Value> },
@@ -39,6 +41,15 @@ impl RequiredRows {
     /// Whether the row is in the table's view.
     pub fn accept(&self, row: &[Value]) -> bool {
         self.condition.as_ref().is_none_or(|condition| condition.holds(row))
+    }
+
+    /// The places of the columns that decide it; some may come twice.
+    pub fn columns(&self) -> Vec<usize> {
+        let mut columns = Vec::new();
+        if let Some(condition) = &self.condition {
+            condition.collect_columns(&mut columns);
+        }
+        columns
     }
 }
 
@@ -76,6 +87,18 @@ impl Condition {
             Filter::And(filters) => Ok(Self::All(each(filters)?)),
             Filter::Or(filters) => Ok(Self::Any(each(filters)?)),
             Filter::Not(filter) => Ok(Self::Not(Box::new(Self::resolve(schema, filter, depth)?))),
+        }
+    }
+
+    fn collect_columns(&self, columns: &mut Vec<usize>) {
+        match self {
+            Self::Compare { column, .. } | Self::In { column, .. } | Self::IsNull(column) => {
+                columns.push(*column);
+            }
+            Self::All(conditions) | Self::Any(conditions) => {
+                conditions.iter().for_each(|condition| condition.collect_columns(columns));
+            }
+            Self::Not(condition) => condition.collect_columns(columns),
         }
     }
 

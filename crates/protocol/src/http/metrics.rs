@@ -6,6 +6,8 @@
 //! sample = name [ "{" label "=" quoted { "," label "=" quoted } "}" ] " " number LF
 //! ```
 
+mod cache;
+
 use std::fmt::{Display, Write};
 
 use remora_engine::TableStatistics;
@@ -17,8 +19,8 @@ use crate::line::reply::{InfoReport, MemoryHealth, ReplicationState, Replication
 pub struct Metrics<'m> {
     /// The server, as INFO has it.
     pub info: InfoReport,
-    /// Its version.
-    pub version: &'m str,
+    /// Remora's release.
+    pub remora_version: &'m str,
     /// The position of the newest batch.
     pub position: u64,
     /// The tables.
@@ -91,7 +93,7 @@ pub fn write_metrics(metrics: &Metrics<'_>) -> String {
     page.index(&metrics.tables);
     page.clients(metrics);
     page.replication(metrics);
-    page.cache(&metrics.info);
+    page.cache(&metrics.info.cache);
     page.own(metrics);
     page.text
 }
@@ -108,7 +110,7 @@ impl Page {
     fn server(&mut self, metrics: &Metrics<'_>) {
         let info = &metrics.info;
         self.family("mygramdb_server_info", "gauge", "Version of the server");
-        self.sample("mygramdb_server_info", &[("version", metrics.version)], 1);
+        self.sample("mygramdb_server_info", &[("version", info.identity.version)], 1);
         self.gauge(
             "mygramdb_server_uptime_seconds",
             "Seconds since the start",
@@ -220,6 +222,8 @@ impl Page {
                 self.sample(name, &[("reason", reason), ("surface", surface)], count);
             }
         }
+        // A connection waits in the system's queue where MygramDB turns it away.
+        self.sample(name, &[("reason", "pool_full"), ("surface", "tcp")], 0);
         // Requests are answered where they arrive: none ever waits for a thread in a queue.
         self.gauge("mygramdb_thread_pool_queue_depth", "Requests that wait for a thread", 0);
         self.gauge("mygramdb_thread_pool_queue_capacity", "The most that may wait", 0);
@@ -279,34 +283,10 @@ impl Page {
         self.gauge(name, "Seconds since then", status.seconds_since_last_applied);
     }
 
-    fn cache(&mut self, info: &InfoReport) {
-        let Some(cache) = &info.cache else { return };
-        self.counter("mygramdb_cache_hits_total", "Replies given again", cache.hits);
-        let name = "mygramdb_cache_misses_total";
-        self.family(name, "counter", "Replies that were not kept or outdated");
-        for (reason, count) in [
-            ("not_found", cache.misses_not_found),
-            ("invalidated", cache.misses_invalidated),
-            ("ttl_expired", cache.ttl_expirations),
-        ] {
-            self.sample(name, &[("reason", reason)], count);
-        }
-        self.gauge("mygramdb_cache_entries", "Replies kept", cache.entries);
-        let name = "mygramdb_cache_memory_bytes";
-        self.family(name, "gauge", "Bytes of the replies kept");
-        self.sample(name, &[("type", "used")], cache.memory_bytes);
-        self.sample(name, &[("type", "max")], cache.max_memory_bytes);
-        self.counter("mygramdb_cache_evictions_total", "Replies that made room", cache.evictions);
-        let name = "mygramdb_cache_ttl_expirations_total";
-        self.counter(name, "Replies that outlived their time", cache.ttl_expirations);
-        let name = "mygramdb_cache_rejections_total";
-        self.counter(name, "Replies too cheap or too large to keep", cache.rejections);
-        let rate = format!("{:.4}", cache.hit_rate());
-        self.gauge("mygramdb_cache_hit_rate", "Share of replies given again", rate);
-    }
-
     /// What MygramDB has no name for.
     fn own(&mut self, metrics: &Metrics<'_>) {
+        self.family("remora_server_info", "gauge", "Release of the server");
+        self.sample("remora_server_info", &[("version", metrics.remora_version)], 1);
         self.counter("remora_position", "Position of the newest batch", metrics.position);
         self.by_table("remora_table_segments", "Segments", &metrics.tables, |t| t.segments as f64);
         let help = "Bytes of the index in memory";
@@ -404,7 +384,7 @@ impl Page {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::line::reply::CacheStats;
+    use crate::line::reply::{CacheStats, Identity};
 
     #[test]
     fn every_line_is_well_formed_and_every_family_comes_once() {
@@ -421,12 +401,17 @@ mod tests {
         };
         let info = InfoReport {
             commands_by_name: vec![("cmd_search", 2)],
-            cache: Some(CacheStats::default()),
+            identity: Identity { server: "MygramDB", version: "1.10.0", remora_version: None },
+            cache: CacheStats {
+                misses_expired: 4,
+                invalidations_deferred: 3,
+                ..CacheStats::default()
+            },
             ..InfoReport::default()
         };
         let metrics = Metrics {
             info,
-            version: "0.1.0",
+            remora_version: "0.1.0",
             tables: vec![table],
             replication: Some(ReplicationStatus::default()),
             sources: vec![source],
@@ -445,7 +430,12 @@ mod tests {
             }
         }
         for expected in [
-            "mygramdb_server_info{version=\"0.1.0\"} 1\n",
+            "mygramdb_server_info{version=\"1.10.0\"} 1\n",
+            "remora_server_info{version=\"0.1.0\"} 1\n",
+            "mygramdb_cache_misses_total{reason=\"ttl_expired\"} 4\n",
+            "mygramdb_cache_memory_bytes{type=\"accounted_total\"} 0\n",
+            "mygramdb_cache_invalidations_total{phase=\"deferred\"} 3\n",
+            "mygramdb_cache_insert_rejections_total{reason=\"duplicate\"} 0\n",
             "mygramdb_command_total{command=\"search\"} 2\n",
             "mygramdb_index_documents_total{table=\"a\\\"b\\\\c\\nd\"} 0\n",
             "mygramdb_replication_state{state=\"stopped\"} 1\n",

@@ -123,7 +123,7 @@ pub fn health_detail(info: &InfoReport, readiness: &Readiness, timestamp: u64) -
             "total_terms": info.index.terms,
             "total_documents": info.index.documents,
         },
-        "cache": cache_health(info.cache.as_ref()),
+        "cache": cache_health(&info.cache),
     });
     if let Some(status) = &readiness.replication {
         set(&mut components, "binlog", binlog_health(status, readiness.availability));
@@ -140,14 +140,13 @@ pub fn health_detail(info: &InfoReport, readiness: &Readiness, timestamp: u64) -
     body
 }
 
-fn cache_health(cache: Option<&CacheStats>) -> Value {
-    let stats = cache.copied().unwrap_or_default();
+fn cache_health(stats: &CacheStats) -> Value {
     json!({
         "status": "ok",
-        "enabled": cache.is_some(),
+        "enabled": stats.enabled,
         "hit_rate": stats.hit_rate(),
         "total_hits": stats.hits,
-        "total_misses": stats.queries.saturating_sub(stats.hits),
+        "total_misses": stats.misses(),
         "current_entries": stats.entries,
     })
 }
@@ -220,7 +219,7 @@ pub fn optimized(line: &str) -> Value {
 }
 
 /// The body of `/info`.
-pub fn info(info: &InfoReport, version: &str, tables: &[TableMetrics]) -> Value {
+pub fn info(info: &InfoReport, tables: &[TableMetrics]) -> Value {
     let mut index = json!({
         "total_documents": info.index.documents,
         "total_terms": info.index.terms,
@@ -233,17 +232,21 @@ pub fn info(info: &InfoReport, version: &str, tables: &[TableMetrics]) -> Value 
         set(&mut index, "avg_postings_per_term", average);
     }
     let tables = tables.iter().map(|table| (table.name.clone(), table_info(table)));
-    json!({
-        "server": "Remora",
-        "version": version,
+    let mut body = json!({
+        "server": info.identity.server,
+        "version": info.identity.version,
         "uptime_seconds": info.uptime_seconds,
         "total_requests": info.requests,
         "total_commands_processed": info.commands,
         "memory": memory(&info.memory),
         "index": index,
         "tables": tables.collect::<Map<String, Value>>(),
-        "cache": cache(info.cache.as_ref()),
-    })
+        "cache": cache(&info.cache),
+    });
+    if let Some(own) = info.identity.remora_version {
+        set(&mut body, "remora_version", own);
+    }
+    body
 }
 
 fn table_info(table: &TableMetrics) -> Value {
@@ -285,13 +288,16 @@ fn memory(memory: &MemoryInfo) -> Value {
     body
 }
 
-fn cache(cache: Option<&CacheStats>) -> Value {
-    let Some(cache) = cache else { return json!({ "enabled": false }) };
+fn cache(cache: &CacheStats) -> Value {
+    if !cache.enabled {
+        return json!({ "enabled": false });
+    }
     json!({
         "enabled": true,
         "hits": cache.hits,
-        "misses": cache.queries.saturating_sub(cache.hits),
+        "misses": cache.misses(),
         "misses_not_found": cache.misses_not_found,
+        "misses_ttl_expired": cache.misses_expired,
         "misses_invalidated": cache.misses_invalidated,
         "total_queries": cache.queries,
         "hit_rate": cache.hit_rate(),
@@ -300,8 +306,23 @@ fn cache(cache: Option<&CacheStats>) -> Value {
         "memory_human": human_bytes(cache.memory_bytes),
         "evictions": cache.evictions,
         "ttl_expirations": cache.ttl_expirations,
-        "rejection_count": cache.rejections,
-        "total_time_saved_ms": cache.saved.as_secs_f64() * 1000.0,
+        "rejection_count": cache.rejections_cheap,
+        "rejection_oversize": cache.rejections_oversize,
+        "rejection_memory_budget": 0,
+        "rejection_duplicate": cache.rejections_duplicate,
+        "stale_entry_removals": 0,
+        "decompression_failures": 0,
+        "stale_lru_entries": 0,
+        "invalidation_index_memory_bytes": 0,
+        "invalidation_queue_memory_bytes": 0,
+        "accounted_memory_bytes": cache.memory_bytes,
+        "accounted_memory_human": human_bytes(cache.memory_bytes),
+        "invalidations_immediate": cache.invalidations_immediate,
+        "invalidations_deferred": cache.invalidations_deferred,
+        "invalidations_batches": cache.invalidation_batches,
+        "avg_hit_latency_ms": cache.hit_ms(),
+        "avg_miss_latency_ms": cache.miss_ms(),
+        "total_time_saved_ms": cache.saved_ms(),
     })
 }
 
@@ -353,7 +374,7 @@ mod tests {
         let body = replication(&failed());
         assert_eq!((&body["enabled"], &body["status"]), (&json!(false), &json!("failed")));
         assert_eq!(body["current_gtid"], "u:1-5");
-        let body = info(&InfoReport::default(), "0.1.0", &[]);
+        let body = info(&InfoReport::default(), &[]);
         assert_eq!(body["cache"], json!({"enabled": false}));
         assert_eq!(body["index"].get("avg_postings_per_term"), None);
         assert_eq!(optimized("OK OPTIMIZED tables=1")["result"], "OPTIMIZED tables=1");

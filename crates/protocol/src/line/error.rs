@@ -17,6 +17,7 @@ pub mod code {
     pub const ALREADY_EXISTS: u16 = 9;
     pub const TIMEOUT: u16 = 10;
     pub const CONFIG: u16 = 1000;
+    pub const CONFIG_VALUE: u16 = 1004;
     pub const SYNTAX: u16 = 3000;
     pub const TOKEN: u16 = 3001;
     pub const TOO_LONG: u16 = 3005;

@@ -3,6 +3,8 @@
 use std::{
     io::{Read, Write},
     net::TcpStream,
+    os::unix::net::UnixStream,
+    path::Path,
     time::Duration,
 };
 
@@ -16,9 +18,15 @@ const MAX_REPLY_BYTES: usize = 1 << 30;
 
 /// A connection.
 pub(super) struct LineClient {
-    stream: TcpStream,
+    stream: Box<dyn Stream>,
     reply: Vec<u8>,
 }
+
+/// What bytes go through.
+trait Stream: Read + Write {}
+
+impl Stream for TcpStream {}
+impl Stream for UnixStream {}
 
 impl LineClient {
     /// Connects to `HOST:PORT`.
@@ -35,7 +43,21 @@ impl LineClient {
             stream.set_read_timeout(Some(REPLY_TIMEOUT))
         };
         setup(&stream).map_err(lost)?;
-        Ok(Self { stream, reply: Vec::new() })
+        Ok(Self { stream: Box::new(stream), reply: Vec::new() })
+    }
+
+    /// Connects to a server's Unix socket.
+    pub(super) fn connect_to_socket(path: &Path) -> Result<Self> {
+        let stream = UnixStream::connect(path).map_err(|source| Error::Io {
+            what: format!(
+                "cannot reach a server at the socket {} (listen.line_socket, or \
+                 api.unix_socket.path of a MygramDB file, says where it listens)",
+                path.display()
+            ),
+            source,
+        })?;
+        stream.set_read_timeout(Some(REPLY_TIMEOUT)).map_err(lost)?;
+        Ok(Self { stream: Box::new(stream), reply: Vec::new() })
     }
 
     /// Sends a request and returns the reply without its last line end.

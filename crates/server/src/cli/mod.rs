@@ -177,6 +177,9 @@ pub struct ShellOptions {
     /// The server.
     #[arg(value_name = "HOST:PORT", default_value = "127.0.0.1:11016")]
     pub server: String,
+    /// The server's Unix socket, instead of its address.
+    #[arg(short, long, value_name = "PATH", conflicts_with = "data")]
+    pub socket: Option<PathBuf>,
     /// Open this data directory instead; no server may have it open.
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,

@@ -17,6 +17,8 @@ use crate::{
     sources,
 };
 
+/// More threads than these answer nothing sooner; a MygramDB file may ask for 16,384.
+const MAX_WORKER_THREADS: usize = 1024;
 /// A stack for the deepest SQL statement that is let through.
 const STACK_BYTES: usize = 16 << 20;
 
@@ -41,7 +43,7 @@ pub fn serve(options: &ServeOptions) -> Result<ExitCode> {
 pub(super) fn runtime(worker_threads: usize) -> Result<Runtime> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     if worker_threads > 0 {
-        builder.worker_threads(worker_threads);
+        builder.worker_threads(worker_threads.min(MAX_WORKER_THREADS));
     }
     builder
         .enable_all()

@@ -8,7 +8,7 @@ use remora_protocol::line::{
 };
 
 use super::{Answer, Session, blocking, report, variables};
-use crate::settings::{Change, Settings, VARIABLES, Variable};
+use crate::settings::{Change, Dialect, Settings, VARIABLES, Variable, mygramdb_help};
 
 impl Session {
     pub(super) fn authenticate(
@@ -38,7 +38,7 @@ impl Session {
         Ok(())
     }
 
-    pub(super) fn cache(&self, command: &Cache, settings: &Settings, out: &mut Vec<u8>) -> Answer {
+    pub(super) fn cache(&self, command: &Cache, out: &mut Vec<u8>) -> Answer {
         match command {
             Cache::Clear(None) => {
                 self.shared.cache.clear(None);
@@ -57,7 +57,7 @@ impl Session {
             }
             Cache::Stats => {
                 let stats = report::cache_stats(&self.shared);
-                reply::write_cache_stats(out, settings.cache.enabled, &stats);
+                reply::write_cache_stats(out, &stats);
             }
         }
         Ok(())
@@ -108,8 +108,15 @@ pub(crate) fn is_equal(given: &[u8], set: &[u8]) -> bool {
     std::hint::black_box(difference) == 0
 }
 
-/// The settings in force; secrets are starred.
+/// The settings in force; secrets are starred. Those of a MygramDB file are YAML in its sections.
 fn show(settings: &Settings, path: Option<&str>) -> Result<String, LineError> {
+    if let Some(file) = &settings.mygramdb {
+        return file.show(path).ok_or_else(|| {
+            let path = path.unwrap_or_default();
+            let why = format!("CONFIG SHOW failed: Path not found: {path}");
+            LineError::new(code::CONFIG_VALUE, why)
+        });
+    }
     let mut text = String::new();
     for variable in below(settings, path)? {
         let name = variable.name(settings.dialect);
@@ -120,6 +127,9 @@ fn show(settings: &Settings, path: Option<&str>) -> Result<String, LineError> {
 
 /// What settings mean and when a new value takes effect.
 fn help(settings: &Settings, path: Option<&str>) -> Result<String, LineError> {
+    if settings.dialect == Dialect::MygramDb {
+        return mygramdb_help(path).ok_or_else(|| no_path(path.unwrap_or_default()));
+    }
     let mut text = String::new();
     for variable in below(settings, path)? {
         let when = match variable.change {
@@ -142,7 +152,7 @@ fn below(settings: &Settings, path: Option<&str>) -> Result<Vec<&'static Variabl
     let found: Vec<&'static Variable> =
         VARIABLES.iter().filter(|variable| is_below(variable.name(settings.dialect))).collect();
     match found.is_empty() {
-        true => Err(refusal(format!("Configuration path not found: {path}"))),
+        true => Err(no_path(path)),
         false => Ok(found),
     }
 }
@@ -162,13 +172,28 @@ fn verify(settings: &Settings, file: &str) -> Result<String, LineError> {
         ));
     }
     let path = active.parent().unwrap_or(Path::new(".")).join(file);
-    let read = Settings::read(&path)
-        .map_err(|error| refusal(format!("Configuration validation failed: {error}")))?;
-    let mut text = format!("Configuration is valid\n  Tables: {}\n", read.tables.len());
-    for table in &read.tables {
-        let _ = writeln!(text, "    - {}", table.name);
+    if !path.is_file() {
+        let why = format!("CONFIG VERIFY: file not found: {file}");
+        return Err(LineError::new(code::CONFIG, why));
+    }
+    let read = Settings::read(&path).map_err(|error| {
+        let why = format!("Configuration validation failed: {error}");
+        LineError::new(code::CONFIG_VALUE, why)
+    })?;
+    let names: Vec<&str> = read.tables.iter().map(|table| table.name.as_str()).collect();
+    let mut text = format!("Configuration is valid\n  Tables: {}", names.len());
+    if !names.is_empty() {
+        let _ = write!(text, " ({})", names.join(", "));
+    }
+    text.push('\n');
+    for source in &read.sources {
+        let _ = writeln!(text, "  MySQL: {}:{}", source.host, source.port);
     }
     Ok(text)
+}
+
+fn no_path(path: &str) -> LineError {
+    LineError::new(code::NOT_FOUND, format!("Configuration path not found: {path}"))
 }
 
 fn refusal(message: String) -> LineError {

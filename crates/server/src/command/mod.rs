@@ -192,7 +192,7 @@ impl Session {
             Command::Wait(wait) => self.wait(&wait, out),
             Command::Position(on) => self.set_position(on, out),
             Command::Optimize(table) => self.optimize(table.as_deref(), out),
-            Command::Cache(command) => self.cache(&command, settings, out),
+            Command::Cache(command) => self.cache(&command, out),
             Command::Config(command) => self.config(&command, settings, out),
             Command::Set(assignments) => variables::set(&self.shared, &assignments, out),
             Command::ShowVariables(like) => variables::show(settings, like.as_deref(), out),

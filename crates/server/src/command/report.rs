@@ -3,11 +3,16 @@
 use remora_engine::TableStatistics;
 use remora_protocol::{
     http::{Denials, Metrics, Readiness, TableMetrics},
-    line::reply::{self, CacheStats, IndexInfo, InfoReport, MemoryHealth, MemoryInfo},
+    line::reply::{self, CacheStats, Identity, IndexInfo, InfoReport, MemoryHealth, MemoryInfo},
 };
 
 use super::{Answer, Session, blocking};
-use crate::{counters::Denial, process::MemoryFigures, server::Shared};
+use crate::{
+    counters::Denial,
+    process::MemoryFigures,
+    server::Shared,
+    settings::{Dialect, MYGRAMDB_VERSION},
+};
 
 impl Session {
     pub(super) fn info(&self, out: &mut Vec<u8>) -> Answer {
@@ -23,7 +28,7 @@ pub(crate) fn info(shared: &Shared) -> InfoReport {
     let sum = statistics(shared, &tables);
     let readiness = readiness(shared);
     InfoReport {
-        version: concat!("Remora v", env!("CARGO_PKG_VERSION")).to_owned(),
+        identity: identity(shared.settings.load().dialect),
         uptime_seconds: shared.started.elapsed().as_secs(),
         data_initialized: readiness.data_initialized,
         ready: readiness.is_ready(),
@@ -37,7 +42,19 @@ pub(crate) fn info(shared: &Shared) -> InfoReport {
         tables,
         connected_clients: counters.connected() as u64,
         replication: shared.sources.info(),
-        cache: shared.settings.load().cache.enabled.then(|| cache_stats(shared)),
+        cache: cache_stats(shared),
+    }
+}
+
+/// MygramDB's clients compare the release of the server: under its rules it is the one whose
+/// protocol is answered.
+fn identity(dialect: Dialect) -> Identity {
+    let own = env!("CARGO_PKG_VERSION");
+    match dialect {
+        Dialect::Remora => Identity { server: "Remora", version: own, remora_version: None },
+        Dialect::MygramDb => {
+            Identity { server: "MygramDB", version: MYGRAMDB_VERSION, remora_version: Some(own) }
+        }
     }
 }
 
@@ -74,7 +91,7 @@ pub(crate) fn metrics(shared: &Shared) -> Metrics<'static> {
     };
     Metrics {
         info: info(shared),
-        version: env!("CARGO_PKG_VERSION"),
+        remora_version: env!("CARGO_PKG_VERSION"),
         position: shared.database.position().0,
         tables: tables(shared),
         replication: readiness(shared).replication,
@@ -137,20 +154,34 @@ fn index(sum: &TableStatistics) -> IndexInfo {
     }
 }
 
-/// The result cache's figures.
+/// The result cache's figures, what no request can get any more taken out of it first.
 pub(super) fn cache_stats(shared: &Shared) -> CacheStats {
+    let settings = &shared.settings.load().cache;
+    shared.cache.sweep(settings, |table| shared.database.table_version(table).ok());
     let figures = shared.cache.figures();
     CacheStats {
+        enabled: settings.enabled,
         queries: figures.queries,
         hits: figures.hits,
         misses_not_found: figures.misses_absent,
+        misses_expired: figures.misses_expired,
         misses_invalidated: figures.misses_outdated,
         entries: figures.entries,
         memory_bytes: figures.bytes as u64,
-        max_memory_bytes: shared.settings.load().cache.max_memory_mb << 20,
+        max_memory_bytes: settings.max_memory_mb << 20,
+        min_query_cost_ms: settings.min_query_cost_ms,
+        ttl_seconds: settings.ttl_s,
         evictions: figures.evictions,
         ttl_expirations: figures.expirations,
-        rejections: figures.rejections,
+        rejections_cheap: figures.rejections_cheap,
+        rejections_oversize: figures.rejections_oversize,
+        rejections_duplicate: figures.rejections_duplicate,
+        forced_clears: figures.clears,
+        invalidations_immediate: figures.misses_outdated,
+        invalidations_deferred: figures.swept,
+        invalidation_batches: figures.sweeps,
+        hit_time: figures.hit_time,
+        miss_time: figures.miss_time,
         saved: figures.saved,
     }
 }

@@ -10,7 +10,7 @@ use remora_protocol::line::{
 use super::Answer;
 use crate::{
     server::Shared,
-    settings::{Change, Settings, VARIABLES, find_variable},
+    settings::{Change, Settings, VARIABLES, Variable, find_variable},
 };
 
 /// SET: all of the assignments or none.
@@ -39,16 +39,19 @@ pub(super) fn set(shared: &Shared, assignments: &[(String, String)], out: &mut V
 
 /// SHOW VARIABLES.
 pub(super) fn show(settings: &Settings, like: Option<&str>, out: &mut Vec<u8>) -> Answer {
-    let mut rows = Vec::new();
-    for variable in VARIABLES {
-        if like.is_none_or(|pattern| is_like(variable.name, pattern)) {
-            rows.push(VariableRow {
-                name: variable.name.to_owned(),
-                value: variable.show(settings),
-                mutable: variable.change == Change::Set,
-            });
+    let all: Vec<(String, String)> = match &settings.mygramdb {
+        Some(file) => file.variables(),
+        None => {
+            let shown = |variable: &Variable| (variable.name.to_owned(), variable.show(settings));
+            VARIABLES.iter().map(shown).collect()
         }
-    }
+    };
+    let is_mutable =
+        |name: &str| find_variable(name).is_some_and(|variable| variable.change == Change::Set);
+    let wanted = all.into_iter().filter(|(name, _)| like.is_none_or(|like| is_like(name, like)));
+    let mut rows: Vec<VariableRow> = wanted
+        .map(|(name, value)| VariableRow { mutable: is_mutable(&name), name, value })
+        .collect();
     rows.sort_by(|left, right| left.name.cmp(&right.name));
     reply::write_variables(out, &rows);
     Ok(())

@@ -52,10 +52,7 @@ impl HttpListener {
 
     /// A place for one more connection, if one is free.
     fn place(&self) -> Option<Place> {
-        let place = Place {
-            places: Arc::clone(&self.places),
-            _counted: self.shared.counters.connect(usize::MAX),
-        };
+        let place = Place { places: Arc::clone(&self.places) };
         let taken = self.places.fetch_add(1, Relaxed);
         (taken < self.shared.settings.load().http.max_connections).then_some(place)
     }
@@ -157,7 +154,6 @@ impl Phase {
 /// A place among the connections; given back when dropped.
 struct Place {
     places: Arc<AtomicUsize>,
-    _counted: Option<counters::Connected>,
 }
 
 impl Drop for Place {

@@ -58,7 +58,7 @@ pub(super) async fn detail(State(shared): State<Arc<Shared>>) -> Response {
 pub(super) async fn info(State(shared): State<Arc<Shared>>) -> Response {
     shared.counters.command(CommandKind::Info);
     let (info, tables) = blocking(|| (report::info(&shared), report::tables(&shared)));
-    value(StatusCode::OK, &http::info(&info, env!("CARGO_PKG_VERSION"), &tables))
+    value(StatusCode::OK, &http::info(&info, &tables))
 }
 
 /// `GET /config`

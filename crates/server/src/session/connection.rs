@@ -94,7 +94,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             return now + settings.idle_timeout();
         }
         let since = *self.partial_since.get_or_insert(now);
-        since + Duration::from_secs(settings.limits.recv_timeout_s)
+        since + settings.request_timeout()
     }
 
     /// Answers the requests that `input` completes. An inner error is the reason to send the
@@ -144,7 +144,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         if self.output.is_empty() {
             return Ok(());
         }
-        let patience = Duration::from_secs(self.shared.settings.load().limits.recv_timeout_s);
+        let patience = self.shared.settings.load().request_timeout();
         timeout(patience, self.stream.write_all(&self.output)).await??;
         self.output.clear();
         self.output.shrink_to(FLUSH_BYTES);

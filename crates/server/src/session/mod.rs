@@ -5,9 +5,11 @@ mod cidr;
 mod connection;
 mod listener;
 mod rate_limit;
+mod socket_file;
 
 pub use cidr::Cidr;
 
 pub(crate) use budget::{BufferBudget, BufferShare};
 pub(crate) use listener::{Door, accept, accept_each, turn_away};
 pub(crate) use rate_limit::RateLimiter;
+pub(crate) use socket_file::SocketFile;

@@ -21,8 +21,22 @@ pub(super) fn check(settings: &Settings) -> Result<()> {
     if let Some(why) = sql::refusal(settings) {
         return refuse(&why);
     }
+    check_mygramdb(settings)?;
     check_sources(settings)?;
     check_words(settings)
+}
+
+/// What a MygramDB file may leave to the environment must be there in the end.
+fn check_mygramdb(settings: &Settings) -> Result<()> {
+    let Some(file) = &settings.mygramdb else { return Ok(()) };
+    for (key, variable) in
+        [("mysql.user", "MYGRAM_MYSQL_USER"), ("mysql.database", "MYGRAM_MYSQL_DATABASE")]
+    {
+        if file.text(key).is_empty() {
+            return refuse(&format!("{key} is missing; set it, or {variable} in the environment"));
+        }
+    }
+    Ok(())
 }
 
 /// The host of `HOST:PORT`, brackets of an IPv6 address taken off.
@@ -51,7 +65,9 @@ fn check_bind(settings: &Settings, key: &str, address: &str) -> Result<()> {
     if is_loopback(host) {
         return Ok(());
     }
-    if settings.admin_token.is_empty() {
+    // MygramDB asks for a token where its line protocol is open, and HTTP has its networks.
+    let by_networks = settings.dialect == Dialect::MygramDb && key == "listen.http";
+    if settings.admin_token.is_empty() && !by_networks {
         return refuse(&format!(
             "'{address}' can be reached from other machines and no token is set: set \
              auth.admin_token (api.admin_token in a MygramDB file), or listen on 127.0.0.1"
@@ -97,7 +113,7 @@ fn check_limits(settings: &Settings) -> Result<()> {
     in_range("max_query_length", limits.max_query_length, 0, longest)?;
     in_range("max_limit", limits.max_limit, 1, 100_000_000)?;
     in_range("max_connections", limits.max_connections, 1, 1_000_000)?;
-    in_range("worker_threads", limits.worker_threads, 0, 1024)?;
+    in_range("worker_threads", limits.worker_threads, 0, 16_384)?;
     in_range("max_request_bytes", limits.max_request_bytes, 1024, 1 << 30)?;
     in_range("write_queue_bytes", limits.write_queue_bytes, 4096, 1 << 32)?;
     in_range("pending_requests", limits.pending_requests, 1, 1_000_000)?;
@@ -113,15 +129,13 @@ fn check_limits(settings: &Settings) -> Result<()> {
     if http.cors_allow_origin.as_ref().is_some_and(|origin| origin.contains(char::is_control)) {
         return refuse("http.cors_allow_origin is an origin, as https://example.com is");
     }
-    if limits.recv_timeout_s == 0 {
-        return refuse("recv_timeout_s is 0: a request would never be waited for; set 1 or more");
-    }
     let rate = &settings.rate_limiting;
     if rate.enable && (rate.capacity == 0 || rate.refill_rate == 0 || rate.max_clients == 0) {
         return refuse("rate limiting needs capacity, refill_rate and max_clients of 1 or more");
     }
-    if !(0.0..=1.0).contains(&settings.bm25.b) || !(0.0..=100.0).contains(&settings.bm25.k1) {
-        return refuse("bm25.b lies between 0 and 1, bm25.k1 between 0 and 100");
+    let k1 = settings.bm25.k1;
+    if !(0.0..=1.0).contains(&settings.bm25.b) || !k1.is_finite() || k1 < 0.0 {
+        return refuse("bm25.b lies between 0 and 1, bm25.k1 is 0 or more");
     }
     if !settings.cache.min_query_cost_ms.is_finite() || settings.cache.min_query_cost_ms < 0.0 {
         return refuse("cache.min_query_cost_ms is 0 or more");

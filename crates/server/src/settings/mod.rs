@@ -23,6 +23,8 @@ use std::{
 use remora_engine::{Durability, Schema};
 use remora_source::mysql::{schema::Selection, settings::MysqlSettings};
 
+pub(crate) use mygramdb::help as mygramdb_help;
+pub use mygramdb::{MYGRAMDB_VERSION, MygramFile};
 pub use sql::Sql;
 pub use users::{HostPattern, User, find_user, fits_pattern};
 pub use variables::{Change, VARIABLES, Variable, changes, find_variable};
@@ -75,6 +77,8 @@ pub struct Settings {
     pub logging: Logging,
     /// Keys of the file that are accepted and have no effect.
     pub unused: Vec<String>,
+    /// The MygramDB file, if it was one.
+    pub mygramdb: Option<MygramFile>,
     /// The MySQL and MariaDB servers to follow.
     pub sources: Vec<MysqlSettings>,
     /// The MySQL protocol.
@@ -130,7 +134,8 @@ pub struct Limits {
     pub max_query_length: usize,
     /// Bytes of one request.
     pub max_request_bytes: usize,
-    /// Seconds to wait for the rest of a request that has begun, and for a client to read.
+    /// Seconds to wait for the rest of a request that has begun, and for a client to read; 0 means
+    /// as long as for the next request.
     pub recv_timeout_s: u64,
     /// Seconds to wait for the next request; 0 means for ever.
     pub idle_timeout_s: u64,
@@ -238,6 +243,7 @@ impl Default for Settings {
             cache: Cache { enabled: false, max_memory_mb: 32, min_query_cost_ms: 1.0, ttl_s: 3600 },
             logging: Logging { level: "info".to_owned(), format: "text".to_owned(), file: None },
             unused: Vec::new(),
+            mygramdb: None,
             sources: Vec::new(),
             sql: Sql::default(),
             users: Vec::new(),
@@ -394,6 +400,14 @@ impl Settings {
             max_batch_changes: self.limits.max_transaction_rows,
             bm25: (self.bm25.k1, self.bm25.b),
             ..remora_engine::Options::default()
+        }
+    }
+
+    /// How long a client may take to send a request that it has begun, or to read.
+    pub fn request_timeout(&self) -> Duration {
+        match self.limits.recv_timeout_s {
+            0 => self.idle_timeout(),
+            seconds => Duration::from_secs(seconds),
         }
     }
 

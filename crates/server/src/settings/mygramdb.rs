@@ -1,9 +1,13 @@
 //! A MygramDB configuration (YAML or JSON) as it is typed, and what it means.
 //!
-//! Every key of MygramDB 1.10 is accepted and any other refused. Keys that MygramDB reads without
-//! effect, or that tell an n-gram index how to be built, have no effect here either: answers are
-//! exact whatever they say. Their fields begin with an underscore.
+//! The file is read as a tree, judged by the table of its keys as MygramDB judges it, and filled up
+//! with MygramDB's defaults; what is then there means what `Typed` says.
 
+mod file;
+mod judge;
+mod key_table;
+mod kind;
+mod node;
 mod table;
 mod typed;
 mod unused;
@@ -17,9 +21,10 @@ use remora_source::{
     mysql::settings::{MysqlSettings, Tls, TlsMode},
     schema_file::WidthName,
 };
+use serde::Deserialize;
 
 use super::{
-    Bm25, Cache, Dialect, Dump, Http, Limits, Listen, Logging, RateLimiting, Settings, keys, mysql,
+    Bm25, Cache, Dialect, Dump, Http, Limits, Listen, Logging, RateLimiting, Settings, mysql,
 };
 use crate::{Error, Result, session::Cidr};
 use typed::{
@@ -27,25 +32,28 @@ use typed::{
     TypedRate, TypedReplication,
 };
 
+pub use file::MygramFile;
+pub(crate) use file::help;
+
+/// The release whose protocol and files are answered as they are there. Its clients compare it.
+pub const MYGRAMDB_VERSION: &str = "1.10.0";
+
+/// The largest body of an HTTP request where the file sets no limit.
+const LARGEST_BODY_BYTES: usize = 1 << 30;
+
 /// The settings of a MygramDB file.
 pub(super) fn parse(text: &str, folder: &Path) -> Result<Settings> {
-    let typed: Typed = serde_saphyr::from_str(text).map_err(|error| {
-        let error = error.without_snippet();
-        let line = error.location().map_or(1, |location| location.line());
-        Error::Settings(format!("line {line}: {}", keys::explain(&error.to_string())))
-    })?;
-    let settings = typed.into_settings(folder).map_err(Error::Settings)?;
-    Ok(Settings { unused: unused::named(text), ..settings })
+    let wrong = Error::Settings;
+    let node = node::read(text).map_err(wrong)?;
+    judge::judge(&node).map_err(wrong)?;
+    let file = MygramFile::new(node.to_value());
+    let typed = Typed::deserialize(file.values()).map_err(|error| wrong(error.to_string()))?;
+    let settings = typed.into_settings(folder).map_err(wrong)?;
+    Ok(Settings { unused: unused::named(&node), mygramdb: Some(file), ..settings })
 }
 
 impl Typed {
     fn into_settings(self, folder: &Path) -> Result<Settings, String> {
-        if self.tables.is_empty() {
-            return Err("'tables' names no table; MygramDB needs one at least".to_owned());
-        }
-        if !self.mysql.use_gtid {
-            return Err("mysql.use_gtid is always true; take the key out".to_owned());
-        }
         let normalize = &self.memory.normalize;
         let mut tables = Vec::new();
         for table in &self.tables {
@@ -59,9 +67,6 @@ impl Typed {
             false => Vec::new(),
         };
         let api = self.api;
-        if api.http.enable && api.http.enable_cors && api.http.cors_allow_origin.is_empty() {
-            return Err("api.http.enable_cors needs api.http.cors_allow_origin".to_owned());
-        }
         let defaults = Settings::default();
         Ok(Settings {
             dialect: Dialect::MygramDb,
@@ -81,6 +86,7 @@ impl Typed {
             cache: self.cache.meaning(),
             logging: self.logging.meaning(),
             unused: Vec::new(),
+            mygramdb: None,
             sources,
             sql: defaults.sql,
             users: Vec::new(),
@@ -94,11 +100,6 @@ impl TypedMySql {
         tables: Vec<String>,
         replication: &TypedReplication,
     ) -> Result<MysqlSettings, String> {
-        if self.ssl_enable && self.ssl_verify_server_cert && self.ssl_ca.is_empty() {
-            return Err("mysql.ssl_enable needs mysql.ssl_ca, or mysql.ssl_verify_server_cert: \
-                        false to trust any certificate"
-                .to_owned());
-        }
         Ok(MysqlSettings {
             tls: self.tls(),
             host: self.host,
@@ -108,7 +109,7 @@ impl TypedMySql {
             database: Some(self.database).filter(|database| !database.is_empty()),
             tables,
             time_zone: self.datetime_timezone,
-            server_id: Some(replication.server_id).filter(|id| *id > 0),
+            server_id: replication.server_id,
             connect_timeout: Duration::from_millis(self.connect_timeout_ms),
             strict_schema: true,
             ignored_ddl_prefixes: mysql::prefixes(self.ignored_ddl_prefixes)?,
@@ -145,9 +146,11 @@ impl TypedApi {
     fn listen(&self) -> Listen {
         let (tcp, http) = (&self.tcp, &self.http);
         let socket = &self.unix_socket.path;
+        let line_socket = (!socket.as_os_str().is_empty()).then(|| socket.clone());
         Listen {
-            line: address(&tcp.bind, tcp.port),
-            line_socket: (!socket.as_os_str().is_empty()).then(|| socket.clone()),
+            // A socket stands in TCP's place, so that nothing is open that nobody asked for.
+            line: if line_socket.is_none() { address(&tcp.bind, tcp.port) } else { String::new() },
+            line_socket,
             http: if http.enable { address(&http.bind, http.port) } else { String::new() },
             sql: String::new(),
             sql_socket: None,
@@ -187,7 +190,10 @@ impl TypedHttp {
             cors_allow_origin: self.enable_cors.then(|| self.cors_allow_origin.clone()),
             read_timeout_s: self.read_timeout_sec,
             write_timeout_s: self.write_timeout_sec,
-            max_body_bytes: self.max_body_bytes,
+            max_body_bytes: match self.max_body_bytes {
+                0 => LARGEST_BODY_BYTES,
+                bytes => bytes,
+            },
         })
     }
 }
@@ -232,3 +238,6 @@ impl TypedLogging {
         Logging { level: self.level, format: self.format, file }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -45,11 +45,17 @@ impl Variable {
 
     /// Sets the value from text.
     pub fn set(&self, settings: &mut Settings, text: &str) -> Result<(), String> {
+        if let Some(file) = &mut settings.mygramdb {
+            file.set(self.name, text)?;
+        }
         (self.write)(settings, text)
     }
 
     /// Gives `to` the value that `from` has. A value that `to` has no place for is left out.
     pub fn copy(&self, from: &Settings, to: &mut Settings) {
+        if let (Some(from), Some(to)) = (&from.mygramdb, &mut to.mygramdb) {
+            to.copy(from, self.name);
+        }
         let _ = (self.write)(to, &(self.read)(from));
     }
 

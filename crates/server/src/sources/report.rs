@@ -47,16 +47,27 @@ impl Sources {
         let sum = |figure: fn(&FollowerStatus) -> u64| {
             statuses.iter().map(|(_, status)| figure(status)).sum::<u64>()
         };
-        let (inserts, updates) = (sum(|status| status.inserts), sum(|status| status.updates));
-        let deletes = sum(|status| status.deletes);
-        let (ddl, others) =
-            (sum(|status| status.statements), sum(|status| status.skipped_other_tables));
+        let (added, removed) =
+            (sum(|status| status.updates_added), sum(|status| status.updates_removed));
+        let updates = sum(|status| status.updates);
         let running = together(&statuses).state == ReplicationState::Running;
         ReplicationInfo {
             status: if running { "running" } else { "stopped" },
             gtid: shown_gtid(&statuses),
             events: sum(|status| status.events),
-            counters: [inserts, 0, updates, 0, 0, updates, 0, deletes, 0, ddl, others],
+            counters: [
+                sum(|status| status.inserts),
+                sum(|status| status.inserts_skipped),
+                updates,
+                added,
+                removed,
+                updates.saturating_sub(added + removed),
+                sum(|status| status.updates_skipped),
+                sum(|status| status.deletes),
+                sum(|status| status.deletes_skipped),
+                sum(|status| status.statements),
+                sum(|status| status.skipped_other_tables),
+            ],
         }
     }
 

@@ -7,6 +7,7 @@ mod cascades;
 mod copies;
 mod definitions;
 mod failures;
+mod filtered;
 mod keys;
 mod life;
 mod pair;

@@ -50,7 +50,7 @@ impl Parser<'_> {
 
     fn not(&mut self, depth: usize) -> Result<TextQuery, LineError> {
         if depth > self.max_depth {
-            return Err(error(format!("Expression is nested too deeply (max {})", self.max_depth)));
+            return Err(error(format!("nesting depth exceeds {}", self.max_depth)));
         }
         let Some((lexeme, rest)) = self.lexemes.split_first() else { return Err(no_operand()) };
         self.lexemes = rest;
@@ -99,6 +99,6 @@ fn no_operand() -> LineError {
     error("Expected term or opening parenthesis '('")
 }
 
-fn error(message: impl Into<String>) -> LineError {
-    LineError::new(code::EXPRESSION, message)
+fn error(message: impl std::fmt::Display) -> LineError {
+    LineError::new(code::EXPRESSION, format!("Invalid boolean search expression: {message}"))
 }

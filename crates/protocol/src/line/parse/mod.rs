@@ -10,7 +10,7 @@ mod words;
 
 use remora_engine::{FacetRequest, SearchRequest, Selection};
 
-use super::{Command, Get, LineError, Search, code, token::Tokens};
+use super::{Command, Dump, Get, LineError, Search, code, token::Tokens};
 use clause::{Clauses, read_clauses, read_fields};
 
 /// Limits of a request, and which dialect it is read as.
@@ -51,7 +51,13 @@ impl Default for ParseLimits {
 impl ParseLimits {
     /// MygramDB's.
     pub fn mygramdb() -> Self {
-        Self { strict: true, max_limit: 1000, max_query_bytes: 128, ..Self::default() }
+        Self {
+            strict: true,
+            max_limit: 1000,
+            max_query_bytes: 128,
+            max_depth: 31,
+            ..Self::default()
+        }
     }
 }
 
@@ -72,7 +78,24 @@ pub fn parse(frame: &[u8], limits: &ParseLimits) -> Result<Command, LineError> {
     };
     match tokens.peek() {
         None => Ok(parsed),
+        Some(_) if ignores_rest(&parsed, limits) => Ok(parsed),
         Some(token) => Err(LineError::syntax(format!("Unexpected argument: {}", token.text))),
+    }
+}
+
+/// Whether words behind a whole command are passed over: as MygramDB does it for most commands that
+/// are not about rows, and for INFO under either dialect.
+fn ignores_rest(command: &Command, limits: &ParseLimits) -> bool {
+    match command {
+        Command::Info => true,
+        Command::Dump(dump) => limits.strict && !matches!(dump, Dump::Save(_)),
+        Command::Replication(_)
+        | Command::Sync(_)
+        | Command::Optimize(_)
+        | Command::Debug(_)
+        | Command::Cache(_)
+        | Command::Config(_) => limits.strict,
+        _ => false,
     }
 }
 

@@ -36,7 +36,8 @@ pub(super) enum Lexeme<'a> {
     Term(&'a str),
 }
 
-/// Reads the text; `None` if a clause stands in its place.
+/// Reads the text; `None` if a clause stands in its place. OR or NOT without a term is itself the
+/// text to MygramDB.
 pub(super) fn read(
     tokens: &mut Tokens,
     limits: &ParseLimits,
@@ -46,10 +47,11 @@ pub(super) fn read(
     let region = tokens.rest().get(..extent).unwrap_or_default();
     let lexemes: Vec<Lexeme> = region.iter().flat_map(lexemes).collect();
     check_parentheses(&lexemes)?;
-    let is_expression = is_expression(&lexemes);
+    let is_bare = limits.strict && matches!(lexemes[..], [Lexeme::Or | Lexeme::Not]);
+    let is_expression = is_expression(&lexemes) && !is_bare;
     let is_operator = |token: &Token| token.is("AND") || token.is("NOT");
     let length = match region.iter().position(is_operator) {
-        Some(operator) if !is_expression => operator,
+        Some(operator) if !is_expression && !is_bare => operator,
         _ => extent,
     };
     let text = joined(region.get(..length).unwrap_or_default());

@@ -1,8 +1,6 @@
-//! Replies of AUTH, DEBUG, OPTIMIZE, CACHE, CONFIG and SET.
+//! Replies of AUTH, DEBUG, OPTIMIZE, CONFIG and SET.
 
-use std::time::Duration;
-
-use super::{human_bytes, line, named, one_line, text};
+use super::{human_bytes, one_line, text};
 
 /// The answer to AUTH with the right token.
 pub fn write_auth_ok(out: &mut Vec<u8>) {
@@ -37,81 +35,6 @@ pub fn write_optimized(out: &mut Vec<u8>, report: &OptimizeReport) {
     text(out, &format!("OK OPTIMIZED tables={tables} terms={terms} {lists} memory={memory}"));
 }
 
-/// The answer to CACHE CLEAR.
-pub fn write_cache_cleared(out: &mut Vec<u8>, table: Option<&str>) {
-    text(out, "OK CACHE_CLEARED");
-    if let Some(table) = table {
-        named(out, " table=", table);
-    }
-}
-
-/// The answer to CACHE ENABLE and CACHE DISABLE.
-pub fn write_cache_enabled(out: &mut Vec<u8>, enabled: bool) {
-    text(out, if enabled { "OK CACHE_ENABLED" } else { "OK CACHE_DISABLED" });
-}
-
-/// The figures of CACHE STATS and of INFO's last section.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CacheStats {
-    /// Replies asked for.
-    pub queries: u64,
-    /// Replies given again.
-    pub hits: u64,
-    /// Requests that had no entry.
-    pub misses_not_found: u64,
-    /// Requests whose entry was older than a write.
-    pub misses_invalidated: u64,
-    /// Entries now.
-    pub entries: u64,
-    /// Their bytes.
-    pub memory_bytes: u64,
-    /// The most they may take.
-    pub max_memory_bytes: u64,
-    /// Entries that made room.
-    pub evictions: u64,
-    /// Entries that outlived their time.
-    pub ttl_expirations: u64,
-    /// Replies that were too cheap or too large.
-    pub rejections: u64,
-    /// What hits saved.
-    pub saved: Duration,
-}
-
-impl CacheStats {
-    /// The share of replies that were given again.
-    pub(crate) fn hit_rate(&self) -> f64 {
-        self.hits as f64 / self.queries.max(1) as f64
-    }
-
-    /// Calls `visit` with every key and its value.
-    pub(super) fn each(&self, mut visit: impl FnMut(&str, String)) {
-        let misses = self.queries.saturating_sub(self.hits);
-        let saved_ms = self.saved.as_secs_f64() * 1000.0;
-        let mut whole = |key, value: u64| visit(key, value.to_string());
-        whole("total_queries", self.queries);
-        whole("cache_hits", self.hits);
-        whole("cache_misses", misses);
-        whole("cache_misses_not_found", self.misses_not_found);
-        whole("cache_misses_invalidated", self.misses_invalidated);
-        whole("current_entries", self.entries);
-        whole("current_memory_bytes", self.memory_bytes);
-        whole("max_memory_bytes", self.max_memory_bytes);
-        whole("evictions", self.evictions);
-        whole("ttl_expirations", self.ttl_expirations);
-        whole("rejections", self.rejections);
-        visit("hit_rate", format!("{:.4}", self.hit_rate()));
-        visit("total_query_saved_time_ms", format!("{saved_ms:.3}"));
-    }
-}
-
-/// The answer to CACHE STATS.
-pub fn write_cache_stats(out: &mut Vec<u8>, enabled: bool, stats: &CacheStats) {
-    text(out, "OK CACHE_STATS\r\n\r\n# Cache\r\n");
-    line(out, "enabled", enabled);
-    stats.each(|key, value| line(out, key, value));
-    text(out, "END");
-}
-
 /// The answer to CONFIG: `+OK` and the lines of a text. Empty lines are left out, since a client
 /// takes one for the end.
 pub fn write_config(out: &mut Vec<u8>, shown: &str) {
@@ -139,13 +62,6 @@ mod tests {
         let mut out = Vec::new();
         write(&mut out);
         String::from_utf8(out).unwrap()
-    }
-
-    #[test]
-    fn the_statistics_end_with_end() {
-        let cache = printed(|out| write_cache_stats(out, true, &CacheStats::default()));
-        assert!(cache.starts_with("OK CACHE_STATS\r\n\r\n# Cache\r\nenabled: true\r\n"));
-        assert!(cache.ends_with("\r\nEND"));
     }
 
     #[test]

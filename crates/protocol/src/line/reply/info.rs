@@ -1,12 +1,12 @@
 //! INFO: the state of the whole server.
 
-use super::{CacheStats, line, text};
+use super::{CacheStats, cache::write_cache_info, line, text};
 
 /// The figures of INFO.
 #[derive(Clone, Debug, Default)]
 pub struct InfoReport {
-    /// As it is shown, e.g. `Remora v0.1.0`.
-    pub version: String,
+    /// Who answers.
+    pub identity: Identity,
     /// Seconds since the start.
     pub uptime_seconds: u64,
     /// Whether every table has its rows.
@@ -33,8 +33,19 @@ pub struct InfoReport {
     pub connected_clients: u64,
     /// The source.
     pub replication: ReplicationInfo,
-    /// The result cache; `None` if it is off.
-    pub cache: Option<CacheStats>,
+    /// The result cache.
+    pub cache: CacheStats,
+}
+
+/// What a server says it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// `Remora`, or `MygramDB` under its rules.
+    pub server: &'static str,
+    /// The release of that; MygramDB's clients compare it.
+    pub version: &'static str,
+    /// Remora's own release, where that is another.
+    pub remora_version: Option<&'static str>,
 }
 
 /// Memory, in bytes.
@@ -160,13 +171,7 @@ pub fn write_info(out: &mut Vec<u8>, report: &InfoReport) {
     line(out, "connected_clients", report.connected_clients);
     write_replication(out, &report.replication);
     section(out, "Cache");
-    line(out, "cache_enabled", u8::from(report.cache.is_some()));
-    if let Some(cache) = &report.cache {
-        cache.each(|key, value| match key.strip_prefix("cache_") {
-            Some(_) => line(out, key, value),
-            None => line(out, &format!("cache_{key}"), value),
-        });
-    }
+    write_cache_info(out, &report.cache);
     text(out, "\r\nEND");
 }
 
@@ -178,7 +183,11 @@ fn section(out: &mut Vec<u8>, name: &str) {
 
 fn write_server(out: &mut Vec<u8>, report: &InfoReport) {
     section(out, "Server");
-    line(out, "version", &report.version);
+    let Identity { server, version, remora_version } = report.identity;
+    line(out, "version", format_args!("{server} v{version}"));
+    if let Some(own) = remora_version {
+        line(out, "remora_version", format_args!("v{own}"));
+    }
     line(out, "uptime_seconds", report.uptime_seconds);
     line(out, "data_initialized", report.data_initialized);
     line(out, "readiness", if report.ready { "ready" } else { "not_ready" });
@@ -284,7 +293,7 @@ mod tests {
     fn every_section_is_there_and_the_end_is_the_last_line() {
         let report = InfoReport {
             commands_by_name: vec![("cmd_search", 2), ("cmd_count", 0)],
-            cache: Some(CacheStats::default()),
+            cache: CacheStats { enabled: true, ..CacheStats::default() },
             ..InfoReport::default()
         };
         let mut out = Vec::new();

@@ -4,6 +4,7 @@
 //! writer of a debug block may append to the body of SEARCH, COUNT or FACET.
 
 mod admin;
+mod cache;
 mod debug;
 mod dump;
 mod info;
@@ -17,16 +18,17 @@ use std::fmt::Display;
 use super::LineError;
 
 pub use admin::{
-    CacheStats, OptimizeReport, write_auth_ok, write_cache_cleared, write_cache_enabled,
-    write_cache_stats, write_config, write_debug, write_optimized, write_set,
+    OptimizeReport, write_auth_ok, write_config, write_debug, write_optimized, write_set,
 };
+pub use cache::{CacheStats, write_cache_cleared, write_cache_enabled, write_cache_stats};
 pub use debug::{CacheUse, write_count_debug, write_facet_debug, write_search_debug};
 pub use dump::{
     DumpInfo, DumpPhase, DumpStatus, write_dump_info, write_dump_loaded, write_dump_started,
     write_dump_status, write_dump_verified,
 };
 pub use info::{
-    IndexInfo, InfoReport, MemoryHealth, MemoryInfo, ReplicationInfo, human_bytes, write_info,
+    Identity, IndexInfo, InfoReport, MemoryHealth, MemoryInfo, ReplicationInfo, human_bytes,
+    write_info,
 };
 pub use rows::{write_count, write_document, write_facet, write_row, write_search};
 pub use source::{

@@ -2,6 +2,9 @@
 
 use super::{number, text};
 
+/// The least widths of the names and the values.
+const LEAST_WIDTHS: [usize; 2] = [20, 15];
+
 /// One variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VariableRow {
@@ -24,14 +27,18 @@ pub fn write_variables(out: &mut Vec<u8>, rows: &[VariableRow]) {
     let width = |column: fn(&[String; 3]) -> &String| {
         all().map(|cells| column(cells).chars().count()).max().unwrap_or(0)
     };
-    let widths = [width(|cells| &cells[0]), width(|cells| &cells[1]), width(|cells| &cells[2])];
+    let widths = [
+        width(|cells| &cells[0]).max(LEAST_WIDTHS[0]),
+        width(|cells| &cells[1]).max(LEAST_WIDTHS[1]),
+        width(|cells| &cells[2]),
+    ];
     write_rule(out, widths);
     write_cells(out, &header, widths);
     write_rule(out, widths);
     cells.iter().for_each(|cells| write_cells(out, cells, widths));
     write_rule(out, widths);
     number(out, rows.len() as u64);
-    text(out, " rows in set\r\n");
+    text(out, if rows.len() == 1 { " row in set\r\n" } else { " rows in set\r\n" });
 }
 
 fn cells(row: &VariableRow) -> [String; 3] {
@@ -72,12 +79,12 @@ mod tests {
         let mut out = Vec::new();
         write_variables(&mut out, &[row("cache.enabled", "true", true), row("a", "x\ny", false)]);
         let expected = "\
-            +---------------+-------+---------+\r\n\
-            | Variable_name | Value | Mutable |\r\n\
-            +---------------+-------+---------+\r\n\
-            | cache.enabled | true  | YES     |\r\n\
-            | a             | x y   | NO      |\r\n\
-            +---------------+-------+---------+\r\n\
+            +----------------------+-----------------+---------+\r\n\
+            | Variable_name        | Value           | Mutable |\r\n\
+            +----------------------+-----------------+---------+\r\n\
+            | cache.enabled        | true            | YES     |\r\n\
+            | a                    | x y             | NO      |\r\n\
+            +----------------------+-----------------+---------+\r\n\
             2 rows in set\r\n";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
     }

@@ -50,9 +50,10 @@ impl Peer {
 
 /// Asks until the user leaves.
 pub fn shell(options: &ShellOptions) -> Result<ExitCode> {
-    let mut peer = match &options.data {
-        None => Peer::Remote(LineClient::connect(&options.server)?),
-        Some(data) => {
+    let mut peer = match (&options.data, &options.socket) {
+        (None, Some(socket)) => Peer::Remote(LineClient::connect_to_socket(socket)?),
+        (None, None) => Peer::Remote(LineClient::connect(&options.server)?),
+        (Some(data), _) => {
             let settings = Settings { data: data.clone(), ..Settings::default() }.finish()?;
             let database = open_database(&settings)?;
             Peer::Local(LocalSession::new(settings, database))
@@ -78,8 +79,8 @@ fn converse(peer: &mut Peer, options: &ShellOptions) -> Result<()> {
     let on_terminal = std::io::stdin().is_terminal();
     if on_terminal {
         let tables = peer.tables();
-        let place =
-            options.data.as_ref().map_or(options.server.clone(), |d| d.display().to_string());
+        let path = options.data.as_ref().or(options.socket.as_ref());
+        let place = path.map_or(options.server.clone(), |path| path.display().to_string());
         println!("{place}: {}. 'help' tells what can be asked, 'quit' leaves.", name(&tables));
     }
     let mut editor = Editor::new(peer.tables());

@@ -273,6 +273,10 @@ fn save(shared: &Shared, path: &Path, trigger: Trigger) {
         }
         Err(error) => tracing::error!("the dump {} failed: {error}", path.display()),
     }
+    if trigger == Trigger::Schedule && saved.is_ok() {
+        let dump = &shared.settings.load().dump;
+        schedule::forget_old(&dump.dir, dump.retain);
+    }
     shared.dump.count_saved(trigger, saved.is_ok());
     shared.dump.end(path, &saved.map(|_| ()));
 }

@@ -29,13 +29,10 @@ pub(crate) async fn save_dumps_at_intervals(shared: Arc<Shared>) {
             continue;
         }
         last = Instant::now();
-        let dir = settings.dump.dir.clone();
-        let retain = settings.dump.retain;
-        let path = dir.join(file_name(&jiff::Zoned::now()));
+        let path = settings.dump.dir.join(file_name(&jiff::Zoned::now()));
         if let Err(error) = start_saving(&shared, path, Trigger::Schedule) {
             tracing::warn!("an automatic dump was left out: {error}");
         }
-        forget_old(&dir, retain);
     }
     tokio::task::block_in_place(|| shared.dump.cancel());
 }
@@ -45,7 +42,7 @@ fn file_name(now: &jiff::Zoned) -> String {
 }
 
 /// Removes all automatic dumps but the newest `retain`.
-fn forget_old(dir: &Path, retain: usize) {
+pub(super) fn forget_old(dir: &Path, retain: usize) {
     let dumps = dumps_by_age(dir, PREFIX);
     for path in dumps.iter().take(dumps.len().saturating_sub(retain.max(1))) {
         if let Err(error) = std::fs::remove_file(path) {

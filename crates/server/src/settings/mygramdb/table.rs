@@ -100,7 +100,7 @@ impl TypedTable {
 
     fn synonym_groups(&self, folder: &Path) -> Result<Vec<Vec<String>>, String> {
         match &self.synonyms {
-            Some(TypedSynonyms { enable: true, file }) => synonyms::read(&folder.join(file)),
+            TypedSynonyms { enable: true, file } => synonyms::read(&folder.join(file)),
             _ => Ok(Vec::new()),
         }
     }

@@ -1,7 +1,7 @@
 //! Keys that MygramDB heeds and Remora does not: they are accepted, and named at start if the file
 //! has them.
 
-use std::collections::BTreeMap;
+use super::node::Node;
 
 /// Their paths. What is left out here has no effect in MygramDB either, or only tells how an n-gram
 /// index is built or how a replica reads.
@@ -20,28 +20,22 @@ const PATHS: [&str; 10] = [
 ];
 
 /// Those of them that a file has.
-pub(super) fn named(text: &str) -> Vec<String> {
-    let Ok(file) = serde_saphyr::from_str::<BTreeMap<String, serde_json::Value>>(text) else {
-        return Vec::new();
-    };
-    let has = |path: &&&str| {
-        let mut keys = path.split('.');
-        let section = keys.next().and_then(|section| file.get(section));
-        section.and_then(|section| keys.try_fold(section, |value, key| value.get(key))).is_some()
-    };
+pub(super) fn named(file: &Node) -> Vec<String> {
+    let has = |path: &&&str| file.at(path).is_some();
     PATHS.iter().filter(has).map(|path| (*path).to_owned()).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::node::read;
     use super::named;
 
     #[test]
     fn keys_are_named_where_they_are_set() {
         let file = "api: {tcp: {port: 1, keepalive: {enabled: true}}}\ncache: {enabled: true, \
                     eviction_batch_size: 3}\ntables: []\n";
+        let named = |text: &str| named(&read(text).unwrap());
         assert_eq!(named(file), ["api.tcp.keepalive", "cache.eviction_batch_size"]);
         assert_eq!(named("api: {}"), [""; 0]);
-        assert_eq!(named("{}: ["), [""; 0]);
     }
 }

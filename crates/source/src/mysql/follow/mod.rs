@@ -21,6 +21,7 @@ mod pace;
 mod parents;
 mod positions;
 mod refusals;
+mod row_outcome;
 mod rows;
 mod session;
 mod shared;
@@ -94,8 +95,13 @@ impl Follower {
             last_applied_at: None,
             events: 0,
             inserts: 0,
+            inserts_skipped: 0,
             updates: 0,
+            updates_added: 0,
+            updates_removed: 0,
+            updates_skipped: 0,
             deletes: 0,
+            deletes_skipped: 0,
             statements: 0,
             row_statements: 0,
             harmless_statements: 0,

@@ -3,13 +3,14 @@
 use std::{collections::HashMap, sync::Arc};
 
 use parking_lot::Mutex;
-use remora_engine::{Change, Row, Value};
+use remora_engine::{Change, RequiredRows, Row, Value};
 use rustc_hash::FxHashMap;
 
 use super::{
     applier::Applier,
     batch::Batch,
     cascades::{Child, Children, may_cascade, referred_places},
+    row_outcome::RowTally,
     statement::TableName,
     status::count,
 };
@@ -55,6 +56,8 @@ pub(super) struct Route {
     children: Arc<[Child]>,
     /// Places of the columns that they refer to.
     referred: Vec<usize>,
+    /// Which rows the table has, if not all.
+    required: Option<RequiredRows>,
 }
 
 /// Where changes are appended.
@@ -101,7 +104,7 @@ impl Applier {
         let cascades = !route.children.is_empty() && may_cascade(kind, body);
         let mut parents = Vec::new();
         self.batch.add_bytes(body.len());
-        let mut counts = [0; 3];
+        let mut tally = RowTally::default();
         let copy = self.tables.get_mut(&route.table).and_then(|table| table.copy.as_mut());
         let mut target = Target {
             visible: route.visible.as_ref().map(|name| self.batch.place(name)),
@@ -115,7 +118,8 @@ impl Applier {
             if cascades {
                 parents.extend(before_and_after(&change, &route.referred));
             }
-            counts[target.take(change)] += 1;
+            tally.count(&change, &route.key, route.required.as_ref());
+            target.take(change);
             Ok(())
         });
         match decoded {
@@ -125,10 +129,7 @@ impl Applier {
             }
             other => other?,
         }
-        let counters = &self.shared.board.counters;
-        count(&counters.inserts, counts[0]);
-        count(&counters.updates, counts[1]);
-        count(&counters.deletes, counts[2]);
+        self.shared.board.counters.rows.add(&tally);
         if !parents.is_empty() {
             self.cascade(&route.table, &route.children, parents, 0)?;
         }
@@ -174,8 +175,19 @@ impl Applier {
                 self.shared.unfitting.lock().remove(table);
                 let (table, children) = (table.clone(), Arc::clone(children));
                 let referred = referred_places(&followed.source, &children);
-                decoder.look_back(&referred);
-                Ok(Some(Route { table, decoder, key, visible, hidden, children, referred }))
+                let required = self.required(visible.as_ref().or(hidden.as_ref()));
+                let deciding = required.as_ref().map(RequiredRows::columns).unwrap_or_default();
+                decoder.look_back(&[referred.as_slice(), &deciding].concat());
+                Ok(Some(Route {
+                    table,
+                    decoder,
+                    key,
+                    visible,
+                    hidden,
+                    children,
+                    referred,
+                    required,
+                }))
             }
             // The source changed the table without a word in its binlog.
             Err(Error::TableRefused { reason, .. }) => {
@@ -184,6 +196,15 @@ impl Applier {
             }
             Err(error) => Err(error),
         }
+    }
+}
+
+impl Applier {
+    /// Which rows a table here has, if not all.
+    fn required(&self, table: Option<&Arc<str>>) -> Option<RequiredRows> {
+        let schema = self.shared.database.schema(table?).ok()?;
+        schema.required.as_ref()?;
+        RequiredRows::of(&schema).ok()
     }
 }
 
@@ -208,24 +229,17 @@ pub(super) fn failed_again(failures: &Mutex<HashMap<TableName, u32>>, table: &Ta
 }
 
 impl Target<'_> {
-    /// Appends a change; which counter it belongs to.
-    pub fn take(&mut self, change: RowChange) -> usize {
+    /// Appends a change.
+    pub fn take(&mut self, change: RowChange) {
         match change {
-            RowChange::Insert(row) => {
-                self.put(row);
-                0
-            }
+            RowChange::Insert(row) => self.put(row),
             RowChange::Update { before, after } => {
                 if self.key.iter().any(|&place| before.get(place) != after.get(place)) {
                     self.delete(&before);
                 }
                 self.put(after);
-                1
             }
-            RowChange::Delete(row) => {
-                self.delete(&row);
-                2
-            }
+            RowChange::Delete(row) => self.delete(&row),
         }
     }
 

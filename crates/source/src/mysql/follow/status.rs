@@ -8,6 +8,8 @@ use std::{
 
 use parking_lot::Mutex;
 
+use super::row_outcome::{RowCounters, RowOutcome};
+
 /// A follower at one moment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FollowerStatus {
@@ -27,12 +29,22 @@ pub struct FollowerStatus {
     pub last_applied_at: Option<SystemTime>,
     /// Events read from the binlog.
     pub events: u64,
-    /// Rows inserted.
+    /// Rows inserted; updates that change a row's key count as a deletion and an insert.
     pub inserts: u64,
-    /// Rows updated.
+    /// Rows inserted that do not satisfy their table's required filter.
+    pub inserts_skipped: u64,
+    /// Rows updated: added, removed and modified ones.
     pub updates: u64,
+    /// Rows that came to satisfy the filter.
+    pub updates_added: u64,
+    /// Rows that no longer satisfy it.
+    pub updates_removed: u64,
+    /// Rows updated that satisfied the filter neither before nor behind it.
+    pub updates_skipped: u64,
     /// Rows deleted.
     pub deletes: u64,
+    /// Rows deleted that did not satisfy the filter.
+    pub deletes_skipped: u64,
     /// Schema changes applied.
     pub statements: u64,
     /// Statements that changed rows and were logged as such: tables were copied anew for each.
@@ -126,9 +138,7 @@ pub(crate) struct Phase {
 #[derive(Default)]
 pub(crate) struct Counters {
     pub events: AtomicU64,
-    pub inserts: AtomicU64,
-    pub updates: AtomicU64,
-    pub deletes: AtomicU64,
+    pub(super) rows: RowCounters,
     pub statements: AtomicU64,
     pub row_statements: AtomicU64,
     pub harmless_statements: AtomicU64,
@@ -177,9 +187,16 @@ impl Board {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let counters = &self.counters;
         status.events = read(&counters.events);
-        status.inserts = read(&counters.inserts);
-        status.updates = read(&counters.updates);
-        status.deletes = read(&counters.deletes);
+        let rows = |outcome| counters.rows.read(outcome);
+        status.inserts = rows(RowOutcome::Inserted);
+        status.inserts_skipped = rows(RowOutcome::InsertSkipped);
+        status.updates_added = rows(RowOutcome::UpdateAdded);
+        status.updates_removed = rows(RowOutcome::UpdateRemoved);
+        status.updates_skipped = rows(RowOutcome::UpdateSkipped);
+        let changed = status.updates_added + status.updates_removed;
+        status.updates = changed + rows(RowOutcome::UpdateModified);
+        status.deletes = rows(RowOutcome::Deleted);
+        status.deletes_skipped = rows(RowOutcome::DeleteSkipped);
         status.statements = read(&counters.statements);
         status.row_statements = read(&counters.row_statements);
         status.harmless_statements = read(&counters.harmless_statements);

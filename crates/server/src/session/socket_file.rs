@@ -1,0 +1,101 @@
+//! The file of a Unix socket: who may use it, and that none is left behind.
+
+use std::{
+    fs::Permissions,
+    os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt},
+    path::{Path, PathBuf},
+};
+
+use tokio::net::UnixListener;
+
+use crate::{Error, Result};
+
+/// A socket's file; removed when dropped, unless another has come in its place.
+pub(crate) struct SocketFile {
+    path: PathBuf,
+    /// Device and inode.
+    identity: Option<(u64, u64)>,
+}
+
+impl SocketFile {
+    /// Listens on a path. A socket that nobody listens on any more is replaced, as a server leaves
+    /// one behind that was killed. `mode` is who may connect, if not what the system gives.
+    pub(crate) fn bind(path: &Path, mode: Option<u32>) -> Result<(Self, UnixListener)> {
+        if std::os::unix::net::UnixStream::connect(path).is_ok() {
+            return Err(Error::Settings(format!(
+                "{}: another server listens on this socket; stop it or choose another path",
+                path.display()
+            )));
+        }
+        if let Ok(metadata) = std::fs::symlink_metadata(path) {
+            if !metadata.file_type().is_socket() {
+                return Err(Error::Settings(format!(
+                    "{}: something else than a socket is there; choose another path",
+                    path.display()
+                )));
+            }
+            std::fs::remove_file(path)
+                .map_err(|source| Error::io("cannot replace", path, source))?;
+        }
+        let listener = UnixListener::bind(path)
+            .map_err(|source| Error::io("cannot listen on", path, source))?;
+        let file = Self { path: path.to_owned(), identity: identity(path) };
+        if let Some(mode) = mode {
+            std::fs::set_permissions(path, Permissions::from_mode(mode))
+                .map_err(|source| Error::io("cannot set who may use", path, source))?;
+        }
+        Ok((file, listener))
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        if self.identity.is_some() && identity(&self.path) == self.identity {
+            // A directory that became read-only keeps the file; the next start replaces it.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let metadata = std::fs::symlink_metadata(path).ok()?;
+    Some((metadata.dev(), metadata.ino()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(path: &Path) -> String {
+        SocketFile::bind(path, None).err().map(|error| error.to_string()).unwrap_or_default()
+    }
+
+    #[tokio::test]
+    async fn a_socket_is_its_owners_and_goes_with_them() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("line.sock");
+        let (file, listener) = SocketFile::bind(&path, Some(0o770)).unwrap();
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o770);
+        assert!(refusal(&path).contains("another server listens"));
+        drop((file, listener));
+        assert!(!path.exists());
+    }
+
+    #[tokio::test]
+    async fn what_a_killed_server_left_is_replaced_and_nothing_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("line.sock");
+        drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+        assert!(path.exists());
+        let (old, listener) = SocketFile::bind(&path, None).unwrap();
+        drop(listener);
+        let (_new, _listener) = SocketFile::bind(&path, None).unwrap();
+        drop(old);
+        assert!(path.exists(), "the file of the server behind it is gone");
+        let text = directory.path().join("text");
+        std::fs::write(&text, "precious").unwrap();
+        assert!(refusal(&text).contains("something else"));
+        assert_eq!(std::fs::read_to_string(&text).unwrap(), "precious");
+    }
+}
