@@ -5,7 +5,6 @@
 mod activity;
 mod catalog;
 mod change;
-mod charset;
 mod check;
 mod column_batch;
 mod database;
@@ -34,7 +33,6 @@ mod value;
 mod write;
 
 pub use change::{Change, ChangeBatch, Definition, Position, SourcePositions, TableChanges};
-pub use charset::Charset;
 pub use check::{CheckReport, CheckStep, CheckedTable, Problem};
 pub use column_batch::{ColumnBatch, ColumnData, ColumnValues, Strings, Validity};
 pub use database::{Database, Durability, Options, TableVersion};

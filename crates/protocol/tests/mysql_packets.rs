@@ -2,7 +2,7 @@
 //! fuzz target `mysql_packets` asks the same.
 
 use proptest::prelude::*;
-use remora_engine::Charset;
+use remora_mysql::Charset;
 use remora_protocol::mysql::{
     Command, PacketReader, PacketWriter, Parameters,
     auth::{NONCE_BYTES, Nonce, Password, Plugin, Verdict},

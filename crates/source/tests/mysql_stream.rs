@@ -57,8 +57,8 @@ fn history(server: &Server, from: &GtidSet) -> Vec<Told> {
                 assert!(!body.is_empty());
                 now.did.push(format!("{kind:?} {}", table.table));
             }
-            SourceEvent::Statement { sql, .. } => {
-                let words: Vec<_> = sql.split_whitespace().take(2).collect();
+            SourceEvent::Statement { query, .. } => {
+                let words: Vec<_> = query.sql.split_whitespace().take(2).collect();
                 now.did.push(words.join(" ").to_lowercase());
             }
             SourceEvent::Commit { end } => {

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use remora_engine::Charset;
+use remora_mysql::Charset;
 
 use crate::{Cell, Column, Result};
 

@@ -5,7 +5,8 @@
 //!       column that is not NULL
 //! ```
 
-use remora_engine::{Charset, Date, DateTime};
+use remora_engine::{Date, DateTime};
+use remora_mysql::Charset;
 use remora_sql::{Cell, Code, Error, Result, SqlType};
 
 use super::{encode::put_short, text::put_text};

@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn texts_are_told_in_the_clients_character_set() {
-        let charset = remora_engine::Charset::named("latin1").unwrap();
+        let charset = remora_mysql::Charset::named("latin1").unwrap();
         let latin1 = ResultCharset { charset, collation: 8, max_bytes: 1 };
         let mut bytes = Vec::new();
         let name = "prénom".to_owned();

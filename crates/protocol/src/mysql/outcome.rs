@@ -13,7 +13,7 @@ use mysql_common::{
     packets::{ErrPacket, ServerError, SqlState},
     proto::MySerialize,
 };
-use remora_engine::Charset;
+use remora_mysql::Charset;
 use remora_sql::{Outcome, Status};
 
 use super::{

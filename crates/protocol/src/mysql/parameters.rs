@@ -10,7 +10,8 @@
 use std::{borrow::Cow, sync::Arc};
 
 use mysql_common::constants::ColumnType;
-use remora_engine::{Charset, Date, DateTime, Decimal, Value};
+use remora_engine::{Date, DateTime, Decimal, Value};
+use remora_mysql::Charset;
 
 use super::encode::Fields;
 

@@ -8,7 +8,7 @@
 //! The last end is written by [`Results::finish`], when the session's new state is known.
 
 use mysql_common::{constants::StatusFlags, packets::LocalInfilePacket, proto::MySerialize};
-use remora_engine::Charset;
+use remora_mysql::Charset;
 use remora_sql::{Cell, Code, Column, Error, Outcome, Result, ResultCharset, SqlType};
 use smallvec::SmallVec;
 

@@ -2,7 +2,8 @@
 
 use std::io::Write;
 
-use remora_engine::{Charset, Date, DateTime};
+use remora_engine::{Date, DateTime};
+use remora_mysql::Charset;
 use remora_sql::{Cell, SqlType};
 
 use super::encode::{put_bytes, put_short};

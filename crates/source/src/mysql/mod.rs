@@ -15,6 +15,7 @@ pub mod gtid;
 pub mod requirements;
 pub mod schema;
 pub mod settings;
+mod statement;
 pub mod values;
 
 pub use follow::{Follower, FollowerStatus, State, TableState, TableStatus};

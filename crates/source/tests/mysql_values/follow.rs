@@ -73,7 +73,9 @@ impl Followed {
                     let decoded = decoder.decode(kind, version, &body, &mut visit);
                     decoded.unwrap_or_else(|error| panic!("{error}: {table:?} {:?}", &body[..]));
                 }
-                SourceEvent::Statement { sql, .. } if sql.starts_with("DROP TABLE") => break,
+                SourceEvent::Statement { query, .. } if query.sql.starts_with("DROP TABLE") => {
+                    break;
+                }
                 SourceEvent::Begin { gtid, .. } => self.from.add(&gtid),
                 _ => {}
             }

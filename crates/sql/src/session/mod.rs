@@ -17,7 +17,8 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 
-use remora_engine::{Charset, Value};
+use remora_engine::Value;
+use remora_mysql::Charset;
 
 pub(crate) use context::{Clock, Context};
 pub(crate) use state::{Reader, SessionState, interrupted};

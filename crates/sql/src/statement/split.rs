@@ -1,6 +1,6 @@
 //! A text becomes its statements.
 
-use super::{LexMode, Lexer, Source};
+use super::{LexMode, Lexer, Source, lex::near};
 use crate::Result;
 
 /// The statements of a text, without empty ones; if `many` is not set, a second one is left where
@@ -10,7 +10,7 @@ pub(crate) fn split(text: &[u8], many: bool, mode: LexMode) -> Result<Vec<Source
     let mut statements = Vec::new();
     let mut tokens = Vec::new();
     let mut begin = 0;
-    while let Some(token) = lexer.next()? {
+    while let Some(token) = lexer.next().map_err(|open| near(text, open.start))? {
         if many && token.is(text, ";") {
             finish(text, begin, token.start, &mut tokens, mode, &mut statements);
             begin = token.end;

@@ -9,6 +9,7 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
+use remora_mysql::Comments;
 use rustc_hash::FxHashMap;
 
 use super::{
@@ -124,14 +125,19 @@ impl History {
                 self.name_mariadb(begin, timestamp);
             }),
             event_kind::TRANSACTION_PAYLOAD => return self.open_payload(event.body),
-            event_kind::QUERY => match Query::parse(&event.body) {
+            event_kind::QUERY => match Query::parse(&event.body, self.comments()) {
                 Ok(query) => return self.query(query),
                 Err(short) => Err(short),
             },
-            event_kind::QUERY_COMPRESSED => match Query::parse_compressed(&event.body) {
-                Ok(query) => return self.query(query),
-                Err(short) => Err(short),
-            },
+            event_kind::QUERY_COMPRESSED => {
+                match Query::parse_compressed(&event.body, self.comments()) {
+                    Ok(query) => return self.query(query),
+                    Err(short) => Err(short),
+                }
+            }
+            event_kind::EXECUTE_LOAD_QUERY => {
+                Query::parse_load(&event.body, self.comments()).map(|query| self.statement(query))
+            }
             event_kind::XID => {
                 self.commit();
                 Ok(())
@@ -153,11 +159,16 @@ impl History {
                 message: format!("{}: a transaction without GTID", self.place),
                 mend: "set gtid_mode = ON at the source; MySQL allows that while it runs".into(),
             }),
-            event_kind::LOAD | event_kind::CREATE_FILE..=event_kind::NEW_LOAD => {
+            event_kind::LOAD
+            | event_kind::CREATE_FILE
+            | event_kind::EXECUTE_LOAD
+            | event_kind::NEW_LOAD => {
                 Err(self.unfollowable("LOAD DATA was logged as a statement, not by its rows"))
             }
-            event_kind::BEGIN_LOAD_QUERY | event_kind::EXECUTE_LOAD_QUERY => {
-                Err(self.unfollowable("LOAD DATA was logged as a statement, not by its rows"))
+            // The file of a LOAD DATA; the statement follows.
+            event_kind::BEGIN_LOAD_QUERY | event_kind::APPEND_BLOCK | event_kind::DELETE_FILE => {
+                self.idle();
+                Ok(())
             }
             event_kind::STOP
             | event_kind::INTVAR
@@ -181,6 +192,11 @@ impl History {
             }
             kind => Err(self.undecodable(kind, "this program does not know it")),
         }
+    }
+
+    /// Which comments of the server's statements are no comments.
+    fn comments(&self) -> Comments {
+        if self.format.is_mariadb() { Comments::AllOfMariaDb } else { Comments::All }
     }
 
     /// Progress without a transaction.
@@ -320,8 +336,7 @@ impl History {
         let standalone = matches!(self.group, Group::Named(_));
         self.begin();
         if matches!(self.group, Group::Begun) && !void {
-            let Query { database, sql } = query;
-            let statement = SourceEvent::Statement { database, sql, standalone };
+            let statement = SourceEvent::Statement { query: Box::new(query), standalone };
             self.savepoints.hold(statement, &mut self.ready);
         }
         if standalone {

@@ -17,6 +17,7 @@ mod table_map;
 mod xa;
 
 pub use format::FormatDescription;
+pub use query::Query;
 pub use reader::{Reader, Short};
 pub use rows::{RowChange, RowDecoder};
 pub use source_event::{Coordinates, EventBody, RowsKind, RowsVersion, SourceEvent};

@@ -3,7 +3,11 @@
 //! ```text
 //! thread u32 | seconds u32 | length of database u8 | error u16 | length of variables u16
 //! | variables: (code u8, value)* | database | 0 | text, in the client's character set
+//! LOAD DATA as a statement: what begins as above has behind its fixed part
+//! file u32 | place of the file's name: start u32, end u32 | duplicates u8
 //! ```
+
+use remora_mysql::{Comments, LexMode, charset_of_collation};
 
 use super::{Reader, Short, compressed};
 
@@ -18,6 +22,9 @@ mod variable {
     pub(super) const CATALOG: u8 = 6;
 }
 
+/// Bytes between the fixed part of a logged LOAD DATA and its variables.
+const LOAD_BYTES: usize = 13;
+
 /// A statement as the source logged it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
@@ -25,6 +32,17 @@ pub struct Query {
     pub database: String,
     /// The text in UTF-8.
     pub sql: String,
+    /// The text as UTF-8 that it may be as well: MariaDB writes the CREATE TABLE of a
+    /// CREATE … SELECT so, and says that it is in the client's character set.
+    pub other_sql: Option<String>,
+    /// Whether every byte of the text stands for a character.
+    pub is_exact: bool,
+    /// How it is to be read.
+    pub mode: LexMode,
+    /// Whether the source told that in a form that is known.
+    pub is_mode_known: bool,
+    /// The error with which it ended, 0 for none.
+    pub error: u16,
 }
 
 /// What a query means for its transaction.
@@ -47,29 +65,65 @@ pub enum Meaning<'a> {
 
 impl Query {
     /// Reads the body of a query event.
-    pub fn parse(body: &[u8]) -> Result<Self, Short> {
-        let (database, character_set, text) = Self::split(body)?;
-        Ok(Self { database, sql: decode(text, character_set) })
+    pub fn parse(body: &[u8], comments: Comments) -> Result<Self, Short> {
+        Self::read(body, 0, comments, |text| Ok(text.to_vec()))
     }
 
     /// Reads the body of a compressed query event of MariaDB.
-    pub fn parse_compressed(body: &[u8]) -> Result<Self, Short> {
-        let (database, character_set, text) = Self::split(body)?;
-        let mut plain = Vec::new();
-        compressed::inflate(text, &mut plain)?;
-        Ok(Self { database, sql: decode(&plain, character_set) })
+    pub fn parse_compressed(body: &[u8], comments: Comments) -> Result<Self, Short> {
+        Self::read(body, 0, comments, |text| {
+            let mut plain = Vec::new();
+            compressed::inflate(text, &mut plain)?;
+            Ok(plain)
+        })
     }
 
-    fn split(body: &[u8]) -> Result<(String, Option<u16>, &[u8]), Short> {
+    /// Reads the body of the event that ends a LOAD DATA that was logged as a statement.
+    pub fn parse_load(body: &[u8], comments: Comments) -> Result<Self, Short> {
+        Self::read(body, LOAD_BYTES, comments, |text| Ok(text.to_vec()))
+    }
+
+    /// A statement in UTF-8 without a particular mode.
+    #[must_use]
+    pub fn plain(database: &str, sql: &str) -> Self {
+        Self {
+            database: database.to_owned(),
+            sql: sql.to_owned(),
+            other_sql: None,
+            is_exact: true,
+            mode: LexMode { comments: Comments::All, ..LexMode::default() },
+            is_mode_known: true,
+            error: 0,
+        }
+    }
+
+    fn read(
+        body: &[u8],
+        more: usize,
+        comments: Comments,
+        text: impl FnOnce(&[u8]) -> Result<Vec<u8>, Short>,
+    ) -> Result<Self, Short> {
         let mut reader = Reader::new(body);
         reader.skip(8)?;
         let database_length = usize::from(reader.u8()?);
-        reader.skip(2)?;
+        let error = reader.u16()?;
         let variables_length = usize::from(reader.u16()?);
-        let character_set = character_set(reader.bytes(variables_length)?);
+        reader.skip(more)?;
+        let variables = Variables::read(reader.bytes(variables_length)?);
         let database = String::from_utf8_lossy(reader.bytes(database_length)?).into_owned();
         reader.skip(1)?;
-        Ok((database, character_set.ok(), reader.rest()))
+        let text = text(reader.rest())?;
+        let is_mode_known = variables.is_ok();
+        let Variables { sql_mode, collation } = variables.unwrap_or_default();
+        let client = charset_of_collation(collation).unwrap_or_default();
+        let mode = LexMode::of_sql_mode(sql_mode, client, comments);
+        let sql = client.decode(&text).into_owned();
+        let mut again = Vec::with_capacity(text.len());
+        client.encode(&sql, &mut again);
+        let is_exact = again == text;
+        let is_other = !client.is_utf8() && !text.is_ascii();
+        let other_sql = if is_other { String::from_utf8(text).ok() } else { None };
+        Ok(Self { database, sql, other_sql, is_exact, mode, is_mode_known, error })
     }
 
     /// What it means for its transaction.
@@ -106,41 +160,40 @@ impl Query {
     }
 }
 
-/// The collation of the client's character set, if the variables say it.
-fn character_set(variables: &[u8]) -> Result<u16, Short> {
-    let mut reader = Reader::new(variables);
-    loop {
-        match reader.u8()? {
-            variable::FLAGS | variable::AUTO_INCREMENT => reader.skip(4)?,
-            variable::SQL_MODE => reader.skip(8)?,
-            variable::CATALOG_WITH_ZERO => {
-                let length = usize::from(reader.u8()?);
-                reader.skip(length + 1)?;
-            }
-            variable::CATALOG | variable::TIME_ZONE => {
-                let length = usize::from(reader.u8()?);
-                reader.skip(length)?;
-            }
-            variable::CHARACTER_SET => return reader.u16(),
-            _ => return Err(Short),
-        }
-    }
+/// What the variables say.
+#[derive(Default)]
+struct Variables {
+    sql_mode: u64,
+    /// Of the client's character set.
+    collation: u16,
 }
 
-/// Text in a character set that is not known to be another is UTF-8.
-fn decode(text: &[u8], collation: Option<u16>) -> String {
-    let encoding = match collation.unwrap_or(0) {
-        1 | 84 => encoding_rs::BIG5,
-        5 | 8 | 15 | 31 | 47..=49 | 94 => encoding_rs::WINDOWS_1252,
-        2 | 9 | 21 | 27 | 77 => encoding_rs::ISO_8859_2,
-        12 | 91 | 97 | 98 => encoding_rs::EUC_JP,
-        13 | 88 | 95 | 96 => encoding_rs::SHIFT_JIS,
-        14 | 23 | 50..=52 => encoding_rs::WINDOWS_1251,
-        19 | 85 => encoding_rs::EUC_KR,
-        24 | 86 | 28 | 87 | 248..=250 => encoding_rs::GB18030,
-        _ => return String::from_utf8_lossy(text).into_owned(),
-    };
-    encoding.decode_without_bom_handling(text).0.into_owned()
+impl Variables {
+    /// Reads them up to the character set, behind which nothing matters.
+    fn read(variables: &[u8]) -> Result<Self, Short> {
+        let mut reader = Reader::new(variables);
+        let mut found = Self::default();
+        while reader.remaining() > 0 {
+            match reader.u8()? {
+                variable::FLAGS | variable::AUTO_INCREMENT => reader.skip(4)?,
+                variable::SQL_MODE => found.sql_mode = reader.u64()?,
+                variable::CATALOG_WITH_ZERO => {
+                    let length = usize::from(reader.u8()?);
+                    reader.skip(length + 1)?;
+                }
+                variable::CATALOG | variable::TIME_ZONE => {
+                    let length = usize::from(reader.u8()?);
+                    reader.skip(length)?;
+                }
+                variable::CHARACTER_SET => {
+                    found.collation = reader.u16()?;
+                    break;
+                }
+                _ => return Err(Short),
+            }
+        }
+        Ok(found)
+    }
 }
 
 #[cfg(test)]
@@ -148,8 +201,7 @@ mod tests {
     use super::*;
 
     fn meaning(sql: &str) -> String {
-        let query = Query { database: String::new(), sql: sql.to_owned() };
-        format!("{:?}", query.meaning())
+        format!("{:?}", Query::plain("", sql).meaning())
     }
 
     #[test]
@@ -176,11 +228,41 @@ mod tests {
         }
     }
 
+    /// The body of an event with these variables.
+    fn body(variables: &[u8], text: &[u8]) -> Vec<u8> {
+        let mut body = vec![0; 8];
+        body.extend([1, 0, 0]);
+        body.extend((variables.len() as u16).to_le_bytes());
+        body.extend(variables);
+        body.extend(b"d\0");
+        body.extend(text);
+        body
+    }
+
+    fn read(variables: &[u8], text: &[u8]) -> Query {
+        Query::parse(&body(variables, text), Comments::All).unwrap()
+    }
+
     #[test]
     fn text_is_decoded_from_the_clients_character_set() {
-        assert_eq!(decode(b"sp\xe4ter", Some(8)), "später");
-        assert_eq!(decode("später".as_bytes(), Some(255)), "später");
-        assert_eq!(decode(b"\x93\xfa\x96{", Some(13)), "日本");
-        assert_eq!(decode(b"\xff", None), "\u{fffd}");
+        let of = |collation: u8, text: &[u8]| read(&[4, collation, 0, 33, 0, 33, 0], text);
+        let latin1 = of(8, b"sp\xe4ter");
+        assert_eq!((latin1.sql.as_str(), latin1.other_sql), ("später", None));
+        let utf8 = of(45, "später".as_bytes());
+        assert_eq!((utf8.sql.as_str(), utf8.is_exact, utf8.other_sql), ("später", true, None));
+        assert_eq!(of(13, b"\x93\xfa\x96{").sql, "日本");
+        assert!(!of(45, b"\xff").is_exact);
+        let either = of(8, "ä".as_bytes());
+        assert_eq!((either.sql.as_str(), either.other_sql.as_deref()), ("Ã¤", Some("ä")));
+    }
+
+    #[test]
+    fn the_mode_is_told_by_the_variables() {
+        let mut variables = vec![0, 0, 0, 0, 0, 1];
+        variables.extend((4_u64 | 1 << 20).to_le_bytes());
+        let query = read(&variables, b"x");
+        assert!(query.mode.ansi_quotes && query.mode.no_backslash_escapes && query.is_mode_known);
+        assert!(!read(&[200, 1], b"x").is_mode_known);
+        assert!(read(&[6, 3, b's', b't', b'd', 4, 8, 0, 8, 0, 8, 0, 0x81], b"x").is_mode_known);
     }
 }

@@ -9,7 +9,7 @@ use std::{cmp::Ordering, ops::Deref, sync::Arc};
 
 use mysql_common::binlog::events::Event;
 
-use super::table_map::TableMap;
+use super::{query::Query, table_map::TableMap};
 use crate::mysql::gtid::Gtid;
 
 /// A place in a source's binlog.
@@ -52,10 +52,8 @@ pub enum SourceEvent {
     /// A query that is not BEGIN, COMMIT, SAVEPOINT and the like: a schema change, or a change of
     /// rows that the source logged as a statement.
     Statement {
-        /// The default database it ran in; may be empty.
-        database: String,
-        /// Its text.
-        sql: String,
+        /// Its text and how it is to be read.
+        query: Box<Query>,
         /// Whether it is a transaction of its own.
         standalone: bool,
     },

@@ -12,30 +12,63 @@ use crate::mysql::binlog::{Coordinates, SourceEvent};
 #[derive(Default)]
 pub(super) struct Ahead {
     events: VecDeque<SourceEvent>,
+    /// What the statements among them do, in their order.
+    statements: VecDeque<Waiting>,
     bytes: usize,
     end: Coordinates,
+    /// Whether names are compared in small letters.
+    folds_names: bool,
 }
 
+/// A statement that waits.
+struct Waiting {
+    statement: Statement,
+    /// Where its transaction ends, once that was received.
+    end: Option<Coordinates>,
+}
+
+/// An event, and if it is a statement what that does.
+pub(super) type Popped = (SourceEvent, Option<Statement>);
+
 impl Ahead {
+    /// Nothing yet; of a source that `folds_names`.
+    pub fn new(folds_names: bool) -> Self {
+        Self { folds_names, ..Self::default() }
+    }
+
     /// Appends events.
     pub fn extend(&mut self, events: VecDeque<SourceEvent>) {
         for event in events {
             self.bytes = self.bytes.saturating_add(bytes_of(&event));
             match &event {
-                SourceEvent::Commit { end }
-                | SourceEvent::Rollback { end }
-                | SourceEvent::Heartbeat { end } => self.end.clone_from(end),
+                SourceEvent::Statement { query, .. } => {
+                    let statement = Statement::of(query, self.folds_names);
+                    self.statements.push_back(Waiting { statement, end: None });
+                }
+                SourceEvent::Commit { end } | SourceEvent::Rollback { end } => self.finish(end),
+                SourceEvent::Heartbeat { end } => self.end.clone_from(end),
                 _ => {}
             }
             self.events.push_back(event);
         }
     }
 
+    /// A transaction ends.
+    fn finish(&mut self, end: &Coordinates) {
+        self.end.clone_from(end);
+        let open = self.statements.iter_mut().rev().take_while(|waiting| waiting.end.is_none());
+        open.for_each(|waiting| waiting.end = Some(end.clone()));
+    }
+
     /// The next event.
-    pub fn pop(&mut self) -> Option<SourceEvent> {
+    pub fn pop(&mut self) -> Option<Popped> {
         let event = self.events.pop_front()?;
         self.bytes = self.bytes.saturating_sub(bytes_of(&event));
-        Some(event)
+        let statement = match event {
+            SourceEvent::Statement { .. } => self.statements.pop_front(),
+            _ => None,
+        };
+        Some((event, statement.map(|waiting| waiting.statement)))
     }
 
     /// Whether nothing waits.
@@ -53,12 +86,11 @@ impl Ahead {
         &self.end
     }
 
-    /// What becomes of the definition of a table up to there.
-    pub fn fate(&self, table: &TableName, folds_names: bool) -> Fate {
+    /// What becomes of the definition of a table up to a place; without one, as far as is known.
+    pub fn fate(&self, table: &TableName, until: Option<&Coordinates>) -> Fate {
         let mut name = table.clone();
-        for event in &self.events {
-            let SourceEvent::Statement { database, sql, .. } = event else { continue };
-            match Statement::parse(database, sql, folds_names).fate(&name) {
+        for waiting in self.statements.iter().take_while(|waiting| !waiting.is_behind(until)) {
+            match waiting.statement.fate(&name) {
                 Fate::Stays(now) => name = now,
                 Fate::Changes => return Fate::Changes,
             }
@@ -66,34 +98,48 @@ impl Ahead {
         Fate::Stays(name)
     }
 
+    /// Whether a table that has this name at `from` has it, and its definition, all the way to
+    /// `until`. That it has the name there again is not enough: between, another may have had it.
+    pub fn keeps(&self, table: &TableName, from: &Coordinates, until: &Coordinates) -> bool {
+        let after = self.statements.iter().skip_while(|waiting| !waiting.is_behind(Some(from)));
+        let mut between = after.take_while(|waiting| !waiting.is_behind(Some(until)));
+        let stays = Fate::Stays(table.clone());
+        between.all(|waiting| waiting.statement.fate(table) == stays)
+    }
+
     /// Whether a table comes to this name up to there.
-    pub fn is_renamed_to(&self, table: &TableName, folds_names: bool) -> bool {
-        self.events.iter().any(|event| match event {
-            SourceEvent::Statement { database, sql, .. } => {
-                match Statement::parse(database, sql, folds_names) {
-                    Statement::Rename(renames) => renames.iter().any(|(_, to)| to == table),
-                    Statement::Alter { renamed, .. } => renamed.as_ref() == Some(table),
-                    _ => false,
-                }
-            }
-            _ => false,
-        })
+    pub fn is_renamed_to(&self, table: &TableName) -> bool {
+        self.statements.iter().any(|waiting| waiting.statement.renames_to(table))
+    }
+}
+
+impl Waiting {
+    /// Whether it comes behind a place; a transaction that is not whole does.
+    fn is_behind(&self, place: Option<&Coordinates>) -> bool {
+        let Some(place) = place else { return false };
+        self.end.as_ref().is_none_or(|end| end > place)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mysql::binlog::Query;
+
+    fn statement(sql: &str) -> SourceEvent {
+        SourceEvent::Statement { query: Box::new(Query::plain("d", sql)), standalone: true }
+    }
+
+    fn place(offset: u64) -> Coordinates {
+        Coordinates { file: "b.1".to_owned(), offset }
+    }
+
+    fn name(table: &str) -> TableName {
+        TableName { database: "d".to_owned(), table: table.to_owned() }
+    }
 
     #[test]
     fn a_table_is_looked_for_in_what_waits() {
-        let statement = |sql: &str| SourceEvent::Statement {
-            database: "d".to_owned(),
-            sql: sql.to_owned(),
-            standalone: true,
-        };
-        let place = |offset| Coordinates { file: "b.1".to_owned(), offset };
-        let name = |table: &str| TableName { database: "d".to_owned(), table: table.to_owned() };
         let mut ahead = Ahead::default();
         ahead.extend(VecDeque::from([
             statement("RENAME TABLE t TO u"),
@@ -101,11 +147,31 @@ mod tests {
             statement("ALTER TABLE v ADD a INT"),
         ]));
         assert_eq!(ahead.end(), &place(9));
-        assert_eq!(ahead.fate(&name("t"), false), Fate::Stays(name("u")));
-        assert_eq!(ahead.fate(&name("v"), false), Fate::Changes);
-        assert_eq!(ahead.fate(&name("u"), false), Fate::Changes);
+        assert_eq!(ahead.fate(&name("t"), None), Fate::Stays(name("u")));
+        assert_eq!(ahead.fate(&name("v"), None), Fate::Changes);
+        assert_eq!(ahead.fate(&name("v"), Some(&place(9))), Fate::Stays(name("v")));
+        assert_eq!(ahead.fate(&name("u"), None), Fate::Changes);
+        let Some((SourceEvent::Statement { .. }, Some(Statement::Rename(_)))) = ahead.pop() else {
+            panic!("the statement comes with what it does");
+        };
         while ahead.pop().is_some() {}
         assert_eq!(ahead.bytes(), 0);
-        assert_eq!(ahead.fate(&name("v"), false), Fate::Stays(name("v")));
+        assert_eq!(ahead.fate(&name("v"), None), Fate::Stays(name("v")));
+    }
+
+    #[test]
+    fn a_name_that_another_table_had_between_is_not_kept() {
+        let mut ahead = Ahead::default();
+        for (at, sql) in [(1, "ALTER TABLE u ADD a INT"), (2, "RENAME TABLE t TO x, u TO t")] {
+            let end = SourceEvent::Commit { end: place(at) };
+            ahead.extend(VecDeque::from([statement(sql), end]));
+        }
+        let back = SourceEvent::Commit { end: place(3) };
+        ahead.extend(VecDeque::from([statement("RENAME TABLE t TO u, x TO t"), back]));
+        assert_eq!(ahead.fate(&name("t"), None), Fate::Stays(name("t")));
+        assert!(!ahead.keeps(&name("t"), &place(1), &place(3)));
+        assert!(ahead.keeps(&name("t"), &place(0), &place(1)));
+        assert!(!ahead.keeps(&name("u"), &place(0), &place(1)));
+        assert!(ahead.keeps(&name("t"), &place(3), &place(9)));
     }
 }

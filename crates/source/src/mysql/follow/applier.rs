@@ -21,18 +21,20 @@ use super::{
     ahead::Ahead,
     batch::Batch,
     inbox::{Inbox, Message, within},
+    merged::Merged,
     pace::Pace,
     positions::Stored,
     rows::Routes,
     shared::{Shared, Wanted},
-    statement::TableName,
+    statement::{Statement, TableName},
     status::{count, now_us},
     table::FollowedTable,
+    temporary::Temporary,
 };
 use crate::{
     Error, Result,
     mysql::{
-        binlog::{Coordinates, SourceEvent},
+        binlog::{Coordinates, Query, SourceEvent},
         connection::Connection,
         copy::CopyQueue,
         gtid::{Gtid, GtidSet},
@@ -75,6 +77,10 @@ pub(super) struct Applier {
     pub failed_copies: Vec<(u64, Error)>,
     /// Positions that go with the next commit.
     pub with_next: Vec<Stored>,
+    pub temporary: Temporary,
+    pub merged: Merged,
+    /// Whether the source may have tables of which nothing is known here.
+    pub relist: bool,
     transaction: Option<Transaction>,
     messages: VecDeque<Message>,
     pipeline: Pipeline,
@@ -89,8 +95,10 @@ pub(super) struct Applier {
 pub(super) struct Transaction {
     gtids: Vec<Gtid>,
     committed_at_us: i64,
-    /// A statement that is applied when the transaction is whole.
-    statement: Option<(String, String)>,
+    /// A statement that is the whole transaction.
+    statement: Option<(Box<Query>, Statement)>,
+    /// Statements that changed rows; those are copied when the transaction is whole.
+    deferred: Vec<(Box<Query>, Statement)>,
 }
 
 impl Applier {
@@ -102,6 +110,7 @@ impl Applier {
         source: Connection,
         applied: GtidSet,
         tables: FxHashMap<TableName, FollowedTable>,
+        merged: Merged,
         last_copy: u64,
         pending: Sender<Pending>,
     ) -> Self {
@@ -112,6 +121,8 @@ impl Applier {
         };
         let uncertain = tables.iter().filter(in_doubt).map(|(name, _)| name.clone()).collect();
         let pipeline = shared.database.pipeline();
+        let temporary = Temporary::load(&shared.database, &shared.settings.name);
+        let ahead = Ahead::new(source.server.folds_names);
         Self {
             shared,
             inbox,
@@ -125,10 +136,13 @@ impl Applier {
             last_copy,
             copying,
             uncertain,
-            ahead: Ahead::default(),
+            ahead,
             large: None,
             failed_copies: Vec::new(),
             with_next: Vec::new(),
+            temporary,
+            merged,
+            relist: false,
             transaction: None,
             messages: VecDeque::new(),
             pipeline,
@@ -145,8 +159,8 @@ impl Applier {
             // A wait for something else may have received what is still to be done.
             let waits = self.messages.is_empty() && self.ahead.is_empty();
             self.receive(if waits { self.deadline() } else { Some(Instant::now()) });
-            while let Some(event) = self.ahead.pop() {
-                self.event(event)?;
+            while let Some((event, statement)) = self.ahead.pop() {
+                self.event(event, statement)?;
             }
             while let Some(message) = self.messages.pop_front() {
                 if !self.message(message)? {
@@ -154,6 +168,7 @@ impl Applier {
                 }
             }
             if self.transaction.is_none() {
+                self.adopt_new_tables()?;
                 self.end_doubts()?;
                 self.serve_copies()?;
                 self.obey_orders()?;
@@ -314,12 +329,14 @@ impl Applier {
         Ok(true)
     }
 
-    fn event(&mut self, event: SourceEvent) -> Result<()> {
+    fn event(&mut self, event: SourceEvent, statement: Option<Statement>) -> Result<()> {
         match event {
             SourceEvent::Begin { gtid, committed_at_us } => {
                 self.shared.board.applying_since_us.store(committed_at_us, Ordering::Relaxed);
                 let gtids = vec![gtid];
-                self.transaction = Some(Transaction { gtids, committed_at_us, statement: None });
+                let (statement, deferred) = (None, Vec::new());
+                self.transaction =
+                    Some(Transaction { gtids, committed_at_us, statement, deferred });
                 Ok(())
             }
             SourceEvent::AlsoCovers(gtid) => {
@@ -330,8 +347,8 @@ impl Applier {
             SourceEvent::Rows { table, kind, version, body } => {
                 self.rows(&table, kind, version, &body)
             }
-            SourceEvent::Statement { database, sql, standalone } => {
-                self.statement(database, sql, standalone)
+            SourceEvent::Statement { query, standalone } => {
+                self.statement(query, statement.unwrap_or(Statement::Unknown), standalone)
             }
             SourceEvent::Commit { end } => self.commit(end),
             SourceEvent::Rollback { end } => {
@@ -357,12 +374,17 @@ impl Applier {
         self.transaction = None;
     }
 
-    fn statement(&mut self, database: String, sql: String, standalone: bool) -> Result<()> {
-        if !standalone {
-            return self.change_definitions(&database, &sql);
-        }
-        if let Some(open) = &mut self.transaction {
-            open.statement = Some((database, sql));
+    fn statement(
+        &mut self,
+        query: Box<Query>,
+        statement: Statement,
+        standalone: bool,
+    ) -> Result<()> {
+        let changes_rows = matches!(statement, Statement::Rows | Statement::Unknown);
+        match &mut self.transaction {
+            Some(open) if standalone => open.statement = Some((query, statement)),
+            Some(open) if changes_rows => open.deferred.push((query, statement)),
+            _ => return self.apply_statement(&query, statement),
         }
         Ok(())
     }
@@ -372,16 +394,20 @@ impl Applier {
             self.place = end;
             return Ok(());
         };
-        if let Some((database, sql)) = &open.statement {
+        if open.statement.is_some() && self.batch.has_whole() {
             // What came before must not be stored with the position of the statement.
-            if self.batch.has_whole() {
-                self.submit()?;
+            self.submit()?;
+        }
+        open.gtids.iter().for_each(|gtid| self.applied.add(gtid));
+        match open.statement {
+            Some((query, statement)) => self.apply_statement(&query, statement)?,
+            None => {
+                // What they put in doubt is stored with the rows and the position.
+                for (query, statement) in open.deferred {
+                    self.apply_statement(&query, statement)?;
+                }
+                self.commit_rows()?;
             }
-            open.gtids.iter().for_each(|gtid| self.applied.add(gtid));
-            self.change_definitions(database, sql)?;
-        } else {
-            open.gtids.iter().for_each(|gtid| self.applied.add(gtid));
-            self.commit_rows()?;
         }
         self.place = end;
         self.moved_since.get_or_insert_with(Instant::now);

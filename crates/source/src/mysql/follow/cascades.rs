@@ -273,7 +273,7 @@ impl Applier {
             stale.push((copied_key(source, &name), STALE.to_owned()));
         }
         self.with_next.extend(stale);
-        self.begin_doubt(table, None, true);
+        self.begin_doubt(table, true);
         self.miss_rows(table);
         if let Some(doubt) = self.tables.get_mut(table).and_then(|known| known.doubt.as_mut()) {
             doubt.unasked = true;

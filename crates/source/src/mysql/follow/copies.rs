@@ -158,7 +158,7 @@ impl Applier {
             return Err(error);
         }
         // The source may have another table by now, as the stream will tell.
-        let answer = self.ask(&table)?;
+        let answer = self.ask(&table, Some(true))?;
         let Some(followed) = self.tables.get_mut(&table) else { return Ok(()) };
         if answer.is_ok_and(|read| read.reads_as(&followed.source))
             && failed_again(&self.shared.unreadable, &table) >= ATTEMPTS
@@ -285,7 +285,7 @@ impl Applier {
                 self.start_copy(&table, source, false, &mut step)?;
             }
             Some(_) => {
-                self.begin_doubt(&table, None, true);
+                self.begin_doubt(&table, true);
                 self.settle(&table, &mut step)?;
             }
             None => {

@@ -5,47 +5,131 @@ use remora_engine::Definition;
 
 use super::{
     applier::Applier,
+    doubt::Suspect,
     positions::{STALE, definition_text, table_key},
-    statement::{Statement, TableName},
+    statement::{Alteration, Creation, Statement, TableName},
     status::count,
     step::Step,
     table::{FollowedTable, Visible, definition, name_here},
 };
-use crate::{Error, Result, mysql::schema::SourceTable};
+use crate::{
+    Error, Result,
+    mysql::{
+        binlog::Query,
+        schema::{SourceTable, list_tables},
+    },
+};
+
+/// How much of a statement the log shows.
+const LOGGED_CHARACTERS: usize = 200;
+
+/// An ALTER TABLE.
+struct Altered<'t> {
+    alteration: Alteration,
+    /// What the log shows of it.
+    text: &'t str,
+    /// Whether it ended with an error.
+    failed: bool,
+}
 
 impl Applier {
-    /// Applies a statement of the binlog that ran in that database.
-    pub fn change_definitions(&mut self, database: &str, sql: &str) -> Result<()> {
-        if self.ignores(sql) {
+    /// Applies a statement of the binlog.
+    pub fn apply_statement(&mut self, query: &Query, statement: Statement) -> Result<()> {
+        let counters = &self.shared.board.counters;
+        if self.ignores(&query.sql) || statement == Statement::Harmless {
+            count(&counters.harmless_statements, 1);
             return Ok(());
         }
-        let statement = Statement::parse(database, sql, self.source.server.folds_names);
+        let text: String = query.sql.chars().take(LOGGED_CHARACTERS).collect();
+        match statement {
+            Statement::Rows => {
+                count(&counters.row_statements, 1);
+                tracing::warn!("rows were logged as a statement, tables are copied anew: {text}");
+                self.miss_all();
+                return Ok(());
+            }
+            Statement::Unknown => {
+                count(&counters.unknown_statements, 1);
+                tracing::warn!("a statement is not understood, tables are copied anew: {text}");
+                self.miss_all();
+                self.relist = true;
+                return Ok(());
+            }
+            Statement::Temporary(table) => {
+                count(&counters.harmless_statements, 1);
+                self.temporary.add(table, &self.shared);
+                self.with_next.extend(self.temporary.take_unstored(&self.shared.settings.name));
+                return Ok(());
+            }
+            understood => self.change_definitions(query, understood, &text),
+        }
+    }
+
+    /// Applies a statement that is understood.
+    fn change_definitions(
+        &mut self,
+        query: &Query,
+        statement: Statement,
+        text: &str,
+    ) -> Result<()> {
+        self.note_merged(&statement);
+        let failed = query.error != 0;
         let mut step = Step::default();
         match statement {
-            Statement::Other => return Ok(()),
-            Statement::Create { table, unless_there } => {
-                self.create(&table, unless_there, &mut step)?;
-            }
-            Statement::Alter { table, renamed, moves_rows } => {
-                self.alter(table, renamed, &moves_rows, sql, &mut step)?;
+            Statement::Create(creation) => self.create(&creation, &mut step)?,
+            Statement::Alter { table, renamed, alteration, others } => {
+                let altered = Altered { alteration, text, failed };
+                self.alter(table, renamed, altered, &others, &mut step)?;
             }
             Statement::Drop(tables) => {
                 tables.iter().try_for_each(|table| self.drop_table(table, &mut step))?;
+                tables.iter().for_each(|table| self.suspect(table, Suspect::Dropped));
             }
             Statement::Rename(renames) => self.rename(renames, &mut step)?,
+            Statement::Truncate(table) if failed || self.temporary.has(&table) => {
+                self.miss(&table);
+            }
             Statement::Truncate(table) => self.truncate(&table, &mut step)?,
             Statement::DropDatabase(database) => {
                 let of_database = self.tables.keys().filter(|table| table.database == database);
                 let tables: Vec<_> = of_database.cloned().collect();
                 tables.iter().try_for_each(|table| self.drop_table(table, &mut step))?;
+                tables.iter().for_each(|table| self.suspect(table, Suspect::Dropped));
             }
-            Statement::Rows(names) => self.rows_as_text(&names, &mut step)?,
+            Statement::Repair(tables) => tables.iter().for_each(|table| self.miss(table)),
+            Statement::Temporary(_)
+            | Statement::Rows
+            | Statement::Harmless
+            | Statement::Unknown => {}
         }
         if step.definitions.is_empty() && step.positions.is_empty() {
             return Ok(());
         }
-        tracing::info!("schema change: {}", sql.chars().take(200).collect::<String>());
+        tracing::info!("schema change: {text}");
         count(&self.shared.board.counters.statements, 1);
+        self.take_step(step)
+    }
+
+    /// Whatever is here may differ from the source: all tables are copied beside what can be read.
+    fn miss_all(&mut self) {
+        let tables: Vec<_> = self.tables.keys().cloned().collect();
+        tables.iter().for_each(|table| self.miss(table));
+    }
+
+    /// Tables that came to the source, nobody knows when, are copied.
+    pub fn adopt_new_tables(&mut self) -> Result<()> {
+        if !std::mem::take(&mut self.relist) {
+            return Ok(());
+        }
+        let listed = list_tables(&mut self.source.conn, &self.shared.selection)?;
+        let mut step = Step::default();
+        for (database, table) in listed {
+            let table = TableName { database, table };
+            if !self.tables.contains_key(&table) {
+                self.adopt(&table, &mut step);
+                self.settle(&table, &mut step)?;
+            }
+        }
         self.take_step(step)
     }
 
@@ -95,7 +179,7 @@ impl Applier {
         }
     }
 
-    fn selects(&self, table: &TableName) -> bool {
+    pub fn selects(&self, table: &TableName) -> bool {
         self.shared.selection.matches(&table.database, &table.table)
     }
 
@@ -108,18 +192,31 @@ impl Applier {
         Err(Error::TableRefused { table, reason: format!("SCHEMA_INCOMPATIBLE: {what}") })
     }
 
-    fn create(&mut self, table: &TableName, unless_there: bool, step: &mut Step) -> Result<()> {
+    fn create(&mut self, creation: &Creation, step: &mut Step) -> Result<()> {
+        for table in &creation.names {
+            self.create_one(table, creation, step)?;
+        }
+        Ok(())
+    }
+
+    fn create_one(
+        &mut self,
+        table: &TableName,
+        creation: &Creation,
+        step: &mut Step,
+    ) -> Result<()> {
         if !self.selects(table) {
             return Ok(());
         }
-        if unless_there && self.tables.contains_key(table) {
+        if creation.unless_there && self.tables.contains_key(table) {
             return self.settle(table, step);
         }
         // What is here under the name belongs to an older table.
         self.drop_table(table, step)?;
         let name = name_here(&self.shared.settings, table);
         self.tables.insert(table.clone(), FollowedTable::unknown(table, name));
-        self.begin_doubt(table, None, false);
+        // One that was there already, and could not be followed so far, has rows.
+        self.begin_doubt(table, creation.with_rows || creation.unless_there);
         self.settle(table, step)
     }
 
@@ -132,7 +229,7 @@ impl Applier {
     }
 
     /// Whatever is here of the table goes.
-    fn forget(&mut self, table: &TableName, step: &mut Step) {
+    pub fn forget(&mut self, table: &TableName, step: &mut Step) {
         let (database, settings) = (&self.shared.database, &self.shared.settings);
         let name = name_here(settings, table);
         self.routes.clear();
@@ -169,31 +266,31 @@ impl Applier {
         }
     }
 
-    /// Rows of these tables changed, and only the source knows which.
-    fn rows_as_text(&mut self, names: &[String], step: &mut Step) -> Result<()> {
-        let named =
-            |table: &&TableName| names.iter().any(|name| name.eq_ignore_ascii_case(&table.table));
-        let tables: Vec<_> = self.tables.keys().filter(named).cloned().collect();
-        for table in tables {
-            self.begin_doubt(&table, None, true);
-            self.settle(&table, step)?;
-        }
-        Ok(())
-    }
-
     fn alter(
         &mut self,
         table: TableName,
         renamed: Option<TableName>,
-        moves_rows: &[TableName],
-        sql: &str,
+        altered: Altered<'_>,
+        others: &[TableName],
         step: &mut Step,
     ) -> Result<()> {
-        for moved in moves_rows.iter().filter(|moved| **moved != table) {
-            self.begin_doubt(moved, None, true);
-            self.settle(moved, step)?;
+        for other in others.iter().filter(|other| **other != table) {
+            if !self.tables.contains_key(other) {
+                self.adopt(other, step);
+            }
+            self.begin_doubt(other, true);
+            if let Some(doubt) = self.tables.get_mut(other).and_then(|known| known.doubt.as_mut()) {
+                doubt.may_be_gone = true;
+            }
+            self.settle(other, step)?;
         }
-        self.begin_doubt(&table, Some(sql), moves_rows.contains(&table));
+        let Altered { alteration, text, failed } = altered;
+        let missed = alteration.moves_rows.is_some() || failed || self.temporary.has(&table);
+        self.begin_doubt(&table, missed);
+        if let Some(doubt) = self.tables.get_mut(&table).and_then(|known| known.doubt.as_mut()) {
+            doubt.alterations.push(alteration);
+            doubt.statements.push(text.to_owned());
+        }
         if let Some(to) = renamed {
             return self.rename(vec![(table, to)], step);
         }
@@ -207,6 +304,7 @@ impl Applier {
     fn rename(&mut self, renames: Vec<(TableName, TableName)>, step: &mut Step) -> Result<()> {
         self.routes.clear();
         let (mut left, mut come) = (Vec::new(), Vec::new());
+        let renamed = renames.clone();
         let parents: Vec<_> = renames.iter().map(|(from, _)| from.clone()).collect();
         let children: Vec<_> =
             parents.iter().flat_map(|parent| self.children_of(parent).to_vec()).collect();
@@ -237,10 +335,21 @@ impl Applier {
             }
         }
         for child in children {
-            self.begin_doubt(&child.table, None, false);
-            come.push(child.table);
+            // It may have been renamed itself.
+            let child =
+                renamed.iter().fold(child.table, |child, (from, to)| match child == *from {
+                    true => to.clone(),
+                    false => child,
+                });
+            self.begin_doubt(&child, false);
+            come.push(child);
         }
-        come.iter().try_for_each(|table| self.settle(table, step))
+        come.iter().try_for_each(|table| self.settle(table, step))?;
+        // MariaDB logs that a temporary table was renamed as if it were any table.
+        for (from, to) in renamed {
+            self.suspect(&from, Suspect::Renamed(to));
+        }
+        Ok(())
     }
 
     /// Whether a renamed table keeps its rows.
@@ -319,7 +428,7 @@ impl Applier {
             step.positions.push((key, STALE.to_owned()));
         }
         self.tables.insert(to.clone(), followed);
-        self.begin_doubt(to, None, true);
+        self.begin_doubt(to, true);
     }
 }
 

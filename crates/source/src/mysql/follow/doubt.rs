@@ -5,7 +5,10 @@
 //! behind the answer: the stream is received that far before an answer is believed. As long as
 //! that cannot be told the table is in doubt: its rows pass by, and if any did, it is copied once
 //! the doubt is over. Doubts end at the next statement that changes the table, or when the stream
-//! has come to where the answer was given.
+//! has come to where the answer was given; where the answer was of no use the source is asked again
+//! there.
+//!
+//! A table that should be gone, but may be there, is in doubt too: it is a suspect, which nobody sees.
 
 use std::{
     sync::Arc,
@@ -17,10 +20,10 @@ use remora_engine::{Definition, Schema, Value};
 use super::{
     applier::Applier,
     positions::{STALE, copied_key, definition_text, table_key},
-    statement::{Fate, TableName},
+    statement::{Alteration, Fate, TableName},
     status::TableState,
     step::Step,
-    table::{FollowedTable, Visible, schema},
+    table::{FollowedTable, Visible, name_here, schema},
 };
 use crate::{
     Error, Result,
@@ -34,37 +37,71 @@ use crate::{
 /// A table that was created is shown within this time, unless it is gone again.
 const SHOWN_WITHIN: Duration = Duration::from_millis(300);
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
-/// So often an answer is asked for under another name.
-const ATTEMPTS: usize = 4;
 
 /// What is known of a table in doubt.
 #[derive(Default)]
 pub(super) struct Doubt {
-    /// The statements that changed its definition since it was known.
+    /// What changed its definition since it was known.
+    pub alterations: Vec<Alteration>,
+    /// The same as texts.
     pub statements: Vec<String>,
     /// What the source says, which holds if nothing changes the table before the place.
     pub answer: Option<(Answer, Coordinates)>,
+    /// The source said nothing of use; it is asked again at this place.
+    pub again: Option<Coordinates>,
     /// Whether rows were changed since then, which are not known here.
     pub missed: bool,
     /// Whether the source is to be asked when the transaction that is being read is whole.
     pub unasked: bool,
+    /// Set if there should be no table of this name.
+    pub suspect: Option<Suspect>,
+    /// Whether it is dropped here if the source has it no more; else it stays as it was last.
+    pub may_be_gone: bool,
+}
+
+/// Why there should be no such table at the source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Suspect {
+    /// It was dropped.
+    Dropped,
+    /// It was renamed to this, unless that was a temporary table.
+    Renamed(TableName),
 }
 
 /// What the source says of a table: its definition, or why it cannot be followed.
-pub(super) type Answer = std::result::Result<SourceTable, String>;
+pub(super) type Answer = std::result::Result<SourceTable, Absence>;
+
+/// Why a table is not followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Absence {
+    /// The source has no such table.
+    Gone,
+    /// The source has it, but it cannot be followed.
+    Refused(String),
+}
+
+impl Absence {
+    /// For people.
+    pub fn reason(self) -> String {
+        match self {
+            Self::Gone => "the source has no such table any more".to_owned(),
+            Self::Refused(reason) => reason,
+        }
+    }
+}
 
 /// What a table is at the stream's place.
 enum Here {
     Is(Answer),
     /// If nothing changes it before the place.
     IsPerhaps(Answer, Coordinates),
-    /// A statement that comes will tell.
-    Unknown,
+    /// A statement that comes will tell, or who asks again at the place.
+    Unknown(Coordinates),
 }
 
 impl Applier {
     /// From here on the table is another one, perhaps; with `missed` its rows are too.
-    pub fn begin_doubt(&mut self, table: &TableName, statement: Option<&str>, missed: bool) {
+    pub fn begin_doubt(&mut self, table: &TableName, missed: bool) {
         self.routes.clear();
         self.shared.unfitting.lock().remove(table);
         let Some(followed) = self.tables.get_mut(table) else { return };
@@ -73,8 +110,7 @@ impl Applier {
         self.shared.given_up.lock().remove(table);
         let doubt = followed.doubt.get_or_insert_default();
         doubt.missed |= missed || was_stopped || followed.visible == Visible::Frozen;
-        doubt.statements.extend(statement.map(str::to_owned));
-        doubt.answer = None;
+        (doubt.answer, doubt.again) = (None, None);
         if !self.uncertain.contains(table) {
             self.uncertain.push(table.clone());
         }
@@ -85,10 +121,10 @@ impl Applier {
         if self.tables.get(table).is_none_or(|followed| followed.doubt.is_none()) {
             return Ok(());
         }
-        let answer = match self.definition_here(table)? {
+        let (answer, again) = match self.definition_here(table)? {
             Here::Is(answer) => return self.believe(table, answer, step),
-            Here::IsPerhaps(answer, until) => Some((answer, until)),
-            Here::Unknown => None,
+            Here::IsPerhaps(answer, until) => (Some((answer, until)), None),
+            Here::Unknown(until) => (None, Some(until)),
         };
         if let Some(followed) = self.tables.get_mut(table) {
             let source = &self.shared.settings.name;
@@ -100,9 +136,11 @@ impl Applier {
                 step.positions.push(stale(copied_key(source, &followed.name)));
             }
             let doubt = followed.doubt.get_or_insert_default();
-            (doubt.answer, doubt.unasked) = (answer, false);
+            (doubt.answer, doubt.again, doubt.unasked) = (answer, again, false);
         }
-        self.show(table);
+        if self.expects(table) != Some(false) {
+            self.show(table);
+        }
         Ok(())
     }
 
@@ -127,11 +165,11 @@ impl Applier {
         let Some(followed) = self.tables.get_mut(table) else { return Ok(()) };
         if followed.unexplained.as_ref().is_some_and(|until| self.place >= *until) {
             tracing::warn!(table = &*followed.name, "the source changed it without a word");
-            self.begin_doubt(table, None, true);
+            self.begin_doubt(table, true);
             return self.settle(table, step);
         }
         let Some(doubt) = &mut followed.doubt else { return Ok(()) };
-        if doubt.unasked {
+        if doubt.unasked || doubt.again.as_ref().is_some_and(|place| self.place >= *place) {
             return self.settle(table, step);
         }
         match doubt.answer.take_if(|(_, until)| self.place >= *until) {
@@ -140,37 +178,52 @@ impl Applier {
         }
     }
 
+    /// What the table is at this place. The source answers for some moment between two that are known
+    /// by where its binlog ended: the table must have had one name and one definition between them.
     fn definition_here(&mut self, table: &TableName) -> Result<Here> {
-        let folds = self.source.server.folds_names;
-        for _ in 0..ATTEMPTS {
-            let Fate::Stays(name) = self.ahead.fate(table, folds) else {
-                return Ok(Here::Unknown);
-            };
-            let answer = self.ask(&name)?;
-            let end = self.source.binlog_end()?;
-            let received = self.receive_up_to(&end);
-            if answer.as_ref().is_ok_and(|read| self.refers_ahead(read, folds)) {
-                return Ok(Here::Unknown);
-            }
-            match self.ahead.fate(table, folds) {
-                Fate::Changes => return Ok(Here::Unknown),
-                // A statement on the way says so if it may be read under that name only.
-                Fate::Stays(now) if now == name && now != *table && answer.is_err() => {
-                    return Ok(Here::Unknown);
-                }
-                Fate::Stays(now) if now == name && received => return Ok(Here::Is(answer)),
-                Fate::Stays(now) if now == name => return Ok(Here::IsPerhaps(answer, end)),
-                Fate::Stays(_) => {}
-            }
+        let before = self.source.binlog_end()?;
+        let is_received = self.receive_up_to(&before);
+        let Fate::Stays(name) = self.ahead.fate(table, is_received.then_some(&before)) else {
+            return Ok(Here::Unknown(before));
+        };
+        if !is_received && name != *table {
+            return Ok(Here::Unknown(before));
         }
-        Ok(Here::Unknown)
+        let expects = self.expects(table);
+        let answer = self.ask(&name, expects)?;
+        let after = self.source.binlog_end()?;
+        let is_received = is_received && self.receive_up_to(&after);
+        if answer.as_ref().is_ok_and(|read| self.refers_ahead(read)) {
+            return Ok(Here::Unknown(after));
+        }
+        if is_received {
+            return Ok(match self.ahead.keeps(&name, &before, &after) {
+                true => Here::Is(answer),
+                false => Here::Unknown(after),
+            });
+        }
+        // What changes the table before the place begins another doubt.
+        Ok(match self.ahead.fate(table, None) {
+            Fate::Stays(now) if now == *table && now == name => Here::IsPerhaps(answer, after),
+            _ => Here::Unknown(after),
+        })
+    }
+
+    /// Whether the source should have the table; `None` if either would be no surprise.
+    fn expects(&self, table: &TableName) -> Option<bool> {
+        let doubt = self.tables.get(table)?.doubt.as_ref()?;
+        match &doubt.suspect {
+            Some(_) => Some(false),
+            None if doubt.may_be_gone => None,
+            None => Some(true),
+        }
     }
 
     /// Whether a table that this one refers to will have another name: its definition has that.
-    fn refers_ahead(&self, read: &SourceTable, folds_names: bool) -> bool {
+    fn refers_ahead(&self, read: &SourceTable) -> bool {
         read.reacting_keys().iter().any(|key| {
             let (database, table) = key.parent.clone();
-            self.ahead.is_renamed_to(&TableName { database, table }, folds_names)
+            self.ahead.is_renamed_to(&TableName { database, table })
         })
     }
 
@@ -178,15 +231,15 @@ impl Applier {
     /// definitions.
     pub fn settle_children(&mut self, parent: &TableName, step: &mut Step) -> Result<()> {
         for child in self.children_of(parent).iter().filter(|child| child.table != *parent) {
-            self.begin_doubt(&child.table, None, false);
+            self.begin_doubt(&child.table, false);
             self.settle(&child.table, step)?;
         }
         Ok(())
     }
 
-    /// What the source says of a table after all that was applied. A MariaDB may log that it made
-    /// a table a moment before it shows it.
-    pub fn ask(&mut self, table: &TableName) -> Result<Answer> {
+    /// What the source says of a table after all that was applied. A source may log that it made or
+    /// dropped a table a moment before it shows that: what is not as it should be is asked for again.
+    pub fn ask(&mut self, table: &TableName, expects: Option<bool>) -> Result<Answer> {
         let mut seen = self.applied.clone();
         self.open_gtids().for_each(|gtid| seen.add(gtid));
         wait_until_executed(&mut self.source, &seen)?;
@@ -197,13 +250,17 @@ impl Applier {
                 Some(read) => super::tables::narrowed(&self.shared.settings, read).map(Some),
                 None => Ok(None),
             });
-            match narrowed {
-                Ok(Some(read)) => return Ok(Ok(read)),
-                Ok(None) if Instant::now() < deadline => std::thread::sleep(LOOK_AGAIN),
-                Ok(None) => return Ok(Err("the source has no such table any more".to_owned())),
-                Err(Error::TableRefused { reason, .. }) => return Ok(Err(reason)),
+            let answer = match narrowed {
+                Ok(Some(read)) => Ok(read),
+                Ok(None) => Err(Absence::Gone),
+                Err(Error::TableRefused { reason, .. }) => Err(Absence::Refused(reason)),
                 Err(error) => return Err(error),
+            };
+            let is_there = answer != Err(Absence::Gone);
+            if expects.is_none_or(|expected| expected == is_there) || Instant::now() >= deadline {
+                return Ok(answer);
             }
+            std::thread::sleep(LOOK_AGAIN);
         }
     }
 
@@ -216,11 +273,13 @@ impl Applier {
                 let TableName { database, table: name } = table.clone();
                 SourceTable { database, name, ..read }
             }
-            Err(reason) => {
-                self.check_strict(table, &reason)?;
-                return self.refuse(table, reason, step);
-            }
+            Err(absence) => return self.believe_absent(table, absence, &doubt, step),
         };
+        if let Some(suspect) = doubt.suspect {
+            tracing::warn!(table = &*followed.name, "the source has it still: {suspect:?}");
+            self.doubt_what_came_instead(&suspect);
+            return self.start_copy(table, read, true, step);
+        }
         let old = Arc::clone(&followed.source);
         if followed.visible == Visible::Absent && followed.copy.is_none() && !doubt.missed {
             return self.begin_empty(table, read, step);
@@ -232,7 +291,7 @@ impl Applier {
         if doubt.missed {
             return self.start_copy(table, read, true, step);
         }
-        match SchemaChange::between(&old, read, &doubt.statements) {
+        match SchemaChange::between(&old, read, &doubt.alterations) {
             SchemaChange::Recopy { table: read, reason } => {
                 tracing::info!(table = read.name, "copied anew: {reason}");
                 self.start_copy(table, read, true, step)
@@ -242,6 +301,51 @@ impl Applier {
                 self.alter_in_place(table, read, &added, step)
             }
         }
+    }
+
+    /// The source has no such table, or none that can be followed.
+    fn believe_absent(
+        &mut self,
+        table: &TableName,
+        absence: Absence,
+        doubt: &Doubt,
+        step: &mut Step,
+    ) -> Result<()> {
+        let is_absent = |known: &FollowedTable| known.visible == Visible::Absent;
+        let nothing_here = self.tables.get(table).is_some_and(is_absent);
+        if absence == Absence::Gone && (nothing_here || doubt.may_be_gone) {
+            self.forget(table, step);
+            return Ok(());
+        }
+        if let Some(suspect) = &doubt.suspect {
+            self.doubt_what_came_instead(suspect);
+        }
+        let reason = absence.reason();
+        self.check_strict(table, &reason)?;
+        self.refuse(table, reason, step)
+    }
+
+    /// A table that was renamed is where it was: what has its new name here is another.
+    fn doubt_what_came_instead(&mut self, suspect: &Suspect) {
+        let Suspect::Renamed(to) = suspect else { return };
+        self.miss(to);
+        if let Some(doubt) = self.tables.get_mut(to).and_then(|known| known.doubt.as_mut()) {
+            doubt.may_be_gone = true;
+        }
+    }
+
+    /// There should be no table of this name any more; should there be one, it is copied.
+    pub fn suspect(&mut self, table: &TableName, suspect: Suspect) {
+        if self.tables.contains_key(table) || !self.selects(table) {
+            return;
+        }
+        let name = name_here(&self.shared.settings, table);
+        let mut followed = FollowedTable::unknown(table, name);
+        let doubt =
+            Doubt { suspect: Some(suspect), missed: true, unasked: true, ..Doubt::default() };
+        followed.doubt = Some(doubt);
+        self.tables.insert(table.clone(), followed);
+        self.uncertain.push(table.clone());
     }
 
     /// A table that is followed from its creation on is empty.

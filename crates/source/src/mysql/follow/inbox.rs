@@ -174,7 +174,7 @@ pub(super) fn bytes_of(event: &SourceEvent) -> usize {
     const SMALL: usize = 128;
     match event {
         SourceEvent::Rows { body, .. } => body.len().saturating_add(SMALL),
-        SourceEvent::Statement { sql, .. } => sql.len().saturating_add(SMALL),
+        SourceEvent::Statement { query, .. } => query.sql.len().saturating_add(SMALL),
         _ => SMALL,
     }
 }

@@ -16,17 +16,18 @@ mod definitions;
 mod doubt;
 mod inbox;
 mod life;
+mod merged;
 mod pace;
 mod positions;
 mod refusals;
 mod rows;
 mod session;
 mod shared;
-mod statement;
 mod status;
 mod step;
 mod table;
 mod tables;
+mod temporary;
 
 use std::{
     sync::Arc,
@@ -44,7 +45,7 @@ use self::{
     positions::source_key,
     shared::{Shared, TableOrder, Wanted},
 };
-use super::{connection, gtid::GtidSet, requirements, settings::MysqlSettings};
+use super::{connection, gtid::GtidSet, requirements, settings::MysqlSettings, statement};
 use crate::{Error, Result};
 
 /// A database kept equal to a MySQL or MariaDB. All methods may be called from any thread; dropping
@@ -95,6 +96,9 @@ impl Follower {
             updates: 0,
             deletes: 0,
             statements: 0,
+            row_statements: 0,
+            harmless_statements: 0,
+            unknown_statements: 0,
             skipped_other_tables: 0,
             checksum_errors: 0,
             queue_length: self.shared.queue_length() as u64,

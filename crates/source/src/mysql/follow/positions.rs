@@ -4,6 +4,7 @@
 //! ```text
 //! <name>                       the applied GTID set
 //! <name>/source                {"flavor": "mysql" | "mariadb", "uuid": ...}: following has begun
+//! <name>/temporary             names that temporary tables had, see `temporary`
 //! <name>/table/<table>         the source's definition of the table at the applied position, or
 //!                              "stale": its rows are not fed any more and a copy will replace them
 //! <name>/copied/<table>        the same of the hidden copy of the table
@@ -35,6 +36,10 @@ pub(crate) struct Progress {
 
 pub(crate) fn source_key(name: &str) -> String {
     format!("{name}/source")
+}
+
+pub(crate) fn temporary_key(name: &str) -> String {
+    format!("{name}/temporary")
 }
 
 pub(crate) fn table_key(name: &str, table: &str) -> String {

@@ -38,6 +38,8 @@ enum Way {
     Here(Arc<Route>),
     /// Nowhere, but with them change rows of these tables.
     Past(TableName, Arc<[Child]>),
+    /// Into the tables that a MERGE table is made of.
+    Merged,
     Nowhere,
 }
 
@@ -85,10 +87,12 @@ impl Applier {
         let route = match self.way(map)? {
             Way::Here(route) => route,
             way => {
-                if let Way::Past(parent, children) = way
-                    && may_cascade(kind, body)
-                {
-                    self.cascade_blindly(&parent, &children, kind);
+                match way {
+                    Way::Past(parent, children) if may_cascade(kind, body) => {
+                        self.cascade_blindly(&parent, &children, kind);
+                    }
+                    Way::Merged => self.miss_merged_rows(),
+                    Way::Past(..) | Way::Nowhere | Way::Here(_) => {}
                 }
                 count(&self.shared.board.counters.skipped, 1);
                 return Ok(());
@@ -141,6 +145,7 @@ impl Applier {
         let children = self.children_of(&table);
         let way = match self.find_route(&table, map, &children)? {
             Some(route) => Way::Here(Arc::new(route)),
+            None if self.merged.has(&table) => Way::Merged,
             None if children.is_empty() => Way::Nowhere,
             None => Way::Past(table, children),
         };

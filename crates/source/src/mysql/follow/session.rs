@@ -20,6 +20,7 @@ use remora_engine::Pending;
 use super::{
     applier::Applier,
     inbox::{Inbox, Message},
+    merged::Merged,
     positions::{source_key, source_text, source_uuid},
     shared::Shared,
     status::State,
@@ -58,6 +59,7 @@ pub(super) fn run(shared: &Arc<Shared>, anew: &mut bool) -> Result<()> {
     let stream = SourceStream::open(settings, &applied)?;
     let mut step = Step::default();
     let compared = tables::compare(shared, &mut source, *anew, &mut step)?;
+    let merged = Merged::load(&mut source)?;
     let text = source_text(source.server.flavor, &source.server.uuid);
     step.positions.push((source_key(&settings.name), text));
     step.positions.push((settings.name.clone(), applied.to_string()));
@@ -72,7 +74,7 @@ pub(super) fn run(shared: &Arc<Shared>, anew: &mut bool) -> Result<()> {
     inbox.push(Message::Order);
     let ended = std::thread::scope(|scope| {
         let session = Session { shared, inbox: &inbox, copies: &copies };
-        session.follow(scope, stream, source, applied, compared)
+        session.follow(scope, stream, source, applied, compared, merged)
     });
     shared.set_session(None);
     ended
@@ -120,6 +122,7 @@ impl<'s> Session<'s> {
         source: Connection,
         applied: GtidSet,
         compared: tables::Tables,
+        merged: Merged,
     ) -> Result<()>
     where
         's: 'scope,
@@ -142,7 +145,10 @@ impl<'s> Session<'s> {
             let (shared, inbox) = (Arc::clone(self.shared), Arc::clone(self.inbox));
             let tables::Tables { tables, last_copy } = compared;
             let copies = Arc::clone(self.copies);
-            Applier::new(shared, inbox, copies, source, applied, tables, last_copy, pending).run()
+            let mut applier = Applier::new(
+                shared, inbox, copies, source, applied, tables, merged, last_copy, pending,
+            );
+            applier.run()
         });
         self.inbox.close();
         self.copies.close();

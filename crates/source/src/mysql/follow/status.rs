@@ -35,6 +35,12 @@ pub struct FollowerStatus {
     pub deletes: u64,
     /// Schema changes applied.
     pub statements: u64,
+    /// Statements that changed rows and were logged as such: tables were copied anew for each.
+    pub row_statements: u64,
+    /// Statements that are known to change no table.
+    pub harmless_statements: u64,
+    /// Statements that were not understood: tables were copied anew for each.
+    pub unknown_statements: u64,
     /// Events of rows of tables that are not followed.
     pub skipped_other_tables: u64,
     /// Events whose checksum was wrong.
@@ -124,6 +130,9 @@ pub(crate) struct Counters {
     pub updates: AtomicU64,
     pub deletes: AtomicU64,
     pub statements: AtomicU64,
+    pub row_statements: AtomicU64,
+    pub harmless_statements: AtomicU64,
+    pub unknown_statements: AtomicU64,
     pub skipped: AtomicU64,
     pub checksum_errors: AtomicU64,
 }
@@ -166,6 +175,9 @@ impl Board {
         status.updates = read(&counters.updates);
         status.deletes = read(&counters.deletes);
         status.statements = read(&counters.statements);
+        status.row_statements = read(&counters.row_statements);
+        status.harmless_statements = read(&counters.harmless_statements);
+        status.unknown_statements = read(&counters.unknown_statements);
         status.skipped_other_tables = read(&counters.skipped);
         status.checksum_errors = read(&counters.checksum_errors);
         let last = self.last_applied_us.load(Ordering::Relaxed);

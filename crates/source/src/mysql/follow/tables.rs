@@ -6,7 +6,7 @@ use remora_engine::Database;
 use rustc_hash::FxHashMap;
 
 use super::{
-    doubt::{Answer, Doubt},
+    doubt::{Absence, Answer, Doubt},
     positions::{Progress, STALE, copied_key, copy_key, stored_definition, table_key, tables_with},
     shared::Shared,
     statement::TableName,
@@ -48,13 +48,15 @@ pub(super) fn compare(
         let table = TableName { database: read.database.clone(), table: read.name.clone() };
         match narrowed(&shared.settings, read) {
             Ok(read) => answers.insert(table, Ok(read)),
-            Err(Error::TableRefused { reason, .. }) => answers.insert(table, Err(reason)),
+            Err(Error::TableRefused { reason, .. }) => {
+                answers.insert(table, Err(Absence::Refused(reason)))
+            }
             Err(error) => return Err(error),
         };
     }
     for refused in refused {
         let table = TableName { database: refused.database, table: refused.table };
-        answers.insert(table, Err(refused.reason));
+        answers.insert(table, Err(Absence::Refused(refused.reason)));
     }
     let mut tables = Tables { tables: FxHashMap::default(), last_copy: 0 };
     for table in stored_tables(shared).into_iter().chain(answers.keys().cloned()) {
@@ -121,8 +123,8 @@ impl Tables {
             Some(Ok(read)) if known && read.reads_as(&followed.source) => {}
             _ if followed.stopped.is_some() => {}
             _ if known => followed.unexplained = Some(end.clone()),
-            Some(Err(reason)) if followed.visible == Visible::Absent => {
-                shared.board.set_table(&name, TableState::Refused(reason.clone()));
+            Some(Err(absence)) if followed.visible == Visible::Absent => {
+                shared.board.set_table(&name, TableState::Refused(absence.clone().reason()));
                 return Ok(());
             }
             answer => {

@@ -6,10 +6,8 @@
 
 use remora_engine::Value;
 
-use super::{
-    ColumnDefault, Generation, SourceColumn, SourceTable, SourceType, statement::Alteration,
-};
-use crate::mysql::values::from_select;
+use super::{ColumnDefault, Generation, SourceColumn, SourceTable, SourceType};
+use crate::mysql::{statement::Alteration, values::from_select};
 
 /// What must happen to a stored table after its definition changed at the source.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,11 +35,11 @@ pub enum SchemaChange {
 }
 
 impl SchemaChange {
-    /// What the change from `old` to `new` means. The statements that made it, all of them and in
+    /// What the change from `old` to `new` means. The alterations that made it, all of them and in
     /// their order, tell a renamed column from a dropped and an added one, and what was changed
     /// and changed back.
-    pub fn between(old: &SourceTable, new: SourceTable, statements: &[String]) -> Self {
-        match stay(old, &new, statements) {
+    pub(crate) fn between(old: &SourceTable, new: SourceTable, alterations: &[Alteration]) -> Self {
+        match stay(old, &new, alterations) {
             Ok(change) => change,
             Err(reason) => Self::Recopy { table: new, reason },
         }
@@ -52,14 +50,13 @@ impl SchemaChange {
 fn stay(
     old: &SourceTable,
     new: &SourceTable,
-    statements: &[String],
+    alterations: &[Alteration],
 ) -> Result<SchemaChange, String> {
-    let alterations: Vec<_> = statements.iter().filter_map(|text| Alteration::of(text)).collect();
     if let Some(reason) = alterations.iter().find_map(|alteration| alteration.moves_rows) {
         return Err(reason.to_owned());
     }
-    check_together(&alterations, old, new)?;
-    check_computed(&alterations, old, new)?;
+    check_together(alterations, old, new)?;
+    check_computed(alterations, old, new)?;
     let alteration = Alteration::together(alterations);
     let renamed: Vec<_> = alteration
         .renamed
@@ -80,6 +77,9 @@ fn stay(
             return Err(format!("column {:?} was dropped and made anew", column.name));
         }
         check_column(column, found)?;
+        if new.is_numbered(found) && !old.is_numbered(column) {
+            return Err(format!("column {:?} is AUTO_INCREMENT now", found.name));
+        }
         changed |= found.kind.engine_type() != column.kind.engine_type()
             || found.nullable != column.nullable
             || found.name != column.name;
@@ -97,6 +97,9 @@ fn stay(
     }
     let mut added = Vec::with_capacity(new_columns.len());
     for column in new_columns {
+        if new.is_numbered(column) {
+            return Err(format!("column {:?} numbers the rows that were there", column.name));
+        }
         added.push((column.name.clone(), value_of_old_rows(column)?));
         columns.push(column.clone());
     }
@@ -296,7 +299,9 @@ fn implied(kind: &SourceType) -> Option<Value> {
 mod tests {
     use super::*;
     use crate::mysql::{
+        binlog::Query,
         schema::{TextType, Words},
+        statement::Statement,
         values::Charset,
     };
 
@@ -346,12 +351,17 @@ mod tests {
         table.columns.iter().map(|column| column.name.as_str()).collect()
     }
 
-    fn texts(statement: Option<&str>) -> Vec<String> {
-        statement.iter().map(|&text| text.to_owned()).collect()
+    fn alterations(statements: &[&str]) -> Vec<Alteration> {
+        let of = |sql: &&str| match Statement::of(&Query::plain("d", sql), false) {
+            Statement::Alter { alteration, .. } => alteration,
+            other => panic!("{sql}: {other:?}"),
+        };
+        statements.iter().map(of).collect()
     }
 
     fn reason(new: &SourceTable, statement: Option<&str>) -> String {
-        match SchemaChange::between(&old(), new.clone(), &texts(statement)) {
+        let alterations = alterations(statement.as_slice());
+        match SchemaChange::between(&old(), new.clone(), &alterations) {
             SchemaChange::Recopy { reason, .. } => reason,
             other => panic!("{other:?}"),
         }
@@ -406,7 +416,7 @@ mod tests {
         assert_eq!(reason(&new, None), "columns were dropped and added at once");
         let statement = "ALTER TABLE t RENAME COLUMN a TO z";
         let SchemaChange::Alter { table: now, renamed, .. } =
-            SchemaChange::between(&old(), new, &texts(Some(statement)))
+            SchemaChange::between(&old(), new, &alterations(&[statement]))
         else {
             panic!()
         };
@@ -419,7 +429,7 @@ mod tests {
             table(&[column("id", int(32)), column("b", text("latin1", 10)), column("a", int(16))]);
         let statement = "ALTER TABLE t RENAME COLUMN a TO b, RENAME COLUMN b TO a";
         let SchemaChange::Alter { table: now, .. } =
-            SchemaChange::between(&old(), swap, &texts(Some(statement)))
+            SchemaChange::between(&old(), swap, &alterations(&[statement]))
         else {
             panic!()
         };
@@ -439,8 +449,7 @@ mod tests {
             table(&columns)
         };
         let between = |new: &SourceTable, statements: &[&str]| {
-            let statements: Vec<_> = statements.iter().map(|&text| text.to_owned()).collect();
-            SchemaChange::between(&old(), new.clone(), &statements)
+            SchemaChange::between(&old(), new.clone(), &alterations(statements))
         };
         let apart = ["ALTER TABLE t ADD n TINYINT DEFAULT 7", "ALTER TABLE t MODIFY a VARCHAR(10)"];
         assert!(matches!(between(&added("7"), &apart), SchemaChange::Alter { .. }));
@@ -466,7 +475,7 @@ mod tests {
         let computed = SourceColumn { generation: Generation::Stored, ..column("c", int(32)) };
         let before = table(&[column("id", int(32)), column("a", SourceType::Time(0)), computed]);
         let between = |new: &SourceTable, statement: &str| {
-            SchemaChange::between(&before, new.clone(), &[statement.to_owned()])
+            SchemaChange::between(&before, new.clone(), &alterations(&[statement]))
         };
         let other = "ALTER TABLE t MODIFY c INT AS (id / 3) STORED";
         assert!(matches!(between(&before, other), SchemaChange::Recopy { .. }));
@@ -502,5 +511,21 @@ mod tests {
         columns.push(SourceColumn { default: expression, ..column("n", text("latin1", 36)) });
         let unknown = reason(&table(&columns), None);
         assert_eq!(unknown, "column \"n\" was added with values that only the source knows");
+        let statement = "ALTER TABLE t ADD x INT, FROBNICATE";
+        assert_eq!(reason(&old(), Some(statement)), "a clause was not understood");
+    }
+
+    #[test]
+    fn numbers_that_the_source_gives_its_rows_are_copied() {
+        let words = |of_b: &str| {
+            let text = format!("CREATE TABLE `t` (\n  `id` int,\n  `b` {of_b}\n) ENGINE=InnoDB");
+            Words::of(&text)
+        };
+        let before = SourceTable { words: words("int COMMENT 'AUTO_INCREMENT'"), ..old() };
+        let after = SourceTable { words: words("int AUTO_INCREMENT"), ..old() };
+        let alterations = alterations(&["ALTER TABLE t MODIFY b INT AUTO_INCREMENT"]);
+        let between = |new: &SourceTable| SchemaChange::between(&before, new.clone(), &alterations);
+        assert!(matches!(between(&after), SchemaChange::Recopy { .. }));
+        assert!(matches!(between(&before), SchemaChange::Nothing(_)));
     }
 }

@@ -1,10 +1,10 @@
 //! Foreign keys by which the source changes rows of a table when those of another change. Most
 //! servers do not say so in their binlog.
 
-use super::{
-    SourceTable,
-    statement::{Token, tokens},
-};
+use remora_mysql::LexMode;
+
+use super::SourceTable;
+use crate::mysql::statement::Scan;
 
 /// A foreign key that changes rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,40 +46,51 @@ impl SourceTable {
 impl ForeignKey {
     /// Reads a line of `SHOW CREATE TABLE`; `None` if it says something else.
     fn parse(line: &str, database: &str) -> Option<Self> {
-        let tokens = tokens(line);
-        let word = |at: usize, word: &str| tokens.get(at).is_some_and(|token| token.is(word));
-        let name = |at: usize| tokens.get(at).and_then(Token::name).map(str::to_owned);
-        let start = (0..tokens.len()).find(|&at| word(at, "FOREIGN") && word(at + 1, "KEY"))?;
-        let (columns, mut at) = names(&tokens, start + 2)?;
-        if !word(at, "REFERENCES") {
+        let mut scan = Scan::of(line, LexMode::default())?;
+        while !scan.skip_all(&["FOREIGN", "KEY"]) {
+            if scan.is_at_end() {
+                return None;
+            }
+            scan.pass();
+        }
+        let columns = names(&mut scan)?;
+        if !scan.skip("REFERENCES") {
             return None;
         }
-        let mut parent = (database.to_owned(), name(at + 1)?);
-        at += 2;
-        if tokens.get(at) == Some(&Token::Other('.')) {
-            parent = (parent.1, name(at + 1)?);
-            at += 2;
-        }
-        let (parent_columns, rest) = names(&tokens, at)?;
+        let parent = scan.table(database, false)?;
+        let parent_columns = names(&mut scan)?;
         let reaction = |event: &str| {
-            let said = (rest..tokens.len()).find(|&at| word(at, "ON") && word(at + 1, event));
-            match said {
-                Some(at) if word(at + 2, "CASCADE") => Reaction::Cascade,
-                Some(at) if word(at + 2, "SET") && word(at + 3, "NULL") => Reaction::SetNull,
-                _ => Reaction::Nothing,
+            let mut rest = scan.clone();
+            while !rest.is_at_end() {
+                if !rest.skip_all(&["ON", event]) {
+                    rest.pass();
+                } else if rest.skip("CASCADE") {
+                    return Reaction::Cascade;
+                } else if rest.skip_all(&["SET", "NULL"]) {
+                    return Reaction::SetNull;
+                }
             }
+            Reaction::Nothing
         };
         let (on_delete, on_update) = (reaction("DELETE"), reaction("UPDATE"));
+        let parent = (parent.database, parent.table);
         Some(Self { columns, parent, parent_columns, on_delete, on_update })
     }
 }
 
-/// The names in parentheses that begin at a place, and the place behind them.
-fn names(tokens: &[Token], at: usize) -> Option<(Vec<String>, usize)> {
-    let inside = tokens.get(at..)?.strip_prefix(&[Token::Other('(')])?;
-    let end = inside.iter().position(|token| *token == Token::Other(')'))?;
-    let names = inside.get(..end)?.iter().filter_map(Token::name).map(str::to_owned).collect();
-    Some((names, at + end + 2))
+/// The names in the parentheses that are next.
+fn names(scan: &mut Scan<'_>) -> Option<Vec<String>> {
+    let mut names = Vec::new();
+    if !scan.skip_symbol("(") {
+        return None;
+    }
+    loop {
+        names.push(scan.name()?);
+        if scan.skip_symbol(")") {
+            return Some(names);
+        }
+        scan.skip_symbol(",").then_some(())?;
+    }
 }
 
 #[cfg(test)]

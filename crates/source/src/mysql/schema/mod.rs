@@ -9,7 +9,6 @@ mod engine;
 mod foreign_key;
 mod read;
 mod selection;
-mod statement;
 mod table;
 mod words;
 
@@ -17,6 +16,7 @@ pub use change::SchemaChange;
 pub use column::{ColumnDefault, Generation, Labels, SourceColumn, SourceType, TextType};
 pub(crate) use foreign_key::{ForeignKey, Reaction};
 pub use read::{Refused, read_table, read_tables};
+pub(crate) use read::{list_merged, list_tables};
 pub use selection::Selection;
 pub use table::SourceTable;
 pub use words::Words;

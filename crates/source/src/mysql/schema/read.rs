@@ -63,6 +63,22 @@ pub fn read_tables(
     Ok((tables, refused))
 }
 
+/// The names of all tables that the selection names, followed or not: databases and tables.
+pub(crate) fn list_tables(
+    connection: &mut Conn,
+    selection: &Selection,
+) -> Result<Vec<(String, String)>> {
+    let listed = Source::of(connection)?.listed("")?.into_iter();
+    let names = listed.map(|(database, listed)| (database, listed.name));
+    Ok(names.filter(|(database, table)| selection.matches(database, table)).collect())
+}
+
+/// The names of all MERGE tables.
+pub(crate) fn list_merged(connection: &mut Conn) -> Result<Vec<(String, String)>> {
+    let listed = Source::of(connection)?.listed(" AND ENGINE = 'MRG_MyISAM'")?.into_iter();
+    Ok(listed.map(|(database, listed)| (database, listed.name)).collect())
+}
+
 /// One table; `None` if the source has no such table, [`Error::TableRefused`] if it cannot be
 /// followed.
 pub fn read_table(
@@ -228,6 +244,7 @@ impl<'c> Source<'c> {
         if listed.kind == "SYSTEM VERSIONED" {
             return Err("it is system-versioned: its row images hold its history too".to_owned());
         }
+        check_engine(&listed.engine)?;
         let mut columns = Vec::with_capacity(declarations.len());
         let mut names = BTreeSet::new();
         for (ordinal, declaration) in declarations.iter().enumerate() {
@@ -261,6 +278,32 @@ impl<'c> Source<'c> {
         let words = Words::default();
         Ok(SourceTable { database, name, columns, key, image_columns, words })
     }
+}
+
+/// Engines of which every change of a row is in the binlog.
+const LOGGED_ENGINES: [&str; 10] = [
+    "InnoDB",
+    "MyISAM",
+    "Aria",
+    "MEMORY",
+    "ARCHIVE",
+    "CSV",
+    "ROCKSDB",
+    "TokuDB",
+    "ndbcluster",
+    "Mroonga",
+];
+
+fn check_engine(engine: &str) -> Result<(), String> {
+    let is_logged = LOGGED_ENGINES.iter().any(|logged| logged.eq_ignore_ascii_case(engine));
+    // None is named of a table that the source cannot open.
+    if engine.is_empty() || is_logged {
+        return Ok(());
+    }
+    Err(format!(
+        "its ENGINE is {engine}, of which the binlog does not tell every change: follow the tables \
+         behind it, or ALTER TABLE … ENGINE=InnoDB"
+    ))
 }
 
 /// The primary key's places, or else those of the smallest unique key that has no NULLs.

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use remora_engine::Schema;
+use remora_mysql::LexMode;
 use serde::{Deserialize, Serialize};
 
 use super::{SourceColumn, Words, engine};
-use crate::{Error, Result};
+use crate::{Error, Result, mysql::statement::Scan};
 
 /// A table of the source: those of its columns that are followed, in the engine's order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -88,6 +89,27 @@ impl SourceTable {
     pub fn column(&self, name: &str) -> Option<&SourceColumn> {
         let wanted = name.to_lowercase();
         self.columns.iter().find(|column| column.name.to_lowercase() == wanted)
+    }
+
+    /// The storage engine, as far as the source told it.
+    pub(crate) fn engine(&self) -> Option<String> {
+        let options = self.words.of_table()?.options;
+        let mut scan = Scan::of(&options, LexMode::default())?;
+        while !scan.skip("ENGINE") {
+            if scan.is_at_end() {
+                return None;
+            }
+            scan.pass();
+        }
+        scan.skip_symbol("=");
+        scan.name()
+    }
+
+    /// Whether the source numbers the rows in this column: AUTO_INCREMENT.
+    pub(super) fn is_numbered(&self, column: &SourceColumn) -> bool {
+        let words = self.words.of_column(&column.name).unwrap_or_default();
+        let scan = Scan::of(&words, LexMode::default());
+        scan.is_some_and(|scan| scan.has_word("AUTO_INCREMENT"))
     }
 
     /// The key's columns, in the key's order.

@@ -30,7 +30,7 @@ mod temporal;
 
 pub(crate) use cell::{Cell, CellLength};
 pub(crate) use json::{Differences, updated_json_text};
-pub use remora_engine::Charset;
+pub use remora_mysql::Charset;
 pub use select::from_select;
 
 use crate::mysql::binlog::Short;

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use remora_engine::Charset as Encoding;
+use remora_mysql::Charset as Encoding;
 use rustc_hash::FxHashMap;
 
 use crate::ResultCharset;

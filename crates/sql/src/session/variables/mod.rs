@@ -9,7 +9,8 @@ mod time_zone;
 
 use std::sync::Arc;
 
-use remora_engine::{Charset, Value};
+use remora_engine::Value;
+use remora_mysql::Charset;
 use rustc_hash::FxHashMap;
 
 pub(crate) use collation::{COLLATIONS, Collation, CollationInfo, charset_default, charsets};

@@ -1,6 +1,7 @@
 //! A variable gets a value: checked, and made typed where it is hot.
 
-use remora_engine::{Charset, Value};
+use remora_engine::Value;
+use remora_mysql::{Charset, Comments};
 
 use super::{
     Collation, Kind, SessionTimeZone, SqlMode, Variables, charset_default, definition, unknown,
@@ -27,6 +28,7 @@ impl Variables {
             no_backslash_escapes: self.sql_mode.has(SqlMode::NO_BACKSLASH_ESCAPES),
             pipes_as_concat: self.sql_mode.has(SqlMode::PIPES_AS_CONCAT),
             client: self.character_set_client,
+            comments: Comments::default(),
         }
     }
 

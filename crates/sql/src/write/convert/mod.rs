@@ -9,7 +9,8 @@ mod time;
 pub(crate) use text::text_of;
 
 use jiff::tz::TimeZone;
-use remora_engine::{Charset, Value};
+use remora_engine::Value;
+use remora_mysql::Charset;
 
 use super::declared::TypeSpec;
 use crate::{

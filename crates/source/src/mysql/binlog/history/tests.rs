@@ -52,9 +52,9 @@ fn in_words(event: SourceEvent) -> Option<String> {
         SourceEvent::Rows { table, kind, version, body } => {
             format!("{kind:?} {version:?} {} {}", table.table, body.len())
         }
-        SourceEvent::Statement { database, sql, standalone } => {
-            let words: Vec<_> = sql.split_whitespace().take(3).collect();
-            format!("{database}: {} {standalone}", words.join(" "))
+        SourceEvent::Statement { query, standalone } => {
+            let words: Vec<_> = query.sql.split_whitespace().take(3).collect();
+            format!("{}: {} {standalone}", query.database, words.join(" "))
         }
         SourceEvent::Commit { end } => format!("commit {}", end.offset),
         SourceEvent::Rollback { end } => format!("rollback {}", end.offset),

@@ -1,0 +1,12 @@
+//! What MySQL is: the tokens of its statements, its modes, its character sets.
+//!
+//! Knows neither tables nor sockets, and none of our other crates. Whoever reads MySQL's text or bytes
+//! (SQL, the wire, a source's binlog) reads it by what stands here, so that all read it alike.
+
+mod charset;
+mod collation;
+mod lex;
+
+pub use charset::Charset;
+pub use collation::charset_of_collation;
+pub use lex::{Comments, LexMode, Lexer, Token, TokenKind, Unterminated, tokens, unquoted};

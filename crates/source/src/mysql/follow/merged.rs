@@ -1,0 +1,87 @@
+//! MERGE tables, through which rows of other tables change: the binlog names the MERGE table alone.
+//!
+//! Which tables those are is not followed. Whenever one may have been changed so, all tables of the engine
+//! that they can be of are copied anew. A name that was one of a MERGE table stays so for the session.
+
+use rustc_hash::FxHashSet;
+
+use super::{
+    applier::Applier,
+    statement::{Statement, TableName},
+};
+use crate::{
+    Result,
+    mysql::{connection::Connection, schema::list_merged},
+};
+
+/// The engine of the tables that MERGE tables are made of.
+const MERGED_ENGINE: &str = "MyISAM";
+/// Words of a definition that only one of a MERGE table has.
+const WORDS: [&str; 3] = ["UNION", "MERGE", "MRG_MYISAM"];
+
+/// The names of MERGE tables, followed or not.
+#[derive(Default)]
+pub(super) struct Merged {
+    names: FxHashSet<TableName>,
+}
+
+impl Merged {
+    /// Those that the source has now.
+    pub fn load(source: &mut Connection) -> Result<Self> {
+        let listed = list_merged(&mut source.conn)?.into_iter();
+        let names = listed.map(|(database, table)| TableName { database, table }).collect();
+        Ok(Self { names })
+    }
+
+    /// Whether rows of this table are rows of others.
+    pub fn has(&self, table: &TableName) -> bool {
+        !self.names.is_empty() && self.names.contains(table)
+    }
+
+    /// Learns from a statement which tables are MERGE tables.
+    fn learn(&mut self, statement: &Statement) {
+        let says_so = |words: &[String]| {
+            words.iter().any(|word| WORDS.iter().any(|merge| word.eq_ignore_ascii_case(merge)))
+        };
+        match statement {
+            Statement::Create(creation) => {
+                let is_like = creation.like.as_ref().is_some_and(|like| self.has(like));
+                if is_like || says_so(&creation.words) {
+                    self.names.extend(creation.names.iter().cloned());
+                }
+            }
+            Statement::Alter { table, renamed, alteration, .. } => {
+                if self.has(table) || says_so(&alteration.words) {
+                    self.names.extend([table].into_iter().chain(renamed).cloned());
+                }
+            }
+            Statement::Rename(renames) => {
+                for (from, to) in renames {
+                    if self.has(from) {
+                        self.names.insert(to.clone());
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Applier {
+    /// Rows of other tables may have changed with those of a MERGE table.
+    pub fn miss_merged_rows(&mut self) {
+        let is_merged = |engine: String| engine.eq_ignore_ascii_case(MERGED_ENGINE);
+        let tables = self.tables.iter();
+        let merged = tables.filter(|(_, followed)| followed.source.engine().is_some_and(is_merged));
+        let merged: Vec<_> = merged.map(|(table, _)| table.clone()).collect();
+        merged.iter().for_each(|table| self.miss(table));
+    }
+
+    /// What a statement does to MERGE tables, and through them.
+    pub fn note_merged(&mut self, statement: &Statement) {
+        self.merged.learn(statement);
+        if matches!(statement, Statement::Truncate(table) if self.merged.has(table)) {
+            self.miss_merged_rows();
+        }
+    }
+}

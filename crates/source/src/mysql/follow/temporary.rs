@@ -1,0 +1,59 @@
+//! Names of tables that temporary tables had too, as far as the binlog tells.
+//!
+//! A session that logs statements logs what it does to its temporary tables, by names that other sessions
+//! know as those of lasting tables. So a TRUNCATE or an ALTER TABLE of such a name may mean either. The
+//! names are kept for good, and stored with the position: forgetting one could cost rows.
+
+use std::collections::BTreeSet;
+
+use remora_engine::Database;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    positions::{Stored, temporary_key},
+    shared::Shared,
+    statement::TableName,
+};
+
+/// Names that are remembered; with more of them every name counts as one.
+const MAX_NAMES: usize = 4_096;
+
+/// The names.
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Temporary {
+    names: BTreeSet<(String, String)>,
+    is_full: bool,
+    #[serde(skip)]
+    is_unstored: bool,
+}
+
+impl Temporary {
+    /// What was stored.
+    pub fn load(database: &Database, source: &str) -> Self {
+        let positions = database.source_positions();
+        let stored = positions.get(&temporary_key(source));
+        stored.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+    }
+
+    /// A temporary table of this name was made.
+    pub fn add(&mut self, table: TableName, shared: &Shared) {
+        if self.is_full || !shared.selection.matches(&table.database, &table.table) {
+            return;
+        }
+        self.is_unstored |= self.names.insert((table.database, table.table));
+        if self.names.len() > MAX_NAMES {
+            (self.names, self.is_full) = (BTreeSet::new(), true);
+        }
+    }
+
+    /// Whether a temporary table may have had this name.
+    pub fn has(&self, table: &TableName) -> bool {
+        self.is_full || self.names.contains(&(table.database.clone(), table.table.clone()))
+    }
+
+    /// What is to be stored with the next commit.
+    pub fn take_unstored(&mut self, source: &str) -> Option<Stored> {
+        std::mem::take(&mut self.is_unstored)
+            .then(|| (temporary_key(source), serde_json::to_string(self).unwrap_or_default()))
+    }
+}
