@@ -95,6 +95,7 @@ impl Applier {
                 let tables: Vec<_> = of_database.cloned().collect();
                 tables.iter().try_for_each(|table| self.drop_table(table, &mut step))?;
                 tables.iter().for_each(|table| self.suspect(table, Suspect::Dropped));
+                self.shared.board.forget_refused(&format!("{database}."));
             }
             Statement::Repair(tables) => tables.iter().for_each(|table| self.miss(table)),
             Statement::Temporary(_)

@@ -159,6 +159,12 @@ impl Board {
         self.tables.lock().remove(table);
     }
 
+    /// Forgets the tables that are not followed and whose names begin so.
+    pub fn forget_refused(&self, prefix: &str) {
+        let is_refused = |state: &TableState| matches!(state, TableState::Refused(_));
+        self.tables.lock().retain(|name, state| !(is_refused(state) && name.starts_with(prefix)));
+    }
+
     /// How many tables are being copied.
     pub fn copying(&self) -> usize {
         let copies = |state: &&TableState| {

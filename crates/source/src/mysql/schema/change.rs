@@ -83,7 +83,8 @@ fn stay(
         changed |= found.kind.engine_type() != column.kind.engine_type()
             || found.nullable != column.nullable
             || found.name != column.name;
-        let renamed_from = now.map(|_| column.name.clone());
+        // A name that differs in its letters' case alone is another to the engine.
+        let renamed_from = (found.name != column.name).then(|| column.name.clone());
         columns.push(SourceColumn { renamed_from, ..found.clone() });
     }
     let dropped = old.columns.len() - columns.len();
@@ -438,6 +439,20 @@ mod tests {
             schema.columns.iter().map(|column| column.id).collect::<Vec<_>>()
         };
         assert_eq!((names(&now), ids(&after)), (vec!["id", "b", "a"], ids(&before)));
+    }
+
+    #[test]
+    fn a_name_in_other_case_is_the_same_column() {
+        let new =
+            table(&[column("id", int(32)), column("A", text("latin1", 10)), column("b", int(16))]);
+        let alterations = alterations(&["ALTER TABLE t CHANGE a A VARCHAR(10)"]);
+        let SchemaChange::Alter { table: now, .. } =
+            SchemaChange::between(&old(), new, &alterations)
+        else {
+            panic!()
+        };
+        let before = old().to_schema();
+        assert_eq!(now.to_schema_after(&before, 9).columns[1].id, before.columns[1].id);
     }
 
     #[test]

@@ -18,7 +18,7 @@ mod harmless;
 mod scan;
 
 pub(crate) use alteration::Alteration;
-pub(crate) use scan::Scan;
+pub(crate) use scan::{Scan, folded};
 
 use alteration::Clauses;
 use harmless::{HARMLESS, is_harmless};
@@ -234,7 +234,14 @@ impl Parser<'_> {
     }
 
     fn create(&mut self) -> Option<Statement> {
-        self.scan.skip_all(&["OR", "REPLACE"]);
+        let replaces = self.scan.skip_all(&["OR", "REPLACE"]);
+        if replaces && (self.scan.skip("DATABASE") || self.scan.skip("SCHEMA")) {
+            return self.database();
+        }
+        if replaces && self.scan.skip("SEQUENCE") {
+            // Of a table too.
+            return Some(Statement::Drop(vec![self.table()?]));
+        }
         let is_temporary = self.scan.skip("TEMPORARY");
         if self.scan.skip("TABLE") {
             let unless_there = self.scan.skip_all(&["IF", "NOT", "EXISTS"]);
@@ -301,13 +308,16 @@ impl Parser<'_> {
         }
         if self.scan.skip("DATABASE") || self.scan.skip("SCHEMA") {
             self.skip_if_exists();
-            let name = self.scan.name()?;
-            let name = if self.folds_names { name.to_lowercase() } else { name };
-            return Some(Statement::DropDatabase(name));
+            return self.database();
         }
         let is_table = self.scan.skip("TABLE") || self.scan.skip("TABLES");
         let tables = is_table.then(|| self.tables()).flatten()?;
         self.ends_with(&["RESTRICT", "CASCADE"]).then_some(Statement::Drop(tables))
+    }
+
+    fn database(&mut self) -> Option<Statement> {
+        let name = self.scan.name()?;
+        Some(Statement::DropDatabase(if self.folds_names { folded(&name) } else { name }))
     }
 
     fn repair(&mut self) -> Option<Statement> {
@@ -460,6 +470,10 @@ mod tests {
         assert_eq!(parse("DROP TABLE t FROBNICATE"), Statement::Unknown);
         assert_eq!(parse("DROP /*!40005 TEMPORARY */ TABLE IF EXISTS `t`"), Statement::Harmless);
         assert_eq!(parse("drop schema if exists `x y`"), Statement::DropDatabase("x y".to_owned()));
+        let replaced = Statement::DropDatabase("e".to_owned());
+        assert_eq!(parse("CREATE OR REPLACE SCHEMA e"), replaced);
+        assert_eq!(parse("CREATE OR REPLACE SEQUENCE t"), drop(&["d.t"]));
+        assert_eq!(parse("CREATE SEQUENCE t"), Statement::Harmless);
         assert_eq!(parse("TRUNCATE t"), Statement::Truncate(name("d.t")));
         assert_eq!(parse("truncate table e.t NOWAIT"), Statement::Truncate(name("e.t")));
         assert_eq!(
@@ -523,6 +537,7 @@ mod tests {
         assert_eq!(folded("TRUNCATE T"), Statement::Truncate(name("d.t")));
         assert_eq!(folded("DROP TABLE `E`.T"), Statement::Drop(vec![name("e.t")]));
         assert_eq!(folded("DROP DATABASE D"), Statement::DropDatabase("d".to_owned()));
+        assert_eq!(folded("TRUNCATE `ΣΑΣİ`"), Statement::Truncate(name("d.σασi")));
         assert_eq!(parse("TRUNCATE T"), Statement::Truncate(name("d.T")));
     }
 

@@ -4,6 +4,20 @@ use remora_mysql::{LexMode, Token, TokenKind, tokens, unquoted};
 
 use super::TableName;
 
+/// A name in small letters as servers fold it: each character by itself and to one character.
+pub(crate) fn folded(name: &str) -> String {
+    let fold = |character: char| {
+        let mut lower = character.to_lowercase();
+        match (lower.next(), lower.next()) {
+            (Some(only), None) => only,
+            // İ, whose small letter is followed by a dot of its own elsewhere.
+            (Some(first), Some(_)) => first,
+            (None, _) => character,
+        }
+    };
+    name.chars().map(fold).collect()
+}
+
 /// The tokens of a statement and how far they were read.
 #[derive(Clone)]
 pub(crate) struct Scan<'q> {
@@ -125,7 +139,7 @@ impl<'q> Scan<'q> {
             true => (first, self.name()?),
             false => (database.to_owned(), first),
         };
-        let folded = |name: String| if folds_names { name.to_lowercase() } else { name };
+        let folded = |name: String| if folds_names { folded(&name) } else { name };
         Some(TableName { database: folded(database), table: folded(table) })
     }
 
