@@ -136,7 +136,10 @@ impl History {
                 }
             }
             event_kind::EXECUTE_LOAD_QUERY => {
-                Query::parse_load(&event.body, self.comments()).map(|query| self.statement(query))
+                match Query::parse_load(&event.body, self.comments()) {
+                    Ok(query) => return self.statement(query),
+                    Err(short) => Err(short),
+                }
             }
             event_kind::XID => {
                 self.commit();
@@ -326,22 +329,22 @@ impl History {
             Meaning::XaCommit(xid) => return self.complete_xa(xid, true),
             Meaning::XaRollback(xid) => return self.complete_xa(xid, false),
             Meaning::XaEnd | Meaning::Nothing => {}
-            Meaning::Statement => self.statement(query),
+            Meaning::Statement => return self.statement(query),
         }
         Ok(())
     }
 
-    fn statement(&mut self, query: Query) {
+    fn statement(&mut self, query: Query) -> Result<()> {
         let void = matches!(&self.group, Group::Named(named) if named.void);
         let standalone = matches!(self.group, Group::Named(_));
-        self.begin();
-        if matches!(self.group, Group::Begun) && !void {
+        if !void && !matches!(self.group, Group::Outside) {
             let statement = SourceEvent::Statement { query: Box::new(query), standalone };
-            self.savepoints.hold(statement, &mut self.ready);
+            self.tell(statement, event_kind::QUERY)?;
         }
         if standalone {
             self.commit();
         }
+        Ok(())
     }
 
     fn open_payload(&mut self, body: EventBody) -> Result<()> {

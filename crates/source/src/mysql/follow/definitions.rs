@@ -293,7 +293,9 @@ impl Applier {
             doubt.statements.push(text.to_owned());
         }
         if let Some(to) = renamed {
-            return self.rename(vec![(table, to)], step);
+            self.rename(vec![(table.clone(), to)], step)?;
+            // It has its name still if a temporary table was renamed.
+            return self.settle(&table, step);
         }
         if !self.tables.contains_key(&table) {
             self.adopt(&table, step);
@@ -304,6 +306,7 @@ impl Applier {
 
     fn rename(&mut self, renames: Vec<(TableName, TableName)>, step: &mut Step) -> Result<()> {
         self.routes.clear();
+        let renames = self.without_temporary(renames)?;
         let (mut left, mut come) = (Vec::new(), Vec::new());
         let renamed = renames.clone();
         let parents: Vec<_> = renames.iter().map(|(from, _)| from.clone()).collect();
@@ -346,11 +349,28 @@ impl Applier {
             come.push(child);
         }
         come.iter().try_for_each(|table| self.settle(table, step))?;
-        // MariaDB logs that a temporary table was renamed as if it were any table.
+        // Where the source is ahead nothing was certain.
         for (from, to) in renamed {
             self.suspect(&from, Suspect::Renamed(to));
         }
         Ok(())
+    }
+
+    /// The renames of tables that are not where they were. MariaDB logs those of temporary tables too,
+    /// which hide tables that stay.
+    fn without_temporary(
+        &mut self,
+        renames: Vec<(TableName, TableName)>,
+    ) -> Result<Vec<(TableName, TableName)>> {
+        let mut lasting = Vec::with_capacity(renames.len());
+        for (from, to) in &renames {
+            let is_taken = renames.iter().any(|(_, other)| other == from);
+            let is_followed = self.tables.contains_key(from);
+            if is_taken || !is_followed || !self.is_still_there(from)? {
+                lasting.push((from.clone(), to.clone()));
+            }
+        }
+        Ok(lasting)
     }
 
     /// Whether a renamed table keeps its rows.

@@ -121,7 +121,7 @@ impl Applier {
         if self.tables.get(table).is_none_or(|followed| followed.doubt.is_none()) {
             return Ok(());
         }
-        let (answer, again) = match self.definition_here(table)? {
+        let (answer, again) = match self.definition_here(table, self.expects(table))? {
             Here::Is(answer) => return self.believe(table, answer, step),
             Here::IsPerhaps(answer, until) => (Some((answer, until)), None),
             Here::Unknown(until) => (None, Some(until)),
@@ -180,7 +180,8 @@ impl Applier {
 
     /// What the table is at this place. The source answers for some moment between two that are known
     /// by where its binlog ended: the table must have had one name and one definition between them.
-    fn definition_here(&mut self, table: &TableName) -> Result<Here> {
+    /// What it `expects` is whether the source should have the table, if either would be a surprise.
+    fn definition_here(&mut self, table: &TableName, expects: Option<bool>) -> Result<Here> {
         let before = self.source.binlog_end()?;
         let is_received = self.receive_up_to(&before);
         let Fate::Stays(name) = self.ahead.fate(table, is_received.then_some(&before)) else {
@@ -189,7 +190,6 @@ impl Applier {
         if !is_received && name != *table {
             return Ok(Here::Unknown(before));
         }
-        let expects = self.expects(table);
         let answer = self.ask(&name, expects)?;
         let after = self.source.binlog_end()?;
         let is_received = is_received && self.receive_up_to(&after);
@@ -332,6 +332,14 @@ impl Applier {
         if let Some(doubt) = self.tables.get_mut(to).and_then(|known| known.doubt.as_mut()) {
             doubt.may_be_gone = true;
         }
+    }
+
+    /// Whether the source certainly has a table that should be gone by now.
+    pub fn is_still_there(&mut self, table: &TableName) -> Result<bool> {
+        Ok(match self.definition_here(table, Some(false))? {
+            Here::Is(answer) => answer != Err(Absence::Gone),
+            Here::IsPerhaps(..) | Here::Unknown(_) => false,
+        })
     }
 
     /// There should be no table of this name any more; should there be one, it is copied.
