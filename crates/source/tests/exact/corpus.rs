@@ -278,7 +278,7 @@ impl<'r> Run<'r> {
             self.given_up = matches!(fault, Fault::Fails | Fault::Hangs);
             if fault == Fault::Told {
                 // Said once.
-                self.told.extend(found.told.into_iter());
+                self.told.extend(found.told);
             } else {
                 self.beside.renew();
                 let _ = self.beside.compare();
