@@ -1,6 +1,12 @@
 //! The statements of the files beside this, compared after each.
 
-use std::{collections::HashMap, fs, path::Path, thread::sleep, time::Duration};
+use std::{
+    collections::{BTreeSet, HashMap},
+    fs,
+    path::Path,
+    thread::sleep,
+    time::Duration,
+};
 
 use remora_peers::Kind;
 
@@ -32,23 +38,17 @@ impl Manner {
     }
 }
 
-/// Something wrong, and where.
-#[derive(Clone, Debug)]
-pub struct Finding {
-    /// `manner file: case`.
-    pub name: String,
-    pub fault: Fault,
-}
-
 /// The figures of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
-    pub cases: usize,
+    /// `server manner file: case` of each that ran.
+    pub cases: Vec<String>,
     pub executed: usize,
     pub refused: usize,
     pub comparisons: usize,
     pub rows: usize,
-    pub findings: Vec<Finding>,
+    /// `fault` and what stands in `cases`.
+    pub findings: BTreeSet<String>,
 }
 
 /// All files, in the order of their names.
@@ -86,7 +86,7 @@ pub fn run(kind: Kind, manner: Manner) -> Figures {
             if !case.name.contains(&wanted) {
                 continue;
             }
-            let name = format!("{} {}: {}", manner.name(), script.name, case.name);
+            let name = format!("{} {} {}: {}", kind.name(), manner.name(), script.name, case.name);
             if std::env::var("REMORA_VERBOSE").is_ok() {
                 println!("{name}");
             }
@@ -94,7 +94,7 @@ pub fn run(kind: Kind, manner: Manner) -> Figures {
                 Manner::Live => usize::MAX,
                 _ => random.below(case.statements().max(1)),
             };
-            figures.cases += 1;
+            figures.cases.push(name.clone());
             Run::new(beside, case, name, manner, from, &mut figures).run();
         }
     }
@@ -278,7 +278,7 @@ impl<'r> Run<'r> {
             self.given_up = matches!(fault, Fault::Fails | Fault::Hangs);
             if fault == Fault::Told {
                 // Said once.
-                self.told.extend(found.told.into_iter());
+                self.told.extend(found.told);
             } else {
                 self.beside.renew();
                 let _ = self.beside.compare();
@@ -312,7 +312,8 @@ impl<'r> Run<'r> {
             });
         }
         let mut report = format!("{} {}: {text}\n    statements:", self.name, fault.name());
-        let already = self.figures.findings.iter().any(|finding| finding.name == self.name);
+        let line = format!("{} {}", fault.name(), self.name);
+        let already = !self.figures.findings.insert(line);
         let newest = if already { self.done.len().saturating_sub(2) } else { 0 };
         let done = self.done.iter().skip(newest);
         done.for_each(|line| report.push_str(&format!("\n      {line}")));
@@ -322,9 +323,6 @@ impl<'r> Run<'r> {
                 report.push_str(&format!("\n      {event}"));
             }
         }
-        println!("FINDING {} {report}\n", self.beside.server.kind().name());
-        if !already {
-            self.figures.findings.push(Finding { name: self.name.clone(), fault });
-        }
+        println!("FINDING {report}\n");
     }
 }

@@ -30,25 +30,44 @@ mod session;
 mod suites;
 mod tables;
 
+use std::collections::BTreeSet;
+
 use remora_peers::Kind;
 
 use crate::corpus::{Manner, run};
+
+/// The fewest statements that a server must have taken, so that a run is worth its name.
+const FEWEST: usize = 300;
 
 fn statements(kind: Kind, manner: Manner) {
     let figures = run(kind, manner);
     println!(
         "{} {manner:?}: {} cases, {} statements executed, {} refused, {} comparisons, {} rows",
         kind.name(),
-        figures.cases,
+        figures.cases.len(),
         figures.executed,
         figures.refused,
         figures.comparisons,
         figures.rows
     );
-    for finding in &figures.findings {
-        println!("{} {} {}", kind.name(), finding.fault.name(), finding.name);
+    let known = known();
+    figures.findings.iter().for_each(|line| println!("{line}"));
+    let new: Vec<_> = figures.findings.difference(&known).collect();
+    assert!(new.is_empty(), "wrong: {new:#?}");
+    let ran = |line: &&String| figures.cases.iter().any(|case| line.ends_with(case.as_str()));
+    let mended: Vec<_> = known.difference(&figures.findings).filter(ran).collect();
+    // What is seen while behind depends on where that began.
+    if manner == Manner::Live {
+        assert!(mended.is_empty(), "right by now, so take it out of known.txt: {mended:#?}");
     }
-    assert!(figures.findings.is_empty(), "{} cases are wrong", figures.findings.len());
+    let chosen = ["REMORA_SCRIPT", "REMORA_CASE"].iter().any(|name| std::env::var(name).is_ok());
+    assert!(chosen || figures.executed >= FEWEST, "{} statements were taken", figures.executed);
+}
+
+/// What is known to be wrong: `fault server manner file: case`.
+fn known() -> BTreeSet<String> {
+    let lines = include_str!("known.txt").lines().map(str::trim);
+    lines.filter(|line| !line.is_empty() && !line.starts_with("//")).map(str::to_owned).collect()
 }
 
 #[test]
@@ -57,18 +76,8 @@ fn statements_mariadb_10_11_live() {
 }
 
 #[test]
-fn statements_mysql_9_7_live() {
-    statements(Kind::MySql97, Manner::Live);
-}
-
-#[test]
 fn statements_mariadb_10_11_closed() {
     statements(Kind::MariaDb1011, Manner::Closed);
-}
-
-#[test]
-fn statements_mysql_9_7_closed() {
-    statements(Kind::MySql97, Manner::Closed);
 }
 
 #[test]
@@ -77,8 +86,28 @@ fn statements_mariadb_10_11_stalled() {
 }
 
 #[test]
+fn statements_mariadb_11_8_live() {
+    statements(Kind::MariaDb118, Manner::Live);
+}
+
+#[test]
+fn statements_mysql_9_7_live() {
+    statements(Kind::MySql97, Manner::Live);
+}
+
+#[test]
+fn statements_mysql_9_7_closed() {
+    statements(Kind::MySql97, Manner::Closed);
+}
+
+#[test]
 fn statements_mysql_9_7_stalled() {
     statements(Kind::MySql97, Manner::Stalled);
+}
+
+#[test]
+fn statements_mysql_5_6_live() {
+    statements(Kind::MySql56, Manner::Live);
 }
 
 fn mixture_is_equal(kind: Kind) {
