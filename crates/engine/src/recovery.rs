@@ -22,9 +22,9 @@ use crate::{
     files::SegmentFiles,
     manifest::{Manifest, TableRecord},
     snapshot::{RowReader, SegmentView, Snapshot, TableView},
+    staged::settle,
     store::{Store, StoreSnapshot, StoredRows},
     synonyms::Synonyms,
-    undo,
     write::RequiredRows,
 };
 
@@ -46,9 +46,9 @@ pub(crate) struct Recovered {
 }
 
 /// Recovers the tables of `directory` from its store. Writes nothing but what a dropped table or a
-/// large batch left that was not committed.
+/// large batch left that was not committed, and what one staged that was.
 pub(crate) fn recover(directory: &Path, store: &dyn Store) -> Result<Recovered> {
-    undo::roll_back(store)?;
+    settle(store)?;
     let rows = store.snapshot();
     let position = read_position(&*rows)?;
     let mut damage = Vec::new();
@@ -159,6 +159,7 @@ impl Recovery {
             changed,
             segments,
             rows,
+            staged: None,
             activity: Arc::default(),
         })
     }

@@ -22,7 +22,7 @@ use remora_index::{
 };
 
 use crate::{
-    Error, Position, Result,
+    Error, Position, Result, Schema,
     document::segment_spec,
     published::{Claim, Claims},
     shared::{PoisonOnPanic, Shared},
@@ -155,7 +155,7 @@ fn merge_chosen(
 
 fn merge_claimed(shared: &Shared, claim: &Claim<'_>) -> Result<()> {
     shared.merging.fetch_add(1, Ordering::Relaxed);
-    let merged = merge_views(&claim.table, &claim.views);
+    let merged = merge_views(&claim.table.schema, &claim.views);
     shared.merging.fetch_sub(1, Ordering::Relaxed);
     let output = merged?;
     let bytes = output.as_ref().map_or(0, |segment| segment.byte_count());
@@ -166,10 +166,7 @@ fn merge_claimed(shared: &Shared, claim: &Claim<'_>) -> Result<()> {
 }
 
 /// One segment with the live documents of `views`; `None` if there are none.
-pub(crate) fn merge_views(
-    table: &TableView,
-    views: &[SegmentView],
-) -> Result<Option<Arc<Segment>>> {
+pub(crate) fn merge_views(schema: &Schema, views: &[SegmentView]) -> Result<Option<Arc<Segment>>> {
     if views.iter().all(|view| view.live_count() == 0) {
         return Ok(None);
     }
@@ -178,7 +175,7 @@ pub(crate) fn merge_views(
         deleted: view.deleted.clone(),
     };
     let inputs: Vec<MergeInput> = views.iter().map(input).collect();
-    Ok(Some(Arc::new(merge(&inputs, &segment_spec(&table.schema))?)))
+    Ok(Some(Arc::new(merge(&inputs, &segment_spec(schema))?)))
 }
 
 /// The snapshot with the merge's output in the place of its inputs; `None` if the table is gone.
