@@ -62,6 +62,10 @@ pub struct Options {
     pub max_row_bytes: usize,
     /// Most bytes of rows that a large batch stages on the disk.
     pub max_large_batch_bytes: u64,
+    /// Most bytes of a segment that merges make, and of text of a table that one batch indexes.
+    pub max_segment_bytes: u64,
+    /// Most documents of a segment that merges make.
+    pub max_segment_documents: u64,
     /// BM25's parameters.
     pub bm25: (f64, f64),
 }
@@ -75,6 +79,8 @@ impl Default for Options {
             max_batch_changes: 1_000_000,
             max_row_bytes: 64 << 20,
             max_large_batch_bytes: 256 << 30,
+            max_segment_bytes: 1 << 30,
+            max_segment_documents: 64 << 20,
             bm25: (1.2, 0.75),
         }
     }
@@ -343,7 +349,8 @@ impl Database {
         Ok(snapshot.position)
     }
 
-    /// Merges each table's segments into one and frees what deletions left (`None`: all tables).
+    /// Merges each table's segments into one, or as few as [`Options::max_segment_bytes`] allows, and
+    /// frees what deletions left (`None`: all tables).
     pub fn optimize(&self, table: Option<&str>) -> Result<()> {
         let tables = match table {
             Some(name) => vec![self.table(name)?.1.schema.name.clone()],

@@ -74,7 +74,11 @@ pub(crate) fn recover(directory: &Path, store: &dyn Store) -> Result<Recovered> 
     // A crash between the end of a definition and the end of its rows leaves rows without a table.
     let mut orphans = store.row_tables().into_iter().filter(|number| !defined.contains(number));
     orphans.try_for_each(|number| store.drop_rows(number))?;
-    let Recovery { files, damage, indexed_bytes, .. } = recovery;
+    let Recovery { manifest, mut files, damage, indexed_bytes, .. } = recovery;
+    // A large batch that was not committed leaves files that no manifest names.
+    if let Some(manifest) = manifest {
+        files.remove_all_but(manifest)?;
+    }
     Ok(Recovered { snapshot, files, damage, indexed_bytes })
 }
 

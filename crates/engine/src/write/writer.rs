@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     Durability, Error, Position, Result, catalog,
-    merge::{is_crowded, is_merge_due, relieve},
+    merge::{Limit, is_crowded, is_merge_due, relieve},
     shared::{PoisonOnPanic, Shared},
     snapshot::{Snapshot, TableView},
     staged::{Settling, staged_key},
@@ -270,8 +270,10 @@ impl Writer<'_> {
     fn wait_for_merges(&self, batches: &[PreparedBatch]) -> Result<()> {
         let tables = batches.iter().flat_map(|batch| &batch.tables);
         let touched: BTreeSet<u32> = tables.map(|table| table.number).collect();
+        let limit = Limit::of(&self.shared.options);
         let crowded = |current: &Snapshot| {
-            touched.iter().any(|&number| find_table(current, number).is_some_and(is_crowded))
+            let mut views = touched.iter().filter_map(|&number| find_table(current, number));
+            views.any(|view| is_crowded(view, &limit))
         };
         if !crowded(&self.shared.published.load()) {
             return Ok(());
@@ -300,7 +302,10 @@ impl Writer<'_> {
 
     fn wake_merges(&self, indexed: &IndexedGroup<'_>) {
         let current = self.shared.published.load();
-        let due = |&number| find_table(&current, number).is_some_and(is_merge_due);
+        let limit = Limit::of(&self.shared.options);
+        let due = |&number: &u32| {
+            find_table(&current, number).is_some_and(|view| is_merge_due(view, &limit))
+        };
         let full = self.shared.unsaved_bytes.load(Ordering::Relaxed);
         let full = full >= self.shared.options.checkpoint_bytes;
         if full || indexed.tables.keys().any(due) {

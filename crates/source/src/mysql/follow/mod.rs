@@ -18,6 +18,7 @@ mod inbox;
 mod life;
 mod pace;
 mod positions;
+mod referring;
 mod refusals;
 mod rows;
 mod session;
