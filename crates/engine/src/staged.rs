@@ -22,7 +22,7 @@ use crate::{
 
 /// Bytes that are moved by one commit: what a batch that comes meanwhile waits for. Few in tests, so
 /// that much happens between two.
-const MOVED_BYTES: usize = if cfg!(test) { 64 } else { 1 << 20 };
+const MOVED_BYTES: usize = if cfg!(test) { 64 } else { 128 << 10 };
 
 const GONE: u8 = 0;
 const ROW: u8 = 1;

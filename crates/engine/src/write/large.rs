@@ -38,8 +38,8 @@ use crate::{
     store::{Keyspace, OverlaidRows, Store, StoreBatch, StoreSnapshot},
 };
 
-/// Bytes of one commit of staged rows.
-const COMMIT_BYTES: usize = 1 << 20;
+/// Bytes of one commit of staged rows: the store does nothing else meanwhile.
+const COMMIT_BYTES: usize = 256 << 10;
 /// With so many segments of a table the smaller ones are merged.
 const SEGMENTS: usize = 40;
 /// At most so many are merged at once.
