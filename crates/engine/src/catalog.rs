@@ -7,8 +7,8 @@
 //!        "history/" number:u32 -> what the table was before, see `encode::layout`; absent if the
 //!                                same
 //!        "source/" name      -> the source's position, as text
-//!        "undo"              -> u32                 the table number under which the old rows of
-//!                                a large batch are that is under way, see `undo`
+//!        "staged" number:u32 -> u64                 the position of a large batch whose rows are
+//!                                under this table number, see `staged`
 //! log    position:u64 table:u32 part:u32 -> (length:u32 key)*   keys that the commit changed which
 //!                                ended with the batch `position`, in parts of about 1 MB
 //! ```
@@ -32,6 +32,8 @@ const NEXT_TABLE: &[u8] = b"next-table";
 const TABLE: &[u8] = b"table/";
 const HISTORY: &[u8] = b"history/";
 const SOURCE: &[u8] = b"source/";
+const STAGED: &[u8] = b"staged";
+/// What an earlier version put there while a large batch was under way.
 const UNDO: &[u8] = b"undo";
 /// Keys of one log entry, in bytes: longer lists are cut.
 const LOG_ENTRY_BYTES: usize = 1 << 20;
@@ -148,22 +150,37 @@ fn history_key(number: u32) -> Vec<u8> {
     [HISTORY, &number.to_be_bytes()].concat()
 }
 
-/// The number under which the old rows of the large batch are that is under way.
-pub(crate) fn read_undo(store: &dyn StoreSnapshot) -> Result<Option<u32>> {
-    let Some(stored) = store.get(Keyspace::Meta, UNDO)? else { return Ok(None) };
-    let number = stored.as_ref().try_into();
-    let number = number.map_err(|_| Error::Corrupt("the number of an undo log".to_owned()))?;
-    Ok(Some(u32::from_le_bytes(number)))
+/// The number under which the rows of a committed large batch are that are not in their tables yet,
+/// and the batch's position.
+pub(crate) fn read_staged(store: &dyn StoreSnapshot) -> Result<Option<(u32, Position)>> {
+    if store.get(Keyspace::Meta, UNDO)?.is_some() {
+        let message = "a large batch of an earlier version was not ended: open it with that first";
+        return Err(Error::Corrupt(message.to_owned()));
+    }
+    let mut found = None;
+    store.scan(Keyspace::Meta, STAGED, &mut |key, value| {
+        let Some(number) = key.strip_prefix(STAGED) else { return Ok(false) };
+        let corrupt = |_| Error::Corrupt("the mark of staged rows".to_owned());
+        let number = u32::from_be_bytes(number.try_into().map_err(corrupt)?);
+        let position = u64::from_le_bytes(value.try_into().map_err(corrupt)?);
+        found = Some((number, Position(position)));
+        Ok(false)
+    })?;
+    Ok(found)
 }
 
-/// Says in a commit that a large batch is under way.
-pub(crate) fn put_undo(batch: &mut StoreBatch, number: u32) {
-    batch.put(Keyspace::Meta, UNDO, number.to_le_bytes());
+/// Commits what is staged under a number.
+pub(crate) fn put_staged(batch: &mut StoreBatch, number: u32, position: Position) {
+    batch.put(Keyspace::Meta, staged_mark(number), position.0.to_le_bytes());
 }
 
-/// Says in a commit that no large batch is under way.
-pub(crate) fn delete_undo(batch: &mut StoreBatch) {
-    batch.delete(Keyspace::Meta, UNDO);
+/// Says in a commit that nothing of it is staged any more.
+pub(crate) fn delete_staged(batch: &mut StoreBatch, number: u32) {
+    batch.delete(Keyspace::Meta, staged_mark(number));
+}
+
+fn staged_mark(number: u32) -> Vec<u8> {
+    [STAGED, &number.to_be_bytes()].concat()
 }
 
 /// Puts the keys that a commit changes in a table into its log, in parts from `part` on; the answer
@@ -206,19 +223,6 @@ pub(crate) fn read_log_after(
         Ok(true)
     })?;
     Ok(changed)
-}
-
-/// Removes what the log has after `position`, in a commit.
-pub(crate) fn delete_log_after(
-    store: &dyn StoreSnapshot,
-    batch: &mut StoreBatch,
-    position: Position,
-) -> Result<()> {
-    let from = position.0.saturating_add(1).to_be_bytes();
-    store.scan(Keyspace::Log, &from, &mut |key, _| {
-        batch.delete(Keyspace::Log, key);
-        Ok(true)
-    })
 }
 
 /// A commit that removes the log up to `position`.

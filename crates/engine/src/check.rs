@@ -142,7 +142,7 @@ fn check_segment(
         }
     }
     let rebuilt = rebuilt.finish()?;
-    let merged = merge_views(table, std::slice::from_ref(view))?;
+    let merged = merge_views(&table.schema, std::slice::from_ref(view))?;
     let same = match (&rebuilt, &merged) {
         (Some(rebuilt), Some(merged)) => rebuilt.bytes()? == merged.bytes()?,
         (None, None) => true,

@@ -60,6 +60,12 @@ pub struct Options {
     pub max_batch_changes: usize,
     /// Most bytes of one row.
     pub max_row_bytes: usize,
+    /// Most bytes of rows that a large batch stages on the disk.
+    pub max_large_batch_bytes: u64,
+    /// Most bytes of a segment that merges make, and of text of a table that one batch indexes.
+    pub max_segment_bytes: u64,
+    /// Most documents of a segment that merges make.
+    pub max_segment_documents: u64,
     /// BM25's parameters.
     pub bm25: (f64, f64),
 }
@@ -72,6 +78,9 @@ impl Default for Options {
             checkpoint_bytes: 16 << 20,
             max_batch_changes: 1_000_000,
             max_row_bytes: 64 << 20,
+            max_large_batch_bytes: 256 << 30,
+            max_segment_bytes: 1 << 30,
+            max_segment_documents: 64 << 20,
             bm25: (1.2, 0.75),
         }
     }
@@ -228,12 +237,21 @@ impl Database {
         Pipeline::new(&self.handle.shared)
     }
 
-    /// Begins a batch of any size, which may be larger than memory. Waits for what was queued
-    /// before; whatever is queued behind it, by other threads, waits until it ends. A thread that
-    /// applies or defines anything else before it has ended this waits for itself.
+    /// Begins a batch of any size, which may be larger than memory. What is added to it is staged
+    /// in the data directory; whatever else is written or defined meanwhile goes on, and stands
+    /// before it.
     pub fn begin_large(&self) -> Result<LargeBatch> {
         self.shared().check_open()?;
         LargeBatch::begin(&self.handle.shared)
+    }
+
+    /// Lets the writer stand still until the answer is dropped: so tests find out what waits for it.
+    #[doc(hidden)]
+    pub fn hold_writer(&self) -> Result<impl Send + use<>> {
+        let (hold, until) = crossbeam_channel::bounded::<()>(0);
+        self.shared().check_open()?;
+        self.shared().queue.push(Job::Hold(until))?;
+        Ok(hold)
     }
 
     /// The stored position of a source.
@@ -331,7 +349,8 @@ impl Database {
         Ok(snapshot.position)
     }
 
-    /// Merges each table's segments into one and frees what deletions left (`None`: all tables).
+    /// Merges each table's segments into one, or as few as [`Options::max_segment_bytes`] allows, and
+    /// frees what deletions left (`None`: all tables).
     pub fn optimize(&self, table: Option<&str>) -> Result<()> {
         let tables = match table {
             Some(name) => vec![self.table(name)?.1.schema.name.clone()],

@@ -122,6 +122,10 @@ impl From<remora_index::IndexError> for Error {
     fn from(error: remora_index::IndexError) -> Self {
         match error {
             remora_index::IndexError::Io(error) => Self::Io(error.to_string()),
+            remora_index::IndexError::Full(_) => {
+                let message = format!("{error}: write smaller batches");
+                Self::request(crate::RequestPart::Batch, message)
+            }
             other => Self::Corrupt(other.to_string()),
         }
     }

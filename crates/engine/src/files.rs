@@ -36,6 +36,8 @@ pub(crate) struct SegmentFiles {
     next_number: u64,
     /// The segments in memory that a file holds. Weak, since merges drop segments.
     saved: Vec<(Weak<Segment>, SegmentRecord)>,
+    /// Files of segments that no manifest names yet, and are kept for as long as those are.
+    ahead: Vec<(Weak<Segment>, u64)>,
     /// The manifest on disk, once this process has read or written one.
     manifest: Option<Manifest>,
 }
@@ -45,7 +47,8 @@ impl SegmentFiles {
     pub fn open(directory: &Path) -> Result<Self> {
         let directory = directory.join("segments");
         fs::create_dir_all(&directory).map_err(|error| io_error("make", &directory, &error))?;
-        let mut files = Self { directory, next_number: 1, saved: Vec::new(), manifest: None };
+        let (saved, ahead) = (Vec::new(), Vec::new());
+        let mut files = Self { directory, next_number: 1, saved, ahead, manifest: None };
         let highest = files.list()?.into_iter().map(|(number, _)| number).max();
         files.next_number = highest.unwrap_or(0).saturating_add(1);
         Ok(files)
@@ -118,6 +121,18 @@ impl SegmentFiles {
         Ok(record)
     }
 
+    /// Writes a segment that is not published yet to a file; answers it as the file holds it, with
+    /// little of it in memory. `None` if that would gain nothing.
+    pub fn save_ahead(&mut self, segment: &Arc<Segment>) -> Result<Option<Arc<Segment>>> {
+        if segment.byte_count() < LEFT_IN_FILE_BYTES || !is_in_memory(segment) {
+            return Ok(None);
+        }
+        let record = self.save(segment)?;
+        let saved = self.load(&record)?;
+        self.ahead.push((Arc::downgrade(&saved), record.file));
+        Ok(Some(saved))
+    }
+
     /// The file that holds this segment, if one does.
     pub fn record_of(&self, segment: &Arc<Segment>) -> Option<&SegmentRecord> {
         let same = |saved: &Weak<Segment>| std::ptr::eq(saved.as_ptr(), Arc::as_ptr(segment));
@@ -129,11 +144,14 @@ impl SegmentFiles {
         self.manifest.as_ref() == Some(manifest)
     }
 
-    /// Removes every file that `manifest` does not name: after, never before, it is durable.
+    /// Removes every file that `manifest` does not name: after, never before, it is durable. Those
+    /// that were written ahead stay while their segments are there.
     pub fn remove_all_but(&mut self, manifest: Manifest) -> Result<()> {
-        let keep = manifest.files();
+        let mut keep = manifest.files();
         self.manifest = Some(manifest);
         let is_used = |saved: &Weak<Segment>| saved.strong_count() > 0;
+        self.ahead.retain(|(saved, number)| is_used(saved) && !keep.contains(number));
+        keep.extend(self.ahead.iter().map(|(_, number)| *number));
         self.saved.retain(|(saved, record)| is_used(saved) && keep.contains(&record.file));
         for (number, path) in self.list()? {
             if !keep.contains(&number) {

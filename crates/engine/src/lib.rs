@@ -24,11 +24,11 @@ mod request;
 mod schema;
 mod shared;
 mod snapshot;
+mod staged;
 mod statistics;
 mod store;
 mod synonyms;
 mod transaction;
-mod undo;
 mod value;
 mod write;
 

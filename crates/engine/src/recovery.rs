@@ -22,9 +22,9 @@ use crate::{
     files::SegmentFiles,
     manifest::{Manifest, TableRecord},
     snapshot::{RowReader, SegmentView, Snapshot, TableView},
+    staged::settle,
     store::{Store, StoreSnapshot, StoredRows},
     synonyms::Synonyms,
-    undo,
     write::RequiredRows,
 };
 
@@ -46,9 +46,9 @@ pub(crate) struct Recovered {
 }
 
 /// Recovers the tables of `directory` from its store. Writes nothing but what a dropped table or a
-/// large batch left that was not committed.
+/// large batch left that was not committed, and what one staged that was.
 pub(crate) fn recover(directory: &Path, store: &dyn Store) -> Result<Recovered> {
-    undo::roll_back(store)?;
+    settle(store)?;
     let rows = store.snapshot();
     let position = read_position(&*rows)?;
     let mut damage = Vec::new();
@@ -74,7 +74,11 @@ pub(crate) fn recover(directory: &Path, store: &dyn Store) -> Result<Recovered> 
     // A crash between the end of a definition and the end of its rows leaves rows without a table.
     let mut orphans = store.row_tables().into_iter().filter(|number| !defined.contains(number));
     orphans.try_for_each(|number| store.drop_rows(number))?;
-    let Recovery { files, damage, indexed_bytes, .. } = recovery;
+    let Recovery { manifest, mut files, damage, indexed_bytes, .. } = recovery;
+    // A large batch that was not committed leaves files that no manifest names.
+    if let Some(manifest) = manifest {
+        files.remove_all_but(manifest)?;
+    }
     Ok(Recovered { snapshot, files, damage, indexed_bytes })
 }
 
@@ -159,6 +163,7 @@ impl Recovery {
             changed,
             segments,
             rows,
+            staged: None,
             activity: Arc::default(),
         })
     }

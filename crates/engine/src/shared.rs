@@ -9,6 +9,7 @@ use std::{
 };
 
 use parking_lot::{Mutex, RwLock};
+use remora_index::segment::Segment;
 
 use crate::{
     Error, Options, Result,
@@ -94,6 +95,11 @@ impl Shared {
         self.queue.fail(&error);
         self.published.stop(error.clone());
         error
+    }
+
+    /// As [`SegmentFiles::save_ahead`].
+    pub fn save_ahead(&self, segment: &Arc<Segment>) -> Result<Option<Arc<Segment>>> {
+        self.files.lock().as_mut().ok_or(Error::Closed)?.save_ahead(segment)
     }
 
     /// Why the writer takes nothing any more.

@@ -8,7 +8,7 @@ use crate::{
     Position, Result, Row, Schema, SourcePositions,
     activity::Activity,
     encode::RowFormat,
-    store::{StoreSnapshot, StoredRows},
+    store::{OverlaidRows, StoreSnapshot, StoredRows},
     synonyms::Synonyms,
 };
 
@@ -48,6 +48,8 @@ pub(crate) struct TableView {
     pub segments: Vec<SegmentView>,
     /// The rows at the same position.
     pub rows: Arc<dyn RowReader>,
+    /// The number under which rows of it are staged that are read in the place of the table's.
+    pub staged: Option<u32>,
     /// What was done with the table.
     pub activity: Arc<Activity>,
 }
@@ -145,13 +147,28 @@ impl TableView {
         changed: Position,
         segments: Vec<SegmentView>,
     ) -> Self {
-        let rows = StoredRows::new(Arc::clone(store), self.number, Arc::clone(&self.format));
-        Self { changed, segments, rows: Arc::new(rows), ..self.clone() }
+        let rows = rows_at(store, self.number, &self.format, self.staged);
+        Self { changed, segments, rows, ..self.clone() }
     }
 
     /// How many rows the view has.
     pub fn live_count(&self) -> u64 {
         self.segments.iter().map(|view| u64::from(view.live_count())).sum()
+    }
+}
+
+/// The rows of a table at a moment of the store, with those that are staged under a number.
+pub(crate) fn rows_at(
+    store: &Arc<dyn StoreSnapshot>,
+    table: u32,
+    format: &Arc<RowFormat>,
+    staged: Option<u32>,
+) -> Arc<dyn RowReader> {
+    let below = Arc::new(StoredRows::new(Arc::clone(store), table, Arc::clone(format)));
+    let (snapshot, format) = (Arc::clone(store), Arc::clone(format));
+    match staged {
+        None => below,
+        Some(number) => Arc::new(OverlaidRows { below, snapshot, number, table, format }),
     }
 }
 

@@ -22,7 +22,7 @@ use remora_index::{
 };
 
 use crate::{
-    Error, Position, Result,
+    Error, Position, Result, Schema,
     document::segment_spec,
     published::{Claim, Claims},
     shared::{PoisonOnPanic, Shared},
@@ -30,7 +30,7 @@ use crate::{
 };
 
 pub(crate) use checkpoint::checkpoint;
-pub(crate) use plan::{Size, is_crowded, is_merge_due, tier};
+pub(crate) use plan::{Limit, Size, is_crowded, is_merge_due, tier};
 
 /// How long a thread sleeps when nobody wakes it.
 const IDLE: Duration = Duration::from_secs(1);
@@ -60,7 +60,9 @@ impl Quiet {
 pub(crate) fn run_small(shared: &Shared) {
     let _guard = PoisonOnPanic(shared, "small merge");
     while shared.published.stopped().is_none() {
-        let due = |current: &Snapshot, claims: &Claims<'_>| find(current, claims, Size::Small);
+        let limit = Limit::of(&shared.options);
+        let due =
+            |current: &Snapshot, claims: &Claims<'_>| find(current, claims, Size::Small, &limit);
         shared
             .published
             .wait_for_work(Instant::now() + IDLE, |current, claims| due(current, claims).is_some());
@@ -77,7 +79,7 @@ pub(crate) fn run_large(shared: &Shared) {
         let size = quiet.size(shared.published.load().position, Instant::now());
         shared.published.wait_for_work(Instant::now() + IDLE, |current, claims| {
             (is_checkpoint_due(shared) && retry <= Instant::now())
-                || find(current, claims, size).is_some()
+                || find(current, claims, size, &Limit::of(&shared.options)).is_some()
         });
         if is_checkpoint_due(shared) && retry <= Instant::now() && !try_checkpoint(shared) {
             retry = Instant::now() + CHECKPOINT_RETRY;
@@ -90,17 +92,23 @@ pub(crate) fn run_large(shared: &Shared) {
 /// is nothing. For a writer that waits: the threads may have more to do elsewhere.
 pub(crate) fn relieve(shared: &Shared, numbers: &BTreeSet<u32>) -> bool {
     merge_chosen(shared, |current, claims| {
+        let limit = Limit::of(&shared.options);
         let tables = current.tables.values().filter(|table| numbers.contains(&table.number));
-        choose(tables.filter(|table| is_crowded(table)), claims, Size::Relief)
+        choose(tables.filter(|table| is_crowded(table, &limit)), claims, Size::Relief, &limit)
     })
 }
 
-/// Merges all of a table's segments into one and frees what deletions left. Cost: the table's index
-/// is read and written once. A table that is not there is left alone.
+/// Merges all of a table's segments into one, or into as few as may be that large, and frees what
+/// deletions left. Cost: the table's index is read and written once. A table that is not there is
+/// left alone.
 pub(crate) fn optimize(shared: &Shared, table: &str) -> Result<()> {
     let Some(claim) = shared.published.claim_all(table)? else { return Ok(()) };
-    let is_done = claim.views.iter().all(|view| view.deleted_count == 0) && claim.views.len() <= 1;
-    if is_done { Ok(()) } else { merge_claimed(shared, &claim) }
+    let groups = plan::groups(&claim.views, &Limit::of(&shared.options));
+    let is_done = |group: &Vec<SegmentView>| {
+        group.len() <= 1 && group.iter().all(|view| view.deleted_count == 0)
+    };
+    let mut groups = groups.iter().filter(|group| !is_done(group));
+    groups.try_for_each(|group| merge_inputs(shared, &claim.table, group))
 }
 
 fn is_checkpoint_due(shared: &Shared) -> bool {
@@ -122,21 +130,24 @@ fn try_checkpoint(shared: &Shared) -> bool {
 /// A table and which of its segments are merged.
 type Choice = (Arc<TableView>, Vec<usize>);
 
-fn find(current: &Snapshot, claims: &Claims<'_>, size: Size) -> Option<Choice> {
-    choose(current.tables.values(), claims, size)
+fn find(current: &Snapshot, claims: &Claims<'_>, size: Size, limit: &Limit) -> Option<Choice> {
+    choose(current.tables.values(), claims, size, limit)
 }
 
 fn choose<'t>(
     mut tables: impl Iterator<Item = &'t Arc<TableView>>,
     claims: &Claims<'_>,
     size: Size,
+    limit: &Limit,
 ) -> Option<Choice> {
-    tables
-        .find_map(|table| plan::plan(table, claims, size).map(|chosen| (Arc::clone(table), chosen)))
+    tables.find_map(|table| {
+        plan::plan(table, claims, size, limit).map(|chosen| (Arc::clone(table), chosen))
+    })
 }
 
 fn merge_next(shared: &Shared, size: Size) {
-    merge_chosen(shared, |current, claims| find(current, claims, size));
+    let limit = Limit::of(&shared.options);
+    merge_chosen(shared, |current, claims| find(current, claims, size, &limit));
 }
 
 /// Merges what is chosen; false if nothing was.
@@ -154,22 +165,24 @@ fn merge_chosen(
 }
 
 fn merge_claimed(shared: &Shared, claim: &Claim<'_>) -> Result<()> {
+    merge_inputs(shared, &claim.table, &claim.views)
+}
+
+/// Merges claimed segments of a table into one.
+fn merge_inputs(shared: &Shared, table: &TableView, inputs: &[SegmentView]) -> Result<()> {
     shared.merging.fetch_add(1, Ordering::Relaxed);
-    let merged = merge_views(&claim.table, &claim.views);
+    let merged = merge_views(&table.schema, inputs);
     shared.merging.fetch_sub(1, Ordering::Relaxed);
     let output = merged?;
     let bytes = output.as_ref().map_or(0, |segment| segment.byte_count());
-    claim.table.activity.merged(claim.views.iter().map(SegmentView::bytes).sum());
-    shared.published.update(|current| replace(current, claim, output));
+    table.activity.merged(inputs.iter().map(SegmentView::bytes).sum());
+    shared.published.update(|current| replace(current, table.number, inputs, output));
     shared.unsaved_bytes.fetch_add(bytes, Ordering::Relaxed);
     Ok(())
 }
 
 /// One segment with the live documents of `views`; `None` if there are none.
-pub(crate) fn merge_views(
-    table: &TableView,
-    views: &[SegmentView],
-) -> Result<Option<Arc<Segment>>> {
+pub(crate) fn merge_views(schema: &Schema, views: &[SegmentView]) -> Result<Option<Arc<Segment>>> {
     if views.iter().all(|view| view.live_count() == 0) {
         return Ok(None);
     }
@@ -178,23 +191,24 @@ pub(crate) fn merge_views(
         deleted: view.deleted.clone(),
     };
     let inputs: Vec<MergeInput> = views.iter().map(input).collect();
-    Ok(Some(Arc::new(merge(&inputs, &segment_spec(&table.schema))?)))
+    Ok(Some(Arc::new(merge(&inputs, &segment_spec(schema))?)))
 }
 
 /// The snapshot with the merge's output in the place of its inputs; `None` if the table is gone.
 fn replace(
     current: &Snapshot,
-    claim: &Claim<'_>,
+    number: u32,
+    inputs: &[SegmentView],
     output: Option<Arc<Segment>>,
 ) -> Option<Snapshot> {
     let mut tables = current.tables.iter();
-    let (name, table) = tables.find(|(_, table)| table.number == claim.table.number)?;
-    let is_input = |view: &SegmentView| claim.views.iter().any(|input| input.is_of(&view.segment));
+    let (name, table) = tables.find(|(_, table)| table.number == number)?;
+    let is_input = |view: &SegmentView| inputs.iter().any(|input| input.is_of(&view.segment));
     let place = table.segments.iter().position(is_input).unwrap_or(table.segments.len());
     let mut segments = table.segments.clone();
     segments.retain(|view| !is_input(view));
     if let Some(output) = output {
-        let deleted = deleted_meanwhile(table, claim, &output);
+        let deleted = deleted_meanwhile(table, inputs, &output);
         let view = SegmentView::new(output, Some(deleted), &table.schema);
         if view.live_count() > 0 {
             segments.insert(place.min(segments.len()), view);
@@ -206,10 +220,10 @@ fn replace(
 }
 
 /// Those of the output's documents that were deleted in the inputs since they were claimed.
-fn deleted_meanwhile(table: &TableView, claim: &Claim<'_>, output: &Segment) -> Bitmap {
+fn deleted_meanwhile(table: &TableView, inputs: &[SegmentView], output: &Segment) -> Bitmap {
     let mut deleted = Bitmap::new(output.doc_count());
     let mut key = Vec::new();
-    for input in &claim.views {
+    for input in inputs {
         let mut gone = match table.segments.iter().find(|view| view.is_of(&input.segment)) {
             Some(now) => match &now.deleted {
                 Some(deleted) => Bitmap::clone(deleted),

@@ -10,6 +10,7 @@
 //! of them: see [`NEARLY_CROWDED`] and [`Size::Relief`].
 
 use crate::{
+    Options,
     published::Claims,
     snapshot::{SegmentView, TableView},
 };
@@ -24,13 +25,63 @@ const FULL_TIER: usize = 6;
 const WIDE: usize = 28;
 /// Merges of tiers up to this one are small: the quick thread does them.
 const LAST_SMALL_TIER: u32 = 1;
-/// No merge that nobody asked for makes a larger segment than this.
-const MERGED_BYTES_MAX: u64 = 2 << 30;
 /// From this many segments on, the quick thread takes one tier more: a long merge of another table
 /// may keep the other thread for as long as the rest would need to come to [`SEGMENTS_MAX`].
 const NEARLY_CROWDED: usize = 40;
 /// With this many segments a table's writer merges and waits.
 pub(crate) const SEGMENTS_MAX: usize = 64;
+
+/// What no merge makes a larger segment than: far below where the offsets in a segment end, and what
+/// a merge takes of memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limit {
+    /// Bytes of a segment.
+    pub bytes: u64,
+    /// Documents of a segment.
+    pub documents: u64,
+}
+
+impl Limit {
+    /// That of a database.
+    pub fn of(options: &Options) -> Self {
+        Self { bytes: options.max_segment_bytes, documents: options.max_segment_documents }
+    }
+
+    /// Whether a segment may be so large.
+    fn allows(&self, (bytes, documents): (u64, u64)) -> bool {
+        bytes <= self.bytes && documents <= self.documents
+    }
+}
+
+/// Bytes and documents of what is live in a segment.
+fn live_size(view: &SegmentView) -> (u64, u64) {
+    let (all, live) = (u128::from(view.segment.doc_count()), u64::from(view.live_count()));
+    let bytes = u128::from(view.bytes()) * u128::from(live) / all.max(1);
+    (bytes as u64, live)
+}
+
+fn sum(one: (u64, u64), other: (u64, u64)) -> (u64, u64) {
+    (one.0 + other.0, one.1 + other.1)
+}
+
+/// All segments of a table in as few groups as are needed so that each can be one segment: the
+/// largest first, each where it has room.
+pub(crate) fn groups(views: &[SegmentView], limit: &Limit) -> Vec<Vec<SegmentView>> {
+    let mut views: Vec<&SegmentView> = views.iter().collect();
+    views.sort_by_key(|view| std::cmp::Reverse(live_size(view)));
+    let mut groups: Vec<((u64, u64), Vec<SegmentView>)> = Vec::new();
+    for view in views {
+        let size = live_size(view);
+        match groups.iter_mut().find(|(total, _)| limit.allows(sum(*total, size))) {
+            Some((total, group)) => {
+                *total = sum(*total, size);
+                group.push(view.clone());
+            }
+            None => groups.push((size, vec![view.clone()])),
+        }
+    }
+    groups.into_iter().map(|(_, group)| group).collect()
+}
 
 /// Which merges are done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,25 +109,46 @@ impl Size {
 }
 
 /// The segments of a table to be merged next, by index; `None` if there is nothing to do.
-pub(crate) fn plan(table: &TableView, claims: &Claims<'_>, size: Size) -> Option<Vec<usize>> {
+pub(crate) fn plan(
+    table: &TableView,
+    claims: &Claims<'_>,
+    size: Size,
+    limit: &Limit,
+) -> Option<Vec<usize>> {
     let free: Vec<usize> = (0..table.segments.len())
         .filter(|&index| !claims.has(&table.segments[index].segment))
         .collect();
     let bytes: Vec<u64> = free.iter().map(|&index| table.segments[index].bytes()).collect();
     let chosen = full_tier(&bytes, size, table.segments.len());
     let chosen = chosen.map(|chosen| chosen.into_iter().map(|i| free[i]).collect());
+    let chosen = chosen.and_then(|chosen| within(table, chosen, limit));
     chosen.or_else(|| mostly_deleted(table, &free, size).map(|index| vec![index]))
 }
 
+/// As many of the chosen as may be one segment, the smallest first.
+fn within(table: &TableView, mut chosen: Vec<usize>, limit: &Limit) -> Option<Vec<usize>> {
+    let mut total = (0, 0);
+    chosen.retain(|&index| {
+        let view = &table.segments[index];
+        let size = (view.bytes(), u64::from(view.segment.doc_count()));
+        total = sum(total, size);
+        limit.allows(total)
+    });
+    (chosen.len() > 1).then_some(chosen)
+}
+
 /// Whether any thread has something to do for the table, claims left aside.
-pub(crate) fn is_merge_due(table: &TableView) -> bool {
-    let due = |size| plan(table, &Claims::none(), size).is_some();
+pub(crate) fn is_merge_due(table: &TableView, limit: &Limit) -> bool {
+    let due = |size| plan(table, &Claims::none(), size, limit).is_some();
     due(Size::Small) || due(Size::Large)
 }
 
 /// Whether the table has so many segments that its writer must wait.
-pub(crate) fn is_crowded(table: &TableView) -> bool {
-    let mergeable = |view: &&SegmentView| view.bytes() < MERGED_BYTES_MAX / FACTOR;
+pub(crate) fn is_crowded(table: &TableView, limit: &Limit) -> bool {
+    let mergeable = |view: &&SegmentView| {
+        view.bytes() < limit.bytes / FACTOR
+            && u64::from(view.segment.doc_count()) < limit.documents / FACTOR
+    };
     table.segments.iter().filter(mergeable).count() >= SEGMENTS_MAX
 }
 
@@ -101,13 +173,8 @@ fn full_tier(bytes: &[u64], size: Size, segments: usize) -> Option<Vec<usize>> {
         Size::Large | Size::Idle | Size::Relief => full.min()?,
     };
     let mut chosen: Vec<usize> = (0..tiers.len()).filter(|&index| tiers[index] <= last).collect();
-    // Smallest first, so that the limit leaves out the largest.
+    // Smallest first, so that a limit leaves out the largest.
     chosen.sort_by_key(|&index| bytes[index]);
-    let mut total = 0;
-    chosen.retain(|&index| {
-        total += bytes[index];
-        total <= MERGED_BYTES_MAX
-    });
     (chosen.len() > 1).then_some(chosen)
 }
 

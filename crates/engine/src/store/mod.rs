@@ -16,7 +16,7 @@ pub(crate) mod testing;
 use std::{sync::Arc, time::Instant};
 
 pub(crate) use disk::{DiskStore, StoreOptions};
-pub(crate) use rows::StoredRows;
+pub(crate) use rows::{OverlaidRows, StoredRows};
 
 use crate::Result;
 

@@ -1,9 +1,19 @@
 //! Rows of one table out of a snapshot of the store.
 
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
 
 use super::{Keyspace, StoreSnapshot};
-use crate::{Result, Row, encode::RowFormat, snapshot::RowReader};
+use crate::{
+    Result, Row,
+    encode::RowFormat,
+    snapshot::RowReader,
+    staged::{parse_staged_key, parse_staged_value, staged_key},
+};
+
+/// Staged rows that a scan reads ahead.
+const AHEAD_ROWS: usize = 1_024;
+/// Bytes of them.
+const AHEAD_BYTES: usize = 1 << 20;
 
 /// The rows of one table at the moment of a store snapshot.
 pub(crate) struct StoredRows {
@@ -28,5 +38,120 @@ impl RowReader for StoredRows {
     fn scan(&self, from: &[u8], visit: &mut dyn FnMut(&[u8], Row) -> Result<bool>) -> Result<()> {
         self.snapshot
             .scan(self.keyspace, from, &mut |key, bytes| visit(key, self.format.decode(bytes)?))
+    }
+}
+
+/// The rows of one table with those of a large batch that are staged in the place of its own.
+pub(crate) struct OverlaidRows {
+    /// The rows without the batch.
+    pub below: Arc<dyn RowReader>,
+    /// Where they are staged, and at which moment.
+    pub snapshot: Arc<dyn StoreSnapshot>,
+    /// The number under which they are.
+    pub number: u32,
+    /// The table's.
+    pub table: u32,
+    /// How its rows are stored.
+    pub format: Arc<RowFormat>,
+}
+
+impl RowReader for OverlaidRows {
+    fn get(&self, key: &[u8], wanted: &dyn Fn(usize) -> bool) -> Result<Option<Row>> {
+        let place = staged_key(self.table, key);
+        match self.snapshot.get(Keyspace::Rows(self.number), &place)? {
+            None => self.below.get(key, wanted),
+            Some(staged) => {
+                let row = parse_staged_value(&staged)?;
+                row.map(|bytes| self.format.decode_columns(bytes, wanted)).transpose()
+            }
+        }
+    }
+
+    fn scan(&self, from: &[u8], visit: &mut dyn FnMut(&[u8], Row) -> Result<bool>) -> Result<()> {
+        let mut staged = StagedScan::new(self, from);
+        let mut goes_on = true;
+        self.below.scan(from, &mut |key, row| {
+            goes_on = staged.pass(Some(key), visit)?;
+            if goes_on {
+                goes_on = match staged.is_first(key)? {
+                    true => staged.visit_first(visit)?,
+                    false => visit(key, row)?,
+                };
+            }
+            Ok(goes_on)
+        })?;
+        if goes_on {
+            staged.pass(None, visit)?;
+        }
+        Ok(())
+    }
+}
+
+/// The staged rows of a table in key order, some of them read ahead.
+struct StagedScan<'s> {
+    rows: &'s OverlaidRows,
+    /// Where to read on; `None` if there is nothing more.
+    next: Option<Vec<u8>>,
+    ahead: VecDeque<(Vec<u8>, Option<Row>)>,
+}
+
+impl<'s> StagedScan<'s> {
+    fn new(rows: &'s OverlaidRows, from: &[u8]) -> Self {
+        let next = Some(staged_key(rows.table, from));
+        Self { rows, next, ahead: VecDeque::new() }
+    }
+
+    /// Visits those before `end`; whether to go on.
+    fn pass(
+        &mut self,
+        end: Option<&[u8]>,
+        visit: &mut dyn FnMut(&[u8], Row) -> Result<bool>,
+    ) -> Result<bool> {
+        loop {
+            self.read_ahead()?;
+            let Some((key, _)) = self.ahead.front() else { return Ok(true) };
+            if end.is_some_and(|end| key.as_slice() >= end) {
+                return Ok(true);
+            }
+            if !self.visit_first(visit)? {
+                return Ok(false);
+            }
+        }
+    }
+
+    fn is_first(&mut self, key: &[u8]) -> Result<bool> {
+        self.read_ahead()?;
+        Ok(self.ahead.front().is_some_and(|(staged, _)| staged == key))
+    }
+
+    fn visit_first(&mut self, visit: &mut dyn FnMut(&[u8], Row) -> Result<bool>) -> Result<bool> {
+        match self.ahead.pop_front() {
+            Some((key, Some(row))) => visit(&key, row),
+            _ => Ok(true),
+        }
+    }
+
+    fn read_ahead(&mut self) -> Result<()> {
+        if !self.ahead.is_empty() {
+            return Ok(());
+        }
+        let Some(from) = self.next.take() else { return Ok(()) };
+        let (rows, ahead, next) = (self.rows, &mut self.ahead, &mut self.next);
+        let mut bytes = 0;
+        rows.snapshot.scan(Keyspace::Rows(rows.number), &from, &mut |staged, value| {
+            let (table, key) = parse_staged_key(staged)?;
+            if table != rows.table {
+                return Ok(false);
+            }
+            let row = parse_staged_value(value)?;
+            let row = row.map(|bytes| rows.format.decode(bytes)).transpose()?;
+            ahead.push_back((key.to_vec(), row));
+            bytes += staged.len() + value.len();
+            let is_full = ahead.len() >= AHEAD_ROWS || bytes >= AHEAD_BYTES;
+            if is_full {
+                *next = Some([staged, &[0]].concat());
+            }
+            Ok(!is_full)
+        })
     }
 }

@@ -20,8 +20,8 @@ use crate::{
     Definition, Error, Position, Result, Schema, Value, catalog,
     encode::{History, RowFormat},
     recovery::Indexer,
-    snapshot::{RowReader, SegmentView, Snapshot, TableView},
-    store::{StoreBatch, StoreSnapshot, StoredRows},
+    snapshot::{SegmentView, Snapshot, TableView, rows_at},
+    store::{StoreBatch, StoreSnapshot},
     synonyms::Synonyms,
 };
 
@@ -43,6 +43,8 @@ struct Draft {
 struct Drafted {
     number: u32,
     format: Arc<RowFormat>,
+    /// As in [`TableView::staged`].
+    staged: Option<u32>,
     /// Whether anything of it is new.
     touched: bool,
     /// Whether its rows read otherwise than before.
@@ -102,8 +104,9 @@ impl Writer<'_> {
         let current = self.shared.published.load();
         let tables = current.tables.iter().map(|(name, view)| {
             let (number, format) = (view.number, Arc::clone(&view.format));
+            let (staged, segments) = (view.staged, None);
             let drafted =
-                Drafted { number, format, touched: false, altered: false, segments: None };
+                Drafted { number, format, staged, touched: false, altered: false, segments };
             (Arc::clone(name), drafted)
         });
         Ok(Draft {
@@ -158,7 +161,8 @@ impl Draft {
         let name = Arc::from(schema.name.as_str());
         let format = Arc::new(RowFormat::new(Arc::new(schema)));
         let segments = Some(Vec::new());
-        let table = Drafted { number, format, touched: true, altered: false, segments };
+        let (touched, altered, staged) = (true, false, None);
+        let table = Drafted { number, format, staged, touched, altered, segments };
         self.tables.insert(name, table);
         Ok(())
     }
@@ -198,7 +202,7 @@ impl Draft {
         let format = Arc::new(format);
         if index_anew {
             let mut indexer = Indexer::new(format.schema())?;
-            let rows = StoredRows::new(Arc::clone(&self.store), table.number, Arc::clone(&format));
+            let rows = rows_at(&self.store, table.number, &format, table.staged);
             rows.scan(&[], &mut |key, row| indexer.add(key, &row).map(|()| true))?;
             self.text_bytes += indexer.all_text_bytes;
             let built = indexer.finish()?.into_iter();
@@ -221,7 +225,7 @@ impl Drafted {
         store: &Arc<dyn StoreSnapshot>,
         position: Position,
     ) -> TableView {
-        let Self { number, format, altered, segments, .. } = self;
+        let Self { number, format, staged, altered, segments, .. } = self;
         let schema = Arc::clone(format.schema());
         let segments = segments.unwrap_or_else(|| {
             let segments = before.iter().flat_map(|view| &view.segments);
@@ -241,8 +245,18 @@ impl Drafted {
         };
         let activity = before.map(|view| Arc::clone(&view.activity)).unwrap_or_default();
         let synonyms = Arc::new(Synonyms::of(&schema));
-        let rows = StoredRows::new(Arc::clone(store), number, Arc::clone(&format));
-        let rows = Arc::new(rows);
-        TableView { number, schema, synonyms, format, defined, changed, segments, rows, activity }
+        let rows = rows_at(store, number, &format, staged);
+        TableView {
+            number,
+            schema,
+            synonyms,
+            format,
+            defined,
+            changed,
+            segments,
+            rows,
+            staged,
+            activity,
+        }
     }
 }

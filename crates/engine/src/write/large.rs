@@ -1,345 +1,300 @@
-//! Batches larger than memory: written part by part, visible and durable as one.
+//! Batches larger than memory: staged by their caller part by part, visible and durable as one.
 //!
 //! ```text
-//! caller   begin: queue, wait for the writer
-//!          add: prepare a part, hand it over             (prepare)
-//! writer   index the part, note the old rows             (group, undo)
-//!          commit the part's rows and log; none of it is visible
-//! caller   commit
-//! writer   one synced commit: the undo mark goes, the positions move
+//! caller   begin: reserve a number
+//!          add: prepare a part, have it indexed          (prepare, indexing)
+//!               put the rows of the part before it under the number, its segment into a file
+//!          commit: queue, wait
+//! writer   one synced commit: the mark that the rows are staged, the positions
 //!          publish, acknowledge
+//!          move the rows to their tables, a part between two groups    (staged)
 //! ```
-//! The writer does nothing else meanwhile, readers go on with the snapshot of before, and so do
-//! checkpoints, which write what is published. A batch that is dropped, or that a crash ends, is
-//! rolled back from the old rows. In memory are one or two parts and the segments of all parts.
+//! Whoever else writes or defines does so meanwhile. What is under the number nobody reads before
+//! the commit but the batch itself ([`LargeBatch::reader`]), and a batch that is dropped, or that a
+//! crash ends, leaves nothing else. In memory are two parts, what segments of files keep there, and
+//! a bit for each document that a table has in its segments.
 
 use std::{
     collections::{BTreeMap, HashMap},
     sync::{Arc, atomic::Ordering},
-    time::Duration,
 };
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
-use remora_index::segment::Segment;
+use crossbeam_channel::bounded;
+use remora_index::{Bitmap, segment::Segment};
 
 use super::{
-    group::IndexedGroup,
+    group::{IndexedGroup, Runs},
     pending::Waiter,
-    prepare::{PreparedBatch, PreparedTable, prepare},
+    prepare::{PreparedBatch, PreparedTable, no_table, prepare},
     queue::Job,
-    writer::{Writer, find_table},
+    writer::{Writer, find_table, stale},
 };
 use crate::{
-    ChangeBatch, Error, Position, RequestPart, Result, TableChanges, catalog,
+    ChangeBatch, Error, Position, Reader, RequestPart, Result, Schema, TableChanges, catalog,
     merge::merge_views,
     shared::Shared,
     snapshot::{SegmentView, Snapshot, TableView},
-    store::{Keyspace, StoreBatch, StoreSnapshot},
-    undo,
+    staged::{self, Settling},
+    store::{Keyspace, OverlaidRows, Store, StoreBatch, StoreSnapshot},
 };
 
-/// How often the writer looks whether the database is being closed.
-const POLL: Duration = Duration::from_millis(50);
+/// Bytes of one commit of staged rows: the store does nothing else meanwhile.
+const COMMIT_BYTES: usize = 256 << 10;
 /// With so many segments of a table the smaller ones are merged.
 const SEGMENTS: usize = 40;
 /// At most so many are merged at once.
 const MERGED_SEGMENTS: usize = 32;
 /// No merge makes a larger segment than about this.
 const MERGED_BYTES: u64 = 256 << 20;
+/// Of a segment with fewer documents each is looked up among the staged rows, of larger ones each
+/// staged row is looked up in the segment.
+const LOOKED_UP_DOCUMENTS: u32 = 100_000;
 
-/// A batch of any size that becomes visible and durable whole. Dropping it rolls it back.
+/// A batch of any size that becomes visible and durable whole. Dropping it leaves nothing of it.
 pub struct LargeBatch {
     shared: Arc<Shared>,
-    parts: Sender<Part>,
-    outcome: Receiver<Result<Position>>,
+    number: u32,
+    /// The part that was added last: it may still be being indexed.
+    last: Option<PreparedBatch>,
+    tables: BTreeMap<u32, Built>,
+    staged_bytes: u64,
+    text_bytes: u64,
+    /// Why a part of it is missing.
+    failure: Option<Error>,
+    is_committed: bool,
 }
 
 /// What the writer gets of it.
-enum Part {
-    Changes(PreparedBatch),
-    Commit(Vec<(String, String)>),
+pub(crate) struct LargeCommit {
+    number: u32,
+    tables: BTreeMap<u32, Built>,
+    positions: Vec<(String, String)>,
+    text_bytes: u64,
 }
 
-/// The writer's end of a [`LargeBatch`].
-pub(crate) struct LargeParts {
-    begun: Sender<()>,
-    parts: Receiver<Part>,
-    waiter: Waiter,
+/// What a large batch makes of a table.
+struct Built {
+    name: String,
+    /// Which definition its rows have: see [`TableView::defined`].
+    defined: Position,
+    segments: Vec<SegmentView>,
+    /// What is known of the published segments: the documents whose keys are in the batch.
+    replaced: Vec<(Arc<Segment>, Bitmap)>,
 }
 
 impl LargeBatch {
     pub(crate) fn begin(shared: &Arc<Shared>) -> Result<Self> {
-        let (waiter, outcome) = Waiter::new();
-        let (begun, has_begun) = bounded(1);
-        let (sender, parts) = bounded(1);
-        shared.queue.push(Job::Large(LargeParts { begun, parts, waiter }))?;
-        let batch = Self { shared: Arc::clone(shared), parts: sender, outcome };
-        match has_begun.recv() {
-            Ok(()) => Ok(batch),
-            Err(_) => Err(batch.refusal()),
-        }
+        let (sender, number) = bounded(1);
+        shared.queue.push(Job::Reserve(sender))?;
+        let number = number.recv().unwrap_or_else(|_| Err(shared.refusal()))?;
+        Ok(Self {
+            shared: Arc::clone(shared),
+            number,
+            last: None,
+            tables: BTreeMap::new(),
+            staged_bytes: 0,
+            text_bytes: 0,
+            failure: None,
+            is_committed: false,
+        })
     }
 
     /// Adds changes behind those that were added before. The limits of one batch hold for what is
     /// added at once: add a few megabytes at a time. Rows that do not fit their table are refused
-    /// here and leave the batch as it was; any other error ends it.
+    /// here and leave the batch as it was; after any other error it cannot be committed.
     pub fn add(&mut self, tables: Vec<TableChanges>) -> Result<()> {
-        self.shared.check_open()?;
+        self.check_whole()?;
         let batch = ChangeBatch { tables, positions: Vec::new() };
-        // No definition changes while the writer is with this batch.
         let prepared = prepare(batch, &self.shared.published.load(), &self.shared)?;
         if prepared.expects() {
             let message = "a batch that comes in parts inserts nothing: put the rows instead";
             return Err(Error::request(RequestPart::Row, message));
         }
-        self.parts.send(Part::Changes(prepared)).map_err(|_| self.refusal())
+        let before = self.last.replace(prepared);
+        before.map_or(Ok(()), |before| self.stage(before))
     }
 
-    /// Makes all of it visible and durable, with these positions of sources.
-    pub fn commit(self, positions: Vec<(String, String)>) -> Result<Position> {
-        self.parts.send(Part::Commit(positions)).map_err(|_| self.refusal())?;
-        self.outcome.recv().unwrap_or_else(|_| Err(self.shared.refusal()))
-    }
-
-    /// Why the writer takes nothing more of it.
-    fn refusal(&self) -> Error {
-        match self.outcome.recv() {
-            Ok(Err(error)) => error,
-            _ => self.shared.refusal(),
-        }
-    }
-}
-
-impl LargeParts {
-    /// Ends the batch before it has begun.
-    pub fn refuse(self, reason: &Error) {
-        self.waiter.answer(Err(reason.clone()));
-    }
-}
-
-/// How the writer's work on a large batch ended.
-pub(super) enum Ended {
-    /// The batch was committed or rolled back, or no write is possible any more.
-    Whole,
-    /// The database is closed: the next start rolls the batch back.
-    UnderWay,
-}
-
-impl Writer<'_> {
-    /// Takes a large batch from its begin to its end.
-    pub(super) fn write_large(&mut self, parts: LargeParts) -> Ended {
-        let LargeParts { begun, parts, waiter } = parts;
-        let mut large = Large::new(self);
-        if begun.send(()).is_err() {
-            return Ended::Whole;
-        }
-        let outcome = loop {
-            match parts.recv_timeout(POLL) {
-                Ok(Part::Changes(mut batch)) => {
-                    let written = batch
-                        .wait_until_indexed()
-                        .and_then(|()| self.write_part(&mut large, &batch));
-                    if let Err(error) = written {
-                        break Err(error);
-                    }
-                }
-                Ok(Part::Commit(positions)) => break self.commit_large(&mut large, &positions),
-                Err(RecvTimeoutError::Disconnected) => break Err(Error::Closed),
-                Err(RecvTimeoutError::Timeout) => {}
-            }
-            if self.shared.queue.is_closed() {
-                let reason = self.shared.refusal();
-                waiter.answer(Err(reason.clone()));
-                // What waits behind must not be written on top of half a batch.
-                self.shared.queue.fail(&reason);
-                return Ended::UnderWay;
-            }
-            self.sync_if_due();
-        };
-        let ended = match &outcome {
-            Ok(_) => large.undo,
-            Err(_) => self.roll_back(),
-        };
-        // Garbage from here on.
-        let dropped = ended.map_or(Ok(()), |number| self.store.drop_rows(number));
-        let dropped = dropped.map_err(|error| self.shared.poison(&error));
-        waiter.answer(dropped.and(outcome));
-        Ended::Whole
-    }
-
-    /// Half a batch that cannot be rolled back ends all writing.
-    fn roll_back(&mut self) -> Option<u32> {
-        match undo::roll_back(&*self.store) {
-            Ok(number) => number,
-            Err(error) => {
-                self.shared.poison(&error);
-                None
-            }
-        }
-    }
-
-    /// Writes a part: first what undoes it, then its rows.
-    fn write_part(&mut self, large: &mut Large, batch: &PreparedBatch) -> Result<()> {
-        let indexed = IndexedGroup::new(std::slice::from_ref(batch))?;
-        self.note_old_rows(large, &batch.tables)?;
-        let mut commit = StoreBatch::new();
-        for table in &batch.tables {
-            table.put_rows(&mut commit);
-        }
-        let position = large.position;
-        for (&number, runs) in &indexed.tables {
-            let built = large.tables.entry(number).or_default();
-            built.log_part =
-                catalog::put_log(&mut commit, position, number, built.log_part, runs.keys());
-        }
-        self.commit_to_store(commit, false)?;
+    /// One moment of all tables with what was added so far. Cost: that is brought to the disk.
+    pub fn reader(&mut self) -> Result<Reader> {
+        self.stage_last()?;
         let current = self.shared.published.load();
+        let store = self.shared.store()?.snapshot();
+        let mut tables = current.tables.clone();
+        for view in tables.values_mut() {
+            let Some(built) = self.tables.get_mut(&view.number) else { continue };
+            built.find_replaced(self.number, view, &store)?;
+            let segments = built.segments_over(view).unwrap_or_default();
+            let rows = Arc::new(OverlaidRows {
+                below: Arc::clone(&view.rows),
+                snapshot: Arc::clone(&store),
+                number: self.number,
+                table: view.number,
+                format: Arc::clone(&view.format),
+            });
+            *view = Arc::new(TableView { segments, rows, ..TableView::clone(view) });
+        }
+        Ok(Reader::of(&self.shared, Arc::new(current.with_tables(tables))))
+    }
+
+    /// Makes all of it visible and durable, with these positions of sources. Waits while the rows of
+    /// another large batch are being moved to their tables.
+    pub fn commit(mut self, positions: Vec<(String, String)>) -> Result<Position> {
+        self.stage_last()?;
+        self.wait_until_settled()?;
+        self.find_all_replaced()?;
+        let tables = std::mem::take(&mut self.tables);
+        let (number, text_bytes) = (self.number, self.text_bytes);
+        let commit = LargeCommit { number, tables, positions, text_bytes };
+        let (waiter, outcome) = Waiter::new();
+        self.shared.queue.push(Job::Large(commit, waiter))?;
+        let outcome = outcome.recv().unwrap_or_else(|_| Err(self.shared.refusal()));
+        // After any other failure nobody knows whether it was committed: the next start does.
+        let is_refused = matches!(outcome, Err(Error::Conflict(_) | Error::NotFound { .. }));
+        self.is_committed = !is_refused;
+        outcome
+    }
+
+    fn stage_last(&mut self) -> Result<()> {
+        self.check_whole()?;
+        self.last.take().map_or(Ok(()), |last| self.stage(last))
+    }
+
+    fn check_whole(&self) -> Result<()> {
+        self.shared.check_open()?;
+        self.failure.clone().map_or(Ok(()), Err)
+    }
+
+    /// Puts a part under the number and into segments.
+    fn stage(&mut self, mut part: PreparedBatch) -> Result<()> {
+        let staged = part.wait_until_indexed().and_then(|()| self.stage_indexed(&part));
+        self.failure = staged.as_ref().err().cloned();
+        staged
+    }
+
+    fn stage_indexed(&mut self, part: &PreparedBatch) -> Result<()> {
+        let current = self.shared.published.load();
+        let indexed = IndexedGroup::new(std::slice::from_ref(part))?;
+        for table in &part.tables {
+            self.check_definition(&current, table)?;
+            self.put_rows(table)?;
+        }
         for (number, runs) in &indexed.tables {
             if let (Some(view), Some(built)) =
-                (find_table(&current, *number), large.tables.get_mut(number))
+                (find_table(&current, *number), self.tables.get_mut(number))
             {
-                runs.apply_to(&mut built.segments, &view.schema);
-                built.merge_small(view)?;
+                built.add(runs, view, &self.shared)?;
             }
         }
-        large.text_bytes += indexed.text_bytes;
+        self.text_bytes += indexed.text_bytes;
+        let limit = self.shared.options.max_large_batch_bytes;
+        if self.staged_bytes > limit {
+            let message = format!("a batch in parts of more than {limit} bytes: make it smaller");
+            return Err(Error::request(RequestPart::Batch, message));
+        }
         Ok(())
     }
 
-    /// Notes the rows that the changed keys had before the batch.
-    fn note_old_rows(&mut self, large: &mut Large, tables: &[PreparedTable]) -> Result<()> {
+    /// All parts must be of one definition.
+    fn check_definition(&mut self, current: &Snapshot, table: &PreparedTable) -> Result<()> {
+        if let Some(error) = stale(current, table) {
+            return Err(error);
+        }
+        let view = find_table(current, table.number);
+        let view = view.ok_or_else(|| no_table(&table.schema.name))?;
+        let built = self.tables.entry(table.number).or_insert_with(|| Built::new(view));
+        if built.defined == table.defined { Ok(()) } else { Err(altered(&built.name)) }
+    }
+
+    fn put_rows(&mut self, table: &PreparedTable) -> Result<()> {
+        let store = self.shared.store()?;
         let mut commit = StoreBatch::new();
-        let undo = match large.undo {
-            Some(number) => number,
-            None => {
-                let number = catalog::next_table(&*large.before)?;
-                catalog::put_next_table(&mut commit, catalog::number_after(number)?);
-                catalog::put_undo(&mut commit, number);
-                large.undo = Some(number);
-                number
-            }
-        };
-        let current = self.shared.published.load();
         let mut bytes = 0;
-        for table in tables {
-            let view = find_table(&current, table.number);
-            let rows = Keyspace::Rows(table.number);
-            for change in &table.changes {
-                let known_absent = view.is_some_and(|view| is_absent(view, &change.key));
-                let old = match known_absent {
-                    true => None,
-                    false => large.before.get(rows, &change.key)?,
-                };
-                let value = undo::undo_value(old.as_deref());
-                bytes += change.key.len() + value.len();
-                let key = undo::undo_key(table.number, &change.key);
-                commit.put(Keyspace::Rows(undo), key, value);
-                if bytes >= undo::COMMIT_BYTES {
-                    self.commit_to_store(std::mem::take(&mut commit), false)?;
-                    bytes = 0;
-                }
+        for change in &table.changes {
+            let key = staged::staged_key(table.number, &change.key);
+            let value = staged::staged_value(change.stored.as_deref());
+            bytes += key.len() + value.len();
+            self.staged_bytes += (key.len() + value.len()) as u64;
+            commit.put(Keyspace::Rows(self.number), key, value);
+            if bytes >= COMMIT_BYTES {
+                self.commit_staged(&*store, std::mem::take(&mut commit))?;
+                bytes = 0;
             }
         }
-        self.commit_to_store(commit, false)
+        self.commit_staged(&*store, commit)
     }
 
-    /// Makes the batch durable and visible; the order of the steps must not move.
-    /// 1. The synced commit that ends the batch: until then it is rolled back by a crash.
-    /// 2. Publish, and only then acknowledge.
-    fn commit_large(
-        &mut self,
-        large: &mut Large,
-        positions: &[(String, String)],
-    ) -> Result<Position> {
-        let mut commit = StoreBatch::new();
-        catalog::delete_undo(&mut commit);
-        catalog::put_position(&mut commit, large.position);
-        catalog::put_sources(&mut commit, positions.iter().map(|(name, at)| (name, at)));
-        self.commit_to_store(commit, true)?;
-        self.position = large.position;
-        let published = self.publish_large(large, positions);
-        // Committed but not to be seen: only a new start shows it.
-        published.map_err(|error| self.shared.poison(&error))?;
-        let tables = large.tables.keys().copied();
-        self.recent.note_tables(&self.shared.transactions, tables, large.position);
-        self.shared.unsaved_bytes.fetch_add(large.text_bytes, Ordering::Relaxed);
-        self.shared.published.notify_work();
-        Ok(self.position)
+    fn commit_staged(&self, store: &dyn Store, commit: StoreBatch) -> Result<()> {
+        store.commit(commit, false).map_err(|error| self.shared.poison(&error))
     }
 
-    /// Publishes the snapshot with the batch. The documents that it replaced are sought outside the
-    /// gate; merges may exchange segments meanwhile, whose documents are then sought again.
-    fn publish_large(&self, large: &Large, positions: &[(String, String)]) -> Result<()> {
-        let store = self.store.snapshot();
-        let mut left = Left::default();
-        loop {
-            left.find(&self.shared.published.load(), large, &store)?;
-            let mut is_published = false;
-            self.shared.published.update(|current| {
-                let tables = current.tables.iter().map(|(name, view)| {
-                    let built = large.tables.get(&view.number);
-                    let mut segments = match built {
-                        Some(_) => left.of(view)?,
-                        None => view.segments.clone(),
-                    };
-                    let changed = built.map_or(view.changed, |_| large.position);
-                    segments.extend(built.iter().flat_map(|built| built.segments.iter().cloned()));
-                    Some((Arc::clone(name), Arc::new(view.at(&store, changed, segments))))
-                });
-                let tables = tables.collect::<Option<HashMap<_, _>>>()?;
-                is_published = true;
-                let sources = positions.iter().map(|(name, at)| (name, at));
-                let sources = current.sources.with(sources);
-                Some(Snapshot { position: large.position, sources, tables })
-            });
-            if is_published {
-                return Ok(());
+    /// Looks up what the writer would have to, which takes long where tables are large.
+    fn find_all_replaced(&mut self) -> Result<()> {
+        let current = self.shared.published.load();
+        let store = self.shared.store()?.snapshot();
+        for (&number, built) in &mut self.tables {
+            if let Some(view) = find_table(&current, number) {
+                built.find_replaced(self.number, view, &store)?;
             }
         }
+        Ok(())
+    }
+
+    fn wait_until_settled(&self) -> Result<()> {
+        let is_settled =
+            |current: &Snapshot| current.tables.values().all(|table| table.staged.is_none());
+        self.shared.published.wait_until(None, is_settled).map(|_| ())
     }
 }
 
-/// Whether the index knows that there is no row of this key: rows that are not in the view are not
-/// in the index.
-fn is_absent(view: &TableView, key: &[u8]) -> bool {
-    view.schema.required.is_none() && !view.segments.iter().any(|segment| segment.has_live(key))
-}
-
-/// A large batch as the writer has it.
-struct Large {
-    /// What it will have when it is committed.
-    position: Position,
-    /// The store before it.
-    before: Arc<dyn StoreSnapshot>,
-    /// The number under which the old rows are, once there are any.
-    undo: Option<u32>,
-    tables: BTreeMap<u32, Built>,
-    text_bytes: u64,
-}
-
-/// What a large batch made of a table.
-#[derive(Default)]
-struct Built {
-    segments: Vec<SegmentView>,
-    /// The number of the next part of the log.
-    log_part: u32,
-}
-
-impl Large {
-    fn new(writer: &Writer<'_>) -> Self {
-        Self {
-            position: Position(writer.position.0 + 1),
-            before: writer.store.snapshot(),
-            undo: None,
-            tables: BTreeMap::new(),
-            text_bytes: 0,
+impl Drop for LargeBatch {
+    fn drop(&mut self) {
+        if self.is_committed || self.staged_bytes == 0 {
+            return;
+        }
+        // Of a database that is closed meanwhile the next start drops it.
+        if let Ok(store) = self.shared.store()
+            && let Err(error) = store.drop_rows(self.number)
+        {
+            self.shared.poison(&error);
         }
     }
+}
+
+fn altered(table: &str) -> Error {
+    let message = format!("table {table:?} was altered while a batch in parts came: send it again");
+    Error::Conflict(message)
 }
 
 impl Built {
+    fn new(view: &TableView) -> Self {
+        let nothing =
+            |one: &SegmentView| (Arc::clone(&one.segment), Bitmap::new(one.segment.doc_count()));
+        let replaced = view.segments.iter().map(nothing).collect();
+        let name = view.schema.name.clone();
+        Self { name, defined: view.defined, segments: Vec::new(), replaced }
+    }
+
+    /// Takes the changes of a part.
+    fn add(&mut self, runs: &Runs<'_>, view: &TableView, shared: &Shared) -> Result<()> {
+        runs.apply_to(&mut self.segments, &view.schema);
+        for key in runs.keys() {
+            for (segment, replaced) in &mut self.replaced {
+                if let Some(document) = segment.keys().find(key) {
+                    replaced.insert(document);
+                }
+            }
+        }
+        self.merge_small(&view.schema)?;
+        for view in &mut self.segments {
+            if let Some(saved) = shared.save_ahead(&view.segment)? {
+                view.segment = saved;
+            }
+        }
+        Ok(())
+    }
+
     /// Keeps the segments few, as the merges do for what is published.
-    fn merge_small(&mut self, view: &TableView) -> Result<()> {
+    fn merge_small(&mut self, schema: &Schema) -> Result<()> {
         if self.segments.len() < SEGMENTS {
             return Ok(());
         }
@@ -351,67 +306,201 @@ impl Built {
         });
         let small = small.count();
         if small > 1 {
-            let merged = merge_views(view, self.segments.get(..small).unwrap_or_default())?;
-            let merged = merged.map(|merged| SegmentView::new(merged, None, &view.schema));
+            let merged = merge_views(schema, self.segments.get(..small).unwrap_or_default())?;
+            let merged = merged.map(|merged| SegmentView::new(merged, None, schema));
             self.segments.splice(..small, merged);
         }
         Ok(())
     }
-}
 
-/// What is left of the published segments without the documents that a large batch replaced.
-#[derive(Default)]
-struct Left(Vec<(Arc<Segment>, SegmentView)>);
-
-impl Left {
-    /// Finds it for the segments for which it is not known.
-    fn find(
+    /// Finds the replaced documents of the segments of which they are not known.
+    fn find_replaced(
         &mut self,
-        current: &Snapshot,
-        large: &Large,
+        number: u32,
+        view: &TableView,
         store: &Arc<dyn StoreSnapshot>,
     ) -> Result<()> {
-        let Some(undo) = large.undo else { return Ok(()) };
-        for view in current.tables.values().filter(|view| large.tables.contains_key(&view.number)) {
-            let unknown = view.segments.iter().filter(|segment| self.get(segment).is_none());
-            let unknown: Vec<&SegmentView> = unknown.collect();
-            if unknown.is_empty() {
-                continue;
-            }
-            let mut gone: Vec<Vec<u32>> = vec![Vec::new(); unknown.len()];
-            store.scan(Keyspace::Rows(undo), &view.number.to_be_bytes(), &mut |noted, _| {
-                let (table, key) = undo::parse_undo_key(noted)?;
-                if table != view.number {
-                    return Ok(false);
-                }
-                for (segment, gone) in unknown.iter().zip(&mut gone) {
-                    let doc = segment.segment.keys().find(key);
-                    gone.extend(doc.filter(|&doc| !segment.is_deleted(doc)));
-                }
-                Ok(true)
-            })?;
-            let left = unknown.into_iter().zip(gone).map(|(segment, gone)| {
-                let left = match gone.is_empty() {
-                    true => segment.clone(),
-                    false => segment.without_docs(&gone, &view.schema),
-                };
-                (Arc::clone(&segment.segment), left)
-            });
-            let left: Vec<_> = left.collect();
-            self.0.extend(left);
+        let is_there = |segment: &Arc<Segment>| view.segments.iter().any(|one| one.is_of(segment));
+        self.replaced.retain(|(segment, _)| is_there(segment));
+        let unknown = view.segments.iter().filter(|one| self.replaced_in(one).is_none());
+        let unknown = unknown.map(|one| Arc::clone(&one.segment));
+        let (small, large): (Vec<_>, Vec<_>) =
+            unknown.partition(|segment| segment.doc_count() <= LOOKED_UP_DOCUMENTS);
+        for segment in small {
+            let replaced = staged_documents(&segment, number, view.number, &**store)?;
+            self.replaced.push((segment, replaced));
         }
+        if large.is_empty() {
+            return Ok(());
+        }
+        let mut replaced: Vec<Bitmap> =
+            large.iter().map(|segment| Bitmap::new(segment.doc_count())).collect();
+        store.scan(Keyspace::Rows(number), &view.number.to_be_bytes(), &mut |staged, _| {
+            let (table, key) = staged::parse_staged_key(staged)?;
+            for (segment, replaced) in large.iter().zip(&mut replaced) {
+                if let Some(document) = segment.keys().find(key) {
+                    replaced.insert(document);
+                }
+            }
+            Ok(table == view.number)
+        })?;
+        self.replaced.extend(large.into_iter().zip(replaced));
         Ok(())
     }
 
-    fn get(&self, segment: &SegmentView) -> Option<&SegmentView> {
-        self.0.iter().find(|(known, _)| segment.is_of(known)).map(|(_, left)| left)
+    fn replaced_in(&self, view: &SegmentView) -> Option<&Bitmap> {
+        let known = self.replaced.iter().find(|(segment, _)| view.is_of(segment));
+        known.map(|(_, replaced)| replaced)
     }
 
-    /// The segments of a table; `None` if one of them is not known.
-    fn of(&self, view: &TableView) -> Option<Vec<SegmentView>> {
-        let left = view.segments.iter().map(|segment| self.get(segment).cloned());
-        let mut left = left.collect::<Option<Vec<_>>>()?;
-        left.retain(|segment| segment.live_count() > 0);
-        Some(left)
+    /// The segments of the table with the batch; `None` if one of them is not known.
+    fn segments_over(&self, view: &TableView) -> Option<Vec<SegmentView>> {
+        let mut segments = Vec::with_capacity(view.segments.len() + self.segments.len());
+        for segment in &view.segments {
+            let replaced = self.replaced_in(segment)?.iter();
+            let gone: Vec<u32> = replaced.filter(|&doc| !segment.is_deleted(doc)).collect();
+            segments.push(match gone.is_empty() {
+                true => segment.clone(),
+                false => segment.without_docs(&gone, &view.schema),
+            });
+        }
+        segments.retain(|segment| segment.live_count() > 0);
+        segments.extend(self.segments.iter().cloned());
+        Some(segments)
+    }
+}
+
+/// The documents of a segment whose keys are staged.
+fn staged_documents(
+    segment: &Segment,
+    number: u32,
+    table: u32,
+    store: &dyn StoreSnapshot,
+) -> Result<Bitmap> {
+    let mut staged = Bitmap::new(segment.doc_count());
+    let mut key = Vec::new();
+    for document in 0..segment.doc_count() {
+        key.clear();
+        segment.keys().read(document, &mut key);
+        if store.get(Keyspace::Rows(number), &staged::staged_key(table, &key))?.is_some() {
+            staged.insert(document);
+        }
+    }
+    Ok(staged)
+}
+
+impl Writer<'_> {
+    /// A number for rows that are staged.
+    pub(super) fn reserve(&mut self) -> Result<u32> {
+        let number = catalog::next_table(&*self.store.snapshot())?;
+        let mut commit = StoreBatch::new();
+        catalog::put_next_table(&mut commit, catalog::number_after(number)?);
+        self.commit_to_store(commit, false)?;
+        Ok(number)
+    }
+
+    /// Makes a batch durable and visible that is staged; the order of the steps must not move.
+    /// 1. The synced commit of the mark: without it the next start drops what is staged.
+    /// 2. Publish, and only then acknowledge.
+    pub(super) fn commit_large(&mut self, mut large: LargeCommit) -> Result<Position> {
+        while self.settling.is_some() {
+            self.settle_some()?;
+        }
+        let current = self.shared.published.load();
+        for (&number, built) in &large.tables {
+            match find_table(&current, number) {
+                None => return Err(no_table(&built.name)),
+                Some(view) if view.defined != built.defined => return Err(altered(&built.name)),
+                Some(_) => {}
+            }
+        }
+        let position = Position(self.position.0 + 1);
+        let mut commit = StoreBatch::new();
+        if !large.tables.is_empty() {
+            catalog::put_staged(&mut commit, large.number, position);
+        }
+        catalog::put_position(&mut commit, position);
+        catalog::put_sources(&mut commit, large.positions.iter().map(|(name, at)| (name, at)));
+        self.commit_to_store(commit, true)?;
+        self.position = position;
+        // Committed but not to be seen: only a new start shows it.
+        self.publish_large(&mut large).map_err(|error| self.shared.poison(&error))?;
+        let tables = large.tables.keys().copied();
+        self.recent.note_tables(&self.shared.transactions, tables, position);
+        self.shared.unsaved_bytes.fetch_add(large.text_bytes, Ordering::Relaxed);
+        self.shared.published.notify_work();
+        if !large.tables.is_empty() {
+            self.settling = Some(Settling::new(large.number, position));
+        }
+        Ok(position)
+    }
+
+    /// Publishes the snapshot with the batch. The documents that it replaced are sought outside the
+    /// gate; merges may exchange segments meanwhile, whose documents are then sought again.
+    fn publish_large(&self, large: &mut LargeCommit) -> Result<()> {
+        let store = self.store.snapshot();
+        loop {
+            let current = self.shared.published.load();
+            for (&number, built) in &mut large.tables {
+                if let Some(view) = find_table(&current, number) {
+                    built.find_replaced(large.number, view, &store)?;
+                }
+            }
+            let mut is_published = false;
+            self.shared.published.update(|current| {
+                let tables = current.tables.iter().map(|(name, view)| {
+                    let view = match large.tables.get(&view.number) {
+                        None => view.at(&store, view.changed, view.segments.clone()),
+                        Some(built) => {
+                            let segments = built.segments_over(view)?;
+                            let staged = Some(large.number);
+                            let view = TableView { staged, ..TableView::clone(view) };
+                            view.at(&store, self.position, segments)
+                        }
+                    };
+                    Some((Arc::clone(name), Arc::new(view)))
+                });
+                let tables = tables.collect::<Option<HashMap<_, _>>>()?;
+                is_published = true;
+                let sources = large.positions.iter().map(|(name, at)| (name, at));
+                let sources = current.sources.with(sources);
+                Some(Snapshot { position: self.position, sources, tables })
+            });
+            if is_published {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Moves some of the rows that are staged to their tables. A failure ends all writing.
+    pub(super) fn settle_some(&mut self) -> Result<()> {
+        let Some(mut settling) = self.settling.take() else { return Ok(()) };
+        let current = self.shared.published.load();
+        let is_there = |table: u32| find_table(&current, table).is_some();
+        let next = settling.next(&*self.store.snapshot(), &is_there);
+        match next.map_err(|error| self.shared.poison(&error))? {
+            Some(commit) => {
+                self.commit_to_store(commit, false)?;
+                self.settling = Some(settling);
+                Ok(())
+            }
+            None => self.end_settling(&settling),
+        }
+    }
+
+    /// Readers of before still find what is staged; those of after do not ask for it.
+    fn end_settling(&mut self, settling: &Settling) -> Result<()> {
+        self.commit_to_store(settling.end(), true)?;
+        let store = self.store.snapshot();
+        self.shared.published.update(|current| {
+            let tables = current.tables.iter().map(|(name, view)| {
+                let view = TableView { staged: None, ..TableView::clone(view) };
+                let view = view.at(&store, view.changed, view.segments.clone());
+                (Arc::clone(name), Arc::new(view))
+            });
+            Some(current.with_tables(tables.collect()))
+        });
+        let dropped = self.store.drop_rows(settling.number);
+        dropped.map_err(|error| self.shared.poison(&error))
     }
 }

@@ -114,6 +114,7 @@ pub(crate) fn prepare(
         }
     }
     tables.iter_mut().try_for_each(PreparedTable::settle)?;
+    tables.iter().try_for_each(|table| table.check_text(options))?;
     // Nothing can be wrong with the rows any more.
     tables.iter_mut().for_each(|table| table.index_if_large(&shared.indexers));
     let bytes: usize = tables.iter().map(PreparedTable::bytes).sum();
@@ -215,6 +216,19 @@ impl PreparedTable {
             self.text_bytes += row.map_or(0, |row| text_bytes(&self.schema, row));
         }
         Ok(())
+    }
+
+    /// A batch becomes one segment, whose offsets end somewhere.
+    fn check_text(&self, options: &Options) -> Result<()> {
+        if self.text_bytes as u64 <= options.max_segment_bytes {
+            return Ok(());
+        }
+        let message = format!(
+            "a batch with {} bytes of indexed text for table {:?}: the limit is {}; cut it into \
+             smaller batches",
+            self.text_bytes, self.schema.name, options.max_segment_bytes
+        );
+        Err(Error::request(RequestPart::Batch, message))
     }
 
     /// Gives the rows away to be indexed if there are many.

@@ -8,9 +8,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crossbeam_channel::{Receiver, Sender};
 use parking_lot::{Condvar, Mutex};
 
-use super::{large::LargeParts, pending::Waiter, prepare::PreparedBatch};
+use super::{large::LargeCommit, pending::Waiter, prepare::PreparedBatch};
 use crate::{Definition, Error, Result};
 
 /// Most bytes that wait; one batch larger than that may wait alone.
@@ -28,8 +29,12 @@ pub(crate) enum Job {
     Apply(PreparedBatch, Waiter),
     /// Change which tables there are.
     Define(Definitions, Waiter),
-    /// Apply a batch that comes in parts.
-    Large(LargeParts),
+    /// Reserve a number for rows that are staged.
+    Reserve(Sender<Result<u32>>),
+    /// Commit a batch that is staged.
+    Large(LargeCommit, Waiter),
+    /// Stand still until nothing can come from there any more.
+    Hold(Receiver<()>),
 }
 
 /// Changes of definitions that are one step.
@@ -46,8 +51,12 @@ pub(crate) enum Taken {
     Group(Vec<(PreparedBatch, Waiter)>),
     /// Definitions, between two groups.
     Definitions(Definitions, Waiter),
+    /// As in [`Job::Reserve`].
+    Reserve(Sender<Result<u32>>),
     /// A large batch, between two groups.
-    Large(LargeParts),
+    Large(LargeCommit, Waiter),
+    /// As in [`Job::Hold`].
+    Hold(Receiver<()>),
     /// Nothing came in the given time.
     Nothing,
     /// The queue is closed and empty.
@@ -84,11 +93,6 @@ impl WriteQueue {
         state.jobs.push_back(job);
         self.filled.notify_one();
         Ok(())
-    }
-
-    /// Whether it is closed.
-    pub fn is_closed(&self) -> bool {
-        self.state.lock().closed.is_some()
     }
 
     /// Takes the next group or definition; waits up to `patience` for one (`None`: for ever).
@@ -129,10 +133,11 @@ impl WriteQueue {
         self.wake_all();
         for job in jobs {
             match job {
-                Job::Apply(_, waiter) | Job::Define(_, waiter) => {
+                Job::Apply(_, waiter) | Job::Define(_, waiter) | Job::Large(_, waiter) => {
                     waiter.answer(Err(reason.clone()));
                 }
-                Job::Large(parts) => parts.refuse(reason),
+                // Who waits for it sees that it is gone.
+                Job::Reserve(_) | Job::Hold(_) => {}
             }
         }
     }
@@ -169,7 +174,11 @@ impl State {
                 Job::Define(definitions, waiter) if group.is_empty() => {
                     return Taken::Definitions(definitions, waiter);
                 }
-                Job::Large(parts) if group.is_empty() => return Taken::Large(parts),
+                Job::Reserve(answer) if group.is_empty() => return Taken::Reserve(answer),
+                Job::Large(large, waiter) if group.is_empty() => {
+                    return Taken::Large(large, waiter);
+                }
+                Job::Hold(until) if group.is_empty() => return Taken::Hold(until),
                 later => {
                     self.jobs.push_front(later);
                     break;
@@ -184,7 +193,7 @@ impl Job {
     fn bytes(&self) -> usize {
         match self {
             Self::Apply(batch, _) => batch.bytes,
-            Self::Define(..) | Self::Large(_) => 0,
+            Self::Define(..) | Self::Reserve(_) | Self::Large(..) | Self::Hold(_) => 0,
         }
     }
 }

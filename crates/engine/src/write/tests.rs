@@ -1,13 +1,14 @@
 //! The write path over a store that fails when it is told to.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::{
     Definitions, Job, Waiter,
     fixture::{batch, count, put, rows, schema},
 };
 use crate::{
-    Change, ChangeBatch, Database, Definition, Durability, Error, Options, Position, Value,
+    Change, ChangeBatch, Database, Definition, Durability, Error, Options, Position, Selection,
+    Value,
     snapshot::SegmentView,
     store::{
         Store,
@@ -137,7 +138,7 @@ fn live_lengths_are_those_of_the_live_documents() {
 /// Commits and syncs fail one after the other; what is left is the state before or after.
 #[test]
 fn a_large_batch_is_whole_whatever_fails() {
-    let commit_faults = (0..32).map(|at| Faults { fail_commit: Some(at), ..Faults::default() });
+    let commit_faults = (0..48).map(|at| Faults { fail_commit: Some(at), ..Faults::default() });
     let sync_faults = (0..8).map(|at| Faults { fail_sync: Some(at), ..Faults::default() });
     let mut outcomes = [0, 0];
     for faults in commit_faults.chain(sync_faults) {
@@ -187,6 +188,153 @@ fn write_a_large_batch(database: &Database) -> bool {
     write().is_ok()
 }
 
+/// Large batches, other writes at any moment of them, and starts in the middle, against a map.
+#[test]
+fn what_is_written_beside_a_large_batch_stands() {
+    for seed in 0..12 {
+        write_beside_large_batches(&mut Random(seed));
+    }
+}
+
+type Model = BTreeMap<i64, String>;
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040);
+        (self.0 >> 33) % end
+    }
+
+    /// Changes of a few keys, done to the model as well.
+    fn changes(&mut self, model: &mut Model) -> Vec<Change> {
+        let changes = (0..1 + self.below(6)).map(|_| {
+            let id = self.below(60) as i64;
+            if self.below(3) == 0 {
+                model.remove(&id);
+                return Change::Delete(vec![Value::Int(id)]);
+            }
+            let text = format!("text {}", self.below(1_000));
+            let row = vec![Value::Int(id), Value::Text(text.as_str().into())];
+            model.insert(id, text);
+            Change::Put(row)
+        });
+        changes.collect()
+    }
+}
+
+/// The model with what the changes of a large batch make of it.
+fn with_changes(model: &Model, changes: &[Change]) -> Model {
+    let mut model = model.clone();
+    for change in changes {
+        match change {
+            Change::Put(row) | Change::Insert(row) => {
+                let (Value::Int(id), Value::Text(text)) = (&row[0], &row[1]) else { continue };
+                model.insert(*id, text.to_string());
+            }
+            Change::Delete(key) => {
+                let Value::Int(id) = key[0] else { continue };
+                model.remove(&id);
+            }
+        }
+    }
+    model
+}
+
+#[track_caller]
+fn compare(reader: &crate::Reader, model: &Model) {
+    let mut rows = Vec::new();
+    let scanned = reader.table("t").unwrap().rows.scan(&[], &mut |_, row| {
+        rows.push(row);
+        Ok(true)
+    });
+    scanned.unwrap();
+    let row =
+        |(id, text): (&i64, &String)| vec![Value::Int(*id), Value::Text(text.as_str().into())];
+    assert_eq!(rows, model.iter().map(row).collect::<Vec<_>>());
+    let selection = Selection { table: "t".to_owned(), ..Selection::default() };
+    assert_eq!(reader.count(&selection).unwrap().count, model.len() as u64);
+    for id in 0..60 {
+        let found = reader.get("t", &[Value::Int(id)]).unwrap();
+        assert_eq!(found, model.get_key_value(&id).map(row));
+    }
+}
+
+fn write_beside_large_batches(random: &mut Random) {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = Arc::new(FaultyStore::default());
+    let mut database = start(directory.path(), Arc::clone(&store) as _, Durability::Always);
+    database.create_table(schema()).unwrap();
+    let mut model = Model::new();
+    for _ in 0..12 {
+        let (mut large, mut changes) = (database.begin_large().unwrap(), Vec::new());
+        for _ in 0..random.below(8) {
+            let part = random.changes(&mut Model::new());
+            changes.extend(part.clone());
+            large.add(batch(part).tables).unwrap();
+            if random.below(2) == 0 {
+                database.apply(batch(random.changes(&mut model))).unwrap();
+            }
+            match random.below(6) {
+                0 => compare(&large.reader().unwrap(), &with_changes(&model, &changes)),
+                1 => database.optimize(None).unwrap(),
+                2 => database.checkpoint().unwrap(),
+                _ => compare(&database.reader(), &model),
+            }
+        }
+        match random.below(4) {
+            0 => drop(large),
+            _ => {
+                large.commit(Vec::new()).unwrap();
+                model = with_changes(&model, &changes);
+            }
+        }
+        compare(&database.reader(), &model);
+        for _ in 0..random.below(6) {
+            database.apply(batch(random.changes(&mut model))).unwrap();
+            compare(&database.reader(), &model);
+        }
+        if random.below(3) == 0 {
+            drop(database);
+            store = Arc::new(store.after_power_loss());
+            database = start(directory.path(), Arc::clone(&store) as _, Durability::Always);
+            compare(&database.reader(), &model);
+            assert!(store.row_tables().len() <= 1, "{:?}", store.row_tables());
+        }
+    }
+}
+
+#[test]
+fn a_large_batch_of_a_table_that_was_altered_meanwhile_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Arc::new(FaultyStore::default());
+    let database = start(directory.path(), Arc::clone(&store) as _, Durability::None);
+    database.create_table(schema()).unwrap();
+    let mut large = database.begin_large().unwrap();
+    large.add(put(1, "lost").tables).unwrap();
+    large.add(put(2, "lost").tables).unwrap();
+    let again = vec![Definition::Drop("t".to_owned()), Definition::Create(schema())];
+    database.define(again, Vec::new()).unwrap();
+    assert!(matches!(large.commit(Vec::new()), Err(Error::NotFound { .. })));
+    assert_eq!((rows(&database), count(&database)), (Vec::new(), 0));
+    assert_eq!(store.row_tables(), Vec::<u32>::new());
+}
+
+#[test]
+fn what_a_large_batch_stages_has_a_limit() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Arc::new(FaultyStore::default());
+    let options = Options { max_large_batch_bytes: 1_000, ..Options::default() };
+    let database = Database::start(directory.path(), options, store, None).unwrap();
+    database.create_table(schema()).unwrap();
+    let mut large = database.begin_large().unwrap();
+    let refused = (0..100).find_map(|id| large.add(put(id, "some text").tables).err());
+    assert!(matches!(refused, Some(Error::Request { .. })), "{refused:?}");
+    assert!(large.commit(Vec::new()).is_err());
+    database.apply(put(1, "goes on")).unwrap();
+    assert_eq!(count(&database), 1);
+}
+
 #[test]
 fn nothing_is_applied_behind_a_failed_batch_of_a_pipeline() {
     let directory = tempfile::tempdir().unwrap();
@@ -196,14 +344,14 @@ fn nothing_is_applied_behind_a_failed_batch_of_a_pipeline() {
     let pipeline = database.pipeline();
     pipeline.submit(at(1)).unwrap().wait().unwrap();
     // The writer stands still, so that all of these are prepared before the table is another.
-    let large = database.begin_large().unwrap();
+    let held = database.hold_writer().unwrap();
     let definitions = vec![Definition::Drop("t".to_owned()), Definition::Create(schema())];
     let (waiter, _outcome) = Waiter::new();
     let again = Definitions { definitions, positions: Vec::new() };
     database.shared().queue.push(Job::Define(again, waiter)).unwrap();
     let second = pipeline.submit(at(2)).unwrap();
     let third = pipeline.submit(ChangeBatch { tables: Vec::new(), ..at(3) }).unwrap();
-    large.commit(Vec::new()).unwrap();
+    drop(held);
     assert!(matches!(second.wait(), Err(Error::NotFound { .. })));
     assert!(matches!(third.wait(), Err(Error::Conflict(_))));
     assert!(pipeline.is_broken() && pipeline.submit(at(4)).is_err());

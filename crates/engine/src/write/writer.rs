@@ -11,17 +11,17 @@ use rustc_hash::FxHashSet;
 use super::{
     conflict::RecentWrites,
     group::{IndexedGroup, publish},
-    large::Ended,
     pending::Waiter,
     prepare::{PreparedBatch, PreparedTable, no_table},
     queue::Taken,
 };
 use crate::{
     Durability, Error, Position, Result, catalog,
-    merge::{is_crowded, is_merge_due, relieve},
+    merge::{Limit, is_crowded, is_merge_due, relieve},
     shared::{PoisonOnPanic, Shared},
     snapshot::{Snapshot, TableView},
-    store::{Store, StoreBatch},
+    staged::{Settling, staged_key},
+    store::{Keyspace, Store, StoreBatch},
 };
 
 /// How long the threads that merge are waited for before it is looked again what there is to do.
@@ -37,7 +37,7 @@ pub(crate) fn run(shared: &Shared) {
     let Ok(store) = shared.store() else { return };
     let position = shared.published.load().position;
     let recent = RecentWrites::default();
-    Writer { shared, store, position, unsynced_since: None, recent }.run();
+    Writer { shared, store, position, unsynced_since: None, recent, settling: None }.run();
 }
 
 /// The state of the writer thread.
@@ -50,6 +50,8 @@ pub(super) struct Writer<'s> {
     unsynced_since: Option<Instant>,
     /// What transactions may collide with.
     pub recent: RecentWrites,
+    /// The large batch whose rows are being moved to their tables.
+    pub settling: Option<Settling>,
 }
 
 impl Writer<'_> {
@@ -60,12 +62,18 @@ impl Writer<'_> {
                 Taken::Definitions(definitions, waiter) => {
                     waiter.answer(self.define(definitions));
                 }
-                Taken::Large(parts) => match self.write_large(parts) {
-                    Ended::Whole => {}
-                    Ended::UnderWay => break,
-                },
+                Taken::Reserve(answer) => {
+                    // A caller that is gone does not want to know.
+                    let _ = answer.send(self.reserve());
+                }
+                Taken::Large(large, waiter) => waiter.answer(self.commit_large(large)),
+                // Nothing is sent: this is the end of the sender.
+                Taken::Hold(until) => _ = until.recv(),
                 Taken::Nothing => {}
                 Taken::Closed => break,
+            }
+            if self.settle_some().is_err() {
+                break;
             }
             self.sync_if_due();
         }
@@ -174,6 +182,7 @@ impl Writer<'_> {
         let mut commit = StoreBatch::new();
         for table in batches.iter().flat_map(|batch| &batch.tables) {
             table.put_rows(&mut commit);
+            self.unstage(table, &mut commit);
         }
         // Only the last of a source counts.
         let positions = batches.iter().flat_map(|batch| &batch.positions);
@@ -185,6 +194,15 @@ impl Writer<'_> {
         catalog::put_position(&mut commit, last);
         let always = self.shared.options.durability == Durability::Always;
         self.commit_to_store(commit, always && !batches.iter().all(PreparedBatch::is_of_pipeline))
+    }
+
+    /// What a large batch has staged of these keys is not the newest any more.
+    fn unstage(&self, table: &PreparedTable, commit: &mut StoreBatch) {
+        let Some(settling) = &self.settling else { return };
+        for change in &table.changes {
+            let key = staged_key(table.number, &change.key);
+            commit.delete(Keyspace::Rows(settling.number), key);
+        }
     }
 
     /// Commits; a failure ends all writing.
@@ -217,8 +235,12 @@ impl Writer<'_> {
         }
     }
 
-    /// How long to wait for a job: until the next sync is due.
+    /// How long to wait for a job: until the next sync is due, not at all while there are rows to
+    /// be moved.
     fn patience(&self) -> Option<Duration> {
+        if self.settling.is_some() {
+            return Some(Duration::ZERO);
+        }
         let interval = self.sync_interval()?;
         self.unsynced_since.map(|since| interval.saturating_sub(since.elapsed()))
     }
@@ -248,8 +270,10 @@ impl Writer<'_> {
     fn wait_for_merges(&self, batches: &[PreparedBatch]) -> Result<()> {
         let tables = batches.iter().flat_map(|batch| &batch.tables);
         let touched: BTreeSet<u32> = tables.map(|table| table.number).collect();
+        let limit = Limit::of(&self.shared.options);
         let crowded = |current: &Snapshot| {
-            touched.iter().any(|&number| find_table(current, number).is_some_and(is_crowded))
+            let mut views = touched.iter().filter_map(|&number| find_table(current, number));
+            views.any(|view| is_crowded(view, &limit))
         };
         if !crowded(&self.shared.published.load()) {
             return Ok(());
@@ -278,7 +302,10 @@ impl Writer<'_> {
 
     fn wake_merges(&self, indexed: &IndexedGroup<'_>) {
         let current = self.shared.published.load();
-        let due = |&number| find_table(&current, number).is_some_and(is_merge_due);
+        let limit = Limit::of(&self.shared.options);
+        let due = |&number: &u32| {
+            find_table(&current, number).is_some_and(|view| is_merge_due(view, &limit))
+        };
         let full = self.shared.unsaved_bytes.load(Ordering::Relaxed);
         let full = full >= self.shared.options.checkpoint_bytes;
         if full || indexed.tables.keys().any(due) {
@@ -288,7 +315,7 @@ impl Writer<'_> {
 }
 
 /// Why changes cannot be applied that were prepared for a table as it was.
-fn stale(current: &Snapshot, prepared: &PreparedTable) -> Option<Error> {
+pub(super) fn stale(current: &Snapshot, prepared: &PreparedTable) -> Option<Error> {
     let name = &prepared.schema.name;
     match find_table(current, prepared.number) {
         None => Some(no_table(name)),

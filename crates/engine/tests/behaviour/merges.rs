@@ -5,6 +5,8 @@ use std::{
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
+use remora_engine::Options;
+
 use crate::common::*;
 
 const BATCHES: u64 = 6_000;
@@ -47,6 +49,54 @@ fn segments_stay_few_under_single_row_batches() {
     assert_eq!(database.statistics(TABLE).unwrap().segments, 1);
     assert_eq!((find(&database, "row"), count(&database)), (ids, model.len() as u64));
     check_is_clean(database);
+}
+
+/// Neither OPTIMIZE nor any other merge makes a segment above the limits; what is found stays the
+/// same.
+#[test]
+fn segments_have_a_largest_size() {
+    for (max_segment_bytes, max_segment_documents) in [(120_000, 1 << 20), (1 << 30, 3_000)] {
+        let directory = tempfile::tempdir().unwrap();
+        let options = Options { max_segment_bytes, max_segment_documents, ..quick() };
+        let database = open(directory.path(), options.clone());
+        for first in (0..20_000).step_by(500) {
+            let body =
+                |id: i64| format!("row {id} of many, word{} word{}", id % 977, id * 31 % 499);
+            apply(&database, (first..first + 500).map(|id| put(id, id, &body(id))).collect())
+                .unwrap();
+        }
+        apply(&database, (0..20_000).step_by(3).map(delete).collect()).unwrap();
+        let found = find(&database, "word31 ");
+        for _ in 0..2 {
+            database.optimize(None).unwrap();
+            let statistics = database.statistics(TABLE).unwrap();
+            println!("{:?}", statistics.levels);
+            assert!((4..=12).contains(&statistics.segments), "{}", statistics.segments);
+            for level in &statistics.levels {
+                assert_eq!(level.deleted, 0);
+                assert!(level.bytes / level.segments <= max_segment_bytes);
+                assert!(level.rows / level.segments <= max_segment_documents);
+            }
+            assert_eq!((find(&database, "word31 "), count(&database)), (found.clone(), 13_333));
+        }
+        drop(database);
+        let database = open(directory.path(), options);
+        assert_eq!(find(&database, "word31 "), found);
+        check_is_clean(database);
+    }
+}
+
+#[test]
+fn a_batch_whose_text_is_more_than_a_segment_is_refused_by_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options { max_segment_bytes: 10_000, ..quick() };
+    let database = open(directory.path(), options);
+    let body = "word ".repeat(100);
+    let refused = apply(&database, (0..100).map(|id| put(id, 0, &body)).collect());
+    let said = refused.unwrap_err().to_string();
+    assert!(said.contains("smaller batches") && said.contains("10000"), "{said}");
+    apply(&database, (0..10).map(|id| put(id, 0, &body)).collect()).unwrap();
+    assert_eq!(count(&database), 10);
 }
 
 /// Large batches are indexed by their callers, small ones by the writer: of a key that is in both,

@@ -169,12 +169,12 @@ fn of_many_inserts_of_a_key_one_is_done() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(directory.path(), quick());
     for round in 0..40 {
-        // The writer waits for the large batch, so they meet in one group.
-        let large = database.begin_large().unwrap();
+        // The writer stands still, so they meet in one group.
+        let held = database.hold_writer().unwrap();
         let changes = |thread| vec![put(1_000 + thread, round, "own"), insert(round, thread)];
         let pending: Vec<_> =
             (0..8).map(|thread| database.submit(batch(changes(thread))).unwrap()).collect();
-        drop(large);
+        drop(held);
         let done: Vec<bool> = pending.into_iter().map(|pending| pending.wait().is_ok()).collect();
         assert_eq!(done.iter().filter(|done| **done).count(), 1);
         let winner = done.iter().position(|done| *done).unwrap() as i64;

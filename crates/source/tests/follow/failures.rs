@@ -24,7 +24,7 @@ fn nothing_is_applied_behind_what_failed() {
     let inserts = pair.status().inserts;
     // The writer stands still; behind it waits another table of the name, so that the batch that
     // was prepared for this one is refused.
-    let large = pair.database().begin_large().unwrap();
+    let held = pair.database().hold_writer().unwrap();
     let schema = pair.database().schema("shop.goods").unwrap();
     let database = pair.database().clone();
     let again = thread::spawn(move || {
@@ -39,7 +39,7 @@ fn nothing_is_applied_behind_what_failed() {
     pair.run("INSERT INTO others VALUES (1)");
     pair.wait("the second transaction", |status| status.inserts == inserts + 2);
     thread::sleep(Duration::from_millis(200));
-    large.commit(Vec::new()).unwrap();
+    drop(held);
     again.join().unwrap();
     let start = Instant::now();
     while pair.rows("goods").is_empty() || pair.rows("others").is_empty() {

@@ -129,6 +129,7 @@ pub fn view(schema: Schema, segments: Vec<Vec<Stored>>) -> TableView {
         changed,
         segments: views,
         rows,
+        staged: None,
         activity: Arc::default(),
     }
 }

@@ -3,6 +3,11 @@
 use super::{Decoded, RANK_DOCS, is_bits, length_code, packing, packing::BLOCK, small};
 use crate::{IndexError, Result, varint};
 
+/// Most bytes of all records, or of all positions, before another term is written.
+const AREA_BYTES_MAX: usize = 2 << 30;
+/// Most places of one term: each takes four bytes at most, so that offsets do not overflow.
+const PLACES_MAX: usize = 1 << 28;
+
 /// Writes the record of one term after the other into one buffer.
 pub(crate) struct PostingsWriter {
     doc_count: u32,
@@ -32,6 +37,11 @@ impl PostingsWriter {
 
     /// Appends one term's record; `lengths[doc]` is a document's length.
     pub fn write(&mut self, term: &Decoded, lengths: &[u32]) -> Result<()> {
+        // Offsets of 32 bits follow: a segment ends long before those do.
+        let places = term.places.len();
+        if places > PLACES_MAX || self.records.len().max(self.positions.len()) > AREA_BYTES_MAX {
+            return Err(IndexError::Full("2 GiB of postings"));
+        }
         if term.docs.len() < BLOCK {
             return small::write(term, self.doc_count, &mut self.records, &mut self.positions);
         }

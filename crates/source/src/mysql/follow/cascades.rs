@@ -2,20 +2,19 @@
 //! place of the stream: `ON DELETE` and `ON UPDATE` with `CASCADE` or `SET NULL`.
 //!
 //! The rows that refer to a changed one are found in what is here, with what the transaction did so
-//! far on top. Where that does not tell them for certain (values that are equal in a collation
-//! only, transactions larger than a batch) the table is copied anew; if rows are changed by a
-//! table that is not followed, it stops.
+//! far on top (`referring`), and changed page by page. Where that does not tell them for certain
+//! (values that are equal in a collation only, chains that are too long) the table is copied anew; if
+//! rows are changed by a table that is not followed, it stops.
 
 use std::{collections::HashMap, sync::Arc};
 
-use remora_engine::{
-    Change, Comparison, Filter, Literal, Row, SearchRequest, Selection, SortBy, SortKey, Value,
-};
+use remora_engine::{Row, Value};
 use rustc_hash::FxHashMap;
 
 use super::{
     applier::Applier,
     positions::{STALE, copied_key, copy_key, table_key},
+    referring::Held,
     rows::Target,
     statement::TableName,
     status::TableState,
@@ -25,15 +24,15 @@ use crate::{
     Result,
     mysql::{
         binlog::{RowChange, RowsKind},
-        copy::{Cascade, write_key},
+        copy::Cascade,
         schema::{ForeignKey, Reaction, SourceTable, SourceType},
     },
 };
 
 /// Servers follow no longer chains of foreign keys.
 const MAX_DEPTH: usize = 16;
-/// Rows that are looked up at once.
-const PAGE: usize = 1_000;
+/// Why rows cannot be told.
+const UNKNOWN_COLUMNS: &str = "a column that a foreign key names is not known";
 /// Bit of a rows event: no foreign key was followed.
 const WITHOUT_FOREIGN_KEYS: u8 = 1 << 1;
 /// Where in the event those bits are.
@@ -104,15 +103,45 @@ impl Applier {
         let Some(source) = self.tables.get(parent).map(|known| Arc::clone(&known.source)) else {
             return Ok(());
         };
+        if changed.iter().all(|(_, after)| after.is_none()) {
+            return self.cascade_deletions(&source, children, &changed, depth);
+        }
         for (before, after) in changed {
             for child in children {
                 match effect(&source, child, &before, after.as_ref()) {
                     Effect::Nothing => {}
-                    Effect::Unknown => self.miss(&child.table),
+                    Effect::Unknown => self.miss_for(&child.table, UNKNOWN_COLUMNS),
                     Effect::Is { held, then } => {
-                        self.act(&source, child, held, then, depth)?;
+                        self.act(&source, child, vec![held], then, depth)?;
                     }
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// What deletions do to a child does not depend on their order: it is done at once.
+    fn cascade_deletions(
+        &mut self,
+        source: &SourceTable,
+        children: &[Child],
+        deleted: &[(Row, Option<Row>)],
+        depth: usize,
+    ) -> Result<()> {
+        for child in children {
+            let (mut all, mut last) = (Vec::new(), None);
+            for (before, _) in deleted {
+                match effect(source, child, before, None) {
+                    Effect::Nothing => {}
+                    Effect::Unknown => self.miss_for(&child.table, UNKNOWN_COLUMNS),
+                    Effect::Is { held, then } => {
+                        all.push(held);
+                        last = then;
+                    }
+                }
+            }
+            if !all.is_empty() {
+                self.act(source, child, all, last, depth)?;
             }
         }
         Ok(())
@@ -122,139 +151,95 @@ impl Applier {
         &mut self,
         parent: &SourceTable,
         child: &Child,
-        held: Vec<Value>,
+        values: Vec<Vec<Value>>,
         then: Option<Vec<Value>>,
         depth: usize,
     ) -> Result<()> {
         let Some(followed) = self.tables.get(&child.table) else { return Ok(()) };
         let source = Arc::clone(&followed.source);
-        let places = exact_places(parent, &source, &child.key);
         let whole = followed.visible == Visible::Fed;
         let (visible, hidden) = followed.targets();
         let Some(name) = visible.or(hidden) else {
             self.miss(&child.table);
             return Ok(());
         };
-        let moves_key = places.iter().flatten().any(|place| source.key.contains(place));
-        let partly = !whole && then.is_some() && moves_key;
-        let Some(places) = places.filter(|_| self.large.is_none() && depth < MAX_DEPTH && !partly)
-        else {
-            self.miss(&child.table);
+        let Some(places) = exact_places(parent, &source, &child.key) else {
+            self.miss_for(&child.table, "values of a foreign key are equal in a collation only");
             return Ok(());
         };
-        let held: Vec<_> = places.into_iter().zip(held).collect();
-        let cascade = Cascade { held, then };
-        let rows = self.referring(&name, &source, &cascade)?;
-        let changed = self.put_changed(&child.table, &cascade, rows, whole);
+        let moves_key = places.iter().any(|place| source.key.contains(place));
+        if !whole && then.is_some() && moves_key {
+            self.miss_for(&child.table, "a foreign key changed keys of rows that are being copied");
+            return Ok(());
+        }
+        if depth >= MAX_DEPTH {
+            self.miss_for(&child.table, "a chain of foreign keys is too long");
+            return Ok(());
+        }
+        let held = Held { places, values };
+        let cascades = Cascades::new(&held, then);
+        let referring = self.referring(&name, &source, &held)?;
+        self.note_in_windows(&child.table, &cascades, whole);
+        referring.for_each_page(|rows| {
+            self.put_changed(&child.table, &cascades, rows);
+            if self.batch.is_large() { self.spill() } else { Ok(()) }
+        })?;
         let children = self.children_of(&child.table);
+        if !whole {
+            // Rows of it that are not here yet changed as well.
+            let why = "rows that are being copied were changed by a foreign key";
+            children.iter().for_each(|grandchild| self.miss_for(&grandchild.table, why));
+            return Ok(());
+        }
         if children.is_empty() {
             return Ok(());
         }
-        if !whole {
-            // Rows of it that are not here yet changed as well.
-            children.iter().for_each(|grandchild| self.miss(&grandchild.table));
-            return Ok(());
-        }
-        self.cascade(&child.table, &children, changed, depth + 1)
+        // What was found is all changed before the first of it changes others.
+        referring.for_each_page(|rows| {
+            let changed = rows.into_iter().map(|before| {
+                let after = cascades.apply(before.clone());
+                (before, after)
+            });
+            self.cascade(&child.table, &children, changed.collect(), depth + 1)
+        })
     }
 
-    /// Appends the changes of rows to the transaction; the rows before and after.
-    fn put_changed(
-        &mut self,
-        table: &TableName,
-        cascade: &Cascade,
-        rows: Vec<Row>,
-        whole: bool,
-    ) -> Vec<(Row, Option<Row>)> {
-        let Some(followed) = self.tables.get_mut(table) else { return Vec::new() };
+    /// Chunks of a copy that were read before hold the rows as they were.
+    fn note_in_windows(&mut self, table: &TableName, cascades: &Cascades, whole: bool) {
+        let copy = self.tables.get_mut(table).and_then(|followed| followed.copy.as_mut());
+        if let Some(copy) = copy.filter(|_| !whole) {
+            cascades.0.iter().for_each(|cascade| copy.windows.cascade(cascade.clone()));
+        }
+    }
+
+    /// Appends the changes of rows to the transaction.
+    fn put_changed(&mut self, table: &TableName, cascades: &Cascades, rows: Vec<Row>) {
+        let Some(followed) = self.tables.get_mut(table) else { return };
         let source = Arc::clone(&followed.source);
         let (visible, hidden) = followed.targets();
-        let windows = followed.copy.as_mut().map(|copy| &mut copy.windows);
+        let bytes: usize = rows.iter().flatten().map(value_bytes).sum();
+        self.batch.add_bytes(bytes);
         let mut target = Target {
             visible: visible.as_ref().map(|name| self.batch.place(name)),
             hidden: hidden.as_ref().map(|name| self.batch.place(name)),
             batch: &mut self.batch,
             key: &source.key,
-            windows,
+            windows: followed.copy.as_mut().map(|copy| &mut copy.windows),
             written: Vec::new(),
         };
-        if !whole && let Some(windows) = &mut target.windows {
-            windows.cascade(cascade.clone());
-        }
-        let mut changed = Vec::with_capacity(rows.len());
         for before in rows {
-            let after = cascade.apply(before.clone());
-            target.take(match after.clone() {
-                Some(after) => RowChange::Update { before: before.clone(), after },
-                None => RowChange::Delete(before.clone()),
+            target.take(match cascades.apply(before.clone()) {
+                Some(after) => RowChange::Update { before, after },
+                None => RowChange::Delete(before),
             });
-            changed.push((before, after));
         }
-        changed
     }
 
-    /// The rows of a table here that hold certain values, at this place of the transaction.
-    fn referring(
-        &mut self,
-        name: &Arc<str>,
-        source: &SourceTable,
-        cascade: &Cascade,
-    ) -> Result<Vec<Row>> {
-        self.submit_whole()?;
-        let holds =
-            |row: &Row| cascade.held.iter().all(|(place, held)| row.get(*place) == Some(held));
-        let mut newer: HashMap<Vec<u8>, Option<&Row>> = HashMap::new();
-        let mut written = Vec::new();
-        let key_places: Vec<_> = (0..source.key.len()).collect();
-        for change in self.batch.changes_of(name) {
-            let row = match change {
-                Change::Put(row) | Change::Insert(row) => {
-                    write_key(&mut written, row, &source.key);
-                    Some(row)
-                }
-                Change::Delete(key) => {
-                    write_key(&mut written, key, &key_places);
-                    None
-                }
-            };
-            newer.insert(written.clone(), row);
-        }
-        let mut rows = self.stored_rows(name, source, cascade)?;
-        rows.retain(|row| {
-            write_key(&mut written, row, &source.key);
-            holds(row) && !newer.contains_key(&written)
-        });
-        rows.extend(newer.into_values().flatten().filter(|row| holds(row)).cloned());
-        Ok(rows)
-    }
-
-    /// The rows of a table that hold certain values, without those of this transaction.
-    fn stored_rows(&self, name: &str, source: &SourceTable, cascade: &Cascade) -> Result<Vec<Row>> {
-        let filters = cascade.held.iter().filter_map(|(place, value)| {
-            Some(Filter::Compare {
-                column: source.columns.get(*place)?.name.clone(),
-                comparison: Comparison::Equal,
-                literal: Literal::Value(value.clone()),
-            })
-        });
-        let filter = Some(Filter::And(filters.collect()));
-        let mut request = SearchRequest {
-            selection: Selection { table: name.to_owned(), filter, ..Selection::default() },
-            sort: vec![SortKey { by: SortBy::Key, descending: false }],
-            limit: PAGE,
-            fields: vec!["*".to_owned()],
-            ..SearchRequest::default()
-        };
-        let mut rows = Vec::new();
-        loop {
-            let reply = self.shared.database.search(&request)?;
-            let count = reply.hits.len();
-            rows.extend(reply.hits.into_iter().map(|hit| hit.fields));
-            request.after = reply.cursor;
-            if count < PAGE || request.after.is_none() {
-                return Ok(rows);
-            }
-        }
+    /// As [`Applier::miss`], with a word to the operator.
+    fn miss_for(&mut self, table: &TableName, why: &str) {
+        let TableName { database, table: name } = table;
+        tracing::warn!("{database}.{name} is copied anew: {why}");
+        self.miss(table);
     }
 
     /// Rows of a table changed that nobody can tell any more: it is copied anew, and the next
@@ -310,6 +295,40 @@ impl Applier {
         self.with_next.push((table_key(&source, &name), STALE.to_owned()));
         self.show(&child.table);
     }
+}
+
+/// What a foreign key does to rows by the values that they hold.
+struct Cascades(Vec<Cascade>);
+
+impl Cascades {
+    fn new(held: &Held, then: Option<Vec<Value>>) -> Self {
+        let one = |values: &Vec<Value>| Cascade {
+            held: held.places.iter().copied().zip(values.iter().cloned()).collect(),
+            then: then.clone(),
+        };
+        Self(held.values.iter().map(one).collect())
+    }
+
+    /// What becomes of a row that one of them applies to; they all do the same.
+    fn apply(&self, mut row: Row) -> Option<Row> {
+        let Cascade { held, then } = self.0.first()?;
+        for ((place, _), value) in held.iter().zip(then.as_ref()?) {
+            if let Some(cell) = row.get_mut(*place) {
+                cell.clone_from(value);
+            }
+        }
+        Some(row)
+    }
+}
+
+/// Bytes of memory of a value, about.
+fn value_bytes(value: &Value) -> usize {
+    let heap = match value {
+        Value::Text(text) => text.len(),
+        Value::Bytes(bytes) => bytes.len(),
+        _ => 0,
+    };
+    size_of::<Value>() + heap
 }
 
 /// What a foreign key does.

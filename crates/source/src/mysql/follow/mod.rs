@@ -20,6 +20,7 @@ mod merged;
 mod pace;
 mod parents;
 mod positions;
+mod referring;
 mod refusals;
 mod row_outcome;
 mod rows;

@@ -24,6 +24,7 @@ use crate::{
     write::{
         convert::Slot,
         declared::{ColumnSpec, DefaultSpec, Key, KeyKind, Line, SqlTable, parse_key, parse_line},
+        overlay::Key as OverlayKey,
         rows::{RowMaker, Target, column_name, table_name},
         tokens::Tokens,
         transaction::{Place, engine_error},
@@ -623,7 +624,6 @@ async fn copy_rows(
     let columns = draft.columns.iter().enumerate();
     let kept: Vec<usize> =
         columns.filter(|(_, column)| column.id.is_some()).map(|(place, _)| place).collect();
-    let mut seen = rustc_hash::FxHashSet::default();
     let uniques = UniqueKey::of(&new.table, place);
     let mut number = 0;
     for batch in scan {
@@ -637,38 +637,65 @@ async fn copy_rows(
             converted.push(converted_row(session, target, draft, &new, &mut maker, &row, number)?);
         }
         computed.complete(session, &new, &maker, &mut converted).await?;
-        let mut changes = vec![Vec::new(); uniques.len() + 1];
-        for row in converted {
-            let key = new.key(&row);
-            if !seen.insert((usize::MAX, key.clone())) {
-                let shown = shown_key(&copy.primary_key, &row);
-                return Err(new.duplicate_error(&shown, "PRIMARY"));
-            }
-            for (index, unique) in uniques.iter().enumerate() {
-                let Some(value) = unique.value(&row) else { continue };
-                if !seen.insert((index, value.clone())) {
-                    return Err(new.duplicate_error(&unique.shown(&row), &unique.name));
-                }
-                let entry = Row::clone(&UniqueKey::entry(&value, &key));
-                if let Some(list) = changes.get_mut(index) {
-                    list.push(Change::Put(entry));
-                }
-            }
-            if let Some(list) = changes.last_mut() {
-                list.push(Change::Put(row));
-            }
+        // The engine finds a key that is there twice: no memory is needed for the keys.
+        if !write(session, &uniques, place, inserts(&new, &uniques, &converted)).await? {
+            return Err(duplicate(session, &new, (&uniques, place), &converted)?);
         }
-        write(session, &uniques, place, changes).await?;
     }
     Ok(number)
 }
 
+/// The changes that insert rows: those of each unique key's table, then those of the table.
+fn inserts(new: &Target, uniques: &[UniqueKey], rows: &[Row]) -> Vec<Vec<Change>> {
+    let entries = uniques.iter().map(|unique| {
+        let entries = rows.iter().filter_map(|row| {
+            let value = unique.value(row)?;
+            Some(Change::Insert(Row::clone(&UniqueKey::entry(&value, &new.key(row)))))
+        });
+        entries.collect()
+    });
+    let inserted = rows.iter().cloned().map(Change::Insert).collect();
+    entries.chain([inserted]).collect()
+}
+
+/// The error for the first of these rows that has a key of one before it.
+fn duplicate(
+    session: &SessionState,
+    new: &Target,
+    (uniques, place): (&[UniqueKey], &Place),
+    rows: &[Row],
+) -> Result<Error> {
+    let reader = session.shared.database.reader();
+    let is_there = |place: &Place, key: &OverlayKey| match place {
+        Place::Engine(table) => {
+            reader.get(table, &key.0).map(|row| row.is_some()).map_err(engine_error)
+        }
+        Place::Temporary(_) => Ok(false),
+    };
+    let mut seen = rustc_hash::FxHashSet::default();
+    for row in rows {
+        let key = new.key(row);
+        if is_there(place, &key)? || !seen.insert((usize::MAX, key)) {
+            let shown = shown_key(&new.table.schema.primary_key, row);
+            return Ok(new.duplicate_error(&shown, "PRIMARY"));
+        }
+        for (index, unique) in uniques.iter().enumerate() {
+            let Some(value) = unique.value(row) else { continue };
+            if is_there(&unique.place, &value)? || !seen.insert((index, value)) {
+                return Ok(new.duplicate_error(&unique.shown(row), &unique.name));
+            }
+        }
+    }
+    Ok(Error::new(Code::DuplicateKey, "Two rows have the same key".to_owned()))
+}
+
+/// Writes changes; false if one of them inserts a key that is there.
 async fn write(
     session: &SessionState,
     uniques: &[UniqueKey],
     place: &Place,
     changes: Vec<Vec<Change>>,
-) -> Result<()> {
+) -> Result<bool> {
     let places = uniques.iter().map(|unique| &unique.place).chain([place]);
     let tables = places.zip(changes).filter_map(|(place, changes)| match place {
         Place::Engine(table) => Some(TableChanges { table: Arc::clone(table), changes }),
@@ -678,7 +705,10 @@ async fn write(
     let database = session.shared.database.clone();
     let applied = tokio::task::spawn_blocking(move || database.apply(batch)).await;
     let applied = applied.map_err(|error| Error::new(Code::Unknown, error.to_string()))?;
-    applied.map(|_| ()).map_err(engine_error)
+    match applied {
+        Err(remora_engine::Error::Exists { .. }) => Ok(false),
+        applied => applied.map(|_| true).map_err(engine_error),
+    }
 }
 
 /// A row of the old table as a row of the new one.
