@@ -17,5 +17,5 @@ pub mod schema;
 pub mod settings;
 pub mod values;
 
-pub use follow::{Follower, FollowerStatus, State, TableState, TableStatus};
+pub use follow::{Copied, Follower, FollowerStatus, State, TableState, TableStatus};
 pub use settings::MysqlSettings;

@@ -9,5 +9,6 @@ mod definitions;
 mod failures;
 mod keys;
 mod life;
+mod lost;
 mod pair;
 mod places;

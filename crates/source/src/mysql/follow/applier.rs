@@ -317,6 +317,7 @@ impl Applier {
     fn event(&mut self, event: SourceEvent) -> Result<()> {
         match event {
             SourceEvent::Begin { gtid, committed_at_us } => {
+                self.check_new(&gtid)?;
                 self.shared.board.applying_since_us.store(committed_at_us, Ordering::Relaxed);
                 let gtids = vec![gtid];
                 self.transaction = Some(Transaction { gtids, committed_at_us, statement: None });
@@ -348,6 +349,16 @@ impl Applier {
                 self.between_transactions()
             }
         }
+    }
+
+    /// A source that tells a transaction again was reset and counts from the beginning.
+    fn check_new(&self, gtid: &Gtid) -> Result<()> {
+        if !self.applied.is_repeated_by(gtid) {
+            return Ok(());
+        }
+        let applied = &self.applied;
+        let message = format!("it was reset: its binlog tells {gtid} again, after {applied}");
+        Err(Error::BackInTime { message })
     }
 
     /// The transaction that was being read did not happen, or will be read again.
@@ -427,6 +438,7 @@ impl Applier {
     }
 
     fn between_transactions(&mut self) -> Result<()> {
+        self.shared.board.clear_error();
         if self.batch.is_full() {
             self.submit()?;
         }

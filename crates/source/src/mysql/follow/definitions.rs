@@ -20,6 +20,7 @@ impl Applier {
             return Ok(());
         }
         let statement = Statement::parse(database, sql, self.source.server.folds_names);
+        let changes_rows = matches!(statement, Statement::Rows(_));
         let mut step = Step::default();
         match statement {
             Statement::Other => return Ok(()),
@@ -44,7 +45,8 @@ impl Applier {
         if step.definitions.is_empty() && step.positions.is_empty() {
             return Ok(());
         }
-        tracing::info!("schema change: {}", sql.chars().take(200).collect::<String>());
+        let kind = if changes_rows { "rows changed by a statement" } else { "schema change" };
+        tracing::info!("{kind}: {}", sql.chars().take(200).collect::<String>());
         count(&self.shared.board.counters.statements, 1);
         self.take_step(step)
     }
@@ -101,7 +103,9 @@ impl Applier {
 
     /// A schema change that the settings forbid to follow.
     pub fn check_strict(&self, table: &TableName, what: &str) -> Result<()> {
-        if !self.shared.settings.strict_schema {
+        // A table that waits for a copy, as after SYNC, is followed whatever it was.
+        let waits = |followed: &FollowedTable| followed.source.columns.is_empty();
+        if !self.shared.settings.strict_schema || self.tables.get(table).is_some_and(waits) {
             return Ok(());
         }
         let table = name_here(&self.shared.settings, table);

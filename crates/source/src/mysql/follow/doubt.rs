@@ -20,7 +20,7 @@ use super::{
     statement::{Fate, TableName},
     status::TableState,
     step::Step,
-    table::{FollowedTable, Visible, schema},
+    table::{FollowedTable, Visible, definition, schema},
 };
 use crate::{
     Error, Result,
@@ -60,6 +60,10 @@ enum Here {
     IsPerhaps(Answer, Coordinates),
     /// A statement that comes will tell.
     Unknown,
+}
+
+fn changed_by(column: &str, statements: &[String]) -> String {
+    format!("Configured column '{column}' changed after DDL: {}", statements.join("; "))
 }
 
 impl Applier {
@@ -225,9 +229,13 @@ impl Applier {
         if followed.visible == Visible::Absent && followed.copy.is_none() && !doubt.missed {
             return self.begin_empty(table, read, step);
         }
-        if !old.columns.is_empty() && !old.reads_as(&read) {
-            let sql = doubt.statements.join("; ");
-            self.check_strict(table, &format!("configured columns changed after DDL: {sql}"))?;
+        let is_defined = definition(&self.shared.settings, table).is_some();
+        // Where a definition names the columns, no other one matters, nor where they stand.
+        let same = old.columns.is_empty() || (!is_defined && old.reads_as(&read));
+        if let Some(column) = old.changed_column(&read).filter(|_| !same) {
+            self.check_strict(table, &changed_by(column, &doubt.statements))?;
+        } else if !same && !is_defined {
+            self.check_strict(table, "the order of its columns changed")?;
         }
         if doubt.missed {
             return self.start_copy(table, read, true, step);
@@ -235,6 +243,15 @@ impl Applier {
         match SchemaChange::between(&old, read, &doubt.statements) {
             SchemaChange::Recopy { table: read, reason } => {
                 tracing::info!(table = read.name, "copied anew: {reason}");
+                self.start_copy(table, read, true, step)
+            }
+            // The definition's columns would have each other's values.
+            SchemaChange::Alter { table: read, renamed, .. }
+                if is_defined && !renamed.is_empty() =>
+            {
+                let column = renamed.first().map(|(from, _)| from.as_str()).unwrap_or_default();
+                self.check_strict(table, &changed_by(column, &doubt.statements))?;
+                let read = super::tables::narrowed(&self.shared.settings, read)?;
                 self.start_copy(table, read, true, step)
             }
             SchemaChange::Nothing(read) => self.alter_in_place(table, read, &[], step),

@@ -334,6 +334,7 @@ mod tests {
             key: vec![0],
             image_columns: columns.len(),
             columns,
+            unique_keys: Vec::new(),
             words: Words::default(),
         }
     }
