@@ -21,8 +21,9 @@ use super::{
     ahead::Ahead,
     batch::Batch,
     inbox::{Inbox, Message, within},
+    lost::check_file,
     pace::Pace,
-    positions::Stored,
+    positions::{BinlogFile, Stored, binlog_key},
     rows::Routes,
     shared::{Shared, Wanted},
     statement::TableName,
@@ -203,6 +204,8 @@ impl Applier {
     /// Submits a batch behind all others.
     pub fn submit_batch(&mut self, batch: ChangeBatch) -> Result<()> {
         self.moved_since = None;
+        self.shared.received_up_to(&self.place);
+        self.shared.board.told_us.store(now_us(), Ordering::Relaxed);
         if self.is_careful() {
             return self.apply_carefully(batch);
         }
@@ -344,11 +347,27 @@ impl Applier {
                 self.abandon();
                 Ok(())
             }
+            SourceEvent::File { name, created } => self.begin_file(name, created),
             SourceEvent::Heartbeat { end } => {
                 self.place = end;
+                self.shared.board.heartbeat_us.store(now_us(), Ordering::Relaxed);
                 self.between_transactions()
             }
         }
+    }
+
+    /// A file of the binlog begins; its name and time go with the position.
+    fn begin_file(&mut self, name: String, created: u32) -> Result<()> {
+        let key = binlog_key(&self.shared.settings.name);
+        let file = BinlogFile { uuid: self.source.server.uuid.clone(), name, created };
+        let stored = self.shared.database.source_position(&key)?;
+        check_file(stored.as_deref(), &file)?;
+        let text = file.text();
+        if stored.as_ref() != Some(&text) {
+            self.with_next.push((key, text));
+            self.moved_since.get_or_insert_with(Instant::now);
+        }
+        Ok(())
     }
 
     /// A source that tells a transaction again was reset and counts from the beginning.

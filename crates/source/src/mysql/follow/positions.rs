@@ -4,6 +4,8 @@
 //! ```text
 //! <name>                       the applied GTID set
 //! <name>/source                {"flavor": "mysql" | "mariadb", "uuid": ...}: following has begun
+//! <name>/binlog                {"uuid": ..., "name": ..., "created": ...}: the binlog file that the
+//!                              position is in
 //! <name>/table/<table>         the source's definition of the table at the applied position, or
 //!                              "stale": its rows are not fed any more and a copy will replace them
 //! <name>/copied/<table>        the same of the hidden copy of the table
@@ -35,6 +37,11 @@ pub(crate) struct Progress {
 
 pub(crate) fn source_key(name: &str) -> String {
     format!("{name}/source")
+}
+
+/// The binlog file that the position is in.
+pub(crate) fn binlog_key(name: &str) -> String {
+    format!("{name}/binlog")
 }
 
 pub(crate) fn table_key(name: &str, table: &str) -> String {
@@ -70,6 +77,28 @@ pub(crate) fn source_text(flavor: Flavor, uuid: &str) -> String {
 pub(crate) fn source_uuid(text: &str) -> Option<String> {
     let value: Value = serde_json::from_str(text).ok()?;
     Some(value.get("uuid")?.as_str()?.to_owned())
+}
+
+/// A binlog file of a server; one of the same name that was made at another time is another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct BinlogFile {
+    pub uuid: String,
+    pub name: String,
+    /// Seconds since 1970.
+    pub created: u32,
+}
+
+impl BinlogFile {
+    pub fn text(&self) -> String {
+        json!({ "uuid": self.uuid, "name": self.name, "created": self.created }).to_string()
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        let value: Value = serde_json::from_str(text).ok()?;
+        let part = |name: &str| Some(value.get(name)?.as_str()?.to_owned());
+        let created = u32::try_from(value.get("created")?.as_u64()?).ok()?;
+        Some(Self { uuid: part("uuid")?, name: part("name")?, created })
+    }
 }
 
 /// A definition as it is stored.

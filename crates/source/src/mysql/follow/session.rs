@@ -21,7 +21,7 @@ use super::{
     applier::Applier,
     inbox::{Inbox, Message},
     lost,
-    positions::{source_key, source_text, source_uuid},
+    positions::{binlog_key, source_key, source_text, source_uuid},
     shared::Shared,
     status::State,
     step::Step,
@@ -65,6 +65,9 @@ pub(super) fn run(shared: &Arc<Shared>, anew: &mut bool) -> Result<()> {
     let text = source_text(source.server.flavor, &source.server.uuid);
     step.positions.push((source_key(&settings.name), text));
     step.positions.push((settings.name.clone(), applied.to_string()));
+    if *anew {
+        step.positions.push((binlog_key(&settings.name), String::new()));
+    }
     shared.database.define(step.definitions, step.positions)?;
     shared.drop_orders(obeyed);
     shared.lost.store(false, Ordering::Relaxed);
@@ -220,9 +223,9 @@ fn acknowledge(submitted: &Receiver<Pending>, inbox: &Inbox) {
 /// if the source lost its history, of which its stream need not tell.
 fn count_waiting(shared: &Shared, session: &CopyQueue, inbox: &Inbox) {
     let waiting = &shared.board.waiting_transactions;
-    let mut source = None;
+    let (mut source, mut watch) = (None, lost::Watch::default());
     while !session.pause(COUNT_INTERVAL) {
-        match count_once(shared, &mut source) {
+        match count_once(shared, &mut source, &mut watch) {
             Ok(count) => waiting.store(count.saturating_add(1), Ordering::Relaxed),
             Err(error @ Error::BackInTime { .. }) => inbox.push(Message::Ended(error)),
             Err(_) => source = None,
@@ -231,13 +234,14 @@ fn count_waiting(shared: &Shared, session: &CopyQueue, inbox: &Inbox) {
     waiting.store(0, Ordering::Relaxed);
 }
 
-fn count_once(shared: &Shared, source: &mut Option<Connection>) -> Result<u64> {
+fn count_once(
+    shared: &Shared,
+    source: &mut Option<Connection>,
+    watch: &mut lost::Watch,
+) -> Result<u64> {
     let connection = match source {
         Some(connection) => connection,
         None => source.insert(connection::connect(&shared.settings)?),
     };
-    let executed = lost::look(shared, connection)?;
-    let text = shared.database.source_position(&shared.settings.name)?.unwrap_or_default();
-    let applied = GtidSet::parse_as(executed.flavor(), &text)?;
-    Ok(executed.count_beyond(&applied))
+    watch.look(shared, connection)
 }

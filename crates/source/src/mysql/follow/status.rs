@@ -130,6 +130,9 @@ pub(crate) struct Board {
     /// When the source committed what is applied now, microseconds since 1970; 0 if nothing waits.
     pub applying_since_us: AtomicI64,
     pub last_applied_us: AtomicI64,
+    /// When the stream told of a transaction last, and when it said that there is none to tell.
+    pub told_us: AtomicI64,
+    pub heartbeat_us: AtomicI64,
     /// One more than the transactions that wait, 0 if that is not known.
     pub waiting_transactions: AtomicU64,
 }
