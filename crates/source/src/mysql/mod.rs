@@ -17,5 +17,8 @@ pub mod schema;
 pub mod settings;
 pub mod values;
 
-pub use follow::{Copied, Follower, FollowerStatus, State, TableState, TableStatus};
+pub use follow::{
+    Copied, Follower, FollowerStatus, State, TableState, TableStatus, followed_server,
+    followed_tables,
+};
 pub use settings::MysqlSettings;

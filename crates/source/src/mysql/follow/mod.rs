@@ -39,6 +39,7 @@ use parking_lot::Mutex;
 use remora_engine::Database;
 
 pub(crate) use inbox::{Inbox, Message};
+pub use positions::{followed_server, followed_tables};
 pub use status::{Copied, FollowerStatus, State, TableState, TableStatus};
 
 use self::{
@@ -86,6 +87,7 @@ impl Follower {
             checked => checked?,
         }
         let shared = Arc::new(Shared::new(database, settings));
+        tables::show_stored(&shared);
         let theirs = Arc::clone(&shared);
         let thread = Builder::new()
             .name("mysql-apply".to_owned())

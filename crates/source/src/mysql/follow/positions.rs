@@ -73,6 +73,20 @@ pub(crate) fn source_text(flavor: Flavor, uuid: &str) -> String {
     json!({ "flavor": flavor, "uuid": uuid }).to_string()
 }
 
+/// The server that was followed under this name at these positions: what it called itself.
+pub fn followed_server<'p>(
+    name: &str,
+    position_of: impl FnOnce(&str) -> Option<&'p str>,
+) -> Option<String> {
+    source_uuid(position_of(&source_key(name))?)
+}
+
+/// The tables that came from the source of this name at these positions, by their names here.
+pub fn followed_tables<'p>(name: &str, positions: impl Iterator<Item = &'p str>) -> Vec<String> {
+    let prefix = table_key(name, "");
+    positions.filter_map(|key| key.strip_prefix(prefix.as_str())).map(str::to_owned).collect()
+}
+
 /// The server that a text of [`source_text`] names.
 pub(crate) fn source_uuid(text: &str) -> Option<String> {
     let value: Value = serde_json::from_str(text).ok()?;

@@ -204,6 +204,19 @@ pub(super) fn followed_before(
     names.iter().map(split).collect()
 }
 
+/// Shows the tables that were followed before, until the source is there to compare them with.
+pub(super) fn show_stored(shared: &Shared) {
+    let positions = shared.database.source_positions();
+    let name = &shared.settings.name;
+    for table in tables_with(&shared.database, &|table| table_key(name, table)) {
+        let state = match positions.get(&table_key(name, &table)) {
+            Some(STALE) => TableState::CatchingUp,
+            _ => TableState::Live,
+        };
+        shared.board.set_table(&table, state);
+    }
+}
+
 /// Checks that the source has what each definition of the settings wants.
 pub(super) fn check_definitions(source: &mut Connection, settings: &MysqlSettings) -> Result<()> {
     for definition in &settings.definitions {
