@@ -26,7 +26,7 @@ fn strictly(settings: &mut MysqlSettings) {
 }
 
 fn start(kind: Kind, table: &str) -> Pair {
-    let insert = "INSERT INTO goods (id, kind, body) VALUES (1, 2, 'one'), (3, 4, 'three')";
+    let insert = "INSERT INTO goods (id, kind, body) VALUES ('1', 2, 'one'), ('3', 4, 'three')";
     Pair::start_with(kind, &[], &[table, insert], strictly)
 }
 
@@ -172,7 +172,8 @@ fn keys_are_of_the_types_of_the_source(kind: Kind) {
         "ENUM('1', '3', '5')",
     ];
     for kind_of_key in types {
-        let table = format!("CREATE TABLE goods (body TEXT, kind INT, id {kind_of_key} PRIMARY KEY)");
+        let table =
+            format!("CREATE TABLE goods (body TEXT, kind INT, id {kind_of_key} PRIMARY KEY)");
         println!("{table}");
         let mut pair = start(kind, &table);
         pair.catch_up();

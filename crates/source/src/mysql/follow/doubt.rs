@@ -237,21 +237,16 @@ impl Applier {
         } else if !same && !is_defined {
             self.check_strict(table, "the order of its columns changed")?;
         }
-        if doubt.missed {
+        let renamed = old.renamed_column(&doubt.statements).filter(|_| is_defined);
+        if let Some(column) = &renamed {
+            self.check_strict(table, &changed_by(column, &doubt.statements))?;
+        }
+        if doubt.missed || renamed.is_some() {
             return self.start_copy(table, read, true, step);
         }
         match SchemaChange::between(&old, read, &doubt.statements) {
             SchemaChange::Recopy { table: read, reason } => {
                 tracing::info!(table = read.name, "copied anew: {reason}");
-                self.start_copy(table, read, true, step)
-            }
-            // The definition's columns would have each other's values.
-            SchemaChange::Alter { table: read, renamed, .. }
-                if is_defined && !renamed.is_empty() =>
-            {
-                let column = renamed.first().map(|(from, _)| from.as_str()).unwrap_or_default();
-                self.check_strict(table, &changed_by(column, &doubt.statements))?;
-                let read = super::tables::narrowed(&self.shared.settings, read)?;
                 self.start_copy(table, read, true, step)
             }
             SchemaChange::Nothing(read) => self.alter_in_place(table, read, &[], step),

@@ -118,6 +118,7 @@ impl Shared {
             orders.wanted = wanted;
         }
         if orders.wanted == Wanted::Run {
+            orders.at_rest = false;
             self.board.resume();
         }
         self.changed.notify_all();

@@ -196,7 +196,8 @@ pub(super) fn followed_before(
     database: &Database,
     settings: &MysqlSettings,
 ) -> Vec<(String, String)> {
-    let names = tables_with(database, &|table| table_key(&settings.name, table));
+    let mut names = tables_with(database, &|table| table_key(&settings.name, table));
+    names.extend(tables_with(database, &|table| copied_key(&settings.name, table)));
     let split = |name: &String| match name.split_once('.') {
         Some((database, table)) => (database.to_owned(), table.to_owned()),
         None => (settings.database.clone().unwrap_or_default(), name.clone()),

@@ -48,6 +48,17 @@ impl SchemaChange {
     }
 }
 
+impl SourceTable {
+    /// A column of this table whose name these statements gave to another one, or took from it:
+    /// what has its name afterwards has other values.
+    pub fn renamed_column(&self, statements: &[String]) -> Option<String> {
+        let alterations = statements.iter().filter_map(|text| Alteration::of(text));
+        let renamed = alterations.flat_map(|alteration| alteration.renamed);
+        let mut names = renamed.flat_map(|(from, to)| [from, to]);
+        names.find_map(|name| self.column(&name).map(|column| column.name.clone()))
+    }
+}
+
 /// How the old rows can stay, or why they cannot.
 fn stay(
     old: &SourceTable,
