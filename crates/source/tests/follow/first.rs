@@ -96,7 +96,7 @@ fn what_is_not_there_is_named(kind: Kind) {
     // What was followed may be gone: the stream tells.
     first.run("DROP TABLE shop.pears");
     first.follow(true, "pears").unwrap().close();
-    assert!(first.refusal(true, "pears,nosuch").contains("nosuch"));
+    assert!(first.refusal(true, "apples,nosuch").contains("nosuch"));
 }
 
 #[test]
