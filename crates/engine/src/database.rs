@@ -366,6 +366,12 @@ impl Database {
         merge::checkpoint(self.shared())
     }
 
+    /// Why the last checkpoint failed, as on a full disk; `None` if it did not. Until one succeeds
+    /// everything stays in memory and in the log, and nothing is lost.
+    pub fn checkpoint_failure(&self) -> Option<String> {
+        self.shared().checkpoint_failure.lock().clone()
+    }
+
     /// A table's figures.
     pub fn statistics(&self, table: &str) -> Result<TableStatistics> {
         let (_, table) = self.table(table)?;

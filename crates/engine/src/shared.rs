@@ -40,6 +40,8 @@ pub(crate) struct Shared {
     pub files: Mutex<Option<SegmentFiles>>,
     /// Bytes of indexed text that are in no file yet.
     pub unsaved_bytes: AtomicU64,
+    /// Why the last checkpoint failed; `None` if it did not.
+    pub checkpoint_failure: Mutex<Option<String>>,
     /// How many merges run.
     pub merging: AtomicUsize,
     /// Whether the directory is given up: every call answers [`Error::Closed`].
@@ -67,6 +69,7 @@ impl Shared {
             published: Published::new(snapshot),
             files: Mutex::new(Some(files)),
             unsaved_bytes: AtomicU64::new(0),
+            checkpoint_failure: Mutex::new(None),
             merging: AtomicUsize::new(0),
             closed: AtomicBool::new(false),
             store: RwLock::new(Some(store)),

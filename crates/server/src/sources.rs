@@ -1,6 +1,5 @@
 //! The MySQL and MariaDB servers that this one follows: one door to all of them.
 
-mod copies;
 mod report;
 
 use std::{
@@ -19,7 +18,6 @@ use remora_source::mysql::{
 pub(crate) use report::shown_state;
 
 use crate::Result;
-use copies::Copies;
 
 /// Requests that may wait for a position at a time; each holds a thread.
 const MAX_WAITING: usize = 128;
@@ -30,11 +28,13 @@ const WAIT_STEP: Duration = Duration::from_millis(50);
 pub(crate) trait Source: Send + Sync {
     /// What it says of itself.
     fn status(&self) -> FollowerStatus;
-    /// Ends following until [`Source::resume`].
+    /// Ends following until [`Source::resume`]; nothing is written any more on return.
     fn stop(&self) -> Result<(), remora_source::Error>;
+    /// The same without waiting.
+    fn request_stop(&self) -> Result<(), remora_source::Error>;
     /// Goes on from where it stood.
     fn resume(&self) -> Result<(), remora_source::Error>;
-    /// Copies a table anew beside the old one.
+    /// Copies a table anew beside the old one, and follows if that has ended.
     fn sync(&self, table: &str) -> Result<(), remora_source::Error>;
     /// Ends one table's copy or all; how many there were.
     fn cancel_sync(&self, table: Option<&str>) -> usize;
@@ -49,6 +49,10 @@ impl Source for Follower {
 
     fn stop(&self) -> Result<(), remora_source::Error> {
         Follower::stop(self)
+    }
+
+    fn request_stop(&self) -> Result<(), remora_source::Error> {
+        Follower::request_stop(self)
     }
 
     fn resume(&self) -> Result<(), remora_source::Error> {
@@ -90,7 +94,6 @@ pub fn follow(database: &Database, settings: &[MysqlSettings]) -> Result<Vec<Fol
 #[derive(Default)]
 pub(crate) struct Sources {
     followed: OnceLock<Vec<Followed>>,
-    copies: Copies,
     waiting: AtomicUsize,
 }
 
@@ -125,10 +128,7 @@ impl Sources {
 
     /// What each says of itself.
     pub(crate) fn statuses(&self) -> Vec<(&str, FollowerStatus)> {
-        let statuses: Vec<_> =
-            self.all().iter().map(|one| (one.name.as_str(), one.source.status())).collect();
-        self.copies.observe(statuses.iter().flat_map(|(_, status)| &status.tables));
-        statuses
+        self.all().iter().map(|one| (one.name.as_str(), one.source.status())).collect()
     }
 
     /// The source that a table comes from and its full name.
@@ -203,7 +203,7 @@ impl Sources {
     pub(crate) fn stop(&self) {
         for one in self.all() {
             if one.source.status().state != State::Stopped
-                && let Err(error) = one.source.stop()
+                && let Err(error) = one.source.request_stop()
             {
                 tracing::warn!("following {} did not end cleanly: {error}", one.name);
             }

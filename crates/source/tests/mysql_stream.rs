@@ -52,7 +52,7 @@ fn history(server: &Server, from: &GtidSet) -> Vec<Told> {
         match stream.next().unwrap() {
             SourceEvent::Begin { gtid, .. } => now = Told { gtids: vec![gtid], did: Vec::new() },
             SourceEvent::AlsoCovers(gtid) => now.gtids.push(gtid),
-            SourceEvent::TableMap(_) => {}
+            SourceEvent::TableMap(_) | SourceEvent::File { .. } => {}
             SourceEvent::Rows { table, kind, body, .. } => {
                 assert!(!body.is_empty());
                 now.did.push(format!("{kind:?} {}", table.table));

@@ -16,13 +16,22 @@ use crate::{
     snapshot::{SegmentView, Snapshot},
 };
 
-/// Makes the newest snapshot's segments durable. The order of the steps must not move:
+/// Makes the newest snapshot's segments durable, and keeps why that failed.
+pub(crate) fn checkpoint(shared: &Shared) -> Result<()> {
+    let written = write(shared);
+    if !matches!(written, Err(Error::Closed)) {
+        *shared.checkpoint_failure.lock() = written.as_ref().err().map(ToString::to_string);
+    }
+    written
+}
+
+/// The order of the steps must not move:
 /// 1. Segment files: a manifest must not name what is not there.
 /// 2. Sync of the rows: a manifest must not be ahead of them.
 /// 3. The manifest.
 /// 4. The log up to the manifest's position goes, and the files that it no longer names: before
 ///    the manifest is durable, both may be needed.
-pub(crate) fn checkpoint(shared: &Shared) -> Result<()> {
+fn write(shared: &Shared) -> Result<()> {
     let mut files = shared.files.lock();
     let files = files.as_mut().ok_or(Error::Closed)?;
     // Read before the snapshot: what comes in between counts for the next checkpoint.

@@ -116,8 +116,13 @@ pub fn readiness(readiness: &Readiness, timestamp: u64) -> Value {
 /// The body of `/health/detail`.
 pub fn health_detail(info: &InfoReport, readiness: &Readiness, timestamp: u64) -> Value {
     let server = if readiness.loading { "loading" } else { "ready" };
+    let storage = match &info.storage_error {
+        None => json!({ "status": "ok" }),
+        Some(error) => json!({ "status": "failing", "error": error }),
+    };
     let mut components = json!({
         "server": { "status": server, "loading": readiness.loading },
+        "storage": storage,
         "index": {
             "status": "ok",
             "total_terms": info.index.terms,
@@ -128,8 +133,9 @@ pub fn health_detail(info: &InfoReport, readiness: &Readiness, timestamp: u64) -
     if let Some(status) = &readiness.replication {
         set(&mut components, "binlog", binlog_health(status, readiness.availability));
     }
+    let is_healthy = readiness.is_ready() && info.storage_error.is_none();
     let mut body = json!({
-        "status": if readiness.is_ready() { "healthy" } else { "degraded" },
+        "status": if is_healthy { "healthy" } else { "degraded" },
         "timestamp": timestamp,
         "uptime_seconds": info.uptime_seconds,
         "components": components,

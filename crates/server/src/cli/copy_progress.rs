@@ -61,6 +61,10 @@ struct Seen {
 
 impl Seen {
     fn look(&mut self, TableStatus { table, state }: &TableStatus, bars: Option<&MultiProgress>) {
+        // The log tells of the source itself, once for all its tables.
+        if matches!(state, TableState::Paused { .. }) {
+            return;
+        }
         let kind = Some(std::mem::discriminant(state));
         let changed = self.kind != kind;
         self.kind = kind;

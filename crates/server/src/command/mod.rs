@@ -202,9 +202,13 @@ impl Session {
     /// Why a table is not there: it comes, or nobody knows it.
     fn absent(&self, name: &str) -> LineError {
         match self.shared.sources.source_of(name) {
-            Some((_, table, TableState::Copying { .. } | TableState::CatchingUp)) => {
-                LineError::synchronizing(table)
-            }
+            Some((
+                _,
+                table,
+                TableState::Copying { .. }
+                | TableState::CatchingUp
+                | TableState::Paused { copying: true, .. },
+            )) => LineError::synchronizing(table),
             Some((_, table, TableState::Refused(why))) => {
                 LineError::table_not_found(format_args!("{name} ('{table}' is refused: {why})"))
             }

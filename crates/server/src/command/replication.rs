@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use remora_protocol::line::{LineError, Replication, Sync, Wait, code, reply};
+use remora_protocol::line::{
+    LineError, Replication, Sync, Wait, code,
+    reply::{self, SourceLine},
+};
 use remora_source::mysql::{State, TableState, gtid::GtidSet};
 
 use super::{Answer, Session, blocking};
@@ -13,7 +16,13 @@ impl Session {
         match command {
             Replication::Status => {
                 let own = self.settings().dialect == Dialect::Remora;
-                let status = self.shared.sources.replication_status(own);
+                let mut status = self.shared.sources.replication_status(own);
+                if let Some((status, failure)) =
+                    status.as_mut().filter(|_| own).zip(self.shared.database.checkpoint_failure())
+                {
+                    let (key, value) = ("storage".to_owned(), checkpoint_failed(&failure));
+                    status.sources.push(SourceLine { key, value });
+                }
                 reply::write_replication_status(out, status.as_ref());
             }
             Replication::Stop => {
@@ -76,7 +85,7 @@ impl Session {
         }
         let (one, table, state) =
             sources.source_of(name).ok_or_else(|| LineError::table_not_found(name))?;
-        if matches!(state, TableState::Copying { .. } | TableState::CatchingUp) {
+        if matches!(state, TableState::Copying { .. }) {
             let message = format!("SYNC already in progress for table '{table}'");
             return Err(LineError::new(code::SYNC_RUNNING, message));
         }
@@ -117,6 +126,11 @@ impl Session {
         reply::write_waited(out, &applied);
         Ok(())
     }
+}
+
+/// What is told of a checkpoint that failed.
+pub(crate) fn checkpoint_failed(why: &str) -> String {
+    format!("checkpoint failed, and is tried again: {why}")
 }
 
 fn not_reached(why: NotReached, timeout: Duration) -> LineError {

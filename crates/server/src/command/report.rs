@@ -6,7 +6,7 @@ use remora_protocol::{
     line::reply::{self, CacheStats, Identity, IndexInfo, InfoReport, MemoryHealth, MemoryInfo},
 };
 
-use super::{Answer, Session, blocking};
+use super::{Answer, Session, blocking, replication::checkpoint_failed};
 use crate::{
     counters::Denial,
     process::MemoryFigures,
@@ -32,6 +32,7 @@ pub(crate) fn info(shared: &Shared) -> InfoReport {
         uptime_seconds: shared.started.elapsed().as_secs(),
         data_initialized: readiness.data_initialized,
         ready: readiness.is_ready(),
+        storage_error: shared.database.checkpoint_failure().as_deref().map(checkpoint_failed),
         commands: counters.commands(),
         connections: counters.connections(),
         requests: counters.requests(),

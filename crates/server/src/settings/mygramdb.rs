@@ -112,6 +112,8 @@ impl TypedMySql {
             server_id: replication.server_id,
             connect_timeout: Duration::from_millis(self.connect_timeout_ms),
             strict_schema: true,
+            // The file does not name the type of the primary key.
+            source_types_keys: true,
             ignored_ddl_prefixes: mysql::prefixes(self.ignored_ddl_prefixes)?,
             ..MysqlSettings::default()
         })

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use remora_source::mysql::settings::{MysqlSettings, TlsMode};
+use remora_source::mysql::settings::{MysqlSettings, OnLostPosition, TlsMode};
 use serde::Deserialize;
 
 use super::keys;
@@ -34,6 +34,7 @@ struct TypedMysql {
     copy_threads: Option<usize>,
     chunk_rows: Option<usize>,
     strict_schema: Option<bool>,
+    on_lost_position: Option<String>,
     ignored_ddl_prefixes: Option<Vec<String>>,
 }
 
@@ -83,6 +84,8 @@ impl TypedMysql {
         set(&mut settings.copy_threads, within("copy_threads", self.copy_threads, 64)?);
         set(&mut settings.chunk_rows, within("chunk_rows", self.chunk_rows, 1_000_000)?);
         set(&mut settings.strict_schema, self.strict_schema);
+        let lost = self.on_lost_position.as_deref().map(on_lost_position).transpose()?;
+        set(&mut settings.on_lost_position, lost);
         let ignored = self.ignored_ddl_prefixes.map(prefixes).transpose()?;
         set(&mut settings.ignored_ddl_prefixes, ignored);
         Ok(settings)
@@ -111,6 +114,14 @@ fn within(name: &str, value: Option<usize>, most: usize) -> Result<Option<usize>
             Err(format!("{name} is {value}; it lies between 1 and {most}"))
         }
         value => Ok(value),
+    }
+}
+
+fn on_lost_position(name: &str) -> Result<OnLostPosition, String> {
+    match name {
+        "copy" => Ok(OnLostPosition::Copy),
+        "stop" => Ok(OnLostPosition::Stop),
+        _ => Err(format!("on_lost_position '{name}' is neither copy nor stop")),
     }
 }
 

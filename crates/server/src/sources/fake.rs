@@ -19,7 +19,8 @@ pub(crate) struct FakeSource {
 pub(crate) fn running(applied: &str, tables: &[(&str, TableState)]) -> FakeSource {
     let tables = tables
         .iter()
-        .map(|(table, state)| TableStatus { table: (*table).to_owned(), state: state.clone() });
+        .map(|(table, state)| (table.to_string(), state.clone()))
+        .map(|(table, state)| TableStatus { table, state, copied: None });
     let status = FollowerStatus {
         source: "127.0.0.1:3306".to_owned(),
         server_uuid: "u".to_owned(),
@@ -55,6 +56,10 @@ impl Source for FakeSource {
     fn stop(&self) -> Result<(), remora_source::Error> {
         self.status.lock().state = State::Stopped;
         Ok(())
+    }
+
+    fn request_stop(&self) -> Result<(), remora_source::Error> {
+        self.stop()
     }
 
     fn resume(&self) -> Result<(), remora_source::Error> {

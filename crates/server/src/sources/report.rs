@@ -9,7 +9,7 @@ use remora_protocol::{
         ReplicationInfo, ReplicationState, ReplicationStatus, SourceLine, SyncPhase, SyncStatus,
     },
 };
-use remora_source::mysql::{FollowerStatus, State, TableState};
+use remora_source::mysql::{FollowerStatus, State, TableState, TableStatus};
 
 use super::Sources;
 
@@ -97,38 +97,12 @@ impl Sources {
         let mut shown = Vec::new();
         for (_, status) in self.statuses() {
             for table in &status.tables {
-                let phase = self.phase(&table.table, &table.state, &status, database);
+                let phase = phase(table, &status, database);
                 let table = table.table.clone();
                 shown.extend(phase.map(|phase| SyncStatus { table, phase }));
             }
         }
         shown
-    }
-
-    fn phase(
-        &self,
-        table: &str,
-        state: &TableState,
-        status: &FollowerStatus,
-        database: &Database,
-    ) -> Option<SyncPhase> {
-        Some(match state {
-            TableState::Copying { rows: 0, .. } => SyncPhase::Starting,
-            TableState::Copying { rows, estimated, rows_per_second, .. } => {
-                let rate = *rows_per_second as f64;
-                SyncPhase::InProgress { rows: *rows, total: *estimated, rate }
-            }
-            TableState::CatchingUp => SyncPhase::InProgress { rows: 1, total: 1, rate: 0.0 },
-            TableState::Live => SyncPhase::Completed {
-                rows: database.statistics(table).map_or(0, |statistics| statistics.rows),
-                time: self.copies.took(table)?,
-                gtid: status.applied.clone(),
-                replication: state_of(&status.state).name().to_owned(),
-            },
-            TableState::Stopped(reason) | TableState::Refused(reason) => {
-                SyncPhase::Failed(reason.clone())
-            }
-        })
     }
 
     /// What is measured of each source.
@@ -144,7 +118,38 @@ impl Sources {
     }
 }
 
-fn table_metrics(table: remora_source::mysql::TableStatus) -> SourceTableMetrics {
+/// Where the copy of a table is; `None` if it was not copied since the start.
+fn phase(table: &TableStatus, status: &FollowerStatus, database: &Database) -> Option<SyncPhase> {
+    Some(match &table.state {
+        TableState::Copying { rows: 0, .. } => SyncPhase::Starting,
+        TableState::Copying { rows, estimated, rows_per_second, .. } => {
+            let rate = *rows_per_second as f64;
+            SyncPhase::InProgress { rows: *rows, total: *estimated, rate }
+        }
+        TableState::CatchingUp => SyncPhase::InProgress { rows: 1, total: 1, rate: 0.0 },
+        TableState::Live | TableState::Paused { copying: false, .. } => {
+            let copied = table.copied.as_ref()?;
+            SyncPhase::Completed {
+                rows: database.statistics(&table.table).map_or(0, |statistics| statistics.rows),
+                time: copied.took,
+                gtid: status.applied.clone(),
+                replication: state_of(&status.state).name().to_owned(),
+                finished: copied.at,
+                copies: copied.times,
+            }
+        }
+        TableState::Paused { copying: true, .. } => {
+            let why = last_error(status).map(|(_, error)| error);
+            let why = why.unwrap_or_else(|| shown_state(&table.state));
+            SyncPhase::Failed(why)
+        }
+        TableState::Stopped(reason) | TableState::Refused(reason) => {
+            SyncPhase::Failed(reason.clone())
+        }
+    })
+}
+
+fn table_metrics(table: TableStatus) -> SourceTableMetrics {
     let copying = match table.state {
         TableState::Copying { rows, estimated, .. } => Some((rows, estimated)),
         _ => None,
@@ -270,6 +275,10 @@ pub(crate) fn shown_state(state: &TableState) -> String {
         }
         TableState::CatchingUp => "catching up".to_owned(),
         TableState::Live => "live".to_owned(),
+        TableState::Paused { why, copying: false } => format!("paused: {why}"),
+        TableState::Paused { why, copying: true } => {
+            format!("paused: {why}; its copy goes on afterwards")
+        }
         TableState::Stopped(reason) => format!("stopped: {reason}"),
         TableState::Refused(reason) => format!("refused: {reason}"),
     }

@@ -1,9 +1,13 @@
 //! Sources as the wires show them, with a source that does as it is told.
 
-use std::{sync::Arc, thread, time::Duration};
+use std::{
+    sync::Arc,
+    thread,
+    time::{Duration, SystemTime},
+};
 
 use remora_engine::Database;
-use remora_source::mysql::{State, TableState};
+use remora_source::mysql::{Copied, State, TableState};
 
 use super::{Followed, fake::running};
 use crate::{LocalSession, server::Shared, settings::Settings};
@@ -136,6 +140,18 @@ fn following_is_stopped_and_started() {
         assert_eq!(server.ask("REPLICATION STOP"), "OK REPLICATION_STOPPED");
         assert_eq!(server.ask("REPLICATION STOP"), "ERROR 6029 Replication is not running");
         assert!(server.ask("REPLICATION STATUS").contains("status: stopped\r\n"));
+        let why = "following is stopped";
+        server.status.lock().tables[0].state = TableState::Paused { why, copying: false };
+        server.status.lock().tables[1].state = TableState::Paused { why, copying: true };
+        let status = server.ask("REPLICATION STATUS");
+        for line in [
+            "table d.live: paused: following is stopped\r\n",
+            "table d.new: paused: following is stopped; its copy goes on afterwards\r\n",
+        ] {
+            assert!(status.contains(line), "{status}");
+        }
+        assert!(server.ask("COUNT d.new x").contains("is synchronizing"));
+        assert!(server.ask("SYNC STATUS").contains("table=d.new status=FAILED error=\"paused"));
         assert_eq!(server.ask("COUNT d.live x"), "OK COUNT 1");
         assert_eq!(server.ask("REPLICATION START"), "OK REPLICATION_STARTED");
         assert!(server.ask("REPLICATION STATUS").contains("status: running\r\n"));
@@ -155,10 +171,17 @@ fn copies_are_begun_shown_and_ended() {
         let copying = "table=d.new status=IN_PROGRESS progress=50/200 rows (25.0%) rate=25 rows/s";
         assert!(status.contains(copying), "{status}");
         assert!(status.contains("table=d.bad status=FAILED error=\"it has no key\""), "{status}");
-        server.status.lock().tables[0].state = TableState::Live;
+        let at = SystemTime::UNIX_EPOCH + Duration::from_millis(1_795_000_000_250);
+        let copied = Copied { times: 2, at, took: Duration::from_millis(300), rows: 1 };
+        let mut tables = server.status.lock();
+        (tables.tables[0].state, tables.tables[0].copied) = (TableState::Live, Some(copied));
+        drop(tables);
         let status = server.ask("SYNC STATUS");
-        let completed = "table=d.live status=COMPLETED rows=1 time=0.0s gtid=";
-        assert!(status.contains(completed), "{status}");
+        let completed = format!(
+            "table=d.live status=COMPLETED rows=1 time=0.3s gtid={GTIDS} replication=running \
+             finished=1795000000.250 copies=2\r\n"
+        );
+        assert!(status.contains(&completed), "{status}");
         let stopped = "OK SYNC CANCELLATION REQUESTED table=d.new";
         assert_eq!(server.ask("SYNC STOP d.new"), stopped);
         let none = "ERROR 8 No active SYNC operations to stop";

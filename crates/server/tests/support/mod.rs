@@ -92,7 +92,10 @@ impl TestServer {
         let settings = settings.finish().unwrap();
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime = builder.worker_threads(2).enable_all().build().unwrap();
-        let database = open_database(&settings).unwrap();
+        // As `remora serve`: what is followed is the source's to make.
+        let mut own = settings.clone();
+        own.tables.retain(|schema| !settings.is_followed(&schema.name));
+        let database = open_database(&own).unwrap();
         let server = runtime.block_on(Server::start(settings, database.clone(), None)).unwrap();
         let address = server.line_address().unwrap();
         Self { runtime, server: Some(server), database, address, directory }

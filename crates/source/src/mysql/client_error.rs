@@ -29,17 +29,42 @@ mod code {
     pub(super) const ACCOUNT_LOCKED_MARIADB: u16 = 4151;
 }
 
-/// The grants that following needs, with the account as the statement's end wants it.
-pub(super) fn mend_grants(settings: &MysqlSettings) -> String {
+/// The grants that following needs, for an account of which nothing but the user's name is known.
+fn mend_grants(settings: &MysqlSettings) -> String {
+    grants(settings, &account(&settings.user, "%"))
+}
+
+/// The grants that following needs, for the account as the source writes it.
+pub(super) fn grants(settings: &MysqlSettings, account: &str) -> String {
+    let database = settings.database.as_deref();
+    let database = database.map_or("*".to_owned(), |name| identifier(name));
     format!(
-        "run at the source: GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO '{user}'@'%'; \
-         GRANT SELECT ON {database}.* TO '{user}'@'%';",
-        user = settings.user.replace('\'', "''"),
-        database = match &settings.database {
-            Some(name) => format!("`{}`", name.replace('`', "``")),
-            None => "*".to_owned(),
-        },
+        "run at the source: GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO {account}; \
+         GRANT SELECT ON {database}.* TO {account};"
     )
+}
+
+/// The grant that reading one table needs.
+pub(super) fn grant_on_table(database: &str, table: &str, account: &str) -> String {
+    let (database, table) = (identifier(database), identifier(table));
+    format!("run at the source: GRANT SELECT ON {database}.{table} TO {account};")
+}
+
+/// `'user'@'host'`, as statements name an account.
+pub(super) fn account(user: &str, host: &str) -> String {
+    format!("'{}'@'{}'", user.replace('\'', "''"), host.replace('\'', "''"))
+}
+
+fn identifier(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+/// What a library says, without the addresses of its own pages.
+fn plain(message: &str) -> String {
+    let is_page = |word: &&str| word.contains("://");
+    let words = message.split_whitespace().filter(|word| !is_page(word));
+    let words: Vec<&str> = words.collect();
+    words.join(" ").trim_end_matches(':').to_owned()
 }
 
 /// The source cannot be reached.
@@ -61,11 +86,13 @@ pub fn client_error(settings: &MysqlSettings, doing: &str, error: mysql::Error) 
             format!("it wants the authentication plugin {plugin}, which is not supported"),
             "give the user one of caching_sha2_password, mysql_native_password or ed25519".into(),
         ),
-        mysql::Error::TlsError(error) => unreachable(settings, format!("TLS: {error}")),
-        mysql::Error::IoError(error) => unreachable(settings, error.to_string()),
-        mysql::Error::DriverError(error) => unreachable(settings, error.to_string()),
-        mysql::Error::CodecError(error) => unreachable(settings, error.to_string()),
-        other => statement_error(doing, other.to_string()),
+        mysql::Error::TlsError(error) => {
+            unreachable(settings, format!("TLS: {}", plain(&error.to_string())))
+        }
+        mysql::Error::IoError(error) => unreachable(settings, plain(&error.to_string())),
+        mysql::Error::DriverError(error) => unreachable(settings, plain(&error.to_string())),
+        mysql::Error::CodecError(error) => unreachable(settings, plain(&error.to_string())),
+        other => statement_error(doing, plain(&other.to_string())),
     }
 }
 
@@ -119,4 +146,29 @@ fn denied(settings: &MysqlSettings, message: String, mend: String) -> Error {
 fn statement_error(doing: &str, message: String) -> Error {
     let statement = doing.chars().take(200).collect();
     Error::Statement { statement, message }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_library_names_its_pages() {
+        let error = std::io::Error::other(
+            "peer closed connection without sending TLS close_notify: \
+             https://docs.rs/rustls/latest/rustls/manual/_03_howto/index.html#unexpected-eof",
+        );
+        let settings = MysqlSettings::default();
+        let shown = client_error(&settings, "connecting", mysql::Error::IoError(error)).to_string();
+        let expected = "cannot reach 127.0.0.1:3306: peer closed connection without sending TLS \
+                        close_notify";
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn grants_name_accounts_as_statements_do() {
+        let settings = MysqlSettings { database: Some("a`b".to_owned()), ..Default::default() };
+        let shown = grants(&settings, &account("o'g", "10.0.0.%"));
+        assert!(shown.contains("GRANT SELECT ON `a``b`.* TO 'o''g'@'10.0.0.%';"), "{shown}");
+    }
 }

@@ -18,5 +18,8 @@ pub mod settings;
 mod statement;
 pub mod values;
 
-pub use follow::{Follower, FollowerStatus, State, TableState, TableStatus};
+pub use follow::{
+    Copied, Follower, FollowerStatus, State, TableState, TableStatus, followed_server,
+    followed_tables,
+};
 pub use settings::MysqlSettings;

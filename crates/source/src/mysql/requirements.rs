@@ -1,7 +1,13 @@
 //! What a source must be set up for, each with the mend.
 
+mod tables;
+
 use super::{
-    binlog::SourceStream, client_error::mend_grants, connection::Connection, gtid::Flavor,
+    binlog::SourceStream,
+    client_error::{account, grants},
+    connection::Connection,
+    gtid::Flavor,
+    schema::Selection,
     settings::MysqlSettings,
 };
 use crate::{Error, Result};
@@ -9,12 +15,28 @@ use crate::{Error, Result};
 pub(super) const MEND_BINLOG: &str =
     "add to the [mysqld] section of the source's my.cnf: log_bin=binlog, and restart it";
 
+pub use tables::check_tables;
+
 /// Checks everything that following needs; the first that is missing is the error. The settings
 /// are the global ones: a session of the source can still choose others for itself.
 pub fn check(connection: &mut Connection, settings: &MysqlSettings) -> Result<()> {
     check_version(connection)?;
     check_variables(connection, settings)?;
-    check_grants(connection, settings)
+    match check_grants(connection, settings) {
+        Err(Error::AccessDenied { address, user, message, .. }) => {
+            let mend = grants(settings, &account_there(connection, settings)?);
+            Err(Error::AccessDenied { address, user, message, mend })
+        }
+        checked => checked,
+    }
+}
+
+/// The account that the source gave us, as statements name it: the user's name alone does not tell.
+fn account_there(connection: &mut Connection, settings: &MysqlSettings) -> Result<String> {
+    let account_name: Option<String> = connection.first("SELECT CURRENT_USER()")?;
+    let account_name = account_name.unwrap_or_default();
+    let (user, host) = account_name.rsplit_once('@').unwrap_or((&settings.user, "%"));
+    Ok(account(user, host))
 }
 
 fn check_version(connection: &Connection) -> Result<()> {
@@ -73,7 +95,7 @@ fn check_variables(connection: &mut Connection, settings: &MysqlSettings) -> Res
 }
 
 /// Tries what following does: the statement for the binlog's end, the stream itself, and a table
-/// of each database.
+/// that is wanted of each database.
 fn check_grants(connection: &mut Connection, settings: &MysqlSettings) -> Result<()> {
     connection.binlog_end()?;
     let executed = connection.executed()?;
@@ -111,11 +133,15 @@ fn one_table_of_each(
     connection: &mut Connection,
     settings: &MysqlSettings,
 ) -> Result<Vec<(String, String)>> {
-    let tables: Vec<(String, String)> = connection.rows(
-        "SELECT table_schema, MIN(table_name) FROM information_schema.tables \
+    let mut tables: Vec<(String, String)> = connection.rows(
+        "SELECT table_schema, table_name FROM information_schema.tables \
          WHERE table_type = 'BASE TABLE' AND table_schema NOT IN \
-         ('mysql', 'sys', 'information_schema', 'performance_schema') GROUP BY table_schema",
+         ('mysql', 'sys', 'information_schema', 'performance_schema') \
+         ORDER BY table_schema, table_name",
     )?;
+    let selection = Selection::of(settings);
+    tables.retain(|(database, table)| selection.matches(database, table));
+    tables.dedup_by(|(database, _), (before, _)| database == before);
     let Some(wanted) = &settings.database else { return Ok(tables) };
     let schemas: Vec<String> =
         connection.rows("SELECT schema_name FROM information_schema.schemata")?;
@@ -124,8 +150,8 @@ fn one_table_of_each(
             address: settings.address(),
             user: settings.user.clone(),
             message: format!("there is no database `{wanted}`, or the user may not see it"),
-            mend: mend_grants(settings),
+            mend: String::new(),
         });
     }
-    Ok(tables.into_iter().filter(|(schema, _)| schema == wanted).collect())
+    Ok(tables)
 }

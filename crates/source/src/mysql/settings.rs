@@ -6,7 +6,7 @@
 //! Parts of the URL are percent-encoded. Parameters: `tables`, `name`, `ssl-mode` (`off`, `preferred`,
 //! `required`, `verify_ca`, `verify_identity`), `ssl-ca`, `ssl-cert`, `ssl-key`, `server-public-key`,
 //! `time-zone`, `server-id`, `connect-timeout` (seconds), `copy-rows-per-second`, `copy-threads`,
-//! `chunk-rows`, `strict-schema` (`true`, `false`).
+//! `chunk-rows`, `strict-schema` (`true`, `false`), `on-lost-position` (`copy`, `stop`).
 
 mod url;
 
@@ -51,11 +51,26 @@ pub struct MysqlSettings {
     pub chunk_rows: usize,
     /// Whether any schema change stops following, instead of being followed.
     pub strict_schema: bool,
+    /// What happens when the source does not have, or no longer has, what comes after our position.
+    pub on_lost_position: OnLostPosition,
     /// Statements that begin with one of these change no table here, whatever they do at the source.
     /// Case, spaces and back quotes do not matter.
     pub ignored_ddl_prefixes: Vec<String>,
     /// Tables whose definition is given instead of derived from the source's.
     pub definitions: Vec<Schema>,
+    /// Whether the types of the key's columns are the source's, whatever those definitions say.
+    pub source_types_keys: bool,
+}
+
+/// What happens when following cannot go on from our position: the source purged its binlog, was
+/// reset or restored from a backup, or another server answers in its place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnLostPosition {
+    /// All tables are copied anew, beside what can be read.
+    #[default]
+    Copy,
+    /// Following stops; what can be read stays.
+    Stop,
 }
 
 /// Encryption of the connection.
@@ -121,8 +136,10 @@ impl Default for MysqlSettings {
             copy_threads: 2,
             chunk_rows: 10_000,
             strict_schema: false,
+            on_lost_position: OnLostPosition::Copy,
             ignored_ddl_prefixes: Vec::new(),
             definitions: Vec::new(),
+            source_types_keys: false,
         }
     }
 }

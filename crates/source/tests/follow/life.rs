@@ -87,28 +87,6 @@ fn mysql_9_7_purges() {
     purged_binlogs_lead_to_copies(Kind::MySql97);
 }
 
-fn a_source_back_in_time_is_refused(kind: Kind, reset: &str) {
-    let mut pair = Pair::start(kind, &TABLE);
-    pair.run("INSERT INTO goods VALUES (2, 'two')");
-    pair.compare();
-    pair.close();
-    pair.run(reset);
-    pair.run("DELETE FROM goods");
-    pair.open();
-    pair.wait("a failure", |status| matches!(status.state, State::Failed(_)));
-    assert_eq!(pair.rows("goods").len(), 2);
-}
-
-#[test]
-fn mariadb_10_11_back_in_time() {
-    a_source_back_in_time_is_refused(Kind::MariaDb1011, "RESET MASTER");
-}
-
-#[test]
-fn mysql_9_7_back_in_time() {
-    a_source_back_in_time_is_refused(Kind::MySql97, "RESET BINARY LOGS AND GTIDS");
-}
-
 #[test]
 fn mysql_9_7_fails_over() {
     another_server_with_the_same_history_is_followed_on(Kind::MySql97);

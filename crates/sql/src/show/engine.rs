@@ -67,11 +67,13 @@ fn of_server(session: &SessionState) -> Result<String> {
     let database = &session.shared.database;
     let bytes =
         database.store_bytes().map_err(|error| crate::select::errors::from_engine(&error))?;
-    Ok(lines(&[
+    let mut figures = vec![
         ("position", database.position().0.to_string()),
         ("tables", database.tables().len().to_string()),
         ("row store bytes", bytes.to_string()),
-    ]))
+    ];
+    figures.extend(database.checkpoint_failure().map(|failure| ("checkpoint failed", failure)));
+    Ok(lines(&figures))
 }
 
 fn of_table(figures: &TableStatistics) -> String {

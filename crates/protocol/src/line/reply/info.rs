@@ -13,6 +13,8 @@ pub struct InfoReport {
     pub data_initialized: bool,
     /// Whether requests are answered.
     pub ready: bool,
+    /// What cannot be written to disk, and why; `None` if everything can.
+    pub storage_error: Option<String>,
     /// Commands that were understood.
     pub commands: u64,
     /// Connections since the start.
@@ -191,6 +193,9 @@ fn write_server(out: &mut Vec<u8>, report: &InfoReport) {
     line(out, "uptime_seconds", report.uptime_seconds);
     line(out, "data_initialized", report.data_initialized);
     line(out, "readiness", if report.ready { "ready" } else { "not_ready" });
+    if let Some(error) = &report.storage_error {
+        line(out, "storage_error", error);
+    }
     section(out, "Stats");
     line(out, "total_commands_processed", report.commands);
     line(out, "total_connections_received", report.connections);

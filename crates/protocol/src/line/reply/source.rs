@@ -1,6 +1,6 @@
 //! Replies of REPLICATION and SYNC.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::{line, named, number, one_line, text};
 
@@ -153,6 +153,10 @@ pub enum SyncPhase {
         gtid: String,
         /// What the source does since.
         replication: String,
+        /// When it was finished.
+        finished: SystemTime,
+        /// How many were finished since the start: a later one has a higher number.
+        copies: u64,
     },
     /// The table stays as it was.
     Failed(String),
@@ -184,9 +188,13 @@ fn shown_phase(phase: &SyncPhase) -> String {
             let progress = format!("progress={rows}/{total} rows ({percent:.1}%)");
             format!("IN_PROGRESS {progress} rate={rate:.0} rows/s")
         }
-        SyncPhase::Completed { rows, time, gtid, replication } => {
+        SyncPhase::Completed { rows, time, gtid, replication, finished, copies } => {
             let time = time.as_secs_f64();
-            format!("COMPLETED rows={rows} time={time:.1}s gtid={gtid} replication={replication}")
+            let finished = finished.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+            format!(
+                "COMPLETED rows={rows} time={time:.1}s gtid={gtid} replication={replication} \
+                 finished={finished:.3} copies={copies}"
+            )
         }
         SyncPhase::Failed(error) => format!("FAILED error=\"{error}\""),
         SyncPhase::Cancelled => "CANCELLED".to_owned(),

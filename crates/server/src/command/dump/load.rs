@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use remora_engine::{Database, dump::DumpInfo};
+use remora_source::mysql::followed_tables;
 
 use crate::{Error, Result, settings::Settings};
 
@@ -20,13 +21,24 @@ pub(crate) fn load_dump(database: &Database, path: &Path) -> Result<DumpInfo> {
     std::fs::write(&marker, shown.display().to_string())
         .map_err(|source| Error::io("cannot write", &marker, source))?;
     let present = database.tables();
-    for table in verified.tables.iter().filter(|table| present.contains(&table.name)) {
-        database.drop_table(&table.name)?;
+    let is_dumped = |name: &String| verified.tables.iter().any(|table| table.name == *name);
+    let followed = followed_here(database);
+    // A followed table that the dump lacks was made after it: the stream will make it again.
+    for table in present.iter().filter(|table| is_dumped(table) || followed.contains(table)) {
+        database.drop_table(table)?;
     }
     let info = database.restore(path)?;
     database.checkpoint()?;
     std::fs::remove_file(&marker).map_err(|source| Error::io("cannot remove", &marker, source))?;
     Ok(info)
+}
+
+/// The tables that came from any source.
+fn followed_here(database: &Database) -> Vec<String> {
+    let positions = database.source_positions();
+    let keys = || positions.iter().map(|(key, _)| key);
+    let sources = keys().filter_map(|key| key.strip_suffix("/source"));
+    sources.flat_map(|source| followed_tables(source, keys())).collect()
 }
 
 /// Loads the newest dump of the dump directory, if there is one.

@@ -2,6 +2,7 @@
 
 mod files;
 mod load;
+mod origin;
 mod schedule;
 
 use std::{
@@ -283,7 +284,7 @@ fn save(shared: &Shared, path: &Path, trigger: Trigger) {
 
 /// Loads a dump; meanwhile requests about tables are answered that it is loading.
 fn load(shared: &Shared, path: &Path) -> Answer {
-    let tables = remora_engine::dump::verify(path)?.tables.len() as u64;
+    let tables = origin::verify(shared, path)?;
     shared.dump.begin(DumpPhase::Loading, path, tables)?;
     let loaded = load_dump(&shared.database, path);
     shared.cache.clear(None);

@@ -248,6 +248,10 @@ impl History {
                 Group::Outside | Group::Named(_) | Group::Preparing(_) => {}
             }
         }
+        if matches!(self.group, Group::Outside) {
+            let (name, created) = (self.place.file.clone(), event.header.timestamp);
+            self.ready.push_back(SourceEvent::File { name, created });
+        }
         self.idle();
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! What the stream yields: the source's transactions as a flat sequence, unpacked and in order.
 //!
 //! ```text
-//! stream      = *(transaction | Heartbeat)
+//! stream      = *(transaction | File | Heartbeat)
 //! transaction = Begin *(AlsoCovers | TableMap | Rows | Statement) (Commit | Rollback | Abandoned)
 //! ```
 
@@ -71,6 +71,13 @@ pub enum SourceEvent {
     /// The source crashed within the transaction: its changes since `Begin` are void, and it does
     /// not count as applied.
     Abandoned,
+    /// A binlog file begins, or the stream begins within it.
+    File {
+        /// Its name.
+        name: String,
+        /// When it was made, in seconds since 1970.
+        created: u32,
+    },
     /// Nothing happened up to this place: heartbeats, file changes, events of no concern.
     Heartbeat {
         /// How far the stream has come.

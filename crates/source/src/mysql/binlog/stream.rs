@@ -46,6 +46,7 @@ pub struct SourceStream {
     history: History,
     from: String,
     server: Server,
+    server_id: u32,
     interrupter: Interrupter,
     ended: bool,
     warned_of_sums: bool,
@@ -78,13 +79,16 @@ impl SourceStream {
             interrupted: Arc::default(),
         };
         guarded(settings, "SET for the binlog stream", || prepare(&mut conn, &server, from))?;
-        let request = request(settings, &server, from)?;
+        // Two replicas of the same id throw each other out, hence a large random one.
+        let server_id = settings.server_id.unwrap_or_else(|| (1 << 31) | random());
+        let request = request(server_id, &server, from)?;
         let events = guarded(settings, "the binlog stream", || conn.get_binlog_stream(request))?;
         Ok(Self {
             events,
             history: History::default(),
             from: from.to_string(),
             server,
+            server_id,
             interrupter,
             ended: false,
             warned_of_sums: false,
@@ -147,11 +151,28 @@ impl SourceStream {
         };
         match event {
             Some(Ok(event)) => Ok(RawEvent::received(event)),
+            Some(Err(mysql::Error::MySqlError(error))) if is_clash(&error.message) => {
+                Err(self.clash())
+            }
             Some(Err(mysql::Error::MySqlError(error))) if error.code == FATAL_READING_BINLOG => {
                 Err(self.refusal(error.message))
             }
             Some(Err(error)) => Err(client_error(settings, "reading the binlog", error)),
             None => Err(unreachable(settings, "the source ended the binlog stream")),
+        }
+    }
+
+    /// Another replica took this one's id, and with it its stream.
+    fn clash(&self) -> Error {
+        let (settings, id) = (&self.interrupter.settings, self.server_id);
+        Error::Requirement {
+            message: format!(
+                "{} ended the stream: another replica of it has our server_id, {id}",
+                settings.address()
+            ),
+            mend: "set server_id (in a URL server-id) to a number that no other replica has, or \
+                   leave it out for a random one"
+                .to_owned(),
         }
     }
 
@@ -207,6 +228,11 @@ impl Interrupter {
     }
 }
 
+/// Whether the source ended a stream for another of the same id.
+fn is_clash(message: &str) -> bool {
+    message.contains("same server_uuid/server_id") || message.contains("same server_id")
+}
+
 /// The source must have `from`, and everything after it. What its stream sent before it was
 /// committed appears in the set of what it executed a moment later.
 fn check_position(source: &mut Connection, from: &GtidSet) -> Result<()> {
@@ -247,13 +273,7 @@ fn prepare(conn: &mut Conn, server: &Server, from: &GtidSet) -> mysql::Result<()
     Ok(())
 }
 
-fn request(
-    settings: &MysqlSettings,
-    server: &Server,
-    from: &GtidSet,
-) -> Result<BinlogRequest<'static>> {
-    // Two replicas of the same id throw each other out, hence a large random one.
-    let id = settings.server_id.unwrap_or_else(|| (1 << 31) | random());
+fn request(id: u32, server: &Server, from: &GtidSet) -> Result<BinlogRequest<'static>> {
     let request = BinlogRequest::new(id);
     Ok(match from {
         GtidSet::MariaDb(_) => request,

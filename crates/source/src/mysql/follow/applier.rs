@@ -22,8 +22,9 @@ use super::{
     batch::Batch,
     inbox::{Inbox, Message, within},
     merged::Merged,
+    lost::check_file,
     pace::Pace,
-    positions::Stored,
+    positions::{BinlogFile, Stored, binlog_key},
     rows::Routes,
     shared::{Shared, Wanted},
     statement::{Statement, TableName},
@@ -218,6 +219,8 @@ impl Applier {
     /// Submits a batch behind all others.
     pub fn submit_batch(&mut self, batch: ChangeBatch) -> Result<()> {
         self.moved_since = None;
+        self.shared.received_up_to(&self.place);
+        self.shared.board.told_us.store(now_us(), Ordering::Relaxed);
         if self.is_careful() {
             return self.apply_carefully(batch);
         }
@@ -332,6 +335,7 @@ impl Applier {
     fn event(&mut self, event: SourceEvent, statement: Option<Statement>) -> Result<()> {
         match event {
             SourceEvent::Begin { gtid, committed_at_us } => {
+                self.check_new(&gtid)?;
                 self.shared.board.applying_since_us.store(committed_at_us, Ordering::Relaxed);
                 let gtids = vec![gtid];
                 let (statement, deferred) = (None, Vec::new());
@@ -360,11 +364,37 @@ impl Applier {
                 self.abandon();
                 Ok(())
             }
+            SourceEvent::File { name, created } => self.begin_file(name, created),
             SourceEvent::Heartbeat { end } => {
                 self.place = end;
+                self.shared.board.heartbeat_us.store(now_us(), Ordering::Relaxed);
                 self.between_transactions()
             }
         }
+    }
+
+    /// A file of the binlog begins; its name and time go with the position.
+    fn begin_file(&mut self, name: String, created: u32) -> Result<()> {
+        let key = binlog_key(&self.shared.settings.name);
+        let file = BinlogFile { uuid: self.source.server.uuid.clone(), name, created };
+        let stored = self.shared.database.source_position(&key)?;
+        check_file(stored.as_deref(), &file)?;
+        let text = file.text();
+        if stored.as_ref() != Some(&text) {
+            self.with_next.push((key, text));
+            self.moved_since.get_or_insert_with(Instant::now);
+        }
+        Ok(())
+    }
+
+    /// A source that tells a transaction again was reset and counts from the beginning.
+    fn check_new(&self, gtid: &Gtid) -> Result<()> {
+        if !self.applied.is_repeated_by(gtid) {
+            return Ok(());
+        }
+        let applied = &self.applied;
+        let message = format!("it was reset: its binlog tells {gtid} again, after {applied}");
+        Err(Error::BackInTime { message })
     }
 
     /// The transaction that was being read did not happen, or will be read again.
@@ -453,6 +483,7 @@ impl Applier {
     }
 
     fn between_transactions(&mut self) -> Result<()> {
+        self.shared.board.clear_error();
         if self.batch.is_full() {
             self.submit()?;
         }

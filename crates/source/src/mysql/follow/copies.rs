@@ -141,6 +141,8 @@ impl Applier {
         let rename = Definition::Rename { from: copy.hidden.to_string(), to: name.clone() };
         self.define(vec![rename], positions)?;
         tracing::info!(table = name, rows = copy.progress.rows, "copied");
+        self.shared.board.count_copy(&name, copy.progress.rows, copy.since.elapsed());
+        self.shared.board.clear_error();
         self.show(table);
         Ok(())
     }
@@ -275,9 +277,12 @@ impl Applier {
     fn sync(&mut self, name: &str) -> Result<()> {
         let known = self.tables.iter().find(|(_, followed)| &*followed.name == name);
         let Some(table) = known.map(|(table, _)| table.clone()).or_else(|| self.named(name)) else {
+            self.shared.board.forget_table(name);
             return Ok(());
         };
-        self.shared.unreadable.lock().remove(&table);
+        self.shared.forget_failures(&table);
+        // What it showed when it was ordered; what becomes of it is shown below.
+        self.shared.board.forget_table(name);
         let mut step = Step::default();
         match self.tables.get(&table) {
             Some(FollowedTable { doubt: None, stopped: None, source, .. }) => {
@@ -293,6 +298,7 @@ impl Applier {
                 self.settle(&table, &mut step)?;
             }
         }
+        self.show(&table);
         self.take_step(step)?;
         self.serve_copies()
     }

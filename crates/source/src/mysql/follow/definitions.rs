@@ -186,7 +186,9 @@ impl Applier {
 
     /// A schema change that the settings forbid to follow.
     pub fn check_strict(&self, table: &TableName, what: &str) -> Result<()> {
-        if !self.shared.settings.strict_schema {
+        // A table that waits for a copy, as after SYNC, is followed whatever it was.
+        let waits = |followed: &FollowedTable| followed.source.columns.is_empty();
+        if !self.shared.settings.strict_schema || self.tables.get(table).is_some_and(waits) {
             return Ok(());
         }
         let table = name_here(&self.shared.settings, table);

@@ -24,7 +24,7 @@ use super::{
     statement::{Alteration, Fate, TableName},
     status::TableState,
     step::Step,
-    table::{FollowedTable, Visible, name_here, schema},
+    table::{FollowedTable, Visible, definition, name_here, schema},
 };
 use crate::{
     Error, Result,
@@ -98,6 +98,10 @@ enum Here {
     IsPerhaps(Answer, Coordinates),
     /// A statement that comes will tell, or who asks again at the place.
     Unknown(Coordinates),
+}
+
+fn changed_by(column: &str, statements: &[String]) -> String {
+    format!("Configured column '{column}' changed after DDL: {}", statements.join("; "))
 }
 
 impl Applier {
@@ -290,11 +294,19 @@ impl Applier {
         if followed.visible == Visible::Absent && followed.copy.is_none() && !doubt.missed {
             return self.begin_empty(table, read, step);
         }
-        if !old.columns.is_empty() && !old.reads_as(&read) {
-            let sql = doubt.statements.join("; ");
-            self.check_strict(table, &format!("configured columns changed after DDL: {sql}"))?;
+        let is_defined = definition(&self.shared.settings, table).is_some();
+        // Where a definition names the columns, no other one matters, nor where they stand.
+        let same = old.columns.is_empty() || (!is_defined && old.reads_as(&read));
+        if let Some(column) = old.changed_column(&read).filter(|_| !same) {
+            self.check_strict(table, &changed_by(column, &doubt.statements))?;
+        } else if !same && !is_defined {
+            self.check_strict(table, "the order of its columns changed")?;
         }
-        if doubt.missed {
+        let renamed = old.renamed_column(&doubt.alterations).filter(|_| is_defined);
+        if let Some(column) = &renamed {
+            self.check_strict(table, &changed_by(column, &doubt.statements))?;
+        }
+        if doubt.missed || renamed.is_some() {
             return self.start_copy(table, read, true, step);
         }
         match SchemaChange::between(&old, read, &doubt.alterations) {

@@ -165,6 +165,7 @@ fn is_middle(event: &SourceEvent) -> bool {
         | SourceEvent::Commit { .. }
         | SourceEvent::Rollback { .. }
         | SourceEvent::Abandoned
+        | SourceEvent::File { .. }
         | SourceEvent::Heartbeat { .. } => false,
     }
 }

@@ -3,11 +3,12 @@
 //! | end                                       | what follows                                    |
 //! |-------------------------------------------|-------------------------------------------------|
 //! | unreachable, refused, damaged on the way  | again, after 0.1 s to 30 s with jitter           |
-//! | the binlog before our position is gone,   | again from where the source is now, with all     |
-//! | or cannot be followed                     | tables copied beside what can be read            |
+//! | the position is lost: the source purged   | again from where the source is now, with all     |
+//! | what follows it, or has less than we      | tables copied beside what can be read; failed    |
+//! | applied (reset, restored, another server) | where the settings want that                     |
+//! | an event that cannot be followed          | again from where the source is now, the same way |
 //! | another server with our history           | on with it; the stream's position is what counts |
 //! | a table was changed here by someone else  | again                                            |
-//! | it has less than we applied               | failed: nothing is merged                        |
 //! | rows of a table are not understood, or    | again, with the table copied anew; it alone      |
 //! | refused by the engine                     | stops if that does not help                      |
 //! | an event nobody understands, the engine   | failed                                           |
@@ -27,12 +28,18 @@ use super::{
     shared::{Shared, Wanted},
     status::{State, count},
 };
-use crate::{Error, mysql::binlog::Coordinates};
+use crate::{
+    Error,
+    mysql::{binlog::Coordinates, settings::OnLostPosition},
+};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LAST_PAUSE: Duration = Duration::from_secs(30);
 /// A session that lasted so long was a good one.
 const GOOD: Duration = Duration::from_secs(10);
+/// What a lost position says behind its reason where following stops.
+const MEND_LOST: &str = "on_lost_position is stop, so nothing is copied by itself: SYNC of any table \
+                         copies all of them anew";
 /// A place that is damaged so often is so on the source's disk.
 const DAMAGED: u32 = 5;
 
@@ -40,7 +47,7 @@ const DAMAGED: u32 = 5;
 mod code {
     pub(super) const CONNECTION: u16 = 2000;
     pub(super) const REPLICATION: u16 = 2003;
-    pub(super) const PURGED: u16 = 2008;
+    pub(super) const LOST_POSITION: u16 = 2008;
     pub(super) const SCHEMA_INCOMPATIBLE: u16 = 2012;
     pub(super) const CHECKSUM: u16 = 2016;
     pub(super) const UNDECODABLE: u16 = 2017;
@@ -62,8 +69,11 @@ enum Next {
 pub(super) fn run(shared: &Arc<Shared>) {
     let (mut pause, mut anew) = (FIRST_PAUSE, false);
     let mut damaged = Damaged::default();
-    while wait_to_run(shared) {
+    while shared.wait_to_run() {
         shared.board.set_state(State::Connecting);
+        // Without a position to go on from, a copy of one table needs a copy of all.
+        let (synced, _) = shared.ordered_copies();
+        anew |= !synced.is_empty() && shared.lost.swap(false, Ordering::Relaxed);
         let began = Instant::now();
         let Err(error) = session::run(shared, &mut anew) else {
             pause = FIRST_PAUSE;
@@ -86,23 +96,9 @@ pub(super) fn run(shared: &Arc<Shared>) {
                 shared.pause(if anew { jittered(pause) } else { Duration::ZERO });
                 anew = true;
             }
-            Next::Never => {
-                shared.board.set_state(State::Failed(error.to_string()));
-                shared.want(Wanted::Stop);
-            }
+            Next::Never => shared.fail(reason(shared, &error)),
         }
     }
-}
-
-/// Waits until following is wanted; false at the end.
-fn wait_to_run(shared: &Shared) -> bool {
-    if shared.wanted() == Wanted::Stop {
-        let mut phase = shared.board.phase.lock();
-        if !matches!(phase.state, Some(State::Failed(_))) {
-            phase.state = Some(State::Stopped);
-        }
-    }
-    shared.wait_to_run()
 }
 
 /// The place that was damaged last, and how often.
@@ -129,7 +125,7 @@ fn next(shared: &Shared, error: &Error, damaged: &mut Damaged) -> Next {
             let next = if damaged.times < DAMAGED { Next::Later } else { Next::Never };
             (code::CHECKSUM, next)
         }
-        Error::Purged { .. } => (code::PURGED, Next::Anew),
+        Error::Purged { .. } | Error::BackInTime { .. } => (code::LOST_POSITION, lost(shared)),
         Error::Unfollowable { .. } => (code::REPLICATION, Next::Anew),
         Error::Undecodable { .. } => (code::UNDECODABLE, Next::Never),
         Error::TableRefused { .. } => (code::SCHEMA_INCOMPATIBLE, Next::Never),
@@ -141,8 +137,31 @@ fn next(shared: &Shared, error: &Error, damaged: &mut Damaged) -> Next {
     };
     tracing::warn!("following {} was interrupted: {error}", shared.settings.address());
     shared.board.applying_since_us.store(0, Ordering::Relaxed);
-    shared.board.set_error(code, error.to_string());
+    shared.board.set_error(code, reason(shared, error));
     next
+}
+
+fn lost(shared: &Shared) -> Next {
+    *shared.shown.lock() = None;
+    match shared.settings.on_lost_position {
+        OnLostPosition::Copy => Next::Anew,
+        OnLostPosition::Stop => {
+            shared.lost.store(true, Ordering::Relaxed);
+            Next::Never
+        }
+    }
+}
+
+/// The error, with what mends it.
+fn reason(shared: &Shared, error: &Error) -> String {
+    match error {
+        Error::Purged { .. } | Error::BackInTime { .. }
+            if shared.settings.on_lost_position == OnLostPosition::Stop =>
+        {
+            format!("{error}; {MEND_LOST}")
+        }
+        error => error.to_string(),
+    }
 }
 
 /// Between half of it and all of it, so that followers of one source do not come all at once.

@@ -17,6 +17,7 @@ mod doubt;
 mod inbox;
 mod life;
 mod merged;
+mod lost;
 mod pace;
 mod parents;
 mod positions;
@@ -42,20 +43,38 @@ use parking_lot::Mutex;
 use remora_engine::Database;
 
 pub(crate) use inbox::{Inbox, Message};
-pub use status::{FollowerStatus, State, TableState, TableStatus};
+pub use positions::{followed_server, followed_tables};
+pub use status::{Copied, FollowerStatus, State, TableState, TableStatus};
 
 use self::{
     positions::source_key,
     shared::{Shared, TableOrder, Wanted},
+    status::copying,
 };
 use super::{connection, gtid::GtidSet, requirements, settings::MysqlSettings, statement};
 use crate::{Error, Result};
+
+/// How long following may take to stop: as long as a source may take to answer.
+const STOP_PATIENCE: Duration = Duration::from_secs(60);
 
 /// A database kept equal to a MySQL or MariaDB. All methods may be called from any thread; dropping
 /// it stops following, and another start goes on where it was.
 pub struct Follower {
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What is wrong with the source or the settings. What of definitions does not fit tables that are
+/// followed already stops those alone.
+fn check(database: &Database, settings: &MysqlSettings, begun: bool) -> Result<()> {
+    let mut source = connection::connect(settings)?;
+    requirements::check(&mut source, settings)?;
+    requirements::check_tables(
+        &mut source,
+        settings,
+        &tables::followed_before(database, settings),
+    )?;
+    if begun { Ok(()) } else { tables::check_definitions(&mut source, settings) }
 }
 
 impl Follower {
@@ -67,13 +86,12 @@ impl Follower {
     /// before may be unreachable: then it is tried again until it is there.
     pub fn start(database: Database, settings: MysqlSettings) -> Result<Self> {
         let begun = database.source_position(&source_key(&settings.name))?.is_some();
-        let checked = connection::connect(&settings)
-            .and_then(|mut source| requirements::check(&mut source, &settings));
-        match checked {
+        match check(&database, &settings, begun) {
             Err(Error::Unreachable { .. }) if begun => {}
             checked => checked?,
         }
         let shared = Arc::new(Shared::new(database, settings));
+        tables::show_stored(&shared);
         let theirs = Arc::clone(&shared);
         let thread = Builder::new()
             .name("mysql-apply".to_owned())
@@ -118,7 +136,21 @@ impl Follower {
     }
 
     /// Stops following until [`Follower::resume`]; what was read and is whole is applied first.
+    /// Nothing is written any more on return.
+    ///
+    /// # Errors
+    /// Busy if that takes longer than a minute; it ends nevertheless.
     pub fn stop(&self) -> Result<()> {
+        self.request_stop()?;
+        if self.shared.wait_for_rest(STOP_PATIENCE) {
+            return Ok(());
+        }
+        let message = format!("following {} has not stopped yet", self.shared.settings.address());
+        Err(remora_engine::Error::Busy(message).into())
+    }
+
+    /// As [`Follower::stop`], but without waiting.
+    pub fn request_stop(&self) -> Result<()> {
         self.want(Wanted::Stop)
     }
 
@@ -127,22 +159,27 @@ impl Follower {
         self.want(Wanted::Run)
     }
 
-    /// Copies a table anew, beside what can be read of it; done when there is time for it.
+    /// Copies a table anew, beside what can be read of it; done when there is time for it. Where
+    /// following has stopped, also by an error, it goes on: a schema change that may not be followed
+    /// is passed over for this table, and where the position is lost all tables are copied.
     ///
     /// # Errors
     /// A setting error if the table is being copied, or if too many orders wait.
     pub fn sync(&self, table: &str) -> Result<()> {
-        let copied = match self.shared.board.tables.lock().get(table) {
-            Some(TableState::Copying { .. } | TableState::CatchingUp) => true,
-            Some(_) | None => false,
+        let shared = &self.shared;
+        let is_copied = {
+            let tables = shared.board.tables.lock();
+            matches!(tables.get(table), Some(TableState::Copying { .. }))
         };
-        if copied {
+        if is_copied && shared.wanted() == Wanted::Run {
             return Err(Error::Setting(format!("table {table} is being copied already")));
         }
-        match self.shared.order(TableOrder::Sync(table.to_owned())) {
-            true => Ok(()),
-            false => Err(Error::Setting("too many orders wait".to_owned())),
+        // Shown until the order is obeyed, so that nobody takes the last copy for this one.
+        shared.board.set_table(table, copying(0, 0, 0, Instant::now()));
+        if !shared.order(TableOrder::Sync(table.to_owned())) {
+            return Err(Error::Setting("too many orders wait".to_owned()));
         }
+        self.want(Wanted::Run)
     }
 
     /// Gives up the copy of a table, or of every table; how many are given up.

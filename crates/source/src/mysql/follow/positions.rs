@@ -5,6 +5,8 @@
 //! <name>                       the applied GTID set
 //! <name>/source                {"flavor": "mysql" | "mariadb", "uuid": ...}: following has begun
 //! <name>/temporary             names that temporary tables had, see `temporary`
+//! <name>/binlog                {"uuid": ..., "name": ..., "created": ...}: the binlog file that the
+//!                              position is in
 //! <name>/table/<table>         the source's definition of the table at the applied position, or
 //!                              "stale": its rows are not fed any more and a copy will replace them
 //! <name>/copied/<table>        the same of the hidden copy of the table
@@ -42,6 +44,11 @@ pub(crate) fn temporary_key(name: &str) -> String {
     format!("{name}/temporary")
 }
 
+/// The binlog file that the position is in.
+pub(crate) fn binlog_key(name: &str) -> String {
+    format!("{name}/binlog")
+}
+
 pub(crate) fn table_key(name: &str, table: &str) -> String {
     format!("{name}/table/{table}")
 }
@@ -71,10 +78,46 @@ pub(crate) fn source_text(flavor: Flavor, uuid: &str) -> String {
     json!({ "flavor": flavor, "uuid": uuid }).to_string()
 }
 
+/// The server that was followed under this name at these positions: what it called itself.
+pub fn followed_server<'p>(
+    name: &str,
+    position_of: impl FnOnce(&str) -> Option<&'p str>,
+) -> Option<String> {
+    source_uuid(position_of(&source_key(name))?)
+}
+
+/// The tables that came from the source of this name at these positions, by their names here.
+pub fn followed_tables<'p>(name: &str, positions: impl Iterator<Item = &'p str>) -> Vec<String> {
+    let prefix = table_key(name, "");
+    positions.filter_map(|key| key.strip_prefix(prefix.as_str())).map(str::to_owned).collect()
+}
+
 /// The server that a text of [`source_text`] names.
 pub(crate) fn source_uuid(text: &str) -> Option<String> {
     let value: Value = serde_json::from_str(text).ok()?;
     Some(value.get("uuid")?.as_str()?.to_owned())
+}
+
+/// A binlog file of a server; one of the same name that was made at another time is another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct BinlogFile {
+    pub uuid: String,
+    pub name: String,
+    /// Seconds since 1970.
+    pub created: u32,
+}
+
+impl BinlogFile {
+    pub fn text(&self) -> String {
+        json!({ "uuid": self.uuid, "name": self.name, "created": self.created }).to_string()
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        let value: Value = serde_json::from_str(text).ok()?;
+        let part = |name: &str| Some(value.get(name)?.as_str()?.to_owned());
+        let created = u32::try_from(value.get("created")?.as_u64()?).ok()?;
+        Some(Self { uuid: part("uuid")?, name: part("name")?, created })
+    }
 }
 
 /// A definition as it is stored.
@@ -128,7 +171,8 @@ mod tests {
         }];
         let (database, name) = ("d".to_owned(), "t".to_owned());
         let (key, words) = (vec![0], Default::default());
-        let table = SourceTable { database, name, columns, key, image_columns: 4, words };
+        let (image_columns, unique_keys) = (4, Vec::new());
+        let table = SourceTable { database, name, columns, key, image_columns, unique_keys, words };
         assert_eq!(stored_definition(Some(&definition_text(&table))), Some(table));
         assert_eq!(stored_definition(Some(STALE)), None);
         assert_eq!(stored_definition(None), None);

@@ -20,8 +20,9 @@ use remora_engine::Pending;
 use super::{
     applier::Applier,
     inbox::{Inbox, Message},
+    lost,
     merged::Merged,
-    positions::{source_key, source_text, source_uuid},
+    positions::{binlog_key, source_key, source_text, source_uuid},
     shared::Shared,
     status::State,
     step::Step,
@@ -52,18 +53,26 @@ pub(super) fn run(shared: &Arc<Shared>, anew: &mut bool) -> Result<()> {
     requirements::check(&mut source, settings)?;
     tell_of_server(shared, &source)?;
     shared.store_refusals()?;
-    let applied = match position(shared, &source)? {
-        Some(applied) if !*anew => applied,
-        _ => source.executed()?,
+    let executed = lost::look(shared, &mut source)?;
+    let applied = match *anew {
+        true => executed,
+        false => position(shared, &source)?.unwrap_or(executed),
     };
     let stream = SourceStream::open(settings, &applied)?;
     let mut step = Step::default();
-    let compared = tables::compare(shared, &mut source, *anew, &mut step)?;
+    let (synced, obeyed) = shared.ordered_copies();
+    let wanted = tables::Wanted { anew: *anew, synced };
+    let compared = tables::compare(shared, &mut source, &wanted, &mut step)?;
     let merged = Merged::load(&mut source)?;
     let text = source_text(source.server.flavor, &source.server.uuid);
     step.positions.push((source_key(&settings.name), text));
     step.positions.push((settings.name.clone(), applied.to_string()));
+    if *anew {
+        step.positions.push((binlog_key(&settings.name), String::new()));
+    }
     shared.database.define(step.definitions, step.positions)?;
+    shared.drop_orders(obeyed);
+    shared.lost.store(false, Ordering::Relaxed);
     *anew = false;
 
     let inbox = Arc::new(Inbox::default());
@@ -139,7 +148,8 @@ impl<'s> Session<'s> {
             .and_then(|()| self.spawn_copies(scope))
             .and_then(|()| {
                 let (shared, copies) = (Arc::clone(self.shared), Arc::clone(self.copies));
-                spawn(scope, "mysql-lag", move || count_waiting(&shared, &copies))
+                let inbox = Arc::clone(self.inbox);
+                spawn(scope, "mysql-lag", move || count_waiting(&shared, &copies, &inbox))
             });
         let ended = spawned.and_then(|()| {
             let (shared, inbox) = (Arc::clone(self.shared), Arc::clone(self.inbox));
@@ -215,26 +225,29 @@ fn acknowledge(submitted: &Receiver<Pending>, inbox: &Inbox) {
     }
 }
 
-/// Counts the source's transactions that are not visible here, until the session ends.
-fn count_waiting(shared: &Shared, session: &CopyQueue) {
+/// Counts the source's transactions that are not visible here, until the session ends; and ends it
+/// if the source lost its history, of which its stream need not tell.
+fn count_waiting(shared: &Shared, session: &CopyQueue, inbox: &Inbox) {
     let waiting = &shared.board.waiting_transactions;
-    let mut source = None;
+    let (mut source, mut watch) = (None, lost::Watch::default());
     while !session.pause(COUNT_INTERVAL) {
-        match count_once(shared, &mut source) {
+        match count_once(shared, &mut source, &mut watch) {
             Ok(count) => waiting.store(count.saturating_add(1), Ordering::Relaxed),
+            Err(error @ Error::BackInTime { .. }) => inbox.push(Message::Ended(error)),
             Err(_) => source = None,
         }
     }
     waiting.store(0, Ordering::Relaxed);
 }
 
-fn count_once(shared: &Shared, source: &mut Option<Connection>) -> Result<u64> {
+fn count_once(
+    shared: &Shared,
+    source: &mut Option<Connection>,
+    watch: &mut lost::Watch,
+) -> Result<u64> {
     let connection = match source {
         Some(connection) => connection,
         None => source.insert(connection::connect(&shared.settings)?),
     };
-    let executed = connection.executed()?;
-    let text = shared.database.source_position(&shared.settings.name)?.unwrap_or_default();
-    let applied = GtidSet::parse_as(executed.flavor(), &text)?;
-    Ok(executed.count_beyond(&applied))
+    watch.look(shared, connection)
 }

@@ -2,7 +2,10 @@
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
-    sync::{Arc, atomic::AtomicU32},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU32},
+    },
     time::{Duration, Instant},
 };
 
@@ -11,8 +14,9 @@ use remora_engine::Database;
 
 use super::{
     inbox::{Inbox, Message},
+    lost::Shown,
     statement::TableName,
-    status::Board,
+    status::{Board, State},
 };
 use crate::mysql::{binlog::Interrupter, schema::Selection, settings::MysqlSettings};
 
@@ -36,6 +40,10 @@ pub(crate) struct Shared {
     pub unreadable: Mutex<HashMap<TableName, u32>>,
     /// How often in a row the layout of a table's rows was not that of its definition.
     pub unfitting: Mutex<HashMap<TableName, u32>>,
+    /// What the source showed last of its history.
+    pub shown: Mutex<Option<Shown>>,
+    /// Whether following ended because the position is lost: it can only begin anew.
+    pub lost: AtomicBool,
     orders: Mutex<Orders>,
     changed: Condvar,
 }
@@ -65,6 +73,8 @@ pub(crate) enum TableOrder {
 struct Orders {
     wanted: Wanted,
     tables: VecDeque<TableOrder>,
+    /// Whether nothing runs and following waits to be wanted.
+    at_rest: bool,
     inbox: Option<Arc<Inbox>>,
     interrupter: Option<Interrupter>,
 }
@@ -82,9 +92,18 @@ impl Shared {
             careful: AtomicU32::new(0),
             unreadable: Mutex::default(),
             unfitting: Mutex::default(),
+            shown: Mutex::default(),
+            lost: AtomicBool::new(false),
             orders: Mutex::default(),
             changed: Condvar::new(),
         }
+    }
+
+    /// A table is to be copied whatever happened to it before.
+    pub fn forget_failures(&self, table: &TableName) {
+        self.given_up.lock().remove(table);
+        self.unreadable.lock().remove(table);
+        self.unfitting.lock().remove(table);
     }
 
     /// What the owner wants now.
@@ -98,6 +117,10 @@ impl Shared {
         if orders.wanted != Wanted::Close {
             orders.wanted = wanted;
         }
+        if orders.wanted == Wanted::Run {
+            orders.at_rest = false;
+            self.board.resume();
+        }
         self.changed.notify_all();
         if let Some(inbox) = &orders.inbox {
             inbox.push(Message::Order);
@@ -109,13 +132,38 @@ impl Shared {
         }
     }
 
-    /// Waits until following is wanted; false if it never will be again.
+    /// Following cannot go on by itself: it stops, unless its owner wants something else already.
+    pub fn fail(&self, reason: String) {
+        let mut orders = self.orders.lock();
+        if orders.wanted == Wanted::Run {
+            orders.wanted = Wanted::Stop;
+            self.board.set_state(State::Failed(reason));
+        }
+    }
+
+    /// Waits until following is wanted; false if it never will be again. Nothing may run any more.
     pub fn wait_to_run(&self) -> bool {
         let mut orders = self.orders.lock();
         while orders.wanted == Wanted::Stop {
+            orders.at_rest = true;
+            self.board.rest();
+            self.changed.notify_all();
             self.changed.wait(&mut orders);
         }
+        orders.at_rest = false;
         orders.wanted == Wanted::Run
+    }
+
+    /// Waits until nothing runs any more, or following is wanted again; false if that takes longer.
+    pub fn wait_for_rest(&self, timeout: Duration) -> bool {
+        let deadline = Instant::now() + timeout;
+        let mut orders = self.orders.lock();
+        while orders.wanted == Wanted::Stop && !orders.at_rest {
+            if self.changed.wait_until(&mut orders, deadline).timed_out() {
+                return false;
+            }
+        }
+        true
     }
 
     /// Waits so long, or until something else is wanted.
@@ -152,6 +200,25 @@ impl Shared {
     /// The next order.
     pub fn next_order(&self) -> Option<TableOrder> {
         self.orders.lock().tables.pop_front()
+    }
+
+    /// The names of the tables that are to be copied anew and the first orders that say so.
+    pub fn ordered_copies(&self) -> (HashSet<String>, usize) {
+        let orders = self.orders.lock();
+        let copies = orders.tables.iter().map_while(|order| match order {
+            TableOrder::Sync(name) => Some(name.clone()),
+            TableOrder::Cancel(_) => None,
+        });
+        let names: Vec<_> = copies.collect();
+        let count = names.len();
+        (names.into_iter().collect(), count)
+    }
+
+    /// So many of the first orders were obeyed.
+    pub fn drop_orders(&self, count: usize) {
+        let mut orders = self.orders.lock();
+        let count = count.min(orders.tables.len());
+        orders.tables.drain(..count);
     }
 
     /// Events that wait to be applied.

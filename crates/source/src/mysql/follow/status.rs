@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    sync::atomic::{AtomicI64, AtomicU64, Ordering},
+    sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
@@ -87,6 +87,21 @@ pub struct TableStatus {
     pub table: String,
     /// What is happening to it.
     pub state: TableState,
+    /// The last copy of it that was finished since the start.
+    pub copied: Option<Copied>,
+}
+
+/// A copy of a table that was finished.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Copied {
+    /// How many were finished since the start, this one included.
+    pub times: u64,
+    /// When.
+    pub at: SystemTime,
+    /// How long it took, since it began or went on.
+    pub took: Duration,
+    /// Rows that were read.
+    pub rows: u64,
 }
 
 /// What is happening to a table.
@@ -105,8 +120,16 @@ pub enum TableState {
     },
     /// All is read and waits for its place in the stream.
     CatchingUp,
-    /// It holds what the source held at the applied position.
+    /// It holds what the source held at the applied position, and follows it.
     Live,
+    /// Nothing comes from the source: what can be read is of the applied position or, where a copy
+    /// was begun, as it was before the copy.
+    Paused {
+        /// Why.
+        why: &'static str,
+        /// Whether a copy of it goes on afterwards.
+        copying: bool,
+    },
     /// It is no longer followed and shows its last good state.
     Stopped(String),
     /// It cannot be followed.
@@ -117,11 +140,17 @@ pub enum TableState {
 #[derive(Default)]
 pub(crate) struct Board {
     pub tables: Mutex<BTreeMap<String, TableState>>,
+    pub copied: Mutex<BTreeMap<String, Copied>>,
     pub phase: Mutex<Phase>,
+    /// Whether there is a last error.
+    has_error: AtomicBool,
     pub counters: Counters,
     /// When the source committed what is applied now, microseconds since 1970; 0 if nothing waits.
     pub applying_since_us: AtomicI64,
     pub last_applied_us: AtomicI64,
+    /// When the stream told of a transaction last, and when it said that there is none to tell.
+    pub told_us: AtomicI64,
+    pub heartbeat_us: AtomicI64,
     /// One more than the transactions that wait, 0 if that is not known.
     pub waiting_transactions: AtomicU64,
 }
@@ -157,8 +186,40 @@ impl Board {
         self.phase.lock().state = Some(state);
     }
 
+    /// Following is wanted again.
+    pub fn resume(&self) {
+        let mut phase = self.phase.lock();
+        if matches!(phase.state, Some(State::Stopped | State::Failed(_))) {
+            phase.state = Some(State::Connecting);
+        }
+    }
+
+    /// Following has stopped; why it failed stays.
+    pub fn rest(&self) {
+        let mut phase = self.phase.lock();
+        if !matches!(phase.state, Some(State::Failed(_))) {
+            phase.state = Some(State::Stopped);
+        }
+    }
+
     pub fn set_error(&self, code: u16, message: String) {
         self.phase.lock().last_error = Some((code, message));
+        self.has_error.store(true, Ordering::Relaxed);
+    }
+
+    /// Following goes on behind what went wrong.
+    pub fn clear_error(&self) {
+        if self.has_error.swap(false, Ordering::Relaxed) {
+            self.phase.lock().last_error = None;
+        }
+    }
+
+    /// A copy of a table was finished.
+    pub fn count_copy(&self, table: &str, rows: u64, took: Duration) {
+        let mut copied = self.copied.lock();
+        let times = copied.get(table).map_or(0, |before| before.times) + 1;
+        let at = SystemTime::now();
+        copied.insert(table.to_owned(), Copied { times, at, took, rows });
     }
 
     pub fn set_table(&self, table: &str, state: TableState) {
@@ -208,13 +269,6 @@ impl Board {
             .ok()
             .filter(|micros| *micros > 0)
             .map(|micros| UNIX_EPOCH + Duration::from_micros(micros));
-        let tables = self.tables.lock();
-        let line = |(table, state): (&String, &TableState)| TableStatus {
-            table: table.clone(),
-            state: state.clone(),
-        };
-        status.tables = tables.iter().map(line).collect();
-        drop(tables);
         let phase = self.phase.lock().clone();
         status.server_uuid = phase.server_uuid;
         status.last_error = phase.last_error;
@@ -227,12 +281,40 @@ impl Board {
             let waiting = self.waiting_transactions.load(Ordering::Relaxed);
             status.lag_transactions = waiting.checked_sub(1);
         }
+        status.tables = self.shown_tables(&status.state);
+    }
+
+    fn shown_tables(&self, state: &State) -> Vec<TableStatus> {
+        let copied = self.copied.lock().clone();
+        let line = |(table, of_table): (&String, &TableState)| TableStatus {
+            table: table.clone(),
+            state: of_table.shown_in(state),
+            copied: copied.get(table).cloned(),
+        };
+        self.tables.lock().iter().map(line).collect()
     }
 
     fn lag_seconds(&self) -> f64 {
         match self.applying_since_us.load(Ordering::Relaxed) {
             0 => 0.0,
             since => (now_us().saturating_sub(since)).max(0) as f64 / 1e6,
+        }
+    }
+}
+
+impl TableState {
+    /// The state as it is true while the follower does this: nothing is live that is not fed.
+    fn shown_in(&self, state: &State) -> Self {
+        let (why, waits) = match state {
+            State::Running | State::Copying => return self.clone(),
+            State::Connecting => ("the source is not connected", false),
+            State::Stopped => ("following is stopped", true),
+            State::Failed(_) => ("following failed", true),
+        };
+        match self {
+            Self::Live => Self::Paused { why, copying: false },
+            Self::Copying { .. } | Self::CatchingUp if waits => Self::Paused { why, copying: true },
+            other => other.clone(),
         }
     }
 }

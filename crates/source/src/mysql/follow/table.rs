@@ -77,7 +77,16 @@ impl FollowedTable {
     pub fn unknown(table: &TableName, name: String) -> Self {
         let (database, table) = (table.database.clone(), table.table.clone());
         let (columns, key, words) = (Vec::new(), Vec::new(), Words::default());
-        let source = SourceTable { database, name: table, columns, key, image_columns: 0, words };
+        let (name_there, image_columns, unique_keys) = (table, 0, Vec::new());
+        let source = SourceTable {
+            database,
+            name: name_there,
+            columns,
+            key,
+            image_columns,
+            unique_keys,
+            words,
+        };
         Self {
             source: Arc::new(source),
             name: name.into(),
@@ -186,6 +195,19 @@ pub(super) fn name_here(settings: &MysqlSettings, table: &TableName) -> String {
     }
 }
 
+/// The definition with the types that the key's columns have at the source.
+fn with_types_of(definition: &Schema, source: &SourceTable) -> Schema {
+    let mut schema = definition.clone();
+    for &place in &definition.primary_key {
+        if let (Some(column), Some(there)) =
+            (schema.columns.get_mut(place), source.columns.get(place))
+        {
+            column.kind = there.kind.engine_type();
+        }
+    }
+    schema
+}
+
 /// The engine's definition of a source's table under another name; what the previous one has keeps
 /// its numbers, and new columns get numbers above the one with it.
 pub(super) fn schema(
@@ -196,6 +218,7 @@ pub(super) fn schema(
 ) -> Schema {
     let table = TableName { database: source.database.clone(), table: source.name.clone() };
     let schema = match (definition(settings, &table), previous) {
+        (Some(definition), _) if settings.source_types_keys => with_types_of(definition, source),
         (Some(definition), _) => definition.clone(),
         (None, Some((previous, highest))) => source.to_schema_after(previous, highest),
         (None, None) => source.to_schema(),

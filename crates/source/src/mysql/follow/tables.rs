@@ -21,7 +21,7 @@ use crate::{
         binlog::Coordinates,
         connection::Connection,
         copy::estimate,
-        schema::{SourceTable, read_tables},
+        schema::{SourceTable, read_table, read_tables},
         settings::MysqlSettings,
     },
 };
@@ -32,13 +32,20 @@ pub(super) struct Tables {
     pub last_copy: u64,
 }
 
+/// What is copied whatever is here.
+pub(super) struct Wanted {
+    /// Everything: the position cannot be gone on from.
+    pub anew: bool,
+    /// The tables of these names here.
+    pub synced: HashSet<String>,
+}
+
 /// Puts together what is here, as it was at the applied position, and asks the source what it has
-/// now: what is not the same the stream must explain before it comes to where the source is. Where
-/// the position cannot be gone on from (`anew`) everything is copied.
+/// now: what is not the same the stream must explain before it comes to where the source is.
 pub(super) fn compare(
     shared: &Shared,
     source: &mut Connection,
-    anew: bool,
+    wanted: &Wanted,
     step: &mut Step,
 ) -> Result<Tables> {
     let (read, refused) = read_tables(&mut source.conn, &shared.selection)?;
@@ -64,7 +71,7 @@ pub(super) fn compare(
     for table in stored_tables(shared).into_iter().chain(answers.keys().cloned()) {
         if !tables.tables.contains_key(&table) {
             let answer = answers.get(&table);
-            tables.add(shared, source, table, (answer, &end), anew, step)?;
+            tables.add(shared, source, table, (answer, &end), wanted, step)?;
         }
     }
     tables.mark_missing(shared);
@@ -109,7 +116,7 @@ impl Tables {
         source: &mut Connection,
         table: TableName,
         (answer, end): (Option<&Answer>, &Coordinates),
-        anew: bool,
+        wanted: &Wanted,
         step: &mut Step,
     ) -> Result<()> {
         let (database, settings) = (&shared.database, &shared.settings);
@@ -120,8 +127,12 @@ impl Tables {
             shared.board.set_table(&name, TableState::Refused(taken(&name)));
             return Ok(());
         }
+        let is_ordered = wanted.synced.contains(&name);
+        if is_ordered {
+            shared.forget_failures(&table);
+        }
         followed.stopped = shared.given_up.lock().get(&table).cloned();
-        let usable = !anew && followed.stopped.is_none();
+        let usable = !wanted.anew && !is_ordered && followed.stopped.is_none();
         if is_here(database, &name) {
             match stored_definition(stored.as_deref()).filter(|_| usable) {
                 Some(definition) => {
@@ -145,7 +156,9 @@ impl Tables {
                 return Ok(());
             }
             answer => {
-                let answer = answer.map(|answer| (answer.clone(), end.clone()));
+                let gone = || Err(Absence::Gone);
+                let answer = answer.cloned().unwrap_or_else(gone);
+                let answer = Some((answer, end.clone()));
                 followed.doubt = Some(Doubt { answer, missed: true, ..Doubt::default() });
             }
         }
@@ -195,6 +208,47 @@ impl Tables {
             }
         }
     }
+}
+
+/// The databases and names of the tables that were followed before.
+pub(super) fn followed_before(
+    database: &Database,
+    settings: &MysqlSettings,
+) -> Vec<(String, String)> {
+    let mut names = tables_with(database, &|table| table_key(&settings.name, table));
+    names.extend(tables_with(database, &|table| copied_key(&settings.name, table)));
+    let split = |name: &String| match name.split_once('.') {
+        Some((database, table)) => (database.to_owned(), table.to_owned()),
+        None => (settings.database.clone().unwrap_or_default(), name.clone()),
+    };
+    names.iter().map(split).collect()
+}
+
+/// Shows the tables that were followed before, until the source is there to compare them with.
+pub(super) fn show_stored(shared: &Shared) {
+    let positions = shared.database.source_positions();
+    let name = &shared.settings.name;
+    for table in tables_with(&shared.database, &|table| table_key(name, table)) {
+        let state = match positions.get(&table_key(name, &table)) {
+            Some(STALE) => TableState::CatchingUp,
+            _ => TableState::Live,
+        };
+        shared.board.set_table(&table, state);
+    }
+}
+
+/// Checks that the source has what each definition of the settings wants.
+pub(super) fn check_definitions(source: &mut Connection, settings: &MysqlSettings) -> Result<()> {
+    for definition in &settings.definitions {
+        let (database, table) = match definition.name.split_once('.') {
+            Some((database, table)) => (database, table),
+            None => (settings.database.as_deref().unwrap_or_default(), definition.name.as_str()),
+        };
+        if let Some(read) = read_table(&mut source.conn, database, table)? {
+            narrowed(settings, read)?;
+        }
+    }
+    Ok(())
 }
 
 fn is_here(database: &Database, table: &str) -> bool {

@@ -56,6 +56,22 @@ impl MariaDbSet {
         self.sequence(gtid.domain) >= gtid.sequence
     }
 
+    /// Whether a domain of `before` is missing, or stands at an earlier transaction of the same
+    /// server. Numbers of two servers in one domain need not be in order.
+    pub(super) fn is_behind(&self, before: &Self) -> bool {
+        before.positions().any(|gtid| match self.domains.get(&gtid.domain) {
+            None => true,
+            Some((server, sequence)) => *server == gtid.server && *sequence < gtid.sequence,
+        })
+    }
+
+    /// Whether the domain stands at this transaction or a later one of its server.
+    pub(super) fn is_repeated_by(&self, gtid: &MariaDbGtid) -> bool {
+        let position = self.domains.get(&gtid.domain);
+        position
+            .is_some_and(|(server, sequence)| *server == gtid.server && gtid.sequence <= *sequence)
+    }
+
     /// Moves the domain on to this transaction; an earlier one changes nothing.
     pub fn add(&mut self, gtid: &MariaDbGtid) {
         let position = self.domains.entry(gtid.domain).or_insert((gtid.server, gtid.sequence));

@@ -108,6 +108,23 @@ impl GtidSet {
         }
     }
 
+    /// Whether a server that had executed `before` cannot have executed only this set now. Of a
+    /// MariaDB's domain the last transaction tells it only if both are of one server.
+    pub fn is_behind(&self, before: &GtidSet) -> bool {
+        match (self, before) {
+            (Self::MariaDb(now), Self::MariaDb(before)) => now.is_behind(before),
+            _ => !self.covers(before),
+        }
+    }
+
+    /// Whether a transaction that comes after this set must not be this one: it is in the set.
+    pub fn is_repeated_by(&self, gtid: &Gtid) -> bool {
+        match (self, gtid) {
+            (Self::MariaDb(set), Gtid::MariaDb(gtid)) => set.is_repeated_by(gtid),
+            _ => self.contains(gtid),
+        }
+    }
+
     /// Adds a transaction; one of the other flavor changes nothing.
     pub fn add(&mut self, gtid: &Gtid) {
         match (self, gtid) {

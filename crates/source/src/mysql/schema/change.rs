@@ -46,6 +46,17 @@ impl SchemaChange {
     }
 }
 
+impl SourceTable {
+    /// A column of this table whose name these statements gave to another one, or took from it:
+    /// what has its name afterwards has other values.
+    pub(crate) fn renamed_column(&self, alterations: &[Alteration]) -> Option<String> {
+        let alterations = alterations.iter();
+        let renamed = alterations.flat_map(|alteration| alteration.renamed);
+        let mut names = renamed.flat_map(|(from, to)| [from, to]);
+        names.find_map(|name| self.column(&name).map(|column| column.name.clone()))
+    }
+}
+
 /// How the old rows can stay, or why they cannot.
 fn stay(
     old: &SourceTable,
@@ -340,6 +351,7 @@ mod tests {
             key: vec![0],
             image_columns: columns.len(),
             columns,
+            unique_keys: Vec::new(),
             words: Words::default(),
         }
     }

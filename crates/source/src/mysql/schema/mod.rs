@@ -17,6 +17,7 @@ pub use column::{ColumnDefault, Generation, Labels, SourceColumn, SourceType, Te
 pub(crate) use foreign_key::{ForeignKey, Reaction};
 pub use read::{Refused, read_table, read_tables};
 pub(crate) use read::{is_changed_by_foreign_keys, list_merged, list_tables};
-pub use selection::Selection;
+pub use selection::{Pattern, Selection};
 pub use table::SourceTable;
+pub(crate) use table::{quoted, quoted_text};
 pub use words::Words;

@@ -293,10 +293,11 @@ impl<'c> Source<'c> {
             let in_memory = listed.engine.eq_ignore_ascii_case("MEMORY");
             image_columns += keys.values().filter(|key| key.is_hash && !in_memory).count();
         }
+        let unique_keys = unique_keys(&columns, keys);
         let key = key(&columns, keys)?;
         let (database, name) = (database.to_owned(), listed.name.clone());
         let words = Words::default();
-        Ok(SourceTable { database, name, columns, key, image_columns, words })
+        Ok(SourceTable { database, name, columns, key, image_columns, unique_keys, words })
     }
 }
 
@@ -324,6 +325,12 @@ fn check_engine(engine: &str) -> Result<(), String> {
         "its ENGINE is {engine}, of which the binlog does not tell every change: follow the tables \
          behind it, or ALTER TABLE … ENGINE=InnoDB"
     ))
+}
+
+/// The columns of each key that tells rows apart.
+fn unique_keys(columns: &[SourceColumn], keys: &BTreeMap<String, Key>) -> Vec<Vec<String>> {
+    let whole = keys.values().filter(|key| places(columns, key).is_ok());
+    whole.map(|key| key.columns.iter().flatten().cloned().collect()).collect()
 }
 
 /// The primary key's places, or else those of the smallest unique key that has no NULLs.

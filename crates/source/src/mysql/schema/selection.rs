@@ -32,6 +32,11 @@ impl Selection {
         Self { patterns, database: database.map(str::to_owned) }
     }
 
+    /// The names and patterns; none where all tables of a database are wanted.
+    pub fn patterns(&self) -> impl Iterator<Item = Pattern<'_>> {
+        self.patterns.iter().map(|(database, table)| Pattern { database, table })
+    }
+
     /// Whether the table is wanted. Names are compared as they are written.
     pub fn matches(&self, database: &str, table: &str) -> bool {
         if self.patterns.is_empty() {
@@ -40,13 +45,26 @@ impl Selection {
                 None => !is_system(database),
             };
         }
-        let fits = |(wanted_database, wanted_table): &(String, String)| {
-            let open = wanted_database.contains(['*', '?']);
-            (!open || !is_system(database))
-                && wildcard(wanted_database.as_bytes(), database.as_bytes())
-                && wildcard(wanted_table.as_bytes(), table.as_bytes())
-        };
-        self.patterns.iter().any(fits)
+        self.patterns().any(|pattern| pattern.fits(database, table))
+    }
+}
+
+/// One name or pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pattern<'s> {
+    /// Of databases.
+    pub database: &'s str,
+    /// Of their tables.
+    pub table: &'s str,
+}
+
+impl Pattern<'_> {
+    /// Whether the table fits. A pattern of databases fits none of the server's own.
+    pub fn fits(self, database: &str, table: &str) -> bool {
+        let open = self.database.contains(['*', '?']);
+        (!open || !is_system(database))
+            && wildcard(self.database.as_bytes(), database.as_bytes())
+            && wildcard(self.table.as_bytes(), table.as_bytes())
     }
 }
 

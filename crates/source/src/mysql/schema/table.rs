@@ -22,6 +22,9 @@ pub struct SourceTable {
     pub key: Vec<usize>,
     /// Columns in the source's row images, followed or not.
     pub image_columns: usize,
+    /// The columns of each key that tells rows apart, as the source was asked; not stored.
+    #[serde(skip)]
+    pub unique_keys: Vec<Vec<String>>,
     /// What the source says of it beyond this.
     #[serde(default, skip_serializing_if = "Words::is_empty")]
     pub words: Words,
@@ -63,7 +66,31 @@ impl SourceTable {
             && key(self) == key(other)
     }
 
+    /// What of the followed columns and their key is not the same in `other`, wherever in row images
+    /// they stand; `None` if nothing is.
+    pub fn changed_column<'t>(&'t self, other: &'t SourceTable) -> Option<&'t str> {
+        let differs = |column: &&SourceColumn| {
+            other.column(&column.name).is_none_or(|now| {
+                (&now.kind, now.nullable, &now.generation)
+                    != (&column.kind, column.nullable, &column.generation)
+            })
+        };
+        let key = |table: &SourceTable| -> Vec<String> {
+            table.key_columns().map(|column| column.name.to_lowercase()).collect()
+        };
+        let mut columns = self.columns.iter();
+        let changed = columns.find(differs).or_else(|| {
+            let keeps_key = key(self) == key(other);
+            let added = || other.columns.iter().find(|now| self.column(&now.name).is_none());
+            if keeps_key { added() } else { self.key_columns().next() }
+        });
+        changed.map(|column| column.name.as_str())
+    }
+
     /// The table as a given definition wants it: its columns in its order, its key.
+    ///
+    /// # Errors
+    /// `TableRefused` if it lacks a column, or if the key does not tell its rows apart.
     pub fn narrowed_to(&self, definition: &Schema) -> Result<SourceTable> {
         let mut columns = Vec::with_capacity(definition.columns.len());
         for wanted in &definition.columns {
@@ -74,7 +101,31 @@ impl SourceTable {
             columns.push(column.clone());
         }
         let key = definition.primary_key.clone();
-        Ok(SourceTable { columns, key, ..self.clone() })
+        let narrowed = SourceTable { columns, key, ..self.clone() };
+        narrowed.check_unique()?;
+        Ok(narrowed)
+    }
+
+    fn check_unique(&self) -> Result<()> {
+        let ours: Vec<_> = self.key_columns().map(|column| column.name.to_lowercase()).collect();
+        let is_within = |unique: &&Vec<String>| {
+            unique.iter().all(|column| ours.contains(&column.to_lowercase()))
+        };
+        if self.unique_keys.iter().any(|unique| is_within(&unique)) {
+            return Ok(());
+        }
+        let known: Vec<_> = self.unique_keys.iter().map(|unique| unique.join(", ")).collect();
+        let reason = match known.is_empty() {
+            true => "add a unique key there".to_owned(),
+            false => format!("write one of: {}", known.join("; ")),
+        };
+        Err(Error::TableRefused {
+            table: self.full_name(),
+            reason: format!(
+                "its primary_key {} is not unique at the source, so rows would be lost: {reason}",
+                ours.join(", ")
+            ),
+        })
     }
 
     /// What a SELECT lists so that [`crate::mysql::values::from_select`] gives the exact values:
@@ -124,7 +175,7 @@ pub(crate) fn quoted(name: &str) -> String {
 }
 
 /// A text as SQL takes it in any `sql_mode`: in hexadecimal digits.
-pub(super) fn quoted_text(text: &str) -> String {
+pub(crate) fn quoted_text(text: &str) -> String {
     let digits: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
     format!("_utf8mb4 x'{digits}'")
 }

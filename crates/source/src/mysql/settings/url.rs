@@ -2,7 +2,7 @@
 
 use std::{str::FromStr, time::Duration};
 
-use super::{MysqlSettings, Tls, TlsMode};
+use super::{MysqlSettings, OnLostPosition, Tls, TlsMode};
 use crate::{Error, Result};
 
 /// The longest time to wait for a connection, in seconds.
@@ -17,8 +17,15 @@ pub(super) fn parse(text: &str) -> Result<MysqlSettings> {
         .strip_prefix("mysql://")
         .or_else(|| text.strip_prefix("mariadb://"))
         .ok_or_else(|| wrong("it must begin with mysql:// (mysql://user:password@host:3306/db)"))?;
-    let (rest, parameters) = rest.split_once('?').unwrap_or((rest, ""));
-    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let end = rest.find(['/', '?']).unwrap_or(rest.len());
+    let (authority, behind) = rest.split_at(end);
+    let (path, parameters) = behind.split_once('?').unwrap_or((behind, ""));
+    let path = path.strip_prefix('/').unwrap_or(path);
+    let login_ends_late = !authority.contains('@') && behind.contains('@');
+    if authority.matches('@').count() > 1 || login_ends_late {
+        let how = "an @ in the user's name or the password is written %40, a / %2F, a ? %3F";
+        return Err(wrong(how));
+    }
     let mut settings = MysqlSettings::default();
     let (login, address) = authority.rsplit_once('@').unwrap_or(("", authority));
     set_login(&mut settings, login)?;
@@ -84,6 +91,7 @@ fn set_parameter(settings: &mut MysqlSettings, name: &str, value: &str) -> Resul
             settings.strict_schema =
                 value.parse().map_err(|_| wrong("`strict-schema` must be true or false"))?;
         }
+        "on-lost-position" => settings.on_lost_position = value.parse()?,
         _ => return Err(wrong(&format!("it has no parameter `{name}`"))),
     }
     Ok(())
@@ -162,6 +170,18 @@ impl FromStr for TlsMode {
     }
 }
 
+impl FromStr for OnLostPosition {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "copy" => Ok(Self::Copy),
+            "stop" => Ok(Self::Stop),
+            _ => Err(wrong("`on-lost-position` must be copy or stop")),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,7 +191,7 @@ mod tests {
         let url = "mysql://re%40d:p%3Aw%2F@[::1]:3307/sh%C3%B6p?tables=a,b*,other.t&ssl-mode=VERIFY_CA\
                    &ssl-ca=/ca.pem&ssl-cert=/c.pem&ssl-key=/k.pem&time-zone=+02:00&server-id=7\
                    &connect-timeout=3&copy-rows-per-second=1000&copy-threads=4&chunk-rows=500\
-                   &strict-schema=true&name=main&server-public-key=/rsa.pem";
+                   &strict-schema=true&on-lost-position=stop&name=main&server-public-key=/rsa.pem";
         let settings = parse(url).unwrap();
         assert_eq!((settings.user.as_str(), settings.password.as_str()), ("re@d", "p:w/"));
         assert_eq!((settings.host.as_str(), settings.port), ("::1", 3307));
@@ -187,6 +207,7 @@ mod tests {
         assert_eq!(settings.copy_rows_per_second, Some(1000));
         assert_eq!((settings.copy_threads, settings.chunk_rows), (4, 500));
         assert!(settings.strict_schema);
+        assert_eq!(settings.on_lost_position, OnLostPosition::Stop);
         assert_eq!(settings.name, "main");
         assert!(!format!("{settings:?}").contains("p:w"), "a password must not be printed");
     }
@@ -211,6 +232,11 @@ mod tests {
             ("mysql://u:secret@h?copy-threads=0", "copy-threads"),
             ("mysql://u:secret@h?time-zone=Berlin", "time-zone"),
             ("mysql://u:secret%@h", "%"),
+            ("mysql://u:secret@w@h", "%40"),
+            ("mysql://u:sec/ret@w@h", "%40"),
+            ("mysql://u:se/cret@h", "%2F"),
+            ("mysql://u:se?cret@h", "%3F"),
+            ("mysql://u:secret@h?on-lost-position=hope", "on-lost-position"),
         ] {
             let message = parse(url).unwrap_err().to_string();
             assert!(message.contains(names), "{message}");

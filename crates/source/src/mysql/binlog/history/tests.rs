@@ -48,7 +48,9 @@ fn in_words(event: SourceEvent) -> Option<String> {
         SourceEvent::AlsoCovers(gtid) => {
             format!("also {}", gtid.to_string().rsplit_once([':']).unwrap().1)
         }
-        SourceEvent::TableMap(_) | SourceEvent::Heartbeat { .. } => return None,
+        SourceEvent::TableMap(_) | SourceEvent::File { .. } | SourceEvent::Heartbeat { .. } => {
+            return None;
+        }
         SourceEvent::Rows { table, kind, version, body } => {
             format!("{kind:?} {version:?} {} {}", table.table, body.len())
         }

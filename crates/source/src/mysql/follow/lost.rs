@@ -1,0 +1,215 @@
+//! Whether the source still has the history that was followed.
+//!
+//! What a server has executed and where its binlog ends only grow. A server that shows less than it
+//! showed before was reset (`RESET MASTER`, `RESET BINARY LOGS AND GTIDS`) or restored from an older
+//! backup: it gives the numbers of its transactions again, and no position of before means anything.
+//! Its dump connection goes on in silence, for it still reads the file that was removed, so the
+//! source is asked as well: what it shows is compared with what it showed before and with what was
+//! applied, and a stream that stands still must have told everything.
+
+use std::{
+    sync::atomic::Ordering,
+    time::{Duration, Instant},
+};
+
+use super::{positions::BinlogFile, shared::Shared, status::now_us};
+use crate::{
+    Error, Result,
+    mysql::{
+        binlog::Coordinates,
+        connection::Connection,
+        gtid::{Flavor, GtidSet},
+    },
+};
+
+/// A source may send a transaction so long before it counts as executed, as where it waits for
+/// other replicas.
+const COMMIT_DELAY: Duration = Duration::from_secs(15);
+/// What a source has executed its stream tells within this time, if it is idle.
+const TOLD_WITHIN: Duration = Duration::from_secs(3);
+/// An idle stream says so more often than this.
+const HEARTBEAT_WITHIN: Duration = Duration::from_millis(2_500);
+
+/// What a source showed last.
+#[derive(Clone, Debug)]
+pub(crate) struct Shown {
+    uuid: String,
+    executed: GtidSet,
+    end: Coordinates,
+}
+
+/// Asks the source what it has executed and compares it with what it showed before.
+///
+/// # Errors
+/// `BackInTime` if it shows less; what it shows counts from then on.
+pub(super) fn look(shared: &Shared, source: &mut Connection) -> Result<GtidSet> {
+    let executed = source.executed()?;
+    let end = source.binlog_end()?;
+    let now = Shown { uuid: source.server.uuid.clone(), executed: executed.clone(), end };
+    let before = std::mem::replace(&mut *shared.shown.lock(), Some(now.clone()));
+    match before.and_then(|before| less(&before, &now)) {
+        Some(message) => Err(Error::BackInTime { message }),
+        None => Ok(executed),
+    }
+}
+
+/// Whether this binlog file is the one of its name that the position is in, as it was stored: after
+/// a reset the names begin again.
+pub(super) fn check_file(stored: Option<&str>, now: &BinlogFile) -> Result<()> {
+    match stored.and_then(BinlogFile::parse) {
+        Some(before)
+            if before.uuid == now.uuid
+                && before.name == now.name
+                && before.created != now.created =>
+        {
+            let message = format!("it was reset: its binlog {} is another file now", now.name);
+            Err(Error::BackInTime { message })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Looks that follow each other while the stream is read.
+#[derive(Default)]
+pub(super) struct Watch {
+    /// What the source had executed and the stream had not told, and since when.
+    untold: Option<(Instant, GtidSet)>,
+    /// What was applied and the source had not executed, and since when.
+    unexecuted: Option<(Instant, GtidSet)>,
+}
+
+impl Watch {
+    /// Asks the source what it has executed; how many transactions of that are not visible here.
+    ///
+    /// # Errors
+    /// `BackInTime` if it lost what was followed.
+    pub fn look(&mut self, shared: &Shared, source: &mut Connection) -> Result<u64> {
+        let flavor = source.server.flavor;
+        // Read first: what is executed grows.
+        let applied = visible(shared, flavor)?;
+        let executed = look(shared, source)?;
+        if lasts(&mut self.unexecuted, COMMIT_DELAY, &applied, |set| !executed.is_behind(set)) {
+            let message = format!("it has executed {executed}, but {applied} was applied");
+            return Err(Error::BackInTime { message });
+        }
+        let applied = visible(shared, flavor)?;
+        if lasts(&mut self.untold, TOLD_WITHIN, &executed, |set| applied.covers(set))
+            && is_idle(shared)
+        {
+            // What was executed without being logged counts as purged.
+            let mut known = source.purged()?;
+            known.unite(&applied);
+            if self.untold.as_ref().is_some_and(|(_, set)| !known.covers(set)) {
+                let message = format!(
+                    "it was reset: it has executed {executed}, and its stream ends at {applied}"
+                );
+                return Err(Error::BackInTime { message });
+            }
+            self.untold = None;
+        }
+        Ok(executed.count_beyond(&applied))
+    }
+}
+
+/// Whether a set that was seen so long ago is not in order yet; `now` is what is seen now.
+fn lasts(
+    seen: &mut Option<(Instant, GtidSet)>,
+    time: Duration,
+    now: &GtidSet,
+    in_order: impl Fn(&GtidSet) -> bool,
+) -> bool {
+    if seen.as_ref().is_none_or(|(_, set)| in_order(set)) {
+        *seen = (!in_order(now)).then(|| (Instant::now(), now.clone()));
+    }
+    seen.as_ref().is_some_and(|(since, _)| since.elapsed() >= time)
+}
+
+fn visible(shared: &Shared, flavor: Flavor) -> Result<GtidSet> {
+    let text = shared.database.source_position(&shared.settings.name)?.unwrap_or_default();
+    GtidSet::parse_as(flavor, &text)
+}
+
+/// Whether the stream says that nothing is to be told, and nothing waits here.
+fn is_idle(shared: &Shared) -> bool {
+    let within = |time: Duration, since_us: i64| {
+        let age = u64::try_from(now_us().saturating_sub(since_us)).unwrap_or(0);
+        Duration::from_micros(age) <= time
+    };
+    let told = shared.board.told_us.load(Ordering::Relaxed);
+    let heartbeat = shared.board.heartbeat_us.load(Ordering::Relaxed);
+    !within(TOLD_WITHIN, told) && within(HEARTBEAT_WITHIN, heartbeat) && shared.queue_length() == 0
+}
+
+impl Shared {
+    /// Everything up to this place was received from the source: its binlog goes as far.
+    pub fn received_up_to(&self, place: &Coordinates) {
+        if let Some(shown) = &mut *self.shown.lock()
+            && same_files(&shown.end, place)
+            && shown.end < *place
+        {
+            shown.end.clone_from(place);
+        }
+    }
+}
+
+/// Whether both are of binlog files of one name, which the settings give.
+fn same_files(one: &Coordinates, other: &Coordinates) -> bool {
+    let base = |place: &Coordinates| place.file.rsplit_once('.').map(|(base, _)| base.to_owned());
+    base(one) == base(other)
+}
+
+/// In which way a server has less than before; another server in its place is not compared.
+fn less(before: &Shown, now: &Shown) -> Option<String> {
+    if before.uuid != now.uuid {
+        return None;
+    }
+    if now.executed.is_behind(&before.executed) {
+        let (now, before) = (&now.executed, &before.executed);
+        return Some(format!("it was reset or restored: it has executed {now}, after {before}"));
+    }
+    if same_files(&before.end, &now.end) && now.end < before.end {
+        let (now, before) = (&now.end, &before.end);
+        return Some(format!("it was reset or restored: its binlog ends at {now}, after {before}"));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(uuid: &str, executed: &str, file: &str, offset: u64) -> Shown {
+        let end = Coordinates { file: file.to_owned(), offset };
+        Shown { uuid: uuid.to_owned(), executed: GtidSet::parse(executed).unwrap(), end }
+    }
+
+    #[test]
+    fn a_file_that_was_made_again_is_another() {
+        let file = |uuid: &str, name: &str, created| {
+            let (uuid, name) = (uuid.to_owned(), name.to_owned());
+            BinlogFile { uuid, name, created }
+        };
+        let stored = file("u", "b.1", 7).text();
+        let is_same = |now: BinlogFile| check_file(Some(&stored), &now).is_ok();
+        assert!(is_same(file("u", "b.1", 7)));
+        assert!(!is_same(file("u", "b.1", 8)));
+        assert!(is_same(file("u", "b.2", 8)) && is_same(file("v", "b.1", 8)));
+        assert!(check_file(None, &file("u", "b.1", 8)).is_ok());
+    }
+
+    #[test]
+    fn a_server_that_shows_less_was_reset() {
+        let before = shown("u", "0-1-9,1-1-5", "binlog.000003", 500);
+        let is_less = |now: Shown| less(&before, &now).is_some();
+        assert!(!is_less(before.clone()));
+        assert!(!is_less(shown("u", "0-1-10,1-1-5", "binlog.000004", 4)));
+        assert!(is_less(shown("u", "0-1-10", "binlog.000003", 501)), "a domain is missing");
+        assert!(is_less(shown("u", "0-1-8,1-1-5", "binlog.000003", 501)));
+        assert!(is_less(shown("u", "0-1-9,1-1-5", "binlog.000001", 900)));
+        assert!(is_less(shown("u", "0-1-9,1-1-5", "binlog.000003", 499)));
+        assert!(!is_less(shown("u", "0-1-9,1-1-5", "other.000001", 4)), "log_bin was renamed");
+        assert!(!is_less(shown("v", "0-2-3", "binlog.000001", 4)), "it is another server");
+        // Another server's transaction in the domain, numbered without regard to the first's.
+        assert!(!is_less(shown("u", "0-2-4,1-1-5", "binlog.000003", 600)));
+    }
+}

@@ -1,0 +1,243 @@
+//! Positions that are lost: the source was reset, restored, exchanged or purged.
+
+use std::{
+    fs,
+    path::Path,
+    process::Command,
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+use mysql::prelude::Queryable;
+use remora_peers::{Kind, Server};
+use remora_source::mysql::{State, TableState, settings::OnLostPosition};
+
+use crate::pair::{PATIENCE, Pair};
+
+const TABLES: [&str; 4] = [
+    "CREATE TABLE goods (id INT PRIMARY KEY, name VARCHAR(50))",
+    "INSERT INTO goods VALUES (1, 'one')",
+    "CREATE TABLE others (id INT PRIMARY KEY)",
+    "INSERT INTO others VALUES (7), (8)",
+];
+
+/// What forgets a server's history.
+fn reset(kind: Kind) -> &'static str {
+    match kind {
+        Kind::MySql97 => "RESET BINARY LOGS AND GTIDS",
+        _ => "RESET MASTER",
+    }
+}
+
+/// How often each table was copied.
+fn copies(pair: &Pair) -> Vec<u64> {
+    let tables = pair.status().tables.into_iter();
+    tables.map(|table| table.copied.map_or(0, |copied| copied.times)).collect()
+}
+
+/// Waits until each table was copied so often, and compares.
+fn compare_copied(pair: &mut Pair, times: u64) {
+    let start = Instant::now();
+    while copies(pair).iter().any(|copies| *copies < times) {
+        assert!(start.elapsed() < PATIENCE, "{:#?}", pair.status());
+        sleep(Duration::from_millis(5));
+    }
+    pair.compare();
+    assert_eq!(pair.status().last_error, None);
+}
+
+/// The numbers of transactions begin again: seldom fewer than before when that is noticed.
+fn a_reset_while_following(kind: Kind) {
+    let mut pair = Pair::start(kind, &TABLES);
+    compare_copied(&mut pair, 1);
+    for (round, inserts) in [(2, 0), (3, 1), (4, 60)] {
+        for number in 0..5 {
+            pair.run(&format!("INSERT INTO goods VALUES ({}, 'before')", round * 1000 + number));
+        }
+        pair.compare();
+        pair.run(reset(kind));
+        for number in 0..inserts {
+            let id = round * 1000 + 500 + number;
+            pair.run(&format!("REPLACE INTO goods VALUES ({id}, 'after')"));
+            pair.run(&format!("DELETE FROM goods WHERE id = {}", id - 500));
+        }
+        println!("round {round}");
+        compare_copied(&mut pair, round);
+        pair.run("UPDATE others SET id = id + 100");
+        pair.compare();
+    }
+    assert_eq!(copies(&pair), [4, 4], "what is not lost is not copied");
+}
+
+#[test]
+fn mariadb_10_11_is_reset() {
+    a_reset_while_following(Kind::MariaDb1011);
+}
+
+#[test]
+fn mariadb_11_8_is_reset() {
+    a_reset_while_following(Kind::MariaDb118);
+}
+
+#[test]
+fn mysql_9_7_is_reset() {
+    a_reset_while_following(Kind::MySql97);
+}
+
+#[test]
+fn mysql_5_6_is_reset() {
+    a_reset_while_following(Kind::MySql56);
+}
+
+/// After the reset the source counts beyond what was followed, or not so far.
+fn a_reset_while_down(kind: Kind) {
+    for inserts in [0, 40] {
+        a_reset_while_down_and(kind, inserts);
+    }
+}
+
+fn a_reset_while_down_and(kind: Kind, inserts: u32) {
+    let mut pair = Pair::start(kind, &TABLES);
+    pair.run("INSERT INTO goods VALUES (2, 'two')");
+    pair.compare();
+    pair.close();
+    // Binlog files know the second in which they were made.
+    sleep(Duration::from_millis(1_100));
+    pair.run(reset(kind));
+    pair.run("DELETE FROM goods WHERE id = 1");
+    pair.run("INSERT INTO others VALUES (9)");
+    for number in 0..inserts {
+        pair.run(&format!("INSERT INTO goods VALUES ({}, 'after')", 100 + number));
+    }
+    pair.open();
+    compare_copied(&mut pair, 1);
+    pair.run("INSERT INTO others VALUES (10)");
+    pair.compare();
+}
+
+#[test]
+fn mariadb_10_11_is_reset_while_down() {
+    a_reset_while_down(Kind::MariaDb1011);
+}
+
+#[test]
+fn mariadb_11_8_is_reset_while_down() {
+    a_reset_while_down(Kind::MariaDb118);
+}
+
+#[test]
+fn mysql_9_7_is_reset_while_down() {
+    a_reset_while_down(Kind::MySql97);
+}
+
+#[test]
+fn mysql_5_6_is_reset_while_down() {
+    a_reset_while_down(Kind::MySql56);
+}
+
+fn copy_directory(from: &Path, to: &Path) {
+    let copied = Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap();
+    assert!(copied.success());
+}
+
+fn a_restored_backup(kind: Kind) {
+    let mut pair = Pair::start(kind, &TABLES);
+    pair.compare();
+    let backup = tempfile::tempdir().unwrap();
+    pair.server.stop().unwrap();
+    copy_directory(&pair.server.data(), &backup.path().join("data"));
+    pair.server.restart().unwrap();
+    pair.reconnect();
+    for number in 10..20 {
+        pair.run(&format!("INSERT INTO goods VALUES ({number}, 'lost')"));
+    }
+    pair.compare();
+    pair.server.stop().unwrap();
+    fs::remove_dir_all(pair.server.data()).unwrap();
+    copy_directory(&backup.path().join("data"), &pair.server.data());
+    pair.server.restart().unwrap();
+    pair.reconnect();
+    pair.run("INSERT INTO goods VALUES (10, 'another')");
+    compare_copied(&mut pair, 2);
+}
+
+#[test]
+fn mariadb_10_11_is_restored() {
+    a_restored_backup(Kind::MariaDb1011);
+}
+
+#[test]
+fn mysql_9_7_is_restored() {
+    a_restored_backup(Kind::MySql97);
+}
+
+/// Another server at the address, which never had what was followed.
+fn another_server(kind: Kind) {
+    let mut pair = Pair::start(kind, &TABLES);
+    for number in 10..20 {
+        pair.run(&format!("INSERT INTO goods VALUES ({number}, 'there')"));
+    }
+    pair.compare();
+    pair.close();
+    let other = Server::start(kind, &["--server-id=2"]).unwrap();
+    let mut conn = other.connect().unwrap();
+    conn.query_drop("CREATE DATABASE shop CHARACTER SET utf8mb4").unwrap();
+    conn.query_drop("CREATE TABLE shop.goods (id INT PRIMARY KEY, name VARCHAR(50))").unwrap();
+    conn.query_drop("CREATE TABLE shop.others (id INT PRIMARY KEY)").unwrap();
+    conn.query_drop("INSERT INTO shop.goods VALUES (1, 'here')").unwrap();
+    pair.settings.port = other.port();
+    pair.server = other;
+    pair.open();
+    pair.reconnect();
+    compare_copied(&mut pair, 1);
+}
+
+#[test]
+fn mariadb_10_11_is_another_server() {
+    another_server(Kind::MariaDb1011);
+}
+
+#[test]
+fn mysql_9_7_is_another_server() {
+    another_server(Kind::MySql97);
+}
+
+/// Where nothing is to be copied by itself, following stops and says so; any SYNC copies all.
+fn nothing_is_copied_by_itself(kind: Kind) {
+    let stop = |settings: &mut remora_source::mysql::MysqlSettings| {
+        settings.on_lost_position = OnLostPosition::Stop;
+    };
+    let mut pair = Pair::start_with(kind, &[], &TABLES, stop);
+    pair.run("INSERT INTO goods VALUES (2, 'two')");
+    compare_copied(&mut pair, 1);
+    pair.run(reset(kind));
+    pair.run("DELETE FROM goods");
+    let fails = |pair: &Pair| {
+        pair.wait("a failure", |status| match &status.state {
+            State::Failed(reason) => {
+                reason.contains("on_lost_position is stop") && reason.contains("reset")
+                    || reason.contains("does not have")
+            }
+            _ => false,
+        });
+    };
+    fails(&pair);
+    assert_eq!(pair.rows("goods").len(), 2);
+    assert!(pair.status().last_error.unwrap().1.contains("on_lost_position"));
+    let paused = TableState::Paused { why: "following failed", copying: false };
+    assert_eq!(pair.state("goods"), Some(paused));
+    pair.follower().sync("shop.others").unwrap();
+    compare_copied(&mut pair, 2);
+    pair.run("INSERT INTO goods VALUES (3, 'three')");
+    pair.compare();
+}
+
+#[test]
+fn mariadb_10_11_stops() {
+    nothing_is_copied_by_itself(Kind::MariaDb1011);
+}
+
+#[test]
+fn mysql_9_7_stops() {
+    nothing_is_copied_by_itself(Kind::MySql97);
+}
