@@ -9,5 +9,6 @@ mod definitions;
 mod failures;
 mod keys;
 mod life;
+mod order;
 mod pair;
 mod places;
