@@ -6,7 +6,7 @@ use std::{
 };
 
 use mysql::{Conn, prelude::Queryable};
-use remora_engine::{Database, Durability, Options};
+use remora_engine::{Database, Durability, Options, Schema};
 use remora_peers::{Kind, Server};
 use remora_source::mysql::{
     Follower, FollowerStatus, MysqlSettings, State, TableState,
@@ -157,6 +157,7 @@ impl Pair {
 
     pub fn compare_table(&mut self, name: &str) {
         let schema = self.database().schema(&format!("shop.{name}")).unwrap();
+        self.compare_order(name, &schema);
         let columns: Vec<_> =
             schema.columns.iter().map(|column| format!("`{}`", column.name)).collect();
         let sql = format!("SELECT {} FROM shop.`{name}`", columns.join(", "));
@@ -170,6 +171,22 @@ impl Pair {
             panic!("{name}: {ours:?} here, {theirs:?} there; {:#?}", self.status());
         }
         assert_eq!(ours.len(), theirs.len(), "{name}: {:#?}", self.status());
+    }
+
+    /// The columns that are here stand in the source's order, unless a definition gives another.
+    fn compare_order(&mut self, name: &str, schema: &Schema) {
+        if !self.settings.definitions.is_empty() {
+            return;
+        }
+        let sql = format!(
+            "SELECT column_name FROM information_schema.columns WHERE table_schema = 'shop' \
+             AND table_name = '{name}' ORDER BY ordinal_position"
+        );
+        let ours: Vec<_> = schema.columns.iter().map(|column| column.name.as_str()).collect();
+        let theirs: Vec<String> = self.conn.query(sql).unwrap();
+        let theirs: Vec<_> =
+            theirs.iter().map(String::as_str).filter(|name| ours.contains(name)).collect();
+        assert_eq!(ours, theirs, "the order of the columns of {name}");
     }
 
     /// The rows of a table as they are here.

@@ -2,18 +2,21 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use remora_engine::Database;
+use remora_engine::{Database, Definition};
 use rustc_hash::FxHashMap;
 
 use super::{
     doubt::{Absence, Answer, Doubt},
     parents::blind_parent,
-    positions::{Progress, STALE, copied_key, copy_key, stored_definition, table_key, tables_with},
+    positions::{
+        Progress, STALE, copied_key, copy_key, definition_text, stored_definition, table_key,
+        tables_with,
+    },
     shared::Shared,
     statement::TableName,
     status::TableState,
     step::Step,
-    table::{Copy, FollowedTable, Visible, definition, hidden_name, name_here},
+    table::{Copy, FollowedTable, Visible, definition, hidden_name, name_here, schema},
 };
 use crate::{
     Error, Result,
@@ -135,8 +138,10 @@ impl Tables {
         let usable = !wanted.anew && !is_ordered && followed.stopped.is_none();
         if is_here(database, &name) {
             match stored_definition(stored.as_deref()).filter(|_| usable) {
-                Some(definition) => {
-                    (followed.source, followed.visible) = (definition.into(), Visible::Fed);
+                Some(stored) => {
+                    let here = (&*name, table_key(&settings.name, &name));
+                    let stored = in_order(shared, stored, here, step)?;
+                    (followed.source, followed.visible) = (stored.into(), Visible::Fed);
                 }
                 None => {
                     followed.visible = Visible::Frozen;
@@ -185,6 +190,8 @@ impl Tables {
         let definition = stored_definition(definition.as_deref());
         match (progress, definition) {
             (Some(progress), Some(definition)) if usable && is_here(database, &hidden) => {
+                let here = (&*hidden, copied_key(&settings.name, &followed.name));
+                let definition = in_order(shared, definition, here, step)?;
                 self.last_copy += 1;
                 let estimate = estimate(source, &definition)?;
                 let copy = Copy::new(self.last_copy, &followed.name, progress, estimate);
@@ -249,6 +256,26 @@ pub(super) fn check_definitions(source: &mut Connection, settings: &MysqlSetting
         }
     }
     Ok(())
+}
+
+/// The definition of a table here, which gets the source's order of columns if it has another:
+/// older versions put new columns at the end. `here` is its name and where its definition is kept.
+fn in_order(
+    shared: &Shared,
+    stored: SourceTable,
+    here: (&str, String),
+    step: &mut Step,
+) -> Result<SourceTable> {
+    let table = TableName { database: stored.database.clone(), table: stored.name.clone() };
+    let (name, key) = here;
+    let defined = definition(&shared.settings, &table).is_some();
+    let Some(ordered) = stored.in_image_order().filter(|_| !defined) else { return Ok(stored) };
+    let previous = shared.database.schema(name)?;
+    let highest = shared.database.highest_column_id(name)?;
+    let schema = schema(&shared.settings, &ordered, name, Some((&previous, highest)));
+    step.definitions.push(Definition::Alter { schema, fills: Vec::new() });
+    step.positions.push((key, definition_text(&ordered)));
+    Ok(ordered)
 }
 
 fn is_here(database: &Database, table: &str) -> bool {

@@ -12,11 +12,11 @@ use crate::mysql::{statement::Alteration, values::from_select};
 /// What must happen to a stored table after its definition changed at the source.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SchemaChange {
-    /// Nothing to the rows and to the engine's definition: indexes, comments, defaults, places of
-    /// columns. The table says where row images hold the columns now.
+    /// Nothing to the rows: indexes, comments, defaults, places of columns. The table has its
+    /// columns in the source's order.
     Nothing(SourceTable),
-    /// The stored rows stay; the engine's definition becomes that of this table, whose columns
-    /// keep the old order, with new ones at the end.
+    /// The stored rows stay; the engine's definition becomes that of this table, in the source's
+    /// order.
     Alter {
         /// The table now.
         table: SourceTable,
@@ -113,9 +113,8 @@ fn stay(
             return Err(format!("column {:?} numbers the rows that were there", column.name));
         }
         added.push((column.name.clone(), value_of_old_rows(column)?));
-        columns.push(column.clone());
     }
-    let table = arranged(new, columns)?;
+    let table = arranged(new, &columns);
     check_key(old, &table, &renamed)?;
     if !changed && added.is_empty() {
         return Ok(SchemaChange::Nothing(table));
@@ -124,12 +123,14 @@ fn stay(
     Ok(SchemaChange::Alter { table, renamed, added })
 }
 
-/// The new table with its columns in this order.
-fn arranged(new: &SourceTable, columns: Vec<SourceColumn>) -> Result<SourceTable, String> {
-    let place = |column: &SourceColumn| columns.iter().position(|other| other.name == column.name);
-    let key: Option<Vec<_>> = new.key_columns().map(place).collect();
-    let key = key.ok_or("its key changed")?;
-    Ok(SourceTable { columns, key, ..new.clone() })
+/// The new table as it is, in its own order: its columns know what they were called before.
+fn arranged(new: &SourceTable, found: &[SourceColumn]) -> SourceTable {
+    let mut table = new.clone();
+    for column in &mut table.columns {
+        let before = found.iter().find(|other| other.name == column.name);
+        column.renamed_from = before.and_then(|before| before.renamed_from.clone());
+    }
+    table
 }
 
 fn check_key(
@@ -387,8 +388,8 @@ mod tests {
         new.columns.swap(1, 2);
         let new = table(&new.columns);
         let SchemaChange::Nothing(now) = SchemaChange::between(&old(), new, &[]) else { panic!() };
-        assert_eq!(names(&now), ["id", "a", "b"]);
-        assert_eq!(now.columns[1].ordinal, 2);
+        assert_eq!(names(&now), ["id", "b", "a"]);
+        assert_eq!(now.columns[1].ordinal, 1);
     }
 
     #[test]
@@ -414,7 +415,11 @@ mod tests {
         else {
             panic!()
         };
-        assert_eq!((names(&now), now.key.clone()), (vec!["id", "a", "b", "n"], vec![0]));
+        assert_eq!((names(&now), now.key.clone()), (vec!["n", "id", "a", "b"], vec![1]));
+        let before = old().to_schema();
+        let after = now.to_schema_after(&before, 3);
+        let ids: Vec<_> = after.columns.iter().map(|column| column.id).collect();
+        assert_eq!((ids, after.primary_key), (vec![4, 1, 2, 3], vec![1]));
         assert_eq!(added, [("n".to_owned(), Value::Int(7))]);
         assert_eq!(renamed, []);
         let dropped = table(&[column("id", int(32)), column("b", int(16))]);

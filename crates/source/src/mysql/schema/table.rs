@@ -1,7 +1,5 @@
 //! A table of the source, and what is asked of it.
 
-use std::collections::BTreeMap;
-
 use remora_engine::Schema;
 use remora_mysql::LexMode;
 use serde::{Deserialize, Serialize};
@@ -48,10 +46,25 @@ impl SourceTable {
         engine::schema(self, Some(previous), highest)
     }
 
-    /// Whether rows of both are laid out alike and mean the same; the tables' names, the order in
-    /// which columns are followed, and what new rows hold by default do not matter.
+    /// The table with its columns in the order of its row images, and whether that is another one
+    /// than it had. What they were called before is forgotten.
+    pub fn in_image_order(&self) -> Option<SourceTable> {
+        if self.columns.is_sorted_by_key(|column| column.ordinal) {
+            return None;
+        }
+        let mut columns = self.columns.clone();
+        columns.sort_by_key(|column| column.ordinal);
+        columns.iter_mut().for_each(|column| column.renamed_from = None);
+        let place =
+            |column: &SourceColumn| columns.iter().position(|one| one.ordinal == column.ordinal);
+        let key = self.key_columns().filter_map(place).collect();
+        Some(SourceTable { columns, key, ..self.clone() })
+    }
+
+    /// Whether rows of both are laid out alike, here and in row images, and mean the same; the
+    /// tables' names and what new rows hold by default do not matter.
     pub fn reads_as(&self, other: &SourceTable) -> bool {
-        let columns = |table: &SourceTable| -> BTreeMap<_, _> {
+        let columns = |table: &SourceTable| -> Vec<_> {
             let meaning = |column: &SourceColumn| {
                 let SourceColumn { name, kind, nullable, generation, .. } = column.clone();
                 (column.ordinal, (name, kind, nullable, generation))
