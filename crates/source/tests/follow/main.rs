@@ -3,11 +3,14 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod broken;
 mod cascades;
 mod copies;
 mod definitions;
 mod failures;
 mod keys;
 mod life;
+mod limits;
+mod names;
 mod pair;
 mod places;

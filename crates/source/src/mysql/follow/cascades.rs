@@ -22,7 +22,7 @@ use super::{
     table::Visible,
 };
 use crate::{
-    Result,
+    Error, Result,
     mysql::{
         binlog::{RowChange, RowsKind},
         copy::{Cascade, write_key},
@@ -144,7 +144,13 @@ impl Applier {
         };
         let held: Vec<_> = places.into_iter().zip(held).collect();
         let cascade = Cascade { held, then };
-        let rows = self.referring(&name, &source, &cascade)?;
+        let rows = match self.referring(&name, &source, &cascade) {
+            Err(Error::Engine(remora_engine::Error::Request { .. })) => {
+                self.miss(&child.table);
+                return Ok(());
+            }
+            rows => rows?,
+        };
         let changed = self.put_changed(&child.table, &cascade, rows, whole);
         let children = self.children_of(&child.table);
         if children.is_empty() {

@@ -7,9 +7,9 @@ use super::{
     applier::Applier,
     positions::{STALE, definition_text, table_key},
     statement::{Statement, TableName},
-    status::count,
+    status::{TableState, count},
     step::Step,
-    table::{FollowedTable, Visible, definition, name_here},
+    table::{FollowedTable, Visible, definition, name_here, name_there, namesake},
 };
 use crate::{Error, Result, mysql::schema::SourceTable};
 
@@ -95,8 +95,15 @@ impl Applier {
         }
     }
 
+    /// Whether a table is to be followed, and can have its name here.
     fn selects(&self, table: &TableName) -> bool {
-        self.shared.selection.matches(&table.database, &table.table)
+        if !self.shared.selection.matches(&table.database, &table.table) {
+            return false;
+        }
+        let refused = namesake(&self.shared.settings, table, self.tables.iter());
+        let Some(reason) = refused else { return true };
+        self.shared.board.set_table(&name_there(table), TableState::Refused(reason));
+        false
     }
 
     /// A schema change that the settings forbid to follow.
@@ -134,6 +141,10 @@ impl Applier {
     /// Whatever is here of the table goes.
     fn forget(&mut self, table: &TableName, step: &mut Step) {
         let (database, settings) = (&self.shared.database, &self.shared.settings);
+        if namesake(settings, table, self.tables.iter()).is_some() {
+            self.shared.board.forget_table(&name_there(table));
+            return;
+        }
         let name = name_here(settings, table);
         self.routes.clear();
         self.copying.retain(|other| other != table);

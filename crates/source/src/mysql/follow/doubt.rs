@@ -20,7 +20,7 @@ use super::{
     statement::{Fate, TableName},
     status::TableState,
     step::Step,
-    table::{FollowedTable, Visible, schema},
+    table::{FollowedTable, Visible, hidden_name, schema},
 };
 use crate::{
     Error, Result,
@@ -221,6 +221,10 @@ impl Applier {
                 return self.refuse(table, reason, step);
             }
         };
+        let hidden = hidden_name(&followed.name);
+        if let Err(refusal) = schema(&self.shared.settings, &read, &hidden, None).validate() {
+            return self.refuse(table, refusal.to_string(), step);
+        }
         let old = Arc::clone(&followed.source);
         if followed.visible == Visible::Absent && followed.copy.is_none() && !doubt.missed {
             return self.begin_empty(table, read, step);

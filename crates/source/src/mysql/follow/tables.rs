@@ -12,7 +12,9 @@ use super::{
     statement::TableName,
     status::TableState,
     step::Step,
-    table::{Copy, FollowedTable, Visible, definition, hidden_name, name_here},
+    table::{
+        Copy, FollowedTable, Visible, definition, hidden_name, name_here, name_there, namesake,
+    },
 };
 use crate::{
     Error, Result,
@@ -95,6 +97,10 @@ impl Tables {
     ) -> Result<()> {
         let (database, settings) = (&shared.database, &shared.settings);
         let name = name_here(settings, &table);
+        if let Some(reason) = namesake(settings, &table, self.tables.iter()) {
+            shared.board.set_table(&name_there(&table), TableState::Refused(reason));
+            return Ok(());
+        }
         let mut followed = FollowedTable::unknown(&table, name.clone());
         let stored = database.source_position(&table_key(&settings.name, &name))?;
         if is_here(database, &name) && stored.is_none() {

@@ -19,4 +19,5 @@ pub(crate) use foreign_key::{ForeignKey, Reaction};
 pub use read::{Refused, read_table, read_tables};
 pub use selection::Selection;
 pub use table::SourceTable;
+pub(crate) use table::quoted;
 pub use words::Words;
