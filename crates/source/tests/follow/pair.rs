@@ -6,7 +6,7 @@ use std::{
 };
 
 use mysql::{Conn, prelude::Queryable};
-use remora_engine::{Database, Durability, Options};
+use remora_engine::{Database, Durability, HIDDEN_KEY, Options};
 use remora_peers::{Kind, Server};
 use remora_source::mysql::{
     Follower, FollowerStatus, MysqlSettings, State, TableState,
@@ -157,8 +157,8 @@ impl Pair {
 
     pub fn compare_table(&mut self, name: &str) {
         let schema = self.database().schema(&format!("shop.{name}")).unwrap();
-        let columns: Vec<_> =
-            schema.columns.iter().map(|column| format!("`{}`", column.name)).collect();
+        let shown = schema.columns.iter().filter(|column| column.name != HIDDEN_KEY);
+        let columns: Vec<_> = shown.map(|column| format!("`{}`", column.name)).collect();
         let sql = format!("SELECT {} FROM shop.`{name}`", columns.join(", "));
         let mut theirs: Vec<Vec<String>> = self
             .conn
@@ -172,12 +172,14 @@ impl Pair {
         assert_eq!(ours.len(), theirs.len(), "{name}: {:#?}", self.status());
     }
 
-    /// The rows of a table as they are here.
+    /// The rows of a table as they are here, without a key that is not shown.
     pub fn rows(&self, name: &str) -> Vec<Vec<String>> {
+        let hidden = self.database().schema(&format!("shop.{name}")).unwrap().hidden_key();
         let mut rows = Vec::new();
         self.database()
             .scan(&format!("shop.{name}"), &mut |row| {
-                rows.push(row.iter().map(ToString::to_string).collect());
+                let values = row.iter().enumerate().filter(|(place, _)| Some(*place) != hidden);
+                rows.push(values.map(|(_, value)| value.to_string()).collect());
                 Ok(())
             })
             .unwrap();

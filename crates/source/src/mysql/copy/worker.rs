@@ -4,7 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use crossbeam_channel::bounded;
 
-use super::{Chunk, CopyQueue, CopyTask, Opened, Throttle, WindowRequest, read::read};
+use super::{
+    Chunk, CopyQueue, CopyTask, Opened, Throttle, WindowRequest, read::read, whole::WholeTable,
+};
 use crate::{
     Error, Result,
     mysql::{
@@ -15,11 +17,11 @@ use crate::{
 };
 
 /// About so many bytes are read by one statement.
-const CHUNK_BYTES: usize = 4 << 20;
+pub(super) const CHUNK_BYTES: usize = 4 << 20;
 /// How often a statement is tried that the source refuses, as while its table is altered, and how
 /// long after.
-const ATTEMPTS: u32 = 20;
-const PATIENCE: Duration = Duration::from_millis(500);
+pub(super) const ATTEMPTS: u32 = 20;
+pub(super) const PATIENCE: Duration = Duration::from_millis(500);
 
 /// What a worker needs.
 #[derive(Clone)]
@@ -43,6 +45,9 @@ pub(crate) fn run(worker: &Worker) {
 
 impl Worker {
     fn copy(&self, source: &mut Option<Connection>, task: CopyTask) -> Result<()> {
+        if task.source.is_keyless() {
+            return WholeTable::new(self, task).copy(source);
+        }
         let source = match source {
             Some(source) => source,
             None => source.insert(self.connect()?),
@@ -83,20 +88,20 @@ impl Worker {
         Ok(())
     }
 
-    fn connect(&self) -> Result<Connection> {
+    pub(super) fn connect(&self) -> Result<Connection> {
         let mut source = connection::connect(&self.settings)?;
         source.first::<u8>("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")?;
         Ok(source)
     }
 
     /// Asks the applier for a window; `None` if the copy is no longer wanted.
-    fn open(&self, copy: u64, instead_of: Option<u64>) -> Option<Opened> {
+    pub(super) fn open(&self, copy: u64, instead_of: Option<u64>) -> Option<Opened> {
         let (reply, answer) = bounded(1);
         self.inbox.push(Message::Window(WindowRequest { copy, instead_of, reply }));
         answer.recv().ok()
     }
 
-    fn limit(&self, row_bytes: usize) -> usize {
+    pub(super) fn limit(&self, row_bytes: usize) -> usize {
         let by_bytes = CHUNK_BYTES.checked_div(row_bytes).unwrap_or(usize::MAX);
         self.throttle.most_rows(by_bytes.min(self.settings.chunk_rows))
     }

@@ -21,6 +21,7 @@ use super::{
     ahead::Ahead,
     batch::Batch,
     inbox::{Inbox, Message, within},
+    occurrences::Occurrences,
     pace::Pace,
     positions::Stored,
     rows::Routes,
@@ -62,6 +63,8 @@ pub(super) struct Applier {
     pub tables: FxHashMap<TableName, FollowedTable>,
     pub batch: Batch,
     pub routes: Routes,
+    /// Of tables without a key.
+    pub occurrences: Occurrences,
     /// Numbers the copies of the session.
     pub last_copy: u64,
     /// Tables that are being copied.
@@ -122,6 +125,7 @@ impl Applier {
             tables,
             batch: Batch::default(),
             routes: Routes::default(),
+            occurrences: Occurrences::default(),
             last_copy,
             copying,
             uncertain,
@@ -186,6 +190,7 @@ impl Applier {
     /// Submits the whole transactions that wait.
     pub fn submit(&mut self) -> Result<()> {
         let tables = self.batch.take_whole();
+        let tables = self.counted(tables, false)?;
         let positions = self.take_positions(Vec::new());
         self.submit_batch(ChangeBatch { tables, positions })
     }
@@ -196,6 +201,7 @@ impl Applier {
         self.routes.clear();
         let positions = self.take_positions(positions);
         self.shared.database.define(definitions, positions)?;
+        self.occurrences.forget_visible();
         self.moved_since = None;
         Ok(())
     }
@@ -238,6 +244,11 @@ impl Applier {
         self.messages.extend(waiting.messages);
         count(&self.shared.board.counters.events, waiting.events.len() as u64);
         self.ahead.extend(waiting.events);
+    }
+
+    /// Whether all that was submitted is visible.
+    pub fn is_all_visible(&self) -> bool {
+        self.in_flight == 0
     }
 
     /// Waits until all that was submitted is visible.
@@ -295,6 +306,7 @@ impl Applier {
     fn message(&mut self, message: Message) -> Result<bool> {
         match message {
             Message::Window(request) => self.want_window(request),
+            Message::Moment(moment) => self.take_moment(moment),
             Message::Chunk(chunk) => self.take_chunk(chunk),
             Message::CopyFailed(copy, error) => self.failed_copies.push((copy, error)),
             Message::Acknowledged(outcome) => self.acknowledge(outcome)?,
@@ -336,7 +348,7 @@ impl Applier {
             SourceEvent::Commit { end } => self.commit(end),
             SourceEvent::Rollback { end } => {
                 self.batch.roll_back();
-                self.large = None;
+                self.drop_large();
                 self.commit(end)
             }
             SourceEvent::Abandoned => {
@@ -353,8 +365,13 @@ impl Applier {
     /// The transaction that was being read did not happen, or will be read again.
     pub fn abandon(&mut self) {
         self.batch.roll_back();
-        self.large = None;
+        self.drop_large();
         self.transaction = None;
+    }
+
+    fn drop_large(&mut self) {
+        self.large = None;
+        self.occurrences.roll_back_large();
     }
 
     fn statement(&mut self, database: String, sql: String, standalone: bool) -> Result<()> {
@@ -381,7 +398,7 @@ impl Applier {
             self.change_definitions(database, sql)?;
         } else {
             open.gtids.iter().for_each(|gtid| self.applied.add(gtid));
-            self.commit_rows()?;
+            self.commit_rows(&end)?;
         }
         self.place = end;
         self.moved_since.get_or_insert_with(Instant::now);
@@ -389,13 +406,15 @@ impl Applier {
         self.between_transactions()
     }
 
-    fn commit_rows(&mut self) -> Result<()> {
+    fn commit_rows(&mut self, end: &Coordinates) -> Result<()> {
         let Some(mut large) = self.large.take() else {
+            self.sift_transaction(end);
             self.batch.commit();
             return Ok(());
         };
         self.add_to_large(&mut large)?;
         large.commit(self.take_positions(Vec::new()))?;
+        self.occurrences.commit_large();
         self.moved_since = None;
         Ok(())
     }
@@ -420,6 +439,8 @@ impl Applier {
 
     fn add_to_large(&mut self, large: &mut LargeBatch) -> Result<()> {
         let tables = self.batch.take_all();
+        let tables = self.sift_large(tables);
+        let tables = self.counted(tables, true)?;
         match self.is_careful() {
             true => self.add_carefully(large, tables),
             false => large.add(tables).map_err(|error| self.refused(error)),

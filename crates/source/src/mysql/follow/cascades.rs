@@ -128,6 +128,11 @@ impl Applier {
     ) -> Result<()> {
         let Some(followed) = self.tables.get(&child.table) else { return Ok(()) };
         let source = Arc::clone(&followed.source);
+        if source.is_keyless() {
+            // Which of equal rows referred to it cannot be told.
+            self.miss(&child.table);
+            return Ok(());
+        }
         let places = exact_places(parent, &source, &child.key);
         let whole = followed.visible == Visible::Fed;
         let (visible, hidden) = followed.targets();
@@ -174,7 +179,8 @@ impl Applier {
             visible: visible.as_ref().map(|name| self.batch.place(name)),
             hidden: hidden.as_ref().map(|name| self.batch.place(name)),
             batch: &mut self.batch,
-            key: &source.key,
+            identity: &source.key,
+            keyless: false,
             windows,
             written: Vec::new(),
         };

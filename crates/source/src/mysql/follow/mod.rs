@@ -16,9 +16,11 @@ mod definitions;
 mod doubt;
 mod inbox;
 mod life;
+mod occurrences;
 mod pace;
 mod positions;
 mod refusals;
+mod row_hash;
 mod rows;
 mod session;
 mod shared;
@@ -27,6 +29,7 @@ mod status;
 mod step;
 mod table;
 mod tables;
+mod whole_copies;
 
 use std::{
     sync::Arc,

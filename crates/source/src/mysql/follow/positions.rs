@@ -123,7 +123,8 @@ mod tests {
         }];
         let (database, name) = ("d".to_owned(), "t".to_owned());
         let (key, words) = (vec![0], Default::default());
-        let table = SourceTable { database, name, columns, key, image_columns: 4, words };
+        let table =
+            SourceTable { database, name, columns, key, image_columns: 4, period_end: None, words };
         assert_eq!(stored_definition(Some(&definition_text(&table))), Some(table));
         assert_eq!(stored_definition(Some(STALE)), None);
         assert_eq!(stored_definition(None), None);

@@ -10,6 +10,8 @@ use super::{
     applier::Applier,
     batch::Batch,
     cascades::{Child, Children, may_cascade, referred_places},
+    occurrences::{come, gone},
+    row_hash::row_hash,
     statement::TableName,
     status::count,
 };
@@ -45,8 +47,10 @@ enum Way {
 pub(super) struct Route {
     table: TableName,
     decoder: RowDecoder,
-    /// Places of the key's columns.
-    key: Vec<usize>,
+    /// Places of the columns by which a row is known.
+    identity: Vec<usize>,
+    /// Whether they are no key.
+    keyless: bool,
     visible: Option<Arc<str>>,
     hidden: Option<Arc<str>>,
     /// The tables whose rows change with these.
@@ -58,7 +62,10 @@ pub(super) struct Route {
 /// Where changes are appended.
 pub(super) struct Target<'b> {
     pub batch: &'b mut Batch,
-    pub key: &'b [usize],
+    /// Places of the columns by which a row is known, and whether they are no key: then it is
+    /// known by their hash, and equal rows are counted.
+    pub identity: &'b [usize],
+    pub keyless: bool,
     pub visible: Option<usize>,
     pub hidden: Option<usize>,
     pub windows: Option<&'b mut Windows>,
@@ -103,8 +110,9 @@ impl Applier {
             visible: route.visible.as_ref().map(|name| self.batch.place(name)),
             hidden: route.hidden.as_ref().map(|name| self.batch.place(name)),
             batch: &mut self.batch,
-            key: &route.key,
-            windows: copy.map(|copy| &mut copy.windows),
+            identity: &route.identity,
+            keyless: route.keyless,
+            windows: copy.filter(|_| !route.keyless).map(|copy| &mut copy.windows),
             written: Vec::new(),
         };
         let decoded = route.decoder.decode(kind, version, body, &mut |change| {
@@ -163,14 +171,24 @@ impl Applier {
         if visible.is_none() && hidden.is_none() {
             return Ok(None);
         }
-        let key = followed.source.key.clone();
+        let (identity, keyless) = (followed.source.identity(), followed.source.is_keyless());
         match RowDecoder::new(&followed.source, map) {
             Ok(mut decoder) => {
                 self.shared.unfitting.lock().remove(table);
                 let (table, children) = (table.clone(), Arc::clone(children));
                 let referred = referred_places(&followed.source, &children);
                 decoder.look_back(&referred);
-                Ok(Some(Route { table, decoder, key, visible, hidden, children, referred }))
+                let route = Route {
+                    table,
+                    decoder,
+                    identity,
+                    keyless,
+                    visible,
+                    hidden,
+                    children,
+                    referred,
+                };
+                Ok(Some(route))
             }
             // The source changed the table without a word in its binlog.
             Err(Error::TableRefused { reason, .. }) => {
@@ -211,10 +229,12 @@ impl Target<'_> {
                 0
             }
             RowChange::Update { before, after } => {
-                if self.key.iter().any(|&place| before.get(place) != after.get(place)) {
+                if self.identity.iter().any(|&place| before.get(place) != after.get(place)) {
                     self.delete(&before);
+                    self.put(after);
+                } else if !self.keyless {
+                    self.put(after);
                 }
-                self.put(after);
                 1
             }
             RowChange::Delete(row) => {
@@ -225,13 +245,20 @@ impl Target<'_> {
     }
 
     fn put(&mut self, row: Row) {
+        if self.keyless {
+            let hash = row_hash(&row, self.identity);
+            return self.push(come(row, hash));
+        }
         self.record(&row);
         self.push(Change::Put(row));
     }
 
     fn delete(&mut self, row: &[Value]) {
+        if self.keyless {
+            return self.push(gone(row_hash(row, self.identity)));
+        }
         self.record(row);
-        let key = self.key.iter().filter_map(|&place| row.get(place).cloned()).collect();
+        let key = self.identity.iter().filter_map(|&place| row.get(place).cloned()).collect();
         self.push(Change::Delete(key));
     }
 
@@ -246,7 +273,7 @@ impl Target<'_> {
 
     fn record(&mut self, row: &[Value]) {
         if let Some(windows) = self.windows.as_mut().filter(|windows| windows.len() > 0) {
-            write_key(&mut self.written, row, self.key);
+            write_key(&mut self.written, row, self.identity);
             windows.record(&self.written);
         }
     }

@@ -9,6 +9,7 @@ use super::{
     positions::Progress,
     statement::TableName,
     status::{TableState, copying},
+    whole_copies::WholeCopy,
 };
 use crate::mysql::{
     binlog::Coordinates,
@@ -64,6 +65,8 @@ pub(super) struct Copy {
     pub chunks: VecDeque<Chunk>,
     /// Windows that were asked for.
     pub requests: VecDeque<WindowRequest>,
+    /// What is to be known of a copy that is read whole.
+    pub whole: WholeCopy,
     /// Whether everything was read.
     pub all_read: bool,
     pub estimated_rows: u64,
@@ -77,7 +80,15 @@ impl FollowedTable {
     pub fn unknown(table: &TableName, name: String) -> Self {
         let (database, table) = (table.database.clone(), table.table.clone());
         let (columns, key, words) = (Vec::new(), Vec::new(), Words::default());
-        let source = SourceTable { database, name: table, columns, key, image_columns: 0, words };
+        let source = SourceTable {
+            database,
+            name: table,
+            columns,
+            key,
+            image_columns: 0,
+            period_end: None,
+            words,
+        };
         Self {
             source: Arc::new(source),
             name: name.into(),
@@ -131,6 +142,7 @@ impl Copy {
             windows: Windows::default(),
             chunks: VecDeque::new(),
             requests: VecDeque::new(),
+            whole: WholeCopy::default(),
             all_read: false,
             estimated_rows: estimate.0,
             row_bytes: estimate.1,

@@ -152,7 +152,10 @@ impl Tables {
         let progress = progress.as_deref().and_then(Progress::parse);
         let definition = stored_definition(definition.as_deref());
         match (progress, definition) {
-            (Some(progress), Some(definition)) if usable && is_here(database, &hidden) => {
+            // A copy that is read whole begins anew: its moment is gone.
+            (Some(progress), Some(definition))
+                if usable && !definition.is_keyless() && is_here(database, &hidden) =>
+            {
                 self.last_copy += 1;
                 let estimate = estimate(source, &definition)?;
                 let copy = Copy::new(self.last_copy, &followed.name, progress, estimate);

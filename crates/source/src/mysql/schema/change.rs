@@ -95,6 +95,12 @@ fn stay(
     if dropped > 0 && !new_columns.is_empty() {
         return Err("columns were dropped and added at once".to_owned());
     }
+    if old.is_keyless() && (dropped > 0 || !new_columns.is_empty()) {
+        return Err("its rows are known by all columns, and those are others now".to_owned());
+    }
+    if old.period_end.is_some() != new.period_end.is_some() {
+        return Err("its system versioning was added or dropped".to_owned());
+    }
     let mut added = Vec::with_capacity(new_columns.len());
     for column in new_columns {
         added.push((column.name.clone(), value_of_old_rows(column)?));
@@ -334,6 +340,7 @@ mod tests {
             key: vec![0],
             image_columns: columns.len(),
             columns,
+            period_end: None,
             words: Words::default(),
         }
     }

@@ -2,11 +2,13 @@
 //!
 //! MySQL's row images hold the columns that it computes. MariaDB's leave them out since 11, where
 //! none of them is followed; before, the stored ones are, but no virtual ones. Behind the declared
-//! columns MariaDB's images hold one for each unique key that is a hash.
+//! columns MariaDB's images hold the two of the system period, unless they are declared, and one for
+//! each unique key that is a hash.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use mysql::{Conn, Params, Row, prelude::Queryable};
+use remora_engine::HIDDEN_KEY;
 
 use super::{
     Generation, Selection, SourceColumn, SourceTable, SourceType, Words,
@@ -17,6 +19,8 @@ use crate::{Error, Result, mysql::gtid::Flavor};
 
 /// Most bytes of a key, here and at the source.
 const MAX_KEY_BYTES: u64 = 3_072;
+/// Most columns of a key here. MariaDB has larger ones.
+const MAX_KEY_COLUMNS: usize = 16;
 
 /// A table that is wanted but cannot be followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,7 +53,8 @@ pub fn read_tables(
         for table in listed {
             let columns = columns.remove(&table.name).unwrap_or_default();
             let keys = keys.remove(&table.name).unwrap_or_default();
-            match source.table(&database, &table, &columns, &keys) {
+            let period = source.period(&database, &table)?;
+            match source.table(&database, &table, &columns, &keys, &period) {
                 Ok(read) => {
                     let words = source.words(&database, &table.name)?;
                     tables.push(SourceTable { words, ..read });
@@ -79,7 +84,8 @@ pub fn read_table(
     let Some((database, listed)) = source.listed(&wanted)?.pop() else { return Ok(None) };
     let columns = source.columns(&database, Some(table))?.remove(&listed.name).unwrap_or_default();
     let keys = source.keys(&database, Some(table))?.remove(&listed.name).unwrap_or_default();
-    let read = source.table(&database, &listed, &columns, &keys);
+    let period = source.period(&database, &listed)?;
+    let read = source.table(&database, &listed, &columns, &keys, &period);
     let refused =
         |reason| Error::TableRefused { table: format!("{database}.{}", listed.name), reason };
     let read = read.map_err(refused)?;
@@ -93,12 +99,22 @@ struct Listed {
     engine: String,
 }
 
+/// The system period of a table with system versioning.
+#[derive(Default)]
+struct Period {
+    /// Whether the table has one.
+    is_there: bool,
+    /// Its declared columns, start and end; without them the table has two that are not told.
+    start: Option<String>,
+    end: Option<String>,
+}
+
 /// A unique key: its columns and whether it can tell rows apart.
 #[derive(Default)]
 struct Key {
     columns: Vec<Option<String>>,
     nullable: bool,
-    prefix: Option<String>,
+    has_prefix: bool,
     is_hash: bool,
 }
 
@@ -197,12 +213,31 @@ impl<'c> Source<'c> {
             let column = text(row, 2);
             key.nullable |= text(row, 4).is_some_and(|nullable| nullable == "YES");
             key.is_hash = text(row, 5).is_some_and(|kind| kind == "HASH");
-            if number(row, 3).is_some() {
-                key.prefix = column.clone();
-            }
+            key.has_prefix |= number(row, 3).is_some();
             key.columns.push(column);
         }
         Ok(tables)
+    }
+
+    /// The system period of a table.
+    fn period(&mut self, database: &str, listed: &Listed) -> Result<Period> {
+        let is_there = listed.kind == "SYSTEM VERSIONED";
+        let mut period = Period { is_there, ..Period::default() };
+        if !is_there {
+            return Ok(period);
+        }
+        let rows = self.rows(&format!(
+            "SELECT COLUMN_NAME, GENERATION_EXPRESSION FROM information_schema.COLUMNS WHERE {}",
+            condition(database, Some(&listed.name))
+        ))?;
+        for row in &rows {
+            match text(row, 1).as_deref() {
+                Some("ROW START") => period.start = text(row, 0),
+                Some("ROW END") => period.end = text(row, 0),
+                _ => {}
+            }
+        }
+        Ok(period)
     }
 
     /// The table in the source's own words; nothing if it does not tell them.
@@ -224,16 +259,19 @@ impl<'c> Source<'c> {
         listed: &Listed,
         declarations: &[Declaration],
         keys: &BTreeMap<String, Key>,
+        period: &Period,
     ) -> Result<SourceTable, String> {
-        if listed.kind == "SYSTEM VERSIONED" {
-            return Err("it is system-versioned: its row images hold its history too".to_owned());
-        }
         let mut columns = Vec::with_capacity(declarations.len());
         let mut names = BTreeSet::new();
         for (ordinal, declaration) in declarations.iter().enumerate() {
             let collation = declaration.collation.as_ref();
             let collation = collation.and_then(|name| self.collations.get(name)).copied();
-            columns.push(declaration.column(ordinal, self.flavor, collation)?);
+            let mut column = declaration.column(ordinal, self.flavor, collation)?;
+            if [&period.start, &period.end].contains(&&Some(declaration.name.clone())) {
+                // Nothing in the row says what it holds, and row images do.
+                column.generation = Generation::None;
+            }
+            columns.push(column);
             names.insert(declaration.name.to_lowercase());
         }
         if columns.is_empty() && listed.engine.is_empty() {
@@ -247,6 +285,12 @@ impl<'c> Source<'c> {
             return Err("two of its columns have names that differ by accents alone".to_owned());
         }
         let mut image_columns = columns.len();
+        let mut period_end = None;
+        if period.is_there {
+            let declared = columns.iter().find(|column| Some(&column.name) == period.end.as_ref());
+            period_end = Some(declared.map_or(columns.len() + 1, |column| column.ordinal));
+            image_columns += if declared.is_none() { 2 } else { 0 };
+        }
         if self.flavor == Flavor::MariaDb {
             columns.retain(|column| match column.generation {
                 Generation::None => true,
@@ -256,52 +300,52 @@ impl<'c> Source<'c> {
             let in_memory = listed.engine.eq_ignore_ascii_case("MEMORY");
             image_columns += keys.values().filter(|key| key.is_hash && !in_memory).count();
         }
-        let key = key(&columns, keys)?;
+        let key = key(&columns, keys, period_end);
+        if key.is_empty() && columns.iter().any(|column| column.name == HIDDEN_KEY) {
+            let mend = "give it a primary key";
+            return Err(format!("it has no key, and a column named {HIDDEN_KEY:?}: {mend}"));
+        }
         let (database, name) = (database.to_owned(), listed.name.clone());
         let words = Words::default();
-        Ok(SourceTable { database, name, columns, key, image_columns, words })
+        Ok(SourceTable { database, name, columns, key, image_columns, period_end, words })
     }
 }
 
-/// The primary key's places, or else those of the smallest unique key that has no NULLs.
-fn key(columns: &[SourceColumn], keys: &BTreeMap<String, Key>) -> Result<Vec<usize>, String> {
-    let mut reasons = Vec::new();
+/// The primary key's places, or else those of the smallest unique key that has no NULLs; none if
+/// there is no such key.
+fn key(
+    columns: &[SourceColumn],
+    keys: &BTreeMap<String, Key>,
+    period_end: Option<usize>,
+) -> Vec<usize> {
     let primary = keys.get_key_value("PRIMARY");
     let mut others: Vec<_> = keys.iter().filter(|(name, _)| *name != "PRIMARY").collect();
     others.sort_by_key(|(_, key)| key.columns.len());
-    for (name, key) in primary.into_iter().chain(others) {
-        match places(columns, key) {
-            Ok(places) => return Ok(places),
-            Err(reason) => reasons.push(format!("{name} {reason}")),
-        }
-    }
-    let found = match reasons.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", reasons.join("; ")),
-    };
-    Err(format!(
-        "it has no primary key and no unique key of whole NOT NULL columns{found}: add one"
-    ))
+    let mut keys = primary.into_iter().chain(others);
+    keys.find_map(|(_, key)| places(columns, key, period_end)).unwrap_or_default()
 }
 
-fn places(columns: &[SourceColumn], key: &Key) -> Result<Vec<usize>, String> {
-    if key.nullable {
-        return Err("may be NULL".to_owned());
+/// Where a key's columns are; `None` if it cannot tell rows apart here.
+fn places(columns: &[SourceColumn], key: &Key, period_end: Option<usize>) -> Option<Vec<usize>> {
+    if key.nullable || key.has_prefix || key.columns.len() > MAX_KEY_COLUMNS {
+        return None;
     }
-    if let Some(column) = &key.prefix {
-        return Err(format!("holds only the beginning of column {column:?}"));
-    }
-    let place = |name: &Option<String>| {
-        let name = name.as_deref().ok_or("holds an expression")?.to_lowercase();
-        let place = columns.iter().position(|column| column.name.to_lowercase() == name);
-        let place = place.ok_or("holds a hidden column")?;
-        match columns.get(place).map(|column| &column.kind) {
-            Some(SourceType::Json) => Err("holds JSON, which has no order"),
-            Some(kind) if is_unbounded(kind) => Err("holds a column of unbounded length"),
-            _ => Ok(place),
+    let mut places = Vec::with_capacity(key.columns.len());
+    for name in &key.columns {
+        // An expression has no name, and a hidden column is not among the columns.
+        let name = name.as_deref()?.to_lowercase();
+        let place = columns.iter().position(|column| column.name.to_lowercase() == name)?;
+        let column = columns.get(place)?;
+        // JSON has no order.
+        if column.kind == SourceType::Json || is_unbounded(&column.kind) {
+            return None;
         }
-    };
-    key.columns.iter().map(place).collect::<Result<_, &str>>().map_err(str::to_owned)
+        // The server extends the keys of a versioned table by it; of current rows it is the same.
+        if period_end != Some(column.ordinal) {
+            places.push(place);
+        }
+    }
+    (!places.is_empty()).then_some(places)
 }
 
 /// Only by a hash can MariaDB keep such columns unique, which gives no order to copy by.

@@ -49,6 +49,7 @@ fn table(columns: &[(&str, SourceType)], key: &[usize]) -> SourceTable {
         columns: columns.iter().enumerate().map(column).collect(),
         key: key.to_vec(),
         image_columns: columns.len(),
+        period_end: None,
         words: Default::default(),
     }
 }
