@@ -57,7 +57,7 @@ pub(super) struct WholeTable<'w> {
 
 /// How a moment was had.
 enum Had {
-    /// The place, whether it is exact, and what holds the table until it is read.
+    /// The place, whether it is exact, and what holds the table until it was read by it.
     Before { end: Coordinates, exact: bool, lock: Option<Connection> },
     /// It will be known when everything was read.
     Afterwards,
@@ -122,8 +122,8 @@ impl<'w> WholeTable<'w> {
         attempt: u32,
     ) -> Result<Option<bool>> {
         let mut chunks = Chunks::new(self.worker, self.task.copy, opened.window);
-        let (end, lock) = match self.moment(source, &opened, attempt)? {
-            Had::Before { end, exact, lock } => {
+        let end = match self.moment(source, &opened, attempt)? {
+            Had::Before { end, exact, mut lock } => {
                 match self.offer(end.clone(), exact) {
                     Some(true) => {}
                     refused => {
@@ -131,10 +131,11 @@ impl<'w> WholeTable<'w> {
                         return Ok(refused);
                     }
                 }
-                if !self.read(source, "", &mut chunks)? {
+                // Behind writers that wait for the lock nobody else may read.
+                if !self.read(lock.as_mut().unwrap_or(source), "", &mut chunks)? {
                     return Ok(None);
                 }
-                (end, lock)
+                end
             }
             Had::Afterwards => {
                 source.first::<u8>("START TRANSACTION")?;
@@ -146,11 +147,10 @@ impl<'w> WholeTable<'w> {
                     // The applier begins the copy anew.
                     return Ok(None);
                 }
-                (end, None)
+                end
             }
         };
         source.first::<u8>("COMMIT")?;
-        drop(lock);
         Ok(chunks.finish(end).then_some(true))
     }
 
