@@ -1,13 +1,14 @@
 //! Tables without a key: followed by their whole row images, equal rows counted.
 
 use std::{
+    sync::Arc,
     sync::atomic::{AtomicBool, Ordering},
     thread::sleep,
     time::Duration,
 };
 
 use mysql::{Conn, prelude::Queryable};
-use remora_engine::Value;
+use remora_engine::{Change, ChangeBatch, TableChanges, Value};
 use remora_peers::{FOLLOWER_USER, Kind};
 use remora_source::mysql::{
     TableState,
@@ -437,4 +438,84 @@ fn mariadb_10_11_definitions_change() {
 #[test]
 fn mysql_9_7_definitions_change() {
     definitions_change(Kind::MySql97);
+}
+
+/// A row that goes but is not here is a fault, and the table is copied anew.
+#[test]
+fn a_row_that_is_missing_here_leads_to_a_copy() {
+    let mut pair = Pair::start(Kind::MariaDb1011, &["CREATE TABLE t (a INT, v VARCHAR(20))"]);
+    pair.run("INSERT INTO t VALUES (1, 'a'), (1, 'a'), (2, 'b'), (3, 'c')");
+    for _ in 0..14 {
+        pair.run("INSERT INTO t SELECT a + 1, v FROM t WHERE a < 30 LIMIT 20000");
+    }
+    pair.compare();
+    let lose = |pair: &Pair| {
+        let table: Arc<str> = "shop.t".into();
+        let hidden = pair.database().schema(&table).unwrap().hidden_key().unwrap();
+        let mut key = None;
+        pair.database()
+            .scan(&table, &mut |row| {
+                key.get_or_insert(row[hidden].clone());
+                Ok(())
+            })
+            .unwrap();
+        let changes = vec![Change::Delete(vec![key.unwrap()])];
+        let tables = vec![TableChanges { table, changes }];
+        pair.database().apply(ChangeBatch { tables, positions: Vec::new() }).unwrap();
+        number(pair, "t")
+    };
+    let before = lose(&pair);
+    pair.run("DELETE FROM t WHERE a < 3");
+    pair.run("DELETE FROM t");
+    pair.run("INSERT INTO t VALUES (1, 'a'), (1, 'a'), (2, 'b'), (3, 'c')");
+    pair.compare();
+    assert_ne!(number(&pair, "t"), before);
+    for _ in 0..15 {
+        pair.run("INSERT INTO t SELECT a + 1, v FROM t");
+    }
+    pair.compare();
+    // In a transaction larger than a batch.
+    let before = lose(&pair);
+    pair.run("UPDATE t SET v = 'z'");
+    pair.compare();
+    assert_ne!(number(&pair, "t"), before);
+}
+
+/// The server makes a key that nobody asked for, and may hide it.
+#[test]
+fn a_generated_invisible_key_serves() {
+    let options = [
+        "--sql-generate-invisible-primary-key=ON",
+        "--show-gipk-in-create-table-and-information-schema=OFF",
+    ];
+    let mut pair = Pair::start_with(Kind::MySql97, &options, &["CREATE TABLE t (a INT)"], |_| {});
+    pair.run("INSERT INTO t VALUES (1), (1), (2), (NULL)");
+    pair.run("DELETE FROM t WHERE a = 1 LIMIT 1");
+    pair.run("UPDATE t SET a = 5 WHERE a IS NULL");
+    pair.compare();
+    assert_eq!(pair.database().schema("shop.t").unwrap().hidden_key(), None);
+    pair.follower().sync("shop.t").unwrap();
+    pair.run("INSERT INTO t VALUES (7)");
+    pair.compare();
+}
+
+/// Children of a foreign key change with their parents, and the binlog does not say so.
+#[test]
+fn rows_that_refer_to_others_go_with_them() {
+    let mut pair = Pair::start(
+        Kind::MariaDb1011,
+        &[
+            "CREATE TABLE p (id INT PRIMARY KEY)",
+            "CREATE TABLE c (p INT, v INT, FOREIGN KEY (p) REFERENCES p (id) ON DELETE CASCADE)",
+        ],
+    );
+    pair.run("INSERT INTO p VALUES (1), (2), (3)");
+    pair.run("INSERT INTO c VALUES (1, 1), (1, 1), (2, 1), (3, 1), (NULL, 1)");
+    pair.compare();
+    pair.run("DELETE FROM p WHERE id = 1");
+    pair.compare();
+    pair.run("INSERT INTO c VALUES (2, 1), (2, 1)");
+    pair.run("DELETE FROM p WHERE id = 2");
+    pair.run("INSERT INTO c VALUES (3, 1)");
+    pair.compare();
 }

@@ -24,7 +24,7 @@ use super::{
     occurrences::Occurrences,
     pace::Pace,
     positions::Stored,
-    rows::Routes,
+    rows::{Routes, failed_again},
     shared::{Shared, Wanted},
     statement::TableName,
     status::{count, now_us},
@@ -65,6 +65,8 @@ pub(super) struct Applier {
     pub routes: Routes,
     /// Of tables without a key.
     pub occurrences: Occurrences,
+    /// A table whose rows could not be counted in a large transaction, and why.
+    pub uncountable: Option<(TableName, &'static str)>,
     /// Numbers the copies of the session.
     pub last_copy: u64,
     /// Tables that are being copied.
@@ -126,6 +128,7 @@ impl Applier {
             batch: Batch::default(),
             routes: Routes::default(),
             occurrences: Occurrences::default(),
+            uncountable: None,
             last_copy,
             copying,
             uncertain,
@@ -407,12 +410,12 @@ impl Applier {
     }
 
     fn commit_rows(&mut self, end: &Coordinates) -> Result<()> {
-        let Some(mut large) = self.large.take() else {
+        let Some(large) = self.large.take() else {
             self.sift_transaction(end);
             self.batch.commit();
             return Ok(());
         };
-        self.add_to_large(&mut large)?;
+        let large = self.add_or_give_up(large)?;
         large.commit(self.take_positions(Vec::new()))?;
         self.occurrences.commit_large();
         self.moved_since = None;
@@ -425,16 +428,26 @@ impl Applier {
         if self.batch.has_whole() {
             self.submit()?;
         }
-        let mut large = match self.large.take() {
+        let large = match self.large.take() {
             Some(large) => large,
             None => {
                 self.submit_whole()?;
                 self.shared.database.begin_large()?
             }
         };
-        self.add_to_large(&mut large)?;
-        self.large = Some(large);
+        self.large = Some(self.add_or_give_up(large)?);
         Ok(())
+    }
+
+    /// Adds what was read of the transaction. Where rows of a table cannot be counted the large
+    /// batch is given up before the table is: the writer does nothing else as long as it is there.
+    fn add_or_give_up(&mut self, mut large: LargeBatch) -> Result<LargeBatch> {
+        let added = self.add_to_large(&mut large);
+        let Some((table, reason)) = self.uncountable.take() else { return added.map(|()| large) };
+        drop(large);
+        let times = failed_again(&self.shared.unfitting, &table);
+        self.give_up_reading(&table, reason.to_owned(), times)?;
+        Err(Error::Cancelled)
     }
 
     fn add_to_large(&mut self, large: &mut LargeBatch) -> Result<()> {

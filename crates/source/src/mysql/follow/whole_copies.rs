@@ -18,13 +18,12 @@ use super::{
     batch::FULL_BYTES,
     occurrences::{Counting, Uncounted, come, counts_rows},
     row_hash::row_hash,
-    rows::failed_again,
     statement::TableName,
     step::Step,
     table::{Copy, FollowedTable, Visible},
 };
 use crate::{
-    Result,
+    Error, Result,
     mysql::{binlog::Coordinates, copy::Moment, schema::SourceTable},
 };
 
@@ -232,8 +231,8 @@ impl Applier {
             let copy = self.tables.get_mut(&table).and_then(|followed| followed.copy.as_mut());
             copy.into_iter().for_each(|copy| copy.whole.spoiled = Some(reason));
         } else if large {
-            let times = failed_again(&self.shared.unfitting, &table);
-            self.give_up_reading(&table, reason.to_owned(), times)?;
+            self.uncountable = Some((table, reason));
+            return Err(Error::Cancelled);
         } else {
             tracing::warn!(table = table.table, "copied anew: {reason}");
             self.miss(&table);

@@ -19,6 +19,8 @@ use crate::{Error, Result, mysql::gtid::Flavor};
 
 /// Most bytes of a key, here and at the source.
 const MAX_KEY_BYTES: u64 = 3_072;
+/// Most columns of a table here.
+const MAX_COLUMNS: usize = 4_096;
 /// Most columns of a key here. MariaDB has larger ones.
 const MAX_KEY_COLUMNS: usize = 16;
 
@@ -136,6 +138,16 @@ impl<'c> Source<'c> {
             source.flavor = Flavor::MariaDb;
             let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
             source.logs_stored = major.is_some_and(|major| major < 11);
+        } else {
+            // Older servers have neither the variable nor the keys that it may hide.
+            let shown = "SET SESSION show_gipk_in_create_table_and_information_schema = ON";
+            match source.connection.query_drop(shown) {
+                Ok(()) | Err(mysql::Error::MySqlError(_)) => {}
+                Err(error) => {
+                    let statement = shown.to_owned();
+                    return Err(Error::Statement { statement, message: error.to_string() });
+                }
+            }
         }
         source.collations = source.collations()?;
         Ok(source)
@@ -301,9 +313,8 @@ impl<'c> Source<'c> {
             image_columns += keys.values().filter(|key| key.is_hash && !in_memory).count();
         }
         let key = key(&columns, keys, period_end);
-        if key.is_empty() && columns.iter().any(|column| column.name == HIDDEN_KEY) {
-            let mend = "give it a primary key";
-            return Err(format!("it has no key, and a column named {HIDDEN_KEY:?}: {mend}"));
+        if key.is_empty() {
+            check_hidden_key(&columns)?;
         }
         let (database, name) = (database.to_owned(), listed.name.clone());
         let words = Words::default();
@@ -323,6 +334,18 @@ fn key(
     others.sort_by_key(|(_, key)| key.columns.len());
     let mut keys = primary.into_iter().chain(others);
     keys.find_map(|(_, key)| places(columns, key, period_end)).unwrap_or_default()
+}
+
+/// Whether there is room for a key that is not shown.
+fn check_hidden_key(columns: &[SourceColumn]) -> Result<(), String> {
+    let mend = "give it a primary key";
+    if columns.iter().any(|column| column.name.eq_ignore_ascii_case(HIDDEN_KEY)) {
+        return Err(format!("it has no key, and a column named {HIDDEN_KEY:?}: {mend}"));
+    }
+    if columns.len() >= MAX_COLUMNS {
+        return Err(format!("it has no key and {} columns: {mend}", columns.len()));
+    }
+    Ok(())
 }
 
 /// Where a key's columns are; `None` if it cannot tell rows apart here.
