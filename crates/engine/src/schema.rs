@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::request::Filter;
 
+/// The name of a key column that is never shown: of a table that declares no key. What SQL makes
+/// holds a number there; what follows a source, what tells equal rows apart.
+pub const HIDDEN_KEY: &str = "#row";
+
 /// A table's definition. Stored with the table; numbers in it are stable and never reused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Schema {
@@ -25,6 +29,13 @@ pub struct Schema {
     /// What SQL says of it beyond this, if it came from there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub declared: Option<DeclaredTable>,
+}
+
+impl Schema {
+    /// The place of the key column that is not shown, if the table has one.
+    pub fn hidden_key(&self) -> Option<usize> {
+        self.columns.iter().position(|column| column.name == HIDDEN_KEY)
+    }
 }
 
 /// A table in SQL's own words, but for its columns. The engine keeps them and reads nothing in them.

@@ -100,12 +100,13 @@ fn bytes_of(hit: &Hit) -> usize {
     fields + hit.snippet.as_ref().map_or(0, String::len)
 }
 
-/// The positions of the asked columns, in their order.
+/// The positions of the asked columns, in their order; `*` is all that are shown.
 fn fields(schema: &Schema, asked: &[String]) -> Result<Vec<usize>> {
     let mut fields = Vec::with_capacity(asked.len());
     for name in asked {
         if name == "*" {
-            fields.extend(0..schema.columns.len());
+            let hidden = schema.hidden_key();
+            fields.extend((0..schema.columns.len()).filter(|place| Some(*place) != hidden));
             continue;
         }
         fields.push(position(schema, name).ok_or_else(|| {

@@ -242,7 +242,8 @@ impl Session {
     }
 }
 
-/// The columns that a GET lists: the asked ones, all for `*`, or the indexed ones but the key.
+/// The columns that a GET lists: the asked ones, all that are shown for `*`, or the indexed ones but
+/// the key.
 pub(crate) fn shown_columns(schema: &Schema, fields: &[String]) -> Result<Vec<usize>, LineError> {
     let all = 0..schema.columns.len();
     match fields {
@@ -253,7 +254,9 @@ pub(crate) fn shown_columns(schema: &Schema, fields: &[String]) -> Result<Vec<us
             });
             Ok(filters.collect())
         }
-        [star] if star == "*" => Ok(all.collect()),
+        [star] if star == "*" => {
+            Ok(all.filter(|index| Some(*index) != schema.hidden_key()).collect())
+        }
         fields => fields.iter().map(|field| column_of(schema, field)).collect(),
     }
 }

@@ -7,6 +7,7 @@ mod client;
 mod support;
 
 mod following;
+mod keyless;
 mod limits;
 mod login;
 mod prepared;

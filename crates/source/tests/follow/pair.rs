@@ -6,7 +6,7 @@ use std::{
 };
 
 use mysql::{Conn, prelude::Queryable};
-use remora_engine::{Database, Durability, Options, Schema};
+use remora_engine::{Database, Durability, HIDDEN_KEY, Options, Schema};
 use remora_peers::{Kind, Server};
 use remora_source::mysql::{
     Follower, FollowerStatus, MysqlSettings, State, TableState,
@@ -158,7 +158,8 @@ impl Pair {
     pub fn compare_table(&mut self, name: &str) {
         let schema = self.database().schema(&format!("shop.{name}")).unwrap();
         self.compare_order(name, &schema);
-        let columns: Vec<_> = schema.columns.iter().map(|column| quoted(&column.name)).collect();
+        let shown = schema.columns.iter().filter(|column| column.name != HIDDEN_KEY);
+        let columns: Vec<_> = shown.map(|column| quoted(&column.name)).collect();
         let sql = format!("SELECT {} FROM shop.{}", columns.join(", "), quoted(name));
         let mut theirs: Vec<Vec<String>> = self
             .conn
@@ -181,19 +182,22 @@ impl Pair {
             "SELECT column_name FROM information_schema.columns WHERE table_schema = 'shop' \
              AND table_name = '{name}' ORDER BY ordinal_position"
         );
-        let ours: Vec<_> = schema.columns.iter().map(|column| column.name.as_str()).collect();
+        let shown = schema.columns.iter().filter(|column| column.name != HIDDEN_KEY);
+        let ours: Vec<_> = shown.map(|column| column.name.as_str()).collect();
         let theirs: Vec<String> = self.conn.query(sql).unwrap();
         let theirs: Vec<_> =
             theirs.iter().map(String::as_str).filter(|name| ours.contains(name)).collect();
         assert_eq!(ours, theirs, "the order of the columns of {name}");
     }
 
-    /// The rows of a table as they are here.
+    /// The rows of a table as they are here, without a key that is not shown.
     pub fn rows(&self, name: &str) -> Vec<Vec<String>> {
+        let hidden = self.database().schema(&format!("shop.{name}")).unwrap().hidden_key();
         let mut rows = Vec::new();
         self.database()
             .scan(&format!("shop.{name}"), &mut |row| {
-                rows.push(row.iter().map(ToString::to_string).collect());
+                let values = row.iter().enumerate().filter(|(place, _)| Some(*place) != hidden);
+                rows.push(values.map(|(_, value)| value.to_string()).collect());
                 Ok(())
             })
             .unwrap();

@@ -145,6 +145,7 @@ mod tests {
             key: vec![1, 0],
             image_columns: 2,
             unique_keys: Vec::new(),
+            period_end: None,
             words: Default::default(),
         };
         let after = vec!["x'00ff'".to_owned(), "-5".to_owned()];

@@ -13,13 +13,15 @@
 //!    same commit.
 //!
 //! So the copy is at every moment what its key range held at the stream's position, and a copy that
-//! was killed goes on where it was. It lives in a hidden table until it is whole; then a rename
+//! was killed goes on where it was. A table without a key has no ranges: it is read whole, of one
+//! moment ([`whole`]). It lives in a hidden table until it is whole; then a rename
 //! puts it in the place of what was there before.
 
 mod literal;
 mod queue;
 mod read;
 mod throttle;
+mod whole;
 mod windows;
 mod worker;
 
@@ -67,6 +69,20 @@ pub(crate) struct Opened {
     pub applied: GtidSet,
     /// Where that is in the binlog; without a file if the stream has not said yet.
     pub place: Coordinates,
+}
+
+/// A table that is read whole is read as it was at a place of the binlog.
+pub(crate) struct Moment {
+    /// Of which copy.
+    pub copy: u64,
+    /// The place.
+    pub end: Coordinates,
+    /// Whether nothing of the table before the place is missing and nothing behind it is there.
+    /// If not, that is so only if the table did not change from the window's opening up to it.
+    pub exact: bool,
+    /// Whether the moment is taken; another one is needed if not. Dropped if the copy is no longer
+    /// wanted.
+    pub reply: Sender<bool>,
 }
 
 /// A chunk that was read.

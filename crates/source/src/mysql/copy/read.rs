@@ -28,8 +28,8 @@ use crate::{
 const COMMIT_DELAY: Duration = Duration::from_secs(20);
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(1);
-/// From this version on a transaction counts as executed only when it can be seen.
-const SEEN_WHEN_EXECUTED: (u16, u16, u16) = (5, 7, 0);
+/// From this version of MySQL on a transaction counts as executed only when it can be seen.
+pub(super) const SEEN_WHEN_EXECUTED: (u16, u16, u16) = (5, 7, 0);
 
 /// What one statement read.
 pub(super) struct Read {
@@ -135,7 +135,7 @@ fn key_of(table: &SourceTable, values: &[mysql::Value]) -> Vec<mysql::Value> {
     table.key.iter().filter_map(|place| values.get(*place).cloned()).collect()
 }
 
-fn converted(table: &SourceTable, values: Vec<mysql::Value>) -> Result<Row> {
+pub(super) fn converted(table: &SourceTable, values: Vec<mysql::Value>) -> Result<Row> {
     if let Some(error) = no_text(table, &values) {
         return Err(error);
     }
@@ -168,7 +168,7 @@ fn shown(value: &mysql::Value) -> String {
     }
 }
 
-fn size(value: &mysql::Value) -> usize {
+pub(super) fn size(value: &mysql::Value) -> usize {
     const SMALL: usize = 16;
     match value {
         mysql::Value::Bytes(bytes) => bytes.len().saturating_add(SMALL),
@@ -182,9 +182,11 @@ pub(crate) fn wait_until_executed(source: &mut Connection, applied: &GtidSet) ->
     patiently(|| Ok(source.executed()?.covers(applied)))
 }
 
-/// Opens a transaction that sees what was applied. A transaction of MariaDB counts as executed
-/// before it can be seen, but a snapshot knows its place in the binlog.
-fn open_snapshot(source: &mut Connection, opened: &Opened) -> Result<()> {
+/// Opens a transaction that sees what was applied; all that it sees lies before the place that is
+/// returned, and nothing before it is missing. A transaction of MariaDB counts as executed before
+/// it can be seen, but a snapshot knows its place in the binlog.
+pub(super) fn open_snapshot(source: &mut Connection, opened: &Opened) -> Result<Coordinates> {
+    let mut place = Coordinates::default();
     patiently(|| {
         source.first::<u8>("START TRANSACTION WITH CONSISTENT SNAPSHOT")?;
         let status: Vec<(String, String)> =
@@ -195,6 +197,7 @@ fn open_snapshot(source: &mut Connection, opened: &Opened) -> Result<()> {
         };
         let file = value("binlog_snapshot_file");
         let offset: u64 = value("binlog_snapshot_position").parse().unwrap_or(0);
+        place = Coordinates { file: file.clone(), offset };
         let seen = if opened.place.file.is_empty() {
             let position: Option<Option<String>> =
                 source.first(&format!("SELECT BINLOG_GTID_POS('{file}', {offset})"))?;
@@ -207,7 +210,8 @@ fn open_snapshot(source: &mut Connection, opened: &Opened) -> Result<()> {
             source.first::<u8>("COMMIT")?;
         }
         Ok(seen)
-    })
+    })?;
+    Ok(place)
 }
 
 fn patiently(mut seen: impl FnMut() -> Result<bool>) -> Result<()> {

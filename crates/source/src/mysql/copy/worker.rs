@@ -4,9 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use crossbeam_channel::bounded;
 
-use super::{Chunk, CopyQueue, CopyTask, Opened, Throttle, WindowRequest, read::read};
+use super::{
+    Chunk, CopyQueue, CopyTask, Opened, Throttle, WindowRequest, read::read, whole::WholeTable,
+};
 use crate::{
-    Result,
+    Error, Result,
     mysql::{
         connection::{self, Connection},
         follow::{Inbox, Message},
@@ -15,11 +17,11 @@ use crate::{
 };
 
 /// About so many bytes are read by one statement.
-const CHUNK_BYTES: usize = 4 << 20;
+pub(super) const CHUNK_BYTES: usize = 4 << 20;
 /// How often a chunk is tried that cannot be read, as while its table is altered or when its
 /// connection ends, and how long after.
-const ATTEMPTS: u32 = 8;
-const PATIENCE: Duration = Duration::from_millis(300);
+pub(super) const ATTEMPTS: u32 = 8;
+pub(super) const PATIENCE: Duration = Duration::from_millis(300);
 
 /// What a worker needs.
 #[derive(Clone)]
@@ -44,6 +46,9 @@ pub(crate) fn run(worker: &Worker) {
 
 impl Worker {
     fn copy(&self, source: &mut Option<Connection>, task: CopyTask) -> Result<()> {
+        if task.source.is_keyless() {
+            return WholeTable::new(self, task).copy(source);
+        }
         let CopyTask { copy, source: table, mut after, row_bytes } = task;
         let mut limit = self.limit(usize::try_from(row_bytes).unwrap_or(0));
         let (mut failed, mut attempts) = (None, 0);
@@ -84,22 +89,26 @@ impl Worker {
     }
 
     fn connected<'s>(&self, source: &'s mut Option<Connection>) -> Result<&'s mut Connection> {
-        if let Some(source) = source {
-            return Ok(source);
+        match source {
+            Some(source) => Ok(source),
+            None => Ok(source.insert(self.connect()?)),
         }
-        let mut new = connection::connect(&self.settings)?;
-        new.first::<u8>("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")?;
-        Ok(source.insert(new))
+    }
+
+    pub(super) fn connect(&self) -> Result<Connection> {
+        let mut source = connection::connect(&self.settings)?;
+        source.first::<u8>("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")?;
+        Ok(source)
     }
 
     /// Asks the applier for a window; `None` if the copy is no longer wanted.
-    fn open(&self, copy: u64, instead_of: Option<u64>) -> Option<Opened> {
+    pub(super) fn open(&self, copy: u64, instead_of: Option<u64>) -> Option<Opened> {
         let (reply, answer) = bounded(1);
         self.inbox.push(Message::Window(WindowRequest { copy, instead_of, reply }));
         answer.recv().ok()
     }
 
-    fn limit(&self, row_bytes: usize) -> usize {
+    pub(super) fn limit(&self, row_bytes: usize) -> usize {
         let by_bytes = CHUNK_BYTES.checked_div(row_bytes).unwrap_or(usize::MAX);
         self.throttle.most_rows(by_bytes.min(self.settings.chunk_rows))
     }

@@ -21,11 +21,12 @@ use super::{
     ahead::Ahead,
     batch::Batch,
     inbox::{Inbox, Message, within},
-    merged::Merged,
     lost::check_file,
+    merged::Merged,
+    occurrences::Occurrences,
     pace::Pace,
     positions::{BinlogFile, Stored, binlog_key},
-    rows::Routes,
+    rows::{Routes, failed_again},
     shared::{Shared, Wanted},
     statement::{Statement, TableName},
     status::{count, now_us},
@@ -65,6 +66,10 @@ pub(super) struct Applier {
     pub tables: FxHashMap<TableName, FollowedTable>,
     pub batch: Batch,
     pub routes: Routes,
+    /// Of tables without a key.
+    pub occurrences: Occurrences,
+    /// A table whose rows could not be counted in a large transaction, and why.
+    pub uncountable: Option<(TableName, &'static str)>,
     /// Numbers the copies of the session.
     pub last_copy: u64,
     /// Tables that are being copied.
@@ -134,6 +139,8 @@ impl Applier {
             tables,
             batch: Batch::default(),
             routes: Routes::default(),
+            occurrences: Occurrences::default(),
+            uncountable: None,
             last_copy,
             copying,
             uncertain,
@@ -202,6 +209,7 @@ impl Applier {
     /// Submits the whole transactions that wait.
     pub fn submit(&mut self) -> Result<()> {
         let tables = self.batch.take_whole();
+        let tables = self.counted(tables, false)?;
         let positions = self.take_positions(Vec::new());
         self.submit_batch(ChangeBatch { tables, positions })
     }
@@ -212,6 +220,7 @@ impl Applier {
         self.routes.clear();
         let positions = self.take_positions(positions);
         self.shared.database.define(definitions, positions)?;
+        self.occurrences.forget_visible();
         self.moved_since = None;
         Ok(())
     }
@@ -256,6 +265,11 @@ impl Applier {
         self.messages.extend(waiting.messages);
         count(&self.shared.board.counters.events, waiting.events.len() as u64);
         self.ahead.extend(waiting.events);
+    }
+
+    /// Whether all that was submitted is visible.
+    pub fn is_all_visible(&self) -> bool {
+        self.in_flight == 0
     }
 
     /// Waits until all that was submitted is visible.
@@ -313,6 +327,7 @@ impl Applier {
     fn message(&mut self, message: Message) -> Result<bool> {
         match message {
             Message::Window(request) => self.want_window(request),
+            Message::Moment(moment) => self.take_moment(moment),
             Message::Chunk(chunk) => self.take_chunk(chunk),
             Message::CopyFailed(copy, error) => self.failed_copies.push((copy, error)),
             Message::Acknowledged(outcome) => self.acknowledge(outcome)?,
@@ -357,7 +372,7 @@ impl Applier {
             SourceEvent::Commit { end } => self.commit(end),
             SourceEvent::Rollback { end } => {
                 self.batch.roll_back();
-                self.large = None;
+                self.drop_large();
                 self.commit(end)
             }
             SourceEvent::Abandoned => {
@@ -400,8 +415,13 @@ impl Applier {
     /// The transaction that was being read did not happen, or will be read again.
     pub fn abandon(&mut self) {
         self.batch.roll_back();
-        self.large = None;
+        self.drop_large();
         self.transaction = None;
+    }
+
+    fn drop_large(&mut self) {
+        self.large = None;
+        self.occurrences.roll_back_large();
     }
 
     fn statement(
@@ -436,7 +456,7 @@ impl Applier {
                 for (query, statement) in open.deferred {
                     self.apply_statement(&query, statement)?;
                 }
-                self.commit_rows()?;
+                self.commit_rows(&end)?;
             }
         }
         self.place = end;
@@ -445,13 +465,15 @@ impl Applier {
         self.between_transactions()
     }
 
-    fn commit_rows(&mut self) -> Result<()> {
-        let Some(mut large) = self.large.take() else {
+    fn commit_rows(&mut self, end: &Coordinates) -> Result<()> {
+        let Some(large) = self.large.take() else {
+            self.sift_transaction(end);
             self.batch.commit();
             return Ok(());
         };
-        self.add_to_large(&mut large)?;
+        let large = self.add_or_give_up(large)?;
         large.commit(self.take_positions(Vec::new()))?;
+        self.occurrences.commit_large();
         self.moved_since = None;
         Ok(())
     }
@@ -462,20 +484,32 @@ impl Applier {
         if self.batch.has_whole() {
             self.submit()?;
         }
-        let mut large = match self.large.take() {
+        let large = match self.large.take() {
             Some(large) => large,
             None => {
                 self.submit_whole()?;
                 self.shared.database.begin_large()?
             }
         };
-        self.add_to_large(&mut large)?;
-        self.large = Some(large);
+        self.large = Some(self.add_or_give_up(large)?);
         Ok(())
+    }
+
+    /// Adds what was read of the transaction. Where rows of a table cannot be counted the large
+    /// batch is given up before the table is: the writer does nothing else as long as it is there.
+    fn add_or_give_up(&mut self, mut large: LargeBatch) -> Result<LargeBatch> {
+        let added = self.add_to_large(&mut large);
+        let Some((table, reason)) = self.uncountable.take() else { return added.map(|()| large) };
+        drop(large);
+        let times = failed_again(&self.shared.unfitting, &table);
+        self.give_up_reading(&table, reason.to_owned(), times)?;
+        Err(Error::Cancelled)
     }
 
     fn add_to_large(&mut self, large: &mut LargeBatch) -> Result<()> {
         let tables = self.batch.take_all();
+        let tables = self.sift_large(tables);
+        let tables = self.counted(tables, true)?;
         match self.is_careful() {
             true => self.add_carefully(large, tables),
             false => large.add(tables).map_err(|error| self.refused(error)),

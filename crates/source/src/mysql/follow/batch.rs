@@ -57,6 +57,22 @@ impl Batch {
         part.map(|part| part.changes.as_slice()).unwrap_or_default()
     }
 
+    /// Takes the changes of one table that belong to the transaction that is being read.
+    pub fn take_open(&mut self, table: &Arc<str>) -> Vec<Change> {
+        let place = self.places.get(table).copied();
+        let Some(part) = place.and_then(|place| self.tables.get_mut(place)) else {
+            return Vec::new();
+        };
+        let taken = part.changes.split_off(part.whole);
+        self.changes -= taken.len();
+        taken
+    }
+
+    /// Bytes of the transaction that is being read.
+    pub fn open_bytes(&self) -> usize {
+        self.bytes - self.whole_bytes
+    }
+
     /// Counts bytes of the transaction that is being read.
     pub fn add_bytes(&mut self, bytes: usize) {
         self.bytes = self.bytes.saturating_add(bytes);

@@ -157,6 +157,11 @@ impl Applier {
     ) -> Result<()> {
         let Some(followed) = self.tables.get(&child.table) else { return Ok(()) };
         let source = Arc::clone(&followed.source);
+        if source.is_keyless() {
+            // Which of equal rows referred to it cannot be told.
+            self.miss(&child.table);
+            return Ok(());
+        }
         let whole = followed.visible == Visible::Fed;
         let (visible, hidden) = followed.targets();
         let Some(name) = visible.or(hidden) else {
@@ -229,7 +234,8 @@ impl Applier {
             visible: visible.as_ref().map(|name| self.batch.place(name)),
             hidden: hidden.as_ref().map(|name| self.batch.place(name)),
             batch: &mut self.batch,
-            key: &source.key,
+            identity: &source.key,
+            keyless: false,
             windows: followed.copy.as_mut().map(|copy| &mut copy.windows),
             written: Vec::new(),
         };

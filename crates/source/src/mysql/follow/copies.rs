@@ -12,6 +12,7 @@ use super::{
     statement::TableName,
     step::Step,
     table::{Copy, FollowedTable, Visible, hidden_name, schema},
+    whole_copies::come_all,
 };
 use crate::{
     Error, Result,
@@ -52,8 +53,12 @@ impl Applier {
             if self.tables.get(&table).is_none_or(|followed| followed.doubt.is_some()) {
                 continue;
             }
+            if self.restart_spoiled(&table)? {
+                continue;
+            }
             self.begin_copy(&table);
             self.open_windows(&table);
+            self.decide_moment(&table)?;
             while let Some(chunk) = self.ready_chunk(&table) {
                 self.apply_chunk(&table, chunk)?;
             }
@@ -61,7 +66,7 @@ impl Applier {
         Ok(())
     }
 
-    fn copy_of_number(&mut self, number: u64) -> Option<&mut Copy> {
+    pub fn copy_of_number(&mut self, number: u64) -> Option<&mut Copy> {
         let copies = self.tables.values_mut().filter_map(|table| table.copy.as_mut());
         copies.into_iter().find(|copy| copy.number == number)
     }
@@ -82,6 +87,7 @@ impl Applier {
             && let Some(request) = copy.requests.pop_front()
         {
             let window = copy.windows.open();
+            copy.whole.begin();
             let (applied, place) = (self.applied.clone(), self.place.clone());
             if request.reply.send(Opened { window, applied, place }).is_err() {
                 copy.windows.close(window);
@@ -99,9 +105,15 @@ impl Applier {
         let Some(followed) = self.tables.get_mut(table) else { return Ok(()) };
         let Some(copy) = &mut followed.copy else { return Ok(()) };
         let read = chunk.rows.len() as u64;
-        let rows = copy.windows.unchanged(chunk.window, chunk.rows, &followed.source.key);
+        let changes = match followed.source.is_keyless() {
+            true => Some(come_all(&followed.source, chunk.rows)),
+            false => {
+                let rows = copy.windows.unchanged(chunk.window, chunk.rows, &followed.source.key);
+                rows.map(|rows| rows.into_iter().map(Change::Put).collect())
+            }
+        };
         copy.windows.close(chunk.window);
-        let Some(rows) = rows else {
+        let Some(changes) = changes else {
             self.last_copy += 1;
             copy.renumber(self.last_copy);
             self.begin_copy(table);
@@ -113,16 +125,25 @@ impl Applier {
         let progress = copy.progress.text();
         let hidden = Arc::clone(&copy.hidden);
         let key = copy_key(&self.shared.settings.name, &followed.name);
-        let changes: Vec<_> = rows.into_iter().map(Change::Put).collect();
         self.shared.board.set_table(&followed.name, followed.state());
         // What came before it in the stream may be older than it.
         if self.batch.has_whole() {
             self.submit()?;
         }
-        let tables = vec![TableChanges { table: hidden, changes }];
+        let tables = vec![TableChanges { table: Arc::clone(&hidden), changes }];
+        let tables = self.counted(tables, false)?;
         let positions = self.take_positions(vec![(key, progress)]);
         self.submit_batch(ChangeBatch { tables, positions })?;
-        if chunk.last { self.finish_copy(table) } else { Ok(()) }
+        if !chunk.last {
+            return Ok(());
+        }
+        match self.occurrences.missing(&hidden) {
+            0 => self.finish_copy(table),
+            missing => {
+                tracing::warn!(table = table.table, missing, "rows went that were never copied");
+                self.restart_copy(table)
+            }
+        }
     }
 
     /// The copy is whole: it takes the place of what was there.
@@ -169,6 +190,9 @@ impl Applier {
             }
         } else if failed_again(&self.shared.unreadable, &table) >= ATTEMPTS {
             return self.drop_copy(&table, format!("its copy cannot go on: {error}"));
+        }
+        if followed.source.is_keyless() {
+            return self.restart_copy(&table);
         }
         if let Some(copy) = &mut followed.copy {
             self.last_copy += 1;
@@ -239,6 +263,7 @@ impl Applier {
             step.positions.push((table_key(&settings.name, &name), STALE.to_owned()));
         }
         let hidden = hidden_name(&name);
+        self.occurrences.forget_table(&hidden);
         step.drop_if_there(&self.shared.database, &hidden);
         step.definitions.push(Definition::Create(schema(settings, &source, &hidden, None)));
         let progress = Progress::default();

@@ -403,6 +403,10 @@ impl Applier {
     ) -> Result<()> {
         let source = &self.shared.settings.name;
         let Some(followed) = self.tables.get(table) else { return Ok(()) };
+        if read.is_keyless() && followed.copy.is_some() {
+            // What was read whole was read as what the table was before.
+            return self.start_copy(table, read, false, step);
+        }
         let text = definition_text(&read);
         if followed.visible == Visible::Fed {
             self.alter_here(&followed.name, &read, added, step)?;

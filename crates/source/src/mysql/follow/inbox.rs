@@ -12,7 +12,7 @@ use crate::{
     Error,
     mysql::{
         binlog::SourceEvent,
-        copy::{Chunk, WindowRequest},
+        copy::{Chunk, Moment, WindowRequest},
     },
 };
 
@@ -29,6 +29,8 @@ const WAKING_BYTES: usize = 64 << 10;
 pub(crate) enum Message {
     /// A copy wants to read a chunk.
     Window(WindowRequest),
+    /// A copy has the moment of which it reads its table whole.
+    Moment(Moment),
     /// A copy has read a chunk.
     Chunk(Chunk),
     /// A copy cannot go on: what its table is called there, its number, and why.

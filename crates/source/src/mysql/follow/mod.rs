@@ -16,13 +16,15 @@ mod definitions;
 mod doubt;
 mod inbox;
 mod life;
-mod merged;
 mod lost;
+mod merged;
+mod occurrences;
 mod pace;
 mod parents;
 mod positions;
 mod referring;
 mod refusals;
+mod row_hash;
 mod row_outcome;
 mod rows;
 mod session;
@@ -32,6 +34,7 @@ mod step;
 mod table;
 mod tables;
 mod temporary;
+mod whole_copies;
 
 use std::{
     sync::Arc,

@@ -171,8 +171,16 @@ mod tests {
         }];
         let (database, name) = ("d".to_owned(), "t".to_owned());
         let (key, words) = (vec![0], Default::default());
-        let (image_columns, unique_keys) = (4, Vec::new());
-        let table = SourceTable { database, name, columns, key, image_columns, unique_keys, words };
+        let table = SourceTable {
+            database,
+            name,
+            columns,
+            key,
+            image_columns: 4,
+            unique_keys: Vec::new(),
+            period_end: None,
+            words,
+        };
         assert_eq!(stored_definition(Some(&definition_text(&table))), Some(table));
         assert_eq!(stored_definition(Some(STALE)), None);
         assert_eq!(stored_definition(None), None);

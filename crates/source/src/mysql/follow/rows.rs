@@ -10,6 +10,8 @@ use super::{
     applier::Applier,
     batch::Batch,
     cascades::{Child, Children, may_cascade, referred_places},
+    occurrences::{come, gone},
+    row_hash::row_hash,
     row_outcome::RowTally,
     statement::TableName,
     status::count,
@@ -48,8 +50,10 @@ enum Way {
 pub(super) struct Route {
     table: TableName,
     decoder: RowDecoder,
-    /// Places of the key's columns.
-    key: Vec<usize>,
+    /// Places of the columns by which a row is known.
+    identity: Vec<usize>,
+    /// Whether they are no key.
+    keyless: bool,
     visible: Option<Arc<str>>,
     hidden: Option<Arc<str>>,
     /// The tables whose rows change with these.
@@ -63,7 +67,10 @@ pub(super) struct Route {
 /// Where changes are appended.
 pub(super) struct Target<'b> {
     pub batch: &'b mut Batch,
-    pub key: &'b [usize],
+    /// Places of the columns by which a row is known, and whether they are no key: then it is
+    /// known by their hash, and equal rows are counted.
+    pub identity: &'b [usize],
+    pub keyless: bool,
     pub visible: Option<usize>,
     pub hidden: Option<usize>,
     pub windows: Option<&'b mut Windows>,
@@ -110,15 +117,16 @@ impl Applier {
             visible: route.visible.as_ref().map(|name| self.batch.place(name)),
             hidden: route.hidden.as_ref().map(|name| self.batch.place(name)),
             batch: &mut self.batch,
-            key: &route.key,
-            windows: copy.map(|copy| &mut copy.windows),
+            identity: &route.identity,
+            keyless: route.keyless,
+            windows: copy.filter(|_| !route.keyless).map(|copy| &mut copy.windows),
             written: Vec::new(),
         };
         let decoded = route.decoder.decode(kind, version, body, &mut |change| {
             if cascades {
                 parents.extend(before_and_after(&change, &route.referred));
             }
-            tally.count(&change, &route.key, route.required.as_ref());
+            tally.count(&change, &route.identity, route.required.as_ref());
             target.take(change);
             Ok(())
         });
@@ -169,7 +177,7 @@ impl Applier {
         if visible.is_none() && hidden.is_none() {
             return Ok(None);
         }
-        let key = followed.source.key.clone();
+        let (identity, keyless) = (followed.source.identity(), followed.source.is_keyless());
         match RowDecoder::new(&followed.source, map) {
             Ok(mut decoder) => {
                 self.shared.unfitting.lock().remove(table);
@@ -181,7 +189,8 @@ impl Applier {
                 Ok(Some(Route {
                     table,
                     decoder,
-                    key,
+                    identity,
+                    keyless,
                     visible,
                     hidden,
                     children,
@@ -234,23 +243,32 @@ impl Target<'_> {
         match change {
             RowChange::Insert(row) => self.put(row),
             RowChange::Update { before, after } => {
-                if self.key.iter().any(|&place| before.get(place) != after.get(place)) {
+                if self.identity.iter().any(|&place| before.get(place) != after.get(place)) {
                     self.delete(&before);
+                    self.put(after);
+                } else if !self.keyless {
+                    self.put(after);
                 }
-                self.put(after);
             }
             RowChange::Delete(row) => self.delete(&row),
         }
     }
 
     fn put(&mut self, row: Row) {
+        if self.keyless {
+            let hash = row_hash(&row, self.identity);
+            return self.push(come(row, hash));
+        }
         self.record(&row);
         self.push(Change::Put(row));
     }
 
     fn delete(&mut self, row: &[Value]) {
+        if self.keyless {
+            return self.push(gone(row_hash(row, self.identity)));
+        }
         self.record(row);
-        let key = self.key.iter().filter_map(|&place| row.get(place).cloned()).collect();
+        let key = self.identity.iter().filter_map(|&place| row.get(place).cloned()).collect();
         self.push(Change::Delete(key));
     }
 
@@ -265,7 +283,7 @@ impl Target<'_> {
 
     fn record(&mut self, row: &[Value]) {
         if let Some(windows) = self.windows.as_mut().filter(|windows| windows.len() > 0) {
-            write_key(&mut self.written, row, self.key);
+            write_key(&mut self.written, row, self.identity);
             windows.record(&self.written);
         }
     }

@@ -9,6 +9,7 @@ use super::{
     positions::Progress,
     statement::TableName,
     status::{TableState, copying},
+    whole_copies::WholeCopy,
 };
 use crate::mysql::{
     binlog::Coordinates,
@@ -64,6 +65,8 @@ pub(super) struct Copy {
     pub chunks: VecDeque<Chunk>,
     /// Windows that were asked for.
     pub requests: VecDeque<WindowRequest>,
+    /// What is to be known of a copy that is read whole.
+    pub whole: WholeCopy,
     /// Whether everything was read.
     pub all_read: bool,
     pub estimated_rows: u64,
@@ -77,14 +80,14 @@ impl FollowedTable {
     pub fn unknown(table: &TableName, name: String) -> Self {
         let (database, table) = (table.database.clone(), table.table.clone());
         let (columns, key, words) = (Vec::new(), Vec::new(), Words::default());
-        let (name_there, image_columns, unique_keys) = (table, 0, Vec::new());
         let source = SourceTable {
             database,
-            name: name_there,
+            name: table,
             columns,
             key,
-            image_columns,
-            unique_keys,
+            image_columns: 0,
+            unique_keys: Vec::new(),
+            period_end: None,
             words,
         };
         Self {
@@ -140,6 +143,7 @@ impl Copy {
             windows: Windows::default(),
             chunks: VecDeque::new(),
             requests: VecDeque::new(),
+            whole: WholeCopy::default(),
             all_read: false,
             estimated_rows: estimate.0,
             row_bytes: estimate.1,

@@ -196,7 +196,10 @@ impl Tables {
         let progress = progress.as_deref().and_then(Progress::parse);
         let definition = stored_definition(definition.as_deref());
         match (progress, definition) {
-            (Some(progress), Some(definition)) if usable && is_here(database, &hidden) => {
+            // A copy that is read whole begins anew: its moment is gone.
+            (Some(progress), Some(definition))
+                if usable && !definition.is_keyless() && is_here(database, &hidden) =>
+            {
                 let here = (&*hidden, copied_key(&settings.name, &followed.name));
                 let definition = in_order(shared, definition, here, step)?;
                 self.last_copy += 1;

@@ -51,7 +51,7 @@ impl SourceTable {
     /// what has its name afterwards has other values.
     pub(crate) fn renamed_column(&self, alterations: &[Alteration]) -> Option<String> {
         let alterations = alterations.iter();
-        let renamed = alterations.flat_map(|alteration| alteration.renamed);
+        let renamed = alterations.flat_map(|alteration| alteration.renamed.clone());
         let mut names = renamed.flat_map(|(from, to)| [from, to]);
         names.find_map(|name| self.column(&name).map(|column| column.name.clone()))
     }
@@ -106,6 +106,13 @@ fn stay(
         .collect();
     if dropped > 0 && !new_columns.is_empty() {
         return Err("columns were dropped and added at once".to_owned());
+    }
+    let moved = !columns.is_sorted_by_key(|column| column.ordinal);
+    if old.is_keyless() && (changed || moved || !new_columns.is_empty()) {
+        return Err("its rows are known by all columns, and those are others now".to_owned());
+    }
+    if old.period_end.is_some() != new.period_end.is_some() {
+        return Err("its system versioning was added or dropped".to_owned());
     }
     let mut added = Vec::with_capacity(new_columns.len());
     for column in new_columns {
@@ -353,6 +360,7 @@ mod tests {
             image_columns: columns.len(),
             columns,
             unique_keys: Vec::new(),
+            period_end: None,
             words: Words::default(),
         }
     }

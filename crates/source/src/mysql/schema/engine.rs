@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use remora_engine::{ColumnDef, ColumnType, Normalization, Schema, TextDef};
+use remora_engine::{ColumnDef, ColumnType, HIDDEN_KEY, Normalization, Schema, TextDef};
 
 use super::{SourceColumn, SourceTable, SourceType};
 
@@ -17,7 +17,7 @@ const MAX_TEXTS: usize = 64;
 /// `highest`.
 pub(super) fn schema(table: &SourceTable, previous: Option<&Schema>, highest: u32) -> Schema {
     let mut numbers = Numbers::after(previous, highest);
-    let columns: Vec<_> = table
+    let mut columns: Vec<_> = table
         .columns
         .iter()
         .enumerate()
@@ -34,14 +34,37 @@ pub(super) fn schema(table: &SourceTable, previous: Option<&Schema>, highest: u3
             declared: table.words.of_column(&column.name),
         })
         .collect();
+    let mut primary_key = table.key.clone();
+    if table.is_keyless() {
+        primary_key.push(columns.len());
+        columns.push(hidden_key(&mut numbers, columns.len()));
+    }
     Schema {
         name: table.full_name(),
         texts: texts(table, previous, &mut numbers),
         columns,
-        primary_key: table.key.clone(),
+        primary_key,
         required: previous.and_then(|schema| schema.required.clone()),
         synonyms: previous.map(|schema| schema.synonyms.clone()).unwrap_or_default(),
         declared: table.words.of_table(),
+    }
+}
+
+/// The key of a table without one, behind its columns: see [`crate::mysql::follow`]. The segments
+/// hold it as their key only, for nobody filters or sorts by it.
+fn hidden_key(numbers: &mut Numbers<'_>, place: usize) -> ColumnDef {
+    let previous = numbers.previous.and_then(|schema| schema.columns.get(schema.hidden_key()?));
+    let id = match previous {
+        Some(old) => old.id,
+        None => unused(&mut numbers.columns, place, numbers.previous.is_some()),
+    };
+    ColumnDef {
+        id,
+        name: HIDDEN_KEY.to_owned(),
+        kind: ColumnType::Bytes,
+        nullable: false,
+        indexed: false,
+        declared: None,
     }
 }
 

@@ -2,11 +2,13 @@
 //!
 //! MySQL's row images hold the columns that it computes. MariaDB's leave them out since 11, where
 //! none of them is followed; before, the stored ones are, but no virtual ones. Behind the declared
-//! columns MariaDB's images hold one for each unique key that is a hash.
+//! columns MariaDB's images hold the two of the system period, unless they are declared, and one for
+//! each unique key that is a hash.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use mysql::{Conn, Params, Row, prelude::Queryable};
+use remora_engine::HIDDEN_KEY;
 
 use super::{
     Generation, Selection, SourceColumn, SourceTable, SourceType, Words,
@@ -17,6 +19,10 @@ use crate::{Error, Result, mysql::gtid::Flavor};
 
 /// Most bytes of a key, here and at the source.
 const MAX_KEY_BYTES: u64 = 3_072;
+/// Most columns of a table here.
+const MAX_COLUMNS: usize = 4_096;
+/// Most columns of a key here. MariaDB has larger ones.
+const MAX_KEY_COLUMNS: usize = 16;
 
 /// A table that is wanted but cannot be followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,7 +55,8 @@ pub fn read_tables(
         for table in listed {
             let columns = columns.remove(&table.name).unwrap_or_default();
             let keys = keys.remove(&table.name).unwrap_or_default();
-            match source.table(&database, &table, &columns, &keys) {
+            let period = source.period(&database, &table)?;
+            match source.table(&database, &table, &columns, &keys, &period) {
                 Ok(read) => {
                     let words = source.words(&database, &table.name)?;
                     tables.push(SourceTable { words, ..read });
@@ -115,7 +122,8 @@ pub fn read_table(
     let Some((database, listed)) = source.listed(&wanted)?.pop() else { return Ok(None) };
     let columns = source.columns(&database, Some(table))?.remove(&listed.name).unwrap_or_default();
     let keys = source.keys(&database, Some(table))?.remove(&listed.name).unwrap_or_default();
-    let read = source.table(&database, &listed, &columns, &keys);
+    let period = source.period(&database, &listed)?;
+    let read = source.table(&database, &listed, &columns, &keys, &period);
     let refused =
         |reason| Error::TableRefused { table: format!("{database}.{}", listed.name), reason };
     let read = read.map_err(refused)?;
@@ -132,12 +140,22 @@ struct Listed {
     comment: String,
 }
 
+/// The system period of a table with system versioning.
+#[derive(Default)]
+struct Period {
+    /// Whether the table has one.
+    is_there: bool,
+    /// Its declared columns, start and end; without them the table has two that are not told.
+    start: Option<String>,
+    end: Option<String>,
+}
+
 /// A unique key: its columns and whether it can tell rows apart.
 #[derive(Default)]
 struct Key {
     columns: Vec<Option<String>>,
     nullable: bool,
-    prefix: Option<String>,
+    has_prefix: bool,
     is_hash: bool,
 }
 
@@ -159,6 +177,16 @@ impl<'c> Source<'c> {
             source.flavor = Flavor::MariaDb;
             let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
             source.logs_stored = major.is_some_and(|major| major < 11);
+        } else {
+            // Older servers have neither the variable nor the keys that it may hide.
+            let shown = "SET SESSION show_gipk_in_create_table_and_information_schema = ON";
+            match source.connection.query_drop(shown) {
+                Ok(()) | Err(mysql::Error::MySqlError(_)) => {}
+                Err(error) => {
+                    let statement = shown.to_owned();
+                    return Err(Error::Statement { statement, message: error.to_string() });
+                }
+            }
         }
         source.collations = source.collations()?;
         Ok(source)
@@ -238,12 +266,31 @@ impl<'c> Source<'c> {
             let column = text(row, 2);
             key.nullable |= text(row, 4).is_some_and(|nullable| nullable == "YES");
             key.is_hash = text(row, 5).is_some_and(|kind| kind == "HASH");
-            if number(row, 3).is_some() {
-                key.prefix = column.clone();
-            }
+            key.has_prefix |= number(row, 3).is_some();
             key.columns.push(column);
         }
         Ok(tables)
+    }
+
+    /// The system period of a table.
+    fn period(&mut self, database: &str, listed: &Listed) -> Result<Period> {
+        let is_there = listed.kind == "SYSTEM VERSIONED";
+        let mut period = Period { is_there, ..Period::default() };
+        if !is_there {
+            return Ok(period);
+        }
+        let rows = self.rows(&format!(
+            "SELECT COLUMN_NAME, GENERATION_EXPRESSION FROM information_schema.COLUMNS WHERE {}",
+            condition(database, Some(&listed.name))
+        ))?;
+        for row in &rows {
+            match text(row, 1).as_deref() {
+                Some("ROW START") => period.start = text(row, 0),
+                Some("ROW END") => period.end = text(row, 0),
+                _ => {}
+            }
+        }
+        Ok(period)
     }
 
     /// The table in the source's own words; nothing if it does not tell them.
@@ -265,10 +312,8 @@ impl<'c> Source<'c> {
         listed: &Listed,
         declarations: &[Declaration],
         keys: &BTreeMap<String, Key>,
+        period: &Period,
     ) -> Result<SourceTable, String> {
-        if listed.kind == "SYSTEM VERSIONED" {
-            return Err("it is system-versioned: its row images hold its history too".to_owned());
-        }
         if listed.engine.is_empty() {
             let (said, mend) = (&listed.comment, "drop it there, or restore it");
             return Err(format!("the source itself cannot open it ({said}): {mend}"));
@@ -279,7 +324,12 @@ impl<'c> Source<'c> {
         for (ordinal, declaration) in declarations.iter().enumerate() {
             let collation = declaration.collation.as_ref();
             let collation = collation.and_then(|name| self.collations.get(name)).copied();
-            columns.push(declaration.column(ordinal, self.flavor, collation)?);
+            let mut column = declaration.column(ordinal, self.flavor, collation)?;
+            if [&period.start, &period.end].contains(&&Some(declaration.name.clone())) {
+                // Nothing in the row says what it holds, and row images do.
+                column.generation = Generation::None;
+            }
+            columns.push(column);
             names.insert(declaration.name.to_lowercase());
         }
         if columns.is_empty() {
@@ -289,6 +339,12 @@ impl<'c> Source<'c> {
             return Err("two of its columns have names that differ by accents alone".to_owned());
         }
         let mut image_columns = columns.len();
+        let mut period_end = None;
+        if period.is_there {
+            let declared = columns.iter().find(|column| Some(&column.name) == period.end.as_ref());
+            period_end = Some(declared.map_or(columns.len() + 1, |column| column.ordinal));
+            image_columns += if declared.is_none() { 2 } else { 0 };
+        }
         if self.flavor == Flavor::MariaDb {
             columns.retain(|column| match column.generation {
                 Generation::None => true,
@@ -298,11 +354,23 @@ impl<'c> Source<'c> {
             let in_memory = listed.engine.eq_ignore_ascii_case("MEMORY");
             image_columns += keys.values().filter(|key| key.is_hash && !in_memory).count();
         }
-        let unique_keys = unique_keys(&columns, keys);
-        let key = key(&columns, keys)?;
+        let unique_keys = unique_keys(&columns, keys, period_end);
+        let key = key(&columns, keys, period_end);
+        if key.is_empty() {
+            check_hidden_key(&columns)?;
+        }
         let (database, name) = (database.to_owned(), listed.name.clone());
         let words = Words::default();
-        Ok(SourceTable { database, name, columns, key, image_columns, unique_keys, words })
+        Ok(SourceTable {
+            database,
+            name,
+            columns,
+            key,
+            image_columns,
+            unique_keys,
+            period_end,
+            words,
+        })
     }
 }
 
@@ -322,8 +390,7 @@ const LOGGED_ENGINES: [&str; 10] = [
 
 fn check_engine(engine: &str) -> Result<(), String> {
     let is_logged = LOGGED_ENGINES.iter().any(|logged| logged.eq_ignore_ascii_case(engine));
-    // None is named of a table that the source cannot open.
-    if engine.is_empty() || is_logged {
+    if is_logged {
         return Ok(());
     }
     Err(format!(
@@ -333,50 +400,62 @@ fn check_engine(engine: &str) -> Result<(), String> {
 }
 
 /// The columns of each key that tells rows apart.
-fn unique_keys(columns: &[SourceColumn], keys: &BTreeMap<String, Key>) -> Vec<Vec<String>> {
-    let whole = keys.values().filter(|key| places(columns, key).is_ok());
+fn unique_keys(
+    columns: &[SourceColumn],
+    keys: &BTreeMap<String, Key>,
+    period_end: Option<usize>,
+) -> Vec<Vec<String>> {
+    let whole = keys.values().filter(|key| places(columns, key, period_end).is_some());
     whole.map(|key| key.columns.iter().flatten().cloned().collect()).collect()
 }
 
-/// The primary key's places, or else those of the smallest unique key that has no NULLs.
-fn key(columns: &[SourceColumn], keys: &BTreeMap<String, Key>) -> Result<Vec<usize>, String> {
-    let mut reasons = Vec::new();
+/// The primary key's places, or else those of the smallest unique key that has no NULLs; none if
+/// there is no such key.
+fn key(
+    columns: &[SourceColumn],
+    keys: &BTreeMap<String, Key>,
+    period_end: Option<usize>,
+) -> Vec<usize> {
     let primary = keys.get_key_value("PRIMARY");
     let mut others: Vec<_> = keys.iter().filter(|(name, _)| *name != "PRIMARY").collect();
     others.sort_by_key(|(_, key)| key.columns.len());
-    for (name, key) in primary.into_iter().chain(others) {
-        match places(columns, key) {
-            Ok(places) => return Ok(places),
-            Err(reason) => reasons.push(format!("{name} {reason}")),
-        }
-    }
-    let found = match reasons.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", reasons.join("; ")),
-    };
-    Err(format!(
-        "it has no primary key and no unique key of whole NOT NULL columns{found}: add one"
-    ))
+    let mut keys = primary.into_iter().chain(others);
+    keys.find_map(|(_, key)| places(columns, key, period_end)).unwrap_or_default()
 }
 
-fn places(columns: &[SourceColumn], key: &Key) -> Result<Vec<usize>, String> {
-    if key.nullable {
-        return Err("may be NULL".to_owned());
+/// Whether there is room for a key that is not shown.
+fn check_hidden_key(columns: &[SourceColumn]) -> Result<(), String> {
+    let mend = "give it a primary key";
+    if columns.iter().any(|column| column.name.eq_ignore_ascii_case(HIDDEN_KEY)) {
+        return Err(format!("it has no key, and a column named {HIDDEN_KEY:?}: {mend}"));
     }
-    if let Some(column) = &key.prefix {
-        return Err(format!("holds only the beginning of column {column:?}"));
+    if columns.len() >= MAX_COLUMNS {
+        return Err(format!("it has no key and {} columns: {mend}", columns.len()));
     }
-    let place = |name: &Option<String>| {
-        let name = name.as_deref().ok_or("holds an expression")?.to_lowercase();
-        let place = columns.iter().position(|column| column.name.to_lowercase() == name);
-        let place = place.ok_or("holds a hidden column")?;
-        match columns.get(place).map(|column| &column.kind) {
-            Some(SourceType::Json) => Err("holds JSON, which has no order"),
-            Some(kind) if is_unbounded(kind) => Err("holds a column of unbounded length"),
-            _ => Ok(place),
+    Ok(())
+}
+
+/// Where a key's columns are; `None` if it cannot tell rows apart here.
+fn places(columns: &[SourceColumn], key: &Key, period_end: Option<usize>) -> Option<Vec<usize>> {
+    if key.nullable || key.has_prefix || key.columns.len() > MAX_KEY_COLUMNS {
+        return None;
+    }
+    let mut places = Vec::with_capacity(key.columns.len());
+    for name in &key.columns {
+        // An expression has no name, and a hidden column is not among the columns.
+        let name = name.as_deref()?.to_lowercase();
+        let place = columns.iter().position(|column| column.name.to_lowercase() == name)?;
+        let column = columns.get(place)?;
+        // JSON has no order.
+        if column.kind == SourceType::Json || is_unbounded(&column.kind) {
+            return None;
         }
-    };
-    key.columns.iter().map(place).collect::<Result<_, &str>>().map_err(str::to_owned)
+        // The server extends the keys of a versioned table by it; of current rows it is the same.
+        if period_end != Some(column.ordinal) {
+            places.push(place);
+        }
+    }
+    (!places.is_empty()).then_some(places)
 }
 
 /// Only by a hash can MariaDB keep such columns unique, which gives no order to copy by.

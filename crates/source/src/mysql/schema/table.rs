@@ -4,7 +4,7 @@ use remora_engine::Schema;
 use remora_mysql::LexMode;
 use serde::{Deserialize, Serialize};
 
-use super::{SourceColumn, Words, engine};
+use super::{Generation, SourceColumn, Words, engine};
 use crate::{Error, Result, mysql::statement::Scan};
 
 /// A table of the source: those of its columns that are followed, in the engine's order.
@@ -16,13 +16,18 @@ pub struct SourceTable {
     pub name: String,
     /// The followed columns, in the order of the engine's schema.
     pub columns: Vec<SourceColumn>,
-    /// Places in `columns` of the primary key's parts, or of the unique key's that serves as one.
+    /// Places in `columns` of the primary key's parts, or of the unique key's that serves as one;
+    /// none if the table has no such key: then a row is known by all that it holds.
     pub key: Vec<usize>,
     /// Columns in the source's row images, followed or not.
     pub image_columns: usize,
     /// The columns of each key that tells rows apart, as the source was asked; not stored.
     #[serde(skip)]
     pub unique_keys: Vec<Vec<String>>,
+    /// The column of the row images that says until when a row was current, of a table with system
+    /// versioning: its rows here are the current ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub period_end: Option<usize>,
     /// What the source says of it beyond this.
     #[serde(default, skip_serializing_if = "Words::is_empty")]
     pub words: Words,
@@ -32,6 +37,23 @@ impl SourceTable {
     /// `database.name`, the table's name in the engine.
     pub fn full_name(&self) -> String {
         format!("{}.{}", self.database, self.name)
+    }
+
+    /// Whether no key tells its rows apart: they are followed by their whole row images, and equal
+    /// ones are counted.
+    pub fn is_keyless(&self) -> bool {
+        self.key.is_empty() && !self.columns.is_empty()
+    }
+
+    /// Places of the columns by which the stream knows a row: those of the key, or all. What the
+    /// source computes from the others tells no rows apart.
+    pub fn identity(&self) -> Vec<usize> {
+        if !self.is_keyless() {
+            return self.key.clone();
+        }
+        let columns = self.columns.iter().enumerate();
+        let given = columns.filter(|(_, column)| column.generation == Generation::None);
+        given.map(|(place, _)| place).collect()
     }
 
     /// The engine's definition, columns numbered by their places.
@@ -75,6 +97,7 @@ impl SourceTable {
             table.key_columns().map(|column| column.ordinal).collect()
         };
         self.image_columns == other.image_columns
+            && self.period_end == other.period_end
             && columns(self) == columns(other)
             && key(self) == key(other)
     }
@@ -105,6 +128,14 @@ impl SourceTable {
     /// # Errors
     /// `TableRefused` if it lacks a column, or if the key does not tell its rows apart.
     pub fn narrowed_to(&self, definition: &Schema) -> Result<SourceTable> {
+        if self.is_keyless() {
+            return Err(Error::TableRefused {
+                table: self.full_name(),
+                reason: "its definition names a key, but the source has no primary key and no \
+                         unique key of whole NOT NULL columns: add one"
+                    .to_owned(),
+            });
+        }
         let mut columns = Vec::with_capacity(definition.columns.len());
         for wanted in &definition.columns {
             let column = self.column(&wanted.name).ok_or_else(|| Error::TableRefused {

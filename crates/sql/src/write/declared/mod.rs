@@ -25,7 +25,7 @@ pub(crate) use options::TableOptions;
 use crate::{Result, session::variables::Collation, write::tokens::read};
 
 /// The name of the key column that a table without a primary key gets. It is never shown.
-pub(crate) const ROW_NUMBER: &str = "#row";
+pub(crate) const ROW_NUMBER: &str = remora_engine::HIDDEN_KEY;
 
 /// A table as SQL knows it.
 #[derive(Clone, Debug)]
@@ -73,7 +73,7 @@ impl SqlTable {
         let columns = schema.columns.iter().map(|column| read_column(column, options.collation));
         let mut table = Self {
             columns: columns.collect(),
-            row_number: schema.columns.iter().position(|column| column.name == ROW_NUMBER),
+            row_number: schema.hidden_key(),
             schema: Arc::clone(schema),
             keys: Vec::new(),
             checks: Vec::new(),

@@ -20,6 +20,8 @@ pub(super) struct ImageColumn {
     name: String,
     length: CellLength,
     is_document: bool,
+    /// Whether it says until when the row was current.
+    is_period_end: bool,
     /// Place in the engine's rows and how it is read, if it is followed.
     followed: Option<(usize, Cell)>,
 }
@@ -36,6 +38,11 @@ impl ImageColumn {
     /// Whether it is JSON of MySQL, of which there may be differences.
     pub(super) fn is_document(&self) -> bool {
         self.is_document
+    }
+
+    /// Whether it says until when the row was current.
+    pub(super) fn is_period_end(&self) -> bool {
+        self.is_period_end
     }
 
     pub(super) fn followed_at(&self) -> Option<usize> {
@@ -89,10 +96,23 @@ pub(super) fn columns(source: &SourceTable, map: &TableMap) -> Result<Vec<ImageC
             name,
             length,
             is_document: mapped.kind == kind::JSON,
+            is_period_end: source.period_end == Some(ordinal),
             followed,
         });
     }
+    check_period(&columns, source.period_end).map_err(refused)?;
     Ok(columns)
+}
+
+/// The end of a period is a moment with microseconds or the number of a transaction.
+fn check_period(columns: &[ImageColumn], period_end: Option<usize>) -> Result<(), String> {
+    let Some(ordinal) = period_end else { return Ok(()) };
+    match columns.get(ordinal).map(ImageColumn::length) {
+        Some(CellLength::Fixed(7 | 8)) => Ok(()),
+        _ => {
+            Err(format!("column number {} does not say until when a row was current", ordinal + 1))
+        }
+    }
 }
 
 fn check_name(column: &SourceColumn, mapped: &MappedColumn) -> Result<(), String> {

@@ -10,6 +10,9 @@
 //! partial := a bit for each JSON column of the table: it holds differences
 //! image   := nulls value*        a bit for each present column, values of those that are not null
 //! ```
+//! MariaDB logs the history of a table with system versioning as rows of it: an update also inserts
+//! the row as it was, and a delete is an update that ends the row's period. What is visited are
+//! changes of the current rows: those whose period has no end.
 
 mod layout;
 mod unreadable;
@@ -34,8 +37,9 @@ pub enum RowChange {
     Insert(Row),
     /// A row that is now another.
     Update {
-        /// What it was. Only the key's columns are sure to be there, and those that
-        /// [`RowDecoder::look_back`] names; the others may be NULL.
+        /// What it was. Only the columns by which the row is known are sure to be there
+        /// ([`SourceTable::identity`]), and those that [`RowDecoder::look_back`] names; the others
+        /// may be NULL.
         before: Row,
         /// What it is.
         after: Row,
@@ -53,8 +57,10 @@ pub struct RowDecoder {
     in_order: bool,
     /// Columns of the engine's rows.
     width: usize,
-    /// Places of the key's columns in the engine's rows.
-    key: Vec<usize>,
+    /// Places of the columns by which a row is known, in the engine's rows.
+    identity: Vec<usize>,
+    /// The image's column that says until when the row was current, if there is one.
+    period_end: Option<usize>,
     /// Places of the followed columns in the images, by their places in the engine's rows.
     images: Vec<usize>,
     /// Which columns of rows that are no more are read, by their places in the images.
@@ -85,8 +91,17 @@ struct Image<'a> {
     row: Row,
     /// Whether every followed column was there.
     complete: bool,
+    /// Whether it is a row of the table, and not of its history.
+    is_current: bool,
     /// The bytes of the JSON columns, for differences to them.
     documents: Vec<Option<&'a [u8]>>,
+}
+
+impl Image<'_> {
+    /// The row, if it is one of the table and not of its history.
+    fn current(self) -> Option<Row> {
+        self.is_current.then_some(self.row)
+    }
 }
 
 /// How an event's images are laid out.
@@ -102,6 +117,7 @@ impl RowDecoder {
         let columns = layout::columns(source, map)?;
         let places = columns.iter().enumerate();
         let in_order = columns.len() == source.columns.len()
+            && source.period_end.is_none()
             && places.clone().all(|(place, column)| column.followed_at() == Some(place));
         let mut images = vec![0; source.columns.len()];
         for (image, column) in places {
@@ -110,16 +126,18 @@ impl RowDecoder {
             }
         }
         let width = source.columns.len();
-        let key = source.key.clone();
+        let (identity, period_end) = (source.identity(), source.period_end);
         let looked_at = vec![true; columns.len()];
-        Ok(Self { table: source.full_name(), columns, in_order, width, key, images, looked_at })
+        let table = source.full_name();
+        Ok(Self { table, columns, in_order, width, identity, period_end, images, looked_at })
     }
 
-    /// Of rows that are no more only the key and these columns are asked for, by their places in
-    /// the engine's rows: the others need not be read where an image says what the row is now.
+    /// Of rows that are no more only what they are known by and these columns are asked for, by
+    /// their places in the engine's rows: the others need not be read where an image says what the
+    /// row is now.
     pub fn look_back(&mut self, places: &[usize]) {
         self.looked_at.fill(false);
-        for place in self.key.iter().chain(places) {
+        for place in self.identity.iter().chain(places) {
             if let Some(looked_at) =
                 self.images.get(*place).and_then(|&image| self.looked_at.get_mut(image))
             {
@@ -142,7 +160,9 @@ impl RowDecoder {
         while reader.remaining() > 0 {
             let start = reader;
             let change = self.change(kind, &images, &mut reader);
-            visit(change.map_err(|bad| self.explained(bad, kind, &images, start))?)?;
+            if let Some(change) = change.map_err(|bad| self.explained(bad, kind, &images, start))? {
+                visit(change)?;
+            }
         }
         Ok(())
     }
@@ -180,34 +200,34 @@ impl RowDecoder {
         kind: RowsKind,
         images: &Images<'_>,
         reader: &mut Reader<'_>,
-    ) -> Result<RowChange, Problem> {
+    ) -> Result<Option<RowChange>, Problem> {
         match kind {
             RowsKind::Insert => {
                 let image = self.image(reader, images.before, None)?;
                 self.check_complete(&image, images.before)?;
-                Ok(RowChange::Insert(image.row))
+                Ok(image.current().map(RowChange::Insert))
             }
             RowsKind::Delete => {
                 let image = self.image_before(reader, images.before)?;
-                self.check_key(&image, images.before)?;
-                Ok(RowChange::Delete(image.row))
+                self.check_identity(&image, images.before)?;
+                Ok(image.current().map(RowChange::Delete))
             }
             RowsKind::Update if self.has_all(images.after) => {
                 let before = self.image_before(reader, images.before)?;
-                self.check_key(&before, images.before)?;
+                self.check_identity(&before, images.before)?;
                 let after = self.image(reader, images.after, None)?;
-                Ok(RowChange::Update { before: before.row, after: after.row })
+                Ok(updated(before, after))
             }
             RowsKind::Update | RowsKind::PartialUpdate => {
                 let before = self.image(reader, images.before, None)?;
-                self.check_key(&before, images.before)?;
+                self.check_identity(&before, images.before)?;
                 let partial = match kind {
                     RowsKind::PartialUpdate => self.partial(reader)?,
                     _ => &[],
                 };
                 let mut after = self.image(reader, images.after, Some((&before, partial)))?;
                 self.complete(&mut after, images, &before)?;
-                Ok(RowChange::Update { before: before.row, after: after.row })
+                Ok(updated(before, after))
             }
         }
     }
@@ -225,11 +245,15 @@ impl RowDecoder {
         let count: u32 = present.iter().map(|bits| bits.count_ones()).sum();
         let nulls = reader.bytes((count as usize).div_ceil(8))?;
         let mut row = vec![Value::Null; self.width];
+        let mut is_current = true;
         let there = self.columns.iter().zip(&self.looked_at).enumerate();
         let there = there.filter(|(index, _)| bit(present, *index));
         for (place, (index, (column, looked_at))) in there.enumerate() {
             if bit(nulls, place) {
                 continue;
+            }
+            if column.is_period_end() {
+                is_current = has_no_end(column, *reader)?;
             }
             if !looked_at {
                 column.length().take(reader).map_err(|_| Problem::Column(index))?;
@@ -241,7 +265,7 @@ impl RowDecoder {
             }
         }
         let complete = count as usize == self.columns.len();
-        Ok(Image { row, complete, documents: Vec::new() })
+        Ok(Image { row, complete, is_current, documents: Vec::new() })
     }
 
     /// The bits that say which JSON columns hold differences; none of them without.
@@ -266,6 +290,7 @@ impl RowDecoder {
         let mut image = Image {
             row: Vec::new(),
             complete: count as usize == self.columns.len(),
+            is_current: true,
             documents: Vec::new(),
         };
         if image.complete && self.in_order && update.is_none_or(|(_, partial)| partial.is_empty()) {
@@ -285,6 +310,9 @@ impl RowDecoder {
             let null = bit(nulls, places);
             places += 1;
             let start = *reader;
+            if column.is_period_end() && !null {
+                image.is_current = has_no_end(column, start)?;
+            }
             let value = match (null, document, update) {
                 (true, ..) => Value::Null,
                 (false, Some(at), Some((before, partial))) if bit(partial, at) => {
@@ -360,20 +388,24 @@ impl RowDecoder {
                 *to = from.clone();
             }
         }
+        if self.period_end.is_some_and(|image| !bit(images.after, image)) {
+            after.is_current = before.is_current;
+        }
         Ok(())
     }
 
     fn check_complete(&self, image: &Image<'_>, present: &[u8]) -> Result<(), Problem> {
-        let missing = self.images.iter().find(|&&image| !bit(present, image));
-        match missing {
-            Some(&index) if !image.complete => Err(Problem::Missing(index)),
+        let mut wanted = self.images.iter().copied().chain(self.period_end);
+        match wanted.find(|&image| !bit(present, image)) {
+            Some(index) if !image.complete => Err(Problem::Missing(index)),
             _ => Ok(()),
         }
     }
 
-    fn check_key(&self, image: &Image<'_>, present: &[u8]) -> Result<(), Problem> {
-        let places = self.key.iter().filter_map(|&place| self.images.get(place));
-        match places.copied().find(|&index| !bit(present, index)) {
+    fn check_identity(&self, image: &Image<'_>, present: &[u8]) -> Result<(), Problem> {
+        let places = self.identity.iter().filter_map(|&place| self.images.get(place));
+        let mut wanted = places.copied().chain(self.period_end);
+        match wanted.find(|&index| !bit(present, index)) {
             Some(index) if !image.complete => Err(Problem::Missing(index)),
             _ => Ok(()),
         }
@@ -412,6 +444,28 @@ impl RowDecoder {
         };
         Error::TableRefused { table: self.table.clone(), reason }
     }
+}
+
+/// What an update means for the current rows.
+fn updated(before: Image<'_>, after: Image<'_>) -> Option<RowChange> {
+    match (before.is_current, after.is_current) {
+        (true, true) => Some(RowChange::Update { before: before.row, after: after.row }),
+        (true, false) => Some(RowChange::Delete(before.row)),
+        (false, true) => Some(RowChange::Insert(after.row)),
+        (false, false) => None,
+    }
+}
+
+/// Whether the value that stands next is an end of a period that has none: the last moment that a
+/// TIMESTAMP(6) can hold, which was another before MariaDB 11.5, or the number of no transaction.
+fn has_no_end(column: &ImageColumn, mut at: Reader<'_>) -> Result<bool, Problem> {
+    const LAST_MICROS: [u8; 3] = [0x0f, 0x42, 0x3f];
+    Ok(match column.length().take(&mut at)? {
+        [0x7f | 0xff, 0xff, 0xff, 0xff, micros @ ..] if micros.len() == LAST_MICROS.len() => {
+            micros == LAST_MICROS
+        }
+        number => number.iter().all(|byte| *byte == 0xff),
+    })
 }
 
 fn bit(bits: &[u8], index: usize) -> bool {

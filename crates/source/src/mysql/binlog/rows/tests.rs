@@ -50,6 +50,7 @@ fn table(columns: &[(&str, SourceType)], key: &[usize]) -> SourceTable {
         key: key.to_vec(),
         image_columns: columns.len(),
         unique_keys: Vec::new(),
+        period_end: None,
         words: Default::default(),
     }
 }

@@ -52,7 +52,7 @@ impl RowDecoder {
     ) -> Option<Option<String>> {
         let count: u32 = present.iter().map(|bits| bits.count_ones()).sum();
         let nulls = reader.bytes((count as usize).div_ceil(8)).ok()?;
-        let mut key = vec![String::new(); self.key.len()];
+        let mut key = vec![String::new(); self.identity.len()];
         let mut found = None;
         let there = self.columns.iter().enumerate().filter(|(index, _)| bit(present, *index));
         for (place, (at, column)) in there.enumerate() {
@@ -64,7 +64,7 @@ impl RowDecoder {
             if at == index {
                 found = column.is_no_text(bytes).then_some((column.name(), bytes));
             }
-            let part = self.key.iter().position(|&part| column.followed_at() == Some(part));
+            let part = self.identity.iter().position(|&part| column.followed_at() == Some(part));
             if let Some(part) = part.and_then(|part| key.get_mut(part)) {
                 *part = match column.read(&mut from) {
                     Ok(value) => value.to_string(),

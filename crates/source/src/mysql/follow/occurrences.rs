@@ -1,0 +1,327 @@
+//! Rows of tables without a key, on their way to the engine: equal rows are counted.
+//!
+//! ```text
+//! key := hash:16 occurrence:u32     big endian; the equal rows of one hash are 0, 1, 2 ... n - 1
+//! ```
+//! In a batch such a change says only that a row with a certain hash came or went. Which rows are
+//! equal to it is decided when the batch is submitted: what the batch did to each hash together is a
+//! difference, which adds occurrences at the end or takes the last ones away. So the order within a
+//! batch does not matter, and no transaction that is rolled back was ever counted.
+//!
+//! How many rows of a hash there are says the engine's newest snapshot, but for what was submitted
+//! and is not visible yet: those counts are kept here. Those of a copy are negative while rows are
+//! missing that the stream took away before the copy read them.
+
+use std::sync::Arc;
+
+use remora_engine::{Change, Error, KeyValues, Reader, Row, Schema, TableChanges, Value};
+use rustc_hash::FxHashMap;
+
+use super::row_hash::{HASH_BYTES, RowHash};
+use crate::Result;
+
+/// Counts that are kept though they are visible by now: asking the engine costs more.
+const MAX_KNOWN: usize = 1 << 16;
+/// Most hashes that a large transaction may change, and most rows that a copy may lack; about a
+/// hundred megabytes. Beyond them the table is copied anew.
+pub(super) const MAX_KEPT: usize = 1 << 21;
+
+/// How many equal rows there are of what changed lately, by table and hash.
+#[derive(Default)]
+pub(super) struct Occurrences {
+    submitted: FxHashMap<Arc<str>, Counts>,
+    /// After what was added to the large transaction that is being read.
+    large: FxHashMap<Arc<str>, Counts>,
+}
+
+/// Counts of a table's hashes.
+#[derive(Default)]
+struct Counts {
+    counts: FxHashMap<RowHash, i32>,
+    /// How many of them are negative.
+    missing: usize,
+}
+
+impl Counts {
+    fn set(&mut self, hash: RowHash, count: i32) {
+        let before = self.counts.insert(hash, count);
+        self.missing -= usize::from(before.is_some_and(|before| before < 0));
+        self.missing += usize::from(count < 0);
+    }
+}
+
+/// Why changes of a table cannot be counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Uncounted {
+    /// A row went that is not here.
+    Missing,
+    /// More hashes changed than are kept.
+    TooMany,
+}
+
+/// How the changes of a table are counted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Counting {
+    /// They belong to a large transaction, which may be rolled back.
+    pub large: bool,
+    /// They go to a copy, in which rows may be missing.
+    pub partial: bool,
+}
+
+/// What a batch does to the equal rows of one hash.
+#[derive(Default)]
+struct Difference {
+    rows: i32,
+    /// One of them, if any came.
+    row: Option<Row>,
+}
+
+/// Whether the table counts equal rows.
+pub(super) fn counts_rows(schema: &Schema) -> bool {
+    schema.hidden_key().is_some_and(|place| schema.primary_key == [place])
+}
+
+/// The change that one more row with this hash is there.
+pub(super) fn come(mut row: Row, hash: RowHash) -> Change {
+    row.push(Value::Bytes(hash.as_slice().into()));
+    Change::Put(row)
+}
+
+/// The change that one row with this hash is gone.
+pub(super) fn gone(hash: RowHash) -> Change {
+    Change::Delete(vec![Value::Bytes(hash.as_slice().into())])
+}
+
+impl Occurrences {
+    /// The changes of a table as the engine takes them.
+    pub fn count(
+        &mut self,
+        reader: &Reader,
+        part: TableChanges,
+        how: Counting,
+    ) -> Result<std::result::Result<TableChanges, Uncounted>> {
+        let differences = differences(part.changes);
+        let unknown =
+            differences.keys().filter(|hash| self.known(&part.table, hash, how).is_none());
+        let unknown: Vec<RowHash> = unknown.copied().collect();
+        let found = stored_counts(reader, &part.table, &unknown)?;
+        let found: FxHashMap<RowHash, i32> = unknown.into_iter().zip(found).collect();
+        let mut changes = Vec::with_capacity(differences.len());
+        for (hash, difference) in differences {
+            let before = self.known(&part.table, &hash, how);
+            let before = before.or_else(|| found.get(&hash).copied()).unwrap_or(0);
+            let after = before.saturating_add(difference.rows);
+            if after < 0 && !how.partial {
+                return Ok(Err(Uncounted::Missing));
+            }
+            append(&mut changes, &hash, before, after, difference.row);
+            self.keep(&part.table, hash, after, how);
+        }
+        if self.is_too_much(&part.table, how) {
+            return Ok(Err(Uncounted::TooMany));
+        }
+        Ok(Ok(TableChanges { table: part.table, changes }))
+    }
+
+    fn known(&self, table: &Arc<str>, hash: &RowHash, how: Counting) -> Option<i32> {
+        let of =
+            |tables: &FxHashMap<Arc<str>, Counts>| tables.get(table)?.counts.get(hash).copied();
+        let large = if how.large { of(&self.large) } else { None };
+        large.or_else(|| of(&self.submitted))
+    }
+
+    fn keep(&mut self, table: &Arc<str>, hash: RowHash, count: i32, how: Counting) {
+        let counts = if how.large { &mut self.large } else { &mut self.submitted };
+        counts.entry(Arc::clone(table)).or_default().set(hash, count);
+    }
+
+    fn is_too_much(&self, table: &Arc<str>, how: Counting) -> bool {
+        let large = self.large.get(table).map_or(0, |large| large.counts.len());
+        large > MAX_KEPT || how.partial && self.missing(table) > MAX_KEPT
+    }
+
+    /// How many hashes of a copy's table lack rows.
+    pub fn missing(&self, table: &str) -> usize {
+        self.submitted.get(table).map_or(0, |counts| counts.missing)
+    }
+
+    /// Whether so much is known that what is visible should be forgotten.
+    pub fn is_full(&self) -> bool {
+        let visible = self.submitted.values().map(|known| known.counts.len() - known.missing);
+        visible.sum::<usize>() > MAX_KNOWN
+    }
+
+    /// Everything that was submitted is visible.
+    pub fn forget_visible(&mut self) {
+        self.submitted.retain(|_, counts| {
+            if counts.missing < counts.counts.len() {
+                counts.counts.retain(|_, count| *count < 0);
+            }
+            counts.missing > 0
+        });
+    }
+
+    /// The table is another one.
+    pub fn forget_table(&mut self, table: &str) {
+        self.submitted.remove(table);
+        self.large.remove(table);
+    }
+
+    /// The large transaction is visible.
+    pub fn commit_large(&mut self) {
+        for (table, counts) in std::mem::take(&mut self.large) {
+            let submitted = self.submitted.entry(table).or_default();
+            counts.counts.into_iter().for_each(|(hash, count)| submitted.set(hash, count));
+        }
+        self.forget_visible();
+    }
+
+    /// The large transaction did not happen.
+    pub fn roll_back_large(&mut self) {
+        self.large.clear();
+    }
+}
+
+/// What changes do to each hash together.
+fn differences(changes: Vec<Change>) -> FxHashMap<RowHash, Difference> {
+    let mut differences: FxHashMap<RowHash, Difference> = FxHashMap::default();
+    for change in changes {
+        match change {
+            Change::Put(mut row) | Change::Insert(mut row) => {
+                let Some(hash) = row.pop().as_ref().and_then(hash_of) else { continue };
+                let difference = differences.entry(hash).or_default();
+                difference.rows = difference.rows.saturating_add(1);
+                difference.row = Some(row);
+            }
+            Change::Delete(key) => {
+                let Some(hash) = key.first().and_then(hash_of) else { continue };
+                let difference = differences.entry(hash).or_default();
+                difference.rows = difference.rows.saturating_sub(1);
+            }
+        }
+    }
+    differences.retain(|_, difference| difference.rows != 0);
+    differences
+}
+
+fn hash_of(value: &Value) -> Option<RowHash> {
+    match value {
+        Value::Bytes(bytes) => RowHash::try_from(&bytes[..]).ok(),
+        _ => None,
+    }
+}
+
+/// Appends what makes `after` equal rows of `before`; where rows are missing there are none.
+fn append(changes: &mut Vec<Change>, hash: &RowHash, before: i32, after: i32, row: Option<Row>) {
+    let (before, after) = (before.max(0), after.max(0));
+    for occurrence in after..before {
+        changes.push(Change::Delete(vec![key(hash, occurrence)]));
+    }
+    let Some(row) = row else { return };
+    for occurrence in before..after {
+        let mut row = row.clone();
+        row.push(key(hash, occurrence));
+        changes.push(Change::Put(row));
+    }
+}
+
+fn key(hash: &RowHash, occurrence: i32) -> Value {
+    let mut key = [0; HASH_BYTES + 4];
+    let bytes = hash.iter().chain(&occurrence.to_be_bytes()).copied().collect::<Vec<_>>();
+    key.iter_mut().zip(bytes).for_each(|(to, byte)| *to = byte);
+    Value::Bytes(key.as_slice().into())
+}
+
+/// How many rows of each hash the table has. Occurrences have no gaps, so the number is found by
+/// doubling and halving; all hashes are asked for together.
+fn stored_counts(reader: &Reader, table: &str, hashes: &[RowHash]) -> Result<Vec<i32>> {
+    let mut counts: Vec<Search> = hashes.iter().map(|_| Search::default()).collect();
+    loop {
+        let open = counts.iter().enumerate().filter_map(|(at, search)| Some((at, search.next()?)));
+        let open: Vec<(usize, i32)> = open.collect();
+        if open.is_empty() {
+            return Ok(counts.iter().map(|search| search.least).collect());
+        }
+        let keys =
+            open.iter().filter_map(|&(at, occurrence)| Some(key(hashes.get(at)?, occurrence)));
+        let keys: Vec<KeyValues> = keys.map(|key| KeyValues::from_iter([key])).collect();
+        let mut there = vec![false; keys.len()];
+        reader.get_many(table, &keys, &[], &mut |place, _| {
+            there.get_mut(place).into_iter().for_each(|there| *there = true);
+            Ok::<(), Error>(())
+        })?;
+        for ((at, occurrence), there) in open.into_iter().zip(there) {
+            counts.get_mut(at).into_iter().for_each(|search| search.tell(occurrence, there));
+        }
+    }
+}
+
+/// The search for a count.
+#[derive(Default)]
+struct Search {
+    /// There are at least so many,
+    least: i32,
+    /// and at most so many.
+    most: Option<i32>,
+}
+
+impl Search {
+    /// The occurrence to ask for; `None` once the count is known.
+    fn next(&self) -> Option<i32> {
+        match self.most {
+            None => Some(self.least.saturating_mul(2).saturating_sub(1).max(self.least)),
+            Some(most) if most > self.least => Some(self.least + (most - self.least) / 2),
+            Some(_) => None,
+        }
+    }
+
+    fn tell(&mut self, occurrence: i32, there: bool) {
+        match there {
+            true => self.least = occurrence.saturating_add(1),
+            false => self.most = Some(occurrence),
+        }
+        if self.least == i32::MAX {
+            self.most = Some(i32::MAX);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_is_found_by_doubling_and_halving() {
+        for count in [0, 1, 2, 3, 4, 5, 7, 8, 100, 1_000_000] {
+            let (mut search, mut steps) = (Search::default(), 0);
+            while let Some(occurrence) = search.next() {
+                search.tell(occurrence, occurrence < count);
+                steps += 1;
+            }
+            assert_eq!(search.least, count);
+            assert!(steps <= 45, "{count}: {steps}");
+        }
+    }
+
+    #[test]
+    fn changes_of_a_batch_are_one_difference() {
+        let (a, b) = ([1; HASH_BYTES], [2; HASH_BYTES]);
+        let row = vec![Value::Int(1)];
+        let changes = vec![
+            gone(a),
+            come(row.clone(), a),
+            come(row.clone(), b),
+            come(row.clone(), b),
+            gone(b),
+        ];
+        let differences = differences(changes);
+        let found: Vec<_> = differences.iter().map(|(hash, one)| (*hash, one.rows)).collect();
+        assert_eq!(found, [(b, 1)]);
+        let mut changes = Vec::new();
+        append(&mut changes, &b, -1, 2, Some(row.clone()));
+        append(&mut changes, &a, 2, -1, None);
+        let put = |occurrence| Change::Put(vec![Value::Int(1), key(&b, occurrence)]);
+        let delete = |occurrence| Change::Delete(vec![key(&a, occurrence)]);
+        assert_eq!(changes, [put(0), put(1), delete(0), delete(1)]);
+    }
+}

@@ -1,0 +1,260 @@
+//! Copies of tables without a key, which have no ranges: each is read whole, as it was at one place
+//! of the binlog, its moment.
+//!
+//! What the stream does to the table up to its moment is in what is read, what it does behind it is
+//! not. So changes are kept from the opening of the first window until the moment is known; then
+//! those before it are dropped and those behind it applied, like all that come later. Rows that are
+//! read enter at any time: coming and going of equal rows only adds up, so a row may go before it
+//! came ([`super::occurrences`]). Once all was read and the stream has passed the moment no row is
+//! missing, and the copy is the table at the stream's place.
+//!
+//! A moment that is not exact holds if nothing changed from the window's opening up to it: then the
+//! table was the same all the while.
+
+use remora_engine::{Change, Row, TableChanges};
+
+use super::{
+    applier::Applier,
+    batch::FULL_BYTES,
+    occurrences::{Counting, Uncounted, come, counts_rows},
+    row_hash::row_hash,
+    statement::TableName,
+    step::Step,
+    table::{Copy, FollowedTable, Visible},
+};
+use crate::{
+    Error, Result,
+    mysql::{binlog::Coordinates, copy::Moment, schema::SourceTable},
+};
+
+/// Most changes that are kept until a moment is known, and most bytes of their transactions.
+const MAX_KEPT: usize = 65_536;
+const MAX_KEPT_BYTES: usize = 16 * FULL_BYTES;
+
+/// A copy that is read whole.
+#[derive(Default)]
+pub(super) struct WholeCopy {
+    stage: Stage,
+    /// What the worker says of its moment, until that is decided.
+    moment: Option<Moment>,
+    /// Why it begins anew.
+    spoiled: Option<&'static str>,
+}
+
+#[derive(Default)]
+enum Stage {
+    #[default]
+    Idle,
+    /// Nobody knows yet of which moment it will be.
+    Opening(Kept),
+    /// It is of this moment.
+    Of(Coordinates),
+}
+
+/// Changes since the window opened.
+#[derive(Default)]
+struct Kept {
+    /// With the ends of their transactions.
+    changes: Vec<(Coordinates, Change)>,
+    bytes: usize,
+    /// More came than is kept.
+    is_full: bool,
+}
+
+impl Kept {
+    fn add(&mut self, end: &Coordinates, changes: Vec<Change>, bytes: usize) {
+        self.bytes = self.bytes.saturating_add(bytes);
+        let count = self.changes.len() + changes.len();
+        if self.is_full || count > MAX_KEPT || self.bytes > MAX_KEPT_BYTES {
+            *self = Self { is_full: true, ..Self::default() };
+            return;
+        }
+        self.changes.extend(changes.into_iter().map(|change| (end.clone(), change)));
+    }
+}
+
+impl WholeCopy {
+    /// A window opened: changes are kept from here on if no moment is known or awaited.
+    pub fn begin(&mut self) {
+        if matches!(self.stage, Stage::Idle) {
+            self.stage = Stage::Opening(Kept::default());
+        }
+    }
+
+    /// What becomes of changes of a transaction that began at a place: those that are returned are
+    /// to be applied.
+    fn sift(
+        &mut self,
+        changes: Vec<Change>,
+        (begin, end): (&Coordinates, Option<&Coordinates>),
+        bytes: usize,
+    ) -> Vec<Change> {
+        match (&mut self.stage, end) {
+            (Stage::Of(moment), _) if *begin >= *moment => return changes,
+            (Stage::Opening(kept), Some(end)) => kept.add(end, changes, bytes),
+            (Stage::Opening(kept), None) => {
+                *kept = Kept { is_full: true, ..Kept::default() };
+            }
+            (Stage::Of(_) | Stage::Idle, _) => {}
+        }
+        Vec::new()
+    }
+}
+
+/// The changes that all these rows of a table without a key are there.
+pub(super) fn come_all(source: &SourceTable, rows: Vec<Row>) -> Vec<Change> {
+    let identity = source.identity();
+    let change = |row: Row| {
+        let hash = row_hash(&row, &identity);
+        come(row, hash)
+    };
+    rows.into_iter().map(change).collect()
+}
+
+impl Applier {
+    /// A copy has its moment, or believes so.
+    pub fn take_moment(&mut self, moment: Moment) {
+        if let Some(copy) = self.copy_of_number(moment.copy) {
+            copy.whole.moment = Some(moment);
+        }
+    }
+
+    /// Takes out of the transaction that was read, and ends there, what copies do not want of it.
+    pub fn sift_transaction(&mut self, end: &Coordinates) {
+        let bytes = self.batch.open_bytes();
+        for table in &self.copying {
+            let Some(copy) = whole_copy(self.tables.get_mut(table)) else { continue };
+            let changes = self.batch.take_open(&copy.hidden);
+            if changes.is_empty() {
+                continue;
+            }
+            let wanted = copy.whole.sift(changes, (&self.place, Some(end)), bytes);
+            if !wanted.is_empty() {
+                let place = self.batch.place(&copy.hidden);
+                wanted.into_iter().for_each(|change| self.batch.push(place, change));
+            }
+        }
+    }
+
+    /// The same for a part of a large transaction, whose end is not known.
+    pub fn sift_large(&mut self, mut tables: Vec<TableChanges>) -> Vec<TableChanges> {
+        for table in &self.copying {
+            let Some(copy) = whole_copy(self.tables.get_mut(table)) else { continue };
+            for part in tables.iter_mut().filter(|part| part.table == copy.hidden) {
+                let changes = std::mem::take(&mut part.changes);
+                part.changes = copy.whole.sift(changes, (&self.place, None), 0);
+            }
+        }
+        tables.retain(|part| !part.changes.is_empty());
+        tables
+    }
+
+    /// Decides whether a copy is of the moment that its worker told, as soon as that can be known.
+    pub fn decide_moment(&mut self, table: &TableName) -> Result<()> {
+        let Some(copy) = whole_copy(self.tables.get_mut(table)) else { return Ok(()) };
+        let place = &self.place;
+        let known = |moment: &mut Moment| moment.exact || *place >= moment.end;
+        let Some(moment) = copy.whole.moment.take_if(known) else { return Ok(()) };
+        let kept = match std::mem::take(&mut copy.whole.stage) {
+            Stage::Opening(kept) => kept,
+            Stage::Idle | Stage::Of(_) => Kept { is_full: true, ..Kept::default() },
+        };
+        let before = |(end, _): &&(Coordinates, Change)| *end <= moment.end;
+        let changed = kept.changes.iter().filter(before).count();
+        let holds = !kept.is_full && (moment.exact || changed == 0);
+        if !holds && copy.progress.rows > 0 {
+            copy.whole.spoiled = Some("it changed while it was read");
+        }
+        if holds {
+            copy.whole.stage = Stage::Of(moment.end);
+            let place = self.batch.place(&copy.hidden);
+            let later = kept.changes.into_iter().skip(changed);
+            later.for_each(|(_, change)| self.batch.push(place, change));
+            self.batch.commit();
+        }
+        // A worker that is gone asks for nothing any more.
+        let _ = moment.reply.send(holds);
+        if holds { self.submit() } else { Ok(()) }
+    }
+
+    /// Begins the copy of a table anew where what was read of it is of no use; whether it was so.
+    pub fn restart_spoiled(&mut self, table: &TableName) -> Result<bool> {
+        let Some(copy) = whole_copy(self.tables.get_mut(table)) else { return Ok(false) };
+        let Some(reason) = copy.whole.spoiled.take() else { return Ok(false) };
+        tracing::info!(table = table.table, "copied from the beginning: {reason}");
+        self.restart_copy(table)?;
+        Ok(true)
+    }
+
+    /// Begins the copy of a table anew.
+    pub fn restart_copy(&mut self, table: &TableName) -> Result<()> {
+        let Some(followed) = self.tables.get(table) else { return Ok(()) };
+        let source = (*followed.source).clone();
+        let mut step = Step::default();
+        self.start_copy(table, source, false, &mut step)?;
+        self.take_step(step)
+    }
+
+    /// Changes as the engine takes them: those of tables without a key with equal rows counted.
+    /// A table whose rows cannot be counted leaves the batch, and is copied anew.
+    pub fn counted(&mut self, tables: Vec<TableChanges>, large: bool) -> Result<Vec<TableChanges>> {
+        let mut counted = Vec::with_capacity(tables.len());
+        for part in tables {
+            let schema = self.shared.database.schema(&part.table)?;
+            match counts_rows(&schema) {
+                true => counted.extend(self.counted_part(part, large)?),
+                false => counted.push(part),
+            }
+        }
+        Ok(counted)
+    }
+
+    fn counted_part(&mut self, part: TableChanges, large: bool) -> Result<Option<TableChanges>> {
+        let Some((table, partial)) = self.target_named(&part.table) else { return Ok(None) };
+        if self.occurrences.is_full() {
+            self.wait_for_submitted()?;
+        }
+        if self.is_all_visible() && self.occurrences.is_full() {
+            self.occurrences.forget_visible();
+        }
+        let (name, reader) = (part.table.clone(), self.shared.database.reader());
+        let why = match self.occurrences.count(&reader, part, Counting { large, partial })? {
+            Ok(counted) => return Ok(Some(counted)),
+            Err(why) => why,
+        };
+        self.occurrences.forget_table(&name);
+        let reason = match why {
+            Uncounted::Missing => "a row went that is not here",
+            Uncounted::TooMany => "more rows changed at once than can be counted",
+        };
+        if partial {
+            let copy = self.tables.get_mut(&table).and_then(|followed| followed.copy.as_mut());
+            copy.into_iter().for_each(|copy| copy.whole.spoiled = Some(reason));
+        } else if large {
+            self.uncountable = Some((table, reason));
+            return Err(Error::Cancelled);
+        } else {
+            tracing::warn!(table = table.table, "copied anew: {reason}");
+            self.miss(&table);
+        }
+        Ok(None)
+    }
+
+    /// The table whose rows go to this one here, and whether that is its copy; `None` if they go
+    /// there no more.
+    fn target_named(&self, name: &str) -> Option<(TableName, bool)> {
+        let is_of = |followed: &FollowedTable| {
+            let copy = followed.copy.as_ref();
+            let copied = copy.is_some_and(|copy| *copy.hidden == *name);
+            copied && copy.is_some_and(|copy| copy.whole.spoiled.is_none())
+                || *followed.name == *name && followed.visible == Visible::Fed
+        };
+        let (table, followed) = self.tables.iter().find(|(_, followed)| is_of(followed))?;
+        Some((table.clone(), *followed.name != *name))
+    }
+}
+
+/// The copy of a table that is read whole.
+fn whole_copy(followed: Option<&mut FollowedTable>) -> Option<&mut Copy> {
+    followed.filter(|followed| followed.source.is_keyless())?.copy.as_mut()
+}
