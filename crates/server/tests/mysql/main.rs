@@ -7,7 +7,6 @@ mod client;
 mod support;
 
 mod following;
-mod keyless;
 mod limits;
 mod login;
 mod prepared;

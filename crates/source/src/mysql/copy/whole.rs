@@ -58,7 +58,7 @@ pub(super) struct WholeTable<'w> {
 /// How a moment was had.
 enum Had {
     /// The place, whether it is exact, and what holds the table until it was read by it.
-    Before { end: Coordinates, exact: bool, lock: Option<Connection> },
+    Before { end: Coordinates, exact: bool, lock: Option<Box<Connection>> },
     /// It will be known when everything was read.
     Afterwards,
 }
@@ -132,7 +132,7 @@ impl<'w> WholeTable<'w> {
                     }
                 }
                 // Behind writers that wait for the lock nobody else may read.
-                if !self.read(lock.as_mut().unwrap_or(source), "", &mut chunks)? {
+                if !self.read(lock.as_deref_mut().unwrap_or(source), "", &mut chunks)? {
                     return Ok(None);
                 }
                 end
@@ -186,7 +186,7 @@ impl<'w> WholeTable<'w> {
             if transactional {
                 lock.first::<u8>("UNLOCK TABLES")?;
             }
-            let lock = (!transactional).then_some(lock);
+            let lock = (!transactional).then(|| Box::new(lock));
             return Ok(Had::Before { end, exact: true, lock });
         }
         if free { self.moment(source, opened, attempt) } else { Ok(Had::Afterwards) }
