@@ -441,7 +441,7 @@ fn a_stop_ends_idle_connections() {
 
 #[test]
 fn a_mygramdb_file_has_its_own_rules() {
-    let server = mygramdb("api: {http: {enable: true, port: 0}}\n");
+    let server = mygramdb("api: {http: {enable: true}}\n");
     let search = "/tables/items/search";
     let own = r#"{"q":"a","fields":["kind"],"cursor":true,"unknown":1}"#;
     let found = post(&server, search, own).json();
