@@ -37,7 +37,7 @@ fn mend_grants(settings: &MysqlSettings) -> String {
 /// The grants that following needs, for the account as the source writes it.
 pub(super) fn grants(settings: &MysqlSettings, account: &str) -> String {
     let database = settings.database.as_deref();
-    let database = database.map_or("*".to_owned(), |name| identifier(name));
+    let database = database.map_or("*".to_owned(), identifier);
     format!(
         "run at the source: GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO {account}; \
          GRANT SELECT ON {database}.* TO {account};"

@@ -21,6 +21,8 @@ pub(crate) fn from_plan(error: DataFusionError) -> Error {
             Error::new(Code::OutOfMemory, message)
         }
         DataFusionError::NotImplemented(what) => Error::unsupported(what),
+        // Its text would ask for a report to others.
+        DataFusionError::Internal(what) => from_text(what),
         other => from_text(&other.to_string()),
     }
 }

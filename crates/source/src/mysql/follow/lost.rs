@@ -46,7 +46,7 @@ pub(super) fn look(shared: &Shared, source: &mut Connection) -> Result<GtidSet> 
     let executed = source.executed()?;
     let end = source.binlog_end()?;
     let now = Shown { uuid: source.server.uuid.clone(), executed: executed.clone(), end };
-    let before = std::mem::replace(&mut *shared.shown.lock(), Some(now.clone()));
+    let before = Option::replace(&mut *shared.shown.lock(), now.clone());
     match before.and_then(|before| less(&before, &now)) {
         Some(message) => Err(Error::BackInTime { message }),
         None => Ok(executed),
