@@ -9,6 +9,7 @@ mod support;
 mod following;
 mod limits;
 mod login;
+mod odd_tables;
 mod prepared;
 mod talk;
 
