@@ -9,7 +9,6 @@ mod support;
 mod following;
 mod limits;
 mod login;
-mod odd_tables;
 mod prepared;
 mod talk;
 

@@ -171,7 +171,16 @@ fn a_copy_is_ended(kind: Kind, ends: Ends) {
             thread::sleep(Duration::from_millis(300));
         }
         let reason = pair.reason("goods");
-        let named = ["1317", "interrupted", "connection", "lost", "killed", "1927", "broken"];
+        let named = [
+            "1317",
+            "interrupted",
+            "connection",
+            "lost",
+            "disconnected",
+            "killed",
+            "1927",
+            "broken",
+        ];
         let reason = reason.to_lowercase();
         assert!(named.iter().any(|word| reason.contains(word)), "{reason}");
         pair.others_go_on();
