@@ -26,8 +26,6 @@ const NARROW_DIGITS: u8 = 38;
 pub(crate) const MAX_DIGITS: u8 = 65;
 /// MySQL's most digits of a fraction.
 pub(crate) const MAX_SCALE: u8 = 30;
-/// MariaDB's, which a followed column may have.
-pub(crate) const MAX_COLUMN_SCALE: u8 = 38;
 /// The length of texts without a bound.
 pub(crate) const UNBOUNDED: u32 = u32::MAX;
 
@@ -108,7 +106,7 @@ impl ExprType {
 
     /// DECIMAL, its digits cut to what there can be.
     pub(crate) fn decimal(digits: u32, scale: u32) -> Self {
-        let scale = scale.min(u32::from(MAX_COLUMN_SCALE)) as u8;
+        let scale = scale.min(u32::from(MAX_SCALE)) as u8;
         let digits = digits.clamp(1, u32::from(MAX_DIGITS)).max(u32::from(scale)) as u8;
         let length = u32::from(digits) + 1 + u32::from(scale > 0);
         Self::new(SqlType::Decimal(digits, scale), length)

@@ -12,8 +12,6 @@ pub(crate) const SYSTEM_DATABASES: [&str; 4] =
 
 /// What the names of the engine's hidden tables begin with.
 const HIDDEN: char = '#';
-/// What those begin with in which a table without a database is copied.
-const COPY: &str = "#copy:";
 
 /// A table by its names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -56,7 +54,7 @@ impl TableName {
     /// 1142 if it may not be read or written; 1146 for what is hidden, such as the tables of unique
     /// keys.
     pub(crate) fn check(&self, identity: &Identity, write: bool) -> Result<()> {
-        if self.database.starts_with(HIDDEN) || self.table.starts_with(COPY) {
+        if self.database.starts_with(HIDDEN) || self.table.starts_with(HIDDEN) {
             return Err(self.missing());
         }
         if identity.may(&self.database, &self.table, write) {

@@ -116,9 +116,7 @@ fn average_type(typing: &Typing<'_>) -> Result<ExprType> {
     }
     let more = u32::from(typing.division_digits);
     let digits = sum.digits().saturating_sub(super::super::aggregate::SUM_DIGITS);
-    let scale = u32::from(sum.scale());
-    let kept = (scale + more).min(u32::from(MAX_SCALE)).max(scale);
-    Ok(ExprType::decimal(digits + more, kept))
+    Ok(ExprType::decimal(digits + more, u32::from(sum.scale()) + more))
 }
 
 fn whole_quotient_type(typing: &Typing<'_>) -> Result<ExprType> {

@@ -9,7 +9,7 @@ use super::super::{
     function::{Definition, Eval, TypeRule},
     number::double_prefix,
     temporal::{parse_moment, parse_time},
-    types::{ExprType, MAX_SCALE, coercibility},
+    types::{ExprType, coercibility},
     value::V,
 };
 use crate::{Code, Error, Result, session::variables::Collation};
@@ -117,7 +117,7 @@ fn decimal_type(typing: &Typing<'_>) -> Result<ExprType> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let whole = whole.trim_start_matches('0');
     let digits = length(whole) + length(fraction);
-    Ok(ExprType::decimal(digits, length(fraction).min(u32::from(MAX_SCALE))).not_null())
+    Ok(ExprType::decimal(digits, length(fraction)).not_null())
 }
 
 fn decimal<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {

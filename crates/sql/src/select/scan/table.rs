@@ -23,7 +23,7 @@ use crate::{
     meaning::types::ExprType,
     search,
     select::{names::TableName, origin::Origin},
-    session::{Reader, variables::Collation},
+    session::Reader,
     write::{
         Overlay, TemporaryTable,
         declared::{ColumnSpec, SqlTable},
@@ -193,12 +193,7 @@ pub(crate) fn expr_type(spec: &ColumnSpec) -> ExprType {
         _ => usize::try_from(kind.length).unwrap_or(usize::MAX),
     };
     let length = u32::try_from(length).unwrap_or(u32::MAX);
-    // Labels are texts, those of bytes too: they are compared byte by byte.
-    let collation = match kind.collation {
-        Collation::BINARY if kind.has_labels() => Collation::UTF8MB4_0900_BIN,
-        collation => collation,
-    };
-    let mut made = ExprType::column(kind.sql, kind.unsigned, length, collation);
+    let mut made = ExprType::column(kind.sql, kind.unsigned, length, kind.collation);
     made.not_null = spec.not_null;
     if kind.has_labels() {
         made.members = Some(kind.labels.iter().map(|label| label.to_string()).collect());

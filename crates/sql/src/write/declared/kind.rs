@@ -12,7 +12,6 @@ use remora_engine::ColumnType;
 
 use crate::{
     Code, Error, Result, SqlType,
-    meaning::types::{MAX_COLUMN_SCALE, MAX_SCALE},
     session::variables::{Collation, charset_default, charsets},
     write::tokens::Tokens,
 };
@@ -373,19 +372,8 @@ pub(super) fn resolve_collation(
     Ok(())
 }
 
-fn too_big_scale(scale: u64, column: &str) -> Error {
-    let message = format!("Too big scale {scale} specified for column '{column}'. Maximum is 30.");
-    Error::new(Code::TooBigScale, message)
-}
-
-/// 1074 for a VARCHAR that is longer in bytes than a row may be, 1425 for a DECIMAL of a scale that
-/// followed columns alone have.
+/// 1074 for a VARCHAR that is longer in bytes than a row may be.
 pub(super) fn check_length(kind: &TypeSpec, column: &str) -> Result<()> {
-    if let SqlType::Decimal(_, scale) = kind.sql
-        && scale > MAX_SCALE
-    {
-        return Err(too_big_scale(scale.into(), column));
-    }
     if kind.sql != SqlType::VarChar || kind.spelling.is_some() {
         return Ok(());
     }
@@ -541,8 +529,10 @@ fn decimal(size: Option<(u64, Option<u64>)>, column: &str) -> Result<TypeSpec> {
             format!("Too-big precision {digits} specified for '{column}'. Maximum is 65.");
         return Err(Error::new(Code::TooBigPrecision, message));
     }
-    if scale > u64::from(MAX_COLUMN_SCALE) {
-        return Err(too_big_scale(scale, column));
+    if scale > 30 {
+        let message =
+            format!("Too big scale {scale} specified for column '{column}'. Maximum is 30.");
+        return Err(Error::new(Code::TooBigScale, message));
     }
     if scale > digits {
         let message = format!(
