@@ -112,3 +112,23 @@ fn a_file_is_not_read_twice_even_after_a_restart() {
     assert_eq!(keys, [6, 4, 2].map(Value::Uint));
     database.close().unwrap();
 }
+
+/// A column that was found short and is not: its record is named, and the others come in.
+#[test]
+fn a_value_too_long_for_the_index_is_its_record_s_problem() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = open(&directory.path().join("data"));
+    let mut inputs = [Input::from_stream("fish.jsonl", Cursor::new(TEXT)).unwrap()];
+    let mut schema = infer_schema(&mut inputs, "fish", &KeyChoice::Auto, None).unwrap().schema;
+    let title = schema.columns.iter().position(|column| column.name == "title").unwrap();
+    schema.columns[title].indexed = true;
+    database.create_table(schema).unwrap();
+    let long = "x".repeat((1 << 20) + 1);
+    let text =
+        format!("{{\"id\":1,\"title\":\"a\"}}\n{{\"id\":2,\"title\":\"{long}\"}}\n{{\"id\":3}}\n");
+    let mut inputs = [Input::from_stream("long.jsonl", Cursor::new(text)).unwrap()];
+    let report = import(&database, "fish", &mut inputs);
+    assert_eq!((report.rows, report.skipped, report.problems[0].line), (2, 1, 2));
+    assert!(report.problems[0].message.contains("column \"title\""), "{:?}", report.problems);
+    database.close().unwrap();
+}

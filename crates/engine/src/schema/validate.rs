@@ -261,6 +261,24 @@ mod tests {
         assert!(refused(|s| s.texts = vec![s.texts[0].clone(); 2]).contains("the number 1"));
         assert!(refused(|s| s.synonyms = vec![vec![String::new()]]).contains("synonyms"));
         assert!(refused(|s| s.columns.clear()).contains("has 0 columns"));
+        let parts = |s: &mut Schema, count: usize| {
+            let part = |id| ColumnDef { id, name: format!("k{id}"), ..s.columns[0].clone() };
+            s.columns.extend((100..100 + count as u32).map(part).collect::<Vec<_>>());
+            s.primary_key = (3..3 + count).collect();
+        };
+        assert!(refused(|s| parts(s, 33)).contains("has 33 columns: give 1 to 32"));
+        assert!(refused(|s| s.name = "x".repeat(513)).contains("no table name"));
+        assert!(refused(|s| s.columns[1].name = "x ".into()).contains("no column name"));
+        assert!(refused(|s| s.columns[1].name = "a\0b".into()).contains("no column name"));
+        let mut wide = valid();
+        parts(&mut wide, 32);
+        wide.columns[1].kind = ColumnType::Decimal(65, 38);
+        wide.texts.clear();
+        for name in [" x", "a.b", "a`b", "line\nbreak", &"海".repeat(64)] {
+            wide.columns[1].name = name.to_owned();
+            wide.name = format!("{name}.{name}");
+            wide.validate().unwrap();
+        }
     }
 
     #[test]

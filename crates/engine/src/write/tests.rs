@@ -407,3 +407,27 @@ impl Store for PanickingStore {
         self.inner.table_bytes(table)
     }
 }
+
+/// The index takes no longer value: the row is refused by name, and others are written.
+#[test]
+fn a_value_too_long_for_the_index_is_refused_by_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options { durability: Durability::None, ..Options::default() };
+    let database = Database::open(directory.path(), options).unwrap();
+    let mut indexed = schema();
+    indexed.columns[1].indexed = true;
+    database.create_table(indexed).unwrap();
+    let longest = "x".repeat(1 << 20);
+    database.apply(put(1, &longest)).unwrap();
+    let refused = |error: Error| match error {
+        Error::Request { message, .. } => message,
+        other => panic!("{other}"),
+    };
+    let message = refused(database.apply(put(2, &format!("{longest}x"))).unwrap_err());
+    assert!(message.contains("column \"body\"") && message.contains("Int(2)"), "{message}");
+    let mut large = database.begin_large().unwrap();
+    assert!(matches!(large.add(put(3, &format!("{longest}x")).tables), Err(Error::Request { .. })));
+    large.add(put(4, "short").tables).unwrap();
+    large.commit(Vec::new()).unwrap();
+    assert_eq!(count(&database), 2);
+}

@@ -101,15 +101,18 @@ fn check_grants(connection: &mut Connection, settings: &MysqlSettings) -> Result
     let executed = connection.executed()?;
     drop(SourceStream::open(settings, &executed)?);
     let tables = one_table_of_each(connection, settings)?;
+    // A table that someone holds locked must not keep the others waiting.
+    connection.first::<u8>("SET SESSION lock_wait_timeout = 1")?;
     for (database, table) in &tables {
         let (database, table) = (database.replace('`', "``"), table.replace('`', "``"));
         let statement = format!("SELECT 1 FROM `{database}`.`{table}` LIMIT 0");
         match connection.first::<u8>(&statement) {
-            // It was dropped meanwhile, which says nothing of grants.
+            // It was dropped meanwhile, is locked or damaged, which says nothing of grants.
             Err(Error::Statement { .. }) => {}
             read => drop(read?),
         }
     }
+    connection.first::<u8>("SET SESSION lock_wait_timeout = DEFAULT")?;
     let databases = tables.iter().map(|(database, _)| database).chain(&settings.database);
     check_filters(connection, databases)
 }

@@ -21,8 +21,12 @@ use crate::{Error, Result, mysql::gtid::Flavor};
 const MAX_KEY_BYTES: u64 = 3_072;
 /// Most columns of a table here.
 const MAX_COLUMNS: usize = 4_096;
-/// Most columns of a key here. MariaDB has larger ones.
-const MAX_KEY_COLUMNS: usize = 16;
+/// Most columns of a key, here and at the source.
+const MAX_KEY_COLUMNS: usize = 32;
+
+/// Errors that say nothing of a table itself: access denied, no such table any more, a lock that is
+/// held.
+const SAYS_NOTHING: [u16; 5] = [1044, 1142, 1143, 1146, 1205];
 
 /// A table that is wanted but cannot be followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,6 +66,7 @@ pub fn read_tables(
                     tables.push(SourceTable { words, ..read });
                 }
                 Err(reason) => {
+                    let reason = source.unopened(&database, &table.name)?.unwrap_or(reason);
                     refused.push(Refused { database: database.clone(), table: table.name, reason });
                 }
             }
@@ -123,10 +128,14 @@ pub fn read_table(
     let columns = source.columns(&database, Some(table))?.remove(&listed.name).unwrap_or_default();
     let keys = source.keys(&database, Some(table))?.remove(&listed.name).unwrap_or_default();
     let period = source.period(&database, &listed)?;
-    let read = source.table(&database, &listed, &columns, &keys, &period);
-    let refused =
-        |reason| Error::TableRefused { table: format!("{database}.{}", listed.name), reason };
-    let read = read.map_err(refused)?;
+    let read = match source.table(&database, &listed, &columns, &keys, &period) {
+        Ok(read) => read,
+        Err(reason) => {
+            let reason = source.unopened(&database, &listed.name)?.unwrap_or(reason);
+            let table = format!("{database}.{}", listed.name);
+            return Err(Error::TableRefused { table, reason });
+        }
+    };
     let words = source.words(&database, &listed.name)?;
     Ok(Some(SourceTable { words, ..read }))
 }
@@ -136,8 +145,6 @@ struct Listed {
     kind: String,
     /// Empty if the server cannot open the table.
     engine: String,
-    /// Its comment, or why the server cannot open it.
-    comment: String,
 }
 
 /// The system period of a table with system versioning.
@@ -214,15 +221,13 @@ impl<'c> Source<'c> {
 
     fn listed(&mut self, condition: &str) -> Result<Vec<(String, Listed)>> {
         let rows = self.rows(&format!(
-            "SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE, TABLE_COMMENT FROM information_schema.TABLES \
+            "SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE FROM information_schema.TABLES \
              WHERE TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED'){condition} \
              ORDER BY TABLE_SCHEMA, TABLE_NAME"
         ))?;
         let listed = |row: &Row| {
-            let (name, kind) = (text(row, 1)?, text(row, 2)?);
-            let (engine, comment) = (text(row, 3).unwrap_or_default(), text(row, 4));
-            let comment = comment.unwrap_or_default();
-            Some((text(row, 0)?, Listed { name, kind, engine, comment }))
+            let engine = text(row, 3).unwrap_or_default();
+            Some((text(row, 0)?, Listed { name: text(row, 1)?, kind: text(row, 2)?, engine }))
         };
         Ok(rows.iter().filter_map(listed).collect())
     }
@@ -293,6 +298,26 @@ impl<'c> Source<'c> {
         Ok(period)
     }
 
+    /// Why the server itself cannot open a table, if it cannot: what it says of such a one is not
+    /// what it is. One that is locked is not waited for.
+    fn unopened(&mut self, database: &str, table: &str) -> Result<Option<String>> {
+        self.rows("SET SESSION lock_wait_timeout = 1")?;
+        let statement = format!("SELECT 1 FROM {}.{} LIMIT 0", quoted(database), quoted(table));
+        let opened = self.connection.exec_drop(&statement, Params::Empty);
+        self.rows("SET SESSION lock_wait_timeout = DEFAULT")?;
+        match opened {
+            Err(mysql::Error::MySqlError(error)) if !SAYS_NOTHING.contains(&error.code) => {
+                Ok(Some(format!(
+                    "the source itself cannot open it: {} (error {}); repair, restore or drop it \
+                     there",
+                    error.message, error.code
+                )))
+            }
+            Ok(()) | Err(mysql::Error::MySqlError(_)) => Ok(None),
+            Err(error) => Err(Error::Statement { statement, message: error.to_string() }),
+        }
+    }
+
     /// The table in the source's own words; nothing if it does not tell them.
     fn words(&mut self, database: &str, table: &str) -> Result<Words> {
         let statement = format!("SHOW CREATE TABLE {}.{}", quoted(database), quoted(table));
@@ -315,8 +340,8 @@ impl<'c> Source<'c> {
         period: &Period,
     ) -> Result<SourceTable, String> {
         if listed.engine.is_empty() {
-            let (said, mend) = (&listed.comment, "drop it there, or restore it");
-            return Err(format!("the source itself cannot open it ({said}): {mend}"));
+            let mend = "drop it there, or restore it";
+            return Err(format!("the source itself cannot open it: {mend}"));
         }
         check_engine(&listed.engine)?;
         let mut columns = Vec::with_capacity(declarations.len());

@@ -265,3 +265,28 @@ fn damage_is_an_error_or_another_value_but_no_panic() {
         }
     }
 }
+
+/// What cannot be understood of a layout is its table's matter, not the stream's.
+#[test]
+fn a_layout_that_is_not_understood_is_refused_by_its_table() {
+    let whole = bytes(MYSQL_MAP);
+    let refusal = |map: &[u8]| {
+        let insert = bytes(MYSQL_INSERT);
+        let rows = changes(&mixed(), map, RowsKind::Insert, RowsVersion::V2, &insert);
+        match rows {
+            Err(Error::TableRefused { reason, .. }) => reason,
+            other => panic!("{other:?}"),
+        }
+    };
+    // The list of collations names a column that is not there.
+    let mut foreign = whole.clone();
+    foreign.extend([2, 3, 63, 99, 8]);
+    assert!(refusal(&foreign).contains("is not understood"));
+    assert!(refusal(&whole[..20]).contains("is not understood"));
+    // A type that no server had when this was written.
+    let mut unknown = whole.clone();
+    let kinds = whole.windows(4).position(|kinds| kinds == [9, 15, 1, 246]);
+    let kinds = kinds.or_else(|| whole.windows(3).position(|kinds| kinds == [9, 15, 1])).unwrap();
+    unknown[kinds + 2] = 200;
+    assert!(refusal(&unknown).contains("type 200"), "{}", refusal(&unknown));
+}
