@@ -123,6 +123,23 @@ impl Charset {
         out.push(known.unwrap_or(UNKNOWN as u8));
     }
 
+    /// The text in UTF-8; `None` if the bytes hold what is no Unicode: surrogates alone, numbers
+    /// beyond it, bytes that are no UTF-8. What a smaller set has no character for is `?`.
+    pub fn decode_exact<'b>(&self, bytes: &'b [u8]) -> Option<Cow<'b, str>> {
+        match self.form {
+            Form::Utf8 => std::str::from_utf8(bytes).ok().map(Cow::Borrowed),
+            Form::Utf16 { big } => {
+                let text: Result<String, _> = char::decode_utf16(utf16_units(bytes, big)).collect();
+                text.ok().map(Cow::Owned)
+            }
+            Form::Utf32 => {
+                let text: Option<String> = utf32_codes(bytes).map(char::from_u32).collect();
+                text.map(Cow::Owned)
+            }
+            _ => Some(self.decode(bytes)),
+        }
+    }
+
     /// The text in UTF-8.
     pub fn decode<'b>(&self, bytes: &'b [u8]) -> Cow<'b, str> {
         match self.form {
@@ -225,21 +242,24 @@ fn swedish(table: &HighHalf, byte: u8) -> char {
     }
 }
 
-fn utf16(bytes: &[u8], big: bool) -> String {
-    let units = bytes.chunks(2).map(|pair| match *pair {
+fn utf16_units(bytes: &[u8], big: bool) -> impl Iterator<Item = u16> {
+    bytes.chunks(2).map(move |pair| match *pair {
         [first, second] if big => u16::from_be_bytes([first, second]),
         [first, second] => u16::from_le_bytes([first, second]),
         _ => UNKNOWN as u16,
-    });
-    char::decode_utf16(units).map(|unit| unit.unwrap_or(UNKNOWN)).collect()
+    })
+}
+
+fn utf16(bytes: &[u8], big: bool) -> String {
+    char::decode_utf16(utf16_units(bytes, big)).map(|unit| unit.unwrap_or(UNKNOWN)).collect()
+}
+
+fn utf32_codes(bytes: &[u8]) -> impl Iterator<Item = u32> {
+    bytes.chunks(4).map(|unit| unit.iter().fold(0, |code, &byte| code << 8 | u32::from(byte)))
 }
 
 fn utf32(bytes: &[u8]) -> String {
-    let character = |unit: &[u8]| {
-        let code = unit.iter().fold(0, |code, &byte| code << 8 | u32::from(byte));
-        char::from_u32(code).unwrap_or(UNKNOWN)
-    };
-    bytes.chunks(4).map(character).collect()
+    utf32_codes(bytes).map(|code| char::from_u32(code).unwrap_or(UNKNOWN)).collect()
 }
 
 #[cfg(test)]
@@ -280,6 +300,25 @@ mod tests {
         }
         assert_eq!(decoded("utf16", b"\x00a\x00"), "a?");
         assert_eq!(decoded("utf8mb4", b"a\xff"), "a\u{fffd}");
+    }
+
+    #[test]
+    fn what_is_no_unicode_is_told() {
+        let exact = |charset: &str, bytes: &[u8]| {
+            let text = Charset::named(charset).unwrap().decode_exact(bytes);
+            text.map(Cow::into_owned)
+        };
+        assert_eq!(exact("utf8mb4", "aé😀".as_bytes()), Some("aé😀".to_owned()));
+        assert_eq!(exact("utf8mb3", b"a\xed\xa0\x80"), None);
+        assert_eq!(exact("utf8mb4", b"a\xff"), None);
+        // Both halves of a pair in ucs2 are the character that they make.
+        assert_eq!(exact("ucs2", b"\xd8\x3d\xde\x00"), Some("😀".to_owned()));
+        assert_eq!(exact("ucs2", b"\xd8\x00\x00a"), None);
+        assert_eq!(exact("utf16le", b"a\x00\x00\xdc"), None);
+        assert_eq!(exact("utf32", b"\x00\x00\xd8\x00"), None);
+        assert_eq!(exact("utf32", b"\x00\x01\xf6\x00"), Some("😀".to_owned()));
+        assert_eq!(exact("latin1", b"\x80\xff"), Some("€ÿ".to_owned()));
+        assert_eq!(exact("ascii", b"a\xff"), Some("a?".to_owned()));
     }
 
     #[test]

@@ -12,3 +12,4 @@ mod life;
 mod order;
 mod pair;
 mod places;
+mod texts;

@@ -18,6 +18,7 @@ mod xa;
 
 pub use format::FormatDescription;
 pub use reader::{Reader, Short};
+pub(crate) use rows::no_text;
 pub use rows::{RowChange, RowDecoder};
 pub use source_event::{Coordinates, EventBody, RowsKind, RowsVersion, SourceEvent};
 pub use stream::{Interrupter, SourceStream};

@@ -15,10 +15,10 @@ use super::{
 use crate::{
     Error, Result,
     mysql::{
-        binlog::Coordinates,
+        binlog::{self, Coordinates},
         connection::{Connection, guarded},
         gtid::{Flavor, GtidSet},
-        schema::SourceTable,
+        schema::{SourceColumn, SourceTable, SourceType},
         settings::MysqlSettings,
         values::from_select,
     },
@@ -133,8 +133,36 @@ fn key_of(table: &SourceTable, values: &[mysql::Value]) -> Vec<mysql::Value> {
 }
 
 fn converted(table: &SourceTable, values: Vec<mysql::Value>) -> Result<Row> {
+    if let Some(error) = no_text(table, &values) {
+        return Err(error);
+    }
     let pairs = table.columns.iter().zip(values);
     pairs.map(|(column, value)| from_select(column, value)).collect()
+}
+
+/// The first text of a row that is none, as the server sends it.
+fn no_text(table: &SourceTable, values: &[mysql::Value]) -> Option<Error> {
+    let is_text = |column: &SourceColumn| {
+        use SourceType::{Char, Enum, Set, Text, VarChar};
+        matches!(column.kind, Char(_) | VarChar(_) | Text(_) | Enum(_) | Set(_))
+    };
+    let bad = |(column, value): (&SourceColumn, &mysql::Value)| match value {
+        mysql::Value::Bytes(bytes) if is_text(column) && std::str::from_utf8(bytes).is_err() => {
+            let key = key_of(table, values);
+            let key: Vec<String> = key.iter().map(shown).collect();
+            Some(binlog::no_text(&column.name, &key, bytes))
+        }
+        _ => None,
+    };
+    let reason = table.columns.iter().zip(values).find_map(bad)?;
+    Some(Error::TableRefused { table: table.full_name(), reason })
+}
+
+fn shown(value: &mysql::Value) -> String {
+    match value {
+        mysql::Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        other => other.as_sql(true),
+    }
 }
 
 fn size(value: &mysql::Value) -> usize {

@@ -53,7 +53,9 @@ impl Worker {
         while let Some(opened) = self.open(copy, failed.take()) {
             let read = match read(source, &self.settings, &opened, &table, &after, limit) {
                 Ok(read) => read,
-                Err(error @ Error::Unreachable { .. }) => return Err(error),
+                Err(error @ (Error::Unreachable { .. } | Error::TableRefused { .. })) => {
+                    return Err(error);
+                }
                 Err(error) if attempts >= ATTEMPTS => return Err(error),
                 Err(error) => {
                     tracing::debug!(table = table.full_name(), "a chunk is read again: {error}");

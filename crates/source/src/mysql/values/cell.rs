@@ -1,6 +1,6 @@
 //! One column of a row image: how many bytes it takes and which value they are.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use remora_engine::Value;
 
@@ -70,6 +70,17 @@ pub(crate) enum Cell {
 }
 
 impl Cell {
+    /// Whether bytes of such a column are to be a text and are none.
+    pub(crate) fn is_no_text(&self, bytes: &[u8]) -> bool {
+        match self {
+            Self::Text(_, charset) | Self::Padded(_, charset) => text(bytes, charset).is_err(),
+            Self::CompressedText(_, charset) => {
+                decompress(bytes).is_ok_and(|bytes| text(&bytes, charset).is_err())
+            }
+            _ => false,
+        }
+    }
+
     /// The value that stands next in the row image.
     pub(crate) fn read(&self, reader: &mut Reader<'_>) -> Result<Value, Malformed> {
         Ok(match self {
@@ -78,8 +89,12 @@ impl Cell {
                 Value::Int((reader.uint(*bytes)? as i64) << spare >> spare)
             }
             Self::Uint(bytes) => Value::Uint(reader.uint(*bytes)?),
-            Self::Text(length, charset) => Value::Text(charset.text(length.take(reader)?)),
-            Self::Padded(length, charset) => padded(length.take(reader)?, charset),
+            Self::Text(length, charset) => {
+                Value::Text(text(length.take(reader)?, charset)?.as_ref().into())
+            }
+            Self::Padded(length, charset) => {
+                Value::Text(text(length.take(reader)?, charset)?.trim_end_matches(' ').into())
+            }
             Self::Bytes(length) => Value::Bytes(length.take(reader)?.into()),
             Self::Filled(length, whole) => filled(length.take(reader)?, *whole),
             Self::Float => float(f64::from(f32::from_le_bytes(reader.array()?)))?,
@@ -97,7 +112,8 @@ impl Cell {
             Self::OldDateTime(digits) => temporal::old_date_time(reader, *digits)?,
             Self::OldTimestamp(digits) => temporal::old_timestamp(reader, *digits)?,
             Self::CompressedText(length, charset) => {
-                Value::Text(charset.text(&decompress(length.take(reader)?)?))
+                let bytes = decompress(length.take(reader)?)?;
+                Value::Text(text(&bytes, charset)?.as_ref().into())
             }
             Self::CompressedBytes(length) => {
                 Value::Bytes(decompress(length.take(reader)?)?.as_ref().into())
@@ -112,9 +128,9 @@ impl Cell {
     }
 }
 
-fn padded(bytes: &[u8], charset: &Charset) -> Value {
-    let text = charset.decode(bytes);
-    Value::Text(text.trim_end_matches(' ').into())
+/// Texts that are no Unicode are not told from others once they are read, so they are not.
+fn text<'b>(bytes: &'b [u8], charset: &Charset) -> Result<Cow<'b, str>, Malformed> {
+    charset.decode_exact(bytes).ok_or(Malformed)
 }
 
 fn filled(bytes: &[u8], whole: usize) -> Value {

@@ -1,7 +1,5 @@
 //! Values from SELECT results.
 
-use std::sync::Arc;
-
 use mysql::Value as Sent;
 use remora_engine::{Date, DateTime, Decimal, Value};
 
@@ -32,16 +30,17 @@ pub fn from_select(column: &SourceColumn, value: mysql::Value) -> Result<Value> 
             moment(&value).and_then(|moment| moment.to_timestamp()).map(Value::Timestamp)
         }
         SourceType::Time(_) => span(&value).map(Value::Time),
-        SourceType::Char(_) => bytes(value)
-            .map(|bytes| Value::Text(String::from_utf8_lossy(&bytes).trim_end_matches(' ').into())),
+        SourceType::Char(_) => {
+            bytes(value).and_then(text).map(|text| Value::Text(text.trim_end_matches(' ').into()))
+        }
         SourceType::VarChar(_)
         | SourceType::Text(_)
         | SourceType::Enum(_)
         | SourceType::Set(_)
         | SourceType::Uuid
         | SourceType::Inet6
-        | SourceType::Inet4 => bytes(value).map(text).map(Value::Text),
-        SourceType::Json => bytes(value).map(text).map(Value::Json),
+        | SourceType::Inet4 => bytes(value).and_then(text).map(|text| Value::Text(text.into())),
+        SourceType::Json => bytes(value).and_then(text).map(|text| Value::Json(text.into())),
         SourceType::Binary(_)
         | SourceType::VarBinary(_)
         | SourceType::Blob(_)
@@ -54,11 +53,9 @@ pub fn from_select(column: &SourceColumn, value: mysql::Value) -> Result<Value> 
     })
 }
 
-fn text(bytes: Vec<u8>) -> Arc<str> {
-    match String::from_utf8_lossy(&bytes) {
-        std::borrow::Cow::Borrowed(text) => text.into(),
-        std::borrow::Cow::Owned(text) => text.into(),
-    }
+/// Servers send what is no Unicode as it lies there.
+fn text(bytes: Vec<u8>) -> Option<String> {
+    String::from_utf8(bytes).ok()
 }
 
 fn bytes(value: Sent) -> Option<Vec<u8>> {

@@ -42,6 +42,11 @@ impl ImageColumn {
         self.followed.as_ref().map(|&(place, _)| place)
     }
 
+    /// Whether bytes of the column are to be a text and are none.
+    pub(super) fn is_no_text(&self, bytes: &[u8]) -> bool {
+        self.followed.as_ref().is_some_and(|(_, cell)| cell.is_no_text(bytes))
+    }
+
     /// The value; of a column that is not followed, it is passed over and NULL.
     pub(super) fn read(&self, reader: &mut Reader<'_>) -> Result<Value, Malformed> {
         match &self.followed {

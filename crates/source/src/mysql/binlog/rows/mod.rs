@@ -12,6 +12,7 @@
 //! ```
 
 mod layout;
+mod unreadable;
 
 use remora_engine::{Row, Value};
 
@@ -24,6 +25,7 @@ use crate::{
     },
 };
 use layout::ImageColumn;
+pub(crate) use unreadable::no_text;
 
 /// What happened to one row. Rows are in the engine's column order.
 #[derive(Clone, Debug, PartialEq)]
@@ -138,8 +140,9 @@ impl RowDecoder {
         let mut reader = Reader::new(body);
         let images = self.head(kind, version, &mut reader).map_err(|bad| self.error(bad))?;
         while reader.remaining() > 0 {
+            let start = reader;
             let change = self.change(kind, &images, &mut reader);
-            visit(change.map_err(|bad| self.error(bad))?)?;
+            visit(change.map_err(|bad| self.explained(bad, kind, &images, start))?)?;
         }
         Ok(())
     }
@@ -373,6 +376,25 @@ impl RowDecoder {
         match places.copied().find(|&index| !bit(present, index)) {
             Some(index) if !image.complete => Err(Problem::Missing(index)),
             _ => Ok(()),
+        }
+    }
+
+    /// The error with the row, where a text is none.
+    #[cold]
+    fn explained(
+        &self,
+        problem: Problem,
+        kind: RowsKind,
+        images: &Images<'_>,
+        row: Reader<'_>,
+    ) -> Error {
+        let reason = match problem {
+            Problem::Column(index) => self.no_text(index, kind, images, row),
+            Problem::Malformed | Problem::Missing(_) => None,
+        };
+        match reason {
+            Some(reason) => Error::TableRefused { table: self.table.clone(), reason },
+            None => self.error(problem),
         }
     }
 
