@@ -68,7 +68,7 @@ pub enum ColumnType {
     Float,
     /// 64-bit float.
     Double,
-    /// Exact decimal: digits in all (1..=65), digits of the fraction (0..=30).
+    /// Exact decimal: digits in all (1..=65), digits of the fraction (0..=38).
     Decimal(u8, u8),
     /// True or false.
     Bool,

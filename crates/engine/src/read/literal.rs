@@ -5,11 +5,11 @@ use remora_index::column::Cell;
 use crate::{
     ColumnDef, ColumnType, Decimal, Error, Literal, RequestPart, Result, Value,
     encode::{encode_cell, parse_literal},
+    value::MAX_SCALE,
 };
 
-/// Most digits before and behind the point of a number that is compared: those a column can have.
+/// Most digits before the point of a number that is compared: those a column can have.
 const MAX_INTEGER_DIGITS: u8 = 65;
-const MAX_SCALE: u8 = 30;
 /// Characters of a literal that an error message shows.
 const SHOWN_CHARS: usize = 60;
 

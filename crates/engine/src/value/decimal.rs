@@ -10,8 +10,8 @@ use std::{cmp::Ordering, fmt};
 
 /// Most digits of a decimal, as in MySQL.
 pub(crate) const MAX_PRECISION: u8 = 65;
-/// Most digits of the fraction.
-pub(crate) const MAX_SCALE: u8 = 30;
+/// Most digits of the fraction, as in MariaDB; MySQL has 30.
+pub(crate) const MAX_SCALE: u8 = 38;
 /// An exponent beyond this gives zero or an overflow whatever the digits are.
 const MAX_EXPONENT: i32 = 10_000;
 /// Longer texts are no numbers that anyone wrote.
@@ -315,9 +315,9 @@ mod tests {
 
         #[test]
         fn any_text_is_refused_or_canonical(text in "[-+]?[0-9]{0,40}\\.?[0-9]{0,40}(e-?[0-9]{1,3})?") {
-            if let Some(number) = Decimal::parse(&text, 65, 30) {
-                prop_assert_eq!(Decimal::parse(number.as_str(), 65, 30), Some(number.clone()));
-                prop_assert!(number.has_form(65, 30));
+            if let Some(number) = Decimal::parse(&text, 65, 38) {
+                prop_assert_eq!(Decimal::parse(number.as_str(), 65, 38), Some(number.clone()));
+                prop_assert!(number.has_form(65, 38));
                 prop_assert_eq!(Decimal::from_canonical(number.as_str()), Some(number));
             }
         }

@@ -13,6 +13,7 @@ use remora_index::segment::Segment;
 
 use crate::{
     Change, ChangeBatch, Error, Missing, Options, Position, RequestPart, Result, Row, Schema,
+    Value,
     document::text_bytes,
     encode::{RowFormat, decode_key, encode_key, fit_row},
     shared::Shared,
@@ -29,6 +30,9 @@ use crate::{
 const LARGE_CHANGES: usize = 1_024;
 /// From this many bytes of rows of a table on, likewise.
 const LARGE_BYTES: usize = 1 << 20;
+
+/// Most bytes of a value that the segments hold.
+const MAX_INDEXED_BYTES: usize = remora_index::column::MAX_VALUE_BYTES;
 
 /// What a batch takes of memory besides its changes.
 const BATCH_BYTES: usize = 256;
@@ -183,6 +187,9 @@ fn prepare_change(change: Change, format: &RowFormat, options: &Options) -> Resu
     if stored.len() > options.max_row_bytes {
         return Err(row_too_large(schema, &parts, stored.len(), options));
     }
+    if stored.len() > MAX_INDEXED_BYTES {
+        check_indexed(schema, &row, &parts)?;
+    }
     Ok(PreparedChange { key, stored: Some(stored), row: Some(row), must_be_absent })
 }
 
@@ -194,7 +201,28 @@ pub(super) fn exists(schema: &Schema, key: &[u8]) -> Error {
     }
 }
 
-fn row_too_large(schema: &Schema, key: &[crate::Value], bytes: usize, options: &Options) -> Error {
+/// What the segments hold must be short: a column of long values is in the row store alone.
+fn check_indexed(schema: &Schema, row: &Row, key: &[Value]) -> Result<()> {
+    let mut cells = schema.columns.iter().zip(row).filter(|(column, _)| column.indexed);
+    let bytes = |value: &Value| match value {
+        Value::Text(text) | Value::Json(text) => text.len(),
+        Value::Bytes(bytes) => bytes.len(),
+        _ => 0,
+    };
+    let Some((column, value)) = cells.find(|(_, value)| bytes(value) > MAX_INDEXED_BYTES) else {
+        return Ok(());
+    };
+    let message = format!(
+        "column {:?} of the row {key:?} of table {:?} takes {} bytes: the limit of a column that \
+         is filtered and sorted by the index is {MAX_INDEXED_BYTES}; make one that is not indexed",
+        column.name,
+        schema.name,
+        bytes(value)
+    );
+    Err(Error::request(RequestPart::Row, message))
+}
+
+fn row_too_large(schema: &Schema, key: &[Value], bytes: usize, options: &Options) -> Error {
     let message = format!(
         "the row {key:?} of table {:?} takes {bytes} bytes: the limit is {}",
         schema.name, options.max_row_bytes

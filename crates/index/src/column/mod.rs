@@ -34,7 +34,7 @@ const COLUMN: SectionTag = SectionTag(*b"COLM");
 const PLAIN: u8 = 0;
 const DICTIONARY: u8 = 1;
 /// The longest byte value.
-const MAX_VALUE_BYTES: usize = 1 << 20;
+pub const MAX_VALUE_BYTES: usize = 1 << 20;
 /// Document numbers end below `u32::MAX`, so that a count of them plus one is a `u32`.
 pub(crate) const MAX_DOCUMENTS: u32 = u32::MAX - 1;
 

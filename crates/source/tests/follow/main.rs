@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod broken;
 mod cascades;
 mod copies;
 mod definitions;
@@ -11,7 +12,9 @@ mod filtered;
 mod first;
 mod keys;
 mod life;
+mod limits;
 mod lost;
+mod names;
 mod order;
 mod pair;
 mod places;

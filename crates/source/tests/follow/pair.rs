@@ -158,9 +158,8 @@ impl Pair {
     pub fn compare_table(&mut self, name: &str) {
         let schema = self.database().schema(&format!("shop.{name}")).unwrap();
         self.compare_order(name, &schema);
-        let columns: Vec<_> =
-            schema.columns.iter().map(|column| format!("`{}`", column.name)).collect();
-        let sql = format!("SELECT {} FROM shop.`{name}`", columns.join(", "));
+        let columns: Vec<_> = schema.columns.iter().map(|column| quoted(&column.name)).collect();
+        let sql = format!("SELECT {} FROM shop.{}", columns.join(", "), quoted(name));
         let mut theirs: Vec<Vec<String>> = self
             .conn
             .query_map(sql, |row: mysql::Row| row.unwrap().into_iter().map(text).collect())
@@ -202,12 +201,44 @@ impl Pair {
         rows
     }
 
+    /// Writes to a healthy table and compares it: the stream goes on, whatever another table has.
+    pub fn others_go_on(&mut self) {
+        self.run("INSERT INTO others () VALUES ()");
+        let executed = self.executed();
+        if let Err(error) = self.follower().wait_for(&executed, PATIENCE) {
+            panic!("{error}: {:#?}", self.status());
+        }
+        self.wait("the others", |status| {
+            let live = self.state("others") == Some(TableState::Live);
+            live && matches!(status.state, State::Running | State::Copying)
+        });
+        self.compare_table("others");
+    }
+
+    /// Waits until a table is stopped or refused; why.
+    pub fn reason(&self, name: &str) -> String {
+        let mut found = String::new();
+        self.wait("the end of a table", |_| match self.state(name) {
+            Some(TableState::Stopped(reason) | TableState::Refused(reason)) => {
+                found = reason;
+                true
+            }
+            _ => false,
+        });
+        found
+    }
+
     /// The state of a table.
     pub fn state(&self, name: &str) -> Option<TableState> {
         let name = format!("shop.{name}");
         let tables = self.status().tables;
         tables.into_iter().find(|table| table.table == name).map(|table| table.state)
     }
+}
+
+/// A name as SQL takes it.
+pub fn quoted(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
 }
 
 fn text(value: mysql::Value) -> String {

@@ -42,7 +42,7 @@ pub(super) struct Read {
     pub bytes: usize,
 }
 
-/// Rows and bytes of a row, as the source believes.
+/// Rows and bytes of a row, as the source believes; nothing where it cannot say.
 pub(crate) fn estimate(source: &mut Connection, table: &SourceTable) -> Result<(u64, u64)> {
     let text = |text: &str| text.replace('\\', "\\\\").replace('\'', "\\'");
     let statement = format!(
@@ -51,7 +51,10 @@ pub(crate) fn estimate(source: &mut Connection, table: &SourceTable) -> Result<(
         text(&table.database),
         text(&table.name)
     );
-    Ok(source.first::<(u64, u64)>(&statement)?.unwrap_or_default())
+    match source.first::<(u64, u64)>(&statement) {
+        Err(Error::Statement { .. }) => Ok((0, 0)),
+        estimate => Ok(estimate?.unwrap_or_default()),
+    }
 }
 
 /// Reads at most `limit` rows behind a key.

@@ -6,7 +6,7 @@ use crossbeam_channel::bounded;
 
 use super::{Chunk, CopyQueue, CopyTask, Opened, Throttle, WindowRequest, read::read};
 use crate::{
-    Error, Result,
+    Result,
     mysql::{
         connection::{self, Connection},
         follow::{Inbox, Message},
@@ -16,10 +16,10 @@ use crate::{
 
 /// About so many bytes are read by one statement.
 const CHUNK_BYTES: usize = 4 << 20;
-/// How often a statement is tried that the source refuses, as while its table is altered, and how
-/// long after.
-const ATTEMPTS: u32 = 20;
-const PATIENCE: Duration = Duration::from_millis(500);
+/// How often a chunk is tried that cannot be read, as while its table is altered or when its
+/// connection ends, and how long after.
+const ATTEMPTS: u32 = 8;
+const PATIENCE: Duration = Duration::from_millis(300);
 
 /// What a worker needs.
 #[derive(Clone)]
@@ -36,6 +36,7 @@ pub(crate) fn run(worker: &Worker) {
     while let Some(task) = worker.queue.take() {
         let copy = task.copy;
         if let Err(error) = worker.copy(&mut source, task) {
+            source = None;
             worker.inbox.push(Message::CopyFailed(copy, error));
         }
     }
@@ -43,24 +44,21 @@ pub(crate) fn run(worker: &Worker) {
 
 impl Worker {
     fn copy(&self, source: &mut Option<Connection>, task: CopyTask) -> Result<()> {
-        let source = match source {
-            Some(source) => source,
-            None => source.insert(self.connect()?),
-        };
         let CopyTask { copy, source: table, mut after, row_bytes } = task;
         let mut limit = self.limit(usize::try_from(row_bytes).unwrap_or(0));
         let (mut failed, mut attempts) = (None, 0);
         while let Some(opened) = self.open(copy, failed.take()) {
-            let read = match read(source, &self.settings, &opened, &table, &after, limit) {
+            let read = self
+                .connected(source)
+                .and_then(|source| read(source, &self.settings, &opened, &table, &after, limit));
+            let read = match read {
                 Ok(read) => read,
-                Err(error @ (Error::Unreachable { .. } | Error::TableRefused { .. })) => {
-                    return Err(error);
-                }
+                Err(error @ Error::TableRefused { .. }) => return Err(error),
                 Err(error) if attempts >= ATTEMPTS => return Err(error),
                 Err(error) => {
                     tracing::debug!(table = table.full_name(), "a chunk is read again: {error}");
                     (failed, attempts) = (Some(opened.window), attempts + 1);
-                    *source = self.connect()?;
+                    *source = None;
                     if self.queue.pause(PATIENCE) {
                         return Ok(());
                     }
@@ -85,10 +83,13 @@ impl Worker {
         Ok(())
     }
 
-    fn connect(&self) -> Result<Connection> {
-        let mut source = connection::connect(&self.settings)?;
-        source.first::<u8>("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")?;
-        Ok(source)
+    fn connected<'s>(&self, source: &'s mut Option<Connection>) -> Result<&'s mut Connection> {
+        if let Some(source) = source {
+            return Ok(source);
+        }
+        let mut new = connection::connect(&self.settings)?;
+        new.first::<u8>("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")?;
+        Ok(source.insert(new))
     }
 
     /// Asks the applier for a window; `None` if the copy is no longer wanted.

@@ -276,7 +276,7 @@ impl Applier {
 
     fn acknowledge(&mut self, outcome: Option<remora_engine::Error>) -> Result<()> {
         if let Some(error) = outcome {
-            return Err(error.into());
+            return Err(self.refused(error));
         }
         self.in_flight = self.in_flight.saturating_sub(1);
         self.shared.board.last_applied_us.store(now_us(), Ordering::Relaxed);

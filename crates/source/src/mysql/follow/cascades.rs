@@ -21,7 +21,7 @@ use super::{
     table::Visible,
 };
 use crate::{
-    Result,
+    Error, Result,
     mysql::{
         binlog::{RowChange, RowsKind},
         copy::Cascade,
@@ -178,7 +178,13 @@ impl Applier {
         }
         let held = Held { places, values };
         let cascades = Cascades::new(&held, then);
-        let referring = self.referring(&name, &source, &held)?;
+        let referring = match self.referring(&name, &source, &held) {
+            Err(Error::Engine(remora_engine::Error::Request { .. })) => {
+                self.miss_for(&child.table, "its rows cannot be looked up by its foreign key");
+                return Ok(());
+            }
+            referring => referring?,
+        };
         self.note_in_windows(&child.table, &cascades, whole);
         referring.for_each_page(|rows| {
             self.put_changed(&child.table, &cascades, rows);

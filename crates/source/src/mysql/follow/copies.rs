@@ -156,15 +156,18 @@ impl Applier {
             return Ok(());
         };
         let table = table.clone();
-        if matches!(error, Error::Unreachable { .. } | Error::BackInTime { .. }) {
-            return Err(error);
-        }
-        // The source may have another table by now, as the stream will tell.
-        let answer = self.ask(&table, Some(true))?;
+        let answer = self.ask(&table, None)?;
+        let end = self.source.binlog_end()?;
         let Some(followed) = self.tables.get_mut(&table) else { return Ok(()) };
-        if answer.is_ok_and(|read| read.reads_as(&followed.source))
-            && failed_again(&self.shared.unreadable, &table) >= ATTEMPTS
-        {
+        if !answer.is_ok_and(|read| read.reads_as(&followed.source)) {
+            // The source has another table by now, or none that it can open: as the stream will
+            // tell, or else what the source says of it then counts.
+            if followed.unexplained.is_none() && followed.doubt.is_none() {
+                followed.unexplained = Some(end);
+                self.uncertain.retain(|other| *other != table);
+                self.uncertain.push(table.clone());
+            }
+        } else if failed_again(&self.shared.unreadable, &table) >= ATTEMPTS {
             return self.drop_copy(&table, format!("its copy cannot go on: {error}"));
         }
         if let Some(copy) = &mut followed.copy {
@@ -179,6 +182,7 @@ impl Applier {
         self.copying.retain(|other| other != table);
         let Some(followed) = self.tables.get_mut(table) else { return Ok(()) };
         let Some(copy) = followed.copy.take() else { return Ok(()) };
+        tracing::warn!(table = &*followed.name, "{reason}");
         if followed.visible != Visible::Fed {
             followed.stopped = Some(reason.clone());
             self.shared.given_up.lock().insert(table.clone(), reason);

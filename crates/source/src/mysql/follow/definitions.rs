@@ -8,9 +8,9 @@ use super::{
     doubt::Suspect,
     positions::{STALE, definition_text, table_key},
     statement::{Alteration, Creation, Statement, TableName},
-    status::count,
+    status::{TableState, count},
     step::Step,
-    table::{FollowedTable, Visible, definition, name_here},
+    table::{FollowedTable, Visible, definition, name_here, name_there, namesake},
 };
 use crate::{
     Error, Result,
@@ -180,8 +180,15 @@ impl Applier {
         }
     }
 
+    /// Whether a table is to be followed, and can have its name here.
     pub fn selects(&self, table: &TableName) -> bool {
-        self.shared.selection.matches(&table.database, &table.table)
+        if !self.shared.selection.matches(&table.database, &table.table) {
+            return false;
+        }
+        let refused = namesake(&self.shared.settings, table, self.tables.iter());
+        let Some(reason) = refused else { return true };
+        self.shared.board.set_table(&name_there(table), TableState::Refused(reason));
+        false
     }
 
     /// A schema change that the settings forbid to follow.
@@ -234,6 +241,10 @@ impl Applier {
     /// Whatever is here of the table goes.
     pub fn forget(&mut self, table: &TableName, step: &mut Step) {
         let (database, settings) = (&self.shared.database, &self.shared.settings);
+        if namesake(settings, table, self.tables.iter()).is_some() {
+            self.shared.board.forget_table(&name_there(table));
+            return;
+        }
         let name = name_here(settings, table);
         self.routes.clear();
         self.copying.retain(|other| other != table);

@@ -24,7 +24,7 @@ use super::{
     statement::{Alteration, Fate, TableName},
     status::TableState,
     step::Step,
-    table::{FollowedTable, Visible, definition, name_here, schema},
+    table::{FollowedTable, Visible, definition, hidden_name, name_here, schema},
 };
 use crate::{
     Error, Result,
@@ -285,6 +285,10 @@ impl Applier {
             }
             Err(absence) => return self.believe_absent(table, absence, &doubt, step),
         };
+        let hidden = hidden_name(&followed.name);
+        if let Err(refusal) = schema(&self.shared.settings, &read, &hidden, None).validate() {
+            return self.refuse(table, refusal.to_string(), step);
+        }
         if let Some(suspect) = doubt.suspect {
             tracing::warn!(table = &*followed.name, "the source has it still: {suspect:?}");
             self.doubt_what_came_instead(&suspect);

@@ -2,17 +2,18 @@
 //! others go on.
 //!
 //! A refused batch does not say whose row it was. So the session begins again where the stored
-//! position is, and submits table by table, as parts of large batches, until the table is found; it
-//! is given up, and the next session passes its rows by.
+//! position is, and submits table by table, as parts of large batches, until the table is found. It
+//! is given up, and the next session passes its rows by; but a table that was altered here, and
+//! would be defined otherwise now, is copied into such a one.
 
 use std::sync::{Arc, atomic::Ordering};
 
-use remora_engine::{ChangeBatch, Error as EngineError, LargeBatch, TableChanges};
+use remora_engine::{ChangeBatch, ColumnDef, Error as EngineError, LargeBatch, TableChanges};
 
 use super::{
     applier::Applier,
     positions::{STALE, copied_key, table_key},
-    table::FollowedTable,
+    table::{FollowedTable, schema},
 };
 use crate::{Error, Result};
 
@@ -76,10 +77,25 @@ impl Applier {
         let Some((table, followed)) = tables.find(|(_, followed)| is_of(followed)) else {
             return refusal.into();
         };
-        tracing::warn!(table = &*followed.name, "not followed: {refusal}");
-        self.shared.given_up.lock().insert(table.clone(), refusal.to_string());
+        if self.is_outgrown(name, followed) {
+            tracing::info!(table = &*followed.name, "copied anew: {refusal}");
+        } else {
+            tracing::warn!(table = &*followed.name, "not followed: {refusal}");
+            self.shared.given_up.lock().insert(table.clone(), refusal.to_string());
+        }
         self.shared.refused.lock().insert(followed.name.to_string());
         Error::Cancelled
+    }
+
+    /// Whether the table here of this name indexes a column that a copy of it would not: one that
+    /// was short, and is long at the source by now.
+    fn is_outgrown(&self, name: &str, followed: &FollowedTable) -> bool {
+        let Ok(here) = self.shared.database.schema(name) else { return false };
+        let anew = schema(&self.shared.settings, &followed.source, name, None);
+        let is_long = |column: &ColumnDef| {
+            anew.columns.iter().any(|now| now.name == column.name && !now.indexed)
+        };
+        here.columns.iter().any(|column| column.indexed && is_long(column))
     }
 }
 

@@ -13,7 +13,7 @@ use super::{
 use crate::mysql::{
     binlog::Coordinates,
     copy::{Chunk, CopyTask, WindowRequest, Windows},
-    schema::{SourceTable, Words},
+    schema::{SourceTable, Words, quoted},
     settings::MysqlSettings,
 };
 
@@ -206,6 +206,26 @@ fn with_types_of(definition: &Schema, source: &SourceTable) -> Schema {
         }
     }
     schema
+}
+
+/// What a table of the source is called where its name here is another's.
+pub(super) fn name_there(table: &TableName) -> String {
+    format!("{}.{}", quoted(&table.database), quoted(&table.table))
+}
+
+/// Why a table cannot have its name here: another of the source has it (`a.b` in `c`, and `b` in
+/// `c.a`), or names here that begin so are those of copies.
+pub(super) fn namesake<'t>(
+    settings: &MysqlSettings,
+    table: &TableName,
+    mut others: impl Iterator<Item = (&'t TableName, &'t FollowedTable)>,
+) -> Option<String> {
+    let name = name_here(settings, table);
+    if name.starts_with(HIDDEN) {
+        return Some(format!("names here do not begin with {HIDDEN:?}: rename its database"));
+    }
+    let (other, _) = others.find(|(other, followed)| *followed.name == *name && *other != table)?;
+    Some(format!("its name here, {name:?}, is that of {}: rename one of them", name_there(other)))
 }
 
 /// The engine's definition of a source's table under another name; what the previous one has keeps

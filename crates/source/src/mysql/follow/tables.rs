@@ -16,7 +16,10 @@ use super::{
     statement::TableName,
     status::TableState,
     step::Step,
-    table::{Copy, FollowedTable, Visible, definition, hidden_name, name_here, schema},
+    table::{
+        Copy, FollowedTable, Visible, definition, hidden_name, name_here, name_there, namesake,
+        schema,
+    },
 };
 use crate::{
     Error, Result,
@@ -124,6 +127,10 @@ impl Tables {
     ) -> Result<()> {
         let (database, settings) = (&shared.database, &shared.settings);
         let name = name_here(settings, &table);
+        if let Some(reason) = namesake(settings, &table, self.tables.iter()) {
+            shared.board.set_table(&name_there(&table), TableState::Refused(reason));
+            return Ok(());
+        }
         let mut followed = FollowedTable::unknown(&table, name.clone());
         let stored = database.source_position(&table_key(&settings.name, &name))?;
         if is_here(database, &name) && stored.is_none() {

@@ -8,6 +8,8 @@ use super::{SourceColumn, SourceTable, SourceType};
 
 /// A text or byte column of at most so many characters is filtered and sorted by the index.
 const SHORT: u64 = 255;
+/// The most digits of a decimal, as servers document it.
+const MAX_DIGITS: u8 = 65;
 /// Text indexes a table can have. Columns beyond them share the last.
 const MAX_TEXTS: usize = 64;
 
@@ -130,7 +132,10 @@ impl SourceType {
         match self {
             Self::Int { bits, unsigned: false } => ColumnType::Int(*bits),
             Self::Int { bits, unsigned: true } => ColumnType::Uint(*bits),
-            Self::Decimal { precision, scale } => ColumnType::Decimal(*precision, *scale),
+            // A column that MySQL makes of a literal of more digits has them in name alone.
+            Self::Decimal { precision, scale } => {
+                ColumnType::Decimal((*precision).min(MAX_DIGITS), *scale)
+            }
             Self::Float => ColumnType::Float,
             Self::Double => ColumnType::Double,
             Self::Bit(bits) => ColumnType::Uint(match bits {

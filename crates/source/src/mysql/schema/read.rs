@@ -126,7 +126,10 @@ pub fn read_table(
 struct Listed {
     name: String,
     kind: String,
+    /// Empty if the server cannot open the table.
     engine: String,
+    /// Its comment, or why the server cannot open it.
+    comment: String,
 }
 
 /// A unique key: its columns and whether it can tell rows apart.
@@ -183,13 +186,15 @@ impl<'c> Source<'c> {
 
     fn listed(&mut self, condition: &str) -> Result<Vec<(String, Listed)>> {
         let rows = self.rows(&format!(
-            "SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE FROM information_schema.TABLES \
+            "SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE, TABLE_COMMENT FROM information_schema.TABLES \
              WHERE TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED'){condition} \
              ORDER BY TABLE_SCHEMA, TABLE_NAME"
         ))?;
         let listed = |row: &Row| {
-            let engine = text(row, 3).unwrap_or_default();
-            Some((text(row, 0)?, Listed { name: text(row, 1)?, kind: text(row, 2)?, engine }))
+            let (name, kind) = (text(row, 1)?, text(row, 2)?);
+            let (engine, comment) = (text(row, 3).unwrap_or_default(), text(row, 4));
+            let comment = comment.unwrap_or_default();
+            Some((text(row, 0)?, Listed { name, kind, engine, comment }))
         };
         Ok(rows.iter().filter_map(listed).collect())
     }
@@ -264,6 +269,10 @@ impl<'c> Source<'c> {
         if listed.kind == "SYSTEM VERSIONED" {
             return Err("it is system-versioned: its row images hold its history too".to_owned());
         }
+        if listed.engine.is_empty() {
+            let (said, mend) = (&listed.comment, "drop it there, or restore it");
+            return Err(format!("the source itself cannot open it ({said}): {mend}"));
+        }
         check_engine(&listed.engine)?;
         let mut columns = Vec::with_capacity(declarations.len());
         let mut names = BTreeSet::new();
@@ -272,10 +281,6 @@ impl<'c> Source<'c> {
             let collation = collation.and_then(|name| self.collations.get(name)).copied();
             columns.push(declaration.column(ordinal, self.flavor, collation)?);
             names.insert(declaration.name.to_lowercase());
-        }
-        if columns.is_empty() && listed.engine.is_empty() {
-            let mend = "drop it there, or restore it";
-            return Err(format!("the source itself cannot open it: {mend}"));
         }
         if columns.is_empty() {
             return Err("its columns cannot be seen: GRANT SELECT on it".to_owned());

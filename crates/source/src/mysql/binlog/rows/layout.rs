@@ -59,6 +59,9 @@ impl ImageColumn {
 /// The columns of the images, or which of them is another than the table's.
 pub(super) fn columns(source: &SourceTable, map: &TableMap) -> Result<Vec<ImageColumn>> {
     let refused = |reason| Error::TableRefused { table: source.full_name(), reason };
+    if map.columns.is_empty() {
+        return Err(refused("what the binlog says of its columns is not understood".to_owned()));
+    }
     if map.columns.len() != source.image_columns {
         return Err(refused(format!(
             "its rows have {} columns in the binlog and {} in its definition",

@@ -60,7 +60,8 @@ pub struct TableMap {
     pub database: String,
     /// The table's name.
     pub table: String,
-    /// The columns in the order of the row images.
+    /// The columns in the order of the row images; none if what the source says of them is not
+    /// understood.
     pub columns: Vec<MappedColumn>,
 }
 
@@ -85,27 +86,39 @@ pub struct MappedColumn {
 }
 
 impl TableMap {
-    /// Reads the event's body.
+    /// Reads the event's body. Columns that cannot be understood are their table's matter: its rows
+    /// cannot be read then, those of others can.
     pub fn parse(body: &[u8], format: &FormatDescription) -> Result<Self, Short> {
         let mut reader = Reader::new(body);
         let table_id = reader.uint(format.table_id_length(EVENT))?;
         reader.skip(2)?;
         let database = name(&mut reader)?;
         let table = name(&mut reader)?;
+        let mut map = Self { table_id, database, table, columns: Vec::new() };
+        if map.read_columns(&mut reader, format).is_err() {
+            map.columns.clear();
+        }
+        Ok(map)
+    }
+
+    fn read_columns(
+        &mut self,
+        reader: &mut Reader<'_>,
+        format: &FormatDescription,
+    ) -> Result<(), Short> {
         let count = reader.packed_length()?;
         let kinds = reader.bytes(count)?;
         let length = reader.packed_length()?;
         let mut metadata = Reader::new(reader.bytes(length)?);
         let nullable = reader.bytes(count.div_ceil(8))?;
-        let mut columns = Vec::with_capacity(count);
+        self.columns.reserve_exact(count);
         for (index, &kind) in kinds.iter().enumerate() {
             let (kind, metadata) = typed(kind, &mut metadata)?;
             let nullable = nullable.get(index / 8).is_some_and(|bits| bits >> (index % 8) & 1 == 1);
-            columns.push(MappedColumn { kind, metadata, nullable, ..MappedColumn::default() });
+            let column = MappedColumn { kind, metadata, nullable, ..MappedColumn::default() };
+            self.columns.push(column);
         }
-        let mut map = Self { table_id, database, table, columns };
-        optional::read(&mut reader, &mut map, format.is_mariadb())?;
-        Ok(map)
+        optional::read(reader, self, format.is_mariadb())
     }
 }
 
