@@ -6,7 +6,7 @@ use crossbeam_channel::bounded;
 
 use super::{Chunk, CopyQueue, CopyTask, Opened, Throttle, WindowRequest, read::read};
 use crate::{
-    Result,
+    Error, Result,
     mysql::{
         connection::{self, Connection},
         follow::{Inbox, Message},

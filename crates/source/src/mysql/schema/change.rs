@@ -51,7 +51,7 @@ impl SourceTable {
     /// what has its name afterwards has other values.
     pub(crate) fn renamed_column(&self, alterations: &[Alteration]) -> Option<String> {
         let alterations = alterations.iter();
-        let renamed = alterations.flat_map(|alteration| alteration.renamed);
+        let renamed = alterations.flat_map(|alteration| alteration.renamed.clone());
         let mut names = renamed.flat_map(|(from, to)| [from, to]);
         names.find_map(|name| self.column(&name).map(|column| column.name.clone()))
     }
