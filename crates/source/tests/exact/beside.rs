@@ -174,11 +174,13 @@ impl Beside {
             // It may have ended by itself.
             let _ = self.connection.query_drop(format!("KILL {id}"));
         }
-        let prepared: Vec<(u64, u64, u64, String)> =
+        let prepared: Vec<(u64, usize, usize, Vec<u8>)> =
             self.connection.query("XA RECOVER").unwrap_or_default();
-        for (_, gtrid, _, data) in prepared {
-            let (name, branch) = data.split_at(gtrid as usize);
-            let _ = self.connection.query_drop(format!("XA ROLLBACK '{name}', '{branch}'"));
+        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        for (format, length, _, data) in prepared {
+            let (name, branch) = data.split_at(length);
+            let name = format!("X'{}', X'{}', {format}", hex(name), hex(branch));
+            let _ = self.connection.query_drop(format!("XA ROLLBACK {name}"));
         }
     }
 

@@ -102,7 +102,7 @@ fn read_key(
     columns: &[Column],
 ) -> Result<Vec<String>> {
     let parts: Vec<(String, String, Option<u64>)> = connection.exec(
-        "SELECT index_name, column_name, sub_part FROM information_schema.statistics
+        "SELECT index_name, COALESCE(column_name, ''), sub_part FROM information_schema.statistics
              WHERE table_schema = ? AND table_name = ? AND non_unique = 0
              ORDER BY index_name <> 'PRIMARY', index_name, seq_in_index",
         (database, table),
