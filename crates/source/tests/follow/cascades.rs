@@ -178,7 +178,7 @@ const FAMILY: [&str; 4] = [
     "CREATE TABLE heads (id INT PRIMARY KEY)",
     "CREATE TABLE members (id INT PRIMARY KEY, head INT, second INT, note VARCHAR(20), KEY (head),
      KEY (second), FOREIGN KEY (head) REFERENCES heads (id) ON DELETE CASCADE ON UPDATE CASCADE,
-     FOREIGN KEY (second) REFERENCES heads (id) ON DELETE SET NULL)",
+     FOREIGN KEY (second) REFERENCES heads (id) ON DELETE SET NULL ON UPDATE CASCADE)",
     "CREATE TABLE guests (id INT PRIMARY KEY, member INT, note VARCHAR(20), KEY (member),
      FOREIGN KEY (member) REFERENCES members (id) ON DELETE CASCADE)",
     "INSERT INTO heads VALUES (1), (2), (3), (4), (5), (6)",

@@ -647,14 +647,14 @@ async fn copy_rows(
 
 /// The changes that insert rows: those of each unique key's table, then those of the table.
 fn inserts(new: &Target, uniques: &[UniqueKey], rows: &[Row]) -> Vec<Vec<Change>> {
-    let entries = uniques.iter().map(|unique| {
+    let entries = uniques.iter().map(|unique| -> Vec<Change> {
         let entries = rows.iter().filter_map(|row| {
             let value = unique.value(row)?;
             Some(Change::Insert(Row::clone(&UniqueKey::entry(&value, &new.key(row)))))
         });
         entries.collect()
     });
-    let inserted = rows.iter().cloned().map(Change::Insert).collect();
+    let inserted: Vec<Change> = rows.iter().cloned().map(Change::Insert).collect();
     entries.chain([inserted]).collect()
 }
 
