@@ -59,6 +59,8 @@ pub struct SourceMetrics {
     pub lag_transactions: Option<u64>,
     /// Changes that wait to be applied.
     pub queue_length: u64,
+    /// Statements of its binlog by what they were taken for.
+    pub statements: [(&'static str, u64); 4],
     /// Its tables: name, rows copied and expected while it is copied, and whether it is followed.
     pub tables: Vec<SourceTableMetrics>,
 }
@@ -315,7 +317,19 @@ impl Page {
                 }
             }
         }
+        self.source_statements(&metrics.sources);
         self.source_tables(&metrics.sources);
+    }
+
+    fn source_statements(&mut self, sources: &[SourceMetrics]) {
+        let name = "remora_source_statements_total";
+        self.family(name, "counter", "Statements of the binlog by what they were taken for");
+        for source in sources {
+            for (class, number) in source.statements {
+                let labels = [("source", source.name.as_str()), ("class", class)];
+                self.sample(name, &labels, number);
+            }
+        }
     }
 
     fn source_tables(&mut self, sources: &[SourceMetrics]) {
@@ -392,6 +406,7 @@ mod tests {
         let source = SourceMetrics {
             name: "mysql".into(),
             lag_seconds: Some(0.25),
+            statements: [("definition", 1), ("rows", 0), ("harmless", 0), ("not_understood", 2)],
             tables: vec![SourceTableMetrics {
                 name: "shop.items".into(),
                 copying: Some((5, 10)),
@@ -441,6 +456,7 @@ mod tests {
             "mygramdb_replication_state{state=\"stopped\"} 1\n",
             "mygramdb_requests_denied_total{reason=\"rate_limit\",surface=\"http\"} 0\n",
             "remora_source_lag_seconds{source=\"mysql\"} 0.25\n",
+            "remora_source_statements_total{source=\"mysql\",class=\"not_understood\"} 2\n",
             "remora_source_table_copied_rows{source=\"mysql\",table=\"shop.items\"} 5\n",
         ] {
             assert!(text.contains(expected), "{expected}");

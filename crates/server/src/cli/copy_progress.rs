@@ -60,7 +60,11 @@ struct Seen {
 }
 
 impl Seen {
-    fn look(&mut self, TableStatus { table, state }: &TableStatus, bars: Option<&MultiProgress>) {
+    fn look(
+        &mut self,
+        TableStatus { table, state, .. }: &TableStatus,
+        bars: Option<&MultiProgress>,
+    ) {
         // The log tells of the source itself, once for all its tables.
         if matches!(state, TableState::Paused { .. }) {
             return;

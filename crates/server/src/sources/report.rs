@@ -112,6 +112,12 @@ impl Sources {
             lag_seconds: status.lag_seconds,
             lag_transactions: status.lag_transactions,
             queue_length: status.queue_length,
+            statements: [
+                ("definition", status.statements),
+                ("rows", status.row_statements),
+                ("harmless", status.harmless_statements),
+                ("not_understood", status.unknown_statements),
+            ],
             tables: status.tables.into_iter().map(table_metrics).collect(),
         });
         metrics.collect()

@@ -141,7 +141,9 @@ fn settled(status: &FollowerStatus) -> Result<bool, String> {
             TableState::Stopped(reason) => {
                 return Err(format!("{} stopped: {reason}", table.table));
             }
-            TableState::Copying { .. } | TableState::CatchingUp => settled = false,
+            TableState::Copying { .. } | TableState::CatchingUp | TableState::Paused { .. } => {
+                settled = false;
+            }
         }
     }
     Ok(settled)
