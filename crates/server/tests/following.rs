@@ -135,7 +135,7 @@ fn with_mygramdb_file(source: &Peer) -> (TestServer, Client) {
     );
     std::fs::write(&path, text).unwrap();
     let settings = Settings::read(&path).unwrap();
-    let server = TestServer::start_with(&path, directory);
+    let server = TestServer::start_beside_source(&path, directory);
     let followed = remora_server::follow(&server.database, &settings.sources).unwrap();
     server.server().follow(followed);
     let client = server.connect();

@@ -13,8 +13,7 @@ use crate::{Error, Result};
 /// A socket's file; removed when dropped, unless another has come in its place.
 pub(crate) struct SocketFile {
     path: PathBuf,
-    /// Device and inode.
-    identity: Option<(u64, u64)>,
+    identity: Option<Identity>,
 }
 
 impl SocketFile {
@@ -57,9 +56,13 @@ impl Drop for SocketFile {
     }
 }
 
-fn identity(path: &Path) -> Option<(u64, u64)> {
+/// Device, inode, and when it was made: the inode of a file that was removed may be another's at once.
+type Identity = (u64, u64, std::time::SystemTime);
+
+fn identity(path: &Path) -> Option<Identity> {
     let metadata = std::fs::symlink_metadata(path).ok()?;
-    Some((metadata.dev(), metadata.ino()))
+    let made = metadata.created().or_else(|_| metadata.modified()).ok()?;
+    Some((metadata.dev(), metadata.ino(), made))
 }
 
 #[cfg(test)]

@@ -79,8 +79,18 @@ impl TestServer {
         server
     }
 
-    /// A server with a settings file of any kind; data and port are the test's own.
+    /// A server with a settings file of any kind; data and port are the test's own. Its tables are made
+    /// here, followed ones too.
     pub fn start_with(path: &Path, directory: TempDir) -> Self {
+        Self::start_of(path, directory, false)
+    }
+
+    /// The same as `remora serve` does it: followed tables are the source's to make.
+    pub fn start_beside_source(path: &Path, directory: TempDir) -> Self {
+        Self::start_of(path, directory, true)
+    }
+
+    fn start_of(path: &Path, directory: TempDir, beside_source: bool) -> Self {
         let text = std::fs::read_to_string(path).unwrap();
         let mut settings = Settings::parse(path, &text).unwrap();
         settings.file = Some(path.to_owned());
@@ -92,9 +102,8 @@ impl TestServer {
         let settings = settings.finish().unwrap();
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime = builder.worker_threads(2).enable_all().build().unwrap();
-        // As `remora serve`: what is followed is the source's to make.
         let mut own = settings.clone();
-        own.tables.retain(|schema| !settings.is_followed(&schema.name));
+        own.tables.retain(|schema| !(beside_source && settings.is_followed(&schema.name)));
         let database = open_database(&own).unwrap();
         let server = runtime.block_on(Server::start(settings, database.clone(), None)).unwrap();
         let address = server.line_address().unwrap();
