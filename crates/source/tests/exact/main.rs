@@ -81,11 +81,13 @@ fn statements_mariadb_10_11_closed() {
 }
 
 #[test]
+#[ignore = "by hand: minutes more"]
 fn statements_mariadb_10_11_stalled() {
     statements(Kind::MariaDb1011, Manner::Stalled);
 }
 
 #[test]
+#[ignore = "by hand: minutes more"]
 fn statements_mariadb_11_8_live() {
     statements(Kind::MariaDb118, Manner::Live);
 }
@@ -101,11 +103,13 @@ fn statements_mysql_9_7_closed() {
 }
 
 #[test]
+#[ignore = "by hand: minutes more"]
 fn statements_mysql_9_7_stalled() {
     statements(Kind::MySql97, Manner::Stalled);
 }
 
 #[test]
+#[ignore = "by hand: minutes more"]
 fn statements_mysql_5_6_live() {
     statements(Kind::MySql56, Manner::Live);
 }
@@ -131,6 +135,7 @@ fn mixture_mariadb_10_11() {
 }
 
 #[test]
+#[ignore = "by hand: minutes more"]
 fn mixture_mariadb_11_8() {
     mixture_is_equal(Kind::MariaDb118);
 }
@@ -141,6 +146,7 @@ fn mixture_mysql_9_7() {
 }
 
 #[test]
+#[ignore = "by hand: minutes more"]
 fn mixture_mysql_5_6() {
     mixture_is_equal(Kind::MySql56);
 }

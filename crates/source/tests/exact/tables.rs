@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use mysql::{Conn, prelude::Queryable};
-use remora_engine::Database;
+use remora_engine::{Database, HIDDEN_KEY};
 
 use crate::{
     generator::shape::{self, Column},
@@ -65,10 +65,13 @@ pub fn of_source(
 /// A table that is visible here.
 pub fn of_engine(engine: &Database, name: &str) -> Result<Table, String> {
     let schema = engine.schema(name).map_err(|error| error.to_string())?;
-    let columns = schema.columns.iter().map(|column| column.name.clone()).collect();
+    // The key of a table without one stands last, and is shown to nobody.
+    let shown = schema.columns.iter().filter(|column| column.name != HIDDEN_KEY);
+    let columns: Vec<_> = shown.map(|column| column.name.clone()).collect();
     let mut found = Vec::new();
     let scan = engine.scan(name, &mut |row| {
-        found.push(row.iter().map(rows::written).collect::<Vec<Cell>>());
+        let shown = row.iter().take(columns.len());
+        found.push(shown.map(rows::written).collect::<Vec<Cell>>());
         Ok(())
     });
     scan.map_err(|error| error.to_string())?;

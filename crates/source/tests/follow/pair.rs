@@ -180,11 +180,14 @@ impl Pair {
         }
         let sql = format!(
             "SELECT column_name FROM information_schema.columns WHERE table_schema = 'shop' \
-             AND table_name = '{name}' ORDER BY ordinal_position"
+             AND table_name = {} ORDER BY ordinal_position",
+            mysql::Value::from(name).as_sql(false)
         );
         let shown = schema.columns.iter().filter(|column| column.name != HIDDEN_KEY);
-        let ours: Vec<_> = shown.map(|column| column.name.as_str()).collect();
         let theirs: Vec<String> = self.conn.query(sql).unwrap();
+        // A source may hide a key that it made.
+        let shown = shown.filter(|column| theirs.contains(&column.name));
+        let ours: Vec<_> = shown.map(|column| column.name.as_str()).collect();
         let theirs: Vec<_> =
             theirs.iter().map(String::as_str).filter(|name| ours.contains(name)).collect();
         assert_eq!(ours, theirs, "the order of the columns of {name}");

@@ -17,7 +17,7 @@ use std::{
 use mysql::prelude::Queryable;
 use remora_engine::{Database, Options};
 use remora_peers::{Kind, Server};
-use remora_source::mysql::Follower;
+use remora_source::{Error, mysql::Follower};
 use tempfile::TempDir;
 
 use crate::{
@@ -40,7 +40,13 @@ fn child() {
         return;
     };
     let engine = Database::open(directory.as_ref(), Options::default()).unwrap();
-    let _follower = Follower::start(engine, small_chunks(&url)).unwrap();
+    // The source may be killed before following has begun, which is an error to its user.
+    let _follower = loop {
+        match Follower::start(engine.clone(), small_chunks(&url)) {
+            Err(Error::Unreachable { .. }) => sleep(Duration::from_millis(50)),
+            started => break started.unwrap(),
+        }
+    };
     // It ends with the test that started it, should that fail.
     let mut line = String::new();
     std::io::stdin().read_line(&mut line).unwrap();

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use mysql::{Conn, prelude::Queryable};
-use remora_engine::{Database, Value};
+use remora_engine::{Database, HIDDEN_KEY, Value};
 
 use crate::generator::shape::{self, Column};
 
@@ -20,7 +20,7 @@ pub struct Rows {
     pub rows: Vec<Vec<Cell>>,
 }
 
-/// Every table of a database at the source that has a key, by `database.table`, with the columns
+/// Every table of a database at the source, by `database.table`, with the columns
 /// that `wanted` names: a computed one need not be in the binlog, and then it cannot be followed.
 pub fn of_source(
     connection: &mut Conn,
@@ -31,9 +31,6 @@ pub fn of_source(
     let mut tables = BTreeMap::new();
     for name in shape::table_names(connection, database).unwrap() {
         let shape = shape::read(connection, database, &name).unwrap();
-        if shape.key.is_empty() {
-            continue;
-        }
         let full_name = format!("{database}.{name}");
         let columns: BTreeMap<_, _> = shape
             .columns
@@ -64,7 +61,8 @@ pub fn of_engine(engine: &Database) -> BTreeMap<String, Rows> {
 /// A table that is visible here.
 pub fn table_of_engine(engine: &Database, name: &str) -> Rows {
     let schema = engine.schema(name).unwrap();
-    let mut places: Vec<_> = (0..schema.columns.len()).collect();
+    let is_shown = |place: &usize| schema.columns[*place].name != HIDDEN_KEY;
+    let mut places: Vec<_> = (0..schema.columns.len()).filter(is_shown).collect();
     places.sort_by_key(|&place| schema.columns[place].name.to_lowercase());
     let columns = places.iter().map(|&place| schema.columns[place].name.to_lowercase()).collect();
     let mut rows = Vec::new();

@@ -3,7 +3,7 @@
 
 use remora_mysql::LexMode;
 
-use super::SourceTable;
+use super::{SourceTable, Words};
 use crate::mysql::statement::Scan;
 
 /// A foreign key that changes rows.
@@ -36,11 +36,16 @@ pub(crate) enum Reaction {
 impl SourceTable {
     /// The foreign keys of the table that change its rows.
     pub(crate) fn reacting_keys(&self) -> Vec<ForeignKey> {
-        let lines = self.words.of_table().map(|table| table.keys).unwrap_or_default();
-        let keys = lines.iter().filter_map(|line| ForeignKey::parse(line, &self.database));
-        let nothing = Reaction::Nothing;
-        keys.filter(|key| key.on_delete != nothing || key.on_update != nothing).collect()
+        reacting_keys(&self.words, &self.database)
     }
+}
+
+/// The foreign keys that change rows, of a table of this database in the source's words.
+pub(super) fn reacting_keys(words: &Words, database: &str) -> Vec<ForeignKey> {
+    let lines = words.of_table().map(|table| table.keys).unwrap_or_default();
+    let keys = lines.iter().filter_map(|line| ForeignKey::parse(line, database));
+    let nothing = Reaction::Nothing;
+    keys.filter(|key| key.on_delete != nothing || key.on_update != nothing).collect()
 }
 
 impl ForeignKey {

@@ -13,6 +13,7 @@ use remora_engine::HIDDEN_KEY;
 use super::{
     Generation, Selection, SourceColumn, SourceTable, SourceType, Words,
     declaration::Declaration,
+    foreign_key::reacting_keys,
     table::{quoted, quoted_text},
 };
 use crate::{Error, Result, mysql::gtid::Flavor};
@@ -98,17 +99,18 @@ pub(crate) fn is_changed_by_foreign_keys(
     table: &str,
 ) -> Result<Option<bool>> {
     let mut source = Source::of(connection)?;
-    let (database, table) = (quoted_text(database), quoted_text(table));
-    let wanted = format!(" AND TABLE_SCHEMA = {database} AND TABLE_NAME = {table}");
+    let names = (quoted_text(database), quoted_text(table));
+    let wanted = format!(" AND TABLE_SCHEMA = {} AND TABLE_NAME = {}", names.0, names.1);
     if source.listed(&wanted)?.is_empty() {
-        return Ok(None);
+        // Who may read everything sees what there is: it is not there.
+        let sees_all = source.rows(
+            "SELECT 1 FROM information_schema.USER_PRIVILEGES WHERE PRIVILEGE_TYPE = 'SELECT'",
+        )?;
+        return Ok(if sees_all.is_empty() { None } else { Some(false) });
     }
-    let reacting = source.rows(&format!(
-        "SELECT 1 FROM information_schema.REFERENTIAL_CONSTRAINTS \
-         WHERE CONSTRAINT_SCHEMA = {database} AND TABLE_NAME = {table} AND \
-         (DELETE_RULE IN ('CASCADE', 'SET NULL') OR UPDATE_RULE IN ('CASCADE', 'SET NULL'))"
-    ))?;
-    Ok(Some(!reacting.is_empty()))
+    // `information_schema` tells keys to those alone who may do more than read the table.
+    let words = source.words(database, table)?;
+    Ok((!words.is_empty()).then(|| !reacting_keys(&words, database).is_empty()))
 }
 
 /// One table; `None` if the source has no such table, [`Error::TableRefused`] if it cannot be

@@ -41,6 +41,7 @@ impl Generator {
             generator.must(&statement);
         }
         generator.must("CREATE TABLE keyless (a INT, b VARCHAR(20))");
+        generator.must("INSERT INTO keyless VALUES (1, 'x'), (1, 'x'), (NULL, NULL), (2, 'y')");
         generator.must("CREATE TABLE ledger_a (id INT PRIMARY KEY, amount BIGINT NOT NULL)");
         generator.must("CREATE TABLE ledger_b (id INT PRIMARY KEY, amount BIGINT NOT NULL)");
         generator.must("INSERT INTO ledger_a VALUES (1, 0), (2, 0), (3, 0)");
