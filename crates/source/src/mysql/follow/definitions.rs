@@ -46,20 +46,20 @@ impl Applier {
                 count(&counters.row_statements, 1);
                 tracing::warn!("rows were logged as a statement, tables are copied anew: {text}");
                 self.miss_all();
-                return Ok(());
+                Ok(())
             }
             Statement::Unknown => {
                 count(&counters.unknown_statements, 1);
                 tracing::warn!("a statement is not understood, tables are copied anew: {text}");
                 self.miss_all();
                 self.relist = true;
-                return Ok(());
+                Ok(())
             }
             Statement::Temporary(table) => {
                 count(&counters.harmless_statements, 1);
                 self.temporary.add(table, &self.shared);
                 self.with_next.extend(self.temporary.take_unstored(&self.shared.settings.name));
-                return Ok(());
+                Ok(())
             }
             understood => self.change_definitions(query, understood, &text),
         }

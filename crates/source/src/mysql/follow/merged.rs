@@ -50,10 +50,10 @@ impl Merged {
                     self.names.extend(creation.names.iter().cloned());
                 }
             }
-            Statement::Alter { table, renamed, alteration, .. } => {
-                if self.has(table) || says_so(&alteration.words) {
-                    self.names.extend([table].into_iter().chain(renamed).cloned());
-                }
+            Statement::Alter { table, renamed, alteration, .. }
+                if self.has(table) || says_so(&alteration.words) =>
+            {
+                self.names.extend([table].into_iter().chain(renamed).cloned());
             }
             Statement::Rename(renames) => {
                 for (from, to) in renames {
