@@ -20,9 +20,19 @@ pub use tables::check_tables;
 /// Checks everything that following needs; the first that is missing is the error. The settings
 /// are the global ones: a session of the source can still choose others for itself.
 pub fn check(connection: &mut Connection, settings: &MysqlSettings) -> Result<()> {
+    check_all(connection, settings, false)
+}
+
+/// The same for a source that was followed before: its database may have been dropped, as the stream
+/// will tell.
+pub(super) fn check_again(connection: &mut Connection, settings: &MysqlSettings) -> Result<()> {
+    check_all(connection, settings, true)
+}
+
+fn check_all(connection: &mut Connection, settings: &MysqlSettings, begun: bool) -> Result<()> {
     check_version(connection)?;
     check_variables(connection, settings)?;
-    match check_grants(connection, settings) {
+    match check_grants(connection, settings, begun) {
         Err(Error::AccessDenied { address, user, message, .. }) => {
             let mend = grants(settings, &account_there(connection, settings)?);
             Err(Error::AccessDenied { address, user, message, mend })
@@ -96,11 +106,11 @@ fn check_variables(connection: &mut Connection, settings: &MysqlSettings) -> Res
 
 /// Tries what following does: the statement for the binlog's end, the stream itself, and a table
 /// that is wanted of each database.
-fn check_grants(connection: &mut Connection, settings: &MysqlSettings) -> Result<()> {
+fn check_grants(connection: &mut Connection, settings: &MysqlSettings, begun: bool) -> Result<()> {
     connection.binlog_end()?;
     let executed = connection.executed()?;
     drop(SourceStream::open(settings, &executed)?);
-    let tables = one_table_of_each(connection, settings)?;
+    let tables = one_table_of_each(connection, settings, begun)?;
     // A table that someone holds locked must not keep the others waiting.
     connection.first::<u8>("SET SESSION lock_wait_timeout = 1")?;
     for (database, table) in &tables {
@@ -135,6 +145,7 @@ fn check_filters<'a>(
 fn one_table_of_each(
     connection: &mut Connection,
     settings: &MysqlSettings,
+    begun: bool,
 ) -> Result<Vec<(String, String)>> {
     let mut tables: Vec<(String, String)> = connection.rows(
         "SELECT table_schema, table_name FROM information_schema.tables \
@@ -145,7 +156,7 @@ fn one_table_of_each(
     let selection = Selection::of(settings);
     tables.retain(|(database, table)| selection.matches(database, table));
     tables.dedup_by(|(database, _), (before, _)| database == before);
-    let Some(wanted) = &settings.database else { return Ok(tables) };
+    let Some(wanted) = settings.database.as_ref().filter(|_| !begun) else { return Ok(tables) };
     let schemas: Vec<String> =
         connection.rows("SELECT schema_name FROM information_schema.schemata")?;
     if !schemas.iter().any(|schema| schema == wanted) {

@@ -105,6 +105,24 @@ fn mysql_5_6_meanwhile() {
 }
 
 /// A column that stands elsewhere here than at the source is no other definition.
+/// What was dropped while nobody looked is no reason not to look.
+#[test]
+fn a_database_is_dropped_while_nobody_follows() {
+    let mut pair = Pair::start(Kind::MariaDb1011, &["CREATE TABLE t (id INT PRIMARY KEY)"]);
+    pair.run("INSERT INTO t VALUES (1)");
+    pair.compare();
+    pair.close();
+    pair.run("DROP DATABASE shop");
+    pair.open();
+    pair.catch_up();
+    assert_eq!(pair.database().tables(), Vec::<String>::new());
+    pair.run("CREATE DATABASE shop");
+    pair.reconnect();
+    pair.run("CREATE TABLE u (id INT PRIMARY KEY)");
+    pair.run("INSERT INTO u VALUES (2)");
+    assert_eq!(pair.compare(), ["u"]);
+}
+
 #[test]
 fn a_restart_copies_nothing_again() {
     let mut pair = Pair::start(Kind::MySql97, &GOODS);

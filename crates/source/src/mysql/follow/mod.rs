@@ -71,7 +71,10 @@ pub struct Follower {
 /// followed already stops those alone.
 fn check(database: &Database, settings: &MysqlSettings, begun: bool) -> Result<()> {
     let mut source = connection::connect(settings)?;
-    requirements::check(&mut source, settings)?;
+    match begun {
+        true => requirements::check_again(&mut source, settings)?,
+        false => requirements::check(&mut source, settings)?,
+    }
     requirements::check_tables(
         &mut source,
         settings,

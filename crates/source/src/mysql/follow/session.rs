@@ -50,7 +50,7 @@ const COUNT_INTERVAL: Duration = Duration::from_secs(1);
 pub(super) fn run(shared: &Arc<Shared>, anew: &mut bool) -> Result<()> {
     let settings = &shared.settings;
     let mut source = connection::connect(settings)?;
-    requirements::check(&mut source, settings)?;
+    requirements::check_again(&mut source, settings)?;
     tell_of_server(shared, &source)?;
     shared.store_refusals()?;
     let executed = lost::look(shared, &mut source)?;
