@@ -5,7 +5,10 @@
 //! columns MariaDB's images hold the two of the system period, unless they are declared, and one for
 //! each unique key that is a hash.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    time::Duration,
+};
 
 use mysql::{Conn, Params, Row, prelude::Queryable};
 use remora_engine::HIDDEN_KEY;
@@ -18,6 +21,9 @@ use super::{
 };
 use crate::{Error, Result, mysql::gtid::Flavor};
 
+/// How often a table is asked for that is there without columns, and how long after.
+const ATTEMPTS: usize = 5;
+const PATIENCE: Duration = Duration::from_millis(20);
 /// Most bytes of a key, here and at the source.
 const MAX_KEY_BYTES: u64 = 3_072;
 /// Most columns of a table here.
@@ -126,8 +132,18 @@ pub fn read_table(
         quoted_text(database),
         quoted_text(table)
     );
-    let Some((database, listed)) = source.listed(&wanted)?.pop() else { return Ok(None) };
-    let columns = source.columns(&database, Some(table))?.remove(&listed.name).unwrap_or_default();
+    let mut attempts = 0;
+    let (database, listed, columns) = loop {
+        let Some((database, listed)) = source.listed(&wanted)?.pop() else { return Ok(None) };
+        let mut columns = source.columns(&database, Some(table))?;
+        let columns = columns.remove(&listed.name).unwrap_or_default();
+        attempts += 1;
+        if !columns.is_empty() || attempts == ATTEMPTS {
+            break (database, listed, columns);
+        }
+        // It may have been renamed between the two questions.
+        std::thread::sleep(PATIENCE);
+    };
     let keys = source.keys(&database, Some(table))?.remove(&listed.name).unwrap_or_default();
     let period = source.period(&database, &listed)?;
     let read = match source.table(&database, &listed, &columns, &keys, &period) {
