@@ -71,6 +71,42 @@ fn what_a_mariadb_wrote_is_read() {
     writes_are_read(Kind::MariaDb118, position, "MASTER_GTID_WAIT", "-1");
 }
 
+/// The key that a followed table without one has here is shown to nobody.
+#[test]
+fn a_table_without_a_key_is_read_as_it_is_there() {
+    let source = Peer::start(Kind::MySql97, &[]).unwrap();
+    let mut writer = source.connect().unwrap();
+    writer.query_drop("CREATE DATABASE shop").unwrap();
+    writer.query_drop("CREATE TABLE shop.t (a INT, b VARCHAR(200))").unwrap();
+    let rows = "INSERT INTO shop.t VALUES (1, 'coral reef'), (1, 'coral reef'), (2, 'a wreck')";
+    writer.query_drop(rows).unwrap();
+    let server = TestServer::following(&source.follower_url("shop"));
+    let mut reader = connect(&server);
+    for _ in 0..3_000 {
+        if !matches!(reader.query("SELECT a FROM shop.t"), Answer::Error(_)) {
+            break;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    let cells = |answer: Answer| -> Vec<Vec<String>> {
+        let Answer::Rows(rows) = answer else { panic!("{answer:?}") };
+        let text = |cell: Option<String>| cell.unwrap_or_else(|| "NULL".to_owned());
+        rows.into_iter().map(|row| row.into_iter().map(text).collect()).collect()
+    };
+    let reefs = vec![["1", "coral reef"]; 2];
+    assert_eq!(cells(reader.query("SELECT * FROM shop.t WHERE b LIKE '%ral re%'")), reefs);
+    assert_eq!(
+        cells(reader.query("SELECT * FROM shop.t ORDER BY a DESC LIMIT 1")),
+        [["2", "a wreck"]]
+    );
+    assert_eq!(reader.query("SELECT COUNT(*) FROM shop.t WHERE a = 1").value(), "2");
+    let columns = cells(reader.query("SHOW COLUMNS FROM shop.t"));
+    let names: Vec<_> = columns.iter().map(|column| column[0].as_str()).collect();
+    assert_eq!(names, ["a", "b"]);
+    let told = "SELECT COUNT(*) FROM information_schema.columns WHERE table_name = 't'";
+    assert_eq!(reader.query(told).value(), "2");
+}
+
 #[test]
 fn a_server_that_follows_nobody_has_no_position() {
     let server = TestServer::start_empty("");
