@@ -64,6 +64,10 @@ fn texts_that_are_none_are_refused_by_name(kind: Kind) {
     pair.run("DELETE FROM bad WHERE a = 9");
     pair.follower().sync("shop.bad").unwrap();
     pair.compare();
+    // Of a definition.
+    let labels = "ENUM('a', x'eda080') CHARACTER SET utf8";
+    pair.run(&format!("CREATE TABLE labels (id INT PRIMARY KEY, v {labels})"));
+    names(&stopped_or_refused(&pair, "labels"), &["column \"v\"", "labels are no Unicode"]);
 }
 
 fn stopped_or_refused(pair: &Pair, name: &str) -> String {

@@ -323,6 +323,16 @@ fn condition(database: &str, table: Option<&str>) -> String {
 }
 
 fn declaration(row: &Row) -> Declaration {
+    // Labels of an ENUM or SET that are no Unicode would be others here: their column is refused.
+    let is_unicode = |index: usize| match row.as_ref(index) {
+        Some(mysql::Value::Bytes(bytes)) => std::str::from_utf8(bytes).is_ok(),
+        _ => true,
+    };
+    if !is_unicode(12) {
+        let column_type = "a type whose labels are no Unicode".to_owned();
+        let name = text(row, 1).unwrap_or_default();
+        return Declaration { name, column_type, ..Declaration::default() };
+    }
     Declaration {
         name: text(row, 1).unwrap_or_default(),
         default: text(row, 2),
