@@ -30,6 +30,10 @@ pub struct Column {
     pub collation: u16,
     /// The display length that MySQL tells, in bytes of the reply's character set.
     pub length: u32,
+    /// Whether zeros fill its texts up to the length.
+    pub zerofill: bool,
+    /// Digits behind the point of a FLOAT or DOUBLE that has a fixed number of them.
+    pub decimals: Option<u8>,
 }
 
 impl Column {
@@ -48,6 +52,8 @@ impl Column {
             auto_increment: false,
             collation: BINARY,
             length: 0,
+            zerofill: false,
+            decimals: None,
         }
     }
 }

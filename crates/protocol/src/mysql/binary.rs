@@ -9,31 +9,35 @@ use remora_engine::{Date, DateTime};
 use remora_mysql::Charset;
 use remora_sql::{Cell, Code, Error, Result, SqlType};
 
-use super::{encode::put_short, text::put_text};
+use super::{
+    encode::put_short,
+    text::{Shape, put_text},
+};
 
 const MICROS_PER_SECOND: u64 = 1_000_000;
 const SECONDS_PER_DAY: u64 = 86_400;
 
-/// Writes a row. `kinds` are the types that the columns were told with; texts are written in another
-/// character set than UTF-8 where one is given.
+/// Writes a row. `shapes` are what the columns were told to be; texts are written in another character
+/// set than UTF-8 where one is given.
 pub fn put_row(
     out: &mut Vec<u8>,
     cells: &[Cell<'_>],
-    kinds: &[SqlType],
+    shapes: &[impl Copy + Into<Shape>],
     charset: Option<Charset>,
 ) -> Result<()> {
     out.push(0);
     let nulls = out.len();
     out.resize(nulls + (cells.len() + 2).div_ceil(8), 0);
-    for (at, (cell, kind)) in cells.iter().zip(kinds).enumerate() {
+    for (at, (cell, shape)) in cells.iter().zip(shapes).enumerate() {
+        let shape: Shape = (*shape).into();
         // A bare NULL's column has no form for values.
-        if matches!(cell, Cell::Null) || *kind == SqlType::Null {
+        if matches!(cell, Cell::Null) || shape.kind == SqlType::Null {
             let bit = at + 2;
             if let Some(byte) = out.get_mut(nulls + bit / 8) {
                 *byte |= 1 << (bit % 8);
             }
         } else {
-            put_value(out, cell, *kind, charset)?;
+            put_value(out, cell, shape, charset)?;
         }
     }
     Ok(())
@@ -42,9 +46,10 @@ pub fn put_row(
 fn put_value(
     out: &mut Vec<u8>,
     cell: &Cell<'_>,
-    kind: SqlType,
+    shape: Shape,
     charset: Option<Charset>,
 ) -> Result<()> {
+    let kind = shape.kind;
     match kind {
         SqlType::TinyInt => out.push(integer(cell, kind)? as u8),
         SqlType::SmallInt | SqlType::Year => {
@@ -65,7 +70,7 @@ fn put_value(
             Cell::Time(micros) => put_time(out, micros),
             _ => return Err(mismatch(cell, kind)),
         },
-        _ => put_text(out, cell, kind, charset),
+        _ => put_text(out, cell, shape, charset),
     }
     Ok(())
 }

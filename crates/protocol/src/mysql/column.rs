@@ -43,7 +43,7 @@ pub fn put_column(out: &mut Vec<u8>, column: &Column, charset: Option<ResultChar
     out.extend_from_slice(&length.to_le_bytes());
     out.push(type_of(column.kind) as u8);
     out.extend_from_slice(&flags_of(column).bits().to_le_bytes());
-    out.extend_from_slice(&[decimals_of(column.kind), 0, 0]);
+    out.extend_from_slice(&[column.decimals.unwrap_or(decimals_of(column.kind)), 0, 0]);
 }
 
 /// The collation and the length that a column is told with: texts have the client's.
@@ -143,6 +143,9 @@ fn flags_of(column: &Column) -> ColumnFlags {
     if column.unsigned {
         flags.insert(ColumnFlags::UNSIGNED_FLAG);
     }
+    if column.zerofill {
+        flags.insert(ColumnFlags::ZEROFILL_FLAG);
+    }
     flags
 }
 
@@ -177,6 +180,8 @@ mod tests {
             auto_increment: false,
             collation: 255,
             length: 1020,
+            zerofill: false,
+            decimals: None,
         }
     }
 

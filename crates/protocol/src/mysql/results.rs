@@ -9,7 +9,7 @@
 
 use mysql_common::{constants::StatusFlags, packets::LocalInfilePacket, proto::MySerialize};
 use remora_mysql::Charset;
-use remora_sql::{Cell, Code, Column, Error, Outcome, Result, ResultCharset, SqlType};
+use remora_sql::{Cell, Code, Column, Error, Outcome, Result, ResultCharset};
 use smallvec::SmallVec;
 
 use super::{
@@ -20,7 +20,7 @@ use super::{
     handshake::Capabilities,
     outcome::{Tracked, put_end_of_rows, put_eof, put_error, put_ok},
     packet::PacketWriter,
-    text,
+    text::{self, Shape},
 };
 
 /// How rows are written.
@@ -92,7 +92,7 @@ pub struct Results<'w, W> {
     format: RowFormat,
     /// The session's flags before the command.
     flags: StatusFlags,
-    kinds: SmallVec<[SqlType; 16]>,
+    shapes: SmallVec<[Shape; 16]>,
     /// The character set that the client gets texts in; `None` sends them as they are.
     charset: Option<ResultCharset>,
     /// What texts are encoded in, where that is not UTF-8 as it is.
@@ -117,7 +117,7 @@ impl<'w, W: AsMut<PacketWriter>> Results<'w, W> {
             capabilities,
             format,
             flags,
-            kinds: SmallVec::new(),
+            shapes: SmallVec::new(),
             charset: None,
             encoded: None,
             in_rows: false,
@@ -146,8 +146,8 @@ impl<'w, W: AsMut<PacketWriter>> Results<'w, W> {
     /// Begins a result set.
     pub fn columns(&mut self, columns: &[Column]) -> Result<()> {
         self.end_pending(true);
-        self.kinds.clear();
-        self.kinds.extend(columns.iter().map(|column| column.kind));
+        self.shapes.clear();
+        self.shapes.extend(columns.iter().map(Shape::from));
         self.wire.as_mut().message(|out| put_number(out, columns.len() as u64));
         for column in columns {
             let charset = self.charset;
@@ -163,17 +163,17 @@ impl<'w, W: AsMut<PacketWriter>> Results<'w, W> {
     /// Writes a row.
     #[inline]
     pub fn row(&mut self, cells: &[Cell<'_>]) -> Result<()> {
-        if !self.in_rows || cells.len() != self.kinds.len() {
+        if !self.in_rows || cells.len() != self.shapes.len() {
             return Err(Error::new(Code::Unknown, "a row has other values than columns"));
         }
-        let (kinds, format, charset) = (&self.kinds, self.format, self.encoded);
+        let (shapes, format, charset) = (&self.shapes, self.format, self.encoded);
         let put = |out: &mut Vec<u8>| match format {
             RowFormat::Text => {
-                let pairs = cells.iter().zip(kinds);
-                pairs.for_each(|(cell, kind)| text::put_text(out, cell, *kind, charset));
+                let pairs = cells.iter().zip(shapes);
+                pairs.for_each(|(cell, shape)| text::put_text(out, cell, *shape, charset));
                 Ok(())
             }
-            RowFormat::Binary => binary::put_row(out, cells, kinds, charset),
+            RowFormat::Binary => binary::put_row(out, cells, shapes, charset),
         };
         match &mut self.target {
             Target::Wire => self.wire.as_mut().try_message(put),
@@ -323,6 +323,8 @@ pub fn put_field_list(
 
 #[cfg(test)]
 mod tests {
+    use remora_sql::SqlType;
+
     use super::{super::packet::PacketReader, *};
 
     const FLAGS: StatusFlags = StatusFlags::SERVER_STATUS_AUTOCOMMIT;

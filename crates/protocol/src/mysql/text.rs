@@ -4,7 +4,7 @@ use std::io::Write;
 
 use remora_engine::{Date, DateTime};
 use remora_mysql::Charset;
-use remora_sql::{Cell, SqlType};
+use remora_sql::{Cell, Column, SqlType};
 
 use super::encode::{put_bytes, put_short};
 
@@ -14,11 +14,51 @@ const NULL: u8 = 0xFB;
 const MAX_FIXED_POINT: i32 = 15;
 /// FLOAT is shown with so many digits.
 const FLOAT_DIGITS: usize = 6;
+/// The most digits behind the point that MySQL lets a float have.
+const MAX_DECIMALS: u8 = 30;
+/// The most places that MySQL fills with zeros.
+const MAX_PLACES: u32 = 255;
 const MICROS_PER_SECOND: u64 = 1_000_000;
 
+/// How a column's values are written.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// The type that it was told with.
+    pub kind: SqlType,
+    /// Numbers get leading zeros up to so many places.
+    pub filled: u32,
+    /// Digits behind the point of a float, where their number is fixed.
+    pub decimals: Option<u8>,
+}
+
+impl From<&Column> for Shape {
+    fn from(column: &Column) -> Self {
+        let filled = if column.zerofill { column.length } else { 0 };
+        Self { kind: column.kind, filled, decimals: column.decimals }
+    }
+}
+
+impl From<SqlType> for Shape {
+    fn from(kind: SqlType) -> Self {
+        Self { kind, filled: 0, decimals: None }
+    }
+}
+
 /// Writes one value of a row of texts, in another character set than UTF-8 where one is given.
-pub fn put_text(out: &mut Vec<u8>, cell: &Cell<'_>, kind: SqlType, charset: Option<Charset>) {
+pub fn put_text(
+    out: &mut Vec<u8>,
+    cell: &Cell<'_>,
+    shape: impl Into<Shape>,
+    charset: Option<Charset>,
+) {
+    let shape = shape.into();
+    let kind = shape.kind;
     match *cell {
+        Cell::Int(_) | Cell::Uint(_) | Cell::Float(_) | Cell::Double(_) | Cell::Decimal(_)
+            if shape.filled > 0 || shape.decimals.is_some() =>
+        {
+            put_formatted(out, cell, shape);
+        }
         Cell::Null => out.push(NULL),
         Cell::Text(text) => match charset {
             None => put_bytes(out, text.as_bytes()),
@@ -28,6 +68,30 @@ pub fn put_text(out: &mut Vec<u8>, cell: &Cell<'_>, kind: SqlType, charset: Opti
         Cell::Decimal(decimal) => put_bytes(out, decimal.as_str().as_bytes()),
         _ => put_short(out, |out| put_short_value(out, cell, kind)),
     }
+}
+
+/// A number that is declared with leading zeros or a fixed number of decimals.
+#[cold]
+fn put_formatted(out: &mut Vec<u8>, cell: &Cell<'_>, shape: Shape) {
+    let mut text = Vec::new();
+    let fixed = match (shape.decimals, cell) {
+        (Some(decimals), Cell::Float(number)) => Some((f64::from(*number), decimals)),
+        (Some(decimals), Cell::Double(number)) => Some((*number, decimals)),
+        _ => None,
+    };
+    match (fixed, cell) {
+        // Writing to a Vec cannot fail.
+        (Some((number, decimals)), _) => {
+            let decimals = usize::from(decimals.min(MAX_DECIMALS));
+            let _ = write!(text, "{number:.decimals$}");
+        }
+        (None, Cell::Decimal(decimal)) => text.extend_from_slice(decimal.as_str().as_bytes()),
+        (None, _) => put_short_value(&mut text, cell, shape.kind),
+    }
+    let places = usize::try_from(shape.filled.min(MAX_PLACES)).unwrap_or(0);
+    let mut filled = vec![b'0'; places.saturating_sub(text.len())];
+    filled.append(&mut text);
+    put_bytes(out, &filled);
 }
 
 fn put_encoded(out: &mut Vec<u8>, text: &str, charset: Charset) {
@@ -248,6 +312,33 @@ mod tests {
         ] {
             assert_eq!(text_of(|out| put_float(out, number)), text);
         }
+    }
+
+    /// As MySQL 9.7 shows them.
+    #[test]
+    fn numbers_are_written_as_their_columns_are_declared() {
+        let shown = |number: Cell<'_>, kind, filled, decimals| {
+            let mut bytes = Vec::new();
+            put_text(&mut bytes, &number, Shape { kind, filled, decimals }, None);
+            String::from_utf8(bytes.split_off(1)).unwrap()
+        };
+        assert_eq!(shown(Cell::Uint(42), SqlType::Int, 5, None), "00042");
+        assert_eq!(shown(Cell::Uint(1_234_567), SqlType::Int, 5, None), "1234567");
+        assert_eq!(shown(Cell::Float(-12.3457), SqlType::Float, 0, Some(4)), "-12.3457");
+        assert_eq!(shown(Cell::Float(1.5), SqlType::Float, 7, Some(4)), "01.5000");
+        assert_eq!(shown(Cell::Float(12_345_678.0), SqlType::Float, 12, None), "000012345700");
+        assert_eq!(shown(Cell::Double(1e20), SqlType::Double, 22, None), "0000000000000000001e20");
+        assert_eq!(shown(Cell::Double(2.5), SqlType::Double, 0, Some(2)), "2.50");
+        let decimal = Decimal::parse("12.5", 6, 2).unwrap();
+        assert_eq!(shown(Cell::Decimal(&decimal), SqlType::Decimal(6, 2), 7, None), "0012.50");
+        let mut long = Vec::new();
+        put_text(
+            &mut long,
+            &Cell::Double(1e224),
+            Shape { kind: SqlType::Double, filled: 255, decimals: Some(30) },
+            None,
+        );
+        assert_eq!((long.len(), long[0]), (259, 0xFC));
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod client;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod display;
 mod following;
 mod limits;
 mod login;

@@ -147,6 +147,8 @@ impl Table {
             auto_increment: spec.auto_increment,
             collation: 0,
             length: 0,
+            zerofill: false,
+            decimals: None,
         };
         expr_type(spec).describe(&mut column);
         Some(column)

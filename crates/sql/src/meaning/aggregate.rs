@@ -143,7 +143,7 @@ impl AggregateUDFImpl for Aggregate {
 
     fn return_field(&self, fields: &[FieldRef]) -> PlanResult<FieldRef> {
         let Some(first) = fields.first() else { return exec_err!("no argument") };
-        let kind = ExprType { not_null: false, ..ExprType::of_field(first) };
+        let kind = ExprType { not_null: false, width: None, ..ExprType::of_field(first) };
         let field = match self.kind {
             Kind::Fold(name) => folds::result(name, &kind).field(name),
             Kind::Plain(name) | Kind::Extreme(name, _) => {
@@ -247,7 +247,11 @@ impl Folding {
     fn feed(&mut self, arrays: &[ArrayRef], types: &[ExprType], merging: bool) -> PlanResult<()> {
         let columns =
             arrays.iter().zip(types).map(|(array, kind)| Column::new(array, kind.clone()));
-        let columns: Vec<Column> = columns.collect::<PlanResult<_>>()?;
+        let mut columns: Vec<Column> = columns.collect::<PlanResult<_>>()?;
+        // GROUP_CONCAT: what makes a text of numbers takes them as texts.
+        if self.result.is_string() {
+            columns.iter_mut().for_each(Column::read_as_text);
+        }
         let rows = arrays.first().map_or(0, |array| array.len());
         let call = Call { context: None, types, result: &self.result };
         for row in 0..rows {

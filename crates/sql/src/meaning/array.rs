@@ -26,6 +26,8 @@ pub(crate) struct Column {
     array: ArrayRef,
     kind: ExprType,
     reading: Reading,
+    /// Whether numbers that are formatted in a way of their own are read as the texts they make.
+    as_text: bool,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -63,11 +65,26 @@ impl Column {
         };
         let array = if fits { Arc::clone(array) } else { cast(array, &wanted)? };
         let reading = reading(&wanted, &kind);
-        Ok(Self { array, kind, reading })
+        Ok(Self { array, kind, reading, as_text: false })
+    }
+
+    /// From here on numbers with leading zeros or with a fixed number of decimals are read as
+    /// their texts.
+    pub(crate) fn read_as_text(&mut self) {
+        self.as_text = self.kind.is_number() && self.kind.is_formatted();
     }
 
     /// The value of a row.
     pub(crate) fn get(&self, row: usize) -> V<'_> {
+        let value = self.own(row);
+        match value {
+            V::Null => V::Null,
+            value if self.as_text => V::Text(Cow::Owned(self.kind.formatted(&value))),
+            value => value,
+        }
+    }
+
+    fn own(&self, row: usize) -> V<'_> {
         if self.reading == Reading::Null || self.array.is_null(row) {
             return V::Null;
         }

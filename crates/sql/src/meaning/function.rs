@@ -20,6 +20,7 @@ use rustc_hash::FxHashMap;
 use super::{
     array::{Building, Column},
     call::{Call, Typing},
+    formatted::takes_texts,
     kernels::Asked,
     library,
     types::ExprType,
@@ -230,7 +231,10 @@ impl ScalarUDFImpl for Function {
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> PlanResult<FieldRef> {
         let collation = self.dialect.collation;
         let types = argument_types(args.arg_fields, args.scalar_arguments, collation);
-        let kind = self.kind(&types, args.scalar_arguments).map_err(external)?;
+        let mut kind = self.kind(&types, args.scalar_arguments).map_err(external)?;
+        if self.definition.name != "typed" {
+            kind.width = None;
+        }
         let held = self.definition.held(&kind);
         // Warnings and limits make NULL of values whatever their arguments are.
         let field = kind.field_of(self.definition.name, held).with_nullable(true);
@@ -255,7 +259,10 @@ impl ScalarUDFImpl for Function {
         if !once && let Some(array) = asked.evaluate() {
             return Ok(ColumnarValue::Array(array));
         }
-        let columns = read(&args.args, &types)?;
+        let mut columns = read(&args.args, &types)?;
+        if takes_texts(self.definition.name) {
+            columns.iter_mut().for_each(|(column, _)| column.read_as_text());
+        }
         let mut built = Building::new(held, &kind);
         let mut values: Vec<V<'_>> = Vec::with_capacity(columns.len());
         let most_bytes = context.map_or(u64::MAX, |context| context.max_batch_bytes);

@@ -20,6 +20,7 @@ mod compare;
 mod copies;
 pub(crate) mod decimal;
 mod encoding;
+mod formatted;
 mod function;
 pub(crate) mod json;
 mod kernels;

@@ -4,7 +4,9 @@
 //! ```text
 //! metadata := kind "," flags "," length "," collation "," coercibility ("," member)*
 //! kind     := name | name "." number | name "." number "." number
-//! flags    := "u"? "n"?                 unsigned, not null
+//! flags    := "u"? "n"? (("w" | "z") number)? ("d" number)?
+//!                                       unsigned, not null; a column's declared width, filled with
+//!                                       zeros or not; digits behind the point of a float
 //! member   := the words of an ENUM or SET, percent-coded
 //! ```
 
@@ -64,6 +66,19 @@ pub(crate) struct ExprType {
     pub coercibility: u8,
     /// The words of an ENUM or a SET.
     pub members: Option<Arc<[String]>>,
+    /// How wide a column is declared: of a column itself, not of what is made of it.
+    pub width: Option<Width>,
+    /// Digits behind the point of a FLOAT or DOUBLE that has a fixed number of them.
+    pub decimals: Option<u8>,
+}
+
+/// A column's declared width.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Width {
+    /// Places.
+    pub places: u32,
+    /// Whether zeros fill them.
+    pub zerofill: bool,
 }
 
 impl ExprType {
@@ -76,6 +91,8 @@ impl ExprType {
             collation: Collation::BINARY,
             coercibility: coercibility::NUMERIC,
             members: None,
+            width: None,
+            decimals: None,
         }
     }
 
@@ -189,6 +206,25 @@ impl ExprType {
     /// The same with another strength of its collation.
     pub(crate) fn with_coercibility(self, coercibility: u8) -> Self {
         Self { coercibility, ..self }
+    }
+
+    /// Whether its values are written as text in another way than their numbers alone say.
+    pub(crate) fn is_formatted(&self) -> bool {
+        self.decimals.is_some() || self.width.is_some_and(|width| width.zerofill)
+    }
+
+    /// The digits behind the point that a float made of these has, if all have a fixed number.
+    pub(crate) fn common_decimals<'t>(types: impl Iterator<Item = &'t Self>) -> Option<u8> {
+        let mut most = 0;
+        for kind in types.filter(|kind| !kind.is_null()) {
+            most = most.max(match kind.kind {
+                SqlType::Float | SqlType::Double => kind.decimals?,
+                SqlType::Decimal(_, scale) => scale,
+                _ if kind.is_integer() => 0,
+                _ => return None,
+            });
+        }
+        Some(most)
     }
 
     /// The same with a sign or without.
@@ -417,7 +453,12 @@ impl ExprType {
         let is_text = self.is_text() || self.kind == SqlType::Json;
         column.collation = if is_text { self.collation.0 } else { Collation::BINARY.0 };
         let per_character = if is_text { 4 } else { 1 };
-        column.length = self.length.saturating_mul(per_character);
+        column.length = match self.width {
+            Some(width) => width.places,
+            None => self.length.saturating_mul(per_character),
+        };
+        column.zerofill = self.width.is_some_and(|width| width.zerofill);
+        column.decimals = self.decimals.filter(|_| self.is_float());
     }
 
     /// A column of no table that has this type.
@@ -433,7 +474,14 @@ impl ExprType {
         let not_null = if self.not_null { "n" } else { "" };
         let (length, collation) = (self.length, self.collation.0);
         // Writing to a String cannot fail.
-        let _ = write!(out, ",{unsigned}{not_null},{length},{collation},{}", self.coercibility);
+        let _ = write!(out, ",{unsigned}{not_null}");
+        if let Some(Width { places, zerofill }) = self.width {
+            let _ = write!(out, "{}{places}", if zerofill { 'z' } else { 'w' });
+        }
+        if let Some(decimals) = self.decimals {
+            let _ = write!(out, "d{decimals}");
+        }
+        let _ = write!(out, ",{length},{collation},{}", self.coercibility);
         for member in self.members.iter().flat_map(|members| members.iter()) {
             out.push(',');
             out.push_str(&member.replace('%', "%25").replace(',', "%2C"));
@@ -452,7 +500,12 @@ impl ExprType {
             parts.map(|part| part.replace("%2C", ",").replace("%25", "%")).collect();
         let members = (!members.is_empty()).then(|| members.into());
         let (unsigned, not_null) = (flags.contains('u'), flags.contains('n'));
-        Some(Self { kind, unsigned, not_null, length, collation, coercibility, members })
+        let zerofill = flags.contains('z');
+        let places = number_behind(flags, if zerofill { 'z' } else { 'w' });
+        let width = places.map(|places| Width { places, zerofill });
+        let decimals = number_behind(flags, 'd').and_then(|digits| u8::try_from(digits).ok());
+        let told = Self { length, collation, coercibility, members, ..Self::new(kind, length) };
+        Some(Self { unsigned, not_null, width, decimals, ..told })
     }
 
     /// As an argument of the function that gives a type to what lost it.
@@ -464,6 +517,13 @@ impl ExprType {
     pub(crate) fn from_spelled(text: &str) -> Option<Self> {
         Self::decode(text)
     }
+}
+
+/// The number that stands behind a letter of the flags.
+fn number_behind(flags: &str, letter: char) -> Option<u32> {
+    let (_, behind) = flags.split_once(letter)?;
+    let end = behind.find(|c: char| !c.is_ascii_digit()).unwrap_or(behind.len());
+    behind.get(..end)?.parse().ok()
 }
 
 /// Bytes of a character in MySQL's eyes.
@@ -549,6 +609,15 @@ mod tests {
             ExprType::json(),
             ExprType { members: Some(members), ..ExprType::text(3, Collation(255)) },
             ExprType::column(SqlType::Bit(9), true, 9, Collation::BINARY),
+            ExprType {
+                width: Some(Width { places: 9, zerofill: true }),
+                decimals: Some(4),
+                ..ExprType::column(SqlType::Float, true, 9, Collation::BINARY).not_null()
+            },
+            ExprType {
+                width: Some(Width { places: 5, zerofill: false }),
+                ..ExprType::column(SqlType::Int, false, 5, Collation::BINARY)
+            },
         ];
         for each in types {
             assert_eq!(ExprType::from_spelled(&each.spelled()), Some(each.clone()));

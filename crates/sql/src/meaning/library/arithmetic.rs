@@ -53,6 +53,13 @@ fn finished(typing: &Typing<'_>, kind: ExprType) -> ExprType {
     ExprType { not_null: typing.all_present(), ..kind }
 }
 
+/// DOUBLE that is the sum or the difference of the arguments, or the opposite of one: it has a fixed
+/// number of decimals if they have.
+fn fixed_double(typing: &Typing<'_>) -> ExprType {
+    let decimals = ExprType::common_decimals(typing.types.iter());
+    ExprType { decimals, ..ExprType::double() }
+}
+
 /// Places of an integer: its digits and its sign.
 fn places(kind: &ExprType) -> u32 {
     kind.digits() + u32::from(!kind.unsigned)
@@ -61,7 +68,7 @@ fn places(kind: &ExprType) -> u32 {
 fn sum_type(typing: &Typing<'_>) -> Result<ExprType> {
     let (number, a, b) = together(typing);
     let kind = match number {
-        Number::Double => ExprType::double(),
+        Number::Double => fixed_double(typing),
         Number::Decimal => {
             let scale = u32::from(a.scale().max(b.scale()));
             let whole = a.integer_digits().max(b.integer_digits()) + 1;
@@ -145,7 +152,7 @@ fn remainder_type(typing: &Typing<'_>) -> Result<ExprType> {
 fn negative_type(typing: &Typing<'_>) -> Result<ExprType> {
     let a = typing.get(0);
     let kind = match number_of(&a) {
-        Number::Double => ExprType::double(),
+        Number::Double => fixed_double(typing),
         Number::Decimal => ExprType::decimal(a.digits(), u32::from(a.scale())),
         // The smallest literal has no opposite among integers.
         Number::Int if typing.constant(0) == Some(i64::MIN) => ExprType::decimal(19, 0),

@@ -43,7 +43,11 @@ pub(crate) fn common_type(types: &[ExprType]) -> Result<ExprType> {
         present.iter().all(|each| each.kind == first.kind && each.unsigned == first.unsigned);
     let kind = if same && !first.is_string() {
         let length = present.iter().map(|each| each.length).max().unwrap_or(0);
-        ExprType { length, ..(*first).clone() }
+        let decimals = match first.is_float() {
+            true => ExprType::common_decimals(present.iter().copied()),
+            false => None,
+        };
+        ExprType { length, width: None, decimals, ..(*first).clone() }
     } else if let Some(kind) = common_number(&present) {
         kind
     } else if let Some(kind) = common_temporal(&present) {
@@ -69,7 +73,11 @@ fn common_number(types: &[&ExprType]) -> Option<ExprType> {
             _ => true,
         };
         let kind = if types.iter().all(narrow) { SqlType::Float } else { SqlType::Double };
-        return Some(ExprType { kind, ..ExprType::double() });
+        let decimals = ExprType::common_decimals(types.iter().copied());
+        let length = types.iter().map(|each| each.length).max().unwrap_or(0);
+        let double = ExprType::double();
+        let length = if decimals.is_some() { length } else { double.length };
+        return Some(ExprType { kind, decimals, length, ..double });
     }
     let sizes = |unsigned: bool| {
         let of_sign = types.iter().filter(move |each| each.unsigned == unsigned);

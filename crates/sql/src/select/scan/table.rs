@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     SqlType,
-    meaning::types::ExprType,
+    meaning::types::{ExprType, Width},
     search,
     select::{names::TableName, origin::Origin},
     session::Reader,
@@ -30,6 +30,8 @@ use crate::{
     },
 };
 
+/// The widest that MySQL lets a number be declared.
+const MAX_WIDTH: u32 = 255;
 /// What the columns of scores are called, with a number behind it.
 const SCORE: &str = "#score";
 
@@ -195,6 +197,18 @@ pub(crate) fn expr_type(spec: &ColumnSpec) -> ExprType {
     let length = u32::try_from(length).unwrap_or(u32::MAX);
     let mut made = ExprType::column(kind.sql, kind.unsigned, length, kind.collation);
     made.not_null = spec.not_null;
+    if let Some((digits, scale)) = kind.digits.filter(|_| made.is_float()) {
+        made.length = u32::from(digits);
+        made.decimals = Some(scale);
+    }
+    let declared = if kind.is_integer() { kind.length } else { 0 };
+    let places = match u32::try_from(declared) {
+        Ok(0) => made.length,
+        declared => declared.unwrap_or(MAX_WIDTH).min(MAX_WIDTH),
+    };
+    let is_number = made.is_number() && !matches!(kind.sql, SqlType::Year | SqlType::Bit(_));
+    made.width = (is_number && (declared > 0 || kind.zerofill))
+        .then_some(Width { places, zerofill: kind.zerofill });
     if kind.has_labels() {
         made.members = Some(kind.labels.iter().map(|label| label.to_string()).collect());
     }

@@ -52,7 +52,11 @@ impl Converter {
         };
         if let Some((_, scale)) = slot.kind.digits {
             let power = 10_f64.powi(i32::from(scale));
-            number = (number * power).round() / power;
+            // As MySQL does it (Field_real::truncate): the part behind the point alone, halves to even.
+            let whole = number.floor();
+            if whole.is_finite() {
+                number = whole + ((number - whole) * power).round_ties_even() / power;
+            }
         }
         let most = match slot.kind.digits {
             Some((digits, scale)) => {
