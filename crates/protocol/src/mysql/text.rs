@@ -338,7 +338,7 @@ mod tests {
             Shape { kind: SqlType::Double, filled: 255, decimals: Some(30) },
             None,
         );
-        assert_eq!((long.len(), long[0]), (259, 0xFC));
+        assert_eq!((long.len(), long[0]), (258, 0xFC));
     }
 
     #[test]

@@ -26,6 +26,8 @@ const KEEPALIVE_PROBES: u32 = 4;
 
 /// From this version on MySQL follows foreign keys above the storage engine, and logs what it does.
 const LOGS_CASCADES_SINCE: (u16, u16, u16) = (9, 6, 0);
+/// From this version on MySQL says of each statement whether it changed the data dictionary.
+const TELLS_OF_DICTIONARY_SINCE: (u16, u16, u16) = (8, 0, 3);
 
 /// What each connection says first: texts are UTF-8, times UTC, nothing can be written.
 const SESSION: [&str; 3] = [
@@ -58,6 +60,8 @@ pub struct Server {
     pub folds_names: bool,
     /// Whether its binlog holds the rows that foreign keys change.
     pub logs_cascades: bool,
+    /// Whether its binlog says of each statement if it changed the data dictionary.
+    pub tells_of_dictionary: bool,
 }
 
 /// Connects for queries: texts are UTF-8, times UTC, and nothing can be written.
@@ -187,6 +191,7 @@ fn read_server(conn: &mut Conn) -> mysql::Result<Server> {
         uuid: uuid.unwrap_or_else(|| format!("server_id {id}")),
         folds_names: folded == 1,
         logs_cascades: !mariadb && version >= LOGS_CASCADES_SINCE && !native,
+        tells_of_dictionary: !mariadb && version >= TELLS_OF_DICTIONARY_SINCE,
     })
 }
 

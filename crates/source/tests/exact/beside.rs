@@ -278,7 +278,11 @@ impl Beside {
         let surplus: Vec<_> =
             here.difference(&there).filter(|name| !found.told.contains_key(*name)).collect();
         if !lacking.is_empty() || !surplus.is_empty() {
-            return Some(format!("tables only there {lacking:?}, only here {surplus:?}"));
+            let now: Vec<_> =
+                self.status().tables.into_iter().map(|one| (one.table, one.state)).collect();
+            return Some(format!(
+                "tables only there {lacking:?}, only here {surplus:?}, now told {now:?}"
+            ));
         }
         let mut texts = Vec::new();
         for (database, table) in &names {

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use remora_engine::LargeBatch;
 use remora_peers::Kind;
 
 use crate::{
@@ -125,6 +126,8 @@ struct Run<'r> {
     place: Option<(String, u64)>,
     quiet: bool,
     soon: bool,
+    /// Nothing is applied: what follows is closed, or waits for this.
+    behind: Option<Option<LargeBatch>>,
     /// Following has ended or hangs: the rest of the case would only wait for it again.
     given_up: bool,
 }
@@ -152,6 +155,7 @@ impl<'r> Run<'r> {
             place: None,
             quiet: false,
             soon: false,
+            behind: None,
             given_up: false,
         }
     }
@@ -205,9 +209,25 @@ impl<'r> Run<'r> {
             Step::Quiet => self.quiet = true,
             Step::Compare => {
                 self.quiet = false;
+                match self.behind.take() {
+                    Some(Some(large)) => drop(large.commit(Vec::new()).unwrap()),
+                    Some(None) => self.beside.open(),
+                    None => {}
+                }
                 if !behind {
                     self.compare();
                 }
+            }
+            // Nothing is applied anyhow.
+            Step::Behind { .. } if behind || self.manner != Manner::Live => {}
+            Step::Behind { stalled: true } => {
+                self.quiet = true;
+                self.behind = Some(Some(self.beside.database().begin_large().unwrap()));
+            }
+            Step::Behind { stalled: false } => {
+                self.quiet = true;
+                self.beside.close();
+                self.behind = Some(None);
             }
             Step::Restart if behind => {}
             Step::Restart => {

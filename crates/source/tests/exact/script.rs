@@ -11,6 +11,8 @@
 //! @session b latin1                      another connection, maybe with a client's character set
 //! @quiet                                 what follows is not compared after each statement,
 //! @compare                               because the tables are locked until here
+//! @behind                                nothing is applied until the next `@compare`: what follows
+//!                                        is closed, or with the word `stalled` waits
 //! @restart                               what follows the server is closed and opened
 //! @wait 1.5                              seconds
 //! @told t no primary key                 from here on this table may be called stopped or refused,
@@ -45,6 +47,7 @@ pub enum Step {
     Quiet,
     Compare,
     Restart,
+    Behind { stalled: bool },
     Wait(f64),
     Told { table: String, words: String },
     Soon,
@@ -112,6 +115,7 @@ impl Script {
             "quiet" => Step::Quiet,
             "compare" => Step::Compare,
             "restart" => Step::Restart,
+            "behind" => Step::Behind { stalled: rest == "stalled" },
             "soon" => Step::Soon,
             "wait" => Step::Wait(rest.parse().unwrap_or_else(|_| panic!("{place}: seconds"))),
             "told" => {

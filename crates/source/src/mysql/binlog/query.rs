@@ -11,7 +11,8 @@ use remora_mysql::{Comments, LexMode, charset_of_collation};
 
 use super::{Reader, Short, compressed};
 
-/// Status variables come in this order, and all before the character set are of known length.
+/// Status variables, in the order of MySQL's `Query_event` (libbinlogevents) up to version 9.7; those of
+/// MariaDB alone begin at 128.
 mod variable {
     pub(super) const FLAGS: u8 = 0;
     pub(super) const SQL_MODE: u8 = 1;
@@ -20,7 +21,19 @@ mod variable {
     pub(super) const CHARACTER_SET: u8 = 4;
     pub(super) const TIME_ZONE: u8 = 5;
     pub(super) const CATALOG: u8 = 6;
+    pub(super) const TIME_NAMES: u8 = 7;
+    pub(super) const DATABASE_CHARACTER_SET: u8 = 8;
+    pub(super) const TABLES_FOR_UPDATE: u8 = 9;
+    pub(super) const LENGTH_AT_SOURCE: u8 = 10;
+    pub(super) const INVOKER: u8 = 11;
+    pub(super) const UPDATED_DATABASES: u8 = 12;
+    pub(super) const MICROSECONDS: u8 = 13;
+    pub(super) const EXPLICIT_TIMESTAMPS: u8 = 16;
+    pub(super) const DEFINITION_TRANSACTION: u8 = 17;
 }
+
+/// Of databases instead of their number: they were too many to be named.
+const TOO_MANY_DATABASES: u8 = 254;
 
 /// Bytes between the fixed part of a logged LOAD DATA and its variables.
 const LOAD_BYTES: usize = 13;
@@ -43,6 +56,9 @@ pub struct Query {
     pub is_mode_known: bool,
     /// The error with which it ended, 0 for none.
     pub error: u16,
+    /// Whether it changed the data dictionary in a transaction: MySQL says so from 8.0.3 on, of
+    /// lasting tables alone.
+    pub in_dictionary: bool,
 }
 
 /// What a query means for its transaction.
@@ -94,6 +110,7 @@ impl Query {
             mode: LexMode { comments: Comments::All, ..LexMode::default() },
             is_mode_known: true,
             error: 0,
+            in_dictionary: false,
         }
     }
 
@@ -114,7 +131,7 @@ impl Query {
         reader.skip(1)?;
         let text = text(reader.rest())?;
         let is_mode_known = variables.is_ok();
-        let Variables { sql_mode, collation } = variables.unwrap_or_default();
+        let Variables { sql_mode, collation, in_dictionary } = variables.unwrap_or_default();
         let client = charset_of_collation(collation).unwrap_or_default();
         let mode = LexMode::of_sql_mode(sql_mode, client, comments);
         let sql = client.decode(&text).into_owned();
@@ -123,7 +140,7 @@ impl Query {
         let is_exact = again == text;
         let is_other = !client.is_utf8() && !text.is_ascii();
         let other_sql = if is_other { String::from_utf8(text).ok() } else { None };
-        Ok(Self { database, sql, other_sql, is_exact, mode, is_mode_known, error })
+        Ok(Self { database, sql, other_sql, is_exact, mode, is_mode_known, error, in_dictionary })
     }
 
     /// What it means for its transaction.
@@ -166,33 +183,72 @@ struct Variables {
     sql_mode: u64,
     /// Of the client's character set.
     collation: u16,
+    in_dictionary: bool,
 }
 
 impl Variables {
-    /// Reads them up to the character set, behind which nothing matters.
+    /// Reads them. All up to the character set must be known; what comes behind it does not change how
+    /// the text is read.
     fn read(variables: &[u8]) -> Result<Self, Short> {
         let mut reader = Reader::new(variables);
         let mut found = Self::default();
+        let mut is_readable = false;
         while reader.remaining() > 0 {
-            match reader.u8()? {
-                variable::FLAGS | variable::AUTO_INCREMENT => reader.skip(4)?,
-                variable::SQL_MODE => found.sql_mode = reader.u64()?,
-                variable::CATALOG_WITH_ZERO => {
-                    let length = usize::from(reader.u8()?);
-                    reader.skip(length + 1)?;
-                }
-                variable::CATALOG | variable::TIME_ZONE => {
-                    let length = usize::from(reader.u8()?);
-                    reader.skip(length)?;
-                }
-                variable::CHARACTER_SET => {
-                    found.collation = reader.u16()?;
-                    break;
-                }
-                _ => return Err(Short),
+            match found.read_one(&mut reader) {
+                Ok(true) => is_readable = true,
+                Ok(false) => {}
+                Err(Short) if is_readable => break,
+                Err(Short) => return Err(Short),
             }
         }
         Ok(found)
+    }
+
+    /// Reads one; whether it is the character set.
+    fn read_one(&mut self, reader: &mut Reader<'_>) -> Result<bool, Short> {
+        let code = reader.u8()?;
+        match code {
+            variable::FLAGS | variable::AUTO_INCREMENT | variable::LENGTH_AT_SOURCE => {
+                reader.skip(4)?;
+            }
+            variable::SQL_MODE => self.sql_mode = reader.u64()?,
+            variable::CATALOG_WITH_ZERO => {
+                let length = usize::from(reader.u8()?);
+                reader.skip(length + 1)?;
+            }
+            variable::CATALOG | variable::TIME_ZONE => {
+                let length = usize::from(reader.u8()?);
+                reader.skip(length)?;
+            }
+            variable::CHARACTER_SET => {
+                self.collation = reader.u16()?;
+                // Those of the connection and of the server.
+                reader.skip(4)?;
+            }
+            variable::TIME_NAMES | variable::DATABASE_CHARACTER_SET => reader.skip(2)?,
+            variable::TABLES_FOR_UPDATE => reader.skip(8)?,
+            variable::INVOKER => {
+                for _user_and_host in 0..2 {
+                    let length = usize::from(reader.u8()?);
+                    reader.skip(length)?;
+                }
+            }
+            variable::UPDATED_DATABASES => {
+                let count = reader.u8()?;
+                let named = if count == TOO_MANY_DATABASES { 0 } else { count };
+                for _database in 0..named {
+                    while reader.u8()? != 0 {}
+                }
+            }
+            variable::MICROSECONDS => reader.skip(3)?,
+            variable::EXPLICIT_TIMESTAMPS => reader.skip(1)?,
+            variable::DEFINITION_TRANSACTION => {
+                self.in_dictionary = true;
+                reader.skip(8)?;
+            }
+            _ => return Err(Short),
+        }
+        Ok(code == variable::CHARACTER_SET)
     }
 }
 
@@ -264,5 +320,16 @@ mod tests {
         assert!(query.mode.ansi_quotes && query.mode.no_backslash_escapes && query.is_mode_known);
         assert!(!read(&[200, 1], b"x").is_mode_known);
         assert!(read(&[6, 3, b's', b't', b'd', 4, 8, 0, 8, 0, 8, 0, 0x81], b"x").is_mode_known);
+        assert!(!read(&[6, 3, b's', b't', b'd', 0x81], b"x").is_mode_known);
+    }
+
+    #[test]
+    fn whether_the_dictionary_was_changed_is_told_behind_the_character_set() {
+        let before = [4, 8, 0, 8, 0, 8, 0, 7, 1, 0, 8, 45, 0, 12, 2, b'a', 0, b'b', b'c', 0, 16, 1];
+        let of = |more: &[u8]| read(&[&before, more].concat(), b"TRUNCATE t").in_dictionary;
+        assert!(of(&[17, 9, 0, 0, 0, 0, 0, 0, 0]));
+        assert!(of(&[11, 1, b'u', 1, b'h', 13, 1, 2, 3, 17, 9, 0, 0, 0, 0, 0, 0, 0, 18, 255, 0]));
+        assert!(!of(&[18, 255, 0]) && !of(&[17, 9]) && !of(&[12, 3]));
+        assert!(read(&[12, 254, 17, 9, 0, 0, 0, 0, 0, 0, 0], b"x").in_dictionary);
     }
 }

@@ -30,6 +30,8 @@ struct Altered<'t> {
     text: &'t str,
     /// Whether it ended with an error.
     failed: bool,
+    /// Whether a temporary table was meant, maybe.
+    maybe_temporary: bool,
 }
 
 impl Applier {
@@ -78,7 +80,8 @@ impl Applier {
         match statement {
             Statement::Create(creation) => self.create(&creation, &mut step)?,
             Statement::Alter { table, renamed, alteration, others } => {
-                let altered = Altered { alteration, text, failed };
+                let maybe_temporary = self.is_maybe_temporary(&table, query);
+                let altered = Altered { alteration, text, failed, maybe_temporary };
                 self.alter(table, renamed, altered, &others, &mut step)?;
             }
             Statement::Drop(tables) => {
@@ -86,7 +89,7 @@ impl Applier {
                 tables.iter().for_each(|table| self.suspect(table, Suspect::Dropped));
             }
             Statement::Rename(renames) => self.rename(renames, &mut step)?,
-            Statement::Truncate(table) if failed || self.temporary.has(&table) => {
+            Statement::Truncate(table) if failed || self.is_maybe_temporary(&table, query) => {
                 self.miss(&table);
             }
             Statement::Truncate(table) => self.truncate(&table, &mut step)?,
@@ -103,12 +106,18 @@ impl Applier {
             | Statement::Harmless
             | Statement::Unknown => {}
         }
-        if step.definitions.is_empty() && step.positions.is_empty() {
-            return Ok(());
+        if !step.is_empty() {
+            tracing::info!("schema change: {text}");
+            count(&self.shared.board.counters.statements, 1);
         }
-        tracing::info!("schema change: {text}");
-        count(&self.shared.board.counters.statements, 1);
         self.take_step(step)
+    }
+
+    /// Whether a statement that names a table may mean a temporary one, which hides the lasting one.
+    /// MySQL logs ALTER and TRUNCATE of temporary tables that it did not log the making of.
+    fn is_maybe_temporary(&self, table: &TableName, query: &Query) -> bool {
+        let in_dictionary = query.in_dictionary || !self.source.server.tells_of_dictionary;
+        !in_dictionary || self.temporary.has(table)
     }
 
     /// Whatever is here may differ from the source: all tables are copied beside what can be read.
@@ -135,10 +144,21 @@ impl Applier {
     }
 
     /// Commits a step behind everything that was submitted.
-    pub fn take_step(&mut self, step: Step) -> Result<()> {
-        if step.definitions.is_empty() && step.positions.is_empty() {
-            return Ok(());
+    pub fn take_step(&mut self, mut step: Step) -> Result<()> {
+        let (changed, gone) = (std::mem::take(&mut step.changed), std::mem::take(&mut step.gone));
+        if !step.is_empty() {
+            self.commit_step(step)?;
         }
+        // Not before: who reads a table when it is told as live reads what it is now.
+        changed.iter().for_each(|table| self.show(table));
+        let is_known =
+            |name: &String| self.tables.values().any(|followed| *followed.name == **name);
+        let gone = gone.iter().filter(|name| !is_known(name));
+        gone.for_each(|name| self.shared.board.forget_table(name));
+        Ok(())
+    }
+
+    fn commit_step(&mut self, step: Step) -> Result<()> {
         if self.large.is_some() {
             let (file, offset) = (self.place.file.clone(), self.place.offset);
             let message = "a schema change within a large transaction".to_owned();
@@ -257,7 +277,7 @@ impl Applier {
             step.drop_if_there(database, &name);
             step.positions.push((key, String::new()));
         }
-        self.shared.board.forget_table(&name);
+        step.gone.push(name);
     }
 
     fn truncate(&mut self, table: &TableName, step: &mut Step) -> Result<()> {
@@ -293,19 +313,20 @@ impl Applier {
                 self.adopt(other, step);
             }
             self.begin_doubt(other, true);
-            if let Some(doubt) = self.tables.get_mut(other).and_then(|known| known.doubt.as_mut()) {
-                doubt.may_be_gone = true;
-            }
+            self.may_be_gone(other);
             self.settle(other, step)?;
         }
-        let Altered { alteration, text, failed } = altered;
-        let missed = alteration.moves_rows.is_some() || failed || self.temporary.has(&table);
+        let Altered { alteration, text, failed, maybe_temporary } = altered;
+        let missed = alteration.moves_rows.is_some() || failed || maybe_temporary;
         self.begin_doubt(&table, missed);
         if let Some(doubt) = self.tables.get_mut(&table).and_then(|known| known.doubt.as_mut()) {
             doubt.alterations.push(alteration);
             doubt.statements.push(text.to_owned());
         }
         if let Some(to) = renamed {
+            if maybe_temporary {
+                self.temporary.add(to.clone(), &self.shared);
+            }
             self.rename(vec![(table.clone(), to)], step)?;
             // It has its name still if a temporary table was renamed.
             return self.settle(&table, step);
@@ -320,6 +341,7 @@ impl Applier {
     fn rename(&mut self, renames: Vec<(TableName, TableName)>, step: &mut Step) -> Result<()> {
         self.routes.clear();
         let renames = self.without_temporary(renames)?;
+        self.with_next.extend(self.temporary.take_unstored(&self.shared.settings.name));
         let (mut left, mut come) = (Vec::new(), Vec::new());
         let renamed = renames.clone();
         let parents: Vec<_> = renames.iter().map(|(from, _)| from.clone()).collect();
@@ -342,6 +364,8 @@ impl Applier {
                     }
                     left.push(from);
                     self.adopt(&to, step);
+                    // It may be a view, then what is here under its name is another's.
+                    self.may_be_gone(&to);
                 }
             }
             come.push(to);
@@ -377,6 +401,9 @@ impl Applier {
     ) -> Result<Vec<(TableName, TableName)>> {
         let mut lasting = Vec::with_capacity(renames.len());
         for (from, to) in &renames {
+            if self.temporary.has(from) {
+                self.temporary.add(to.clone(), &self.shared);
+            }
             let is_taken = renames.iter().any(|(_, other)| other == from);
             let is_followed = self.tables.contains_key(from);
             if is_taken || !is_followed || !self.is_still_there(from)? {
@@ -424,13 +451,14 @@ impl Applier {
         }
         step.positions.push((table_key(&settings.name, &old), String::new()));
         step.positions.push((table_key(&settings.name, &new), text));
+        self.shared.board.set_table(&new, TableState::CatchingUp);
         (followed.source, followed.name) = (source.into(), new.into());
-        self.shared.board.forget_table(&old);
+        step.gone.push(old);
         if followed.doubt.is_some() && !self.uncertain.contains(to) {
             self.uncertain.push(to.clone());
         }
         self.tables.insert(to.clone(), followed);
-        self.show(to);
+        step.changed.push(to.clone());
     }
 
     /// A table goes away under its name; what can be read of it stays for now.

@@ -351,7 +351,12 @@ impl Applier {
     fn doubt_what_came_instead(&mut self, suspect: &Suspect) {
         let Suspect::Renamed(to) = suspect else { return };
         self.miss(to);
-        if let Some(doubt) = self.tables.get_mut(to).and_then(|known| known.doubt.as_mut()) {
+        self.may_be_gone(to);
+    }
+
+    /// A table in doubt is dropped here if it turns out that the source has none.
+    pub fn may_be_gone(&mut self, table: &TableName) {
+        if let Some(doubt) = self.tables.get_mut(table).and_then(|known| known.doubt.as_mut()) {
             doubt.may_be_gone = true;
         }
     }
@@ -389,7 +394,7 @@ impl Applier {
         step.definitions.push(Definition::Create(schema(settings, &read, &name, None)));
         step.positions.push((table_key(&settings.name, &name), definition_text(&read)));
         (followed.source, followed.visible) = (Arc::new(read), Visible::Fed);
-        self.show(table);
+        step.changed.push(table.clone());
         Ok(())
     }
 
@@ -425,7 +430,7 @@ impl Applier {
             copy.renumber(self.last_copy);
         }
         followed.source = Arc::new(read);
-        self.show(table);
+        step.changed.push(table.clone());
         Ok(())
     }
 

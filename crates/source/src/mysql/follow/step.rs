@@ -2,16 +2,28 @@
 
 use remora_engine::{Database, Definition};
 
-use super::positions::{Stored, copied_key, copy_key};
+use super::{
+    positions::{Stored, copied_key, copy_key},
+    statement::TableName,
+};
 
 /// What is to be done about tables in one step.
 #[derive(Default)]
 pub(super) struct Step {
     pub definitions: Vec<Definition>,
     pub positions: Vec<Stored>,
+    /// Tables whose states are shown once it is committed.
+    pub changed: Vec<TableName>,
+    /// Names here that nothing is told of any more then.
+    pub gone: Vec<String>,
 }
 
 impl Step {
+    /// Whether nothing is to be committed.
+    pub fn is_empty(&self) -> bool {
+        self.definitions.is_empty() && self.positions.is_empty()
+    }
+
     /// Whether there will be a table of this name after what the step does so far.
     pub fn is_there(&self, database: &Database, name: &str) -> bool {
         let before = database.schema(name).is_ok();

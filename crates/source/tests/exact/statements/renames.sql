@@ -131,3 +131,56 @@ ALTER TABLE t CHANGE a b INT, CHANGE b a INT
 INSERT INTO t VALUES (5, 5, 5)
 UNLOCK TABLES
 @compare
+
+@case a table and a view change their names while nobody follows
+@on mysql
+CREATE TABLE t (id INT PRIMARY KEY, a INT)
+INSERT INTO t VALUES (1, 1)
+CREATE TABLE other (id INT PRIMARY KEY)
+CREATE VIEW v AS SELECT * FROM other
+@behind
+INSERT INTO t VALUES (2, 2)
+ALTER TABLE t ADD c TEXT
+RENAME TABLE v TO tmp, t TO v, tmp TO t
+@compare
+INSERT INTO v VALUES (3, 3, 'x')
+@behind stalled
+ALTER TABLE v ADD d TEXT
+RENAME TABLE t TO tmp, v TO t, tmp TO v
+@compare
+INSERT INTO t VALUES (4, 3, 'x', 'y')
+DROP VIEW v
+
+@case a new child and its parent change their names while nobody follows
+@on mysql
+CREATE TABLE b (id INT PRIMARY KEY, a INT)
+CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT)
+CREATE VIEW v AS SELECT * FROM b
+@behind
+CREATE TABLE c (id INT PRIMARY KEY, a INT, b INT, FOREIGN KEY (a) REFERENCES t (id) ON DELETE CASCADE ON UPDATE CASCADE)
+CREATE TABLE u (id INT PRIMARY KEY, x VARBINARY(40))
+INSERT INTO t VALUES (901, 1, 2)
+RENAME TABLE v TO tmp, t TO v, u TO t, tmp TO u
+@compare
+@behind stalled
+CREATE TABLE d (id INT PRIMARY KEY, a INT, b INT, FOREIGN KEY (a) REFERENCES v (id) ON DELETE CASCADE ON UPDATE CASCADE)
+INSERT INTO v VALUES (902, 1, 2)
+RENAME TABLE u TO tmp, v TO u, tmp TO v
+@compare
+DELETE FROM u
+
+@case a table leaves for another database while nobody follows
+CREATE DATABASE elsewhere
+CREATE TABLE t (id INT PRIMARY KEY, a INT)
+INSERT INTO t VALUES (1, 1)
+@behind
+SET binlog_format = 'STATEMENT'
+INSERT INTO t VALUES (2, 2)
+RENAME TABLE t TO elsewhere.t
+@compare
+RENAME TABLE elsewhere.t TO t
+@behind stalled
+INSERT INTO t VALUES (3, 2)
+RENAME TABLE t TO elsewhere.t
+@compare
+DROP DATABASE elsewhere
