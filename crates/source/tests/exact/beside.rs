@@ -22,6 +22,8 @@ use crate::{
     tables::{self, Table, quoted},
 };
 
+/// The server's error of a database whose directory has files that are not the server's.
+const NOT_EMPTY: u16 = 1010;
 /// Longest wait for a follower to hold what its source has committed.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -157,13 +159,28 @@ impl Beside {
         self.connection.query_drop(reset).unwrap();
         self.end_transactions();
         for old in tables::databases(&mut self.connection).unwrap() {
-            self.connection.query_drop(format!("DROP DATABASE {}", quoted(&old))).unwrap();
+            let drop = format!("DROP DATABASE {}", quoted(&old));
+            match self.connection.query_drop(&drop) {
+                Err(mysql::Error::MySqlError(error)) if error.code == NOT_EMPTY => {
+                    self.empty_directory(&error.message);
+                    self.connection.query_drop(&drop).unwrap();
+                }
+                outcome => outcome.unwrap(),
+            }
         }
         let create = match database {
             DATABASE => format!("CREATE DATABASE {DATABASE} CHARACTER SET utf8mb4"),
             other => format!("CREATE DATABASE {other}"),
         };
         self.connection.query_drop(create).unwrap();
+    }
+
+    /// Removes the files that statements left in a database's directory, which the server names.
+    fn empty_directory(&self, message: &str) {
+        let name = message.split('\'').nth(1).unwrap().trim_start_matches("./");
+        let directory = self.server.data().join(name);
+        fs::remove_dir_all(&directory).unwrap();
+        fs::create_dir(&directory).unwrap();
     }
 
     /// Ends what others hold open: prepared transactions, and the connections of root.
@@ -280,8 +297,10 @@ impl Beside {
         if !lacking.is_empty() || !surplus.is_empty() {
             let now: Vec<_> =
                 self.status().tables.into_iter().map(|one| (one.table, one.state)).collect();
+            let listed = tables::listed(&mut self.connection, &databases).unwrap();
             return Some(format!(
-                "tables only there {lacking:?}, only here {surplus:?}, now told {now:?}"
+                "tables only there {lacking:?}, only here {surplus:?}, now told {now:?}, \
+                 now listed there {listed:?}"
             ));
         }
         let mut texts = Vec::new();

@@ -40,6 +40,20 @@ pub fn names(connection: &mut Conn, databases: &[String]) -> mysql::Result<Vec<(
     Ok(names)
 }
 
+/// Everything in these databases, with its type and engine, for reports.
+pub fn listed(connection: &mut Conn, databases: &[String]) -> mysql::Result<Vec<Listed>> {
+    let mut listed = Vec::new();
+    for database in databases {
+        let sql = "SELECT table_name, table_type, engine, table_comment
+             FROM information_schema.tables WHERE table_schema = ? ORDER BY table_name";
+        listed.extend(connection.exec::<Listed, _, _>(sql, (database,))?);
+    }
+    Ok(listed)
+}
+
+/// A name with its type, engine and comment.
+pub type Listed = (String, Option<String>, Option<String>, Option<String>);
+
 /// One table of the source, without the computed columns that are not `here`.
 pub fn of_source(
     connection: &mut Conn,

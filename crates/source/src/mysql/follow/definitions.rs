@@ -6,6 +6,7 @@ use remora_engine::Definition;
 use super::{
     applier::Applier,
     doubt::Suspect,
+    hidden_renames::Told,
     positions::{STALE, definition_text, table_key},
     statement::{Alteration, Creation, Statement, TableName},
     status::{TableState, count},
@@ -340,8 +341,7 @@ impl Applier {
 
     fn rename(&mut self, renames: Vec<(TableName, TableName)>, step: &mut Step) -> Result<()> {
         self.routes.clear();
-        let renames = self.without_temporary(renames)?;
-        self.with_next.extend(self.temporary.take_unstored(&self.shared.settings.name));
+        let Told { lasting: renames, undecided } = self.without_temporary(renames)?;
         let (mut left, mut come) = (Vec::new(), Vec::new());
         let renamed = renames.clone();
         let parents: Vec<_> = renames.iter().map(|(from, _)| from.clone()).collect();
@@ -385,32 +385,20 @@ impl Applier {
             self.begin_doubt(&child, false);
             come.push(child);
         }
+        for table in undecided {
+            if !self.tables.contains_key(&table) {
+                self.adopt(&table, step);
+            }
+            self.begin_doubt(&table, true);
+            self.may_be_gone(&table);
+            come.push(table);
+        }
         come.iter().try_for_each(|table| self.settle(table, step))?;
         // Where the source is ahead nothing was certain.
         for (from, to) in renamed {
             self.suspect(&from, Suspect::Renamed(to));
         }
         Ok(())
-    }
-
-    /// The renames of tables that are not where they were. MariaDB logs those of temporary tables too,
-    /// which hide tables that stay.
-    fn without_temporary(
-        &mut self,
-        renames: Vec<(TableName, TableName)>,
-    ) -> Result<Vec<(TableName, TableName)>> {
-        let mut lasting = Vec::with_capacity(renames.len());
-        for (from, to) in &renames {
-            if self.temporary.has(from) {
-                self.temporary.add(to.clone(), &self.shared);
-            }
-            let is_taken = renames.iter().any(|(_, other)| other == from);
-            let is_followed = self.tables.contains_key(from);
-            if is_taken || !is_followed || !self.is_still_there(from)? {
-                lasting.push((from.clone(), to.clone()));
-            }
-        }
-        Ok(lasting)
     }
 
     /// Whether a renamed table keeps its rows.

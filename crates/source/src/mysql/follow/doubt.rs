@@ -92,7 +92,7 @@ impl Absence {
 }
 
 /// What a table is at the stream's place.
-enum Here {
+pub(super) enum Here {
     Is(Answer),
     /// If nothing changes it before the place.
     IsPerhaps(Answer, Coordinates),
@@ -186,7 +186,11 @@ impl Applier {
     /// What the table is at this place. The source answers for some moment between two that are known
     /// by where its binlog ended: the table must have had one name and one definition between them.
     /// What it `expects` is whether the source should have the table, if either would be a surprise.
-    fn definition_here(&mut self, table: &TableName, expects: Option<bool>) -> Result<Here> {
+    pub(super) fn definition_here(
+        &mut self,
+        table: &TableName,
+        expects: Option<bool>,
+    ) -> Result<Here> {
         let before = self.source.binlog_end()?;
         let is_received = self.receive_up_to(&before);
         let Fate::Stays(name) = self.ahead.fate(table, is_received.then_some(&before)) else {

@@ -14,6 +14,7 @@ mod cascades;
 mod copies;
 mod definitions;
 mod doubt;
+mod hidden_renames;
 mod inbox;
 mod life;
 mod lost;

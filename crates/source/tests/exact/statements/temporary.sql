@@ -125,3 +125,37 @@ CREATE TEMPORARY TABLE v (id INT PRIMARY KEY, a INT, b INT)
 ALTER TABLE v RENAME TO u
 TRUNCATE TABLE u
 ALTER TABLE u CHANGE a b INT, CHANGE b a INT
+
+@case temporary tables that are not logged are renamed by statements that are
+@on mariadb
+CREATE TABLE a (id INT PRIMARY KEY, a INT)
+CREATE TABLE b (id INT PRIMARY KEY, a INT)
+CREATE TABLE c (id INT PRIMARY KEY, c VARCHAR(9))
+INSERT INTO a VALUES (1, 1)
+INSERT INTO b VALUES (2, 2)
+INSERT INTO c VALUES (3, 'c')
+@session b
+SET binlog_format = 'ROW'
+CREATE TEMPORARY TABLE a (id INT PRIMARY KEY, a INT)
+CREATE TEMPORARY TABLE b (id INT PRIMARY KEY, a INT)
+CREATE TEMPORARY TABLE c (id INT PRIMARY KEY, a INT)
+RENAME TABLE a TO x, b TO a
+RENAME TABLE a TO b, x TO a
+RENAME TABLE a TO x, b TO a, x TO b
+RENAME TABLE a TO x, c TO a, x TO c
+@behind
+RENAME TABLE a TO x, b TO a, x TO b
+RENAME TABLE a TO x, c TO a, x TO c
+RENAME TABLE a TO x, b TO a
+@session main
+INSERT INTO a VALUES (4, 4)
+@compare
+RENAME TABLE a TO x, b TO a, x TO b
+RENAME TABLE a TO x, c TO a, x TO c
+INSERT INTO c VALUES (5, 5)
+@behind stalled
+RENAME TABLE a TO x, b TO a
+INSERT INTO x VALUES (6, 'x')
+DROP TABLE a
+RENAME TABLE x TO a, c TO b
+@compare
