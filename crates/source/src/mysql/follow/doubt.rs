@@ -474,6 +474,8 @@ impl Applier {
         }
         if followed.visible == Visible::Absent {
             self.tables.remove(table);
+            // What had the name before is gone, this is told of.
+            step.gone.retain(|gone| *gone != name);
             self.shared.board.set_table(&name, TableState::Refused(reason));
             return Ok(());
         }

@@ -3,18 +3,19 @@
 //!
 //! ```text
 //! RENAME TABLE a TO x                    temporary if there is an `a` still
-//! RENAME TABLE a TO x, b TO a            there is an `a` anyhow: what tells is whether there is an `x`, and
-//!                                        whether `a` is what `b` was
+//! RENAME TABLE a TO x, b TO a            each may be the one or the other; what is at the source under the
+//!                                        three names tells which
 //! RENAME TABLE a TO x, b TO a, x TO b    if `a` and `b` are defined alike nothing tells
 //! ```
-//! Renames that share a name are all of temporary tables or all of lasting ones, else the server refuses
-//! them: a name is free only if what had it was renamed before.
+//! So each way in which the renames of a statement can be taken is tried: what it makes of the tables that
+//! are followed is compared with what the source has now. Where ways that differ are left, the tables are
+//! copied.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     applier::Applier,
-    doubt::{Absence, Here},
+    doubt::{Absence, Answer, Here},
     statement::TableName,
 };
 use crate::{Result, mysql::gtid::Flavor};
@@ -31,13 +32,11 @@ pub(super) struct Told {
     pub undecided: Vec<TableName>,
 }
 
-/// What the source says of renames that share names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
-    Lasting,
-    Temporary,
-    Undecided,
-}
+/// More renames than these that share names are not told apart: there are twice as many ways with each.
+const MOST_LINKED: usize = 8;
+
+/// Which of some renames are of lasting tables; nothing if that cannot be told.
+type Verdict = Option<Vec<bool>>;
 
 impl Applier {
     /// The renames that are of lasting tables.
@@ -57,14 +56,15 @@ impl Applier {
         }
         let mut told = Told::default();
         for ((from, to), group) in renames.into_iter().zip(&groups) {
-            let verdict = verdicts.get(group).copied().unwrap_or(Verdict::Undecided);
-            if self.temporary.has(&from) || verdict == Verdict::Temporary {
+            let verdict = verdicts.get_mut(group).and_then(Option::as_mut);
+            let is_lasting = verdict.map(|lasting| lasting.pop().unwrap_or(true));
+            if self.temporary.has(&from) || is_lasting == Some(false) {
                 self.temporary.add(to.clone(), &self.shared);
             }
-            match verdict {
-                Verdict::Temporary => continue,
-                Verdict::Lasting => {}
-                Verdict::Undecided => told.undecided.extend([from.clone(), to.clone()]),
+            match is_lasting {
+                Some(false) => continue,
+                Some(true) => {}
+                None => told.undecided.extend([from.clone(), to.clone()]),
             }
             told.lasting.push((from, to));
         }
@@ -72,36 +72,94 @@ impl Applier {
         Ok(told)
     }
 
+    /// Which of renames that share names are of lasting tables, the last first.
     fn verdict(&mut self, renames: &[Rename]) -> Result<Verdict> {
-        if !renames.iter().any(|(from, _)| self.tables.contains_key(from)) {
-            return Ok(Verdict::Lasting);
+        let is_followed =
+            |(from, to): &Rename| self.tables.contains_key(from) || self.tables.contains_key(to);
+        if !renames.iter().any(is_followed) {
+            return Ok(Some(vec![true; renames.len()]));
         }
         if let [(from, _)] = renames {
-            return Ok(match self.is_still_there(from)? {
-                true => Verdict::Temporary,
-                false => Verdict::Lasting,
-            });
+            return Ok(Some(vec![!self.is_still_there(from)?]));
         }
-        for (to, from) in origins(renames) {
-            let Some(expected) = self.tables.get(&from).map(|one| one.source.clone()) else {
-                continue;
-            };
-            let before = self.tables.get(&to).map(|one| one.source.clone());
-            match (self.definition_here(&to, None)?, before) {
-                (Here::Is(Err(Absence::Gone)), _) => return Ok(Verdict::Temporary),
-                (Here::Is(Ok(_)), None) => return Ok(Verdict::Lasting),
-                (Here::Is(Ok(read)), Some(before)) => {
-                    match (read.reads_as(&expected), read.reads_as(&before)) {
-                        (true, false) => return Ok(Verdict::Lasting),
-                        (false, true) => return Ok(Verdict::Temporary),
-                        _ => {}
-                    }
-                }
-                _ => {}
+        if renames.len() > MOST_LINKED {
+            return Ok(None);
+        }
+        let names: BTreeSet<&TableName> =
+            renames.iter().flat_map(|(from, to)| [from, to]).collect();
+        let mut there = Vec::new();
+        for name in &names {
+            if self.selects(name)
+                && let Here::Is(answer) = self.definition_here(name, None)?
+            {
+                there.push(((*name).clone(), answer));
             }
         }
-        Ok(Verdict::Undecided)
+        let followed: BTreeSet<TableName> =
+            names.into_iter().filter(|name| self.tables.contains_key(name)).cloned().collect();
+        let mut found: Option<(Outcome, Vec<bool>)> = None;
+        for lasting in ways(renames.len()) {
+            let Some(outcome) = outcome(renames, &lasting, &followed) else { continue };
+            if !there.iter().all(|(name, answer)| self.agrees(outcome.get(name), answer)) {
+                continue;
+            }
+            match &found {
+                None => found = Some((outcome, lasting)),
+                Some((known, _)) if *known == outcome => {}
+                Some(_) => return Ok(None),
+            }
+        }
+        Ok(found.map(|(_, lasting)| lasting.into_iter().rev().collect()))
     }
+
+    /// Whether what the source has under a name can be what should be there.
+    fn agrees(&self, origin: Option<&Origin>, answer: &Answer) -> bool {
+        match (origin, answer) {
+            (Some(Origin::Followed(name)), Ok(read)) => self.tables.get(name).is_none_or(|known| {
+                known.doubt.is_some()
+                    || known.source.columns.is_empty()
+                    || known.source.reads_as(read)
+            }),
+            (Some(Origin::Followed(_)), Err(absence)) => *absence != Absence::Gone,
+            (Some(Origin::Unknown), _) => true,
+            (None, answer) => answer.is_err(),
+        }
+    }
+}
+
+/// What a name stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Origin {
+    /// The table that is followed under this name.
+    Followed(TableName),
+    /// A view, or a table that is not followed.
+    Unknown,
+}
+
+/// What the names stand for in the end.
+type Outcome = BTreeMap<TableName, Origin>;
+
+/// Every way in which so many renames are each of a lasting table or of a temporary one; first the one in
+/// which all are of lasting tables.
+fn ways(count: usize) -> impl Iterator<Item = Vec<bool>> {
+    (0..1_usize << count).map(move |way| (0..count).map(|place| way >> place & 1 == 0).collect())
+}
+
+/// What becomes of the followed tables; nothing if the server would have refused it.
+fn outcome(
+    renames: &[Rename],
+    lasting: &[bool],
+    followed: &BTreeSet<TableName>,
+) -> Option<Outcome> {
+    let mut names: Outcome =
+        followed.iter().map(|name| (name.clone(), Origin::Followed(name.clone()))).collect();
+    for ((from, to), _) in renames.iter().zip(lasting).filter(|(_, lasting)| **lasting) {
+        let origin = names.remove(from).unwrap_or(Origin::Unknown);
+        if names.insert(to.clone(), origin).is_some() {
+            return None;
+        }
+    }
+    Some(names)
 }
 
 /// A number for each rename, the same for those that share names.
@@ -120,16 +178,6 @@ fn linked(renames: &[Rename]) -> Vec<usize> {
     groups
 }
 
-/// Each name that something has in the end, with the name that this had at first.
-fn origins(renames: &[Rename]) -> BTreeMap<TableName, TableName> {
-    let mut origins: BTreeMap<TableName, TableName> = BTreeMap::new();
-    for (from, to) in renames {
-        let origin = origins.remove(from).unwrap_or_else(|| from.clone());
-        origins.insert(to.clone(), origin);
-    }
-    origins
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,19 +194,27 @@ mod tests {
     #[test]
     fn renames_that_share_a_name_belong_together() {
         assert_eq!(linked(&renames("a>x b>a c>d x>b e>c")), [0, 0, 2, 0, 2]);
-        assert_eq!(linked(&renames("a>b c>d b>c")), [0, 0, 0]);
+        assert_eq!(linked(&renames("a>b c>d b>c")), [1, 1, 1]);
     }
 
     #[test]
-    fn names_are_followed_to_their_origin() {
-        let found = |text: &str| -> Vec<(String, String)> {
-            let origins = origins(&renames(text)).into_iter();
-            origins.map(|(to, from)| (to.table, from.table)).collect()
+    fn what_a_way_of_renames_makes() {
+        let followed = BTreeSet::from([name("a"), name("b")]);
+        let made = |text: &str, lasting: &[bool]| -> Option<String> {
+            let outcome = outcome(&renames(text), lasting, &followed)?;
+            let told = outcome.into_iter().map(|(name, origin)| match origin {
+                Origin::Followed(origin) => format!("{}={}", name.table, origin.table),
+                Origin::Unknown => format!("{}=?", name.table),
+            });
+            Some(told.collect::<Vec<_>>().join(" "))
         };
-        let pairs = |expected: &[(&str, &str)]| -> Vec<(String, String)> {
-            expected.iter().map(|(to, from)| ((*to).to_owned(), (*from).to_owned())).collect()
-        };
-        assert_eq!(found("a>x b>a"), pairs(&[("a", "b"), ("x", "a")]));
-        assert_eq!(found("a>x b>a x>b"), pairs(&[("a", "b"), ("b", "a")]));
+        let chain = "a>x b>a";
+        assert_eq!(made(chain, &[true, true]).as_deref(), Some("a=b x=a"));
+        assert_eq!(made(chain, &[true, false]).as_deref(), Some("b=b x=a"));
+        assert_eq!(made(chain, &[false, true]), None);
+        assert_eq!(made(chain, &[false, false]).as_deref(), Some("a=a b=b"));
+        assert_eq!(made("v>x a>v x>a", &[true; 3]).as_deref(), Some("a=? b=b v=a"));
+        assert_eq!(ways(2).next(), Some(vec![true, true]));
+        assert_eq!(ways(3).count(), 8);
     }
 }
