@@ -15,7 +15,7 @@ const ALLOWED: [(&str, &[&str]); 7] = [
     ("sql", &["engine", "mysql"]),
     ("protocol", &["engine", "mysql", "sql"]),
     ("source", &["engine", "mysql"]),
-    ("server", &["engine", "protocol", "source", "sql"]),
+    ("server", &["engine", "mysql", "protocol", "source", "sql"]),
 ];
 
 /// No file is one concept and longer than this.

@@ -1,4 +1,5 @@
-//! What MySQL is: the tokens of its statements, its modes, its character sets.
+//! What MySQL is: the tokens of its statements, its modes, its character sets, its
+//! time zones.
 //!
 //! Knows neither tables nor sockets, and none of our other crates. Whoever reads MySQL's text or bytes
 //! (SQL, the wire, a source's binlog) reads it by what stands here, so that all read it alike.
@@ -6,7 +7,9 @@
 mod charset;
 mod collation;
 mod lex;
+mod zone;
 
 pub use charset::Charset;
 pub use collation::charset_of_collation;
 pub use lex::{Comments, LexMode, Lexer, Token, TokenKind, Unterminated, tokens, unquoted};
+pub use zone::{UnknownZone, Zone, moment_of_clock};

@@ -18,6 +18,7 @@ mod server;
 pub mod session;
 pub mod settings;
 mod sources;
+mod zone;
 
 pub use command::LocalSession;
 pub use cpu::missing_features;

@@ -5,6 +5,7 @@ use remora_engine::{Database, Schema};
 use crate::{
     Error, Result,
     settings::{Dialect, Settings},
+    zone,
 };
 
 /// Opens the data directory, loads the newest dump into an empty one where that is asked for, and
@@ -16,7 +17,8 @@ pub fn open_database(settings: &Settings) -> Result<Database> {
         crate::command::load_newest_dump(&database, settings)?;
     }
     for schema in &settings.tables {
-        make_table(&database, schema, settings.dialect)?;
+        let schema = zone::in_utc(schema, settings.time_zone.as_ref());
+        make_table(&database, &schema, settings.dialect)?;
     }
     Ok(database)
 }

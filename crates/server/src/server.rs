@@ -172,7 +172,10 @@ impl Server {
         if format!("{:?}", applied.sources) != format!("{:?}", old.sources) {
             waiting.push("mysql");
             applied.sources.clone_from(&old.sources);
+        } else if applied.time_zone != old.time_zone {
+            waiting.push("mysql.datetime_timezone");
         }
+        applied.time_zone.clone_from(&old.time_zone);
         if applied.tables != old.tables {
             waiting.push("tables");
         }

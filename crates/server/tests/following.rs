@@ -245,8 +245,18 @@ fn a_checkpoint_that_fails_is_shown() {
     assert!(info.contains("storage_error: checkpoint failed, and is tried again: "), "{info}");
     let detail = get(&server, "/health/detail");
     assert!(detail.contains("\"status\":\"failing\"") && detail.contains("degraded"), "{detail}");
+    // It answers, so it is ready.
+    let ready = get(&server, "/health/ready");
+    assert!(ready.starts_with("HTTP/1.1 200"), "{ready}");
+    assert!(
+        ready.contains("\"storage_error\":\"checkpoint failed, and is tried again: "),
+        "{ready}"
+    );
+    assert!(get(&server, "/metrics").contains("\nremora_storage_failing 1\n"));
     std::fs::remove_file(&segments).unwrap();
     std::fs::rename(&aside, &segments).unwrap();
     server.database.checkpoint().unwrap();
     assert!(!client.ask("INFO").contains("storage_error"));
+    assert!(!get(&server, "/health/ready").contains("storage_error"));
+    assert!(get(&server, "/metrics").contains("\nremora_storage_failing 0\n"));
 }

@@ -287,6 +287,8 @@ codes! {
     AutoIncrementExhausted = 1467 "HY000",
     /// A characteristic of the transaction that is open.
     TransactionInProgress = 1568 "25001",
+    /// YEAR(2).
+    InvalidYearWidth = 1818 "HY000",
     /// A key that is there already.
     DuplicateIndex = 1831 "HY000",
     /// A value for a computed column.

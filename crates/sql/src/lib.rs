@@ -10,6 +10,7 @@
 
 mod cell;
 mod column;
+mod declared_numbers;
 mod error;
 mod explain;
 mod fast;
@@ -27,6 +28,7 @@ mod write;
 
 pub use cell::Cell;
 pub use column::{Column, SqlType};
+pub use declared_numbers::DeclaredNumbers;
 pub use error::{Code, Error, Result};
 pub use host::{Alone, Host, Process, ReplicaReport, nobody_followed};
 pub use identity::{Identity, Right};

@@ -91,6 +91,16 @@ impl DateTime {
         self.date.is_valid() && self.micros < MICROS_PER_DAY as u64
     }
 
+    /// Reads a date with or without a time of day, and without an offset.
+    pub fn parse(text: &str) -> Option<Self> {
+        parse_date_time(text)
+    }
+
+    /// Reads seconds since 1970 as the microseconds of a moment.
+    pub fn parse_epoch(text: &str) -> Option<i64> {
+        parse_epoch(text)
+    }
+
     /// The UTC date and time of a moment, if its year is 0 to 9999.
     pub fn from_timestamp(micros: i64) -> Option<Self> {
         if micros == ZERO_TIMESTAMP_MICROS {

@@ -55,6 +55,9 @@ pub struct Readiness {
     pub availability: Availability,
     /// Its figures.
     pub replication: Option<ReplicationStatus>,
+    /// Why segments cannot be written. Requests are answered all the same, so it says nothing
+    /// against being ready.
+    pub storage_error: Option<String>,
 }
 
 impl Readiness {
@@ -97,6 +100,9 @@ pub fn readiness(readiness: &Readiness, timestamp: u64) -> Value {
     });
     if let Some(reason) = readiness.reason() {
         set(&mut body, "reason", reason);
+    }
+    if let Some(error) = &readiness.storage_error {
+        set(&mut body, "storage_error", error.clone());
     }
     let Some(status) = &readiness.replication else { return body };
     let starting = readiness.availability == Availability::Starting;

@@ -181,7 +181,7 @@ impl Session {
         match command {
             Command::Search(search) => self.search(*search, settings, out),
             Command::Count(selection) => self.count(selection, settings, out),
-            Command::Get(get) => self.get(&get, out),
+            Command::Get(get) => self.get(&get, settings, out),
             Command::Facet(request) => self.facet(request, settings, out),
             Command::Info => self.info(out),
             Command::Auth(token) => self.authenticate(&token, settings, out),

@@ -7,38 +7,51 @@ use std::{
 
 use remora_engine::{
     Error, FacetReply, FacetRequest, Missing, Position, QueryReport, RequestPart, Schema,
-    SearchReply, SearchRequest, Selection, SortBy, SourcePositions, TableVersion,
+    SearchReply, SearchRequest, Selection, SortBy, SourcePositions, TableVersion, Value,
 };
-use remora_protocol::line::{
-    Get, LineError, Search,
-    reply::{self, CacheUse},
+use remora_mysql::Zone;
+use remora_protocol::{
+    http::Columns,
+    line::{
+        Get, LineError, Search,
+        reply::{self, CacheUse},
+    },
 };
+use remora_sql::DeclaredNumbers;
 
 use super::{Answer, Session, blocking};
-use crate::settings::{Cache, Settings};
+use crate::{
+    settings::{Cache, Settings},
+    zone,
+};
 
 /// A query that can be asked again under its table's full name. Its `Debug` form is its name in the
 /// cache, so queries whose replies differ must show a difference.
 pub(crate) trait Query: std::fmt::Debug {
+    /// Which rows it is about.
+    fn selection(&mut self) -> &mut Selection;
+
     /// The table as it was given, or its full name once that is known.
-    fn table(&mut self) -> &mut String;
+    fn table(&mut self) -> &mut String {
+        &mut self.selection().table
+    }
 }
 
 impl Query for Search {
-    fn table(&mut self) -> &mut String {
-        &mut self.request.selection.table
+    fn selection(&mut self) -> &mut Selection {
+        &mut self.request.selection
     }
 }
 
 impl Query for Selection {
-    fn table(&mut self) -> &mut String {
-        &mut self.table
+    fn selection(&mut self) -> &mut Selection {
+        self
     }
 }
 
 impl Query for FacetRequest {
-    fn table(&mut self) -> &mut String {
-        &mut self.selection.table
+    fn selection(&mut self) -> &mut Selection {
+        &mut self.selection
     }
 }
 
@@ -56,8 +69,11 @@ impl Session {
         settings: &Settings,
         out: &mut Vec<u8>,
     ) -> Answer {
-        self.cached(&mut search, &settings.cache, out, |search, out| {
-            let reply = self.ask_search(&search.request, settings)?;
+        let zone = settings.time_zone.as_ref();
+        self.cached(&mut search, settings, out, |search, out| {
+            let mut reply = self.ask_search(&search.request, settings)?;
+            zone::show_hits(zone, Columns::Fields, &mut reply.hits);
+            self.show_declared(&search.request.selection.table, &mut reply);
             reply::write_search(out, &reply, search);
             Ok(reply.report)
         })
@@ -89,6 +105,25 @@ impl Session {
         }
     }
 
+    /// Makes the numbers of columns that are declared with a form of their own the texts that their
+    /// source shows.
+    fn show_declared(&self, table: &str, reply: &mut SearchReply) {
+        if reply.field_names.is_empty() {
+            return;
+        }
+        let Ok(schema) = self.shared.database.schema(table) else { return };
+        let Some(numbers) = DeclaredNumbers::of(&schema) else { return };
+        let place = |name: &String| schema.columns.iter().position(|c| c.name == *name);
+        let places: Vec<Option<usize>> = reply.field_names.iter().map(place).collect();
+        for hit in &mut reply.hits {
+            for (value, place) in hit.fields.iter_mut().zip(&places) {
+                if let Some(text) = place.and_then(|place| numbers.text(place, value)) {
+                    *value = Value::Text(text.into());
+                }
+            }
+        }
+    }
+
     pub(super) fn count(
         &self,
         mut selection: Selection,
@@ -96,7 +131,7 @@ impl Session {
         out: &mut Vec<u8>,
     ) -> Answer {
         let database = &self.shared.database;
-        self.cached(&mut selection, &settings.cache, out, |selection, out| {
+        self.cached(&mut selection, settings, out, |selection, out| {
             let reply = database.count(selection)?;
             reply::write_count(out, &reply);
             Ok(reply.report)
@@ -119,8 +154,10 @@ impl Session {
         let mut debug = FacetReply::default();
         // A kept reply has lost the figures that DEBUG shows.
         let caching = Cache { enabled: settings.cache.enabled && !self.debug, ..settings.cache };
-        let (report, _) = self.cached(&mut request, &caching, out, |request, out| {
-            let reply = database.facet(request)?;
+        let zone = settings.time_zone.as_ref();
+        let (report, _) = self.cached_as(&mut request, &caching, zone, out, |request, out| {
+            let mut reply = database.facet(request)?;
+            zone::show_facet(zone, &mut reply);
             reply::write_facet(out, &reply);
             debug = FacetReply { values: Vec::new(), ..reply };
             Ok(debug.report.clone())
@@ -139,10 +176,22 @@ impl Session {
     pub(crate) fn cached<Q: Query>(
         &self,
         query: &mut Q,
+        settings: &Settings,
+        out: &mut Vec<u8>,
+        ask: impl FnMut(&Q, &mut Vec<u8>) -> Result<QueryReport, Error>,
+    ) -> Result<(QueryReport, CacheUse), LineError> {
+        self.cached_as(query, &settings.cache, settings.time_zone.as_ref(), out, ask)
+    }
+
+    fn cached_as<Q: Query>(
+        &self,
+        query: &mut Q,
         caching: &Cache,
+        zone: Option<&Zone>,
         out: &mut Vec<u8>,
         mut ask: impl FnMut(&Q, &mut Vec<u8>) -> Result<QueryReport, Error>,
     ) -> Result<(QueryReport, CacheUse), LineError> {
+        self.read_times(query, zone)?;
         let (state, key) = match caching.enabled {
             true => (Some(self.state_of(query)?), format!("{query:?}").into_bytes()),
             false => (None, Vec::new()),
@@ -165,6 +214,20 @@ impl Session {
         let cost = report.total_time;
         self.shared.cache.keep(&key, query.table(), state.version, body, cost, caching);
         Ok((report, CacheUse::Miss { reason: "not_found", cost }))
+    }
+
+    /// Reads the times of a query's filter by the configured zone. Asks for the table's definition
+    /// only if there is something to do.
+    fn read_times(&self, query: &mut impl Query, zone: Option<&Zone>) -> Result<(), LineError> {
+        if zone.is_none_or(Zone::is_utc) || query.selection().filter.is_none() {
+            return Ok(());
+        }
+        let (table, schema) = self.find_table(query.table())?;
+        *query.table() = table;
+        if let Some(filter) = &mut query.selection().filter {
+            zone::filter_in_utc(zone, &schema, filter);
+        }
+        Ok(())
     }
 
     /// What is known of a query's table, which gets its full name.
@@ -215,14 +278,26 @@ impl Session {
         }
     }
 
-    pub(super) fn get(&self, get: &Get, out: &mut Vec<u8>) -> Answer {
-        let database = &self.shared.database;
+    pub(super) fn get(&self, get: &Get, settings: &Settings, out: &mut Vec<u8>) -> Answer {
+        let (database, zone) = (&self.shared.database, settings.time_zone.as_ref());
         let (table, schema) = self.find_table(&get.table)?;
-        let key = super::write::parse_key(&schema, &get.key)?;
+        let mut key = super::write::parse_key(&schema, &get.key, zone)?;
         // Read before the row is: the row is of this position or a later one.
         let applied = database.source_positions();
-        let row = database.get(&table, &key)?.ok_or_else(LineError::document_not_found)?;
+        let mut row = database.get(&table, &key)?.ok_or_else(LineError::document_not_found)?;
         let shown = shown_columns(&schema, &get.fields)?;
+        let form = if get.fields.is_empty() { Columns::Filters } else { Columns::Fields };
+        row.iter_mut().for_each(|value| zone::show(zone, form, value));
+        zone::show_key(zone, &mut key);
+        if form == Columns::Fields
+            && let Some(numbers) = DeclaredNumbers::of(&schema)
+        {
+            for (place, value) in row.iter_mut().enumerate() {
+                if let Some(text) = numbers.text(place, value) {
+                    *value = Value::Text(text.into());
+                }
+            }
+        }
         let columns = shown.iter().filter_map(|index| {
             Some((schema.columns.get(*index)?.name.as_str(), row.get(*index)?))
         });

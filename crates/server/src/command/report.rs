@@ -32,7 +32,7 @@ pub(crate) fn info(shared: &Shared) -> InfoReport {
         uptime_seconds: shared.started.elapsed().as_secs(),
         data_initialized: readiness.data_initialized,
         ready: readiness.is_ready(),
-        storage_error: shared.database.checkpoint_failure().as_deref().map(checkpoint_failed),
+        storage_error: storage_error(shared),
         commands: counters.commands(),
         connections: counters.connections(),
         requests: counters.requests(),
@@ -59,6 +59,11 @@ fn identity(dialect: Dialect) -> Identity {
     }
 }
 
+/// Why segments cannot be written, which ends neither reading nor writing.
+fn storage_error(shared: &Shared) -> Option<String> {
+    shared.database.checkpoint_failure().as_deref().map(checkpoint_failed)
+}
+
 /// Whether the server can answer: one verdict for INFO and all probes.
 pub(crate) fn readiness(shared: &Shared) -> Readiness {
     let sources = &shared.sources;
@@ -69,6 +74,7 @@ pub(crate) fn readiness(shared: &Shared) -> Readiness {
         sync_in_progress: sources.is_copying(),
         availability: availability.unwrap_or_default(),
         replication,
+        storage_error: storage_error(shared),
     }
 }
 

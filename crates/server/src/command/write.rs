@@ -3,6 +3,7 @@
 use std::{io::Write, sync::Arc};
 
 use remora_engine::{Change, ChangeBatch, KeyValues, Position, Schema, TableChanges};
+use remora_mysql::Zone;
 use remora_protocol::line::{LineError, WriteCommand, code, split_key};
 use remora_source::{
     files::{Layout, RecordBatch, RowParser, Span, parse_literal},
@@ -11,6 +12,7 @@ use remora_source::{
 use serde_json::value::RawValue;
 
 use super::{Answer, Session, blocking};
+use crate::zone;
 
 impl Session {
     pub(super) fn write(&self, command: &WriteCommand<'_>, out: &mut Vec<u8>) -> Answer {
@@ -40,8 +42,10 @@ impl Session {
         let table = self.resolve(table)?;
         let schema = self.shared.database.schema(&table)?;
         let mut changes = Vec::with_capacity(keys.len());
+        let settings = self.settings();
         for key in keys {
-            changes.push(Change::Delete(parse_key(&schema, key)?.into_vec()));
+            let key = parse_key(&schema, key, settings.time_zone.as_ref())?;
+            changes.push(Change::Delete(key.into_vec()));
         }
         let position = self.apply(&table, changes, None)?;
         acknowledge(out, "DELETE", keys.len(), position);
@@ -138,7 +142,11 @@ fn parse_rows(schema: &Schema, json: &str) -> Result<Vec<Change>, LineError> {
 }
 
 /// The values of a key as it is typed.
-pub(crate) fn parse_key(schema: &Schema, text: &str) -> Result<KeyValues, LineError> {
+pub(crate) fn parse_key(
+    schema: &Schema,
+    text: &str,
+    zone: Option<&Zone>,
+) -> Result<KeyValues, LineError> {
     let wrong = |message| LineError::new(code::INVALID_ARGUMENT, message);
     let parts = split_key(text, schema.primary_key.len()).ok_or_else(|| {
         let count = schema.primary_key.len();
@@ -147,7 +155,9 @@ pub(crate) fn parse_key(schema: &Schema, text: &str) -> Result<KeyValues, LineEr
     let mut key = KeyValues::new();
     for (part, index) in parts.iter().zip(&schema.primary_key) {
         let column = schema.columns.get(*index);
-        let value = column.and_then(|column| parse_literal(column.kind, part));
+        let value = column.and_then(|column| {
+            parse_literal(column.kind, &zone::key_in_utc(zone, column.kind, part))
+        });
         key.push(value.ok_or_else(|| {
             let name = column.map_or("", |column| column.name.as_str());
             wrong(format!("'{part}' is no value of the key column '{name}'"))

@@ -28,6 +28,7 @@ use crate::{
     counters::CommandKind,
     server::Shared,
     settings::{Dialect, Settings},
+    zone,
 };
 
 /// What MygramDB takes for the name of a table has at most so many bytes.
@@ -70,7 +71,7 @@ pub(super) async fn row(
     let session = Session::new(shared, Some(client));
     answer(&session, CommandKind::Get, &table, |settings, out| {
         let fields = options.fields.filter(|_| settings.dialect == Dialect::Remora);
-        get(&session, &table, &key, fields.as_deref(), out)
+        get(&session, (&table, &key), fields.as_deref(), settings, out)
     })
 }
 
@@ -122,8 +123,8 @@ fn check_table(table: &str, settings: &Settings) -> Result<(), LineError> {
 struct Json<Q>(Q);
 
 impl<Q: Query> Query for Json<Q> {
-    fn table(&mut self) -> &mut String {
-        self.0.table()
+    fn selection(&mut self) -> &mut Selection {
+        self.0.selection()
     }
 }
 
@@ -132,8 +133,8 @@ impl<Q: Query> Query for Json<Q> {
 struct JsonSearch(Search, Columns);
 
 impl Query for JsonSearch {
-    fn table(&mut self) -> &mut String {
-        self.0.table()
+    fn selection(&mut self) -> &mut Selection {
+        self.0.selection()
     }
 }
 
@@ -154,8 +155,9 @@ fn search(
         search.request.fields = names.map(|column| column.name.clone()).collect();
     }
     let mut search = JsonSearch(search, columns);
-    session.cached(&mut search, &settings.cache, out, |JsonSearch(search, columns), out| {
-        let reply = session.ask_search(&search.request, settings)?;
+    session.cached(&mut search, settings, out, |JsonSearch(search, columns), out| {
+        let mut reply = session.ask_search(&search.request, settings)?;
+        zone::show_hits(settings.time_zone.as_ref(), *columns, &mut reply.hits);
         http::write_search(out, &reply, search, *columns);
         Ok(reply.report)
     })?;
@@ -180,7 +182,7 @@ fn count(
     out: &mut Vec<u8>,
 ) -> Result<(), LineError> {
     let selection: Selection = http::parse_count(body, table, &parse_limits(settings))?;
-    session.cached(&mut Json(selection), &settings.cache, out, |Json(selection), out| {
+    session.cached(&mut Json(selection), settings, out, |Json(selection), out| {
         let reply = session.database().count(selection)?;
         http::write_count(out, &reply);
         Ok(reply.report)
@@ -196,8 +198,9 @@ fn facet(
     out: &mut Vec<u8>,
 ) -> Result<(), LineError> {
     let request: FacetRequest = http::parse_facet(body, table, &parse_limits(settings))?;
-    session.cached(&mut Json(request), &settings.cache, out, |Json(request), out| {
-        let reply = session.database().facet(request)?;
+    session.cached(&mut Json(request), settings, out, |Json(request), out| {
+        let mut reply = session.database().facet(request)?;
+        zone::show_facet(settings.time_zone.as_ref(), &mut reply);
         http::write_facet(out, &reply, &request.column);
         Ok(reply.report)
     })?;
@@ -206,14 +209,16 @@ fn facet(
 
 fn get(
     session: &Session,
-    table: &str,
-    key: &str,
+    (table, key): (&str, &str),
     fields: Option<&str>,
+    settings: &Settings,
     out: &mut Vec<u8>,
 ) -> Result<(), LineError> {
+    let zone = settings.time_zone.as_ref();
     let (table, schema) = session.find_table(table)?;
-    let key = parse_key(&schema, key)?;
-    let row = session.database().get(&table, &key)?.ok_or_else(LineError::document_not_found)?;
+    let mut key = parse_key(&schema, key, zone)?;
+    let mut row =
+        session.database().get(&table, &key)?.ok_or_else(LineError::document_not_found)?;
     let names: Vec<String> = fields
         .unwrap_or("")
         .split(',')
@@ -222,6 +227,8 @@ fn get(
         .collect();
     let shown = shown_columns(&schema, &names)?;
     let columns = if names.is_empty() { Columns::Filters } else { Columns::Fields };
+    row.iter_mut().for_each(|value| zone::show(zone, columns, value));
+    zone::show_key(zone, &mut key);
     let values = shown
         .iter()
         .filter_map(|index| Some((schema.columns.get(*index)?.name.as_str(), row.get(*index)?)));

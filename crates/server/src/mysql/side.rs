@@ -88,4 +88,7 @@ fn set_globals(instance: &Instance, settings: &Settings) {
     }
     let socket = settings.listen.sql_socket.as_ref().map(|path| path.display().to_string());
     instance.set_global("socket", Value::Text(socket.unwrap_or_default().into()));
+    if let Some(zone) = &settings.time_zone {
+        instance.set_global("time_zone", Value::Text(zone.name().into()));
+    }
 }

@@ -2,6 +2,8 @@
 
 use std::net::IpAddr;
 
+use remora_mysql::Zone;
+
 use super::{Dialect, Settings, sql};
 use crate::{Error, Result};
 
@@ -23,6 +25,7 @@ pub(super) fn check(settings: &Settings) -> Result<()> {
     }
     check_mygramdb(settings)?;
     check_sources(settings)?;
+    check_time_zones(settings)?;
     check_words(settings)
 }
 
@@ -103,6 +106,29 @@ fn check_sources(settings: &Settings) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// A table looks the same through every door, whoever it comes from.
+fn check_time_zones(settings: &Settings) -> Result<()> {
+    let mut zones = settings.sources.iter().filter_map(|s| Some((&s.name, s.time_zone.as_ref()?)));
+    let Some((name, zone)) = zones.next() else { return Ok(()) };
+    if let Some((other, theirs)) = zones.find(|(_, theirs)| *theirs != zone) {
+        return refuse(&format!(
+            "time_zone is '{}' for the source '{name}' and '{}' for '{other}': a server shows \
+             TIMESTAMPs in one zone, so write the same for both, or for one alone",
+            zone.name(),
+            theirs.name()
+        ));
+    }
+    let has_sql = !settings.listen.sql.is_empty() || settings.listen.sql_socket.is_some();
+    match has_sql && Zone::parse(zone.name()).is_err() {
+        true => refuse(&format!(
+            "mysql.datetime_timezone '{}' cannot be the time_zone of SQL, which lies between \
+             -13:59 and +14:00: choose another, or do not listen for SQL",
+            zone.name()
+        )),
+        false => Ok(()),
+    }
 }
 
 fn check_limits(settings: &Settings) -> Result<()> {

@@ -21,6 +21,7 @@ use std::{
 };
 
 use remora_engine::{Durability, Schema};
+use remora_mysql::Zone;
 use remora_source::mysql::{schema::Selection, settings::MysqlSettings};
 
 pub(crate) use mygramdb::help as mygramdb_help;
@@ -29,7 +30,7 @@ pub use sql::Sql;
 pub use users::{HostPattern, User, find_user, fits_pattern};
 pub use variables::{Change, VARIABLES, Variable, changes, find_variable};
 
-use crate::{Error, Result, session::Cidr};
+use crate::{Error, Result, session::Cidr, zone};
 
 /// Whose rules a server follows, by the file it was started with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +82,8 @@ pub struct Settings {
     pub mygramdb: Option<MygramFile>,
     /// The MySQL and MariaDB servers to follow.
     pub sources: Vec<MysqlSettings>,
+    /// The zone in which TIMESTAMPs are shown and read, if the sources' settings name one.
+    pub time_zone: Option<Zone>,
     /// The MySQL protocol.
     pub sql: Sql,
     /// Who may use it; nobody named means everybody on this machine.
@@ -245,6 +248,7 @@ impl Default for Settings {
             unused: Vec::new(),
             mygramdb: None,
             sources: Vec::new(),
+            time_zone: None,
             sql: Sql::default(),
             users: Vec::new(),
         }
@@ -354,6 +358,7 @@ impl Settings {
             self.dump.dir = self.data.join("dumps");
         }
         check::check(&self)?;
+        self.time_zone = self.named_time_zone();
         self.define_followed();
         Ok(self)
     }
@@ -366,8 +371,17 @@ impl Settings {
                 let name = schema.name.split_once('.');
                 name.is_some_and(|(database, table)| selection.matches(database, table))
             };
-            source.definitions = self.tables.iter().filter(is_selected).cloned().collect();
+            let zone = self.time_zone.as_ref();
+            let wanted = self.tables.iter().filter(is_selected);
+            source.definitions = wanted.map(|schema| zone::in_utc(schema, zone)).collect();
         }
+    }
+
+    /// The zone of the sources that name one: no two name different ones. A MygramDB file has one
+    /// whether it follows or not.
+    fn named_time_zone(&self) -> Option<Zone> {
+        let file = || Zone::parse_offset(self.mygramdb.as_ref()?.text(mygramdb::ZONE_KEY)).ok();
+        self.sources.iter().find_map(|source| source.time_zone.clone()).or_else(file)
     }
 
     /// Whether a table of these settings is a source's to make.

@@ -17,6 +17,7 @@ use std::{
     time::Duration,
 };
 
+use remora_mysql::Zone;
 use remora_source::{
     mysql::settings::{MysqlSettings, Tls, TlsMode},
     schema_file::WidthName,
@@ -37,6 +38,9 @@ pub(crate) use file::help;
 
 /// The release whose protocol and files are answered as they are there. Its clients compare it.
 pub const MYGRAMDB_VERSION: &str = "1.10.0";
+
+/// The key of the zone that DATETIMEs are in.
+pub(super) const ZONE_KEY: &str = "mysql.datetime_timezone";
 
 /// The largest body of an HTTP request where the file sets no limit.
 const LARGEST_BODY_BYTES: usize = 1 << 30;
@@ -88,6 +92,7 @@ impl Typed {
             unused: Vec::new(),
             mygramdb: None,
             sources,
+            time_zone: None,
             sql: defaults.sql,
             users: Vec::new(),
         })
@@ -100,6 +105,8 @@ impl TypedMySql {
         tables: Vec<String>,
         replication: &TypedReplication,
     ) -> Result<MysqlSettings, String> {
+        let zone = Zone::parse_offset(&self.datetime_timezone)
+            .map_err(|error| format!("{ZONE_KEY}: {error}"))?;
         Ok(MysqlSettings {
             tls: self.tls(),
             host: self.host,
@@ -108,7 +115,7 @@ impl TypedMySql {
             password: self.password,
             database: Some(self.database).filter(|database| !database.is_empty()),
             tables,
-            time_zone: self.datetime_timezone,
+            time_zone: Some(zone),
             server_id: replication.server_id,
             connect_timeout: Duration::from_millis(self.connect_timeout_ms),
             strict_schema: true,

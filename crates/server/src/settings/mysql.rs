@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use remora_mysql::Zone;
 use remora_source::mysql::settings::{MysqlSettings, OnLostPosition, TlsMode};
 use serde::Deserialize;
 
@@ -76,7 +77,9 @@ impl TypedMysql {
             (None, None) => tls.identity.take(),
             _ => return Err("tls_cert and tls_key belong together: set both".to_owned()),
         };
-        set(&mut settings.time_zone, self.time_zone);
+        let zone = self.time_zone.as_deref().map(Zone::parse).transpose();
+        let zone = zone.map_err(|error| format!("time_zone: {error}"))?;
+        settings.time_zone = zone.or(settings.time_zone);
         settings.server_id = self.server_id.or(settings.server_id);
         set(&mut settings.connect_timeout, self.connect_timeout_s.map(Duration::from_secs));
         let most = self.copy_rows_per_second.filter(|rows| *rows > 0);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use remora_engine::{ColumnType, Durability, Width};
+use remora_engine::{ColumnType, Durability, Filter, Literal, Width};
 
 use super::*;
 
@@ -229,4 +229,57 @@ fn the_example_shows_the_defaults() {
         let shown = example.contains(&format!("{name} = ")) || variable.key == "bm25.enable";
         assert!(shown, "examples/remora.toml leaves out {}", variable.key);
     }
+}
+
+#[test]
+fn a_server_has_one_time_zone() {
+    let zone = |settings: Result<Settings>| {
+        settings.unwrap().time_zone.map(|zone| zone.name().to_owned()).unwrap_or_default()
+    };
+    assert_eq!(zone(toml("")), "");
+    assert_eq!(zone(toml("[mysql]\n")), "");
+    assert_eq!(zone(toml("[mysql]\ntime_zone = 'Europe/Berlin'\n")), "Europe/Berlin");
+    let url = "[mysql]\nurl = 'mysql://h?time-zone=Asia/Tokyo'\n";
+    assert_eq!(zone(toml(url)), "Asia/Tokyo");
+    assert_eq!(zone(toml(&format!("{url}time_zone = '+02:00'\n"))), "+02:00");
+    let two = |first: &str, second: &str| {
+        toml(&format!(
+            "[[mysql]]\nname = 'a'\n{first}\n[[mysql]]\nname = 'b'\n{second}\n[[mysql]]\nname = 'c'"
+        ))
+    };
+    assert_eq!(zone(two("", "time_zone = 'SYSTEM'")), "SYSTEM");
+    assert_eq!(zone(two("time_zone = '+2:00'", "time_zone = '+02:00'")), "+02:00");
+    let error = message(two("time_zone = '+02:00'", "time_zone = '+09:00'"));
+    assert!(error.contains("'+02:00' for the source 'a' and '+09:00' for 'b'"), "{error}");
+    let error = message(toml("\n[mysql]\ntime_zone = 'Berlin'\n"));
+    assert!(error.contains("line 2, mysql: time_zone: 'Berlin' is no time zone"), "{error}");
+    assert_eq!(zone(yaml(TABLE)), "+00:00");
+    let mygram = TABLE.replace("shop}", "shop, datetime_timezone: \"+09:00\"}");
+    assert_eq!(zone(yaml(&mygram)), "+09:00");
+    assert_eq!(zone(yaml(&format!("{mygram}replication: {{enable: false}}\n"))), "+09:00");
+    let far = yaml(&mygram.replace("+09:00", "+20:00"));
+    assert_eq!(far.as_ref().unwrap().time_zone.as_ref().map(|zone| zone.name()), Some("+20:00"));
+    let mut far = far.unwrap();
+    far.listen.sql = "127.0.0.1:0".to_owned();
+    assert!(message(far.finish()).contains("cannot be the time_zone of SQL"));
+}
+
+/// As MygramDB compares: a TIMESTAMP with a moment, a DATETIME with what clocks show.
+#[test]
+fn required_filters_are_read_in_the_zone() {
+    let file = "mysql: {user: reader, database: shop, datetime_timezone: \"+09:00\"}\n\
+                tables:\n  - name: items\n    text_source: {column: body}\n    required_filters:\n\
+                \x20     - {name: at, type: timestamp, op: \">=\", value: \"2024-07-01 09:00:00\"}\n\
+                \x20     - {name: dt, type: datetime, op: \"<\", value: \"2024-07-01 09:00:00\"}\n\
+                \x20     - {name: du, type: datetime, op: \"=\", value: 1719792000}\n\
+                replication: {server_id: 7}\n";
+    let settings = yaml(file).unwrap().finish().unwrap();
+    let required = settings.sources[0].definitions[0].required.clone();
+    let Some(Filter::And(filters)) = required else { panic!("{required:?}") };
+    let literals = filters.into_iter().map(|filter| match filter {
+        Filter::Compare { literal: Literal::Text(text), .. } => text,
+        other => panic!("{other:?}"),
+    });
+    let expected = ["2024-07-01 00:00:00Z", "2024-07-01 09:00:00", "2024-07-01 09:00:00"];
+    assert_eq!(literals.collect::<Vec<_>>(), expected);
 }

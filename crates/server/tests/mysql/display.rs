@@ -6,7 +6,7 @@ use std::{thread::sleep, time::Duration};
 use mysql::{Conn, OptsBuilder, prelude::Queryable};
 use remora_peers::{Kind, Server as Peer};
 
-use crate::support::TestServer;
+use crate::support::{Client, TestServer};
 
 const NUMBERS: [&str; 3] = [
     "CREATE TABLE numbers (id INT PRIMARY KEY, z INT(5) ZEROFILL, zb BIGINT ZEROFILL, \
@@ -153,6 +153,27 @@ fn compare(ours: &mut Conn, theirs: &mut Conn, is_mysql: bool) {
     assert_eq!(ours.len(), theirs.len());
 }
 
+/// FIELDS shows them so as well; GET without, as MygramDB does.
+fn by_line(line: &mut Client, theirs: &mut Conn) {
+    let columns = "z,zb,zt,n,f,d,fz,cz,cu";
+    for id in [1, 2, 3] {
+        let sql = format!("SELECT {columns} FROM numbers WHERE id = {id}");
+        let values = text(theirs, &sql).into_iter().map(|(_, values)| values[0].clone());
+        let values: Vec<String> =
+            values.map(|value| if value == "Null" { "\\N".to_owned() } else { value }).collect();
+        let row = format!("\r\n{id}\t{}\r\n", values.join("\t"));
+        for request in [
+            format!("GET shop.numbers {id} FIELDS {columns}"),
+            format!("SEARCH shop.numbers FILTER id = {id} FIELDS {columns}"),
+        ] {
+            let reply = line.ask(&request);
+            assert!(reply.contains(&row), "{request}: {reply} lacks {row}");
+        }
+    }
+    let plain = line.ask("GET shop.numbers 1");
+    assert!(plain.contains(" z=42 ") && plain.contains(" f=1.500000 "), "{plain}");
+}
+
 /// Waits until a query answers this.
 fn wait(conn: &mut Conn, sql: &str, expected: &str) {
     let mut answer = String::new();
@@ -185,6 +206,7 @@ fn followed_columns_are_shown_as_the_source_shows_them(kind: Kind) {
     wait(&mut ours, "SELECT COUNT(*) FROM shop.numbers", "3");
     ours.query_drop("USE shop").unwrap();
     compare(&mut ours, &mut theirs, !kind.is_mariadb());
+    by_line(&mut server.connect(), &mut theirs);
     // The order of columns, wherever it is told.
     for (change, first) in [
         ("MODIFY f FLOAT(7,4) FIRST", "f"),

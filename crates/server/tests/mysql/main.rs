@@ -12,6 +12,7 @@ mod limits;
 mod login;
 mod prepared;
 mod talk;
+mod zones;
 
 use client::{Client, Entry};
 use support::TestServer;

@@ -13,6 +13,7 @@ mod url;
 use std::{fmt, path::PathBuf, time::Duration};
 
 use remora_engine::Schema;
+use remora_mysql::Zone;
 
 use crate::Result;
 
@@ -37,8 +38,9 @@ pub struct MysqlSettings {
     pub tables: Vec<String>,
     /// Encryption of the connection.
     pub tls: Tls,
-    /// The zone in which TIMESTAMP columns are shown, as an offset `+hh:mm`.
-    pub time_zone: String,
+    /// The zone in which whoever serves the tables shows TIMESTAMPs. What is read from the source are
+    /// moments, whatever stands here.
+    pub time_zone: Option<Zone>,
     /// Our id among the source's replicas; none: one is chosen at random.
     pub server_id: Option<u32>,
     /// For connecting.
@@ -129,7 +131,7 @@ impl Default for MysqlSettings {
             database: None,
             tables: Vec::new(),
             tls: Tls::default(),
-            time_zone: "+00:00".to_owned(),
+            time_zone: None,
             server_id: None,
             connect_timeout: Duration::from_secs(10),
             copy_rows_per_second: None,
@@ -154,6 +156,7 @@ impl fmt::Debug for MysqlSettings {
             .field("database", &self.database)
             .field("tables", &self.tables)
             .field("tls", &self.tls)
+            .field("time_zone", &self.time_zone)
             .finish_non_exhaustive()
     }
 }

@@ -64,6 +64,12 @@ fn texts_that_are_none_are_refused_by_name(kind: Kind) {
     pair.run("DELETE FROM bad WHERE a = 9");
     pair.follower().sync("shop.bad").unwrap();
     pair.compare();
+    // Of a default, which the rows that were there get.
+    pair.run("ALTER TABLE good ADD w VARCHAR(9) CHARACTER SET utf8 DEFAULT x'eda080'");
+    names(&stopped_or_refused(&pair, "good"), &["column \"w\"", "(1)", "0xEDA080"]);
+    pair.run("UPDATE good SET w = 'mended'");
+    pair.follower().sync("shop.good").unwrap();
+    pair.compare();
     // Of a definition.
     let labels = "ENUM('a', x'eda080') CHARACTER SET utf8";
     pair.run(&format!("CREATE TABLE labels (id INT PRIMARY KEY, v {labels})"));

@@ -44,7 +44,9 @@ pub(super) fn literal(column: &SourceColumn, value: &mysql::Value) -> Option<Str
             let bits = places.filter(|(_, label)| chosen.contains(&label.as_str()));
             Some(bits.fold(0_u64, |bits, (place, _)| bits | 1 << (place & 63)).to_string())
         }
-        SourceType::Json | SourceType::Geometry | SourceType::Vector(_) => None,
+        SourceType::ShortYear | SourceType::Json | SourceType::Geometry | SourceType::Vector(_) => {
+            None
+        }
     }
 }
 

@@ -300,7 +300,9 @@ fn is_plain(kind: &SourceType) -> bool {
 fn implied(kind: &SourceType) -> Option<Value> {
     Some(match kind {
         SourceType::Int { unsigned: false, .. } => Value::Int(0),
-        SourceType::Int { .. } | SourceType::Bit(_) | SourceType::Year => Value::Uint(0),
+        SourceType::Int { .. } | SourceType::Bit(_) | SourceType::Year | SourceType::ShortYear => {
+            Value::Uint(0)
+        }
         SourceType::Float | SourceType::Double => Value::Float(0.0),
         SourceType::Decimal { scale, .. } => {
             Value::Decimal(remora_engine::Decimal::from_scaled(0, *scale))

@@ -50,6 +50,9 @@ pub enum SourceType {
     Bit(u8),
     /// YEAR of four digits.
     Year,
+    /// YEAR of two digits, which is a number of two digits wherever its server shows it or
+    /// calculates with it.
+    ShortYear,
     /// DATE.
     Date,
     /// TIME with so many digits of a second's fraction.

@@ -169,6 +169,7 @@ impl SourceType {
                 33.. => 64,
             }),
             Self::Year => ColumnType::Uint(16),
+            Self::ShortYear => ColumnType::Uint(8),
             Self::Date => ColumnType::Date,
             Self::Time(_) => ColumnType::Time,
             Self::DateTime(_) => ColumnType::DateTime,

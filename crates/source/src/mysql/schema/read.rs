@@ -489,8 +489,9 @@ fn places(columns: &[SourceColumn], key: &Key, period_end: Option<usize>) -> Opt
         let name = name.as_deref()?.to_lowercase();
         let place = columns.iter().position(|column| column.name.to_lowercase() == name)?;
         let column = columns.get(place)?;
-        // JSON has no order.
-        if column.kind == SourceType::Json || is_unbounded(&column.kind) {
+        // JSON has no order, and two years may have the same two digits.
+        let is_vague = matches!(column.kind, SourceType::Json | SourceType::ShortYear);
+        if is_vague || is_unbounded(&column.kind) {
             return None;
         }
         // The server extends the keys of a versioned table by it; of current rows it is the same.
@@ -530,9 +531,12 @@ fn declaration(row: &Row) -> Declaration {
         let name = text(row, 1).unwrap_or_default();
         return Declaration { name, column_type, ..Declaration::default() };
     }
+    let default_is_bytes = !is_unicode(2);
+    let default = if default_is_bytes { hexadecimal(row, 2) } else { text(row, 2) };
     Declaration {
         name: text(row, 1).unwrap_or_default(),
-        default: text(row, 2),
+        default,
+        default_is_bytes,
         nullable: text(row, 3).is_some_and(|nullable| nullable == "YES"),
         data_type: text(row, 4).unwrap_or_default().to_ascii_lowercase(),
         octets: number(row, 5),
@@ -545,6 +549,13 @@ fn declaration(row: &Row) -> Declaration {
         column_type: text(row, 12).unwrap_or_default(),
         extra: text(row, 13).unwrap_or_default(),
     }
+}
+
+/// Bytes as `0x` and digits, so that no two are the same.
+fn hexadecimal(row: &Row, index: usize) -> Option<String> {
+    let mysql::Value::Bytes(bytes) = row.as_ref(index)? else { return None };
+    let digits = bytes.iter().map(|byte| format!("{byte:02X}"));
+    Some(format!("0x{}", digits.collect::<String>()))
 }
 
 fn text(row: &Row, index: usize) -> Option<String> {

@@ -2,6 +2,8 @@
 
 use std::{str::FromStr, time::Duration};
 
+use remora_mysql::Zone;
+
 use super::{MysqlSettings, OnLostPosition, Tls, TlsMode};
 use crate::{Error, Result};
 
@@ -76,7 +78,7 @@ fn set_parameter(settings: &mut MysqlSettings, name: &str, value: &str) -> Resul
         "ssl-cert" => set_identity(&mut settings.tls, |identity| identity.0 = value.into()),
         "ssl-key" => set_identity(&mut settings.tls, |identity| identity.1 = value.into()),
         "server-public-key" => settings.tls.server_public_key = path(),
-        "time-zone" => settings.time_zone = time_zone(value)?,
+        "time-zone" => settings.time_zone = Some(time_zone(value)?),
         "server-id" => settings.server_id = Some(number(name, value, 1, u32::MAX)?),
         "connect-timeout" => {
             let seconds = number(name, value, 1, MAX_CONNECT_SECONDS)?;
@@ -106,17 +108,14 @@ fn list(value: &str) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-/// An offset `+hh:mm`, or UTC.
-fn time_zone(value: &str) -> Result<String> {
-    // A plus of a URL is often not encoded and arrives as a space.
-    let value = value.trim().replace("UTC", "+00:00");
-    let value = if value.starts_with(['+', '-']) { value } else { format!("+{value}") };
-    let digits = |range| value.get(range).and_then(|part: &str| part.parse::<u8>().ok());
-    let valid = value.len() == 6
-        && value.get(3..4) == Some(":")
-        && digits(1..3).is_some_and(|hours| hours <= 14)
-        && digits(4..6).is_some_and(|minutes| minutes <= 59);
-    valid.then_some(value).ok_or_else(|| wrong("`time-zone` must be an offset like +02:00"))
+/// A zone by its name. A plus of a URL is often not encoded and arrives as a space, or not at all.
+fn time_zone(value: &str) -> Result<Zone> {
+    let value = value.trim();
+    let zone = match value.starts_with(|first: char| first.is_ascii_digit()) {
+        true => Zone::parse(&format!("+{value}")),
+        false => Zone::parse(value),
+    };
+    zone.map_err(|error| wrong(&format!("`time-zone`: {error}")))
 }
 
 fn number<T: FromStr + PartialOrd + std::fmt::Display>(
@@ -201,7 +200,7 @@ mod tests {
         assert_eq!(settings.tls.mode, TlsMode::VerifyCa);
         assert_eq!(settings.tls.ca.as_deref(), Some("/ca.pem".as_ref()));
         assert_eq!(settings.tls.identity, Some(("/c.pem".into(), "/k.pem".into())));
-        assert_eq!(settings.time_zone, "+02:00");
+        assert_eq!(zone(&settings), "+02:00");
         assert_eq!(settings.server_id, Some(7));
         assert_eq!(settings.connect_timeout, Duration::from_secs(3));
         assert_eq!(settings.copy_rows_per_second, Some(1000));
@@ -218,7 +217,24 @@ mod tests {
         assert_eq!((settings.user.as_str(), settings.password.as_str()), ("root", ""));
         assert_eq!((settings.port, settings.database), (3306, None));
         assert_eq!(settings.tls.mode, TlsMode::Preferred);
-        assert_eq!(parse("mysql://a@b:/?time-zone=UTC").unwrap().time_zone, "+00:00");
+        assert_eq!(settings.time_zone, None);
+    }
+
+    #[test]
+    fn time_zones_have_every_name_that_mysql_knows() {
+        let named = |name: &str| zone(&parse(&format!("mysql://h?time-zone={name}")).unwrap());
+        assert_eq!(named("UTC"), "UTC");
+        assert_eq!(named("SYSTEM"), "SYSTEM");
+        assert_eq!(named("Europe/Berlin"), "Europe/Berlin");
+        assert_eq!(named("Europe%2FBerlin"), "Europe/Berlin");
+        assert_eq!(named("-03:30"), "-03:30");
+        for plus in ["+02:00", "%2B02:00", " 02:00", "02:00", "+2:00"] {
+            assert_eq!(named(plus), "+02:00", "{plus}");
+        }
+    }
+
+    fn zone(settings: &MysqlSettings) -> String {
+        settings.time_zone.as_ref().map_or_else(String::new, |zone| zone.name().to_owned())
     }
 
     #[test]
@@ -230,7 +246,9 @@ mod tests {
             ("mysql://u:secret@h?nonsense=1", "nonsense"),
             ("mysql://u:secret@h?ssl-mode=maybe", "ssl-mode"),
             ("mysql://u:secret@h?copy-threads=0", "copy-threads"),
-            ("mysql://u:secret@h?time-zone=Berlin", "time-zone"),
+            ("mysql://u:secret@h?time-zone=Berlin", "`time-zone`: 'Berlin' is no time zone"),
+            ("mysql://u:secret@h?time-zone=", "time-zone"),
+            ("mysql://u:secret@h?time-zone=+15:00", "time-zone"),
             ("mysql://u:secret%@h", "%"),
             ("mysql://u:secret@w@h", "%40"),
             ("mysql://u:sec/ret@w@h", "%40"),

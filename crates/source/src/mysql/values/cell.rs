@@ -5,7 +5,11 @@ use std::{borrow::Cow, sync::Arc};
 use remora_engine::Value;
 
 use super::{
-    Charset, Malformed, address, compressed::decompress, decimal, json::json_text, temporal,
+    Charset, Malformed, address,
+    compressed::decompress,
+    decimal,
+    json::{json_is_no_text, json_text},
+    temporal,
 };
 use crate::mysql::binlog::Reader;
 
@@ -43,6 +47,7 @@ pub(crate) enum Cell {
     /// A big-endian number of so many bytes.
     Bit(usize),
     Year,
+    ShortYear,
     Date,
     /// With so many digits of a fraction, like the five below.
     Time(u16),
@@ -77,6 +82,7 @@ impl Cell {
             Self::CompressedText(_, charset) => {
                 decompress(bytes).is_ok_and(|bytes| text(&bytes, charset).is_err())
             }
+            Self::Json(_) => json_is_no_text(bytes),
             _ => false,
         }
     }
@@ -104,6 +110,8 @@ impl Cell {
             }
             Self::Bit(bytes) => Value::Uint(temporal::big_endian(reader, *bytes)?),
             Self::Year => year(reader.u8()?),
+            // Years are counted from 1900, and 0 is none: shown alike.
+            Self::ShortYear => Value::Uint(u64::from(reader.u8()? % 100)),
             Self::Date => temporal::date(reader)?,
             Self::Time(digits) => temporal::time2(reader, *digits)?,
             Self::DateTime(digits) => temporal::date_time2(reader, *digits)?,

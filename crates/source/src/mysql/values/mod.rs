@@ -7,6 +7,7 @@
 //! | FLOAT, DOUBLE                     | Float, Double    | exact, whatever digits are declared   |
 //! | BIT(n)                            | Uint(8 … 64)     | the number                            |
 //! | YEAR                              | Uint(16)         | `0000` is 0                           |
+//! | YEAR(2)                           | Uint(8)          | the two digits                        |
 //! | DATE, TIME, DATETIME              | the same         | zero and partial dates as they are    |
 //! | TIMESTAMP                         | Timestamp        | UTC; `0000-00-00 00:00:00` below all  |
 //! | CHAR, VARCHAR, TEXT, of any set   | Text             | in UTF-8                              |

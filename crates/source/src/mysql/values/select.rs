@@ -19,7 +19,9 @@ pub fn from_select(column: &SourceColumn, value: mysql::Value) -> Result<Value> 
     }
     let read = match &column.kind {
         SourceType::Int { unsigned: false, .. } => signed(&value).map(Value::Int),
-        SourceType::Int { .. } | SourceType::Year => unsigned(&value).map(Value::Uint),
+        SourceType::Int { .. } | SourceType::Year | SourceType::ShortYear => {
+            unsigned(&value).map(Value::Uint)
+        }
         SourceType::Float => float(&value).map(|number| f64::from(number as f32)).map(Value::Float),
         SourceType::Double => float(&value).map(Value::Float),
         SourceType::Decimal { precision, scale } => decimal(&value, *precision, *scale),

@@ -3,32 +3,15 @@
 use jiff::{
     Timestamp,
     civil::{Date, DateTime, Time},
-    tz::{Offset, TimeZone},
+    tz::TimeZone,
 };
+use remora_mysql::{Zone, moment_of_clock};
 
 use super::{Moment, SECOND};
 
 /// `+05:30`, `SYSTEM`, `UTC`, or a name of the IANA database.
 pub(crate) fn parse_zone(name: &str) -> Option<TimeZone> {
-    if name.eq_ignore_ascii_case("SYSTEM") {
-        return Some(TimeZone::system());
-    }
-    let sign = match name.as_bytes().first()? {
-        b'+' => 1,
-        b'-' => -1,
-        _ => return TimeZone::get(name).ok(),
-    };
-    let (hours, minutes) = name.get(1..)?.split_once(':')?;
-    let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    let possible = (1..=2).contains(&hours.len()) && minutes.len() == 2;
-    if !possible || !all_digits(hours) || !all_digits(minutes) {
-        return None;
-    }
-    let (hours, minutes) = (hours.parse::<i32>().ok()?, minutes.parse::<i32>().ok()?);
-    let total = sign * (hours * 60 + minutes);
-    let fits = minutes < 60 && (-13 * 60 - 59..=14 * 60).contains(&total);
-    let offset = Offset::from_seconds(total * 60).ok().filter(|_| fits)?;
-    Some(TimeZone::fixed(offset))
+    Zone::parse(name).ok().map(|zone| zone.rules().clone())
 }
 
 /// What clocks of the zone show at so many microseconds since 1970 UTC.
@@ -54,17 +37,7 @@ pub(crate) fn utc_of_local(moment: Moment, zone: &TimeZone) -> Option<i64> {
     let (hour, minute) = (moment.hour() as i8, moment.minute() as i8);
     let nanoseconds = moment.fraction() as i32 * 1_000;
     let time = Time::new(hour, minute, moment.second() as i8, nanoseconds).ok()?;
-    let shown = DateTime::from_parts(date, time);
-    let found = zone.to_ambiguous_timestamp(shown);
-    let micros = found.compatible().ok()?.as_microsecond();
-    match found.offset() {
-        jiff::tz::AmbiguousOffset::Gap { .. } => {
-            let instant = Timestamp::from_microsecond(micros).ok()?;
-            let before = zone.preceding(instant).next()?;
-            Some(before.timestamp().as_microsecond())
-        }
-        _ => Some(micros),
-    }
+    Some(moment_of_clock(DateTime::from_parts(date, time), zone)?.as_microsecond())
 }
 
 #[cfg(test)]

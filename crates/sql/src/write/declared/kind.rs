@@ -54,6 +54,9 @@ pub(crate) struct TypeSpec {
     pub spelling: Option<&'static str>,
 }
 
+/// How YEAR(2) is spelled.
+const YEAR: &str = "year";
+
 /// What a column's type may leave open.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Charset {
@@ -200,6 +203,9 @@ impl TypeSpec {
                 None => Ok(()),
             },
         };
+        if self.spelling.is_some() {
+            return out;
+        }
         if self.unsigned && !matches!(self.sql, SqlType::Bit(_) | SqlType::Year) {
             out.push_str(" unsigned");
         }
@@ -249,6 +255,12 @@ impl TypeSpec {
             SqlType::Geometry => "geometry",
             SqlType::Vector => "vector",
         }
+    }
+
+    /// Whether it is YEAR(2), which only followed tables have: a number of two digits wherever its
+    /// server shows it or calculates with it.
+    pub(crate) fn is_short_year(&self) -> bool {
+        self.spelling == Some(YEAR)
     }
 
     /// The width of an integer type.
@@ -445,6 +457,13 @@ fn sized(
             TypeSpec { digits, ..TypeSpec::plain(SqlType::Double) }
         }
         "bit" => TypeSpec::plain(SqlType::Bit(small(first.unwrap_or(1)).min(64))),
+        "year" if first == Some(2) => TypeSpec {
+            length: 2,
+            unsigned: true,
+            zerofill: true,
+            spelling: Some(YEAR),
+            ..TypeSpec::plain(SqlType::TinyInt)
+        },
         "year" => TypeSpec::plain(SqlType::Year),
         "date" => TypeSpec::plain(SqlType::Date),
         "time" => TypeSpec::plain(SqlType::Time(fraction(first, column)?)),

@@ -315,6 +315,10 @@ fn check_column(column: &DraftColumn) -> Result<()> {
         let message = format!("Incorrect column name '{name}'");
         return Err(Error::new(Code::WrongColumnName, message));
     }
+    if spec.kind.is_short_year() {
+        let message = "Invalid display width. Use YEAR instead.";
+        return Err(Error::new(Code::InvalidYearWidth, message));
+    }
     let constant = matches!(spec.default, DefaultSpec::Constant(_) | DefaultSpec::Bits(_));
     let large = spec.kind.is_blob() || matches!(spec.kind.sql, SqlType::Json | SqlType::Geometry);
     if constant && large {

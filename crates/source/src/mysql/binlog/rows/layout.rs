@@ -189,6 +189,7 @@ fn cell(column: &SourceColumn, mapped: &MappedColumn, length: CellLength) -> Res
         SourceType::Double => is(mapped, kind::DOUBLE).map(|_| Cell::Double),
         SourceType::Bit(bits) => bit(*bits, mapped, length),
         SourceType::Year => is(mapped, kind::YEAR).map(|_| Cell::Year),
+        SourceType::ShortYear => is(mapped, kind::YEAR).map(|_| Cell::ShortYear),
         SourceType::Date
         | SourceType::Time(_)
         | SourceType::DateTime(_)

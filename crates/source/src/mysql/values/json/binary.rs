@@ -10,7 +10,7 @@
 //! length    := seven bits a byte, lowest first, the high bit set on all but the last
 //! ```
 
-use std::borrow::Cow;
+use std::{borrow::Cow, str};
 
 use super::{super::Malformed, Json, MAX_DEPTH};
 use crate::mysql::binlog::Reader;
@@ -30,20 +30,46 @@ const DOUBLE: u8 = 11;
 const STRING: u8 = 12;
 const OPAQUE: u8 = 15;
 
+/// What is known of a document while it is read.
+struct State {
+    /// So many more parts may come.
+    left: usize,
+    /// Whether all its texts are Unicode.
+    is_text: bool,
+}
+
+impl State {
+    fn text<'a>(&mut self, bytes: &'a [u8]) -> Cow<'a, str> {
+        self.is_text &= str::from_utf8(bytes).is_ok();
+        String::from_utf8_lossy(bytes)
+    }
+}
+
 /// Reads a document. No bytes at all are a null, as at the server.
 pub(super) fn parse(bytes: &[u8]) -> Result<Json<'_>, Malformed> {
-    let Some((&kind, value)) = bytes.split_first() else { return Ok(Json::Null) };
+    let (document, is_text) = read(bytes)?;
+    if is_text { Ok(document) } else { Err(Malformed) }
+}
+
+/// Whether it is a document but for texts that are no Unicode.
+pub(super) fn is_no_text(bytes: &[u8]) -> bool {
+    read(bytes).is_ok_and(|(_, is_text)| !is_text)
+}
+
+fn read(bytes: &[u8]) -> Result<(Json<'_>, bool), Malformed> {
+    let Some((&kind, value)) = bytes.split_first() else { return Ok((Json::Null, true)) };
     // Every container names at least its parts' places, so the parts of a whole document are fewer
     // than its bytes; bytes that name one part over and over are refused before they grow.
-    let mut left = bytes.len();
-    parse_value(kind, value, MAX_DEPTH, &mut left)
+    let mut state = State { left: bytes.len(), is_text: true };
+    let document = parse_value(kind, value, MAX_DEPTH, &mut state)?;
+    Ok((document, state.is_text))
 }
 
 fn parse_value<'a>(
     kind: u8,
     bytes: &'a [u8],
     depth: usize,
-    left: &mut usize,
+    state: &mut State,
 ) -> Result<Json<'a>, Malformed> {
     let mut reader = Reader::new(bytes);
     Ok(match kind {
@@ -52,8 +78,8 @@ fn parse_value<'a>(
             let large = matches!(kind, LARGE_OBJECT | LARGE_ARRAY);
             let container = Container { bytes, large };
             match kind {
-                SMALL_OBJECT | LARGE_OBJECT => container.object(depth, left)?,
-                _ => container.array(depth, left)?,
+                SMALL_OBJECT | LARGE_OBJECT => container.object(depth, state)?,
+                _ => container.array(depth, state)?,
             }
         }
         LITERAL => match reader.u8()? {
@@ -69,7 +95,7 @@ fn parse_value<'a>(
         INT64 => Json::Int(i64::from_le_bytes(reader.array()?)),
         UINT64 => Json::Uint(reader.u64()?),
         DOUBLE => Json::Double(f64::from_le_bytes(reader.array()?)),
-        STRING => Json::String(text(counted(&mut reader)?)),
+        STRING => Json::String(state.text(counted(&mut reader)?)),
         OPAQUE => {
             let kind = reader.u8()?;
             Json::Opaque(kind, counted(&mut reader)?)
@@ -84,37 +110,37 @@ struct Container<'a> {
 }
 
 impl<'a> Container<'a> {
-    fn object(&self, depth: usize, left: &mut usize) -> Result<Json<'a>, Malformed> {
-        let (mut reader, count) = self.begin(left)?;
+    fn object(&self, depth: usize, state: &mut State) -> Result<Json<'a>, Malformed> {
+        let (mut reader, count) = self.begin(state)?;
         let mut keys = Vec::with_capacity(count);
         for _ in 0..count {
             let offset = self.number(&mut reader)?;
             let length = usize::from(reader.u16()?);
             let key = self.bytes.get(offset..).and_then(|from| from.get(..length));
-            keys.push(text(key.ok_or(Malformed)?));
+            keys.push(state.text(key.ok_or(Malformed)?));
         }
         let mut members = Vec::with_capacity(count);
         for key in keys {
-            members.push((key, self.entry(&mut reader, depth, left)?));
+            members.push((key, self.entry(&mut reader, depth, state)?));
         }
         Ok(Json::Object(members))
     }
 
-    fn array(&self, depth: usize, left: &mut usize) -> Result<Json<'a>, Malformed> {
-        let (mut reader, count) = self.begin(left)?;
+    fn array(&self, depth: usize, state: &mut State) -> Result<Json<'a>, Malformed> {
+        let (mut reader, count) = self.begin(state)?;
         let mut elements = Vec::with_capacity(count);
         for _ in 0..count {
-            elements.push(self.entry(&mut reader, depth, left)?);
+            elements.push(self.entry(&mut reader, depth, state)?);
         }
         Ok(Json::Array(elements))
     }
 
     /// What follows the counts, and the number of parts.
-    fn begin(&self, left: &mut usize) -> Result<(Reader<'a>, usize), Malformed> {
+    fn begin(&self, state: &mut State) -> Result<(Reader<'a>, usize), Malformed> {
         let mut reader = Reader::new(self.bytes);
         let count = self.number(&mut reader)?;
         self.number(&mut reader)?;
-        *left = left.checked_sub(count).ok_or(Malformed)?;
+        state.left = state.left.checked_sub(count).ok_or(Malformed)?;
         Ok((reader, count))
     }
 
@@ -122,7 +148,7 @@ impl<'a> Container<'a> {
         &self,
         reader: &mut Reader<'a>,
         depth: usize,
-        left: &mut usize,
+        state: &mut State,
     ) -> Result<Json<'a>, Malformed> {
         let kind = reader.u8()?;
         let place = reader.bytes(if self.large { 4 } else { 2 })?;
@@ -132,11 +158,11 @@ impl<'a> Container<'a> {
             _ => false,
         };
         if inlined {
-            return parse_value(kind, place, depth, left);
+            return parse_value(kind, place, depth, state);
         }
         let offset = self.number(&mut Reader::new(place))?;
         let value = self.bytes.get(offset..).filter(|_| offset > 0).ok_or(Malformed)?;
-        parse_value(kind, value, depth, left)
+        parse_value(kind, value, depth, state)
     }
 
     fn number(&self, reader: &mut Reader<'_>) -> Result<usize, Malformed> {
@@ -154,8 +180,4 @@ fn counted<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], Malformed> {
         }
     }
     Err(Malformed)
-}
-
-fn text(bytes: &[u8]) -> Cow<'_, str> {
-    String::from_utf8_lossy(bytes)
 }

@@ -145,7 +145,7 @@ fn leg(path: &str) -> Option<(Leg, &str)> {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::{json_text, updated_json_text},
+        super::{json_is_no_text, json_text, updated_json_text},
         *,
     };
 
@@ -199,6 +199,13 @@ mod tests {
             }
             let _ = json_text(&DOCUMENT[..place]);
         }
+        // A key, a value.
+        for text in [DOCUMENT.len() - 1, DOCUMENT.iter().position(|byte| *byte == b'b').unwrap()] {
+            let mut damaged = DOCUMENT.to_vec();
+            damaged[text] = 0xff;
+            assert!(json_text(&damaged).is_err() && json_is_no_text(&damaged));
+        }
+        assert!(!json_is_no_text(DOCUMENT) && !json_is_no_text(&DOCUMENT[..5]));
         // An array that is its own element.
         assert!(json_text(b"\x02\x01\0\x07\0\x02\0\0").is_err());
     }

@@ -34,6 +34,11 @@ pub(crate) fn json_text(bytes: &[u8]) -> Result<Arc<str>, Malformed> {
     text::print(&binary::parse(bytes)?)
 }
 
+/// Whether it is a document but for texts that are no Unicode.
+pub(crate) fn json_is_no_text(bytes: &[u8]) -> bool {
+    binary::is_no_text(bytes)
+}
+
 /// The text of a binary document after the differences that a partial update names.
 pub(crate) fn updated_json_text(
     before: &[u8],
