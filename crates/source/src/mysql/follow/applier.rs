@@ -531,6 +531,7 @@ impl Applier {
     /// The rows of a table cannot be read: it is given to a copy, and the session begins again
     /// where the last whole transaction ended.
     pub fn give_up_reading(&mut self, table: &TableName, reason: String, times: u32) -> Result<()> {
+        self.shared.failed_at.lock().insert(table.clone(), self.place.clone());
         self.abandon();
         self.submit()?;
         self.freeze(table, &reason, times)?;

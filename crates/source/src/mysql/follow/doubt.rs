@@ -108,17 +108,38 @@ impl Applier {
     /// From here on the table is another one, perhaps; with `missed` its rows are too.
     pub fn begin_doubt(&mut self, table: &TableName, missed: bool) {
         self.routes.clear();
-        self.shared.unfitting.lock().remove(table);
+        let fails_ahead = self.fails_ahead(table);
+        if !fails_ahead {
+            self.shared.unfitting.lock().remove(table);
+        }
         let Some(followed) = self.tables.get_mut(table) else { return };
         followed.unexplained = None;
         let was_stopped = followed.stopped.take().is_some();
-        self.shared.given_up.lock().remove(table);
+        let mut given_up = self.shared.given_up.lock();
+        if let Some(reason) = given_up.get(table).filter(|_| fails_ahead) {
+            (followed.stopped, followed.doubt) = (Some(reason.clone()), None);
+            drop(given_up);
+            return self.show(table);
+        }
+        given_up.remove(table);
+        drop(given_up);
         let doubt = followed.doubt.get_or_insert_default();
-        doubt.missed |= missed || was_stopped || followed.visible == Visible::Frozen;
+        doubt.missed |= missed || was_stopped || fails_ahead || followed.visible == Visible::Frozen;
         (doubt.answer, doubt.again) = (None, None);
         if !self.uncertain.contains(table) {
             self.uncertain.push(table.clone());
         }
+    }
+
+    /// Whether the stream comes again to rows of the table that could not be read. Else what it says of
+    /// the definition before them would have them tried for ever.
+    fn fails_ahead(&self, table: &TableName) -> bool {
+        let mut failed_at = self.shared.failed_at.lock();
+        let is_ahead = failed_at.get(table).is_some_and(|place| self.place <= *place);
+        if !is_ahead {
+            failed_at.remove(table);
+        }
+        is_ahead
     }
 
     /// Ends the doubt of a table if its definition can be told.

@@ -82,6 +82,7 @@ impl Applier {
         } else {
             tracing::warn!(table = &*followed.name, "not followed: {refusal}");
             self.shared.given_up.lock().insert(table.clone(), refusal.to_string());
+            self.shared.failed_at.lock().insert(table.clone(), self.place.clone());
         }
         self.shared.refused.lock().insert(followed.name.to_string());
         Error::Cancelled

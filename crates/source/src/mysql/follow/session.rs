@@ -73,7 +73,10 @@ pub(super) fn run(shared: &Arc<Shared>, anew: &mut bool) -> Result<()> {
     shared.database.define(step.definitions, step.positions)?;
     shared.drop_orders(obeyed);
     shared.lost.store(false, Ordering::Relaxed);
-    *anew = false;
+    if std::mem::take(anew) {
+        // Places of another history.
+        shared.failed_at.lock().clear();
+    }
 
     let inbox = Arc::new(Inbox::default());
     let copies = Arc::new(CopyQueue::default());

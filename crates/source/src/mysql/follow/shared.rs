@@ -18,7 +18,11 @@ use super::{
     statement::TableName,
     status::{Board, State},
 };
-use crate::mysql::{binlog::Interrupter, schema::Selection, settings::MysqlSettings};
+use crate::mysql::{
+    binlog::{Coordinates, Interrupter},
+    schema::Selection,
+    settings::MysqlSettings,
+};
 
 /// Orders that wait; more are refused.
 const MAX_ORDERS: usize = 4_096;
@@ -40,6 +44,9 @@ pub(crate) struct Shared {
     pub unreadable: Mutex<HashMap<TableName, u32>>,
     /// How often in a row the layout of a table's rows was not that of its definition.
     pub unfitting: Mutex<HashMap<TableName, u32>>,
+    /// Where a table's rows could not be read last: up to there the stream is read again, and what it
+    /// says of the table's definition mends nothing.
+    pub failed_at: Mutex<HashMap<TableName, Coordinates>>,
     /// What the source showed last of its history.
     pub shown: Mutex<Option<Shown>>,
     /// Whether following ended because the position is lost: it can only begin anew.
@@ -92,6 +99,7 @@ impl Shared {
             careful: AtomicU32::new(0),
             unreadable: Mutex::default(),
             unfitting: Mutex::default(),
+            failed_at: Mutex::default(),
             shown: Mutex::default(),
             lost: AtomicBool::new(false),
             orders: Mutex::default(),
@@ -104,6 +112,7 @@ impl Shared {
         self.given_up.lock().remove(table);
         self.unreadable.lock().remove(table);
         self.unfitting.lock().remove(table);
+        self.failed_at.lock().remove(table);
     }
 
     /// What the owner wants now.

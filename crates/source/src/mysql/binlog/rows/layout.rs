@@ -14,6 +14,9 @@ use crate::{
     },
 };
 
+/// Digits that a DECIMAL can have.
+const MAX_DECIMAL_DIGITS: u8 = 65;
+
 /// A column of a row image.
 #[derive(Clone, Debug)]
 pub(super) struct ImageColumn {
@@ -182,8 +185,13 @@ fn cell(column: &SourceColumn, mapped: &MappedColumn, length: CellLength) -> Res
     let found = match &column.kind {
         SourceType::Int { bits, unsigned } => integer(*bits, *unsigned, mapped),
         SourceType::Decimal { precision, scale } => {
-            let same = mapped.metadata == u16::from_be_bytes([*precision, *scale]);
-            is(mapped, kind::NEWDECIMAL).filter(|_| same).map(|_| Cell::Decimal(*precision, *scale))
+            let [digits, decimals] = mapped.metadata.to_be_bytes();
+            // MySQL defines a column that it makes of a long number with more digits than numbers
+            // have; its rows have what they say.
+            let same = digits == *precision || *precision > MAX_DECIMAL_DIGITS;
+            is(mapped, kind::NEWDECIMAL)
+                .filter(|_| same && decimals == *scale)
+                .map(|_| Cell::Decimal(digits, decimals))
         }
         SourceType::Float => is(mapped, kind::FLOAT).map(|_| Cell::Float),
         SourceType::Double => is(mapped, kind::DOUBLE).map(|_| Cell::Double),
