@@ -1,6 +1,7 @@
 //! Every SELECT that is not of a quick shape: names are resolved (`resolve`), MySQL's meaning is
 //! put in (`meaning`), DataFusion plans it and runs it over one snapshot (`scan`).
 
+mod bare;
 mod catalog;
 pub(crate) mod errors;
 mod extent;
@@ -19,6 +20,7 @@ mod runtime;
 pub(crate) mod scan;
 pub(crate) mod sought;
 mod subquery;
+mod united;
 
 use crate::{
     Code, Column, Outcome, Reply, Result,
@@ -46,14 +48,29 @@ pub(crate) async fn run<R: Reply>(
     Ok(Outcome::default())
 }
 
-/// Warns of each `!` that stands for NOT.
+/// Warns of each `!` that stands for NOT, and of each `BINARY` that stands for CAST.
 fn warn_of_marks(session: &SessionState, source: &Source) {
-    let marks = source.tokens.iter().filter(|token| token.is(&source.text, "!"));
-    for _ in marks {
-        let message =
-            "'!' is deprecated and will be removed in a future release. Please use NOT instead";
-        session.warn(Code::DeprecatedSyntax, message);
+    for (at, token) in source.tokens.iter().enumerate() {
+        let said = match () {
+            () if token.is(&source.text, "!") => "'!' is deprecated and will be removed in a future \
+                                                  release. Please use NOT instead",
+            () if is_binary_operator(source, at) => "'BINARY expr' is deprecated and will be removed \
+                                                     in a future release. Please use CAST instead",
+            () => continue,
+        };
+        session.warn(Code::DeprecatedSyntax, said);
     }
+}
+
+/// Whether a token is BINARY before an expression, and not a type or a collation.
+fn is_binary_operator(source: &Source, at: usize) -> bool {
+    if !source.is_word(at, "BINARY") {
+        return false;
+    }
+    let before = |word: &str| at.checked_sub(1).is_some_and(|before| source.is_word(before, word));
+    let names = ["AS", "COLLATE", "SET", "CHARSET", "RETURNING", "USING"];
+    let is_type = source.is(at + 1, ")") || source.is(at + 1, ",") || source.is(at - at.min(1), ".");
+    !is_type && !names.iter().any(|word| before(word)) && at + 1 < source.tokens.len()
 }
 
 /// What begins the line of [`explained`] that is about a table.

@@ -27,7 +27,7 @@ use datafusion::{
 use rustc_hash::FxHashMap;
 
 use super::{
-    errors::from_plan, extent::Extent, functions, lazy, recursive::LastRound, subquery::Subqueries,
+    errors::from_plan, extent::Extent, functions, lazy, recursive::LastRound, subquery::Subqueries, united,
 };
 use crate::{Result, meaning, session::Context};
 
@@ -146,7 +146,12 @@ pub(super) async fn physical(
     plan: &LogicalPlan,
 ) -> PlanResult<Arc<dyn ExecutionPlan>> {
     let optimised = lazy::in_turn(state.optimize(plan)?)?;
-    state.query_planner().create_physical_plan(&optimised, state).await
+    let plan = state.query_planner().create_physical_plan(&optimised, state).await?;
+    match state.config().target_partitions() {
+        // Parts are one partition each.
+        1 => united::in_order(plan),
+        _ => Ok(plan),
+    }
 }
 
 /// What a plan within a running plan runs by.

@@ -146,8 +146,11 @@ impl SessionState {
         self.warnings.push(Warning::new(Level::Warning, code, message));
     }
 
-    /// Adds a note.
+    /// Adds a note, unless `sql_notes` is off.
     pub(crate) fn note(&self, code: Code, message: impl Into<String>) {
+        if !self.variables.sql_notes {
+            return;
+        }
         self.warnings.push(Warning::new(Level::Note, code, message));
     }
 

@@ -4,7 +4,7 @@ use std::any::TypeId;
 
 use datafusion::sql::sqlparser::{
     ast::{
-        BinaryOperator, DateTimeField, Expr, ExtractSyntax, Ident, Interval, SearchModifier,
+        BinaryOperator, CastKind, DataType, DateTimeField, Expr, ExtractSyntax, Ident, Interval, SearchModifier,
         UnaryOperator, Value,
     },
     dialect::{Dialect, MySqlDialect, Precedence},
@@ -33,7 +33,7 @@ const NO_TABLE_ALIAS: [Keyword; 5] =
 
 const ASSIGNMENT: u8 = 3;
 const COMPARISON: u8 = 20;
-/// `!` binds what stands next to it, tighter than `^`.
+/// `!` and `BINARY` bind what stands next to them, tighter than `^`.
 const BANG: u8 = 46;
 
 /// `a SOUNDS LIKE b`, as an operator.
@@ -86,6 +86,17 @@ impl Dialect for MySql {
             _ => return None,
         };
         match word.keyword {
+            Keyword::BINARY => {
+                parser.advance_token();
+                let operand = parser.parse_subexpr(BANG);
+                Some(operand.map(|operand| Expr::Cast {
+                    kind: CastKind::Cast,
+                    expr: Box::new(operand),
+                    data_type: DataType::Binary(None),
+                    array: false,
+                    format: None,
+                }))
+            }
             Keyword::INTERVAL => {
                 parser.advance_token();
                 Some(interval(parser))

@@ -42,6 +42,26 @@ struct OpenTransaction {
     positions: FxHashMap<String, String>,
 }
 
+impl OpenTransaction {
+    /// Forgets the changes of a table that is gone; savepoints stay between the changes that they
+    /// stood between.
+    fn forget(&mut self, table: &Place) {
+        let gone: Vec<usize> = (0..self.undo.len())
+            .filter(|&at| self.undo.get(at).is_some_and(|undo| undo.table == *table))
+            .collect();
+        for (_, mark) in &mut self.savepoints {
+            let before = *mark;
+            *mark -= gone.partition_point(|at| *at < before);
+        }
+        let bytes = &mut self.bytes;
+        self.undo.retain(|undo| {
+            let stays = undo.table != *table;
+            *bytes = bytes.saturating_sub(if stays { 0 } else { undo.bytes });
+            stays
+        });
+    }
+}
+
 struct Undo {
     table: Place,
     key: Key,
@@ -100,8 +120,7 @@ impl TransactionState {
     pub(crate) fn drop_temporary(&mut self, name: &TableName) -> Option<TemporaryTable> {
         let dropped = self.temporary.take(name)?;
         if let Some(open) = &mut self.open {
-            let of_it = |undo: &Undo| undo.table == Place::Temporary(name.clone());
-            open.undo.retain(|undo| !of_it(undo));
+            open.forget(&Place::Temporary(name.clone()));
         }
         Some(dropped)
     }
@@ -154,8 +173,7 @@ impl TransactionState {
     pub(crate) fn check_writable(&self, place: &Place) -> Result<()> {
         let refuses = self.open.as_ref().is_some_and(|open| open.read_only);
         if refuses && matches!(place, Place::Engine(_)) {
-            let message = "Cannot execute statement in a READ ONLY transaction.";
-            return Err(Error::new(Code::ReadOnlyTransaction, message));
+            return Err(read_only_transaction());
         }
         Ok(())
     }
@@ -314,6 +332,12 @@ impl TransactionState {
         let committed = committed.map_err(|error| Error::new(Code::Unknown, error.to_string()))?;
         committed.map(|_| ()).map_err(engine_error)
     }
+}
+
+/// 1792.
+pub(crate) fn read_only_transaction() -> Error {
+    let message = "Cannot execute statement in a READ ONLY transaction.";
+    Error::new(Code::ReadOnlyTransaction, message)
 }
 
 /// MySQL's error for one of the engine.

@@ -58,6 +58,7 @@ impl Resolver<'_> {
             clause: Clause::Having,
             aliases: &aliases,
             aliases_first: true,
+            groups: &groups.0,
             aggregates: true,
         };
         if let Some(having) = &mut select.having {
@@ -168,8 +169,12 @@ impl Resolver<'_> {
                 continue;
             }
             let is_name = matches!(each.expr, Expr::Identifier(_));
-            let place =
-                Place { clause: Clause::Order, aliases, aliases_first: is_name, aggregates: true };
+            let place = Place {
+                aliases,
+                aliases_first: is_name,
+                aggregates: true,
+                ..Place::plain(Clause::Order)
+            };
             self.expr(&mut each.expr, scope, env, place)?;
         }
         Ok(())

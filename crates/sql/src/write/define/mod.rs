@@ -22,7 +22,7 @@ use super::{
     declared::{ROW_NUMBER, SqlTable},
     rows::Target,
     tokens::Tokens,
-    transaction::{Place, engine_error},
+    transaction::{Place, engine_error, read_only_transaction},
     unique::UniqueKey,
 };
 use crate::{
@@ -41,6 +41,11 @@ pub(super) async fn run(session: &mut SessionState, statement: &Statement<'_>) -
     };
     if !temporary {
         crate::write::commit(session).await?;
+        // What was said of the next transaction was said of this one.
+        session.transaction.next_read_only = None;
+    }
+    if !session.transaction.is_open() && session.variables.transaction_read_only {
+        return Err(read_only_transaction());
     }
     let creates_table = {
         let mut ahead = tokens;
