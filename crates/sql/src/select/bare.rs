@@ -3,7 +3,10 @@
 //! literals that differ, it takes the condition for false.
 
 use datafusion::{
-    common::{ScalarValue, tree_node::{Transformed, TreeNode}},
+    common::{
+        ScalarValue,
+        tree_node::{Transformed, TreeNode},
+    },
     error::Result,
     logical_expr::{BinaryExpr, Expr, LogicalPlan, Operator},
     optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule},
@@ -44,10 +47,8 @@ fn bare(expr: Expr) -> Result<Transformed<Expr>> {
     let Expr::BinaryExpr(BinaryExpr { left, op, right }) = expr else {
         return Ok(Transformed::no(expr));
     };
-    let compares = matches!(
-        op,
-        Operator::Eq | Operator::Lt | Operator::LtEq | Operator::Gt | Operator::GtEq
-    );
+    let compares =
+        matches!(op, Operator::Eq | Operator::Lt | Operator::LtEq | Operator::Gt | Operator::GtEq);
     if !compares || !(carries(&left) || carries(&right)) {
         return Ok(Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })));
     }

@@ -4,8 +4,8 @@ use std::any::TypeId;
 
 use datafusion::sql::sqlparser::{
     ast::{
-        BinaryOperator, CastKind, DataType, DateTimeField, Expr, ExtractSyntax, Ident, Interval, SearchModifier,
-        UnaryOperator, Value,
+        BinaryOperator, CastKind, DataType, DateTimeField, Expr, ExtractSyntax, Ident, Interval,
+        SearchModifier, UnaryOperator, Value,
     },
     dialect::{Dialect, MySqlDialect, Precedence},
     keywords::{Keyword, RESERVED_FOR_TABLE_ALIAS},
@@ -100,6 +100,10 @@ impl Dialect for MySql {
             Keyword::INTERVAL => {
                 parser.advance_token();
                 Some(interval(parser))
+            }
+            Keyword::CHAR if parser.peek_nth_token_ref(1).token == Token::LParen => {
+                parser.advance_token();
+                Some(characters(parser))
             }
             Keyword::EXTRACT if parser.peek_nth_token_ref(1).token == Token::LParen => {
                 parser.advance_token();
@@ -223,6 +227,25 @@ fn rest_of(parser: &mut Parser, operand: Expr) -> Result<Expr, ParserError> {
 
 fn begins_query(token: &Token) -> bool {
     matches!(token, Token::Word(word) if matches!(word.keyword, Keyword::SELECT | Keyword::WITH))
+}
+
+/// `(code, … [USING charset])`.
+fn characters(parser: &mut Parser) -> Result<Expr, ParserError> {
+    parser.expect_token(&Token::LParen)?;
+    let codes = parser.parse_comma_separated(Parser::parse_expr)?;
+    let charset = match parser.parse_keyword(Keyword::USING) {
+        true => Some(parser.parse_identifier()?),
+        false => None,
+    };
+    parser.expect_token(&Token::RParen)?;
+    let bytes = function_call("char", codes);
+    Ok(match charset {
+        Some(charset) => {
+            let charset = Value::SingleQuotedString(charset.value.to_lowercase());
+            function_call("convert_using", vec![bytes, Expr::Value(charset.into())])
+        }
+        None => bytes,
+    })
 }
 
 /// `(unit FROM moment)`.

@@ -36,6 +36,8 @@ struct OpenTransaction {
     bytes: u64,
     savepoints: Vec<(String, usize)>,
     read_only: bool,
+    /// A temporary table was dropped in it.
+    dropped_temporary: bool,
     /// It ends with its statement.
     statement_only: bool,
     /// Positions to be stored with it: AUTO_INCREMENT counters.
@@ -159,9 +161,27 @@ impl TransactionState {
             bytes: 0,
             savepoints: Vec::new(),
             read_only,
+            dropped_temporary: false,
             statement_only,
             positions: FxHashMap::default(),
         });
+    }
+
+    /// Whether the open transaction may only read; `None` if none is open.
+    pub(crate) fn only_reads(&self) -> Option<bool> {
+        self.open.as_ref().map(|open| open.read_only)
+    }
+
+    /// DROP TEMPORARY TABLE was run, which no rollback takes back.
+    pub(crate) fn note_dropped_temporary(&mut self) {
+        if let Some(open) = &mut self.open {
+            open.dropped_temporary = true;
+        }
+    }
+
+    /// Whether it was run in the open transaction.
+    pub(crate) fn has_dropped_temporary(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.dropped_temporary)
     }
 
     /// Whether any is open, were it for a statement alone.

@@ -218,6 +218,11 @@ impl Resolver<'_> {
         if constants && !groups.is_empty() {
             kept = groups.into_iter().take(1).map(opaque).collect();
         }
+        if !rollup {
+            // Twice is once, but with ROLLUP, which sums up each of them.
+            let mut known = HashSet::new();
+            kept.retain(|group| known.insert(grouping::bare_text(group)));
+        }
         if rollup {
             if order.is_empty() {
                 *order = kept.iter().flat_map(sorted_group).collect();
@@ -288,7 +293,8 @@ fn name_items(items: &mut [Item], names: Option<&[String]>, taken: &[Visible]) {
         if let Some(name) = names.and_then(|names| names.get(index)) {
             item.shown.name.clone_from(name);
         }
-        let mut base = item.shown.name.to_lowercase();
+        // With a point it could be a relation's column.
+        let mut base = item.shown.name.to_lowercase().replace('.', "#");
         let is_taken = |name: &Visible| name.name.planned.to_lowercase() == base;
         if !is_column(&item.expr, &base) && taken.iter().any(is_taken) {
             base.push('#');

@@ -206,8 +206,7 @@ pub(super) fn check_name(session: &SessionState, name: &TableName) -> Result<()>
     let wrong = name.table.is_empty()
         || name.table.ends_with(' ')
         || name.table.chars().count() > 64
-        || name.table.starts_with('#')
-        || name.table.contains('.');
+        || name.table.starts_with('#');
     if wrong {
         let message = format!("Incorrect table name '{}'", name.table);
         return Err(Error::new(Code::WrongTableName, message));

@@ -40,6 +40,7 @@ pub(super) async fn drop(session: &mut SessionState, tokens: &mut Tokens<'_>) ->
     for name in &names {
         if session.transaction.temporary(name).is_some() {
             drop_temporary(session, name)?;
+            session.transaction.note_dropped_temporary();
             continue;
         }
         match if temporary { Err(name.missing()) } else { Target::find(session, name) } {

@@ -10,6 +10,7 @@ mod database;
 mod draft;
 mod drop;
 mod stored;
+mod temporary;
 
 use std::sync::Arc;
 
@@ -44,7 +45,8 @@ pub(super) async fn run(session: &mut SessionState, statement: &Statement<'_>) -
         // What was said of the next transaction was said of this one.
         session.transaction.next_read_only = None;
     }
-    if !session.transaction.is_open() && session.variables.transaction_read_only {
+    let session_reads = session.variables.transaction_read_only;
+    if session.transaction.only_reads().unwrap_or(session_reads) {
         return Err(read_only_transaction());
     }
     let creates_table = {

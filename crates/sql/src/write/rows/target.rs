@@ -244,10 +244,12 @@ impl Target {
 
     /// Sets the AUTO_INCREMENT counter, but not below what the table holds.
     pub(crate) fn raise_counter(&self, session: &mut SessionState, next: u64) -> Result<()> {
-        if let (Place::Engine(table), Some(column)) = (&self.place, self.counted()) {
-            let shared = &session.shared;
-            shared.counters.raise(shared, table, self.column_name(column), next)?;
-        }
+        let Some(column) = self.counted() else { return Ok(()) };
+        let Place::Engine(table) = &self.place else {
+            return self.pass_value(session, column, next.saturating_sub(1));
+        };
+        let shared = &session.shared;
+        shared.counters.raise(shared, table, self.column_name(column), next)?;
         Ok(())
     }
 
