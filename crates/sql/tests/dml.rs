@@ -114,6 +114,9 @@ fn theirs(connection: &mut Conn, statement: &str) -> Vec<String> {
         }
         Err(error) => return vec![format!("{statement}: {error}")],
     };
+    if lines.iter().any(|line| line.starts_with("error ")) {
+        return lines;
+    }
     let warnings: Vec<(String, u16, String)> = connection.query("SHOW WARNINGS").unwrap();
     let warnings = warnings.iter();
     lines.extend(warnings.map(|(level, code, message)| format!("! {level} {code} {message}")));
@@ -130,7 +133,14 @@ fn their_answer(mut result: mysql::QueryResult<'_, '_, '_, mysql::Text>) -> Vec<
     }
     let mut lines = vec![format!("columns {}", names.join("|"))];
     for row in result.by_ref() {
-        let cells = row.unwrap().unwrap().into_iter().map(|value| match value {
+        let row = match row {
+            Ok(row) => row,
+            Err(mysql::Error::MySqlError(error)) => {
+                return vec![format!("error {} {}", error.code, error.message)];
+            }
+            Err(error) => return vec![error.to_string()],
+        };
+        let cells = row.unwrap().into_iter().map(|value| match value {
             mysql::Value::NULL => "NULL".to_owned(),
             mysql::Value::Bytes(bytes) => {
                 let text = String::from_utf8_lossy(&bytes);

@@ -10,9 +10,11 @@ use datafusion::{
         tree_node::{Transformed, TreeNode},
     },
     error::Result,
-    logical_expr::{Case, Expr, Filter, Join, LogicalPlan, Projection, utils::conjunction},
+    logical_expr::{Expr, Filter, Join, LogicalPlan, Projection, utils::conjunction},
     optimizer::AnalyzerRule,
 };
+
+use crate::meaning;
 
 /// The rule.
 #[derive(Debug)]
@@ -99,10 +101,7 @@ fn projected(join: &Join) -> Result<Option<LogicalPlan>> {
     let mut items: Vec<Expr> = left.columns().into_iter().map(Expr::Column).collect();
     for (column, value) in &values {
         let value = match (&condition, keeps) {
-            (Some(condition), true) => {
-                let when = vec![(Box::new(condition.clone()), Box::new(value.clone()))];
-                Expr::Case(Case::new(None, when, None))
-            }
+            (Some(condition), true) => meaning::value_where(condition.clone(), value.clone()),
             _ => value.clone(),
         };
         items.push(value.alias_qualified(column.relation.clone(), &column.name));

@@ -19,7 +19,7 @@ use super::{
 use crate::{
     Code, Error, Outcome, Reply, Result, select,
     session::variables::Collation,
-    statement::{Kind, Source, Statement, TokenKind, split},
+    statement::{Kind, Source, Statement, TokenKind, split, unquoted},
     write,
 };
 
@@ -358,7 +358,12 @@ fn literal(statement: &Statement<'_>, at: usize) -> Option<Value> {
             let small = digits.parse().map(Value::Int).ok();
             small.or_else(|| digits.parse().map(Value::Uint).ok())
         }
-        TokenKind::Text => Some(Value::Text(source.plain(at)?.into())),
+        TokenKind::Text => {
+            Some(match String::from_utf8(unquoted(source.bytes(token), source.mode)) {
+                Ok(text) => Value::Text(text.into()),
+                Err(error) => Value::Bytes(error.into_bytes().into()),
+            })
+        }
         TokenKind::Word if token.is_word(&source.text, "NULL") => Some(Value::Null),
         _ => None,
     }

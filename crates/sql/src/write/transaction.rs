@@ -132,9 +132,9 @@ impl TransactionState {
         self.temporary.take(name)
     }
 
-    /// The counter of a temporary table.
-    pub(crate) fn temporary_counter(&mut self, name: &TableName) -> Option<&mut u64> {
-        self.temporary.counter(name)
+    /// The counter of a temporary table, or that of its row numbers beside AUTO_INCREMENT.
+    pub(crate) fn temporary_counter(&mut self, name: &TableName, beside: bool) -> Option<&mut u64> {
+        self.temporary.counter(name, beside)
     }
 
     /// Gives LOAD DATA LOCAL the client's file.

@@ -178,6 +178,10 @@ fn special_call(name: &str, args: &mut Vec<Expr>) -> Result<Option<Expr>> {
         }
         "values" if args.len() == 1 => args.remove(0),
         "not" if args.len() == 1 => super::not(args.remove(0)),
+        "char" if !args.is_empty() => {
+            let codes = std::mem::take(args).into_iter().map(special::hex_as_number);
+            call("char", codes.collect())
+        }
         "match" => return Err(Error::unsupported("MATCH here")),
         MATCH => call(name, std::mem::take(args)),
         _ => return Ok(None),

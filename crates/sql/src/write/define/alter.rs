@@ -740,8 +740,16 @@ pub(super) fn converted_row(
 ) -> Result<Row> {
     use crate::write::rows::literal::Given;
     let (mut columns, mut given) = (Vec::new(), Vec::new());
+    let converter = crate::write::convert::Converter::quiet(session);
     for (place, column) in draft.columns.iter().enumerate() {
         let was = target.table.schema.columns.iter().position(|old| Some(old.id) == column.id);
+        let spec = &column.spec;
+        let implicit = spec.not_null && spec.default == DefaultSpec::None;
+        if column.id.is_none() && implicit && spec.generated.is_none() && !spec.auto_increment {
+            columns.push(place);
+            given.push(Given::Value(converter.implicit(&spec.kind)));
+            continue;
+        }
         let Some(value) = was.and_then(|was| row.get(was)) else { continue };
         if column.spec.generated.is_some() {
             continue;

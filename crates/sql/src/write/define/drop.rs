@@ -133,7 +133,7 @@ pub(super) async fn truncate(
         for name in hidden.chain([name.clone()]) {
             if let Some(table) = session.transaction.drop_temporary(&name) {
                 let rows = Arc::new(Overlay::default());
-                let table = TemporaryTable { rows, next: 1, ..table };
+                let table = TemporaryTable { rows, next: 1, next_row: 1, ..table };
                 session.transaction.put_temporary(name, table);
             }
         }

@@ -45,14 +45,33 @@ pub(super) async fn alter(
         Ok(records) => {
             drop_all(session, &target.table, name);
             move_all(session, &new.table, &made, name);
-            if let Some(next) = session.transaction.temporary_counter(name) {
-                *next = (*next).max(old.next);
-            }
+            keep_counters(session, (&target.table, &new.table), name, &old);
             Ok(records)
         }
         Err(error) => {
             drop_all(session, &new.table, &made);
             Err(error)
+        }
+    }
+}
+
+/// No number that the old table gave is given again.
+fn keep_counters(
+    session: &mut SessionState,
+    (before, after): (&SqlTable, &SqlTable),
+    name: &TableName,
+    old: &TemporaryTable,
+) {
+    let counted = |table: &SqlTable| table.auto_increment().is_some();
+    let rows = if counted(before) { old.next_row } else { old.next };
+    let (next, next_row) = match (counted(before), counted(after)) {
+        (true, true) => (old.next, rows),
+        (false, true) => (1, rows),
+        (_, false) => (rows, rows),
+    };
+    for (beside, least) in [(false, next), (true, next_row)] {
+        if let Some(counter) = session.transaction.temporary_counter(name, beside) {
+            *counter = (*counter).max(least);
         }
     }
 }
@@ -77,7 +96,9 @@ fn put_empty(session: &mut SessionState, name: &TableName, schema: &Arc<Schema>)
     for (place, schema) in tables.chain([(place.clone(), Arc::clone(schema))]) {
         if let Place::Temporary(name) = place {
             let rows = Arc::new(Overlay::default());
-            session.transaction.put_temporary(name, TemporaryTable { schema, rows, next: 1 });
+            session
+                .transaction
+                .put_temporary(name, TemporaryTable { schema, rows, next: 1, next_row: 1 });
         }
     }
 }
