@@ -104,6 +104,10 @@ impl<'a> Converter<'a> {
             }
             TokenKind::Hex => Out::HexStringLiteral(self.hex(token, bytes)?),
             TokenKind::Bits => Out::SingleQuotedByteStringLiteral(self.bits(token, bytes)?),
+            TokenKind::Parameter if self.is_moment(at) => {
+                self.moment(token);
+                return Ok(1);
+            }
             TokenKind::Parameter => {
                 self.parameter(token);
                 return Ok(1);
@@ -258,6 +262,25 @@ impl<'a> Converter<'a> {
             Value::Time(_) => return self.typed(token, "TIME", value),
         };
         self.push(token, converted);
+    }
+
+    /// Whether a `?` stands for any moment: `UNIX_TIMESTAMP(?)` has six digits, whatever is given.
+    fn is_moment(&self, at: usize) -> bool {
+        let source = self.source;
+        at >= 2
+            && source.is_word(at - 2, "UNIX_TIMESTAMP")
+            && source.is(at - 1, "(")
+            && source.is(at + 1, ")")
+    }
+
+    /// The value of the next `?` as DATETIME(6).
+    fn moment(&mut self, token: &Token) {
+        let open = [Out::make_keyword("CAST"), Out::LParen];
+        open.into_iter().for_each(|each| self.push(token, each));
+        self.parameter(token);
+        let (digits, kind) = (Out::Number("6".to_owned(), false), Out::make_keyword("DATETIME"));
+        let close = [Out::make_keyword("AS"), kind, Out::LParen, digits, Out::RParen, Out::RParen];
+        close.into_iter().for_each(|each| self.push(token, each));
     }
 
     fn number(&mut self, token: &Token, text: &str) {

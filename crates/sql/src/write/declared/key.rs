@@ -228,13 +228,8 @@ fn parse_foreign(tokens: &mut Tokens<'_>, constraint: Option<String>) -> Result<
     Ok(Line::Foreign { name: constraint, index: named, columns, text })
 }
 
-/// Passes what stands behind REFERENCES.
-pub(super) fn skip_references(tokens: &mut Tokens<'_>) -> Result<()> {
-    parse_references(tokens).map(drop)
-}
-
 /// Reads what stands behind REFERENCES, as SHOW CREATE TABLE writes it.
-fn parse_references(tokens: &mut Tokens<'_>) -> Result<String> {
+pub(super) fn parse_references(tokens: &mut Tokens<'_>) -> Result<String> {
     let mut out = quoted_name(&tokens.name()?);
     if tokens.take(".") {
         out = format!("{out}.{}", quoted_name(&tokens.name()?));

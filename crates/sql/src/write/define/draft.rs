@@ -9,7 +9,7 @@ use crate::{
     write::{
         declared::{
             Check, ColumnExtras, ColumnSpec, DefaultSpec, Key, KeyKind, Line, SqlTable,
-            TableOptions,
+            TableOptions, quoted_name,
         },
         tokens::Tokens,
     },
@@ -102,6 +102,11 @@ impl Draft {
             self.add_key(Key::over(KeyKind::Unique, "", &columns))?;
         }
         self.checks.extend(extras.checks);
+        if let Some(to) = extras.references {
+            let text = format!("({}) REFERENCES {to}", quoted_name(name));
+            let columns = columns.to_vec();
+            self.foreign.push(Line::Foreign { name: None, index: None, columns, text });
+        }
         if extras.nullable {
             self.nullable.push(name.to_lowercase());
         }
