@@ -83,6 +83,16 @@ codes! {
     TableAccessDenied = 1142 "42000",
     /// Columns named twice.
     DuplicateColumn = 1060 "42S21",
+    /// A value that is no geometry, or not the column's.
+    NoGeometry = 1416 "22003",
+    /// A text or bytes that are no geometry.
+    InvalidGeometry = 3037 "22023",
+    /// Another geometry than a function takes.
+    UnexpectedGeometry = 3516 "22S01",
+    /// A rollback that does not bring temporary tables back.
+    DroppedTemporary = 1752 "HY000",
+    /// Two foreign keys of one name.
+    DuplicateForeignKey = 1826 "HY000",
     /// A unique key's value exists.
     DuplicateKey = 1062 "23000",
     /// The text is not a statement.

@@ -15,8 +15,13 @@ mod support;
 
 use std::path::Path;
 
+use mysql::{Conn, prelude::Queryable};
+use remora_peers::{Kind, Server as Peer};
 use remora_sql::Session;
 use support::{Answer, Server, run};
+
+/// The scripts.
+const SCRIPTS: [&str; 6] = ["insert", "duplicate", "update", "transactions", "define", "rebuild"];
 
 /// A statement, what MySQL answered, and whether the answer is known to differ.
 struct Step {
@@ -100,6 +105,80 @@ async fn check(name: &str) {
     assert!(found.is_empty(), "{} of {name} differ:\n{}", found.len(), found.join("\n"));
 }
 
+/// What a real MySQL answers a statement, as [`answered`] says it.
+fn theirs(connection: &mut Conn, statement: &str) -> Vec<String> {
+    let mut lines = match connection.query_iter(statement) {
+        Ok(result) => their_answer(result),
+        Err(mysql::Error::MySqlError(error)) => {
+            return vec![format!("error {} {}", error.code, error.message)];
+        }
+        Err(error) => return vec![format!("{statement}: {error}")],
+    };
+    if lines.iter().any(|line| line.starts_with("error ")) {
+        return lines;
+    }
+    let warnings: Vec<(String, u16, String)> = connection.query("SHOW WARNINGS").unwrap();
+    let warnings = warnings.iter();
+    lines.extend(warnings.map(|(level, code, message)| format!("! {level} {code} {message}")));
+    lines
+}
+
+fn their_answer(mut result: mysql::QueryResult<'_, '_, '_, mysql::Text>) -> Vec<String> {
+    let columns = result.columns();
+    let names: Vec<String> =
+        columns.as_ref().iter().map(|column| column.name_str().into_owned()).collect();
+    if names.is_empty() {
+        let (affected, id) = (result.affected_rows(), result.last_insert_id().unwrap_or(0));
+        return vec![format!("ok {affected} {id} {}", result.info_str()).trim_end().to_owned()];
+    }
+    let mut lines = vec![format!("columns {}", names.join("|"))];
+    for row in result.by_ref() {
+        let row = match row {
+            Ok(row) => row,
+            Err(mysql::Error::MySqlError(error)) => {
+                return vec![format!("error {} {}", error.code, error.message)];
+            }
+            Err(error) => return vec![error.to_string()],
+        };
+        let cells = row.unwrap().into_iter().map(|value| match value {
+            mysql::Value::NULL => "NULL".to_owned(),
+            mysql::Value::Bytes(bytes) => {
+                let text = String::from_utf8_lossy(&bytes);
+                text.replace('\\', "\\\\").replace('\n', "\\n")
+            }
+            other => other.as_sql(true),
+        });
+        lines.push(format!("= {}", cells.collect::<Vec<_>>().join("|")));
+    }
+    lines
+}
+
+#[test]
+fn scripts_say_what_mysql_did() {
+    let peer = Peer::start(Kind::MySql97, &["--skip-log-bin"]).unwrap();
+    let mut connection = peer.connect().unwrap();
+    let mut wrong = Vec::new();
+    for name in SCRIPTS {
+        let begin = [
+            "DROP DATABASE IF EXISTS test",
+            "CREATE DATABASE test",
+            "USE test",
+            "SET SESSION time_zone = '+00:00', timestamp = 1700000000.123456",
+        ];
+        connection.reset().unwrap();
+        begin.iter().for_each(|statement| connection.query_drop(statement).unwrap());
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/dml/{name}.txt"));
+        for step in steps(&path) {
+            let answer = theirs(&mut connection, &step.statement);
+            if answer != step.expected {
+                let (statement, expected) = (step.statement, step.expected);
+                wrong.push(format!("[{name}] {statement}\n  {expected:?}\n  {answer:?}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn inserts() {
     check("insert").await;
@@ -123,4 +202,9 @@ async fn transactions() {
 #[tokio::test(flavor = "multi_thread")]
 async fn definitions() {
     check("define").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tables_made_anew() {
+    check("rebuild").await;
 }

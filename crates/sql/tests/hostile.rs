@@ -57,9 +57,18 @@ async fn rights_hold_whatever_a_table_is_called() {
             ("DELETE FROM `#unique`.`shop.secret.u`", "1146"),
             ("SELECT * FROM `#unique.mine.u`", "1146"),
             ("DROP TABLE `#unique`.`shop.secret.u`", "1051"),
-            ("RENAME TABLE mine TO test.`shop.other`", "1103"),
             ("RENAME TABLE mine TO `#mine`", "1103"),
-            ("ALTER TABLE mine RENAME TO `a.b`", "1103"),
+            // A point in a table's name makes it no table of another database.
+            ("RENAME TABLE mine TO test.`shop.other`", ""),
+            ("SELECT * FROM shop.other", "1146"),
+            ("SELECT u FROM test.`shop.other`", "8"),
+            (
+                "SELECT table_name FROM information_schema.tables WHERE table_schema = 'shop'",
+                "secret",
+            ),
+            ("ALTER TABLE `shop.other` RENAME TO `a.b`", ""),
+            ("SELECT * FROM a.b", "1049"),
+            ("RENAME TABLE `a.b` TO mine", ""),
         ],
     )
     .await;
@@ -73,6 +82,11 @@ async fn rights_hold_whatever_a_table_is_called() {
             ("SELECT * FROM shop.secret", "1142"),
             ("SELECT * FROM test.`shop.secret`", "1146"),
             ("UPDATE test.`shop.secret` SET u = 1", "1146"),
+            ("CREATE TABLE test.`shop.secret` (id INT PRIMARY KEY, u INT UNIQUE)", ""),
+            ("INSERT INTO test.`shop.secret` VALUES (1, 9)", ""),
+            ("SELECT u FROM test.`shop.secret`", "9"),
+            ("SELECT u FROM shop.secret", "1142"),
+            ("DROP TABLE test.`shop.secret`", ""),
             ("INSERT INTO mine SELECT * FROM shop.secret", "1142"),
             ("INSERT INTO mine VALUES (2, (SELECT u FROM shop.secret))", "1142"),
             ("UPDATE mine SET u = (SELECT MAX(u) FROM shop.secret)", "1142"),
@@ -102,6 +116,7 @@ async fn rights_hold_whatever_a_table_is_called() {
     )
     .await;
     assert_eq!(rows(&mut anna, "SELECT u FROM mine").await, "8");
+    assert_eq!(rows(&mut root, "SELECT u FROM shop.secret WHERE u = 7").await, "7");
 }
 
 #[tokio::test]

@@ -223,3 +223,47 @@ async fn one_of_many_gets_a_name() {
         run(&mut session, "DROP TABLE IF EXISTS t0, t1, wanted").await.unwrap();
     }
 }
+
+/// Who reads what tables there are is not told of those that others make and drop meanwhile.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn tables_come_and_go_while_others_look() {
+    const ROUNDS: usize = 60;
+    const QUESTIONS: [&str; 6] = [
+        "SELECT COUNT(*) FROM information_schema.tables WHERE data_length >= 0",
+        "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'test' AND \
+         auto_increment > 0",
+        "SELECT COUNT(*) FROM information_schema.statistics",
+        "SELECT COUNT(*) FROM information_schema.partitions",
+        "SHOW TABLE STATUS FROM passing",
+        "SHOW TABLE STATUS",
+    ];
+    let server = Server::new();
+    let mut session = server.session();
+    run(&mut session, "CREATE DATABASE passing").await.unwrap();
+    run(&mut session, "CREATE TABLE here (id INT PRIMARY KEY AUTO_INCREMENT)").await.unwrap();
+    let makers = (0..2).map(|number| {
+        let mut session = server.session();
+        tokio::spawn(async move {
+            for round in 0..ROUNDS {
+                let name = format!("passing.t{number}");
+                let columns = if round % 2 == 0 {
+                    "id INT PRIMARY KEY AUTO_INCREMENT, n INT UNIQUE"
+                } else {
+                    "n VARCHAR(9), other INT AUTO_INCREMENT, KEY (other)"
+                };
+                run(&mut session, &format!("CREATE TABLE {name} ({columns})")).await.unwrap();
+                run(&mut session, &format!("INSERT INTO {name} (n) VALUES (1)")).await.unwrap();
+                run(&mut session, &format!("DROP TABLE {name}")).await.unwrap();
+            }
+        })
+    });
+    let makers: Vec<_> = makers.collect();
+    while !makers.iter().all(|maker| maker.is_finished()) {
+        for question in QUESTIONS {
+            run(&mut session, question).await.unwrap();
+        }
+    }
+    for maker in makers {
+        maker.await.unwrap();
+    }
+}

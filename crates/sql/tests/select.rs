@@ -286,6 +286,13 @@ async fn statements_are_prepared_with_values() {
         ("set @v = 4", ""),
         ("execute p using @v", "5"),
         ("deallocate prepare p", ""),
+        ("set time_zone = '+00:00', @v = '2020-01-01', @w = '2020-01-01 00:00:00.25'", ""),
+        ("prepare m from 'select unix_timestamp(?)'", ""),
+        ("execute m using @v", "1577836800.000000"),
+        ("execute m using @w", "1577836800.250000"),
+        ("set @v = 20200101, @w = null", ""),
+        ("execute m using @v", "1577836800.000000"),
+        ("execute m using @w", "NULL"),
         ("execute p", "1243 Unknown prepared statement handler (p) given to EXECUTE"),
     ])
     .await;

@@ -270,3 +270,109 @@ async fn fields_become_variables_and_expressions_columns() {
     let sum = "SELECT COUNT(*), SUM(a), SUM(b = CONCAT('x', a DIV 2)) FROM ld WHERE a % 2 = 0";
     assert_eq!(rows(&mut session, sum).await, "2500|6247500|2500");
 }
+
+/// Runs a statement that is no text; its rows, or its error, and how many warnings it has.
+async fn bytes(session: &mut Session, statement: &[u8]) -> (String, u64) {
+    let mut answers = Answers::default();
+    match session.query(statement, false, &mut answers).await {
+        Ok(()) => {
+            let answer = answers.sets.first().unwrap();
+            (answer.text(), u64::from(answer.outcome.warnings))
+        }
+        Err(error) => (format!("{} {}", error.code.number(), error.message), 0),
+    }
+}
+
+#[tokio::test]
+async fn texts_that_are_no_utf8_are_bytes() {
+    let server = Server::new();
+    let mut session = server.session();
+    let table = "CREATE TABLE b (id INT PRIMARY KEY, v VARBINARY(20), c BLOB, t VARCHAR(20))";
+    run(&mut session, table).await.unwrap();
+    let insert = b"INSERT INTO b VALUES (1, 'a\xff\xfe', '\x80\x81', 'x')";
+    assert_eq!(bytes(&mut session, insert).await, (String::new(), 2));
+    let said = "Warning|1300|Invalid utf8mb4 character string: 'FFFE'\n\
+                Warning|1300|Invalid utf8mb4 character string: '8081'";
+    bytes(&mut session, insert).await;
+    assert_eq!(bytes(&mut session, b"SELECT HEX('a\xff\xfe')").await, ("61FFFE".into(), 1));
+    assert_eq!(bytes(&mut session, b"SELECT HEX(_binary 'a\xff')").await, ("61FF".into(), 0));
+    let found = b"SELECT id FROM b WHERE v = 'a\xff\xfe'";
+    assert_eq!(bytes(&mut session, found).await, ("1".into(), 1));
+    let update = b"UPDATE b SET v = concat('\xfd', 'a') WHERE c = '\x80\x81'";
+    assert_eq!(bytes(&mut session, update).await, (String::new(), 2));
+    assert_eq!(rows(&mut session, "SELECT HEX(v), HEX(c) FROM b").await, "FD61|8081");
+    let wrong = b"INSERT INTO b (id, t) VALUES (2, 'x\xff')";
+    let refused = "1366 Incorrect string value: '\\xFF' for column 't' at row 1";
+    assert_eq!(bytes(&mut session, wrong).await.0, refused);
+    bytes(&mut session, b"DELETE FROM b").await;
+    bytes(&mut session, insert).await;
+    assert_eq!(rows(&mut session, "SHOW WARNINGS").await, said);
+    assert_eq!(bytes(&mut session, b"SELECT 1\0\0").await, ("1".into(), 0));
+}
+
+#[tokio::test]
+async fn parts_of_a_union_come_one_after_the_other() {
+    let server = Server::new();
+    let mut session = filled(&server).await;
+    let cases = [
+        ("SELECT 3 UNION SELECT 1 UNION SELECT 2", "3\n1\n2"),
+        ("SELECT 3 UNION ALL SELECT 1 UNION ALL SELECT 2", "3\n1\n2"),
+        ("SELECT 3 UNION SELECT 1 UNION SELECT 2 UNION SELECT 3 LIMIT 2", "3\n1"),
+        ("SELECT * FROM (SELECT 3 a UNION SELECT 1 UNION SELECT 2) d", "3\n1\n2"),
+        ("SELECT 9 UNION SELECT id FROM t UNION SELECT 0 UNION SELECT 2", "9\n1\n2\n3\n4\n0"),
+    ];
+    for _ in 0..20 {
+        expect(&mut session, &cases).await;
+    }
+}
+
+#[tokio::test]
+async fn variables_without_effect_say_so() {
+    let server = Server::new();
+    let mut session = server.session();
+    let told = |name: &str, mend: &str| {
+        format!("Warning|1235|Setting variable '{name}' has no effect{mend}")
+    };
+    let file = "; the server's settings file decides it: sql.";
+    let cases = [
+        ("SET GLOBAL local_infile = 1", told("local_infile", &format!("{file}local_infile"))),
+        ("SET GLOBAL local_infile = 1", String::new()),
+        ("SET sort_buffer_size = 1000000", told("sort_buffer_size", "")),
+        ("SET SESSION wait_timeout = 100", String::new()),
+        ("SET GLOBAL wait_timeout = 100", told("wait_timeout", &format!("{file}wait_timeout_s"))),
+        ("SET sql_mode = '', sql_select_limit = 7", String::new()),
+        ("SET sql_safe_updates = 0", String::new()),
+        ("SET sql_notes = 0", String::new()),
+        ("DROP TABLE IF EXISTS nothing", String::new()),
+    ];
+    for (statement, warnings) in cases {
+        assert_eq!(rows(&mut session, statement).await, "", "{statement}");
+        assert_eq!(rows(&mut session, "SHOW WARNINGS").await, warnings, "{statement}");
+    }
+}
+
+#[tokio::test]
+async fn digests_are_those_that_applications_stored() {
+    let server = Server::new();
+    let mut session = server.session();
+    let sha1 = "a9993e364706816aba3e25717850c26c9cd0d89d";
+    let cases = [
+        (
+            "SELECT MD5('abc'), MD5(NULL), MD5('')".to_owned(),
+            "900150983cd24fb0d6963f7d28e17f72|NULL|d41d8cd98f00b204e9800998ecf8427e".to_owned(),
+        ),
+        ("SELECT SHA('abc'), SHA1('abc')".to_owned(), format!("{sha1}|{sha1}")),
+    ];
+    for (statement, expected) in cases {
+        assert_eq!(rows(&mut session, &statement).await, expected);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hint_limits_a_statement_alone() {
+    let server = Server::new();
+    let mut session = server.session();
+    let slow = "SELECT /*+ NO_MERGE() max_execution_time( 50 ) */ SLEEP(3)";
+    assert!(rows(&mut session, slow).await.starts_with("3024 "));
+    assert_eq!(rows(&mut session, "SELECT SLEEP(0.2)").await, "0");
+}

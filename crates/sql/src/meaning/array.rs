@@ -153,6 +153,8 @@ pub(crate) fn member_number(kind: &ExprType, text: &str) -> u64 {
     let members = kind.members.as_deref().unwrap_or(&[]);
     let at = |word: &str| members.iter().position(|member| member == word);
     match kind.kind {
+        // A set of no members is the empty text, also where '' is a member.
+        SqlType::Set if text.is_empty() => 0,
         SqlType::Set => text
             .split(',')
             .filter_map(at)

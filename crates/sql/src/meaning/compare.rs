@@ -57,6 +57,23 @@ impl Comparing {
     }
 }
 
+/// What the value of a CASE and one that it is compared with become: JSON is compared as its text
+/// there, and with numbers as one.
+pub(crate) fn for_case(a: &ExprType, b: &ExprType) -> Result<Comparing> {
+    let is_json = |kind: &ExprType| kind.kind == SqlType::Json;
+    match (is_json(a), is_json(b)) {
+        (false, false) => Comparing::of(a, b),
+        (true, true) => Ok(Comparing::Text(Collation::UTF8MB4_BIN)),
+        _ => {
+            let other = if is_json(a) { b } else { a };
+            Ok(match other.is_string() || other.is_temporal() {
+                true => Comparing::Text(Collation::UTF8MB4_BIN),
+                false => Comparing::Double,
+            })
+        }
+    }
+}
+
 /// What several values become that are compared with each other.
 pub(crate) fn common_for_comparison(types: &[ExprType]) -> Result<Comparing> {
     let present: Vec<&ExprType> = types.iter().filter(|each| !each.is_null()).collect();

@@ -22,9 +22,11 @@ pub(crate) mod decimal;
 mod encoding;
 mod formatted;
 mod function;
+pub(crate) mod geometry;
 pub(crate) mod json;
 mod kernels;
 mod library;
+mod md5;
 pub(crate) mod number;
 mod rewrite;
 mod rules;
@@ -34,7 +36,10 @@ mod value;
 
 use std::sync::Arc;
 
-use datafusion::{logical_expr::ScalarUDF, optimizer::AnalyzerRule};
+use datafusion::{
+    logical_expr::{Expr, ScalarUDF, expr::ScalarFunction},
+    optimizer::AnalyzerRule,
+};
 
 use crate::session::context::Context;
 
@@ -44,6 +49,14 @@ pub(crate) use rewrite::{Reading, is_volatile, rewrite};
 /// The scalar function of this name, in lower case, as a session means it.
 pub(crate) fn scalar_function_in(name: &str, context: &Context) -> Option<Arc<ScalarUDF>> {
     function::Function::udf(name, function::Dialect::of(context))
+}
+
+/// CASE of one condition: NULL where it does not hold.
+pub(crate) fn value_where(condition: Expr, value: Expr) -> Expr {
+    match function::Function::udf("case", function::Dialect::default()) {
+        Some(case) => Expr::ScalarFunction(ScalarFunction::new_udf(case, vec![condition, value])),
+        None => value,
+    }
 }
 
 /// What a plan goes through before DataFusion's own rules.

@@ -13,7 +13,7 @@ use datafusion::{
     },
     error::Result,
     logical_expr::{
-        Expr, ExprSchemable, LogicalPlan, Projection, Subquery,
+        Expr, ExprSchemable, LogicalPlan, Projection, Subquery, WindowFrameBound, WindowFrameUnits,
         expr::{InSubquery, ScalarFunction, WindowFunction},
         expr_rewriter::NamePreserver,
         utils::merge_schema,
@@ -172,6 +172,18 @@ fn sorted_window(mut window: Box<WindowFunction>, schema: &DFSchema) -> Result<E
     for each in &mut window.params.partition_by {
         *each = sorting(each.clone(), schema)?;
     }
+    if let [only] = window.params.order_by.as_slice() {
+        let scale = match type_of(&only.expr, schema)? {
+            kind if kind.is_integer() => Some(0),
+            kind if kind.is_decimal() => Some(usize::from(kind.scale())),
+            _ => None,
+        };
+        let frame = &mut window.params.window_frame;
+        if let Some(scale) = scale.filter(|_| frame.units == WindowFrameUnits::Range) {
+            cut_offset(&mut frame.start_bound, scale);
+            cut_offset(&mut frame.end_bound, scale);
+        }
+    }
     for each in &mut window.params.order_by {
         // Frames know ranges of texts, not of bytes; digits sort as their bytes do.
         let key = sorting(each.expr.clone(), schema)?;
@@ -179,6 +191,23 @@ fn sorted_window(mut window: Box<WindowFunction>, schema: &DFSchema) -> Result<E
         each.expr = if bytes { hexadecimal(key) } else { key };
     }
     Ok(Expr::WindowFunction(window))
+}
+
+/// Cuts what no value of so many digits behind the point is away from another: it would be rounded.
+fn cut_offset(bound: &mut WindowFrameBound, scale: usize) {
+    let (WindowFrameBound::Preceding(ScalarValue::Utf8(Some(offset)))
+    | WindowFrameBound::Following(ScalarValue::Utf8(Some(offset)))) = bound
+    else {
+        return;
+    };
+    let is_number = offset.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    if let Some((whole, fraction)) = offset.split_once('.').filter(|_| is_number) {
+        let whole = if whole.is_empty() { "0" } else { whole };
+        *offset = match fraction.get(..scale.min(fraction.len())) {
+            None | Some("") => whole.to_owned(),
+            Some(kept) => format!("{whole}.{kept}"),
+        };
+    }
 }
 
 fn hexadecimal(key: Expr) -> Expr {

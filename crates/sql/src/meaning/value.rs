@@ -99,7 +99,11 @@ impl<'a> V<'a> {
             Self::Float(number) => f64::from(*number),
             Self::Double(number) => *number,
             Self::Text(text) => double_of_text(text, call),
-            Self::Json(text) => double_of_text(unquoted(text).as_ref(), call),
+            Self::Json(text) => match text.as_ref() {
+                "true" => 1.0,
+                "false" => 0.0,
+                text => double_of_text(unquoted(text).as_ref(), call),
+            },
             Self::Bytes(bytes) => double_of_text(&String::from_utf8_lossy(bytes), call),
             Self::Date(_) | Self::DateTime(..) | Self::Time(..) => self.decimal(call).to_double(),
         }

@@ -20,6 +20,10 @@ pub(crate) fn from_plan(error: DataFusionError) -> Error {
             let message = "The statement needs more memory than max_query_memory allows";
             Error::new(Code::OutOfMemory, message)
         }
+        // What remains of names that only the query around could have given.
+        DataFusionError::NotImplemented(what) if what.contains("OuterReferenceColumn") => {
+            Error::unsupported("a column of the query around, named in this place of a subquery")
+        }
         DataFusionError::NotImplemented(what) => Error::unsupported(what),
         // Its text would ask for a report to others.
         DataFusionError::Internal(what) => from_text(what),

@@ -2,7 +2,7 @@
 //! more than to run it: what has no join, no UNION and no query within it is planned without the
 //! rules for those, and expressions without a table with hardly any.
 
-use std::ops::ControlFlow;
+use std::{ops::ControlFlow, sync::Arc};
 
 use datafusion::{
     execution::{SessionState as PlanState, SessionStateBuilder},
@@ -14,7 +14,7 @@ use datafusion::{
     },
 };
 
-use super::functions;
+use super::{bare::BareLiterals, functions};
 
 /// What a query is made of, as far as the rules that it needs go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +90,10 @@ impl Extent {
         };
         let mut rules = Optimizer::new().rules;
         rules.retain(|rule| logical(rule.name()));
+        // It takes two equalities of a column that are not the same for a contradiction.
+        if let Some(place) = rules.iter().position(|rule| rule.name() == "push_down_filter") {
+            rules.insert(place, Arc::new(BareLiterals));
+        }
         let mut running_rules = PhysicalOptimizer::new().rules;
         running_rules.retain(|rule| running(rule.name()));
         let mut config = any.config().clone();

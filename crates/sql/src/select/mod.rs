@@ -1,11 +1,13 @@
 //! Every SELECT that is not of a quick shape: names are resolved (`resolve`), MySQL's meaning is
 //! put in (`meaning`), DataFusion plans it and runs it over one snapshot (`scan`).
 
+mod bare;
 mod catalog;
 pub(crate) mod errors;
 mod extent;
 mod functions;
 mod into;
+mod lateral;
 mod lazy;
 mod locking;
 pub(crate) mod names;
@@ -19,6 +21,7 @@ mod runtime;
 pub(crate) mod scan;
 pub(crate) mod sought;
 mod subquery;
+mod united;
 
 use crate::{
     Code, Column, Outcome, Reply, Result,
@@ -41,19 +44,56 @@ pub(crate) async fn run<R: Reply>(
     let parsed = run::parsed(statement)?;
     warn_of_marks(session, &statement.source);
     locking::protect(session, &parsed, &statement.source).await?;
-    let mut query = run::Query::new(session, parsed, &statement.source).await?;
-    query.send(session, reply).await?;
-    Ok(Outcome::default())
+    let limit = session.variables.max_execution_time_ms;
+    session.variables.max_execution_time_ms = hinted_limit(&statement.source).unwrap_or(limit);
+    let sent = match run::Query::new(session, parsed, &statement.source).await {
+        Ok(mut query) => query.send(session, reply).await,
+        Err(error) => Err(error),
+    };
+    session.variables.max_execution_time_ms = limit;
+    sent.map(|()| Outcome::default())
 }
 
-/// Warns of each `!` that stands for NOT.
+/// The milliseconds that `SELECT /*+ MAX_EXECUTION_TIME(n) */` gives itself.
+fn hinted_limit(source: &Source) -> Option<u64> {
+    const NAME: &[u8] = b"MAX_EXECUTION_TIME";
+    let (select, next) = (source.tokens.first()?, source.tokens.get(1)?);
+    let between = source.text.get(select.end..next.start)?.trim_ascii_start();
+    let hints = between.strip_prefix(b"/*+")?.to_ascii_uppercase();
+    let place = hints.windows(NAME.len()).position(|window| window == NAME)?;
+    let behind = hints.get(place + NAME.len()..)?.trim_ascii_start().strip_prefix(b"(")?;
+    let end = behind.iter().position(|byte| *byte == b')')?;
+    std::str::from_utf8(behind.get(..end)?).ok()?.trim().parse().ok()
+}
+
+/// Warns of each `!` that stands for NOT, and of each `BINARY` that stands for CAST.
 fn warn_of_marks(session: &SessionState, source: &Source) {
-    let marks = source.tokens.iter().filter(|token| token.is(&source.text, "!"));
-    for _ in marks {
-        let message =
-            "'!' is deprecated and will be removed in a future release. Please use NOT instead";
-        session.warn(Code::DeprecatedSyntax, message);
+    for (at, token) in source.tokens.iter().enumerate() {
+        let said = match () {
+            () if token.is(&source.text, "!") => {
+                "'!' is deprecated and will be removed in a future \
+                                                  release. Please use NOT instead"
+            }
+            () if is_binary_operator(source, at) => {
+                "'BINARY expr' is deprecated and will be removed \
+                                                     in a future release. Please use CAST instead"
+            }
+            () => continue,
+        };
+        session.warn(Code::DeprecatedSyntax, said);
     }
+}
+
+/// Whether a token is BINARY before an expression, and not a type or a collation.
+fn is_binary_operator(source: &Source, at: usize) -> bool {
+    if !source.is_word(at, "BINARY") {
+        return false;
+    }
+    let before = |word: &str| at.checked_sub(1).is_some_and(|before| source.is_word(before, word));
+    let names = ["AS", "COLLATE", "SET", "CHARSET", "RETURNING", "USING"];
+    let is_type =
+        source.is(at + 1, ")") || source.is(at + 1, ",") || source.is(at - at.min(1), ".");
+    !is_type && !names.iter().any(|word| before(word)) && at + 1 < source.tokens.len()
 }
 
 /// What begins the line of [`explained`] that is about a table.

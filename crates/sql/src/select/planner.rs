@@ -16,7 +16,7 @@ use datafusion::{
         AggregateUDF, HigherOrderUDF, LogicalPlan, ScalarUDF, TableSource, WindowUDF,
         planner::{ContextProvider, ExprPlanner},
     },
-    optimizer::Analyzer,
+    optimizer::{Analyzer, AnalyzerRule},
     physical_plan::ExecutionPlan,
     prelude::SessionConfig,
     sql::{
@@ -27,7 +27,8 @@ use datafusion::{
 use rustc_hash::FxHashMap;
 
 use super::{
-    errors::from_plan, extent::Extent, functions, lazy, recursive::LastRound, subquery::Subqueries,
+    errors::from_plan, extent::Extent, functions, lateral::Laterals, lazy, recursive::LastRound,
+    subquery::Subqueries, united,
 };
 use crate::{Result, meaning, session::Context};
 
@@ -67,7 +68,8 @@ fn base() -> PlanState {
     options.optimizer.prefer_existing_sort = true;
     options.optimizer.hash_join_inlist_pushdown_max_distinct_values = MIN_JOIN_KEYS;
     options.optimizer.hash_join_inlist_pushdown_max_size = MAX_JOIN_KEY_BYTES;
-    let mut rules = meaning::analyzer_rules();
+    let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![Arc::new(Laterals)];
+    rules.extend(meaning::analyzer_rules());
     rules.push(Arc::new(Subqueries));
     rules.extend(Analyzer::new().rules);
     SessionStateBuilder::new()
@@ -146,7 +148,12 @@ pub(super) async fn physical(
     plan: &LogicalPlan,
 ) -> PlanResult<Arc<dyn ExecutionPlan>> {
     let optimised = lazy::in_turn(state.optimize(plan)?)?;
-    state.query_planner().create_physical_plan(&optimised, state).await
+    let plan = state.query_planner().create_physical_plan(&optimised, state).await?;
+    match state.config().target_partitions() {
+        // Parts are one partition each.
+        1 => united::in_order(plan),
+        _ => Ok(plan),
+    }
 }
 
 /// What a plan within a running plan runs by.

@@ -106,7 +106,10 @@ fn replace(
         _ => return Ok(Transformed::no(expr)),
     };
     let outer = outer_columns(plan)?;
+    // A join knows the query around it, not one further out.
+    let near = outer.iter().all(|(_, column)| schema.has_column(column));
     let joins = match kind {
+        _ if !near => false,
         Kind::Scalar if node == Node::Other => false,
         // A join's column would be told to have a value where the query has no row.
         Kind::Scalar if !in_filter && !has_null(plan) => has_simple_aggregate(plan)?,

@@ -27,7 +27,7 @@ use crate::{
     Code, Column, Error, Identity, Outcome, Reply, Result, ResultCharset, explain, fast,
     instance::Shared,
     search, select, show,
-    statement::{Kind, LexMode, Source, Statement, split},
+    statement::{Kind, LexMode, Source, Statement, TokenKind, split, unquoted},
     write,
 };
 
@@ -65,7 +65,7 @@ impl Session {
     /// Runs the statements of a text, of which there may be several where `many`. The first that
     /// fails ends it.
     pub async fn query<R: Reply>(&mut self, text: &[u8], many: bool, reply: &mut R) -> Result<()> {
-        let text = self.utf8(text);
+        let text = self.utf8(without_end(text));
         let result = self.run_text(&text, many, reply).await;
         self.end(result)
     }
@@ -73,7 +73,7 @@ impl Session {
     /// Reads a statement with `?` in the places of values.
     pub async fn prepare(&mut self, text: &[u8]) -> Result<Prepared> {
         self.begin();
-        let text = self.utf8(text);
+        let text = self.utf8(without_end(text));
         let result = self.prepare_text(&text).await;
         self.end(result)
     }
@@ -256,6 +256,12 @@ impl Session {
     }
 }
 
+/// A text without the zero bytes that some clients end it with.
+fn without_end(text: &[u8]) -> &[u8] {
+    let zeros = text.iter().rev().take_while(|byte| **byte == 0).count();
+    text.get(..text.len() - zeros).unwrap_or_default()
+}
+
 /// Whether a text is surely about rows that are read.
 fn begins_with_select(text: &[u8]) -> bool {
     let text = text.trim_ascii_start();
@@ -275,9 +281,33 @@ impl SessionState {
         if !select::keeps_diagnostics(statement) {
             self.warnings.clear();
         }
+        self.warn_of_bytes(statement);
         self.begin_reading(kind).await?;
         let outcome = self.dispatch(kind, statement, reply).await?;
         self.finish(kind, outcome, more, reply)
+    }
+
+    /// Warns of each text that is none in UTF-8, as which it was sent.
+    fn warn_of_bytes(&self, statement: &Statement<'_>) {
+        /// Most bytes that are shown of one.
+        const SHOWN: usize = 3;
+        let source = &statement.source;
+        if std::str::from_utf8(&source.text).is_ok() {
+            return;
+        }
+        for (at, token) in source.tokens.iter().enumerate() {
+            let is_binary = at > 0 && source.is_word(at - 1, "_BINARY");
+            if token.kind != TokenKind::Text || is_binary {
+                continue;
+            }
+            let plain = unquoted(source.bytes(token), source.mode);
+            let Err(error) = std::str::from_utf8(&plain) else { continue };
+            let wrong = plain.get(error.valid_up_to()..).unwrap_or_default();
+            let shown = wrong.iter().take(SHOWN).map(|byte| format!("{byte:02X}"));
+            let shown: String = shown.collect();
+            let message = format!("Invalid utf8mb4 character string: '{shown}'");
+            self.warn(Code::InvalidCharacters, message);
+        }
     }
 
     async fn dispatch<R: Reply>(

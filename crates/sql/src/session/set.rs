@@ -19,7 +19,7 @@ use super::{
 use crate::{
     Code, Error, Outcome, Reply, Result, select,
     session::variables::Collation,
-    statement::{Kind, Source, Statement, TokenKind, split},
+    statement::{Kind, Source, Statement, TokenKind, split, unquoted},
     write,
 };
 
@@ -358,7 +358,12 @@ fn literal(statement: &Statement<'_>, at: usize) -> Option<Value> {
             let small = digits.parse().map(Value::Int).ok();
             small.or_else(|| digits.parse().map(Value::Uint).ok())
         }
-        TokenKind::Text => Some(Value::Text(source.plain(at)?.into())),
+        TokenKind::Text => {
+            Some(match String::from_utf8(unquoted(source.bytes(token), source.mode)) {
+                Ok(text) => Value::Text(text.into()),
+                Err(error) => Value::Bytes(error.into_bytes().into()),
+            })
+        }
         TokenKind::Word if token.is_word(&source.text, "NULL") => Some(Value::Null),
         _ => None,
     }
@@ -419,6 +424,8 @@ fn set_global(session: &mut SessionState, name: &str, value: &Value) -> Result<(
     // What a session would not take is no global value either.
     let mut checked = session.variables.clone();
     let value = checked.set(definition.name, value)?;
+    let before = session.shared.globals.read().get(definition);
+    session.warn_of_no_effect(definition, &before, &value, true);
     let mut globals = session.shared.globals.write();
     globals.set(definition.name, value);
     session.variables.see_globals(&globals);
@@ -461,9 +468,35 @@ impl SessionState {
             );
             return Err(Error::new(Code::SessionVariable, message));
         }
+        let before = self.variables.value_of(definition);
         let value = self.variables.set(definition.name, value)?;
+        self.warn_of_no_effect(definition, &before, &value, false);
         self.changes.push((definition.name.to_owned(), definition.shown(&value)));
         Ok(())
+    }
+}
+
+impl SessionState {
+    /// Says of a variable that was set to another value, and is only kept, that nothing follows.
+    fn warn_of_no_effect(
+        &self,
+        definition: &Definition,
+        before: &Value,
+        value: &Value,
+        is_global: bool,
+    ) {
+        // How long a client may be silent is its session's, or a setting.
+        let decided = is_global && definition.name == "wait_timeout";
+        if before == value || definition.has_effect() && !decided {
+            return;
+        }
+        let mend = match definition.setting() {
+            Some(setting) => format!("; the server's settings file decides it: {setting}"),
+            None if decided => "; the server's settings file decides it: sql.wait_timeout_s".into(),
+            None => String::new(),
+        };
+        let name = definition.name;
+        self.warn(Code::NotSupported, format!("Setting variable '{name}' has no effect{mend}"));
     }
 }
 

@@ -54,6 +54,8 @@ pub(crate) struct SessionState {
     pub row_count: i64,
     /// The open transaction, the savepoints in it, and temporary tables.
     pub transaction: write::TransactionState,
+    /// LOCK TABLES was said, and not taken back.
+    pub locks_tables: bool,
     /// Statements made by PREPARE.
     pub named_statements: NamedStatements,
     /// The moment the running statement began at.
@@ -89,6 +91,7 @@ impl SessionState {
             found_rows: 0,
             row_count: 0,
             transaction,
+            locks_tables: false,
             named_statements: FxHashMap::default(),
             clock: Clock::default(),
             interrupted: Arc::default(),
@@ -146,8 +149,11 @@ impl SessionState {
         self.warnings.push(Warning::new(Level::Warning, code, message));
     }
 
-    /// Adds a note.
+    /// Adds a note, unless `sql_notes` is off.
     pub(crate) fn note(&self, code: Code, message: impl Into<String>) {
+        if !self.variables.sql_notes {
+            return;
+        }
         self.warnings.push(Warning::new(Level::Note, code, message));
     }
 

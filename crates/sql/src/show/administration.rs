@@ -29,12 +29,20 @@ pub(super) async fn run<R: Reply>(
         // There is nothing that is not as it is told: caches follow what they cache.
         return Ok(Outcome::default());
     }
-    if tokens.accept("LOCK") || tokens.accept("UNLOCK") {
-        if !tokens.accept_any(&["TABLES", "TABLE", "INSTANCE"]) {
+    let locks = tokens.is_word("LOCK");
+    if locks || tokens.is_word("UNLOCK") {
+        tokens.next();
+        if tokens.accept("INSTANCE") {
+            return Ok(Outcome::default());
+        }
+        if !tokens.accept_any(&["TABLES", "TABLE"]) {
             return Err(tokens.syntax_error());
         }
-        // Snapshots are what readers lock tables for.
-        write::commit(session).await?;
+        // Snapshots are what readers lock tables for. What is not locked is not unlocked.
+        if locks || session.locks_tables {
+            write::commit(session).await?;
+        }
+        session.locks_tables = locks;
         return Ok(Outcome::default());
     }
     for kind in ["ANALYZE", "CHECK", "OPTIMIZE", "REPAIR", "CHECKSUM"] {

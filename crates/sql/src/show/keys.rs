@@ -61,7 +61,7 @@ pub(super) fn statistics(session: &SessionState, known: &Known) -> Result<Vec<Ve
 /// The foreign keys of a table with their names and columns.
 fn foreign(known: &Known) -> impl Iterator<Item = (String, &[String], Foreign)> {
     known.table.foreign.iter().enumerate().filter_map(|(index, line)| {
-        let Line::Foreign { name, columns, text } = line else { return None };
+        let Line::Foreign { name, columns, text, .. } = line else { return None };
         let numbered = || format!("{}_ibfk_{}", known.name.table, index + 1);
         let name = name.clone().unwrap_or_else(numbered);
         Some((name, columns.as_slice(), Foreign::read(text, &known.name.database)?))

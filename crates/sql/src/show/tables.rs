@@ -88,7 +88,18 @@ impl Known {
         }
         let Some(column) = self.table.schema.columns.get(position) else { return Ok(None) };
         let shared = &session.shared;
-        shared.counters.peek(shared, &self.engine_name, &column.name).map(Some)
+        match shared.counters.peek(shared, &self.engine_name, &column.name) {
+            Ok(next) => Ok(Some(next)),
+            // It is another by now, or gone since the moment that the statement reads.
+            Err(_) if !self.is_still_there(session) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether the engine's table is the one that was read.
+    fn is_still_there(&self, session: &SessionState) -> bool {
+        let there = session.shared.database.schema(&self.engine_name);
+        there.is_ok_and(|schema| schema.means(&self.table.schema))
     }
 
     /// Rows and bytes.
@@ -96,7 +107,11 @@ impl Known {
         if self.temporary.is_some() {
             return Ok(TableStatistics::default());
         }
-        let statistics = session.shared.database.statistics(&self.engine_name);
+        let statistics = match session.shared.database.statistics(&self.engine_name) {
+            // Dropped since the moment that the statement reads.
+            Err(remora_engine::Error::NotFound { .. }) => Ok(TableStatistics::default()),
+            statistics => statistics,
+        };
         statistics.map_err(|error: remora_engine::Error| -> Error { from_engine(&error) })
     }
 

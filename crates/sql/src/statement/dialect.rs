@@ -4,8 +4,8 @@ use std::any::TypeId;
 
 use datafusion::sql::sqlparser::{
     ast::{
-        BinaryOperator, DateTimeField, Expr, ExtractSyntax, Ident, Interval, SearchModifier,
-        UnaryOperator, Value,
+        BinaryOperator, CastKind, DataType, DateTimeField, Expr, ExtractSyntax, Ident, Interval,
+        SearchModifier, UnaryOperator, Value,
     },
     dialect::{Dialect, MySqlDialect, Precedence},
     keywords::{Keyword, RESERVED_FOR_TABLE_ALIAS},
@@ -33,7 +33,7 @@ const NO_TABLE_ALIAS: [Keyword; 5] =
 
 const ASSIGNMENT: u8 = 3;
 const COMPARISON: u8 = 20;
-/// `!` binds what stands next to it, tighter than `^`.
+/// `!` and `BINARY` bind what stands next to them, tighter than `^`.
 const BANG: u8 = 46;
 
 /// `a SOUNDS LIKE b`, as an operator.
@@ -86,9 +86,24 @@ impl Dialect for MySql {
             _ => return None,
         };
         match word.keyword {
+            Keyword::BINARY => {
+                parser.advance_token();
+                let operand = parser.parse_subexpr(BANG);
+                Some(operand.map(|operand| Expr::Cast {
+                    kind: CastKind::Cast,
+                    expr: Box::new(operand),
+                    data_type: DataType::Binary(None),
+                    array: false,
+                    format: None,
+                }))
+            }
             Keyword::INTERVAL => {
                 parser.advance_token();
                 Some(interval(parser))
+            }
+            Keyword::CHAR if parser.peek_nth_token_ref(1).token == Token::LParen => {
+                parser.advance_token();
+                Some(characters(parser))
             }
             Keyword::EXTRACT if parser.peek_nth_token_ref(1).token == Token::LParen => {
                 parser.advance_token();
@@ -212,6 +227,25 @@ fn rest_of(parser: &mut Parser, operand: Expr) -> Result<Expr, ParserError> {
 
 fn begins_query(token: &Token) -> bool {
     matches!(token, Token::Word(word) if matches!(word.keyword, Keyword::SELECT | Keyword::WITH))
+}
+
+/// `(code, … [USING charset])`.
+fn characters(parser: &mut Parser) -> Result<Expr, ParserError> {
+    parser.expect_token(&Token::LParen)?;
+    let codes = parser.parse_comma_separated(Parser::parse_expr)?;
+    let charset = match parser.parse_keyword(Keyword::USING) {
+        true => Some(parser.parse_identifier()?),
+        false => None,
+    };
+    parser.expect_token(&Token::RParen)?;
+    let bytes = function_call("char", codes);
+    Ok(match charset {
+        Some(charset) => {
+            let charset = Value::SingleQuotedString(charset.value.to_lowercase());
+            function_call("convert_using", vec![bytes, Expr::Value(charset.into())])
+        }
+        None => bytes,
+    })
 }
 
 /// `(unit FROM moment)`.

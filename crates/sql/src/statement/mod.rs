@@ -14,7 +14,7 @@ use remora_engine::Value;
 
 pub(crate) use classify::Kind;
 pub(crate) use dialect::SOUNDS_LIKE;
-pub(crate) use lex::{LexMode, Lexer, Token, TokenKind};
+pub(crate) use lex::{LexMode, Lexer, Token, TokenKind, unquoted};
 pub(crate) use split::split;
 
 use crate::Result;

@@ -14,7 +14,7 @@ use super::{
     dialect::MySql,
     lex::{near, sent_bytes, unquoted},
 };
-use crate::{Code, Error, Result};
+use crate::{Error, Result};
 
 /// How deep parentheses and subqueries may nest: each level of them takes the parser much of a stack.
 const MAX_NESTING: usize = 200;
@@ -52,13 +52,15 @@ fn syntax_error(source: &Source, parser: &Parser<'_>, error: &ParserError) -> Er
 struct Converter<'a> {
     source: &'a Source,
     parameters: std::slice::Iter<'a, Value>,
+    /// Where queries end that are made the FROM of another.
+    wrapped: Vec<usize>,
     out: Vec<TokenWithSpan>,
 }
 
 impl<'a> Converter<'a> {
     fn new(source: &'a Source, parameters: &'a [Value]) -> Self {
         let out = Vec::with_capacity(source.tokens.len() + 1);
-        Self { source, parameters: parameters.iter(), out }
+        Self { source, parameters: parameters.iter(), wrapped: Vec::new(), out }
     }
 
     fn convert(mut self) -> Result<Vec<TokenWithSpan>> {
@@ -73,6 +75,16 @@ impl<'a> Converter<'a> {
     fn one(&mut self, at: usize, token: &Token) -> Result<usize> {
         if let Some(taken) = self.phrase(at, token) {
             return Ok(taken);
+        }
+        if self.wrapped.last() == Some(&at) {
+            self.wrapped.pop();
+            let close = [Out::RParen, Out::make_keyword("AS"), Out::make_word("united", Some('`'))];
+            close.into_iter().for_each(|each| self.push(token, each));
+        } else if let Some(end) = self.union_in_parentheses(at) {
+            self.wrapped.push(end);
+            let open = [Out::LParen, Out::make_keyword("SELECT"), Out::Mul];
+            open.into_iter().for_each(|each| self.push(token, each));
+            self.push(token, Out::make_keyword("FROM"));
         }
         let bytes = self.source.bytes(token);
         let converted = match token.kind {
@@ -92,6 +104,10 @@ impl<'a> Converter<'a> {
             }
             TokenKind::Hex => Out::HexStringLiteral(self.hex(token, bytes)?),
             TokenKind::Bits => Out::SingleQuotedByteStringLiteral(self.bits(token, bytes)?),
+            TokenKind::Parameter if self.is_moment(at) => {
+                self.moment(token);
+                return Ok(1);
+            }
             TokenKind::Parameter => {
                 self.parameter(token);
                 return Ok(1);
@@ -131,6 +147,36 @@ impl<'a> Converter<'a> {
         None
     }
 
+    /// Where `((SELECT …) UNION …)` ends that stands for a value and begins here: the parser would
+    /// take its first SELECT for an expression.
+    fn union_in_parentheses(&self, at: usize) -> Option<usize> {
+        const QUERIES: [&str; 7] = ["FROM", "JOIN", "LATERAL", "IN", "EXISTS", "UNION", "EXCEPT"];
+        let source = self.source;
+        if at == 0 || !source.is(at, "(") || !source.is(at + 1, "(") {
+            return None;
+        }
+        let after_query = QUERIES.iter().any(|word| source.is_word(at - 1, word));
+        let first = (at + 1..).find(|place| !source.is(*place, "("))?;
+        if after_query || !["SELECT", "WITH"].iter().any(|word| source.is_word(first, word)) {
+            return None;
+        }
+        let inner = self.closing(at + 1)?;
+        let unites =
+            ["UNION", "EXCEPT", "INTERSECT"].iter().any(|word| source.is_word(inner + 1, word));
+        if unites { self.closing(at) } else { None }
+    }
+
+    /// The parenthesis that closes the one here.
+    fn closing(&self, at: usize) -> Option<usize> {
+        let mut depth = 0_usize;
+        (at..self.source.tokens.len()).find(|&place| {
+            depth += usize::from(self.source.is(place, "("));
+            let closes = self.source.is(place, ")");
+            depth = depth.saturating_sub(usize::from(closes));
+            closes && depth == 0
+        })
+    }
+
     /// Texts that follow each other are one.
     fn texts(&mut self, at: usize, token: &Token) -> Result<usize> {
         let mut plain = unquoted(self.source.bytes(token), self.source.mode);
@@ -153,7 +199,11 @@ impl<'a> Converter<'a> {
                 self.out.pop();
                 Out::HexStringLiteral(hex_digits(error.as_bytes()))
             }
-            Err(error) => return Err(invalid_text(error.as_bytes())),
+            Err(error) => {
+                // Bytes that are no text stay what they are; the statement warns of them.
+                self.push(token, Out::make_word("_binary", None));
+                Out::HexStringLiteral(hex_digits(error.as_bytes()))
+            }
         };
         self.push(token, converted);
         Ok(taken)
@@ -212,6 +262,25 @@ impl<'a> Converter<'a> {
             Value::Time(_) => return self.typed(token, "TIME", value),
         };
         self.push(token, converted);
+    }
+
+    /// Whether a `?` stands for any moment: `UNIX_TIMESTAMP(?)` has six digits, whatever is given.
+    fn is_moment(&self, at: usize) -> bool {
+        let source = self.source;
+        at >= 2
+            && source.is_word(at - 2, "UNIX_TIMESTAMP")
+            && source.is(at - 1, "(")
+            && source.is(at + 1, ")")
+    }
+
+    /// The value of the next `?` as DATETIME(6).
+    fn moment(&mut self, token: &Token) {
+        let open = [Out::make_keyword("CAST"), Out::LParen];
+        open.into_iter().for_each(|each| self.push(token, each));
+        self.parameter(token);
+        let (digits, kind) = (Out::Number("6".to_owned(), false), Out::make_keyword("DATETIME"));
+        let close = [Out::make_keyword("AS"), kind, Out::LParen, digits, Out::RParen, Out::RParen];
+        close.into_iter().for_each(|each| self.push(token, each));
     }
 
     fn number(&mut self, token: &Token, text: &str) {
@@ -317,13 +386,6 @@ fn hex_digits(bytes: &[u8]) -> String {
         let _ = write!(out, "{byte:02X}");
     }
     out
-}
-
-fn invalid_text(bytes: &[u8]) -> Error {
-    let valid = std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
-    let rest = bytes.get(valid..).unwrap_or_default();
-    let shown: String = rest.iter().take(6).map(|byte| format!("\\x{byte:02X}")).collect();
-    Error::new(Code::InvalidCharacters, format!("Invalid utf8mb4 character string: '{shown}'"))
 }
 
 #[cfg(test)]

@@ -240,5 +240,5 @@ fn numbered(table: &SqlTable, rows: &[Row], prefix: &str, beside: &[Beside]) -> 
         }
         overlay.set(Key::of(&schema, &row), Some(Arc::new(row)));
     }
-    TemporaryTable { schema: Arc::new(schema), rows: Arc::new(overlay), next: 0 }
+    TemporaryTable { schema: Arc::new(schema), rows: Arc::new(overlay), next: 0, next_row: 0 }
 }

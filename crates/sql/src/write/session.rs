@@ -94,6 +94,7 @@ pub(super) async fn run_transaction(
             let name = ahead.name()?;
             ahead.expect_end()?;
             session.transaction.return_to(&name)?;
+            warn_of_dropped(session);
         } else {
             end(session, &mut tokens, false).await?;
         }
@@ -110,6 +111,15 @@ pub(super) async fn run_transaction(
         return Err(Error::unsupported(source.shown()));
     }
     Ok(Outcome::default())
+}
+
+/// Says of a rollback that it does not bring temporary tables back.
+fn warn_of_dropped(session: &SessionState) {
+    if session.transaction.has_dropped_temporary() {
+        let message =
+            "Some temporary tables were dropped, but these operations could not be rolled back.";
+        session.warn(Code::DroppedTemporary, message);
+    }
 }
 
 /// Reads what START TRANSACTION says; gives READ ONLY or READ WRITE.
@@ -133,6 +143,7 @@ fn characteristics(tokens: &mut Tokens<'_>) -> Result<Option<bool>> {
 /// A transaction that is open is committed.
 async fn begin(session: &mut SessionState, read_only: bool) -> Result<()> {
     commit(session).await?;
+    session.locks_tables = false;
     session.await_position().await?;
     let shared = std::sync::Arc::clone(&session.shared);
     session.transaction.begin(&shared, read_only, false);
@@ -153,6 +164,7 @@ async fn end(session: &mut SessionState, tokens: &mut Tokens<'_>, commits: bool)
     if commits {
         commit(session).await?;
     } else {
+        warn_of_dropped(session);
         session.transaction.roll_back();
     }
     if chains {

@@ -22,8 +22,10 @@ pub(crate) struct TemporaryTable {
     pub schema: Arc<Schema>,
     /// Its rows.
     pub rows: Arc<Overlay>,
-    /// The next AUTO_INCREMENT value and hidden row number.
+    /// The next AUTO_INCREMENT value, or hidden row number where there is none.
     pub next: u64,
+    /// The next hidden row number beside AUTO_INCREMENT.
+    pub next_row: u64,
 }
 
 impl TemporaryTable {
@@ -77,9 +79,10 @@ impl TemporaryTables {
         Some(taken)
     }
 
-    /// The counter of a table.
-    pub(crate) fn counter(&mut self, name: &TableName) -> Option<&mut u64> {
-        self.tables.get_mut(name).map(|table| &mut table.next)
+    /// The counter of a table, or that of its row numbers beside AUTO_INCREMENT.
+    pub(crate) fn counter(&mut self, name: &TableName, beside: bool) -> Option<&mut u64> {
+        let table = self.tables.get_mut(name)?;
+        Some(if beside { &mut table.next_row } else { &mut table.next })
     }
 
     /// Sets what a key's row is now; gives what it was. There is nothing beneath these tables, so

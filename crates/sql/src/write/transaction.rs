@@ -36,10 +36,32 @@ struct OpenTransaction {
     bytes: u64,
     savepoints: Vec<(String, usize)>,
     read_only: bool,
+    /// A temporary table was dropped in it.
+    dropped_temporary: bool,
     /// It ends with its statement.
     statement_only: bool,
     /// Positions to be stored with it: AUTO_INCREMENT counters.
     positions: FxHashMap<String, String>,
+}
+
+impl OpenTransaction {
+    /// Forgets the changes of a table that is gone; savepoints stay between the changes that they
+    /// stood between.
+    fn forget(&mut self, table: &Place) {
+        let gone: Vec<usize> = (0..self.undo.len())
+            .filter(|&at| self.undo.get(at).is_some_and(|undo| undo.table == *table))
+            .collect();
+        for (_, mark) in &mut self.savepoints {
+            let before = *mark;
+            *mark -= gone.partition_point(|at| *at < before);
+        }
+        let bytes = &mut self.bytes;
+        self.undo.retain(|undo| {
+            let stays = undo.table != *table;
+            *bytes = bytes.saturating_sub(if stays { 0 } else { undo.bytes });
+            stays
+        });
+    }
 }
 
 struct Undo {
@@ -100,8 +122,7 @@ impl TransactionState {
     pub(crate) fn drop_temporary(&mut self, name: &TableName) -> Option<TemporaryTable> {
         let dropped = self.temporary.take(name)?;
         if let Some(open) = &mut self.open {
-            let of_it = |undo: &Undo| undo.table == Place::Temporary(name.clone());
-            open.undo.retain(|undo| !of_it(undo));
+            open.forget(&Place::Temporary(name.clone()));
         }
         Some(dropped)
     }
@@ -111,9 +132,9 @@ impl TransactionState {
         self.temporary.take(name)
     }
 
-    /// The counter of a temporary table.
-    pub(crate) fn temporary_counter(&mut self, name: &TableName) -> Option<&mut u64> {
-        self.temporary.counter(name)
+    /// The counter of a temporary table, or that of its row numbers beside AUTO_INCREMENT.
+    pub(crate) fn temporary_counter(&mut self, name: &TableName, beside: bool) -> Option<&mut u64> {
+        self.temporary.counter(name, beside)
     }
 
     /// Gives LOAD DATA LOCAL the client's file.
@@ -140,9 +161,27 @@ impl TransactionState {
             bytes: 0,
             savepoints: Vec::new(),
             read_only,
+            dropped_temporary: false,
             statement_only,
             positions: FxHashMap::default(),
         });
+    }
+
+    /// Whether the open transaction may only read; `None` if none is open.
+    pub(crate) fn only_reads(&self) -> Option<bool> {
+        self.open.as_ref().map(|open| open.read_only)
+    }
+
+    /// DROP TEMPORARY TABLE was run, which no rollback takes back.
+    pub(crate) fn note_dropped_temporary(&mut self) {
+        if let Some(open) = &mut self.open {
+            open.dropped_temporary = true;
+        }
+    }
+
+    /// Whether it was run in the open transaction.
+    pub(crate) fn has_dropped_temporary(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.dropped_temporary)
     }
 
     /// Whether any is open, were it for a statement alone.
@@ -154,8 +193,7 @@ impl TransactionState {
     pub(crate) fn check_writable(&self, place: &Place) -> Result<()> {
         let refuses = self.open.as_ref().is_some_and(|open| open.read_only);
         if refuses && matches!(place, Place::Engine(_)) {
-            let message = "Cannot execute statement in a READ ONLY transaction.";
-            return Err(Error::new(Code::ReadOnlyTransaction, message));
+            return Err(read_only_transaction());
         }
         Ok(())
     }
@@ -314,6 +352,12 @@ impl TransactionState {
         let committed = committed.map_err(|error| Error::new(Code::Unknown, error.to_string()))?;
         committed.map(|_| ()).map_err(engine_error)
     }
+}
+
+/// 1792.
+pub(crate) fn read_only_transaction() -> Error {
+    let message = "Cannot execute statement in a READ ONLY transaction.";
+    Error::new(Code::ReadOnlyTransaction, message)
 }
 
 /// MySQL's error for one of the engine.

@@ -1,11 +1,13 @@
 //! CAST and CONVERT.
 
 use datafusion::logical_expr::{Cast, Expr};
+use remora_mysql::Charset;
 
 use super::{
     super::{
         call::{Call, Typing},
         decimal::Dec,
+        encoding,
         function::{Definition, Dialect},
         json,
         temporal::{LONGEST_TIME, round_micros},
@@ -286,9 +288,13 @@ fn using<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     if !call.result.is_text() {
         return Ok(V::bytes(value.octets().unwrap_or_default().into_owned()));
     }
+    let charset = call.result.collation.charset();
+    if let V::Bytes(bytes) = value {
+        return Ok(text_of_bytes(call, bytes, charset));
+    }
     let text = value.string().unwrap_or_default();
     // What the character set does not have becomes a question mark.
-    let last = match call.result.collation.charset() {
+    let last = match charset {
         "ascii" => '\u{7f}',
         "latin1" => '\u{ff}',
         "utf8mb3" => '\u{ffff}',
@@ -296,6 +302,26 @@ fn using<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     };
     let kept: String = text.chars().map(|each| if each > last { '?' } else { each }).collect();
     Ok(V::text(kept))
+}
+
+/// Bytes as a text in a character set; NULL, with a warning, where they are none.
+fn text_of_bytes<'a>(call: &Call<'_>, bytes: &[u8], charset: &str) -> V<'a> {
+    /// Most bytes that are shown.
+    const SHOWN: usize = 3;
+    if let Some(known) = Charset::named(charset).filter(|known| !known.is_utf8()) {
+        return V::text(known.decode(bytes).into_owned());
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) => V::text(text),
+        Err(error) => {
+            call.warn(Code::InvalidCharacters, || {
+                let wrong = bytes.get(error.valid_up_to()..).unwrap_or_default();
+                let shown = encoding::hex(wrong.get(..SHOWN).unwrap_or(wrong));
+                format!("Invalid {charset} character string: '{shown}'")
+            });
+            V::Null
+        }
+    }
 }
 
 fn text_type(typing: &Typing<'_>) -> Result<ExprType> {

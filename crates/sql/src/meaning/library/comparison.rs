@@ -17,7 +17,7 @@ use super::{
     super::{
         call::{Call, Typing},
         collation,
-        compare::{Comparing, compare_values},
+        compare::{Comparing, compare_values, for_case},
         copies,
         function::{Definition, Dialect, Function, MANY},
         json,
@@ -39,6 +39,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::truth(">=", 2, 2, never).expanding(|a, t| binary(a, t, Operator::GtEq)),
     Definition::truth("<=>", 2, 2, never)
         .expanding(|a, t| binary(a, t, Operator::IsNotDistinctFrom)),
+    Definition::truth("case_equal", 2, 2, case_equal).expanding(expand_case_equal),
     Definition::truth("between", 3, 3, between_of_row).expanding(between),
     Definition::truth("in", 2, MANY, within_of_row).expanding(within),
     Definition::truth("row_in", 3, MANY, row_in),
@@ -62,6 +63,21 @@ pub(super) const FUNCTIONS: &[Definition] = &[
 /// Comparisons are expanded before anything runs.
 fn never<'a>(_call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
     Err(Error::new(Code::Unknown, "a comparison was not planned"))
+}
+
+/// Whether the value of a CASE is one that it is compared with.
+fn case_equal<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let ([a, b], [a_type, b_type]) = (args, call.types) else { return Ok(V::Null) };
+    let order = compare_values(&for_case(a_type, b_type)?, a, b, call)?;
+    Ok(V::or_null(order, |order| V::truth(order.is_eq())))
+}
+
+/// A plain equality, unless JSON is compared.
+fn expand_case_equal(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
+    if typing.types.iter().any(|each| each.kind == SqlType::Json) {
+        return Ok(None);
+    }
+    binary(args, typing, Operator::Eq)
 }
 
 fn dialect(typing: &Typing<'_>) -> Dialect {
@@ -309,7 +325,12 @@ fn choice_type(_typing: &Typing<'_>) -> Result<ExprType> {
 /// The place of the first of the other values that is equal to the first one, from 1 on; 0 if none is.
 fn choice<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     for place in 1..args.len() {
-        if order_of(call, args, 0, place)?.is_some_and(|order| order.is_eq()) {
+        let (Some(a), Some(b)) = (args.first(), args.get(place)) else { continue };
+        let (Some(a_type), Some(b_type)) = (call.types.first(), call.types.get(place)) else {
+            continue;
+        };
+        let comparing = for_case(a_type, b_type)?;
+        if compare_values(&comparing, a, b, call)?.is_some_and(|order| order.is_eq()) {
             return Ok(V::Int(i64::try_from(place).unwrap_or(i64::MAX)));
         }
     }

@@ -10,7 +10,7 @@ use super::{
     super::{
         call::{Call, Typing},
         collation,
-        compare::{Comparing, common_for_comparison, compare_values},
+        compare::{Comparing, common_for_comparison, compare_values, for_case},
         function::{Definition, Dialect, Function, MANY},
         types::{ExprType, coercibility},
         value::V,
@@ -234,7 +234,7 @@ fn case_of<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     for (pair, types) in branches.chunks(2).zip(types.chunks(2)) {
         match (pair, types) {
             ([value, then], [value_type, _]) => {
-                let comparing = Comparing::of(kind, value_type)?;
+                let comparing = for_case(kind, value_type)?;
                 let order = compare_values(&comparing, operand, value, call)?;
                 if order.is_some_and(|order| order.is_eq()) {
                     return Ok(then.clone());

@@ -15,6 +15,7 @@ mod numeric;
 mod regexp;
 mod search;
 mod session;
+mod spatial;
 mod text;
 mod waiting;
 
@@ -40,6 +41,7 @@ pub(crate) const TABLES: &[&[Definition]] = &[
     regexp::FUNCTIONS,
     search::FUNCTIONS,
     session::FUNCTIONS,
+    spatial::FUNCTIONS,
     text::FUNCTIONS,
     waiting::FUNCTIONS,
 ];

@@ -2,12 +2,14 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use sha1::Sha1;
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 
 use super::super::{
     call::{Call, Typing},
     encoding,
     function::Definition,
+    md5,
     types::ExprType,
     value::V,
 };
@@ -34,6 +36,12 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("uuid_to_bin", 1, 2, binary::<16>, uuid_to_bin),
     Definition::new("bin_to_uuid", 1, 2, text::<36>, bin_to_uuid),
     Definition::new("sha2", 2, 2, sha2_type, sha2),
+    Definition::new("sha1", 1, 1, sha1_type, |_, args| {
+        digested(args, |bytes| Sha1::digest(bytes).to_vec())
+    }),
+    Definition::new("md5", 1, 1, md5_type, |_, args| {
+        digested(args, |bytes| md5::digest(bytes).to_vec())
+    }),
 ];
 
 fn uint_type(_typing: &Typing<'_>) -> Result<ExprType> {
@@ -166,6 +174,19 @@ fn bin_to_uuid<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let part = |from: usize, to: usize| digits.get(from..to).unwrap_or("");
     let parts = [part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)];
     Ok(V::text(parts.join("-")))
+}
+
+fn sha1_type(typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::text(40, typing.collation))
+}
+
+fn md5_type(typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::text(32, typing.collation))
+}
+
+fn digested<'a>(args: &[V<'a>], digest: fn(&[u8]) -> Vec<u8>) -> Result<V<'a>> {
+    let bytes = args.first().and_then(V::octets);
+    Ok(V::or_null(bytes, |bytes| V::text(encoding::hex(&digest(&bytes)).to_lowercase())))
 }
 
 fn sha2_type(typing: &Typing<'_>) -> Result<ExprType> {

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{Expr, Function, Ident, visit_expressions};
 
 use super::{
-    Rewriter, aggregates, call, function_name, number, special,
+    Rewriter, aggregates, call, frames, function_name, number, special,
     special::{arguments, span, wrong_count},
     text, truth,
 };
@@ -34,6 +34,12 @@ const SAME: &[(&str, &str)] = &[
     ("system_user", "user"),
     ("current_user", "user"),
     ("sha", "sha1"),
+    ("st_aswkb", "st_asbinary"),
+    ("st_aswkt", "st_astext"),
+    ("st_geometryfromtext", "st_geomfromtext"),
+    ("st_geometryfromwkb", "st_geomfromwkb"),
+    ("st_linestringfromtext", "st_linefromtext"),
+    ("st_polygonfromtext", "st_polyfromtext"),
     ("position", "locate"),
     ("mod", "%"),
     ("json_merge", "json_merge_preserve"),
@@ -62,6 +68,7 @@ fn is_window(name: &str) -> bool {
 
 impl Rewriter<'_> {
     pub(super) fn function(&self, mut function: Function) -> Result<Expr> {
+        frames::plain_offsets(&mut function);
         let Some(name) = name_of(&function) else {
             return Err(self.missing(&function.name.to_string()));
         };
@@ -171,6 +178,10 @@ fn special_call(name: &str, args: &mut Vec<Expr>) -> Result<Option<Expr>> {
         }
         "values" if args.len() == 1 => args.remove(0),
         "not" if args.len() == 1 => super::not(args.remove(0)),
+        "char" if !args.is_empty() => {
+            let codes = std::mem::take(args).into_iter().map(special::hex_as_number);
+            call("char", codes.collect())
+        }
         "match" => return Err(Error::unsupported("MATCH here")),
         MATCH => call(name, std::mem::take(args)),
         _ => return Ok(None),

@@ -4,6 +4,7 @@
 mod aggregates;
 mod calls;
 mod casts;
+mod frames;
 mod special;
 
 use std::{cell::Cell, ops::ControlFlow};
@@ -84,6 +85,7 @@ impl VisitorMut for Rewriter<'_> {
         if select.projection.iter().any(is_row) {
             return ControlFlow::Break(operand_columns(1));
         }
+        select.named_window.iter_mut().for_each(frames::plain_offsets_of);
         conditions_of(select);
         literals_of(select);
         ControlFlow::Continue(())

@@ -198,7 +198,7 @@ fn case(
     let mut args = Vec::with_capacity(whens.len() * 2 + 1);
     for when in whens {
         args.push(match &operand {
-            Some(operand) => call("=", vec![operand.as_ref().clone(), when.condition]),
+            Some(operand) => call("case_equal", vec![operand.as_ref().clone(), when.condition]),
             None => truth(when.condition),
         });
         args.push(when.result);

@@ -57,6 +57,8 @@ pub(super) struct Place<'a> {
     pub aliases: &'a [Alias],
     /// Whether they come before columns.
     pub aliases_first: bool,
+    /// What is grouped by: in HAVING a column among it comes before an alias of that name.
+    pub groups: &'a [Expr],
     /// Whether aggregates may stand here.
     pub aggregates: bool,
 }
@@ -64,7 +66,7 @@ pub(super) struct Place<'a> {
 impl Place<'_> {
     /// A place where neither aliases nor aggregates are known.
     pub(super) fn plain(clause: Clause) -> Self {
-        Self { clause, aliases: &[], aliases_first: false, aggregates: false }
+        Self { clause, aliases: &[], aliases_first: false, groups: &[], aggregates: false }
     }
 }
 
@@ -217,7 +219,7 @@ impl Walk<'_, '_> {
         let inside = self.aggregates > 0;
         if aliases_first
             && !inside
-            && let Some(found) = alias()
+            && let Some(found) = self.grouped(name).or_else(alias)
         {
             return Ok(found);
         }
@@ -229,6 +231,19 @@ impl Walk<'_, '_> {
         }
         let outer = self.scope.parent.map_or(Ok(None), |parent| parent.find(name, clause))?;
         outer.ok_or_else(|| unknown_column(&written(name), clause))
+    }
+
+    /// The column of this name that is grouped by.
+    fn grouped(&self, name: &[Ident]) -> Option<Expr> {
+        let [name] = name else { return None };
+        let lower = name.value.to_lowercase();
+        let is_called = |group: &&Expr| match group {
+            Expr::CompoundIdentifier(parts) => {
+                parts.last().is_some_and(|last| last.value.to_lowercase() == lower)
+            }
+            _ => false,
+        };
+        self.place.groups.iter().find(is_called).cloned()
     }
 
     fn alias(&self, name: &[Ident]) -> Option<Expr> {

@@ -295,10 +295,10 @@ fn last_name(name: &ObjectName) -> String {
 
 /// The names that both sides have, in the left side's order.
 fn common_names(left: &[Visible], right: &[Visible]) -> Vec<String> {
-    let planned = |visible: &Visible| visible.name.planned.clone();
-    let has = |name: &String| right.iter().any(|other| other.name.planned == *name);
+    let lower = |visible: &Visible| visible.name.shown.to_lowercase();
+    let has = |name: &String| right.iter().any(|other| other.name.is(name));
     let shown = left.iter().filter(|visible| !visible.name.hidden);
-    shown.map(planned).filter(has).collect()
+    shown.map(lower).filter(has).collect()
 }
 
 /// A join by the equality of columns that both sides have; they are one column of it.
@@ -313,7 +313,7 @@ fn merged(
     for name in &names {
         let lower = name.to_lowercase();
         let find = |visible: &[Visible]| {
-            let found = visible.iter().find(|each| each.name.planned.to_lowercase() == lower);
+            let found = visible.iter().find(|each| each.name.is(&lower));
             found.cloned().ok_or_else(|| unknown_column(name, Clause::On))
         };
         let (a, b) = (find(&left.1)?, find(&right.1)?);
@@ -327,10 +327,8 @@ fn merged(
             _ => a,
         });
     }
-    let is_merged = |visible: &Visible| {
-        let planned = visible.name.planned.to_lowercase();
-        names.iter().any(|name| name.to_lowercase() == planned)
-    };
+    let is_merged =
+        |visible: &Visible| names.iter().any(|name| visible.name.is(&name.to_lowercase()));
     // A RIGHT JOIN shows the right side's columns first.
     let (first, second) = match side {
         Side::Right => (right.1, left.1),

@@ -52,6 +52,14 @@ pub(super) fn is_constant(expr: &Expr) -> bool {
     }
 }
 
+/// The text of an expression without the parentheses in which an alias stands for what it means.
+pub(super) fn bare_text(expr: &Expr) -> String {
+    match expr {
+        Expr::Nested(inner) => inner.to_string(),
+        expr => expr.to_string(),
+    }
+}
+
 /// Where an expression of a grouped SELECT stands.
 #[derive(Clone, Copy)]
 pub(super) enum Where {
@@ -80,13 +88,8 @@ impl<'a> Grouping<'a> {
         scope: &'a Scope<'a>,
         strict: bool,
     ) -> Self {
-        // An alias stands in GROUP BY with parentheses around what it means.
-        let bare = |expr: &Expr| match expr {
-            Expr::Nested(inner) => inner.to_string(),
-            expr => expr.to_string(),
-        };
         let texts: HashSet<String> =
-            groups.iter().flat_map(|expr| [expr.to_string(), bare(expr)]).collect();
+            groups.iter().flat_map(|expr| [expr.to_string(), bare_text(expr)]).collect();
         let mut determined = texts.clone();
         determine(&mut determined, &equalities(select), scope);
         Self { groups: texts, determined, scope, strict, has_groups: !groups.is_empty() }

@@ -30,6 +30,13 @@ pub(super) struct Named {
     pub hidden: bool,
 }
 
+impl Named {
+    /// Whether a name in lower case means it.
+    pub(super) fn is(&self, lower: &str) -> bool {
+        self.shown.to_lowercase() == lower
+    }
+}
+
 /// A column that can be named without its relation.
 #[derive(Clone, Debug)]
 pub(super) struct Visible {
@@ -137,8 +144,7 @@ impl<'p> Scope<'p> {
     }
 
     fn unqualified(&self, lower: &str, written: &str, clause: Clause) -> Result<Option<Expr>> {
-        let mut found =
-            self.visible.iter().filter(|each| each.name.planned.to_lowercase() == lower);
+        let mut found = self.visible.iter().filter(|each| each.name.is(lower));
         let first = found.next().map(|visible| visible.expr.clone());
         if found.next().is_some() {
             let message = format!("Column '{written}' in {} is ambiguous", clause.name());
@@ -149,7 +155,7 @@ impl<'p> Scope<'p> {
 
     fn qualified(&self, database: Option<&str>, alias: &str, column: &str) -> Option<Expr> {
         let relation = self.relation(database, alias)?;
-        let named = relation.columns.iter().find(|named| named.planned.to_lowercase() == column)?;
+        let named = relation.columns.iter().find(|named| named.is(column))?;
         Some(relation.reference(&named.planned))
     }
 

@@ -58,6 +58,7 @@ impl Resolver<'_> {
             clause: Clause::Having,
             aliases: &aliases,
             aliases_first: true,
+            groups: &groups.0,
             aggregates: true,
         };
         if let Some(having) = &mut select.having {
@@ -168,8 +169,12 @@ impl Resolver<'_> {
                 continue;
             }
             let is_name = matches!(each.expr, Expr::Identifier(_));
-            let place =
-                Place { clause: Clause::Order, aliases, aliases_first: is_name, aggregates: true };
+            let place = Place {
+                aliases,
+                aliases_first: is_name,
+                aggregates: true,
+                ..Place::plain(Clause::Order)
+            };
             self.expr(&mut each.expr, scope, env, place)?;
         }
         Ok(())
@@ -212,6 +217,11 @@ impl Resolver<'_> {
             groups.iter().filter(|group| !grouping::is_constant(group)).cloned().collect();
         if constants && !groups.is_empty() {
             kept = groups.into_iter().take(1).map(opaque).collect();
+        }
+        if !rollup {
+            // Twice is once, but with ROLLUP, which sums up each of them.
+            let mut known = HashSet::new();
+            kept.retain(|group| known.insert(grouping::bare_text(group)));
         }
         if rollup {
             if order.is_empty() {
@@ -283,7 +293,8 @@ fn name_items(items: &mut [Item], names: Option<&[String]>, taken: &[Visible]) {
         if let Some(name) = names.and_then(|names| names.get(index)) {
             item.shown.name.clone_from(name);
         }
-        let mut base = item.shown.name.to_lowercase();
+        // With a point it could be a relation's column.
+        let mut base = item.shown.name.to_lowercase().replace('.', "#");
         let is_taken = |name: &Visible| name.name.planned.to_lowercase() == base;
         if !is_column(&item.expr, &base) && taken.iter().any(is_taken) {
             base.push('#');

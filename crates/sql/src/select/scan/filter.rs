@@ -175,9 +175,12 @@ fn column(table: &EngineTable, expr: &Expr) -> Option<Subject> {
 }
 
 impl Subject {
-    /// A column of the table's schema.
+    /// A column of the table's schema that the engine has an index of.
     pub(super) fn of(table: &EngineTable, index: usize) -> Option<Self> {
         let definition = table.table.schema.columns.get(*table.positions.get(index)?)?;
+        if !definition.indexed {
+            return None;
+        }
         let kind = ExprType::of_field(table.schema.field(index));
         let is_bool = definition.kind == ColumnType::Bool;
         Some(Self { name: definition.name.clone(), kind, is_bool })

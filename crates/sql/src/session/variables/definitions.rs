@@ -54,6 +54,16 @@ impl Definition {
         Self { fixed: true, ..self }
     }
 
+    /// Whether a session does anything else once it is set.
+    pub(crate) fn has_effect(&self) -> bool {
+        EFFECTIVE.contains(&self.name)
+    }
+
+    /// What the settings file calls what clients know by this name.
+    pub(crate) fn setting(&self) -> Option<&'static str> {
+        SETTINGS.iter().find(|(name, _)| *name == self.name).map(|(_, setting)| *setting)
+    }
+
     /// The value before anyone set it.
     pub(crate) fn default_value(&self) -> Value {
         match self.kind {
@@ -100,6 +110,50 @@ const fn global(name: &'static str, kind: Kind, default: &'static str) -> Defini
 const fn of(scope: Scope, name: &'static str, kind: Kind, default: &'static str) -> Definition {
     Definition { name, scope, kind, fixed: false, default }
 }
+
+/// Those that change what a session does. The others are known because clients set and read them.
+const EFFECTIVE: [&str; 28] = [
+    "autocommit",
+    "character_set_client",
+    "character_set_connection",
+    "character_set_database",
+    "character_set_results",
+    "collation_connection",
+    "collation_database",
+    "cte_max_recursion_depth",
+    "default_week_format",
+    "div_precision_increment",
+    "group_concat_max_len",
+    "identity",
+    "last_insert_id",
+    "max_allowed_packet",
+    "max_execution_time",
+    "session_track_schema",
+    "session_track_system_variables",
+    "session_track_transaction_info",
+    "sql_mode",
+    "sql_notes",
+    "sql_select_limit",
+    "sql_wait_for_position",
+    "sql_wait_for_position_ms",
+    "time_zone",
+    "timestamp",
+    "transaction_read_only",
+    "tx_read_only",
+    "wait_timeout",
+];
+
+/// What a server's settings file decides, whatever is set here.
+const SETTINGS: [(&str, &str); 8] = [
+    ("connect_timeout", "sql.connect_timeout_s"),
+    ("interactive_timeout", "sql.wait_timeout_s"),
+    ("local_infile", "sql.local_infile"),
+    ("max_connections", "sql.max_connections"),
+    ("max_prepared_stmt_count", "sql.max_prepared_statements"),
+    ("max_user_connections", "sql.max_user_connections"),
+    ("net_write_timeout", "sql.write_timeout_s"),
+    ("require_secure_transport", "sql.require_tls"),
+];
 
 /// All of them, by name.
 pub(crate) const DEFINITIONS: &[Definition] = &[

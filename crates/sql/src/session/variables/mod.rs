@@ -55,6 +55,8 @@ pub(crate) struct Variables {
     pub cte_max_recursion_depth: u64,
     /// Bytes of a packet, and of a text that a function makes.
     pub max_allowed_packet: u64,
+    /// Whether notes are kept with the warnings.
+    pub sql_notes: bool,
     /// Whether a new transaction may only read.
     pub transaction_read_only: bool,
     /// The GTID set that reads wait for.
@@ -96,6 +98,7 @@ impl Variables {
             default_week_format: 0,
             cte_max_recursion_depth: 1_000,
             max_allowed_packet: 67_108_864,
+            sql_notes: true,
             transaction_read_only: false,
             wait_for_position: None,
             wait_for_position_ms: 10_000,

@@ -44,6 +44,7 @@ impl Variables {
         let small = || u8::try_from(number()).unwrap_or(u8::MAX);
         match name {
             "autocommit" => self.autocommit = number() != 0,
+            "sql_notes" => self.sql_notes = number() != 0,
             "transaction_read_only" | "tx_read_only" => self.transaction_read_only = number() != 0,
             "sql_select_limit" => self.sql_select_limit = number(),
             "max_execution_time" => self.max_execution_time_ms = number(),

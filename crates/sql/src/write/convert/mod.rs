@@ -15,6 +15,7 @@ use remora_mysql::Charset;
 use super::declared::TypeSpec;
 use crate::{
     Code, Error, Result, SqlType,
+    meaning::geometry,
     session::{
         SessionState,
         variables::SqlMode,
@@ -93,7 +94,7 @@ impl Converter {
             SqlType::Enum => self.fit_enum(slot, &value),
             SqlType::Set => self.fit_set(slot, &value),
             SqlType::Json => json::fit(slot, value),
-            SqlType::Geometry => Err(Error::unsupported("spatial values in local tables")),
+            SqlType::Geometry => fit_geometry(slot, value),
             SqlType::Vector => text::fit_vector(slot, value),
             _ => self.fit_text(slot, value),
         }
@@ -216,6 +217,23 @@ pub(crate) fn shown(value: &Value) -> String {
             })
             .collect(),
         other => text::text_of(other).chars().take(SHOWN_CHARS).collect(),
+    }
+}
+
+/// A geometry of the column's shape; 1416.
+fn fit_geometry(slot: Slot<'_>, value: Value) -> Result<Value> {
+    let fits = |bytes: &[u8]| {
+        let wanted = slot.kind.spelling.filter(|spelling| *spelling != "geometry");
+        let name = geometry::name(bytes);
+        let same = |wanted: &str| name.is_some_and(|name| name.eq_ignore_ascii_case(wanted));
+        geometry::to_text(bytes).is_some() && wanted.is_none_or(same)
+    };
+    match &value {
+        Value::Bytes(bytes) if fits(bytes) => Ok(value),
+        _ => {
+            let message = "Cannot get geometry object from data you send to the GEOMETRY field";
+            Err(Error::new(Code::NoGeometry, message))
+        }
     }
 }
 

@@ -160,8 +160,13 @@ impl Converter {
             }
         };
         let members = labels.iter().enumerate().filter(|(place, _)| bits >> place & 1 == 1);
-        let members: Vec<&str> = members.map(|(_, label)| &**label).collect();
-        let held = Value::Text(members.join(",").into());
+        let mut held = String::new();
+        for (_, label) in members {
+            // The empty member before others is not seen.
+            held.push_str(if held.is_empty() { "" } else { "," });
+            held.push_str(label);
+        }
+        let held = Value::Text(held.into());
         if complete { Ok(held) } else { self.truncated(slot, held) }
     }
 }

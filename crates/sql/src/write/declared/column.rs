@@ -77,8 +77,8 @@ pub(crate) struct ColumnExtras {
     pub checks: Vec<Check>,
     /// NULL is declared.
     pub nullable: bool,
-    /// REFERENCES is there: it means nothing on a column.
-    pub references: bool,
+    /// What stands behind REFERENCES, as SHOW CREATE TABLE writes it.
+    pub references: Option<String>,
 }
 
 impl ColumnSpec {
@@ -268,8 +268,7 @@ fn parse_key_word(tokens: &mut Tokens<'_>, extras: &mut ColumnExtras) -> Result<
         let name = name.unwrap_or_default();
         extras.checks.push(Check { name, expression, enforced });
     } else if tokens.accept("REFERENCES") {
-        extras.references = true;
-        super::key::skip_references(tokens)?;
+        extras.references = Some(super::key::parse_references(tokens)?);
     } else {
         return Ok(false);
     }

@@ -89,6 +89,8 @@ pub(crate) enum Line {
     Foreign {
         /// Its name, if it has one.
         name: Option<String>,
+        /// What the index over its columns is to be called, if it was said.
+        index: Option<String>,
         /// The columns here.
         columns: Vec<String>,
         /// What stands behind FOREIGN KEY and its name.
@@ -223,16 +225,11 @@ fn parse_foreign(tokens: &mut Tokens<'_>, constraint: Option<String>) -> Result<
     tokens.expect("REFERENCES")?;
     let text = format!("({}) REFERENCES {}", written_parts(&parts), parse_references(tokens)?);
     let columns = parts.iter().filter_map(|part| part.column().map(str::to_owned)).collect();
-    Ok(Line::Foreign { name: constraint.or(named), columns, text })
-}
-
-/// Passes what stands behind REFERENCES.
-pub(super) fn skip_references(tokens: &mut Tokens<'_>) -> Result<()> {
-    parse_references(tokens).map(drop)
+    Ok(Line::Foreign { name: constraint, index: named, columns, text })
 }
 
 /// Reads what stands behind REFERENCES, as SHOW CREATE TABLE writes it.
-fn parse_references(tokens: &mut Tokens<'_>) -> Result<String> {
+pub(super) fn parse_references(tokens: &mut Tokens<'_>) -> Result<String> {
     let mut out = quoted_name(&tokens.name()?);
     if tokens.take(".") {
         out = format!("{out}.{}", quoted_name(&tokens.name()?));

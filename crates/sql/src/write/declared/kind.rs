@@ -518,8 +518,10 @@ fn long_name(tokens: &mut Tokens<'_>, name: &str, charset: &mut Charset) -> Resu
         "varchar".clone_into(&mut name);
     }
     if name == "long" {
-        let bytes = tokens.accept("VARBINARY");
-        tokens.accept("VARCHAR");
+        let bytes = tokens.accept_any(&["VARBINARY", "BYTE"]);
+        if !tokens.accept("VARCHAR") && tokens.accept_any(&["CHAR", "CHARACTER"]) {
+            tokens.expect("VARYING")?;
+        }
         let long = if bytes { "mediumblob" } else { "mediumtext" };
         long.clone_into(&mut name);
     }

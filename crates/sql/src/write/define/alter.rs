@@ -15,7 +15,7 @@ use super::{
     define,
     draft::{Draft, DraftColumn, invalid_default},
     drop::rename_all,
-    hidden_tables,
+    hidden_tables, temporary,
 };
 use crate::{
     Code, Error, Outcome, Result,
@@ -47,6 +47,7 @@ pub(super) async fn run(session: &mut SessionState, tokens: &mut Tokens<'_>) -> 
     let name = table_name(tokens, session)?;
     let target = Target::find(session, &name)?;
     let mut draft = Draft::of(&target.table);
+    draft.name_foreign(&name)?;
     let mut asked = Asked::default();
     let default_next = draft.options.auto_increment.take();
     loop {
@@ -68,7 +69,10 @@ pub(super) async fn run(session: &mut SessionState, tokens: &mut Tokens<'_>) -> 
         set_counter(session, &name, next).await?;
     }
     if let Some(to) = asked.rename.filter(|to| *to != name) {
-        rename_all(session, vec![(name, to)]).await?;
+        match &target.place {
+            Place::Temporary(name) => temporary::rename(session, name, &to)?,
+            Place::Engine(_) => rename_all(session, vec![(name, to)]).await?,
+        }
     }
     let info = match asked.changed {
         true => {
@@ -108,9 +112,12 @@ pub(super) async fn create_index(
     let mut draft = Draft::of(&target.table);
     draft.add_line(Line::Key(key))?;
     draft.finish(&table)?;
-    apply(session, &target, &draft).await?;
-    let info = format!("Records: 0  Duplicates: 0  Warnings: {}", session.warnings.count());
-    Ok(Outcome { info, ..Outcome::default() })
+    let copied = apply(session, &target, &draft).await?;
+    // What is copied to make an index is nobody's business but a temporary table's.
+    let records = if target.engine_name().is_none() { copied } else { 0 };
+    let warnings = session.warnings.count();
+    let info = format!("Records: {records}  Duplicates: 0  Warnings: {warnings}");
+    Ok(Outcome { affected_rows: records, info, ..Outcome::default() })
 }
 
 /// Runs DROP INDEX from the index's name on.
@@ -127,9 +134,12 @@ pub(super) async fn drop_index(
     let mut draft = Draft::of(&target.table);
     drop_key(&mut draft, &name)?;
     draft.finish(&table)?;
-    apply(session, &target, &draft).await?;
-    let info = format!("Records: 0  Duplicates: 0  Warnings: {}", session.warnings.count());
-    Ok(Outcome { info, ..Outcome::default() })
+    let copied = apply(session, &target, &draft).await?;
+    // What is copied to make an index is nobody's business but a temporary table's.
+    let records = if target.engine_name().is_none() { copied } else { 0 };
+    let warnings = session.warnings.count();
+    let info = format!("Records: {records}  Duplicates: 0  Warnings: {warnings}");
+    Ok(Outcome { affected_rows: records, info, ..Outcome::default() })
 }
 
 fn skip_algorithm(tokens: &mut Tokens<'_>) -> Result<bool> {
@@ -331,7 +341,7 @@ fn drop_action(tokens: &mut Tokens<'_>, draft: &mut Draft) -> Result<()> {
         let name = tokens.name()?;
         let before = draft.checks.len() + draft.foreign.len();
         draft.checks.retain(|check| !check.name.eq_ignore_ascii_case(&name));
-        draft.foreign.retain(|line| !is_foreign_key(line, &name));
+        drop_foreign(draft, &name);
         if before == draft.checks.len() + draft.foreign.len() {
             let message = format!("Check constraint '{name}' is not found in the table.");
             return Err(Error::new(Code::CheckMissing, message));
@@ -341,7 +351,7 @@ fn drop_action(tokens: &mut Tokens<'_>, draft: &mut Draft) -> Result<()> {
     if tokens.accept_all("FOREIGN KEY") {
         let name = tokens.name()?;
         let before = draft.foreign.len();
-        draft.foreign.retain(|line| !is_foreign_key(line, &name));
+        drop_foreign(draft, &name);
         return if before == draft.foreign.len() { Err(cannot_drop(&name)) } else { Ok(()) };
     }
     tokens.accept("COLUMN");
@@ -358,6 +368,13 @@ fn drop_action(tokens: &mut Tokens<'_>, draft: &mut Draft) -> Result<()> {
     }
     draft.keys.retain(|key| !key.parts.is_empty());
     Ok(())
+}
+
+/// Drops the foreign key of a name, if there is one.
+fn drop_foreign(draft: &mut Draft, name: &str) {
+    let known = draft.foreign.iter().take(draft.known_foreign);
+    draft.known_foreign = known.filter(|line| !is_foreign_key(line, name)).count();
+    draft.foreign.retain(|line| !is_foreign_key(line, name));
 }
 
 fn is_foreign_key(line: &Line, wanted: &str) -> bool {
@@ -456,7 +473,7 @@ fn warn_of_duplicates(session: &SessionState, target: &Target, draft: &Draft) {
 async fn apply(session: &mut SessionState, target: &Target, draft: &Draft) -> Result<u64> {
     warn_of_duplicates(session, target, draft);
     let Some(engine_name) = target.engine_name().cloned() else {
-        return alter_temporary(session, target, draft);
+        return temporary::alter(session, target, draft).await;
     };
     let highest = session.shared.database.highest_column_id(&engine_name).map_err(engine_error)?;
     let old = &target.table;
@@ -712,7 +729,7 @@ async fn write(
 }
 
 /// A row of the old table as a row of the new one.
-fn converted_row(
+pub(super) fn converted_row(
     session: &mut SessionState,
     target: &Target,
     draft: &Draft,
@@ -723,8 +740,16 @@ fn converted_row(
 ) -> Result<Row> {
     use crate::write::rows::literal::Given;
     let (mut columns, mut given) = (Vec::new(), Vec::new());
+    let converter = crate::write::convert::Converter::quiet(session);
     for (place, column) in draft.columns.iter().enumerate() {
         let was = target.table.schema.columns.iter().position(|old| Some(old.id) == column.id);
+        let spec = &column.spec;
+        let implicit = spec.not_null && spec.default == DefaultSpec::None;
+        if column.id.is_none() && implicit && spec.generated.is_none() && !spec.auto_increment {
+            columns.push(place);
+            given.push(Given::Value(converter.implicit(&spec.kind)));
+            continue;
+        }
         let Some(value) = was.and_then(|was| row.get(was)) else { continue };
         if column.spec.generated.is_some() {
             continue;
@@ -746,12 +771,6 @@ fn converted_row(
         *slot = was.clone();
     }
     Ok(made)
-}
-
-/// ALTER TABLE of a temporary table.
-fn alter_temporary(session: &mut SessionState, target: &Target, draft: &Draft) -> Result<u64> {
-    let _ = (session, target, draft);
-    Err(Error::unsupported("ALTER TABLE of a temporary table"))
 }
 
 /// AUTO_INCREMENT = n: never below what the table holds.

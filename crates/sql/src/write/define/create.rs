@@ -206,8 +206,7 @@ pub(super) fn check_name(session: &SessionState, name: &TableName) -> Result<()>
     let wrong = name.table.is_empty()
         || name.table.ends_with(' ')
         || name.table.chars().count() > 64
-        || name.table.starts_with('#')
-        || name.table.contains('.');
+        || name.table.starts_with('#');
     if wrong {
         let message = format!("Incorrect table name '{}'", name.table);
         return Err(Error::new(Code::WrongTableName, message));
@@ -252,11 +251,12 @@ pub(super) async fn make(
         for (place, schema) in hidden(&schema, &Place::Temporary(name.clone())) {
             if let Place::Temporary(name) = place {
                 let rows = Arc::new(Overlay::default());
-                let table = TemporaryTable { schema: Arc::new(schema), rows, next: 1 };
+                let table = TemporaryTable { schema: Arc::new(schema), rows, next: 1, next_row: 1 };
                 session.transaction.put_temporary(name, table);
             }
         }
-        let table = TemporaryTable { schema, rows: Arc::new(Overlay::default()), next };
+        let table =
+            TemporaryTable { schema, rows: Arc::new(Overlay::default()), next, next_row: 1 };
         session.transaction.put_temporary(name.clone(), table);
         let room = session.transaction.check_room(&Place::Temporary(name.clone()));
         if room.is_err() {

@@ -9,7 +9,7 @@ use crate::{
     write::{
         declared::{
             Check, ColumnExtras, ColumnSpec, DefaultSpec, Key, KeyKind, Line, SqlTable,
-            TableOptions,
+            TableOptions, quoted_name,
         },
         tokens::Tokens,
     },
@@ -26,6 +26,8 @@ pub(super) struct Draft {
     pub checks: Vec<Check>,
     /// Foreign keys, as lines.
     pub foreign: Vec<Line>,
+    /// How many of them the table had already.
+    pub known_foreign: usize,
     /// Options.
     pub options: TableOptions,
     /// The engine's number of the hidden row number, if the table has one already.
@@ -59,6 +61,7 @@ impl Draft {
             keys: table.keys.clone(),
             checks: table.checks.clone(),
             foreign: table.foreign.clone(),
+            known_foreign: table.foreign.len(),
             options: table.options.clone(),
             row_number: row_number.map(|column| column.id),
             nullable: Vec::new(),
@@ -99,6 +102,11 @@ impl Draft {
             self.add_key(Key::over(KeyKind::Unique, "", &columns))?;
         }
         self.checks.extend(extras.checks);
+        if let Some(to) = extras.references {
+            let text = format!("({}) REFERENCES {to}", quoted_name(name));
+            let columns = columns.to_vec();
+            self.foreign.push(Line::Foreign { name: None, index: None, columns, text });
+        }
         if extras.nullable {
             self.nullable.push(name.to_lowercase());
         }
@@ -130,6 +138,7 @@ impl Draft {
             let message = "A table must have at least one visible column.";
             return Err(Error::new(Code::TableNeedsColumns, message));
         }
+        self.name_foreign(name)?;
         self.name_keys()?;
         self.name_checks(name)?;
         self.require_key_columns()?;
@@ -169,6 +178,57 @@ impl Draft {
         let column = |name: &str| self.column(name).and_then(|place| self.columns.get(place));
         let mut parts = key.parts.iter();
         parts.all(|part| part.column().and_then(column).is_some_and(|column| column.spec.not_null))
+    }
+
+    /// Names foreign keys as InnoDB does, and adds the indexes that new ones need.
+    pub(super) fn name_foreign(&mut self, table: &TableName) -> Result<()> {
+        let prefix = format!("{}_ibfk_", table.table);
+        let mut names: FxHashSet<String> = FxHashSet::default();
+        let mut last = 0_u64;
+        for line in &self.foreign {
+            let Line::Foreign { name: Some(name), .. } = line else { continue };
+            let number = name.strip_prefix(&prefix).and_then(|number| number.parse().ok());
+            last = last.max(number.filter(|_| self.known_foreign > 0).unwrap_or(0));
+            if !names.insert(name.to_lowercase()) {
+                let message = format!("Duplicate foreign key constraint name '{name}'");
+                return Err(Error::new(Code::DuplicateForeignKey, message));
+            }
+        }
+        for at in 0..self.foreign.len() {
+            let Some(Line::Foreign { name, index, columns, .. }) = self.foreign.get_mut(at) else {
+                continue;
+            };
+            let wanted = name.clone().or_else(|| index.take());
+            let columns = columns.clone();
+            if name.is_none() {
+                let mut numbers = last.saturating_add(1)..;
+                let free = numbers.find(|number| !names.contains(&format!("{prefix}{number}")));
+                last = free.unwrap_or(last);
+                *name = Some(format!("{prefix}{last}"));
+            }
+            if at >= self.known_foreign && !self.has_index_over(&columns) {
+                self.keys.push(Key::over(KeyKind::Plain, &wanted.unwrap_or_default(), &columns));
+            }
+        }
+        let name = |line: &Line| match line {
+            Line::Foreign { name, .. } => name.clone(),
+            _ => None,
+        };
+        self.foreign.sort_by_key(name);
+        self.known_foreign = self.foreign.len();
+        Ok(())
+    }
+
+    /// Whether a key begins with these columns.
+    fn has_index_over(&self, columns: &[String]) -> bool {
+        self.keys.iter().any(|key| {
+            let ordered = matches!(key.kind, KeyKind::Primary | KeyKind::Unique | KeyKind::Plain);
+            let parts = key.parts.iter().filter(|part| part.prefix.is_none());
+            let parts: Vec<&str> = parts.map_while(|part| part.column()).collect();
+            ordered
+                && parts.len() >= columns.len()
+                && parts.iter().zip(columns).all(|(part, name)| part.eq_ignore_ascii_case(name))
+        })
     }
 
     fn name_keys(&mut self) -> Result<()> {

@@ -40,6 +40,7 @@ pub(super) async fn drop(session: &mut SessionState, tokens: &mut Tokens<'_>) ->
     for name in &names {
         if session.transaction.temporary(name).is_some() {
             drop_temporary(session, name)?;
+            session.transaction.note_dropped_temporary();
             continue;
         }
         match if temporary { Err(name.missing()) } else { Target::find(session, name) } {
@@ -132,7 +133,7 @@ pub(super) async fn truncate(
         for name in hidden.chain([name.clone()]) {
             if let Some(table) = session.transaction.drop_temporary(&name) {
                 let rows = Arc::new(Overlay::default());
-                let table = TemporaryTable { rows, next: 1, ..table };
+                let table = TemporaryTable { rows, next: 1, next_row: 1, ..table };
                 session.transaction.put_temporary(name, table);
             }
         }

@@ -10,6 +10,7 @@ mod database;
 mod draft;
 mod drop;
 mod stored;
+mod temporary;
 
 use std::sync::Arc;
 
@@ -22,7 +23,7 @@ use super::{
     declared::{ROW_NUMBER, SqlTable},
     rows::Target,
     tokens::Tokens,
-    transaction::{Place, engine_error},
+    transaction::{Place, engine_error, read_only_transaction},
     unique::UniqueKey,
 };
 use crate::{
@@ -41,6 +42,12 @@ pub(super) async fn run(session: &mut SessionState, statement: &Statement<'_>) -
     };
     if !temporary {
         crate::write::commit(session).await?;
+        // What was said of the next transaction was said of this one.
+        session.transaction.next_read_only = None;
+    }
+    let session_reads = session.variables.transaction_read_only;
+    if session.transaction.only_reads().unwrap_or(session_reads) {
+        return Err(read_only_transaction());
     }
     let creates_table = {
         let mut ahead = tokens;

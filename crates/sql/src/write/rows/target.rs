@@ -180,7 +180,8 @@ impl Target {
     pub(crate) fn next_value(&self, session: &mut SessionState, column: usize) -> Result<u64> {
         match &self.place {
             Place::Temporary(name) => {
-                let Some(next) = session.transaction.temporary_counter(name) else {
+                let beside = self.is_beside(column);
+                let Some(next) = session.transaction.temporary_counter(name, beside) else {
                     return Err(name.missing());
                 };
                 let taken = *next;
@@ -206,7 +207,8 @@ impl Target {
     ) -> Result<()> {
         match &self.place {
             Place::Temporary(name) => {
-                if let Some(next) = session.transaction.temporary_counter(name) {
+                let beside = self.is_beside(column);
+                if let Some(next) = session.transaction.temporary_counter(name, beside) {
                     *next = (*next).max(given.saturating_add(1));
                 }
             }
@@ -220,11 +222,15 @@ impl Target {
         Ok(())
     }
 
+    /// Whether a column is a hidden row number beside an AUTO_INCREMENT column.
+    fn is_beside(&self, column: usize) -> bool {
+        self.table.row_number == Some(column) && self.table.auto_increment().is_some()
+    }
+
     /// What a column's counter is kept under: the table's name, but for a hidden row number beside
     /// an AUTO_INCREMENT column.
     fn counter(&self, table: &str, column: usize) -> String {
-        let beside = self.table.row_number == Some(column) && self.table.auto_increment().is_some();
-        if beside { format!("{table}{ROW_NUMBER}") } else { table.to_owned() }
+        if self.is_beside(column) { format!("{table}{ROW_NUMBER}") } else { table.to_owned() }
     }
 
     /// The next AUTO_INCREMENT value or row number, if the table has one.
@@ -244,10 +250,12 @@ impl Target {
 
     /// Sets the AUTO_INCREMENT counter, but not below what the table holds.
     pub(crate) fn raise_counter(&self, session: &mut SessionState, next: u64) -> Result<()> {
-        if let (Place::Engine(table), Some(column)) = (&self.place, self.counted()) {
-            let shared = &session.shared;
-            shared.counters.raise(shared, table, self.column_name(column), next)?;
-        }
+        let Some(column) = self.counted() else { return Ok(()) };
+        let Place::Engine(table) = &self.place else {
+            return self.pass_value(session, column, next.saturating_sub(1));
+        };
+        let shared = &session.shared;
+        shared.counters.raise(shared, table, self.column_name(column), next)?;
         Ok(())
     }
 

@@ -70,6 +70,24 @@ pub(super) async fn update(
     update.change(&named, &targets, &assignments, found).await
 }
 
+/// The tokens of the queries in an expression.
+fn queries_within(tokens: &Tokens<'_>, range: Range<usize>) -> Vec<Range<usize>> {
+    const BEGIN: [&str; 4] = ["SELECT", "WITH", "VALUES", "TABLE"];
+    let mut ahead = tokens.within(range.clone());
+    let mut found = Vec::new();
+    while ahead.place() < range.end {
+        let place = ahead.place();
+        let mut inner = ahead;
+        let opens = inner.take("(") && BEGIN.iter().any(|word| inner.is_word(word));
+        if opens && ahead.parenthesised().is_ok() {
+            found.push(place..ahead.place());
+        } else {
+            ahead.next();
+        }
+    }
+    found
+}
+
 /// Whether a FROM clause is a table and nothing else.
 fn is_one_table(tokens: &Tokens<'_>, range: Range<usize>) -> bool {
     let places = range.clone();
@@ -190,7 +208,12 @@ impl Update<'_, '_> {
         let mut query = Query::new("");
         let mut begin = range.start;
         if let ([named], [Some(target)]) = (named, targets) {
+            let queries = queries_within(self.tokens, range.clone());
             for mention in mentions(self.tokens, range.clone(), named, target) {
+                // A name in there may mean a column of another table.
+                if queries.iter().any(|query| query.contains(&mention.tokens.start)) {
+                    continue;
+                }
                 let mut earlier = made.iter().rev();
                 let earlier = earlier.find(|(_, column, _)| *column == mention.column);
                 let Some((.., expression)) = earlier else { continue };

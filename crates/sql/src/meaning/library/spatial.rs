@@ -1,0 +1,148 @@
+//! Geometries, as far as they are stored and read.
+
+use super::super::{
+    call::{Call, Typing},
+    function::Definition,
+    geometry,
+    types::ExprType,
+    value::V,
+};
+use crate::{Code, Error, Result, SqlType, session::variables::Collation};
+
+const MAX_SRID: i128 = u32::MAX as i128;
+
+pub(super) const FUNCTIONS: &[Definition] = &[
+    Definition::new("st_geomfromtext", 1, 2, geometry_type, |call, args| {
+        of_text(call, args, "st_geomfromtext", None)
+    }),
+    Definition::new("st_pointfromtext", 1, 2, geometry_type, |call, args| {
+        of_text(call, args, "st_pointfromtext", Some("POINT"))
+    }),
+    Definition::new("st_linefromtext", 1, 2, geometry_type, |call, args| {
+        of_text(call, args, "st_linefromtext", Some("LINESTRING"))
+    }),
+    Definition::new("st_polyfromtext", 1, 2, geometry_type, |call, args| {
+        of_text(call, args, "st_polyfromtext", Some("POLYGON"))
+    }),
+    Definition::new("st_geomfromwkb", 1, 2, geometry_type, of_binary),
+    Definition::new("point", 2, 2, geometry_type, point),
+    Definition::new("st_astext", 1, 1, long_text, as_text),
+    Definition::new("st_asbinary", 1, 1, long_bytes, as_binary),
+    Definition::new("st_geometrytype", 1, 1, long_text, kind),
+    Definition::new("st_srid", 1, 1, number_type, srid),
+    Definition::new("st_x", 1, 1, double_type, |_, args| coordinate(args, "st_x", |(x, _)| x)),
+    Definition::new("st_y", 1, 1, double_type, |_, args| coordinate(args, "st_y", |(_, y)| y)),
+];
+
+fn geometry_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::column(SqlType::Geometry, false, u32::MAX, Collation::BINARY))
+}
+
+fn long_text(typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::text(u32::MAX, typing.collation))
+}
+
+fn long_bytes(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::binary(u32::MAX))
+}
+
+fn number_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::uint(10))
+}
+
+fn double_type(_typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(ExprType::double())
+}
+
+/// 3037.
+fn invalid(function: &str) -> Error {
+    let message = format!("Invalid GIS data provided to function {function}.");
+    Error::new(Code::InvalidGeometry, message)
+}
+
+/// The reference system that a function is given, 0 where it is not.
+fn srid_of(call: &Call<'_>, args: &[V<'_>], function: &str) -> Result<u32> {
+    let Some(value) = args.get(1) else { return Ok(0) };
+    let number = value.integer(call);
+    if (0..=MAX_SRID).contains(&number) {
+        return Ok(u32::try_from(number).unwrap_or(0));
+    }
+    Err(Error::new(Code::OutOfRange, format!("SRID value is out of range in '{function}'")))
+}
+
+fn of_text<'a>(
+    call: &Call<'_>,
+    args: &[V<'a>],
+    function: &str,
+    wanted: Option<&str>,
+) -> Result<V<'a>> {
+    if args.iter().any(V::is_null) {
+        return Ok(V::Null);
+    }
+    let text = args.first().and_then(V::string).unwrap_or_default();
+    let made = geometry::of_text(&text, srid_of(call, args, function)?);
+    let made = made.filter(|made| wanted.is_none_or(|name| geometry::name(made) == Some(name)));
+    made.map(V::bytes).ok_or_else(|| invalid(function))
+}
+
+fn of_binary<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    if args.iter().any(V::is_null) {
+        return Ok(V::Null);
+    }
+    let bytes = args.first().and_then(V::octets).unwrap_or_default();
+    let made = geometry::of_binary(&bytes, srid_of(call, args, "st_geomfromwkb")?);
+    made.map(V::bytes).ok_or_else(|| invalid("st_geomfromwkb"))
+}
+
+fn point<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    let [x, y] = args else { return Ok(V::Null) };
+    if x.is_null() || y.is_null() {
+        return Ok(V::Null);
+    }
+    Ok(V::bytes(geometry::point(x.double(call), y.double(call))))
+}
+
+/// What a function makes of a geometry; NULL of NULL.
+fn of_geometry<'a>(
+    args: &[V<'a>],
+    function: &str,
+    make: impl FnOnce(&[u8]) -> Option<V<'a>>,
+) -> Result<V<'a>> {
+    let Some(bytes) = args.first().and_then(V::octets) else { return Ok(V::Null) };
+    make(&bytes).ok_or_else(|| invalid(function))
+}
+
+fn as_text<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    of_geometry(args, "st_astext", |value| geometry::to_text(value).map(V::text))
+}
+
+fn as_binary<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    of_geometry(args, "st_asbinary", |value| {
+        geometry::to_text(value)?;
+        geometry::parts(value).map(|(_, shape)| V::bytes(shape))
+    })
+}
+
+fn kind<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    of_geometry(args, "st_geometrytype", |value| geometry::name(value).map(V::text))
+}
+
+fn srid<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
+    of_geometry(args, "st_srid", |value| {
+        geometry::to_text(value)?;
+        geometry::parts(value).map(|(srid, _)| V::Uint(u64::from(srid)))
+    })
+}
+
+fn coordinate<'a>(args: &[V<'a>], function: &str, pick: fn((f64, f64)) -> f64) -> Result<V<'a>> {
+    let Some(bytes) = args.first().and_then(V::octets) else { return Ok(V::Null) };
+    let name = geometry::name(&bytes).ok_or_else(|| invalid(function))?;
+    match geometry::coordinates(&bytes) {
+        Some(position) => Ok(V::Double(pick(position))),
+        None => {
+            let message =
+                format!("POINT value is a geometry of unexpected type {name} in {function}.");
+            Err(Error::new(Code::UnexpectedGeometry, message))
+        }
+    }
+}

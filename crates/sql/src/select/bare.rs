@@ -1,0 +1,79 @@
+//! Literals in comparisons become values and nothing else. A literal may carry the type that clients
+//! are told of it, so that two of one value differ; where DataFusion finds a column equal to two
+//! literals that differ, it takes the condition for false.
+
+use datafusion::{
+    common::{
+        ScalarValue,
+        tree_node::{Transformed, TreeNode},
+    },
+    error::Result,
+    logical_expr::{BinaryExpr, Expr, LogicalPlan, Operator},
+    optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule},
+};
+
+/// The rule.
+#[derive(Debug)]
+pub(super) struct BareLiterals;
+
+impl OptimizerRule for BareLiterals {
+    fn name(&self) -> &str {
+        "bare_literals"
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        Some(ApplyOrder::TopDown)
+    }
+
+    fn supports_rewrite(&self) -> bool {
+        true
+    }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        _: &dyn OptimizerConfig,
+    ) -> Result<Transformed<LogicalPlan>> {
+        match plan {
+            LogicalPlan::Filter(_) | LogicalPlan::Join(_) => {
+                plan.map_expressions(|expr| expr.transform_up(bare))
+            }
+            plan => Ok(Transformed::no(plan)),
+        }
+    }
+}
+
+fn bare(expr: Expr) -> Result<Transformed<Expr>> {
+    let Expr::BinaryExpr(BinaryExpr { left, op, right }) = expr else {
+        return Ok(Transformed::no(expr));
+    };
+    let compares =
+        matches!(op, Operator::Eq | Operator::Lt | Operator::LtEq | Operator::Gt | Operator::GtEq);
+    if !compares || !(carries(&left) || carries(&right)) {
+        return Ok(Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })));
+    }
+    let (left, right) = (Box::new(value(*left)), Box::new(value(*right)));
+    Ok(Transformed::yes(Expr::BinaryExpr(BinaryExpr { left, op, right })))
+}
+
+fn carries(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(_, Some(_)) => true,
+        Expr::Literal(ScalarValue::Float64(Some(number)), None) => is_negative_zero(*number),
+        _ => false,
+    }
+}
+
+fn value(expr: Expr) -> Expr {
+    match expr {
+        Expr::Literal(ScalarValue::Float64(Some(number)), _) if is_negative_zero(number) => {
+            Expr::Literal(ScalarValue::Float64(Some(0.0)), None)
+        }
+        Expr::Literal(value, _) => Expr::Literal(value, None),
+        expr => expr,
+    }
+}
+
+fn is_negative_zero(number: f64) -> bool {
+    number == 0.0 && number.is_sign_negative()
+}

@@ -1,0 +1,110 @@
+//! The rows of a UNION come part by part, as MySQL gives them: DataFusion would take the batches of
+//! all parts as they are ready.
+
+use std::{fmt, sync::Arc};
+
+use datafusion::{
+    common::{
+        exec_err,
+        tree_node::{Transformed, TreeNode, TreeNodeRecursion},
+    },
+    error::Result,
+    execution::{SendableRecordBatchStream, TaskContext},
+    physical_expr::PhysicalExpr,
+    physical_plan::{
+        ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan,
+        ExecutionPlanProperties, Partitioning, PlanProperties, ReplaceChildrenOptions,
+        coalesce_partitions::CoalescePartitionsExec, limit::GlobalLimitExec,
+        stream::RecordBatchStreamAdapter,
+    },
+};
+use futures::{StreamExt, TryStreamExt};
+
+/// The plan with one partition after the other wherever partitions become one.
+pub(super) fn in_order(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    let done = plan.transform_up(|plan| {
+        let Some(merged) = plan.downcast_ref::<CoalescePartitionsExec>() else {
+            return Ok(Transformed::no(plan));
+        };
+        let fetch = plan.fetch();
+        let in_turn: Arc<dyn ExecutionPlan> = Arc::new(InTurn::new(Arc::clone(merged.input())));
+        Ok(Transformed::yes(match fetch {
+            Some(_) => Arc::new(GlobalLimitExec::new(in_turn, 0, fetch)),
+            None => in_turn,
+        }))
+    });
+    done.map(|done| done.data)
+}
+
+/// Reads the partitions of a plan one after the other.
+#[derive(Debug)]
+struct InTurn {
+    parts: Arc<dyn ExecutionPlan>,
+    properties: Arc<PlanProperties>,
+}
+
+impl InTurn {
+    fn new(parts: Arc<dyn ExecutionPlan>) -> Self {
+        let mut equal = parts.equivalence_properties().clone();
+        equal.clear_orderings();
+        equal.clear_per_partition_constants();
+        let one = Partitioning::UnknownPartitioning(1);
+        let (emission, bounds) = (parts.pipeline_behavior(), parts.boundedness());
+        let properties = Arc::new(PlanProperties::new(equal, one, emission, bounds));
+        Self { parts, properties }
+    }
+}
+
+impl DisplayAs for InTurn {
+    fn fmt_as(&self, _: DisplayFormatType, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "One part after the other")
+    }
+}
+
+impl ExecutionPlan for InTurn {
+    fn name(&self) -> &str {
+        "InTurn"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.parts]
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+        self.replace_children(children, options)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        match (children.pop(), children.is_empty()) {
+            (Some(parts), true) => Ok(Arc::new(Self::new(parts))),
+            _ => exec_err!("parts in turn are those of one plan"),
+        }
+    }
+
+    fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let parts = Arc::clone(&self.parts);
+        let count = parts.output_partitioning().partition_count();
+        let streams = (0..count).map(move |part| parts.execute(part, Arc::clone(&context)));
+        let rows = futures::stream::iter(streams).try_flatten();
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows.boxed())))
+    }
+}
