@@ -53,6 +53,14 @@ impl WireError {
         Self::new(1053, "08S01", "Server shutdown in progress")
     }
 
+    /// 1129: too many logins from there failed.
+    pub fn too_many_failures(host: &str) -> Self {
+        let message = format!(
+            "Host '{host}' is blocked because of many connection errors; try again in a few seconds"
+        );
+        Self::new(1129, "HY000", message)
+    }
+
     /// 1130: nobody may come from there.
     pub fn host_not_allowed(host: &str) -> Self {
         let message = format!("Host '{host}' is not allowed to connect to this MySQL server");

@@ -13,6 +13,7 @@ use remora_protocol::line::{
     Get, LineError, Search,
     reply::{self, CacheUse},
 };
+use remora_sql::Access;
 
 use super::{Answer, Session, blocking};
 use crate::settings::{Cache, Settings};
@@ -143,6 +144,9 @@ impl Session {
         out: &mut Vec<u8>,
         mut ask: impl FnMut(&Q, &mut Vec<u8>) -> Result<QueryReport, Error>,
     ) -> Result<(QueryReport, CacheUse), LineError> {
+        if self.is_limited() {
+            *query.table() = self.resolve(query.table(), Access::Read)?;
+        }
         let (state, key) = match caching.enabled {
             true => (Some(self.state_of(query)?), format!("{query:?}").into_bytes()),
             false => (None, Vec::new()),
@@ -155,7 +159,7 @@ impl Session {
         let start = out.len();
         let report = match ask(query, out) {
             Err(Error::NotFound { what: Missing::Table, .. }) => {
-                *query.table() = self.resolve(query.table())?;
+                *query.table() = self.resolve(query.table(), Access::Read)?;
                 ask(query, out)
             }
             answer => answer,
@@ -174,7 +178,7 @@ impl Session {
         let (position, sources) = (database.position(), database.source_positions());
         let version = match database.table_version(query.table()) {
             Err(Error::NotFound { .. }) => {
-                *query.table() = self.resolve(query.table())?;
+                *query.table() = self.resolve(query.table(), Access::Read)?;
                 database.table_version(query.table())
             }
             version => version,
@@ -204,10 +208,14 @@ impl Session {
 
     /// A table by its full or bare name, and its definition.
     pub(crate) fn find_table(&self, name: &str) -> Result<(String, Arc<Schema>), LineError> {
+        let name = match self.is_limited() {
+            true => &self.resolve(name, Access::Read)?,
+            false => name,
+        };
         match self.shared.database.schema(name) {
             Ok(schema) => Ok((name.to_owned(), schema)),
             Err(Error::NotFound { .. }) => {
-                let table = self.resolve(name)?;
+                let table = self.resolve(name, Access::Read)?;
                 let schema = self.shared.database.schema(&table)?;
                 Ok((table, schema))
             }

@@ -65,7 +65,8 @@ pub struct Settings {
     pub memory: Memory,
     /// Dumps.
     pub dump: Dump,
-    /// The token that administrative commands need; empty means that they need none.
+    /// The token that everything needs, or under MygramDB's rules what is administrative; empty means
+    /// that there is none.
     pub admin_token: String,
     /// Who may connect; `None` means everybody who can reach the address.
     pub allow_cidrs: Option<Vec<Cidr>>,
@@ -83,7 +84,8 @@ pub struct Settings {
     pub sources: Vec<MysqlSettings>,
     /// The MySQL protocol.
     pub sql: Sql,
-    /// Who may use it; nobody named means everybody on this machine.
+    /// Who may come in by any door; nobody named means everybody on this machine, or whoever has the
+    /// token.
     pub users: Vec<User>,
 }
 
@@ -368,6 +370,11 @@ impl Settings {
             };
             source.definitions = self.tables.iter().filter(is_selected).cloned().collect();
         }
+    }
+
+    /// Whether only this machine reaches HTTP.
+    pub fn http_is_local(&self) -> bool {
+        check::is_loopback_address(&self.listen.http) == Some(true)
     }
 
     /// Whether a table of these settings is a source's to make.

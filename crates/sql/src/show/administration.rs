@@ -4,11 +4,14 @@ use remora_engine::Value;
 
 use super::{
     grid::{Grid, text},
-    listing, tables,
+    listing, system, tables,
 };
 use crate::{
-    Code, Error, Outcome, Reply, Result,
-    select::{errors::from_engine, names::TableName},
+    Access, Code, Error, Outcome, Reply, Result,
+    select::{
+        errors::from_engine,
+        names::{TableName, Verb, database_denied},
+    },
     session::SessionState,
     statement::{Statement, TokenKind},
     write::{self, tokens::Tokens},
@@ -33,9 +36,7 @@ pub(super) async fn run<R: Reply>(
         if !tokens.accept_any(&["TABLES", "TABLE", "INSTANCE"]) {
             return Err(tokens.syntax_error());
         }
-        // Snapshots are what readers lock tables for.
-        write::commit(session).await?;
-        return Ok(Outcome::default());
+        return lock(session, source.is_word(0, "LOCK"), &mut tokens).await;
     }
     for kind in ["ANALYZE", "CHECK", "OPTIMIZE", "REPAIR", "CHECKSUM"] {
         if tokens.accept(kind) {
@@ -47,6 +48,54 @@ pub(super) async fn run<R: Reply>(
         }
     }
     Err(Error::unsupported(source.shown()))
+}
+
+/// LOCK and UNLOCK TABLES. Snapshots are what readers lock tables for, so nothing is locked; but a
+/// client learns at once that a table is not there or not for it.
+///
+/// ```text
+/// lock := ("TABLES" | "TABLE") one ("," one)*
+/// one  := table [["AS"] alias] ("READ" ["LOCAL"] | ["LOW_PRIORITY"] "WRITE")
+/// ```
+async fn lock(session: &mut SessionState, locks: bool, tokens: &mut Tokens<'_>) -> Result<Outcome> {
+    const KINDS: [&str; 3] = ["READ", "WRITE", "LOW_PRIORITY"];
+    let is_kind = |tokens: &Tokens<'_>| KINDS.iter().any(|word| tokens.is_word(word));
+    // LOCK INSTANCE has its own words.
+    while locks && !tokens.is_word("FOR") {
+        let name = listing::table_name(session, tokens)?;
+        if tokens.accept("AS") || !is_kind(tokens) {
+            tokens.name()?;
+        }
+        tokens.accept("LOW_PRIORITY");
+        let writes = tokens.accept("WRITE");
+        if !writes {
+            tokens.expect("READ")?;
+            tokens.accept("LOCAL");
+        }
+        check_lock(session, &name, writes)?;
+        if !tokens.take(",") {
+            tokens.expect_end()?;
+            break;
+        }
+    }
+    write::commit(session).await?;
+    Ok(Outcome::default())
+}
+
+/// 1044, 1146.
+fn check_lock(session: &SessionState, name: &TableName, writes: bool) -> Result<()> {
+    if name.database.is_empty() {
+        session.current_database()?;
+    }
+    if system::is_systems(name) {
+        return system::find(name).map(|_| ());
+    }
+    let access = if writes { Access::Write } else { Access::Read };
+    let is_own = session.transaction.temporary(name).is_some();
+    if !is_own && !session.identity.may(&name.database, &name.table, access) {
+        return Err(database_denied(&session.identity, &name.database));
+    }
+    tables::one(session, name).map(|_| ())
 }
 
 /// `KILL [CONNECTION | QUERY] number`.
@@ -129,7 +178,7 @@ async fn told(session: &SessionState, kind: &str, name: &TableName) -> Vec<(&'st
         return vec![("note", message.to_owned())];
     }
     if kind == "OPTIMIZE" && known.temporary.is_none() {
-        let denied = name.check(&session.identity, true).err();
+        let denied = name.check(&session.identity, Verb::Insert).err();
         let database = session.shared.database.clone();
         let optimize = move || database.optimize(Some(&known.engine_name));
         let result = match denied {
