@@ -34,15 +34,6 @@ impl WireError {
         Self::new(1045, "28000", message)
     }
 
-    /// 1045 where the password could not be sent safely.
-    pub fn needs_secure_channel(user: &str, host: &str) -> Self {
-        let message = format!(
-            "Access denied for user '{user}'@'{host}': the first login of an account with \
-             caching_sha2_password needs TLS or a Unix socket"
-        );
-        Self::new(1045, "28000", message)
-    }
-
     /// 1047: a command that is not known.
     pub fn unknown_command() -> Self {
         Self::new(1047, "08S01", "Unknown command")

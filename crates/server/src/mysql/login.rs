@@ -191,7 +191,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<'_, S> {
                 true
             }
             Verdict::NeedsPassword if !self.is_secure() => {
-                return Err(WireError::needs_secure_channel(&login.user, host).into());
+                // The client is not told, for whom only accounts that are known would have a kind.
+                tracing::warn!(
+                    "the first login of '{}'@'{host}' with caching_sha2_password needs TLS or a Unix \
+                     socket",
+                    login.user
+                );
+                false
             }
             Verdict::NeedsPassword => self.check_clear(password).await?,
         })

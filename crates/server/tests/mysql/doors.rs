@@ -53,7 +53,7 @@ pub fn guarded(more: &str) -> TestServer {
 pub fn fill(server: &TestServer) {
     let mut owner = server.server().owner();
     for table in TABLES {
-        let definition = r#"{"primary_key":["id"],"columns":[{"name":"id","type":"int64"},
+        let definition = r#"{"name":"t","primary_key":["id"],"columns":[{"name":"id","type":"int64"},
             {"name":"kind","type":"text"},{"name":"body","type":"text"}],
             "texts":[{"columns":["body"]}]}"#;
         let made = owner.ask(&format!("CREATE TABLE {table} {}", definition.replace('\n', " ")));

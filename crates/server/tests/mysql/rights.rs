@@ -72,7 +72,7 @@ const SQL_WRITES: [&str; 12] = [
 const SQL_DEFINITIONS: [&str; 7] = [
     "ALTER TABLE {} ADD COLUMN more INT",
     "ALTER TABLE {} DROP COLUMN more",
-    "CREATE INDEX k ON {} (kind)",
+    "CREATE INDEX k ON {} (kind(5))",
     "DROP INDEX k ON {}",
     "ALTER TABLE {} COMMENT = 'x'",
     "TRUNCATE TABLE {}",
@@ -245,7 +245,8 @@ fn definitions_need_a_right_of_their_own() {
                 let outcome = clients.sql(&at(form, table));
                 assert!(fits(&outcome), "{user} {table}: {form} gives {outcome:?}");
             }
-            let definition = r#"{"primary_key":["id"],"columns":[{"name":"id","type":"int64"}]}"#;
+            let definition =
+                r#"{"name":"t","primary_key":["id"],"columns":[{"name":"id","type":"int64"}]}"#;
             let made = clients.line(&format!("CREATE TABLE {table} {definition}"));
             assert!(fits(&made), "{user} {table}: {made:?}");
         }
