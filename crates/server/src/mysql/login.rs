@@ -11,7 +11,7 @@ use remora_protocol::mysql::{
         put_fast_right, put_greeting, put_needs_password,
     },
 };
-use remora_sql::Identity;
+use remora_sql::{Access, Identity, Right};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{channel::Channel, side::SqlSide, tls};
@@ -105,8 +105,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<'_, S> {
     ) -> Result<Identity, Refused> {
         let settings = self.side.shared.settings.load_full();
         let host = host_of(self.address);
-        if !Demand::of(&settings).is_for_all() {
-            return self.prove_nothing(login, capabilities, host).await;
+        let demand = Demand::of(&settings);
+        if !demand.is_for_all() {
+            let mut identity = self.prove_nothing(login, capabilities, host).await?;
+            if demand == Demand::TokenToAdministrate {
+                // The token that guards writes elsewhere is not gone round here.
+                identity.rights = Some(vec![read_all()]);
+            }
+            return Ok(identity);
         }
         let side = self.side;
         let Claimed { password, identity } =
@@ -131,7 +137,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<'_, S> {
         }
     }
 
-    /// Lets in whoever comes: nobody but this machine can, and neither users nor a token are set up.
+    /// Lets in whoever comes: nobody but this machine can, and reading asks for nothing.
     async fn prove_nothing(
         &mut self,
         login: &Login,
@@ -244,6 +250,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<'_, S> {
             }
         }
     }
+}
+
+fn read_all() -> Right {
+    let all = || "*".to_owned();
+    Right { database: all(), table: all(), access: Access::Read }
 }
 
 fn has_password(answer: &[u8]) -> bool {

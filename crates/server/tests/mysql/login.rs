@@ -304,3 +304,18 @@ fn what_is_stored_is_the_owners_alone() {
     }
     assert!(seen > 5, "{seen}");
 }
+
+#[test]
+fn under_a_mygramdb_file_with_a_token_sql_only_reads() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("mygram.yaml");
+    let yaml = "mysql: {user: reader, database: shop}\ntables:\n  - name: items\n    \
+                text_source: {column: body}\nnetwork: {allow_cidrs: [127.0.0.0/8]}\n\
+                api: {admin_token: s3cret}\n";
+    std::fs::write(&path, yaml).unwrap();
+    let server = TestServer::start_with(&path, directory);
+    let mut client = connect(&server);
+    assert_eq!(client.query("SELECT 1").value(), "1");
+    assert_eq!(client.query("CREATE DATABASE x").error(), 1044);
+    assert_eq!(client.query("CREATE TABLE remora.t (id INT PRIMARY KEY)").error(), 1142);
+}
