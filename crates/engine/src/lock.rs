@@ -21,6 +21,8 @@ use crate::{
 const LOCK_FILE: &str = "LOCK";
 const FORMAT_FILE: &str = "FORMAT";
 const FORMAT: &str = "remora 1\n";
+/// What a data directory holds beside these.
+const DATA: [&str; 3] = ["store", "segments", "MANIFEST"];
 
 /// A held data directory. Unlocked when it is dropped.
 #[derive(Debug)]
@@ -101,10 +103,25 @@ fn check_or_write_format(directory: &Path) -> Result<()> {
             FORMAT.trim_end(),
         ))),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            refuse_data_without_format(directory)?;
             write_atomically(&path, FORMAT.as_bytes())
         }
         Err(error) => Err(io_error("read", &path, &error)),
     }
+}
+
+/// Refuses a directory that holds data of which nothing says what format it has: a directory that is
+/// made gets its format before anything else.
+fn refuse_data_without_format(directory: &Path) -> Result<()> {
+    let Some(found) = DATA.iter().find(|name| directory.join(name).exists()) else {
+        return Ok(());
+    };
+    Err(Error::Corrupt(format!(
+        "{0} holds {found} and no {FORMAT_FILE}: if it is a data directory of this version whose file \
+         was lost, write the line '{1}' to {0}/{FORMAT_FILE}; else restore it from a backup",
+        directory.display(),
+        FORMAT.trim_end(),
+    )))
 }
 
 #[cfg(test)]
@@ -128,5 +145,22 @@ mod tests {
         fs::write(directory.path().join(FORMAT_FILE), "remora 9\n").unwrap();
         let error = DirectoryLock::open_or_create(directory.path()).unwrap_err();
         assert!(error.to_string().contains("remora 9"), "{error}");
+    }
+
+    #[test]
+    fn data_without_a_format_are_refused() {
+        for name in DATA {
+            let directory = tempfile::tempdir().unwrap();
+            fs::create_dir(directory.path().join(name)).unwrap();
+            let error = DirectoryLock::open_or_create(directory.path()).unwrap_err();
+            let error = error.to_string();
+            assert!(error.contains(name) && error.contains("'remora 1'"), "{error}");
+            assert!(!directory.path().join(FORMAT_FILE).exists());
+            fs::write(directory.path().join(FORMAT_FILE), "remora 1\n").unwrap();
+            DirectoryLock::open_or_create(directory.path()).unwrap();
+        }
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("notes"), "").unwrap();
+        DirectoryLock::open_or_create(directory.path()).unwrap();
     }
 }

@@ -11,6 +11,7 @@ mod cpu;
 mod error;
 mod http;
 mod logging;
+mod logins;
 mod mysql;
 mod open;
 mod process;

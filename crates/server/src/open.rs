@@ -1,6 +1,9 @@
 //! Opening a data directory as the settings describe it.
 
+use std::{fs::Permissions, os::unix::fs::PermissionsExt, path::Path};
+
 use remora_engine::{Database, Schema};
+use rustix::{fs::Mode, process::umask};
 
 use crate::{
     Error, Result,
@@ -12,6 +15,7 @@ use crate::{
 /// makes the tables that are missing.
 pub fn open_database(settings: &Settings) -> Result<Database> {
     crate::command::refuse_half_loaded(&settings.data)?;
+    keep_from_others(&settings.data);
     let database = Database::open(&settings.data, settings.engine_options())?;
     if settings.dump.load_on_startup && database.tables().is_empty() {
         crate::command::load_newest_dump(&database, settings)?;
@@ -21,6 +25,24 @@ pub fn open_database(settings: &Settings) -> Result<Database> {
         make_table(&database, &schema, settings.dialect)?;
     }
     Ok(database)
+}
+
+/// What others than the owner may not do with what is stored: write as its group, anything as others.
+const NOT_FOR_OTHERS: u32 = 0o027;
+
+/// Sees to it that directories which this process makes are 0750 from now on and files 0640, and that a
+/// data directory that is there is not open to others either.
+pub(crate) fn keep_from_others(data: &Path) {
+    let before = umask(Mode::from_raw_mode(NOT_FOR_OTHERS));
+    umask(before | Mode::from_raw_mode(NOT_FOR_OTHERS));
+    let Ok(metadata) = std::fs::metadata(data) else { return };
+    let mode = metadata.permissions().mode();
+    if metadata.is_dir() && mode & NOT_FOR_OTHERS != 0 {
+        let narrowed = Permissions::from_mode(mode & !NOT_FOR_OTHERS);
+        if let Err(error) = std::fs::set_permissions(data, narrowed) {
+            tracing::warn!("{} can be read by others, and stays so: {error}", data.display());
+        }
+    }
 }
 
 /// Makes a table, or makes sure that the one that is there can stand for it.

@@ -12,7 +12,9 @@ use crate::{
     cache::QueryCache,
     command::{DumpState, LocalSession},
     counters::Counters,
-    http, mysql,
+    http,
+    logins::{Demand, Logins},
+    mysql,
     session::{self, BufferBudget, RateLimiter, SocketFile},
     settings::{Change, Settings, changes},
     sources::{Followed, Sources},
@@ -20,6 +22,9 @@ use crate::{
 
 /// Who may connect to the line protocol's socket: its owner and their group, as MygramDB has it.
 const LINE_SOCKET_MODE: u32 = 0o770;
+
+/// Who may connect to SQL's socket where a login guards it.
+const SQL_SOCKET_MODE: u32 = 0o777;
 
 /// Time that sessions get to finish what they are answering when the server stops.
 const DRAIN: Duration = Duration::from_millis(400);
@@ -33,6 +38,7 @@ pub(crate) struct Shared {
     pub counters: Arc<Counters>,
     pub cache: QueryCache,
     pub limiter: RateLimiter,
+    pub logins: Logins,
     pub buffers: Arc<BufferBudget>,
     pub dump: DumpState,
     pub sources: Sources,
@@ -50,6 +56,7 @@ impl Shared {
             counters: Arc::default(),
             cache: QueryCache::default(),
             limiter: RateLimiter::default(),
+            logins: Logins::default(),
             buffers: Arc::default(),
             dump: DumpState::default(),
             sources: Sources::default(),
@@ -86,14 +93,16 @@ impl Server {
         let mut sockets = Vec::new();
         let mut bind_unix = |path: &Option<PathBuf>, mode| match path {
             None => Ok(None),
-            Some(path) => SocketFile::bind(path, mode).map(|(file, listener)| {
+            Some(path) => SocketFile::bind(path, Some(mode)).map(|(file, listener)| {
                 sockets.push(file);
                 Some(listener)
             }),
         };
-        let socket = bind_unix(&settings.listen.line_socket, Some(LINE_SOCKET_MODE))?;
-        // A login guards SQL, so whoever the directory lets in may ask.
-        let sql_socket = bind_unix(&settings.listen.sql_socket, None)?;
+        let socket = bind_unix(&settings.listen.line_socket, LINE_SOCKET_MODE)?;
+        // Where a login guards SQL, whoever the directory lets in may ask.
+        let guarded = Demand::of(&settings).is_for_all();
+        let mode = if guarded { SQL_SOCKET_MODE } else { LINE_SOCKET_MODE };
+        let sql_socket = bind_unix(&settings.listen.sql_socket, mode)?;
         let address = |listener: &Option<TcpListener>| listener.as_ref()?.local_addr().ok();
         let (line_address, http_address) = (address(&line), address(&http));
         let sql_address = address(&sql);

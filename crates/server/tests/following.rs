@@ -77,7 +77,9 @@ fn sync(client: &mut Client) {
 /// The status of an HTTP request's answer, and the answer.
 fn get(server: &TestServer, path: &str) -> String {
     let mut client = Client::connect(server.server().http_address().unwrap());
-    client.send(format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").as_bytes());
+    client.send(
+        format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").as_bytes(),
+    );
     client.rest()
 }
 

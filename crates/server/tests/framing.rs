@@ -124,3 +124,24 @@ fn replies_of_many_lines_come_whole() {
     assert!(debugged.starts_with("OK RESULTS 1 4\r\n\r\n# DEBUG\r\nquery_time: "), "{debugged}");
     assert!(server.connect().ask("SEARCH articles city") == "OK RESULTS 1 4\r\n");
 }
+
+#[test]
+fn a_browser_is_sent_away_before_it_is_listened_to() {
+    let server = TestServer::start("");
+    let body = "PUT articles {\"id\":100,\"title\":\"x\"}\r\nDELETE articles 1\r\n";
+    for request in [
+        format!("POST / HTTP/1.1\r\nHost: localhost\r\n\r\n{body}"),
+        format!("PUT /a HTTP/1.1\r\nHost: localhost\r\n\r\n{body}"),
+        format!("Host: localhost\r\n{body}"),
+        format!("POST http://localhost/ HTTP/1.0\r\n{body}"),
+    ] {
+        let mut client = server.connect();
+        client.send(request.as_bytes());
+        let rest = client.rest();
+        assert!(rest.starts_with("ERROR 6007 This is the line protocol"), "{rest}");
+        assert_eq!(rest.lines().count(), 1, "{rest}");
+    }
+    assert!(server.connect().ask("GET articles 1").starts_with("OK DOC 1"));
+    assert_eq!(server.connect().ask("GET articles 100"), "ERROR 8 Document not found\r\n");
+    assert_eq!(server.connect().ask("COUNT articles HTTP/1.1"), "OK COUNT 0\r\n");
+}

@@ -77,7 +77,7 @@ fn get(server: &TestServer, path: &str) -> Response {
 }
 
 fn get_with(server: &TestServer, path: &str, headers: &str) -> Response {
-    let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\n{headers}\r\n");
+    let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n{headers}\r\n");
     send(&mut connect(address(server)), request.as_bytes())
 }
 
@@ -87,7 +87,8 @@ fn post(server: &TestServer, path: &str, body: &str) -> Response {
 
 fn post_with(server: &TestServer, path: &str, headers: &str, body: &str) -> Response {
     let length = body.len();
-    let head = format!("POST {path} HTTP/1.1\r\nhost: x\r\ncontent-length: {length}\r\n{headers}");
+    let head =
+        format!("POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {length}\r\n{headers}");
     send(&mut connect(address(server)), format!("{head}\r\n{body}").as_bytes())
 }
 
@@ -315,15 +316,24 @@ fn a_write_invalidates_what_was_kept() {
 }
 
 #[test]
-fn upkeep_needs_the_token() {
+fn everything_needs_the_token_where_one_is_set() {
     let server = TestServer::start("[auth]\nadmin_token = 's3cret'\n");
     let kind = "content-type: application/json\r\n";
+    let right = format!("{kind}authorization: Bearer s3cret\r\n");
+    for path in ["/info", "/metrics", "/config", "/tables/articles/1", "/health/detail", "/nothing"]
+    {
+        let none = get(&server, path);
+        assert_eq!((none.status, none.code()), (401, 7), "{path}");
+        assert!(none.has("www-authenticate: Bearer"));
+        assert_ne!(get_with(&server, path, &right).status, 401, "{path}");
+    }
+    for probe in ["/health", "/health/live", "/health/ready"] {
+        assert_eq!(get(&server, probe).status, 200, "{probe}");
+    }
     let none = post(&server, "/optimize", "{}");
     assert_eq!((none.status, none.code()), (401, 7));
-    assert!(none.has("www-authenticate: Bearer"));
     let wrong = format!("{kind}authorization: Bearer s3cre\r\n");
     assert_eq!(post_with(&server, "/optimize", &wrong, "{}").status, 401);
-    let right = format!("{kind}authorization: Bearer s3cret\r\n");
     let done = post_with(&server, "/optimize", &right, r#"{"table":"articles"}"#).json();
     assert_eq!(done["status"], "ok");
     assert!(done["result"].as_str().unwrap().starts_with("OPTIMIZED tables=1 "), "{done}");
@@ -331,8 +341,83 @@ fn upkeep_needs_the_token() {
     assert_eq!((missing.status, missing.code()), (404, 4007));
     let unknown = post_with(&server, "/optimize", &right, r#"{"tables":1}"#);
     assert_eq!((unknown.status, unknown.code()), (400, 3000));
-    assert_eq!(post_with(&server, "/optimize", "", "{}").status, 415);
+    let bearer = "authorization: Bearer s3cret\r\n";
+    assert_eq!(post_with(&server, "/optimize", bearer, "{}").status, 415);
     assert_eq!(post(&TestServer::start(""), "/optimize", "{}").status, 200);
+}
+
+#[test]
+fn users_prove_themselves_with_each_request() {
+    let server = TestServer::start(
+        "[auth]\nadmin_token = 's3cret'\n[[users]]\nname = 'anna'\npassword = 'geheim'\n",
+    );
+    let with = |value: &str| get_with(&server, "/info", &format!("authorization: {value}\r\n"));
+    let none = get(&server, "/info");
+    assert_eq!((none.status, none.code()), (401, 7));
+    assert!(none.has("www-authenticate: Basic realm=\"remora\""), "{}", none.head);
+    // printf 'anna:geheim' | base64, then with Geheim, then bert:geheim.
+    assert_eq!(with("Basic YW5uYTpnZWhlaW0=").status, 200);
+    assert_eq!(with("Bearer s3cret").status, 200);
+    for wrong in
+        ["Basic YW5uYTpHZWhlaW0=", "Basic YmVydDpnZWhlaW0=", "Bearer geheim", "Basic x", "x"]
+    {
+        assert_eq!(with(wrong).status, 401, "{wrong}");
+    }
+}
+
+#[test]
+fn guesses_over_one_door_slow_down_all() {
+    let server = TestServer::start("[[users]]\nname = 'anna'\npassword = 'geheim'\n");
+    let mut line = server.connect();
+    for number in 0..26 {
+        assert!(line.ask(&format!("AUTH anna {number}")).starts_with("ERROR 7 "));
+    }
+    // printf 'anna:geheim' | base64
+    let request =
+        b"GET /info HTTP/1.1\r\nhost: localhost\r\nauthorization: Basic YW5uYTpnZWhlaW0=\r\n\r\n";
+    let mut streams: Vec<TcpStream> = (0..20).map(|_| connect(address(&server))).collect();
+    streams.iter_mut().for_each(|stream| stream.write_all(request).unwrap());
+    let answers: Vec<Response> = streams.iter_mut().map(receive).collect();
+    let refused = answers.iter().filter(|answer| answer.status == 429 && answer.code() == 6030);
+    assert!(refused.clone().count() >= 10, "{}", refused.count());
+    assert!(refused.clone().all(|answer| answer.has("retry-after: 5")));
+    assert!(answers.iter().all(|answer| answer.status == 429 || answer.status == 200));
+}
+
+#[test]
+fn under_a_mygramdb_file_upkeep_needs_the_token() {
+    let server = mygramdb("api: {admin_token: s3cret}\n");
+    let kind = "content-type: application/json\r\n";
+    let none = post(&server, "/optimize", "{}");
+    assert_eq!((none.status, none.code()), (401, 7));
+    let wrong = format!("{kind}authorization: Bearer s3cre\r\n");
+    assert_eq!(post_with(&server, "/optimize", &wrong, "{}").status, 401);
+    let right = format!("{kind}authorization: Bearer s3cret\r\n");
+    assert_eq!(post_with(&server, "/optimize", &right, "{}").status, 200);
+    assert_eq!(get(&server, "/info").status, 200);
+}
+
+#[test]
+fn web_pages_of_other_names_are_refused_on_this_machine() {
+    let server = TestServer::start("");
+    let ask = |headers: &str| {
+        let request = format!("GET /tables/articles/1 HTTP/1.1\r\n{headers}\r\n");
+        send(&mut connect(address(&server)), request.as_bytes())
+    };
+    let port = address(&server).port();
+    for host in ["localhost", "127.0.0.1", &format!("localhost:{port}"), "[::1]:80"] {
+        assert_eq!(ask(&format!("host: {host}\r\n")).status, 200, "{host}");
+    }
+    // A name that its owner lets point to this machine.
+    let rebound = ask(&format!("host: evil.example:{port}\r\n"));
+    assert_eq!((rebound.status, rebound.code()), (403, 7));
+    assert!(rebound.body.contains("http.trusted_proxies"), "{}", rebound.body);
+    let foreign = ask("host: localhost\r\norigin: https://evil.example\r\n");
+    assert_eq!((foreign.status, foreign.code()), (403, 7));
+    assert_eq!(ask("host: localhost\r\norigin: http://localhost\r\n").status, 200);
+    let server = TestServer::start("[http]\ntrusted_proxies = ['127.0.0.1']\n");
+    let request = "GET /tables/articles/1 HTTP/1.1\r\nhost: search.example\r\n\r\n";
+    assert_eq!(send(&mut connect(address(&server)), request.as_bytes()).status, 200);
 }
 
 #[test]
@@ -360,7 +445,7 @@ fn strangers_and_the_impatient_are_refused() {
 #[test]
 fn web_pages_ask_where_it_is_allowed() {
     let server = TestServer::start("[http]\ncors_allow_origin = 'https://example.com'\n");
-    let request = b"OPTIONS /tables/articles/search HTTP/1.1\r\nhost: x\r\n\r\n";
+    let request = b"OPTIONS /tables/articles/search HTTP/1.1\r\nhost: localhost\r\n\r\n";
     let preflight = send(&mut connect(address(&server)), request);
     assert_eq!((preflight.status, preflight.body.as_str()), (204, ""));
     assert!(preflight.has("access-control-allow-methods: GET, POST, OPTIONS"));
@@ -380,13 +465,13 @@ fn bodies_and_connections_have_limits() {
     let large = post(&server, search, &format!(r#"{{"q":"{}"}}"#, "x".repeat(2000)));
     assert_eq!((large.status, large.code()), (413, 6007));
     let kind = "content-type: application/json\r\ntransfer-encoding: chunked\r\n";
-    let head = format!("POST {search} HTTP/1.1\r\nhost: x\r\n{kind}\r\n");
+    let head = format!("POST {search} HTTP/1.1\r\nhost: localhost\r\n{kind}\r\n");
     let mut stream = connect(address(&server));
     let chunk = format!("{head}800\r\n{}\r\n0\r\n\r\n", "x".repeat(0x800));
     assert_eq!(send(&mut stream, chunk.as_bytes()).status, 413);
     drop(stream);
     let deadline = std::time::Instant::now() + Duration::from_secs(10);
-    let request = b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n";
+    let request = b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n";
     let (mut first, mut second) = loop {
         let mut pair = (connect(address(&server)), connect(address(&server)));
         // Connections that were dropped are noticed a moment later.
@@ -421,7 +506,7 @@ fn slow_and_silent_clients_are_closed() {
     assert!(trickle.join().unwrap(), "the server went on reading");
     assert!(!String::from_utf8_lossy(&rest).contains("200 OK"));
     let mut body = connect(address(&server));
-    let head = "POST /tables/articles/count HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\
+    let head = "POST /tables/articles/count HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\
                 content-type: application/json\r\n\r\n{";
     assert_eq!(send(&mut body, head.as_bytes()).status, 408);
 }
@@ -430,7 +515,7 @@ fn slow_and_silent_clients_are_closed() {
 fn a_stop_ends_idle_connections() {
     let server = TestServer::start("");
     let mut kept = connect(address(&server));
-    assert_eq!(send(&mut kept, b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n").status, 200);
+    assert_eq!(send(&mut kept, b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n").status, 200);
     let start = std::time::Instant::now();
     server.stop();
     assert!(start.elapsed() < Duration::from_secs(5));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Code, Error, Result};
+use crate::{Code, Error, Identity, Result};
 
 /// The server around the SQL side: its connections and the servers it follows. What is not said
 /// is as in a database within a program: nobody else is connected, nobody is followed.
@@ -15,6 +15,11 @@ pub trait Host: Send + Sync {
     /// Ends a connection, or only its running statement.
     fn kill(&self, _id: u64, _only_statement: bool) -> Result<()> {
         Err(Error::unsupported("KILL"))
+    }
+
+    /// The accounts that are set up.
+    fn accounts(&self) -> Vec<Account> {
+        Vec::new()
     }
 
     /// The servers that are followed.
@@ -53,6 +58,15 @@ impl Host for Alone {}
 pub fn nobody_followed() -> Error {
     let message = "This server follows no other: there is no position to wait for";
     Error::new(Code::OptionPreventsStatement, message)
+}
+
+/// One account, as `mysql.user` shows it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Account {
+    /// Who, where from (a pattern), and what for.
+    pub identity: Identity,
+    /// How its password is proved, by name.
+    pub plugin: &'static str,
 }
 
 /// One connection, as SHOW PROCESSLIST shows it.

@@ -18,18 +18,99 @@ pub struct Right {
     pub database: String,
     /// The table; `*` is any.
     pub table: String,
-    /// Whether rows and definitions may be changed, beyond reading.
-    pub write: bool,
+    /// How far it goes.
+    pub access: Access,
 }
 
+/// How far a right goes. Each goes as far as those before it, and further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Access {
+    /// Rows are read.
+    Read,
+    /// Rows come, change and go.
+    Write,
+    /// Tables and databases come, change and go.
+    Define,
+}
+
+/// What the names of the engine's hidden tables begin with.
+const HIDDEN: char = '#';
+
 impl Identity {
-    /// Whether the table may be read, or written.
-    pub fn may(&self, database: &str, table: &str, write: bool) -> bool {
+    /// Whether so much may be done with the table.
+    pub fn may(&self, database: &str, table: &str, access: Access) -> bool {
         let Some(rights) = &self.rights else { return true };
         let fits = |pattern: &str, name: &str| pattern == "*" || pattern == name;
         let allows = |right: &Right| {
-            fits(&right.database, database) && fits(&right.table, table) && (right.write || !write)
+            fits(&right.database, database) && fits(&right.table, table) && right.access >= access
         };
         rights.iter().any(allows)
+    }
+
+    /// Whether so much may be done with the table that the engine knows by this name. Hidden tables
+    /// are nobody's who may not do everything.
+    pub fn may_engine(&self, name: &str, default_database: &str, access: Access) -> bool {
+        if self.rights.is_none() {
+            return true;
+        }
+        let (database, table) = name.split_once('.').unwrap_or((default_database, name));
+        !is_hidden(database, table) && self.may(database, table, access)
+    }
+
+    /// Whether there is a right to anything of the database.
+    pub fn may_see(&self, database: &str) -> bool {
+        self.rights.as_ref().is_none_or(|rights| {
+            rights.iter().any(|right| right.database == "*" || right.database == database)
+        })
+    }
+}
+
+/// Whether a table is one of those that the engine's users do not know of, such as those of unique
+/// keys.
+pub(crate) fn is_hidden(database: &str, table: &str) -> bool {
+    database.starts_with(HIDDEN) || table.starts_with(HIDDEN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn who(rights: &[(&str, &str, Access)]) -> Identity {
+        let right = |&(database, table, access): &(&str, &str, Access)| Right {
+            database: database.to_owned(),
+            table: table.to_owned(),
+            access,
+        };
+        Identity { rights: Some(rights.iter().map(right).collect()), ..Identity::default() }
+    }
+
+    #[test]
+    fn a_right_goes_as_far_as_it_says() {
+        use Access::{Define, Read, Write};
+        let all = [Read, Write, Define];
+        for given in all {
+            let one = who(&[("shop", "orders", given)]);
+            for asked in all {
+                assert_eq!(one.may("shop", "orders", asked), asked <= given);
+                assert!(!one.may("shop", "items", asked) && !one.may("hr", "orders", asked));
+                // A database is what the right to all of its tables is for.
+                assert!(!one.may("shop", "", asked));
+                assert_eq!(who(&[("shop", "*", given)]).may("shop", "", asked), asked <= given);
+                assert_eq!(who(&[("*", "*", given)]).may("hr", "pay", asked), asked <= given);
+            }
+            assert!(one.may_see("shop") && !one.may_see("hr"));
+        }
+        let both = who(&[("shop", "*", Read), ("shop", "orders", Write)]);
+        assert!(both.may("shop", "orders", Write) && !both.may("shop", "items", Write));
+        assert!(who(&[]).rights.is_some() && !who(&[]).may("shop", "orders", Read));
+        assert!(Identity::default().may("hr", "", Define));
+    }
+
+    #[test]
+    fn the_engines_names_are_those_of_sql() {
+        let one = who(&[("remora", "orders", Access::Read), ("shop", "*", Access::Read)]);
+        let may = |name| one.may_engine(name, "remora", Access::Read);
+        assert!(may("orders") && may("remora.orders") && may("shop.a") && may("shop.a.b"));
+        assert!(!may("items") && !may("hr.orders") && !may("shop.#unique.a") && !may("#copy.a"));
     }
 }

@@ -6,7 +6,7 @@
 mod support;
 
 use remora_engine::Value;
-use remora_sql::{Identity, Right, Session};
+use remora_sql::{Access, Identity, Right, Session};
 use support::{Answers, Server, rows, run};
 
 /// Runs each statement and compares its rows, or the error it ends with.
@@ -72,7 +72,7 @@ async fn rights_hold_whatever_a_table_is_called() {
         ],
     )
     .await;
-    let right = Right { database: "test".into(), table: "*".into(), write: true };
+    let right = Right { database: "test".into(), table: "*".into(), access: Access::Define };
     let who = Identity { user: "anna".into(), host: "%".into(), rights: Some(vec![right]) };
     let mut anna = server.instance.session(8, who);
     expect(

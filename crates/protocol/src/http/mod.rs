@@ -22,6 +22,7 @@
 
 mod body;
 mod conditions;
+mod credentials;
 mod error;
 mod metrics;
 mod report;
@@ -29,6 +30,7 @@ mod rows;
 mod value;
 
 pub use body::{parse_count, parse_facet, parse_optimize, parse_search};
+pub use credentials::Credentials;
 pub use error::{status, write_error};
 pub use metrics::{
     Denials, Metrics, SourceMetrics, SourceTableMetrics, TableMetrics, write_metrics,

@@ -1,6 +1,6 @@
 //! Commands: what a frame asks for.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use remora_engine::{FacetRequest, SearchRequest, Selection, SortBy};
 
@@ -17,8 +17,8 @@ pub enum Command {
     Facet(FacetRequest),
     /// `INFO`
     Info,
-    /// `AUTH <token>`
-    Auth(String),
+    /// `AUTH <token>` or `AUTH <user> <password>`
+    Auth(Auth),
     /// `DUMP …`
     Dump(Dump),
     /// `REPLICATION …`
@@ -72,6 +72,21 @@ pub struct Get {
     pub key: String,
     /// Columns to return; `["*"]` is all; empty means the reply lists the indexed columns.
     pub fields: Vec<String>,
+}
+
+/// AUTH.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Auth {
+    /// The user, where one is named.
+    pub user: Option<String>,
+    /// The user's password, or the token.
+    pub secret: String,
+}
+
+impl fmt::Debug for Auth {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Auth({:?}, ***)", self.user)
+    }
 }
 
 /// DUMP. File names are as typed.

@@ -88,6 +88,29 @@ impl LineError {
         Self::new(code::PERMISSION_DENIED, "Administrative command requires AUTH")
     }
 
+    /// Anything before the login that this server asks for.
+    pub fn login_required(form: &str) -> Self {
+        Self::new(code::PERMISSION_DENIED, format!("This server asks for a login first: {form}"))
+    }
+
+    /// What a user has no right to; `what` is done, `place` is where.
+    pub fn denied(what: &str, who: impl fmt::Display, place: impl fmt::Display) -> Self {
+        let message = format!("{what} denied to user {who} for {place}");
+        Self::new(code::PERMISSION_DENIED, message)
+    }
+
+    /// A login from an address from which many failed.
+    pub fn too_many_failures() -> Self {
+        let message = "Too many failed logins from this address, try again in a few seconds";
+        Self::new(code::BUSY, message)
+    }
+
+    /// A client of another protocol.
+    pub fn not_http() -> Self {
+        let message = "This is the line protocol, not HTTP: nothing of this connection is read";
+        Self::new(code::BAD_REQUEST, message)
+    }
+
     /// AUTH with a wrong token, or where none is set.
     pub fn auth_failed() -> Self {
         Self::new(code::PERMISSION_DENIED, "Authentication failed")

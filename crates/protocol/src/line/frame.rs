@@ -124,6 +124,27 @@ impl FrameReader {
     }
 }
 
+/// Whether a frame is a line that HTTP requests have: whoever speaks it here is a browser that a web
+/// page uses to reach this machine, and what follows must not be taken for requests.
+pub fn is_http(frame: &[u8]) -> bool {
+    let frame = frame.trim_ascii();
+    if frame.get(..5).is_some_and(|start| start.eq_ignore_ascii_case(b"Host:")) {
+        return true;
+    }
+    let mut words = frame.split(|byte| *byte == b' ');
+    let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let version = words.next_back().unwrap_or_default();
+    let is_method = !method.is_empty() && method.iter().all(u8::is_ascii_alphabetic);
+    let is_target = target.starts_with(b"/")
+        || target == b"*"
+        || method.eq_ignore_ascii_case(b"CONNECT")
+        || target.windows(3).any(|three| three == b"://");
+    let is_version = version.strip_prefix(b"HTTP/").is_some_and(|number| {
+        !number.is_empty() && number.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.')
+    });
+    is_method && is_target && is_version
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -159,6 +180,39 @@ mod tests {
         }
         frames.pop();
         frames
+    }
+
+    #[test]
+    fn lines_of_http_are_known() {
+        for line in [
+            "GET / HTTP/1.1",
+            "POST /PUT HTTP/1.1",
+            "PUT /articles HTTP/1.0",
+            "DELETE /a?b=c HTTP/1.1",
+            "SEARCH /articles HTTP/1.1",
+            "OPTIONS * HTTP/1.1",
+            "PRI * HTTP/2.0",
+            "GET http://localhost:11016/ HTTP/1.1",
+            "CONNECT localhost:11016 HTTP/1.1",
+            "post / HTTP/1.1 ",
+            "Host: localhost:11016",
+            "host:evil.example",
+        ] {
+            assert!(is_http(line.as_bytes()), "{line}");
+        }
+        for line in [
+            "",
+            "SEARCH articles HTTP/1.1",
+            "SEARCH articles the HTTP/1.1 protocol",
+            "SEARCH articles / HTTP/1.1",
+            "SEARCH articles 'GET / HTTP/1.1'",
+            "PUT articles {\"a\": \"/ HTTP/1.1\"}",
+            "GET articles /index",
+            "GET articles 1",
+            "COUNT hosts Host:",
+        ] {
+            assert!(!is_http(line.as_bytes()), "{line}");
+        }
     }
 
     #[test]

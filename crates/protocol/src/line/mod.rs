@@ -28,8 +28,8 @@ pub(crate) mod token;
 mod write_command;
 
 pub use client::{quote, reply_is_complete};
-pub use command::{Cache, Command, Config, Dump, Get, Replication, Search, Sync, Wait};
+pub use command::{Auth, Cache, Command, Config, Dump, Get, Replication, Search, Sync, Wait};
 pub use error::{LineError, code};
-pub use frame::{FrameError, FrameLimits, FrameReader};
+pub use frame::{FrameError, FrameLimits, FrameReader, is_http};
 pub use parse::{ParseLimits, parse, split_key};
 pub use write_command::{WriteCommand, parse_write};

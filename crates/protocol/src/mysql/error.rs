@@ -34,15 +34,6 @@ impl WireError {
         Self::new(1045, "28000", message)
     }
 
-    /// 1045 where the password could not be sent safely.
-    pub fn needs_secure_channel(user: &str, host: &str) -> Self {
-        let message = format!(
-            "Access denied for user '{user}'@'{host}': the first login of an account with \
-             caching_sha2_password needs TLS or a Unix socket"
-        );
-        Self::new(1045, "28000", message)
-    }
-
     /// 1047: a command that is not known.
     pub fn unknown_command() -> Self {
         Self::new(1047, "08S01", "Unknown command")
@@ -51,6 +42,14 @@ impl WireError {
     /// 1053: the server is stopping.
     pub fn shutdown() -> Self {
         Self::new(1053, "08S01", "Server shutdown in progress")
+    }
+
+    /// 1129: too many logins from there failed.
+    pub fn too_many_failures(host: &str) -> Self {
+        let message = format!(
+            "Host '{host}' is blocked because of many connection errors; try again in a few seconds"
+        );
+        Self::new(1129, "HY000", message)
     }
 
     /// 1130: nobody may come from there.

@@ -9,6 +9,7 @@ use super::{DumpCommand, output::counted};
 use crate::{
     Result,
     command::{load_dump, refuse_half_loaded},
+    open::keep_from_others,
     settings::Settings,
 };
 
@@ -28,6 +29,7 @@ pub fn dump(command: &DumpCommand) -> Result<ExitCode> {
 
 fn open(data: &Path) -> Result<Database> {
     let settings = Settings { data: data.to_owned(), ..Settings::default() };
+    keep_from_others(data);
     Ok(Database::open(data, settings.engine_options())?)
 }
 

@@ -15,7 +15,9 @@ use super::{
     ImportOptions, OnError,
     output::{counted, thousands},
 };
-use crate::{Error, Result, command::refuse_half_loaded, settings::Settings};
+use crate::{
+    Error, Result, command::refuse_half_loaded, open::keep_from_others, settings::Settings,
+};
 use progress::Display;
 use remote::RemoteTable;
 
@@ -37,6 +39,7 @@ pub fn import(options: &ImportOptions) -> Result<ExitCode> {
         (Some(data), _) => {
             let settings = Settings { data: data.clone(), ..Settings::default() };
             refuse_half_loaded(data)?;
+            keep_from_others(data);
             let database = Database::open(data, engine_options(&settings))?;
             let result = into_database(&database, options, &mut inputs);
             database.close()?;
@@ -77,8 +80,7 @@ fn into_server(
     options: &ImportOptions,
     inputs: &mut [Input],
 ) -> Result<ImportReport> {
-    let token = options.token.clone().or_else(|| std::env::var("REMORA_AUTH_ADMIN_TOKEN").ok());
-    let table = RemoteTable::connect(address, token.as_deref())?;
+    let table = RemoteTable::connect(address, options)?;
     let schema = match table.schema(&options.table)? {
         Some(schema) => schema,
         None => table.create(&new_schema(options, inputs)?)?,

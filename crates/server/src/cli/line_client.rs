@@ -8,9 +8,12 @@ use std::{
     time::Duration,
 };
 
-use remora_protocol::line::reply_is_complete;
+use remora_protocol::line::{quote, reply_is_complete};
 
 use crate::{Error, Result};
+
+/// The variable of the environment that holds a user's password.
+const PASSWORD: &str = "REMORA_PASSWORD";
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const REPLY_TIMEOUT: Duration = Duration::from_secs(300);
@@ -58,6 +61,16 @@ impl LineClient {
         })?;
         stream.set_read_timeout(Some(REPLY_TIMEOUT)).map_err(lost)?;
         Ok(Self { stream: Box::new(stream), reply: Vec::new() })
+    }
+
+    /// Logs in as a user of the server, with the password that the environment holds.
+    pub(super) fn log_in(&mut self, user: &str) -> Result<()> {
+        let password = std::env::var(PASSWORD).map_err(|_| {
+            Error::Usage(format!(
+                "put the password of '{user}' into the environment, as {PASSWORD}"
+            ))
+        })?;
+        self.command(&format!("AUTH {} {}", quote(user), quote(&password))).map(|_| ())
     }
 
     /// Sends a request and returns the reply without its last line end.

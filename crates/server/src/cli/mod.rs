@@ -116,6 +116,9 @@ pub struct ImportOptions {
     /// the same.
     #[arg(long, value_name = "TOKEN", requires = "to")]
     pub token: Option<String>,
+    /// A user of the server, for --to. The environment variable REMORA_PASSWORD holds the password.
+    #[arg(long, value_name = "NAME", requires = "to", conflicts_with = "token")]
+    pub user: Option<String>,
     /// The table. Made if it is missing, from --schema or from what the first rows hold.
     #[arg(long, value_name = "NAME")]
     pub table: String,
@@ -183,6 +186,9 @@ pub struct ShellOptions {
     /// Open this data directory instead; no server may have it open.
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
+    /// Log in as this user. The environment variable REMORA_PASSWORD holds the password.
+    #[arg(short, long, value_name = "NAME", conflicts_with = "data")]
+    pub user: Option<String>,
     /// Send these commands and leave.
     #[arg(short = 'e', long = "execute", value_name = "COMMAND")]
     pub execute: Vec<String>,

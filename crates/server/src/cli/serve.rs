@@ -12,6 +12,7 @@ use tokio::{
 use super::{ServeOptions, copy_progress};
 use crate::{
     Error, LogHandle, Result, Server,
+    logins::Demand,
     open::open_database,
     settings::{Dialect, Settings},
     sources,
@@ -160,10 +161,10 @@ fn announce_settings(settings: &Settings) {
     if !settings.unused.is_empty() {
         tracing::warn!("these settings have no effect here: {}", settings.unused.join(", "));
     }
-    let has_sql = !settings.listen.sql.is_empty() || settings.listen.sql_socket.is_some();
-    if has_sql && settings.users.is_empty() {
+    if settings.dialect == Dialect::Remora && Demand::of(settings) == Demand::Nothing {
         tracing::warn!(
-            "no [[users]] are set up: whoever can connect from this machine may do everything in SQL"
+            "neither [[users]] nor auth.admin_token are set up: whoever can connect from this machine \
+             may read and write every table, in SQL, by the line protocol and over HTTP"
         );
     }
     if settings.dialect == Dialect::MygramDb

@@ -1,27 +1,42 @@
 //! AUTH, DEBUG, CACHE, CONFIG and OPTIMIZE.
 
-use std::{fmt::Write, path::Path};
+use std::{fmt::Write, path::Path, time::Instant};
 
 use remora_protocol::line::{
-    Cache, Config, LineError, code,
+    Auth, Cache, Config, LineError, code,
     reply::{self, OptimizeReport},
 };
+use remora_sql::Access;
 
 use super::{Answer, Session, blocking, report, variables};
-use crate::settings::{Change, Dialect, Settings, VARIABLES, Variable, mygramdb_help};
+use crate::{
+    logins::prove_token,
+    settings::{Change, Dialect, Settings, VARIABLES, Variable, mygramdb_help},
+};
 
 impl Session {
     pub(super) fn authenticate(
         &mut self,
-        token: &str,
+        auth: &Auth,
         settings: &Settings,
         out: &mut Vec<u8>,
     ) -> Answer {
-        let set = settings.admin_token.as_bytes();
-        if set.is_empty() || !is_equal(token.as_bytes(), set) {
+        let logins = &self.shared.logins;
+        let attempt = logins.failures.begin(self.address, Instant::now());
+        let attempt = attempt.ok_or_else(LineError::too_many_failures)?;
+        // The answer waits, so that it is the same whether the guess was right or not.
+        self.hold = attempt.wait;
+        let secret = auth.secret.as_bytes();
+        let proved = match &auth.user {
+            None => prove_token(settings, secret, self.address),
+            Some(user) => blocking(|| logins.prove_password(settings, user, secret, self.address)),
+        };
+        let Some(identity) = proved else {
+            attempt.failed(Instant::now());
             return Err(LineError::auth_failed());
-        }
-        self.authenticated = true;
+        };
+        attempt.succeeded();
+        self.identity = Some(identity);
         reply::write_auth_ok(out);
         Ok(())
     }
@@ -45,7 +60,7 @@ impl Session {
                 reply::write_cache_cleared(out, None);
             }
             Cache::Clear(Some(table)) => {
-                let table = self.resolve(table)?;
+                let table = self.resolve(table, Access::Write)?;
                 self.shared.cache.clear(Some(&table));
                 reply::write_cache_cleared(out, Some(&table));
             }
@@ -79,7 +94,10 @@ impl Session {
     }
 
     pub(crate) fn optimize(&self, table: Option<&str>, out: &mut Vec<u8>) -> Answer {
-        let table = table.map(|table| self.resolve(table)).transpose()?;
+        if table.is_none() {
+            self.require_everything()?;
+        }
+        let table = table.map(|table| self.resolve(table, Access::Write)).transpose()?;
         let database = &self.shared.database;
         let tables = table.clone().map_or_else(|| database.tables(), |table| vec![table]);
         let sum = blocking(|| {
@@ -96,16 +114,6 @@ impl Session {
         reply::write_optimized(out, &report);
         Ok(())
     }
-}
-
-/// Whether two tokens are equal, in a time that does not tell where they differ.
-pub(crate) fn is_equal(given: &[u8], set: &[u8]) -> bool {
-    let mut difference = given.len() ^ set.len();
-    for (index, byte) in given.iter().enumerate() {
-        let expected = set.get(index % set.len().max(1)).copied().unwrap_or(0);
-        difference |= usize::from(byte ^ expected);
-    }
-    std::hint::black_box(difference) == 0
 }
 
 /// The settings in force; secrets are starred. Those of a MygramDB file are YAML in its sections.
@@ -198,17 +206,4 @@ fn no_path(path: &str) -> LineError {
 
 fn refusal(message: String) -> LineError {
     LineError::new(code::INVALID_ARGUMENT, message)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_equal;
-
-    #[test]
-    fn tokens_are_compared_whole() {
-        assert!(is_equal(b"secret", b"secret"));
-        for wrong in ["secre", "secrets", "secretsecret", "", "Secret"] {
-            assert!(!is_equal(wrong.as_bytes(), b"secret"), "{wrong}");
-        }
-    }
 }

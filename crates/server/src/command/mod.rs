@@ -6,6 +6,7 @@ mod local;
 mod query;
 mod replication;
 pub(crate) mod report;
+mod rights;
 mod variables;
 mod write;
 
@@ -13,7 +14,7 @@ use std::{
     net::IpAddr,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use remora_engine::Database;
@@ -22,8 +23,8 @@ use remora_protocol::line::{
     reply::{end_reply, write_error},
 };
 use remora_source::mysql::TableState;
+use remora_sql::{Access, Identity};
 
-pub(crate) use admin::is_equal;
 pub(crate) use dump::{
     DumpState, load_dump, load_newest_dump, refuse_half_loaded, save_dumps_at_intervals,
 };
@@ -33,6 +34,7 @@ pub(crate) use write::parse_key;
 
 use crate::{
     counters::{CommandKind, Denial},
+    logins::Demand,
     server::Shared,
     settings::{Dialect, Settings},
 };
@@ -47,7 +49,10 @@ type Answer = Result<(), LineError>;
 pub(crate) struct Session {
     shared: Arc<Shared>,
     address: Option<IpAddr>,
-    authenticated: bool,
+    /// Who the client has proved to be.
+    identity: Option<Identity>,
+    /// How long the answer to a login is to be kept back.
+    hold: Duration,
     debug: bool,
     /// Whether replies name the applied position.
     position: bool,
@@ -56,12 +61,24 @@ pub(crate) struct Session {
 impl Session {
     /// A session of a client at `address`; local sockets have none.
     pub(crate) fn new(shared: Arc<Shared>, address: Option<IpAddr>) -> Self {
-        Self { shared, address, authenticated: false, debug: false, position: false }
+        Self {
+            shared,
+            address,
+            identity: None,
+            hold: Duration::ZERO,
+            debug: false,
+            position: false,
+        }
+    }
+
+    /// The same of a client who has proved who they are.
+    pub(crate) fn acting_for(self, identity: Option<Identity>) -> Self {
+        Self { identity, ..self }
     }
 
     /// A session of the server's owner: nothing asks for a token.
     fn of_owner(shared: Arc<Shared>) -> Self {
-        Self { shared, address: None, authenticated: true, debug: false, position: false }
+        Self::new(shared, None).acting_for(Some(Identity::default()))
     }
 
     /// The settings in force.
@@ -107,6 +124,7 @@ impl Session {
         let settings = self.shared.settings.load_full();
         self.shared.counters.request();
         self.take_token(&settings)?;
+        self.require_login(frame, &settings)?;
         if let Some(command) = self.parse_write(frame, &settings)? {
             self.require_loaded()?;
             return self.write(&command, out);
@@ -124,6 +142,7 @@ impl Session {
         if command.table().is_some() {
             self.require_loaded()?;
         }
+        self.require_right(&command)?;
         self.run(command, &settings, out)
     }
 
@@ -143,10 +162,29 @@ impl Session {
     }
 
     fn require_authentication(&self, settings: &Settings) -> Answer {
-        if self.authenticated || settings.admin_token.is_empty() {
+        let demand = Demand::of(settings);
+        if self.identity.is_some() || demand == Demand::Nothing {
             return Ok(());
         }
         Err(LineError::auth_required())
+    }
+
+    /// Refuses everything but AUTH before a login, where one is asked for.
+    fn require_login(&self, frame: &[u8], settings: &Settings) -> Answer {
+        let demand = Demand::of(settings);
+        if self.identity.is_some() || !demand.is_for_all() {
+            return Ok(());
+        }
+        let verb = frame.trim_ascii_start().split(u8::is_ascii_whitespace).next();
+        if verb.is_some_and(|verb| verb.eq_ignore_ascii_case(b"AUTH")) {
+            return Ok(());
+        }
+        Err(LineError::login_required(demand.form()))
+    }
+
+    /// How long the last answer is to be kept back: that of a login, where many failed.
+    pub(crate) fn take_hold(&mut self) -> Duration {
+        std::mem::take(&mut self.hold)
     }
 
     /// Refuses while a dump is being loaded or has been by halves.
@@ -184,7 +222,7 @@ impl Session {
             Command::Get(get) => self.get(&get, settings, out),
             Command::Facet(request) => self.facet(request, settings, out),
             Command::Info => self.info(out),
-            Command::Auth(token) => self.authenticate(&token, settings, out),
+            Command::Auth(auth) => self.authenticate(&auth, settings, out),
             Command::Debug(on) => self.set_debug(on, out),
             Command::Dump(command) => self.dump(&command, settings, out),
             Command::Replication(command) => self.replication(command, out),
@@ -216,12 +254,24 @@ impl Session {
         }
     }
 
-    /// The full name of a table that was given by its bare one, if that is unique.
-    pub(crate) fn resolve(&self, name: &str) -> Result<String, LineError> {
-        let tables = self.shared.database.tables();
+    /// The full name of a table that was given by its bare one, if that is unique, and if so much may
+    /// be done with it.
+    pub(crate) fn resolve(&self, name: &str, access: Access) -> Result<String, LineError> {
+        let found = self.find_name(name, access)?;
+        match self.may(&found, access) {
+            true => Ok(found),
+            false => Err(self.denied(access, name)),
+        }
+    }
+
+    /// A table that may not be read is as one that is not there, and one that is not there as one that
+    /// may not be read.
+    fn find_name(&self, name: &str, access: Access) -> Result<String, LineError> {
+        let mut tables = self.shared.database.tables();
         if tables.iter().any(|table| table == name) {
             return Ok(name.to_owned());
         }
+        tables.retain(|table| self.may(table, Access::Read));
         let databases = tables.iter().filter_map(|table| Some(table.split_once('.')?.0));
         let mut databases: Vec<&str> = databases.collect();
         databases.dedup();
@@ -229,7 +279,8 @@ impl Session {
         match tables.iter().find(bare) {
             Some(_) if databases.len() > 1 => Err(LineError::bare_table_name(name)),
             Some(table) => Ok(table.clone()),
-            None => Err(self.absent(name)),
+            None if self.may(name, access) => Err(self.absent(name)),
+            None => Err(self.denied(access, name)),
         }
     }
 }

@@ -17,7 +17,7 @@ use remora_protocol::{
         reply::{self, CacheUse},
     },
 };
-use remora_sql::DeclaredNumbers;
+use remora_sql::{Access, DeclaredNumbers};
 
 use super::{Answer, Session, blocking};
 use crate::{
@@ -191,6 +191,9 @@ impl Session {
         out: &mut Vec<u8>,
         mut ask: impl FnMut(&Q, &mut Vec<u8>) -> Result<QueryReport, Error>,
     ) -> Result<(QueryReport, CacheUse), LineError> {
+        if self.is_limited() {
+            *query.table() = self.resolve(query.table(), Access::Read)?;
+        }
         self.read_times(query, zone)?;
         let (state, key) = match caching.enabled {
             true => (Some(self.state_of(query)?), format!("{query:?}").into_bytes()),
@@ -204,7 +207,7 @@ impl Session {
         let start = out.len();
         let report = match ask(query, out) {
             Err(Error::NotFound { what: Missing::Table, .. }) => {
-                *query.table() = self.resolve(query.table())?;
+                *query.table() = self.resolve(query.table(), Access::Read)?;
                 ask(query, out)
             }
             answer => answer,
@@ -237,7 +240,7 @@ impl Session {
         let (position, sources) = (database.position(), database.source_positions());
         let version = match database.table_version(query.table()) {
             Err(Error::NotFound { .. }) => {
-                *query.table() = self.resolve(query.table())?;
+                *query.table() = self.resolve(query.table(), Access::Read)?;
                 database.table_version(query.table())
             }
             version => version,
@@ -267,10 +270,14 @@ impl Session {
 
     /// A table by its full or bare name, and its definition.
     pub(crate) fn find_table(&self, name: &str) -> Result<(String, Arc<Schema>), LineError> {
+        let name = match self.is_limited() {
+            true => &self.resolve(name, Access::Read)?,
+            false => name,
+        };
         match self.shared.database.schema(name) {
             Ok(schema) => Ok((name.to_owned(), schema)),
             Err(Error::NotFound { .. }) => {
-                let table = self.resolve(name)?;
+                let table = self.resolve(name, Access::Read)?;
                 let schema = self.shared.database.schema(&table)?;
                 Ok((table, schema))
             }

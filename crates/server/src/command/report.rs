@@ -16,15 +16,19 @@ use crate::{
 
 impl Session {
     pub(super) fn info(&self, out: &mut Vec<u8>) -> Answer {
-        reply::write_info(out, &blocking(|| info(&self.shared)));
+        reply::write_info(out, &blocking(|| info(&self.shared, &|table| self.sees(table))));
         Ok(())
     }
 }
 
+/// Whether the one who asks may know of a table.
+pub(crate) type Sees<'s> = &'s (dyn Fn(&str) -> bool + Sync);
+
 /// What INFO tells. Cost: every table's figures.
-pub(crate) fn info(shared: &Shared) -> InfoReport {
+pub(crate) fn info(shared: &Shared, sees: Sees<'_>) -> InfoReport {
     let counters = &shared.counters;
-    let tables = shared.database.tables();
+    let mut tables = shared.database.tables();
+    tables.retain(|table| sees(table));
     let sum = statistics(shared, &tables);
     let readiness = readiness(shared);
     InfoReport {
@@ -79,8 +83,8 @@ pub(crate) fn readiness(shared: &Shared) -> Readiness {
 }
 
 /// Each table's figures; a table that is dropped meanwhile is left out.
-pub(crate) fn tables(shared: &Shared) -> Vec<TableMetrics> {
-    let tables = shared.database.tables().into_iter();
+pub(crate) fn tables(shared: &Shared, sees: Sees<'_>) -> Vec<TableMetrics> {
+    let tables = shared.database.tables().into_iter().filter(|table| sees(table));
     let figures = tables.filter_map(|name| {
         let statistics = shared.database.statistics(&name).ok()?;
         Some(TableMetrics { name, statistics })
@@ -89,20 +93,24 @@ pub(crate) fn tables(shared: &Shared) -> Vec<TableMetrics> {
 }
 
 /// What is measured.
-pub(crate) fn metrics(shared: &Shared) -> Metrics<'static> {
+pub(crate) fn metrics(shared: &Shared, sees: Sees<'_>) -> Metrics<'static> {
     let counters = &shared.counters;
     let denials = Denials {
         acl: counters.denials(Denial::Network),
         rate_limit: counters.denials(Denial::Rate),
         connection_limit: counters.denials(Denial::Connections),
     };
+    let mut sources = shared.sources.metrics();
+    for source in &mut sources {
+        source.tables.retain(|table| sees(&table.name));
+    }
     Metrics {
-        info: info(shared),
+        info: info(shared, sees),
         remora_version: env!("CARGO_PKG_VERSION"),
         position: shared.database.position().0,
-        tables: tables(shared),
+        tables: tables(shared, sees),
         replication: readiness(shared).replication,
-        sources: shared.sources.metrics(),
+        sources,
         dump_last_success: shared.dump.last_success(),
         dump_failures: shared.dump.failures(),
         denials,

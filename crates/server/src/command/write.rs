@@ -9,6 +9,7 @@ use remora_source::{
     files::{Layout, RecordBatch, RowParser, Span, parse_literal},
     schema_file::SchemaFile,
 };
+use remora_sql::Access;
 use serde_json::value::RawValue;
 
 use super::{Answer, Session, blocking};
@@ -29,7 +30,10 @@ impl Session {
 
     fn put(&self, table: &str, from: bool, json: &str, out: &mut Vec<u8>) -> Answer {
         let (source, rows) = if from { split_source(json)? } else { (None, json) };
-        let table = self.resolve(table)?;
+        if let Some((name, _)) = &source {
+            self.require_source(name)?;
+        }
+        let table = self.resolve(table, Access::Write)?;
         let schema = self.shared.database.schema(&table)?;
         let changes = parse_rows(&schema, rows)?;
         let count = changes.len();
@@ -39,7 +43,7 @@ impl Session {
     }
 
     fn delete(&self, table: &str, keys: &[String], out: &mut Vec<u8>) -> Answer {
-        let table = self.resolve(table)?;
+        let table = self.resolve(table, Access::Write)?;
         let schema = self.shared.database.schema(&table)?;
         let mut changes = Vec::with_capacity(keys.len());
         let settings = self.settings();
@@ -64,6 +68,9 @@ impl Session {
     }
 
     fn create(&self, table: &str, definition: &str, out: &mut Vec<u8>) -> Answer {
+        if !self.may(table, Access::Define) {
+            return Err(self.denied(Access::Define, table));
+        }
         let refused = |error: remora_source::Error| LineError::new(code::CONFIG, error.to_string());
         let mut file = SchemaFile::parse(definition).map_err(refused)?;
         table.clone_into(&mut file.name);
@@ -74,7 +81,7 @@ impl Session {
     }
 
     fn schema(&self, table: &str, out: &mut Vec<u8>) -> Answer {
-        let schema = self.shared.database.schema(&self.resolve(table)?)?;
+        let schema = self.shared.database.schema(&self.resolve(table, Access::Read)?)?;
         out.extend_from_slice(b"OK SCHEMA ");
         let json = serde_json::to_string(&SchemaFile::from_schema(&schema))
             .map_err(|error| LineError::new(code::CONFIG, error.to_string()))?;
@@ -83,6 +90,7 @@ impl Session {
     }
 
     fn source(&self, name: &str, out: &mut Vec<u8>) -> Answer {
+        self.require_source(name)?;
         out.extend_from_slice(b"OK SOURCE");
         if let Some(position) = self.shared.database.source_position(name)? {
             out.push(b' ');

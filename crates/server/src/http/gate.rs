@@ -1,4 +1,4 @@
-//! What every request passes: who may ask, how often, and from which web page.
+//! What every request passes: who may ask, how often, from which web page, and who it is.
 
 use std::{net::IpAddr, sync::Arc, time::Instant};
 
@@ -9,11 +9,17 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use remora_protocol::line::{LineError, code};
+use remora_protocol::{
+    http::Credentials,
+    line::{LineError, code},
+};
+use remora_sql::Identity;
 
-use super::{listener::Peer, respond::Refusal};
+use super::{listener::Peer, origin, respond::Refusal};
 use crate::{
+    command::{Session, blocking},
     counters::Denial,
+    logins::{Demand, prove_token},
     server::Shared,
     settings::{Http, Settings},
 };
@@ -21,9 +27,19 @@ use crate::{
 /// Probes are never refused for their rate: a server that is only busy must not be taken for dead.
 const PROBES: [&str; 3] = ["/health", "/health/live", "/health/ready"];
 
-/// The client that asks, behind its proxies.
-#[derive(Clone, Copy)]
-pub(super) struct Client(pub(super) IpAddr);
+/// The client that asks, behind its proxies, and who it has proved to be.
+#[derive(Clone)]
+pub(super) struct Client {
+    pub(super) address: IpAddr,
+    pub(super) identity: Option<Identity>,
+}
+
+impl Client {
+    /// A session of this client.
+    pub(super) fn session(self, shared: Arc<Shared>) -> Session {
+        Session::new(shared, Some(self.address)).acting_for(self.identity)
+    }
+}
 
 /// Admits a request or answers why not, and sets the headers that web pages need.
 pub(super) async fn admit(
@@ -34,13 +50,26 @@ pub(super) async fn admit(
 ) -> Response {
     let answering = peer.answering();
     let settings = shared.settings.load_full();
-    let client = client_address(peer.address, request.headers(), &settings.http);
-    let mut response = match refusal(&shared, &settings, client, request.uri().path()) {
+    let address = client_address(peer.address, request.headers(), &settings.http);
+    let refused = refusal(&shared, &settings, address, request.uri().path())
+        .or_else(|| foreign(&shared, &settings, peer.address, &request));
+    let mut response = match refused {
         Some(refusal) => refusal.into_response(),
         None if is_preflight(&request, &settings.http) => preflight(),
         None => {
-            request.extensions_mut().insert(Client(client));
-            next.run(request).await
+            let given = request.headers().get(header::AUTHORIZATION);
+            let given = given.and_then(|value| Credentials::parse(value.as_bytes()));
+            let proved = match PROBES.contains(&request.uri().path()) {
+                true => Ok(None),
+                false => log_in(&shared, &settings, address, given).await,
+            };
+            match proved {
+                Ok(identity) => {
+                    request.extensions_mut().insert(Client { address, identity });
+                    next.run(request).await
+                }
+                Err(refusal) => refusal.into_response(),
+            }
         }
     };
     allow_origin(&mut response, &settings.http);
@@ -65,6 +94,79 @@ fn refusal(shared: &Shared, settings: &Settings, client: IpAddr, path: &str) -> 
         return Some(LineError::rate_limited().into());
     }
     None
+}
+
+/// Refuses what a web page of somewhere else asks through a browser on this machine.
+fn foreign(
+    shared: &Shared,
+    settings: &Settings,
+    peer: IpAddr,
+    request: &Request<Body>,
+) -> Option<Refusal> {
+    let is_proxy = settings.http.trusted_proxies.iter().any(|cidr| cidr.contains(peer));
+    if is_proxy || !settings.http_is_local() {
+        return None;
+    }
+    let why = origin::refusal(request, settings.http.cors_allow_origin.as_deref())?;
+    shared.counters.deny(Denial::Network, true);
+    Some(Refusal::new(StatusCode::FORBIDDEN, code::PERMISSION_DENIED, why))
+}
+
+/// Who asks, by what the request proves; an error is the response to one who may not.
+async fn log_in(
+    shared: &Shared,
+    settings: &Settings,
+    address: IpAddr,
+    given: Option<Credentials>,
+) -> Result<Option<Identity>, Refusal> {
+    let demand = Demand::of(settings);
+    if !demand.is_for_all() {
+        return Ok(None);
+    }
+    let given = given.ok_or_else(|| unauthorized(demand))?;
+    let proved = prove(shared, settings, address, &given).await?;
+    proved.map(Some).ok_or_else(|| unauthorized(demand))
+}
+
+/// Whom these credentials prove, `None` where they are wrong; an error is the response to one who is
+/// not listened to.
+pub(super) async fn prove(
+    shared: &Shared,
+    settings: &Settings,
+    address: IpAddr,
+    given: &Credentials,
+) -> Result<Option<Identity>, Refusal> {
+    let logins = &shared.logins;
+    let Some(attempt) = logins.failures.begin(Some(address), Instant::now()) else {
+        let late = Refusal::from(LineError::too_many_failures());
+        return Err(late.with_header(header::RETRY_AFTER, "5"));
+    };
+    if !attempt.wait.is_zero() {
+        tokio::time::sleep(attempt.wait).await;
+    }
+    let address = Some(address);
+    let proved = match given {
+        Credentials::Bearer(token) => prove_token(settings, token, address),
+        Credentials::Basic { user, password } => {
+            blocking(|| logins.prove_password(settings, user, password, address))
+        }
+    };
+    match proved {
+        Some(_) => attempt.succeeded(),
+        None => attempt.failed(Instant::now()),
+    }
+    Ok(proved)
+}
+
+/// The response to a client that has to log in.
+pub(super) fn unauthorized(demand: Demand) -> Refusal {
+    let (message, scheme) = match demand {
+        Demand::User => ("A user and their password are needed", "Basic realm=\"remora\""),
+        Demand::Token => ("A bearer token is needed", "Bearer"),
+        _ => ("Administrative endpoint requires a valid bearer token", "Bearer"),
+    };
+    Refusal::new(StatusCode::UNAUTHORIZED, code::PERMISSION_DENIED, message)
+        .with_header(header::WWW_AUTHENTICATE, scheme)
 }
 
 /// The last address of `X-Forwarded-For` that is no trusted proxy, if the connection comes from

@@ -1,12 +1,13 @@
 //! HTTP: the same requests as the line protocol's, as JSON, and what operators look at.
 //!
-//! A request passes `gate` (who may ask, how often, from which web page), then its handler: tables
+//! A request passes `gate` (who may ask, how often, from which web page: `origin`), then its handler: tables
 //! in `tables`, the server itself in `reports`. `listener` holds the connections and their
 //! deadlines. What is asked becomes a request of the engine in `remora_protocol::http` and is
 //! answered by a [`Session`](crate::command::Session) as a line would be.
 
 mod gate;
 mod listener;
+mod origin;
 mod reports;
 mod respond;
 mod tables;

@@ -13,18 +13,20 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use remora_protocol::{
-    http::{self, ConfigSummary},
+    http::{self, ConfigSummary, Credentials},
     line::{LineError, code},
 };
+use remora_sql::Access;
 use serde_json::json;
 
 use super::{
-    gate::Client,
+    gate::{self, Client},
     respond::{Refusal, read_json, value},
 };
 use crate::{
-    command::{Session, blocking, is_equal, report},
+    command::{blocking, report},
     counters::CommandKind,
+    logins::Demand,
     server::Shared,
 };
 
@@ -40,7 +42,11 @@ pub(super) async fn live() -> Response {
 
 /// `GET /health/ready`
 pub(super) async fn ready(State(shared): State<Arc<Shared>>) -> Response {
-    let readiness = report::readiness(&shared);
+    let mut readiness = report::readiness(&shared);
+    // Probes need no login, so they are not told what an error says of tables and rows.
+    if Demand::of(&shared.settings.load()).is_for_all() {
+        readiness.replication.iter_mut().for_each(|status| status.last_error.clear());
+    }
     let status = match readiness.is_ready() {
         true => StatusCode::OK,
         false => StatusCode::SERVICE_UNAVAILABLE,
@@ -49,20 +55,39 @@ pub(super) async fn ready(State(shared): State<Arc<Shared>>) -> Response {
 }
 
 /// `GET /health/detail`
-pub(super) async fn detail(State(shared): State<Arc<Shared>>) -> Response {
-    let (info, readiness) = blocking(|| (report::info(&shared), report::readiness(&shared)));
+pub(super) async fn detail(
+    State(shared): State<Arc<Shared>>,
+    Extension(client): Extension<Client>,
+) -> Response {
+    let session = client.session(Arc::clone(&shared));
+    if let Err(error) = session.require_everything() {
+        return Refusal::from(error).into_response();
+    }
+    let all = &|_: &str| true;
+    let (info, readiness) = blocking(|| (report::info(&shared, all), report::readiness(&shared)));
     value(StatusCode::OK, &http::health_detail(&info, &readiness, timestamp()))
 }
 
 /// `GET /info`
-pub(super) async fn info(State(shared): State<Arc<Shared>>) -> Response {
+pub(super) async fn info(
+    State(shared): State<Arc<Shared>>,
+    Extension(client): Extension<Client>,
+) -> Response {
     shared.counters.command(CommandKind::Info);
-    let (info, tables) = blocking(|| (report::info(&shared), report::tables(&shared)));
+    let session = client.session(Arc::clone(&shared));
+    let sees = &|table: &str| session.sees(table);
+    let (info, tables) = blocking(|| (report::info(&shared, sees), report::tables(&shared, sees)));
     value(StatusCode::OK, &http::info(&info, &tables))
 }
 
 /// `GET /config`
-pub(super) async fn config(State(shared): State<Arc<Shared>>) -> Response {
+pub(super) async fn config(
+    State(shared): State<Arc<Shared>>,
+    Extension(client): Extension<Client>,
+) -> Response {
+    if let Err(error) = client.session(Arc::clone(&shared)).require_everything() {
+        return Refusal::from(error).into_response();
+    }
     shared.counters.command(CommandKind::Config);
     let settings = shared.settings.load_full();
     let summary = ConfigSummary {
@@ -76,7 +101,13 @@ pub(super) async fn config(State(shared): State<Arc<Shared>>) -> Response {
 }
 
 /// `GET /replication/status`
-pub(super) async fn replication(State(shared): State<Arc<Shared>>) -> Response {
+pub(super) async fn replication(
+    State(shared): State<Arc<Shared>>,
+    Extension(client): Extension<Client>,
+) -> Response {
+    if let Err(error) = client.session(Arc::clone(&shared)).require_everything() {
+        return Refusal::from(error).into_response();
+    }
     shared.counters.command(CommandKind::ReplicationStatus);
     match report::readiness(&shared).replication {
         Some(status) => value(StatusCode::OK, &http::replication(&status)),
@@ -88,8 +119,13 @@ pub(super) async fn replication(State(shared): State<Arc<Shared>>) -> Response {
 }
 
 /// `GET /metrics`
-pub(super) async fn metrics(State(shared): State<Arc<Shared>>) -> Response {
-    let text = blocking(|| http::write_metrics(&report::metrics(&shared)));
+pub(super) async fn metrics(
+    State(shared): State<Arc<Shared>>,
+    Extension(client): Extension<Client>,
+) -> Response {
+    let session = client.session(Arc::clone(&shared));
+    let sees = &|table: &str| session.sees(table);
+    let text = blocking(|| http::write_metrics(&report::metrics(&shared, sees)));
     let kind = "text/plain; version=0.0.4; charset=utf-8";
     ([(header::CONTENT_TYPE, HeaderValue::from_static(kind))], text).into_response()
 }
@@ -97,21 +133,21 @@ pub(super) async fn metrics(State(shared): State<Arc<Shared>>) -> Response {
 /// `POST /optimize`
 pub(super) async fn optimize(
     State(shared): State<Arc<Shared>>,
-    Extension(Client(client)): Extension<Client>,
+    Extension(client): Extension<Client>,
     request: Request<Body>,
 ) -> Response {
-    let bearer = request.headers().get(header::AUTHORIZATION).cloned();
+    let given = request.headers().get(header::AUTHORIZATION);
+    let given = given.and_then(|value| Credentials::parse(value.as_bytes()));
     let body = match read_json(&shared, request).await {
         Ok(body) => body,
         Err(refusal) => return refusal.into_response(),
     };
-    if !may_administrate(&shared, bearer.as_ref()) {
-        return unauthorized();
+    if let Err(refusal) = require_token(&shared, &client, given).await {
+        return refusal.into_response();
     }
-    let session = Session::new(shared, Some(client));
-    let table = match http::parse_optimize(&body)
-        .and_then(|table| table.map(|table| session.resolve(&table)).transpose())
-    {
+    let session = client.session(shared);
+    let resolve = |table: String| session.resolve(&table, Access::Write);
+    let table = match http::parse_optimize(&body).and_then(|table| table.map(resolve).transpose()) {
         Ok(table) => table,
         Err(error) => return Refusal::from(error).into_response(),
     };
@@ -119,24 +155,26 @@ pub(super) async fn optimize(
     let mut line = Vec::new();
     match session.optimize(table.as_deref(), &mut line) {
         Ok(()) => value(StatusCode::OK, &http::optimized(&String::from_utf8_lossy(&line))),
+        Err(error) if error.code == code::PERMISSION_DENIED => Refusal::from(error).into_response(),
         Err(error) => Refusal::with_status(error, StatusCode::SERVICE_UNAVAILABLE).into_response(),
     }
 }
 
-fn may_administrate(shared: &Shared, authorization: Option<&HeaderValue>) -> bool {
-    let settings = shared.settings.load();
-    let given = authorization.and_then(|value| value.as_bytes().strip_prefix(b"Bearer "));
-    let token = settings.admin_token.as_bytes();
-    token.is_empty() || given.is_some_and(|given| is_equal(given, token))
-}
-
-fn unauthorized() -> Response {
-    let message = "Administrative endpoint requires a valid bearer token";
-    let refusal = Refusal::new(StatusCode::UNAUTHORIZED, code::PERMISSION_DENIED, message);
-    let mut response = refusal.into_response();
-    let scheme = HeaderValue::from_static("Bearer");
-    response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
-    response
+/// Under a MygramDB file the token guards this alone; elsewhere whoever comes here has logged in.
+async fn require_token(
+    shared: &Shared,
+    client: &Client,
+    given: Option<Credentials>,
+) -> Result<(), Refusal> {
+    let settings = shared.settings.load_full();
+    let demand = Demand::of(&settings);
+    if demand != Demand::TokenToAdministrate {
+        return Ok(());
+    }
+    let token = given.filter(|given| matches!(given, Credentials::Bearer(_)));
+    let token = token.ok_or_else(|| gate::unauthorized(demand))?;
+    let proved = gate::prove(shared, &settings, client.address, &token).await?;
+    proved.map(|_| ()).ok_or_else(|| gate::unauthorized(demand))
 }
 
 fn timestamp() -> u64 {

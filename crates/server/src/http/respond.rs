@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::{
     body::{Body, to_bytes},
-    http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, header},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri, header},
     response::{IntoResponse, Response},
 };
 use remora_protocol::{
@@ -18,24 +18,31 @@ use crate::server::Shared;
 pub(super) struct Refusal {
     status: StatusCode,
     error: LineError,
+    /// A header that tells the client what to do.
+    header: Option<(HeaderName, &'static str)>,
 }
 
 impl Refusal {
     /// An error with a status of its own.
     pub(super) fn new(status: StatusCode, code: u16, message: impl Into<String>) -> Self {
-        Self { status, error: LineError::new(code, message) }
+        Self::with_status(LineError::new(code, message), status)
     }
 
     /// The same error under another status.
     pub(super) fn with_status(error: LineError, status: StatusCode) -> Self {
-        Self { status, error }
+        Self { status, error, header: None }
+    }
+
+    /// The same with a header that tells the client what to do.
+    pub(super) fn with_header(self, name: HeaderName, value: &'static str) -> Self {
+        Self { header: Some((name, value)), ..self }
     }
 }
 
 impl From<LineError> for Refusal {
     fn from(error: LineError) -> Self {
         let status = StatusCode::from_u16(http::status(&error));
-        Self { status: status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), error }
+        Self::with_status(error, status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR))
     }
 }
 
@@ -43,7 +50,11 @@ impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let mut body = Vec::new();
         http::write_error(&mut body, &self.error);
-        json(self.status, body)
+        let mut response = json(self.status, body);
+        if let Some((name, value)) = self.header {
+            response.headers_mut().insert(name, HeaderValue::from_static(value));
+        }
+        response
     }
 }
 

@@ -37,7 +37,7 @@ const MAX_TABLE_BYTES: usize = 256;
 /// `POST /tables/{table}/search`, `count` and `facet`.
 pub(super) async fn query(
     State(shared): State<Arc<Shared>>,
-    Extension(Client(client)): Extension<Client>,
+    Extension(client): Extension<Client>,
     Path((table, verb)): Path<(String, String)>,
     request: Request<Body>,
 ) -> Response {
@@ -51,7 +51,7 @@ pub(super) async fn query(
         Ok(body) => body,
         Err(refusal) => return refusal.into_response(),
     };
-    let session = Session::new(shared, Some(client));
+    let session = client.session(shared);
     answer(&session, kind, &table, |settings, out| ask(&session, &table, &body, settings, out))
 }
 
@@ -64,11 +64,11 @@ pub(super) struct RowOptions {
 /// `GET /tables/{table}/{key}`
 pub(super) async fn row(
     State(shared): State<Arc<Shared>>,
-    Extension(Client(client)): Extension<Client>,
+    Extension(client): Extension<Client>,
     Path((table, key)): Path<(String, String)>,
     QueryString(options): QueryString<RowOptions>,
 ) -> Response {
-    let session = Session::new(shared, Some(client));
+    let session = client.session(shared);
     answer(&session, CommandKind::Get, &table, |settings, out| {
         let fields = options.fields.filter(|_| settings.dialect == Dialect::Remora);
         get(&session, (&table, &key), fields.as_deref(), settings, out)

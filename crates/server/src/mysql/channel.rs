@@ -7,13 +7,14 @@ use remora_protocol::mysql::{
     PacketReader, PacketWriter,
     compress::{Algorithm, Compressor},
 };
+use remora_sql::Encryption;
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     time::timeout,
 };
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
-use super::tls::Rewound;
+use super::tls::{self, Rewound};
 
 /// Packets are sent when so many bytes of them wait.
 const FLUSH_BYTES: usize = 256 << 10;
@@ -59,6 +60,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Channel<S> {
     /// Whether nobody on the way can listen.
     pub(super) fn is_tls(&self) -> bool {
         matches!(self.transport, Transport::Tls(_))
+    }
+
+    /// How what is sent is encrypted, if it is.
+    pub(super) fn encryption(&self) -> Option<Encryption> {
+        match &self.transport {
+            Transport::Tls(stream) => tls::encryption(stream.get_ref().1),
+            Transport::Plain(_) | Transport::Gone => None,
+        }
     }
 
     /// Changes over to TLS. Bytes that the client sent behind its request belong to it.

@@ -55,6 +55,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
         let capabilities = admitted.capabilities;
         let id = u64::from(place.connection.id);
         let mut session = side.instance.session(id, admitted.identity.clone());
+        session.set_encryption(channel.encryption());
         session.count_found_rows(capabilities.contains(Capabilities::CLIENT_FOUND_ROWS));
         Self {
             channel,

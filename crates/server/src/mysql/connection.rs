@@ -19,11 +19,11 @@ use super::{
     channel::Channel,
     client::Flow,
     commands::Talk,
-    login::{Admitted, Gate, Refused, host_of, nonce, wire_error},
+    login::{Admitted, Gate, Refused, nonce, wire_error},
     processes::Place,
     side::SqlSide,
 };
-use crate::session::BufferShare;
+use crate::{logins::host_of, session::BufferShare};
 
 /// Bytes of buffers that every connection may have.
 const FREE_BYTES: usize = 128 << 10;

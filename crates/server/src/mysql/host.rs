@@ -3,10 +3,12 @@
 use std::{sync::Arc, time::Duration};
 
 use remora_source::mysql::{FollowerStatus, State, gtid::GtidSet};
-use remora_sql::{Code, Error, Host, Process, ReplicaReport, Result, nobody_followed};
+use remora_sql::{
+    Account, Code, Error, Host, Identity, Process, ReplicaReport, Result, nobody_followed,
+};
 
 use super::processes::Processes;
-use crate::{server::Shared, sources::NotReached};
+use crate::{server::Shared, settings::User, sources::NotReached};
 
 /// The server, as the SQL side sees it.
 pub(super) struct SqlHost {
@@ -31,6 +33,19 @@ impl Host for SqlHost {
         let unknown = || Error::new(Code::UnknownThread, format!("Unknown thread id: {id}"));
         process.ok_or_else(unknown)?.kill(only_statement);
         Ok(())
+    }
+
+    fn accounts(&self) -> Vec<Account> {
+        let settings = self.shared.settings.load();
+        let account = |user: &User| Account {
+            identity: Identity {
+                user: user.name.clone(),
+                host: user.host.to_string(),
+                rights: user.rights.clone(),
+            },
+            plugin: user.password.plugin(None).name(),
+        };
+        settings.users.iter().map(account).collect()
     }
 
     fn replicas(&self) -> Vec<ReplicaReport> {

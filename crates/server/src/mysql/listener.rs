@@ -8,8 +8,11 @@ use tokio::{
     task::JoinSet,
 };
 
-use super::{connection, login::host_of, side::SqlSide};
-use crate::session::{Door, accept_each, turn_away};
+use super::{connection, side::SqlSide};
+use crate::{
+    logins::host_of,
+    session::{Door, accept_each, turn_away},
+};
 
 /// Accepts connections.
 pub(crate) async fn accept(door: impl Door, side: Arc<SqlSide>) {

@@ -1,6 +1,6 @@
 //! The beginning of a connection: greeting, TLS, and the proof of a password.
 
-use std::{io, net::IpAddr, sync::Arc};
+use std::{io, net::IpAddr, sync::Arc, time::Instant};
 
 use remora_protocol::mysql::{
     PacketError, PacketReader, WireError,
@@ -11,11 +11,11 @@ use remora_protocol::mysql::{
         put_fast_right, put_greeting, put_needs_password,
     },
 };
-use remora_sql::{Identity, Right};
+use remora_sql::{Access, Identity, Right};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{channel::Channel, side::SqlSide, tls};
-use crate::settings::find_user;
+use crate::logins::{Claimed, Demand, host_of};
 
 /// Bytes of a message of a client that has not logged in.
 const MAX_LOGIN_BYTES: usize = 64 << 10;
@@ -67,11 +67,6 @@ pub(super) fn nonce() -> io::Result<Nonce> {
     tls::random::<NONCE_BYTES>().map(Nonce::from_random)
 }
 
-/// A client's address as accounts and PROCESSLIST show it.
-pub(super) fn host_of(address: Option<IpAddr>) -> String {
-    address.map_or_else(|| "localhost".to_owned(), |address| address.to_canonical().to_string())
-}
-
 impl<S: AsyncRead + AsyncWrite + Unpin> Gate<'_, S> {
     /// Greets a new client and lets it prove who it is. What it is told in the end is the caller's
     /// to write.
@@ -110,66 +105,91 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<'_, S> {
     ) -> Result<Identity, Refused> {
         let settings = self.side.shared.settings.load_full();
         let host = host_of(self.address);
-        if settings.users.is_empty() {
-            // A token that guards writes elsewhere is not gone round here.
-            let may_write = settings.admin_token.is_empty();
-            return self.prove_nothing(login, host, may_write).await;
-        }
-        let user = find_user(&settings.users, &login.user, self.address);
-        // A name that is not known is asked as if it were.
-        let password = user.map(|user| Arc::clone(&user.password));
-        let password = password.unwrap_or_else(|| Arc::new(Password::impossible()));
-        let proof = self.check(password, login, capabilities, &host).await?;
-        match user {
-            Some(user) if proof.is_right => {
-                Ok(Identity { user: user.name.clone(), host, rights: user.rights.clone() })
+        let demand = Demand::of(&settings);
+        if !demand.is_for_all() {
+            let mut identity = self.prove_nothing(login, capabilities, host).await?;
+            if demand == Demand::TokenToAdministrate {
+                // The token that guards writes elsewhere is not gone round here.
+                identity.rights = Some(vec![read_all()]);
             }
-            _ => Err(WireError::access_denied(&login.user, &host, proof.has_password).into()),
+            return Ok(identity);
+        }
+        let side = self.side;
+        let Claimed { password, identity } =
+            side.shared.logins.claim(&settings, &login.user, self.address);
+        let (plugin, answer) = self.ask(&password, login, capabilities).await?;
+        let attempt = side.shared.logins.failures.begin(self.address, Instant::now());
+        let attempt = attempt.ok_or_else(|| WireError::too_many_failures(&host))?;
+        if !attempt.wait.is_zero() {
+            tokio::time::sleep(attempt.wait).await;
+        }
+        let is_right = self.check(password, plugin, &answer, login, &host).await?;
+        match identity.filter(|_| is_right) {
+            Some(identity) => {
+                attempt.succeeded();
+                Ok(identity)
+            }
+            None => {
+                attempt.failed(Instant::now());
+                let has_password = has_password(&answer);
+                Err(WireError::access_denied(&login.user, &host, has_password).into())
+            }
         }
     }
 
-    /// Lets in whoever comes: nobody but this machine can, and no users are set up.
+    /// Lets in whoever comes: nobody but this machine can, and reading asks for nothing.
     async fn prove_nothing(
         &mut self,
         login: &Login,
+        capabilities: Capabilities,
         host: String,
-        may_write: bool,
     ) -> Result<Identity, Refused> {
-        let plugin = login.plugin.as_deref().and_then(Plugin::named);
-        if plugin == Some(Plugin::CachingSha2) && has_password(&login.answer) {
+        let (plugin, answer) = self.ask(&Password::plain(b""), login, capabilities).await?;
+        if plugin == Plugin::CachingSha2 && has_password(&answer) {
             // The client waits for this before it takes the OK.
             self.send(put_fast_right).await?;
         }
-        let all = || "*".to_owned();
-        let read_all = || vec![Right { database: all(), table: all(), write: false }];
-        let rights = if may_write { None } else { Some(read_all()) };
-        Ok(Identity { user: login.user.clone(), host, rights })
+        Ok(Identity { user: login.user.clone(), host, rights: None })
+    }
+
+    /// Gets the client's proof in the way that the password has: its own, or another that it is asked
+    /// for. A client that names a way which is not spoken here sends a packet of it whatever it is
+    /// told, so it must be asked for another one even where there is nothing to prove.
+    async fn ask(
+        &mut self,
+        password: &Password,
+        login: &Login,
+        capabilities: Capabilities,
+    ) -> Result<(Plugin, Vec<u8>), Refused> {
+        let can_switch = capabilities.contains(Capabilities::CLIENT_PLUGIN_AUTH);
+        let (offered, wanted) = match &login.plugin {
+            Some(name) => {
+                let offered = Plugin::named(name);
+                (offered, offered.unwrap_or_else(|| Plugin::instead_of(name)))
+            }
+            None => (Some(Plugin::Native), Plugin::Native),
+        };
+        let plugin = password.plugin(Some(wanted));
+        if offered == Some(plugin) {
+            return Ok((plugin, login.answer.clone()));
+        }
+        if !can_switch {
+            return Err(WireError::old_client().into());
+        }
+        let nonce = self.nonce;
+        self.send(|out| put_auth_switch(out, plugin, &nonce)).await?;
+        Ok((plugin, self.next_message().await?))
     }
 
     async fn check(
         &mut self,
         password: Arc<Password>,
+        plugin: Plugin,
+        answer: &[u8],
         login: &Login,
-        capabilities: Capabilities,
         host: &str,
-    ) -> Result<Proof, Refused> {
-        let can_switch = capabilities.contains(Capabilities::CLIENT_PLUGIN_AUTH);
-        let offered = match &login.plugin {
-            Some(name) => Plugin::named(name),
-            None => Some(Plugin::Native),
-        };
-        let plugin = password.plugin(offered);
-        let mut answer = login.answer.clone();
-        if offered != Some(plugin) {
-            if !can_switch {
-                return Err(WireError::old_client().into());
-            }
-            let nonce = self.nonce;
-            self.send(|out| put_auth_switch(out, plugin, &nonce)).await?;
-            answer = self.next_message().await?;
-        }
-        let has_password = has_password(&answer);
-        let is_right = match password.check(plugin, &self.nonce, &answer) {
+    ) -> Result<bool, Refused> {
+        Ok(match password.check(plugin, &self.nonce, answer) {
             Verdict::Right => true,
             Verdict::Wrong => false,
             Verdict::FastRight => {
@@ -177,11 +197,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<'_, S> {
                 true
             }
             Verdict::NeedsPassword if !self.is_secure() => {
-                return Err(WireError::needs_secure_channel(&login.user, host).into());
+                // The client is not told, for whom only accounts that are known would have a kind.
+                tracing::warn!(
+                    "the first login of '{}'@'{host}' with caching_sha2_password needs TLS or a Unix \
+                     socket",
+                    login.user
+                );
+                false
             }
             Verdict::NeedsPassword => self.check_clear(password).await?,
-        };
-        Ok(Proof { is_right, has_password })
+        })
     }
 
     /// Asks for the password itself.
@@ -227,9 +252,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<'_, S> {
     }
 }
 
-struct Proof {
-    is_right: bool,
-    has_password: bool,
+fn read_all() -> Right {
+    let all = || "*".to_owned();
+    Right { database: all(), table: all(), access: Access::Read }
 }
 
 fn has_password(answer: &[u8]) -> bool {

@@ -8,8 +8,9 @@ use std::{
     task::{Context, Poll},
 };
 
+use remora_sql::Encryption;
 use rustls::{
-    ServerConfig,
+    ProtocolVersion, ServerConfig, ServerConnection,
     crypto::ring,
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
 };
@@ -37,6 +38,27 @@ pub(super) fn acceptor(cert: &Path, key: &Path) -> Result<TlsAcceptor> {
         .with_single_cert(chain, secret)
         .map_err(|error| wrong(cert, &error))?;
     Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+/// How a connection is encrypted, in the words of MySQL and OpenSSL.
+pub(super) fn encryption(connection: &ServerConnection) -> Option<Encryption> {
+    let version = match connection.protocol_version()? {
+        ProtocolVersion::TLSv1_2 => "TLSv1.2",
+        ProtocolVersion::TLSv1_3 => "TLSv1.3",
+        _ => return None,
+    };
+    let suite = connection.negotiated_cipher_suite()?.suite();
+    Some(Encryption { version: version.to_owned(), cipher: openssl_name(suite.as_str()?) })
+}
+
+/// OpenSSL's name of a cipher suite.
+fn openssl_name(name: &str) -> String {
+    if let Some(rest) = name.strip_prefix("TLS13_") {
+        return format!("TLS_{rest}");
+    }
+    let name = name.strip_prefix("TLS_").unwrap_or(name).replace("_WITH_", "_");
+    let name = name.replace("AES_", "AES").replace("POLY1305_SHA256", "POLY1305");
+    name.replace('_', "-")
 }
 
 /// Bytes that nobody can guess.
@@ -93,5 +115,23 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Rewound<S> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::openssl_name;
+
+    #[test]
+    fn ciphers_have_openssls_names() {
+        for (suite, name) in [
+            ("TLS13_AES_256_GCM_SHA384", "TLS_AES_256_GCM_SHA384"),
+            ("TLS13_CHACHA20_POLY1305_SHA256", "TLS_CHACHA20_POLY1305_SHA256"),
+            ("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "ECDHE-RSA-AES128-GCM-SHA256"),
+            ("TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384", "ECDHE-ECDSA-AES256-GCM-SHA384"),
+            ("TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256", "ECDHE-RSA-CHACHA20-POLY1305"),
+        ] {
+            assert_eq!(openssl_name(suite), name);
+        }
     }
 }

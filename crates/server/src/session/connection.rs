@@ -7,7 +7,7 @@
 use std::{io, net::IpAddr, sync::Arc, time::Duration};
 
 use remora_protocol::line::{
-    FrameLimits, FrameReader, LineError,
+    FrameLimits, FrameReader, LineError, is_http,
     reply::{end_reply, write_error},
 };
 use tokio::{
@@ -102,7 +102,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     async fn take(&mut self, mut input: &[u8]) -> io::Result<Result<(), LineError>> {
         while !input.is_empty() {
             let pushed = self.reader.push(input);
-            self.answer_waiting().await?;
+            if let Err(reason) = self.answer_waiting().await? {
+                return Ok(Err(reason));
+            }
             match pushed {
                 Ok(taken) => input = input.get(taken..).unwrap_or_default(),
                 Err(error) => return Ok(Err(error.into())),
@@ -115,11 +117,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         Ok(Ok(()))
     }
 
-    async fn answer_waiting(&mut self) -> io::Result<()> {
+    async fn answer_waiting(&mut self) -> io::Result<Result<(), LineError>> {
         while let Some(frame) = self.reader.next_frame() {
             self.partial_since = None;
+            if is_http(frame) {
+                return Ok(Err(LineError::not_http()));
+            }
             let start = self.output.len();
             self.session.answer(frame, &mut self.output);
+            let hold = self.session.take_hold();
+            if !hold.is_zero() {
+                tokio::time::sleep(hold).await;
+            }
             let most = self.shared.settings.load().limits.write_queue_bytes;
             let reply_bytes = self.output.len() - start;
             if reply_bytes > most {
@@ -132,7 +141,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 tokio::task::consume_budget().await;
             }
         }
-        Ok(())
+        Ok(Ok(()))
     }
 
     fn has_buffer_room(&mut self) -> bool {

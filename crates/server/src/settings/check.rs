@@ -70,10 +70,18 @@ fn check_bind(settings: &Settings, key: &str, address: &str) -> Result<()> {
     }
     // MygramDB asks for a token where its line protocol is open, and HTTP has its networks.
     let by_networks = settings.dialect == Dialect::MygramDb && key == "listen.http";
-    if settings.admin_token.is_empty() && !by_networks {
+    if settings.admin_token.is_empty() && settings.users.is_empty() && !by_networks {
         return refuse(&format!(
-            "'{address}' can be reached from other machines and no token is set: set \
-             auth.admin_token (api.admin_token in a MygramDB file), or listen on 127.0.0.1"
+            "'{address}' can be reached from other machines and neither users nor a token are set: \
+             add [[users]], set auth.admin_token (api.admin_token in a MygramDB file), or listen on \
+             127.0.0.1"
+        ));
+    }
+    if let Some(open) = settings.users.iter().find(|user| user.password.is_empty()) {
+        return refuse(&format!(
+            "'{address}' can be reached from other machines and user '{}' has an empty password: \
+             give it one",
+            open.name
         ));
     }
     let everyone = settings.allow_cidrs.iter().flatten().find(|cidr| cidr.is_everyone());

@@ -66,7 +66,8 @@ pub struct Settings {
     pub memory: Memory,
     /// Dumps.
     pub dump: Dump,
-    /// The token that administrative commands need; empty means that they need none.
+    /// The token that everything needs, or under MygramDB's rules what is administrative; empty means
+    /// that there is none.
     pub admin_token: String,
     /// Who may connect; `None` means everybody who can reach the address.
     pub allow_cidrs: Option<Vec<Cidr>>,
@@ -86,7 +87,8 @@ pub struct Settings {
     pub time_zone: Option<Zone>,
     /// The MySQL protocol.
     pub sql: Sql,
-    /// Who may use it; nobody named means everybody on this machine.
+    /// Who may come in by any door; nobody named means everybody on this machine, or whoever has the
+    /// token.
     pub users: Vec<User>,
 }
 
@@ -382,6 +384,11 @@ impl Settings {
     fn named_time_zone(&self) -> Option<Zone> {
         let file = || Zone::parse_offset(self.mygramdb.as_ref()?.text(mygramdb::ZONE_KEY)).ok();
         self.sources.iter().find_map(|source| source.time_zone.clone()).or_else(file)
+    }
+
+    /// Whether only this machine reaches HTTP.
+    pub fn http_is_local(&self) -> bool {
+        check::is_loopback_address(&self.listen.http) == Some(true)
     }
 
     /// Whether a table of these settings is a source's to make.

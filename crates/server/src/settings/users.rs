@@ -1,13 +1,14 @@
-//! `[[users]]`: who may use SQL, from where, and what for.
+//! `[[users]]`: who may come in, from where, and what for.
 
 use std::{
+    fmt,
     net::IpAddr,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use remora_protocol::mysql::auth::Password;
-use remora_sql::Right;
+use remora_sql::{Access, Right};
 use serde::Deserialize;
 
 use super::keys;
@@ -75,6 +76,17 @@ impl HostPattern {
     }
 }
 
+impl fmt::Display for HostPattern {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Any => out.write_str("%"),
+            Self::Local => out.write_str("localhost"),
+            Self::Network(network) => network.fmt(out),
+            Self::Text(pattern) => out.write_str(pattern),
+        }
+    }
+}
+
 /// LIKE without escapes: `%` is any text, `_` any byte.
 pub fn fits_pattern(pattern: &[u8], text: &[u8]) -> bool {
     let (mut at, mut from) = (0, 0);
@@ -118,6 +130,7 @@ struct TypedUser {
     password_native: Option<String>,
     read: Option<Vec<String>>,
     write: Option<Vec<String>>,
+    define: Option<Vec<String>>,
 }
 
 /// The sections' meaning.
@@ -187,24 +200,31 @@ impl TypedUser {
 
     /// `None` where nothing is said.
     fn rights(&self) -> Result<Option<Vec<Right>>, String> {
-        if self.read.is_none() && self.write.is_none() {
+        let said = [
+            (&self.read, Access::Read),
+            (&self.write, Access::Write),
+            (&self.define, Access::Define),
+        ];
+        if said.iter().all(|(names, _)| names.is_none()) {
             return Ok(None);
         }
-        let rights = |names: &Option<Vec<String>>, write: bool| {
-            let names = names.iter().flatten();
-            names.map(|name| parse_right(name, write)).collect::<Result<Vec<_>, _>>()
-        };
-        Ok(Some([rights(&self.read, false)?, rights(&self.write, true)?].concat()))
+        let mut rights = Vec::new();
+        for (names, access) in said {
+            for name in names.iter().flatten() {
+                rights.push(parse_right(name, access)?);
+            }
+        }
+        Ok(Some(rights))
     }
 }
 
-fn parse_right(name: &str, write: bool) -> Result<Right, String> {
+fn parse_right(name: &str, access: Access) -> Result<Right, String> {
     let (database, table) = match name.split_once('.') {
         Some(parts) => parts,
         None if name == "*" => ("*", "*"),
         None => return Err(format!("'{name}' is not DATABASE.TABLE; * stands for all of them")),
     };
-    Ok(Right { database: database.to_owned(), table: table.to_owned(), write })
+    Ok(Right { database: database.to_owned(), table: table.to_owned(), access })
 }
 
 #[cfg(test)]
@@ -256,11 +276,13 @@ mod tests {
         assert!(all[0].rights.is_none() && all[0].password.is_empty());
         let some = users(
             "[[users]]\nname='a'\npassword_native='*462366917EEDD1970A48E87D8EF59EB67D2CA26F'\n\
-             read=['*']\nwrite=['shop.orders']\n",
+             read=['*']\nwrite=['shop.orders']\ndefine=['tmp.*']\n",
         );
         let rights = some.unwrap().remove(0).rights.unwrap();
-        assert_eq!((rights[0].table.as_str(), rights[0].write), ("*", false));
-        assert_eq!((rights[1].table.as_str(), rights[1].write), ("orders", true));
+        let told = |at: usize| (rights[at].table.as_str(), rights[at].access);
+        assert_eq!(told(0), ("*", Access::Read));
+        assert_eq!(told(1), ("orders", Access::Write));
+        assert_eq!((told(2), rights[2].database.as_str()), (("*", Access::Define), "tmp"));
         for (wrong, why) in [
             ("name='a'", "set password"),
             ("password='x'", "name is missing"),

@@ -419,7 +419,7 @@ pub static VARIABLES: &[Variable] = &[
             "auth.admin_token",
             Reload,
             admin_token,
-            "Token that administrative commands need; empty means they need none."
+            "Token that everything needs, or under a MygramDB file administration; empty: none."
         )
     },
     custom!(

@@ -83,6 +83,8 @@ pub struct Entry {
     pub password: &'static str,
     pub database: Option<&'static str>,
     pub native: bool,
+    /// Names this way of proving the password instead, and proves nothing.
+    pub plugin: Option<&'static str>,
     pub capabilities: Capabilities,
     /// The server's certificate, where TLS is asked for.
     pub certificate: Option<&'static str>,
@@ -96,6 +98,7 @@ impl Default for Entry {
             password: "",
             database: None,
             native: false,
+            plugin: None,
             capabilities,
             certificate: None,
         }
@@ -118,6 +121,8 @@ pub struct Client {
     pub connection_id: u32,
     pub version: String,
     nonce: Vec<u8>,
+    /// The ways of proving the password that the server asked to change over to.
+    pub switches: Vec<String>,
     /// The last OK packet.
     pub last_ok: Vec<u8>,
 }
@@ -153,6 +158,7 @@ impl Client {
             connection_id: 0,
             version: String::new(),
             nonce: Vec::new(),
+            switches: Vec::new(),
             last_ok: Vec::new(),
         };
         let greeting = client.message().map_err(|_| Answer::Closed)?;
@@ -169,6 +175,13 @@ impl Client {
 
     fn enter(stream: Stream, entry: &Entry) -> Result<Self, Answer> {
         let mut client = Self::greet(stream)?;
+        client.log_in(entry)?;
+        Ok(client)
+    }
+
+    /// Logs in behind the greeting.
+    pub fn log_in(&mut self, entry: &Entry) -> Result<(), Answer> {
+        let client = self;
         client.capabilities = entry.capabilities;
         if let Some(certificate) = entry.certificate {
             client.capabilities |= Capabilities::CLIENT_SSL;
@@ -176,11 +189,13 @@ impl Client {
             client.send(&bytes_of(&request));
             client.start_tls(certificate);
         }
-        let plugin = match entry.native {
-            true => AuthPlugin::MysqlNativePassword,
-            false => AuthPlugin::CachingSha2Password,
+        let plugin = match (entry.plugin, entry.native) {
+            (Some(name), _) => AuthPlugin::Other(name.as_bytes().into()),
+            (None, true) => AuthPlugin::MysqlNativePassword,
+            (None, false) => AuthPlugin::CachingSha2Password,
         };
-        let proof = client.proof(&plugin, entry.password);
+        let password = if entry.plugin.is_some() { "" } else { entry.password };
+        let proof = client.proof(&plugin, password);
         let response = HandshakeResponse::new(
             Some(proof),
             (8, 0, 0),
@@ -201,7 +216,7 @@ impl Client {
         if client.compressor.is_some() {
             client.reader.ignore_order();
         }
-        Ok(client)
+        Ok(())
     }
 
     /// Follows the server's wishes until it lets the client in or not.
@@ -217,6 +232,8 @@ impl Client {
                 Some(0xFE) => {
                     let request: AuthSwitchRequest<'_> = ParseBuf(&message).parse(()).unwrap();
                     self.nonce = request.plugin_data().to_vec();
+                    let name = request.auth_plugin().as_bytes().to_vec();
+                    self.switches.push(String::from_utf8(name).unwrap());
                     let proof = self.proof(&request.auth_plugin(), password);
                     self.send(&proof);
                 }
@@ -341,6 +358,23 @@ impl Client {
         self.begin();
         self.send(&[&[code], rest].concat());
         self.answer()
+    }
+
+    /// Prepares a statement and closes it.
+    pub fn prepare_columns(&mut self, text: &str) -> Answer {
+        self.begin();
+        self.send(&[b"\x16", text.as_bytes()].concat());
+        let Ok(first) = self.message() else { return Answer::Closed };
+        if first.first() == Some(&0xFF) {
+            return self.parse_error(&first);
+        }
+        let count = |at: usize| usize::from(u16::from_le_bytes([first[at], first[at + 1]]));
+        let (columns, parameters) = (count(5), count(7));
+        self.skip_columns(parameters);
+        self.skip_columns(columns);
+        self.begin();
+        self.send(&[b"\x19", &first[1..5]].concat());
+        Answer::Ok { affected: 0 }
     }
 
     pub fn query(&mut self, text: &str) -> Answer {

@@ -187,3 +187,135 @@ fn compressed_connections_say_the_same() {
         assert_eq!(client.query("SELECT 7").value(), "7");
     }
 }
+
+#[test]
+fn a_client_that_names_another_way_is_asked_for_one_that_is_known() {
+    // MariaDB's clients name the first where a thread could not load what it wanted.
+    for (name, asked) in [
+        ("dummy_fallback_auth", "mysql_native_password"),
+        ("client_ed25519", "mysql_native_password"),
+        ("sha256_password", "caching_sha2_password"),
+        ("", "mysql_native_password"),
+    ] {
+        for server in [TestServer::start_empty(""), server_with_users()] {
+            for user in ["empty", "plain"] {
+                let password = if user == "plain" { "geheim" } else { "" };
+                let entry = Entry { plugin: Some(name), ..entry(user, password) };
+                let mut client = Client::connect(server.sql_address(), &entry).unwrap();
+                assert_eq!(client.switches, [asked], "{name}");
+                assert_eq!(client.query("SELECT 1").value(), "1");
+            }
+        }
+        let wrong = Entry { plugin: Some(name), ..entry("plain", "falsch") };
+        assert_eq!(come_in(&server_with_users(), &wrong), Err(1045));
+    }
+}
+
+#[test]
+fn the_kind_of_a_password_does_not_tell_whether_a_name_is_known() {
+    let hash = "password_native = '*462366917EEDD1970A48E87D8EF59EB67D2CA26F'";
+    let server = TestServer::start_empty(&format!("[[users]]\nname = 'native'\n{hash}\n"));
+    for name in ["native", "nobody", "root"] {
+        let entry = entry(name, "falsch");
+        let mut client = Client::greeted(server.sql_address()).unwrap();
+        let refused = client.log_in(&entry).unwrap_err();
+        assert_eq!(
+            (refused.error(), &client.switches[..]),
+            (1045, &["mysql_native_password".to_owned()][..])
+        );
+    }
+    let sha2 = USERS.lines().find(|line| line.starts_with("password_sha2")).unwrap();
+    let server = TestServer::start_empty(&format!("[[users]]\nname = 'sha2'\n{sha2}\n"));
+    let message =
+        |name: &'static str| match Client::connect(server.sql_address(), &entry(name, "x")) {
+            Err(crate::client::Answer::Error(refusal)) => {
+                refusal.message.replace(&format!("'{name}'"), "NAME")
+            }
+            _ => panic!("it came in"),
+        };
+    assert_eq!(message("sha2"), message("nobody"));
+}
+
+#[test]
+fn the_token_is_the_password_of_any_name_where_there_are_no_users() {
+    let server = TestServer::start_empty("[auth]\nadmin_token = 's3cret'\n");
+    for native in [false, true] {
+        assert!(come_in(&server, &Entry { native, ..entry("anyone", "s3cret") }).is_ok());
+        for wrong in ["", "secret"] {
+            assert_eq!(come_in(&server, &Entry { native, ..entry("anyone", wrong) }), Err(1045));
+        }
+    }
+}
+
+#[test]
+fn guesses_are_slowed_down() {
+    let server = server_with_users();
+    let start = std::time::Instant::now();
+    for _ in 0..28 {
+        assert_eq!(come_in(&server, &entry("plain", "x")), Err(1045));
+    }
+    assert!(start.elapsed() > std::time::Duration::from_secs(1), "{:?}", start.elapsed());
+    let all = std::thread::scope(|scope| {
+        let one = || come_in(&server, &entry("plain", "geheim")).err();
+        let threads: Vec<_> = (0..20).map(|_| scope.spawn(one)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+    });
+    assert!(all.iter().filter(|refused| **refused == Some(1129)).count() >= 10, "{all:?}");
+    assert!(all.iter().all(|refused| refused.is_none_or(|number| number == 1129)), "{all:?}");
+}
+
+#[test]
+fn a_session_tells_how_it_is_encrypted() {
+    let server = server_with_users();
+    let status = |client: &mut Client, name: &str| match client
+        .query(&format!("SHOW SESSION STATUS LIKE '{name}'"))
+    {
+        crate::client::Answer::Rows(rows) => rows[0][1].clone().unwrap(),
+        other => panic!("{other:?}"),
+    };
+    let mut plain = Client::connect(server.sql_address(), &entry("plain", "geheim")).unwrap();
+    assert_eq!(status(&mut plain, "Ssl_cipher"), "");
+    assert_eq!(status(&mut plain, "Ssl_version"), "");
+    let mut safe = Client::connect(server.sql_address(), &tls(entry("plain", "geheim"))).unwrap();
+    for _ in 0..2 {
+        assert_eq!(status(&mut safe, "Ssl_version"), "TLSv1.3");
+        assert!(status(&mut safe, "Ssl_cipher").starts_with("TLS_"));
+        // It stays so where the session begins anew.
+        safe.command(0x1F, b"");
+    }
+}
+
+#[test]
+fn what_is_stored_is_the_owners_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let server = TestServer::start("");
+    assert!(server.server().owner().ask("OPTIMIZE").starts_with("OK OPTIMIZED"));
+    let mut waiting = vec![server.directory.path().join("data")];
+    let mut seen = 0;
+    while let Some(path) = waiting.pop() {
+        let metadata = std::fs::metadata(&path).unwrap();
+        let mode = metadata.permissions().mode() & 0o777;
+        let most = if metadata.is_dir() { 0o750 } else { 0o640 };
+        assert_eq!(mode & !most, 0, "{} is {mode:o}", path.display());
+        seen += 1;
+        if metadata.is_dir() {
+            waiting.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        }
+    }
+    assert!(seen > 5, "{seen}");
+}
+
+#[test]
+fn under_a_mygramdb_file_with_a_token_sql_only_reads() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("mygram.yaml");
+    let yaml = "mysql: {user: reader, database: shop}\ntables:\n  - name: items\n    \
+                text_source: {column: body}\nnetwork: {allow_cidrs: [127.0.0.0/8]}\n\
+                api: {admin_token: s3cret}\n";
+    std::fs::write(&path, yaml).unwrap();
+    let server = TestServer::start_with(&path, directory);
+    let mut client = connect(&server);
+    assert_eq!(client.query("SELECT 1").value(), "1");
+    assert_eq!(client.query("CREATE DATABASE x").error(), 1044);
+    assert_eq!(client.query("CREATE TABLE remora.t (id INT PRIMARY KEY)").error(), 1142);
+}

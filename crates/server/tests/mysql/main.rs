@@ -7,10 +7,12 @@ mod client;
 mod support;
 
 mod display;
+mod doors;
 mod following;
 mod limits;
 mod login;
 mod prepared;
+mod rights;
 mod talk;
 mod zones;
 

@@ -182,6 +182,15 @@ impl Client {
         reply
     }
 
+    /// Reads up to the next line's end.
+    pub fn reply_line(&mut self) -> Vec<u8> {
+        let mut line = Vec::new();
+        while !line.ends_with(b"\r\n") {
+            line.extend_from_slice(&self.read(1));
+        }
+        line
+    }
+
     /// Reads so many bytes.
     pub fn read(&mut self, bytes: usize) -> Vec<u8> {
         let mut read = vec![0; bytes];

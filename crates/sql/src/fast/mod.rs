@@ -35,6 +35,7 @@ use self::{
 };
 use crate::{
     Identity, Outcome, Prepared, Reply, Result,
+    select::names::Verb,
     session::{Reader, SessionState},
     statement::{LexMode, Statement},
 };
@@ -250,7 +251,7 @@ pub(crate) fn keys(
     if work.test.by_bytes {
         return Ok(None);
     }
-    plan.table.name.check(&session.identity, false)?;
+    plan.table.name.check(&session.identity, Verb::Select)?;
     let mut named = Vec::new();
     let constants = lifted.constants(text, mode, parameters);
     let filled = work.test.fill(&constants, work.branches, &mut named);
@@ -286,7 +287,7 @@ impl AnyPlan {
     /// 1142 if one of its tables may not be read.
     fn check(&self, identity: &Identity) -> Result<()> {
         match self {
-            Self::One(plan) => plan.table.name.check(identity, false),
+            Self::One(plan) => plan.table.name.check(identity, Verb::Select),
             Self::Joined(plan) => plan.check(identity),
         }
     }

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     Cell, Outcome, Reply, Result, search,
-    select::errors::from_engine,
+    select::{errors::from_engine, names::Verb},
     session::{Reader, SessionState},
 };
 
@@ -34,7 +34,7 @@ pub(super) async fn run<R: Reply>(
     if plan.table.is_changed_by(session) {
         return Ok(None);
     }
-    plan.table.name.check(&session.identity, false)?;
+    plan.table.name.check(&session.identity, Verb::Select)?;
     let limited = plan.limit.is_some();
     let limit = constants.rows(plan.limit);
     let offset = constants.rows(plan.offset);

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::{
     errors::from_engine,
-    names::{TableName, database_exists},
+    names::{TableName, Verb, database_exists},
     resolve::Catalog,
     scan::EngineTable,
 };
@@ -56,7 +56,7 @@ impl<'a> SessionCatalog<'a> {
             let table = EngineTable::temporary(self.reader.clone(), name, table, zone);
             return Ok(Arc::new(table));
         }
-        name.check(&self.session.identity, false)?;
+        name.check(&self.session.identity, Verb::Select)?;
         let engine_name = name.engine_name(shared);
         let overlay = transaction.overlay(&engine_name);
         match EngineTable::new(self.reader.clone(), name, engine_name, overlay, zone) {

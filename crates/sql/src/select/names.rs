@@ -4,14 +4,67 @@
 //! database. Names of databases and tables are exact, as MySQL has them on Linux; names of columns
 //! and aliases are without regard to case.
 
-use crate::{Code, Error, Identity, Result, instance::Shared, session::SessionState};
+use crate::{
+    Access, Code, Error, Identity, Result, identity::is_hidden, instance::Shared,
+    session::SessionState,
+};
 
 /// Databases that exist without tables.
 pub(crate) const SYSTEM_DATABASES: [&str; 4] =
     ["information_schema", "mysql", "performance_schema", "sys"];
 
-/// What the names of the engine's hidden tables begin with.
-const HIDDEN: char = '#';
+/// What a statement does to a table, in the words that a refusal has for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verb {
+    /// Reading.
+    Select,
+    /// SHOW CREATE TABLE.
+    Show,
+    /// INSERT and LOAD DATA.
+    Insert,
+    /// REPLACE.
+    Replace,
+    /// UPDATE.
+    Update,
+    /// DELETE.
+    Delete,
+    /// CREATE TABLE.
+    Create,
+    /// ALTER TABLE.
+    Alter,
+    /// CREATE INDEX and DROP INDEX.
+    Index,
+    /// DROP TABLE and TRUNCATE.
+    Drop,
+    /// RENAME.
+    Rename,
+}
+
+impl Verb {
+    fn access(self) -> Access {
+        match self {
+            Self::Select | Self::Show => Access::Read,
+            Self::Insert | Self::Replace | Self::Update | Self::Delete => Access::Write,
+            Self::Create | Self::Alter | Self::Index | Self::Drop | Self::Rename => Access::Define,
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Select => "SELECT",
+            Self::Show => "SHOW",
+            Self::Insert => "INSERT",
+            Self::Replace => "INSERT, DELETE",
+            Self::Update => "UPDATE",
+            Self::Delete => "DELETE",
+            Self::Create => "CREATE",
+            Self::Alter => "ALTER",
+            Self::Index => "INDEX",
+            Self::Drop => "DROP",
+            Self::Rename => "DROP, ALTER",
+        }
+    }
+}
 
 /// A table by its names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -51,22 +104,46 @@ impl TableName {
         Error::new(Code::NoSuchTable, message)
     }
 
-    /// 1142 if it may not be read or written; 1146 for what is hidden, such as the tables of unique
+    /// 1142 if this may not be done to it; 1146 for what is hidden, such as the tables of unique
     /// keys.
-    pub(crate) fn check(&self, identity: &Identity, write: bool) -> Result<()> {
-        if self.database.starts_with(HIDDEN) || self.table.starts_with(HIDDEN) {
+    pub(crate) fn check(&self, identity: &Identity, verb: Verb) -> Result<()> {
+        if is_hidden(&self.database, &self.table) {
             return Err(self.missing());
         }
-        if identity.may(&self.database, &self.table, write) {
+        if identity.may(&self.database, &self.table, verb.access()) {
             return Ok(());
         }
-        let verb = if write { "UPDATE" } else { "SELECT" };
         let message = format!(
-            "{verb} command denied to user '{}'@'{}' for table '{}'",
-            identity.user, identity.host, self.table
+            "{} command denied to user '{}'@'{}' for table '{}'",
+            verb.words(),
+            identity.user,
+            identity.host,
+            self.table
         );
         Err(Error::new(Code::TableAccessDenied, message))
     }
+}
+
+/// 1044 where the database's tables may not all be made, changed and dropped.
+pub(crate) fn check_database(identity: &Identity, name: &str) -> Result<()> {
+    match identity.may(name, "", Access::Define) {
+        true => Ok(()),
+        false => Err(database_denied(identity, name)),
+    }
+}
+
+/// 1044.
+pub(crate) fn database_denied(identity: &Identity, name: &str) -> Error {
+    let Identity { user, host, .. } = identity;
+    let message = format!("Access denied for user '{user}'@'{host}' to database '{name}'");
+    Error::new(Code::DatabaseAccessDenied, message)
+}
+
+/// Whether the session may know of a database: it is the system's, or has something that it may
+/// read.
+pub(crate) fn may_see(identity: &Identity, name: &str) -> bool {
+    let system = SYSTEM_DATABASES.iter().any(|system| system.eq_ignore_ascii_case(name));
+    system || identity.may_see(name)
 }
 
 /// The databases there are, sorted.
@@ -87,4 +164,16 @@ pub(crate) fn databases(shared: &Shared) -> Vec<String> {
 pub(crate) fn database_exists(session: &SessionState, name: &str) -> bool {
     let system = SYSTEM_DATABASES.iter().any(|system| system.eq_ignore_ascii_case(name));
     system || databases(&session.shared).iter().any(|known| known == name)
+}
+
+/// Whether there is a database of this name, for someone who may know of it: 1044 where nothing of
+/// it may be read, whether it is there or not; 1049.
+pub(crate) fn check_seen(session: &SessionState, name: &str) -> Result<()> {
+    if !may_see(&session.identity, name) {
+        return Err(database_denied(&session.identity, name));
+    }
+    match database_exists(session, name) {
+        true => Ok(()),
+        false => Err(Error::new(Code::UnknownDatabase, format!("Unknown database '{name}'"))),
+    }
 }

@@ -21,6 +21,7 @@ use remora_engine::Value;
 use remora_mysql::Charset;
 
 pub(crate) use context::{Clock, Context};
+pub use state::Encryption;
 pub(crate) use state::{Reader, SessionState, interrupted};
 
 use crate::{
@@ -125,6 +126,11 @@ impl Session {
         self.state.counts_found_rows = found;
     }
 
+    /// Says how the connection is encrypted, for SHOW STATUS.
+    pub fn set_encryption(&mut self, encryption: Option<Encryption>) {
+        self.state.encryption = encryption;
+    }
+
     /// System variables that changed since this was last asked, for session tracking.
     pub fn take_changes(&mut self) -> Vec<(String, String)> {
         std::mem::take(&mut self.state.changes)
@@ -138,6 +144,7 @@ impl Session {
         let mut state = SessionState::new(Arc::clone(&old.shared), old.id, identity);
         state.interrupted = Arc::clone(&old.interrupted);
         state.counts_found_rows = old.counts_found_rows;
+        state.encryption = old.encryption.clone();
         self.state = state;
     }
 
@@ -184,11 +191,7 @@ impl Session {
         let source = Arc::new(source);
         let statement = Statement { source: Arc::clone(&source), parameters: &[] };
         let shape = fast::prepare(&mut self.state, &statement)?;
-        let columns = match source.kind {
-            Kind::Select => select::columns(&mut self.state, &statement).await?,
-            Kind::Show => show::columns(&mut self.state, &statement)?,
-            _ => Vec::new(),
-        };
+        let columns = prepared::described(&mut self.state, &source).await?;
         Ok(Prepared { parameters: source.parameters, columns, source, shape })
     }
 

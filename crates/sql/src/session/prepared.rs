@@ -7,8 +7,9 @@ use rustc_hash::FxHashMap;
 
 use super::SessionState;
 use crate::{
-    Code, Error, Outcome, Reply, Result,
+    Code, Column, Error, Outcome, Reply, Result, select, show,
     statement::{Kind, Source, Statement, TokenKind, split},
+    write,
 };
 
 /// Most statements of a session that have a name, and most bytes of their texts.
@@ -29,7 +30,7 @@ pub(super) async fn run<R: Reply>(
         return execute(session, statement, reply).await;
     }
     if source.is_word(0, "PREPARE") {
-        prepare(session, statement)?;
+        prepare(session, statement).await?;
     } else {
         deallocate(session, statement)?;
     }
@@ -37,7 +38,7 @@ pub(super) async fn run<R: Reply>(
     Ok(Outcome::default())
 }
 
-fn prepare(session: &mut SessionState, statement: &Statement<'_>) -> Result<()> {
+async fn prepare(session: &mut SessionState, statement: &Statement<'_>) -> Result<()> {
     let source = &statement.source;
     let name = source.plain(1).ok_or_else(|| source.syntax_error(1))?.to_lowercase();
     if !source.is_word(2, "FROM") {
@@ -61,6 +62,7 @@ fn prepare(session: &mut SessionState, statement: &Statement<'_>) -> Result<()> 
     let made = sources.pop().ok_or_else(|| Error::new(Code::EmptyQuery, "Query was empty"))?;
     check_preparable(&made)?;
     let made = Arc::new(made);
+    described(session, &made).await?;
     if session.named_statements.len() >= MAX_NAMED {
         let message = format!("Can't create more than {MAX_NAMED} prepared statements");
         return Err(Error::new(Code::OutOfMemory, message));
@@ -74,9 +76,26 @@ fn prepare(session: &mut SessionState, statement: &Statement<'_>) -> Result<()> 
     Ok(())
 }
 
-/// 1295 for statements about prepared statements: one that runs itself would never end.
+/// The columns that the rows of a statement will have, as far as they are known before it runs. What
+/// it reads and writes must be there, and be for this user.
+pub(super) async fn described(
+    session: &mut SessionState,
+    source: &Arc<Source>,
+) -> Result<Vec<Column>> {
+    let statement = Statement { source: Arc::clone(source), parameters: &[] };
+    match source.kind {
+        Kind::Select => select::columns(session, &statement).await,
+        Kind::Show => show::columns(session, &statement),
+        Kind::Rows => write::check(session, &statement).await.map(|()| Vec::new()),
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// 1295 for statements about prepared statements, as one that runs itself would never end, and for
+/// LOCK TABLES.
 pub(super) fn check_preparable(source: &Source) -> Result<()> {
-    if source.kind != Kind::Prepared {
+    let locks = source.is_word(0, "LOCK") || source.is_word(0, "UNLOCK");
+    if source.kind != Kind::Prepared && !locks {
         return Ok(());
     }
     let message = "This command is not supported in the prepared statement protocol yet";

@@ -27,6 +27,15 @@ pub(crate) type Reader = remora_engine::Reader;
 /// How soon a statement that waits notices that it was killed.
 pub(super) const INTERRUPT_STEP: Duration = Duration::from_millis(50);
 
+/// How a connection is encrypted, in the words that MySQL has for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Encryption {
+    /// The protocol, as `TLSv1.3`.
+    pub version: String,
+    /// The cipher, as `TLS_AES_256_GCM_SHA384`.
+    pub cipher: String,
+}
+
 /// One client's state.
 pub(crate) struct SessionState {
     /// What all sessions share.
@@ -66,6 +75,8 @@ pub(crate) struct SessionState {
     pub changes: Vec<(String, String)>,
     /// Whether affected rows are those found, as the client asked (CLIENT_FOUND_ROWS).
     pub counts_found_rows: bool,
+    /// How the connection is encrypted, if it is.
+    pub encryption: Option<Encryption>,
     /// The last search, for SHOW META.
     pub meta: Option<Box<search::Meta>>,
     /// The locks by name, which are free again when this goes.
@@ -97,6 +108,7 @@ impl SessionState {
             interrupted: Arc::default(),
             changes: Vec::new(),
             counts_found_rows: false,
+            encryption: None,
             meta: None,
             locks,
         }
@@ -157,12 +169,9 @@ impl SessionState {
         self.warnings.push(Warning::new(Level::Note, code, message));
     }
 
-    /// Chooses a database; 1049 if there is none of that name, 1044 if it may not be read.
+    /// Chooses a database; 1044 if nothing of it may be read, 1049 if there is none of that name.
     pub(crate) fn use_database(&mut self, name: &str) -> Result<()> {
-        if !select::names::database_exists(self, name) {
-            let message = format!("Unknown database '{name}'");
-            return Err(Error::new(Code::UnknownDatabase, message));
-        }
+        select::names::check_seen(self, name)?;
         self.database = Some(name.to_owned());
         Ok(())
     }

@@ -4,11 +4,14 @@ use remora_engine::Value;
 
 use super::{
     grid::{Grid, text},
-    listing, tables,
+    listing, system, tables,
 };
 use crate::{
-    Code, Error, Outcome, Reply, Result,
-    select::{errors::from_engine, names::TableName},
+    Access, Code, Error, Outcome, Reply, Result,
+    select::{
+        errors::from_engine,
+        names::{TableName, Verb, database_denied},
+    },
     session::SessionState,
     statement::{Statement, TokenKind},
     write::{self, tokens::Tokens},
@@ -38,12 +41,7 @@ pub(super) async fn run<R: Reply>(
         if !tokens.accept_any(&["TABLES", "TABLE"]) {
             return Err(tokens.syntax_error());
         }
-        // Snapshots are what readers lock tables for. What is not locked is not unlocked.
-        if locks || session.locks_tables {
-            write::commit(session).await?;
-        }
-        session.locks_tables = locks;
-        return Ok(Outcome::default());
+        return lock(session, locks, &mut tokens).await;
     }
     for kind in ["ANALYZE", "CHECK", "OPTIMIZE", "REPAIR", "CHECKSUM"] {
         if tokens.accept(kind) {
@@ -55,6 +53,57 @@ pub(super) async fn run<R: Reply>(
         }
     }
     Err(Error::unsupported(source.shown()))
+}
+
+/// LOCK and UNLOCK TABLES. Snapshots are what readers lock tables for, so nothing is locked; but a
+/// client learns at once that a table is not there or not for it.
+///
+/// ```text
+/// lock := ("TABLES" | "TABLE") one ("," one)*
+/// one  := table [["AS"] alias] ("READ" ["LOCAL"] | ["LOW_PRIORITY"] "WRITE")
+/// ```
+async fn lock(session: &mut SessionState, locks: bool, tokens: &mut Tokens<'_>) -> Result<Outcome> {
+    const KINDS: [&str; 3] = ["READ", "WRITE", "LOW_PRIORITY"];
+    let is_kind = |tokens: &Tokens<'_>| KINDS.iter().any(|word| tokens.is_word(word));
+    while locks {
+        let name = listing::table_name(session, tokens)?;
+        if tokens.accept("AS") || !is_kind(tokens) {
+            tokens.name()?;
+        }
+        tokens.accept("LOW_PRIORITY");
+        let writes = tokens.accept("WRITE");
+        if !writes {
+            tokens.expect("READ")?;
+            tokens.accept("LOCAL");
+        }
+        check_lock(session, &name, writes)?;
+        if !tokens.take(",") {
+            tokens.expect_end()?;
+            break;
+        }
+    }
+    // Snapshots are what readers lock tables for. What is not locked is not unlocked.
+    if locks || session.locks_tables {
+        write::commit(session).await?;
+    }
+    session.locks_tables = locks;
+    Ok(Outcome::default())
+}
+
+/// 1044, 1146.
+fn check_lock(session: &SessionState, name: &TableName, writes: bool) -> Result<()> {
+    if name.database.is_empty() {
+        session.current_database()?;
+    }
+    if system::is_systems(name) {
+        return system::find(name).map(|_| ());
+    }
+    let access = if writes { Access::Write } else { Access::Read };
+    let is_own = session.transaction.temporary(name).is_some();
+    if !is_own && !session.identity.may(&name.database, &name.table, access) {
+        return Err(database_denied(&session.identity, &name.database));
+    }
+    tables::one(session, name).map(|_| ())
 }
 
 /// `KILL [CONNECTION | QUERY] number`.
@@ -137,7 +186,7 @@ async fn told(session: &SessionState, kind: &str, name: &TableName) -> Vec<(&'st
         return vec![("note", message.to_owned())];
     }
     if kind == "OPTIMIZE" && known.temporary.is_none() {
-        let denied = name.check(&session.identity, true).err();
+        let denied = name.check(&session.identity, Verb::Insert).err();
         let database = session.shared.database.clone();
         let optimize = move || database.optimize(Some(&known.engine_name));
         let result = match denied {

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     Code, Error, Result,
-    select::names::{SYSTEM_DATABASES, database_exists},
+    select::names::{SYSTEM_DATABASES, Verb, check_seen},
     session::{SessionState, variables::Collation},
     write::{database_collation, declared::quoted_name, tokens::Tokens},
 };
@@ -45,7 +45,7 @@ fn table(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Grid> {
         session.current_database()?;
     }
     let mut grid = Grid::new(&["Table varchar(64) NOT NULL", "`Create Table` longtext NOT NULL"]);
-    if system::is_system(&name.database) {
+    if system::is_systems(&name) {
         let found = system::find(&name)?;
         let columns = found.columns.iter().map(|(column, spec)| {
             let declared = spec.written(Collation::UTF8MB3_GENERAL_CI);
@@ -56,6 +56,9 @@ fn table(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Grid> {
         let made = format!("CREATE TABLE {table} (\n{}\n) {charset}", columns.join(",\n"));
         grid.push(vec![text(&found.name.table), text(made)]);
         return Ok(grid);
+    }
+    if session.transaction.temporary(&name).is_none() {
+        name.check(&session.identity, Verb::Show)?;
     }
     let known = tables::one(session, &name)?;
     let next = known.next(session)?;
@@ -68,9 +71,7 @@ fn database(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Grid> {
     let lenient = tokens.accept_all("IF NOT EXISTS");
     let name = tokens.name()?;
     tokens.expect_end()?;
-    if !database_exists(session, &name) || !tables::may_see(session, &name) {
-        return Err(Error::new(Code::UnknownDatabase, format!("Unknown database '{name}'")));
-    }
+    check_seen(session, &name)?;
     let collation = match SYSTEM_DATABASES.first() {
         Some(information) if *information == name => Collation::UTF8MB3_GENERAL_CI,
         _ => database_collation(session, &name),

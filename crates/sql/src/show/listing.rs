@@ -10,8 +10,8 @@ use super::{
     tables::{self, Known},
 };
 use crate::{
-    Code, Error, Result,
-    select::names::{TableName, database_exists},
+    Access, Result,
+    select::names::{TableName, check_seen},
     session::SessionState,
     write::tokens::Tokens,
 };
@@ -169,16 +169,14 @@ const TABLE_STATUS: [&str; 18] = [
     "Comment text",
 ];
 
-/// The database that FROM or IN names, or the chosen one; 1046, 1049.
+/// The database that FROM or IN names, or the chosen one; 1046, 1044, 1049.
 pub(super) fn database(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<String> {
     let name = match tokens.accept_any(&["FROM", "IN"]) {
         true => tokens.name()?,
         false => session.current_database()?.to_owned(),
     };
-    if database_exists(session, &name) && tables::may_see(session, &name) {
-        return Ok(name);
-    }
-    Err(Error::new(Code::UnknownDatabase, format!("Unknown database '{name}'")))
+    check_seen(session, &name)?;
+    Ok(name)
 }
 
 /// `[database "."] table`.
@@ -289,11 +287,11 @@ pub(super) fn describe(session: &SessionState, tokens: &mut Tokens<'_>) -> Resul
 }
 
 fn column_grid(session: &SessionState, name: &TableName, full: bool) -> Result<Grid> {
-    let rows = if system::is_system(&name.database) {
+    let rows = if system::is_systems(name) {
         system::system_columns(system::find(name)?)
     } else {
         let known = tables::one(session, name)?;
-        let may_write = session.identity.may(&name.database, &name.table, true);
+        let may_write = session.identity.may(&name.database, &name.table, Access::Write);
         known.column_rows(may_write)
     };
     let mut grid = Grid::new(if full { &FULL_COLUMNS } else { &COLUMNS });
@@ -311,7 +309,7 @@ pub(super) fn indexes(session: &SessionState, tokens: &mut Tokens<'_>) -> Result
         return Err(tokens.syntax_error());
     }
     let mut grid = Grid::new(&INDEXES);
-    if system::is_system(&name.database) {
+    if system::is_systems(&name) {
         system::find(&name)?;
     } else {
         let known: Known = tables::one(session, &name)?;

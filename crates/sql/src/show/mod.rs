@@ -73,7 +73,7 @@ pub(crate) fn system_table(
     session: &SessionState,
     name: &TableName,
 ) -> Result<Option<Arc<dyn TableProvider>>> {
-    if !system::is_system(&name.database) {
+    if !system::is_systems(name) {
         return Ok(None);
     }
     if name.table.get(..SHOW.len()).is_some_and(|start| start.eq_ignore_ascii_case(SHOW)) {

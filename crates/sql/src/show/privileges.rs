@@ -6,7 +6,9 @@ use super::{
     grid::{text, yes},
     tables::CATALOG,
 };
-use crate::{Identity, Right, write::declared::quoted_name};
+use crate::{
+    Access, Account, Identity, Right, session::SessionState, write::declared::quoted_name,
+};
 
 /// What someone with all rights may do to the server.
 const ALL: [&str; 14] = [
@@ -25,13 +27,50 @@ const ALL: [&str; 14] = [
     "CREATE TEMPORARY TABLES",
     "LOCK TABLES",
 ];
-/// What writing means.
-const WRITES: [&str; 8] =
+/// The columns of privileges of `mysql.user` in their order; what means nothing here is had by nobody.
+static ACCOUNT_COLUMNS: [&str; 29] = [
+    "SELECT",
+    "INSERT",
+    "UPDATE",
+    "DELETE",
+    "CREATE",
+    "DROP",
+    "RELOAD",
+    "",
+    "PROCESS",
+    "",
+    "",
+    "",
+    "INDEX",
+    "ALTER",
+    "SHOW DATABASES",
+    "SUPER",
+    "CREATE TEMPORARY TABLES",
+    "LOCK TABLES",
+    "",
+    "",
+    "",
+    "",
+    "",
+    "",
+    "",
+    "",
+    "",
+    "",
+    "",
+];
+/// What a right may mean; one that goes less far is the beginning of it.
+static RIGHTS: [&str; 8] =
     ["SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "INDEX", "ALTER"];
 
 /// The privileges of a right.
 fn words(right: &Right) -> &'static [&'static str] {
-    if right.write { &WRITES } else { &["SELECT"] }
+    let count = match right.access {
+        Access::Read => 1,
+        Access::Write => 4,
+        Access::Define => RIGHTS.len(),
+    };
+    RIGHTS.get(..count).unwrap_or_default()
 }
 
 /// SHOW GRANTS: a statement for each right.
@@ -88,4 +127,35 @@ pub(super) fn of_tables(identity: &Identity) -> Vec<Vec<Value>> {
         vec![grantee(identity), text(CATALOG), database, table, text(word), yes(false)]
     };
     held.flat_map(|right| words(right).iter().map(move |word| (right, word))).map(row).collect()
+}
+
+/// The rows of `mysql.user`: every account for those who may do everything, their own for others.
+/// Nobody is told what is stored of a password.
+pub(super) fn accounts(session: &SessionState) -> Vec<Vec<Value>> {
+    let own = &session.identity;
+    let mut accounts = session.shared.host.accounts();
+    accounts.retain(|account| own.rights.is_none() || account.identity.user == own.user);
+    if accounts.is_empty() {
+        accounts.push(Account { identity: own.clone(), plugin: "caching_sha2_password" });
+    }
+    accounts.iter().map(account_row).collect()
+}
+
+fn account_row(account: &Account) -> Vec<Value> {
+    let identity = &account.identity;
+    let every = rights(identity).iter().filter(|right| right.database == "*" && right.table == "*");
+    let held: Vec<&str> = match identity.rights {
+        None => ALL.to_vec(),
+        Some(_) => every.flat_map(words).copied().collect(),
+    };
+    let flag = |yes: bool| text(if yes { "Y" } else { "N" });
+    let mut row = vec![text(&identity.host), text(&identity.user)];
+    row.extend(ACCOUNT_COLUMNS.iter().map(|word| flag(held.contains(word))));
+    row.push(text(""));
+    row.extend(std::iter::repeat_n(Value::Bytes(Vec::<u8>::new().into()), 3));
+    row.extend(std::iter::repeat_n(Value::Uint(0), 4));
+    row.extend([text(account.plugin), text(""), flag(false), Value::Null, Value::Null]);
+    row.extend([flag(false), flag(false), flag(false)]);
+    row.extend(std::iter::repeat_n(Value::Null, 4));
+    row
 }

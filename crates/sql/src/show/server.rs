@@ -41,8 +41,9 @@ pub(super) fn status(session: &SessionState) -> Vec<Vec<Value>> {
     more("Open_tables", tables.to_string());
     more("Prepared_stmt_count", "0".to_owned());
     more("Slow_queries", "0".to_owned());
-    more("Ssl_cipher", String::new());
-    more("Ssl_version", String::new());
+    let encryption = session.encryption.as_ref();
+    more("Ssl_cipher", encryption.map_or_else(String::new, |tls| tls.cipher.clone()));
+    more("Ssl_version", encryption.map_or_else(String::new, |tls| tls.version.clone()));
     more("Uptime", "0".to_owned());
     figures.sort();
     figures.into_iter().map(|(name, value)| vec![text(name), text(value)]).collect()

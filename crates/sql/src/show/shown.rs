@@ -174,10 +174,12 @@ fn of_server(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Option<S
 /// What is about replication.
 fn of_replication(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Option<Grid>> {
     if tokens.accept_all("ALL SLAVES STATUS") || tokens.accept_all("ALL REPLICAS STATUS") {
+        check_administrator(session, "SUPER, REPLICATION CLIENT")?;
         return Ok(Some(replicas::status(session, None, false)));
     }
     for (words, old) in [("REPLICA STATUS", false), ("SLAVE STATUS", true)] {
         if tokens.accept_all(words) {
+            check_administrator(session, "SUPER, REPLICATION CLIENT")?;
             let channel = match tokens.accept_all("FOR CHANNEL") {
                 true => Some(tokens.utf8()?),
                 false => None,
@@ -198,6 +200,17 @@ fn of_replication(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Opt
         return Err(Error::new(Code::NoBinaryLog, "You are not using binary logging"));
     }
     Ok(None)
+}
+
+/// 1227 for those who may not do everything.
+fn check_administrator(session: &SessionState, privileges: &str) -> Result<()> {
+    if session.identity.rights.is_none() {
+        return Ok(());
+    }
+    let message = format!(
+        "Access denied; you need (at least one of) the {privileges} privilege(s) for this operation"
+    );
+    Err(Error::new(Code::SpecificAccessDenied, message))
 }
 
 /// The rows of a table of information_schema.

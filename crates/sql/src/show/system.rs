@@ -20,8 +20,8 @@ use super::{
     tables::{self, CATALOG, ENGINE, Known},
 };
 use crate::{
-    Result,
-    select::names::{TableName, database_exists, databases},
+    Access, Result,
+    select::names::{TableName, database_exists, databases, may_see},
     session::{
         SessionState,
         variables::{COLLATIONS, Collation, charsets},
@@ -31,6 +31,9 @@ use crate::{
         declared::{ColumnSpec, parse_column},
     },
 };
+
+/// The database whose tables of the system's are not listed.
+const UNLISTED: &str = "mysql";
 
 /// A table of the system's.
 pub(super) struct SystemTable {
@@ -45,6 +48,11 @@ pub(super) fn system_tables() -> &'static [SystemTable] {
     static TABLES: LazyLock<Vec<SystemTable>> =
         LazyLock::new(|| read(include_str!("system_tables.txt")));
     &TABLES
+}
+
+/// Those that are listed.
+fn listed_tables() -> impl Iterator<Item = &'static SystemTable> {
+    system_tables().iter().filter(|table| table.name.database != UNLISTED)
 }
 
 fn read(declared: &str) -> Vec<SystemTable> {
@@ -75,6 +83,12 @@ pub(super) fn is_system(database: &str) -> bool {
         .any(|system| system.eq_ignore_ascii_case(database))
 }
 
+/// Whether the table is the system's. `mysql.user` is one that is read by its name and listed nowhere,
+/// so that no dump takes it along and overwrites the accounts of the server that it is read into.
+pub(super) fn is_systems(name: &TableName) -> bool {
+    is_system(&name.database) || name.database == UNLISTED && find(name).is_ok()
+}
+
 /// The system's table of this name, in any case; 1109, 1146.
 pub(super) fn find(name: &TableName) -> Result<&'static SystemTable> {
     let found = system_tables().iter().find(|table| {
@@ -98,8 +112,10 @@ pub(super) fn provider(session: &SessionState, name: &TableName) -> Result<Arc<d
 
 /// The rows of a table of the system's.
 pub(super) fn rows(session: &SessionState, name: &TableName) -> Result<Vec<Vec<Value>>> {
-    if name.database == "performance_schema" {
-        return performance(session, &name.table);
+    match name.database.as_str() {
+        "performance_schema" => return performance(session, &name.table),
+        UNLISTED => return Ok(privileges::accounts(session)),
+        _ => {}
     }
     let each = |rows: &dyn Fn(&Known) -> Vec<Vec<Value>>| -> Result<Vec<Vec<Value>>> {
         Ok(tables::all(session)?.iter().flat_map(rows).collect())
@@ -156,7 +172,7 @@ fn performance(session: &SessionState, table: &str) -> Result<Vec<Vec<Value>>> {
 /// The databases that the session may see.
 pub(super) fn visible_databases(session: &SessionState) -> Vec<String> {
     let mut names = databases(&session.shared);
-    names.retain(|name| tables::may_see(session, name) && database_exists(session, name));
+    names.retain(|name| may_see(&session.identity, name) && database_exists(session, name));
     names
 }
 
@@ -175,7 +191,7 @@ fn schemata(session: &SessionState) -> Vec<Vec<Value>> {
 fn all_tables(session: &SessionState) -> Result<Vec<Vec<Value>>> {
     let started = server::started(session);
     let mut rows = Vec::new();
-    for table in system_tables() {
+    for table in listed_tables() {
         let kind = match table.name.database.as_str() {
             "information_schema" => "SYSTEM VIEW",
             _ => "BASE TABLE",
@@ -229,10 +245,11 @@ pub(super) fn table_row(
 }
 
 fn columns(session: &SessionState) -> Result<Vec<Vec<Value>>> {
-    let mut rows: Vec<Vec<Value>> = system_tables().iter().flat_map(system_columns).collect();
+    let mut rows: Vec<Vec<Value>> = listed_tables().flat_map(system_columns).collect();
     for known in tables::all(session)? {
         let name = &known.name;
-        rows.extend(known.column_rows(session.identity.may(&name.database, &name.table, true)));
+        let may_write = session.identity.may(&name.database, &name.table, Access::Write);
+        rows.extend(known.column_rows(may_write));
     }
     Ok(rows)
 }

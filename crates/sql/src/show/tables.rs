@@ -6,9 +6,12 @@ use remora_engine::{TableStatistics, Value};
 
 use super::grid::{maybe, number, text, yes};
 use crate::{
-    Error, Result, SqlType,
+    Access, Error, Result, SqlType,
     meaning::types::bytes_per_character,
-    select::{errors::from_engine, names::TableName},
+    select::{
+        errors::from_engine,
+        names::{TableName, Verb},
+    },
     session::SessionState,
     statement::{LexMode, split},
     write::declared::{ColumnSpec, DefaultSpec, Key, KeyKind, PartOf, SqlTable},
@@ -37,7 +40,7 @@ pub(super) fn all(session: &SessionState) -> Result<Vec<Known>> {
     let mut known = Vec::new();
     for engine_name in reader.tables() {
         let name = TableName::of_engine(&engine_name, &session.shared);
-        if session.identity.may(&name.database, &name.table, false) {
+        if session.identity.may(&name.database, &name.table, Access::Read) {
             let schema = reader.schema(&engine_name).map_err(|error| from_engine(&error))?;
             known.push(Known { name, engine_name, table: SqlTable::of(&schema), temporary: None });
         }
@@ -57,7 +60,7 @@ pub(super) fn one(session: &SessionState, name: &TableName) -> Result<Known> {
             temporary: Some(temporary.next),
         });
     }
-    name.check(&session.identity, false)?;
+    name.check(&session.identity, Verb::Select)?;
     let engine_name = name.engine_name(&session.shared);
     match session.reader().schema(&engine_name) {
         Ok(schema) => {
@@ -67,16 +70,6 @@ pub(super) fn one(session: &SessionState, name: &TableName) -> Result<Known> {
         Err(remora_engine::Error::NotFound { .. }) => Err(name.missing()),
         Err(error) => Err(from_engine(&error)),
     }
-}
-
-/// Whether the session may read anything of the database.
-pub(super) fn may_see(session: &SessionState, database: &str) -> bool {
-    let system = crate::select::names::SYSTEM_DATABASES.contains(&database);
-    let rights = session.identity.rights.as_ref();
-    system
-        || rights.is_none_or(|rights| {
-            rights.iter().any(|right| right.database == "*" || right.database == database)
-        })
 }
 
 impl Known {

@@ -20,7 +20,7 @@ pub(crate) use session::{commit, ensure_begun, set_next_transaction};
 pub(crate) use temporary::TemporaryTable;
 pub(crate) use transaction::TransactionState;
 
-pub(crate) use rows::protect;
+pub(crate) use rows::{check, protect};
 
 use crate::{
     Outcome, Result,

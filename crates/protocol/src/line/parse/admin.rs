@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::words::{Word, Words};
 use crate::line::{
-    Cache, Command, Config, Dump, LineError, Replication, Sync, Wait,
+    Auth, Cache, Command, Config, Dump, LineError, Replication, Sync, Wait,
     token::{Token, Tokens},
 };
 
@@ -17,7 +17,6 @@ const MAX_WAIT_S: f64 = 3600.0;
 pub(super) fn parse(command: &Token, tokens: &mut Tokens) -> Result<Command, LineError> {
     match () {
         () if command.is("INFO") => Ok(Command::Info),
-        () if command.is("AUTH") => Ok(Command::Auth(required(tokens, "AUTH requires a token")?)),
         () if command.is("DUMP") => parse_dump(tokens).map(Command::Dump),
         () if command.is("REPLICATION") => parse_replication(tokens).map(Command::Replication),
         () if command.is("SYNC") => parse_sync(tokens).map(Command::Sync),
@@ -33,6 +32,16 @@ pub(super) fn parse(command: &Token, tokens: &mut Tokens) -> Result<Command, Lin
         }
         () => Err(LineError::syntax(format!("Unknown command: {}", command.text))),
     }
+}
+
+/// `AUTH token`, and Remora's own `AUTH user password`.
+pub(super) fn parse_auth(tokens: &mut Tokens, strict: bool) -> Result<Command, LineError> {
+    let first = required(tokens, "AUTH requires a token")?;
+    let second = if strict { None } else { optional(tokens) };
+    Ok(Command::Auth(match second {
+        Some(password) => Auth { user: Some(first), secret: password },
+        None => Auth { user: None, secret: first },
+    }))
 }
 
 fn parse_dump(tokens: &mut Tokens) -> Result<Dump, LineError> {

@@ -74,6 +74,7 @@ pub fn parse(frame: &[u8], limits: &ParseLimits) -> Result<Command, LineError> {
         () if command.is("FACET") => parse_facet(tokens, limits)?,
         () if !limits.strict && command.is("WAIT") => admin::parse_wait(tokens)?,
         () if !limits.strict && command.is("POSITION") => admin::parse_position(tokens)?,
+        () if command.is("AUTH") => admin::parse_auth(tokens, limits.strict)?,
         () => admin::parse(&command, tokens)?,
     };
     match tokens.peek() {

@@ -31,6 +31,14 @@ impl Plugin {
         }
     }
 
+    /// The way for a client that names one which is not spoken here: the one that every client of its
+    /// maker has built in. MariaDB's name `dummy_fallback_auth` where they cannot load what they want.
+    pub fn instead_of(name: &[u8]) -> Self {
+        let is_mysqls = name.starts_with(b"authentication_")
+            || [&b"sha256_password"[..], b"mysql_clear_password"].contains(&name);
+        if is_mysqls { Self::CachingSha2 } else { Self::Native }
+    }
+
     /// The way with this name.
     pub fn named(name: &[u8]) -> Option<Self> {
         [Self::Native, Self::CachingSha2].into_iter().find(|one| one.name().as_bytes() == name)
@@ -46,6 +54,8 @@ pub struct Password {
     digest: Mutex<Option<[u8; 32]>>,
     crypt: Option<CryptHash>,
     is_empty: bool,
+    /// Whether nobody can prove it, whatever they know.
+    is_decoy: bool,
 }
 
 impl Password {
@@ -64,6 +74,18 @@ impl Password {
     /// No password fits.
     pub fn impossible() -> Self {
         Self::default()
+    }
+
+    /// One that is asked for as this one is, and that nothing proves: a name that is not known is not
+    /// told from one that is by the way its password is asked for, nor by the time that takes.
+    pub fn decoy(&self) -> Self {
+        Self {
+            native: self.native,
+            digest: Mutex::new(*self.lock_digest()),
+            crypt: self.crypt.clone(),
+            is_empty: self.is_empty,
+            is_decoy: true,
+        }
     }
 
     /// Adds `*` and 40 hexadecimal digits, as MySQL stores `mysql_native_password`. False where it
@@ -101,6 +123,13 @@ impl Password {
 
     /// Judges a client's scramble.
     pub fn check(&self, plugin: Plugin, nonce: &Nonce, answer: &[u8]) -> Verdict {
+        match self.judge(plugin, nonce, answer) {
+            Verdict::Right | Verdict::FastRight if self.is_decoy => Verdict::Wrong,
+            verdict => verdict,
+        }
+    }
+
+    fn judge(&self, plugin: Plugin, nonce: &Nonce, answer: &[u8]) -> Verdict {
         if matches!(answer, [] | [0]) {
             return if self.is_empty { Verdict::Right } else { Verdict::Wrong };
         }
@@ -114,7 +143,18 @@ impl Password {
 
     /// Judges the password itself, and remembers its digest where it is right.
     pub fn check_clear(&self, password: &[u8]) -> bool {
+        self.judge_clear(password) && !self.is_decoy
+    }
+
+    fn judge_clear(&self, password: &[u8]) -> bool {
+        if self.is_empty || password.is_empty() {
+            return self.is_empty && password.is_empty();
+        }
         let digest = sha2_digest(password);
+        let known = *self.lock_digest();
+        if let Some(known) = known {
+            return same_bytes(&known, &digest);
+        }
         if let Some(crypt) = &self.crypt {
             let is_right = crypt.matches(password);
             if is_right {
@@ -122,7 +162,7 @@ impl Password {
             }
             return is_right;
         }
-        self.lock_digest().is_some_and(|known| same_bytes(&known, &digest))
+        self.native.is_some_and(|known| same_bytes(&known, &native_stage_two(password)))
     }
 
     fn check_sha2(&self, nonce: &Nonce, answer: &[u8]) -> Verdict {
@@ -237,6 +277,53 @@ mod tests {
             assert_eq!(empty.check(plugin, &nonce, &[1; 20]), Verdict::Wrong);
             assert_eq!(empty.plugin(Some(plugin)), plugin);
             assert_eq!(Password::impossible().plugin(Some(plugin)), plugin);
+        }
+    }
+
+    #[test]
+    fn the_password_itself_proves_every_kind() {
+        let mut native = Password::impossible();
+        assert!(native.add_native("*462366917EEDD1970A48E87D8EF59EB67D2CA26F"));
+        let mut crypt = Password::impossible();
+        assert!(crypt.add_sha2(crypt::tests::HASH_OF_GEHEIM));
+        for password in [Password::plain(b"geheim"), native, crypt] {
+            for _ in 0..2 {
+                assert!(!password.check_clear(b"") && !password.check_clear(b"Geheim"));
+                assert!(password.check_clear(b"geheim"));
+            }
+        }
+        assert!(Password::plain(b"").check_clear(b"") && !Password::plain(b"").check_clear(b"x"));
+        assert!(!Password::impossible().check_clear(b""));
+    }
+
+    #[test]
+    fn a_decoy_is_asked_for_alike_and_never_right() {
+        let nonce = nonce();
+        let mut native = Password::impossible();
+        assert!(native.add_native("*462366917EEDD1970A48E87D8EF59EB67D2CA26F"));
+        let mut crypt = Password::impossible();
+        assert!(crypt.add_sha2(crypt::tests::HASH_OF_GEHEIM));
+        let answers = [
+            scramble_native(nonce.bytes(), b"geheim").unwrap().to_vec(),
+            scramble_sha256(nonce.bytes(), b"geheim").unwrap().to_vec(),
+            Vec::new(),
+        ];
+        for password in [Password::plain(b"geheim"), native, crypt, Password::plain(b"")] {
+            let decoy = password.decoy();
+            for offered in [None, Some(Plugin::Native), Some(Plugin::CachingSha2)] {
+                let plugin = decoy.plugin(offered);
+                assert_eq!(plugin, password.plugin(offered));
+                for answer in &answers {
+                    let (true_one, verdict) = (
+                        password.check(plugin, &nonce, answer),
+                        decoy.check(plugin, &nonce, answer),
+                    );
+                    assert!(!matches!(verdict, Verdict::Right | Verdict::FastRight));
+                    let both = [true_one, verdict].map(|one| one == Verdict::NeedsPassword);
+                    assert_eq!(both[0], both[1]);
+                }
+            }
+            assert!(!decoy.check_clear(b"geheim") && !decoy.check_clear(b""));
         }
     }
 }

@@ -9,7 +9,10 @@ use remora_source::{
     schema_file::SchemaFile,
 };
 
-use crate::{Error, Result, cli::line_client::LineClient};
+use crate::{
+    Error, Result,
+    cli::{ImportOptions, line_client::LineClient},
+};
 
 /// A server's table. One request is under way at a time.
 pub(super) struct RemoteTable {
@@ -18,11 +21,14 @@ pub(super) struct RemoteTable {
 }
 
 impl RemoteTable {
-    /// Connects, and authenticates if there is a token.
-    pub(super) fn connect(address: &str, token: Option<&str>) -> Result<Self> {
+    /// Connects, and logs in as a user or with the token, if there is either.
+    pub(super) fn connect(address: &str, options: &ImportOptions) -> Result<Self> {
         let mut client = LineClient::connect(address)?;
-        if let Some(token) = token {
-            client.command(&format!("AUTH {}", quote(token)))?;
+        let of_environment = || std::env::var("REMORA_AUTH_ADMIN_TOKEN").ok();
+        if let Some(user) = &options.user {
+            client.log_in(user)?;
+        } else if let Some(token) = options.token.clone().or_else(of_environment) {
+            client.command(&format!("AUTH {}", quote(&token)))?;
         }
         Ok(Self { client: RefCell::new(client), schema: RefCell::default() })
     }

@@ -22,7 +22,7 @@ PUT <table> {json}                      write a row; [{...},{...}] writes severa
 DELETE <table> <key> ...                take rows out
 SCHEMA <table>                          columns, key and text indexes
 SHOW VARIABLES [LIKE 'pattern'] · SET name = value · CONFIG HELP [name]
-DUMP SAVE [file] · OPTIMIZE [table] · CACHE STATS · DEBUG ON · AUTH <token>
+DUMP SAVE [file] · OPTIMIZE [table] · CACHE STATS · DEBUG ON · AUTH <user> <password>
 quit                                    leaves; the Tab key completes, the arrow keys recall";
 
 /// Whoever answers: a server behind a connection, or a database in this process.
@@ -59,6 +59,9 @@ pub fn shell(options: &ShellOptions) -> Result<ExitCode> {
             Peer::Local(LocalSession::new(settings, database))
         }
     };
+    if let (Peer::Remote(client), Some(user)) = (&mut peer, &options.user) {
+        client.log_in(user)?;
+    }
     let failed = if options.execute.is_empty() {
         converse(&mut peer, options)?;
         false

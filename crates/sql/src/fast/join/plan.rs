@@ -12,6 +12,7 @@ use crate::{
         table::Table,
     },
     meaning::types::ExprType,
+    select::names::Verb,
     session::{Reader, SessionState},
 };
 
@@ -98,7 +99,7 @@ impl Plan {
     pub(in crate::fast) fn check(&self, identity: &Identity) -> Result<()> {
         let tables = self.chain.tables();
         let mut others = tables.iter().filter(|table| table.temporary.is_none());
-        others.try_for_each(|table| table.name.check(identity, false))
+        others.try_for_each(|table| table.name.check(identity, Verb::Select))
     }
 
     /// Makes a shape ready; `None` if a table is not read by its key, or a column is not of the

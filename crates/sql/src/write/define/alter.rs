@@ -11,7 +11,7 @@ use remora_engine::{
 };
 
 use super::{
-    create::hidden,
+    create::{check_name, hidden},
     define,
     draft::{Draft, DraftColumn, invalid_default},
     drop::rename_all,
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     Code, Error, Outcome, Result,
-    select::names::TableName,
+    select::names::{TableName, Verb},
     session::SessionState,
     write::{
         convert::Slot,
@@ -45,7 +45,7 @@ struct Asked {
 /// Runs ALTER TABLE from the table's name on.
 pub(super) async fn run(session: &mut SessionState, tokens: &mut Tokens<'_>) -> Result<Outcome> {
     let name = table_name(tokens, session)?;
-    let target = Target::find(session, &name)?;
+    let target = Target::find(session, &name, Verb::Alter)?;
     let mut draft = Draft::of(&target.table);
     draft.name_foreign(&name)?;
     let mut asked = Asked::default();
@@ -60,6 +60,11 @@ pub(super) async fn run(session: &mut SessionState, tokens: &mut Tokens<'_>) -> 
     let next = draft.options.auto_increment.take();
     draft.options.auto_increment = default_next;
     let mut records = 0;
+    if let Some(to) = &asked.rename {
+        // Before anything else is changed.
+        name.check(&session.identity, Verb::Rename)?;
+        check_name(session, to)?;
+    }
     if asked.changed {
         draft.finish(&name)?;
         draft.settle_defaults(session)?;
@@ -108,7 +113,7 @@ pub(super) async fn create_index(
     key.name = name;
     skip_algorithm(tokens)?;
     tokens.expect_end()?;
-    let target = Target::find(session, &table)?;
+    let target = Target::find(session, &table, Verb::Index)?;
     let mut draft = Draft::of(&target.table);
     draft.add_line(Line::Key(key))?;
     draft.finish(&table)?;
@@ -130,7 +135,7 @@ pub(super) async fn drop_index(
     let table = table_name(tokens, session)?;
     skip_algorithm(tokens)?;
     tokens.expect_end()?;
-    let target = Target::find(session, &table)?;
+    let target = Target::find(session, &table, Verb::Index)?;
     let mut draft = Draft::of(&target.table);
     drop_key(&mut draft, &name)?;
     draft.finish(&table)?;
@@ -775,7 +780,7 @@ pub(super) fn converted_row(
 
 /// AUTO_INCREMENT = n: never below what the table holds.
 async fn set_counter(session: &mut SessionState, name: &TableName, next: u64) -> Result<()> {
-    let target = Target::find(session, name)?;
+    let target = Target::find(session, name, Verb::Alter)?;
     if target.table.auto_increment().is_none() {
         return Ok(());
     }

@@ -16,8 +16,8 @@ use super::{
     table_exists,
 };
 use crate::{
-    Code, Column, Error, Outcome, Result, SqlType,
-    select::names::{SYSTEM_DATABASES, TableName, database_exists},
+    Access, Code, Column, Error, Outcome, Result, SqlType,
+    select::names::{SYSTEM_DATABASES, TableName, Verb, database_denied, database_exists},
     session::{SessionState, variables::Collation},
     write::{
         counters::position_name,
@@ -41,7 +41,10 @@ pub(super) async fn run(
     tokens.expect("TABLE")?;
     let lenient = tokens.accept_all("IF NOT EXISTS");
     let name = table_name(tokens, session)?;
-    check_name(session, &name)?;
+    match temporary {
+        true => check_temporary_name(session, &name)?,
+        false => check_name(session, &name)?,
+    }
     if exists(session, &name, temporary) {
         return already(session, table_exists(&name.table), lenient);
     }
@@ -117,7 +120,7 @@ async fn fill(
         let shared = Arc::clone(&session.shared);
         session.transaction.begin(&shared, false, true);
     }
-    let result = match Target::find(session, name) {
+    let result = match Target::find(session, name, Verb::Create) {
         Ok(target) => crate::write::rows::fill(session, &target, positions, rows).await,
         Err(error) => Err(error),
     };
@@ -203,22 +206,40 @@ fn parse_definition(
 
 /// Whether a table may be made under this name, and by this user.
 pub(super) fn check_name(session: &SessionState, name: &TableName) -> Result<()> {
+    check_spelling(name)?;
+    name.check(&session.identity, Verb::Create)?;
+    check_place(session, name)
+}
+
+/// Whether a temporary table may be made under this name, and by this user: rows of its own are all
+/// that it brings.
+fn check_temporary_name(session: &SessionState, name: &TableName) -> Result<()> {
+    check_spelling(name)?;
+    if !session.identity.may(&name.database, &name.table, Access::Write) {
+        return Err(database_denied(&session.identity, &name.database));
+    }
+    check_place(session, name)
+}
+
+fn check_spelling(name: &TableName) -> Result<()> {
     let wrong = name.table.is_empty()
         || name.table.ends_with(' ')
         || name.table.chars().count() > 64
         || name.table.starts_with('#');
-    if wrong {
-        let message = format!("Incorrect table name '{}'", name.table);
-        return Err(Error::new(Code::WrongTableName, message));
+    match wrong {
+        false => Ok(()),
+        true => {
+            let message = format!("Incorrect table name '{}'", name.table);
+            Err(Error::new(Code::WrongTableName, message))
+        }
     }
-    name.check(&session.identity, true)?;
+}
+
+/// Whether tables are made in the database.
+fn check_place(session: &SessionState, name: &TableName) -> Result<()> {
     let system = SYSTEM_DATABASES.iter().any(|system| system.eq_ignore_ascii_case(&name.database));
     if system {
-        let message = format!(
-            "Access denied for user '{}'@'{}' to database '{}'",
-            session.identity.user, session.identity.host, name.database
-        );
-        return Err(Error::new(Code::DatabaseAccessDenied, message));
+        return Err(database_denied(&session.identity, &name.database));
     }
     if !database_exists(session, &name.database) {
         let message = format!("Unknown database '{}'", name.database);

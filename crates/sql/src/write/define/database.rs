@@ -10,7 +10,9 @@ use super::{define, hidden_tables};
 use crate::{
     Code, Error, Outcome, Result,
     instance::Shared,
-    select::names::{SYSTEM_DATABASES, TableName, database_exists, databases},
+    select::names::{
+        SYSTEM_DATABASES, TableName, check_database, database_denied, database_exists, databases,
+    },
     session::{SessionState, variables::Collation},
     write::{
         counters::position_name,
@@ -48,7 +50,7 @@ pub(super) async fn create(session: &mut SessionState, tokens: &mut Tokens<'_>) 
         let message = format!("Incorrect database name '{name}'");
         return Err(Error::new(Code::WrongDatabaseName, message));
     }
-    TableName::new(&name, "").check(&session.identity, true)?;
+    check_database(&session.identity, &name)?;
     if database_exists(session, &name) {
         let message = format!("Can't create database '{name}'; database exists");
         if !lenient {
@@ -67,9 +69,12 @@ pub(super) async fn create(session: &mut SessionState, tokens: &mut Tokens<'_>) 
 pub(super) fn alter(session: &mut SessionState, tokens: &mut Tokens<'_>) -> Result<Outcome> {
     if !tokens.is_word("CHARACTER") && !tokens.is_word("COLLATE") && !tokens.is_word("DEFAULT") {
         let name = tokens.name()?;
+        check_database(&session.identity, &name)?;
         if !database_exists(session, &name) {
             return Err(Error::new(Code::UnknownDatabase, format!("Unknown database '{name}'")));
         }
+    } else {
+        check_database(&session.identity, session.current_database()?)?;
     }
     options(tokens)?;
     Ok(Outcome { affected_rows: 1, ..Outcome::default() })
@@ -94,13 +99,9 @@ pub(super) async fn drop(session: &mut SessionState, tokens: &mut Tokens<'_>) ->
     let lenient = tokens.accept_all("IF EXISTS");
     let name = tokens.name()?;
     tokens.expect_end()?;
-    TableName::new(&name, "").check(&session.identity, true)?;
+    check_database(&session.identity, &name)?;
     if SYSTEM_DATABASES.iter().any(|system| system.eq_ignore_ascii_case(&name)) {
-        let message = format!(
-            "Access denied for user '{}'@'{}' to database '{name}'",
-            session.identity.user, session.identity.host
-        );
-        return Err(Error::new(Code::DatabaseAccessDenied, message));
+        return Err(database_denied(&session.identity, &name));
     }
     if !databases(&session.shared).contains(&name) {
         let message = format!("Can't drop database '{name}'; database doesn't exist");

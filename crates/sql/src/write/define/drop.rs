@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{create::check_name, define, dropping, hidden_tables, table_exists};
 use crate::{
     Code, Error, Outcome, Result,
-    select::names::TableName,
+    select::names::{TableName, Verb},
     session::SessionState,
     write::{
         counters::position_name,
@@ -43,7 +43,8 @@ pub(super) async fn drop(session: &mut SessionState, tokens: &mut Tokens<'_>) ->
             session.transaction.note_dropped_temporary();
             continue;
         }
-        match if temporary { Err(name.missing()) } else { Target::find(session, name) } {
+        match if temporary { Err(name.missing()) } else { Target::find(session, name, Verb::Drop) }
+        {
             Ok(target) => {
                 let (dropped, forgotten) = dropping(&target);
                 definitions.extend(dropped);
@@ -89,13 +90,13 @@ pub(super) async fn drop_one(session: &mut SessionState, name: &TableName) -> Re
     if session.transaction.temporary(name).is_some() {
         return drop_temporary(session, name);
     }
-    let target = Target::find(session, name)?;
+    let target = Target::find(session, name, Verb::Drop)?;
     let (definitions, positions) = dropping(&target);
     define(session, definitions, positions).await
 }
 
 fn drop_temporary(session: &mut SessionState, name: &TableName) -> Result<()> {
-    let target = Target::find(session, name)?;
+    let target = Target::find(session, name, Verb::Drop)?;
     for unique in UniqueKey::of(&target.table, &target.place) {
         if let Place::Temporary(name) = unique.place {
             session.transaction.drop_temporary(&name);
@@ -123,7 +124,7 @@ pub(super) async fn truncate(
     tokens.accept("TABLE");
     let name = table_name(tokens, session)?;
     tokens.expect_end()?;
-    let target = Target::find(session, &name)?;
+    let target = Target::find(session, &name, Verb::Drop)?;
     if let Place::Temporary(name) = &target.place {
         let uniques = UniqueKey::of(&target.table, &target.place).into_iter();
         let hidden = uniques.filter_map(|unique| match unique.place {
@@ -215,6 +216,10 @@ struct Renamed {
 
 impl Renaming {
     fn add(&mut self, session: &SessionState, from: TableName, to: TableName) -> Result<()> {
+        // Before it is told whether the other name is free.
+        if !self.renamed.contains_key(&from) {
+            from.check(&session.identity, Verb::Rename)?;
+        }
         check_name(session, &to)?;
         let new_name = to.engine_name(&session.shared);
         let is_there = session.shared.database.schema(&new_name).is_ok();
@@ -246,7 +251,7 @@ impl Renaming {
         if self.free.contains(name) {
             return Err(name.missing());
         }
-        let target = Target::find(session, name)?;
+        let target = Target::find(session, name, Verb::Rename)?;
         match target.engine_name().map(ToString::to_string) {
             Some(engine_name) => Ok(Renamed { target, engine_name }),
             None => Err(Error::unsupported("RENAME of a temporary table")),

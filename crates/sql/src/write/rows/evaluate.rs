@@ -74,6 +74,14 @@ impl Query {
         Ok(Some(keys))
     }
 
+    /// Makes it ready without running it: what is wrong with it, or is not for this user.
+    pub(crate) async fn check(self, session: &mut SessionState) -> Result<()> {
+        let sources = split(&self.text, false, session.lex_mode())?;
+        let Some(source) = sources.into_iter().next() else { return Ok(()) };
+        let statement = Statement { source: Arc::new(source), parameters: &[] };
+        Box::pin(select::columns(session, &statement)).await.map(|_| ())
+    }
+
     /// Its rows; where warnings are refused the first of them, as an error.
     pub(crate) async fn rows(self, session: &mut SessionState) -> Result<Vec<Vec<Value>>> {
         self.table(session).await.map(|(_, rows)| rows)

@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     Code, Error, Outcome, Result,
+    select::names::Verb,
     session::SessionState,
     write::{computed::Computed, overlay::Key, tokens::Tokens},
 };
@@ -59,7 +60,8 @@ pub(super) async fn run(
     session.refuses_warnings &= !ignore;
     tokens.accept("INTO");
     let name = table_name(tokens, session)?;
-    let target = Target::find(session, &name)?;
+    let verb = if replace { Verb::Replace } else { Verb::Insert };
+    let target = Target::find(session, &name, verb)?;
     let columns = column_list(tokens, &target)?;
     let policy = match (replace, ignore) {
         (true, _) => Policy::Replace,

@@ -16,7 +16,9 @@ use super::{
     literal::Parameters,
     target::{Target, table_name},
 };
-use crate::{Code, Error, Outcome, Result, session::SessionState, write::tokens::Tokens};
+use crate::{
+    Code, Error, Outcome, Result, select::names::Verb, session::SessionState, write::tokens::Tokens,
+};
 
 /// Lines that are put at once.
 const LINES_AT_ONCE: usize = 1_000;
@@ -59,7 +61,7 @@ pub(super) async fn run(
     session.refuses_warnings &= !ignore;
     tokens.expect("INTO TABLE")?;
     let table = table_name(tokens, session)?;
-    let target = Target::find(session, &table)?;
+    let target = Target::find(session, &table, Verb::Insert)?;
     if tokens.accept_all("CHARACTER SET") {
         tokens.name()?;
     }

@@ -11,6 +11,7 @@ mod insert;
 pub(crate) mod literal;
 mod load;
 mod lock;
+mod preparable;
 mod sum;
 mod target;
 mod update;
@@ -19,6 +20,7 @@ mod values;
 use remora_engine::Value;
 
 pub(crate) use evaluate::Query;
+pub(crate) use preparable::check;
 pub(crate) use target::{Target, check_local, table_name, table_of};
 pub(crate) use values::{RowMaker, column_name};
 

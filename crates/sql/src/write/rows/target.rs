@@ -6,7 +6,7 @@ use remora_engine::{Row, Value};
 
 use crate::{
     Code, Error, Result,
-    select::names::TableName,
+    select::names::{TableName, Verb},
     session::SessionState,
     write::{
         declared::{ROW_NUMBER, SqlTable},
@@ -48,13 +48,13 @@ pub(crate) fn table_name(tokens: &mut Tokens<'_>, session: &SessionState) -> Res
 }
 
 impl Target {
-    /// The table of a name, for writing.
-    pub(crate) fn find(session: &SessionState, name: &TableName) -> Result<Self> {
+    /// The table of a name, to do this to it.
+    pub(crate) fn find(session: &SessionState, name: &TableName, verb: Verb) -> Result<Self> {
         if let Some(temporary) = session.transaction.temporary(name) {
             let table = SqlTable::of(&temporary.schema);
             return Ok(Self::new(name.clone(), Place::Temporary(name.clone()), table));
         }
-        name.check(&session.identity, true)?;
+        name.check(&session.identity, verb)?;
         let engine_name = name.engine_name(&session.shared);
         let schema = session.reader().schema(&engine_name).map_err(|_| name.missing())?;
         check_local(session, &engine_name)?;
@@ -290,7 +290,7 @@ pub(crate) fn table_of(session: &SessionState, name: &TableName) -> Result<Arc<S
     if let Some(temporary) = session.transaction.temporary(name) {
         return Ok(SqlTable::of(&temporary.schema));
     }
-    name.check(&session.identity, false)?;
+    name.check(&session.identity, Verb::Select)?;
     let engine_name = name.engine_name(&session.shared);
     let schema = session.reader().schema(&engine_name).map_err(|_| name.missing())?;
     Ok(SqlTable::of(&schema))

@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     Code, Error, Outcome, Result,
-    select::names::TableName,
+    select::names::{TableName, Verb},
     session::SessionState,
     write::{computed::Computed, declared::quoted_name, overlay::Key, tokens::Tokens},
 };
@@ -481,11 +481,11 @@ fn key_query(named: &Named, target: &Target) -> Query {
 }
 
 /// A table as a list names it.
-type Listed = (Option<String>, String);
+pub(super) type Listed = (Option<String>, String);
 
 /// The tables that rows are deleted from, where they are listed apart, and the tokens of the tables
 /// that are read.
-fn deleted_tables(
+pub(super) fn deleted_tables(
     session: &SessionState,
     tokens: &mut Tokens<'_>,
 ) -> Result<(Option<Vec<Listed>>, Range<usize>)> {
@@ -511,25 +511,28 @@ fn deleted_tables(
     Ok((Some(listed), tokens.skip_until(is_rest)?))
 }
 
+/// Whether a listed table is this one.
+pub(super) fn is_deleted(named: &Named, (database, table): &Listed) -> bool {
+    let same = *table == named.alias || *table == named.name.table;
+    same && database.as_ref().is_none_or(|database| *database == named.name.database)
+}
+
 /// The targets among the tables that are read: those listed, or all.
 fn deleted_targets(
     session: &SessionState,
     named: &[Named],
     listed: Option<&[Listed]>,
 ) -> Result<Vec<Option<Target>>> {
-    let fits = |named: &Named, (database, table): &Listed| {
-        let same = *table == named.alias || *table == named.name.table;
-        same && database.as_ref().is_none_or(|database| *database == named.name.database)
-    };
     let missing = listed.into_iter().flatten();
-    let mut missing = missing.filter(|listed| !named.iter().any(|named| fits(named, listed)));
+    let mut missing = missing.filter(|listed| !named.iter().any(|named| is_deleted(named, listed)));
     if let Some((_, missing)) = missing.next() {
         let message = format!("Unknown table '{missing}' in MULTI DELETE");
         return Err(Error::new(Code::UnknownTableInDelete, message));
     }
-    let wanted =
-        |named: &Named| listed.is_none_or(|listed| listed.iter().any(|listed| fits(named, listed)));
-    let target = |named: &Named| Target::find(session, &named.name);
+    let wanted = |named: &Named| {
+        listed.is_none_or(|listed| listed.iter().any(|listed| is_deleted(named, listed)))
+    };
+    let target = |named: &Named| Target::find(session, &named.name, Verb::Delete);
     named.iter().map(|named| wanted(named).then(|| target(named)).transpose()).collect()
 }
 
@@ -546,7 +549,7 @@ fn listed_table(tokens: &mut Tokens<'_>) -> Result<Listed> {
     Ok((Some(first), table))
 }
 
-fn is_rest(tokens: &Tokens<'_>) -> bool {
+pub(super) fn is_rest(tokens: &Tokens<'_>) -> bool {
     ["WHERE", "ORDER", "LIMIT"].iter().any(|word| tokens.is_word(word))
 }
 
@@ -665,7 +668,7 @@ fn assignments(
         if let (Some(slot), Some(named)) = (targets.get_mut(table), named.get(table))
             && slot.is_none()
         {
-            *slot = Some(Target::find(session, &named.name)?);
+            *slot = Some(Target::find(session, &named.name, Verb::Update)?);
         }
         assignments.push(Assignment { table, column, given });
         if !tokens.take(",") {
@@ -675,7 +678,7 @@ fn assignments(
 }
 
 /// Which table's column a name means.
-fn assigned_column(
+pub(super) fn assigned_column(
     session: &SessionState,
     path: &[String],
     named: &[Named],

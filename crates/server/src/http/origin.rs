@@ -1,0 +1,103 @@
+//! Which web pages may ask a server that only this machine reaches.
+//!
+//! A browser is on this machine and asks for whatever page it shows. It says in `Origin` whose page
+//! that is; but a page may come from a name that its owner has let point to this machine, and then
+//! nothing but the name in `Host` tells. So `Host` must be an address, or `localhost`: names of others
+//! are not.
+
+use std::net::IpAddr;
+
+use axum::{
+    body::Body,
+    http::{Request, header, uri::Authority},
+};
+
+/// Why a request is not answered; `None` where it is.
+pub(super) fn refusal(request: &Request<Body>, allowed_origin: Option<&str>) -> Option<String> {
+    let headers = request.headers();
+    let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+    let host = request.uri().authority().map(Authority::as_str).or_else(|| text(header::HOST));
+    // Requests of HTTP/1.0 have none, and browsers send no such.
+    if let Some(host) = host
+        && !is_local(host)
+    {
+        return Some(format!(
+            "This server answers under localhost or its address, not under '{}': a proxy in front of \
+             it belongs in http.trusted_proxies",
+            shown(host)
+        ));
+    }
+    let origin = text(header::ORIGIN)?;
+    let is_own = origin.split_once("://").is_some_and(|(_, place)| Some(place) == host);
+    if is_own || allowed_origin == Some(origin) {
+        return None;
+    }
+    Some(format!(
+        "Web pages of '{}' may not ask: http.cors_allow_origin names the one that may",
+        shown(origin)
+    ))
+}
+
+/// Whether `HOST[:PORT]` is this machine by its address or by the name that is its own everywhere.
+fn is_local(host: &str) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    let name = name.strip_suffix('.').unwrap_or(name);
+    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok()
+}
+
+/// So much of what a client said is said back.
+fn shown(text: &str) -> String {
+    text.chars().filter(|letter| !letter.is_control()).take(100).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_refused(uri: &str, headers: &[(&str, &str)], allowed: Option<&str>) -> bool {
+        let mut request = Request::builder().uri(uri);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        refusal(&request.body(Body::empty()).unwrap(), allowed).is_some()
+    }
+
+    #[test]
+    fn hosts_are_addresses_or_localhost() {
+        for host in [
+            "localhost",
+            "localhost:9308",
+            "LOCALHOST.:1",
+            "127.0.0.1:9308",
+            "[::1]:9308",
+            "10.0.0.7",
+        ] {
+            assert!(!is_refused("/info", &[("host", host)], None), "{host}");
+        }
+        for host in
+            ["evil.example:9308", "localhost.evil.example", "127.0.0.1.evil.example", "", "a@b"]
+        {
+            assert!(is_refused("/info", &[("host", host)], None), "{host}");
+        }
+        assert!(!is_refused("/info", &[], None));
+        let host = [("host", "localhost")];
+        assert!(is_refused("http://evil.example/info", &host, None));
+        assert!(!is_refused("http://127.0.0.1:9308/info", &host, None));
+    }
+
+    #[test]
+    fn origins_are_the_servers_own_or_the_allowed_one() {
+        let from = |origin, allowed| {
+            is_refused("/info", &[("host", "localhost:9308"), ("origin", origin)], allowed)
+        };
+        let page = "https://example.com";
+        assert!(!from("http://localhost:9308", None) && !from(page, Some(page)));
+        for origin in [page, "null", "http://localhost:80", "https://example.com.evil.example"] {
+            assert!(from(origin, None), "{origin}");
+        }
+        assert!(from("https://other.example", Some(page)));
+    }
+}

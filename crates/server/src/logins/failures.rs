@@ -1,0 +1,189 @@
+//! Failed logins by address: whoever fails often has to wait, over all doors.
+
+use std::{
+    collections::HashMap,
+    net::{IpAddr, Ipv6Addr},
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+
+/// Failures that cost nothing.
+const FREE: u32 = 25;
+/// How long each further one takes.
+const EACH: Duration = Duration::from_secs(1);
+/// A login that would have to wait longer is refused.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+/// Addresses remembered.
+const MAX_ADDRESSES: usize = 10_000;
+
+/// What failed lately. One lock, held for the time of one look-up.
+#[derive(Default)]
+pub(crate) struct Failures {
+    /// Until when the failures of an address last, one after the other.
+    lasting: Mutex<HashMap<IpAddr, Instant>>,
+}
+
+/// A login on its way.
+pub(crate) struct Attempt<'f> {
+    failures: &'f Failures,
+    address: IpAddr,
+    /// Whether it counts as a failure already, so that those who come meanwhile wait behind it.
+    is_counted: bool,
+    /// How long it has to wait before it is judged.
+    pub(crate) wait: Duration,
+}
+
+impl Failures {
+    /// A login begins; `None` if too many of its address wait already. Clients of local sockets have
+    /// one address together.
+    pub(crate) fn begin(&self, address: Option<IpAddr>, now: Instant) -> Option<Attempt<'_>> {
+        let address = network_of(address);
+        let mut lasting = self.lasting.lock();
+        let Some(until) = lasting.get_mut(&address) else {
+            return Some(Attempt {
+                failures: self,
+                address,
+                is_counted: false,
+                wait: Duration::ZERO,
+            });
+        };
+        let wait = until.saturating_duration_since(now).saturating_sub(EACH * FREE);
+        if wait > LONGEST_WAIT {
+            return None;
+        }
+        let is_counted = !wait.is_zero();
+        if is_counted {
+            *until += EACH;
+        }
+        Some(Attempt { failures: self, address, is_counted, wait })
+    }
+
+    fn add(&self, address: IpAddr, now: Instant) {
+        let mut lasting = self.lasting.lock();
+        if lasting.len() >= MAX_ADDRESSES && !lasting.contains_key(&address) {
+            forget(&mut lasting, now);
+        }
+        let until = lasting.entry(address).or_insert(now);
+        *until = (*until).max(now) + EACH;
+    }
+
+    fn take_back(&self, address: IpAddr) {
+        if let Some(until) = self.lasting.lock().get_mut(&address) {
+            *until = until.checked_sub(EACH).unwrap_or(*until);
+        }
+    }
+}
+
+impl Attempt<'_> {
+    /// It was wrong.
+    pub(crate) fn failed(self, now: Instant) {
+        if !self.is_counted {
+            self.failures.add(self.address, now);
+        }
+    }
+
+    /// It was right.
+    pub(crate) fn succeeded(self) {
+        if self.is_counted {
+            self.failures.take_back(self.address);
+        }
+    }
+}
+
+/// What counts as one address: of IPv6, a network as one client has it for itself.
+fn network_of(address: Option<IpAddr>) -> IpAddr {
+    match address.map(|address| address.to_canonical()) {
+        None => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        Some(IpAddr::V6(address)) => {
+            IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)))
+        }
+        Some(address) => address,
+    }
+}
+
+/// Makes room: what is over need not be remembered; if nothing is, what is over first goes.
+fn forget(lasting: &mut HashMap<IpAddr, Instant>, now: Instant) {
+    lasting.retain(|_, until| *until > now);
+    if lasting.len() >= MAX_ADDRESSES {
+        let first = lasting.iter().min_by_key(|(_, until)| **until).map(|(address, _)| *address);
+        first.and_then(|address| lasting.remove(&address));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(last: u8) -> Option<IpAddr> {
+        Some(IpAddr::from([10, 0, 0, last]))
+    }
+
+    #[test]
+    fn guesses_wait_their_turn_and_then_are_refused() {
+        let failures = Failures::default();
+        let start = Instant::now();
+        let mut waits = Vec::new();
+        while let Some(attempt) = failures.begin(address(1), start) {
+            waits.push(attempt.wait);
+            attempt.failed(start);
+            assert!(waits.len() < 100);
+        }
+        let free = waits.iter().filter(|wait| wait.is_zero()).count();
+        assert_eq!(free as u32, FREE + 1);
+        assert_eq!(*waits.last().unwrap(), LONGEST_WAIT);
+        assert!(failures.begin(address(2), start).is_some_and(|other| other.wait.is_zero()));
+        // From then on one a second.
+        let mut judged = 0;
+        for second in 1..=20 {
+            let now = start + Duration::from_secs(second);
+            while let Some(attempt) = failures.begin(address(1), now) {
+                attempt.failed(now);
+                judged += 1;
+            }
+        }
+        assert_eq!(judged, 20);
+        let later = start + Duration::from_secs(600);
+        assert!(failures.begin(address(1), later).is_some_and(|again| again.wait.is_zero()));
+    }
+
+    #[test]
+    fn those_who_come_together_wait_one_behind_the_other() {
+        let failures = Failures::default();
+        let now = Instant::now();
+        (0..=FREE).for_each(|_| failures.begin(address(1), now).unwrap().failed(now));
+        let waiting: Vec<_> = std::iter::from_fn(|| failures.begin(address(1), now)).collect();
+        let seconds: Vec<u64> = waiting.iter().map(|one| one.wait.as_secs()).collect();
+        assert_eq!(seconds, [1, 2, 3, 4, 5]);
+        // Who was right gives the place back.
+        waiting.into_iter().for_each(Attempt::succeeded);
+        assert_eq!(failures.begin(address(1), now).unwrap().wait, EACH);
+    }
+
+    #[test]
+    fn logins_that_are_right_never_wait() {
+        let failures = Failures::default();
+        let now = Instant::now();
+        for _ in 0..1000 {
+            let attempt = failures.begin(address(1), now).unwrap();
+            assert!(attempt.wait.is_zero());
+            attempt.succeeded();
+        }
+        assert!(failures.lasting.lock().is_empty());
+    }
+
+    #[test]
+    fn addresses_are_networks_and_few_are_remembered() {
+        let of = |text: &str| network_of(Some(text.parse().unwrap()));
+        assert_eq!(of("2001:db8::1"), of("2001:db8::2:3"));
+        assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
+        assert_eq!(of("::ffff:10.0.0.1"), of("10.0.0.1"));
+        let failures = Failures::default();
+        let now = Instant::now();
+        for number in 0..MAX_ADDRESSES as u32 + 100 {
+            let address = Some(IpAddr::from(number.to_be_bytes()));
+            failures.begin(address, now).unwrap().failed(now);
+        }
+        assert_eq!(failures.lasting.lock().len(), MAX_ADDRESSES);
+    }
+}

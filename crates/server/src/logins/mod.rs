@@ -1,0 +1,208 @@
+//! Who may come in: one set of accounts and one token for all doors.
+//!
+//! Where there are `[[users]]`, every door asks for one of them. Where there is only a token, it is
+//! the password of any name. Where there is neither, whoever reaches a door may do everything. Under a
+//! MygramDB file its own rule holds: the token guards administration, and reading is free.
+
+mod failures;
+
+use std::{
+    hash::{BuildHasher, RandomState},
+    net::IpAddr,
+    sync::Arc,
+};
+
+use remora_protocol::mysql::auth::Password;
+use remora_sql::Identity;
+
+pub(crate) use failures::Failures;
+
+use crate::settings::{Dialect, Settings, find_user};
+
+/// What a server asks of those who come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Demand {
+    /// Nothing.
+    Nothing,
+    /// The token, for administration alone.
+    TokenToAdministrate,
+    /// The token.
+    Token,
+    /// A user and their password; the token, if there is one, is a user who may do everything.
+    User,
+}
+
+impl Demand {
+    /// What these settings ask.
+    pub(crate) fn of(settings: &Settings) -> Self {
+        match settings.dialect {
+            _ if !settings.users.is_empty() => Self::User,
+            _ if settings.admin_token.is_empty() => Self::Nothing,
+            Dialect::MygramDb => Self::TokenToAdministrate,
+            Dialect::Remora => Self::Token,
+        }
+    }
+
+    /// Whether nothing is answered before a login.
+    pub(crate) fn is_for_all(self) -> bool {
+        matches!(self, Self::Token | Self::User)
+    }
+
+    /// How one logs in on the line protocol.
+    pub(crate) fn form(self) -> &'static str {
+        match self {
+            Self::User => "AUTH <user> <password>",
+            _ => "AUTH <token>",
+        }
+    }
+}
+
+/// An account that a client says it is: what proves it, and who it then is.
+pub(crate) struct Claimed {
+    pub password: Arc<Password>,
+    /// `None` for a name that is not known, which nothing proves.
+    pub identity: Option<Identity>,
+}
+
+/// What is known of logins over all doors.
+#[derive(Default)]
+pub(crate) struct Logins {
+    pub failures: Failures,
+    /// Chooses, for a name that is not known, whose way of a password it is asked for.
+    chance: RandomState,
+}
+
+impl Logins {
+    /// The account of this name for a client there.
+    pub(crate) fn claim(
+        &self,
+        settings: &Settings,
+        name: &str,
+        address: Option<IpAddr>,
+    ) -> Claimed {
+        let identity = |rights| Identity { user: name.to_owned(), host: host_of(address), rights };
+        if Demand::of(settings) == Demand::Token {
+            let password = Arc::new(Password::plain(settings.admin_token.as_bytes()));
+            return Claimed { password, identity: Some(identity(None)) };
+        }
+        match find_user(&settings.users, name, address) {
+            Some(user) => Claimed {
+                password: Arc::clone(&user.password),
+                identity: Some(identity(user.rights.clone())),
+            },
+            None => Claimed { password: Arc::new(self.decoy(settings, name)), identity: None },
+        }
+    }
+
+    /// The same account's way for the same name, each time.
+    fn decoy(&self, settings: &Settings, name: &str) -> Password {
+        let count = settings.users.len().max(1) as u64;
+        let chosen = usize::try_from(self.chance.hash_one(name) % count).unwrap_or(0);
+        settings.users.get(chosen).map_or_else(Password::impossible, |user| user.password.decoy())
+    }
+
+    /// Who a client is that sends a password as it is; `None` if it is wrong. May take milliseconds.
+    pub(crate) fn prove_password(
+        &self,
+        settings: &Settings,
+        name: &str,
+        password: &[u8],
+        address: Option<IpAddr>,
+    ) -> Option<Identity> {
+        let claimed = self.claim(settings, name, address);
+        if claimed.password.check_clear(password) { claimed.identity } else { None }
+    }
+}
+
+/// Who a client is that sends the token; `None` if it is wrong, or there is none.
+pub(crate) fn prove_token(
+    settings: &Settings,
+    token: &[u8],
+    address: Option<IpAddr>,
+) -> Option<Identity> {
+    let set = settings.admin_token.as_bytes();
+    let is_right = !set.is_empty() && is_equal(token, set);
+    is_right.then(|| Identity { host: host_of(address), ..Identity::default() })
+}
+
+/// A client's address as accounts and PROCESSLIST show it.
+pub(crate) fn host_of(address: Option<IpAddr>) -> String {
+    address.map_or_else(|| "localhost".to_owned(), |address| address.to_canonical().to_string())
+}
+
+/// Whether two tokens are equal, in a time that does not tell where they differ.
+fn is_equal(given: &[u8], set: &[u8]) -> bool {
+    let mut difference = given.len() ^ set.len();
+    for (index, byte) in given.iter().enumerate() {
+        let expected = set.get(index % set.len().max(1)).copied().unwrap_or(0);
+        difference |= usize::from(byte ^ expected);
+    }
+    std::hint::black_box(difference) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn settings(text: &str) -> Settings {
+        Settings::parse(Path::new("remora.toml"), text).unwrap()
+    }
+
+    #[test]
+    fn tokens_are_compared_whole() {
+        assert!(is_equal(b"secret", b"secret"));
+        for wrong in ["secre", "secrets", "secretsecret", "", "Secret"] {
+            assert!(!is_equal(wrong.as_bytes(), b"secret"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_asked_of_those_who_come() {
+        let user = "[[users]]\nname = 'anna'\npassword = 'x'\n";
+        let token = "[auth]\nadmin_token = 's3cret'\n";
+        let of = |text: &str| Demand::of(&settings(text));
+        assert_eq!(of(""), Demand::Nothing);
+        assert_eq!(of(token), Demand::Token);
+        assert_eq!(of(user), Demand::User);
+        assert_eq!(of(&format!("{token}{user}")), Demand::User);
+        let mygramdb = Settings { dialect: Dialect::MygramDb, ..settings(token) };
+        assert_eq!(Demand::of(&mygramdb), Demand::TokenToAdministrate);
+    }
+
+    #[test]
+    fn the_token_is_any_names_password() {
+        let logins = Logins::default();
+        let one = settings("[auth]\nadmin_token = 's3cret'\n");
+        let prove = |password: &[u8]| logins.prove_password(&one, "anyone", password, None);
+        assert_eq!(prove(b"s3cret").unwrap().rights, None);
+        assert!(prove(b"").is_none() && prove(b"secret").is_none());
+        assert!(prove_token(&one, b"s3cret", None).is_some());
+        assert!(prove_token(&settings(""), b"", None).is_none());
+    }
+
+    #[test]
+    fn an_unknown_name_is_asked_for_in_one_way() {
+        let logins = Logins::default();
+        let native = "password_native = '*462366917EEDD1970A48E87D8EF59EB67D2CA26F'";
+        let text = format!(
+            "[[users]]\nname = 'a'\n{native}\n[[users]]\nname = 'b'\npassword = 'geheim'\n\
+             [auth]\nadmin_token = 't'\n"
+        );
+        let both = settings(&text);
+        let kinds: std::collections::HashSet<_> = (0..100)
+            .map(|number| {
+                let name = format!("nobody{number}");
+                let plugin = || logins.claim(&both, &name, None).password.plugin(None).name();
+                assert_eq!(plugin(), plugin());
+                assert!(logins.prove_password(&both, &name, b"geheim", None).is_none());
+                assert!(logins.prove_password(&both, &name, b"t", None).is_none());
+                plugin()
+            })
+            .collect();
+        assert_eq!(kinds.len(), 2);
+        let known = logins.prove_password(&both, "a", b"geheim", None).unwrap();
+        assert_eq!((known.user.as_str(), known.host.as_str()), ("a", "localhost"));
+    }
+}
