@@ -30,6 +30,6 @@ pub use column::{Column, SqlType};
 pub use error::{Code, Error, Result};
 pub use host::{Alone, Host, Process, ReplicaReport, nobody_followed};
 pub use identity::{Identity, Right};
-pub use instance::{Instance, Settings};
+pub use instance::{Instance, Settings, Usage};
 pub use reply::{Outcome, Reply, ResultCharset};
 pub use session::{Prepared, Session, Status};

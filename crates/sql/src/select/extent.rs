@@ -14,7 +14,7 @@ use datafusion::{
     },
 };
 
-use super::functions;
+use super::{functions, rules};
 
 /// What a query is made of, as far as the rules that it needs go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,8 +88,8 @@ impl Extent {
             Self::OneTable => !RUNNING_OF_SEVERAL.contains(&name),
             Self::Any => true,
         };
-        let mut rules = Optimizer::new().rules;
-        rules.retain(|rule| logical(rule.name()));
+        let mut logical_rules = Optimizer::new().rules;
+        logical_rules.retain(|rule| logical(rule.name()));
         let mut running_rules = PhysicalOptimizer::new().rules;
         running_rules.retain(|rule| running(rule.name()));
         let mut config = any.config().clone();
@@ -99,8 +99,8 @@ impl Extent {
         }
         SessionStateBuilder::new_from_existing(any)
             .with_config(config)
-            .with_optimizer_rules(rules)
-            .with_physical_optimizer_rules(running_rules)
+            .with_optimizer_rules(rules::optimizing(logical_rules))
+            .with_physical_optimizer_rules(rules::running(running_rules))
             .build()
     }
 }
