@@ -588,9 +588,9 @@ async fn nests() {
             (&then, "3"),
             (&chosen, "3"),
             (&otherwise, "3"),
-            (&operand, ""),
+            (&operand, "2"),
             (&between, "1038"),
-            (&list, ""),
+            (&list, "0"),
         ],
     )
     .await;
