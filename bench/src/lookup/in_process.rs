@@ -82,7 +82,10 @@ impl InProcess {
         let settings = Settings {
             version: "9.7.0-remora".to_owned(),
             max_query_memory_bytes: 4 << 30,
+            max_total_memory_bytes: 8 << 30,
             max_temporary_memory_bytes: 4 << 30,
+            spill: None,
+            max_spill_bytes: 4 << 30,
             default_database: "bench".to_owned(),
         };
         let instance = Instance::new(engine.clone(), Arc::new(Alone), settings);

@@ -375,6 +375,8 @@ codes! {
     DefaultVariable = 3772 "HY000",
     /// More tables than MySQL joins.
     TooManyTables = 1116 "HY000",
+    /// More columns than a SELECT or a table may have.
+    TooManyColumns = 1117 "HY000",
     /// A connection of someone else's.
     KillDenied = 1095 "HY000",
     /// There is no binary log here.

@@ -1,12 +1,16 @@
 //! The SQL side of one server: what all its sessions share.
 
-use std::sync::{Arc, atomic::AtomicU64};
+use std::{
+    path::PathBuf,
+    sync::{Arc, atomic::AtomicU64},
+};
 
 use parking_lot::RwLock;
 use remora_engine::{Database, Value};
 
 use crate::{
     Host, Identity, Session, fast,
+    select::room::Rooms,
     session::{
         locks::NamedLocks,
         variables::{Globals, definition},
@@ -42,6 +46,8 @@ pub(crate) struct Shared {
     pub locks: Arc<NamedLocks>,
     /// Statements that were made ready before.
     pub plans: fast::Plans,
+    /// What plans take of memory and disk.
+    pub rooms: Rooms,
 }
 
 /// What an operator sets of the SQL side.
@@ -51,20 +57,40 @@ pub struct Settings {
     pub version: String,
     /// Most memory of one statement, and of a session's temporary tables.
     pub max_query_memory_bytes: u64,
+    /// Most memory of all statements together.
+    pub max_total_memory_bytes: u64,
     /// Most memory of the temporary tables of all sessions.
     pub max_temporary_memory_bytes: u64,
+    /// The folder for rows that memory has no room for, this server's alone: it is emptied at the
+    /// start. `None` takes one of the system's for temporary files.
+    pub spill: Option<PathBuf>,
+    /// Most bytes in it.
+    pub max_spill_bytes: u64,
     /// The database that tables without one are shown in, and that a session begins in.
     pub default_database: String,
+}
+
+/// What statements take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// How many are planned or run, those included that nobody waits for any more.
+    pub running: usize,
+    /// Their bytes in memory.
+    pub memory_bytes: u64,
+    /// Their bytes on the disk.
+    pub spilled_bytes: u64,
 }
 
 impl Instance {
     /// The SQL side of this database in this server.
     pub fn new(database: Database, host: Arc<dyn Host>, settings: Settings) -> Self {
+        let rooms = Rooms::new(&settings);
         Self {
             shared: Arc::new(Shared {
                 database,
                 host,
                 settings,
+                rooms,
                 globals: RwLock::default(),
                 counters: write::Counters::default(),
                 definitions: tokio::sync::RwLock::default(),
@@ -86,6 +112,16 @@ impl Instance {
     pub fn set_global(&self, name: &str, value: Value) {
         if let Some(definition) = definition(name) {
             self.shared.globals.write().set(definition.name, value);
+        }
+    }
+
+    /// What statements take at this moment.
+    pub fn usage(&self) -> Usage {
+        let rooms = &self.shared.rooms;
+        Usage {
+            running: rooms.running(),
+            memory_bytes: rooms.memory_bytes(),
+            spilled_bytes: rooms.disk_bytes(),
         }
     }
 

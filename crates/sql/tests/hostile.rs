@@ -9,12 +9,25 @@ use remora_engine::Value;
 use remora_sql::{Access, Identity, Right, Session};
 use support::{Answers, Server, rows, run};
 
-/// Runs each statement and compares its rows, or the error it ends with.
+/// Runs each statement and compares its rows, or the number of the error it ends with and what else
+/// is given of it. Nothing is no rows and no error.
 async fn expect(session: &mut Session, cases: &[(&str, &str)]) {
     for (statement, expected) in cases {
         let got = rows(session, statement).await;
-        assert!(got.starts_with(expected), "{statement}: {got} instead of {expected}");
+        let fits = match is_error(expected) {
+            true => {
+                got.split(' ').next() == expected.split(' ').next() && got.starts_with(expected)
+            }
+            false => got == *expected,
+        };
+        assert!(fits, "{statement}: {got:?} instead of {expected:?}");
     }
+}
+
+/// Whether a text begins with the number of an error.
+fn is_error(text: &str) -> bool {
+    let number = text.split(' ').next().unwrap_or_default();
+    number.len() == 4 && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 #[tokio::test]
@@ -187,7 +200,7 @@ async fn memory_has_limits() {
             ("CREATE TABLE t (id INT PRIMARY KEY)", ""),
             ("INSERT INTO t VALUES (1), (2), (3), (4), (5), (6), (7), (8)", ""),
             ("SELECT LENGTH(REPEAT('x', 9000000 + id)) FROM t", "1038"),
-            ("SELECT LENGTH(REPEAT('x', 1000000 + id)) FROM t LIMIT 1", "10000"),
+            ("SELECT LENGTH(REPEAT('x', 1000000 + id)) FROM t LIMIT 1", "1000001"),
             ("SELECT REPLACE(REPEAT('a', 9000000), 'a', REPEAT('b', 9000000)) IS NULL", "1"),
             ("SELECT EXPORT_SET(1, 'a', 'b', REPEAT(',', 9000000)) IS NULL", "1"),
             ("SELECT REGEXP_REPLACE(REPEAT('a', 900000), 'x*', REPEAT('b', 900)) IS NULL", "1"),
@@ -221,7 +234,7 @@ async fn temporary_tables_have_room_of_a_session_and_of_all() {
         ("SELECT COUNT(*) FROM t", "40"),
         ("UPDATE t SET s = CONCAT(s, s) WHERE id <= 20", ""),
         ("UPDATE t SET s = CONCAT(s, s, s) WHERE id > 20", "1114"),
-        ("SELECT MAX(LENGTH(s)), COUNT(*) FROM t", "2000000"),
+        ("SELECT MAX(LENGTH(s)), COUNT(*) FROM t", "2000000|40"),
     ];
     expect(&mut one, &steps).await;
     assert_eq!(run(&mut one, many).await.unwrap_err().message, full);
@@ -590,9 +603,9 @@ async fn nests() {
             (&then, "3"),
             (&chosen, "3"),
             (&otherwise, "3"),
-            (&operand, ""),
+            (&operand, "2"),
             (&between, "1038"),
-            (&list, ""),
+            (&list, "0"),
         ],
     )
     .await;

@@ -142,7 +142,7 @@ pub(super) fn finish<S: AsyncRead + AsyncWrite + Unpin>(
     client: &mut Client,
     process: &Connection,
     reply: WireReply<'_, S>,
-    ended: Ended,
+    ended: Ended<()>,
 ) -> io::Result<(Flow, Option<Cursor>)> {
     if let Some(error) = reply.broken {
         return Err(error);

@@ -225,7 +225,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
             Results::new(&mut self.channel, client.capabilities, RowFormat::Text, client.flags());
         let mut reply = WireReply { results, interrupter: &self.interrupter, broken: None };
         let run = client.session.query(text, self.many, &mut reply);
-        let ended = watched(run, &self.place.connection, &self.interrupter, limit_ms).await;
+        let shared = &self.side.shared;
+        let process = &self.place.connection;
+        let ended = watched(run, process, &self.interrupter, limit_ms, shared).await;
         let (flow, _) = finish(client, &self.place.connection, reply, ended)?;
         Ok(flow)
     }

@@ -3,31 +3,29 @@
 use std::{net::IpAddr, sync::Arc};
 
 use remora_protocol::mysql::{PacketWriter, WireError, put_early_error};
-use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    task::JoinSet,
-};
+use tokio::task::JoinSet;
 
-use super::{connection, side::SqlSide};
+use super::{
+    connection,
+    side::SqlSide,
+    wire::{Socket, Wire},
+};
 use crate::{
     logins::host_of,
     session::{Door, accept_each, turn_away},
 };
 
 /// Accepts connections.
-pub(crate) async fn accept(door: impl Door, side: Arc<SqlSide>) {
+pub(crate) async fn accept(door: impl Door<Stream: Socket>, side: Arc<SqlSide>) {
     let stopping = side.shared.stopping.subscribe();
     accept_each(door, stopping, |sessions, stream, address| {
-        admit(sessions, stream, address, &side);
+        admit(sessions, Wire::new(stream), address, &side);
     })
     .await;
 }
 
 /// Starts a session, or turns the connection away.
-fn admit<S>(sessions: &mut JoinSet<()>, stream: S, address: Option<IpAddr>, side: &Arc<SqlSide>)
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
+fn admit(sessions: &mut JoinSet<()>, stream: Wire, address: Option<IpAddr>, side: &Arc<SqlSide>) {
     let settings = side.shared.settings.load();
     let list = settings.allow_cidrs.as_deref();
     let is_allowed = match (list, address) {
@@ -42,6 +40,7 @@ where
     }
     match side.connect() {
         Some(place) => {
+            place.connection.comes_over(stream.peer());
             let side = Arc::clone(side);
             sessions.spawn(async move {
                 if let Err(error) = connection::run(stream, address, side, place).await {

@@ -20,6 +20,7 @@ mod side;
 mod statements;
 mod tls;
 mod watch;
+mod wire;
 
 pub(crate) use listener::accept;
 pub(crate) use side::SqlSide;

@@ -9,7 +9,7 @@ use super::{
     client::{Flow, finish},
     commands::Talk,
     reply::WireReply,
-    watch::watched,
+    watch::{Ended, watched},
 };
 
 /// Rows that are fetched from a cursor before they are sent.
@@ -27,7 +27,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
     }
 
     async fn try_prepare(&mut self, text: &[u8]) -> Result<(), WireError> {
-        let prepared = self.client.session.prepare(text).await?;
+        let shared = &self.side.shared;
+        let limit_ms = shared.settings.load().sql.max_execution_time_ms;
+        let prepare = self.client.session.prepare(text);
+        let process = &self.place.connection;
+        let prepared = match watched(prepare, process, &self.interrupter, limit_ms, shared).await {
+            Ended::Done(prepared) => prepared?,
+            Ended::TimedOut => return Err(WireError::query_timeout()),
+            Ended::Cut => return Err(WireError::interrupted()),
+        };
         let parameters =
             u16::try_from(prepared.parameters).map_err(|_| WireError::too_many_parameters())?;
         let columns = prepared.columns.clone();
@@ -77,7 +85,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
         }
         let mut reply = WireReply { results, interrupter: &self.interrupter, broken: None };
         let run = client.session.execute(&statement.prepared, &self.values, &mut reply);
-        let ended = watched(run, process, &self.interrupter, limit_ms).await;
+        let ended = watched(run, process, &self.interrupter, limit_ms, &side.shared).await;
         let (flow, rows) = finish(client, process, reply, ended)?;
         statement.cursor = rows;
         if had_more || cursor {

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed},
     },
     time::Instant,
@@ -12,6 +12,8 @@ use std::{
 use parking_lot::Mutex;
 use remora_sql::Process;
 use tokio::sync::Notify;
+
+use super::wire::Peer;
 
 /// Bytes of a statement that are shown.
 const SHOWN_BYTES: usize = 64 << 10;
@@ -38,6 +40,7 @@ pub(super) struct Connection {
     interrupter: Mutex<Arc<AtomicBool>>,
     is_killed: AtomicBool,
     killed: Notify,
+    peer: OnceLock<Peer>,
 }
 
 struct State {
@@ -146,7 +149,18 @@ impl Connection {
             interrupter: Mutex::default(),
             is_killed: AtomicBool::new(false),
             killed: Notify::new(),
+            peer: OnceLock::new(),
         }
+    }
+
+    /// Its stream is known.
+    pub(super) fn comes_over(&self, peer: Peer) {
+        let _ = self.peer.set(peer);
+    }
+
+    /// Whether the client has left.
+    pub(super) fn is_left(&self) -> bool {
+        self.peer.get().and_then(Peer::upgrade).is_some_and(|socket| socket.is_gone())
     }
 
     /// The client has logged in.

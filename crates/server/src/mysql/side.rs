@@ -36,7 +36,10 @@ impl SqlSide {
         let own = remora_sql::Settings {
             version: VERSION.to_owned(),
             max_query_memory_bytes: settings.sql.max_query_memory_mb << 20,
+            max_total_memory_bytes: settings.sql.max_total_query_memory_mb << 20,
             max_temporary_memory_bytes: settings.sql.max_temporary_memory_mb << 20,
+            spill: Some(settings.data.join("spill")),
+            max_spill_bytes: settings.sql.max_spill_mb << 20,
             default_database: settings.sql.default_database.clone(),
         };
         let instance = Instance::new(shared.database.clone(), Arc::new(host), own);

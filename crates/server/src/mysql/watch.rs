@@ -1,4 +1,5 @@
-//! Running a statement: its time limit, and its end where the connection is killed.
+//! Running a statement: its time limit, and its end where the connection is killed, the client has
+//! left or the server stops.
 
 use std::{
     future::poll_fn,
@@ -15,14 +16,17 @@ use remora_sql::Result;
 use tokio::{task::JoinHandle, time::sleep};
 
 use super::processes::Connection;
+use crate::server::Shared;
 
 /// How long a statement may take to end itself when its connection is killed.
 const GRACE: Duration = Duration::from_secs(2);
+/// How soon it is seen that nobody waits for a statement any more.
+const STEP: Duration = Duration::from_millis(50);
 
 /// How a statement ended.
-pub(super) enum Ended {
+pub(super) enum Ended<T> {
     /// By itself.
-    Done(Result<()>),
+    Done(Result<T>),
     /// It was told to, since its time was over.
     TimedOut,
     /// The connection was killed, and it did not end by itself.
@@ -56,12 +60,13 @@ impl Drop for TimeLimit {
 }
 
 /// Runs a statement for at most `limit_ms` milliseconds, where that is not 0.
-pub(super) async fn watched(
-    statement: impl Future<Output = Result<()>>,
+pub(super) async fn watched<T>(
+    statement: impl Future<Output = Result<T>>,
     process: &Connection,
     interrupter: &Arc<AtomicBool>,
     limit_ms: u64,
-) -> Ended {
+    shared: &Shared,
+) -> Ended<T> {
     let limit =
         (limit_ms > 0).then(|| TimeLimit::new(Duration::from_millis(limit_ms), interrupter));
     let mut statement = pin!(statement);
@@ -73,6 +78,7 @@ pub(super) async fn watched(
             biased;
             result = &mut statement => Some(result),
             () = killed_for_long(process) => None,
+            () = unwanted(process, interrupter, shared) => None,
         },
     };
     match (result, limit) {
@@ -80,6 +86,15 @@ pub(super) async fn watched(
         (Some(result), _) => Ended::Done(result),
         (None, _) => Ended::Cut,
     }
+}
+
+/// Tells the statement to end when nobody waits for it any more, and leaves it as much time for that.
+async fn unwanted(process: &Connection, interrupter: &AtomicBool, shared: &Shared) {
+    while !process.is_left() && !*shared.stopping.borrow() {
+        sleep(STEP).await;
+    }
+    interrupter.store(true, Relaxed);
+    sleep(GRACE).await;
 }
 
 async fn killed_for_long(process: &Connection) {

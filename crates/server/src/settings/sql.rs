@@ -29,6 +29,10 @@ pub struct Sql {
     pub buffered_mb: usize,
     /// Megabytes of one statement, and of one connection's temporary tables.
     pub max_query_memory_mb: u64,
+    /// Megabytes of all statements together.
+    pub max_total_query_memory_mb: u64,
+    /// Megabytes on the disk of rows that statements have no room for in memory.
+    pub max_spill_mb: u64,
     /// Megabytes of all connections' temporary tables together.
     pub max_temporary_memory_mb: u64,
     /// The database of tables that have none in their name.
@@ -54,6 +58,8 @@ impl Default for Sql {
             max_prepared_statements: 16_382,
             buffered_mb: 2_048,
             max_query_memory_mb: 1_024,
+            max_total_query_memory_mb: 2_048,
+            max_spill_mb: 10_240,
             max_temporary_memory_mb: 2_048,
             default_database: "remora".to_owned(),
             local_infile: false,
@@ -76,6 +82,8 @@ pub(super) struct TypedSql {
     max_prepared_statements: Option<usize>,
     buffered_mb: Option<usize>,
     max_query_memory_mb: Option<u64>,
+    max_total_query_memory_mb: Option<u64>,
+    max_spill_mb: Option<u64>,
     max_temporary_memory_mb: Option<u64>,
     default_database: Option<String>,
     local_infile: Option<bool>,
@@ -97,6 +105,8 @@ impl TypedSql {
         set(&mut sql.max_prepared_statements, self.max_prepared_statements);
         set(&mut sql.buffered_mb, self.buffered_mb);
         set(&mut sql.max_query_memory_mb, self.max_query_memory_mb);
+        set(&mut sql.max_total_query_memory_mb, self.max_total_query_memory_mb);
+        set(&mut sql.max_spill_mb, self.max_spill_mb);
         set(&mut sql.max_temporary_memory_mb, self.max_temporary_memory_mb);
         set(&mut sql.default_database, self.default_database);
         set(&mut sql.local_infile, self.local_infile);

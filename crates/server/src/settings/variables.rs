@@ -222,6 +222,20 @@ pub static VARIABLES: &[Variable] = &[
         "Megabytes that one SQL statement may take, and one connection's temporary tables."
     ),
     plain!(
+        "sql.max_total_query_memory_mb",
+        "sql.max_total_query_memory_mb",
+        Restart,
+        sql.max_total_query_memory_mb,
+        "Megabytes that all SQL statements may take together."
+    ),
+    plain!(
+        "sql.max_spill_mb",
+        "sql.max_spill_mb",
+        Restart,
+        sql.max_spill_mb,
+        "Megabytes on the disk of rows that SQL statements have no room for in memory."
+    ),
+    plain!(
         "sql.max_temporary_memory_mb",
         "sql.max_temporary_memory_mb",
         Restart,

@@ -1,6 +1,9 @@
 //! What is too much, too early, too late.
 
-use std::time::Instant;
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
 
 use crate::{
     client::{Answer, Client, Entry},
@@ -91,4 +94,75 @@ fn a_statement_has_its_time() {
         matches!(&answer, Answer::Error(error) if error.number == 3024) || answer.value() == "1"
     );
     assert_eq!(client.query("SELECT 1").value(), "1");
+}
+
+/// Rows enough for a join without an end.
+fn with_endless_join(server: &TestServer) -> &'static str {
+    let mut client = connect(server);
+    let table = "CREATE TABLE n (i INT PRIMARY KEY)";
+    assert_eq!(client.query(table), Answer::Ok { affected: 0 });
+    let rows = "INSERT INTO n WITH RECURSIVE r AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM r WHERE \
+                i < 1000) SELECT i FROM r";
+    assert_eq!(client.query(rows), Answer::Ok { affected: 1000 });
+    "SELECT a.i, b.i, COUNT(*) FROM n a, n b, n c, n d, n e GROUP BY 1, 2"
+}
+
+/// How many statements are planned or run.
+fn running(client: &mut Client) -> String {
+    let asked = "SHOW STATUS LIKE 'Remora_statements_running'";
+    match client.query(asked) {
+        Answer::Rows(rows) => format!("{rows:?}"),
+        other => format!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_statement_ends_with_its_client_and_with_the_server() {
+    let server = TestServer::start_empty("");
+    let endless = with_endless_join(&server);
+    let mut other = connect(&server);
+    let idle = running(&mut other);
+    for _ in 0..3 {
+        let mut client = connect(&server);
+        client.begin();
+        client.send(format!("\x03{endless}").as_bytes());
+        let until = Instant::now() + Duration::from_secs(10);
+        while running(&mut other) == idle {
+            assert!(Instant::now() < until, "it has not begun");
+            thread::sleep(Duration::from_millis(5));
+        }
+        drop(client);
+        let until = Instant::now() + Duration::from_secs(5);
+        while running(&mut other) != idle {
+            assert!(Instant::now() < until, "it goes on without its client");
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+    let mut client = connect(&server);
+    client.begin();
+    client.send(format!("\x03{endless}").as_bytes());
+    thread::sleep(Duration::from_millis(200));
+    let began = Instant::now();
+    server.stop();
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+}
+
+/// One statement used to freeze all connections: its text was read for ever in their thread.
+#[test]
+fn a_statement_that_is_hard_to_read_keeps_nobody_waiting() {
+    let server = TestServer::start_empty("");
+    let mut other = connect(&server);
+    for (open, close) in [("SUBSTRING(", ",1)"), ("CAST(", " AS CHAR)"), ("CONVERT(", ",CHAR)")] {
+        for levels in [150, 198, 390] {
+            let mut client = connect(&server);
+            client.begin();
+            let text = format!("\x03SELECT {}'a'{}", open.repeat(levels), close.repeat(levels));
+            client.send(text.as_bytes());
+            let began = Instant::now();
+            assert_eq!(other.query("SELECT 1").value(), "1");
+            assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+            client.reader.expect(1);
+            assert_ne!(client.answer(), Answer::Closed);
+        }
+    }
 }

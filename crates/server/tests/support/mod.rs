@@ -17,6 +17,8 @@ use tokio::runtime::Runtime;
 
 /// No reply of a test takes this long.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// As large a stack as `remora serve` gives its threads.
+const STACK_BYTES: usize = 16 << 20;
 
 /// What the tests search.
 const ROWS: &str = r#"[
@@ -101,7 +103,8 @@ impl TestServer {
         settings.listen.sql = "127.0.0.1:0".to_owned();
         let settings = settings.finish().unwrap();
         let mut builder = tokio::runtime::Builder::new_multi_thread();
-        let runtime = builder.worker_threads(2).enable_all().build().unwrap();
+        let runtime =
+            builder.worker_threads(2).thread_stack_size(STACK_BYTES).enable_all().build().unwrap();
         let mut own = settings.clone();
         own.tables.retain(|schema| !(beside_source && settings.is_followed(&schema.name)));
         let database = open_database(&own).unwrap();

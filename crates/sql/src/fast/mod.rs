@@ -35,9 +35,9 @@ use self::{
 };
 use crate::{
     Identity, Outcome, Prepared, Reply, Result,
-    select::names::Verb,
+    select::{names::Verb, read_aside},
     session::{Reader, SessionState},
-    statement::{LexMode, Statement},
+    statement::{LONG_BYTES, LexMode, Statement},
 };
 
 /// A shape of one table or of several.
@@ -95,7 +95,10 @@ async fn run_lifted<R: Reply>(
     reply: &mut R,
 ) -> Result<Option<Outcome>> {
     let mode = session.lex_mode();
-    if !lifted.read(text, mode, session.database.as_deref()) || lifted.has_parameters() {
+    let is_read = read_aside(text.len() > LONG_BYTES, || {
+        lifted.read(text, mode, session.database.as_deref())
+    });
+    if !is_read || lifted.has_parameters() {
         return Ok(None);
     }
     let reader = session.reader();

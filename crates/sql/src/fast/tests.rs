@@ -126,7 +126,10 @@ fn fixture() -> Fixture {
     let settings = Settings {
         version: "9.7.0-remora".to_owned(),
         max_query_memory_bytes: 1 << 30,
+        max_total_memory_bytes: 2 << 30,
         max_temporary_memory_bytes: 1 << 30,
+        spill: None,
+        max_spill_bytes: 1 << 30,
         default_database: "main".to_owned(),
     };
     let instance = Instance::new(database, Arc::new(Alone), settings);

@@ -32,6 +32,7 @@ use super::{
 };
 use crate::SqlType;
 use folds::Fold;
+pub(super) use folds::MAX_CONCAT_BYTES;
 
 /// Digits that SUM adds to those of its argument.
 pub(crate) const SUM_DIGITS: u32 = 22;

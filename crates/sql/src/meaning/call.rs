@@ -114,7 +114,9 @@ impl Call<'_> {
 
     /// The longest text that a function may make, in bytes.
     pub(crate) fn longest_text(&self) -> u64 {
-        self.context.map_or(64 << 20, |context| context.max_text_bytes)
+        // It is held several times on its way: as a value, in a column, in the reply.
+        let most = |context: &Context| context.max_text_bytes.min(context.max_batch_bytes / 4);
+        self.context.map_or(64 << 20, most)
     }
 
     /// What the session wants statements to mean.

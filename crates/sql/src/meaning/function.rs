@@ -2,13 +2,16 @@
 //! row by row.
 
 use std::{
-    hash::{Hash, Hasher},
+    hash::{BuildHasher, Hash, Hasher, RandomState},
     sync::{Arc, LazyLock},
 };
 
 use datafusion::{
     arrow::datatypes::{DataType, FieldRef},
-    common::{ScalarValue, exec_err},
+    common::{
+        ScalarValue, exec_err,
+        tree_node::{TreeNode, TreeNodeRecursion},
+    },
     error::{DataFusionError, Result as PlanResult},
     logical_expr::{
         ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
@@ -28,7 +31,7 @@ use super::{
 };
 use crate::{
     Code, Error, Result,
-    session::{context::Context, variables::Collation},
+    session::{context::Context, interrupted, variables::Collation},
 };
 
 /// Makes the value of a row.
@@ -241,6 +244,17 @@ impl ScalarUDFImpl for Function {
         Ok(Arc::new(field))
     }
 
+    fn schema_name(&self, args: &[Expr]) -> PlanResult<String> {
+        let name = self.definition.name;
+        if is_short(args) {
+            let names = args.iter().map(|arg| arg.schema_name().to_string());
+            return Ok(format!("{name}({})", names.collect::<Vec<_>>().join(",")));
+        }
+        // Plans ask for the names of all expressions within an expression, again and again.
+        static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+        Ok(format!("{name}(#{:016x})", HASHER.hash_one(args)))
+    }
+
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> PlanResult<ColumnarValue> {
         if self.definition.name == "typed" {
             return told(args);
@@ -268,6 +282,9 @@ impl ScalarUDFImpl for Function {
         let most_bytes = context.map_or(u64::MAX, |context| context.max_batch_bytes);
         let mut bytes = 0_u64;
         for row in 0..rows {
+            if context.is_some_and(Context::is_over) {
+                return Err(external(interrupted()));
+            }
             values.clear();
             values.extend(
                 columns.iter().map(|(column, single)| column.get(if *single { 0 } else { row })),
@@ -285,6 +302,19 @@ impl ScalarUDFImpl for Function {
         }
         Ok(ColumnarValue::Array(array))
     }
+}
+
+/// Whether expressions are few enough, all that is in them included, to be named by what they are.
+fn is_short(args: &[Expr]) -> bool {
+    const MOST: usize = 12;
+    let mut count = 0;
+    args.iter().all(|arg| {
+        let walked = arg.apply(|_| {
+            count += 1;
+            Ok(if count > MOST { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+        });
+        walked.is_ok() && count <= MOST
+    })
 }
 
 /// The value as it was: only its field says more. What is held otherwise than the field says is

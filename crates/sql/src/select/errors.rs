@@ -46,6 +46,10 @@ fn from_text(text: &str) -> Error {
     if has("more than one row") || has("returned more than one") {
         return Error::new(Code::SubqueryRows, "Subquery returns more than 1 row");
     }
+    if has("during the spilling process") {
+        let message = "The statement needs more room on the disk than sql.max_spill_mb allows";
+        return Error::new(Code::OutOfMemory, message);
+    }
     tracing::debug!(error = text, "a plan failed");
     Error::new(Code::Unknown, text)
 }

@@ -14,7 +14,7 @@ use datafusion::{
     },
 };
 
-use super::{bare::BareLiterals, functions};
+use super::{bare::BareLiterals, functions, rules};
 
 /// What a query is made of, as far as the rules that it needs go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,11 +88,12 @@ impl Extent {
             Self::OneTable => !RUNNING_OF_SEVERAL.contains(&name),
             Self::Any => true,
         };
-        let mut rules = Optimizer::new().rules;
-        rules.retain(|rule| logical(rule.name()));
+        let mut logical_rules = Optimizer::new().rules;
+        logical_rules.retain(|rule| logical(rule.name()));
         // It takes two equalities of a column that are not the same for a contradiction.
-        if let Some(place) = rules.iter().position(|rule| rule.name() == "push_down_filter") {
-            rules.insert(place, Arc::new(BareLiterals));
+        let place = logical_rules.iter().position(|rule| rule.name() == "push_down_filter");
+        if let Some(place) = place {
+            logical_rules.insert(place, Arc::new(BareLiterals));
         }
         let mut running_rules = PhysicalOptimizer::new().rules;
         running_rules.retain(|rule| running(rule.name()));
@@ -103,8 +104,8 @@ impl Extent {
         }
         SessionStateBuilder::new_from_existing(any)
             .with_config(config)
-            .with_optimizer_rules(rules)
-            .with_physical_optimizer_rules(running_rules)
+            .with_optimizer_rules(rules::optimizing(logical_rules))
+            .with_physical_optimizer_rules(rules::running(running_rules))
             .build()
     }
 }

@@ -16,12 +16,15 @@ pub(crate) mod output;
 mod planner;
 mod recursive;
 pub(crate) mod resolve;
+pub(crate) mod room;
+mod rules;
 mod run;
 mod runtime;
 pub(crate) mod scan;
 pub(crate) mod sought;
 mod subquery;
 mod united;
+mod watch;
 
 use crate::{
     Code, Column, Outcome, Reply, Result,
@@ -30,7 +33,7 @@ use crate::{
 };
 
 pub(crate) use run::collect;
-pub(crate) use runtime::wait_aside;
+pub(crate) use runtime::{read_aside, wait_aside};
 
 /// Runs a SELECT.
 pub(crate) async fn run<R: Reply>(

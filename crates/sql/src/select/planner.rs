@@ -8,10 +8,7 @@ use datafusion::{
     common::{TableReference, config::ConfigOptions},
     datasource::provider_as_source,
     error::{DataFusionError, Result as PlanResult},
-    execution::{
-        SessionState as PlanState, SessionStateBuilder, SessionStateDefaults,
-        memory_pool::GreedyMemoryPool, runtime_env::RuntimeEnv,
-    },
+    execution::{SessionState as PlanState, SessionStateBuilder, SessionStateDefaults},
     logical_expr::{
         AggregateUDF, HigherOrderUDF, LogicalPlan, ScalarUDF, TableSource, WindowUDF,
         planner::{ContextProvider, ExprPlanner},
@@ -28,7 +25,7 @@ use rustc_hash::FxHashMap;
 
 use super::{
     errors::from_plan, extent::Extent, functions, lateral::Laterals, lazy, recursive::LastRound,
-    subquery::Subqueries, united,
+    rules, subquery::Subqueries, united, watch,
 };
 use crate::{Result, meaning, session::Context};
 
@@ -68,13 +65,13 @@ fn base() -> PlanState {
     options.optimizer.prefer_existing_sort = true;
     options.optimizer.hash_join_inlist_pushdown_max_distinct_values = MIN_JOIN_KEYS;
     options.optimizer.hash_join_inlist_pushdown_max_size = MAX_JOIN_KEY_BYTES;
-    let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![Arc::new(Laterals)];
-    rules.extend(meaning::analyzer_rules());
-    rules.push(Arc::new(Subqueries));
-    rules.extend(Analyzer::new().rules);
+    let mut analyzing: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![Arc::new(Laterals)];
+    analyzing.extend(meaning::analyzer_rules());
+    analyzing.push(Arc::new(Subqueries));
+    analyzing.extend(Analyzer::new().rules);
     SessionStateBuilder::new()
         .with_config(config)
-        .with_analyzer_rules(rules)
+        .with_analyzer_rules(rules::analyzing(analyzing))
         .with_expr_planners(SessionStateDefaults::default_expr_planners())
         .build()
 }
@@ -104,7 +101,8 @@ impl Planner {
         options.optimizer.hash_join_inlist_pushdown_max_distinct_values =
             (rows / ROWS_OF_JOIN_KEY).clamp(MIN_JOIN_KEYS, MAX_JOIN_KEYS);
         *state.config_mut() = config;
-        let limited = limited(state.runtime_env(), memory_bytes);
+        let rooms = &context.shared.rooms;
+        let limited = rooms.environment(state.runtime_env(), memory_bytes);
         let mut state =
             SessionStateBuilder::new_from_existing(state).with_runtime_env(limited).build();
         // Functions that run ask the context that plans carry from here on.
@@ -131,6 +129,17 @@ impl Planner {
         physical(&self.state, &plan).await.map_err(from_plan)
     }
 
+    /// The same, to be run: it ends when the statement does.
+    pub(super) async fn watched_plan(&self, query: ast::Query) -> Result<Arc<dyn ExecutionPlan>> {
+        let plan = self.physical_plan(query).await?;
+        watch::watched(plan, &self.context).map_err(from_plan)
+    }
+
+    /// Whether the statement is to end.
+    pub(super) fn is_over(&self) -> bool {
+        self.context.is_over()
+    }
+
     /// What tells the statement's functions that it has ended.
     pub(super) fn ended(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.context.ended)
@@ -147,7 +156,8 @@ pub(super) async fn physical(
     state: &PlanState,
     plan: &LogicalPlan,
 ) -> PlanResult<Arc<dyn ExecutionPlan>> {
-    let optimised = lazy::in_turn(state.optimize(plan)?)?;
+    let optimised = watch::conditions(lazy::in_turn(state.optimize(plan)?)?)?;
+    watch::check(state.config_options())?;
     let plan = state.query_planner().create_physical_plan(&optimised, state).await?;
     match state.config().target_partitions() {
         // Parts are one partition each.
@@ -167,17 +177,10 @@ pub(super) fn state_of(options: &ConfigOptions) -> PlanState {
     config.options_mut().extensions.insert(context.clone());
     *state.config_mut() = config;
     let memory_bytes = context.shared.settings.max_query_memory_bytes;
-    let limited = limited(state.runtime_env(), memory_bytes);
+    let limited = context.shared.rooms.environment(state.runtime_env(), memory_bytes);
     let mut state = SessionStateBuilder::new_from_existing(state).with_runtime_env(limited).build();
     state.mark_start_execution();
     state
-}
-
-/// The same environment with another limit of memory.
-fn limited(shared: &RuntimeEnv, memory_bytes: u64) -> Arc<RuntimeEnv> {
-    let bytes = usize::try_from(memory_bytes).unwrap_or(usize::MAX);
-    let memory_pool = Arc::new(GreedyMemoryPool::new(bytes));
-    Arc::new(RuntimeEnv { memory_pool, ..shared.clone() })
 }
 
 impl ContextProvider for Planner {
@@ -200,6 +203,10 @@ impl ContextProvider for Planner {
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
+        // That there is none ends the planning.
+        if self.is_over() {
+            return None;
+        }
         functions::scalar(name, &self.context)
     }
 

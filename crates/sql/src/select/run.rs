@@ -14,7 +14,7 @@ use datafusion::{
 };
 use futures::{StreamExt, TryStreamExt, stream::BoxStream};
 use remora_engine::Value;
-use tokio::sync::mpsc::Sender;
+use tokio::{runtime::Handle, sync::mpsc::Sender};
 
 use super::{
     catalog::SessionCatalog,
@@ -24,13 +24,13 @@ use super::{
     planner::Planner,
     recursive,
     resolve::{Resolved, Shown, resolve},
-    runtime::Running,
+    runtime::{Running, read_aside, wait_aside},
     sought,
 };
 use crate::{
     Code, Column, Error, Reply, Result,
     meaning::{Reading, rewrite},
-    session::SessionState,
+    session::{SessionState, interrupted},
     statement::{Source, Statement},
 };
 
@@ -43,6 +43,8 @@ pub(super) struct Query {
     window: Option<(u64, u64)>,
     /// Whether it runs here instead of where queries run.
     is_light: bool,
+    /// Whether planning it may take so long that others should not wait for the thread.
+    is_long: bool,
 }
 
 /// All rows of a query.
@@ -96,19 +98,23 @@ impl Query {
         sought::settle(session, &mut query, source).await?;
         let catalog = SessionCatalog::new(session, source);
         let limit = session.variables.sql_select_limit;
-        let Resolved { mut query, columns, tables, window } =
-            resolve(query, source, &catalog, limit)?;
         let reading = Reading {
             sql_mode: session.variables.sql_mode,
             database: session.database.clone().unwrap_or_default(),
         };
-        rewrite(&mut query, &reading)?;
-        recursive::normalise(&mut query);
+        let resolved = read_aside(source.is_long(), || -> Result<Resolved> {
+            let mut resolved = resolve(query, source, &catalog, limit)?;
+            rewrite(&mut resolved.query, &reading)?;
+            recursive::normalise(&mut resolved.query);
+            Ok(resolved)
+        });
+        let Resolved { query, columns, tables, window } = resolved?;
         let memory = session.shared.settings.max_query_memory_bytes;
         let extent = Extent::of(&query);
         let planner = Planner::new(session.context(), memory, tables, catalog.rows(), extent);
         let planner = Arc::new(planner);
-        Ok(Self { query, planner, shown: columns, window, is_light })
+        let is_long = source.is_long();
+        Ok(Self { query, planner, shown: columns, window, is_light, is_long })
     }
 
     /// Sends the columns and the rows.
@@ -187,10 +193,13 @@ impl Query {
 
     /// The columns, without running it.
     pub(super) async fn columns(&mut self, session: &SessionState) -> Result<Vec<Column>> {
-        let schema = self.planned(session, |planner, query| async move {
-            let plan = planner.plan(query)?;
-            let plan = planner.state().optimize(&plan).map_err(from_plan)?;
-            Ok(Arc::clone(plan.schema().inner()))
+        let is_long = self.is_long;
+        let schema = self.planned(session, move |planner, query| async move {
+            read_aside(is_long, || {
+                let plan = planner.plan(query)?;
+                let plan = planner.state().optimize(&plan).map_err(from_plan)?;
+                Ok(Arc::clone(plan.schema().inner()))
+            })
         });
         Ok(self.described(&schema.await?))
     }
@@ -241,12 +250,22 @@ impl Query {
     /// Starts planning and running where queries run.
     fn start(&mut self, session: &SessionState) -> Result<Running<Part>> {
         let (planner, query) = (Arc::clone(&self.planner), self.query.clone());
+        let is_long = self.is_long;
         Running::start(session, planner.ended(), move |sender| async move {
-            let sent = match planner.physical_plan(query).await {
+            let planned = match is_long {
+                true => {
+                    let here = Handle::current();
+                    wait_aside(|| here.block_on(planner.watched_plan(query)))
+                }
+                false => planner.watched_plan(query).await,
+            };
+            let sent = match planned {
                 Ok(plan) => run(plan, planner.state().task_ctx(), &sender).await,
                 Err(error) => Err(error),
             };
             if let Err(error) = sent {
+                // What planning fails with where the statement is to end says nothing.
+                let error = if planner.is_over() { interrupted() } else { error };
                 // Nobody waits for it where the session has ended.
                 let _ = sender.send(Err(error)).await;
             }
@@ -265,7 +284,7 @@ fn too_many_rows(most_bytes: u64) -> Error {
 
 /// The syntax tree of a SELECT.
 pub(super) fn parsed(statement: &Statement<'_>) -> Result<ast::Query> {
-    match statement.parse()? {
+    match read_aside(statement.source.is_long(), || statement.parse())? {
         ast::Statement::Query(query) => Ok(*query),
         other => Err(Error::unsupported(other)),
     }
@@ -339,6 +358,7 @@ pub(super) fn parse_do(statement: &Statement<'_>) -> Result<ast::Query> {
     }
     let mut made = crate::statement::split(&text, false, source.mode)?;
     let made = made.pop().ok_or_else(|| source.syntax_error(0))?;
+    let made = Source { interrupted: Arc::clone(&source.interrupted), ..made };
     let made = Statement { source: Arc::new(made), ..statement.clone() };
     match made.parse()? {
         ast::Statement::Query(query) => Ok(*query),

@@ -7,7 +7,7 @@ use std::{
     future::Future,
     sync::{
         Arc, LazyLock,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -29,6 +29,8 @@ const QUEUED: usize = 2;
 const STACK_BYTES: usize = 16 << 20;
 /// Threads of queries that wait in SLEEP or for a lock.
 const MAX_WAITING: usize = 4_096;
+/// Long texts that are read in threads of their own at a time.
+const MAX_READING: usize = 64;
 /// How soon a statement notices that it was killed.
 const PATIENCE: Duration = Duration::from_millis(50);
 
@@ -68,7 +70,11 @@ impl<T: Send + 'static> Running<T> {
         let (sender, receiver) = channel(QUEUED);
         let missing = || Error::new(Code::Unknown, "There are no threads for queries");
         let runtime = RUNTIME.as_ref().ok_or_else(missing)?;
-        let task = runtime.spawn(make(sender));
+        let (entered, made) = (session.shared.rooms.enter(), make(sender));
+        let task = runtime.spawn(async move {
+            let _entered = entered;
+            made.await;
+        });
         let limit = session.variables.max_execution_time_ms;
         let deadline = (limit > 0).then(|| Instant::now() + Duration::from_millis(limit));
         Ok(Self { receiver, task, deadline, ended })
@@ -118,6 +124,19 @@ pub(crate) fn wait_aside<T>(wait: impl FnOnce() -> T) -> T {
         Ok(RuntimeFlavor::MultiThread) => block_in_place(wait),
         _ => wait(),
     }
+}
+
+/// Reads or plans a long text without keeping the thread's other tasks waiting.
+pub(crate) fn read_aside<T>(is_long: bool, read: impl FnOnce() -> T) -> T {
+    static READING: AtomicUsize = AtomicUsize::new(0);
+    if !is_long {
+        return read();
+    }
+    // Each takes a thread of its own, of which there are not many.
+    let place = READING.fetch_add(1, Ordering::Relaxed);
+    let done = if place < MAX_READING { wait_aside(read) } else { read() };
+    READING.fetch_sub(1, Ordering::Relaxed);
+    done
 }
 
 /// 3024.

@@ -30,7 +30,10 @@ use datafusion::{
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
-use super::planner::{self, physical};
+use super::{
+    planner::{self, physical},
+    watch,
+};
 use crate::{
     Code, Error,
     meaning::{self, types::ExprType},
@@ -280,6 +283,10 @@ impl Subquery {
         let state = planner::state_of(options);
         let rows = async {
             let plan = physical(&state, &plan).await?;
+            let plan = match Context::of_options(options) {
+                Some(context) => watch::watched(plan, context)?,
+                None => plan,
+            };
             collect(plan, state.task_ctx()).await
         };
         let handle = tokio::runtime::Handle::try_current()

@@ -1,7 +1,10 @@
 //! LOAD DATA LOCAL: which file of the client's a text wants, so that its wire can ask for it.
 
 use super::Session;
-use crate::statement::split;
+use crate::{
+    select::read_aside,
+    statement::{LONG_BYTES, split},
+};
 
 /// `LOAD DATA [LOW_PRIORITY | CONCURRENT] LOCAL INFILE name`: the name stands so far at most.
 const LAST_PLACE: usize = 5;
@@ -16,7 +19,9 @@ impl Session {
         if !matches!(first, b'L' | b'l' | b'/' | b'-' | b'#') {
             return None;
         }
-        let sources = split(&self.utf8(text), false, self.state.lex_mode()).ok()?;
+        let mode = self.state.lex_mode();
+        let is_long = text.len() > LONG_BYTES;
+        let sources = read_aside(is_long, || split(&self.utf8(text), false, mode)).ok()?;
         let source = sources.first()?;
         if !source.is_word(0, "LOAD") || !source.is_word(1, "DATA") {
             return None;

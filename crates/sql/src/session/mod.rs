@@ -28,7 +28,7 @@ use crate::{
     Code, Column, Error, Identity, Outcome, Reply, Result, ResultCharset, explain, fast,
     instance::Shared,
     search, select, show,
-    statement::{Kind, LexMode, Source, Statement, TokenKind, split, unquoted},
+    statement::{Kind, LONG_BYTES, LexMode, Source, Statement, TokenKind, split, unquoted},
     write,
 };
 
@@ -162,7 +162,9 @@ impl Session {
         if let Some(outcome) = fast::run_text(&mut self.state, text, reply).await? {
             return self.state.finish(Kind::Select, outcome, false, reply);
         }
-        let sources = split(text, many, self.state.lex_mode())?;
+        let mode = self.state.lex_mode();
+        let is_long = text.len() > LONG_BYTES;
+        let sources = select::read_aside(is_long, || split(text, many, mode))?;
         if sources.is_empty() {
             if text.iter().all(|byte| byte.is_ascii_whitespace() || *byte == b';') {
                 return Err(Error::new(Code::EmptyQuery, "Query was empty"));
@@ -176,7 +178,7 @@ impl Session {
             if index > 0 {
                 self.begin();
             }
-            let source = Arc::new(source);
+            let source = self.ended_with_session(source);
             let statement = Statement { source, parameters: &[] };
             Box::pin(self.run_one(&statement, index + 1 < count, reply)).await?;
         }
@@ -184,11 +186,13 @@ impl Session {
     }
 
     async fn prepare_text(&mut self, text: &[u8]) -> Result<Prepared> {
-        let mut sources = split(text, false, self.state.lex_mode())?;
+        let mode = self.state.lex_mode();
+        let is_long = text.len() > LONG_BYTES;
+        let mut sources = select::read_aside(is_long, || split(text, false, mode))?;
         let source =
             sources.pop().ok_or_else(|| Error::new(Code::EmptyQuery, "Query was empty"))?;
         prepared::check_preparable(&source)?;
-        let source = Arc::new(source);
+        let source = self.ended_with_session(source);
         let statement = Statement { source: Arc::clone(&source), parameters: &[] };
         let shape = fast::prepare(&mut self.state, &statement)?;
         let columns = prepared::described(&mut self.state, &source).await?;
@@ -218,6 +222,11 @@ impl Session {
         let statement = Statement { source, parameters };
         // Boxed, because what is answered above would carry its state from place to place.
         Box::pin(self.run_one(&statement, false, reply)).await
+    }
+
+    /// A statement that ends when this session's statements are to end.
+    fn ended_with_session(&self, source: Source) -> Arc<Source> {
+        Arc::new(Source { interrupted: Arc::clone(&self.state.interrupted), ..source })
     }
 
     /// A client's text as UTF-8.

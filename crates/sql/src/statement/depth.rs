@@ -44,9 +44,17 @@ const SEPARATORS: [&str; 23] = [
 /// Words that join queries.
 const SETS: [&str; 4] = ["EXCEPT", "INTERSECT", "MINUS", "UNION"];
 
+/// Words that begin a query in parentheses.
+const QUERIES: [&str; 4] = ["SELECT", "TABLE", "VALUES", "WITH"];
+/// How often the same query may be read: where several parentheses stand before one in FROM or IN, it
+/// is read again for each of them, and what is within it as often for each time.
+const MOST_READINGS: usize = 64;
+
 /// What stands within one pair of parentheses.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Level {
+    /// How often it is read.
+    readings: usize,
     /// The expression so far.
     chain: usize,
     /// What stands behind its last operator.
@@ -57,7 +65,19 @@ struct Level {
     sets: usize,
 }
 
+impl Default for Level {
+    fn default() -> Self {
+        Self { readings: 1, chain: 0, operand: 0, deepest: 0, sets: 0 }
+    }
+}
+
 impl Level {
+    /// The level of a parenthesis that opens in this one, `run` of which stand before a query.
+    fn within(self, run: usize) -> Self {
+        let readings = self.readings.saturating_mul(run.max(1));
+        Self { readings, ..Self::default() }
+    }
+
     fn operator(&mut self) {
         self.chain = self.chain.max(self.operand) + 1;
         self.operand = 0;
@@ -82,7 +102,15 @@ pub(super) fn check(source: &Source) -> Result<()> {
     for (at, token) in source.tokens.iter().enumerate() {
         match token.kind {
             TokenKind::Operator => match source.bytes(token) {
-                b"(" => outer.push(std::mem::take(&mut level)),
+                b"(" => {
+                    // The first of several counts for all of them.
+                    let run = if at > 0 && source.is(at - 1, "(") { 1 } else { run_at(source, at) };
+                    let inner = level.within(run);
+                    outer.push(std::mem::replace(&mut level, inner));
+                    if level.readings > MOST_READINGS {
+                        return Err(too_deep());
+                    }
+                }
                 b")" => {
                     let inner = level.depth() + level.sets + 1;
                     level = outer.pop().unwrap_or_default();
@@ -105,6 +133,15 @@ pub(super) fn check(source: &Source) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// How many parentheses stand here before a query; 1 where they stand before anything else.
+fn run_at(source: &Source, at: usize) -> usize {
+    let run = (at..).take_while(|at| source.is(*at, "(")).count();
+    match QUERIES.iter().any(|word| source.is_word(at + run, word)) {
+        true => run,
+        false => 1,
+    }
 }
 
 /// 1038 for what nests deeper than there is room for.
@@ -135,5 +172,18 @@ mod tests {
         assert!(fits(&format!("SELECT 1 WHERE a = 1{}", " OR a = 1".repeat(20_000))));
         assert!(fits(&format!("SELECT a IN (1{})", ",1".repeat(20_000))));
         assert!(!fits(&format!("SELECT 1{}", " UNION SELECT 1".repeat(most + 1))));
+    }
+
+    #[test]
+    fn queries_that_would_be_read_too_often_are_refused() {
+        let nested = |open: &str, times: usize| {
+            let close = ")".repeat(open.len());
+            (0..times)
+                .fold("t".to_owned(), |inner, _| format!("{open}SELECT * FROM {inner}{close} AS u"))
+        };
+        let fits_from = |open, times| fits(&format!("SELECT * FROM {}", nested(open, times)));
+        assert!(fits_from("(", 100) && fits_from("((", 6) && fits_from("(((", 3));
+        assert!(!fits_from("((", 7) && !fits_from("(((", 4));
+        assert!(fits(&format!("SELECT {}1{}", "((".repeat(60), "))".repeat(60))));
     }
 }

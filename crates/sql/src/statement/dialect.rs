@@ -1,11 +1,22 @@
 //! MySQL's grammar for the parser: its own idea of it, with MySQL's precedence of operators.
+//!
+//! Where a form of its own does not fit, the parser reads the same tokens again as something else,
+//! which doubles with each level of a nest. So what may not be anything else is read here, and the
+//! expressions that are begun are counted: too many of them, or a statement that was ended, end it.
 
-use std::any::TypeId;
+use std::{
+    any::TypeId,
+    cell::Cell,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use datafusion::sql::sqlparser::{
     ast::{
         BinaryOperator, CastKind, DataType, DateTimeField, Expr, ExtractSyntax, Ident, Interval,
-        SearchModifier, UnaryOperator, Value,
+        ObjectName, SearchModifier, UnaryOperator, Value,
     },
     dialect::{Dialect, MySqlDialect, Precedence},
     keywords::{Keyword, RESERVED_FOR_TABLE_ALIAS},
@@ -20,7 +31,15 @@ use crate::{
 
 /// MySQL, as the parser should have it.
 #[derive(Debug)]
-pub(super) struct MySql;
+pub(super) struct MySql {
+    /// How many more expressions may be begun.
+    left: Cell<usize>,
+    /// Set when the statement is to end.
+    interrupted: Arc<AtomicBool>,
+}
+
+/// How often one token may be read as the beginning of an expression, on average.
+const READ_AGAIN: usize = 32;
 
 /// What the parser's own MySQL dialect says yes to.
 macro_rules! supports {
@@ -38,6 +57,24 @@ const BANG: u8 = 46;
 
 /// `a SOUNDS LIKE b`, as an operator.
 pub(crate) const SOUNDS_LIKE: &str = "SOUNDS LIKE";
+
+impl MySql {
+    /// The grammar for a statement of so many tokens.
+    pub(super) fn new(tokens: usize, interrupted: &Arc<AtomicBool>) -> Self {
+        let left = Cell::new(tokens.saturating_add(1).saturating_mul(READ_AGAIN));
+        Self { left, interrupted: Arc::clone(interrupted) }
+    }
+
+    /// Whether the statement was ended, or read too often; nothing more is read then.
+    fn is_over(&self) -> bool {
+        if self.interrupted.load(Ordering::Relaxed) {
+            self.left.set(0);
+        }
+        let left = self.left.get();
+        self.left.set(left.saturating_sub(1));
+        left == 0
+    }
+}
 
 impl Dialect for MySql {
     fn dialect(&self) -> TypeId {
@@ -75,6 +112,9 @@ impl Dialect for MySql {
     }
 
     fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
+        if self.is_over() {
+            return Some(Err(ParserError::RecursionLimitExceeded));
+        }
         let word = match &parser.peek_token_ref().token {
             Token::Word(word) => word,
             Token::ExclamationMark => {
@@ -85,36 +125,41 @@ impl Dialect for MySql {
             }
             _ => return None,
         };
-        match word.keyword {
-            Keyword::BINARY => {
+        let parse: fn(&mut Parser) -> Result<Expr, ParserError> = match word.keyword {
+            Keyword::BINARY => binary,
+            Keyword::INTERVAL => interval,
+            Keyword::CASE => |parser| parser.parse_case_expr(),
+            Keyword::NOT => |parser| parser.parse_not(),
+            _ if parser.peek_nth_token_ref(1).token != Token::LParen => return None,
+            Keyword::CHAR => characters,
+            Keyword::EXTRACT => extract,
+            Keyword::MATCH => matching,
+            Keyword::EXISTS => |parser| parser.parse_exists_expr(false),
+            Keyword::CAST => |parser| parser.parse_cast_expr(CastKind::Cast),
+            Keyword::CONVERT => |parser| parser.parse_convert_expr(false),
+            Keyword::POSITION => position,
+            Keyword::TRIM => |parser| parser.parse_trim_expr(),
+            Keyword::CEIL => |parser| parser.parse_ceil_floor_expr(true),
+            Keyword::FLOOR => |parser| parser.parse_ceil_floor_expr(false),
+            Keyword::ARRAY
+            | Keyword::CURRENT_DATE
+            | Keyword::CURRENT_TIME
+            | Keyword::CURRENT_TIMESTAMP
+            | Keyword::LOCALTIME
+            | Keyword::LOCALTIMESTAMP
+            | Keyword::OVERLAY
+            | Keyword::SAFE_CAST
+            | Keyword::STRUCT
+            | Keyword::TRY_CAST => {
+                let name = Ident::new(word.value.clone());
                 parser.advance_token();
-                let operand = parser.parse_subexpr(BANG);
-                Some(operand.map(|operand| Expr::Cast {
-                    kind: CastKind::Cast,
-                    expr: Box::new(operand),
-                    data_type: DataType::Binary(None),
-                    array: false,
-                    format: None,
-                }))
+                return Some(parser.parse_function(ObjectName::from(vec![name])));
             }
-            Keyword::INTERVAL => {
-                parser.advance_token();
-                Some(interval(parser))
-            }
-            Keyword::CHAR if parser.peek_nth_token_ref(1).token == Token::LParen => {
-                parser.advance_token();
-                Some(characters(parser))
-            }
-            Keyword::EXTRACT if parser.peek_nth_token_ref(1).token == Token::LParen => {
-                parser.advance_token();
-                Some(extract(parser))
-            }
-            Keyword::MATCH if parser.peek_nth_token_ref(1).token == Token::LParen => {
-                parser.advance_token();
-                Some(matching(parser))
-            }
-            _ => None,
-        }
+            Keyword::SUBSTR | Keyword::SUBSTRING => return Some(parser.parse_substring()),
+            _ => return None,
+        };
+        parser.advance_token();
+        Some(parse(parser))
     }
 
     fn parse_infix(
@@ -187,6 +232,18 @@ fn sounds_like(parser: &Parser) -> bool {
     is_word(word, "SOUNDS") && like(&parser.peek_nth_token_ref(1).token)
 }
 
+/// `BINARY a`: it takes its operand alone.
+fn binary(parser: &mut Parser) -> Result<Expr, ParserError> {
+    let operand = parser.parse_subexpr(BANG)?;
+    Ok(Expr::Cast {
+        kind: CastKind::Cast,
+        expr: Box::new(operand),
+        data_type: DataType::Binary(None),
+        array: false,
+        format: None,
+    })
+}
+
 /// `INTERVAL size unit`, or the function: `INTERVAL(value, limit, …)`.
 fn interval(parser: &mut Parser) -> Result<Expr, ParserError> {
     let in_parentheses = parser.peek_token_ref().token == Token::LParen;
@@ -256,6 +313,16 @@ fn extract(parser: &mut Parser) -> Result<Expr, ParserError> {
     let expr = Box::new(parser.parse_expr()?);
     parser.expect_token(&Token::RParen)?;
     Ok(Expr::Extract { field, expr, syntax: ExtractSyntax::From })
+}
+
+/// `(sought IN text)`.
+fn position(parser: &mut Parser) -> Result<Expr, ParserError> {
+    parser.expect_token(&Token::LParen)?;
+    let expr = Box::new(parser.parse_subexpr(COMPARISON)?);
+    parser.expect_keyword_is(Keyword::IN)?;
+    let r#in = Box::new(parser.parse_expr()?);
+    parser.expect_token(&Token::RParen)?;
+    Ok(Expr::Position { expr, r#in })
 }
 
 /// `(column, …) AGAINST (sought [mode])`: of a literal as the parser has it, of any other expression

@@ -7,7 +7,10 @@ pub(crate) mod lex;
 mod parse;
 mod split;
 
-use std::{borrow::Cow, sync::Arc};
+use std::{
+    borrow::Cow,
+    sync::{Arc, atomic::AtomicBool},
+};
 
 use datafusion::sql::sqlparser::ast;
 use remora_engine::Value;
@@ -18,6 +21,9 @@ pub(crate) use lex::{LexMode, Lexer, Token, TokenKind, unquoted};
 pub(crate) use split::split;
 
 use crate::Result;
+
+/// What is longer is read where nobody waits for the thread.
+pub(crate) const LONG_BYTES: usize = 4 << 10;
 
 /// The text of one statement and its tokens. Shared by all executions of a prepared statement.
 #[derive(Debug)]
@@ -32,6 +38,8 @@ pub(crate) struct Source {
     pub kind: Kind,
     /// How many `?` it has.
     pub parameters: usize,
+    /// Set when the statement is to end, so that reading it ends too.
+    pub interrupted: Arc<AtomicBool>,
 }
 
 /// A statement to be run: its text, and the values for its `?`.
@@ -49,7 +57,12 @@ impl Source {
         let kind = classify::kind(&text, &tokens);
         let is_parameter = |token: &&Token| token.kind == TokenKind::Parameter;
         let parameters = tokens.iter().filter(is_parameter).count();
-        Self { text, tokens, mode, kind, parameters }
+        Self { text, tokens, mode, kind, parameters, interrupted: Arc::default() }
+    }
+
+    /// Whether so much text is to be read that others should not wait for it.
+    pub(crate) fn is_long(&self) -> bool {
+        self.text.len() > LONG_BYTES
     }
 
     /// The text, for people.

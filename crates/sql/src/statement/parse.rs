@@ -1,6 +1,8 @@
 //! Our tokens become the parser's, mended where it does not know MySQL's ways, and its errors
 //! MySQL's. Every token's place is its first byte, so that errors name it.
 
+use std::sync::atomic::Ordering;
+
 use datafusion::sql::sqlparser::{
     ast,
     keywords::Keyword,
@@ -14,7 +16,7 @@ use super::{
     dialect::MySql,
     lex::{near, sent_bytes, unquoted},
 };
-use crate::{Error, Result};
+use crate::{Code, Error, Result, session::interrupted};
 
 /// How deep parentheses and subqueries may nest: each level of them takes the parser much of a stack.
 const MAX_NESTING: usize = 200;
@@ -23,7 +25,7 @@ const MAX_NESTING: usize = 200;
 pub(super) fn statement(source: &Source, parameters: &[Value]) -> Result<ast::Statement> {
     depth::check(source)?;
     let tokens = Converter::new(source, parameters).convert()?;
-    let dialect = MySql;
+    let dialect = MySql::new(tokens.len(), &source.interrupted);
     let mut parser =
         Parser::new(&dialect).with_recursion_limit(MAX_NESTING).with_tokens_with_locations(tokens);
     let parsed = parser.parse_statement().map_err(|error| syntax_error(source, &parser, &error))?;
@@ -41,6 +43,9 @@ fn place(source: &Source, parser: &Parser<'_>) -> usize {
 
 fn syntax_error(source: &Source, parser: &Parser<'_>, error: &ParserError) -> Error {
     let message = match error {
+        ParserError::RecursionLimitExceeded if source.interrupted.load(Ordering::Relaxed) => {
+            return interrupted();
+        }
         ParserError::RecursionLimitExceeded => return depth::too_deep(),
         ParserError::ParserError(message) | ParserError::TokenizerError(message) => message,
     };

@@ -232,7 +232,10 @@ mod tests {
         let settings = Settings {
             version: "9.7.0-remora".to_owned(),
             max_query_memory_bytes: 1 << 30,
+            max_total_memory_bytes: 2 << 30,
             max_temporary_memory_bytes: 1 << 30,
+            spill: None,
+            max_spill_bytes: 1 << 30,
             default_database: "test".to_owned(),
         };
         let instance = Instance::new(database.clone(), Arc::new(Alone), settings);

@@ -52,7 +52,10 @@ impl Server {
         let settings = Settings {
             version: "9.7.4-test".to_owned(),
             max_query_memory_bytes: 64 << 20,
+            max_total_memory_bytes: 96 << 20,
             max_temporary_memory_bytes: 88 << 20,
+            spill: Some(path.join("spill")),
+            max_spill_bytes: 64 << 20,
             default_database: "test".to_owned(),
         };
         let instance = Instance::new(database.clone(), host, settings);

@@ -15,8 +15,9 @@ use super::super::{
 };
 use crate::{Code, Error, Result};
 
-/// Most bytes of a GROUP_CONCAT.
-const MAX_CONCAT_BYTES: usize = 1 << 20;
+/// Most bytes of a GROUP_CONCAT, and one more: what is longer is cut with a warning where
+/// `group_concat_max_len` is known.
+pub(in crate::meaning) const MAX_CONCAT_BYTES: usize = 64 << 20;
 
 /// Takes rows and gives a value.
 pub(super) trait Fold: Send + Sync {
@@ -138,13 +139,18 @@ struct Joined {
     parts: Vec<(Vec<u8>, Vec<u8>)>,
     is_bytes: bool,
     separator: Vec<u8>,
+    /// What they take, about.
+    held: usize,
 }
 
 impl Joined {
     fn push(&mut self, key: Vec<u8>, text: Vec<u8>, same: Vec<u8>) {
-        if !self.distinct || self.seen.insert(same) {
-            self.parts.push((key, text));
+        let seen = same.len();
+        if self.distinct && !self.seen.insert(same) {
+            return;
         }
+        self.held += key.len() + text.len() + 48 + if self.distinct { seen } else { 0 };
+        self.parts.push((key, text));
     }
 
     fn joined(&self) -> Option<Vec<u8>> {
@@ -278,8 +284,7 @@ impl Fold for Joined {
     }
 
     fn bytes(&self) -> usize {
-        let parts: usize = self.parts.iter().map(|(key, text)| key.len() + text.len() + 48).sum();
-        parts + self.seen.iter().map(Vec::len).sum::<usize>()
+        self.held
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{
     super::{
+        aggregate::MAX_CONCAT_BYTES,
         call::{Call, Typing},
         decimal::Dec,
         encoding,
@@ -654,7 +655,7 @@ fn same_kind(typing: &Typing<'_>) -> Result<ExprType> {
 /// What GROUP_CONCAT joined, cut to `group_concat_max_len`.
 fn concat_limit<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let most = call.context.map_or(1_024, |context| context.group_concat_max_bytes);
-    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    let most = usize::try_from(most).unwrap_or(usize::MAX).min(MAX_CONCAT_BYTES - 1);
     let Some(value) = args.first() else { return Ok(V::Null) };
     let Some(bytes) = value.octets().filter(|bytes| bytes.len() > most) else {
         return Ok(value.clone());

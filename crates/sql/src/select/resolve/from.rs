@@ -191,9 +191,11 @@ impl Resolver<'_> {
         };
         let called = given.unwrap_or_else(|| table.clone());
         let unique = self.unique(&called);
+        self.parts += 1;
         if database.is_none()
             && let Some(common) = env.common.and_then(|all| all.find(&table))
         {
+            self.count_copy(common)?;
             *name = ObjectName::from(vec![quoted(&common.unique)]);
             let columns = common.columns.clone();
             let relation =

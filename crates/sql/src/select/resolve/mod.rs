@@ -84,7 +84,9 @@ pub(crate) fn resolve(
     limit: u64,
 ) -> Result<Resolved> {
     let tables = Vec::new();
-    let mut resolver = Resolver { catalog, source, used: HashSet::new(), tables, depth: 0 };
+    let used = HashSet::new();
+    let (parts, copied, named) = (0, 0, HashSet::new());
+    let mut resolver = Resolver { catalog, source, used, tables, depth: 0, parts, copied, named };
     let window = limit::take_window(&mut query, limit)?;
     let env = Env { scope: None, common: None };
     let columns = resolver.query(&mut query, env, None)?;
@@ -94,6 +96,10 @@ pub(crate) fn resolve(
     Ok(Resolved { query, columns, tables, window })
 }
 
+/// Most SELECTs and tables of a plan that are there because a common table expression is used more than
+/// once: those of expressions that use each other twice double with each.
+const MAX_COPIED: usize = 1_000;
+
 struct Resolver<'c> {
     catalog: &'c dyn Catalog,
     source: &'c Source,
@@ -101,6 +107,12 @@ struct Resolver<'c> {
     used: HashSet<String>,
     tables: Vec<(String, Arc<dyn TableProvider>)>,
     depth: usize,
+    /// SELECTs and tables that the plan has so far.
+    parts: usize,
+    /// Those of them that are copies of common table expressions.
+    copied: usize,
+    /// The common table expressions that were named, as plans call them.
+    named: HashSet<String>,
 }
 
 /// A column that a query gives.
@@ -124,6 +136,8 @@ struct Common<'a> {
     /// As plans call it.
     unique: String,
     columns: Vec<Named>,
+    /// SELECTs and tables that its plan has.
+    parts: usize,
     outer: Option<&'a Common<'a>>,
 }
 
@@ -183,6 +197,7 @@ impl Resolver<'_> {
         let given: Vec<String> =
             cte.alias.columns.iter().map(|column| column.name.value.clone()).collect();
         let given = (!given.is_empty()).then_some(given);
+        let before = self.parts;
         let columns = match with.recursive {
             true => {
                 let itself = (earlier.as_str(), unique.as_str());
@@ -192,7 +207,8 @@ impl Resolver<'_> {
         };
         cte.alias = alias(&unique);
         let columns = named_once(&columns)?;
-        let common = Common { alias: earlier, unique, columns, outer: env.common };
+        let parts = self.parts - before;
+        let common = Common { alias: earlier, unique, columns, parts, outer: env.common };
         self.with(with, index + 1, query, Env { common: Some(&common), ..env }, names)
     }
 
@@ -219,6 +235,7 @@ impl Resolver<'_> {
             alias: name.to_owned(),
             unique: unique.to_owned(),
             columns: named_once(&columns)?,
+            parts: 1,
             outer: env.common,
         };
         let env = Env { common: Some(&common), ..env };
@@ -262,6 +279,7 @@ impl Resolver<'_> {
         env: Env<'_>,
         names: Option<&[String]>,
     ) -> Result<Vec<Output>> {
+        self.parts += 1;
         match body {
             SetExpr::Select(select) => self.select(select, &mut Vec::new(), env, names),
             SetExpr::Query(query) => self.query(query, env, names),
@@ -346,6 +364,24 @@ impl Resolver<'_> {
             name = format!("{alias}#{number}");
         }
         name
+    }
+
+    /// A common table expression is named: each time but the first its plan is copied. 1038 where the
+    /// copies together would be too much.
+    fn count_copy(&mut self, common: &Common<'_>) -> Result<()> {
+        self.parts += common.parts;
+        if self.named.insert(common.unique.clone()) {
+            return Ok(());
+        }
+        self.copied += common.parts;
+        if self.copied <= MAX_COPIED {
+            return Ok(());
+        }
+        let message = format!(
+            "The common table expressions that are used more than once take more than \
+             {MAX_COPIED} SELECTs and tables: keep the rows of one in a temporary table"
+        );
+        Err(Error::new(Code::OutOfMemory, message))
     }
 
     fn variable(&self, name: &str) -> Result<Option<Expr>> {

@@ -1,6 +1,6 @@
 //! One SELECT.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, GroupByExpr, GroupByWithModifier, ObjectName, OrderByExpr,
@@ -17,6 +17,10 @@ use super::{
     scope::{Clause, Scope, Visible, quoted, unknown_column},
 };
 use crate::{Code, Error, Result};
+
+/// Most columns of a SELECT, as MySQL has them of a table: each is compared with all others when it
+/// is planned.
+const MAX_COLUMNS: usize = 4_096;
 
 /// A selected expression.
 #[derive(Clone, Debug)]
@@ -96,6 +100,9 @@ impl Resolver<'_> {
                 other @ SelectItem::ExprWithAliases { .. } => {
                     return Err(Error::unsupported(other));
                 }
+            }
+            if made.len() > MAX_COLUMNS {
+                return Err(Error::new(Code::TooManyColumns, "Too many columns"));
             }
         }
         Ok(made)
@@ -288,21 +295,24 @@ pub(super) fn position(expr: &Expr) -> Option<usize> {
 /// Gives items the names that plans call them by: none that a column of `taken` has, but for that
 /// column. A plan that orders by a column that is not selected carries both.
 fn name_items(items: &mut [Item], names: Option<&[String]>, taken: &[Visible]) {
-    let mut used = HashSet::new();
+    let taken: HashSet<String> =
+        taken.iter().map(|visible| visible.name.planned.to_lowercase()).collect();
+    let mut used: HashSet<String> = HashSet::new();
+    // What the last of each name has behind it.
+    let mut numbers: HashMap<String, usize> = HashMap::new();
     for (index, item) in items.iter_mut().enumerate() {
         if let Some(name) = names.and_then(|names| names.get(index)) {
             item.shown.name.clone_from(name);
         }
         // With a point it could be a relation's column.
         let mut base = item.shown.name.to_lowercase().replace('.', "#");
-        let is_taken = |name: &Visible| name.name.planned.to_lowercase() == base;
-        if !is_column(&item.expr, &base) && taken.iter().any(is_taken) {
+        if !is_column(&item.expr, &base) && taken.contains(&base) {
             base.push('#');
         }
         let mut planned = base.clone();
-        let mut number = 1;
+        let number = numbers.entry(base.clone()).or_insert(1);
         while !used.insert(planned.clone()) {
-            number += 1;
+            *number += 1;
             planned = format!("{base}#{number}");
         }
         item.planned = planned;

@@ -7,12 +7,15 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::{Env, Output, Resolver, Shown, expr::Place, scope::Clause};
 use crate::{
-    Error, Result,
+    Code, Error, Result,
     select::resolve::{
         scope::Scope,
         select::{empty_select, item},
     },
 };
+
+/// Most rows of one VALUES: each is planned as a SELECT.
+const MAX_ROWS: usize = 4_096;
 
 impl Resolver<'_> {
     /// Resolves VALUES, whose columns are called `column_0` and so on.
@@ -23,6 +26,12 @@ impl Resolver<'_> {
         names: Option<&[String]>,
     ) -> Result<Vec<Output>> {
         let SetExpr::Values(values) = body else { return Ok(Vec::new()) };
+        if values.rows.len() > MAX_ROWS {
+            let message = format!(
+                "VALUES has more than {MAX_ROWS} rows: insert them into a temporary table first"
+            );
+            return Err(Error::new(Code::OutOfMemory, message));
+        }
         let scope = Scope::new(env.scope);
         let mut count = 0;
         for row in &mut values.rows {

@@ -1,0 +1,96 @@
+//! The rules that plans are made by, each of which asks before a step whether its statement goes on:
+//! a large plan is walked by dozens of them.
+
+use std::sync::Arc;
+
+use datafusion::{
+    common::{config::ConfigOptions, tree_node::Transformed},
+    error::{DataFusionError, Result as PlanResult},
+    logical_expr::LogicalPlan,
+    optimizer::{AnalyzerRule, ApplyOrder, OptimizerConfig, OptimizerRule},
+    physical_optimizer::{PhysicalOptimizerContext, PhysicalOptimizerRule},
+    physical_plan::ExecutionPlan,
+};
+
+use super::watch::check;
+
+/// A rule of any kind.
+#[derive(Debug)]
+struct Asking<R: ?Sized>(Arc<R>);
+
+type Analyzing = dyn AnalyzerRule + Send + Sync;
+type Optimizing = dyn OptimizerRule + Send + Sync;
+type Running = dyn PhysicalOptimizerRule + Send + Sync;
+
+/// Rules for plans as they were written.
+pub(super) fn analyzing(rules: Vec<Arc<Analyzing>>) -> Vec<Arc<Analyzing>> {
+    rules.into_iter().map(|rule| Arc::new(Asking(rule)) as Arc<Analyzing>).collect()
+}
+
+/// Rules that make plans better.
+pub(super) fn optimizing(rules: Vec<Arc<Optimizing>>) -> Vec<Arc<Optimizing>> {
+    rules.into_iter().map(|rule| Arc::new(Asking(rule)) as Arc<Optimizing>).collect()
+}
+
+/// Rules for plans as they run.
+pub(super) fn running(rules: Vec<Arc<Running>>) -> Vec<Arc<Running>> {
+    rules.into_iter().map(|rule| Arc::new(Asking(rule)) as Arc<Running>).collect()
+}
+
+impl AnalyzerRule for Asking<Analyzing> {
+    fn analyze(&self, plan: LogicalPlan, options: &ConfigOptions) -> PlanResult<LogicalPlan> {
+        check(options)?;
+        self.0.analyze(plan, options)
+    }
+
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+}
+
+impl OptimizerRule for Asking<Optimizing> {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        self.0.apply_order()
+    }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        config: &dyn OptimizerConfig,
+    ) -> Result<Transformed<LogicalPlan>, DataFusionError> {
+        check(&config.options())?;
+        self.0.rewrite(plan, config)
+    }
+}
+
+impl PhysicalOptimizerRule for Asking<Running> {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        options: &ConfigOptions,
+    ) -> PlanResult<Arc<dyn ExecutionPlan>> {
+        check(options)?;
+        self.0.optimize(plan, options)
+    }
+
+    fn optimize_with_context(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        context: &dyn PhysicalOptimizerContext,
+    ) -> PlanResult<Arc<dyn ExecutionPlan>> {
+        check(context.config_options())?;
+        self.0.optimize_with_context(plan, context)
+    }
+
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn schema_check(&self) -> bool {
+        self.0.schema_check()
+    }
+}

@@ -1,0 +1,257 @@
+//! What ends a running plan soon after nobody waits for it, and lets others run meanwhile.
+//!
+//! A task is taken from its thread only where it waits. A join can make batches for hours without
+//! waiting for anything, and evaluate a condition on pairs of rows for seconds without a batch. So
+//! the streams that rows begin in and that multiply them give the thread back after [`SLICE`], and
+//! end with the statement; conditions of joins end with it too. The rules that a plan is made by ask
+//! before each step.
+
+use std::{
+    fmt,
+    hash::{Hash, Hasher},
+    pin::Pin,
+    sync::{
+        Arc, LazyLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context as TaskWaker, Poll},
+    time::{Duration, Instant},
+};
+
+use datafusion::{
+    arrow::{
+        array::RecordBatch,
+        datatypes::{DataType, Field, FieldRef, SchemaRef},
+    },
+    common::{
+        config::ConfigOptions,
+        exec_err,
+        tree_node::{Transformed, TreeNode, TreeNodeRecursion},
+    },
+    error::{DataFusionError, Result as PlanResult},
+    execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext},
+    logical_expr::{
+        ColumnarValue, LogicalPlan, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
+        Signature, Volatility,
+    },
+    physical_expr::PhysicalExpr,
+    physical_plan::{
+        ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
+        ReplaceChildrenOptions,
+    },
+};
+use futures::{Stream, StreamExt};
+
+use crate::session::{Context, interrupted};
+
+/// How long a task keeps its thread.
+const SLICE: Duration = Duration::from_millis(10);
+
+/// Tells whether a statement is to end.
+#[derive(Clone, Debug)]
+struct Watch {
+    interrupted: Arc<AtomicBool>,
+    ended: Arc<AtomicBool>,
+}
+
+impl Watch {
+    fn is_over(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed) || self.ended.load(Ordering::Relaxed)
+    }
+}
+
+/// 1317 where the statement of these options is to end.
+pub(super) fn check(options: &ConfigOptions) -> PlanResult<()> {
+    match Context::of_options(options).is_some_and(Context::is_over) {
+        true => Err(ended()),
+        false => Ok(()),
+    }
+}
+
+/// 1317 inside of DataFusion.
+pub(super) fn ended() -> DataFusionError {
+    DataFusionError::External(Box::new(interrupted()))
+}
+
+/// The plan, watched where rows begin and where they become more.
+pub(super) fn watched(
+    plan: Arc<dyn ExecutionPlan>,
+    context: &Context,
+) -> PlanResult<Arc<dyn ExecutionPlan>> {
+    let watch =
+        Watch { interrupted: Arc::clone(&context.interrupted), ended: Arc::clone(&context.ended) };
+    let done = plan.transform_up(|node| {
+        let multiplies = node.name().contains("Join") || node.name() == "UnnestExec";
+        if !multiplies && !node.children().is_empty() {
+            return Ok(Transformed::no(node));
+        }
+        let watched = Watched { input: node, watch: watch.clone() };
+        Ok(Transformed::yes(Arc::new(watched) as Arc<dyn ExecutionPlan>))
+    });
+    done.map(|done| done.data)
+}
+
+/// Streams that are watched.
+#[derive(Clone, Debug)]
+struct Watched {
+    input: Arc<dyn ExecutionPlan>,
+    watch: Watch,
+}
+
+impl DisplayAs for Watched {
+    fn fmt_as(&self, _: DisplayFormatType, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Watched")
+    }
+}
+
+impl ExecutionPlan for Watched {
+    fn name(&self) -> &'static str {
+        "Watched"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.input.properties()
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> PlanResult<TreeNodeRecursion>,
+    ) -> PlanResult<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> PlanResult<Arc<dyn ExecutionPlan>> {
+        let watch = self.watch.clone();
+        match children.into_iter().next() {
+            Some(input) => Ok(Arc::new(Self { input, watch })),
+            None => exec_err!("what is watched has an input"),
+        }
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> PlanResult<Arc<dyn ExecutionPlan>> {
+        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+        self.replace_children(children, options)
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> PlanResult<SendableRecordBatchStream> {
+        let input = self.input.execute(partition, context)?;
+        Ok(Box::pin(WatchedStream { input, watch: self.watch.clone(), since: None }))
+    }
+}
+
+struct WatchedStream {
+    input: SendableRecordBatchStream,
+    watch: Watch,
+    /// When its task last came to have the thread.
+    since: Option<Instant>,
+}
+
+impl Stream for WatchedStream {
+    type Item = PlanResult<RecordBatch>;
+
+    fn poll_next(mut self: Pin<&mut Self>, waker: &mut TaskWaker<'_>) -> Poll<Option<Self::Item>> {
+        if self.watch.is_over() {
+            return Poll::Ready(Some(Err(ended())));
+        }
+        let now = Instant::now();
+        let since = *self.since.get_or_insert(now);
+        if now.duration_since(since) > SLICE {
+            self.since = None;
+            waker.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let polled = self.input.poll_next_unpin(waker);
+        if polled.is_pending() {
+            self.since = None;
+        }
+        polled
+    }
+}
+
+impl RecordBatchStream for WatchedStream {
+    fn schema(&self) -> SchemaRef {
+        self.input.schema()
+    }
+}
+
+/// The plan with its joins' conditions watched: they are evaluated for pairs of rows.
+pub(super) fn conditions(plan: LogicalPlan) -> PlanResult<LogicalPlan> {
+    let done = plan.transform_up_with_subqueries(|plan| match plan {
+        LogicalPlan::Join(mut join) if join.filter.is_some() => {
+            join.filter = join.filter.map(|filter| CONDITION.call(vec![filter]));
+            Ok(Transformed::yes(LogicalPlan::Join(join)))
+        }
+        plan => Ok(Transformed::no(plan)),
+    });
+    done.map(|done| done.data)
+}
+
+static CONDITION: LazyLock<ScalarUDF> = LazyLock::new(|| {
+    ScalarUDF::from(Condition { signature: Signature::any(1, Volatility::Stable) })
+});
+
+/// Its argument, for as long as the statement goes on.
+#[derive(Debug)]
+struct Condition {
+    signature: Signature,
+}
+
+impl PartialEq for Condition {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Condition {}
+
+impl Hash for Condition {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name().hash(state);
+    }
+}
+
+impl ScalarUDFImpl for Condition {
+    fn name(&self) -> &'static str {
+        "watched"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> PlanResult<DataType> {
+        Ok(types.first().cloned().unwrap_or(DataType::Boolean))
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> PlanResult<FieldRef> {
+        let field = args.arg_fields.first().map(Arc::clone);
+        Ok(field.unwrap_or_else(|| Arc::new(Field::new(self.name(), DataType::Boolean, true))))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> PlanResult<ColumnarValue> {
+        check(&args.config_options)?;
+        match args.args.into_iter().next() {
+            Some(value) => Ok(value),
+            None => exec_err!("watched has an argument"),
+        }
+    }
+}

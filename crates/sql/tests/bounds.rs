@@ -1,0 +1,298 @@
+//! Every statement is bounded: what is wide costs as its text is long, or it is refused; it ends when
+//! nobody waits for it; and what it takes of memory and disk is counted and given back.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::{
+    path::Path,
+    sync::atomic::Ordering::Relaxed,
+    time::{Duration, Instant},
+};
+
+use remora_sql::Session;
+use support::{Server, rows, run};
+
+/// No work goes on so long after its end; generous, for a machine that does much else.
+const SOON: Duration = Duration::from_secs(5);
+/// An endless join whose rows are grouped: nothing comes out of it.
+const ENDLESS: &str = "SELECT a.i, b.i, COUNT(*) FROM n a, n b, n c, n d, n e GROUP BY 1, 2";
+
+/// With stacks as the server's connections have them: this build's frames are wide.
+fn on_threads(test: impl Future<Output = ()> + Send + 'static) {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let builder = builder.worker_threads(2).thread_stack_size(64 << 20).enable_all();
+    let runtime = builder.build().unwrap();
+    runtime.block_on(runtime.spawn(test)).unwrap();
+}
+
+/// A server with a table of a thousand numbers.
+async fn server() -> (Server, Session) {
+    let server = Server::new();
+    let mut session = server.session();
+    for statement in [
+        "CREATE TABLE n (i INT PRIMARY KEY, s VARCHAR(100))",
+        "INSERT INTO n WITH RECURSIVE r AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM r WHERE i < \
+         1000) SELECT i, REPEAT('x', 100) FROM r",
+    ] {
+        run(&mut session, statement).await.unwrap();
+    }
+    (server, session)
+}
+
+fn nested(times: usize, inner: &str, level: impl Fn(String) -> String) -> String {
+    (0..times).fold(inner.to_owned(), |inner, _| level(inner))
+}
+
+fn listed(times: usize, item: impl Fn(usize) -> String) -> String {
+    (0..times).map(item).collect::<Vec<_>>().join(", ")
+}
+
+fn is_error(got: &str, number: &str) -> bool {
+    got.strip_prefix(number).is_some_and(|rest| rest.starts_with(' '))
+}
+
+/// Waits until nothing runs and nothing is held.
+async fn is_quiet(server: &Server) {
+    let until = Instant::now() + SOON;
+    loop {
+        let usage = server.instance.usage();
+        if usage.running == 0 && usage.memory_bytes == 0 && usage.spilled_bytes == 0 {
+            return;
+        }
+        assert!(Instant::now() < until, "{usage:?}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// A form that does not fit was read again as another, at each level of a nest: 30 levels took an
+/// hour.
+#[test]
+fn a_nest_is_read_once() {
+    on_threads(async {
+        let (_server, mut session) = server().await;
+        let levels: [fn(String) -> String; 10] = [
+            |inner| format!("SUBSTRING({inner}, 1)"),
+            |inner| format!("CAST({inner} AS CHAR)"),
+            |inner| format!("CONVERT({inner}, CHAR)"),
+            |inner| format!("CONVERT({inner} USING utf8mb4)"),
+            |inner| format!("TRIM({inner})"),
+            |inner| format!("POSITION({inner} IN 'a')"),
+            |inner| format!("CEIL({inner})"),
+            |inner| format!("CASE WHEN {inner} THEN 1 END"),
+            |inner| format!("(1 IN ((SELECT {inner})))"),
+            |inner| format!("CURRENT_TIMESTAMP({inner})"),
+        ];
+        for level in levels {
+            for (times, inner) in [(60, "a b c"), (60, "')"), (300, "1"), (300, "a b c")] {
+                let text = format!("SELECT {}", nested(times, inner, level));
+                let began = Instant::now();
+                let got = rows(&mut session, &text).await;
+                let is_refused = ["1064", "1038", "1473"].iter().any(|code| is_error(&got, code));
+                assert!(is_refused, "{text}: {got}");
+                assert!(began.elapsed() < SOON, "{:?}: {text}", began.elapsed());
+            }
+        }
+        let from = |times| nested(times, "n x y", |inner| format!("((SELECT * FROM {inner}))"));
+        for times in [5, 30, 90] {
+            let began = Instant::now();
+            let got = rows(&mut session, &format!("SELECT * FROM {}", from(times))).await;
+            assert!(is_error(&got, "1064") || is_error(&got, "1038"), "{got}");
+            assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+        }
+        let cast = nested(100, "'a'", |inner| format!("CAST({inner} AS CHAR)"));
+        assert_eq!(rows(&mut session, &format!("SELECT {cast}")).await, "a");
+        let named = "SELECT ceil, `cast` FROM (SELECT 1 AS ceil, 2 AS `cast`) t";
+        assert_eq!(rows(&mut session, named).await, "1|2");
+    });
+}
+
+/// What a shape costs at one size and at twice the size, in milliseconds.
+async fn costs(session: &mut Session, shape: fn(usize) -> String, size: usize) -> (f64, f64) {
+    let mut cost = [f64::MAX; 2];
+    // The best of three: others use the machine.
+    for _ in 0..3 {
+        for (best, size) in cost.iter_mut().zip([size, size * 2]) {
+            let text = shape(size);
+            let began = Instant::now();
+            let got = rows(session, &text).await;
+            *best = best.min(began.elapsed().as_secs_f64() * 1_000.0);
+            let begins = got.chars().take(40).collect::<String>();
+            assert!(!is_error(&got, "1105") && !is_error(&got, "1064"), "{begins}");
+        }
+    }
+    (cost[0], cost[1])
+}
+
+/// Its name, a size, and its text of a size.
+type Shape = (&'static str, usize, fn(usize) -> String);
+
+#[test]
+fn cost_of_what_is_wide_grows_as_the_text_does() {
+    on_threads(async {
+        let (_server, mut session) = server().await;
+        let shapes: [Shape; 5] = [
+            ("literals", 400, |size| format!("SELECT {}", listed(size, |at| at.to_string()))),
+            ("stars", 200, |size| {
+                format!("SELECT {} FROM n LIMIT 1", listed(size, |_| "n.*".into()))
+            }),
+            ("IN", 1_000, |size| {
+                format!("SELECT i FROM n WHERE i IN ({})", listed(size, |at| format!("{at} + 0")))
+            }),
+            ("arguments", 1_000, |size| {
+                format!("SELECT CONCAT({}) FROM n LIMIT 1", listed(size, |_| "i".into()))
+            }),
+            ("branches", 200, |size| {
+                let branches = (0..size).map(|at| format!("WHEN {at} THEN {at} "));
+                format!("SELECT CASE i {}END FROM n LIMIT 1", branches.collect::<String>())
+            }),
+        ];
+        for (name, size, shape) in shapes {
+            let (one, two) = costs(&mut session, shape, size).await;
+            // Twice the text; a square would be four times, a cube eight.
+            assert!(two < one * 3.5 + 20.0, "{name}: {one:.1} ms, twice as long {two:.1} ms");
+        }
+    });
+}
+
+#[test]
+fn what_would_be_too_much_is_refused_before() {
+    on_threads(async {
+        let (server, mut session) = server().await;
+        let wide = |columns| format!("SELECT {}", listed(columns, |at| at.to_string()));
+        assert!(is_error(&rows(&mut session, &wide(4_097)).await, "1117"));
+        let star = format!("SELECT {} FROM n", listed(2_049, |_| "n.*".into()));
+        assert!(is_error(&rows(&mut session, &star).await, "1117"));
+        let parameters = format!("SELECT {}", listed(65_535, |_| "?".into()));
+        assert!(session.prepare(parameters.as_bytes()).await.is_err());
+        let values = format!("VALUES {}", listed(4_097, |at| format!("ROW({at})")));
+        assert!(is_error(&rows(&mut session, &values).await, "1038"));
+        for step in [
+            "SELECT v FROM a# UNION ALL SELECT v FROM a#",
+            "SELECT x.v FROM a# x JOIN a# y ON x.v = y.v",
+            "SELECT v FROM a# WHERE v IN (SELECT v FROM a#)",
+        ] {
+            let chain = |levels: usize| {
+                let each = (1..=levels)
+                    .map(|at| format!(", a{at} AS ({})", step.replace('#', &(at - 1).to_string())));
+                let each = each.collect::<String>();
+                format!("WITH a0 AS (SELECT 1 AS v){each} SELECT COUNT(*) FROM a{levels}")
+            };
+            assert!(!is_error(&rows(&mut session, &chain(3)).await, "1038"), "{step}");
+            for levels in [12, 20, 100] {
+                let got = rows(&mut session, &chain(levels)).await;
+                assert!(is_error(&got, "1038"), "{levels} of {step}: {got}");
+            }
+        }
+        // More than a quarter of what a statement may have.
+        let repeated = rows(&mut session, "SELECT REPEAT('a', 1000000000) IS NULL").await;
+        assert_eq!(repeated, "1");
+        is_quiet(&server).await;
+    });
+}
+
+/// The client is told at once; the work has to stop too.
+#[test]
+fn what_nobody_waits_for_ends() {
+    on_threads(async {
+        let (server, mut other) = server().await;
+        let endless = [
+            ENDLESS,
+            "SELECT SUM(a.i + b.i) FROM n a, n b, n c, n d, n e",
+            "SELECT COUNT(*) FROM n a JOIN n b JOIN n c ON a.i + b.i + c.i < 0",
+            "SELECT a.i FROM n a, n b, n c, n d, n e ORDER BY a.s DESC, b.i, c.i LIMIT 1",
+        ];
+        for text in endless {
+            let mut session = server.session();
+            let interrupter = session.interrupter();
+            let task = tokio::spawn(async move { rows(&mut session, text).await });
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            // Others have their share meanwhile.
+            let began = Instant::now();
+            let short = "SELECT SUM(x.a) FROM (SELECT 1 AS a UNION SELECT 2) x";
+            assert_eq!(rows(&mut other, short).await, "3");
+            assert!(began.elapsed() < SOON, "{text}: others waited {:?}", began.elapsed());
+            interrupter.store(true, Relaxed);
+            let got = task.await.unwrap();
+            assert!(is_error(&got, "1317"), "{text}: {got}");
+            is_quiet(&server).await;
+            // The client has left: its connection's task is dropped.
+            let mut session = server.session();
+            let task = tokio::spawn(async move { rows(&mut session, text).await });
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            task.abort();
+            is_quiet(&server).await;
+            let mut session = server.session();
+            run(&mut session, "SET max_execution_time = 200").await.unwrap();
+            let got = rows(&mut session, text).await;
+            assert!(is_error(&got, "3024"), "{text}: {got}");
+            is_quiet(&server).await;
+        }
+    });
+}
+
+/// Planning ends as running does.
+#[test]
+fn what_is_planned_for_long_ends() {
+    on_threads(async {
+        let (server, _) = server().await;
+        let deep = |inner: String| format!("(i + {inner} * 2 IN (1, i) XOR s < 'a')");
+        let text = format!("SELECT {} FROM n", listed(600, |_| nested(20, "i", deep)));
+        let mut session = server.session();
+        let interrupter = session.interrupter();
+        let task = tokio::spawn(async move { rows(&mut session, &text).await });
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        interrupter.store(true, Relaxed);
+        let got = task.await.unwrap();
+        assert!(is_error(&got, "1317"), "{}", got.chars().take(80).collect::<String>());
+        is_quiet(&server).await;
+    });
+}
+
+fn files_in(folder: &Path) -> usize {
+    let entries = std::fs::read_dir(folder).unwrap().map(Result::unwrap);
+    let count = |entry: std::fs::DirEntry| match entry.file_type().unwrap().is_dir() {
+        true => files_in(&entry.path()),
+        false => 1,
+    };
+    entries.map(count).sum()
+}
+
+#[test]
+fn what_is_spilled_is_limited_and_goes() {
+    on_threads(async {
+        let directory = tempfile::tempdir().unwrap();
+        let spill = directory.path().join("spill");
+        std::fs::create_dir(&spill).unwrap();
+        std::fs::write(spill.join("left by a crash"), "x").unwrap();
+        let server = Server::at(directory.path());
+        assert_eq!(files_in(&spill), 0);
+        let mut session = server.session();
+        run(&mut session, "CREATE TABLE n (i INT PRIMARY KEY)").await.unwrap();
+        let fill = "INSERT INTO n WITH RECURSIVE r AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM r \
+                    WHERE i < 1000) SELECT i FROM r";
+        run(&mut session, fill).await.unwrap();
+        // Sorted by numbers, with long texts beside them.
+        let sorted = "SELECT MAX(LENGTH(x.s)) FROM (SELECT CONCAT(a.i, REPEAT('x', 1000)) AS s, \
+                      ROW_NUMBER() OVER (ORDER BY b.i, a.i) AS k FROM n a, n b) x WHERE x.k > 0";
+        // More than memory and disk together.
+        let got = rows(&mut session, sorted).await;
+        assert!(is_error(&got, "1038"), "{got}");
+        is_quiet(&server).await;
+        assert_eq!(files_in(&spill), 0);
+        // The same, ended while it has something on the disk.
+        let interrupter = session.interrupter();
+        let task = tokio::spawn(async move { rows(&mut session, sorted).await });
+        let until = Instant::now() + Duration::from_secs(60);
+        while server.instance.usage().spilled_bytes == 0 && !task.is_finished() {
+            assert!(Instant::now() < until);
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        interrupter.store(true, Relaxed);
+        let got = task.await.unwrap();
+        assert!(is_error(&got, "1317") || is_error(&got, "1038"), "{got}");
+        is_quiet(&server).await;
+        assert_eq!(files_in(&spill), 0);
+    });
+}
