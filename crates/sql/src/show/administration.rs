@@ -63,9 +63,21 @@ pub(super) async fn run<R: Reply>(
 /// one  := table [["AS"] alias] ("READ" ["LOCAL"] | ["LOW_PRIORITY"] "WRITE")
 /// ```
 async fn lock(session: &mut SessionState, locks: bool, tokens: &mut Tokens<'_>) -> Result<Outcome> {
+    if locks {
+        check_locks(session, tokens)?;
+    }
+    // Snapshots are what readers lock tables for. What is not locked is not unlocked.
+    if locks || session.locks_tables {
+        write::commit(session).await?;
+    }
+    session.locks_tables = locks;
+    Ok(Outcome::default())
+}
+
+fn check_locks(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<()> {
     const KINDS: [&str; 3] = ["READ", "WRITE", "LOW_PRIORITY"];
     let is_kind = |tokens: &Tokens<'_>| KINDS.iter().any(|word| tokens.is_word(word));
-    while locks {
+    loop {
         let name = listing::table_name(session, tokens)?;
         if tokens.accept("AS") || !is_kind(tokens) {
             tokens.name()?;
@@ -78,16 +90,9 @@ async fn lock(session: &mut SessionState, locks: bool, tokens: &mut Tokens<'_>) 
         }
         check_lock(session, &name, writes)?;
         if !tokens.take(",") {
-            tokens.expect_end()?;
-            break;
+            return tokens.expect_end();
         }
     }
-    // Snapshots are what readers lock tables for. What is not locked is not unlocked.
-    if locks || session.locks_tables {
-        write::commit(session).await?;
-    }
-    session.locks_tables = locks;
-    Ok(Outcome::default())
 }
 
 /// 1044, 1146.

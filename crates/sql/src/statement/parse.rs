@@ -16,7 +16,7 @@ use super::{
     dialect::MySql,
     lex::{near, sent_bytes, unquoted},
 };
-use crate::{Code, Error, Result, session::interrupted};
+use crate::{Error, Result, session::interrupted};
 
 /// How deep parentheses and subqueries may nest: each level of them takes the parser much of a stack.
 const MAX_NESTING: usize = 200;
