@@ -49,8 +49,8 @@ async fn a_statement_does_not_run_itself() {
     assert!(session.prepare(b"EXECUTE a").await.is_err());
 }
 
-#[tokio::test]
-async fn rights_hold_whatever_a_table_is_called() {
+/// A server with a table of another database, and a session of someone who may do anything.
+async fn shop() -> (Server, Session) {
     let server = Server::new();
     let mut root = server.session();
     for statement in [
@@ -62,6 +62,12 @@ async fn rights_hold_whatever_a_table_is_called() {
     ] {
         run(&mut root, statement).await.unwrap();
     }
+    (server, root)
+}
+
+#[tokio::test]
+async fn rights_hold_whatever_a_table_is_called() {
+    let (server, mut root) = shop().await;
     expect(
         &mut root,
         &[
