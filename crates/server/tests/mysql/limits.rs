@@ -103,7 +103,7 @@ fn with_endless_join(server: &TestServer) -> &'static str {
     assert_eq!(client.query(table), Answer::Ok { affected: 0 });
     let rows = "INSERT INTO n WITH RECURSIVE r AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM r WHERE \
                 i < 1000) SELECT i FROM r";
-    assert_eq!(client.query(rows), Answer::Ok { affected: 1000 });
+    assert!(matches!(client.query(rows), Answer::Ok { .. }));
     "SELECT a.i, b.i, COUNT(*) FROM n a, n b, n c, n d, n e GROUP BY 1, 2"
 }
 
