@@ -243,8 +243,8 @@ impl Variables {
             variable::MICROSECONDS => reader.skip(3)?,
             variable::EXPLICIT_TIMESTAMPS => reader.skip(1)?,
             variable::DEFINITION_TRANSACTION => {
-                self.in_dictionary = true;
                 reader.skip(8)?;
+                self.in_dictionary = true;
             }
             _ => return Err(Short),
         }
