@@ -39,7 +39,7 @@ fn http(server: &TestServer, method: &str, path: &str, body: &str) -> String {
     let mut client = Client::connect(server.server().http_address().unwrap());
     let length = body.len();
     let request = format!(
-        "{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: \
+        "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: \
          application/json\r\nContent-Length: {length}\r\n\r\n{body}"
     );
     client.send(request.as_bytes());
