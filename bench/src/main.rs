@@ -7,6 +7,8 @@
 //! cargo run --release -p bench -- corpus-check
 //! cargo run --release -p bench -- lookup
 //! cargo run --release -p bench -- many-keys
+//! cargo run --release -p bench -- hostile
+//! cargo run --release -p bench -- small-queries
 //! cargo run --release -p bench -- tpcc --server mysql97 --terminals 2
 //! cargo run --release -p bench -- tpcc-reads
 //! cargo run --release -p bench -- replication --server mysql97 --seconds 30 --rows 100000
@@ -16,6 +18,7 @@
 
 mod corpus;
 mod extend;
+mod hostile;
 mod lookup;
 mod many_keys;
 mod measure;
@@ -26,6 +29,7 @@ mod random;
 mod remora;
 mod replication;
 mod report;
+mod small_queries;
 mod suite;
 mod table;
 mod tpcc;
@@ -61,6 +65,10 @@ enum Suite {
     /// Rows by a list of keys, by every form such a list has in SQL.
     #[command(alias = "manykeys")]
     ManyKeys(many_keys::ManyKeysOptions),
+    /// Statements that cost more than their text is long, and statements without end.
+    Hostile(hostile::HostileOptions),
+    /// Queries over small tables, no two alike: reading and planning.
+    SmallQueries(small_queries::SmallQueryOptions),
     /// Following a real server: applying, latency, and what it costs the source.
     Replication(Box<replication::ReplicationOptions>),
     /// Writes TPC-C's transactions to a real server and checks that its conditions hold.
@@ -74,6 +82,8 @@ fn main() -> Result<()> {
         Suite::Search(options) => suite::search(&options),
         Suite::Lookup(options) => lookup::lookup(&options),
         Suite::ManyKeys(options) => many_keys::many_keys(&options),
+        Suite::Hostile(options) => hostile::hostile(&options),
+        Suite::SmallQueries(options) => small_queries::small_queries(&options),
         Suite::Replication(options) => replication::replication(&options),
         Suite::Tpcc(options) => tpcc::tpcc(&options),
         Suite::TpccReads(options) => tpcc::reads(&options),

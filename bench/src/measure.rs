@@ -148,12 +148,21 @@ pub fn percentile<T: Copy + Default>(ascending: &[T], percent: usize) -> T {
 
 /// Resident memory of a process, in bytes.
 pub fn resident_bytes(process: u32) -> Result<u64> {
+    status(process, "VmRSS:")
+}
+
+/// What of a process's resident memory is no file's, in bytes: its heap and stacks.
+pub fn anonymous_bytes(process: u32) -> Result<u64> {
+    status(process, "RssAnon:")
+}
+
+fn status(process: u32, name: &str) -> Result<u64> {
     let path = format!("/proc/{process}/status");
     let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
     let kibibytes = line.and_then(|line| line.trim().strip_suffix(" kB"));
     let kibibytes: u64 =
-        kibibytes.with_context(|| format!("no VmRSS in {path}"))?.trim().parse()?;
+        kibibytes.with_context(|| format!("no {name} in {path}"))?.trim().parse()?;
     Ok(kibibytes * 1024)
 }
 
@@ -218,7 +227,9 @@ mod tests {
 
     #[test]
     fn reads_its_own_figures() {
-        assert!(resident_bytes(std::process::id()).unwrap() > 100_000);
+        let resident = resident_bytes(std::process::id()).unwrap();
+        let anonymous = anonymous_bytes(std::process::id()).unwrap();
+        assert!(resident > 100_000 && (1..=2 * resident).contains(&anonymous));
         assert!(Processor::Own.precise().unwrap() > Duration::ZERO);
         assert!(Processor::Own.whole().is_some());
         assert!(Processor::Unknown.whole().is_none());

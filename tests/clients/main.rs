@@ -10,6 +10,8 @@
     reason = "a test fails by panicking"
 )]
 
+mod suites;
+
 use std::{
     io::{BufRead, BufReader, Write},
     path::{Path, PathBuf},
@@ -25,6 +27,11 @@ struct Serving {
 
 impl Serving {
     fn start() -> Self {
+        Self::with(None)
+    }
+
+    /// With the settings of a file.
+    fn with(settings: Option<&Path>) -> Self {
         let data = tempfile::tempdir().unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_remora"))
             .args([
@@ -38,6 +45,7 @@ impl Serving {
                 "--data",
             ])
             .arg(data.path())
+            .args(settings.iter().flat_map(|file| [Path::new("--config"), *file]))
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -180,13 +188,23 @@ fn sqlalchemy() {
     }
 }
 
+fn node(script: &str, port: &str) -> Command {
+    let mut command = Command::new("node");
+    command.env("NODE_PATH", fetched("clients/node/node_modules"));
+    command.arg(source("node").join(script)).arg(port);
+    command
+}
+
 #[test]
 fn mysql2_of_node() {
     let serving = Serving::start();
-    let modules = fetched("clients/node/node_modules");
-    let mut command = Command::new("node");
-    command.env("NODE_PATH", modules).arg(source("node/client.js")).arg(&serving.port);
-    serving.passes(&mut command);
+    serving.passes(&mut node("client.js", &serving.port));
+}
+
+#[test]
+fn knex_and_sequelize() {
+    let serving = Serving::start();
+    serving.passes(&mut node("orms.js", &serving.port));
 }
 
 #[test]

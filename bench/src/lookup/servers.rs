@@ -88,6 +88,11 @@ impl Holder {
         Conn::new(options).with_context(|| format!("cannot connect to {}", self.name))
     }
 
+    /// Its process.
+    pub fn process_id(&self) -> u32 {
+        self.process
+    }
+
     /// Whose time its work is.
     pub fn processor(&self) -> Processor {
         Processor::Of(self.process)

@@ -20,6 +20,13 @@ pub struct Applied {
     after: Threads,
 }
 
+impl Applied {
+    /// How long it took, in seconds.
+    pub fn wall_s(&self) -> f64 {
+        self.time.wall_s
+    }
+}
+
 /// Writes while Remora does not follow, then measures until all of it can be read.
 pub fn apply(
     remora: &mut Remora,

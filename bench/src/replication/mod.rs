@@ -7,6 +7,7 @@
 mod backlog;
 mod conditions;
 mod cost;
+mod large;
 mod latency;
 mod remora;
 mod report;
@@ -40,6 +41,9 @@ pub struct ReplicationOptions {
     /// TPC-C's items and customers a district in percent of its own scale.
     #[arg(long, value_name = "PERCENT", default_value_t = 100)]
     scale: u32,
+    /// Children of the parent that is deleted with all of them.
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    children: usize,
     /// Connections that write TPC-C's transactions.
     #[arg(long, value_name = "N", default_value_t = 2)]
     terminals: u32,
@@ -62,6 +66,8 @@ pub struct ReplicationOptions {
 enum Part {
     /// The first copy of the wiki rows, then inserts, updates and deletes of them.
     Wiki,
+    /// Rows without a key, and a foreign key's cascade.
+    Large,
     /// A recorded TPC-C binlog.
     Apply,
     /// From a commit until it is found.
@@ -90,6 +96,9 @@ pub fn replication(options: &ReplicationOptions) -> Result<()> {
     let mut report = Report::new(machine(), options.server.name());
     if options.wants(Part::Wiki) {
         wiki::measure(options, &program, &mut report)?;
+    }
+    if options.wants(Part::Large) {
+        large::measure(options, &program, &mut report)?;
     }
     let parts = [Part::Apply, Part::Latency, Part::Cost, Part::Conditions];
     if parts.iter().any(|&part| options.wants(part)) {

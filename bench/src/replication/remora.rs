@@ -87,6 +87,11 @@ impl Remora {
         Processor::Of(self.process.id())
     }
 
+    /// Its process.
+    pub fn process_id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// Its resident memory.
     pub fn resident_bytes(&self) -> Result<u64> {
         crate::measure::resident_bytes(self.process.id())

@@ -1,8 +1,22 @@
 //! What look-ups and merges of a table did since the directory was opened.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::{
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::{Duration, Instant},
+};
 
-use remora_index::BloomCounts;
+use parking_lot::Mutex;
+use remora_index::{BloomCounts, segment::Segment};
+
+use crate::snapshot::{SegmentView, TableView};
+
+/// How long after a failed merge the table's next one is tried, where a segment of it is gone since.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// How long at most where nothing has changed: the pause doubles with each failure.
+const LAST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Counters of one table, shared by all its views. Updating them takes no lock.
 #[derive(Debug, Default)]
@@ -11,6 +25,37 @@ pub(crate) struct Activity {
     bloom_saves: AtomicU64,
     merges: AtomicU64,
     merged_bytes: AtomicU64,
+    merge_failure: Mutex<Option<MergeFailure>>,
+}
+
+/// A merge that failed.
+#[derive(Debug)]
+struct MergeFailure {
+    why: String,
+    /// What it was to merge.
+    inputs: Vec<Weak<Segment>>,
+    at: Instant,
+    /// How many failed one after the other.
+    times: u32,
+}
+
+impl MergeFailure {
+    fn pause(&self, table: &TableView) -> Duration {
+        match self.inputs.iter().all(|input| is_of(input, &table.segments)) {
+            true => FIRST_PAUSE.saturating_mul(1 << self.times.min(6)).min(LAST_PAUSE),
+            false => FIRST_PAUSE,
+        }
+    }
+
+    /// Whether it still says something, once others were merged.
+    fn stands(&self, merged: &[SegmentView]) -> bool {
+        let is_there = |input: &Weak<Segment>| input.strong_count() > 0;
+        self.inputs.iter().all(is_there) && !self.inputs.iter().any(|input| is_of(input, merged))
+    }
+}
+
+fn is_of(segment: &Weak<Segment>, views: &[SegmentView]) -> bool {
+    views.iter().any(|view| std::ptr::eq(segment.as_ptr(), Arc::as_ptr(&view.segment)))
 }
 
 /// The counters at one moment.
@@ -33,8 +78,34 @@ impl Activity {
         }
     }
 
-    /// Adds a merge of so many bytes of segments.
-    pub fn merged(&self, bytes: u64) {
+    /// Keeps why a merge of these segments failed; whether that is news.
+    pub fn merge_failed(&self, why: String, inputs: &[SegmentView], at: Instant) -> bool {
+        let mut failure = self.merge_failure.lock();
+        let before = failure.as_ref();
+        let is_new = before.is_none_or(|before| before.why != why);
+        let times = before.map_or(0, |before| before.times.saturating_add(1));
+        let inputs = inputs.iter().map(|view| Arc::downgrade(&view.segment)).collect();
+        *failure = Some(MergeFailure { why, inputs, at, times });
+        is_new
+    }
+
+    /// Why the table's last merge failed, if it did.
+    pub fn merge_failure(&self) -> Option<String> {
+        self.merge_failure.lock().as_ref().map(|failure| failure.why.clone())
+    }
+
+    /// Whether merges leave a segment alone for now, since one that it was part of failed.
+    pub fn holds_back(&self, segment: &Arc<Segment>, table: &TableView, now: Instant) -> bool {
+        self.merge_failure.lock().as_ref().is_some_and(|failure| {
+            let same = |input: &Weak<Segment>| std::ptr::eq(input.as_ptr(), Arc::as_ptr(segment));
+            now < failure.at + failure.pause(table) && failure.inputs.iter().any(same)
+        })
+    }
+
+    /// Adds a merge of these segments. A failure stands until one of what failed is merged or gone.
+    pub fn merged(&self, inputs: &[SegmentView]) {
+        let bytes = inputs.iter().map(SegmentView::bytes).sum();
+        self.merge_failure.lock().take_if(|failure| !failure.stands(inputs));
         self.merges.fetch_add(1, Relaxed);
         self.merged_bytes.fetch_add(bytes, Relaxed);
     }

@@ -9,6 +9,7 @@
 //!        "source/" name      -> the source's position, as text
 //!        "staged" number:u32 -> u64                 the position of a large batch whose rows are
 //!                                under this table number, see `staged`
+//!        "batches"           -> u64                 how many batches the store took, see `store::disk`
 //! log    position:u64 table:u32 part:u32 -> (length:u32 key)*   keys that the commit changed which
 //!                                ended with the batch `position`, in parts of about 1 MB
 //! ```
@@ -210,19 +211,33 @@ pub(crate) fn put_log<'k>(
     part
 }
 
-/// The keys that changed after `position`, by table.
+/// Keys that changed, by table, each once and in order.
+pub(crate) type ChangedKeys = BTreeMap<u32, BTreeSet<Vec<u8>>>;
+
+/// What a key takes in memory beside its bytes, about.
+pub(crate) const KEY_BYTES: usize = 64;
+
+/// Calls `visit` with the keys that changed after `position`, in pages of about so many bytes: a key
+/// that changed often may be in several.
 pub(crate) fn read_log_after(
     store: &dyn StoreSnapshot,
     position: Position,
-) -> Result<BTreeMap<u32, BTreeSet<Vec<u8>>>> {
-    let mut changed: BTreeMap<u32, BTreeSet<Vec<u8>>> = BTreeMap::new();
+    page_bytes: usize,
+    visit: &mut dyn FnMut(ChangedKeys) -> Result<()>,
+) -> Result<()> {
+    let mut page = ChangedKeys::new();
+    let mut bytes = 0;
     let from = position.0.saturating_add(1).to_be_bytes();
     store.scan(Keyspace::Log, &from, &mut |key, entry| {
         let (_, table) = parse_log_key(key)?;
-        read_entry(entry, changed.entry(table).or_default())?;
+        bytes += read_entry(entry, page.entry(table).or_default())?;
+        if bytes >= page_bytes {
+            bytes = 0;
+            visit(std::mem::take(&mut page))?;
+        }
         Ok(true)
     })?;
-    Ok(changed)
+    visit(page)
 }
 
 /// A commit that removes the log up to `position`.
@@ -252,14 +267,17 @@ fn parse_log_key(key: &[u8]) -> Result<(Position, u32)> {
     Ok((Position(u64::from_be_bytes(*position)), u32::from_be_bytes(*table)))
 }
 
-fn read_entry(mut entry: &[u8], keys: &mut BTreeSet<Vec<u8>>) -> Result<()> {
+/// Adds the keys of an entry; answers about how many bytes they take.
+fn read_entry(mut entry: &[u8], keys: &mut BTreeSet<Vec<u8>>) -> Result<usize> {
+    let mut bytes = 0;
     while !entry.is_empty() {
         let parts = entry
             .split_first_chunk::<4>()
             .and_then(|(length, rest)| rest.split_at_checked(u32::from_le_bytes(*length) as usize));
         let (key, rest) = parts.ok_or_else(|| Error::Corrupt("an entry of the log".to_owned()))?;
+        bytes += key.len() + KEY_BYTES;
         keys.insert(key.to_vec());
         entry = rest;
     }
-    Ok(())
+    Ok(bytes)
 }

@@ -3,16 +3,20 @@
 //! The directory is recovered as at a start, with what recovery found missing or damaged on the
 //! report. Then each row must be live in exactly one segment, each live document must have its
 //! row, and each segment must be, byte for byte, what indexing the rows of its live keys gives.
+//! What cannot be read is listed, and the check goes on behind it.
 
 use std::{collections::BTreeSet, fmt, path::Path};
 
 use crate::{
-    Result,
+    Error, Position, Result, Row, Schema,
     document::RowIndexer,
-    merge::merge_views,
-    recovery::{Recovered, recover},
+    files::SegmentFiles,
+    manifest::Manifest,
+    merge::{merge_views, write_recovered},
+    readable::scan_readable,
+    recovery::{Purpose, Recovered, recover},
     snapshot::{SegmentView, TableView},
-    store::Store,
+    store::{DAMAGED_ROWS, Store},
     write::RequiredRows,
 };
 
@@ -26,6 +30,17 @@ pub struct CheckReport {
     pub tables: Vec<CheckedTable>,
     /// What is wrong; empty if nothing is.
     pub problems: Vec<Problem>,
+    /// What had to be believed, for there is nothing to compare it with.
+    pub trusted: Vec<String>,
+}
+
+/// What a repair found and what it left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repaired {
+    /// The check before it.
+    pub before: CheckReport,
+    /// The check behind it: what is wrong there could not be rebuilt.
+    pub after: CheckReport,
 }
 
 /// One table that was checked.
@@ -33,20 +48,22 @@ pub struct CheckReport {
 pub struct CheckedTable {
     /// Its name.
     pub name: String,
-    /// Rows in its view.
+    /// Rows in its view that can be read.
     pub rows: u64,
     /// Segments.
     pub segments: usize,
 }
 
-/// Something that is not as it was written. All of it is mended by the next start, which rebuilds
-/// the index from the rows, unless the row store itself is damaged.
+/// Something that is not as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The table, if it is about one.
     pub table: Option<String>,
     /// What is wrong and in which file.
     pub what: String,
+    /// Whether the next start or a repair rebuilds it from the rows. What is not so was stored once,
+    /// and is lost but for backups and sources.
+    pub can_be_rebuilt: bool,
 }
 
 /// How far a check is.
@@ -62,11 +79,17 @@ pub struct CheckStep<'c> {
 
 impl Problem {
     pub(crate) fn of_database(what: String) -> Self {
-        Self { table: None, what }
+        Self { table: None, what, can_be_rebuilt: true }
     }
 
     pub(crate) fn of_table(table: &str, what: String) -> Self {
-        Self { table: Some(table.to_owned()), what }
+        Self { table: Some(table.to_owned()), what, can_be_rebuilt: true }
+    }
+
+    /// One that nothing can rebuild.
+    pub(crate) fn lost(table: Option<&str>, what: String) -> Self {
+        let what = what.strip_suffix(DAMAGED_ROWS).map(str::to_owned).unwrap_or(what);
+        Self { table: table.map(str::to_owned), what, can_be_rebuilt: false }
     }
 }
 
@@ -85,8 +108,66 @@ pub(crate) fn check(
     store: &dyn Store,
     progress: &mut dyn FnMut(CheckStep<'_>),
 ) -> Result<CheckReport> {
-    let Recovered { snapshot, damage, .. } = recover(directory, store)?;
-    let mut report = CheckReport { tables: Vec::new(), problems: damage };
+    Ok(check_tables(directory, store, progress)?.0)
+}
+
+/// Checks the directory, rebuilds what can be, and checks it again.
+pub(crate) fn repair(
+    directory: &Path,
+    store: &dyn Store,
+    progress: &mut dyn FnMut(CheckStep<'_>),
+) -> Result<Repaired> {
+    let (before, wrong) = check_tables(directory, store, progress)?;
+    if before.problems.is_empty() {
+        return Ok(Repaired { after: before.clone(), before });
+    }
+    // Rows without a table may be all that is left of one whose definition was lost.
+    let is_whole = before.problems.iter().all(|one| one.can_be_rebuilt || one.table.is_some());
+    let purpose = Purpose::Repair { distrusted: &wrong, is_whole };
+    let Recovered { snapshot, mut files, .. } = recover(directory, store, purpose)?;
+    write_recovered(directory, store, &mut files, &snapshot)?;
+    drop(snapshot);
+    let after = check(directory, store, progress)?;
+    Ok(Repaired { before, after })
+}
+
+/// What can be said of a directory whose row store cannot be opened, or has lost what it knows of the
+/// tables: that, and which of the files that could be rebuilt from it are damaged as well.
+pub(crate) fn check_without_rows(directory: &Path, what: String) -> Result<CheckReport> {
+    let mut report = CheckReport::default();
+    report.problems.push(Problem::lost(None, format!("{what}{DAMAGED_ROWS}")));
+    let mut files = SegmentFiles::open(directory)?;
+    match Manifest::read(directory) {
+        Ok(manifest) => {
+            for (record, _) in manifest
+                .iter()
+                .flat_map(|manifest| &manifest.tables)
+                .flat_map(|table| &table.segments)
+            {
+                if let Err(error) = files.load(record) {
+                    report.problems.push(Problem::lost(None, error.to_string()));
+                }
+            }
+        }
+        Err(error) => report.problems.push(Problem::lost(None, error.to_string())),
+    }
+    report
+        .trusted
+        .push("no row was read: the segments are whole, but were compared with nothing".to_owned());
+    Ok(report)
+}
+
+/// The report, and the tables whose segments say something else than their rows.
+fn check_tables(
+    directory: &Path,
+    store: &dyn Store,
+    progress: &mut dyn FnMut(CheckStep<'_>),
+) -> Result<(CheckReport, BTreeSet<u32>)> {
+    let recovered = recover(directory, store, Purpose::Check)?;
+    let trusted = trusted(&recovered);
+    let Recovered { snapshot, damage, .. } = recovered;
+    let mut report = CheckReport { tables: Vec::new(), problems: damage, trusted };
+    let mut wrong = BTreeSet::new();
     let names: BTreeSet<_> = snapshot.tables.keys().collect();
     for table in names.into_iter().filter_map(|name| snapshot.tables.get(name)) {
         let mut problems = Problems::new(table);
@@ -99,17 +180,67 @@ pub(crate) fn check(
             }
         }
         let (name, segments) = (table.schema.name.clone(), table.segments.len());
+        report.trusted.extend(columns_of_rows_alone(&table.schema));
         report.tables.push(CheckedTable { name, rows, segments });
-        report.problems.extend(problems.finish());
+        if problems.some_can_be_rebuilt {
+            wrong.insert(table.number);
+        }
+        let found = problems.finish();
+        // Recovery has met the rows that cannot be read where it rebuilt a table.
+        let news: Vec<_> = found.into_iter().filter(|one| !report.problems.contains(one)).collect();
+        report.problems.extend(news);
     }
-    Ok(report)
+    Ok((report, wrong))
+}
+
+/// What the check has to believe.
+fn trusted(recovered: &Recovered) -> Vec<String> {
+    let mut trusted = Vec::new();
+    let end = recovered.snapshot.position;
+    match recovered.manifest {
+        Some(at) if at < end => trusted.push(format!(
+            "that the row store ends with batch {}: the manifest vouches for those up to {}, and a \
+             journal whose last batches are missing looks as one that was never written further",
+            end.0, at.0
+        )),
+        None if end > Position(0) => trusted.push(format!(
+            "that the row store ends with batch {}: there is no manifest that says so",
+            end.0
+        )),
+        _ => {}
+    }
+    trusted.extend(recovered.unwitnessed.iter().map(|table| {
+        format!(
+            "that table {table:?} has the rows that were found: segments of it are missing, and the \
+             rows of those were compared with nothing"
+        )
+    }));
+    trusted
+}
+
+/// Columns that no segment has: their values were compared with nothing.
+fn columns_of_rows_alone(schema: &Schema) -> Option<String> {
+    let in_segments = |place: usize| {
+        schema.primary_key.contains(&place)
+            || schema.texts.iter().any(|text| text.columns.contains(&place))
+    };
+    let columns = schema.columns.iter().enumerate();
+    let alone = columns.filter(|(place, column)| !column.indexed && !in_segments(*place));
+    let names: Vec<&str> = alone.map(|(_, column)| column.name.as_str()).collect();
+    (!names.is_empty()).then(|| {
+        let (table, names) = (&schema.name, names.join(", "));
+        format!(
+            "that table {table:?} has what was written in {names}: no index has these columns, and the \
+             row store's own checksums alone speak for them"
+        )
+    })
 }
 
 /// Each row of the view must be live in exactly one segment, and nothing else may be live.
 fn check_rows(table: &TableView, problems: &mut Problems<'_>) -> Result<u64> {
     let required = RequiredRows::of(&table.schema)?;
-    let mut rows = 0;
-    table.rows.scan(&[], &mut |key, row| {
+    let (mut rows, mut unreadable) = (0, Vec::new());
+    let visit = &mut |key: &[u8], row: Row| {
         let expected = usize::from(required.accept(&row));
         rows += expected as u64;
         let found = table.segments.iter().filter(|view| view.has_live(key)).count();
@@ -117,10 +248,18 @@ fn check_rows(table: &TableView, problems: &mut Problems<'_>) -> Result<u64> {
             problems.add(format!("key {key:02x?} is in {found} segments, not in {expected}"));
         }
         Ok(true)
+    };
+    scan_readable(&*table.rows, &table.segments, visit, &mut |error| match error {
+        Error::Corrupt(what) => {
+            unreadable.push(what);
+            Ok(())
+        }
+        other => Err(other),
     })?;
-    if rows != table.live_count() {
+    if rows != table.live_count() && unreadable.is_empty() {
         problems.add(format!("{} documents are live for {rows} rows", table.live_count()));
     }
+    unreadable.into_iter().for_each(|what| problems.add_lost(what));
     Ok(rows)
 }
 
@@ -133,13 +272,22 @@ fn check_segment(
 ) -> Result<()> {
     let mut rebuilt = RowIndexer::as_in(&table.schema, &view.segment);
     let mut key = Vec::new();
+    let mut unreadable = 0;
     for doc in (0..view.segment.doc_count()).filter(|&doc| !view.is_deleted(doc)) {
         key.clear();
         view.segment.keys().read(doc, &mut key);
-        match table.rows.get(&key, &|_| true)? {
-            Some(row) => rebuilt.add(&key, &row)?,
-            None => problems.add(format!("segment {number}: key {key:02x?} has no row")),
+        match table.rows.get(&key, &|_| true) {
+            Ok(Some(row)) => rebuilt.add(&key, &row)?,
+            Ok(None) => problems.add(format!("segment {number}: key {key:02x?} has no row")),
+            Err(Error::Corrupt(_)) => unreadable += 1,
+            Err(other) => return Err(other),
         }
+    }
+    if unreadable > 0 {
+        let what =
+            format!("segment {number} was not compared: {unreadable} of its rows cannot be read");
+        problems.add_lost(what);
+        return Ok(());
     }
     let rebuilt = rebuilt.finish()?;
     let merged = merge_views(&table.schema, std::slice::from_ref(view))?;
@@ -159,25 +307,40 @@ struct Problems<'t> {
     table: &'t TableView,
     told: Vec<Problem>,
     untold: u64,
+    /// Whether some, told or not, are of what a repair rebuilds.
+    some_can_be_rebuilt: bool,
+    /// Whether some of the untold are of what nothing can rebuild.
+    untold_lost: bool,
 }
 
 impl<'t> Problems<'t> {
     fn new(table: &'t TableView) -> Self {
-        Self { table, told: Vec::new(), untold: 0 }
+        Self { table, told: Vec::new(), untold: 0, some_can_be_rebuilt: false, untold_lost: false }
     }
 
     fn add(&mut self, what: String) {
+        self.tell(Problem::of_table(&self.table.schema.name, what));
+    }
+
+    fn add_lost(&mut self, what: String) {
+        self.tell(Problem::lost(Some(&self.table.schema.name), what));
+    }
+
+    fn tell(&mut self, problem: Problem) {
+        self.some_can_be_rebuilt |= problem.can_be_rebuilt;
         if self.told.len() < PROBLEMS_PER_TABLE {
-            self.told.push(Problem::of_table(&self.table.schema.name, what));
+            self.told.push(problem);
         } else {
             self.untold += 1;
+            self.untold_lost |= !problem.can_be_rebuilt;
         }
     }
 
     fn finish(mut self) -> Vec<Problem> {
         if self.untold > 0 {
             let what = format!("and {} more problems", self.untold);
-            self.told.push(Problem::of_table(&self.table.schema.name, what));
+            let more = Problem::of_table(&self.table.schema.name, what);
+            self.told.push(Problem { can_be_rebuilt: !self.untold_lost, ..more });
         }
         self.told
     }

@@ -16,10 +16,10 @@ use crate::{
     ChangeBatch, CheckReport, CheckStep, CountReply, Definition, Error, FacetReply, FacetRequest,
     LargeBatch, Pending, Pipeline, Position, Reader, Result, Row, Schema, SearchReply,
     SearchRequest, Selection, SourcePositions, TableStatistics, Transaction, Value,
-    check::check,
+    check::{Repaired, check, check_without_rows, repair},
     lock::DirectoryLock,
     merge,
-    recovery::{Recovered, recover},
+    recovery::{Purpose, Recovered, recover},
     shared::Shared,
     snapshot::{Snapshot, TableView},
     store::{DiskStore, Store, StoreOptions},
@@ -133,14 +133,15 @@ impl Database {
         lock: Option<DirectoryLock>,
     ) -> Result<Self> {
         let started = Instant::now();
-        let Recovered { snapshot, files, damage, indexed_bytes } = recover(path, &*store)?;
+        let recovered = recover(path, &*store, Purpose::Start)?;
+        let Recovered { snapshot, files, damage, unsaved_bytes, .. } = recovered;
         for damage in &damage {
             tracing::warn!(directory = %path.display(), "rebuilt: {damage}");
         }
         let position = snapshot.position.0;
         let shared = Shared::new(path.to_owned(), options, store, lock, (snapshot, files))?;
         let shared = Arc::new(shared);
-        shared.unsaved_bytes.store(indexed_bytes, Ordering::Relaxed);
+        shared.unsaved_bytes.store(unsaved_bytes, Ordering::Relaxed);
         let fresh = position == 0 || !damage.is_empty();
         if fresh && let Err(error) = merge::checkpoint(&shared) {
             tracing::error!(%error, "the first checkpoint failed; it is tried again later");
@@ -151,12 +152,29 @@ impl Database {
     }
 
     /// Verifies a data directory that nobody has open: every checksum, every segment against the
-    /// rows, every count. Calls `progress` before each segment. Cost: everything is read and every
-    /// row is indexed again, a segment at a time.
+    /// rows, every count. Goes on behind what is wrong, and lists it. Calls `progress` before each
+    /// segment. Cost: everything is read and every row is indexed again, a segment at a time.
     pub fn check(path: &Path, progress: &mut dyn FnMut(CheckStep<'_>)) -> Result<CheckReport> {
         let _lock = DirectoryLock::open(path)?;
-        let store = DiskStore::open(&path.join("store"), StoreOptions::default())?;
-        check(path, &store, progress)
+        let store = DiskStore::open(&path.join("store"), StoreOptions::default());
+        match store.and_then(|store| check(path, &store, progress)) {
+            Err(Error::Corrupt(what)) => check_without_rows(path, what),
+            checked => checked,
+        }
+    }
+
+    /// Checks a data directory that nobody has open, and rebuilds what can be from the rows: segments
+    /// and the manifest. Cost: as of two checks.
+    pub fn repair(path: &Path, progress: &mut dyn FnMut(CheckStep<'_>)) -> Result<Repaired> {
+        let _lock = DirectoryLock::open(path)?;
+        let store = DiskStore::open(&path.join("store"), StoreOptions::default());
+        match store.and_then(|store| repair(path, &store, progress)) {
+            Err(Error::Corrupt(what)) => {
+                let found = check_without_rows(path, what)?;
+                Ok(Repaired { before: found.clone(), after: found })
+            }
+            repaired => repaired,
+        }
     }
 
     /// Where it lives.
@@ -372,6 +390,29 @@ impl Database {
         self.shared().checkpoint_failure.lock().clone()
     }
 
+    /// The tables whose last merge failed, which is tried again, by name, each with what is told of it.
+    /// Such a table is read more and more slowly, and refuses writes at last.
+    pub fn merge_failures(&self) -> Vec<(String, String)> {
+        let snapshot = self.snapshot();
+        let failures = snapshot.tables.values().filter_map(|table| {
+            let (name, why) = (table.schema.name.clone(), table.activity.merge_failure()?);
+            let told = merge::failure_of(&name, &why);
+            Some((name, told))
+        });
+        let mut failures: Vec<_> = failures.collect();
+        failures.sort();
+        failures
+    }
+
+    /// Why nothing can be written: for now, as on a full disk, or until the directory is opened again.
+    /// `None` if something can.
+    pub fn write_refusal(&self) -> Option<String> {
+        match self.shared().published.stopped() {
+            Some(error) => Some(error.to_string()),
+            None => self.shared().store().ok()?.refusal(),
+        }
+    }
+
     /// A table's figures.
     pub fn statistics(&self, table: &str) -> Result<TableStatistics> {
         let (_, table) = self.table(table)?;
@@ -386,6 +427,7 @@ impl Database {
         };
         table.segments.iter().for_each(|view| statistics.add(&table.schema, view));
         statistics.tell(table.activity.done());
+        statistics.merge_failure = table.activity.merge_failure();
         Ok(statistics)
     }
 

@@ -1,5 +1,7 @@
 //! What can go wrong, by what the caller can do about it.
 
+use std::io::ErrorKind;
+
 use crate::KeyValues;
 
 /// The crate's result.
@@ -50,6 +52,10 @@ pub enum Error {
     /// The operating system refused.
     #[error("{0}")]
     Io(String),
+    /// The disk is full: nothing was done of what was asked, and it can be tried again when there is
+    /// room.
+    #[error("{0}")]
+    Full(String),
     /// An earlier write could not be made durable: the store refuses writes until it is reopened.
     #[error("the store refuses writes since a write could not be made durable: {0}")]
     Poisoned(String),
@@ -106,6 +112,11 @@ impl Error {
         Self::Request { part, message: message.into() }
     }
 
+    /// An error of the system, told by `message`.
+    pub(crate) fn of_system(error: &std::io::Error, message: String) -> Self {
+        if is_full(error) { Self::Full(message) } else { Self::Io(message) }
+    }
+
     /// A missing thing.
     pub fn missing(what: Missing, message: impl Into<String>) -> Self {
         Self::NotFound { what, message: message.into() }
@@ -121,7 +132,7 @@ fn list(values: &KeyValues) -> String {
 impl From<remora_index::IndexError> for Error {
     fn from(error: remora_index::IndexError) -> Self {
         match error {
-            remora_index::IndexError::Io(error) => Self::Io(error.to_string()),
+            remora_index::IndexError::Io(error) => Self::from(error),
             remora_index::IndexError::Full(_) => {
                 let message = format!("{error}: write smaller batches");
                 Self::request(crate::RequestPart::Batch, message)
@@ -133,6 +144,13 @@ impl From<remora_index::IndexError> for Error {
 
 impl From<std::io::Error> for Error {
     fn from(error: std::io::Error) -> Self {
-        Self::Io(error.to_string())
+        Self::of_system(&error, error.to_string())
     }
+}
+
+/// Whether an error says that there is no room: on the disk, in a quota, or under a limit of the size
+/// of files.
+pub(crate) fn is_full(error: &std::io::Error) -> bool {
+    let kinds = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded, ErrorKind::FileTooLarge];
+    kinds.contains(&error.kind())
 }

@@ -212,7 +212,7 @@ pub(crate) fn sync_directory(path: &Path) -> std::io::Result<()> {
 
 /// An error that says what was tried on which path and what the system answered.
 pub(crate) fn io_error(verb: &str, path: &Path, error: &std::io::Error) -> Error {
-    Error::Io(format!("cannot {verb} {}: {error}", path.display()))
+    Error::of_system(error, format!("cannot {verb} {}: {error}", path.display()))
 }
 
 #[cfg(test)]
@@ -230,6 +230,26 @@ mod tests {
         write_atomically(&path, b"new").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    /// Whoever is told so tries again later, and does not take it for the end.
+    #[test]
+    fn a_file_that_finds_no_room_is_an_error_of_the_full_disk() {
+        use std::io::{Error as IoError, ErrorKind};
+        let full = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded, ErrorKind::FileTooLarge];
+        for kind in full {
+            let error = io_error("write", Path::new("x.seg"), &IoError::from(kind));
+            assert!(matches!(&error, Error::Full(what) if what.contains("x.seg")), "{error:?}");
+            assert!(matches!(Error::from(IoError::from(kind)), Error::Full(_)));
+        }
+        let error = io_error("write", Path::new("x.seg"), &IoError::from(ErrorKind::NotFound));
+        assert!(matches!(error, Error::Io(_)), "{error:?}");
+        // A device of the system that is always full.
+        if Path::new("/dev/full").exists() {
+            let mut file = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+            let error = file.write_all(b"x").unwrap_err();
+            assert!(matches!(Error::from(error), Error::Full(_)));
+        }
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod manifest;
 mod merge;
 mod published;
 mod read;
+mod readable;
 mod reader;
 mod recovery;
 mod request;
@@ -33,7 +34,7 @@ mod value;
 mod write;
 
 pub use change::{Change, ChangeBatch, Definition, Position, SourcePositions, TableChanges};
-pub use check::{CheckReport, CheckStep, CheckedTable, Problem};
+pub use check::{CheckReport, CheckStep, CheckedTable, Problem, Repaired};
 pub use column_batch::{ColumnBatch, ColumnData, ColumnValues, Strings, Validity};
 pub use database::{Database, Durability, Options, TableVersion};
 pub use error::{Error, Missing, RequestPart, Result};

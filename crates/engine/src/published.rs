@@ -5,7 +5,11 @@
 //! replacement is lost; nothing slow happens under the gate. Under it as well stand the claims:
 //! a claimed segment is the input of one merge and of no other.
 
-use std::{collections::HashMap, sync::Arc, time::Instant};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+    time::Instant,
+};
 
 use arc_swap::ArcSwap;
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -163,6 +167,16 @@ impl Published {
             let all: Vec<usize> = (0..table.segments.len()).collect();
             self.claim_chosen(&mut gate, table, &all)
         }))
+    }
+
+    /// Whether a merge of one of these tables runs, or waits to begin.
+    pub fn is_merging(&self, numbers: &BTreeSet<u32>) -> bool {
+        let gate = self.gate.lock();
+        let claims = Claims(&gate.claimed);
+        let current = self.current.load();
+        let mut tables = current.tables.values().filter(|table| numbers.contains(&table.number));
+        gate.waiting_for_all > 0
+            || tables.any(|table| table.segments.iter().any(|view| claims.has(&view.segment)))
     }
 
     /// Whether somebody waits for a moment without claims.

@@ -38,7 +38,7 @@ pub(crate) struct Shared {
     /// The segment files. Held during a checkpoint, so there is one at a time; `None` once the
     /// directory is given up.
     pub files: Mutex<Option<SegmentFiles>>,
-    /// Bytes of indexed text that are in no file yet.
+    /// Bytes of indexed text that are in no file yet, and of the log behind the last checkpoint.
     pub unsaved_bytes: AtomicU64,
     /// Why the last checkpoint failed; `None` if it did not.
     pub checkpoint_failure: Mutex<Option<String>>,
@@ -88,9 +88,14 @@ impl Shared {
     }
 
     /// Refuses all writes from now on: one could not be made durable, or a thread that writes need
-    /// died. Reads go on. The error is handed back as the callers get it.
+    /// died. Reads go on. The error is handed back as the callers get it. Of a full disk the writer is
+    /// only told: it goes on when there is room.
     pub fn poison(&self, error: &Error) -> Error {
         let error = match error {
+            Error::Full(_) => {
+                self.queue.wake();
+                return error.clone();
+            }
             Error::Poisoned(_) => error.clone(),
             other => Error::Poisoned(other.to_string()),
         };
@@ -110,7 +115,8 @@ impl Shared {
         self.published.stopped().unwrap_or(Error::Closed)
     }
 
-    /// Gives the directory up: what is pinned by readers still answers them.
+    /// Gives the directory up. A read that has begun may go on in what it has pinned; rows of the
+    /// store it reads no more.
     pub fn release(&self) {
         self.closed.store(true, Ordering::Release);
         // A checkpoint that has begun ends first; a later one finds nothing.

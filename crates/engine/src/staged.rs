@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     Error, Position, Result,
-    catalog::{delete_staged, put_log, read_staged, read_tables},
+    catalog::{ChangedKeys, KEY_BYTES, delete_staged, put_log, read_staged, read_tables},
     store::{Keyspace, Store, StoreBatch, StoreSnapshot},
 };
 
@@ -57,6 +57,7 @@ pub(crate) fn parse_staged_value(staged: &[u8]) -> Result<Option<&[u8]>> {
 }
 
 /// The move of a committed batch's rows to their tables.
+#[derive(Clone)]
 pub(crate) struct Settling {
     /// The number under which they are staged.
     pub number: u32,
@@ -114,6 +115,27 @@ impl Settling {
         delete_staged(&mut commit, self.number);
         commit
     }
+}
+
+/// Calls `visit` with the keys whose rows are staged under a number, in pages of about so many bytes.
+pub(crate) fn staged_keys(
+    store: &dyn StoreSnapshot,
+    number: u32,
+    page_bytes: usize,
+    visit: &mut dyn FnMut(ChangedKeys) -> Result<()>,
+) -> Result<()> {
+    let (mut page, mut bytes) = (ChangedKeys::new(), 0);
+    store.scan(Keyspace::Rows(number), &[], &mut |staged, _| {
+        let (table, key) = parse_staged_key(staged)?;
+        page.entry(table).or_default().insert(key.to_vec());
+        bytes += staged.len() + KEY_BYTES;
+        if bytes >= page_bytes {
+            bytes = 0;
+            visit(std::mem::take(&mut page))?;
+        }
+        Ok(true)
+    })?;
+    visit(page)
 }
 
 /// Moves what a committed batch has staged, at a start. Cost: its rows are written once.

@@ -35,6 +35,8 @@ pub struct TableStatistics {
     pub merges: u64,
     /// Bytes of the segments that they read.
     pub merged_bytes: u64,
+    /// Why the last merge failed; `None` if it did not. Other tables are merged all the same.
+    pub merge_failure: Option<String>,
 }
 
 /// The segments of one level: each level's are eight times as large as the last one's.

@@ -67,6 +67,8 @@ codes! {
     UnknownDatabase = 1049 "42000",
     /// The table exists.
     TableExists = 1050 "42S01",
+    /// There is no room on the disk.
+    DiskFull = 1021 "HY000",
     /// There is no more room for a table's rows.
     TableFull = 1114 "HY000",
     /// The table to be dropped is not known.
@@ -91,6 +93,10 @@ codes! {
     UnexpectedGeometry = 3516 "22S01",
     /// A rollback that does not bring temporary tables back.
     DroppedTemporary = 1752 "HY000",
+    /// An index that a foreign key needs is not dropped.
+    IndexNeededByForeignKey = 1553 "HY000",
+    /// A column that a foreign key needs is not dropped.
+    ColumnNeededByForeignKey = 1828 "HY000",
     /// Two foreign keys of one name.
     DuplicateForeignKey = 1826 "HY000",
     /// A unique key's value exists.
@@ -365,6 +371,8 @@ codes! {
     CheckVariable = 3816 "HY000",
     /// A computed column that asks for more than its row: a query, a function.
     GeneratedQuery = 3102 "HY000",
+    /// What an index may not be over.
+    IndexFunction = 3758 "HY000",
     /// See [`Code::GeneratedQuery`].
     GeneratedFunction = 3763 "HY000",
     /// A default that asks for more than it may: a query, a function, a variable.

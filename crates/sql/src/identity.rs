@@ -33,6 +33,9 @@ pub enum Access {
     Define,
 }
 
+/// What a point in a database's name is in the engine's names of its tables, since a point stands
+/// before the table there. MySQL's files are named so too.
+pub(crate) const STORED_POINT: &str = "@002e";
 /// What the names of the engine's hidden tables begin with.
 const HIDDEN: char = '#';
 
@@ -54,7 +57,7 @@ impl Identity {
             return true;
         }
         let (database, table) = name.split_once('.').unwrap_or((default_database, name));
-        !is_hidden(database, table) && self.may(database, table, access)
+        !is_hidden(database, table) && self.may(&database.replace(STORED_POINT, "."), table, access)
     }
 
     /// Whether there is a right to anything of the database.
@@ -111,6 +114,9 @@ mod tests {
         let one = who(&[("remora", "orders", Access::Read), ("shop", "*", Access::Read)]);
         let may = |name| one.may_engine(name, "remora", Access::Read);
         assert!(may("orders") && may("remora.orders") && may("shop.a") && may("shop.a.b"));
+        let dotted = who(&[("a.b", "c", Access::Read)]);
+        let may_dotted = |name| dotted.may_engine(name, "remora", Access::Read);
+        assert!(may_dotted("a@002eb.c") && !may_dotted("a.b.c") && !may_dotted("a.c"));
         assert!(!may("items") && !may("hr.orders") && !may("shop.#unique.a") && !may("#copy.a"));
     }
 }

@@ -610,7 +610,7 @@ async fn nests() {
             (&chosen, "3"),
             (&otherwise, "3"),
             (&operand, "2"),
-            (&between, "1038"),
+            (&between, "0"),
             (&list, "0"),
         ],
     )

@@ -267,3 +267,98 @@ async fn tables_come_and_go_while_others_look() {
         maker.await.unwrap();
     }
 }
+
+/// What MySQL does too: READ COMMITTED sees what others have committed when a statement begins,
+/// REPEATABLE READ does not.
+#[tokio::test(flavor = "multi_thread")]
+async fn read_committed_sees_what_others_committed() {
+    let server = Server::new();
+    let (mut one, mut other) = (server.session(), server.session());
+    run(&mut one, "CREATE TABLE t (id INT PRIMARY KEY, v INT)").await.unwrap();
+    let count = "SELECT COUNT(*), SUM(v) FROM t";
+    let committed = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED";
+    let uncommitted = "SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED";
+    let repeatable = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ";
+    for (level, sees) in
+        [(committed, true), ("DO 0", false), (uncommitted, true), (repeatable, false)]
+    {
+        run(&mut other, "DELETE FROM t").await.unwrap();
+        run(&mut one, level).await.unwrap();
+        run(&mut one, "START TRANSACTION").await.unwrap();
+        assert_eq!(rows(&mut one, count).await, "0|NULL");
+        run(&mut other, "INSERT INTO t VALUES (1, 1)").await.unwrap();
+        assert_eq!(rows(&mut one, count).await, if sees { "1|1" } else { "0|NULL" }, "{level}");
+        // Its own changes stay, and those of others are seen beside them.
+        run(&mut one, "INSERT INTO t VALUES (2, 10)").await.unwrap();
+        run(&mut other, "INSERT INTO t VALUES (3, 100)").await.unwrap();
+        assert_eq!(rows(&mut one, count).await, if sees { "3|111" } else { "1|10" }, "{level}");
+        run(&mut one, "UPDATE t SET v = 20 WHERE id = 2").await.unwrap();
+        let row = rows(&mut one, "SELECT v FROM t WHERE id = 2").await;
+        assert_eq!(row, "20");
+        run(&mut one, "COMMIT").await.unwrap();
+        assert_eq!(rows(&mut one, count).await, "3|121");
+    }
+    // Two that change one row: the second commit fails, as in every level.
+    run(&mut one, committed).await.unwrap();
+    run(&mut one, "BEGIN").await.unwrap();
+    run(&mut one, "UPDATE t SET v = 5 WHERE id = 1").await.unwrap();
+    run(&mut other, "UPDATE t SET v = 6 WHERE id = 1").await.unwrap();
+    assert_eq!(rows(&mut one, "SELECT v FROM t WHERE id = 1").await, "5");
+    assert_eq!(run(&mut one, "COMMIT").await.unwrap_err().code, Code::Deadlock);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_next_transaction_is_what_it_was_said_to_be() {
+    let server = Server::new();
+    let (mut one, mut other) = (server.session(), server.session());
+    run(&mut one, "CREATE TABLE t (id INT PRIMARY KEY)").await.unwrap();
+    run(&mut other, "CREATE TABLE ids (id INT AUTO_INCREMENT PRIMARY KEY)").await.unwrap();
+    let next = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED";
+    let by_name = "SET @@transaction_isolation = 'READ-COMMITTED'";
+    let session = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ";
+    let cases: [(&[&str], bool); 8] = [
+        (&["BEGIN"], false),
+        (&[next, "BEGIN"], true),
+        (&[by_name, "BEGIN"], true),
+        (&[next, "BEGIN", "COMMIT", "BEGIN"], false),
+        (&[next, "BEGIN", "COMMIT AND CHAIN"], true),
+        (&[next, "BEGIN", "ROLLBACK AND CHAIN"], true),
+        (&[next, "CREATE TABLE u (id INT)", "DROP TABLE u", "BEGIN"], false),
+        (&["SET transaction_isolation = 'READ-COMMITTED'", "BEGIN", "COMMIT", "BEGIN"], true),
+    ];
+    for (statements, sees) in cases {
+        run(&mut one, session).await.unwrap();
+        for statement in statements {
+            run(&mut one, statement).await.unwrap();
+        }
+        let count = "SELECT COUNT(*) FROM ids";
+        let before: u64 = rows(&mut one, count).await.parse().unwrap();
+        run(&mut other, "INSERT INTO ids VALUES (NULL)").await.unwrap();
+        let after: u64 = rows(&mut one, count).await.parse().unwrap();
+        assert_eq!(after - before, u64::from(sees), "{statements:?}");
+        run(&mut one, "COMMIT").await.unwrap();
+    }
+    run(&mut one, "BEGIN").await.unwrap();
+    assert!(rows(&mut one, by_name).await.starts_with("1568 "));
+}
+
+/// A table that was defined anew meanwhile is not read by the places that its columns had, and one that
+/// is younger than the transaction is a conflict, after which clients try again.
+#[tokio::test(flavor = "multi_thread")]
+async fn definitions_change_beside_read_committed() {
+    let server = Server::new();
+    let (mut one, mut other) = (server.session(), server.session());
+    run(&mut one, "CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT)").await.unwrap();
+    run(&mut one, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED").await.unwrap();
+    run(&mut one, "BEGIN").await.unwrap();
+    run(&mut one, "INSERT INTO t VALUES (5, 1, 9)").await.unwrap();
+    run(&mut other, "ALTER TABLE t DROP COLUMN a").await.unwrap();
+    assert_eq!(rows(&mut one, "SELECT * FROM t").await, "5|1|9");
+    assert_eq!(run(&mut one, "COMMIT").await.unwrap_err().code, Code::Deadlock);
+    assert_eq!(rows(&mut one, "SELECT * FROM t").await, "");
+    run(&mut one, "BEGIN").await.unwrap();
+    run(&mut one, "INSERT INTO t VALUES (6, 9)").await.unwrap();
+    run(&mut other, "CREATE TABLE young (id INT PRIMARY KEY)").await.unwrap();
+    run(&mut one, "INSERT INTO young VALUES (1)").await.unwrap();
+    assert_eq!(run(&mut one, "COMMIT").await.unwrap_err().code, Code::Deadlock);
+}

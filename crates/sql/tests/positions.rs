@@ -117,6 +117,19 @@ async fn reads_of_a_session_wait_for_its_position() {
     let set = format!("SET STATEMENT sql_wait_for_position = 'u:1-{wanted}' FOR SELECT * FROM t");
     run(&mut session, &set).await.unwrap();
     assert_eq!(host.applied.load(SeqCst), wanted);
+    // A transaction waits when it chooses its moment: once, or in READ COMMITTED for each statement.
+    for (level, waits) in [("REPEATABLE READ", false), ("READ COMMITTED", true)] {
+        run(&mut session, "SET sql_wait_for_position = ''").await.unwrap();
+        run(&mut session, &format!("SET TRANSACTION ISOLATION LEVEL {level}")).await.unwrap();
+        run(&mut session, "BEGIN").await.unwrap();
+        let applied = host.applied.load(SeqCst);
+        let set = format!("SET sql_wait_for_position = 'u:1-{}'", applied + 1);
+        run(&mut session, &set).await.unwrap();
+        run(&mut session, "SELECT * FROM t").await.unwrap();
+        assert_eq!(host.applied.load(SeqCst), applied + u64::from(waits), "{level}");
+        run(&mut session, "COMMIT").await.unwrap();
+    }
+    let wanted = host.applied.load(SeqCst);
     let prepared = session.prepare(b"SELECT id FROM t WHERE id = 1").await.unwrap();
     let set = format!("SET sql_wait_for_position = 'u:1-{}'", wanted + 1);
     run(&mut session, &set).await.unwrap();

@@ -3,7 +3,10 @@
 //! Nothing depends on a checkpoint but the time that recovery takes. One that fails half-way, a
 //! full disk for instance, leaves the last manifest, the files it names and the log behind it.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::{
+    path::Path,
+    sync::{Arc, atomic::Ordering},
+};
 
 use remora_index::Bitmap;
 
@@ -14,6 +17,7 @@ use crate::{
     manifest::{Manifest, SegmentRecord, TableRecord},
     shared::Shared,
     snapshot::{SegmentView, Snapshot},
+    store::Store,
 };
 
 /// Makes the newest snapshot's segments durable, and keeps why that failed.
@@ -48,6 +52,21 @@ fn write(shared: &Shared) -> Result<()> {
     store.commit(trim, false).map_err(|error| shared.poison(&error))?;
     files.remove_all_but(manifest)?;
     leave_in_files(shared, files, &snapshot)
+}
+
+/// Makes the segments of a recovered directory durable that nobody has open, in the same order.
+pub(crate) fn write_recovered(
+    directory: &Path,
+    store: &dyn Store,
+    files: &mut SegmentFiles,
+    snapshot: &Snapshot,
+) -> Result<()> {
+    let manifest = save_segments(files, snapshot)?;
+    store.sync()?;
+    manifest.write(directory)?;
+    let trim = trim_log(&*store.snapshot(), manifest.position)?;
+    store.commit(trim, true)?;
+    files.remove_all_but(manifest)
 }
 
 /// Exchanges segments that were just written for what their files hold: most of a segment is read

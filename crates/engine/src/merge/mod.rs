@@ -24,12 +24,13 @@ use remora_index::{
 use crate::{
     Error, Position, Result, Schema,
     document::segment_spec,
+    manifest::SegmentRecord,
     published::{Claim, Claims},
     shared::{PoisonOnPanic, Shared},
     snapshot::{SegmentView, Snapshot, TableView},
 };
 
-pub(crate) use checkpoint::checkpoint;
+pub(crate) use checkpoint::{checkpoint, write_recovered};
 pub(crate) use plan::{Limit, Size, is_crowded, is_merge_due, tier};
 
 /// How long a thread sleeps when nobody wakes it.
@@ -156,12 +157,14 @@ fn merge_chosen(
     choose: impl FnOnce(&Snapshot, &Claims<'_>) -> Option<Choice>,
 ) -> bool {
     let Some(claim) = shared.published.claim(choose) else { return false };
-    if let Err(error) = merge_claimed(shared, &claim) {
-        // Without merges segments would pile up until every read is slow.
-        let table = &claim.table.schema.name;
-        shared.poison(&Error::Poisoned(format!("a merge of table {table:?} failed: {error}")));
-    }
+    // Kept and told there. Neither other tables nor this one's other segments suffer.
+    let _ = merge_claimed(shared, &claim);
     true
+}
+
+/// What is told of a merge that failed.
+pub(crate) fn failure_of(table: &str, why: &str) -> String {
+    format!("a merge of table {table:?} failed, and is tried again: {why}")
 }
 
 fn merge_claimed(shared: &Shared, claim: &Claim<'_>) -> Result<()> {
@@ -173,12 +176,35 @@ fn merge_inputs(shared: &Shared, table: &TableView, inputs: &[SegmentView]) -> R
     shared.merging.fetch_add(1, Ordering::Relaxed);
     let merged = merge_views(&table.schema, inputs);
     shared.merging.fetch_sub(1, Ordering::Relaxed);
-    let output = merged?;
+    let output = merged.inspect_err(|error| {
+        let (why, name) = (in_files(shared, inputs, error), &table.schema.name);
+        if table.activity.merge_failed(why.clone(), inputs, Instant::now()) {
+            let directory = shared.directory.display();
+            tracing::error!(%directory, "{}", failure_of(name, &why));
+        }
+    })?;
     let bytes = output.as_ref().map_or(0, |segment| segment.byte_count());
-    table.activity.merged(inputs.iter().map(SegmentView::bytes).sum());
+    table.activity.merged(inputs);
     shared.published.update(|current| replace(current, table.number, inputs, output));
     shared.unsaved_bytes.fetch_add(bytes, Ordering::Relaxed);
     Ok(())
+}
+
+/// The error, with the files that hold what was to be merged.
+fn in_files(shared: &Shared, inputs: &[SegmentView], error: &Error) -> String {
+    // A checkpoint may hold them for long: then the error must do alone.
+    let files = shared.files.try_lock();
+    let files = files.iter().filter_map(|files| files.as_ref());
+    let paths = files.flat_map(|files| {
+        let record = |view: &SegmentView| files.record_of(&view.segment);
+        let path = |record: &SegmentRecord| files.path(record.file).display().to_string();
+        inputs.iter().filter_map(record).map(path).collect::<Vec<_>>()
+    });
+    let paths: Vec<String> = paths.collect();
+    match paths.is_empty() {
+        true => error.to_string(),
+        false => format!("{error}, in one of {}", paths.join(", ")),
+    }
 }
 
 /// One segment with the live documents of `views`; `None` if there are none.

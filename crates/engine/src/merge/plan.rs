@@ -9,6 +9,8 @@
 //! one.) Where the upper tiers come too late, the quick thread and at last the writer itself take one
 //! of them: see [`NEARLY_CROWDED`] and [`Size::Relief`].
 
+use std::time::Instant;
+
 use crate::{
     Options,
     published::Claims,
@@ -115,8 +117,12 @@ pub(crate) fn plan(
     size: Size,
     limit: &Limit,
 ) -> Option<Vec<usize>> {
+    let now = Instant::now();
     let free: Vec<usize> = (0..table.segments.len())
-        .filter(|&index| !claims.has(&table.segments[index].segment))
+        .filter(|&index| {
+            let segment = &table.segments[index].segment;
+            !claims.has(segment) && !table.activity.holds_back(segment, table, now)
+        })
         .collect();
     let bytes: Vec<u64> = free.iter().map(|&index| table.segments[index].bytes()).collect();
     let chosen = full_tier(&bytes, size, table.segments.len());

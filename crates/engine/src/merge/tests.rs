@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Instant};
 use super::{QUIET, Quiet, Size, merge_claimed, plan::SEGMENTS_MAX};
 use crate::{
     Change, Database, Durability, Options, Position, Value,
-    store::testing::FaultyStore,
+    store::{Keyspace, Store, testing::FaultyStore},
     write::fixture::{batch, count, put, rows, schema},
 };
 
@@ -121,4 +121,142 @@ fn a_database_is_idle_some_time_after_its_last_batch() {
     assert_eq!(quiet.size(Position(2), start + QUIET), Size::Large);
     assert_eq!(quiet.size(Position(2), start + QUIET + QUIET / 2), Size::Large);
     assert_eq!(quiet.size(Position(2), start + 2 * QUIET), Size::Idle);
+}
+
+/// Deletions fill the log as insertions do: they lead to checkpoints, which trim it.
+#[test]
+fn deletions_lead_to_checkpoints() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Arc::new(FaultyStore::default());
+    let options =
+        Options { durability: Durability::None, checkpoint_bytes: 20_000, ..Options::default() };
+    let database = Database::start(directory.path(), options, Arc::clone(&store) as _, None);
+    let database = database.unwrap();
+    database.create_table(schema()).unwrap();
+    let rows = 2_000;
+    let all = (0..rows).flat_map(|id| put(id, "x").tables.remove(0).changes).collect();
+    database.apply(batch(all)).unwrap();
+    database.checkpoint().unwrap();
+    let logged = || {
+        let mut entries = 0u64;
+        let count = &mut |_: &[u8], _: &[u8]| {
+            entries += 1;
+            Ok(true)
+        };
+        store.snapshot().scan(Keyspace::Log, &[], count).unwrap();
+        entries
+    };
+    assert_eq!(logged(), 0);
+    // Each alone has an entry of its own.
+    (0..rows).for_each(|id| _ = database.apply(batch(vec![delete(id)])).unwrap());
+    let bytes_of_one = 64 + 8;
+    let deadline = Instant::now() + std::time::Duration::from_secs(300);
+    while logged() > 20_000 / bytes_of_one {
+        assert!(Instant::now() < deadline, "no checkpoint trims the log");
+        std::thread::yield_now();
+    }
+    assert_eq!(count(&database), 0);
+}
+
+/// Merges of a table fail, whatever they merge: it takes writes until it has too many segments, and
+/// then refuses them. The other table is written and merged all the same.
+#[test]
+fn a_failed_merge_is_of_its_table_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = start(directory.path());
+    database.create_table(crate::Schema { name: "other".to_owned(), ..schema() }).unwrap();
+    let to_other = |id: i64| {
+        let mut batch = put(id, "x");
+        batch.tables[0].table = Arc::from("other");
+        batch
+    };
+    // None is tried again for as long as this test runs.
+    let later = Instant::now() + std::time::Duration::from_secs(3_600);
+    let refused = (0..).find_map(|id| {
+        let view = database.view("t");
+        view.activity.merge_failed("made to fail".to_owned(), &view.segments, later);
+        database.apply(to_other(id)).unwrap();
+        Some((id, database.apply(put(id, "x")).err()?))
+    });
+    let (written, error) = refused.unwrap();
+    let said = error.to_string();
+    assert!(matches!(error, crate::Error::Busy(_)), "{error:?}");
+    assert!(said.contains("\"t\"") && said.contains("made to fail"), "{said}");
+    assert_eq!(database.view("t").segments.len(), SEGMENTS_MAX);
+    assert_eq!(written, SEGMENTS_MAX as i64);
+    (1_000..1_500).for_each(|id| _ = database.apply(to_other(id)).unwrap());
+    assert!(database.view("other").segments.len() < SEGMENTS_MAX);
+    assert_eq!(database.view("t").segments.len(), SEGMENTS_MAX);
+    let failures = database.merge_failures();
+    let [(table, failure)] = &failures[..] else { panic!("{failures:?}") };
+    assert_eq!(table, "t");
+    assert!(failure.contains("\"t\"") && failure.contains("made to fail"), "{failure}");
+    let of = |table: &str| database.statistics(table).unwrap().merge_failure;
+    assert_eq!((of("t").as_deref(), of("other")), (Some("made to fail"), None));
+    // What is asked for is tried at once, and then all is well.
+    database.optimize(Some("t")).unwrap();
+    assert_eq!((database.merge_failures(), of("t")), (Vec::new(), None));
+    database.apply(put(written, "x")).unwrap();
+    assert_eq!(count(&database), SEGMENTS_MAX as u64 + 1);
+}
+
+/// A merge that failed once does not refuse writes while another of the table runs: when that ends there
+/// may be room.
+#[test]
+fn writes_wait_for_a_merge_that_runs() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = start(directory.path());
+    let later = Instant::now() + std::time::Duration::from_secs(3_600);
+    (0..SEGMENTS_MAX as i64).for_each(|id| {
+        let view = database.view("t");
+        view.activity.merge_failed("made to fail".to_owned(), &view.segments, later);
+        database.apply(put(id, "x")).unwrap();
+    });
+    let view = database.view("t");
+    assert_eq!(view.segments.len(), SEGMENTS_MAX);
+    view.activity.merge_failed("made to fail".to_owned(), &view.segments, later);
+    let claim = database.shared().published.claim_all("t").unwrap().unwrap();
+    let (sender, answer) = crossbeam_channel::bounded(1);
+    std::thread::scope(|scope| {
+        scope.spawn(|| sender.send(database.apply(put(-1, "x"))));
+        // Long enough for an answer that would come at once.
+        let early = answer.recv_timeout(std::time::Duration::from_millis(200));
+        assert!(early.is_err(), "{early:?}");
+        merge_claimed(database.shared(), &claim).unwrap();
+        drop(claim);
+        answer.recv_timeout(std::time::Duration::from_secs(60)).unwrap().unwrap();
+    });
+    assert_eq!(count(&database), SEGMENTS_MAX as u64 + 1);
+}
+
+/// Segments that no failed merge was of are merged meanwhile, those that one was of when their pause is
+/// over, at once when one of them is gone.
+#[test]
+fn segments_of_a_failed_merge_are_left_alone_for_a_while() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = start(directory.path());
+    database.apply(put(1, "x")).unwrap();
+    database.apply(put(2, "x")).unwrap();
+    let view = database.view("t");
+    let (activity, segments) = (&view.activity, &view.segments);
+    let now = Instant::now();
+    let holds = |seconds: u64| {
+        let then = now + std::time::Duration::from_secs(seconds);
+        activity.holds_back(&segments[0].segment, &view, then)
+    };
+    assert!(!holds(0));
+    // The pause doubles up to a minute; the same failure is told once.
+    for (times, seconds) in [1, 2, 4, 8, 16, 32, 60, 60].into_iter().enumerate() {
+        let is_news = activity.merge_failed("why".to_owned(), &segments[..1], now);
+        assert_eq!(is_news, times == 0);
+        assert!(holds(seconds - 1) && !holds(seconds), "{times}");
+        assert!(!activity.holds_back(&segments[1].segment, &view, now));
+    }
+    let other = crate::snapshot::TableView { segments: segments[1..].to_vec(), ..(*view).clone() };
+    let then = now + std::time::Duration::from_secs(1);
+    assert!(!activity.holds_back(&segments[0].segment, &other, then));
+    activity.merged(&segments[1..]);
+    assert!(activity.merge_failure().is_some());
+    activity.merged(&segments[..1]);
+    assert_eq!(activity.merge_failure(), None);
 }

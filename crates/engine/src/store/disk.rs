@@ -6,28 +6,43 @@
 //! key in a keyspace  the key itself; a key of nothing but n zero bytes (n from 0) has n + 1 there,
 //!                    since fjall knows no empty key. The order of keys is the same.
 //! ```
-//! A batch is one record of the journal and so whole or absent after a crash. Recovery replays at
+//! A batch is one record of the journal and so whole or absent after a crash. Each has a number, one
+//! above that of the batch before it, which it leaves in "meta" under "batches". Recovery replays at
 //! most about two journal files of 64 MB: memtables are small and hold no journal back for long.
+//!
+//! **A full disk** is no damage: what was acknowledged is synced, and the batch that met it is refused.
+//! But fjall writes nothing more once a write has failed, and may still hold a part of that batch in a
+//! buffer. So its database is opened anew at once, which replays the journal and says by the last
+//! batch's number whether the one that failed is in it. If a flush or a compaction fails meanwhile, it
+//! is opened anew again, whether there is room or not: what a failed one has written goes with that. A
+//! sync that fails is another thing: nobody knows what the disk holds then, and the store takes no
+//! write any more. fjall does not say why it stopped; it was the full disk if the disk is full.
+
+mod directory;
+mod moment;
+mod opened;
+mod room;
 
 use std::{
     borrow::Cow,
-    collections::BTreeMap,
-    panic::{AssertUnwindSafe, catch_unwind},
-    path::Path,
-    sync::Arc,
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
-use fjall::{
-    CompressionType, Database, KeyspaceCreateOptions, PersistMode, Readable,
-    config::{BlockSizePolicy, CompressionPolicy},
-};
-use parking_lot::RwLock;
+use fjall::{PersistMode, SeqNo};
+use parking_lot::{Mutex, RwLock};
 
-use super::{
-    EntryVisitor, Keyspace, Store, StoreBatch, StoreSnapshot, StoredBytes, poison::Poison,
+use self::{
+    moment::Moments,
+    opened::{Opened, store_error},
 };
-use crate::{Error, Missing, Result};
+use super::{Keyspace, Store, StoreBatch, StoreSnapshot, poison::Poison};
+use crate::{Error, Result, error::is_full};
 
 /// Settings of the store on disk.
 #[derive(Clone, Debug)]
@@ -58,11 +73,6 @@ const MIN_JOURNAL_BYTES: u64 = 64 << 20;
 /// Memtables below this in all are replayed in no time: flushing them would take longer.
 const FLUSHED_BYTES: u64 = 1 << 20;
 const SMALL_MEMTABLE_BYTES: u64 = 4 << 20;
-const ROW_BLOCK_BYTES: u32 = 16 << 10;
-const SMALL_BLOCK_BYTES: u32 = 4 << 10;
-const ROWS_PREFIX: &str = "rows-";
-/// The file that fjall puts into each of its directories.
-const FJALL_MARKER: &str = "version";
 
 /// fjall stops a writer for good at 4 sealed memtables or 30 files of the first level if its
 /// workers have died; waiting here, below those, can see that and answer.
@@ -70,107 +80,258 @@ const MAX_SEALED_MEMTABLES: usize = 3;
 const MAX_FIRST_LEVEL_FILES: usize = 26;
 const BACKLOG_POLL: Duration = Duration::from_millis(2);
 
+/// The pauses between openings of a database that stops again and again on a full disk: readers wait
+/// during each.
+const FIRST_PAUSE: Duration = Duration::from_secs(2);
+const LAST_PAUSE: Duration = Duration::from_secs(60);
+
 /// The store on disk.
 pub(crate) struct DiskStore {
-    // Before the database, which waits for its keyspaces when it is dropped.
-    keyspaces: RwLock<Keyspaces>,
-    database: Database,
+    /// `None` after it could not be opened anew.
+    opened: RwLock<Option<Opened>>,
+    directory: PathBuf,
     options: StoreOptions,
     poison: Poison,
+    /// Why nothing is written for now: the disk is full.
+    refusal: Mutex<Option<String>>,
+    /// Held by who writes: whether a batch that failed is there is asked before another comes.
+    writing: Mutex<Writing>,
+    moments: Moments,
+    /// What moments must not be older than to show the rows as they are.
+    last_rows: AtomicU64,
+    /// How often it was opened anew, or rows were dropped to make room.
+    openings: AtomicU64,
+    /// Tables whose rows could not be dropped yet, for the disk is full.
+    undropped: Mutex<BTreeSet<u32>>,
 }
 
-type Keyspaces = Arc<BTreeMap<Keyspace, fjall::Keyspace>>;
+/// What only the thread that writes knows.
+struct Writing {
+    /// The number of the last batch that is there.
+    batches: u64,
+    /// When a database that has stopped is opened anew although there is no room, and how long after
+    /// that the next time.
+    next_opening: Option<Instant>,
+    pause: Duration,
+}
+
+/// A batch of which it is not known whether it is in the journal.
+struct Undecided {
+    number: u64,
+    has_rows: bool,
+    /// [`DiskStore::last_rows`] before it.
+    last_rows: SeqNo,
+}
 
 impl DiskStore {
     /// Opens or makes the store in `directory`. Only one process may: the caller holds the lock of
     /// the data directory. Cost: the journal is replayed.
     pub fn open(directory: &Path, options: StoreOptions) -> Result<Self> {
-        refuse_strangers(directory)?;
-        let open = || open_database(directory, &options);
-        // Recovery asserts what it reads; a damaged directory must not end the process.
-        let database = catch_unwind(AssertUnwindSafe(open)).unwrap_or_else(|_| {
-            let message = format!("the row store in {} cannot be recovered", directory.display());
-            Err(Error::Corrupt(message))
-        })?;
-        let mut keyspaces = BTreeMap::new();
-        for name in database.list_keyspace_names() {
-            let keyspace = keyspace_of(&name).ok_or_else(|| not_ours(directory))?;
-            keyspaces.insert(keyspace, open_keyspace(&database, keyspace, &options)?);
-        }
-        for keyspace in [Keyspace::Meta, Keyspace::Log] {
-            keyspaces.insert(keyspace, open_keyspace(&database, keyspace, &options)?);
-        }
-        let keyspaces = RwLock::new(Arc::new(keyspaces));
-        Ok(Self { keyspaces, database, options, poison: Poison::default() })
+        let opened = Opened::open(directory, &options)?;
+        let batches = opened.batches()?;
+        Ok(Self {
+            last_rows: AtomicU64::new(opened.database.visible_seqno()),
+            opened: RwLock::new(Some(opened)),
+            directory: directory.to_owned(),
+            options,
+            poison: Poison::default(),
+            refusal: Mutex::default(),
+            writing: Mutex::new(Writing { batches, next_opening: None, pause: FIRST_PAUSE }),
+            moments: Moments::default(),
+            openings: AtomicU64::new(0),
+            undropped: Mutex::default(),
+        })
     }
 
-    fn try_commit(&self, batch: StoreBatch, sync: bool) -> Result<()> {
-        let mut writes = self.database.batch().durability(Some(persist_mode(sync)));
-        let mut touched = BTreeMap::new();
-        for change in batch.changes {
-            let keyspace = match touched.get(&change.keyspace) {
-                Some(keyspace) => keyspace,
-                None => touched.entry(change.keyspace).or_insert(self.keyspace(change.keyspace)?),
-            };
-            let key = match store_key(&change.key) {
-                Cow::Owned(key) => key,
-                Cow::Borrowed(_) => change.key,
-            };
-            match change.value {
-                Some(value) => writes.insert(keyspace, key, value),
-                None => writes.remove(keyspace, key),
+    /// Whether it takes writes.
+    fn check(&self) -> Result<()> {
+        self.poison.check()?;
+        self.refusal().map_or(Ok(()), |reason| Err(Error::Full(reason)))
+    }
+
+    /// Calls `run` with the open database.
+    fn with<T>(&self, run: impl FnOnce(&Opened) -> T) -> Result<T> {
+        match &*self.opened.read_recursive() {
+            Some(opened) => Ok(run(opened)),
+            // On a full disk that is tried again.
+            None => Err(self.refusal().map_or_else(not_opened, Error::Full)),
+        }
+    }
+
+    /// Hands the batch to the system; with `sync` it is durable on return.
+    fn write(&self, mut batch: StoreBatch, sync: bool) -> Result<()> {
+        let ready = self.with(|opened| opened.wait_for_backlog(&batch, &self.options))?;
+        // Behind whoever writes, who may just find out why fjall has stopped.
+        let mut writing = self.writing.lock();
+        ready.map_err(|error| self.failed(error))?;
+        // Another thread's batch may have met the full disk meanwhile.
+        self.check()?;
+        let asked = Undecided {
+            number: writing.batches + 1,
+            has_rows: batch.changes.iter().any(|one| matches!(one.keyspace, Keyspace::Rows(_))),
+            last_rows: self.last_rows.load(Ordering::Acquire),
+        };
+        batch.put(Keyspace::Meta, opened::BATCHES, asked.number.to_le_bytes());
+        let written = self.with(|opened| {
+            opened.write(batch, &self.options).map_err(|error| self.failed(error))?;
+            if asked.has_rows {
+                self.last_rows.fetch_max(opened.database.visible_seqno(), Ordering::AcqRel);
             }
+            if sync { self.persist(opened) } else { Ok(()) }
+        })?;
+        match written {
+            Err(Error::Full(reason)) => {
+                // What is in the journal is synced by the opening.
+                let there = self.open_again(Some(&asked)).map_err(|error| self.end(error))?;
+                if there < asked.number {
+                    return Err(Error::Full(reason));
+                }
+            }
+            other => other?,
         }
-        touched.values().try_for_each(|keyspace| self.wait_for_backlog(keyspace))?;
-        writes.commit().map_err(store_error)
-    }
-
-    /// The keyspace, made if it is not there.
-    fn keyspace(&self, keyspace: Keyspace) -> Result<fjall::Keyspace> {
-        if let Some(open) = self.keyspaces.read().get(&keyspace) {
-            return Ok(open.clone());
-        }
-        let mut keyspaces = self.keyspaces.write();
-        if let Some(open) = keyspaces.get(&keyspace) {
-            return Ok(open.clone());
-        }
-        let made = open_keyspace(&self.database, keyspace, &self.options)?;
-        Arc::make_mut(&mut keyspaces).insert(keyspace, made.clone());
-        Ok(made)
-    }
-
-    fn wait_for_backlog(&self, keyspace: &fjall::Keyspace) -> Result<()> {
-        while keyspace.sealed_memtable_count() >= MAX_SEALED_MEMTABLES
-            || keyspace.l0_table_count() >= MAX_FIRST_LEVEL_FILES
-        {
-            // Says whether the workers have failed, in which case the backlog never shrinks.
-            self.database.persist(PersistMode::Buffer).map_err(store_error)?;
-            std::thread::sleep(BACKLOG_POLL);
-        }
+        writing.batches = asked.number;
         Ok(())
+    }
+
+    /// Syncs the journal. All that was written is with the system: what fails is the sync itself,
+    /// unless fjall stopped before.
+    fn persist(&self, opened: &Opened) -> Result<()> {
+        opened.database.persist(PersistMode::SyncData).map_err(|error| match error {
+            fjall::Error::Poisoned => self.failed(error),
+            other => self.poison.set(store_error(other)),
+        })
+    }
+
+    /// What a failed write means: a full disk refuses writes until there is room, all else for good.
+    fn failed(&self, error: fjall::Error) -> Error {
+        let cause = match &error {
+            fjall::Error::Io(error) | fjall::Error::Storage(fjall::LsmError::Io(error))
+                if is_full(error) =>
+            {
+                error.to_string()
+            }
+            // A flush or a compaction failed, or the sync before it, and fjall keeps to itself why. What
+            // a full disk has stopped leaves what it wrote till the database is opened anew; once it is
+            // known to be full, that is done whenever fjall has stopped.
+            fjall::Error::Poisoned
+                if self.refusal().is_some() || room::is_used_up(&self.directory) =>
+            {
+                "rows in memory could not be brought to it".to_owned()
+            }
+            _ => return self.poison.set(store_error(error)),
+        };
+        self.refuse(&cause)
+    }
+
+    fn refuse(&self, cause: &str) -> Error {
+        let needed = room::NEEDED_BYTES >> 20;
+        let reason = format!(
+            "the disk is full ({cause}): nothing is written until {needed} MiB are free on the disk \
+             of the data directory, reads go on"
+        );
+        let mut refusal = self.refusal.lock();
+        if refusal.is_none() {
+            tracing::error!(directory = %self.directory.display(), "{reason}");
+        }
+        Error::Full(refusal.get_or_insert(reason).clone())
+    }
+
+    /// Opens the database anew, with `writing` held: what fjall has not written by then it never
+    /// writes. The answer is the number of the last batch that is there. Readers keep the moment they
+    /// have if no row was changed since, by the batch that is asked for neither.
+    fn open_again(&self, asked: Option<&Undecided>) -> Result<u64> {
+        let mut opened = self.opened.write();
+        let last_rows = self.last_rows.load(Ordering::Acquire);
+        let open = || {
+            if opened.take().is_some_and(|opened| !opened.close(&self.directory)) {
+                return Err(Error::Io("a thread of the row store does not end".to_owned()));
+            }
+            let opened = Opened::open(&self.directory, &self.options)?;
+            let (there, now) = (opened.batches()?, opened.database.visible_seqno());
+            let oldest = match asked {
+                None => last_rows,
+                Some(asked) if asked.has_rows && there >= asked.number => SeqNo::MAX,
+                Some(asked) => asked.last_rows,
+            };
+            // Before a reader finds its moment gone, so that he can know why.
+            self.openings.fetch_add(1, Ordering::AcqRel);
+            Ok((opened, oldest, (there, now)))
+        };
+        let unended = || Error::Busy("a read of the row store does not end".to_owned());
+        let (again, (there, now)) = self.moments.exchange(open).ok_or_else(unended)??;
+        self.last_rows.store(now, Ordering::Release);
+        *opened = Some(again);
+        Ok(there)
+    }
+
+    /// Ends writing, for nobody knows whether a batch is there: that it can be tried again must not be
+    /// said of it, whatever kept the database from being opened.
+    fn end(&self, error: Error) -> Error {
+        self.poison.set(match error {
+            Error::Full(what) | Error::Busy(what) => Error::Poisoned(what),
+            other => other,
+        })
+    }
+
+    /// Whether fjall writes nothing more.
+    fn is_stopped(&self) -> bool {
+        let persist = |opened: &Opened| opened.database.persist(PersistMode::Buffer);
+        !matches!(self.with(persist), Ok(Ok(())))
+    }
+
+    /// Opens a database that has stopped anew: at once where there is room, else in growing pauses.
+    fn open_stopped(&self, writing: &mut Writing) -> Result<()> {
+        let is_due = writing.next_opening.is_none_or(|at| at <= Instant::now());
+        if !self.is_stopped() || !(is_due || room::has_room(&self.directory)) {
+            return Ok(());
+        }
+        writing.next_opening = Some(Instant::now() + writing.pause);
+        writing.pause = writing.pause.saturating_mul(2).min(LAST_PAUSE);
+        match self.open_again(None) {
+            // It is tried again.
+            Ok(_) | Err(Error::Full(_) | Error::Busy(_)) => Ok(()),
+            Err(error) => Err(self.poison.set(error)),
+        }
+    }
+
+    /// Drops what could not be dropped when it was to be.
+    fn drop_rest(&self) -> Result<()> {
+        let undropped = std::mem::take(&mut *self.undropped.lock());
+        undropped.into_iter().try_for_each(|table| self.drop_rows(table))
+    }
+}
+
+fn not_opened() -> Error {
+    Error::Poisoned("the row store could not be opened anew".to_owned())
+}
+
+impl Drop for DiskStore {
+    fn drop(&mut self) {
+        // Else whoever still has a moment would keep the directory locked.
+        self.moments.close();
     }
 }
 
 impl Store for DiskStore {
     fn commit(&self, batch: StoreBatch, sync: bool) -> Result<()> {
-        self.poison.check()?;
+        self.check()?;
         refuse_oversized(&batch)?;
-        if batch.is_empty() {
-            return if sync { self.sync() } else { Ok(()) };
+        match batch.is_empty() {
+            true if sync => self.sync(),
+            true => Ok(()),
+            false => self.write(batch, sync),
         }
-        self.try_commit(batch, sync).map_err(|error| self.poison.set(error))
     }
 
     fn sync(&self) -> Result<()> {
         self.poison.check()?;
-        let synced = self.database.persist(PersistMode::SyncData);
-        synced.map_err(|error| self.poison.set(store_error(error)))
+        let _writing = self.writing.lock();
+        self.with(|opened| self.persist(opened))?
     }
 
     fn snapshot(&self) -> Arc<dyn StoreSnapshot> {
-        let moment = self.database.snapshot();
-        let keyspaces = Arc::clone(&self.keyspaces.read());
-        Arc::new(DiskSnapshot { moment, keyspaces })
+        let opened = self.opened.read_recursive();
+        self.moments.hold(opened.as_ref().map(Opened::moment))
     }
 
     fn row_tables(&self) -> Vec<u32> {
@@ -178,131 +339,89 @@ impl Store for DiskStore {
             Keyspace::Rows(table) => Some(table),
             Keyspace::Meta | Keyspace::Log => None,
         };
-        self.keyspaces.read().keys().filter_map(table).collect()
+        let tables = |opened: &Opened| opened.keyspaces().keys().filter_map(table).collect();
+        self.with(tables).unwrap_or_default()
     }
 
     fn drop_rows(&self, table: u32) -> Result<()> {
         self.poison.check()?;
-        let removed = Arc::make_mut(&mut self.keyspaces.write()).remove(&Keyspace::Rows(table));
-        let Some(removed) = removed else { return Ok(()) };
-        let dropped = self.database.delete_keyspace(removed);
-        dropped.map_err(|error| self.poison.set(store_error(error)))
+        // Also while the disk is full, since it makes room.
+        let dropped = self.with(|opened| opened.drop_keyspace(Keyspace::Rows(table)));
+        let dropped = dropped.and_then(|dropped| dropped.map_err(|error| self.failed(error)));
+        match dropped {
+            Err(Error::Full(error)) => {
+                tracing::warn!(table, %error, "the rows of a dropped table stay for now");
+                self.undropped.lock().insert(table);
+                Ok(())
+            }
+            Ok(true) if self.refusal().is_some() => {
+                // The files go with the last moment that has them.
+                self.openings.fetch_add(1, Ordering::AcqRel);
+                Ok(())
+            }
+            dropped => dropped.map(|_| ()),
+        }
     }
 
     fn flush(&self, deadline: Instant) -> Result<()> {
-        self.poison.check()?;
-        if self.database.write_buffer_size() < FLUSHED_BYTES {
-            return Ok(());
-        }
-        let keyspaces = Arc::clone(&self.keyspaces.read());
-        for keyspace in keyspaces.values() {
-            keyspace.rotate_memtable().map_err(|error| self.poison.set(store_error(error)))?;
-        }
-        let is_done = |keyspace: &fjall::Keyspace| keyspace.sealed_memtable_count() == 0;
-        while Instant::now() < deadline && !keyspaces.values().all(is_done) {
-            std::thread::sleep(BACKLOG_POLL);
-        }
-        Ok(())
+        self.check()?;
+        self.with(|opened| {
+            if opened.database.write_buffer_size() < FLUSHED_BYTES {
+                return Ok(());
+            }
+            let keyspaces = opened.keyspaces();
+            for keyspace in keyspaces.values() {
+                keyspace.rotate_memtable().map_err(|error| self.failed(error))?;
+            }
+            let is_done = |keyspace: &fjall::Keyspace| keyspace.sealed_memtable_count() == 0;
+            while Instant::now() < deadline && !keyspaces.values().all(is_done) {
+                std::thread::sleep(BACKLOG_POLL);
+            }
+            Ok(())
+        })?
     }
 
     fn disk_bytes(&self) -> u64 {
-        // The journal is the only part that is asked of the file system, and it may just have
-        // been removed; the figure without it is then the truer one.
-        let journal = self.database.journal_disk_space().unwrap_or(0);
-        let trees: u64 = self.keyspaces.read().values().map(fjall::Keyspace::disk_space).sum();
-        journal.saturating_add(trees)
+        let bytes = self.with(|opened| {
+            // The journal is the only part that is asked of the file system, and it may just have
+            // been removed; the figure without it is then the truer one.
+            let journal = opened.database.journal_disk_space().unwrap_or(0);
+            let trees: u64 = opened.keyspaces().values().map(fjall::Keyspace::disk_space).sum();
+            journal.saturating_add(trees)
+        });
+        bytes.unwrap_or(0)
     }
 
     fn table_bytes(&self, table: u32) -> u64 {
-        self.keyspaces.read().get(&Keyspace::Rows(table)).map_or(0, fjall::Keyspace::disk_space)
-    }
-}
-
-/// The trees as they were, and the moment up to which their changes count.
-struct DiskSnapshot {
-    moment: fjall::Snapshot,
-    keyspaces: Keyspaces,
-}
-
-impl StoreSnapshot for DiskSnapshot {
-    fn get(&self, keyspace: Keyspace, key: &[u8]) -> Result<Option<StoredBytes>> {
-        let Some(keyspace) = self.keyspaces.get(&keyspace) else { return Ok(None) };
-        self.moment.get(keyspace, store_key(key)).map_err(store_error)
+        let bytes = |opened: &Opened| {
+            opened.keyspaces().get(&Keyspace::Rows(table)).map_or(0, fjall::Keyspace::disk_space)
+        };
+        self.with(bytes).unwrap_or(0)
     }
 
-    fn scan(&self, keyspace: Keyspace, from: &[u8], visit: &mut EntryVisitor<'_>) -> Result<()> {
-        let Some(keyspace) = self.keyspaces.get(&keyspace) else { return Ok(()) };
-        for entry in self.moment.range(keyspace, store_key(from)..) {
-            let (key, value) = entry.into_inner().map_err(store_error)?;
-            if !visit(original_key(&key), &value)? {
-                break;
-            }
+    fn refusal(&self) -> Option<String> {
+        self.refusal.lock().clone()
+    }
+
+    fn resume(&self) -> Result<()> {
+        self.poison.check()?;
+        let Some(reason) = self.refusal() else { return Ok(()) };
+        let mut writing = self.writing.lock();
+        // Whatever the room is: the opening and the dropping make some.
+        self.open_stopped(&mut writing)?;
+        self.drop_rest()?;
+        if self.is_stopped() || !room::has_room(&self.directory) {
+            return Err(Error::Full(reason));
         }
+        (writing.next_opening, writing.pause) = (None, FIRST_PAUSE);
+        *self.refusal.lock() = None;
+        tracing::info!(directory = %self.directory.display(), "there is room: writing goes on");
         Ok(())
     }
-}
 
-fn refuse_strangers(directory: &Path) -> Result<()> {
-    let mut entries = match std::fs::read_dir(directory) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => {
-            return Err(Error::Io(format!("cannot read {}: {error}", directory.display())));
-        }
-    };
-    let ours = entries.next().is_none() || directory.join(FJALL_MARKER).is_file();
-    if ours { Ok(()) } else { Err(not_ours(directory)) }
-}
-
-fn not_ours(directory: &Path) -> Error {
-    let directory = directory.display();
-    let message = format!("{directory} is not a Remora row store: name an empty directory or one");
-    Error::missing(Missing::Path, message)
-}
-
-fn open_database(directory: &Path, options: &StoreOptions) -> Result<Database> {
-    let opened = Database::builder(directory)
-        .cache_size(options.cache_bytes)
-        .journal_compression(CompressionType::Lz4)
-        .max_journaling_size(options.journal_bytes.max(MIN_JOURNAL_BYTES))
-        .worker_threads(options.worker_threads.max(2))
-        .open();
-    opened.map_err(store_error)
-}
-
-fn open_keyspace(
-    database: &Database,
-    keyspace: Keyspace,
-    options: &StoreOptions,
-) -> Result<fjall::Keyspace> {
-    let (name, memtable_bytes, block_bytes) = match keyspace {
-        Keyspace::Meta => ("meta".to_owned(), SMALL_MEMTABLE_BYTES, SMALL_BLOCK_BYTES),
-        Keyspace::Log => ("log".to_owned(), SMALL_MEMTABLE_BYTES, SMALL_BLOCK_BYTES),
-        Keyspace::Rows(table) => {
-            (format!("{ROWS_PREFIX}{table}"), options.rows_memtable_bytes, ROW_BLOCK_BYTES)
-        }
-    };
-    let create = || {
-        KeyspaceCreateOptions::default()
-            .max_memtable_size(memtable_bytes)
-            .data_block_size_policy(BlockSizePolicy::all(block_bytes))
-            .data_block_compression_policy(CompressionPolicy::all(CompressionType::Lz4))
-            // The index knows which keys there are, so a read almost never misses.
-            .expect_point_read_hits(true)
-    };
-    database.keyspace(&name, create).map_err(store_error)
-}
-
-fn keyspace_of(name: &str) -> Option<Keyspace> {
-    match name {
-        "meta" => Some(Keyspace::Meta),
-        "log" => Some(Keyspace::Log),
-        _ => name.strip_prefix(ROWS_PREFIX)?.parse().ok().map(Keyspace::Rows),
+    fn openings(&self) -> u64 {
+        self.openings.load(Ordering::Acquire)
     }
-}
-
-fn persist_mode(sync: bool) -> PersistMode {
-    if sync { PersistMode::SyncData } else { PersistMode::Buffer }
 }
 
 /// Too long a key or value is the caller's mistake: it harms nothing that is stored.
@@ -330,21 +449,6 @@ fn original_key(stored: &[u8]) -> &[u8] {
         return stored;
     }
     stored.get(1..).unwrap_or_default()
-}
-
-fn store_error(error: fjall::Error) -> Error {
-    match error {
-        fjall::Error::Io(error) | fjall::Error::Storage(fjall::LsmError::Io(error)) => {
-            Error::Io(format!("the row store: {error}"))
-        }
-        fjall::Error::Poisoned => {
-            Error::Poisoned("an earlier write or flush of the row store failed".to_owned())
-        }
-        fjall::Error::Locked => {
-            Error::Conflict("the row store is in use by another process".to_owned())
-        }
-        other => Error::Corrupt(format!("the row store: {other:?}")),
-    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,9 @@
 //!
 //! One thread writes; any number of threads read, each from a snapshot that no later write
 //! changes. After a commit or a sync has failed nobody knows what the disk holds, so the store
-//! takes no write any more until it is opened anew ([`crate::Error::Poisoned`]); reads go on.
+//! takes no write any more until it is opened anew ([`crate::Error::Poisoned`]); reads go on. A full
+//! disk is the exception: what met it is refused ([`crate::Error::Full`]), and so is all that comes
+//! behind it until there is room.
 
 mod disk;
 mod poison;
@@ -16,7 +18,7 @@ pub(crate) mod testing;
 use std::{sync::Arc, time::Instant};
 
 pub(crate) use disk::{DiskStore, StoreOptions};
-pub(crate) use rows::{OverlaidRows, StoredRows};
+pub(crate) use rows::{DAMAGED_ROWS, OverlaidRows, StoredRows};
 
 use crate::Result;
 
@@ -35,6 +37,17 @@ pub(crate) enum Keyspace {
     Log,
     /// The rows of the table with this number. Made by the first put into it.
     Rows(u32),
+}
+
+impl Keyspace {
+    /// What it holds, for messages.
+    pub fn describe(self) -> String {
+        match self {
+            Self::Meta => "the definitions and positions".to_owned(),
+            Self::Log => "the change log".to_owned(),
+            Self::Rows(table) => format!("the rows of table number {table}"),
+        }
+    }
 }
 
 /// Puts and deletes that become visible and durable together. Of several changes to one key the
@@ -78,17 +91,19 @@ impl StoreBatch {
 /// come from one.
 pub(crate) trait Store: Send + Sync {
     /// Applies the batch whole or not at all; with `sync` it is durable on return, without it
-    /// survives the end of the process but not of the machine. An error poisons the store. Waits
-    /// while flushes lag behind.
+    /// survives the end of the process but not of the machine. An error poisons the store, save that
+    /// of a full disk: nothing of the batch is there then. Waits while flushes lag behind.
     fn commit(&self, batch: StoreBatch, sync: bool) -> Result<()>;
     /// Makes every earlier commit durable. An error poisons the store.
     fn sync(&self) -> Result<()>;
-    /// The state after the last commit. Holding it keeps replaced values on disk.
+    /// The state after the last commit. Holding it keeps replaced values on disk. Once the store is
+    /// gone it answers [`crate::Error::Closed`].
     fn snapshot(&self) -> Arc<dyn StoreSnapshot>;
     /// The numbers of the tables that have rows here, ascending.
     fn row_tables(&self) -> Vec<u32>;
     /// Drops the rows of a table for good; snapshots taken before still read them. Not part of any
-    /// batch: first commit that the table is gone, and after a crash drop what has no table.
+    /// batch: first commit that the table is gone, and after a crash drop what has no table. On a full
+    /// disk as well; what cannot be done then is done by a later [`Store::resume`].
     fn drop_rows(&self, table: u32) -> Result<()>;
     /// Moves what the journal alone holds to files of its own, so that the next start has little to
     /// replay. Gives up at `deadline`: nothing is lost then.
@@ -97,6 +112,20 @@ pub(crate) trait Store: Send + Sync {
     fn disk_bytes(&self) -> u64;
     /// Bytes on disk of one table's rows, the journal not included.
     fn table_bytes(&self, table: u32) -> u64;
+    /// Why the disk takes no write for now; `None` if it does.
+    fn refusal(&self) -> Option<String> {
+        None
+    }
+    /// Makes what room it can, and takes writes again if there is room on the disk; the refusal if
+    /// there is none. By the thread that commits.
+    fn resume(&self) -> Result<()> {
+        Ok(())
+    }
+    /// How often the store was opened anew behind its callers, or rows were dropped to make room: who
+    /// publishes a snapshot takes a new one then, for the old one may be gone, or hold those rows.
+    fn openings(&self) -> u64 {
+        0
+    }
 }
 
 /// The store at one moment.

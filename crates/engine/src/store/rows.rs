@@ -4,11 +4,15 @@ use std::{collections::VecDeque, sync::Arc};
 
 use super::{Keyspace, StoreSnapshot};
 use crate::{
-    Result, Row,
+    Error, Result, Row,
     encode::RowFormat,
     snapshot::RowReader,
     staged::{parse_staged_key, parse_staged_value, staged_key},
 };
+
+/// What to do about rows that cannot be read.
+pub(crate) const DAMAGED_ROWS: &str = "; stop the server, have `remora check` list what else is damaged, \
+                                       then restore a backup, or copy or import the table again";
 
 /// Staged rows that a scan reads ahead.
 const AHEAD_ROWS: usize = 1_024;
@@ -31,13 +35,40 @@ impl StoredRows {
 
 impl RowReader for StoredRows {
     fn get(&self, key: &[u8], wanted: &dyn Fn(usize) -> bool) -> Result<Option<Row>> {
-        let stored = self.snapshot.get(self.keyspace, key)?;
-        stored.map(|bytes| self.format.decode_columns(&bytes, wanted)).transpose()
+        let stored = self.snapshot.get(self.keyspace, key).map_err(|error| self.damaged(error))?;
+        let row = stored.map(|bytes| self.format.decode_columns(&bytes, wanted)).transpose();
+        row.map_err(|error| self.damaged_row(error, key))
     }
 
     fn scan(&self, from: &[u8], visit: &mut dyn FnMut(&[u8], Row) -> Result<bool>) -> Result<()> {
-        self.snapshot
-            .scan(self.keyspace, from, &mut |key, bytes| visit(key, self.format.decode(bytes)?))
+        let mut ended_by = None;
+        let scanned = self.snapshot.scan(self.keyspace, from, &mut |key, bytes| {
+            let row = self.format.decode(bytes).map_err(|error| self.damaged_row(error, key));
+            row.and_then(|row| visit(key, row)).or_else(|error| {
+                ended_by = Some(error);
+                Ok(false)
+            })
+        });
+        match ended_by {
+            Some(error) => Err(error),
+            None => scanned.map_err(|error| self.damaged(error)),
+        }
+    }
+}
+
+impl StoredRows {
+    /// Damage with the table's name and what to do.
+    fn damaged(&self, error: Error) -> Error {
+        let Error::Corrupt(what) = error else { return error };
+        Error::Corrupt(format!("{what}, of table {:?}{DAMAGED_ROWS}", self.format.schema().name))
+    }
+
+    /// The same of one row, with its place.
+    fn damaged_row(&self, error: Error, key: &[u8]) -> Error {
+        match error {
+            Error::Corrupt(what) => self.damaged(Error::Corrupt(format!("{what}, key {key:02x?}"))),
+            other => other,
+        }
     }
 }
 

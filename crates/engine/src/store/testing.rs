@@ -23,14 +23,17 @@ pub(crate) struct Faults {
     pub fail_commit: Option<u64>,
     /// This sync fails, be it of a commit or alone; what was written since the last is lost.
     pub fail_sync: Option<u64>,
-    /// A commit that would hold more bytes of keys and values than this fails: a full disk.
+    /// A commit that would hold more bytes of keys and values than this meets a full disk: the store
+    /// is opened anew, and moments of before the last change of a row are gone.
     pub capacity_bytes: Option<usize>,
+    /// Each commit meets a full disk and is in the journal nevertheless.
+    pub open_at_commits: bool,
 }
 
 /// A store in memory.
 #[derive(Default)]
 pub(crate) struct FaultyStore {
-    state: Mutex<State>,
+    state: Arc<Mutex<State>>,
     poison: Poison,
 }
 
@@ -41,6 +44,13 @@ struct State {
     faults: Faults,
     commits: u64,
     syncs: u64,
+    /// Reads of moments till the store is opened anew, as for what another thread staged.
+    reads_left: Option<u64>,
+    /// How often rows changed, and how often when the oldest moment was taken that is not gone.
+    rows: u64,
+    oldest: u64,
+    openings: u64,
+    refusal: Option<String>,
 }
 
 impl FaultyStore {
@@ -51,21 +61,40 @@ impl FaultyStore {
         store
     }
 
+    /// Makes the disk so large.
+    pub fn limit(&self, capacity_bytes: usize) {
+        self.state.lock().faults.capacity_bytes = Some(capacity_bytes);
+    }
+
+    /// Opens the store anew at the read behind so many others.
+    pub fn open_at_read(&self, reads: u64) {
+        self.state.lock().reads_left = Some(reads);
+    }
+
+    /// Frees room on the disk, so that all is taken again.
+    pub fn free_room(&self) {
+        self.state.lock().faults.capacity_bytes = None;
+    }
+
     /// The store as it is after the machine lost power: what was synced, without faults.
     pub fn after_power_loss(&self) -> Self {
         let durable = Arc::clone(&self.state.lock().durable);
         let state = State { visible: Arc::clone(&durable), durable, ..State::default() };
-        Self { state: Mutex::new(state), poison: Poison::default() }
+        Self { state: Arc::new(Mutex::new(state)), poison: Poison::default() }
     }
 }
 
 impl State {
     fn commit(&mut self, batch: StoreBatch, sync: bool) -> Result<()> {
+        if let Some(reason) = &self.refusal {
+            return Err(Error::Full(reason.clone()));
+        }
         self.commits += 1;
         if self.faults.fail_commit == Some(self.commits - 1) {
             return Err(Error::Io("a commit was made to fail".to_owned()));
         }
         let mut next = Entries::clone(&self.visible);
+        let has_rows = batch.changes.iter().any(|one| matches!(one.keyspace, Keyspace::Rows(_)));
         for change in batch.changes {
             let key = (change.keyspace, change.key);
             match change.value {
@@ -75,7 +104,14 @@ impl State {
         }
         let bytes: usize = next.iter().map(|((_, key), value)| key.len() + value.len()).sum();
         if self.faults.capacity_bytes.is_some_and(|capacity| bytes > capacity) {
-            return Err(Error::Io("no space left on device".to_owned()));
+            let reason = "no space left on device".to_owned();
+            self.refusal = Some(reason.clone());
+            self.open_again();
+            return Err(Error::Full(reason));
+        }
+        self.rows += u64::from(has_rows);
+        if self.faults.open_at_commits {
+            self.open_again();
         }
         let before = std::mem::replace(&mut self.visible, Arc::new(next));
         if !sync {
@@ -83,6 +119,24 @@ impl State {
         }
         // A batch whose sync fails never becomes visible.
         self.sync().inspect_err(|_| self.visible = before)
+    }
+
+    fn open_again(&mut self) {
+        (self.oldest, self.openings) = (self.rows, self.openings + 1);
+    }
+
+    /// A read of a moment that was taken after so many changes of rows.
+    fn read(&mut self, taken: u64) -> Result<()> {
+        let left = self.reads_left.take();
+        self.reads_left = left.and_then(|left| left.checked_sub(1));
+        if left == Some(0) {
+            self.rows += 1;
+            self.open_again();
+        }
+        match taken < self.oldest {
+            true => Err(Error::Conflict("this moment of the store is gone".to_owned())),
+            false => Ok(()),
+        }
     }
 
     fn sync(&mut self) -> Result<()> {
@@ -98,7 +152,10 @@ impl State {
 impl Store for FaultyStore {
     fn commit(&self, batch: StoreBatch, sync: bool) -> Result<()> {
         self.poison.check()?;
-        self.state.lock().commit(batch, sync).map_err(|error| self.poison.set(error))
+        self.state.lock().commit(batch, sync).map_err(|error| match error {
+            full @ Error::Full(_) => full,
+            other => self.poison.set(other),
+        })
     }
 
     fn sync(&self) -> Result<()> {
@@ -106,12 +163,31 @@ impl Store for FaultyStore {
         self.state.lock().sync().map_err(|error| self.poison.set(error))
     }
 
+    fn refusal(&self) -> Option<String> {
+        self.state.lock().refusal.clone()
+    }
+
+    fn resume(&self) -> Result<()> {
+        let mut state = self.state.lock();
+        if let (Some(_), Some(reason)) = (state.faults.capacity_bytes, &state.refusal) {
+            return Err(Error::Full(reason.clone()));
+        }
+        state.refusal = None;
+        Ok(())
+    }
+
     fn flush(&self, _deadline: Instant) -> Result<()> {
         self.poison.check()
     }
 
     fn snapshot(&self) -> Arc<dyn StoreSnapshot> {
-        Arc::new(MemorySnapshot { entries: Arc::clone(&self.state.lock().visible) })
+        let state = self.state.lock();
+        let (entries, taken) = (Arc::clone(&state.visible), state.rows);
+        Arc::new(MemorySnapshot { entries, taken, state: Arc::clone(&self.state) })
+    }
+
+    fn openings(&self) -> u64 {
+        self.state.lock().openings
     }
 
     fn row_tables(&self) -> Vec<u32> {
@@ -145,14 +221,19 @@ impl Store for FaultyStore {
 
 struct MemorySnapshot {
     entries: Arc<Entries>,
+    /// After how many changes of rows it was taken.
+    taken: u64,
+    state: Arc<Mutex<State>>,
 }
 
 impl StoreSnapshot for MemorySnapshot {
     fn get(&self, keyspace: Keyspace, key: &[u8]) -> Result<Option<StoredBytes>> {
+        self.state.lock().read(self.taken)?;
         Ok(self.entries.get(&(keyspace, key.to_vec())).cloned())
     }
 
     fn scan(&self, keyspace: Keyspace, from: &[u8], visit: &mut EntryVisitor<'_>) -> Result<()> {
+        self.state.lock().read(self.taken)?;
         let start = Bound::Included((keyspace, from.to_vec()));
         for ((found, key), value) in self.entries.range((start, Bound::Unbounded)) {
             if *found != keyspace || !visit(key, value)? {

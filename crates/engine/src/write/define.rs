@@ -92,9 +92,10 @@ impl Writer<'_> {
             self.position = position;
         }
         self.publish_tables(tables, &positions);
+        self.follow_store()?;
         self.shared.unsaved_bytes.fetch_add(text_bytes, Ordering::Relaxed);
         for number in dropped {
-            self.store.drop_rows(number).map_err(|error| self.shared.poison(&error))?;
+            self.drop_rows(number)?;
         }
         Ok(self.position)
     }

@@ -37,6 +37,20 @@ pub(crate) fn put(id: i64, text: &str) -> ChangeBatch {
     batch(vec![Change::Put(vec![Value::Int(id), Value::Text(text.into())])])
 }
 
+/// Copies a directory, as a crash would leave it.
+pub(crate) fn copy(from: &std::path::Path, to: &std::path::Path) {
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        if from.is_dir() {
+            std::fs::create_dir(&to).unwrap();
+            copy(&from, &to);
+        } else {
+            std::fs::copy(&from, &to).unwrap();
+        }
+    }
+}
+
 /// All its rows, by the store.
 pub(crate) fn rows(database: &Database) -> Vec<Row> {
     let mut rows = Vec::new();

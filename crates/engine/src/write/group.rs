@@ -12,11 +12,15 @@ use crate::{
     store::StoreSnapshot,
 };
 
+/// What a change counts for the next checkpoint beside its key and its text: without it deletions
+/// would count nothing, and the log of a load of them would grow without end.
+pub(crate) const CHANGE_BYTES: usize = 64;
+
 /// A group's changes by table number, indexed.
 pub(crate) struct IndexedGroup<'b> {
     pub tables: BTreeMap<u32, Runs<'b>>,
-    /// Bytes of text in the new segments.
-    pub text_bytes: u64,
+    /// What it counts for the next checkpoint: bytes of text in the new segments, and of the log.
+    pub unsaved_bytes: u64,
 }
 
 /// The changes of a group to one table: runs in the order of the batches.
@@ -37,13 +41,14 @@ impl<'b> IndexedGroup<'b> {
     /// Indexes what the callers did not: one segment for each table and run of small batches.
     pub fn new(batches: &'b [PreparedBatch]) -> Result<Self> {
         let mut by_table: BTreeMap<u32, Vec<&'b PreparedTable>> = BTreeMap::new();
-        let mut text_bytes = 0;
+        let mut unsaved_bytes = 0;
         for table in batches.iter().flat_map(|batch| &batch.tables) {
             by_table.entry(table.number).or_default().push(table);
-            text_bytes += table.text_bytes as u64;
+            let keys = table.changes.iter().map(|change| change.key.len() + CHANGE_BYTES);
+            unsaved_bytes += (table.text_bytes + keys.sum::<usize>()) as u64;
         }
         let tables = by_table.into_iter().map(|(number, parts)| Ok((number, Runs::new(&parts)?)));
-        Ok(Self { tables: tables.collect::<Result<_>>()?, text_bytes })
+        Ok(Self { tables: tables.collect::<Result<_>>()?, unsaved_bytes })
     }
 }
 

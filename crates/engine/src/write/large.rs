@@ -17,6 +17,7 @@
 use std::{
     collections::{BTreeMap, HashMap},
     sync::{Arc, atomic::Ordering},
+    time::{Duration, Instant},
 };
 
 use crossbeam_channel::bounded;
@@ -40,6 +41,8 @@ use crate::{
 
 /// Bytes of one commit of staged rows: the store does nothing else meanwhile.
 const COMMIT_BYTES: usize = 256 << 10;
+/// How long it is waited at once for the rows of another batch to be moved.
+const SETTLING_WAIT: Duration = Duration::from_millis(100);
 /// With so many segments of a table the smaller ones are merged.
 const SEGMENTS: usize = 40;
 /// At most so many are merged at once.
@@ -58,7 +61,7 @@ pub struct LargeBatch {
     last: Option<PreparedBatch>,
     tables: BTreeMap<u32, Built>,
     staged_bytes: u64,
-    text_bytes: u64,
+    unsaved_bytes: u64,
     /// Why a part of it is missing.
     failure: Option<Error>,
     is_committed: bool,
@@ -69,7 +72,7 @@ pub(crate) struct LargeCommit {
     number: u32,
     tables: BTreeMap<u32, Built>,
     positions: Vec<(String, String)>,
-    text_bytes: u64,
+    unsaved_bytes: u64,
 }
 
 /// What a large batch makes of a table.
@@ -93,7 +96,7 @@ impl LargeBatch {
             last: None,
             tables: BTreeMap::new(),
             staged_bytes: 0,
-            text_bytes: 0,
+            unsaved_bytes: 0,
             failure: None,
             is_committed: false,
         })
@@ -137,19 +140,20 @@ impl LargeBatch {
     }
 
     /// Makes all of it visible and durable, with these positions of sources. Waits while the rows of
-    /// another large batch are being moved to their tables.
+    /// another large batch are being moved to their tables, but not for room on a full disk.
     pub fn commit(mut self, positions: Vec<(String, String)>) -> Result<Position> {
         self.stage_last()?;
         self.wait_until_settled()?;
         self.find_all_replaced()?;
         let tables = std::mem::take(&mut self.tables);
-        let (number, text_bytes) = (self.number, self.text_bytes);
-        let commit = LargeCommit { number, tables, positions, text_bytes };
+        let (number, unsaved_bytes) = (self.number, self.unsaved_bytes);
+        let commit = LargeCommit { number, tables, positions, unsaved_bytes };
         let (waiter, outcome) = Waiter::new();
         self.shared.queue.push(Job::Large(commit, waiter))?;
         let outcome = outcome.recv().unwrap_or_else(|_| Err(self.shared.refusal()));
         // After any other failure nobody knows whether it was committed: the next start does.
-        let is_refused = matches!(outcome, Err(Error::Conflict(_) | Error::NotFound { .. }));
+        let is_refused =
+            matches!(outcome, Err(Error::Conflict(_) | Error::NotFound { .. } | Error::Full(_)));
         self.is_committed = !is_refused;
         outcome
     }
@@ -185,7 +189,7 @@ impl LargeBatch {
                 built.add(runs, view, &self.shared)?;
             }
         }
-        self.text_bytes += indexed.text_bytes;
+        self.unsaved_bytes += indexed.unsaved_bytes;
         let limit = self.shared.options.max_large_batch_bytes;
         if self.staged_bytes > limit {
             let message = format!("a batch in parts of more than {limit} bytes: make it smaller");
@@ -242,7 +246,16 @@ impl LargeBatch {
     fn wait_until_settled(&self) -> Result<()> {
         let is_settled =
             |current: &Snapshot| current.tables.values().all(|table| table.staged.is_none());
-        self.shared.published.wait_until(None, is_settled).map(|_| ())
+        loop {
+            let deadline = Instant::now() + SETTLING_WAIT;
+            if self.shared.published.wait_until(Some(deadline), is_settled)? {
+                return Ok(());
+            }
+            // No row is moved on a full disk.
+            if let Some(reason) = self.shared.store()?.refusal() {
+                return Err(Error::Full(reason));
+            }
+        }
     }
 }
 
@@ -392,10 +405,11 @@ fn staged_documents(
 impl Writer<'_> {
     /// A number for rows that are staged.
     pub(super) fn reserve(&mut self) -> Result<u32> {
-        let number = catalog::next_table(&*self.store.snapshot())?;
+        let number = self.read_store(|store| catalog::next_table(&**store))?;
         let mut commit = StoreBatch::new();
         catalog::put_next_table(&mut commit, catalog::number_after(number)?);
         self.commit_to_store(commit, false)?;
+        self.follow_store()?;
         Ok(number)
     }
 
@@ -424,10 +438,15 @@ impl Writer<'_> {
         self.commit_to_store(commit, true)?;
         self.position = position;
         // Committed but not to be seen: only a new start shows it.
-        self.publish_large(&mut large).map_err(|error| self.shared.poison(&error))?;
+        self.publish_large(&mut large).map_err(|error| match error {
+            // That it can be tried again is not true of this one.
+            Error::Full(reason) => self.shared.poison(&Error::Poisoned(reason)),
+            other => self.shared.poison(&other),
+        })?;
+        self.follow_store()?;
         let tables = large.tables.keys().copied();
         self.recent.note_tables(&self.shared.transactions, tables, position);
-        self.shared.unsaved_bytes.fetch_add(large.text_bytes, Ordering::Relaxed);
+        self.shared.unsaved_bytes.fetch_add(large.unsaved_bytes, Ordering::Relaxed);
         self.shared.published.notify_work();
         if !large.tables.is_empty() {
             self.settling = Some(Settling::new(large.number, position));
@@ -438,14 +457,16 @@ impl Writer<'_> {
     /// Publishes the snapshot with the batch. The documents that it replaced are sought outside the
     /// gate; merges may exchange segments meanwhile, whose documents are then sought again.
     fn publish_large(&self, large: &mut LargeCommit) -> Result<()> {
-        let store = self.store.snapshot();
         loop {
             let current = self.shared.published.load();
-            for (&number, built) in &mut large.tables {
-                if let Some(view) = find_table(&current, number) {
-                    built.find_replaced(large.number, view, &store)?;
+            let store = self.read_store(|store| {
+                for (&number, built) in &mut large.tables {
+                    if let Some(view) = find_table(&current, number) {
+                        built.find_replaced(large.number, view, store)?;
+                    }
                 }
-            }
+                Ok(Arc::clone(store))
+            })?;
             let mut is_published = false;
             self.shared.published.update(|current| {
                 let tables = current.tables.iter().map(|(name, view)| {
@@ -472,19 +493,37 @@ impl Writer<'_> {
         }
     }
 
-    /// Moves some of the rows that are staged to their tables. A failure ends all writing.
+    /// Moves some of the rows that are staged to their tables. A failure ends all writing, save that
+    /// of a full disk: the same are moved again.
     pub(super) fn settle_some(&mut self) -> Result<()> {
-        let Some(mut settling) = self.settling.take() else { return Ok(()) };
+        let Some(settling) = self.settling.take() else { return Ok(()) };
+        let settled = self.settle(settling.clone());
+        if let Ok(next) = settled {
+            self.settling = next;
+            return Ok(());
+        }
+        if matches!(settled, Err(Error::Full(_))) {
+            self.settling = Some(settling);
+        }
+        settled.map(|_| ())
+    }
+
+    /// What is left to be moved then.
+    fn settle(&mut self, settling: Settling) -> Result<Option<Settling>> {
         let current = self.shared.published.load();
         let is_there = |table: u32| find_table(&current, table).is_some();
-        let next = settling.next(&*self.store.snapshot(), &is_there);
+        let next = self.read_store(|store| {
+            let mut after = settling.clone();
+            Ok((after.next(&**store, &is_there)?, after))
+        });
         match next.map_err(|error| self.shared.poison(&error))? {
-            Some(commit) => {
+            (Some(commit), after) => {
                 self.commit_to_store(commit, false)?;
-                self.settling = Some(settling);
-                Ok(())
+                // Readers see the same as before.
+                self.follow_store()?;
+                Ok(Some(after))
             }
-            None => self.end_settling(&settling),
+            (None, _) => self.end_settling(&settling).map(|()| None),
         }
     }
 
@@ -500,7 +539,7 @@ impl Writer<'_> {
             });
             Some(current.with_tables(tables.collect()))
         });
-        let dropped = self.store.drop_rows(settling.number);
-        dropped.map_err(|error| self.shared.poison(&error))
+        self.follow_store()?;
+        self.drop_rows(settling.number)
     }
 }

@@ -27,9 +27,12 @@ mod writer;
 #[cfg(test)]
 pub(crate) mod fixture;
 #[cfg(test)]
+mod full_disk;
+#[cfg(test)]
 mod tests;
 
 pub(crate) use conflict::{OpenTransactions, ProtectedKeys, Since};
+pub(crate) use group::CHANGE_BYTES;
 pub(crate) use indexing::Indexers;
 pub use large::LargeBatch;
 pub(crate) use pending::Waiter;

@@ -57,7 +57,7 @@ pub(crate) enum Taken {
     Large(LargeCommit, Waiter),
     /// As in [`Job::Hold`].
     Hold(Receiver<()>),
-    /// Nothing came in the given time.
+    /// Nothing came in the given time, or the queue was woken.
     Nothing,
     /// The queue is closed and empty.
     Closed,
@@ -76,6 +76,8 @@ struct State {
     jobs: VecDeque<Job>,
     bytes: usize,
     closed: Option<Error>,
+    /// Whether who takes is to look around.
+    woken: bool,
 }
 
 impl WriteQueue {
@@ -103,6 +105,9 @@ impl WriteQueue {
             if state.closed.is_some() {
                 return Taken::Closed;
             }
+            if std::mem::take(&mut state.woken) {
+                return Taken::Nothing;
+            }
             match deadline {
                 None => self.filled.wait(&mut state),
                 Some(deadline) if self.filled.wait_until(&mut state, deadline).timed_out() => {
@@ -114,6 +119,12 @@ impl WriteQueue {
         let taken = state.take();
         self.drained.notify_all();
         taken
+    }
+
+    /// Has who takes look around.
+    pub fn wake(&self) {
+        self.state.lock().woken = true;
+        self.filled.notify_all();
     }
 
     /// Refuses further jobs with `reason`; what waits is still done.

@@ -18,16 +18,19 @@ use super::{
 use crate::{
     Durability, Error, Position, Result, catalog,
     merge::{Limit, is_crowded, is_merge_due, relieve},
+    published::Published,
     shared::{PoisonOnPanic, Shared},
     snapshot::{Snapshot, TableView},
     staged::{Settling, staged_key},
-    store::{Keyspace, Store, StoreBatch},
+    store::{Keyspace, Store, StoreBatch, StoreSnapshot},
 };
 
 /// How long the threads that merge are waited for before it is looked again what there is to do.
 const MERGE_WAIT: Duration = Duration::from_millis(20);
 /// Batches of a pipeline are synced within so long, where others are at once.
 const PIPELINE_SYNC: Duration = Duration::from_millis(100);
+/// How often it is looked whether a disk that was full has room.
+const ROOM_POLL: Duration = Duration::from_secs(1);
 /// A wait for merges of so long is told to the operator.
 const LONG_WAIT: Duration = Duration::from_secs(1);
 
@@ -37,7 +40,9 @@ pub(crate) fn run(shared: &Shared) {
     let Ok(store) = shared.store() else { return };
     let position = shared.published.load().position;
     let recent = RecentWrites::default();
-    Writer { shared, store, position, unsynced_since: None, recent, settling: None }.run();
+    let openings = store.openings();
+    Writer { shared, store, position, unsynced_since: None, recent, settling: None, openings }
+        .run();
 }
 
 /// The state of the writer thread.
@@ -52,6 +57,8 @@ pub(super) struct Writer<'s> {
     pub recent: RecentWrites,
     /// The large batch whose rows are being moved to their tables.
     pub settling: Option<Settling>,
+    /// How often the store had been opened anew when it was last looked.
+    openings: u64,
 }
 
 impl Writer<'_> {
@@ -72,10 +79,12 @@ impl Writer<'_> {
                 Taken::Nothing => {}
                 Taken::Closed => break,
             }
-            if self.settle_some().is_err() {
+            if !matches!(self.settle_some(), Ok(()) | Err(Error::Full(_))) {
                 break;
             }
             self.sync_if_due();
+            // That there is no room yet is nobody's concern here.
+            let _ = self.resume();
         }
         self.sync_after(Duration::ZERO);
     }
@@ -137,7 +146,9 @@ impl Writer<'_> {
                 waiters.into_iter().zip(positions).for_each(|(waiter, at)| waiter.answer(Ok(at)));
             }
             // A batch that cannot be indexed must not take the others of its group with it.
-            Err(error) if batches.len() > 1 && !matches!(error, Error::Poisoned(_)) => {
+            Err(error)
+                if batches.len() > 1 && !matches!(error, Error::Poisoned(_) | Error::Full(_)) =>
+            {
                 let alone = batches.into_iter().zip(waiters);
                 alone.for_each(|alone| self.write_together(vec![alone]));
             }
@@ -167,8 +178,9 @@ impl Writer<'_> {
             let sources = current.sources.with(sources.map(|(name, at)| (name, at)));
             Some(publish(current, &indexed, last, sources, &store))
         });
+        self.follow_store()?;
         self.recent.note(&self.shared.transactions, batches, first);
-        self.shared.unsaved_bytes.fetch_add(indexed.text_bytes, Ordering::Relaxed);
+        self.shared.unsaved_bytes.fetch_add(indexed.unsaved_bytes, Ordering::Relaxed);
         self.wake_merges(&indexed);
         Ok(first)
     }
@@ -205,10 +217,18 @@ impl Writer<'_> {
         }
     }
 
-    /// Commits; a failure ends all writing.
+    /// Commits; a failure ends all writing, save that of a full disk. A store that was opened anew for
+    /// it may have the batch: whoever commits one that readers see publishes it, and then calls
+    /// [`Writer::follow_store`].
     pub(super) fn commit_to_store(&mut self, commit: StoreBatch, sync: bool) -> Result<()> {
-        let committed = self.store.commit(commit, sync);
-        committed.map_err(|error| self.shared.poison(&error))?;
+        self.resume()?;
+        if let Err(error) = self.store.commit(commit, sync) {
+            self.follow_store()?;
+            return Err(self.shared.poison(&error));
+        }
+        if self.store.openings() != self.openings {
+            self.complete_store()?;
+        }
         match sync {
             true => self.unsynced_since = None,
             false => _ = self.unsynced_since.get_or_insert_with(Instant::now),
@@ -216,13 +236,86 @@ impl Writer<'_> {
         Ok(())
     }
 
+    /// Writes again after a full disk, once there is room. What readers have is seen to before and
+    /// behind that, for they must not wait for the room.
+    fn resume(&mut self) -> Result<()> {
+        self.follow_store()?;
+        if self.store.refusal().is_none() {
+            return Ok(());
+        }
+        let resumed = self.store.resume().map_err(|error| match error {
+            full @ Error::Full(_) => full,
+            other => self.shared.poison(&other),
+        });
+        self.follow_store()?;
+        resumed
+    }
+
+    /// Reads the newest moment of the store: once more if it was opened anew behind the reading, as
+    /// for another thread that stages.
+    pub(super) fn read_store<T>(
+        &self,
+        mut read: impl FnMut(&Arc<dyn StoreSnapshot>) -> Result<T>,
+    ) -> Result<T> {
+        loop {
+            let openings = self.store.openings();
+            match read(&self.store.snapshot()) {
+                Err(Error::Conflict(_)) if self.store.openings() != openings => {}
+                // There is no moment of a store that a full disk keeps from being opened.
+                Err(error @ Error::Conflict(_)) => {
+                    return Err(self.store.refusal().map_or(error, Error::Full));
+                }
+                read => return read,
+            }
+        }
+    }
+
+    /// The newest moment of the store, which must have all that was acknowledged.
+    fn complete_store(&self) -> Result<Arc<dyn StoreSnapshot>> {
+        let read = |store: &Arc<dyn StoreSnapshot>| {
+            Ok((Arc::clone(store), catalog::read_position(&**store)?))
+        };
+        let (store, there) = self.read_store(read).map_err(|error| self.shared.poison(&error))?;
+        if there < self.position {
+            let (there, known) = (there.0, self.position.0);
+            let lost =
+                format!("the row store was opened anew and ends with batch {there} of {known}");
+            return Err(self.shared.poison(&Error::Corrupt(lost)));
+        }
+        Ok(store)
+    }
+
+    /// Publishes what is there with the rows of a store that was opened anew.
+    pub(super) fn follow_store(&mut self) -> Result<()> {
+        let openings = self.store.openings();
+        if openings == self.openings {
+            return Ok(());
+        }
+        let store = self.complete_store()?;
+        self.shared.published.update(|current| {
+            let tables = current.tables.iter().map(|(name, view)| {
+                let view = view.at(&store, view.changed, view.segments.clone());
+                (Arc::clone(name), Arc::new(view))
+            });
+            Some(current.with_tables(tables.collect()))
+        });
+        self.openings = openings;
+        Ok(())
+    }
+
+    /// Drops the rows of a table that is not there any more.
+    pub(super) fn drop_rows(&self, table: u32) -> Result<()> {
+        self.store.drop_rows(table).map_err(|error| self.shared.poison(&error))
+    }
+
     fn sync_after(&mut self, interval: Duration) {
         if self.unsynced_since.is_none_or(|since| since.elapsed() < interval) {
             return;
         }
-        self.unsynced_since = None;
-        if let Err(error) = self.store.sync() {
-            self.shared.poison(&error);
+        match self.store.sync().map_err(|error| self.shared.poison(&error)) {
+            // It is tried again.
+            Err(Error::Full(_)) => self.unsynced_since = Some(Instant::now()),
+            _ => self.unsynced_since = None,
         }
     }
 
@@ -236,8 +329,11 @@ impl Writer<'_> {
     }
 
     /// How long to wait for a job: until the next sync is due, not at all while there are rows to
-    /// be moved.
+    /// be moved, or until it is looked again whether a full disk has room.
     fn patience(&self) -> Option<Duration> {
+        if self.store.refusal().is_some() {
+            return Some(ROOM_POLL);
+        }
         if self.settling.is_some() {
             return Some(Duration::ZERO);
         }
@@ -266,7 +362,8 @@ impl Writer<'_> {
         kept
     }
 
-    /// Back-pressure: readers ask every segment, so there must not be many.
+    /// Back-pressure: readers ask every segment, so there must not be many. A table whose merges fail
+    /// is not waited for: it refuses.
     fn wait_for_merges(&self, batches: &[PreparedBatch]) -> Result<()> {
         let tables = batches.iter().flat_map(|batch| &batch.tables);
         let touched: BTreeSet<u32> = tables.map(|table| table.number).collect();
@@ -284,6 +381,7 @@ impl Writer<'_> {
         // What the threads do elsewhere may take long: the writer helps itself meanwhile.
         while !published.wait_until(Some(Instant::now()), |current| !crowded(current))? {
             if !relieve(self.shared, &touched) {
+                refuse_unmerged(published, &touched, &limit)?;
                 published.wait_until(Some(Instant::now() + MERGE_WAIT), |now| !crowded(now))?;
             }
         }
@@ -312,6 +410,28 @@ impl Writer<'_> {
             self.shared.published.notify_work();
         }
     }
+}
+
+/// Refuses writes of a table that has too many segments and cannot have them merged. While a merge of
+/// it runs that is not known.
+fn refuse_unmerged(published: &Published, touched: &BTreeSet<u32>, limit: &Limit) -> Result<()> {
+    if published.is_merging(touched) {
+        return Ok(());
+    }
+    // Loaded behind that: a merge publishes what it made before it gives its claim back.
+    let current = &published.load();
+    for view in touched.iter().filter_map(|&number| find_table(current, number)) {
+        if is_crowded(view, limit)
+            && let Some(why) = view.activity.merge_failure()
+        {
+            let (table, segments) = (&view.schema.name, view.segments.len());
+            return Err(Error::Busy(format!(
+                "table {table:?} has {segments} segments and none can be merged, which is tried \
+                 again: {why}; if it stays, restart: a damaged segment is rebuilt from the rows"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Why changes cannot be applied that were prepared for a table as it was.

@@ -75,3 +75,17 @@ fn what_a_batch_must_not_hold_is_refused_whole() {
     assert!(matches!(database.apply(elsewhere), Err(Error::NotFound { .. })));
     assert_eq!((rows(&database).len(), database.position()), (0, Position(0)));
 }
+
+/// A reader that is held does not keep the directory from being opened again.
+#[test]
+fn a_held_reader_does_not_keep_the_directory() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = open(directory.path(), quick());
+    apply(&database, vec![put(1, 1, "x")]).unwrap();
+    let (reader, transaction) = (database.reader(), database.begin());
+    database.close().unwrap();
+    let again = open(directory.path(), quick());
+    assert_eq!(count(&again), 1);
+    assert!(matches!(reader.get(TABLE, &[Value::Int(1)]), Err(Error::Closed)));
+    assert!(matches!(transaction.reader().row_count(TABLE), Err(Error::Closed)));
+}

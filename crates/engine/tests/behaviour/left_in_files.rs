@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use remora_engine::{Database, Normalization};
+use remora_engine::{Database, Normalization, Schema};
 
 use crate::common::*;
 
@@ -75,4 +75,45 @@ fn flip_a_bit_of_each_part(path: &std::path::Path, texts: &[String]) {
         database.optimize(None).unwrap();
         check_is_clean(database);
     }
+}
+
+/// A file that is damaged while the database has it open: its table's merges fail and are told, the
+/// other table goes on, and the next start rebuilds it.
+#[test]
+fn a_merge_that_cannot_read_its_file_stops_its_table_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = open(directory.path(), quick());
+    let other = Schema { name: "other".to_owned(), ..schema() };
+    database.create_table(other).unwrap();
+    let texts = texts(&mut Random::seeded());
+    let changes = (0..).zip(&texts).map(|(id, text)| put(id, id, text));
+    apply(&database, changes.collect()).unwrap();
+    database.checkpoint().unwrap();
+    for file in fs::read_dir(directory.path().join("segments")).unwrap() {
+        let file = fs::OpenOptions::new().write(true).open(file.unwrap().path()).unwrap();
+        file.set_len(100).unwrap();
+    }
+    apply(&database, vec![delete(7)]).unwrap();
+    let error = database.optimize(Some(TABLE)).unwrap_err();
+    let failures = database.merge_failures();
+    let [(table, told)] = &failures[..] else { panic!("{failures:?}") };
+    assert_eq!(table, TABLE);
+    assert!(told.contains(".seg") && told.contains(&error.to_string()), "{told}");
+    assert_eq!(database.statistics("other").unwrap().merge_failure, None);
+    for id in 0..200 {
+        let mut batch = batch(vec![put(id, id, "x")]);
+        batch.tables[0].table = "other".into();
+        database.apply(batch).unwrap();
+        apply(&database, vec![put(10_000 + id, id, "written meanwhile")]).unwrap();
+    }
+    assert!(database.statistics("other").unwrap().merges > 0);
+    assert_eq!(database.write_refusal(), None);
+    assert_eq!(count(&database), ROWS as u64 - 1 + 200);
+    assert_eq!(find(&database, "written meanwhile").len(), 200);
+    drop(database);
+    let database = open(directory.path(), quick());
+    assert_eq!(database.merge_failures(), []);
+    assert_eq!(count(&database), ROWS as u64 - 1 + 200);
+    database.optimize(None).unwrap();
+    check_is_clean(database);
 }

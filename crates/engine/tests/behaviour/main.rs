@@ -14,6 +14,7 @@ mod apply_and_reopen;
 mod atomic_batches;
 mod checkpoints;
 mod damage;
+mod damaged_store;
 mod definitions;
 mod group_commit;
 mod key_ranges;

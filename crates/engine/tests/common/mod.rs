@@ -2,7 +2,11 @@
 
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use remora_engine::{
     Change, ChangeBatch, ColumnDef, ColumnType, Database, Durability, Error, Normalization,
@@ -121,8 +125,11 @@ pub fn id_of(values: &[Value]) -> i64 {
 }
 
 /// Waits until `holds`, for as long as it takes.
+#[track_caller]
 pub fn wait_until(holds: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(300);
     while !holds() {
+        assert!(Instant::now() < deadline, "waited in vain");
         std::thread::sleep(Duration::from_millis(1));
     }
 }

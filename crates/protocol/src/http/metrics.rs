@@ -291,7 +291,8 @@ impl Page {
         self.sample("remora_server_info", &[("version", metrics.remora_version)], 1);
         self.counter("remora_position", "Position of the newest batch", metrics.position);
         let failing = u8::from(metrics.info.storage_error.is_some());
-        let help = "Whether the last checkpoint failed, as on a full disk";
+        let help =
+            "Whether writes are refused, the last checkpoint failed, or a table's merges fail";
         self.gauge("remora_storage_failing", help, failing);
         self.by_table("remora_table_segments", "Segments", &metrics.tables, |t| t.segments as f64);
         let help = "Bytes of the index in memory";

@@ -55,9 +55,11 @@ pub struct Readiness {
     pub availability: Availability,
     /// Its figures.
     pub replication: Option<ReplicationStatus>,
-    /// Why segments cannot be written. Requests are answered all the same, so it says nothing
-    /// against being ready.
+    /// What is wrong with the storage, as that nothing can be written. Reads are answered all the same,
+    /// so it says nothing against being ready.
     pub storage_error: Option<String>,
+    /// Whether writes are refused for that.
+    pub writes_refused: bool,
 }
 
 impl Readiness {
@@ -103,6 +105,7 @@ pub fn readiness(readiness: &Readiness, timestamp: u64) -> Value {
     }
     if let Some(error) = &readiness.storage_error {
         set(&mut body, "storage_error", error.clone());
+        set(&mut body, "writes_refused", readiness.writes_refused);
     }
     let Some(status) = &readiness.replication else { return body };
     let starting = readiness.availability == Availability::Starting;

@@ -157,7 +157,7 @@ fn code_of(error: &Error) -> u16 {
         Error::Conflict(_) | Error::Exists { .. } | Error::Taken { .. } => code::ALREADY_EXISTS,
         Error::Busy(_) => code::BUSY,
         Error::Corrupt(_) => code::STORAGE_CORRUPT,
-        Error::Io(_) => code::STORAGE_IO,
+        Error::Io(_) | Error::Full(_) => code::STORAGE_IO,
         Error::Poisoned(_) => code::STORAGE,
         Error::Closed => code::SHUTTING_DOWN,
     }
@@ -188,6 +188,7 @@ mod tests {
         assert_eq!(code(Error::request(RequestPart::Sort, "x")), 3007);
         assert_eq!(code(Error::Busy("x".into())), 6030);
         assert_eq!(code(Error::Poisoned("x".into())), 5000);
+        assert_eq!(code(Error::Full("x".into())), 5001);
         assert_eq!(code(Error::Closed), 6027);
         let missing = LineError::from(Error::missing(Missing::Row, "no row 7"));
         assert_eq!(missing, LineError::document_not_found());

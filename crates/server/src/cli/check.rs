@@ -2,36 +2,89 @@
 
 use std::{io::IsTerminal, process::ExitCode};
 
-use remora_engine::{CheckStep, Database};
+use remora_engine::{CheckReport, CheckStep, Database, Problem, Repaired};
 
 use super::{CheckOptions, output::counted};
 use crate::{Result, command::refuse_half_loaded};
 
-/// Checks the directory; the exit code is 2 if something is wrong.
+/// Checks the directory, and rebuilds what can be if that is asked for; the exit code is 2 if something
+/// is wrong that was not rebuilt, or is lost.
 pub fn check(options: &CheckOptions) -> Result<ExitCode> {
     super::require_data_directory(&options.dir)?;
     refuse_half_loaded(&options.dir)?;
     let shown = std::io::stderr().is_terminal();
-    let report = Database::check(&options.dir, &mut |step| {
+    let mut progress = |step: CheckStep<'_>| {
         if shown {
             let CheckStep { table, segment, segments } = step;
             eprint!("\rtable '{table}': segment {} of {segments} ", segment + 1);
         }
-    })?;
+    };
+    if options.repair {
+        let repaired = Database::repair(&options.dir, &mut progress)?;
+        end_progress(shown);
+        return Ok(tell_repair(&repaired));
+    }
+    let report = Database::check(&options.dir, &mut progress)?;
+    end_progress(shown);
+    tell_tables(&report);
+    report.problems.iter().for_each(tell);
+    report.trusted.iter().for_each(|what| println!("trusted: {what}"));
+    if report.problems.is_empty() {
+        println!("Everything is as it was written.");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let dir = options.dir.display();
+    if report.problems.iter().any(|problem| problem.can_be_rebuilt) {
+        println!("What is wrong is rebuilt from the rows by `remora check --repair {dir}`.");
+    }
+    tell_mend_of_lost(&report.problems);
+    Ok(ExitCode::from(2))
+}
+
+fn end_progress(shown: bool) {
     if shown {
         eprintln!();
     }
+}
+
+fn tell_tables(report: &CheckReport) {
     for table in &report.tables {
         let (rows, segments) = (table.rows, table.segments as u64);
         let (rows, segments) = (counted(rows, "row"), counted(segments, "segment"));
         println!("table '{}': {rows} in {segments}", table.name);
     }
-    for problem in &report.problems {
-        println!("wrong: {problem}");
+}
+
+fn tell(problem: &Problem) {
+    let kind = if problem.can_be_rebuilt { "wrong" } else { "lost" };
+    println!("{kind}: {problem}");
+}
+
+fn tell_mend_of_lost(problems: &[Problem]) {
+    if problems.iter().any(|problem| !problem.can_be_rebuilt) {
+        println!(
+            "What is lost was stored once: restore a backup, or copy or import those tables again."
+        );
     }
-    if report.problems.is_empty() {
-        println!("Everything is as it was written.");
-        return Ok(ExitCode::SUCCESS);
+}
+
+/// What a repair rebuilt, what it left, and what is lost.
+fn tell_repair(repaired: &Repaired) -> ExitCode {
+    let Repaired { before, after } = repaired;
+    tell_tables(after);
+    let is_left = |problem: &Problem| after.problems.contains(problem);
+    let rebuilt = |problem: &&Problem| problem.can_be_rebuilt && !is_left(problem);
+    before.problems.iter().filter(rebuilt).for_each(|problem| println!("rebuilt: {problem}"));
+    let mut lost: Vec<Problem> =
+        before.problems.iter().filter(|problem| !problem.can_be_rebuilt).cloned().collect();
+    let news: Vec<_> = after.problems.iter().filter(|one| !lost.contains(one)).cloned().collect();
+    lost.extend(news);
+    lost.iter().for_each(tell);
+    before.trusted.iter().for_each(|what| println!("trusted: {what}"));
+    tell_mend_of_lost(&lost);
+    if lost.is_empty() {
+        println!("Everything is as its rows say.");
+        return ExitCode::SUCCESS;
     }
-    Ok(ExitCode::from(2))
+    ExitCode::from(2)
 }

@@ -199,6 +199,9 @@ pub struct ShellOptions {
 pub struct CheckOptions {
     /// The data directory; no server may have it open.
     pub dir: PathBuf,
+    /// Rebuild what can be from the rows, and accept that the rest is lost.
+    #[arg(long)]
+    pub repair: bool,
 }
 
 /// What can be done with dumps.

@@ -8,7 +8,7 @@ use remora_protocol::line::{
 };
 use remora_source::mysql::{State, TableState, gtid::GtidSet};
 
-use super::{Answer, Session, blocking};
+use super::{Answer, Session, blocking, report::storage_error};
 use crate::{settings::Dialect, sources::NotReached};
 
 impl Session {
@@ -17,10 +17,10 @@ impl Session {
             Replication::Status => {
                 let own = self.settings().dialect == Dialect::Remora;
                 let mut status = self.shared.sources.replication_status(own);
-                if let Some((status, failure)) =
-                    status.as_mut().filter(|_| own).zip(self.shared.database.checkpoint_failure())
+                if let Some((status, value)) =
+                    status.as_mut().filter(|_| own).zip(storage_error(&self.shared))
                 {
-                    let (key, value) = ("storage".to_owned(), checkpoint_failed(&failure));
+                    let key = "storage".to_owned();
                     status.sources.push(SourceLine { key, value });
                 }
                 reply::write_replication_status(out, status.as_ref());

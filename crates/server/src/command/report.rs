@@ -36,7 +36,7 @@ pub(crate) fn info(shared: &Shared, sees: Sees<'_>) -> InfoReport {
         uptime_seconds: shared.started.elapsed().as_secs(),
         data_initialized: readiness.data_initialized,
         ready: readiness.is_ready(),
-        storage_error: storage_error(shared),
+        storage_error: storage_error(shared).or_else(|| merge_failure(shared, sees)),
         commands: counters.commands(),
         connections: counters.connections(),
         requests: counters.requests(),
@@ -63,9 +63,19 @@ fn identity(dialect: Dialect) -> Identity {
     }
 }
 
-/// Why segments cannot be written, which ends neither reading nor writing.
-fn storage_error(shared: &Shared) -> Option<String> {
-    shared.database.checkpoint_failure().as_deref().map(checkpoint_failed)
+/// What is wrong with the storage, the worst alone: that nothing can be written, or that segments cannot
+/// be. Reads go on.
+pub(super) fn storage_error(shared: &Shared) -> Option<String> {
+    let database = &shared.database;
+    let refused = database.write_refusal().map(|why| format!("writes are refused: {why}"));
+    let failed = || database.checkpoint_failure().as_deref().map(checkpoint_failed);
+    refused.or_else(failed)
+}
+
+/// What is told of the first table one may know of whose segments cannot be merged.
+fn merge_failure(shared: &Shared, sees: Sees<'_>) -> Option<String> {
+    let mut failures = shared.database.merge_failures().into_iter();
+    failures.find(|(table, _)| sees(table)).map(|(_, told)| told)
 }
 
 /// Whether the server can answer: one verdict for INFO and all probes.
@@ -79,6 +89,7 @@ pub(crate) fn readiness(shared: &Shared) -> Readiness {
         availability: availability.unwrap_or_default(),
         replication,
         storage_error: storage_error(shared),
+        writes_refused: shared.database.write_refusal().is_some(),
     }
 }
 

@@ -209,7 +209,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         Ok(match self.wait().await? {
             Waited::Input => None,
             Waited::End | Waited::Killed => Some(None),
-            Waited::Silence => Some(Some(WireError::client_silent())),
+            Waited::Silence => {
+                // By this number drivers tell that it answers nothing and the connection is gone.
+                self.talk.channel.writer.set_sequence(0);
+                Some(Some(WireError::client_silent()))
+            }
             Waited::Stop => Some(Some(WireError::shutdown())),
         })
     }

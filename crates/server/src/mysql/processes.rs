@@ -215,6 +215,12 @@ impl Connection {
         if !only_statement {
             self.is_killed.store(true, Relaxed);
             self.killed.notify_one();
+            // Where nothing runs, the client sees the end before who ended it is answered.
+            if matches!(self.state.lock().command, "Sleep" | "Connect")
+                && let Some(socket) = self.peer.get().and_then(Peer::upgrade)
+            {
+                let _ = socket.close();
+            }
         }
         self.interrupter.lock().store(true, Relaxed);
     }

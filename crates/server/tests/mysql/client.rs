@@ -135,6 +135,15 @@ impl Client {
         Self::enter(Stream::Tcp(stream), entry)
     }
 
+    /// Whether the server has closed its side already. For TCP.
+    pub fn is_ended(&self) -> bool {
+        let Stream::Tcp(stream) = &self.stream else { return false };
+        stream.set_nonblocking(true).unwrap();
+        let ended = matches!(stream.peek(&mut [0]), Ok(0));
+        stream.set_nonblocking(false).unwrap();
+        ended
+    }
+
     pub fn connect_local(path: &Path, entry: &Entry) -> Result<Self, Answer> {
         let stream = UnixStream::connect(path).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();

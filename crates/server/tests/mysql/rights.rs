@@ -385,6 +385,11 @@ fn lists_and_figures_hold_ones_own_tables() {
         let Outcome::Done(info) = clients.line("INFO") else { panic!("INFO") };
         let rows = if user == "boss" { 3 } else { known.len() };
         assert!(info.contains(&format!("total_documents: {rows}\r")), "{user}: {info}");
+        let Outcome::Done(opened) = clients.sql("SHOW STATUS LIKE 'Open_tables'") else {
+            panic!("SHOW STATUS")
+        };
+        let counted = format!("{:?}", known.len().to_string());
+        assert_eq!(opened.contains(&counted), user != "boss", "{user}: {opened}");
         let Outcome::Done(databases) = clients.sql("SHOW DATABASES") else { panic!("SHOW") };
         assert_eq!(databases.contains("\"hr\""), user == "boss", "{databases}");
     }

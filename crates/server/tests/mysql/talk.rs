@@ -156,6 +156,7 @@ fn connections_are_listed_and_killed() {
     for _ in 0..100 {
         let mut third = connect(&server);
         assert_eq!(first.query(&format!("KILL {}", third.connection_id)), DONE);
+        assert!(third.is_ended(), "it is closed before KILL is answered");
         assert_eq!(third.query("SELECT 7"), Answer::Closed);
     }
 }

@@ -5,6 +5,7 @@
 //! exactly what the source has.
 
 use std::{
+    io::{BufRead, BufReader},
     process::{Child, Command, Stdio},
     sync::{
         Arc,
@@ -30,6 +31,8 @@ use crate::{
 /// Set for the process that follows and is killed: the source's URL, and where to put its data.
 const CHILD_URL: &str = "REMORA_TEST_FOLLOW";
 const CHILD_DIRECTORY: &str = "REMORA_TEST_DIRECTORY";
+/// What it says once it has applied something.
+const APPLIED: &str = "something was applied";
 
 /// What the process that is killed does. Without the variables, which is when the tests run, it
 /// does nothing.
@@ -47,6 +50,11 @@ fn child() {
             started => break started.unwrap(),
         }
     };
+    // Who waits to kill it waits for something to be lost.
+    while engine.position().0 == 0 {
+        sleep(Duration::from_millis(1));
+    }
+    println!("{APPLIED}");
     // It ends with the test that started it, should that fail.
     let mut line = String::new();
     std::io::stdin().read_line(&mut line).unwrap();
@@ -58,9 +66,16 @@ fn start_child(server: &Server, directory: &TempDir) -> Child {
         .env(CHILD_URL, server.follower_url(crate::generator::DATABASE))
         .env(CHILD_DIRECTORY, directory.path())
         .stdin(Stdio::piped())
-        .stdout(Stdio::null())
+        .stdout(Stdio::piped())
         .spawn()
         .unwrap()
+}
+
+/// Waits until the child has applied something.
+fn wait_until_applied(child: &mut Child) {
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let said = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains(APPLIED)));
+    assert!(said.is_some(), "the child ended before it applied anything");
 }
 
 /// Writes until told to stop, through another connection after each that is lost.
@@ -71,9 +86,11 @@ fn write_on(mut generator: Generator, stop: &AtomicBool) -> Generator {
     generator
 }
 
-/// Whether the sum over both ledgers is zero, where both are here.
+/// Whether the sum over both ledgers is zero, where both are here and neither waits for a copy that
+/// replaces it: such a table is told as one that is copied, and is as old as its last good state.
 fn assert_whole(directory: &TempDir) {
     let engine = Database::open(directory.path(), Options::default()).unwrap();
+    assert!(engine.position().0 > 0, "what was applied before the kill is gone");
     let mut sum = 0_i64;
     let ledgers = ["shop.ledger_a", "shop.ledger_b"];
     if ledgers.iter().all(|name| engine.tables().iter().any(|table| table == name)) {
@@ -86,8 +103,16 @@ fn assert_whole(directory: &TempDir) {
             }
         }
     }
+    let positions = engine.source_positions();
     engine.close().unwrap();
-    assert_eq!(sum, 0, "half a transaction was recovered");
+    let of_ledgers: Vec<_> =
+        positions.iter().filter(|(name, _)| name.contains("shop.ledger_")).collect();
+    let is_stale = of_ledgers.iter().any(|(_, position)| *position == "stale");
+    if is_stale {
+        println!("a ledger waits for a copy; the sum is {sum}");
+    } else {
+        assert_eq!(sum, 0, "half a transaction was recovered: {of_ledgers:?}");
+    }
 }
 
 /// MySQL 5.6 leaves half a table where it is killed while it makes one: a name that nobody can read.
@@ -115,7 +140,8 @@ fn survives_kills_of_both_sides(kind: Kind) {
             let stop = Arc::clone(&stop);
             thread::spawn(move || write_on(generator, &stop))
         };
-        sleep(Duration::from_millis(100 + choices.below(2_000) as u64));
+        wait_until_applied(&mut child);
+        sleep(Duration::from_millis(choices.below(2_000) as u64));
         if choices.chance(30) {
             server.kill().unwrap();
             server.restart().unwrap();

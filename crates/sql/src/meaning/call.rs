@@ -119,6 +119,17 @@ impl Call<'_> {
         self.context.map_or(64 << 20, most)
     }
 
+    /// NULL in the place of a text that would be too long, with a warning.
+    pub(crate) fn too_long<'v>(&self, function: &str) -> V<'v> {
+        let most = self.longest_text();
+        self.warn(Code::FunctionResultTooLong, || {
+            format!(
+                "Result of {function}() was larger than max_allowed_packet ({most}) - truncated"
+            )
+        });
+        V::Null
+    }
+
     /// What the session wants statements to mean.
     pub(crate) fn sql_mode(&self) -> SqlMode {
         self.context.map_or(SqlMode::DEFAULT, |context| context.sql_mode)

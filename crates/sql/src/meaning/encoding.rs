@@ -46,8 +46,10 @@ pub(crate) fn from_base64(text: &str) -> Option<Vec<u8>> {
 /// Two capital hexadecimal digits a byte.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-    let digit = |bits: u8| char::from(DIGITS.get(usize::from(bits)).copied().unwrap_or(b'0'));
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+    let digit = |bits: u8| DIGITS.get(usize::from(bits)).copied().unwrap_or(b'0');
+    let digits: Vec<u8> =
+        bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect();
+    String::from_utf8(digits).unwrap_or_default()
 }
 
 /// The bytes of hexadecimal digits; `None` if there are others.

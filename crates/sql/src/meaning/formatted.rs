@@ -7,12 +7,13 @@ use super::{
 };
 
 /// Functions that take numbers as their texts.
-const TEXT_FUNCTIONS: [&str; 33] = [
+const TEXT_FUNCTIONS: [&str; 34] = [
     "ascii",
     "bit_length",
     "cast_binary",
     "cast_char",
     "char_length",
+    "char_using",
     "concat",
     "concat_ws",
     "convert_using",

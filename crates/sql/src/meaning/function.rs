@@ -2,7 +2,7 @@
 //! row by row.
 
 use std::{
-    hash::{BuildHasher, Hash, Hasher, RandomState},
+    hash::{BuildHasher, Hash, Hasher},
     sync::{Arc, LazyLock},
 };
 
@@ -18,7 +18,7 @@ use datafusion::{
         Signature, TypeSignature, Volatility,
     },
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::{
     array::{Building, Column},
@@ -60,6 +60,10 @@ pub(crate) struct Definition {
     /// Whether it is held as Boolean.
     pub is_truth: bool,
 }
+
+/// Texts of constants that are longer are made when the plan runs: every rule copies what a plan holds,
+/// and what doubles at each level would be made at each.
+const MAX_FOLDED_BYTES: u64 = 64 << 10;
 
 /// Any number of arguments.
 pub(crate) const MANY: usize = usize::MAX;
@@ -250,9 +254,9 @@ impl ScalarUDFImpl for Function {
             let names = args.iter().map(|arg| arg.schema_name().to_string());
             return Ok(format!("{name}({})", names.collect::<Vec<_>>().join(",")));
         }
-        // Plans ask for the names of all expressions within an expression, again and again.
-        static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
-        Ok(format!("{name}(#{:016x})", HASHER.hash_one(args)))
+        // Plans ask for the names of all expressions within an expression, again and again: most of what
+        // a deep one costs is spent here.
+        Ok(format!("{name}(#{:016x})", FxBuildHasher.hash_one(args)))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> PlanResult<ColumnarValue> {
@@ -289,12 +293,18 @@ impl ScalarUDFImpl for Function {
             values.extend(
                 columns.iter().map(|(column, single)| column.get(if *single { 0 } else { row })),
             );
-            let value = (self.definition.eval)(&call, &values).map_err(external)?;
+            let mut value = (self.definition.eval)(&call, &values).map_err(external)?;
+            if value.text_bytes() as u64 > call.longest_text().max(MAX_TEXT_BYTES) {
+                value = call.too_long(self.definition.name);
+            }
             bytes = bytes.saturating_add(value.text_bytes() as u64);
             if bytes > most_bytes {
                 return Err(external(self.too_large(most_bytes)));
             }
             built.push(&value, &call);
+        }
+        if bytes > MAX_FOLDED_BYTES && context.is_some_and(|context| context.planning.is_on()) {
+            return exec_err!("{} makes a long text, which no plan holds", self.definition.name);
         }
         let array = built.finish();
         if once {
@@ -303,6 +313,9 @@ impl ScalarUDFImpl for Function {
         Ok(ColumnarValue::Array(array))
     }
 }
+
+/// No function makes longer texts, however long packets may be: those that nest double again and again.
+const MAX_TEXT_BYTES: u64 = 64 << 20;
 
 /// Whether expressions are few enough, all that is in them included, to be named by what they are.
 fn is_short(args: &[Expr]) -> bool {

@@ -35,6 +35,7 @@ pub(crate) fn from_plan(error: DataFusionError) -> Error {
 pub(crate) fn from_engine(error: &remora_engine::Error) -> Error {
     let code = match error {
         remora_engine::Error::Closed => Code::ServerShutdown,
+        remora_engine::Error::Full(_) => Code::DiskFull,
         _ => Code::Unknown,
     };
     Error::new(code, error.to_string())

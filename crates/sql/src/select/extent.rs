@@ -9,8 +9,8 @@ use datafusion::{
     optimizer::Optimizer,
     physical_optimizer::optimizer::PhysicalOptimizer,
     sql::sqlparser::ast::{
-        BinaryOperator, Expr, GroupByExpr, ObjectName, ObjectNamePart, Query, SetExpr, TableFactor,
-        Visit, Visitor,
+        BinaryOperator, Expr, GroupByExpr, ObjectName, ObjectNamePart, Query, Select, SetExpr,
+        TableFactor, Visit, Visitor,
     },
 };
 
@@ -107,6 +107,25 @@ impl Extent {
             .with_optimizer_rules(rules::optimizing(logical_rules))
             .with_physical_optimizer_rules(rules::running(running_rules))
             .build()
+    }
+}
+
+/// Whether a SELECT of a query has several relations.
+pub(super) fn has_joins(query: &Query) -> bool {
+    query.visit(&mut SeekingJoins).is_break()
+}
+
+struct SeekingJoins;
+
+impl Visitor for SeekingJoins {
+    type Break = ();
+
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
+        let is_joined = select.from.len() > 1
+            || select.from.iter().any(|from| {
+                !from.joins.is_empty() || matches!(from.relation, TableFactor::NestedJoin { .. })
+            });
+        if is_joined { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
 

@@ -3,10 +3,12 @@
 
 mod bare;
 mod catalog;
+mod compared;
 pub(crate) mod errors;
 mod extent;
 mod functions;
 mod into;
+mod keys;
 mod lateral;
 mod lazy;
 mod locking;
@@ -25,6 +27,7 @@ pub(crate) mod sought;
 mod subquery;
 mod united;
 mod watch;
+mod wide;
 
 use crate::{
     Code, Column, Outcome, Reply, Result,
@@ -49,9 +52,12 @@ pub(crate) async fn run<R: Reply>(
     locking::protect(session, &parsed, &statement.source).await?;
     let limit = session.variables.max_execution_time_ms;
     session.variables.max_execution_time_ms = hinted_limit(&statement.source).unwrap_or(limit);
-    let sent = match run::Query::new(session, parsed, &statement.source).await {
-        Ok(mut query) => query.send(session, reply).await,
-        Err(error) => Err(error),
+    let sent = match wide::Wide::of(parsed, &statement.source) {
+        Ok(wide) => wide.send(session, reply).await,
+        Err(parsed) => match run::Query::new(session, *parsed, &statement.source).await {
+            Ok(mut query) => query.send(session, reply).await,
+            Err(error) => Err(error),
+        },
     };
     session.variables.max_execution_time_ms = limit;
     sent.map(|()| Outcome::default())
@@ -134,8 +140,13 @@ pub(crate) async fn columns(
     session: &mut SessionState,
     statement: &Statement<'_>,
 ) -> Result<Vec<Column>> {
-    let mut query = run::Query::of(session, statement).await?;
-    query.columns(session).await
+    match wide::Wide::of(run::parsed(statement)?, &statement.source) {
+        Ok(wide) => wide.columns(session).await,
+        Err(parsed) => {
+            let mut query = run::Query::new(session, *parsed, &statement.source).await?;
+            query.columns(session).await
+        }
+    }
 }
 
 /// Whether the statement asks for the last one's warnings or figures, and so leaves them.

@@ -5,7 +5,9 @@
 //! and aliases are without regard to case.
 
 use crate::{
-    Access, Code, Error, Identity, Result, identity::is_hidden, instance::Shared,
+    Access, Code, Error, Identity, Result,
+    identity::{STORED_POINT, is_hidden},
+    instance::Shared,
     session::SessionState,
 };
 
@@ -83,7 +85,8 @@ impl TableName {
     /// The name the engine knows it by. A table of the default database whose name has a point in
     /// it keeps its database: without one it would be a table of another.
     pub(crate) fn engine_name(&self, shared: &Shared) -> String {
-        let full = format!("{}.{}", self.database, self.table);
+        let database = self.database.replace('.', STORED_POINT);
+        let full = format!("{database}.{}", self.table);
         let bare = self.database == shared.settings.default_database
             && !self.table.contains('.')
             && shared.database.schema(&full).is_err();
@@ -93,7 +96,7 @@ impl TableName {
     /// What an engine's table is called in SQL.
     pub(crate) fn of_engine(name: &str, shared: &Shared) -> Self {
         match name.split_once('.') {
-            Some((database, table)) => Self::new(database, table),
+            Some((database, table)) => Self::new(database.replace(STORED_POINT, "."), table),
             None => Self::new(&shared.settings.default_database, name),
         }
     }

@@ -24,8 +24,8 @@ use datafusion::{
 use rustc_hash::FxHashMap;
 
 use super::{
-    errors::from_plan, extent::Extent, functions, lateral::Laterals, lazy, recursive::LastRound,
-    rules, subquery::Subqueries, united, watch,
+    errors::from_plan, extent::Extent, functions, keys::SidesWithoutKeys, lateral::Laterals, lazy,
+    recursive::LastRound, rules, subquery::Subqueries, united, watch,
 };
 use crate::{Result, meaning, session::Context};
 
@@ -68,6 +68,7 @@ fn base() -> PlanState {
     let mut analyzing: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![Arc::new(Laterals)];
     analyzing.extend(meaning::analyzer_rules());
     analyzing.push(Arc::new(Subqueries));
+    analyzing.push(Arc::new(SidesWithoutKeys));
     analyzing.extend(Analyzer::new().rules);
     SessionStateBuilder::new()
         .with_config(config)
@@ -125,6 +126,7 @@ impl Planner {
 
     /// The plan of a query, ready to run.
     pub(super) async fn physical_plan(&self, query: ast::Query) -> Result<Arc<dyn ExecutionPlan>> {
+        let _planning = self.context.planning.begin();
         let plan = self.plan(query)?;
         physical(&self.state, &plan).await.map_err(from_plan)
     }

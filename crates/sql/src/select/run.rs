@@ -7,6 +7,7 @@ use datafusion::{
         array::RecordBatch,
         datatypes::{Field, SchemaRef},
     },
+    catalog::TableProvider,
     error::Result as PlanResult,
     execution::TaskContext,
     physical_plan::{ExecutionPlan, displayable, execute_stream, execute_stream_partitioned},
@@ -19,12 +20,13 @@ use tokio::{runtime::Handle, sync::mpsc::Sender};
 use super::{
     catalog::SessionCatalog,
     errors::from_plan,
-    extent::{Extent, is_light},
+    extent::{Extent, has_joins, is_light},
     output,
     planner::Planner,
     recursive,
     resolve::{Resolved, Shown, resolve},
     runtime::{Running, read_aside, wait_aside},
+    scan::EngineTable,
     sought,
 };
 use crate::{
@@ -111,6 +113,7 @@ impl Query {
         let Resolved { query, columns, tables, window } = resolved?;
         let memory = session.shared.settings.max_query_memory_bytes;
         let extent = Extent::of(&query);
+        let tables = if has_joins(&query) { without_keys(tables) } else { tables };
         let planner = Planner::new(session.context(), memory, tables, catalog.rows(), extent);
         let planner = Arc::new(planner);
         let is_long = source.is_long();
@@ -128,12 +131,14 @@ impl Query {
         }
         let mut running = self.start(session)?;
         let mut columns = Vec::new();
+        let mut has_begun = false;
         let (mut passed, mut sent) = (0_u64, 0_u64);
         while let Some(part) = running.next(session).await? {
             match part {
                 Part::Schema(schema) => {
                     columns = self.described(&schema);
                     reply.columns(&columns)?;
+                    has_begun = true;
                 }
                 Part::Batch(batch) => {
                     let rows = batch.num_rows() as u64;
@@ -144,6 +149,9 @@ impl Query {
                     reply.drain().await?;
                 }
             }
+        }
+        if !has_begun {
+            return Err(nothing_given());
         }
         session.found_rows = if self.window.is_some() { passed } else { sent };
         Ok(())
@@ -188,7 +196,7 @@ impl Query {
                 (Part::Batch(_), None) => {}
             }
         }
-        rows.ok_or_else(|| Error::new(Code::Unknown, "The query gave nothing"))
+        rows.ok_or_else(nothing_given)
     }
 
     /// The columns, without running it.
@@ -229,7 +237,7 @@ impl Query {
             let _ = sender.send(made.await).await;
         })?;
         let planned = running.next(session).await?;
-        planned.ok_or_else(|| Error::new(Code::Unknown, "The query gave nothing"))
+        planned.ok_or_else(nothing_given)
     }
 
     fn described(&self, schema: &SchemaRef) -> Vec<Column> {
@@ -271,6 +279,24 @@ impl Query {
             }
         })
     }
+}
+
+type Tables = Vec<(String, Arc<dyn TableProvider>)>;
+
+/// The tables of a query, none of which says what its key is.
+fn without_keys(tables: Tables) -> Tables {
+    let without = |(name, table): (String, Arc<dyn TableProvider>)| {
+        let any: &dyn std::any::Any = table.as_ref();
+        let keyless: Option<Arc<dyn TableProvider>> =
+            any.downcast_ref::<EngineTable>().map(|table| Arc::new(table.without_key()) as _);
+        (name, keyless.unwrap_or(table))
+    };
+    tables.into_iter().map(without).collect()
+}
+
+/// A query that ended before it had columns.
+fn nothing_given() -> Error {
+    Error::new(Code::Unknown, "The query gave nothing")
 }
 
 /// 1038 for rows that a statement has to hold at once.

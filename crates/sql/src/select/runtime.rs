@@ -25,8 +25,9 @@ use crate::{
 
 /// Batches that may wait for the client.
 const QUEUED: usize = 2;
-/// A stack for the deepest statement that is let through.
-const STACK_BYTES: usize = 16 << 20;
+/// A stack for the deepest statement that is let through: conditions joined by AND, of which plans make
+/// a chain.
+const STACK_BYTES: usize = 64 << 20;
 /// Threads of queries that wait in SLEEP or for a lock.
 const MAX_WAITING: usize = 4_096;
 /// Long texts that are read in threads of their own at a time.
@@ -140,7 +141,7 @@ pub(crate) fn read_aside<T>(is_long: bool, read: impl FnOnce() -> T) -> T {
 }
 
 /// 3024.
-fn too_slow() -> Error {
+pub(super) fn too_slow() -> Error {
     let message = "Query execution was interrupted, maximum statement execution time exceeded";
     Error::new(Code::QueryTimeout, message)
 }

@@ -17,20 +17,22 @@ use datafusion::{
         tree_node::{Transformed, TreeNode, TreeNodeRecursion},
     },
     error::{DataFusionError, Result as PlanResult},
+    execution::SessionState as PlanState,
     logical_expr::{
-        BinaryExpr, ColumnarValue, Expr, LogicalPlan, LogicalPlanBuilder, Operator,
+        BinaryExpr, ColumnarValue, Distinct, Expr, LogicalPlan, LogicalPlanBuilder, Operator,
         ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
-        expr::{InSubquery, ScalarFunction},
+        expr::{InSubquery, ScalarFunction, SetComparison, SetQuantifier},
         expr_rewriter::NamePreserver,
         utils::{merge_schema, split_conjunction},
     },
     optimizer::AnalyzerRule,
-    physical_plan::collect,
+    physical_plan::{ExecutionPlan, collect},
 };
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use super::{
+    compared::{Members, Quantified},
     planner::{self, physical},
     watch,
 };
@@ -66,9 +68,11 @@ fn replace_in(plan: LogicalPlan, options: &ConfigOptions) -> PlanResult<Transfor
     };
     let schema = merge_schema(&plan.inputs());
     let names = NamePreserver::new(&plan);
+    let place = if node == Node::Filter { Place::Condition } else { Place::Inside };
+    let asking = Asking { schema: &schema, node, options };
     let replaced = plan.map_expressions(|expr| {
         let name = names.save(&expr);
-        let new = expr.transform_up(|expr| replace(expr, &schema, node, options))?;
+        let new = asking.replaced(expr, place)?;
         Ok(Transformed::new(name.restore(new.data), new.transformed, new.tnr))
     })?;
     replaced.map_data(LogicalPlan::recompute_schema)
@@ -82,6 +86,17 @@ enum Node {
     Other,
 }
 
+/// Where in a condition it stands: a join tells NULL from 0 nowhere, or for a whole condition alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// It must hold, beside others.
+    Condition,
+    /// It or others must hold.
+    Alternative,
+    /// Something is made of what it gives.
+    Inside,
+}
+
 /// What a subquery stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Kind {
@@ -89,50 +104,126 @@ enum Kind {
     Scalar,
     /// Whether it has rows.
     Exists,
-    /// Whether a value is among its own.
-    In,
+    /// What a value compared with its own says.
+    Compared(Quantified),
 }
 
-fn replace(
-    expr: Expr,
-    schema: &DFSchema,
+/// The node whose expressions are gone through.
+struct Asking<'p> {
+    schema: &'p DFSchema,
     node: Node,
-    options: &ConfigOptions,
-) -> PlanResult<Transformed<Expr>> {
-    let in_filter = node == Node::Filter;
-    let (kind, plan, negated, value) = match &expr {
-        Expr::ScalarSubquery(subquery) => (Kind::Scalar, &subquery.subquery, false, None),
-        Expr::Exists(exists) => (Kind::Exists, &exists.subquery.subquery, exists.negated, None),
-        Expr::InSubquery(InSubquery { expr, subquery, negated }) => {
-            (Kind::In, &subquery.subquery, *negated, Some(expr.as_ref()))
-        }
-        _ => return Ok(Transformed::no(expr)),
-    };
-    let outer = outer_columns(plan)?;
-    // A join knows the query around it, not one further out.
-    let near = outer.iter().all(|(_, column)| schema.has_column(column));
-    let joins = match kind {
-        _ if !near => false,
-        Kind::Scalar if node == Node::Other => false,
-        // A join's column would be told to have a value where the query has no row.
-        Kind::Scalar if !in_filter && !has_null(plan) => has_simple_aggregate(plan)?,
-        Kind::Scalar => outer.is_empty() || has_simple_aggregate(plan)?,
-        Kind::Exists | Kind::In => in_filter && is_simple(plan)?,
-    };
-    if joins {
-        return Ok(Transformed::no(expr));
+    options: &'p ConfigOptions,
+}
+
+impl Asking<'_> {
+    /// The expression with functions for its subqueries that become no joins.
+    fn replaced(&self, expr: Expr, place: Place) -> PlanResult<Transformed<Expr>> {
+        let within = match &expr {
+            Expr::BinaryExpr(BinaryExpr { op: Operator::And, .. }) => place,
+            Expr::BinaryExpr(BinaryExpr { op: Operator::Or, .. }) if place != Place::Inside => {
+                Place::Alternative
+            }
+            _ => Place::Inside,
+        };
+        let expr = match expr {
+            Expr::Not(inner) => match *inner {
+                Expr::InSubquery(InSubquery { expr, subquery, negated }) => {
+                    Expr::InSubquery(InSubquery { expr, subquery, negated: !negated })
+                }
+                inner => Expr::Not(Box::new(inner)),
+            },
+            expr => expr,
+        };
+        let replaced = expr.map_children(|child| self.replaced(child, within))?;
+        replaced.transform_data(|expr| self.replaced_one(expr, place))
     }
-    let of = |(field, column): &(FieldRef, Column)| match schema.has_column(column) {
-        true => Expr::Column(column.clone()),
-        false => Expr::OuterReferenceColumn(Arc::clone(field), column.clone()),
+
+    fn replaced_one(&self, expr: Expr, place: Place) -> PlanResult<Transformed<Expr>> {
+        let equal = Quantified { op: Operator::Eq, all: false };
+        let (kind, plan, negated, value) = match &expr {
+            Expr::ScalarSubquery(subquery) => (Kind::Scalar, &subquery.subquery, false, None),
+            Expr::Exists(exists) => (Kind::Exists, &exists.subquery.subquery, exists.negated, None),
+            Expr::InSubquery(InSubquery { expr, subquery, negated }) => {
+                (Kind::Compared(equal), &subquery.subquery, *negated, Some(expr.as_ref()))
+            }
+            Expr::SetComparison(SetComparison { expr, subquery, op, quantifier }) => {
+                let all = *quantifier == SetQuantifier::All;
+                let kind = Kind::Compared(Quantified { op: *op, all });
+                (kind, &subquery.subquery, false, Some(expr.as_ref()))
+            }
+            _ => return Ok(Transformed::no(expr)),
+        };
+        let outer = outer_columns(plan)?;
+        // A join knows the query around it, not one further out.
+        let near = outer.iter().all(|(_, column)| self.schema.has_column(column));
+        let joins = near
+            && match &expr {
+                Expr::ScalarSubquery(_) => self.scalar_joins(plan, outer.is_empty())?,
+                Expr::Exists(_) => self.node == Node::Filter && is_simple(plan)?,
+                Expr::InSubquery(within) => in_joins(within, place, outer.is_empty())?,
+                _ => false,
+            };
+        if joins {
+            return Ok(Transformed::no(expr));
+        }
+        let call = self.call(kind, plan, outer, value);
+        Ok(Transformed::yes(if negated { Expr::Not(Box::new(call)) } else { call }))
+    }
+
+    fn scalar_joins(&self, plan: &LogicalPlan, is_constant: bool) -> PlanResult<bool> {
+        match self.node {
+            Node::Other => Ok(false),
+            // A join's column would be told to have a value where the query has no row.
+            Node::Projection if !has_null(plan) => has_simple_aggregate(plan),
+            _ => Ok(is_constant || has_simple_aggregate(plan)?),
+        }
+    }
+
+    /// The function in the place of a subquery.
+    fn call(
+        &self,
+        kind: Kind,
+        plan: &Arc<LogicalPlan>,
+        outer: Vec<(FieldRef, Column)>,
+        value: Option<&Expr>,
+    ) -> Expr {
+        let of = |(field, column): &(FieldRef, Column)| match self.schema.has_column(column) {
+            true => Expr::Column(column.clone()),
+            false => Expr::OuterReferenceColumn(Arc::clone(field), column.clone()),
+        };
+        let mut args: Vec<Expr> = outer.iter().map(of).collect();
+        args.extend(value.cloned());
+        let context = Context::of_options(self.options).cloned();
+        let function = Subquery::new(kind, Arc::clone(plan), outer, context);
+        Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(ScalarUDF::from(function)), args))
+    }
+}
+
+/// Whether `IN` becomes a join. One that is negated must know of NULL, which a join does for columns, in a
+/// whole condition, and for a query that names no outer columns; a constant is no key of a join.
+fn in_joins(within: &InSubquery, place: Place, is_alone: bool) -> PlanResult<bool> {
+    let is_constant = !within.expr.any_column_refs() && !within.expr.contains_outer();
+    let are_columns =
+        matches!(*within.expr, Expr::Column(_)) && gives_column(&within.subquery.subquery);
+    let stands = match place {
+        Place::Condition => !within.negated || is_alone && are_columns,
+        Place::Alternative => !within.negated,
+        Place::Inside => false,
     };
-    let mut args: Vec<Expr> = outer.iter().map(of).collect();
-    args.extend(value.cloned());
-    let context = Context::of_options(options).cloned();
-    let function = Subquery::new(kind, Arc::clone(plan), outer, context);
-    let call =
-        Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(ScalarUDF::from(function)), args));
-    Ok(Transformed::yes(if negated { Expr::Not(Box::new(call)) } else { call }))
+    Ok(stands && !(is_constant && is_alone) && is_simple(&within.subquery.subquery)?)
+}
+
+/// Whether what a query selects is a column of what it is of.
+fn gives_column(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Projection(selected) => {
+            let first = selected.expr.first();
+            first.is_some_and(|expr| matches!(expr.clone().unalias(), Expr::Column(_)))
+        }
+        LogicalPlan::SubqueryAlias(named) => gives_column(&named.input),
+        LogicalPlan::Distinct(Distinct::All(input)) => gives_column(input),
+        _ => true,
+    }
 }
 
 /// Whether the only column of a plan can be NULL.
@@ -140,7 +231,8 @@ fn has_null(plan: &LogicalPlan) -> bool {
     plan.schema().fields().first().is_none_or(|field| field.is_nullable())
 }
 
-/// The columns of outer queries that a plan names.
+/// The columns of outer queries that a plan names. What a query within it names of the plan itself is
+/// none of them; no two relations of a statement have one name.
 fn outer_columns(plan: &LogicalPlan) -> PlanResult<Vec<(FieldRef, Column)>> {
     let mut found: Vec<(FieldRef, Column)> = Vec::new();
     plan.apply_with_subqueries(|node| {
@@ -155,6 +247,12 @@ fn outer_columns(plan: &LogicalPlan) -> PlanResult<Vec<(FieldRef, Column)>> {
             })
         })
     })?;
+    if !found.is_empty() {
+        plan.apply_with_subqueries(|node| {
+            found.retain(|(_, column)| !node.schema().has_column(column));
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+    }
     Ok(found)
 }
 
@@ -209,6 +307,8 @@ struct Subquery {
     context: Option<Context>,
     signature: Signature,
     known: Mutex<FxHashMap<Vec<ScalarValue>, ScalarValue>>,
+    /// What the query gave last that values are compared with, and for which outer columns.
+    members: Mutex<Option<(Vec<ScalarValue>, Arc<Members>)>>,
 }
 
 impl Subquery {
@@ -219,11 +319,13 @@ impl Subquery {
         context: Option<Context>,
     ) -> Self {
         let signature = Signature::variadic_any(Volatility::Volatile);
-        let signature = match outer.is_empty() && kind != Kind::In {
+        let takes_value = matches!(kind, Kind::Compared(_));
+        let signature = match outer.is_empty() && !takes_value {
             true => Signature::nullary(Volatility::Volatile),
             false => signature,
         };
-        Self { kind, plan, outer, context, signature, known: Mutex::default() }
+        let (known, members) = (Mutex::default(), Mutex::default());
+        Self { kind, plan, outer, context, signature, known, members }
     }
 
     /// The field of what it gives.
@@ -233,7 +335,9 @@ impl Subquery {
                 Some(field) => field.as_ref().clone().with_nullable(true),
                 None => ExprType::null().field("subquery"),
             },
-            Kind::Exists | Kind::In => ExprType::truth().field_of("subquery", DataType::Boolean),
+            Kind::Exists | Kind::Compared(_) => {
+                ExprType::truth().field_of("subquery", DataType::Boolean)
+            }
         }
     }
 
@@ -241,12 +345,15 @@ impl Subquery {
         &self,
         args: &[ScalarValue],
         fields: &[FieldRef],
-        options: &ConfigOptions,
+        options: &Arc<ConfigOptions>,
     ) -> PlanResult<ScalarValue> {
         if let Some(known) = self.known.lock().get(args) {
             return Ok(known.clone());
         }
-        let value = self.compute(args, fields, options)?;
+        let value = match self.kind {
+            Kind::Compared(quantified) => self.compared(quantified, args, fields, options)?,
+            Kind::Scalar | Kind::Exists => self.computed(args, fields, options)?,
+        };
         let mut known = self.known.lock();
         if known.len() < MAX_KEPT {
             known.insert(args.to_vec(), value.clone());
@@ -254,12 +361,57 @@ impl Subquery {
         Ok(value)
     }
 
-    fn compute(
+    /// What the last of the arguments compared with the query's values says.
+    fn compared(
         &self,
+        quantified: Quantified,
         args: &[ScalarValue],
         fields: &[FieldRef],
-        options: &ConfigOptions,
+        options: &Arc<ConfigOptions>,
     ) -> PlanResult<ScalarValue> {
+        let order = self
+            .context
+            .as_ref()
+            .and_then(|context| meaning::scalar_function_in("row_order", context));
+        let (Some((value, outer)), Some(field), Some(order)) =
+            (args.split_last(), fields.last(), order)
+        else {
+            return exec_err!("a comparison with a subquery has no meaning here");
+        };
+        let kept = self
+            .members
+            .lock()
+            .as_ref()
+            .and_then(|(of, members)| (of.as_slice() == outer).then(|| Arc::clone(members)));
+        let members = match kept {
+            Some(members) => members,
+            None => {
+                let members = Arc::new(self.members_of(quantified, outer, fields, options)?);
+                *self.members.lock() = Some((outer.to_vec(), Arc::clone(&members)));
+                members
+            }
+        };
+        let said = members.compare(quantified, (value, field), &order, options)?;
+        Ok(ScalarValue::Boolean(said))
+    }
+
+    fn members_of(
+        &self,
+        quantified: Quantified,
+        outer: &[ScalarValue],
+        fields: &[FieldRef],
+        options: &ConfigOptions,
+    ) -> PlanResult<Members> {
+        let plan = self.bound(outer, fields)?;
+        let state = planner::state_of(options);
+        waited(async {
+            let plan = watched(&state, &plan, options).await?;
+            Members::of(plan, state.task_ctx(), quantified).await
+        })
+    }
+
+    /// The query for some values of the outer columns.
+    fn bound(&self, args: &[ScalarValue], fields: &[FieldRef]) -> PlanResult<LogicalPlan> {
         let literal = |index: usize| {
             let value = args.get(index).cloned().unwrap_or(ScalarValue::Null);
             let field = fields.get(index).map(|field| FieldMetadata::from(field.as_ref()));
@@ -279,52 +431,31 @@ impl Subquery {
                 Ok(Transformed::new(name.restore(new.data), new.transformed, new.tnr))
             })
         })?;
-        let plan = self.asked(bound.data, literal(self.outer.len()))?;
+        Ok(bound.data)
+    }
+
+    /// The query's only value, or whether it has rows.
+    fn computed(
+        &self,
+        args: &[ScalarValue],
+        fields: &[FieldRef],
+        options: &ConfigOptions,
+    ) -> PlanResult<ScalarValue> {
+        let plan = self.bound(args, fields)?;
+        // A second row is an error.
+        let most = if self.kind == Kind::Scalar { 2 } else { 1 };
+        let plan = LogicalPlanBuilder::from(plan).limit(0, Some(most))?.build()?;
         let state = planner::state_of(options);
-        let rows = async {
-            let plan = physical(&state, &plan).await?;
-            let plan = match Context::of_options(options) {
-                Some(context) => watch::watched(plan, context)?,
-                None => plan,
-            };
+        let batches = waited(async {
+            let plan = watched(&state, &plan, options).await?;
             collect(plan, state.task_ctx()).await
-        };
-        let handle = tokio::runtime::Handle::try_current()
-            .map_err(|error| DataFusionError::External(Box::new(error)))?;
-        let batches = tokio::task::block_in_place(|| handle.block_on(rows))?;
+        })?;
         let mut values = Vec::new();
         for batch in &batches {
             for row in 0..batch.num_rows() {
                 values.push(ScalarValue::try_from_array(batch.column(0), row)?);
             }
         }
-        self.answer(values)
-    }
-
-    /// The plan whose rows answer.
-    fn asked(&self, plan: LogicalPlan, value: Expr) -> PlanResult<LogicalPlan> {
-        match self.kind {
-            Kind::Scalar => LogicalPlanBuilder::from(plan).limit(0, Some(2))?.build(),
-            Kind::Exists => LogicalPlanBuilder::from(plan).limit(0, Some(1))?.build(),
-            Kind::In => {
-                let Some((relation, field)) = plan.schema().iter().next() else {
-                    return exec_err!("IN of nothing");
-                };
-                let column = Expr::Column(Column::new(relation.cloned(), field.name()));
-                let equal = match &self.context {
-                    Some(context) => meaning::scalar_function_in("=", context),
-                    None => None,
-                };
-                let Some(equal) = equal else { return exec_err!("IN has no meaning here") };
-                let call = ScalarFunction::new_udf(equal, vec![value, column]);
-                let found = Expr::ScalarFunction(call).alias("found");
-                LogicalPlanBuilder::from(plan).project(vec![found])?.build()
-            }
-        }
-    }
-
-    fn answer(&self, values: Vec<ScalarValue>) -> PlanResult<ScalarValue> {
-        let truth = |truth: Option<bool>| Ok(ScalarValue::Boolean(truth));
         match self.kind {
             Kind::Scalar if values.len() > 1 => {
                 let message = "Subquery returns more than 1 row";
@@ -334,19 +465,28 @@ impl Subquery {
                 Some(value) => Ok(value),
                 None => ScalarValue::try_from(self.field().data_type()),
             },
-            Kind::Exists => truth(Some(!values.is_empty())),
-            Kind::In => {
-                let is_true = |value: &ScalarValue| match value {
-                    ScalarValue::Boolean(truth) => *truth == Some(true),
-                    ScalarValue::Int64(number) => number.is_some_and(|number| number != 0),
-                    _ => false,
-                };
-                if values.iter().any(is_true) {
-                    return truth(Some(true));
-                }
-                truth(values.iter().all(|value| !value.is_null()).then_some(false))
-            }
+            Kind::Exists | Kind::Compared(_) => Ok(ScalarValue::Boolean(Some(!values.is_empty()))),
         }
+    }
+}
+
+/// Runs what a function waits for.
+fn waited<T>(work: impl Future<Output = PlanResult<T>>) -> PlanResult<T> {
+    let handle = tokio::runtime::Handle::try_current()
+        .map_err(|error| DataFusionError::External(Box::new(error)))?;
+    tokio::task::block_in_place(|| handle.block_on(work))
+}
+
+/// A plan that runs, and ends with the statement.
+async fn watched(
+    state: &PlanState,
+    plan: &LogicalPlan,
+    options: &ConfigOptions,
+) -> PlanResult<Arc<dyn ExecutionPlan>> {
+    let plan = physical(state, plan).await?;
+    match Context::of_options(options) {
+        Some(context) => watch::watched(plan, context),
+        None => Ok(plan),
     }
 }
 

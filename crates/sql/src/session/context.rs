@@ -105,6 +105,34 @@ pub(crate) struct Context {
     pub most_recursion_rounds: u64,
     /// Most bytes of the texts that one call makes of a batch of rows.
     pub max_batch_bytes: u64,
+    /// Whether the statement is being planned: what is calculated then becomes a part of the plan.
+    pub planning: Planning,
+}
+
+/// Whether a statement is being planned. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Planning(Arc<AtomicBool>);
+
+impl Planning {
+    /// Says so for as long as the answer is held.
+    pub(crate) fn begin(&self) -> BeingPlanned {
+        self.0.store(true, Ordering::Relaxed);
+        BeingPlanned(self.clone())
+    }
+
+    /// Whether it is.
+    pub(crate) fn is_on(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A statement that is being planned.
+pub(crate) struct BeingPlanned(Planning);
+
+impl Drop for BeingPlanned {
+    fn drop(&mut self) {
+        self.0.0.store(false, Ordering::Relaxed);
+    }
 }
 
 impl Clock {
@@ -174,6 +202,7 @@ impl Context {
             chances: Chances::default(),
             most_recursion_rounds: variables.cte_max_recursion_depth,
             max_batch_bytes: session.shared.settings.max_query_memory_bytes,
+            planning: Planning::default(),
         }
     }
 

@@ -2,7 +2,8 @@
 //!
 //! A session that wrote to the source sets it to the GTID set of its transaction; from then on each
 //! statement that reads waits, before its moment is chosen, until a source has applied the set. A
-//! transaction chooses its moment when it begins, so that only its first statement waits.
+//! transaction chooses its moment when it begins, so that only its first statement waits; one that is READ
+//! COMMITTED chooses one for each of its statements.
 
 use std::{
     sync::Arc,
@@ -22,6 +23,7 @@ impl SessionState {
         if kind == Kind::Select {
             write::ensure_begun(self);
         }
+        self.transaction.begin_statement(&Arc::clone(&self.shared));
         Ok(())
     }
 
@@ -29,7 +31,7 @@ impl SessionState {
     pub(crate) async fn await_position(&self) -> Result<()> {
         let Some(gtids) = &self.variables.wait_for_position else { return Ok(()) };
         let host = &self.shared.host;
-        if self.transaction.is_begun() || host.wait_for_gtids(None, gtids, Duration::ZERO)? {
+        if self.transaction.has_moment() || host.wait_for_gtids(None, gtids, Duration::ZERO)? {
             return Ok(());
         }
         let patience = Duration::from_millis(self.variables.wait_for_position_ms);

@@ -205,11 +205,7 @@ impl Assignment<'_> {
             match target {
                 Some(Target::Global) => set_global(session, name, &value)?,
                 Some(Target::Session) => session.set_variable(name, &value)?,
-                None if open => {
-                    let message = "Transaction characteristics can't be changed while a \
-                                   transaction is in progress";
-                    return Err(Error::new(Code::TransactionOpen, message));
-                }
+                None if open => return Err(transaction_open()),
                 None => write::set_next_transaction(session, name, &value),
             }
             at += taken;
@@ -242,11 +238,14 @@ impl Assignment<'_> {
         let source = &self.statement.source;
         let mut name = self.word(self.at)?;
         self.at += 1;
+        let mut is_next = false;
         if let Some(rest) = name.strip_prefix("@@") {
             name = rest.to_owned();
+            is_next = target.is_none();
         }
         if source.is(self.at, ".") {
             target = Some(scope_of(&name).ok_or_else(|| unknown(&name))?);
+            is_next = false;
             name = self.word(self.at + 1)?;
             self.at += 2;
         }
@@ -256,6 +255,18 @@ impl Assignment<'_> {
         match target {
             Some(Target::Global) => set_global(session, definition.name, &value),
             _ if definition.scope == Scope::Global => Err(global_only(definition.name)),
+            // `SET @@transaction_isolation = …` is SET TRANSACTION.
+            _ if is_next && definition.name.starts_with("transaction_") => {
+                let before = session.variables.get(definition.name)?;
+                session.set_variable(definition.name, &value)?;
+                let value = session.variables.get(definition.name)?;
+                session.set_variable(definition.name, &before)?;
+                if session.transaction.is_open() {
+                    return Err(transaction_open());
+                }
+                write::set_next_transaction(session, definition.name, &value);
+                Ok(())
+            }
             _ => {
                 let commits = definition.name == "autocommit" && !session.variables.autocommit;
                 session.set_variable(definition.name, &value)?;
@@ -556,4 +567,10 @@ impl SessionState {
             _ => None,
         }
     }
+}
+
+/// 1568.
+fn transaction_open() -> Error {
+    let message = "Transaction characteristics can't be changed while a transaction is in progress";
+    Error::new(Code::TransactionOpen, message)
 }

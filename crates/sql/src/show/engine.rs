@@ -69,16 +69,21 @@ fn of_server(session: &SessionState) -> Result<String> {
         database.store_bytes().map_err(|error| crate::select::errors::from_engine(&error))?;
     let mut figures = vec![
         ("position", database.position().0.to_string()),
-        ("tables", database.tables().len().to_string()),
+        ("tables", tables::count(session).to_string()),
         ("row store bytes", bytes.to_string()),
     ];
     figures.extend(database.checkpoint_failure().map(|failure| ("checkpoint failed", failure)));
+    figures.extend(database.write_refusal().map(|why| ("writes refused", why)));
     Ok(lines(&figures))
 }
 
 fn of_table(figures: &TableStatistics) -> String {
     let mut shown =
         lines(&[("rows", figures.rows.to_string()), ("segments", figures.segments.to_string())]);
+    if let Some(failure) = &figures.merge_failure {
+        shown.push('\n');
+        shown.push_str(&lines(&[("merge failed", failure.clone())]));
+    }
     figures.levels.iter().for_each(|level| shown.push_str(&of_level(level)));
     shown.push('\n');
     shown.push_str(&lines(&[

@@ -32,7 +32,7 @@ pub(super) fn variables(session: &SessionState, global: bool) -> Result<Vec<Vec<
 /// Names and values of the server's figures, by name.
 pub(super) fn status(session: &SessionState) -> Vec<Vec<Value>> {
     let mut figures = session.shared.host.status();
-    let tables = session.shared.database.tables().len();
+    let tables = super::tables::count(session);
     let mut more = |name: &str, value: String| {
         if !figures.iter().any(|(known, _)| known == name) {
             figures.push((name.to_owned(), value));

@@ -50,6 +50,13 @@ pub(super) fn all(session: &SessionState) -> Result<Vec<Known>> {
     Ok(known)
 }
 
+/// How many tables the session may read; of those who may do everything all, hidden ones too.
+pub(super) fn count(session: &SessionState) -> usize {
+    let default = &session.shared.settings.default_database;
+    let names = session.shared.database.tables();
+    names.iter().filter(|name| session.identity.may_engine(name, default, Access::Read)).count()
+}
+
 /// The table of this name, a temporary one before others; 1146, 1142.
 pub(super) fn one(session: &SessionState, name: &TableName) -> Result<Known> {
     if let Some(temporary) = session.transaction.temporary(name) {

@@ -1,5 +1,9 @@
 //! How deep a statement's tree will be, before it is made: chains of operators are as deep as they
 //! are long, and whoever walks the tree, or drops it, needs so much of a stack.
+//!
+//! What its plan will cost is estimated with it. Types and names of an expression are asked for at each of
+//! its levels, by every rule that plans are made by, and each answer walks what is below: a level costs as
+//! the square of its depth. One deep expression is planned soon; thousands of them are not.
 
 use super::{Source, TokenKind};
 use crate::{Code, Error, Result};
@@ -7,11 +11,23 @@ use crate::{Code, Error, Result};
 /// The deepest tree: of what nests, and of chains of operators.
 pub(super) const MAX_DEPTH: usize = 400;
 
+/// The most that a plan may cost, in visits of one level by another: about a second of planning.
+const MAX_COST: u64 = 25_000_000;
+/// Most conditions that must hold together, in parentheses or queries that are merged too: plans make a chain
+/// of those that they move, which is as deep as it is long.
+const MAX_CONDITIONS: usize = 2_048;
+/// What a level of a comparison costs beside one of a sum: its sides are what they are compared as.
+const COMPARISON_COST: u64 = 8;
+
 /// Words that join expressions as operators do, or stand before one.
 const OPERATORS: [&str; 17] = [
     "BETWEEN", "BINARY", "COLLATE", "DIV", "ESCAPE", "IN", "INTERVAL", "IS", "LIKE", "MEMBER",
     "MOD", "NOT", "PRIOR", "REGEXP", "RLIKE", "SOUNDS", "XOR",
 ];
+
+/// Those that compare, and the signs that do.
+const COMPARISONS: [&str; 6] = ["BETWEEN", "IN", "LIKE", "REGEXP", "RLIKE", "XOR"];
+const COMPARISON_SIGNS: [&[u8]; 8] = [b"=", b"<", b">", b"<=", b">=", b"<>", b"!=", b"<=>"];
 
 /// Words behind which another expression begins. Chains of AND and of OR become trees that are as
 /// wide as they are deep.
@@ -63,11 +79,57 @@ struct Level {
     deepest: usize,
     /// Queries that were joined.
     sets: usize,
+    /// What is joined by AND.
+    conditions: Conditions,
+}
+
+/// Conditions that are joined by AND, without those that OR tells from each other.
+#[derive(Clone, Copy, Default)]
+struct Conditions {
+    /// Of the clauses that have ended.
+    before: usize,
+    /// Of this clause, from the last OR on.
+    here: usize,
+    has_or: bool,
+    /// An AND belongs to BETWEEN.
+    is_between: bool,
+}
+
+impl Conditions {
+    /// Takes AND, OR and BETWEEN. Whether it is not too many conditions.
+    fn take(&mut self, word: &str) -> bool {
+        match word {
+            "AND" if self.is_between => self.is_between = false,
+            "AND" => self.here += 1,
+            "BETWEEN" => self.is_between = true,
+            "OR" => (self.here, self.has_or) = (0, true),
+            _ => self.end(),
+        }
+        self.fit()
+    }
+
+    /// The clause ends.
+    fn end(&mut self) {
+        self.before += if self.has_or { 0 } else { self.here };
+        (self.here, self.has_or, self.is_between) = (0, false, false);
+    }
+
+    /// Those of what stood in parentheses are among them. Whether they are not too many.
+    fn take_inner(&mut self, mut inner: Self) -> bool {
+        inner.end();
+        self.here += inner.before;
+        self.fit()
+    }
+
+    fn fit(&self) -> bool {
+        self.before + self.here <= MAX_CONDITIONS
+    }
 }
 
 impl Default for Level {
     fn default() -> Self {
-        Self { readings: 1, chain: 0, operand: 0, deepest: 0, sets: 0 }
+        let conditions = Conditions::default();
+        Self { readings: 1, chain: 0, operand: 0, deepest: 0, sets: 0, conditions }
     }
 }
 
@@ -78,15 +140,19 @@ impl Level {
         Self { readings, ..Self::default() }
     }
 
-    fn operator(&mut self) {
+    /// What the operator's plan costs.
+    fn operator(&mut self, weight: u64) -> u64 {
         self.chain = self.chain.max(self.operand) + 1;
         self.operand = 0;
+        weight * square(self.chain)
     }
 
-    fn separator(&mut self) {
+    /// Another expression begins behind a word or a sign. Whether there are not too many conditions.
+    fn separator(&mut self, word: &str) -> bool {
         self.deepest = self.depth();
         self.chain = 0;
         self.operand = 0;
+        self.conditions.take(word)
     }
 
     fn depth(&self) -> usize {
@@ -94,11 +160,20 @@ impl Level {
     }
 }
 
-/// Refuses a statement whose tree may be too deep.
+/// What one level costs at this depth.
+fn square(depth: usize) -> u64 {
+    (depth as u64).saturating_pow(2)
+}
+
+/// Refuses a statement whose tree may be too deep, or whose plan would cost too much.
 pub(super) fn check(source: &Source) -> Result<()> {
     let is_any = |at: usize, words: &[&str]| words.iter().any(|word| source.is_word(at, word));
+    let which = |at: usize, words: &[&'static str]| {
+        words.iter().find(|word| source.is_word(at, word)).copied()
+    };
     let mut outer: Vec<Level> = Vec::new();
     let mut level = Level::default();
+    let (mut cost, mut fits) = (0_u64, true);
     for (at, token) in source.tokens.iter().enumerate() {
         match token.kind {
             TokenKind::Operator => match source.bytes(token) {
@@ -113,23 +188,44 @@ pub(super) fn check(source: &Source) -> Result<()> {
                 }
                 b")" => {
                     let inner = level.depth() + level.sets + 1;
+                    let conditions = level.conditions;
                     level = outer.pop().unwrap_or_default();
+                    fits &= level.conditions.take_inner(conditions);
                     level.operand = level.operand.max(inner);
+                    cost += square(inner);
                 }
-                b"," | b";" => level.separator(),
+                b"," | b";" => fits &= level.separator(","),
                 b"." => {}
-                _ => level.operator(),
+                sign if COMPARISON_SIGNS.contains(&sign) => {
+                    cost += level.operator(COMPARISON_COST);
+                }
+                _ => cost += level.operator(1),
             },
-            TokenKind::Word if is_any(at, &OPERATORS) => level.operator(),
-            TokenKind::Word if is_any(at, &SEPARATORS) => level.separator(),
-            TokenKind::Word if is_any(at, &SETS) => {
-                level.separator();
-                level.sets += 1;
+            TokenKind::Word if is_any(at, &COMPARISONS) => {
+                cost += level.operator(COMPARISON_COST);
+                if source.is_word(at, "BETWEEN") {
+                    fits &= level.conditions.take("BETWEEN");
+                }
+            }
+            TokenKind::Word if is_any(at, &OPERATORS) => cost += level.operator(1),
+            TokenKind::Word => {
+                if let Some(word) = which(at, &SEPARATORS) {
+                    fits &= level.separator(word);
+                } else if let Some(word) = which(at, &SETS) {
+                    fits &= level.separator(word);
+                    level.sets += 1;
+                }
             }
             _ => {}
         }
+        if !fits {
+            return Err(too_many_conditions());
+        }
         if level.depth() + level.sets > MAX_DEPTH {
             return Err(too_deep());
+        }
+        if cost > MAX_COST {
+            return Err(too_costly());
         }
     }
     Ok(())
@@ -150,6 +246,22 @@ pub(super) fn too_deep() -> Error {
     Error::new(Code::OutOfMemory, message)
 }
 
+/// 1038 for more conditions than a plan has room for.
+fn too_many_conditions() -> Error {
+    let message = format!(
+        "The statement joins more than {MAX_CONDITIONS} conditions by AND: use IN and NOT IN with a list, \
+         or a table to join with"
+    );
+    Error::new(Code::OutOfMemory, message)
+}
+
+/// 1038 for deep expressions that are too many.
+fn too_costly() -> Error {
+    let message = "The statement's expressions are too deep, or too many of them are: use shorter chains of \
+                   operators, fewer levels of calls, or several statements";
+    Error::new(Code::OutOfMemory, message)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,12 +278,43 @@ mod tests {
         let plus = |times: usize| "+1".repeat(times);
         assert!(fits(&format!("SELECT 1{}", plus(most))));
         assert!(!fits(&format!("SELECT 1{}", plus(most + 1))));
-        assert!(fits(&format!("SELECT 1{}, 1{}", plus(most), plus(most))));
+        assert!(fits(&format!("SELECT 1{}, 1{}", plus(most / 2), plus(most / 2 + 100))));
         assert!(!fits(&format!("SELECT (1{}){}", plus(most / 2), plus(most / 2))));
         assert!(!fits(&format!("SELECT {}1", "NOT ".repeat(most + 1))));
         assert!(fits(&format!("SELECT 1 WHERE a = 1{}", " OR a = 1".repeat(20_000))));
         assert!(fits(&format!("SELECT a IN (1{})", ",1".repeat(20_000))));
         assert!(!fits(&format!("SELECT 1{}", " UNION SELECT 1".repeat(most + 1))));
+    }
+
+    #[test]
+    fn conditions_that_must_hold_together_are_so_many() {
+        let most = MAX_CONDITIONS;
+        let ands = |times: usize| format!("a = 1{}", " AND a <> 1".repeat(times));
+        assert!(fits(&format!("SELECT 1 WHERE {}", ands(most))));
+        assert!(!fits(&format!("SELECT 1 WHERE {}", ands(most + 1))));
+        // What is merged counts together, what OR tells apart does not.
+        let half = ands(most / 2);
+        assert!(!fits(&format!("SELECT 1 WHERE ({half}) AND ({half}) AND {half}")));
+        assert!(!fits(&format!(
+            "SELECT * FROM (SELECT 1 WHERE {half}) d WHERE ({half}) AND ({half})"
+        )));
+        assert!(fits(&format!("SELECT 1 WHERE ({half}) OR ({half}) OR ({half})")));
+        assert!(fits(&format!("SELECT 1 WHERE 0{}", " OR a = 1 AND b = 2".repeat(20_000))));
+        assert!(fits(&format!("SELECT 1 WHERE 0{}", " OR (a = 1 AND b = 2)".repeat(20_000))));
+        assert!(fits(&format!("SELECT 1 WHERE 0{}", " OR a BETWEEN 1 AND 2".repeat(20_000))));
+    }
+
+    #[test]
+    fn deep_expressions_are_few() {
+        let sums = |depth: usize, times: usize| {
+            let sum = format!("1{}", "+1".repeat(depth));
+            fits(&format!("SELECT {}", vec![sum; times].join(",")))
+        };
+        assert!(sums(390, 1) && sums(100, 60) && sums(12, 4_000) && sums(2, 100_000));
+        assert!(!sums(390, 2) && !sums(100, 100) && !sums(50, 1_000));
+        let compared = |depth: usize| fits(&format!("SELECT 1{}", " = 1".repeat(depth)));
+        assert!(compared(200) && !compared(250));
+        assert!(fits(&format!("SELECT {}1{}", "COALESCE(".repeat(390), ", 1)".repeat(390))));
     }
 
     #[test]

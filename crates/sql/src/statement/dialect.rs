@@ -19,7 +19,7 @@ use datafusion::sql::sqlparser::{
         ObjectName, SearchModifier, UnaryOperator, Value,
     },
     dialect::{Dialect, MySqlDialect, Precedence},
-    keywords::{Keyword, RESERVED_FOR_TABLE_ALIAS},
+    keywords::{Keyword, RESERVED_FOR_COLUMN_ALIAS, RESERVED_FOR_TABLE_ALIAS},
     parser::{IsOptional::Mandatory, Parser, ParserError},
     tokenizer::{Token, Word},
 };
@@ -49,6 +49,9 @@ macro_rules! supports {
 /// Words that end a table instead of naming it.
 const NO_TABLE_ALIAS: [Keyword; 5] =
     [Keyword::USE, Keyword::IGNORE, Keyword::FORCE, Keyword::STRAIGHT_JOIN, Keyword::LOCK];
+
+/// Words that are no names behind an expression of SELECT either.
+const NO_COLUMN_ALIAS: [Keyword; 3] = [Keyword::FOR, Keyword::LOCK, Keyword::WINDOW];
 
 const ASSIGNMENT: u8 = 3;
 const COMPARISON: u8 = 20;
@@ -173,6 +176,9 @@ impl Dialect for MySql {
             Keyword::AND => return Some(chain(parser, expr, BinaryOperator::And, precedence)),
             Keyword::OR => return Some(chain(parser, expr, BinaryOperator::Or, precedence)),
             Keyword::DIV => BinaryOperator::MyIntegerDivide,
+            Keyword::IN | Keyword::NOT if is_list_of_queries(parser) => {
+                return Some(list_of_queries(parser, expr));
+            }
             _ if is_word(word, "MOD") => BinaryOperator::Modulo,
             _ if sounds_like(parser) => {
                 parser.advance_token();
@@ -217,9 +223,60 @@ impl Dialect for MySql {
         }
     }
 
+    fn is_column_alias(&self, word: &Keyword, _: &mut Parser) -> bool {
+        !(RESERVED_FOR_COLUMN_ALIAS.contains(word) || NO_COLUMN_ALIAS.contains(word))
+    }
+
     fn is_table_factor_alias(&self, explicit: bool, word: &Keyword, _: &mut Parser) -> bool {
         explicit || !(RESERVED_FOR_TABLE_ALIAS.contains(word) || NO_TABLE_ALIAS.contains(word))
     }
+}
+
+/// Whether `[NOT] IN (` is followed by a query in parentheses that is not all of it: by
+/// `((SELECT …), …)`, which is a list.
+fn is_list_of_queries(parser: &Parser) -> bool {
+    let is_in = |token: &Token| matches!(token, Token::Word(word) if word.keyword == Keyword::IN);
+    let is_not = |token: &Token| matches!(token, Token::Word(word) if word.keyword == Keyword::NOT);
+    let all = (parser.get_current_index() + 1..).map(|at| &parser.token_at(at).token);
+    let mut tokens = all.filter(|token| !matches!(token, Token::Whitespace(_)));
+    let begins = tokens
+        .next()
+        .is_some_and(|first| is_in(first) || is_not(first) && tokens.next().is_some_and(is_in));
+    if !begins || tokens.next() != Some(&Token::LParen) || tokens.next() != Some(&Token::LParen) {
+        return false;
+    }
+    let (mut depth, mut is_query) = (1, false);
+    while depth > 0 {
+        match tokens.next() {
+            None | Some(Token::EOF) => return false,
+            Some(Token::LParen) => depth += 1,
+            Some(Token::RParen) => depth -= 1,
+            Some(token) if !is_query && !begins_query(token) => return false,
+            Some(_) => is_query = true,
+        }
+    }
+    match tokens.next() {
+        None | Some(Token::EOF | Token::RParen) => false,
+        Some(Token::Word(word)) => !goes_on(word),
+        Some(_) => true,
+    }
+}
+
+/// Whether a word behind a query in parentheses goes on with it.
+fn goes_on(word: &Word) -> bool {
+    const WORDS: [&str; 8] =
+        ["UNION", "EXCEPT", "INTERSECT", "MINUS", "ORDER", "LIMIT", "FOR", "LOCK"];
+    WORDS.iter().any(|each| is_word(word, each))
+}
+
+/// `[NOT] IN (expression, …)`.
+fn list_of_queries(parser: &mut Parser, expr: &Expr) -> Result<Expr, ParserError> {
+    let negated = parser.parse_keyword(Keyword::NOT);
+    parser.expect_keyword(Keyword::IN)?;
+    parser.expect_token(&Token::LParen)?;
+    let list = parser.parse_comma_separated(Parser::parse_expr)?;
+    parser.expect_token(&Token::RParen)?;
+    Ok(Expr::InList { expr: Box::new(expr.clone()), list, negated })
 }
 
 fn is_word(word: &Word, wanted: &str) -> bool {
@@ -295,14 +352,19 @@ fn characters(parser: &mut Parser) -> Result<Expr, ParserError> {
         false => None,
     };
     parser.expect_token(&Token::RParen)?;
-    let bytes = function_call("char", codes);
-    Ok(match charset {
-        Some(charset) => {
-            let charset = Value::SingleQuotedString(charset.value.to_lowercase());
-            function_call("convert_using", vec![bytes, Expr::Value(charset.into())])
-        }
-        None => bytes,
-    })
+    let Some(charset) = charset else { return Ok(function_call("char", codes)) };
+    let charset = charset.value.to_lowercase();
+    let of_bytes = |bytes: Expr| {
+        let charset = Value::SingleQuotedString(charset.clone());
+        function_call("char_using", vec![bytes, Expr::Value(charset.into())])
+    };
+    // A code is one character where none has a single byte, else it may be a part of one.
+    let is_wide = matches!(charset.as_str(), "utf16" | "utf16le" | "ucs2" | "utf32");
+    if !is_wide || codes.len() == 1 {
+        return Ok(of_bytes(function_call("char", codes)));
+    }
+    let each = codes.into_iter().map(|code| of_bytes(function_call("char", vec![code])));
+    Ok(function_call("concat", each.collect()))
 }
 
 /// `(unit FROM moment)`.

@@ -3,7 +3,7 @@
 
 use remora_engine::Value;
 
-use super::{rows, tokens::Tokens};
+use super::{rows, tokens::Tokens, transaction::Manner};
 use crate::{Code, Error, Outcome, Result, session::SessionState, statement::Statement};
 
 /// How often a statement that is a transaction of its own begins again where others were first.
@@ -27,7 +27,8 @@ pub(super) async fn run_rows(
     for _ in 0..MOST_ATTEMPTS {
         let shared = std::sync::Arc::clone(&session.shared);
         let read_only = session.variables.transaction_read_only;
-        session.transaction.begin(&shared, read_only, true);
+        let manner = Manner { read_only, statement_only: true, ..Manner::default() };
+        session.transaction.begin(&shared, manner);
         let result = rows::run(session, statement).await;
         let outcome = match result {
             Ok(outcome) => outcome,
@@ -56,16 +57,37 @@ pub(super) async fn run_rows(
 /// Without autocommit a transaction is open from the first statement on.
 pub(crate) fn ensure_begun(session: &mut SessionState) {
     if !session.variables.autocommit && !session.transaction.is_begun() {
-        let read_only = next_read_only(session);
+        let manner = next_manner(session);
         let shared = std::sync::Arc::clone(&session.shared);
-        session.transaction.begin(&shared, read_only, false);
+        session.transaction.begin(&shared, manner);
     }
 }
 
-/// READ ONLY as the next transaction is to be, by SET TRANSACTION or by the session.
-fn next_read_only(session: &mut SessionState) -> bool {
-    let next = session.transaction.next_read_only.take();
-    next.unwrap_or(session.variables.transaction_read_only)
+/// What the next transaction is to be, by SET TRANSACTION or by the session.
+fn next_manner(session: &mut SessionState) -> Manner {
+    let read_only = session.transaction.next_read_only.take();
+    let sees_committed = session.transaction.next_sees_committed.take();
+    let usual = usual_manner(session);
+    Manner {
+        read_only: read_only.unwrap_or(usual.read_only),
+        sees_committed: sees_committed.unwrap_or(usual.sees_committed),
+        ..usual
+    }
+}
+
+/// What the session's transactions are.
+fn usual_manner(session: &SessionState) -> Manner {
+    let isolation = session.variables.get("transaction_isolation");
+    Manner {
+        read_only: session.variables.transaction_read_only,
+        sees_committed: isolation.is_ok_and(|level| sees_committed(&level)),
+        statement_only: false,
+    }
+}
+
+/// Whether a level of isolation is READ COMMITTED, or READ UNCOMMITTED, which is the same here.
+fn sees_committed(level: &Value) -> bool {
+    matches!(level, Value::Text(level) if level.to_ascii_uppercase().starts_with("READ-"))
 }
 
 /// Runs BEGIN, START TRANSACTION, COMMIT, ROLLBACK, SAVEPOINT, RELEASE SAVEPOINT.
@@ -78,12 +100,13 @@ pub(super) async fn run_transaction(
     if tokens.accept("BEGIN") {
         tokens.accept("WORK");
         tokens.expect_end()?;
-        let read_only = next_read_only(session);
-        begin(session, read_only).await?;
+        let manner = next_manner(session);
+        begin(session, manner).await?;
     } else if tokens.accept_all("START TRANSACTION") {
         let said = characteristics(&mut tokens)?;
-        let next = next_read_only(session);
-        begin(session, said.unwrap_or(next)).await?;
+        let next = next_manner(session);
+        let read_only = said.unwrap_or(next.read_only);
+        begin(session, Manner { read_only, ..next }).await?;
     } else if tokens.accept("COMMIT") {
         end(session, &mut tokens, true).await?;
     } else if tokens.accept("ROLLBACK") {
@@ -141,12 +164,12 @@ fn characteristics(tokens: &mut Tokens<'_>) -> Result<Option<bool>> {
 }
 
 /// A transaction that is open is committed.
-async fn begin(session: &mut SessionState, read_only: bool) -> Result<()> {
+async fn begin(session: &mut SessionState, manner: Manner) -> Result<()> {
     commit(session).await?;
     session.locks_tables = false;
     session.await_position().await?;
     let shared = std::sync::Arc::clone(&session.shared);
-    session.transaction.begin(&shared, read_only, false);
+    session.transaction.begin(&shared, manner);
     Ok(())
 }
 
@@ -161,6 +184,8 @@ async fn end(session: &mut SessionState, tokens: &mut Tokens<'_>, commits: bool)
         return Err(Error::unsupported("RELEASE"));
     }
     tokens.expect_end()?;
+    // The next one is as this one was.
+    let manner = session.transaction.manner().unwrap_or_else(|| usual_manner(session));
     if commits {
         commit(session).await?;
     } else {
@@ -168,13 +193,12 @@ async fn end(session: &mut SessionState, tokens: &mut Tokens<'_>, commits: bool)
         session.transaction.roll_back();
     }
     if chains {
-        begin(session, session.variables.transaction_read_only).await?;
+        begin(session, manner).await?;
     }
     Ok(())
 }
 
-/// SET TRANSACTION: a characteristic of the next transaction alone. Every isolation level is
-/// snapshot isolation.
+/// SET TRANSACTION: a characteristic of the next transaction alone.
 pub(crate) fn set_next_transaction(session: &mut SessionState, name: &str, value: &Value) {
     if name.ends_with("read_only") {
         let on = match value {
@@ -182,6 +206,8 @@ pub(crate) fn set_next_transaction(session: &mut SessionState, name: &str, value
             value => !matches!(value, Value::Int(0) | Value::Uint(0) | Value::Bool(false)),
         };
         session.transaction.next_read_only = Some(on);
+    } else {
+        session.transaction.next_sees_committed = Some(sees_committed(value));
     }
 }
 

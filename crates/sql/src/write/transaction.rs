@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use remora_engine::{
-    ChangeBatch, Error as EngineError, RequestPart, Row, TableChanges, Transaction, Value,
+    ChangeBatch, Error as EngineError, Missing, RequestPart, Row, TableChanges, Transaction, Value,
 };
 use rustc_hash::FxHashMap;
 
@@ -25,26 +25,81 @@ pub(crate) struct TransactionState {
     file: Option<Arc<[u8]>>,
     /// READ ONLY or READ WRITE of the next transaction alone, by SET TRANSACTION.
     pub(crate) next_read_only: Option<bool>,
+    /// Whether the next transaction alone is READ COMMITTED, by SET TRANSACTION.
+    pub(crate) next_sees_committed: Option<bool>,
+}
+
+/// How a transaction begins.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Manner {
+    /// It may only read.
+    pub(crate) read_only: bool,
+    /// READ COMMITTED: each of its statements sees what others have committed by then.
+    pub(crate) sees_committed: bool,
+    /// It ends with its statement.
+    pub(crate) statement_only: bool,
+}
+
+impl Manner {
+    /// Whether each of its statements chooses a moment.
+    fn begins_anew(self) -> bool {
+        self.sees_committed && !self.statement_only
+    }
 }
 
 struct OpenTransaction {
     engine: Transaction,
+    manner: Manner,
+    /// A later moment that is read, where the engine's has to stay that of its begin.
+    latest: Option<Reader>,
+    /// Rows are protected.
+    protects: bool,
     tables: FxHashMap<Arc<str>, Arc<Overlay>>,
     /// What was before each change, to go back to.
     undo: Vec<Undo>,
     /// What the changes take in memory, about.
     bytes: u64,
     savepoints: Vec<(String, usize)>,
-    read_only: bool,
     /// A temporary table was dropped in it.
     dropped_temporary: bool,
-    /// It ends with its statement.
-    statement_only: bool,
     /// Positions to be stored with it: AUTO_INCREMENT counters.
     positions: FxHashMap<String, String>,
 }
 
 impl OpenTransaction {
+    fn reader(&self) -> &Reader {
+        self.latest.as_ref().unwrap_or_else(|| self.engine.reader())
+    }
+
+    /// Whether the commit depends on what others wrote since the begin.
+    fn is_bound(&self) -> bool {
+        self.protects
+            || !self.positions.is_empty()
+            || self.tables.values().any(|overlay| overlay.len() > 0)
+    }
+
+    /// Whether the tables that it changed are defined at a moment as they were at its first.
+    fn fits(&self, reader: &Reader) -> bool {
+        let mut changed = self.tables.iter().filter(|(_, overlay)| overlay.len() > 0);
+        changed.all(|(table, _)| {
+            let number = |reader: &Reader| reader.version(table).map(|version| version.table);
+            let (now, then) = (reader, self.engine.reader());
+            matches!((number(now), number(then)), (Ok(now), Ok(then)) if now == then)
+                && matches!((now.schema(table), then.schema(table)), (Ok(a), Ok(b)) if a == b)
+        })
+    }
+
+    /// MySQL's error for one of the engine's. A table that is younger than the first moment is none of the
+    /// transaction's: as others were first, the client is to try again.
+    fn error(manner: Manner, error: EngineError) -> Error {
+        match error {
+            EngineError::NotFound { what: Missing::Table, .. } if manner.begins_anew() => {
+                engine_error(EngineError::Conflict("a table was made meanwhile".into()))
+            }
+            error => engine_error(error),
+        }
+    }
+
     /// Forgets the changes of a table that is gone; savepoints stay between the changes that they
     /// stood between.
     fn forget(&mut self, table: &Place) {
@@ -86,17 +141,17 @@ impl TransactionState {
     pub(crate) fn new(shared: &Shared) -> Self {
         let all_bytes = Arc::clone(&shared.temporary_bytes);
         let temporary = TemporaryTables::new(&shared.settings, all_bytes);
-        Self { open: None, temporary, file: None, next_read_only: None }
+        Self { open: None, temporary, file: None, next_read_only: None, next_sees_committed: None }
     }
 
     /// Whether a transaction is open that outlives its statement.
     pub(crate) fn is_open(&self) -> bool {
-        self.open.as_ref().is_some_and(|open| !open.statement_only)
+        self.open.as_ref().is_some_and(|open| !open.manner.statement_only)
     }
 
     /// The snapshot that the open transaction reads.
     pub(crate) fn reader(&self) -> Option<Reader> {
-        self.open.as_ref().map(|open| open.engine.reader().clone())
+        self.open.as_ref().map(|open| open.reader().clone())
     }
 
     /// The session's own changes to an engine's table.
@@ -153,23 +208,54 @@ impl TransactionState {
     }
 
     /// Begins a transaction. One that is open must have ended.
-    pub(crate) fn begin(&mut self, shared: &Shared, read_only: bool, statement_only: bool) {
+    pub(crate) fn begin(&mut self, shared: &Shared, manner: Manner) {
         self.open = Some(OpenTransaction {
             engine: shared.database.begin(),
+            manner,
+            latest: None,
+            protects: false,
             tables: FxHashMap::default(),
             undo: Vec::new(),
             bytes: 0,
             savepoints: Vec::new(),
-            read_only,
             dropped_temporary: false,
-            statement_only,
             positions: FxHashMap::default(),
         });
     }
 
+    /// A statement begins, which sees what is committed by now where the transaction is READ
+    /// COMMITTED. Its own changes stay those of its first moment: the commit fails where others were
+    /// first, as ever.
+    pub(crate) fn begin_statement(&mut self, shared: &Shared) {
+        let Some(open) = &mut self.open else { return };
+        if !open.manner.begins_anew() {
+            return;
+        }
+        if open.is_bound() {
+            let latest = shared.database.reader();
+            // Rows that it changed are of the definition that their table had: its commit will fail.
+            if open.fits(&latest) {
+                open.latest = Some(latest);
+            }
+        } else {
+            open.engine = shared.database.begin();
+            open.latest = None;
+        }
+    }
+
+    /// How the open transaction was begun; `None` if none is open but a statement's own.
+    pub(crate) fn manner(&self) -> Option<Manner> {
+        self.open.as_ref().map(|open| open.manner).filter(|manner| !manner.statement_only)
+    }
+
+    /// Whether statements read the moment that a transaction began with.
+    pub(crate) fn has_moment(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| !open.manner.begins_anew())
+    }
+
     /// Whether the open transaction may only read; `None` if none is open.
     pub(crate) fn only_reads(&self) -> Option<bool> {
-        self.open.as_ref().map(|open| open.read_only)
+        self.open.as_ref().map(|open| open.manner.read_only)
     }
 
     /// DROP TEMPORARY TABLE was run, which no rollback takes back.
@@ -191,7 +277,7 @@ impl TransactionState {
 
     /// 1792 in a transaction that only reads; changes of temporary tables are let through.
     pub(crate) fn check_writable(&self, place: &Place) -> Result<()> {
-        let refuses = self.open.as_ref().is_some_and(|open| open.read_only);
+        let refuses = self.open.as_ref().is_some_and(|open| open.manner.read_only);
         if refuses && matches!(place, Place::Engine(_)) {
             return Err(read_only_transaction());
         }
@@ -210,7 +296,7 @@ impl TransactionState {
                 if let Some(known) = open.tables.get(name).and_then(|overlay| overlay.get(key)) {
                     return Ok(known.cloned());
                 }
-                let row = open.engine.reader().get(name, &key.0).map_err(engine_error)?;
+                let row = open.reader().get(name, &key.0).map_err(engine_error)?;
                 Ok(row.map(Arc::new))
             }
         }
@@ -258,7 +344,13 @@ impl TransactionState {
     /// Keeps others from writing this row until the commit.
     pub(crate) fn protect(&mut self, table: &str, key: &[Value]) -> Result<()> {
         match &mut self.open {
-            Some(open) => open.engine.protect(table, key).map_err(engine_error),
+            Some(open) => {
+                open.protects = true;
+                let manner = open.manner;
+                open.engine
+                    .protect(table, key)
+                    .map_err(|error| OpenTransaction::error(manner, error))
+            }
             None => Ok(()),
         }
     }
@@ -339,7 +431,7 @@ impl TransactionState {
     /// COMMIT: durable and visible on return. 1213 if somebody was first.
     pub(crate) async fn commit(&mut self) -> Result<()> {
         let Some(open) = self.open.take() else { return Ok(()) };
-        let OpenTransaction { engine, tables, positions, .. } = open;
+        let OpenTransaction { engine, manner, tables, positions, .. } = open;
         let changed = tables.into_iter().filter(|(_, overlay)| overlay.len() > 0);
         let tables: Vec<TableChanges> = changed
             .map(|(table, overlay)| TableChanges { table, changes: overlay.changes() })
@@ -350,7 +442,7 @@ impl TransactionState {
         // The engine waits for the disk: not in a thread that other sessions need.
         let committed = tokio::task::spawn_blocking(move || engine.commit(batch)).await;
         let committed = committed.map_err(|error| Error::new(Code::Unknown, error.to_string()))?;
-        committed.map(|_| ()).map_err(engine_error)
+        committed.map(|_| ()).map_err(|error| OpenTransaction::error(manner, error))
     }
 }
 
@@ -368,6 +460,7 @@ pub(crate) fn engine_error(error: EngineError) -> Error {
             "Deadlock found when trying to get lock; try restarting transaction",
         ),
         EngineError::Closed => Error::new(Code::ServerShutdown, "Server shutdown in progress"),
+        EngineError::Full(message) => Error::new(Code::DiskFull, message),
         EngineError::Request { part: RequestPart::Batch, message } => {
             let mend = "a server's limit is its setting limits.max_transaction_rows";
             Error::new(Code::TransactionTooLarge, format!("{message}; {mend}"))

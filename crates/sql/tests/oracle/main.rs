@@ -10,6 +10,7 @@
 
 mod golden;
 mod ours;
+mod queries;
 mod random;
 #[path = "../support/mod.rs"]
 mod support;
@@ -23,6 +24,12 @@ use theirs::Theirs;
 
 /// Statements of a random run.
 const RANDOM_STATEMENTS: usize = 300;
+/// Random queries of several tables; `REMORA_QUERIES` says how many else.
+const RANDOM_QUERIES: usize = 400;
+/// Of how many at least one server may meet a number out of range, in percent.
+const MOST_OUT_OF_RANGE: usize = 30;
+/// How many Remora may refuse with an error of its own, in percent: no answer is no wrong one.
+const MOST_REFUSED: usize = 1;
 /// Most differences that are shown of a failing run.
 const SHOWN: usize = 60;
 
@@ -167,6 +174,52 @@ fn random_statements_mean_the_same() {
     }
     let shown: Vec<String> = wrong.iter().take(SHOWN).cloned().collect();
     assert!(wrong.is_empty(), "seed {seed}: {} differ:\n{}", wrong.len(), shown.join("\n\n"));
+}
+
+#[test]
+fn random_queries_mean_the_same() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let seed = number("REMORA_SEED").unwrap_or_else(random::new_seed);
+    let count = number("REMORA_QUERIES").map_or(RANDOM_QUERIES, |count| count as usize);
+    let peer = Peer::start(Kind::MySql97, &["--skip-log-bin"]).unwrap();
+    let mut theirs = Theirs::new(&peer, &setup());
+    let mut ours = ours::Ours::new(&setup());
+    let mut generator = queries::Generator::new(seed);
+    let mut verdict = |query: &queries::Query| {
+        let text = query.part.text();
+        queries::compare(query, &theirs.answer(&text), &ours.answer(&text))
+    };
+    let (mut wrong, mut out_of_range, mut refused) = (Vec::new(), 0, 0);
+    for _ in 0..count {
+        let query = generator.query();
+        match verdict(&query) {
+            queries::Verdict::Same => {}
+            queries::Verdict::OutOfRange => out_of_range += 1,
+            queries::Verdict::Refused => {
+                println!("refused: {}", query.part.text());
+                refused += 1;
+            }
+            queries::Verdict::Different(what) => {
+                let is_ordered = query.is_ordered;
+                let differs = |part: &queries::Part| {
+                    let smaller = queries::Query { part: part.clone(), is_ordered };
+                    matches!(verdict(&smaller), queries::Verdict::Different(_))
+                };
+                let shrunk = query.part.shrunk(differs);
+                let shrunk = queries::Query { part: shrunk, is_ordered };
+                let queries::Verdict::Different(what) = verdict(&shrunk) else { panic!("{what}") };
+                wrong.push(format!("{}\n{what}", shrunk.part.text()));
+            }
+        }
+    }
+    if let Ok(path) = std::env::var("REMORA_ORACLE_REPORT") {
+        fs::write(path, wrong.join("\n\n")).unwrap();
+    }
+    println!("seed {seed}: {count} queries, {out_of_range} with a number out of range");
+    let shown: Vec<String> = wrong.iter().take(SHOWN).cloned().collect();
+    assert!(wrong.is_empty(), "seed {seed}: {} differ:\n{}", wrong.len(), shown.join("\n\n"));
+    assert!(refused * 100 <= count * MOST_REFUSED, "{refused} of {count} were refused");
+    assert!(out_of_range * 100 <= count * MOST_OUT_OF_RANGE, "{out_of_range} of {count}");
 }
 
 /// Whether MySQL only calculated an expression for rows that another condition had already taken

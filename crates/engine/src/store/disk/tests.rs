@@ -1,7 +1,12 @@
 //! The store on disk: atomic, isolated, and as it was after a restart.
 
+use fjall::KeyspaceCreateOptions;
+
 use super::*;
-use crate::store::testing::{Faults, FaultyStore};
+use crate::store::{
+    StoredBytes,
+    testing::{Faults, FaultyStore},
+};
 
 const ROWS: Keyspace = Keyspace::Rows(7);
 
@@ -103,7 +108,8 @@ fn a_torn_last_batch_is_absent_as_a_whole() {
     let written = std::fs::read(&journal).unwrap();
     let end = written.iter().rposition(|&byte| byte != 0).unwrap();
     file.set_len(end as u64 - 2).unwrap();
-    let snapshot = open(directory.path()).snapshot();
+    let store = open(directory.path());
+    let snapshot = store.snapshot();
     assert_eq!(text(snapshot.get(ROWS, b"a").unwrap()).as_deref(), Some("1"));
     assert_eq!(text(snapshot.get(ROWS, b"b").unwrap()).as_deref(), Some("1"));
     assert_eq!(snapshot.get(Keyspace::Meta, b"position").unwrap(), None);
@@ -158,7 +164,6 @@ fn a_failed_write_poisons_the_store_and_reads_go_on() {
     let faults = [
         Faults { fail_commit: Some(1), ..Faults::default() },
         Faults { fail_sync: Some(1), ..Faults::default() },
-        Faults { capacity_bytes: Some(3), ..Faults::default() },
     ];
     for faults in faults {
         let store = FaultyStore::new(faults);
@@ -220,4 +225,335 @@ fn a_flush_moves_rows_from_the_journal_to_files() {
     assert_eq!(found.len(), 21);
     let expected = (0..20u32).map(|row| (row.to_be_bytes().to_vec(), noise(row)));
     assert!(found.into_iter().filter(|(key, _)| key != b"a").eq(expected));
+}
+
+#[test]
+fn who_holds_a_moment_does_not_keep_the_directory() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    store.commit(put(ROWS, &[("a", "1"), ("b", "2")]), true).unwrap();
+    let held = store.snapshot();
+    drop(store);
+    assert!(matches!(held.get(ROWS, b"a"), Err(Error::Closed)));
+    assert!(matches!(held.scan(ROWS, b"", &mut |_, _| Ok(true)), Err(Error::Closed)));
+    assert_eq!(entries(&*open(directory.path()).snapshot(), ROWS, b"").len(), 2);
+}
+
+/// A store that is opened anew has all that was committed, goes on, and leaves readers the moment of
+/// the last row that was changed.
+#[test]
+fn a_store_that_is_opened_anew_goes_on_behind_its_readers() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    store.commit(put(ROWS, &[("a", "1")]), true).unwrap();
+    let before = store.snapshot();
+    store.commit(put(ROWS, &[("b", "2")]), true).unwrap();
+    let last = store.snapshot();
+    // What is no row makes no moment older.
+    store.commit(put(Keyspace::Log, &[("x", "y")]), false).unwrap();
+    for opening in 0..3u64 {
+        assert_eq!(store.openings(), opening);
+        let _writing = store.writing.lock();
+        store.open_again(None).unwrap();
+    }
+    assert!(matches!(before.get(ROWS, b"a"), Err(Error::Conflict(_))));
+    assert_eq!(entries(&*last, ROWS, b"").len(), 2);
+    assert_eq!(text(last.get(ROWS, b"b").unwrap()).as_deref(), Some("2"));
+    let others = std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            (0..200u32).for_each(|key| {
+                let mut batch = StoreBatch::new();
+                batch.put(ROWS, key.to_be_bytes(), vec![7; 2_000]);
+                store.commit(batch, key % 9 == 0).unwrap();
+            });
+        });
+        let mut others = 0;
+        while !writer.is_finished() {
+            let _writing = store.writing.lock();
+            store.open_again(None).unwrap();
+            others += 1;
+        }
+        writer.join().unwrap();
+        others
+    });
+    assert!(others > 0);
+    assert_eq!(entries(&*store.snapshot(), ROWS, b"").len(), 202);
+    drop((store, last, before));
+    assert_eq!(entries(&*open(directory.path()).snapshot(), ROWS, b"").len(), 202);
+}
+
+#[test]
+fn a_store_without_its_journal_or_its_definitions_is_refused() {
+    for lost in ["0.jnl", "keyspaces/0/current"] {
+        let directory = tempfile::tempdir().unwrap();
+        let store = open(directory.path());
+        store.commit(put(ROWS, &[("a", "1")]), true).unwrap();
+        drop(store);
+        let lost = directory.path().join(lost);
+        std::fs::remove_file(&lost).unwrap();
+        let error = DiskStore::open(directory.path(), StoreOptions::default()).err().unwrap();
+        assert!(matches!(error, Error::Corrupt(_)), "{error:?}");
+        assert!(error.to_string().contains("is missing"), "{error}");
+        assert!(directory.path().join("keyspaces/3").exists(), "nothing was removed");
+    }
+}
+
+/// What fjall would take for a keyspace that was dropped is refused, rows in the journal alone included;
+/// one that was dropped is not.
+#[test]
+fn a_keyspace_without_its_list_of_files_is_refused_unless_it_was_dropped() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    store.commit(put(ROWS, &[("a", "1")]), true).unwrap();
+    store.commit(put(Keyspace::Rows(8), &[("b", "2")]), true).unwrap();
+    drop(store);
+    let list = directory.path().join("keyspaces/3/current");
+    let bytes = std::fs::read(&list).unwrap();
+    std::fs::remove_file(&list).unwrap();
+    for _ in 0..2 {
+        let error = DiskStore::open(directory.path(), StoreOptions::default()).err().unwrap();
+        assert!(matches!(error, Error::Corrupt(_)), "{error:?}");
+        assert!(error.to_string().contains("keyspaces/3/current is missing"), "{error}");
+        assert!(directory.path().join("keyspaces/3").exists(), "nothing was removed");
+    }
+    std::fs::write(&list, bytes).unwrap();
+    let store = open(directory.path());
+    assert_eq!(text(store.snapshot().get(ROWS, b"a").unwrap()).as_deref(), Some("1"));
+    store.drop_rows(7).unwrap();
+    drop(store);
+    // As a kill between the first and the last file that go leaves it.
+    std::fs::create_dir_all(directory.path().join("keyspaces/3/tables")).unwrap();
+    std::fs::write(directory.path().join("keyspaces/3/tables/1"), "left").unwrap();
+    let store = open(directory.path());
+    assert_eq!(store.row_tables(), [8]);
+    assert!(!directory.path().join("keyspaces/3").exists());
+}
+
+/// Lets fjall stop, as when a flush fails: the place for the files of the table's rows is not there.
+fn stop(store: &DiskStore, directory: &Path) {
+    let (place, aside) =
+        (directory.join("keyspaces/3/tables"), directory.join("keyspaces/3/aside"));
+    std::fs::rename(&place, &aside).unwrap();
+    let rows = store.with(|opened| opened.keyspaces()[&ROWS].clone()).unwrap();
+    rows.rotate_memtable().unwrap();
+    drop(rows);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !store.is_stopped() {
+        assert!(Instant::now() < deadline, "fjall does not stop");
+        std::thread::sleep(BACKLOG_POLL);
+    }
+    std::fs::rename(&aside, &place).unwrap();
+}
+
+/// Lets the try whether there is room fail, though not for want of it.
+fn forbid_room(directory: &Path) {
+    std::fs::create_dir(directory.join("room")).unwrap();
+}
+
+/// Files that went or came meanwhile move fjall's own numbers, and say nothing of a batch.
+#[test]
+fn a_batch_that_failed_is_there_only_if_its_number_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    (0..5).for_each(|_| store.commit(put(ROWS, &[("a", "1")]), true).unwrap());
+    let rows = store.with(|opened| opened.keyspaces()[&ROWS].clone()).unwrap();
+    rows.rotate_memtable_and_wait().unwrap();
+    drop(rows);
+    let held = store.snapshot();
+    let last_rows = store.last_rows.load(Ordering::Acquire);
+    let asked = |number| Undecided { number, has_rows: true, last_rows };
+    assert_eq!(store.open_again(Some(&asked(6))).unwrap(), 5, "the sixth is not there");
+    assert_eq!(entries(&*held, ROWS, b"").len(), 1, "nothing has changed for readers");
+    assert_eq!(store.open_again(Some(&asked(5))).unwrap(), 5, "the fifth is");
+    let gone = held.get(ROWS, b"a");
+    assert!(matches!(gone, Err(Error::Conflict(_))), "readers of before must not see it: {gone:?}");
+    store.commit(put(ROWS, &[("b", "2")]), true).unwrap();
+    drop(store);
+    assert_eq!(open(directory.path()).writing.lock().batches, 6);
+}
+
+/// Whoever visits what a scan finds may take his time, and read elsewhere: the store can be opened anew
+/// meanwhile, and the scan goes on in the same moment, or says that it is gone.
+#[test]
+fn a_store_is_opened_anew_amid_a_scan() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let mut batch = StoreBatch::new();
+    (0..5_000u32).for_each(|key| batch.put(ROWS, key.to_be_bytes(), key.to_be_bytes()));
+    store.commit(batch, true).unwrap();
+    let (moment, other) = (store.snapshot(), store.snapshot());
+    let mut found = Vec::new();
+    let scanned = moment.scan(ROWS, b"", &mut |key, _| {
+        if found.len() % 1_000 == 10 {
+            let nested = &mut |_: &[u8], _: &[u8]| store.open_again(None).map(|_| false);
+            other.scan(ROWS, key, nested)?;
+        }
+        found.push(key.to_vec());
+        Ok(true)
+    });
+    scanned.unwrap();
+    assert_eq!(store.openings(), 5);
+    assert!(found.into_iter().eq((0..5_000u32).map(|key| key.to_be_bytes().to_vec())));
+
+    let mut visited = 0;
+    let ended = moment.scan(ROWS, b"", &mut |_, _| {
+        visited += 1;
+        if visited == 1 {
+            store.commit(put(ROWS, &[("later", "x")]), true)?;
+            store.open_again(None)?;
+        }
+        Ok(true)
+    });
+    assert!(matches!(ended, Err(Error::Conflict(_))), "{ended:?}");
+    assert!(visited < 5_000, "{visited}");
+}
+
+/// A compaction that failed leaves files that only an opening removes: what takes the room goes first.
+#[test]
+fn a_store_that_has_stopped_is_opened_anew_although_there_is_no_room() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    store.commit(put(ROWS, &[("a", "1")]), true).unwrap();
+    let held = store.snapshot();
+    stop(&store, directory.path());
+    let left = directory.path().join("keyspaces/3/tables/999");
+    std::fs::write(&left, "what a compaction had written").unwrap();
+    forbid_room(directory.path());
+    store.refuse("a test");
+    assert!(matches!(store.resume(), Err(Error::Full(_))));
+    assert_eq!(store.openings(), 1);
+    assert!(!left.exists());
+    assert_eq!(entries(&*held, ROWS, b"").len(), 1);
+    assert!(matches!(store.commit(put(ROWS, &[("b", "2")]), true), Err(Error::Full(_))));
+    // Another time only after a pause: readers wait while it is opened.
+    stop(&store, directory.path());
+    assert!(matches!(store.sync(), Err(Error::Full(_))), "that it has stopped is no news");
+    assert!(matches!(store.resume(), Err(Error::Full(_))));
+    assert_eq!(store.openings(), 1);
+    std::fs::remove_dir(directory.path().join("room")).unwrap();
+    store.resume().unwrap();
+    assert_eq!((store.openings(), store.refusal()), (2, None));
+    store.commit(put(ROWS, &[("b", "2")]), true).unwrap();
+    assert_eq!(entries(&*store.snapshot(), ROWS, b"").len(), 2);
+}
+
+/// fjall stops where a flush meets a full disk and where the sync before it fails, and does not say
+/// which: the latter must not go on.
+#[test]
+fn a_store_that_has_stopped_on_a_disk_with_room_takes_no_write_any_more() {
+    for forbidden in [false, true] {
+        let directory = tempfile::tempdir().unwrap();
+        let store = open(directory.path());
+        store.commit(put(ROWS, &[("a", "1")]), true).unwrap();
+        stop(&store, directory.path());
+        if forbidden {
+            forbid_room(directory.path());
+        }
+        let failed = store.commit(put(ROWS, &[("b", "2")]), true).unwrap_err();
+        assert!(matches!(failed, Error::Poisoned(_)), "{failed:?}");
+        assert!(matches!(store.sync(), Err(Error::Poisoned(_))));
+        assert!(matches!(store.resume(), Err(Error::Poisoned(_))));
+        assert_eq!((store.openings(), store.refusal()), (0, None));
+        assert_eq!(entries(&*store.snapshot(), ROWS, b"").len(), 1);
+    }
+}
+
+/// What takes the room goes while the disk is full, or as soon as it can.
+#[test]
+fn rows_are_dropped_while_the_disk_is_full() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let mut batch = put(ROWS, &[("a", "1")]);
+    batch.put(Keyspace::Rows(8), "b", "2");
+    batch.put(Keyspace::Rows(9), "c", "3");
+    store.commit(batch, true).unwrap();
+    let held = store.snapshot();
+    store.refuse("a test");
+    store.drop_rows(7).unwrap();
+    assert_eq!(store.row_tables(), [8, 9]);
+    assert_eq!(store.openings(), 1, "whoever publishes moments is told to let go of this one");
+    assert!(directory.path().join("keyspaces/3").exists());
+    assert_eq!(entries(&*held, ROWS, b"").len(), 1);
+    drop(held);
+    assert!(!directory.path().join("keyspaces/3").exists());
+    // As one that could not be dropped then.
+    store.undropped.lock().insert(8);
+    store.resume().unwrap();
+    assert_eq!(store.row_tables(), [9]);
+}
+
+/// A first opening that was ended at any moment, or met a full disk: there was never a row, so the
+/// next one begins anew. Where there may have been one nothing is removed.
+#[test]
+fn a_store_that_was_not_made_whole_is_made_anew() {
+    type Left = (&'static str, Option<u64>);
+    let journal: Left = ("0.jnl", Some(64 << 20));
+    let place: Left = ("keyspaces", None);
+    let states: [&[Left]; 7] = [
+        &[("lock", Some(0))],
+        &[("lock", Some(0)), place],
+        &[("lock", Some(0)), place, ("0.jnl", Some(0))],
+        &[("lock", Some(0)), place, journal],
+        &[("lock", Some(0)), place, journal, ("version", Some(0))],
+        &[place, journal, ("version", Some(0)), ("keyspaces/0/tables", None)],
+        &[
+            place,
+            journal,
+            ("version", Some(4)),
+            ("keyspaces/0/tables", None),
+            ("keyspaces/0/v0", Some(9)),
+        ],
+    ];
+    for (number, state) in states.iter().enumerate() {
+        let directory = tempfile::tempdir().unwrap();
+        for (name, bytes) in *state {
+            let path = directory.path().join(name);
+            match bytes {
+                None => std::fs::create_dir_all(path).unwrap(),
+                Some(bytes) => std::fs::File::create(path).unwrap().set_len(*bytes).unwrap(),
+            }
+        }
+        for _ in 0..2 {
+            let store = DiskStore::open(directory.path(), StoreOptions::default());
+            let store = store.unwrap_or_else(|error| panic!("{number}: {error}"));
+            store.commit(put(ROWS, &[("a", "1")]), true).unwrap();
+        }
+        let written = directory.path().join("0.jnl");
+        for lost in ["version", "keyspaces/0/current"] {
+            let kept = std::fs::read(&written).unwrap();
+            let (lost, aside) = (directory.path().join(lost), directory.path().join("aside"));
+            std::fs::rename(&lost, &aside).unwrap();
+            assert!(DiskStore::open(directory.path(), StoreOptions::default()).is_err());
+            std::fs::rename(&aside, &lost).unwrap();
+            assert!(std::fs::read(&written).unwrap() == kept, "{number}");
+            let store = open(directory.path());
+            assert_eq!(entries(&*store.snapshot(), ROWS, b"").len(), 1);
+        }
+    }
+}
+
+#[test]
+fn what_may_have_held_rows_is_not_made_anew() {
+    // A file of the definitions that nothing lists; a batch of which no definition is left; one of ours.
+    for left in ["keyspaces/0/tables/1", "0.jnl", "notes.txt"] {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(directory.path().join("keyspaces/0/tables")).unwrap();
+        std::fs::write(directory.path().join("0.jnl"), [0; 100]).unwrap();
+        std::fs::write(directory.path().join("version"), b"FJL\x03").unwrap();
+        std::fs::write(directory.path().join(left), "something").unwrap();
+        let error = DiskStore::open(directory.path(), StoreOptions::default()).err().unwrap();
+        assert!(matches!(error, Error::Corrupt(_)), "{left}: {error:?}");
+        assert_eq!(std::fs::read(directory.path().join(left)).unwrap(), b"something");
+    }
+}
+
+/// Nobody knows then whether the batch is there, so nobody may be told to send it again.
+#[test]
+fn an_opening_that_fails_amid_a_write_ends_writing() {
+    for error in [Error::Full("full".to_owned()), Error::Busy("busy".to_owned())] {
+        let directory = tempfile::tempdir().unwrap();
+        let store = open(directory.path());
+        assert!(matches!(store.end(error), Error::Poisoned(_)));
+        assert!(matches!(store.commit(put(ROWS, &[("a", "1")]), true), Err(Error::Poisoned(_))));
+    }
 }

@@ -28,6 +28,8 @@ use crate::{Error, Result, mysql::gtid::Gtid};
 const MAX_TABLES: usize = 4096;
 /// A rows event of this table only ends a statement.
 const DUMMY_TABLE: u64 = 0x00ff_ffff;
+/// What is wrong with an event that is cut off.
+const TOO_SHORT: &str = "it ends too early";
 
 /// Turns raw events into [`SourceEvent`]s.
 #[derive(Default)]
@@ -125,21 +127,8 @@ impl History {
                 self.name_mariadb(begin, timestamp);
             }),
             event_kind::TRANSACTION_PAYLOAD => return self.open_payload(event.body),
-            event_kind::QUERY => match Query::parse(&event.body, self.comments()) {
-                Ok(query) => return self.query(query),
-                Err(short) => Err(short),
-            },
-            event_kind::QUERY_COMPRESSED => {
-                match Query::parse_compressed(&event.body, self.comments()) {
-                    Ok(query) => return self.query(query),
-                    Err(short) => Err(short),
-                }
-            }
-            event_kind::EXECUTE_LOAD_QUERY => {
-                match Query::parse_load(&event.body, self.comments()) {
-                    Ok(query) => return self.statement(query),
-                    Err(short) => Err(short),
-                }
+            event_kind::QUERY | event_kind::QUERY_COMPRESSED | event_kind::EXECUTE_LOAD_QUERY => {
+                return self.text(&event);
             }
             event_kind::XID => {
                 self.commit();
@@ -149,7 +138,7 @@ impl History {
             event_kind::TABLE_MAP => return self.table_map(event.body),
             _ => return self.other(event),
         };
-        done.map_err(|Short| self.undecodable(kind, "it ends too early"))
+        done.map_err(|Short| self.undecodable(kind, TOO_SHORT))
     }
 
     fn other(&mut self, event: RawEvent) -> Result<()> {
@@ -313,6 +302,22 @@ impl History {
         self.group = Group::Outside;
     }
 
+    /// An event that holds the text of a statement.
+    fn text(&mut self, event: &RawEvent) -> Result<()> {
+        let (kind, comments) = (event.header.kind, self.comments());
+        let parsed = match kind {
+            event_kind::QUERY_COMPRESSED => Query::parse_compressed(&event.body, comments),
+            event_kind::EXECUTE_LOAD_QUERY => Query::parse_load(&event.body, comments),
+            _ => Query::parse(&event.body, comments),
+        };
+        let query = parsed.map_err(|Short| self.undecodable(kind, TOO_SHORT))?;
+        let query = Query { uses_temporary: event.header.uses_temporary(), ..query };
+        match kind {
+            event_kind::EXECUTE_LOAD_QUERY => self.statement(query),
+            _ => self.query(query),
+        }
+    }
+
     fn query(&mut self, query: Query) -> Result<()> {
         match query.meaning() {
             Meaning::Begin => self.begin(),
@@ -441,7 +446,7 @@ impl History {
 
     fn prepare(&mut self, body: &[u8]) -> Result<()> {
         let (one_phase, xid) = Xid::parse_prepare(body)
-            .map_err(|Short| self.undecodable(event_kind::XA_PREPARE, "it ends too early"))?;
+            .map_err(|Short| self.undecodable(event_kind::XA_PREPARE, TOO_SHORT))?;
         let Group::Preparing(transaction) = std::mem::take(&mut self.group) else {
             return Err(
                 self.undecodable(event_kind::XA_PREPARE, "no XA transaction began before it")
@@ -495,7 +500,7 @@ impl History {
     fn table_id(&self, body: &[u8], kind: u8) -> Result<u64> {
         let length = self.format.table_id_length(kind);
         let id = Reader::new(body).uint(length);
-        id.map_err(|Short| self.undecodable(kind, "it ends too early"))
+        id.map_err(|Short| self.undecodable(kind, TOO_SHORT))
     }
 
     fn damaged(&self, message: String) -> Error {

@@ -45,8 +45,8 @@ pub struct Query {
     pub database: String,
     /// The text in UTF-8.
     pub sql: String,
-    /// The text as UTF-8 that it may be as well: MariaDB writes the CREATE TABLE of a
-    /// CREATE … SELECT so, and says that it is in the client's character set.
+    /// The text as UTF-8 that it may be as well: MariaDB writes the CREATE TABLE of a CREATE … SELECT so,
+    /// MySQL 5.6 every DROP TABLE, and they say that it is in the client's character set.
     pub other_sql: Option<String>,
     /// Whether every byte of the text stands for a character.
     pub is_exact: bool,
@@ -57,8 +57,11 @@ pub struct Query {
     /// The error with which it ended, 0 for none.
     pub error: u16,
     /// Whether it changed the data dictionary in a transaction: MySQL says so from 8.0.3 on, of
-    /// lasting tables alone.
+    /// lasting tables, and of a TRUNCATE of temporary ones.
     pub in_dictionary: bool,
+    /// Whether it used a temporary table of its session, as the event's header says. MariaDB does not
+    /// say so of RENAME TABLE.
+    pub uses_temporary: bool,
 }
 
 /// What a query means for its transaction.
@@ -111,6 +114,7 @@ impl Query {
             is_mode_known: true,
             error: 0,
             in_dictionary: false,
+            uses_temporary: false,
         }
     }
 
@@ -140,7 +144,17 @@ impl Query {
         let is_exact = again == text;
         let is_other = !client.is_utf8() && !text.is_ascii();
         let other_sql = if is_other { String::from_utf8(text).ok() } else { None };
-        Ok(Self { database, sql, other_sql, is_exact, mode, is_mode_known, error, in_dictionary })
+        Ok(Self {
+            database,
+            sql,
+            other_sql,
+            is_exact,
+            mode,
+            is_mode_known,
+            error,
+            in_dictionary,
+            uses_temporary: false,
+        })
     }
 
     /// What it means for its transaction.

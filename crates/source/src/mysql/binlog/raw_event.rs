@@ -15,6 +15,8 @@ pub const HEADER_BYTES: usize = 19;
 pub const CHECKSUM_BYTES: usize = 4;
 /// A format description was written to a file that is still open; not part of the checksum.
 const FLAG_IN_USE: u16 = 0x1;
+/// Of a statement that used a temporary table of its session.
+const FLAG_THREAD_SPECIFIC: u16 = 0x4;
 /// Made up by the source for this connection; not in its file.
 const FLAG_ARTIFICIAL: u16 = 0x20;
 /// Of no concern to those who do not know its kind.
@@ -69,6 +71,11 @@ impl Header {
     /// Whether the source made it up for this connection: it has no place in the file.
     pub fn is_artificial(&self) -> bool {
         self.flags & FLAG_ARTIFICIAL != 0 || self.end == 0
+    }
+
+    /// Whether a statement used a temporary table of its session.
+    pub fn uses_temporary(&self) -> bool {
+        self.flags & FLAG_THREAD_SPECIFIC != 0
     }
 
     /// Whether who does not know the kind may leave it out.

@@ -98,6 +98,18 @@ impl Ahead {
         Fate::Stays(name)
     }
 
+    /// The names that a table gives up by renames on the way to a place.
+    pub fn former_names(&self, table: &TableName, until: &Coordinates) -> Vec<TableName> {
+        let (mut name, mut former) = (table.clone(), Vec::new());
+        let waiting = self.statements.iter().take_while(|one| !one.is_behind(Some(until)));
+        for (from, to) in waiting.flat_map(|waiting| waiting.statement.renames()) {
+            if *from == name {
+                former.push(std::mem::replace(&mut name, to.clone()));
+            }
+        }
+        former
+    }
+
     /// Whether a table that has this name at `from` has it, and its definition, all the way to
     /// `until`. That it has the name there again is not enough: between, another may have had it.
     pub fn keeps(&self, table: &TableName, from: &Coordinates, until: &Coordinates) -> bool {
@@ -151,6 +163,8 @@ mod tests {
         assert_eq!(ahead.fate(&name("v"), None), Fate::Changes);
         assert_eq!(ahead.fate(&name("v"), Some(&place(9))), Fate::Stays(name("v")));
         assert_eq!(ahead.fate(&name("u"), None), Fate::Changes);
+        assert_eq!(ahead.former_names(&name("t"), &place(9)), [name("t")]);
+        assert_eq!(ahead.former_names(&name("t"), &place(8)), []);
         let Some((SourceEvent::Statement { .. }, Some(Statement::Rename(_)))) = ahead.pop() else {
             panic!("the statement comes with what it does");
         };

@@ -193,6 +193,7 @@ impl Applier {
     /// What is stored with the next commit: what was left for it, these, and the position.
     pub fn take_positions(&mut self, positions: Vec<Stored>) -> Vec<Stored> {
         let mut all = std::mem::take(&mut self.with_next);
+        all.extend(self.temporary.take_unstored(&self.shared.settings.name));
         all.extend(positions);
         all.push(self.position());
         all

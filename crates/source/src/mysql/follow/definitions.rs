@@ -61,7 +61,6 @@ impl Applier {
             Statement::Temporary(table) => {
                 count(&counters.harmless_statements, 1);
                 self.temporary.add(table, &self.shared);
-                self.with_next.extend(self.temporary.take_unstored(&self.shared.settings.name));
                 Ok(())
             }
             understood => self.change_definitions(query, understood, &text),
@@ -85,11 +84,8 @@ impl Applier {
                 let altered = Altered { alteration, text, failed, maybe_temporary };
                 self.alter(table, renamed, altered, &others, &mut step)?;
             }
-            Statement::Drop(tables) => {
-                tables.iter().try_for_each(|table| self.drop_table(table, &mut step))?;
-                tables.iter().for_each(|table| self.suspect(table, Suspect::Dropped));
-            }
-            Statement::Rename(renames) => self.rename(renames, &mut step)?,
+            Statement::Drop(tables) => self.drop_named(&tables, &mut step)?,
+            Statement::Rename(renames) => self.rename(renames, false, &mut step)?,
             Statement::Truncate(table) if failed || self.is_maybe_temporary(&table, query) => {
                 self.miss(&table);
             }
@@ -115,10 +111,10 @@ impl Applier {
     }
 
     /// Whether a statement that names a table may mean a temporary one, which hides the lasting one.
-    /// MySQL logs ALTER and TRUNCATE of temporary tables that it did not log the making of.
+    /// The making of that need not be known: it may not have been logged, or before following began.
     fn is_maybe_temporary(&self, table: &TableName, query: &Query) -> bool {
         let in_dictionary = query.in_dictionary || !self.source.server.tells_of_dictionary;
-        !in_dictionary || self.temporary.has(table)
+        !in_dictionary || query.uses_temporary || self.temporary.has(table)
     }
 
     /// Whatever is here may differ from the source: all tables are copied beside what can be read.
@@ -251,6 +247,32 @@ impl Applier {
         self.settle(table, step)
     }
 
+    /// Tables that a statement dropped, but for those that are there nevertheless: it may have meant
+    /// temporary ones, and MariaDB logs the drop of a table that it could not replace. What can be read
+    /// of those stays while they are copied.
+    fn drop_named(&mut self, tables: &[TableName], step: &mut Step) -> Result<()> {
+        let mut suspects = Vec::new();
+        for table in tables {
+            let is_there = match self.tables.contains_key(table) {
+                true => self.is_still_there(table)?,
+                false => None,
+            };
+            match is_there {
+                Some(true) => {
+                    tracing::warn!(table = table.table, "told as dropped, but the source has it");
+                    self.miss(table);
+                    self.may_be_gone(table);
+                    continue;
+                }
+                Some(false) => {}
+                None => suspects.push(table),
+            }
+            self.drop_table(table, step)?;
+        }
+        suspects.into_iter().for_each(|table| self.suspect(table, Suspect::Dropped));
+        Ok(())
+    }
+
     fn drop_table(&mut self, table: &TableName, step: &mut Step) -> Result<()> {
         if self.tables.contains_key(table) {
             self.check_strict(table, "configured table was dropped")?;
@@ -328,7 +350,7 @@ impl Applier {
             if maybe_temporary {
                 self.temporary.add(to.clone(), &self.shared);
             }
-            self.rename(vec![(table.clone(), to)], step)?;
+            self.rename(vec![(table.clone(), to)], maybe_temporary, step)?;
             // It has its name still if a temporary table was renamed.
             return self.settle(&table, step);
         }
@@ -339,9 +361,15 @@ impl Applier {
         self.settle_children(&table, step)
     }
 
-    fn rename(&mut self, renames: Vec<(TableName, TableName)>, step: &mut Step) -> Result<()> {
+    fn rename(
+        &mut self,
+        renames: Vec<(TableName, TableName)>,
+        maybe_temporary: bool,
+        step: &mut Step,
+    ) -> Result<()> {
         self.routes.clear();
-        let Told { lasting: renames, undecided } = self.without_temporary(renames)?;
+        let told = self.without_temporary(renames, maybe_temporary)?;
+        let Told { lasting: renames, undecided } = told;
         let (mut left, mut come) = (Vec::new(), Vec::new());
         let renamed = renames.clone();
         let parents: Vec<_> = renames.iter().map(|(from, _)| from.clone()).collect();

@@ -31,6 +31,7 @@ use crate::{
     mysql::{
         binlog::Coordinates,
         copy::wait_until_executed,
+        gtid::Flavor,
         schema::{SchemaChange, SourceTable, read_table},
     },
 };
@@ -220,6 +221,10 @@ impl Applier {
         if !is_received && name != *table {
             return Ok(Here::Unknown(before));
         }
+        let former = self.ahead.former_names(table, &before);
+        if self.is_any_there(&former)? {
+            return Ok(Here::Unknown(before));
+        }
         let answer = self.ask(&name, expects)?;
         let after = self.source.binlog_end()?;
         let is_received = is_received && self.receive_up_to(&after);
@@ -227,7 +232,8 @@ impl Applier {
             return Ok(Here::Unknown(after));
         }
         if is_received {
-            return Ok(match self.ahead.keeps(&name, &before, &after) {
+            let mut names = former.iter().chain([&name]);
+            return Ok(match names.all(|name| self.ahead.keeps(name, &before, &after)) {
                 true => Here::Is(answer),
                 false => Here::Unknown(after),
             });
@@ -237,6 +243,20 @@ impl Applier {
             Fate::Stays(now) if now == *table && now == name => Here::IsPerhaps(answer, after),
             _ => Here::Unknown(after),
         })
+    }
+
+    /// Whether there are tables of names that one gave up: MariaDB logs renames of temporary tables too,
+    /// after which the lasting one has its name still.
+    fn is_any_there(&mut self, former: &[TableName]) -> Result<bool> {
+        if self.source.server.flavor != Flavor::MariaDb {
+            return Ok(false);
+        }
+        for name in former {
+            if self.ask(name, None)? != Err(Absence::Gone) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Whether the source should have the table; `None` if either would be no surprise.
@@ -376,7 +396,13 @@ impl Applier {
     fn doubt_what_came_instead(&mut self, suspect: &Suspect) {
         let Suspect::Renamed(to) = suspect else { return };
         self.miss(to);
-        self.may_be_gone(to);
+        // It may have been told already that the source has no table of the new name.
+        if self.tables.get(to).is_some_and(|known| known.stopped.is_some()) {
+            self.begin_doubt(to, true);
+        }
+        if let Some(doubt) = self.tables.get_mut(to).and_then(|known| known.doubt.as_mut()) {
+            (doubt.unasked, doubt.may_be_gone) = (true, true);
+        }
     }
 
     /// A table in doubt is dropped here if it turns out that the source has none.
@@ -386,11 +412,11 @@ impl Applier {
         }
     }
 
-    /// Whether the source certainly has a table that should be gone by now.
-    pub fn is_still_there(&mut self, table: &TableName) -> Result<bool> {
+    /// Whether the source has a table that should be gone by now; nothing if that cannot be told.
+    pub fn is_still_there(&mut self, table: &TableName) -> Result<Option<bool>> {
         Ok(match self.definition_here(table, Some(false))? {
-            Here::Is(answer) => answer != Err(Absence::Gone),
-            Here::IsPerhaps(..) | Here::Unknown(_) => false,
+            Here::Is(answer) => Some(answer != Err(Absence::Gone)),
+            Here::IsPerhaps(..) | Here::Unknown(_) => None,
         })
     }
 

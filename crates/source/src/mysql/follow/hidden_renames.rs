@@ -2,7 +2,7 @@
 //! they hide, and in sessions that log rows without a word of how they were made.
 //!
 //! ```text
-//! RENAME TABLE a TO x                    temporary if there is an `a` still
+//! RENAME TABLE a TO x                    temporary if there is an `a` still, or was an `x` before
 //! RENAME TABLE a TO x, b TO a            each may be the one or the other; what is at the source under the
 //!                                        three names tells which
 //! RENAME TABLE a TO x, b TO a, x TO b    if `a` and `b` are defined alike nothing tells
@@ -39,9 +39,14 @@ const MOST_LINKED: usize = 8;
 type Verdict = Option<Vec<bool>>;
 
 impl Applier {
-    /// The renames that are of lasting tables.
-    pub(super) fn without_temporary(&mut self, renames: Vec<Rename>) -> Result<Told> {
-        if self.source.server.flavor != Flavor::MariaDb {
+    /// The renames that are of lasting tables. MySQL has none of temporary ones, but for those of an
+    /// ALTER TABLE, of which other signs say that it is `maybe_temporary`.
+    pub(super) fn without_temporary(
+        &mut self,
+        renames: Vec<Rename>,
+        maybe_temporary: bool,
+    ) -> Result<Told> {
+        if self.source.server.flavor != Flavor::MariaDb && !maybe_temporary {
             return Ok(Told { lasting: renames, ..Told::default() });
         }
         let groups = linked(&renames);
@@ -68,7 +73,6 @@ impl Applier {
             }
             told.lasting.push((from, to));
         }
-        self.with_next.extend(self.temporary.take_unstored(&self.shared.settings.name));
         Ok(told)
     }
 
@@ -79,8 +83,10 @@ impl Applier {
         if !renames.iter().any(is_followed) {
             return Ok(Some(vec![true; renames.len()]));
         }
-        if let [(from, _)] = renames {
-            return Ok(Some(vec![!self.is_still_there(from)?]));
+        if let [(from, _)] = renames
+            && let Some(is_there) = self.is_still_there(from)?
+        {
+            return Ok(Some(vec![!is_there]));
         }
         if renames.len() > MOST_LINKED {
             return Ok(None);
@@ -95,11 +101,11 @@ impl Applier {
                 there.push(((*name).clone(), answer));
             }
         }
-        let followed: BTreeSet<TableName> =
-            names.into_iter().filter(|name| self.tables.contains_key(name)).cloned().collect();
+        let before = names.into_iter().filter_map(|name| self.origin(name));
+        let before: Outcome = before.collect();
         let mut found: Option<(Outcome, Vec<bool>)> = None;
         for lasting in ways(renames.len()) {
-            let Some(outcome) = outcome(renames, &lasting, &followed) else { continue };
+            let Some(outcome) = outcome(renames, &lasting, &before) else { continue };
             if !there.iter().all(|(name, answer)| self.agrees(outcome.get(name), answer)) {
                 continue;
             }
@@ -112,6 +118,15 @@ impl Applier {
         Ok(found.map(|(_, lasting)| lasting.into_iter().rev().collect()))
     }
 
+    /// What is known to stand for a name at this place, with the name.
+    fn origin(&self, name: &TableName) -> Option<(TableName, Origin)> {
+        let known = self.tables.get(name)?;
+        // One in doubt may be there because the source has it by now, not at this place.
+        let is_certain = known.doubt.is_none() && known.stopped.is_none();
+        let origin = if is_certain { Origin::Followed } else { Origin::Perhaps };
+        Some((name.clone(), origin(name.clone())))
+    }
+
     /// Whether what the source has under a name can be what should be there.
     fn agrees(&self, origin: Option<&Origin>, answer: &Answer) -> bool {
         match (origin, answer) {
@@ -121,7 +136,7 @@ impl Applier {
                     || known.source.reads_as(read)
             }),
             (Some(Origin::Followed(_)), Err(absence)) => *absence != Absence::Gone,
-            (Some(Origin::Unknown), _) => true,
+            (Some(Origin::Perhaps(_) | Origin::Unknown), _) => true,
             (None, answer) => answer.is_err(),
         }
     }
@@ -132,6 +147,8 @@ impl Applier {
 enum Origin {
     /// The table that is followed under this name.
     Followed(TableName),
+    /// The table that is known under this name, if it is there at all.
+    Perhaps(TableName),
     /// A view, or a table that is not followed.
     Unknown,
 }
@@ -146,16 +163,14 @@ fn ways(count: usize) -> impl Iterator<Item = Vec<bool>> {
 }
 
 /// What becomes of the followed tables; nothing if the server would have refused it.
-fn outcome(
-    renames: &[Rename],
-    lasting: &[bool],
-    followed: &BTreeSet<TableName>,
-) -> Option<Outcome> {
-    let mut names: Outcome =
-        followed.iter().map(|name| (name.clone(), Origin::Followed(name.clone()))).collect();
+fn outcome(renames: &[Rename], lasting: &[bool], before: &Outcome) -> Option<Outcome> {
+    let mut names = before.clone();
     for ((from, to), _) in renames.iter().zip(lasting).filter(|(_, lasting)| **lasting) {
-        let origin = names.remove(from).unwrap_or(Origin::Unknown);
-        if names.insert(to.clone(), origin).is_some() {
+        let origin = match names.remove(from) {
+            Some(Origin::Followed(name) | Origin::Perhaps(name)) => Origin::Followed(name),
+            Some(Origin::Unknown) | None => Origin::Unknown,
+        };
+        if !matches!(names.insert(to.clone(), origin), None | Some(Origin::Perhaps(_))) {
             return None;
         }
     }
@@ -199,21 +214,27 @@ mod tests {
 
     #[test]
     fn what_a_way_of_renames_makes() {
-        let followed = BTreeSet::from([name("a"), name("b")]);
+        let followed = ["a", "b"].map(|table| (name(table), Origin::Followed(name(table))));
+        let mut before = Outcome::from(followed);
+        before.insert(name("c"), Origin::Perhaps(name("c")));
         let made = |text: &str, lasting: &[bool]| -> Option<String> {
-            let outcome = outcome(&renames(text), lasting, &followed)?;
+            let outcome = outcome(&renames(text), lasting, &before)?;
             let told = outcome.into_iter().map(|(name, origin)| match origin {
                 Origin::Followed(origin) => format!("{}={}", name.table, origin.table),
+                Origin::Perhaps(origin) => format!("{}={}?", name.table, origin.table),
                 Origin::Unknown => format!("{}=?", name.table),
             });
             Some(told.collect::<Vec<_>>().join(" "))
         };
         let chain = "a>x b>a";
-        assert_eq!(made(chain, &[true, true]).as_deref(), Some("a=b x=a"));
-        assert_eq!(made(chain, &[true, false]).as_deref(), Some("b=b x=a"));
+        assert_eq!(made(chain, &[true, true]).as_deref(), Some("a=b c=c? x=a"));
+        assert_eq!(made(chain, &[true, false]).as_deref(), Some("b=b c=c? x=a"));
         assert_eq!(made(chain, &[false, true]), None);
-        assert_eq!(made(chain, &[false, false]).as_deref(), Some("a=a b=b"));
-        assert_eq!(made("v>x a>v x>a", &[true; 3]).as_deref(), Some("a=? b=b v=a"));
+        assert_eq!(made(chain, &[false, false]).as_deref(), Some("a=a b=b c=c?"));
+        assert_eq!(made("v>x a>v x>a", &[true; 3]).as_deref(), Some("a=? b=b c=c? v=a"));
+        assert_eq!(made("a>c", &[true]).as_deref(), Some("b=b c=a"));
+        assert_eq!(made("c>x", &[true]).as_deref(), Some("a=a b=b x=c"));
+        assert_eq!(made("a>b", &[true]), None);
         assert_eq!(ways(2).next(), Some(vec![true, true]));
         assert_eq!(ways(3).count(), 8);
     }

@@ -129,10 +129,14 @@ fn next(shared: &Shared, error: &Error, damaged: &mut Damaged) -> Next {
         Error::Unfollowable { .. } => (code::REPLICATION, Next::Anew),
         Error::Undecodable { .. } => (code::UNDECODABLE, Next::Never),
         Error::TableRefused { .. } => (code::SCHEMA_INCOMPATIBLE, Next::Never),
-        // Somebody else changed a table here meanwhile.
-        Error::Engine(EngineError::NotFound { .. } | EngineError::Conflict(_)) => {
-            (code::REPLICATION, Next::Later)
-        }
+        // Somebody else changed a table here meanwhile, the disk is full for now, or a table's merges
+        // lag behind, which are tried again.
+        Error::Engine(
+            EngineError::NotFound { .. }
+            | EngineError::Conflict(_)
+            | EngineError::Full(_)
+            | EngineError::Busy(_),
+        ) => (code::REPLICATION, Next::Later),
         _ => (code::REPLICATION, Next::Never),
     };
     tracing::warn!("following {} was interrupted: {error}", shared.settings.address());

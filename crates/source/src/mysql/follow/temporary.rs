@@ -2,7 +2,8 @@
 //!
 //! A session that logs statements logs what it does to its temporary tables, by names that other sessions
 //! know as those of lasting tables. So a TRUNCATE or an ALTER TABLE of such a name may mean either. The
-//! names are kept for good, and stored with the position: forgetting one could cost rows.
+//! header of its event says which, but is not relied on alone. The names are kept for good, and stored
+//! with the position: forgetting one could cost rows.
 
 use std::collections::BTreeSet;
 

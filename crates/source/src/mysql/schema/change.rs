@@ -119,6 +119,10 @@ fn stay(
         if new.is_numbered(column) {
             return Err(format!("column {:?} numbers the rows that were there", column.name));
         }
+        // A computed column that row images leave out is none of ours until it is computed no more.
+        if !alteration.makes(&column.name) {
+            return Err(format!("column {:?} came without being added", column.name));
+        }
         added.push((column.name.clone(), value_of_old_rows(column)?));
     }
     let table = arranged(new, &columns);
@@ -421,7 +425,7 @@ mod tests {
         let mut new = new;
         new.columns[1].kind = int(32);
         let SchemaChange::Alter { table: now, added, renamed } =
-            SchemaChange::between(&old(), new, &[])
+            SchemaChange::between(&old(), new, &alterations(&["ALTER TABLE t ADD n TINYINT"]))
         else {
             panic!()
         };
@@ -551,7 +555,9 @@ mod tests {
         let expression = ColumnDefault::Expression("uuid()".to_owned());
         let mut columns = old().columns;
         columns.push(SourceColumn { default: expression, ..column("n", text("latin1", 36)) });
-        let unknown = reason(&table(&columns), None);
+        let new = table(&columns);
+        assert_eq!(reason(&new, None), "column \"n\" came without being added");
+        let unknown = reason(&new, Some("ALTER TABLE t ADD n VARCHAR(36)"));
         assert_eq!(unknown, "column \"n\" was added with values that only the source knows");
         let statement = "ALTER TABLE t ADD x INT, FROBNICATE";
         assert_eq!(reason(&old(), Some(statement)), "a clause was not understood");

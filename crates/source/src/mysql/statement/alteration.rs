@@ -15,6 +15,10 @@ pub(crate) struct Alteration {
     pub renamed: Vec<(String, String)>,
     /// Columns that it drops.
     pub dropped: Vec<String>,
+    /// What it adds: columns, and first words of whatever else is added.
+    pub added: Vec<String>,
+    /// Columns that it declares anew, by their new names.
+    pub declared: Vec<String>,
     /// Why rows may have come or gone without row events.
     pub moves_rows: Option<&'static str>,
     /// Every name and keyword in it.
@@ -89,10 +93,19 @@ impl Alteration {
         for alteration in alterations {
             all.renamed.extend_from_slice(&alteration.renamed);
             all.dropped.extend_from_slice(&alteration.dropped);
+            all.added.extend_from_slice(&alteration.added);
+            all.declared.extend_from_slice(&alteration.declared);
             all.moves_rows = all.moves_rows.or(alteration.moves_rows);
             all.words.extend_from_slice(&alteration.words);
         }
         all
+    }
+
+    /// Whether a column of this name was made by it, and was no other before.
+    pub fn makes(&self, name: &str) -> bool {
+        let has =
+            |names: &[String]| names.iter().any(|one| one.to_lowercase() == name.to_lowercase());
+        has(&self.added) && !has(&self.declared)
     }
 
     /// Whether this name or keyword stands in it.
@@ -137,7 +150,9 @@ impl ClauseReader<'_, '_> {
         let was_ordered = std::mem::take(&mut self.is_ordered);
         let Some(verb) = self.scan.word() else { return self.next_of_order(was_ordered) };
         match verb.as_str() {
-            "ADD" | "ALTER" | "MODIFY" | "FORCE" | "ALGORITHM" | "LOCK" => Some(()),
+            "ALTER" | "FORCE" | "ALGORITHM" | "LOCK" => Some(()),
+            "ADD" => self.add(),
+            "MODIFY" => self.modify(),
             "CHANGE" => self.change(),
             "DROP" => self.drop(),
             "RENAME" => self.rename(),
@@ -175,12 +190,42 @@ impl ClauseReader<'_, '_> {
         Some(())
     }
 
+    /// `ADD [COLUMN] [IF NOT EXISTS] {name … | (name …, …)}`, or something else than columns.
+    fn add(&mut self) -> Option<()> {
+        self.scan.pass();
+        self.skip_column();
+        let _ = self.scan.skip_all(&["IF", "NOT", "EXISTS"]);
+        let mut list = self.scan.clone();
+        let is_list = list.skip_symbol("(");
+        loop {
+            self.found.alteration.added.extend(list.name());
+            while is_list && !list.is_at_end() && !list.is_symbol(")") && !list.is_symbol(",") {
+                if !list.skip_parentheses() {
+                    list.pass();
+                }
+            }
+            if !is_list || !list.skip_symbol(",") {
+                return Some(());
+            }
+        }
+    }
+
+    /// `MODIFY [COLUMN] [IF EXISTS] name …`.
+    fn modify(&mut self) -> Option<()> {
+        self.scan.pass();
+        self.skip_column();
+        let name = self.scan.name()?;
+        self.found.alteration.declared.push(name);
+        Some(())
+    }
+
     /// `CHANGE [COLUMN] [IF EXISTS] from to …`.
     fn change(&mut self) -> Option<()> {
         self.scan.pass();
         self.skip_column();
         let from = self.scan.name()?;
         let to = self.scan.name()?;
+        self.found.alteration.declared.push(to.clone());
         self.rename_column(from, to);
         Some(())
     }
@@ -334,6 +379,22 @@ mod tests {
         let found = clauses("CHANGE IF EXISTS a b INT, CHANGE b a INT").alteration;
         assert_eq!(found.renamed, pairs(&[("a", "b"), ("b", "a")]));
         assert_eq!(clauses("RENAME COLUMN").renamed.unwrap().table, "COLUMN");
+    }
+
+    #[test]
+    fn added_columns_are_found() {
+        let added = |text: &str| clauses(text).alteration.added;
+        assert_eq!(added("ADD a INT, ADD COLUMN `b` INT AFTER a"), ["a", "b"]);
+        assert_eq!(
+            added("ADD COLUMN IF NOT EXISTS (a DECIMAL(4, 2), b INT, CHECK (b > 1))")[..2],
+            ["a", "b"]
+        );
+        assert_eq!(added("ADD `column` INT, ADD INDEX (a)"), ["column", "INDEX"]);
+        let found =
+            clauses("ADD IF NOT EXISTS a INT, MODIFY COLUMN a INT, CHANGE b c INT").alteration;
+        assert_eq!(found.declared, ["a", "c"]);
+        assert!(!found.makes("A") && !found.makes("c"));
+        assert!(clauses("ADD a INT").alteration.makes("A"));
     }
 
     #[test]

@@ -101,8 +101,12 @@ impl Statement {
     pub fn of(query: &Query, folds_names: bool) -> Self {
         let mut statement = Self::read(query, &query.sql, folds_names);
         let other = query.other_sql.as_deref().map(|sql| Self::read(query, sql, folds_names));
-        if let (Self::Create(creation), Some(Self::Create(other))) = (&mut statement, other) {
-            creation.names.extend(other.names);
+        match (&mut statement, other) {
+            (Self::Create(creation), Some(Self::Create(other))) => {
+                creation.names.extend(other.names);
+            }
+            (Self::Drop(tables), Some(Self::Drop(others))) => tables.extend(others),
+            _ => {}
         }
         statement
     }
@@ -141,6 +145,14 @@ impl Statement {
             | Self::Harmless => false,
         };
         if changes { Fate::Changes } else { Fate::Stays(name) }
+    }
+
+    /// The renames of a RENAME TABLE: old and new names.
+    pub fn renames(&self) -> &[(TableName, TableName)] {
+        match self {
+            Self::Rename(renames) => renames,
+            _ => &[],
+        }
     }
 
     /// Whether it gives a table this name.
@@ -574,7 +586,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_can_be_read_in_two_ways_makes_either_table() {
+    fn a_text_that_can_be_read_in_two_ways_makes_or_drops_either_table() {
         let sql = "CREATE TABLE `tÃ¤` (a INT)".to_owned();
         let other_sql = Some("CREATE TABLE `tä` (a INT)".to_owned());
         let Statement::Create(creation) =
@@ -583,6 +595,9 @@ mod tests {
             panic!()
         };
         assert_eq!(creation.names, [name("d.tÃ¤"), name("d.tä")]);
+        let (sql, other_sql) = ("DROP TABLE `tÃ¤`".to_owned(), Some("DROP TABLE `tä`".to_owned()));
+        let dropped = Statement::of(&Query { other_sql, ..Query::plain("d", &sql) }, false);
+        assert_eq!(dropped, Statement::Drop(vec![name("d.tÃ¤"), name("d.tä")]));
         let garbled = Query { is_exact: false, ..Query::plain("d", "TRUNCATE `t?`") };
         assert_eq!(Statement::of(&garbled, false), Statement::Unknown);
     }

@@ -159,3 +159,140 @@ INSERT INTO x VALUES (6, 'x')
 DROP TABLE a
 RENAME TABLE x TO a, c TO b
 @compare
+
+// Names of temporary tables are remembered, so the next two cases have names of their own.
+@case a temporary table's new name counts after a restart
+CREATE TABLE renamed (id INT PRIMARY KEY, a INT)
+INSERT INTO renamed VALUES (1, 1)
+@session b
+SET binlog_format = 'STATEMENT'
+CREATE TEMPORARY TABLE x (id INT PRIMARY KEY, a INT)
+ALTER TABLE x RENAME TO renamed
+@behind
+TRUNCATE TABLE renamed
+@compare
+ALTER TABLE renamed CHANGE a b INT
+@session main
+TRUNCATE TABLE renamed
+
+@case temporary tables whose making is not logged are emptied and altered
+CREATE TABLE emptied (id INT PRIMARY KEY, a INT, b INT)
+CREATE TABLE altered (id INT PRIMARY KEY, a INT, b INT)
+INSERT INTO emptied VALUES (1, 2, 3)
+INSERT INTO altered VALUES (4, 5, 6)
+@session b
+SET binlog_format = 'STATEMENT'
+SET sql_log_bin = 0
+CREATE TEMPORARY TABLE emptied (id INT PRIMARY KEY, a INT, b INT)
+CREATE TEMPORARY TABLE altered (id INT PRIMARY KEY, a INT, b INT)
+SET sql_log_bin = 1
+TRUNCATE TABLE emptied
+ALTER TABLE altered CHANGE a b INT, CHANGE b a INT
+@session main
+INSERT INTO emptied VALUES (7, 8, 9)
+INSERT INTO altered VALUES (7, 8, 9)
+TRUNCATE TABLE emptied
+
+@case a temporary table takes a name that no lasting one has
+CREATE TABLE t (id INT PRIMARY KEY, a INT)
+INSERT INTO t VALUES (1, 1)
+@session b
+SET binlog_format = 'STATEMENT'
+CREATE TEMPORARY TABLE t (id INT PRIMARY KEY, b INT)
+ALTER TABLE t RENAME TO u
+ALTER TABLE u RENAME TO w, ADD c INT
+@session main
+INSERT INTO t VALUES (2, 2)
+@session c
+SET binlog_format = 'STATEMENT'
+CREATE TEMPORARY TABLE t (id INT PRIMARY KEY, b INT)
+@behind
+ALTER TABLE t RENAME TO u
+@session main
+INSERT INTO t VALUES (3, 3)
+ALTER TABLE t ADD c INT
+@compare
+@session d
+SET binlog_format = 'STATEMENT'
+CREATE TEMPORARY TABLE t (id INT PRIMARY KEY, b INT)
+@behind stalled
+ALTER TABLE t RENAME TO u
+@session main
+ALTER TABLE t DROP c
+INSERT INTO t VALUES (4, 4)
+@compare
+
+@case a lasting table takes a name that another has by the time it is read
+@on mariadb
+CREATE TABLE a (id INT PRIMARY KEY, a INT)
+CREATE TABLE b LIKE a
+INSERT INTO a VALUES (1, 1)
+INSERT INTO b VALUES (2, 2)
+@behind
+RENAME TABLE a TO x, b TO a
+CREATE TABLE b (id INT PRIMARY KEY)
+@compare
+INSERT INTO a VALUES (3, 3)
+@behind stalled
+RENAME TABLE a TO y, x TO a
+CREATE TABLE x (id INT PRIMARY KEY)
+@compare
+INSERT INTO a VALUES (4, 4)
+
+@case a temporary table is renamed while the lasting one of its name is altered
+@on mariadb
+CREATE TABLE t (id INT PRIMARY KEY, a INT, c INT, d INT)
+INSERT INTO t VALUES (1, 1, 1, 1)
+@session b
+CREATE TEMPORARY TABLE t (id INT PRIMARY KEY, b INT)
+@behind stalled
+@session main
+ALTER TABLE t DROP c
+@session b
+RENAME TABLE t TO u
+@session main
+ALTER TABLE t DROP d
+INSERT INTO t VALUES (3, 3)
+@compare
+
+@case a temporary table is renamed to a lasting one's name while that of its old name is altered
+@on mariadb
+CREATE TABLE t (id INT PRIMARY KEY, a INT)
+INSERT INTO t VALUES (1, 1)
+CREATE TABLE u (id INT PRIMARY KEY, a INT, c INT DEFAULT 5)
+@session b
+CREATE TEMPORARY TABLE t (id INT PRIMARY KEY, b INT)
+@behind
+@session main
+ALTER TABLE t ADD c INT
+@session b
+RENAME TABLE t TO u
+@compare
+
+@case a temporary table is renamed before the lasting one of its old name is replaced
+@on mariadb
+CREATE TABLE a (id INT PRIMARY KEY, a INT)
+CREATE TABLE b (id INT PRIMARY KEY, b INT)
+INSERT INTO a VALUES (1, 1)
+INSERT INTO b VALUES (2, 2)
+@session b
+CREATE TEMPORARY TABLE a (id INT PRIMARY KEY)
+@behind
+RENAME TABLE a TO b
+@session main
+CREATE OR REPLACE TABLE a (id INT PRIMARY KEY, c INT)
+@compare
+@session b
+RENAME TABLE b TO a
+@behind stalled
+RENAME TABLE a TO x
+@session main
+CREATE OR REPLACE TABLE a (id INT PRIMARY KEY, d INT)
+@compare
+RENAME TABLE a TO y
+@behind
+RENAME TABLE y TO a
+CREATE TABLE y (id INT PRIMARY KEY, e INT)
+INSERT INTO a VALUES (3, 3)
+@compare
+INSERT INTO y VALUES (4, 4)

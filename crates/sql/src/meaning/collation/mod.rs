@@ -42,7 +42,7 @@ fn kind(collation: Collation) -> Kind {
         45 | 33 => return Kind::General,
         _ => {}
     }
-    if name.ends_with("_bin") {
+    if name.ends_with("_bin") || name.ends_with("_cs") && !name.contains("0900") {
         Kind::PaddedBytes
     } else if name.ends_with("0900_as_cs") || name.ends_with("0900_as_cs_ks") {
         Kind::Unicode9Case
@@ -189,15 +189,25 @@ fn stronger(a: (Collation, u8), b: (Collation, u8)) -> Result<(Collation, u8)> {
     if a.1 == coercibility::EXPLICIT {
         return Err(illegal_mix(a, b));
     }
-    let same_charset = a.0.charset() == b.0.charset();
-    let is_bin = |collation: Collation| collation.name().ends_with("_bin");
-    match (is_bin(a.0), is_bin(b.0)) {
-        (true, false) if same_charset => Ok(a),
-        (false, true) if same_charset => Ok(b),
-        _ if !same_charset && a.0.charset() == "utf8mb4" => Ok(a),
-        _ if !same_charset && b.0.charset() == "utf8mb4" => Ok(b),
+    if a.0.charset() == b.0.charset() {
+        let is_bin = |collation: Collation| collation.name().ends_with("_bin");
+        return match (is_bin(a.0), is_bin(b.0)) {
+            (true, false) => Ok(a),
+            (false, true) => Ok(b),
+            _ => Err(illegal_mix(a, b)),
+        };
+    }
+    match (takes(a.0.charset(), b.0.charset()), takes(b.0.charset(), a.0.charset())) {
+        (true, false) => Ok(a),
+        (false, true) => Ok(b),
         _ => Err(illegal_mix(a, b)),
     }
+}
+
+/// Whether texts of one character set become those of another where they meet as equals.
+fn takes(wide: &str, narrow: &str) -> bool {
+    let is_unicode = |charset: &str| charset.starts_with("utf") || charset == "ucs2";
+    wide == "utf8mb4" || is_unicode(wide) && !is_unicode(narrow) || narrow == "ascii"
 }
 
 /// 1267.

@@ -32,6 +32,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("cast_year", 1, 1, year_type, year),
     Definition::new("cast_json", 1, 1, json_type, cast_json),
     Definition::new("convert_using", 2, 2, using_type, using),
+    Definition::new("char_using", 2, 2, char_using_type, using),
     Definition::new("to_text", 1, 1, text_type, first),
     Definition::new("sum_argument", 1, 1, sum_argument_type, first).expanding(wider),
 ];
@@ -283,6 +284,11 @@ fn using_type(typing: &Typing<'_>) -> Result<ExprType> {
     Ok(ExprType::text(kind.characters(), collation).with_coercibility(coercibility::IMPLICIT))
 }
 
+/// Of CHAR: as weak as the literal that it stands for.
+fn char_using_type(typing: &Typing<'_>) -> Result<ExprType> {
+    Ok(using_type(typing)?.with_coercibility(coercibility::LITERAL))
+}
+
 fn using<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let Some(value) = present(args) else { return Ok(V::Null) };
     if !call.result.is_text() {
@@ -290,7 +296,16 @@ fn using<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     }
     let charset = call.result.collation.charset();
     if let V::Bytes(bytes) = value {
-        return Ok(text_of_bytes(call, bytes, charset));
+        // A character's first bytes may be left out where they are zero.
+        let width = match charset {
+            "utf16" | "ucs2" => 2,
+            "utf32" => 4,
+            _ => 1,
+        };
+        let missing = bytes.len().next_multiple_of(width) - bytes.len();
+        let mut padded = vec![0; missing];
+        padded.extend_from_slice(bytes);
+        return Ok(text_of_bytes(call, &padded, charset));
     }
     let text = value.string().unwrap_or_default();
     // What the character set does not have becomes a question mark.

@@ -1,6 +1,8 @@
 //! `= <> < <= > >= <=>`, BETWEEN, IN: what both sides become, and then DataFusion's own operator,
 //! so that joins and filters know what they see.
 
+use std::borrow::Cow;
+
 use datafusion::{
     common::{
         ScalarValue,
@@ -27,6 +29,7 @@ use super::{
         value::V,
     },
     control::converted,
+    literals::number_of_digits,
 };
 use crate::{Code, Error, Result, SqlType, session::variables::Collation};
 
@@ -97,6 +100,18 @@ fn binary(args: &[Expr], typing: &Typing<'_>, op: Operator) -> Result<Option<Exp
     Ok(Some(compared(a, a_type, op, b, b_type, dialect(typing))?))
 }
 
+/// What is compared with another: of digits that were written for bytes a number, beside a number.
+fn beside<'a>(
+    expr: &'a Expr,
+    kind: &'a ExprType,
+    other: &ExprType,
+) -> (Cow<'a, Expr>, Cow<'a, ExprType>) {
+    match number_of_digits(expr).filter(|_| other.is_number()) {
+        Some((number, kind)) => (Cow::Owned(number), Cow::Owned(kind)),
+        None => (Cow::Borrowed(expr), Cow::Borrowed(kind)),
+    }
+}
+
 /// The comparison of two expressions.
 pub(crate) fn compared(
     a: &Expr,
@@ -106,6 +121,8 @@ pub(crate) fn compared(
     b_type: &ExprType,
     dialect: Dialect,
 ) -> Result<Expr> {
+    let ((a, a_type), (b, b_type)) = (beside(a, a_type, b_type), beside(b, b_type, a_type));
+    let (a, a_type, b, b_type) = (a.as_ref(), a_type.as_ref(), b.as_ref(), b_type.as_ref());
     let comparing = comparing_of(a, a_type, b, b_type)?;
     if comparing == Comparing::Json {
         let order = called("json_order", vec![a.clone(), b.clone()], dialect);
@@ -234,17 +251,38 @@ fn between(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
     let ([value, low, high], [kind, low_type, high_type]) = (args, typing.types) else {
         return Ok(None);
     };
-    if value.is_volatile() {
+    if !may_be_copied(value, 2, typing.types)? {
         return Ok(None);
     }
-    check_copies(value, 2)?;
     let dialect = dialect(typing);
+    if mixes_texts_and_numbers(typing.types) {
+        let double = ExprType::double();
+        let [value, low, high] =
+            [value, low, high].map(|each| called("to_double", vec![each.clone()], dialect));
+        let from = compared(&value, &double, Operator::GtEq, &low, &double, dialect)?;
+        let to = compared(&value, &double, Operator::LtEq, &high, &double, dialect)?;
+        return Ok(Some(plain(from, Operator::And, to)));
+    }
+    let [kind, low_type, high_type] = &of_one_collation([kind, low_type, high_type])?;
     let from = compared(value, kind, Operator::GtEq, low, low_type, dialect)?;
     let to = compared(value, kind, Operator::LtEq, high, high_type, dialect)?;
     Ok(Some(plain(from, Operator::And, to)))
 }
 
-/// BETWEEN of a value that is another each time it is evaluated.
+/// Whether there are texts and numbers and nothing else: all of them are compared as doubles, as one of each.
+fn mixes_texts_and_numbers(types: &[ExprType]) -> bool {
+    types.iter().any(ExprType::is_text)
+        && types.iter().any(ExprType::is_number)
+        && types.iter().all(|each| each.is_text() || each.is_number() || each.is_null())
+}
+
+/// Texts of BETWEEN are compared by the collation that all three have together.
+fn of_one_collation(types: [&ExprType; 3]) -> Result<[ExprType; 3]> {
+    let own = types.map(Clone::clone);
+    Ok(common_collation(&own)?.map_or(own.clone(), |common| own.map(|kind| common.of(kind))))
+}
+
+/// BETWEEN of a value that is another each time it is evaluated, or too large to be evaluated twice.
 fn between_of_row<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let above = order_of(call, args, 0, 1)?.map(|order| order.is_ge());
     let below = order_of(call, args, 0, 2)?.map(|order| order.is_le());
@@ -270,7 +308,7 @@ fn order_of(
     compare_values(&Comparing::of(a.1, b.1)?, a.0, b.0, call)
 }
 
-/// IN of a value that is another each time it is evaluated.
+/// IN of a value that is another each time it is evaluated, or too large to be evaluated so often.
 fn within_of_row<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let mut unknown = false;
     for place in 1..args.len() {
@@ -337,17 +375,22 @@ fn choice<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     Ok(V::Int(0))
 }
 
-/// 1038 for an expression that is too large to stand so many times in the place of one.
-fn check_copies(value: &Expr, times: usize) -> Result<()> {
+/// Whether an expression may stand so many times in the place of one: it is the same each time, and small.
+/// One that is not small among others than numbers is 1038: pair by pair texts have no common collation.
+fn may_be_copied(value: &Expr, times: usize, types: &[ExprType]) -> Result<bool> {
+    if value.is_volatile() {
+        return Ok(false);
+    }
     let mut left = copies::nodes_allowed(times);
     let counted = value.apply(|_| {
         left = left.saturating_sub(1);
         Ok(if left == 0 { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     });
-    if counted.is_ok() && left > 0 {
-        return Ok(());
+    let is_small = counted.is_ok() && left > 0;
+    match is_small || types.iter().all(|each| each.is_number() || each.is_null()) {
+        true => Ok(is_small),
+        false => Err(copies::too_large()),
     }
-    Err(copies::too_large())
 }
 
 fn within(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
@@ -357,22 +400,105 @@ fn within(args: &[Expr], typing: &Typing<'_>) -> Result<Option<Expr>> {
         return Ok(None);
     };
     let dialect = dialect(typing);
-    if let Some(list) = uniform_list(value, kind, list, types, dialect)? {
+    let mut present = types.iter().filter(|each| !each.is_null());
+    let (value, kind) = match present.clone().all(ExprType::is_number) {
+        true => beside(value, kind, present.next().unwrap_or(kind)),
+        false => (Cow::Borrowed(value), Cow::Borrowed(kind)),
+    };
+    let (value, kind) = (value.as_ref(), kind.as_ref());
+    let sides = list.iter().zip(types).map(|(each, each_type)| beside(each, each_type, kind));
+    let (list, types): (Vec<Expr>, Vec<ExprType>) =
+        sides.map(|(each, each_type)| (each.into_owned(), each_type.into_owned())).unzip();
+    let (kind, types) = of_one_list(kind, types)?;
+    let (list, kind, types) = (list.as_slice(), &kind, types.as_slice());
+    // What a list's values are for each row is compared one by one: plans take lists for constants.
+    if list.iter().all(is_made_of_literals)
+        && let Some(list) = uniform_list(value, kind, list, types, dialect)?
+    {
         return Ok(Some(list));
     }
-    if value.is_volatile() {
+    if !may_be_copied(value, list.len(), typing.types)? {
         return Ok(None);
     }
-    check_copies(value, list.len())?;
-    let mut whole: Option<Expr> = None;
+    let mut parts = Vec::with_capacity(list.len());
     for (each, each_type) in list.iter().zip(types) {
-        let same = compared(value, kind, Operator::Eq, each, each_type, dialect)?;
-        whole = Some(match whole {
-            Some(rest) => plain(rest, Operator::Or, same),
-            None => same,
-        });
+        parts.push(compared(value, kind, Operator::Eq, each, each_type, dialect)?);
     }
-    Ok(whole)
+    Ok(any_of(parts))
+}
+
+/// Conditions of which one holds, as a tree that is no deeper than it must be.
+fn any_of(mut parts: Vec<Expr>) -> Option<Expr> {
+    while parts.len() > 1 {
+        let mut pairs = Vec::with_capacity(parts.len().div_ceil(2));
+        let mut rest = parts.into_iter();
+        while let Some(left) = rest.next() {
+            pairs.push(match rest.next() {
+                Some(right) => plain(left, Operator::Or, right),
+                None => left,
+            });
+        }
+        parts = pairs;
+    }
+    parts.pop()
+}
+
+/// Texts of IN are compared by the collation that all of them have together.
+fn of_one_list(kind: &ExprType, types: Vec<ExprType>) -> Result<(ExprType, Vec<ExprType>)> {
+    let all: Vec<ExprType> = std::iter::once(kind).chain(&types).cloned().collect();
+    Ok(match common_collation(&all)? {
+        Some(common) => {
+            let types = types.into_iter().map(|each| common.of(each)).collect();
+            (common.of(kind.clone()), types)
+        }
+        None => (kind.clone(), types),
+    })
+}
+
+/// How texts compare that are compared together.
+#[derive(Clone, Copy)]
+struct Common {
+    collation: Collation,
+    coercibility: u8,
+}
+
+impl Common {
+    fn of(self, kind: ExprType) -> ExprType {
+        match kind.is_text() {
+            true => ExprType { collation: self.collation, coercibility: self.coercibility, ..kind },
+            false => kind,
+        }
+    }
+}
+
+/// The collation of texts and bytes, among which NULL may be; `None` where others are among them.
+fn common_collation(types: &[ExprType]) -> Result<Option<Common>> {
+    let mut present = types.iter().filter(|each| !each.is_null());
+    if !present.all(ExprType::is_string) {
+        return Ok(None);
+    }
+    let (collation, coercibility) = collation::aggregate(types.iter())?;
+    Ok(Some(Common { collation, coercibility }))
+}
+
+/// Whether an expression is the same for all rows: it has no column, and no query.
+fn is_made_of_literals(expr: &Expr) -> bool {
+    let varies = expr.exists(|part| {
+        let varies = matches!(
+            part,
+            Expr::Column(_)
+                | Expr::OuterReferenceColumn(..)
+                | Expr::ScalarSubquery(_)
+                | Expr::InSubquery(_)
+                | Expr::Exists(_)
+                | Expr::SetComparison(_)
+                | Expr::AggregateFunction(_)
+                | Expr::WindowFunction(_)
+                | Expr::Placeholder(_)
+        );
+        Ok(varies)
+    });
+    !varies.unwrap_or(true) && !expr.is_volatile()
 }
 
 /// A list whose values are all compared in the same way.

@@ -1,14 +1,11 @@
 //! Functions over JSON documents.
 
-use super::{
-    super::{
-        call::{Call, Typing},
-        function::{Definition, MANY},
-        json::{self, Json, MAX_DEPTH, Path, Step},
-        types::{ExprType, UNBOUNDED, coercibility},
-        value::V,
-    },
-    text::too_long,
+use super::super::{
+    call::{Call, Typing},
+    function::{Definition, MANY},
+    json::{self, Json, MAX_DEPTH, Path, Step},
+    types::{ExprType, UNBOUNDED, coercibility},
+    value::V,
 };
 use crate::{Code, Error, Result, SqlType, session::variables::Collation};
 
@@ -333,7 +330,7 @@ fn pretty<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let Some(found) = at_path(args, "json_pretty")? else { return Ok(V::Null) };
     let text = found.pretty();
     Ok(if text.len() as u64 > call.longest_text() {
-        too_long(call, "json_pretty")
+        call.too_long("json_pretty")
     } else {
         V::text(text)
     })

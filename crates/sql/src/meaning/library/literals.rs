@@ -24,9 +24,9 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("decimal_literal", 1, 1, decimal_type, decimal)
         .expanding(|args, typing| folded(args, typing, decimal_type, decimal)),
     Definition::new("hex_literal", 1, 1, hex_type, hex)
-        .expanding(|args, typing| folded(args, typing, hex_type, hex)),
+        .expanding(|args, typing| digits(args, typing, hex_type, hex)),
     Definition::new("bit_literal", 1, 1, bit_type, bit)
-        .expanding(|args, typing| folded(args, typing, bit_type, bit)),
+        .expanding(|args, typing| digits(args, typing, bit_type, bit)),
     Definition::new("literal_number", 1, 1, number_type, number)
         .expanding(|args, typing| folded(args, typing, number_type, number)),
     Definition::new("date_literal", 1, 1, date_type, date)
@@ -80,6 +80,33 @@ fn folded(args: &[Expr], typing: &Typing<'_>, typed: TypeRule, eval: Eval) -> Re
     let literal = ScalarValue::try_from_array(&built.finish(), 0)
         .map_err(|error| Error::new(Code::Unknown, error.to_string()))?;
     Ok(Some(Expr::Literal(literal, Some(kind.literal_metadata()))))
+}
+
+/// What a literal of bytes carries that was written by its digits.
+const DIGITS_KEY: &str = "remora.digits";
+
+/// A literal of bytes that is a number beside numbers.
+fn digits(args: &[Expr], typing: &Typing<'_>, typed: TypeRule, eval: Eval) -> Result<Option<Expr>> {
+    Ok(folded(args, typing, typed, eval)?.map(|literal| match literal {
+        Expr::Literal(value, Some(metadata)) => {
+            let mut all = metadata.inner().clone();
+            all.insert(DIGITS_KEY.to_owned(), String::new());
+            Expr::Literal(value, Some(all.into()))
+        }
+        other => other,
+    }))
+}
+
+/// The number that a hexadecimal or binary literal is beside numbers, with its type.
+pub(super) fn number_of_digits(expr: &Expr) -> Option<(Expr, ExprType)> {
+    let Expr::Literal(value, Some(metadata)) = expr else { return None };
+    let (ScalarValue::Binary(Some(bytes)) | ScalarValue::BinaryView(Some(bytes))) = value else {
+        return None;
+    };
+    metadata.inner().get(DIGITS_KEY)?;
+    let kind = digits_type(bytes.len());
+    let literal = ScalarValue::UInt64(Some(number_of(bytes)));
+    Some((Expr::Literal(literal, Some(kind.literal_metadata())), kind))
 }
 
 fn told_type(typing: &Typing<'_>) -> Result<ExprType> {
@@ -151,15 +178,24 @@ fn bit<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
 }
 
 fn number_type(typing: &Typing<'_>) -> Result<ExprType> {
-    let bytes = typing.get(0).length;
-    let digits = (f64::from(bytes) * 8.0 * std::f64::consts::LOG10_2).ceil();
-    Ok(ExprType::uint((digits as u32).clamp(1, 20)).not_null())
+    Ok(digits_type(typing.get(0).length as usize))
+}
+
+/// The type of a number of so many bytes.
+fn digits_type(bytes: usize) -> ExprType {
+    let digits = (bytes as f64 * 8.0 * std::f64::consts::LOG10_2).ceil();
+    ExprType::uint((digits as u32).clamp(1, 20)).not_null()
+}
+
+/// The number of the last eight bytes.
+fn number_of(bytes: &[u8]) -> u64 {
+    let last = bytes.get(bytes.len().saturating_sub(8)..).unwrap_or(bytes);
+    last.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
 fn number<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let Some(V::Bytes(bytes)) = args.first() else { return Ok(V::Null) };
-    let last = bytes.get(bytes.len().saturating_sub(8)..).unwrap_or(bytes);
-    Ok(V::Uint(last.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))))
+    Ok(V::Uint(number_of(bytes)))
 }
 
 fn incorrect(kind: &str, text: &str) -> Error {

@@ -4,15 +4,12 @@ use std::cell::RefCell;
 
 use regex::{Regex, RegexBuilder};
 
-use super::{
-    super::{
-        call::{Call, Typing},
-        collation,
-        function::Definition,
-        types::{ExprType, UNBOUNDED},
-        value::V,
-    },
-    text::too_long,
+use super::super::{
+    call::{Call, Typing},
+    collation,
+    function::Definition,
+    types::{ExprType, UNBOUNDED},
+    value::V,
 };
 use crate::{Code, Error, Result};
 
@@ -208,12 +205,12 @@ fn regexp_replace<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     // One replacement is so long at most: each of its groups may be the whole text.
     let groups = new.bytes().filter(|byte| *byte == b'$').count();
     if groups.saturating_mul(rest.len()).saturating_add(new.len()) > most.saturating_mul(4) {
-        return Ok(too_long(call, "regexp_replace"));
+        return Ok(call.too_long("regexp_replace"));
     }
     if only == 0 {
         return Ok(match replaced(&regex, rest, &new, most) {
             Some(rest) => V::text(format!("{before}{rest}")),
-            None => too_long(call, "regexp_replace"),
+            None => call.too_long("regexp_replace"),
         });
     }
     let Some(found) = nth(&regex, &text, from, only) else { return Ok(V::text(text.into_owned())) };

@@ -1,4 +1,4 @@
-//! Functions that look for a text in another, by the collation of both.
+//! Functions that look for a text in another: by the collation of both, or of the one that MySQL goes by.
 
 use super::super::{
     call::{Call, Typing},
@@ -96,9 +96,15 @@ fn collation_in(call: &Call<'_>) -> Result<Collation> {
     Ok(collation)
 }
 
+/// How an argument's text is compared, whatever it is compared with.
+fn collation_at(call: &Call<'_>, at: usize) -> Collation {
+    let kind = call.type_of(at).filter(|kind| kind.is_string());
+    kind.map_or(Collation::UTF8MB4_0900_AI_CI, |kind| kind.collation)
+}
+
 /// The place of a text in another from some place on, in characters from 1; 0 if it is not there.
 fn place(part: &V<'_>, whole: &V<'_>, from: i64, collation: Collation) -> i64 {
-    if matches!(part, V::Bytes(_)) || matches!(whole, V::Bytes(_)) {
+    if matches!(whole, V::Bytes(_)) {
         let (part, whole) = (part.octets().unwrap_or_default(), whole.octets().unwrap_or_default());
         return place_of(&part, &whole, from);
     }
@@ -136,7 +142,7 @@ fn locate<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
         return Ok(V::Null);
     }
     let from = rest.first().map_or(1, |from| from.count(call));
-    Ok(V::Int(place(part, whole, from, collation_in(call)?)))
+    Ok(V::Int(place(part, whole, from, collation_at(call, 1))))
 }
 
 fn instr<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
@@ -144,7 +150,7 @@ fn instr<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     if args.iter().any(V::is_null) {
         return Ok(V::Null);
     }
-    Ok(V::Int(place(part, whole, 1, collation_in(call)?)))
+    Ok(V::Int(place(part, whole, 1, collation_at(call, 0))))
 }
 
 /// A piece of a pattern of LIKE.
@@ -242,7 +248,7 @@ fn field<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     }
     let strings = call.types.iter().all(|kind| kind.is_string() || kind.is_null());
     let whole = call.types.iter().all(|kind| kind.is_integer() || kind.is_null());
-    let collation = if strings { collation_in(call)? } else { Collation::BINARY };
+    let collation = if strings { collation_at(call, 0) } else { Collation::BINARY };
     let same = |value: &V<'_>| {
         if value.is_null() {
             false

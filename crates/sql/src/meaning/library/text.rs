@@ -58,7 +58,7 @@ fn all_present(args: &[V<'_>]) -> bool {
 /// A text made by a function, as bytes where it is made of bytes; NULL if it is too long.
 fn made<'a>(call: &Call<'_>, name: &str, bytes: Vec<u8>) -> V<'a> {
     if bytes.len() as u64 > call.longest_text() {
-        return too_long(call, name);
+        return call.too_long(name);
     }
     if call.result.is_text() {
         return match String::from_utf8(bytes) {
@@ -67,15 +67,6 @@ fn made<'a>(call: &Call<'_>, name: &str, bytes: Vec<u8>) -> V<'a> {
         };
     }
     V::bytes(bytes)
-}
-
-/// NULL in the place of a text that would be too long, with a warning.
-pub(super) fn too_long<'a>(call: &Call<'_>, name: &str) -> V<'a> {
-    let most = call.longest_text();
-    call.warn(Code::FunctionResultTooLong, || {
-        format!("Result of {name}() was larger than max_allowed_packet ({most}) - truncated")
-    });
-    V::Null
 }
 
 fn mapped<'a>(args: &[V<'a>], map: fn(&str) -> String) -> Result<V<'a>> {
@@ -278,7 +269,7 @@ fn pad<'a>(call: &Call<'_>, args: &[V<'a>], at_left: bool) -> Result<V<'a>> {
     let length = length.count(call);
     let Ok(length) = usize::try_from(length) else { return Ok(V::Null) };
     if length as u64 > call.longest_text() {
-        return Ok(too_long(call, if at_left { "lpad" } else { "rpad" }));
+        return Ok(call.too_long(if at_left { "lpad" } else { "rpad" }));
     }
     let letters: Vec<char> = value.string().unwrap_or_default().chars().collect();
     if letters.len() >= length {
@@ -349,7 +340,7 @@ fn replace<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let found = memchr::memmem::find_iter(text.as_bytes(), from.as_bytes()).count();
     let kept = text.len().saturating_sub(found.saturating_mul(from.len()));
     if found.saturating_mul(to.len()).saturating_add(kept) as u64 > call.longest_text() {
-        return Ok(too_long(call, "replace"));
+        return Ok(call.too_long("replace"));
     }
     Ok(made(call, "replace", text.replace(from.as_ref(), &to).into_bytes()))
 }
@@ -371,7 +362,7 @@ fn repeat<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let count = u64::try_from(count.count(call)).unwrap_or(0);
     let length = (bytes.len() as u64).saturating_mul(count);
     if length > call.longest_text() {
-        return Ok(too_long(call, "repeat"));
+        return Ok(call.too_long("repeat"));
     }
     Ok(made(call, "repeat", bytes.repeat(count as usize)))
 }
@@ -529,7 +520,7 @@ fn export_set<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
         (0..count).map(|place| if bits >> place & 1 == 1 { &*on } else { &*off }).collect();
     let length: usize = words.iter().map(|word| word.len() + separator.len()).sum();
     if length as u64 > call.longest_text() {
-        return Ok(too_long(call, "export_set"));
+        return Ok(call.too_long("export_set"));
     }
     Ok(V::text(words.join(separator)))
 }

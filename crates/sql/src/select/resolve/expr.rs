@@ -140,7 +140,12 @@ impl VisitorMut for Walk<'_, '_> {
             *expr = said;
         }
         match super::rows::rewritten(expr) {
-            Ok(Some(said)) => *expr = said,
+            Ok(Some(said)) => {
+                if let Err(error) = self.resolver.count_said(&said) {
+                    return ControlFlow::Break(error);
+                }
+                *expr = said;
+            }
             Ok(None) => {}
             Err(error) => return ControlFlow::Break(error),
         }

@@ -18,13 +18,16 @@ mod scores;
 mod select;
 mod values;
 
-use std::{collections::HashSet, sync::Arc};
+pub(super) use items::texts;
+pub(super) use select::MAX_COLUMNS;
+
+use std::{collections::HashSet, ops::ControlFlow, sync::Arc};
 
 use datafusion::{
     catalog::TableProvider,
     sql::sqlparser::ast::{
         Expr, OrderByExpr, OrderByKind, Query, SetExpr, SetOperator, SetQuantifier, TableAlias,
-        With,
+        Visit, Visitor, With, visit_expressions,
     },
 };
 
@@ -85,8 +88,18 @@ pub(crate) fn resolve(
 ) -> Result<Resolved> {
     let tables = Vec::new();
     let used = HashSet::new();
-    let (parts, copied, named) = (0, 0, HashSet::new());
-    let mut resolver = Resolver { catalog, source, used, tables, depth: 0, parts, copied, named };
+    let mut resolver = Resolver {
+        catalog,
+        source,
+        used,
+        tables,
+        depth: 0,
+        parts: 0,
+        copied: 0,
+        said: 0,
+        has_queries: has_queries(&query),
+        named: HashSet::new(),
+    };
     let window = limit::take_window(&mut query, limit)?;
     let env = Env { scope: None, common: None };
     let columns = resolver.query(&mut query, env, None)?;
@@ -100,6 +113,10 @@ pub(crate) fn resolve(
 /// once: those of expressions that use each other twice double with each.
 const MAX_COPIED: usize = 1_000;
 
+/// Most expressions within comparisons of rows with queries, each of which is said in others that have its
+/// parts twice: those that nest double with each level, and a deep one takes seconds to plan beyond.
+const MAX_SAID: usize = 8_000;
+
 struct Resolver<'c> {
     catalog: &'c dyn Catalog,
     source: &'c Source,
@@ -111,6 +128,10 @@ struct Resolver<'c> {
     parts: usize,
     /// Those of them that are copies of common table expressions.
     copied: usize,
+    /// Expressions within what was said otherwise.
+    said: usize,
+    /// Whether there are queries within the query.
+    has_queries: bool,
     /// The common table expressions that were named, as plans call them.
     named: HashSet<String>,
 }
@@ -357,8 +378,13 @@ impl Resolver<'_> {
 
     /// A name that no relation of the plan has yet.
     fn unique(&mut self, alias: &str) -> String {
-        let mut name = alias.to_owned();
+        // In a query within another a column that is called as a relation around it is would come first:
+        // no column is called so.
         let mut number = 1;
+        let mut name = match self.has_queries {
+            true => format!("{alias}#{number}"),
+            false => alias.to_owned(),
+        };
         while !self.used.insert(name.clone()) {
             number += 1;
             name = format!("{alias}#{number}");
@@ -384,9 +410,37 @@ impl Resolver<'_> {
         Err(Error::new(Code::OutOfMemory, message))
     }
 
+    /// A comparison is said otherwise. 1038 where that has made too much of the statement.
+    fn count_said(&mut self, said: &Expr) -> Result<()> {
+        let most = MAX_SAID;
+        let counted = visit_expressions(said, |_| {
+            self.said += 1;
+            if self.said > most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        if counted.is_continue() {
+            return Ok(());
+        }
+        let message = "The statement compares rows with queries too deep within each other";
+        Err(Error::new(Code::OutOfMemory, message))
+    }
+
     fn variable(&self, name: &str) -> Result<Option<Expr>> {
         Ok(self.catalog.variable(name)?.as_ref().map(matching::literal))
     }
+}
+
+/// Whether a query has others in it.
+fn has_queries(query: &Query) -> bool {
+    struct Counted(usize);
+    impl Visitor for Counted {
+        type Break = ();
+
+        fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+            self.0 += 1;
+            if self.0 > 1 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        }
+    }
+    query.visit(&mut Counted(0)).is_break()
 }
 
 /// Columns as a relation has them; 1060 if two have one name.
@@ -420,12 +474,12 @@ fn alias(name: &str) -> TableAlias {
     TableAlias { explicit: true, name: quoted(name), columns: Vec::new(), at: None }
 }
 
-/// A query of nothing but a body.
 /// 1473.
 fn too_nested() -> Error {
     Error::new(Code::NestingTooDeep, "Too high level of nesting for select")
 }
 
+/// A query of nothing but a body.
 fn query_of(body: SetExpr) -> Query {
     Query {
         with: None,

@@ -6,10 +6,12 @@
 //! ```
 //! In a condition NULL and 0 are the same, so that one EXISTS says it, which plans as a join.
 
+use std::ops::ControlFlow;
+
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CaseWhen, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Query,
     SelectItem, SetExpr, TableAliasColumnDef, TableFactor, TableWithJoins, UnaryOperator, Value,
-    ValueWithSpan, helpers::attached_token::AttachedToken,
+    ValueWithSpan, helpers::attached_token::AttachedToken, visit_expressions,
 };
 
 use super::{
@@ -51,6 +53,11 @@ pub(super) fn rewritten(expr: &Expr) -> Result<Option<Expr>> {
             check_columns(query, 1)?;
             return Ok(None);
         }
+        Expr::AnyOp { right, .. } | Expr::AllOp { right, .. }
+            if !matches!(right.as_ref(), Expr::Subquery(_)) =>
+        {
+            return Err(Error::unsupported("ANY and ALL of anything but a query"));
+        }
         // Equality with ANY and inequality with ALL have become IN before.
         Expr::AnyOp { left, .. } | Expr::AllOp { left, .. } if is_row(left) => {
             return Err(operand_columns(1));
@@ -68,7 +75,12 @@ pub(super) fn in_condition(condition: &mut Expr) -> Result<()> {
             in_condition(right)
         }
         Expr::InSubquery { expr, subquery, negated } => {
-            let Some(row) = row_of(expr) else { return Ok(()) };
+            let row = match row_of(expr) {
+                Some(row) => row,
+                // Planned as a join, what equals a constant would be sought alone, and NULL not be found.
+                None if *negated && is_constant(expr) => vec![expr.as_ref().clone()],
+                None => return Ok(()),
+            };
             let row = checked(row, subquery)?;
             let sought = if *negated { Sought::NotUnequal } else { Sought::Equal };
             let negated = *negated;
@@ -96,9 +108,21 @@ fn is_in(row: &[Expr], query: &Query) -> Expr {
     }
 }
 
+/// Whether an expression names no column.
+fn is_constant(expr: &Expr) -> bool {
+    let named = visit_expressions(expr, |each| match each {
+        Expr::Identifier(_) | Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    named.is_continue()
+}
+
 /// `SELECT 1 FROM (query) WHERE …`.
 fn seeking(row: &[Expr], query: &Query, sought: Sought) -> Query {
-    let equal = binary(Expr::Tuple(row.to_vec()), BinaryOperator::Eq, columns(row.len()));
+    let equal = match row {
+        [only] => binary(nested(only.clone()), BinaryOperator::Eq, column(0)),
+        row => binary(Expr::Tuple(row.to_vec()), BinaryOperator::Eq, columns(row.len())),
+    };
     let condition = match sought {
         Sought::Equal => equal,
         Sought::Unknown => Expr::IsNull(Box::new(nested(equal))),

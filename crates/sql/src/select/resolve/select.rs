@@ -20,7 +20,7 @@ use crate::{Code, Error, Result};
 
 /// Most columns of a SELECT, as MySQL has them of a table: each is compared with all others when it
 /// is planned.
-const MAX_COLUMNS: usize = 4_096;
+pub(in crate::select) const MAX_COLUMNS: usize = 4_096;
 
 /// A selected expression.
 #[derive(Clone, Debug)]
@@ -49,7 +49,7 @@ impl Resolver<'_> {
         }
         let mut items = self.items(select, &scope, env)?;
         let taken = if order.is_empty() { &[] } else { scope.visible.as_slice() };
-        name_items(&mut items, names, taken);
+        name_items(&mut items, names, taken, env.scope.is_some());
         self.nodes(
             &mut select.named_window,
             &scope,
@@ -116,10 +116,14 @@ impl Resolver<'_> {
         scope: &Scope<'_>,
         env: Env<'_>,
     ) -> Result<Item> {
-        let name = alias.unwrap_or_else(|| name_of(&expr, text));
+        let (is_named, is_column) = (alias.is_some(), is_name(&expr));
+        let mut name = alias.unwrap_or_else(|| name_of(&expr, text));
         let place = Place { aggregates: true, ..Place::plain(Clause::Fields) };
         self.expr(&mut expr, scope, env, place)?;
         let (table, column) = column_of(&expr, scope).unwrap_or_default();
+        if is_column && !is_named && is_of_system(&expr, scope) {
+            name.clone_from(&column);
+        }
         let shown = Shown { name, table, column };
         Ok(Item { expr, shown, planned: String::new() })
     }
@@ -293,10 +297,13 @@ pub(super) fn position(expr: &Expr) -> Option<usize> {
 }
 
 /// Gives items the names that plans call them by: none that a column of `taken` has, but for that
-/// column. A plan that orders by a column that is not selected carries both.
-fn name_items(items: &mut [Item], names: Option<&[String]>, taken: &[Visible]) {
-    let taken: HashSet<String> =
-        taken.iter().map(|visible| visible.name.planned.to_lowercase()).collect();
+/// column if no other has its name. A plan that orders by a column that is not selected carries both.
+/// What is selected `within` another query may stand beside that one's columns.
+fn name_items(items: &mut [Item], names: Option<&[String]>, taken: &[Visible], within: bool) {
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    for visible in taken {
+        *counts.entry(visible.name.planned.to_lowercase()).or_default() += 1;
+    }
     let mut used: HashSet<String> = HashSet::new();
     // What the last of each name has behind it.
     let mut numbers: HashMap<String, usize> = HashMap::new();
@@ -306,7 +313,9 @@ fn name_items(items: &mut [Item], names: Option<&[String]>, taken: &[Visible]) {
         }
         // With a point it could be a relation's column.
         let mut base = item.shown.name.to_lowercase().replace('.', "#");
-        if !is_column(&item.expr, &base) && taken.contains(&base) {
+        let count = counts.get(&base).copied().unwrap_or(0);
+        let is_own = count == 1 && is_column(&item.expr, &base);
+        if within || count > 0 && !is_own {
             base.push('#');
         }
         let mut planned = base.clone();
@@ -349,6 +358,19 @@ fn column_of(expr: &Expr, scope: &Scope<'_>) -> Option<(String, String)> {
     let named = relation.columns.iter().find(|named| named.planned == column.value);
     let column = named.map_or(String::new(), |named| named.shown.clone());
     Some((relation.alias.clone(), column))
+}
+
+fn is_name(expr: &Expr) -> bool {
+    matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
+}
+
+/// Whether an expression is a column of information_schema: those are views, whose columns are called
+/// as they are there, however they are written.
+fn is_of_system(expr: &Expr, scope: &Scope<'_>) -> bool {
+    let Expr::CompoundIdentifier(name) = expr else { return false };
+    let relation = name.first().and_then(|unique| scope.planned_relation(&unique.value));
+    let database = relation.and_then(|relation| relation.database.as_deref());
+    database.is_some_and(|database| database.eq_ignore_ascii_case("information_schema"))
 }
 
 fn shown_of(visible: &Visible) -> Shown {

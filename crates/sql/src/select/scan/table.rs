@@ -164,6 +164,14 @@ impl EngineTable {
     }
 }
 
+impl EngineTable {
+    /// The same, of which plans do not know the key: behind a join they take what the key of one side
+    /// decides for decided in the whole, and leave out sort keys and groups.
+    pub(crate) fn without_key(&self) -> Self {
+        Self { constraints: Constraints::default(), ..self.clone() }
+    }
+}
+
 /// The primary key, so that what depends on it need not be grouped.
 fn constraints(table: &SqlTable, positions: &[usize]) -> Constraints {
     let key: Option<Vec<usize>> = table

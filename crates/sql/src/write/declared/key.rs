@@ -223,8 +223,8 @@ fn parse_foreign(tokens: &mut Tokens<'_>, constraint: Option<String>) -> Result<
     let named = (!tokens.is("(")).then(|| tokens.name()).transpose()?;
     let parts = parse_parts(tokens)?;
     tokens.expect("REFERENCES")?;
-    let text = format!("({}) REFERENCES {}", written_parts(&parts), parse_references(tokens)?);
-    let columns = parts.iter().filter_map(|part| part.column().map(str::to_owned)).collect();
+    let columns = columns_of(&parts);
+    let text = format!("{} REFERENCES {}", column_list(&columns), parse_references(tokens)?);
     Ok(Line::Foreign { name: constraint, index: named, columns, text })
 }
 
@@ -235,7 +235,7 @@ pub(super) fn parse_references(tokens: &mut Tokens<'_>) -> Result<String> {
         out = format!("{out}.{}", quoted_name(&tokens.name()?));
     }
     if tokens.is("(") {
-        out.push_str(&format!(" ({})", written_parts(&parse_parts(tokens)?)));
+        out.push_str(&format!(" {}", column_list(&columns_of(&parse_parts(tokens)?))));
     }
     loop {
         let event = if tokens.accept("MATCH") {
@@ -256,6 +256,16 @@ pub(super) fn parse_references(tokens: &mut Tokens<'_>) -> Result<String> {
             action => out.push_str(&format!(" {event} {action}")),
         }
     }
+}
+
+fn columns_of(parts: &[KeyPart]) -> Vec<String> {
+    parts.iter().filter_map(|part| part.column().map(str::to_owned)).collect()
+}
+
+/// Columns of a foreign key, as SHOW CREATE TABLE writes them.
+pub(crate) fn column_list(columns: &[String]) -> String {
+    let columns: Vec<String> = columns.iter().map(|column| quoted_name(column)).collect();
+    format!("({})", columns.join(", "))
 }
 
 fn written_parts(parts: &[KeyPart]) -> String {

@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 
 pub(crate) use column::{ColumnExtras, ColumnSpec, DefaultSpec, column_line, parse_default_clause};
 pub(crate) use key::{
-    Check, Key, KeyKind, KeyPart, Line, PartOf, parse_key, parse_line, quoted_name,
+    Check, Key, KeyKind, KeyPart, Line, PartOf, column_list, parse_key, parse_line, quoted_name,
 };
 pub(crate) use kind::TypeSpec;
 pub(crate) use options::TableOptions;

@@ -15,6 +15,7 @@ use super::{
     define,
     draft::{Draft, DraftColumn, invalid_default},
     drop::rename_all,
+    foreign::{self, Moved, check_needed},
     hidden_tables, temporary,
 };
 use crate::{
@@ -66,9 +67,17 @@ pub(super) async fn run(session: &mut SessionState, tokens: &mut Tokens<'_>) -> 
         check_name(session, to)?;
     }
     if asked.changed {
+        check_needed(session, &target.table, &draft)?;
+        let columns = std::mem::take(&mut draft.renamed);
+        let moved = Moved { from: &name, to: &name, columns: &columns };
+        moved.follow_own(&mut draft);
         draft.finish(&name)?;
         draft.settle_defaults(session)?;
         records = apply(session, &target, &draft).await?;
+        if !columns.is_empty() && target.engine_name().is_some() {
+            let followed = foreign::follow(session, &[moved], str::to_owned)?;
+            define(session, followed, Vec::new()).await?;
+        }
     }
     if let Some(next) = next {
         set_counter(session, &name, next).await?;
@@ -138,6 +147,7 @@ pub(super) async fn drop_index(
     let target = Target::find(session, &table, Verb::Index)?;
     let mut draft = Draft::of(&target.table);
     drop_key(&mut draft, &name)?;
+    check_needed(session, &target.table, &draft)?;
     draft.finish(&table)?;
     let copied = apply(session, &target, &draft).await?;
     // What is copied to make an index is nobody's business but a temporary table's.
@@ -219,7 +229,7 @@ fn rename_action(
             let message = format!("Duplicate column name '{new}'");
             return Err(Error::new(Code::DuplicateColumn, message));
         }
-        rename_column(draft, place, new);
+        foreign::rename_column(draft, place, new);
         return Ok(());
     }
     if tokens.accept_any(&["INDEX", "KEY"]) {
@@ -308,7 +318,7 @@ fn change_column(
     if draft.column(&new).is_some_and(|other| other != place) {
         return Err(Error::new(Code::DuplicateColumn, format!("Duplicate column name '{new}'")));
     }
-    rename_column(draft, place, new.clone());
+    foreign::rename_column(draft, place, new.clone());
     if let Some(column) = draft.columns.get_mut(place) {
         column.spec = spec;
     }
@@ -320,18 +330,6 @@ fn change_column(
         draft.columns.insert(to.min(draft.columns.len()), column);
     }
     Ok(())
-}
-
-/// Renames a column, in the keys too.
-fn rename_column(draft: &mut Draft, place: usize, new: String) {
-    use crate::write::declared::PartOf;
-    let Some(column) = draft.columns.get_mut(place) else { return };
-    let old = std::mem::replace(&mut column.name, new.clone());
-    for part in draft.keys.iter_mut().flat_map(|key| &mut key.parts) {
-        if part.column().is_some_and(|name| name.eq_ignore_ascii_case(&old)) {
-            part.of = PartOf::Column(new.clone());
-        }
-    }
 }
 
 fn drop_action(tokens: &mut Tokens<'_>, draft: &mut Draft) -> Result<()> {

@@ -188,7 +188,12 @@ fn settled(
             let micros = i64::try_from(moment.micros).unwrap_or(0);
             crate::meaning::temporal::Moment { micros, ..date }.text(digits)
         }
-        other => text_of(other),
+        other => match (other, kind.digits) {
+            (Value::Float(number), Some((_, scale))) => {
+                format!("{number:.scale$}", scale = usize::from(scale))
+            }
+            _ => text_of(other),
+        },
     };
     DefaultSpec::Constant(text.into_bytes())
 }

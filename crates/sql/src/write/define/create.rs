@@ -26,7 +26,7 @@ use crate::{
         rows::{Query, Target, table_name, table_of},
         temporary::TemporaryTable,
         tokens::Tokens,
-        transaction::Place,
+        transaction::{Manner, Place},
         unique::{UniqueKey, hidden_schema},
     },
 };
@@ -118,7 +118,8 @@ async fn fill(
     let owned = !session.transaction.is_begun();
     if owned {
         let shared = Arc::clone(&session.shared);
-        session.transaction.begin(&shared, false, true);
+        let manner = Manner { statement_only: true, ..Manner::default() };
+        session.transaction.begin(&shared, manner);
     }
     let result = match Target::find(session, name, Verb::Create) {
         Ok(target) => crate::write::rows::fill(session, &target, positions, rows).await,

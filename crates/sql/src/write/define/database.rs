@@ -9,6 +9,7 @@ use remora_engine::Definition;
 use super::{define, hidden_tables};
 use crate::{
     Code, Error, Outcome, Result,
+    identity::STORED_POINT,
     instance::Shared,
     select::names::{
         SYSTEM_DATABASES, TableName, check_database, database_denied, database_exists, databases,
@@ -45,8 +46,8 @@ pub(super) async fn create(session: &mut SessionState, tokens: &mut Tokens<'_>) 
     let lenient = tokens.accept_all("IF NOT EXISTS");
     let name = tokens.name()?;
     let collation = options(tokens)?.unwrap_or(Collation::UTF8MB4_0900_AI_CI);
-    let wrong = name.is_empty() || name.contains(['.', '#']) || name.chars().count() > 64;
-    if wrong || name.ends_with(' ') {
+    let wrong = name.is_empty() || name.contains('#') || name.contains(STORED_POINT);
+    if wrong || name.ends_with(' ') || name.chars().count() > 64 {
         let message = format!("Incorrect database name '{name}'");
         return Err(Error::new(Code::WrongDatabaseName, message));
     }

@@ -8,7 +8,7 @@ use crate::{
     select::names::TableName,
     write::{
         declared::{
-            Check, ColumnExtras, ColumnSpec, DefaultSpec, Key, KeyKind, Line, SqlTable,
+            Check, ColumnExtras, ColumnSpec, DefaultSpec, Key, KeyKind, Line, PartOf, SqlTable,
             TableOptions, quoted_name,
         },
         tokens::Tokens,
@@ -34,6 +34,8 @@ pub(super) struct Draft {
     pub row_number: Option<u32>,
     /// Columns that are declared NULL.
     pub nullable: Vec<String>,
+    /// Columns that are renamed, by their names before and after.
+    pub renamed: Vec<(String, String)>,
 }
 
 /// A column in the making.
@@ -65,6 +67,7 @@ impl Draft {
             options: table.options.clone(),
             row_number: row_number.map(|column| column.id),
             nullable: Vec::new(),
+            renamed: Vec::new(),
         }
     }
 
@@ -163,6 +166,13 @@ impl Draft {
         for check in &self.checks {
             check_stored(&check.expression, Owner::Check(&check.name))?;
         }
+        for key in &self.keys {
+            for part in &key.parts {
+                if let PartOf::Expression(expression) = &part.of {
+                    check_stored(expression, Owner::Index(&key.name))?;
+                }
+            }
+        }
         for column in &self.columns {
             if let Some(generated) = &column.spec.generated {
                 check_stored(&generated.expression, Owner::Generated(&column.name))?;
@@ -220,8 +230,13 @@ impl Draft {
     }
 
     /// Whether a key begins with these columns.
-    fn has_index_over(&self, columns: &[String]) -> bool {
-        self.keys.iter().any(|key| {
+    pub(super) fn has_index_over(&self, columns: &[String]) -> bool {
+        self.index_over(columns).is_some()
+    }
+
+    /// A key that begins with these columns.
+    pub(super) fn index_over(&self, columns: &[String]) -> Option<&Key> {
+        self.keys.iter().find(|key| {
             let ordered = matches!(key.kind, KeyKind::Primary | KeyKind::Unique | KeyKind::Plain);
             let parts = key.parts.iter().filter(|part| part.prefix.is_none());
             let parts: Vec<&str> = parts.map_while(|part| part.column()).collect();

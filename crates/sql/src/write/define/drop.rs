@@ -5,7 +5,12 @@ use std::{collections::BTreeMap, sync::Arc};
 use remora_engine::Definition;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{create::check_name, define, dropping, hidden_tables, table_exists};
+use super::{
+    create::check_name,
+    define, dropping,
+    foreign::{Moved, follow},
+    hidden_tables, table_exists,
+};
 use crate::{
     Code, Error, Outcome, Result,
     select::names::{TableName, Verb},
@@ -183,7 +188,16 @@ pub(super) async fn rename_all(
     for (from, to) in pairs {
         renaming.add(session, from, to)?;
     }
-    let Renaming { definitions, positions, .. } = renaming;
+    let Renaming { mut definitions, positions, renamed, .. } = renaming;
+    let moved: Vec<Moved<'_>> = renamed
+        .iter()
+        .map(|(to, each)| Moved { from: &each.target.name, to, columns: &[] })
+        .collect();
+    let called = |name: &str| {
+        let is_it = |each: &&Renamed| each.target.engine_name().is_some_and(|old| **old == *name);
+        renamed.values().find(is_it).map_or(name, |each| &each.engine_name).to_owned()
+    };
+    definitions.extend(follow(session, &moved, called)?);
     let names: Vec<String> = definitions.iter().flat_map(renamed_names).collect();
     define(session, definitions, positions.into_iter().collect()).await?;
     names.iter().for_each(|name| session.shared.counters.forget(name));

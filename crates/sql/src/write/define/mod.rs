@@ -9,6 +9,7 @@ mod create;
 mod database;
 mod draft;
 mod drop;
+mod foreign;
 mod stored;
 mod temporary;
 
@@ -44,6 +45,7 @@ pub(super) async fn run(session: &mut SessionState, statement: &Statement<'_>) -
         crate::write::commit(session).await?;
         // What was said of the next transaction was said of this one.
         session.transaction.next_read_only = None;
+        session.transaction.next_sees_committed = None;
     }
     let session_reads = session.variables.transaction_read_only;
     if session.transaction.only_reads().unwrap_or(session_reads) {

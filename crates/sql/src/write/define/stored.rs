@@ -64,6 +64,8 @@ pub(super) enum Owner<'n> {
     Generated(&'n str),
     /// The default of the column of this name.
     Default(&'n str),
+    /// A part of the index of this name.
+    Index(&'n str),
 }
 
 /// What an expression holds that it may not.
@@ -122,7 +124,10 @@ impl Owner<'_> {
                      system variable."
                 ),
             ),
-            (Owner::Generated(name) | Owner::Default(name), Foreign::Variable) => (
+            (
+                Owner::Index(name) | Owner::Generated(name) | Owner::Default(name),
+                Foreign::Variable,
+            ) => (
                 Code::DefaultVariable,
                 format!(
                     "Default value expression of column '{name}' cannot refer user or system \
@@ -142,6 +147,10 @@ impl Owner<'_> {
                     "Expression of generated column '{name}' contains a disallowed function{}.",
                     foreign.shown()
                 ),
+            ),
+            (Owner::Index(name), _) => (
+                Code::IndexFunction,
+                format!("Expression of functional index '{name}' contains a disallowed function."),
             ),
             (Owner::Default(name), _) => (
                 if foreign.is_query() { Code::DefaultQuery } else { Code::DefaultFunction },

@@ -323,7 +323,7 @@ impl Inserter {
         let target = self.target.clone();
         let count = given.rows.len();
         self.maker.single = count == 1 && !self.from_query;
-        self.maker.expect_rows(session, &target, &given.columns, count).await?;
+        self.maker.expect_rows(session, &target, &given.valued(), count).await?;
         let (mut rows, mut counted) = (Vec::with_capacity(count), Vec::with_capacity(count));
         for (number, given_row) in (self.tally.records + 1..).zip(&given.rows) {
             rows.push(self.maker.row(session, &target, &given.columns, given_row, number)?);

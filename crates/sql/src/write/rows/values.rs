@@ -30,6 +30,14 @@ pub(crate) struct GivenRows {
 }
 
 impl GivenRows {
+    /// The columns for which every row has a value.
+    pub(super) fn valued(&self) -> Vec<usize> {
+        let has_default =
+            |at: usize| self.rows.iter().any(|row| matches!(row.get(at), Some(Given::Default)));
+        let columns = self.columns.iter().enumerate();
+        columns.filter(|(at, _)| !has_default(*at)).map(|(_, column)| *column).collect()
+    }
+
     /// Replaces expressions by their values.
     pub(crate) async fn evaluate(
         &mut self,

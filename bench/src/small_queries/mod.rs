@@ -1,0 +1,196 @@
+//! Queries over tables of a few rows, no two alike: what costs is reading and planning them. All servers
+//! have the same tables and get the same queries; answers are compared before times are.
+
+mod generate;
+
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result};
+use mysql::{Conn, Error as ClientError, Row, Value, prelude::Queryable};
+use remora_peers::Kind;
+use serde::Serialize;
+
+use self::generate::Draw;
+use crate::{
+    lookup::servers::{self, Holder},
+    measure::{microseconds, percentile},
+    suite::WorkDirectory,
+    table::Table,
+};
+
+/// Options of `small-queries`.
+#[derive(clap::Args, Debug)]
+pub struct SmallQueryOptions {
+    /// Queries.
+    #[arg(long, default_value_t = 10_000)]
+    queries: usize,
+    /// What the queries are drawn by.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Remora alone: nothing is compared.
+    #[arg(long)]
+    without_peers: bool,
+    /// Write everything that was measured to this file.
+    #[arg(long, value_name = "FILE", default_value = "target/bench-small-queries.json")]
+    json: PathBuf,
+}
+
+/// Differences that are shown.
+const SHOWN: usize = 20;
+
+/// What a server answered: its rows, in an order of their own where the query has none, or an error.
+#[derive(Clone, Debug, PartialEq)]
+enum Answer {
+    Rows(Vec<Vec<String>>),
+    Error(u16, String),
+}
+
+/// What one server took.
+#[derive(Serialize)]
+struct Figures {
+    server: String,
+    per_second: f64,
+    p50_us: f64,
+    p99_us: f64,
+    server_cpu_us: Option<f64>,
+    /// Medians by kind, in microseconds.
+    kinds: BTreeMap<&'static str, f64>,
+}
+
+/// Runs the suite; an error if an answer was wrong.
+pub fn small_queries(options: &SmallQueryOptions) -> Result<()> {
+    let directory = WorkDirectory::new()?;
+    let mut holders = vec![servers::remora(directory.path(), 1)?];
+    if !options.without_peers {
+        holders.extend(servers::peer(Kind::MySql97, &["InnoDB"], 0)?);
+        holders.extend(servers::peer(Kind::MariaDb1011, &["InnoDB"], 0)?);
+    }
+    let (mut figures, mut answers) = (Vec::new(), Vec::new());
+    for holder in &holders {
+        eprintln!("{}", holder.name);
+        let (of_server, given) = ask(holder, options)?;
+        figures.push(of_server);
+        answers.push(given);
+    }
+    println!("{}", table(&figures));
+    let file = std::fs::File::create(&options.json)
+        .with_context(|| format!("cannot write {}", options.json.display()))?;
+    serde_json::to_writer_pretty(file, &figures)?;
+    match answers.as_slice() {
+        [own, truth, ..] => compare(options, own, truth),
+        _ => Ok(()),
+    }
+}
+
+/// Makes the tables and asks all queries, one after the other.
+fn ask(holder: &Holder, options: &SmallQueryOptions) -> Result<(Figures, Vec<Answer>)> {
+    let mut connection = holder.connect(false)?;
+    let mut draw = Draw::new(options.seed);
+    for statement in draw.tables() {
+        connection.query_drop(&statement).with_context(|| statement.clone())?;
+    }
+    let before = holder.processor().whole();
+    let started = Instant::now();
+    let (mut walls, mut answers) = (Vec::new(), Vec::new());
+    let mut kinds: BTreeMap<&'static str, Vec<Duration>> = BTreeMap::new();
+    for _ in 0..options.queries {
+        let (kind, query) = draw.query();
+        let began = Instant::now();
+        let answer = answer(&mut connection, &query)?;
+        walls.push(began.elapsed());
+        kinds.entry(kind).or_default().push(began.elapsed());
+        answers.push(answer);
+    }
+    let seconds = started.elapsed().as_secs_f64();
+    let cpu = before.zip(holder.processor().whole());
+    let cpu = cpu.map(|(before, after)| after.saturating_sub(before));
+    walls.sort_unstable();
+    let median = |mut walls: Vec<Duration>| {
+        walls.sort_unstable();
+        microseconds(percentile(&walls, 50))
+    };
+    let figures = Figures {
+        server: holder.name.clone(),
+        per_second: options.queries as f64 / seconds,
+        p50_us: microseconds(percentile(&walls, 50)),
+        p99_us: microseconds(percentile(&walls, 99)),
+        server_cpu_us: cpu.map(|cpu| microseconds(cpu) / options.queries.max(1) as f64),
+        kinds: kinds.into_iter().map(|(kind, walls)| (kind, median(walls))).collect(),
+    };
+    Ok((figures, answers))
+}
+
+fn answer(connection: &mut Conn, query: &str) -> Result<Answer> {
+    match connection.query::<Row, _>(query) {
+        Ok(rows) => {
+            let text = |value: Value| match value {
+                Value::NULL => "NULL".to_owned(),
+                Value::Bytes(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+                other => format!("{other:?}"),
+            };
+            let cells = |row: Row| row.unwrap().into_iter().map(text).collect();
+            let mut rows: Vec<Vec<String>> = rows.into_iter().map(cells).collect();
+            if !query.contains("ORDER BY") {
+                rows.sort_unstable();
+            }
+            Ok(Answer::Rows(rows))
+        }
+        Err(ClientError::MySqlError(error)) => Ok(Answer::Error(error.code, error.message)),
+        Err(error) => Err(error).with_context(|| query.to_owned()),
+    }
+}
+
+/// Names the queries whose answers differ from the other server's.
+fn compare(options: &SmallQueryOptions, own: &[Answer], truth: &[Answer]) -> Result<()> {
+    let mut draw = Draw::new(options.seed);
+    draw.tables();
+    let (mut wrong, mut refused, mut both) = (0, 0, 0);
+    for (own, truth) in own.iter().zip(truth) {
+        let (_, query) = draw.query();
+        let count = match (own, truth) {
+            (Answer::Error(..), Answer::Error(..)) => {
+                both += 1;
+                continue;
+            }
+            (Answer::Error(..), _) => &mut refused,
+            (own, truth) if own != truth => &mut wrong,
+            _ => continue,
+        };
+        *count += 1;
+        if *count <= SHOWN {
+            println!("{query}\n  own:   {own:.300?}\n  truth: {truth:.300?}");
+        }
+    }
+    println!(
+        "{} queries: {wrong} wrong, {refused} refused by Remora alone, {both} refused by both",
+        options.queries
+    );
+    anyhow::ensure!(wrong == 0, "{wrong} answers were wrong");
+    Ok(())
+}
+
+fn table(figures: &[Figures]) -> Table {
+    let kinds: Vec<&str> =
+        figures.first().map(|one| one.kinds.keys().copied().collect()).unwrap_or_default();
+    let mut heads = vec!["server", "queries/s", "p50 us", "p99 us", "server cpu us"];
+    heads.extend(&kinds);
+    heads.push("");
+    let mut table = Table::new(&heads);
+    for one in figures {
+        let mut row = vec![
+            one.server.clone(),
+            format!("{:.0}", one.per_second),
+            format!("{:.0}", one.p50_us),
+            format!("{:.0}", one.p99_us),
+            one.server_cpu_us.map(|us| format!("{us:.0}")).unwrap_or_default(),
+        ];
+        row.extend(one.kinds.values().map(|us| format!("{us:.0}")));
+        row.push(String::new());
+        table.row(row);
+    }
+    table
+}

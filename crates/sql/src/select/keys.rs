@@ -1,0 +1,108 @@
+//! What joins know of the keys of their sides: nothing. DataFusion takes the groups of a query for a key of
+//! it, and behind a join goes on to leave out what stands beside such a key in GROUP BY and ORDER BY, though
+//! the other side has many rows for each. Columns that come through a function are no key.
+
+use std::sync::Arc;
+
+use datafusion::{
+    arrow::datatypes::{DataType, FieldRef},
+    common::{
+        config::ConfigOptions,
+        exec_err,
+        tree_node::{Transformed, TreeNodeRecursion},
+    },
+    error::Result,
+    logical_expr::{
+        ColumnarValue, Expr, LogicalPlan, Projection, ReturnFieldArgs, ScalarFunctionArgs,
+        ScalarUDF, ScalarUDFImpl, Signature, Volatility, expr::ScalarFunction,
+    },
+    optimizer::AnalyzerRule,
+};
+
+/// The rule.
+#[derive(Debug)]
+pub(super) struct SidesWithoutKeys;
+
+impl AnalyzerRule for SidesWithoutKeys {
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        if !has_keyed_sides(&plan)? {
+            return Ok(plan);
+        }
+        let done = plan.transform_up_with_subqueries(|plan| match plan {
+            LogicalPlan::Join(mut join) => {
+                let (left, right) = (without_key(&join.left)?, without_key(&join.right)?);
+                if left.is_none() && right.is_none() {
+                    return Ok(Transformed::no(LogicalPlan::Join(join)));
+                }
+                join.left = left.unwrap_or(join.left);
+                join.right = right.unwrap_or(join.right);
+                LogicalPlan::Join(join).recompute_schema().map(Transformed::yes)
+            }
+            // What is above has the schema of what was below.
+            plan => plan.recompute_schema().map(Transformed::no),
+        })?;
+        Ok(done.data)
+    }
+
+    fn name(&self) -> &str {
+        "sides_without_keys"
+    }
+}
+
+/// Whether a side of a join has a key.
+fn has_keyed_sides(plan: &LogicalPlan) -> Result<bool> {
+    let mut found = false;
+    plan.apply_with_subqueries(|plan| {
+        if let LogicalPlan::Join(join) = plan {
+            let is_keyed = |side: &LogicalPlan| !side.schema().functional_dependencies().is_empty();
+            found |= is_keyed(&join.left) || is_keyed(&join.right);
+        }
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    Ok(found)
+}
+
+/// The plan with its columns through a function, if it has a key.
+fn without_key(plan: &Arc<LogicalPlan>) -> Result<Option<Arc<LogicalPlan>>> {
+    let schema = plan.schema();
+    if schema.functional_dependencies().is_empty() {
+        return Ok(None);
+    }
+    let same =
+        Arc::new(ScalarUDF::from(Same { signature: Signature::any(1, Volatility::Immutable) }));
+    let columns = schema.columns().into_iter().map(|column| {
+        let (relation, name) = (column.relation.clone(), column.name.clone());
+        let call = ScalarFunction::new_udf(Arc::clone(&same), vec![Expr::Column(column)]);
+        Expr::ScalarFunction(call).alias_qualified(relation, name)
+    });
+    let plan = Projection::try_new(columns.collect(), Arc::clone(plan))?;
+    Ok(Some(Arc::new(LogicalPlan::Projection(plan))))
+}
+
+/// Gives its argument.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Same {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for Same {
+    fn name(&self) -> &str {
+        "same"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        types.first().cloned().map_or_else(|| exec_err!("same of nothing"), Ok)
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        args.arg_fields.first().cloned().map_or_else(|| exec_err!("same of nothing"), Ok)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        args.args.into_iter().next().map_or_else(|| exec_err!("same of nothing"), Ok)
+    }
+}

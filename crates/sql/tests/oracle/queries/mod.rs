@@ -1,0 +1,10 @@
+//! Random queries with joins, queries within queries, groups, windows and extreme values.
+
+mod compare;
+mod expressions;
+mod generate;
+mod tree;
+
+pub use compare::{Verdict, compare};
+pub use generate::{Generator, Query};
+pub use tree::Part;
