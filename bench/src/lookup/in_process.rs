@@ -86,6 +86,7 @@ impl InProcess {
             max_temporary_memory_bytes: 4 << 30,
             spill: None,
             max_spill_bytes: 4 << 30,
+            max_direct_rows: remora_sql::MAX_DIRECT_ROWS,
             default_database: "bench".to_owned(),
         };
         let instance = Instance::new(engine.clone(), Arc::new(Alone), settings);

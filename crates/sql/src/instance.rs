@@ -50,6 +50,9 @@ pub(crate) struct Shared {
     pub rooms: Rooms,
 }
 
+/// Tables of more rows are read by as many threads as there are, as an optimizer divides them.
+pub const MAX_DIRECT_ROWS: usize = 200_000;
+
 /// What an operator sets of the SQL side.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -66,6 +69,9 @@ pub struct Settings {
     pub spill: Option<PathBuf>,
     /// Most bytes in it.
     pub max_spill_bytes: u64,
+    /// Most rows of a table whose statements are planned without an optimizer where they are simple:
+    /// [`MAX_DIRECT_ROWS`] but in tests, which compare both ways.
+    pub max_direct_rows: usize,
     /// The database that tables without one are shown in, and that a session begins in.
     pub default_database: String,
 }

@@ -32,6 +32,6 @@ pub use declared_numbers::DeclaredNumbers;
 pub use error::{Code, Error, Result};
 pub use host::{Account, Alone, Host, Process, ReplicaReport, nobody_followed};
 pub use identity::{Access, Identity, Right};
-pub use instance::{Instance, Settings, Usage};
+pub use instance::{Instance, MAX_DIRECT_ROWS, Settings, Usage};
 pub use reply::{Outcome, Reply, ResultCharset};
 pub use session::{Encryption, Prepared, Session, Status};

@@ -40,6 +40,7 @@ impl SqlSide {
             max_temporary_memory_bytes: settings.sql.max_temporary_memory_mb << 20,
             spill: Some(settings.data.join("spill")),
             max_spill_bytes: settings.sql.max_spill_mb << 20,
+            max_direct_rows: remora_sql::MAX_DIRECT_ROWS,
             default_database: settings.sql.default_database.clone(),
         };
         let instance = Instance::new(shared.database.clone(), Arc::new(host), own);

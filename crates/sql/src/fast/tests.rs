@@ -130,6 +130,7 @@ fn fixture() -> Fixture {
         max_temporary_memory_bytes: 1 << 30,
         spill: None,
         max_spill_bytes: 1 << 30,
+        max_direct_rows: crate::MAX_DIRECT_ROWS,
         default_database: "main".to_owned(),
     };
     let instance = Instance::new(database, Arc::new(Alone), settings);

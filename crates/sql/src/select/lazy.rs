@@ -31,7 +31,7 @@ pub(super) fn in_turn(plan: LogicalPlan) -> Result<LogicalPlan> {
 }
 
 /// A condition of which only counts where it is true.
-fn turned(condition: Expr) -> Expr {
+pub(super) fn turned(condition: Expr) -> Expr {
     match condition {
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::Or, right }) => {
             let (left, right) = (turned(*left), turned(*right));

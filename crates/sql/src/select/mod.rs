@@ -4,6 +4,7 @@
 mod bare;
 mod catalog;
 mod compared;
+mod direct;
 pub(crate) mod errors;
 mod extent;
 mod functions;
@@ -14,6 +15,7 @@ mod lazy;
 mod locking;
 pub(crate) mod names;
 pub(crate) mod origin;
+mod outer;
 pub(crate) mod output;
 mod planner;
 mod recursive;

@@ -24,15 +24,13 @@ use datafusion::{
 use rustc_hash::FxHashMap;
 
 use super::{
-    errors::from_plan, extent::Extent, functions, keys::SidesWithoutKeys, lateral::Laterals, lazy,
-    recursive::LastRound, rules, subquery::Subqueries, united, watch,
+    direct, errors::from_plan, extent::Extent, functions, keys::SidesWithoutKeys,
+    lateral::Laterals, lazy, recursive::LastRound, rules, subquery::Subqueries, united, watch,
 };
-use crate::{Result, meaning, session::Context};
+use crate::{MAX_DIRECT_ROWS, Result, meaning, session::Context};
 
 /// Rows of a batch.
 const BATCH_ROWS: usize = 8_192;
-/// Tables of more rows are read by as many threads as there are.
-const PARALLEL_ROWS: usize = 200_000;
 /// A join's side of at most so many keys tells them to the other; of more where all tables together
 /// have so many rows for each key that a look-up costs less than reading them. Each is held as a literal.
 const MIN_JOIN_KEYS: usize = 20_000;
@@ -92,7 +90,7 @@ impl Planner {
             Extent::OneTable => ONE_TABLE.clone(),
             Extent::Any => ANY.clone(),
         };
-        let partitions = match rows > PARALLEL_ROWS {
+        let partitions = match rows > MAX_DIRECT_ROWS {
             true => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
             false => 1,
         };
@@ -128,7 +126,7 @@ impl Planner {
     pub(super) async fn physical_plan(&self, query: ast::Query) -> Result<Arc<dyn ExecutionPlan>> {
         let _planning = self.context.planning.begin();
         let plan = self.plan(query)?;
-        physical(&self.state, &plan).await.map_err(from_plan)
+        physical(&self.state, plan).await.map_err(from_plan)
     }
 
     /// The same, to be run: it ends when the statement does.
@@ -153,12 +151,30 @@ impl Planner {
     }
 }
 
-/// The plan as it runs.
+/// The plan as it runs: made at once where it is of one table, else by DataFusion's optimizer.
 pub(super) async fn physical(
     state: &PlanState,
-    plan: &LogicalPlan,
+    plan: LogicalPlan,
 ) -> PlanResult<Arc<dyn ExecutionPlan>> {
-    let optimised = watch::conditions(lazy::in_turn(state.optimize(plan)?)?)?;
+    let plan = analysed(state, plan)?;
+    if let Some(made) = direct::planned(&plan, state)? {
+        return Ok(made);
+    }
+    optimised(state, plan).await
+}
+
+/// The plan with MySQL's meaning in it.
+pub(super) fn analysed(state: &PlanState, plan: LogicalPlan) -> PlanResult<LogicalPlan> {
+    state.analyzer().execute_and_check(plan, state.config_options(), |_, _| {})
+}
+
+/// The plan as it runs, by way of an optimizer.
+pub(super) async fn optimised(
+    state: &PlanState,
+    plan: LogicalPlan,
+) -> PlanResult<Arc<dyn ExecutionPlan>> {
+    let plan = state.optimizer().optimize(plan, state, |_, _| {})?;
+    let optimised = watch::conditions(lazy::in_turn(plan)?)?;
     watch::check(state.config_options())?;
     let plan = state.query_planner().create_physical_plan(&optimised, state).await?;
     match state.config().target_partitions() {

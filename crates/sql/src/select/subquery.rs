@@ -1,10 +1,15 @@
-//! Subqueries that DataFusion cannot turn into joins: they become functions of the outer columns
-//! they name, which run the query for each set of their values.
+//! Subqueries that become no joins: DataFusion cannot make them joins, or the tables are so small that
+//! planning a join costs more. They become functions of the outer columns they name, which run the
+//! query for each set of their values; a query of one table is planned once ([`super::direct`]).
 
 use std::{
     fmt,
     hash::{Hash, Hasher},
-    sync::Arc,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use datafusion::{
@@ -17,7 +22,7 @@ use datafusion::{
         tree_node::{Transformed, TreeNode, TreeNodeRecursion},
     },
     error::{DataFusionError, Result as PlanResult},
-    execution::SessionState as PlanState,
+    execution::TaskContext,
     logical_expr::{
         BinaryExpr, ColumnarValue, Distinct, Expr, LogicalPlan, LogicalPlanBuilder, Operator,
         ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
@@ -26,15 +31,17 @@ use datafusion::{
         utils::{merge_schema, split_conjunction},
     },
     optimizer::AnalyzerRule,
-    physical_plan::{ExecutionPlan, collect},
+    physical_plan::{ExecutionPlan, collect, execution_plan::reset_plan_states},
 };
+use futures::FutureExt;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use super::{
     compared::{Members, Quantified},
-    planner::{self, physical},
-    watch,
+    direct,
+    outer::OuterRow,
+    planner, watch,
 };
 use crate::{
     Code, Error,
@@ -44,6 +51,13 @@ use crate::{
 
 /// Most results that are kept of one subquery.
 const MAX_KEPT: usize = 65_536;
+
+/// Most rows of a table for each of which a query of one table runs that names columns of it, and most of
+/// both tables' rows multiplied. A run costs about 20 us, the planning of a join 2 ms.
+const MAX_RUNS: usize = 100;
+const MAX_PAIRS: usize = 100_000;
+/// The same for one that names none: it runs once, and what it gave is asked for each row.
+const MAX_ASKED: usize = 5_000;
 
 /// The rule.
 #[derive(Debug)]
@@ -61,6 +75,9 @@ impl AnalyzerRule for Subqueries {
 }
 
 fn replace_in(plan: LogicalPlan, options: &ConfigOptions) -> PlanResult<Transformed<LogicalPlan>> {
+    if !direct::has_queries(&plan)? {
+        return plan.recompute_schema().map(Transformed::no);
+    }
     let node = match plan {
         LogicalPlan::Filter(_) => Node::Filter,
         LogicalPlan::Projection(_) => Node::Projection,
@@ -69,7 +86,11 @@ fn replace_in(plan: LogicalPlan, options: &ConfigOptions) -> PlanResult<Transfor
     let schema = merge_schema(&plan.inputs());
     let names = NamePreserver::new(&plan);
     let place = if node == Node::Filter { Place::Condition } else { Place::Inside };
-    let asking = Asking { schema: &schema, node, options };
+    let rows = match plan.inputs().as_slice() {
+        [input] => direct::rows_below(input),
+        _ => None,
+    };
+    let asking = Asking { schema: &schema, node, options, rows };
     let replaced = plan.map_expressions(|expr| {
         let name = names.save(&expr);
         let new = asking.replaced(expr, place)?;
@@ -113,6 +134,8 @@ struct Asking<'p> {
     schema: &'p DFSchema,
     node: Node,
     options: &'p ConfigOptions,
+    /// How many rows its table has, if it is of one.
+    rows: Option<usize>,
 }
 
 impl Asking<'_> {
@@ -157,6 +180,7 @@ impl Asking<'_> {
         // A join knows the query around it, not one further out.
         let near = outer.iter().all(|(_, column)| self.schema.has_column(column));
         let joins = near
+            && !self.runs_at_once(plan, outer.is_empty())
             && match &expr {
                 Expr::ScalarSubquery(_) => self.scalar_joins(plan, outer.is_empty())?,
                 Expr::Exists(_) => self.node == Node::Filter && is_simple(plan)?,
@@ -168,6 +192,17 @@ impl Asking<'_> {
         }
         let call = self.call(kind, plan, outer, value);
         Ok(Transformed::yes(if negated { Expr::Not(Box::new(call)) } else { call }))
+    }
+
+    /// Whether running it takes less than planning a join.
+    fn runs_at_once(&self, plan: &LogicalPlan, is_alone: bool) -> bool {
+        let most = direct::most_rows(self.options);
+        let (Some(rows), Some(inner)) = (self.rows, direct::rows_below(plan)) else { return false };
+        let few = match is_alone {
+            true => rows <= MAX_ASKED,
+            false => rows <= MAX_RUNS && rows.saturating_mul(inner) <= MAX_PAIRS,
+        };
+        few && rows.max(inner) <= most
     }
 
     fn scalar_joins(&self, plan: &LogicalPlan, is_constant: bool) -> PlanResult<bool> {
@@ -307,8 +342,19 @@ struct Subquery {
     context: Option<Context>,
     signature: Signature,
     known: Mutex<FxHashMap<Vec<ScalarValue>, ScalarValue>>,
+    /// Plans that no thread runs now.
+    idle: Mutex<Vec<Ready>>,
+    /// Whether such plans can be made.
+    is_direct: AtomicBool,
     /// What the query gave last that values are compared with, and for which outer columns.
     members: Mutex<Option<(Vec<ScalarValue>, Arc<Members>)>>,
+}
+
+/// A plan that runs for one row after the other.
+struct Ready {
+    plan: Arc<dyn ExecutionPlan>,
+    row: OuterRow,
+    task: Arc<TaskContext>,
 }
 
 impl Subquery {
@@ -324,8 +370,17 @@ impl Subquery {
             true => Signature::nullary(Volatility::Volatile),
             false => signature,
         };
-        let (known, members) = (Mutex::default(), Mutex::default());
-        Self { kind, plan, outer, context, signature, known, members }
+        Self {
+            kind,
+            plan,
+            outer,
+            context,
+            signature,
+            known: Mutex::default(),
+            idle: Mutex::default(),
+            is_direct: AtomicBool::new(true),
+            members: Mutex::default(),
+        }
     }
 
     /// The field of what it gives.
@@ -402,36 +457,90 @@ impl Subquery {
         fields: &[FieldRef],
         options: &ConfigOptions,
     ) -> PlanResult<Members> {
-        let plan = self.bound(outer, fields)?;
+        self.run(outer, fields, options, |plan, task| Members::of(plan, task, quantified))
+    }
+
+    /// What `work` makes of the query for some values of the outer columns.
+    fn run<T, F: Future<Output = PlanResult<T>>>(
+        &self,
+        outer: &[ScalarValue],
+        fields: &[FieldRef],
+        options: &ConfigOptions,
+        work: impl FnOnce(Arc<dyn ExecutionPlan>, Arc<TaskContext>) -> F,
+    ) -> PlanResult<T> {
+        let idle = self.idle.lock().pop();
+        let ready = match idle {
+            Some(ready) => Some(ready.again()?),
+            None if self.is_direct.load(Ordering::Relaxed) => self.ready(fields, options)?,
+            None => None,
+        };
+        let Some(ready) = ready else {
+            self.is_direct.store(false, Ordering::Relaxed);
+            let plan = self.few(self.bound(outer, fields)?)?;
+            let state = planner::state_of(options);
+            return waited(async {
+                let plan = planner::analysed(&state, plan)?;
+                let plan = planner::optimised(&state, plan).await?;
+                work(watched(plan, options)?, state.task_ctx()).await
+            });
+        };
+        ready.row.set(outer);
+        let done = waited(work(Arc::clone(&ready.plan), Arc::clone(&ready.task)))?;
+        self.idle.lock().push(ready);
+        Ok(done)
+    }
+
+    /// The query planned for any values of the outer columns; `None` if it is not of one table.
+    fn ready(&self, fields: &[FieldRef], options: &ConfigOptions) -> PlanResult<Option<Ready>> {
+        if direct::rows_below(&self.plan).is_none() {
+            return Ok(None);
+        }
         let state = planner::state_of(options);
-        waited(async {
-            let plan = watched(&state, &plan, options).await?;
-            Members::of(plan, state.task_ctx(), quantified).await
-        })
+        let row = OuterRow::default();
+        let plan = self.replaced(|at| fields.get(at).map(|field| row.value(at, field)))?;
+        let plan = planner::analysed(&state, self.few(plan)?)?;
+        let Some(plan) = direct::planned(&plan, &state)? else { return Ok(None) };
+        let plan = watched(plan, options)?;
+        Ok(Some(Ready { plan, row, task: state.task_ctx() }))
+    }
+
+    /// The query, of which no more rows come than it takes to know its result.
+    fn few(&self, plan: LogicalPlan) -> PlanResult<LogicalPlan> {
+        let most = match self.kind {
+            // A second row is an error.
+            Kind::Scalar => 2,
+            Kind::Exists => 1,
+            Kind::Compared(_) => return Ok(plan),
+        };
+        LogicalPlanBuilder::from(plan).limit(0, Some(most))?.build()
     }
 
     /// The query for some values of the outer columns.
     fn bound(&self, args: &[ScalarValue], fields: &[FieldRef]) -> PlanResult<LogicalPlan> {
-        let literal = |index: usize| {
-            let value = args.get(index).cloned().unwrap_or(ScalarValue::Null);
-            let field = fields.get(index).map(|field| FieldMetadata::from(field.as_ref()));
-            Expr::Literal(value, field)
-        };
-        let bound = self.plan.as_ref().clone().transform_up_with_subqueries(|plan| {
+        self.replaced(|at| {
+            let value = args.get(at).cloned().unwrap_or(ScalarValue::Null);
+            let field = fields.get(at).map(|field| FieldMetadata::from(field.as_ref()));
+            Some(Expr::Literal(value, field))
+        })
+    }
+
+    /// The query with something else for each of its outer columns.
+    fn replaced(&self, value: impl Fn(usize) -> Option<Expr>) -> PlanResult<LogicalPlan> {
+        let replaced = self.plan.as_ref().clone().transform_up_with_subqueries(|plan| {
             let names = NamePreserver::new(&plan);
             plan.map_expressions(|expr| {
                 let name = names.save(&expr);
-                let new = expr.transform_up(|expr| match &expr {
-                    Expr::OuterReferenceColumn(_, column) => {
-                        let at = self.outer.iter().position(|(_, known)| known == column);
-                        Ok(at.map_or(Transformed::no(expr), |at| Transformed::yes(literal(at))))
-                    }
-                    _ => Ok(Transformed::no(expr)),
+                let new = expr.transform_up(|expr| {
+                    let Expr::OuterReferenceColumn(_, column) = &expr else {
+                        return Ok(Transformed::no(expr));
+                    };
+                    let at = self.outer.iter().position(|(_, known)| known == column);
+                    Ok(at.and_then(&value).map_or(Transformed::no(expr), Transformed::yes))
                 })?;
                 Ok(Transformed::new(name.restore(new.data), new.transformed, new.tnr))
             })
         })?;
-        Ok(bound.data)
+        Ok(replaced.data)
     }
 
     /// The query's only value, or whether it has rows.
@@ -441,15 +550,7 @@ impl Subquery {
         fields: &[FieldRef],
         options: &ConfigOptions,
     ) -> PlanResult<ScalarValue> {
-        let plan = self.bound(args, fields)?;
-        // A second row is an error.
-        let most = if self.kind == Kind::Scalar { 2 } else { 1 };
-        let plan = LogicalPlanBuilder::from(plan).limit(0, Some(most))?.build()?;
-        let state = planner::state_of(options);
-        let batches = waited(async {
-            let plan = watched(&state, &plan, options).await?;
-            collect(plan, state.task_ctx()).await
-        })?;
+        let batches = self.run(args, fields, options, collect)?;
         let mut values = Vec::new();
         for batch in &batches {
             for row in 0..batch.num_rows() {
@@ -470,20 +571,29 @@ impl Subquery {
     }
 }
 
-/// Runs what a function waits for.
+impl Ready {
+    /// The same, to be run once more: what it learnt of the last row is forgotten.
+    fn again(self) -> PlanResult<Self> {
+        Ok(Self { plan: reset_plan_states(self.plan)?, ..self })
+    }
+}
+
+/// Runs what a function waits for. What does not wait for anything does not take a thread of its own.
 fn waited<T>(work: impl Future<Output = PlanResult<T>>) -> PlanResult<T> {
+    let mut work = pin!(work);
+    if let Some(done) = work.as_mut().now_or_never() {
+        return done;
+    }
     let handle = tokio::runtime::Handle::try_current()
         .map_err(|error| DataFusionError::External(Box::new(error)))?;
     tokio::task::block_in_place(|| handle.block_on(work))
 }
 
-/// A plan that runs, and ends with the statement.
-async fn watched(
-    state: &PlanState,
-    plan: &LogicalPlan,
+/// The plan, which ends with the statement.
+fn watched(
+    plan: Arc<dyn ExecutionPlan>,
     options: &ConfigOptions,
 ) -> PlanResult<Arc<dyn ExecutionPlan>> {
-    let plan = physical(state, plan).await?;
     match Context::of_options(options) {
         Some(context) => watch::watched(plan, context),
         None => Ok(plan),

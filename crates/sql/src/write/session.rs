@@ -262,6 +262,7 @@ mod tests {
             max_temporary_memory_bytes: 1 << 30,
             spill: None,
             max_spill_bytes: 1 << 30,
+            max_direct_rows: crate::MAX_DIRECT_ROWS,
             default_database: "test".to_owned(),
         };
         let instance = Instance::new(database.clone(), Arc::new(Alone), settings);

@@ -96,8 +96,16 @@ fn known_differences_are_answered_as_ever() {
 
 #[test]
 fn answers_are_those_of_mysql() {
+    all_answers_are_right(ours::Ours::new(&setup()));
+}
+
+#[test]
+fn answers_by_way_of_an_optimizer_are_those_of_mysql() {
+    all_answers_are_right(ours::Ours::optimizing(&setup()));
+}
+
+fn all_answers_are_right(mut ours: ours::Ours) {
     let listed = differences();
-    let mut ours = ours::Ours::new(&setup());
     let (mut total, mut wrong, mut mended) = (0, Vec::new(), Vec::new());
     for (area, cases) in areas() {
         for case in cases {
@@ -178,12 +186,20 @@ fn random_statements_mean_the_same() {
 
 #[test]
 fn random_queries_mean_the_same() {
+    all_queries_mean_the_same(ours::Ours::new(&setup()));
+}
+
+#[test]
+fn random_queries_by_way_of_an_optimizer_mean_the_same() {
+    all_queries_mean_the_same(ours::Ours::optimizing(&setup()));
+}
+
+fn all_queries_mean_the_same(mut ours: ours::Ours) {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let seed = number("REMORA_SEED").unwrap_or_else(random::new_seed);
     let count = number("REMORA_QUERIES").map_or(RANDOM_QUERIES, |count| count as usize);
     let peer = Peer::start(Kind::MySql97, &["--skip-log-bin"]).unwrap();
     let mut theirs = Theirs::new(&peer, &setup());
-    let mut ours = ours::Ours::new(&setup());
     let mut generator = queries::Generator::new(seed);
     let mut verdict = |query: &queries::Query| {
         let text = query.part.text();

@@ -17,8 +17,16 @@ pub struct Ours {
 
 impl Ours {
     pub fn new(setup: &[String]) -> Self {
+        Self::of(Server::new(), setup)
+    }
+
+    /// One whose statements are all planned by way of an optimizer.
+    pub fn optimizing(setup: &[String]) -> Self {
+        Self::of(Server::optimizing(), setup)
+    }
+
+    fn of(server: Server, setup: &[String]) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-        let server = Server::new();
         let mut ours = Self { runtime, session: server.session(), _server: server };
         for statement in ["SET NAMES utf8mb4", "SET time_zone = '+00:00'"] {
             ours.answer(statement);

@@ -25,6 +25,14 @@ impl Server {
         Self::with_host(Arc::new(Alone))
     }
 
+    /// An empty one that plans every statement by way of an optimizer.
+    pub fn optimizing() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let options = Options { durability: remora_engine::Durability::None, ..Options::default() };
+        let server = Self::planning(directory.path(), options, Arc::new(Alone), 0);
+        Self { _directory: Some(directory), ..server }
+    }
+
     /// An empty one with this server around it.
     pub fn with_host(host: Arc<dyn Host>) -> Self {
         Self::with(Options::default(), host)
@@ -48,6 +56,15 @@ impl Server {
     }
 
     fn over(path: &std::path::Path, options: Options, host: Arc<dyn Host>) -> Self {
+        Self::planning(path, options, host, remora_sql::MAX_DIRECT_ROWS)
+    }
+
+    fn planning(
+        path: &std::path::Path,
+        options: Options,
+        host: Arc<dyn Host>,
+        max_direct_rows: usize,
+    ) -> Self {
         let database = Database::open(path, options).unwrap();
         let settings = Settings {
             version: "9.7.4-test".to_owned(),
@@ -56,6 +73,7 @@ impl Server {
             max_temporary_memory_bytes: 88 << 20,
             spill: Some(path.join("spill")),
             max_spill_bytes: 64 << 20,
+            max_direct_rows,
             default_database: "test".to_owned(),
         };
         let instance = Instance::new(database.clone(), host, settings);

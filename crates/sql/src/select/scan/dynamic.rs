@@ -1,5 +1,5 @@
-//! What a join has learnt of its keys by the time its other side is read: of a small side the
-//! values themselves, of any the smallest and the greatest. The engine leaves out rows that
+//! What is known of rows by the time they are read. A join has learnt of its keys: of a small side the
+//! values themselves, of any the smallest and the greatest. A query within a query has an outer row. The engine leaves out rows that
 //! cannot match; the join still looks at those that come.
 
 use std::sync::Arc;
@@ -15,6 +15,7 @@ use datafusion::{
 use remora_engine::{Comparison, Filter, Literal as Constant};
 
 use super::filter::Subject;
+use crate::select::outer;
 
 /// What is known by now, as conditions of the engine. What it cannot say is left out.
 pub(super) fn conditions(
@@ -59,7 +60,10 @@ fn constant(expr: &Arc<dyn PhysicalExpr>) -> Option<&ScalarValue> {
 
 fn compared(binary: &BinaryExpr, subjects: &[Option<Subject>]) -> Option<Filter> {
     let subject = subject(binary.left(), subjects)?;
-    let literal = subject.literal(constant(binary.right())?)?;
+    let literal = match constant(binary.right()) {
+        Some(value) => subject.literal(value)?,
+        None => subject.literal(&outer::value_now(binary.right())?)?,
+    };
     let comparison = match binary.op() {
         Operator::Eq => Comparison::Equal,
         Operator::Lt => Comparison::Less,

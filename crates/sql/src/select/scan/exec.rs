@@ -111,6 +111,15 @@ impl ScanExec {
         })
     }
 
+    /// The same, of which only rows are wanted that these conditions on the projection let through. They
+    /// are tested behind it too.
+    pub(crate) fn with_conditions(mut self, conditions: Vec<Arc<dyn PhysicalExpr>>) -> Self {
+        if self.shape.limit.is_none() {
+            self.dynamic.extend(conditions);
+        }
+        self
+    }
+
     /// Begins to read. A join's other side has ended by now, so that its keys are known.
     fn begin(&self, columns: Vec<usize>) -> Result<Scan> {
         let mut conditions = dynamic::conditions(&self.dynamic, &self.subjects);

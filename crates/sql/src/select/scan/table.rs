@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use datafusion::{
     arrow::datatypes::{Field, Schema as ArrowSchema, SchemaRef},
     catalog::{Session, TableProvider},
-    common::{Constraint, Constraints, Statistics, stats::Precision},
+    common::{Constraint, Constraints, Statistics, config::ConfigOptions, stats::Precision},
     error::Result,
     logical_expr::{Expr, TableProviderFilterPushDown, TableType},
     physical_plan::ExecutionPlan,
@@ -170,6 +170,32 @@ impl EngineTable {
     pub(crate) fn without_key(&self) -> Self {
         Self { constraints: Constraints::default(), ..self.clone() }
     }
+
+    /// Reads these columns of the schema, of the rows that conditions let through as far as the engine
+    /// answers them.
+    pub(crate) fn scan_of(
+        &self,
+        projection: Vec<usize>,
+        conditions: &[Expr],
+        limit: Option<usize>,
+        options: &ConfigOptions,
+    ) -> Result<ScanExec> {
+        let translated = filter::translate_all(self, conditions);
+        let shape = ScanShape {
+            // What the engine cannot answer exactly is filtered behind it, so no row may be cut.
+            limit: limit.filter(|_| translated.exact && self.overlay.is_none()),
+            filter: translated.filter,
+            text: translated.text,
+            projection,
+        };
+        let execution = &options.execution;
+        let batches = Batches {
+            rows: execution.batch_size.get(),
+            // Several threads mix the rows anyway.
+            in_key_order: execution.target_partitions == 1,
+        };
+        ScanExec::new(self, shape, batches)
+    }
 }
 
 /// The primary key, so that what depends on it need not be grouped.
@@ -244,25 +270,11 @@ impl TableProvider for EngineTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let translated = filter::translate_all(self, filters);
         let projection = match projection {
             Some(projection) => projection.clone(),
             None => (0..self.schema.fields().len()).collect(),
         };
-        let shape = ScanShape {
-            // What the engine cannot answer exactly is filtered behind it, so no row may be cut.
-            limit: limit.filter(|_| translated.exact && self.overlay.is_none()),
-            filter: translated.filter,
-            text: translated.text,
-            projection,
-        };
-        let execution = &session.config_options().execution;
-        let batches = Batches {
-            rows: execution.batch_size.get(),
-            // Several threads mix the rows anyway.
-            in_key_order: execution.target_partitions == 1,
-        };
-        Ok(Arc::new(ScanExec::new(self, shape, batches)?))
+        Ok(Arc::new(self.scan_of(projection, filters, limit, session.config_options())?))
     }
 
     fn supports_filters_pushdown(

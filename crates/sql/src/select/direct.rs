@@ -1,0 +1,468 @@
+//! Plans of one table, made without an optimizer: a scan, conditions, groups, what is selected, an order
+//! and a limit, each as it was written. To walk so small a plan with rules costs more than to run it.
+//!
+//! ```text
+//! Limit ── GlobalLimitExec        Projection ── ProjectionExec     SubqueryAlias ── its input
+//! Sort ─── SortExec, with the     Filter ────── FilterExec of      TableScan ────── ScanExec of the
+//!          limit above it                       what the scan                       columns that are
+//! Distinct, Aggregate ── AggregateExec          leaves                              named above it
+//! ```
+//! Whatever else a plan holds makes it one of DataFusion's. What of the rules must hold here too: conditions
+//! come in turn (`lazy`), the engine answers what it can, and only columns that are named are read.
+
+use std::sync::Arc;
+
+use datafusion::{
+    common::{
+        Column, DFSchema,
+        config::ConfigOptions,
+        tree_node::{TreeNode, TreeNodeRecursion},
+    },
+    datasource::source_as_provider,
+    error::Result as PlanResult,
+    execution::SessionState as PlanState,
+    logical_expr::{
+        Aggregate, Between, BinaryExpr, Distinct, EmptyRelation, Expr, FetchType, Filter, Limit,
+        LogicalPlan, Operator, Projection, SkipType, Sort, SubqueryAlias,
+        TableProviderFilterPushDown, TableScan,
+        expr::InList,
+        expr_rewriter::unnormalize_col,
+        physical_planning_context::PhysicalPlanningContext,
+        simplify::SimplifyContext,
+        utils::{conjunction, split_conjunction},
+    },
+    optimizer::simplify_expressions::ExprSimplifier,
+    physical_expr::{
+        LexOrdering, PhysicalExpr, aggregate::LoweredAggregateBuilder, create_physical_expr,
+        create_physical_sort_exprs,
+    },
+    physical_plan::{
+        ExecutionPlan,
+        aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy},
+        empty::EmptyExec,
+        filter::FilterExec,
+        limit::GlobalLimitExec,
+        placeholder_row::PlaceholderRowExec,
+        projection::ProjectionExec,
+        sorts::sort::SortExec,
+    },
+};
+
+use super::{lazy, outer, scan::EngineTable, watch};
+use crate::session::Context;
+
+/// The plan as it runs; `None` if it needs an optimizer.
+pub(super) fn planned(
+    plan: &LogicalPlan,
+    state: &PlanState,
+) -> PlanResult<Option<Arc<dyn ExecutionPlan>>> {
+    let most_rows = most_rows(state.config_options());
+    if rows_below(plan).is_none_or(|rows| rows > most_rows) {
+        return Ok(None);
+    }
+    let direct = Direct { state, context: PhysicalPlanningContext::default() };
+    let every = Needed::every(plan.schema());
+    Ok(direct.node(plan, every, None)?.map(|made| made.plan))
+}
+
+/// Most rows of a table whose statements are planned so: of more, several threads read it.
+pub(super) fn most_rows(options: &ConfigOptions) -> usize {
+    let context = Context::of_options(options);
+    context.map_or(0, |context| context.shared.settings.max_direct_rows)
+}
+
+/// A part of a plan, and the fields that it gives.
+struct Made {
+    plan: Arc<dyn ExecutionPlan>,
+    schema: Arc<DFSchema>,
+}
+
+/// Which columns of a node's schema those above it name.
+struct Needed(Vec<bool>);
+
+impl Needed {
+    fn every(schema: &DFSchema) -> Self {
+        Self(vec![true; schema.fields().len()])
+    }
+
+    fn of<'e>(schema: &DFSchema, exprs: impl IntoIterator<Item = &'e Expr>) -> Option<Self> {
+        let mut needed = Self(vec![false; schema.fields().len()]);
+        exprs.into_iter().all(|expr| needed.add(schema, expr)).then_some(needed)
+    }
+
+    /// Adds the columns of an expression; whether all of them are the schema's.
+    fn add(&mut self, schema: &DFSchema, expr: &Expr) -> bool {
+        expr.column_refs().into_iter().all(|column| self.add_column(schema, column))
+    }
+
+    fn add_column(&mut self, schema: &DFSchema, column: &Column) -> bool {
+        let place = schema.index_of_column(column).ok();
+        let place = place.and_then(|place| self.0.get_mut(place));
+        place.map(|needed| *needed = true).is_some()
+    }
+
+    fn places(&self) -> Vec<usize> {
+        let places = self.0.iter().enumerate();
+        places.filter_map(|(place, needed)| needed.then_some(place)).collect()
+    }
+}
+
+/// The conditions of a filter.
+struct Divided {
+    /// By the names of columns alone.
+    asked: Vec<Expr>,
+    kept: Vec<Expr>,
+}
+
+/// How many rows the table has that a plan is of, or what it reads is of: 1 for a row of constants. `None` for
+/// what [`planned`] does not make.
+pub(super) fn rows_below(plan: &LogicalPlan) -> Option<usize> {
+    match plan {
+        LogicalPlan::EmptyRelation(_) => Some(1),
+        LogicalPlan::TableScan(scan) => {
+            let provider = source_as_provider(&scan.source).ok()?;
+            let any: &dyn std::any::Any = provider.as_ref();
+            any.downcast_ref::<EngineTable>().map(EngineTable::rows)
+        }
+        LogicalPlan::SubqueryAlias(_)
+        | LogicalPlan::Filter(_)
+        | LogicalPlan::Projection(_)
+        | LogicalPlan::Aggregate(_)
+        | LogicalPlan::Distinct(Distinct::All(_))
+        | LogicalPlan::Sort(_)
+        | LogicalPlan::Limit(_) => rows_below(plan.inputs().first()?),
+        _ => None,
+    }
+}
+
+struct Direct<'s> {
+    state: &'s PlanState,
+    context: PhysicalPlanningContext,
+}
+
+impl Direct<'_> {
+    /// A node of which at most `fetch` rows are wanted.
+    fn node(
+        &self,
+        node: &LogicalPlan,
+        needed: Needed,
+        fetch: Option<usize>,
+    ) -> PlanResult<Option<Made>> {
+        watch::check(self.state.config_options())?;
+        if has_queries(node)? {
+            return Ok(None);
+        }
+        match node {
+            LogicalPlan::EmptyRelation(empty) => Ok(Some(one_row(empty))),
+            LogicalPlan::TableScan(scan) => self.scan(scan, &needed, &[], fetch),
+            LogicalPlan::SubqueryAlias(alias) => self.renamed(alias, needed, fetch),
+            LogicalPlan::Filter(filter) => self.filtered(filter, needed, fetch),
+            LogicalPlan::Projection(projection) => self.projected(projection, fetch),
+            LogicalPlan::Aggregate(aggregate) => self.grouped(aggregate),
+            LogicalPlan::Distinct(Distinct::All(input)) => self.distinct(input),
+            LogicalPlan::Sort(sort) => self.sorted(sort, needed, fetch),
+            LogicalPlan::Limit(limit) => self.limited(limit, needed, fetch),
+            _ => Ok(None),
+        }
+    }
+
+    fn scan(
+        &self,
+        scan: &TableScan,
+        needed: &Needed,
+        conditions: &[Expr],
+        fetch: Option<usize>,
+    ) -> PlanResult<Option<Made>> {
+        let provider = source_as_provider(&scan.source)?;
+        let any: &dyn std::any::Any = provider.as_ref();
+        let Some(table) = any.downcast_ref::<EngineTable>() else { return Ok(None) };
+        if scan.projection.is_some() || !scan.filters.is_empty() || scan.fetch.is_some() {
+            return Ok(None);
+        }
+        let places = needed.places();
+        let schema = narrowed(&scan.projected_schema, &places)?;
+        let sought = conditions.iter().filter_map(outer::sought);
+        let sought = sought.map(|condition| self.physical(&condition, &schema));
+        let sought = sought.collect::<PlanResult<Vec<_>>>()?;
+        let plan = table.scan_of(places, conditions, fetch, self.state.config_options())?;
+        let plan = plan.with_conditions(sought);
+        Ok(Some(Made { plan: Arc::new(plan), schema: Arc::new(schema) }))
+    }
+
+    fn renamed(
+        &self,
+        alias: &SubqueryAlias,
+        needed: Needed,
+        fetch: Option<usize>,
+    ) -> PlanResult<Option<Made>> {
+        let Some(Made { plan, schema }) = self.node(&alias.input, needed, fetch)? else {
+            return Ok(None);
+        };
+        Ok(Some(Made { plan, schema: under(alias, &schema)? }))
+    }
+
+    fn filtered(
+        &self,
+        filter: &Filter,
+        mut needed: Needed,
+        fetch: Option<usize>,
+    ) -> PlanResult<Option<Made>> {
+        let schema = filter.input.schema();
+        let Divided { asked, kept } = self.divided(filter)?;
+        if !kept.iter().all(|part| needed.add(schema, part)) {
+            return Ok(None);
+        }
+        let fetch = fetch.filter(|_| kept.is_empty());
+        let below = match asked.is_empty() {
+            true => self.node(&filter.input, needed, fetch)?,
+            false => self.answered(&filter.input, &needed, &asked, fetch)?,
+        };
+        let (Some(Made { plan, schema }), kept) = (below, conjunction(kept)) else {
+            return Ok(None);
+        };
+        let Some(kept) = kept else { return Ok(Some(Made { plan, schema })) };
+        let condition = self.physical(&lazy::turned(kept), &schema)?;
+        let plan = Arc::new(FilterExec::try_new(condition, plan)?);
+        Ok(Some(Made { plan, schema }))
+    }
+
+    /// Which conditions of a filter the engine answers, and which are tested behind it.
+    fn divided(&self, filter: &Filter) -> PlanResult<Divided> {
+        let mut divided = Divided { asked: Vec::new(), kept: Vec::new() };
+        let Some(scan) = scanned(&filter.input) else {
+            divided.kept = split_conjunction(&filter.predicate).into_iter().cloned().collect();
+            return Ok(divided);
+        };
+        let provider = source_as_provider(&scan.source)?;
+        for part in self.parts_of(filter)? {
+            let bare = unnormalize_col(part.clone());
+            match provider.supports_filters_pushdown(&[&bare])?.pop() {
+                Some(TableProviderFilterPushDown::Exact) => divided.asked.push(bare),
+                Some(TableProviderFilterPushDown::Inexact) => {
+                    divided.asked.push(bare);
+                    divided.kept.push(part);
+                }
+                _ => {
+                    divided.asked.extend(outer::sought(&bare));
+                    divided.kept.push(part);
+                }
+            }
+        }
+        Ok(divided)
+    }
+
+    /// The conditions of a filter, with constants for what is calculated of constants alone.
+    fn parts_of(&self, filter: &Filter) -> PlanResult<Vec<Expr>> {
+        let parts = split_conjunction(&filter.predicate).into_iter();
+        let parts = parts.map(|part| {
+            if !calculates_constants(part) {
+                return Ok(part.clone());
+            }
+            let context = SimplifyContext::builder()
+                .with_schema(Arc::clone(filter.input.schema()))
+                .with_config_options(Arc::clone(self.state.config_options()))
+                .build();
+            ExprSimplifier::new(context).simplify(part.clone())
+        });
+        parts.collect()
+    }
+
+    /// A table, perhaps renamed, of which the engine answers conditions.
+    fn answered(
+        &self,
+        node: &LogicalPlan,
+        needed: &Needed,
+        conditions: &[Expr],
+        fetch: Option<usize>,
+    ) -> PlanResult<Option<Made>> {
+        match node {
+            LogicalPlan::TableScan(scan) => self.scan(scan, needed, conditions, fetch),
+            LogicalPlan::SubqueryAlias(alias) => {
+                let Some(made) = self.answered(&alias.input, needed, conditions, fetch)? else {
+                    return Ok(None);
+                };
+                let schema = under(alias, &made.schema)?;
+                Ok(Some(Made { plan: made.plan, schema }))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn projected(&self, projection: &Projection, fetch: Option<usize>) -> PlanResult<Option<Made>> {
+        let Some(needed) = Needed::of(projection.input.schema(), &projection.expr) else {
+            return Ok(None);
+        };
+        let Some(below) = self.node(&projection.input, needed, fetch)? else { return Ok(None) };
+        let fields = projection.schema.fields().iter();
+        let exprs =
+            projection.expr.iter().zip(fields).map(|(expr, field)| {
+                Ok((self.physical(expr, &below.schema)?, field.name().clone()))
+            });
+        let exprs = exprs.collect::<PlanResult<Vec<_>>>()?;
+        let plan = Arc::new(ProjectionExec::try_new(exprs, below.plan)?);
+        Ok(Some(Made { plan, schema: Arc::clone(&projection.schema) }))
+    }
+
+    fn grouped(&self, aggregate: &Aggregate) -> PlanResult<Option<Made>> {
+        let Aggregate { input, group_expr, aggr_expr, schema, .. } = aggregate;
+        let is_set = |expr: &Expr| matches!(expr, Expr::GroupingSet(_));
+        let needed = Needed::of(input.schema(), group_expr.iter().chain(aggr_expr));
+        let Some(needed) = needed.filter(|_| !group_expr.iter().any(is_set)) else {
+            return Ok(None);
+        };
+        let Some(below) = self.node(input, needed, None)? else { return Ok(None) };
+        let groups = group_expr
+            .iter()
+            .zip(schema.fields())
+            .map(|(expr, field)| Ok((self.physical(expr, &below.schema)?, field.name().clone())));
+        let groups = PhysicalGroupBy::new_single(groups.collect::<PlanResult<Vec<_>>>()?);
+        let physical_schema = below.plan.schema();
+        let (mut functions, mut filters) = (Vec::new(), Vec::new());
+        for expr in aggr_expr {
+            let lowered = LoweredAggregateBuilder::new(
+                expr,
+                &below.schema,
+                &physical_schema,
+                self.state.execution_props(),
+                &self.context,
+            )
+            .build()?;
+            functions.push(lowered.aggregate);
+            filters.push(lowered.filter);
+        }
+        let mode = AggregateMode::Single;
+        let plan =
+            AggregateExec::try_new(mode, groups, functions, filters, below.plan, physical_schema)?;
+        Ok(Some(Made { plan: Arc::new(plan), schema: Arc::clone(schema) }))
+    }
+
+    fn distinct(&self, input: &LogicalPlan) -> PlanResult<Option<Made>> {
+        let every = Needed::every(input.schema());
+        let Some(Made { plan, schema }) = self.node(input, every, None)? else { return Ok(None) };
+        let groups = schema.columns().into_iter().zip(schema.fields()).map(|(column, field)| {
+            Ok((self.physical(&Expr::Column(column), &schema)?, field.name().clone()))
+        });
+        let groups = PhysicalGroupBy::new_single(groups.collect::<PlanResult<Vec<_>>>()?);
+        let of = plan.schema();
+        let mode = AggregateMode::Single;
+        let plan = AggregateExec::try_new(mode, groups, Vec::new(), Vec::new(), plan, of)?;
+        Ok(Some(Made { plan: Arc::new(plan), schema }))
+    }
+
+    fn sorted(
+        &self,
+        sort: &Sort,
+        mut needed: Needed,
+        fetch: Option<usize>,
+    ) -> PlanResult<Option<Made>> {
+        let schema = sort.input.schema();
+        if !sort.expr.iter().all(|each| needed.add(schema, &each.expr)) {
+            return Ok(None);
+        }
+        let Some(Made { plan, schema }) = self.node(&sort.input, needed, None)? else {
+            return Ok(None);
+        };
+        let props = self.state.execution_props();
+        let exprs = create_physical_sort_exprs(&sort.expr, &schema, props, &self.context)?;
+        let Some(order) = LexOrdering::new(exprs) else { return Ok(None) };
+        let fetch = sort.fetch.into_iter().chain(fetch).min();
+        let plan = Arc::new(SortExec::new(order, plan).with_fetch(fetch));
+        Ok(Some(Made { plan, schema }))
+    }
+
+    fn limited(
+        &self,
+        limit: &Limit,
+        needed: Needed,
+        fetch: Option<usize>,
+    ) -> PlanResult<Option<Made>> {
+        let (SkipType::Literal(skip), FetchType::Literal(own)) =
+            (limit.get_skip_type()?, limit.get_fetch_type()?)
+        else {
+            return Ok(None);
+        };
+        let own = own.into_iter().chain(fetch).min();
+        let below = own.map(|own| own.saturating_add(skip));
+        let Some(Made { plan, schema }) = self.node(&limit.input, needed, below)? else {
+            return Ok(None);
+        };
+        Ok(Some(Made { plan: Arc::new(GlobalLimitExec::new(plan, skip, own)), schema }))
+    }
+
+    fn physical(&self, expr: &Expr, schema: &DFSchema) -> PlanResult<Arc<dyn PhysicalExpr>> {
+        create_physical_expr(expr, schema, self.state.execution_props(), &self.context)
+    }
+}
+
+/// Whether a node's own expressions hold queries.
+pub(super) fn has_queries(node: &LogicalPlan) -> PlanResult<bool> {
+    let mut found = false;
+    node.apply_expressions(|expr| {
+        expr.apply(|each| {
+            found |= matches!(
+                each,
+                Expr::ScalarSubquery(_)
+                    | Expr::Exists(_)
+                    | Expr::InSubquery(_)
+                    | Expr::SetComparison(_)
+                    | Expr::OuterReferenceColumn(..)
+                    | Expr::WindowFunction(_)
+                    | Expr::Unnest(_)
+            );
+            Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+        })
+    })?;
+    Ok(found)
+}
+
+/// Whether a condition asks for constants that are still to be calculated, which the engine knows only as
+/// values.
+fn calculates_constants(condition: &Expr) -> bool {
+    let is_one = |expr: &Expr| {
+        let is_leaf = matches!(expr, Expr::Literal(..) | Expr::Column(_));
+        !is_leaf && !expr.any_column_refs() && !expr.is_volatile()
+    };
+    match condition {
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::And | Operator::Or, right }) => {
+            calculates_constants(left) || calculates_constants(right)
+        }
+        Expr::BinaryExpr(BinaryExpr { left, right, .. }) => is_one(left) || is_one(right),
+        Expr::Between(Between { low, high, .. }) => is_one(low) || is_one(high),
+        Expr::InList(InList { list, .. }) => list.iter().any(is_one),
+        Expr::ScalarFunction(call) => call.args.iter().any(is_one),
+        _ => false,
+    }
+}
+
+fn one_row(empty: &EmptyRelation) -> Made {
+    let fields = Arc::clone(empty.schema.inner());
+    let plan: Arc<dyn ExecutionPlan> = match empty.produce_one_row {
+        true => Arc::new(PlaceholderRowExec::new(fields)),
+        false => Arc::new(EmptyExec::new(fields)),
+    };
+    Made { plan, schema: Arc::clone(&empty.schema) }
+}
+
+/// The table that a node is, by whatever name.
+fn scanned(node: &LogicalPlan) -> Option<&TableScan> {
+    match node {
+        LogicalPlan::TableScan(scan) => Some(scan),
+        LogicalPlan::SubqueryAlias(alias) => scanned(&alias.input),
+        _ => None,
+    }
+}
+
+/// The fields of these places.
+fn narrowed(schema: &DFSchema, places: &[usize]) -> PlanResult<DFSchema> {
+    let fields = places.iter().map(|place| {
+        let (relation, field) = schema.qualified_field(*place);
+        (relation.cloned(), Arc::clone(field))
+    });
+    DFSchema::new_with_metadata(fields.collect(), schema.metadata().clone())
+}
+
+/// The fields under another name of their relation.
+fn under(alias: &SubqueryAlias, schema: &DFSchema) -> PlanResult<Arc<DFSchema>> {
+    let schema = DFSchema::try_from_qualified_schema(alias.alias.clone(), schema.as_arrow())?;
+    Ok(Arc::new(schema))
+}

@@ -1,0 +1,121 @@
+//! What a query within a query reads of the row around it: its plan is made once and runs for one row
+//! after the other.
+
+use std::{
+    hash::{Hash, Hasher},
+    sync::Arc,
+};
+
+use datafusion::{
+    arrow::datatypes::{DataType, Field, FieldRef},
+    common::{ScalarValue, exec_err},
+    error::Result as PlanResult,
+    logical_expr::{
+        BinaryExpr, ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
+        ScalarUDFImpl, Signature, Volatility, expr::ScalarFunction,
+    },
+    physical_expr::{PhysicalExpr, ScalarFunctionExpr},
+};
+use parking_lot::Mutex;
+
+/// The values of the outer columns that a query names. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct OuterRow(Arc<Mutex<Vec<ScalarValue>>>);
+
+impl OuterRow {
+    /// Goes to another row.
+    pub(super) fn set(&self, values: &[ScalarValue]) {
+        let mut row = self.0.lock();
+        row.clear();
+        row.extend_from_slice(values);
+    }
+
+    /// What reads the value at a place; `field` describes it.
+    pub(super) fn value(&self, at: usize, field: &Field) -> Expr {
+        let field = Arc::new(field.clone().with_nullable(true));
+        let signature = Signature::nullary(Volatility::Volatile);
+        let function = OuterValue { row: self.clone(), at, field, signature };
+        let function = Arc::new(ScalarUDF::from(function));
+        Expr::ScalarFunction(ScalarFunction::new_udf(function, Vec::new()))
+    }
+}
+
+/// Reads one of the values.
+#[derive(Debug)]
+struct OuterValue {
+    row: OuterRow,
+    at: usize,
+    field: FieldRef,
+    signature: Signature,
+}
+
+impl OuterValue {
+    fn now(&self) -> Option<ScalarValue> {
+        self.row.0.lock().get(self.at).cloned()
+    }
+}
+
+/// A condition that compares a column with such a value, the column first: its rows can be looked up.
+pub(super) fn sought(condition: &Expr) -> Option<Expr> {
+    let Expr::BinaryExpr(BinaryExpr { left, op, right }) = condition else { return None };
+    let is_column = |expr: &Expr| matches!(expr, Expr::Column(_));
+    let (column, op, value) = match (is_column(left), is_column(right)) {
+        (true, false) => (left, *op, right),
+        (false, true) => (right, op.swap()?, left),
+        _ => return None,
+    };
+    let is_outer = match value.as_ref() {
+        Expr::ScalarFunction(call) => {
+            let function: &dyn std::any::Any = call.func.inner().as_ref();
+            function.is::<OuterValue>()
+        }
+        _ => false,
+    };
+    is_outer.then(|| Expr::BinaryExpr(BinaryExpr::new(column.clone(), op, value.clone())))
+}
+
+/// The value that an expression reads, if it is one that does.
+pub(super) fn value_now(expr: &Arc<dyn PhysicalExpr>) -> Option<ScalarValue> {
+    let call = expr.downcast_ref::<ScalarFunctionExpr>()?;
+    let function: &dyn std::any::Any = call.fun().inner().as_ref();
+    function.downcast_ref::<OuterValue>()?.now()
+}
+
+impl ScalarUDFImpl for OuterValue {
+    fn name(&self) -> &'static str {
+        "outer_value"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> PlanResult<DataType> {
+        Ok(self.field.data_type().clone())
+    }
+
+    fn return_field_from_args(&self, _: ReturnFieldArgs<'_>) -> PlanResult<FieldRef> {
+        Ok(Arc::clone(&self.field))
+    }
+
+    fn invoke_with_args(&self, _: ScalarFunctionArgs) -> PlanResult<ColumnarValue> {
+        match self.now() {
+            Some(value) => Ok(ColumnarValue::Scalar(value)),
+            None => exec_err!("there is no outer row"),
+        }
+    }
+}
+
+impl PartialEq for OuterValue {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.row.0, &other.row.0) && self.at == other.at
+    }
+}
+
+impl Eq for OuterValue {}
+
+impl Hash for OuterValue {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (Arc::as_ptr(&self.row.0).addr(), self.at).hash(state);
+    }
+}
