@@ -353,6 +353,8 @@ codes! {
     RegexpIndex = 3686 "HY000",
     /// A regular expression that is not understood.
     RegexpSyntax = 3688 "HY000",
+    /// A pattern longer than is compiled.
+    RegexpTooBig = 3700 "HY000",
     /// A bracket that is not closed.
     UnclosedBracket = 3696 "HY000",
     /// No name of a lock.

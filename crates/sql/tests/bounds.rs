@@ -373,3 +373,47 @@ fn what_a_crash_left_of_spilled_rows_goes() {
         is_quiet(&server).await;
     });
 }
+
+#[test]
+fn wide_rows_and_many_parts_are_answered_or_refused() {
+    on_threads(async {
+        let (server, mut session) = server().await;
+        let row = |width: usize| format!("({})", numbers(width).join(","));
+        // Each value becomes a condition: a chain that ended the server.
+        let equal = |width| format!("SELECT {} = {}", row(width), row(width));
+        assert_eq!(rows(&mut session, &equal(500)).await, "1");
+        for width in [513, 20_000] {
+            assert!(is_error(&rows(&mut session, &equal(width)).await, "1038"));
+        }
+        let many = vec!["(1, 2) = (1, 2)"; 300].join(" AND ");
+        assert!(is_error(&rows(&mut session, &format!("SELECT {many}")).await, "1038"));
+        let one = format!("SELECT {} IN ({})", row(20_000), row(20_000));
+        assert!(is_error(&rows(&mut session, &one).await, "1038"));
+        // An order copied them again and again.
+        let ordered = format!("SELECT {} <= {}", row(20_000), row(20_000));
+        assert_eq!(rows(&mut session, &ordered).await, "1");
+        let pairs = listed(20_000, |at| format!("({at}, {at})"));
+        let found = |negated| {
+            format!("SELECT COUNT(*) FROM n WHERE i < 5 AND (i, i + 0) {negated} IN ({pairs})")
+        };
+        assert_eq!(rows(&mut session, &found("NOT")).await, "0");
+        assert_eq!(rows(&mut session, &found("")).await, "4");
+        // What planning walks again for each.
+        let windows = |count| listed(count, |at| format!("RANK() OVER (ORDER BY i + {at})"));
+        let over = |count| format!("SELECT {} FROM n LIMIT 1", windows(count));
+        assert!(is_error(&rows(&mut session, &over(257)).await, "1038"));
+        let sums =
+            |count| format!("SELECT {} FROM n", listed(count, |at| format!("SUM(i + {at})")));
+        assert!(is_error(&rows(&mut session, &sums(1_025)).await, "1038"));
+        let columns = listed(1_025, |at| format!("c{at} INT PATH '$'"));
+        let table = format!("SELECT 1 FROM JSON_TABLE('[1]', '$[*]' COLUMNS ({columns})) AS j");
+        assert!(is_error(&rows(&mut session, &table).await, "1117"));
+        let pattern = format!("SELECT 'aaaa' REGEXP '{}b'", "(a*)*".repeat(16_384));
+        assert!(is_error(&rows(&mut session, &pattern).await, "3700"));
+        // Conditions that are evaluated in turn are no deeper for being many.
+        let queries = " AND i IN (SELECT i FROM n)".repeat(500);
+        let counted = format!("SELECT COUNT(s) FROM n WHERE 1{queries}");
+        assert_eq!(rows(&mut session, &counted).await, "1000");
+        is_quiet(&server).await;
+    });
+}

@@ -317,17 +317,26 @@ impl ScalarUDFImpl for Function {
 /// No function makes longer texts, however long packets may be: those that nest double again and again.
 const MAX_TEXT_BYTES: u64 = 64 << 20;
 
-/// Whether expressions are few enough, all that is in them included, to be named by what they are.
+/// Whether expressions are named by what they are: few enough, all that is in them included, or with queries in
+/// them, which change while they are planned.
 fn is_short(args: &[Expr]) -> bool {
     const MOST: usize = 12;
-    let mut count = 0;
-    args.iter().all(|arg| {
-        let walked = arg.apply(|_| {
+    let (mut count, mut has_queries) = (0, false);
+    for arg in args {
+        // Nothing fails on the way.
+        let _ = arg.apply(|each| {
+            has_queries |= matches!(
+                each,
+                Expr::ScalarSubquery(_)
+                    | Expr::Exists(_)
+                    | Expr::InSubquery(_)
+                    | Expr::SetComparison(_)
+            );
             count += 1;
-            Ok(if count > MOST { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+            Ok(if has_queries { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
         });
-        walked.is_ok() && count <= MOST
-    })
+    }
+    count <= MOST || has_queries
 }
 
 /// The value as it was: only its field says more. What is held otherwise than the field says is

@@ -9,8 +9,8 @@ use datafusion::{
     common::tree_node::{Transformed, TreeNode, TreeNodeRecursion},
     error::Result,
     logical_expr::{
-        BinaryExpr, Case, Expr, Filter, LogicalPlan, Operator, lit,
-        utils::{conjunction, split_conjunction_owned},
+        BinaryExpr, Case, Expr, Filter, LogicalPlan, Operator, lit, or,
+        utils::{conjunction, split_binary_owned, split_conjunction_owned},
     },
 };
 
@@ -33,38 +33,51 @@ pub(super) fn in_turn(plan: LogicalPlan) -> Result<LogicalPlan> {
 /// A condition of which only counts where it is true.
 pub(super) fn turned(condition: Expr) -> Expr {
     match condition {
-        Expr::BinaryExpr(BinaryExpr { left, op: Operator::Or, right }) => {
-            let (left, right) = (turned(*left), turned(*right));
-            if is_harmless(&right) {
-                return Expr::BinaryExpr(BinaryExpr::new(
-                    Box::new(left),
-                    Operator::Or,
-                    Box::new(right),
-                ));
-            }
-            choice(left, lit(true), right)
-        }
+        condition @ Expr::BinaryExpr(BinaryExpr { op: Operator::Or, .. }) => any_of(condition),
         condition @ Expr::BinaryExpr(BinaryExpr { op: Operator::And, .. }) => all_of(condition),
         other => other,
     }
 }
 
+/// ```text
+/// CASE WHEN first THEN true WHEN second THEN true … ELSE last END
+/// ```
+/// It is as deep as it was before, however many there are: what plans cost grows with the cube of its depth.
+fn any_of(condition: Expr) -> Expr {
+    let mut parts: Vec<Expr> = Vec::new();
+    for part in split_binary_owned(condition, Operator::Or) {
+        let part = turned(part);
+        match parts.pop() {
+            // They may be evaluated together.
+            Some(before) if is_harmless(&part) => parts.push(or(before, part)),
+            Some(before) => parts.extend([before, part]),
+            None => parts.push(part),
+        }
+    }
+    let last = parts.pop().unwrap_or_else(|| lit(false));
+    decided(parts, true, last)
+}
+
+/// ```text
+/// CASE WHEN first IS NOT TRUE THEN false WHEN second IS NOT TRUE THEN false … ELSE last END
+/// ```
 fn all_of(condition: Expr) -> Expr {
     let parts = split_conjunction_owned(condition).into_iter().map(turned);
     let (harmless, others): (Vec<Expr>, Vec<Expr>) = parts.partition(is_harmless);
-    let mut parts = others.into_iter().rev();
-    let last = parts.next();
-    let others = last.map(|last| parts.fold(last, |behind, part| choice(part, behind, lit(false))));
-    match (conjunction(harmless), others) {
-        (Some(first), Some(others)) => choice(first, others, lit(false)),
-        (Some(only), None) | (None, Some(only)) => only,
-        (None, None) => lit(true),
-    }
+    let mut parts: Vec<Expr> = conjunction(harmless).into_iter().chain(others).collect();
+    let last = parts.pop().unwrap_or_else(|| lit(true));
+    let parts = parts.into_iter().map(|part| Expr::IsNotTrue(Box::new(part)));
+    decided(parts.collect(), false, last)
 }
 
-fn choice(condition: Expr, value: Expr, otherwise: Expr) -> Expr {
-    let when = vec![(Box::new(condition), Box::new(value))];
-    Expr::Case(Case::new(None, when, Some(Box::new(otherwise))))
+/// `value` where one of the conditions holds, else what the last one says.
+fn decided(conditions: Vec<Expr>, value: bool, last: Expr) -> Expr {
+    if conditions.is_empty() {
+        return last;
+    }
+    let when = |condition| (Box::new(condition), Box::new(lit(value)));
+    let when = conditions.into_iter().map(when).collect();
+    Expr::Case(Case::new(None, when, Some(Box::new(last))))
 }
 
 /// Whether evaluating it for more rows than it must be does no harm.

@@ -2,7 +2,7 @@
 //! before the transaction commits.
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, Query, SelectItem, SetExpr, TableFactor, TableWithJoins,
+    Expr, Ident, ObjectName, Query, SelectItem, SetExpr, TableFactor, TableWithJoins,
 };
 
 use super::{names::TableName, run::collect};
@@ -18,7 +18,12 @@ pub(super) async fn protect(
         return Ok(());
     }
     let SetExpr::Select(select) = query.body.as_ref() else { return Ok(()) };
+    let of: Option<Vec<String>> = query.locks.iter().map(|lock| named(lock.of.as_ref()?)).collect();
     for (called, name) in tables(&select.from, session) {
+        let is_meant = |of: &Vec<String>| of.iter().any(|of| of.eq_ignore_ascii_case(&called));
+        if !of.as_ref().is_none_or(is_meant) {
+            continue;
+        }
         let engine_name = name.engine_name(&session.shared);
         let Ok(schema) = session.reader().schema(&engine_name) else { continue };
         let table = SqlTable::of(&schema);
@@ -34,6 +39,11 @@ pub(super) async fn protect(
         }
     }
     Ok(())
+}
+
+/// What OF calls a table.
+fn named(name: &ObjectName) -> Option<String> {
+    name.0.last()?.as_ident().map(|name| name.value.clone())
 }
 
 /// The tables of FROM, by what the query calls them.

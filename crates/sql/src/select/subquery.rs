@@ -65,6 +65,9 @@ pub(super) struct Subqueries;
 
 impl AnalyzerRule for Subqueries {
     fn analyze(&self, plan: LogicalPlan, options: &ConfigOptions) -> PlanResult<LogicalPlan> {
+        if !plan.exists(direct::has_queries)? {
+            return Ok(plan);
+        }
         let replaced = plan.transform_up_with_subqueries(|plan| replace_in(plan, options))?;
         Ok(replaced.data)
     }

@@ -16,6 +16,28 @@ const MAX_COST: u64 = 25_000_000;
 /// Most conditions that must hold together, in parentheses or queries that are merged too: plans make a chain
 /// of those that they move, which is as deep as it is long.
 const MAX_CONDITIONS: usize = 2_048;
+/// Most windows, and most aggregates: for each of them a plan goes through all of them again, for a window
+/// twice.
+const MAX_WINDOWS: usize = 256;
+const MAX_AGGREGATES: usize = 1_024;
+/// What an aggregate is called.
+const AGGREGATES: [&str; 15] = [
+    "AVG",
+    "BIT_AND",
+    "BIT_OR",
+    "BIT_XOR",
+    "COUNT",
+    "GROUP_CONCAT",
+    "JSON_ARRAYAGG",
+    "JSON_OBJECTAGG",
+    "MAX",
+    "MIN",
+    "STD",
+    "STDDEV",
+    "SUM",
+    "VARIANCE",
+    "ANY_VALUE",
+];
 /// What a level of a comparison costs beside one of a sum: its sides are what they are compared as.
 const COMPARISON_COST: u64 = 8;
 
@@ -167,6 +189,7 @@ fn square(depth: usize) -> u64 {
 
 /// Refuses a statement whose tree may be too deep, or whose plan would cost too much.
 pub(super) fn check(source: &Source) -> Result<()> {
+    check_aggregates(source)?;
     let is_any = |at: usize, words: &[&str]| words.iter().any(|word| source.is_word(at, word));
     let which = |at: usize, words: &[&'static str]| {
         words.iter().find(|word| source.is_word(at, word)).copied()
@@ -226,6 +249,30 @@ pub(super) fn check(source: &Source) -> Result<()> {
         }
         if cost > MAX_COST {
             return Err(too_costly());
+        }
+    }
+    Ok(())
+}
+
+/// Refuses more windows and aggregates than are planned soon.
+fn check_aggregates(source: &Source) -> Result<()> {
+    let (mut windows, mut aggregates) = (0, 0);
+    for (at, token) in source.tokens.iter().enumerate() {
+        if token.kind != TokenKind::Word {
+            continue;
+        }
+        let is_called = source.is(at + 1, "(");
+        windows += usize::from(source.is_word(at, "OVER"));
+        let aggregates_here = is_called && AGGREGATES.iter().any(|name| source.is_word(at, name));
+        aggregates += usize::from(aggregates_here);
+    }
+    for (found, most, what) in
+        [(windows, MAX_WINDOWS, "windows"), (aggregates, MAX_AGGREGATES, "aggregates")]
+    {
+        if found > most {
+            let message =
+                format!("The statement has more than {most} {what}: use several statements");
+            return Err(Error::new(Code::OutOfMemory, message));
         }
     }
     Ok(())

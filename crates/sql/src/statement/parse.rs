@@ -139,6 +139,10 @@ impl<'a> Converter<'a> {
             self.push(token, Out::make_keyword("SHARE"));
             return Some(4);
         }
+        let locks = words(&["FOR", "UPDATE", "OF"]) || words(&["FOR", "SHARE", "OF"]);
+        if locks && let Some(taken) = self.lock_of(at, token) {
+            return Some(taken);
+        }
         if at == 0 && words(&["TABLE"]) {
             for word in [Out::make_keyword("SELECT"), Out::Mul, Out::make_keyword("FROM")] {
                 self.push(token, word);
@@ -150,6 +154,33 @@ impl<'a> Converter<'a> {
             return Some(1);
         }
         None
+    }
+
+    /// `FOR UPDATE OF a, b` as `FOR UPDATE OF a FOR UPDATE OF b`: the parser knows one table of each.
+    fn lock_of(&mut self, at: usize, token: &Token) -> Option<usize> {
+        const START: usize = 3;
+        let source = self.source;
+        let kind = if source.is_word(at + 1, "UPDATE") { "UPDATE" } else { "SHARE" };
+        let mut end = at + START;
+        let is_name = |at: usize| {
+            let kind = source.tokens.get(at).map(|token| token.kind);
+            matches!(kind, Some(TokenKind::Word | TokenKind::Quoted))
+        };
+        while is_name(end) && source.is(end + 1, ",") && is_name(end + 2) {
+            for word in ["FOR", kind, "OF"] {
+                self.push(token, Out::make_keyword(word));
+            }
+            let name = source.tokens.get(end)?;
+            self.one(end, name).ok()?;
+            end += 2;
+        }
+        if end == at + START {
+            return None;
+        }
+        for word in ["FOR", kind, "OF"] {
+            self.push(token, Out::make_keyword(word));
+        }
+        Some(end - at)
     }
 
     /// Where `((SELECT …) UNION …)` ends that stands for a value and begins here: the parser would

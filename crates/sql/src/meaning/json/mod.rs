@@ -233,6 +233,27 @@ fn write_quoted(text: &str, out: &mut String) {
     out.push('"');
 }
 
+/// The members of two objects in the order of their keys, with what each has of a key.
+pub(crate) fn joined(
+    left: Vec<(String, Json)>,
+    right: Vec<(String, Json)>,
+) -> impl Iterator<Item = (String, Option<Json>, Option<Json>)> {
+    let (mut left, mut right) = (left.into_iter().peekable(), right.into_iter().peekable());
+    std::iter::from_fn(move || {
+        let order = match (left.peek(), right.peek()) {
+            (Some((a, _)), Some((b, _))) => key_order(a, b),
+            (Some(_), None) => Ordering::Less,
+            (None, _) => Ordering::Greater,
+        };
+        let before = if order.is_le() { left.next() } else { None };
+        let behind = if order.is_ge() { right.next() } else { None };
+        match (before, behind) {
+            (Some((key, a)), b) => Some((key, Some(a), b.map(|(_, b)| b))),
+            (None, b) => b.map(|(key, b)| (key, None, Some(b))),
+        }
+    })
+}
+
 fn key_order(a: &str, b: &str) -> Ordering {
     a.len().cmp(&b.len()).then_with(|| a.cmp(b))
 }

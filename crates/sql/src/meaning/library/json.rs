@@ -520,20 +520,21 @@ fn array_append<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     Ok(json::to_value(&document))
 }
 
-fn patched(target: Json, patch: &Json) -> Json {
-    let Json::Object(changes) = patch else { return patch.clone() };
-    let mut members = match target {
+fn patched(target: Json, patch: Json) -> Json {
+    let changes = match patch {
+        Json::Object(changes) => changes,
+        patch => return patch,
+    };
+    let members = match target {
         Json::Object(members) => members,
         _ => Vec::new(),
     };
-    for (key, change) in changes {
-        let old = members.iter().position(|(other, _)| other == key);
-        let old = old.map_or(Json::Null, |at| members.remove(at).1);
-        if *change != Json::Null {
-            members.push((key.clone(), patched(old, change)));
-        }
-    }
-    Json::object(members)
+    let made = json::joined(members, changes).filter_map(|(key, old, change)| match change {
+        None => Some((key, old?)),
+        Some(Json::Null) => None,
+        Some(change) => Some((key, patched(old.unwrap_or(Json::Null), change))),
+    });
+    Json::Object(made.collect())
 }
 
 fn merge_patch<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
@@ -548,7 +549,7 @@ fn merge_patch<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
             (None, 0) => Some(next),
             (None, _) if !matches!(next, Json::Object(_)) => Some(next),
             (None, _) => None,
-            (Some(target), _) => Some(patched(target, &next)),
+            (Some(target), _) => Some(patched(target, next)),
         };
     }
     Ok(V::or_null(merged, |merged| json::to_value(&merged)))
@@ -556,14 +557,12 @@ fn merge_patch<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
 
 fn preserved(a: Json, b: Json) -> Json {
     match (a, b) {
-        (Json::Object(mut members), Json::Object(more)) => {
-            for (key, value) in more {
-                match members.iter_mut().find(|(other, _)| *other == key) {
-                    Some((_, old)) => *old = preserved(std::mem::replace(old, Json::Null), value),
-                    None => members.push((key, value)),
-                }
-            }
-            Json::object(members)
+        (Json::Object(members), Json::Object(more)) => {
+            let made = json::joined(members, more).filter_map(|(key, a, b)| match (a, b) {
+                (Some(a), Some(b)) => Some((key, preserved(a, b))),
+                (a, b) => Some((key, a.or(b)?)),
+            });
+            Json::Object(made.collect())
         }
         (a, b) => {
             let values = |value: Json| match value {

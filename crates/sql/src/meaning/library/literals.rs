@@ -17,6 +17,8 @@ use crate::{Code, Error, Result, session::variables::Collation};
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("literal", 1, 1, same_type, first).expanding(typed_literal),
     Definition::new("typed", 2, 2, told_type, first),
+    Definition::new("numbered", 2, 2, same_type, first)
+        .expanding(|args, _| Ok(args.first().cloned())),
     Definition::new("integer_literal", 1, 1, integer_type, integer)
         .expanding(|args, typing| folded(args, typing, integer_type, integer)),
     Definition::new("double_literal", 1, 1, double_type, double)

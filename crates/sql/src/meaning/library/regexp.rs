@@ -23,6 +23,9 @@ pub(super) const FUNCTIONS: &[Definition] = &[
 /// Most compiled bytes of a pattern.
 const MAX_PATTERN_BYTES: usize = 8 << 20;
 
+/// Most bytes of its text: what a pattern of tens of thousands of groups takes to compile has no end.
+const MAX_PATTERN_TEXT_BYTES: usize = 32 << 10;
+
 thread_local! {
     /// The last pattern: most statements have one.
     static LAST: RefCell<Option<(String, String, Regex)>> = const { RefCell::new(None) };
@@ -68,6 +71,10 @@ fn pattern(call: &Call<'_>, text: &str, mode: &str) -> Result<Regex> {
     if text.is_empty() {
         let message = "Illegal argument to a regular expression.";
         return Err(Error::new(Code::IllegalRegexp, message));
+    }
+    if text.len() > MAX_PATTERN_TEXT_BYTES {
+        let message = "Regular expression pattern exceeds limits on size or complexity.";
+        return Err(Error::new(Code::RegexpTooBig, message));
     }
     let key = format!("{folds}{lines}{dots}");
     LAST.with_borrow_mut(|last| {

@@ -1,9 +1,12 @@
 //! Aggregates: what they are made of.
 
+use std::{hash::BuildHasher, ops::ControlFlow};
+
 use datafusion::sql::sqlparser::ast::{
     DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
-    FunctionArguments, Value,
+    FunctionArguments, Value, visit_expressions,
 };
+use rustc_hash::FxBuildHasher;
 
 use super::{call, function_name, literal, number, special};
 use crate::{Code, Error, Result};
@@ -72,6 +75,31 @@ pub(super) fn aggregate(name: &str, mut function: Function) -> Result<Expr> {
 }
 
 /// The same call of another function over its wrapped argument.
+/// Arguments with queries in them get a number: in the name of an aggregate, by which plans tell it from others, a
+/// query is only `IN` or `EXISTS`.
+pub(super) fn number_queries(function: &mut Function) {
+    let FunctionArguments::List(list) = &mut function.args else { return };
+    for arg in &mut list.args {
+        if let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = arg
+            && has_queries(expr)
+        {
+            // The same query has the same number in HAVING and ORDER BY.
+            let hash = FxBuildHasher.hash_one(expr.to_string()) >> 1;
+            let place = number(i64::try_from(hash).unwrap_or(i64::MAX));
+            let value = std::mem::replace(expr, super::null());
+            *expr = call("numbered", vec![value, place]);
+        }
+    }
+}
+
+fn has_queries(expr: &Expr) -> bool {
+    let seen = visit_expressions(expr, |each| match each {
+        Expr::InSubquery { .. } | Expr::Exists { .. } | Expr::Subquery(_) => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    seen.is_break()
+}
+
 fn renamed(mut function: Function, name: &str, wrapper: &str) -> Expr {
     function.name = function_name(name);
     if let FunctionArguments::List(list) = &mut function.args {

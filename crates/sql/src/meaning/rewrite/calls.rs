@@ -73,6 +73,7 @@ impl Rewriter<'_> {
             return Err(self.missing(&function.name.to_string()));
         };
         if aggregates::is_aggregate(&name) {
+            aggregates::number_queries(&mut function);
             return aggregates::aggregate(&name, function);
         }
         if is_window(&name) {

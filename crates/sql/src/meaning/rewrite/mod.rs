@@ -32,7 +32,8 @@ pub(crate) struct Reading {
 
 /// Rewrites a statement, a query or an expression.
 pub(crate) fn rewrite(node: &mut impl VisitMut, reading: &Reading) -> Result<()> {
-    let mut rewriter = Rewriter { reading, depth: 0, sequences: Cell::new(0) };
+    let mut rewriter =
+        Rewriter { reading, depth: 0, sequences: Cell::new(0), compared: Cell::new(0) };
     match node.visit(&mut rewriter) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
@@ -41,12 +42,21 @@ pub(crate) fn rewrite(node: &mut impl VisitMut, reading: &Reading) -> Result<()>
 
 /// Deepest nesting of expressions.
 const MAX_DEPTH: usize = 512;
+/// Most values of all rows that are compared whether they are equal: each becomes a condition.
+const MAX_COMPARED: usize = 512;
+/// Most rows of a list that become conditions where no index answers those.
+const MAX_ALTERNATIVES: usize = 64;
+/// Most values of a row whose order is said by conditions, which an index answers: each is a copy of those
+/// before it.
+const MAX_ORDERED: usize = 8;
 
 struct Rewriter<'a> {
     reading: &'a Reading,
     depth: usize,
     /// Calls of RAND(seed) so far.
     sequences: Cell<i64>,
+    /// Values of rows that were compared so far.
+    compared: Cell<usize>,
 }
 
 impl VisitorMut for Rewriter<'_> {
@@ -229,7 +239,13 @@ impl Rewriter<'_> {
             Expr::Between { expr, negated, low, high } => {
                 negated_if(negated, call("between", vec![*expr, *low, *high]))
             }
-            Expr::InList { expr, list, negated } => negated_if(negated, in_list(*expr, list)?),
+            Expr::InList { expr, list, negated } => {
+                // Several are alternatives.
+                if is_row(&expr) && (row_width(&expr) > MAX_COMPARED || list.len() == 1) {
+                    self.compare(row_width(&expr))?;
+                }
+                negated_if(negated, in_list(*expr, list, negated)?)
+            }
             Expr::IsTrue(expr) => Expr::IsTrue(Box::new(truth(*expr))),
             Expr::IsNotTrue(expr) => Expr::IsNotTrue(Box::new(truth(*expr))),
             Expr::IsFalse(expr) => Expr::IsFalse(Box::new(truth(*expr))),
@@ -238,6 +254,18 @@ impl Rewriter<'_> {
             Expr::IsNotUnknown(expr) => Expr::IsNotNull(expr),
             other => special::special(other)?,
         })
+    }
+
+    /// Counts the values of a row. 1038 if they become too many conditions.
+    fn compare(&self, width: usize) -> Result<()> {
+        self.compared.set(self.compared.get() + width);
+        if self.compared.get() <= MAX_COMPARED {
+            return Ok(());
+        }
+        let message = format!(
+            "the rows that this statement compares have more than {MAX_COMPARED} values in all"
+        );
+        Err(Error::new(Code::OutOfMemory, message))
     }
 
     fn binary(&self, left: Expr, op: BinaryOperator, right: Expr) -> Result<Expr> {
@@ -251,11 +279,17 @@ impl Rewriter<'_> {
                 let sound = |side| call("soundex", vec![side]);
                 return Ok(call("=", vec![sound(left), sound(right)]));
             }
+            BinaryOperator::Plus | BinaryOperator::Minus if is_row(&left) || is_row(&right) => {
+                return Err(operand_columns(1));
+            }
             BinaryOperator::Plus | BinaryOperator::Minus => {
                 return Ok(sum(left, op == BinaryOperator::Minus, right));
             }
             op => operator_name(op).ok_or_else(|| Error::unsupported(op))?,
         };
+        if is_row(&left) && matches!(name, "=" | "<>" | "<=>") {
+            self.compare(row_width(&left))?;
+        }
         comparison(name, left, right)
     }
 }
@@ -331,6 +365,9 @@ fn rows(name: &str, left: Vec<Expr>, right: Vec<Expr>) -> Result<Expr> {
     if left.len() != right.len() {
         return Err(operand_columns(left.len()));
     }
+    if !matches!(name, "=" | "<>" | "<" | "<=" | ">" | ">=" | "<=>") {
+        return Err(operand_columns(1));
+    }
     let mut pairs = left.into_iter().zip(right).rev();
     let mut compared = |name: &str, op: BinaryOperator| -> Result<Expr> {
         let mut whole: Option<Expr> = None;
@@ -359,6 +396,16 @@ fn is_row(expr: &Expr) -> bool {
     }
 }
 
+/// How many values a row has.
+fn row_width(expr: &Expr) -> usize {
+    match expr {
+        Expr::Tuple(values) => values.len(),
+        Expr::Nested(inner) => row_width(inner),
+        Expr::Function(function) => special::arguments(function).len(),
+        _ => 1,
+    }
+}
+
 /// `(RAND(), a) < (b, c)`, where no value may be taken twice; the pairs come from behind.
 fn ordered_once(name: &str, pairs: Vec<(Expr, Expr)>) -> Result<Expr> {
     if pairs.iter().any(|(left, right)| is_row(left) || is_row(right)) {
@@ -371,7 +418,8 @@ fn ordered_once(name: &str, pairs: Vec<(Expr, Expr)>) -> Result<Expr> {
 
 fn ordered_rows(name: &str, pairs: impl Iterator<Item = (Expr, Expr)>) -> Result<Expr> {
     let pairs: Vec<(Expr, Expr)> = pairs.collect();
-    if pairs.iter().any(|(left, right)| special::varies(left) || special::varies(right)) {
+    let varies = |(left, right): &(Expr, Expr)| special::varies(left) || special::varies(right);
+    if pairs.len() > MAX_ORDERED || pairs.iter().any(varies) {
         return ordered_once(name, pairs);
     }
     let strict = name.trim_end_matches('=');
@@ -393,14 +441,17 @@ fn ordered_rows(name: &str, pairs: impl Iterator<Item = (Expr, Expr)>) -> Result
     whole.ok_or_else(|| operand_columns(1))
 }
 
-fn in_list(expr: Expr, list: Vec<Expr>) -> Result<Expr> {
+fn in_list(expr: Expr, list: Vec<Expr>, negated: bool) -> Result<Expr> {
     match row(expr) {
         Err(expr) => {
             let mut args = vec![expr];
             args.extend(list);
             Ok(call("in", args))
         }
-        Ok(left) if left.iter().any(special::varies) => {
+        Ok(left)
+            if left.iter().any(special::varies)
+                || list.len() > MAX_ALTERNATIVES && (negated || !left.iter().all(is_column)) =>
+        {
             let mut args = vec![number(i64::try_from(left.len()).unwrap_or(i64::MAX))];
             let width = left.len();
             args.extend(left);
@@ -412,18 +463,27 @@ fn in_list(expr: Expr, list: Vec<Expr>) -> Result<Expr> {
             Ok(call("row_in", args))
         }
         Ok(left) => {
-            let mut whole: Option<Expr> = None;
-            for each in list {
+            let same = list.into_iter().map(|each| {
                 let right = row(each).map_err(|_| operand_columns(left.len()))?;
-                let same = rows("=", left.clone(), right)?;
-                whole = Some(match whole {
-                    Some(rest) => both(rest, BinaryOperator::Or, same),
-                    None => same,
-                });
-            }
-            whole.ok_or_else(|| operand_columns(left.len()))
+                rows("=", left.clone(), right)
+            });
+            let same: Vec<Expr> = same.collect::<Result<_>>()?;
+            one_of(same).ok_or_else(|| operand_columns(left.len()))
         }
     }
+}
+
+fn is_column(expr: &Expr) -> bool {
+    matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
+}
+
+/// Conditions joined by OR, as a tree that is not deep; `None` if there are none.
+fn one_of(mut conditions: Vec<Expr>) -> Option<Expr> {
+    if conditions.len() <= 1 {
+        return conditions.pop();
+    }
+    let behind = conditions.split_off(conditions.len() / 2);
+    Some(both(one_of(conditions)?, BinaryOperator::Or, one_of(behind)?))
 }
 
 fn unary(op: UnaryOperator, expr: Expr) -> Result<Expr> {

@@ -36,6 +36,9 @@ use crate::{
 /// Most rows that a document may become.
 const MAX_ROWS: usize = 1 << 22;
 
+/// Most columns: each is planned beside all others.
+const MAX_COLUMNS: usize = 1_024;
+
 /// A row's values as text.
 type Row = Vec<Option<String>>;
 
@@ -58,6 +61,9 @@ impl Resolver<'_> {
         let text = constant(document)?;
         let mut described = Vec::new();
         describe(columns, &mut described);
+        if described.len() > MAX_COLUMNS {
+            return Err(Error::new(Code::TooManyColumns, "Too many columns"));
+        }
         let rows = match text {
             None => Vec::new(),
             Some(text) => {

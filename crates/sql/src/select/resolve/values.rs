@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Most rows of one VALUES: each is planned as a SELECT.
-const MAX_ROWS: usize = 4_096;
+const MAX_ROWS: usize = 1_536;
 
 impl Resolver<'_> {
     /// Resolves VALUES, whose columns are called `column_0` and so on.
