@@ -385,19 +385,30 @@ fn wide_rows_and_many_parts_are_answered_or_refused() {
         for width in [513, 20_000] {
             assert!(is_error(&rows(&mut session, &equal(width)).await, "1038"));
         }
-        let many = vec!["(1, 2) = (1, 2)"; 300].join(" AND ");
-        assert!(is_error(&rows(&mut session, &format!("SELECT {many}")).await, "1038"));
+        let joined = |count, by| vec!["(1, 2) = (1, 2)"; count].join(by);
+        let many = |count, by| format!("SELECT COUNT(*) FROM n WHERE {}", joined(count, by));
+        assert_eq!(rows(&mut session, &many(300, " AND ")).await, "1000");
+        assert!(is_error(&rows(&mut session, &many(1_100, " AND ")).await, "1038"));
+        assert_eq!(rows(&mut session, &many(2_000, " OR ")).await, "1000");
         let one = format!("SELECT {} IN ({})", row(20_000), row(20_000));
         assert!(is_error(&rows(&mut session, &one).await, "1038"));
         // An order copied them again and again.
-        let ordered = format!("SELECT {} <= {}", row(20_000), row(20_000));
-        assert_eq!(rows(&mut session, &ordered).await, "1");
+        let ordered = |width| format!("SELECT {} <= {}", row(width), row(width));
+        assert_eq!(rows(&mut session, &ordered(2_000)).await, "1");
+        assert!(is_error(&rows(&mut session, &ordered(20_000)).await, "1038"));
         let pairs = listed(20_000, |at| format!("({at}, {at})"));
         let found = |negated| {
             format!("SELECT COUNT(*) FROM n WHERE i < 5 AND (i, i + 0) {negated} IN ({pairs})")
         };
         assert_eq!(rows(&mut session, &found("NOT")).await, "0");
         assert_eq!(rows(&mut session, &found("")).await, "4");
+        // What no index answers stays as deep as it was.
+        let sums = (0..4_000).map(|at| format!(" OR i + s = -{at}")).collect::<String>();
+        let either = format!("SELECT COUNT(*) FROM n WHERE i < 3 AND (i = 0{sums})");
+        assert_eq!(rows(&mut session, &either).await, "0");
+        let having = (0..20_000).map(|at| format!(" OR i = -{at}")).collect::<String>();
+        let having = format!("SELECT i FROM n WHERE i < 3 GROUP BY i HAVING i = 1{having}");
+        assert_eq!(rows(&mut session, &having).await, "1");
         // What planning walks again for each.
         let windows = |count| listed(count, |at| format!("RANK() OVER (ORDER BY i + {at})"));
         let over = |count| format!("SELECT {} FROM n LIMIT 1", windows(count));

@@ -44,18 +44,27 @@ pub(super) fn turned(condition: Expr) -> Expr {
 /// ```
 /// It is as deep as it was before, however many there are: what plans cost grows with the cube of its depth.
 fn any_of(condition: Expr) -> Expr {
-    let mut parts: Vec<Expr> = Vec::new();
+    // Those that are evaluated together.
+    let mut runs: Vec<Vec<Expr>> = Vec::new();
     for part in split_binary_owned(condition, Operator::Or) {
         let part = turned(part);
-        match parts.pop() {
-            // They may be evaluated together.
-            Some(before) if is_harmless(&part) => parts.push(or(before, part)),
-            Some(before) => parts.extend([before, part]),
-            None => parts.push(part),
+        match runs.last_mut() {
+            Some(run) if is_harmless(&part) => run.push(part),
+            _ => runs.push(vec![part]),
         }
     }
+    let mut parts: Vec<Expr> = runs.into_iter().filter_map(either).collect();
     let last = parts.pop().unwrap_or_else(|| lit(false));
     decided(parts, true, last)
+}
+
+/// Conditions joined by OR, as a tree that is not deep; `None` if there are none.
+fn either(mut conditions: Vec<Expr>) -> Option<Expr> {
+    if conditions.len() <= 1 {
+        return conditions.pop();
+    }
+    let behind = conditions.split_off(conditions.len() / 2);
+    Some(or(either(conditions)?, either(behind)?))
 }
 
 /// ```text

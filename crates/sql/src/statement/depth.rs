@@ -103,6 +103,8 @@ struct Level {
     sets: usize,
     /// What is joined by AND.
     conditions: Conditions,
+    /// Commas: of a row that is compared each value becomes a condition.
+    commas: usize,
 }
 
 /// Conditions that are joined by AND, without those that OR tells from each other.
@@ -143,6 +145,12 @@ impl Conditions {
         self.fit()
     }
 
+    /// A row is compared, with so many values more than one. Whether they are not too many.
+    fn take_row(&mut self, more: usize) -> bool {
+        self.here += more;
+        self.fit()
+    }
+
     fn fit(&self) -> bool {
         self.before + self.here <= MAX_CONDITIONS
     }
@@ -151,7 +159,7 @@ impl Conditions {
 impl Default for Level {
     fn default() -> Self {
         let conditions = Conditions::default();
-        Self { readings: 1, chain: 0, operand: 0, deepest: 0, sets: 0, conditions }
+        Self { readings: 1, chain: 0, operand: 0, deepest: 0, sets: 0, conditions, commas: 0 }
     }
 }
 
@@ -211,13 +219,19 @@ pub(super) fn check(source: &Source) -> Result<()> {
                 }
                 b")" => {
                     let inner = level.depth() + level.sets + 1;
-                    let conditions = level.conditions;
+                    let (conditions, commas) = (level.conditions, level.commas);
                     level = outer.pop().unwrap_or_default();
                     fits &= level.conditions.take_inner(conditions);
+                    if is_compared(source, at + 1) {
+                        fits &= level.conditions.take_row(commas);
+                    }
                     level.operand = level.operand.max(inner);
                     cost += square(inner);
                 }
-                b"," | b";" => fits &= level.separator(","),
+                b"," | b";" => {
+                    fits &= level.separator(",");
+                    level.commas += 1;
+                }
                 b"." => {}
                 sign if COMPARISON_SIGNS.contains(&sign) => {
                     cost += level.operator(COMPARISON_COST);
@@ -252,6 +266,14 @@ pub(super) fn check(source: &Source) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether what is before this token is compared with what is behind it.
+fn is_compared(source: &Source, at: usize) -> bool {
+    let sign = source.tokens.get(at).is_some_and(|token| {
+        token.kind == TokenKind::Operator && COMPARISON_SIGNS.contains(&source.bytes(token))
+    });
+    sign || source.is_word(at, "IN") || source.is_word(at, "NOT") && source.is_word(at + 1, "IN")
 }
 
 /// Refuses more windows and aggregates than are planned soon.

@@ -74,7 +74,6 @@ pub(super) fn aggregate(name: &str, mut function: Function) -> Result<Expr> {
     Ok(Expr::Function(function))
 }
 
-/// The same call of another function over its wrapped argument.
 /// Arguments with queries in them get a number: in the name of an aggregate, by which plans tell it from others, a
 /// query is only `IN` or `EXISTS`.
 pub(super) fn number_queries(function: &mut Function) {
@@ -100,6 +99,7 @@ fn has_queries(expr: &Expr) -> bool {
     seen.is_break()
 }
 
+/// The same call of another function over its wrapped argument.
 fn renamed(mut function: Function, name: &str, wrapper: &str) -> Expr {
     function.name = function_name(name);
     if let FunctionArguments::List(list) = &mut function.args {

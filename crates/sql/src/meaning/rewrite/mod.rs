@@ -32,8 +32,7 @@ pub(crate) struct Reading {
 
 /// Rewrites a statement, a query or an expression.
 pub(crate) fn rewrite(node: &mut impl VisitMut, reading: &Reading) -> Result<()> {
-    let mut rewriter =
-        Rewriter { reading, depth: 0, sequences: Cell::new(0), compared: Cell::new(0) };
+    let mut rewriter = Rewriter { reading, depth: 0, sequences: Cell::new(0) };
     match node.visit(&mut rewriter) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
@@ -42,7 +41,7 @@ pub(crate) fn rewrite(node: &mut impl VisitMut, reading: &Reading) -> Result<()>
 
 /// Deepest nesting of expressions.
 const MAX_DEPTH: usize = 512;
-/// Most values of all rows that are compared whether they are equal: each becomes a condition.
+/// Most values of a row that is compared whether it is equal: each becomes a condition.
 const MAX_COMPARED: usize = 512;
 /// Most rows of a list that become conditions where no index answers those.
 const MAX_ALTERNATIVES: usize = 64;
@@ -55,8 +54,6 @@ struct Rewriter<'a> {
     depth: usize,
     /// Calls of RAND(seed) so far.
     sequences: Cell<i64>,
-    /// Values of rows that were compared so far.
-    compared: Cell<usize>,
 }
 
 impl VisitorMut for Rewriter<'_> {
@@ -240,10 +237,6 @@ impl Rewriter<'_> {
                 negated_if(negated, call("between", vec![*expr, *low, *high]))
             }
             Expr::InList { expr, list, negated } => {
-                // Several are alternatives.
-                if is_row(&expr) && (row_width(&expr) > MAX_COMPARED || list.len() == 1) {
-                    self.compare(row_width(&expr))?;
-                }
                 negated_if(negated, in_list(*expr, list, negated)?)
             }
             Expr::IsTrue(expr) => Expr::IsTrue(Box::new(truth(*expr))),
@@ -254,18 +247,6 @@ impl Rewriter<'_> {
             Expr::IsNotUnknown(expr) => Expr::IsNotNull(expr),
             other => special::special(other)?,
         })
-    }
-
-    /// Counts the values of a row. 1038 if they become too many conditions.
-    fn compare(&self, width: usize) -> Result<()> {
-        self.compared.set(self.compared.get() + width);
-        if self.compared.get() <= MAX_COMPARED {
-            return Ok(());
-        }
-        let message = format!(
-            "the rows that this statement compares have more than {MAX_COMPARED} values in all"
-        );
-        Err(Error::new(Code::OutOfMemory, message))
     }
 
     fn binary(&self, left: Expr, op: BinaryOperator, right: Expr) -> Result<Expr> {
@@ -287,9 +268,6 @@ impl Rewriter<'_> {
             }
             op => operator_name(op).ok_or_else(|| Error::unsupported(op))?,
         };
-        if is_row(&left) && matches!(name, "=" | "<>" | "<=>") {
-            self.compare(row_width(&left))?;
-        }
         comparison(name, left, right)
     }
 }
@@ -368,6 +346,10 @@ fn rows(name: &str, left: Vec<Expr>, right: Vec<Expr>) -> Result<Expr> {
     if !matches!(name, "=" | "<>" | "<" | "<=" | ">" | ">=" | "<=>") {
         return Err(operand_columns(1));
     }
+    if matches!(name, "=" | "<>" | "<=>") && left.len() > MAX_COMPARED {
+        let message = format!("Rows of more than {MAX_COMPARED} values are not compared");
+        return Err(Error::new(Code::OutOfMemory, message));
+    }
     let mut pairs = left.into_iter().zip(right).rev();
     let mut compared = |name: &str, op: BinaryOperator| -> Result<Expr> {
         let mut whole: Option<Expr> = None;
@@ -393,16 +375,6 @@ fn is_row(expr: &Expr) -> bool {
         Expr::Nested(inner) => is_row(inner),
         Expr::Function(function) => special::is_named(function, "row"),
         _ => false,
-    }
-}
-
-/// How many values a row has.
-fn row_width(expr: &Expr) -> usize {
-    match expr {
-        Expr::Tuple(values) => values.len(),
-        Expr::Nested(inner) => row_width(inner),
-        Expr::Function(function) => special::arguments(function).len(),
-        _ => 1,
     }
 }
 
