@@ -112,8 +112,11 @@ pub(crate) fn optimize(shared: &Shared, table: &str) -> Result<()> {
     groups.try_for_each(|group| merge_inputs(shared, &claim.table, group))
 }
 
+/// One that failed is due whatever there is to save: it may have failed behind its manifest, and what is
+/// told of it stands until one succeeds.
 fn is_checkpoint_due(shared: &Shared) -> bool {
     shared.unsaved_bytes.load(Ordering::Relaxed) >= shared.options.checkpoint_bytes
+        || shared.checkpoint_failure.lock().is_some()
 }
 
 /// Whether the checkpoint succeeded. Without it everything stays in memory and in the log.

@@ -150,6 +150,23 @@ fn reads_go_on_when_a_large_batch_meets_the_full_disk() {
     assert_eq!(rows(&database).len(), 3);
 }
 
+/// A checkpoint that fails on a full disk is told until one succeeds, and that one comes by itself: also
+/// where the segments and the manifest were written and the log alone could not be cut.
+#[test]
+fn a_failed_checkpoint_is_made_up_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = full_at(usize::MAX);
+    let database = start(directory.path(), &store);
+    database.create_table(schema()).unwrap();
+    database.apply(put(0, "text")).unwrap();
+    store.limit(0);
+    assert!(matches!(database.checkpoint(), Err(Error::Full(_))));
+    assert!(database.checkpoint_failure().unwrap().contains("no space"));
+    store.free_room();
+    wait_until("a checkpoint succeeds", || database.checkpoint_failure().is_none());
+    assert_eq!(rows(&database), [row(0, "text")]);
+}
+
 /// The rows of another batch are moved no further on a full disk: that is not waited for.
 #[test]
 fn a_large_batch_does_not_wait_for_room() {
