@@ -20,6 +20,8 @@ const MAX_CONDITIONS: usize = 2_048;
 /// twice.
 const MAX_WINDOWS: usize = 256;
 const MAX_AGGREGATES: usize = 1_024;
+/// Most common table expressions: where each reads the one before, the plan is as deep as they are many.
+const MAX_TABLE_EXPRESSIONS: usize = 1_024;
 /// What an aggregate is called.
 const AGGREGATES: [&str; 15] = [
     "AVG",
@@ -197,7 +199,7 @@ fn square(depth: usize) -> u64 {
 
 /// Refuses a statement whose tree may be too deep, or whose plan would cost too much.
 pub(super) fn check(source: &Source) -> Result<()> {
-    check_aggregates(source)?;
+    check_parts(source)?;
     let is_any = |at: usize, words: &[&str]| words.iter().any(|word| source.is_word(at, word));
     let which = |at: usize, words: &[&'static str]| {
         words.iter().find(|word| source.is_word(at, word)).copied()
@@ -276,9 +278,9 @@ fn is_compared(source: &Source, at: usize) -> bool {
     sign || source.is_word(at, "IN") || source.is_word(at, "NOT") && source.is_word(at + 1, "IN")
 }
 
-/// Refuses more windows and aggregates than are planned soon.
-fn check_aggregates(source: &Source) -> Result<()> {
-    let (mut windows, mut aggregates) = (0, 0);
+/// Refuses more windows, aggregates and common table expressions than are planned soon.
+fn check_parts(source: &Source) -> Result<()> {
+    let (mut windows, mut aggregates, mut expressions) = (0, 0, 0);
     for (at, token) in source.tokens.iter().enumerate() {
         if token.kind != TokenKind::Word {
             continue;
@@ -287,10 +289,14 @@ fn check_aggregates(source: &Source) -> Result<()> {
         windows += usize::from(source.is_word(at, "OVER"));
         let aggregates_here = is_called && AGGREGATES.iter().any(|name| source.is_word(at, name));
         aggregates += usize::from(aggregates_here);
+        let is_query = || QUERIES.iter().any(|word| source.is_word(at + 2, word));
+        expressions += usize::from(source.is_word(at, "AS") && is_called && is_query());
     }
-    for (found, most, what) in
-        [(windows, MAX_WINDOWS, "windows"), (aggregates, MAX_AGGREGATES, "aggregates")]
-    {
+    for (found, most, what) in [
+        (windows, MAX_WINDOWS, "windows"),
+        (aggregates, MAX_AGGREGATES, "aggregates"),
+        (expressions, MAX_TABLE_EXPRESSIONS, "common table expressions"),
+    ] {
         if found > most {
             let message =
                 format!("The statement has more than {most} {what}: use several statements");
@@ -371,6 +377,16 @@ mod tests {
         assert!(fits(&format!("SELECT 1 WHERE 0{}", " OR a = 1 AND b = 2".repeat(20_000))));
         assert!(fits(&format!("SELECT 1 WHERE 0{}", " OR (a = 1 AND b = 2)".repeat(20_000))));
         assert!(fits(&format!("SELECT 1 WHERE 0{}", " OR a BETWEEN 1 AND 2".repeat(20_000))));
+    }
+
+    #[test]
+    fn common_table_expressions_are_so_many() {
+        let chain = |times: usize| {
+            let next = |at| format!(", c{at} (v) AS (SELECT v FROM c{})", at - 1);
+            let rest: String = (1..times).map(next).collect();
+            fits(&format!("WITH c0 AS (SELECT 1 AS v){rest} SELECT * FROM c{}", times - 1))
+        };
+        assert!(chain(MAX_TABLE_EXPRESSIONS) && !chain(MAX_TABLE_EXPRESSIONS + 1));
     }
 
     #[test]
