@@ -73,8 +73,11 @@ impl Serving {
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         Lines(BufReader::new(stream))
     }
+}
 
-    fn kill(mut self) {
+/// By SIGKILL.
+impl Drop for Serving {
+    fn drop(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
@@ -193,7 +196,7 @@ fn write_until_killed(serving: Serving, lifetime: Duration, acknowledged: &Ackno
             thread::sleep(Duration::from_millis(5));
         }
         thread::sleep(lifetime);
-        serving.kill();
+        drop(serving);
     });
 }
 
@@ -278,5 +281,4 @@ fn what_a_server_acknowledged_survives_kill_9() {
     let serving = Serving::start(&data);
     check_transactions(&mut serving.session(), &acknowledged);
     check_rows(&mut serving.lines(), &acknowledged);
-    serving.kill();
 }
