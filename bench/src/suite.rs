@@ -22,8 +22,8 @@ use crate::{
 const ELEVEN_EFFORT: Effort = Effort { runs: 200, budget: Duration::from_secs(1) };
 /// How often each query of the large sets is run.
 const SET_EFFORT: Effort = Effort { runs: 9, budget: Duration::from_millis(100) };
-/// How often a rival is asked each query.
-const RIVAL_EFFORT: Effort = Effort { runs: 30, budget: Duration::from_secs(3) };
+/// How often a rival is asked each query: as often as Remora, if that takes no more than this.
+const RIVAL_BUDGET: Duration = Duration::from_secs(5);
 
 /// Options of `search`.
 #[derive(clap::Args, Debug)]
@@ -245,10 +245,11 @@ fn ask_one(peer: &mut dyn Peer, case: &Case) -> PeerQuery {
         let processor = peer.processor();
         let newest = peer.search(&query.expression)?;
         let found = peer.count(&query.expression)?;
+        let effort = Effort { budget: RIVAL_BUDGET, ..effort(query) };
         Ok(PeerQuery {
             name: query.name.clone(),
-            search: repeat(RIVAL_EFFORT, processor, || peer.search(&query.expression).map(drop))?,
-            count: repeat(RIVAL_EFFORT, processor, || peer.count(&query.expression).map(drop))?,
+            search: repeat(effort, processor, || peer.search(&query.expression).map(drop))?,
+            count: repeat(effort, processor, || peer.count(&query.expression).map(drop))?,
             found,
             is_right: found == truth.total && newest == truth.newest,
             note: peer.note(&query.expression).map(str::to_owned),

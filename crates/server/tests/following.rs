@@ -123,6 +123,51 @@ fn a_copy_is_made_while_following_is_stopped_too() {
     assert!(!status.contains("live"), "{status}");
 }
 
+/// A table without a key: SEARCH gives the hidden one's values, and GET takes what SEARCH gave.
+#[test]
+fn rows_without_a_key_are_got_by_what_a_search_gave() {
+    for kind in [Kind::MariaDb1011, Kind::MySql97] {
+        let source = Peer::start(kind, &[]).unwrap();
+        let mut conn = source.connect().unwrap();
+        for statement in [
+            "CREATE DATABASE shop CHARACTER SET utf8mb4",
+            "CREATE TABLE shop.loose (kind INT, body TEXT)",
+            "INSERT INTO shop.loose VALUES (1, 'equal words'), (1, 'equal words'), (2, 'other words')",
+        ] {
+            conn.query_drop(statement).unwrap();
+        }
+        let server = TestServer::following(&source.follower_url("shop"));
+        let mut client = server.connect();
+        let counted = |client: &mut Client, word: &str, count: u32| {
+            let wanted = format!("OK COUNT {count}\r\n");
+            until(client, &format!("COUNT shop.loose {word}"), |reply| reply == wanted);
+        };
+        counted(&mut client, "words", 3);
+        let found = client.ask("SEARCH shop.loose words");
+        let keys: Vec<&str> =
+            found.strip_prefix("OK RESULTS 3 ").unwrap().split_whitespace().collect();
+        assert_eq!(keys.len(), 3, "{found}");
+        let mut rows: Vec<String> = Vec::new();
+        for key in &keys {
+            let row = client.ask(&format!("GET shop.loose {key} FIELDS kind,body"));
+            let head = format!("OK RESULTS 1\r\n_key\tkind\tbody\r\n{key}\t");
+            rows.push(row.strip_prefix(&head).unwrap_or(&row).trim_end().to_owned());
+        }
+        rows.sort();
+        assert_eq!(rows, ["1\tequal words", "1\tequal words", "2\tother words"]);
+        conn.query_drop("DELETE FROM shop.loose WHERE kind = 1 LIMIT 1").unwrap();
+        counted(&mut client, "equal", 1);
+        let there = |client: &mut Client, key: &&str| {
+            client.ask(&format!("GET shop.loose {key}")).starts_with("OK DOC ")
+        };
+        assert_eq!(keys.iter().filter(|key| there(&mut client, key)).count(), 2);
+        for wrong in ["1", "zz", "''"] {
+            let reply = client.ask(&format!("GET shop.loose {wrong}"));
+            assert!(reply.starts_with("ERROR"), "{reply}");
+        }
+    }
+}
+
 /// A server with a MygramDB file that follows the source.
 fn with_mygramdb_file(source: &Peer) -> (TestServer, Client) {
     let directory = tempfile::tempdir().unwrap();
