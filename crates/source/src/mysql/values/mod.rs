@@ -2,7 +2,7 @@
 //!
 //! | source                            | engine           | note                                  |
 //! |-----------------------------------|------------------|---------------------------------------|
-//! | TINYINT … BIGINT [UNSIGNED]       | Int, Uint (bits) | BOOL is TINYINT                       |
+//! | TINYINT … BIGINT, UNSIGNED too    | Int, Uint (bits) | BOOL is TINYINT                       |
 //! | DECIMAL(p,s)                      | Decimal(p,s)     |                                       |
 //! | FLOAT, DOUBLE                     | Float, Double    | exact, whatever digits are declared   |
 //! | BIT(n)                            | Uint(8 … 64)     | the number                            |
