@@ -46,7 +46,9 @@ pub use request::{
     KeyValues, LetterClasses, Literal, Piece, PieceMatch, QueryReport, ScanRequest, SearchReply,
     SearchRequest, Selection, SortBy, SortKey, TextQuery,
 };
-pub use schema::{ColumnDef, ColumnType, DeclaredTable, HIDDEN_KEY, Schema, TextDef};
+pub use schema::{
+    ColumnDef, ColumnType, DeclaredTable, HIDDEN_KEY, HIDDEN_PREFIX, Schema, TextDef,
+};
 pub use statistics::{LevelStatistics, TableStatistics};
 pub use transaction::Transaction;
 pub use value::{Date, DateTime, Decimal, Row, Value, ZERO_TIMESTAMP_MICROS, compare};

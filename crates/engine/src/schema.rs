@@ -11,6 +11,10 @@ use crate::request::Filter;
 /// holds a number there; what follows a source, what tells equal rows apart.
 pub const HIDDEN_KEY: &str = "#row";
 
+/// What the names of other columns begin with that are never shown: SQL makes them, of what a unique
+/// key's expressions give.
+pub const HIDDEN_PREFIX: &str = "#key.";
+
 /// A table's definition. Stored with the table; numbers in it are stable and never reused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Schema {
@@ -35,6 +39,13 @@ impl Schema {
     /// The place of the key column that is not shown, if the table has one.
     pub fn hidden_key(&self) -> Option<usize> {
         self.columns.iter().position(|column| column.name == HIDDEN_KEY)
+    }
+
+    /// Whether a column is never shown.
+    pub fn is_hidden(&self, place: usize) -> bool {
+        self.columns.get(place).is_some_and(|column| {
+            column.name == HIDDEN_KEY || column.name.starts_with(HIDDEN_PREFIX)
+        })
     }
 }
 

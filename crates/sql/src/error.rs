@@ -373,6 +373,14 @@ codes! {
     CheckVariable = 3816 "HY000",
     /// A computed column that asks for more than its row: a query, a function.
     GeneratedQuery = 3102 "HY000",
+    /// A primary key over an expression.
+    FunctionalPrimaryKey = 3756 "HY000",
+    /// A key over an expression whose values no key can hold.
+    FunctionalIndexOnJson = 3753 "HY000",
+    /// See [`Code::FunctionalIndexOnJson`].
+    FunctionalIndexOnBlob = 3757 "HY000",
+    /// A column of a key's expression that would be gone.
+    FunctionalIndexNeedsColumn = 3837 "HY000",
     /// What an index may not be over.
     IndexFunction = 3758 "HY000",
     /// See [`Code::GeneratedQuery`].

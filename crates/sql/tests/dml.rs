@@ -21,7 +21,8 @@ use remora_sql::Session;
 use support::{Answer, Server, run};
 
 /// The scripts.
-const SCRIPTS: [&str; 6] = ["insert", "duplicate", "update", "transactions", "define", "rebuild"];
+const SCRIPTS: [&str; 7] =
+    ["insert", "duplicate", "update", "transactions", "define", "rebuild", "functional"];
 
 /// A statement, what MySQL answered, and whether the answer is known to differ.
 struct Step {
@@ -207,4 +208,9 @@ async fn definitions() {
 #[tokio::test(flavor = "multi_thread")]
 async fn tables_made_anew() {
     check("rebuild").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unique_keys_over_expressions() {
+    check("functional").await;
 }

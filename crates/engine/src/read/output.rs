@@ -105,8 +105,7 @@ fn fields(schema: &Schema, asked: &[String]) -> Result<Vec<usize>> {
     let mut fields = Vec::with_capacity(asked.len());
     for name in asked {
         if name == "*" {
-            let hidden = schema.hidden_key();
-            fields.extend((0..schema.columns.len()).filter(|place| Some(*place) != hidden));
+            fields.extend((0..schema.columns.len()).filter(|place| !schema.is_hidden(*place)));
             continue;
         }
         fields.push(position(schema, name).ok_or_else(|| {

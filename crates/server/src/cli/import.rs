@@ -71,6 +71,12 @@ fn into_database(
         database.create_table(schema)?;
         database.schema(&options.table)?
     };
+    if schema.declared.is_some() {
+        return Err(Error::Usage(format!(
+            "table {:?} was defined by SQL, or follows a source: its rows are written by SQL (LOAD DATA), or there",
+            options.table
+        )));
+    }
     let sink = files::DatabaseSink::new(database);
     run(&sink, schema, options, files::ImportOptions::default(), inputs)
 }

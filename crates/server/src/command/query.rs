@@ -336,9 +336,7 @@ pub(crate) fn shown_columns(schema: &Schema, fields: &[String]) -> Result<Vec<us
             });
             Ok(filters.collect())
         }
-        [star] if star == "*" => {
-            Ok(all.filter(|index| Some(*index) != schema.hidden_key()).collect())
-        }
+        [star] if star == "*" => Ok(all.filter(|index| !schema.is_hidden(*index)).collect()),
         fields => fields.iter().map(|field| column_of(schema, field)).collect(),
     }
 }

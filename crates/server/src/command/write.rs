@@ -33,8 +33,7 @@ impl Session {
         if let Some((name, _)) = &source {
             self.require_source(name)?;
         }
-        let table = self.resolve(table, Access::Write)?;
-        let schema = self.shared.database.schema(&table)?;
+        let (table, schema) = self.writable(table)?;
         let changes = parse_rows(&schema, rows)?;
         let count = changes.len();
         let position = self.apply(&table, changes, source)?;
@@ -43,8 +42,7 @@ impl Session {
     }
 
     fn delete(&self, table: &str, keys: &[String], out: &mut Vec<u8>) -> Answer {
-        let table = self.resolve(table, Access::Write)?;
-        let schema = self.shared.database.schema(&table)?;
+        let (table, schema) = self.writable(table)?;
         let mut changes = Vec::with_capacity(keys.len());
         let settings = self.settings();
         for key in keys {
@@ -54,6 +52,29 @@ impl Session {
         let position = self.apply(&table, changes, None)?;
         acknowledge(out, "DELETE", keys.len(), position);
         Ok(())
+    }
+
+    /// A table whose rows are written here, and its definition. Those of a source would differ from
+    /// it for ever, and what SQL declares beyond the engine's types, such as unique keys, is kept by
+    /// SQL alone.
+    fn writable(&self, table: &str) -> Result<(String, Arc<Schema>), LineError> {
+        let table = self.resolve(table, Access::Write)?;
+        if let Some((source, ..)) = self.shared.sources.source_of(&table).filter(|of| of.1 == table)
+        {
+            let source = &source.name;
+            let message =
+                format!("Table '{table}' follows the source '{source}': write it at the source");
+            return Err(LineError::new(code::PERMISSION_DENIED, message));
+        }
+        let schema = self.shared.database.schema(&table)?;
+        if schema.declared.is_some() {
+            let message = format!(
+                "Table '{table}' was defined by SQL, which keeps its keys, lengths and conditions: \
+                 write it by SQL"
+            );
+            return Err(LineError::new(code::PERMISSION_DENIED, message));
+        }
+        Ok((table, schema))
     }
 
     fn apply(

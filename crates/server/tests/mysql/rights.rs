@@ -225,6 +225,21 @@ fn rows_are_written_by_those_who_may() {
     }
 }
 
+/// Its unique keys, lengths and conditions are kept there.
+#[test]
+fn what_sql_defined_is_written_by_sql_alone() {
+    let server = guarded("");
+    let (mut line, mut sql) = (line(&server, "boss"), sql(&server, "boss"));
+    sql.query("CREATE TABLE shop.own (id INT PRIMARY KEY, v VARCHAR(3) UNIQUE, CHECK (id < 9))");
+    sql.query("INSERT INTO shop.own VALUES (1, 'a')");
+    for write in [r#"PUT shop.own {"id":2,"v":"a"}"#, r#"PUT shop.own []"#, "DELETE shop.own 1"] {
+        let told = line.ask(write);
+        assert!(told.starts_with("ERROR 7 ") && told.contains("by SQL"), "{write}: {told}");
+    }
+    assert!(line.ask("GET shop.own 1").starts_with("OK DOC 1"));
+    assert!(line.ask(r#"PUT shop.items {"id":2}"#).starts_with("OK PUT"));
+}
+
 #[test]
 fn definitions_need_a_right_of_their_own() {
     for (user, definable) in [

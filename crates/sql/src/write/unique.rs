@@ -52,8 +52,8 @@ impl UniqueKey {
             _ => false,
         });
         let made = keys.filter_map(|key| {
-            let parts = key.parts.iter().map(|part| {
-                let column = table.column(part.column()?)?;
+            let parts = key.parts.iter().enumerate().map(|(nth, part)| {
+                let column = table.key_part(key, nth)?;
                 let kind = &table.columns.get(column)?.kind;
                 let prefix = part.prefix.and_then(|prefix| usize::try_from(prefix).ok());
                 Some(Part { column, collation: collation_of(kind), prefix })

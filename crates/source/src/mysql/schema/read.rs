@@ -11,7 +11,7 @@ use std::{
 };
 
 use mysql::{Conn, Params, Row, prelude::Queryable};
-use remora_engine::HIDDEN_KEY;
+use remora_engine::{HIDDEN_KEY, HIDDEN_PREFIX};
 
 use super::{
     Generation, Selection, SourceColumn, SourceTable, SourceType, Words,
@@ -402,6 +402,7 @@ impl<'c> Source<'c> {
         if key.is_empty() {
             check_hidden_key(&columns)?;
         }
+        check_names(&columns)?;
         let (database, name) = (database.to_owned(), listed.name.clone());
         let words = Words::default();
         Ok(SourceTable {
@@ -464,6 +465,17 @@ fn key(
     others.sort_by_key(|(_, key)| key.columns.len());
     let mut keys = primary.into_iter().chain(others);
     keys.find_map(|(_, key)| places(columns, key, period_end)).unwrap_or_default()
+}
+
+/// Refuses names of columns that are never shown.
+fn check_names(columns: &[SourceColumn]) -> Result<(), String> {
+    match columns.iter().find(|column| column.name.starts_with(HIDDEN_PREFIX)) {
+        None => Ok(()),
+        Some(column) => Err(format!(
+            "it has a column named {:?}, as columns of Remora's own are: rename it",
+            column.name
+        )),
+    }
 }
 
 /// Whether there is room for a key that is not shown.

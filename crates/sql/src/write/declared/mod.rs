@@ -15,7 +15,9 @@ use parking_lot::RwLock;
 use remora_engine::{ColumnDef, DeclaredTable, Schema};
 use rustc_hash::FxHashMap;
 
-pub(crate) use column::{ColumnExtras, ColumnSpec, DefaultSpec, column_line, parse_default_clause};
+pub(crate) use column::{
+    ColumnExtras, ColumnSpec, DefaultSpec, Generated, column_line, parse_default_clause,
+};
 pub(crate) use key::{
     Check, Key, KeyKind, KeyPart, Line, PartOf, column_list, parse_key, parse_line, quoted_name,
 };
@@ -26,6 +28,11 @@ use crate::{Result, session::variables::Collation, write::tokens::read};
 
 /// The name of the key column that a table without a primary key gets. It is never shown.
 pub(crate) const ROW_NUMBER: &str = remora_engine::HIDDEN_KEY;
+
+/// The name of the hidden column of what a part of a unique key gives that is an expression.
+pub(crate) fn key_column(key: &str, part: usize) -> String {
+    format!("{}{part}.{key}", remora_engine::HIDDEN_PREFIX)
+}
 
 /// A table as SQL knows it.
 #[derive(Clone, Debug)]
@@ -116,10 +123,10 @@ impl SqlTable {
     }
 
     /// Columns as SQL sees them: positions in the schema, with their definitions, without the
-    /// hidden row number.
+    /// hidden ones.
     pub(crate) fn visible(&self) -> impl Iterator<Item = (usize, &ColumnDef, &ColumnSpec)> {
         let pairs = self.schema.columns.iter().zip(&self.columns).enumerate();
-        let shown = pairs.filter(|(position, _)| Some(*position) != self.row_number);
+        let shown = pairs.filter(|(position, _)| !self.schema.is_hidden(*position));
         shown.map(|(position, (column, spec))| (position, column, spec))
     }
 
@@ -141,6 +148,18 @@ impl SqlTable {
                 column.name.eq_ignore_ascii_case(name) || column.name.to_lowercase() == lower
             })
             .map(|(position, ..)| position)
+    }
+
+    /// The position of the column that has what a part of a key gives: a hidden one if that is an
+    /// expression, which keys that are not checked here do not have.
+    pub(crate) fn key_part(&self, key: &Key, part: usize) -> Option<usize> {
+        match &key.parts.get(part)?.of {
+            PartOf::Column(name) => self.column(name),
+            PartOf::Expression(_) => {
+                let name = key_column(&key.name, part);
+                self.schema.columns.iter().position(|column| column.name == name)
+            }
+        }
     }
 
     /// The position of the AUTO_INCREMENT column.

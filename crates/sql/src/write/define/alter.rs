@@ -16,7 +16,9 @@ use super::{
     draft::{Draft, DraftColumn, invalid_default},
     drop::rename_all,
     foreign::{self, Moved, check_needed},
-    hidden_tables, temporary,
+    hidden_tables,
+    key_columns::{add_key_columns, check_named_columns},
+    temporary,
 };
 use crate::{
     Code, Error, Outcome, Result,
@@ -68,6 +70,7 @@ pub(super) async fn run(session: &mut SessionState, tokens: &mut Tokens<'_>) -> 
     }
     if asked.changed {
         check_needed(session, &target.table, &draft)?;
+        check_named_columns(&target.table, &draft)?;
         let columns = std::mem::take(&mut draft.renamed);
         let moved = Moved { from: &name, to: &name, columns: &columns };
         moved.follow_own(&mut draft);
@@ -475,6 +478,9 @@ fn warn_of_duplicates(session: &SessionState, target: &Target, draft: &Draft) {
 /// Gives a table its new definition. Gives how many rows were copied.
 async fn apply(session: &mut SessionState, target: &Target, draft: &Draft) -> Result<u64> {
     warn_of_duplicates(session, target, draft);
+    let mut draft = draft.clone();
+    add_key_columns(session, &target.name, &mut draft, Some(&target.table)).await?;
+    let draft = &draft;
     let Some(engine_name) = target.engine_name().cloned() else {
         return temporary::alter(session, target, draft).await;
     };
@@ -543,8 +549,8 @@ fn unique_parts(table: &SqlTable) -> Vec<String> {
     let keys =
         table.keys.iter().filter(|key| matches!(key.kind, KeyKind::Unique | KeyKind::Primary));
     keys.map(|key| {
-        let ids = key.parts.iter().map(|part| {
-            let place = part.column().and_then(|name| table.column(name));
+        let ids = key.parts.iter().enumerate().map(|(nth, part)| {
+            let place = table.key_part(key, nth);
             let column = place.and_then(|place| table.schema.columns.get(place));
             let collation =
                 place.and_then(|place| table.columns.get(place)).map(|c| c.kind.collation);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use remora_engine::{ColumnDef, DeclaredTable, Normalization, Schema, TextDef};
+use remora_engine::{ColumnDef, DeclaredTable, HIDDEN_PREFIX, Normalization, Schema, TextDef};
 
 use super::{
     draft::{Draft, invalid_default},
@@ -80,7 +80,8 @@ impl Draft {
                 name: column.name.clone(),
                 kind: column.spec.kind.engine_type(),
                 nullable: !column.spec.not_null,
-                indexed: self.is_indexed(&column.name, &column.spec.kind),
+                indexed: !column.name.starts_with(HIDDEN_PREFIX)
+                    && self.is_indexed(&column.name, &column.spec.kind),
                 declared: Some(column.spec.written(collation)),
             })
             .collect();

@@ -13,6 +13,7 @@ use remora_engine::{Definition, Schema, Value};
 use super::{
     define,
     draft::{Draft, DraftColumn},
+    key_columns::add_key_columns,
     table_exists,
 };
 use crate::{
@@ -264,6 +265,8 @@ pub(super) async fn make(
     draft: &Draft,
     temporary: bool,
 ) -> Result<()> {
+    let mut draft = draft.clone();
+    add_key_columns(session, name, &mut draft, None).await?;
     let next = draft.options.auto_increment.unwrap_or(1);
     if temporary {
         let schema =
@@ -336,7 +339,7 @@ fn add_selected(draft: &mut Draft, columns: &[Column]) -> Result<Vec<usize>> {
 }
 
 /// The declaration of a column that holds what a query gives.
-fn spec_of(column: &Column, table: Collation) -> ColumnSpec {
+pub(super) fn spec_of(column: &Column, table: Collation) -> ColumnSpec {
     let collation = Collation(column.collation);
     let text = collation != Collation::BINARY;
     let characters = if text { u64::from(column.length) / 4 } else { u64::from(column.length) };

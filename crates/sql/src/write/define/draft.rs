@@ -313,8 +313,15 @@ impl Draft {
 
     fn check_keys(&self) -> Result<()> {
         for key in &self.keys {
-            if key.columns().is_none() && key.kind != KeyKind::Plain {
-                return Err(Error::unsupported("a unique or text key over an expression"));
+            if key.columns().is_none() {
+                match key.kind {
+                    KeyKind::Plain | KeyKind::Unique => {}
+                    KeyKind::Primary => {
+                        let message = "The primary key cannot be a functional index";
+                        return Err(Error::new(Code::FunctionalPrimaryKey, message));
+                    }
+                    _ => return Err(Error::unsupported("a text key over an expression")),
+                }
             }
             for part in &key.parts {
                 let column = part.column().and_then(|name| self.column(name));

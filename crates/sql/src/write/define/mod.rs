@@ -10,6 +10,7 @@ mod database;
 mod draft;
 mod drop;
 mod foreign;
+mod key_columns;
 mod stored;
 mod temporary;
 

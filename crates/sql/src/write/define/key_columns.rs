@@ -1,0 +1,155 @@
+//! Unique keys over expressions. What an expression gives is a column of its own that nobody sees,
+//! computed when a row is written, as MySQL has it: so such a key is checked as any other. Its type is
+//! the expression's.
+
+use std::sync::Arc;
+
+use remora_engine::HIDDEN_PREFIX;
+
+use super::{
+    create::spec_of,
+    draft::{Draft, DraftColumn},
+};
+use crate::{
+    Code, Column, Error, Result, SqlType,
+    select::names::TableName,
+    session::SessionState,
+    write::{
+        declared::{
+            ColumnSpec, DefaultSpec, Generated, KeyKind, PartOf, SqlTable, key_column, quoted_name,
+        },
+        overlay::Overlay,
+        rows::Query,
+        temporary::TemporaryTable,
+        tokens::read,
+    },
+};
+
+/// The table of no rows that expressions are asked of for their types.
+const ROWS: &str = "#rows";
+
+/// Adds the hidden columns of a finished draft's unique keys. Those that `previous` has of the same
+/// expressions stay.
+pub(super) async fn add_key_columns(
+    session: &mut SessionState,
+    name: &TableName,
+    draft: &mut Draft,
+    previous: Option<&SqlTable>,
+) -> Result<()> {
+    let mut wanted = Vec::new();
+    for key in draft.keys.iter().filter(|key| key.kind == KeyKind::Unique) {
+        for (nth, part) in key.parts.iter().enumerate() {
+            if let PartOf::Expression(expression) = &part.of {
+                wanted.push((key_column(&key.name, nth), expression.clone()));
+            }
+        }
+    }
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let expressions: Vec<&str> = wanted.iter().map(|(_, expression)| &**expression).collect();
+    let types = types(session, name, draft, &expressions).await?;
+    let mut known: Vec<(u32, &str)> = previous.map(hidden_columns).unwrap_or_default();
+    for ((name, expression), column) in wanted.into_iter().zip(types) {
+        let spec = spec(&column, draft, &expression)?;
+        let same = known.iter().position(|(_, known)| *known == expression);
+        let id = same.map(|place| known.swap_remove(place).0);
+        draft.columns.push(DraftColumn { name, spec, id });
+    }
+    Ok(())
+}
+
+/// Whether the draft still has every column that a key's expression names; 3837.
+pub(super) fn check_named_columns(old: &SqlTable, draft: &Draft) -> Result<()> {
+    let gone = old.visible().filter(|(_, column, _)| draft.column(&column.name).is_none());
+    for (_, column, _) in gone {
+        let parts = draft.keys.iter().flat_map(|key| &key.parts);
+        for part in parts {
+            if let PartOf::Expression(expression) = &part.of
+                && names(expression, &column.name)?
+            {
+                let message = format!(
+                    "Column '{}' has a functional index dependency and cannot be dropped or renamed.",
+                    column.name
+                );
+                return Err(Error::new(Code::FunctionalIndexNeedsColumn, message));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether an expression names a column. What is called is a function.
+fn names(expression: &str, column: &str) -> Result<bool> {
+    read(expression, |tokens| {
+        while !tokens.at_end() {
+            let mut ahead = *tokens;
+            if ahead.name().is_ok_and(|name| name.to_lowercase() == column.to_lowercase())
+                && !ahead.is("(")
+            {
+                return Ok(true);
+            }
+            tokens.next();
+        }
+        Ok(false)
+    })
+}
+
+/// The hidden columns of a table's keys: their numbers and expressions.
+fn hidden_columns(table: &SqlTable) -> Vec<(u32, &str)> {
+    let columns = table.schema.columns.iter().zip(&table.columns);
+    let hidden = columns.filter(|(column, _)| column.name.starts_with(HIDDEN_PREFIX));
+    let pairs = hidden.filter_map(|(column, spec)| {
+        Some((column.id, spec.generated.as_ref()?.expression.as_str()))
+    });
+    pairs.collect()
+}
+
+/// The expressions as columns of a query over a table of this definition.
+async fn types(
+    session: &mut SessionState,
+    name: &TableName,
+    draft: &Draft,
+    expressions: &[&str],
+) -> Result<Vec<Column>> {
+    let rows = TableName::new(name.database.clone(), ROWS.to_owned());
+    let schema = Arc::new(draft.build(ROWS.to_owned(), None, None));
+    let empty = TemporaryTable { schema, rows: Arc::new(Overlay::default()), next: 1, next_row: 1 };
+    let query = format!(
+        "SELECT {} FROM {}.{} AS {}",
+        expressions.join(","),
+        quoted_name(&rows.database),
+        quoted_name(ROWS),
+        quoted_name(&name.table)
+    );
+    let hidden = session.transaction.put_temporary(rows.clone(), empty);
+    let found = Query::new(&query).table(session).await;
+    match hidden {
+        Some(table) => _ = session.transaction.put_temporary(rows, table),
+        None => _ = session.transaction.take_temporary(&rows),
+    }
+    let (columns, _) = found.map_err(|error| Error {
+        message: error.message.replace("'field list'", "'functional index'"),
+        ..error
+    })?;
+    Ok(columns)
+}
+
+/// The declaration of the hidden column of an expression of this type.
+fn spec(column: &Column, draft: &Draft, expression: &str) -> Result<ColumnSpec> {
+    let mut spec = spec_of(column, draft.options.collation);
+    if matches!(spec.kind.sql, SqlType::Json | SqlType::Geometry) {
+        let message =
+            "Cannot create a functional index on a function that returns a JSON or GEOMETRY value.";
+        return Err(Error::new(Code::FunctionalIndexOnJson, message));
+    }
+    if spec.kind.is_blob() {
+        let message = "Cannot create a functional index on an expression that returns a BLOB or TEXT. \
+                       Please consider using CAST.";
+        return Err(Error::new(Code::FunctionalIndexOnBlob, message));
+    }
+    spec.not_null = false;
+    spec.default = DefaultSpec::None;
+    spec.generated = Some(Generated { expression: expression.to_owned(), stored: true });
+    Ok(spec)
+}
