@@ -11,10 +11,8 @@ use remora_engine::{Database, Value};
 use crate::{
     Host, Identity, Session, fast,
     select::room::Rooms,
-    session::{
-        locks::NamedLocks,
-        variables::{Globals, definition},
-    },
+    session::locks::NamedLocks,
+    variables::{Globals, definition},
     write,
 };
 

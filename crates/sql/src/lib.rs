@@ -1,13 +1,14 @@
 //! SQL text becomes engine requests: hot shapes directly, everything else through DataFusion over
 //! one snapshot, with MySQL's meaning.
 //!
-//! A statement travels: `session` (who asks, in which state) -> `statement` (what is it) -> `fast`
+//! A statement travels: `session` (who asks, in which state) -> `parse` (what is it) -> `fast`
 //! (shapes that need no planning) or `select` (DataFusion, with `meaning` making it MySQL's and
 //! `search` answering text conditions from the index), `write` (definitions and rows of local
 //! tables), `show` (what tools ask about the server) -> `reply` (columns, rows, outcome).
 
 #![warn(missing_docs)]
 
+mod aside;
 mod cell;
 mod column;
 mod declared_numbers;
@@ -18,12 +19,13 @@ mod host;
 mod identity;
 mod instance;
 mod meaning;
+mod parse;
 mod reply;
 mod search;
 mod select;
 mod session;
 mod show;
-mod statement;
+mod variables;
 mod write;
 
 pub use cell::Cell;

@@ -12,9 +12,10 @@ pub(crate) use words::selection;
 use crate::{
     Cell, Column, Error, Outcome, Reply, Result, fast,
     meaning::types::ExprType,
+    parse::{Statement, split},
     select,
-    session::{SessionState, variables::Collation},
-    statement::{Statement, split},
+    session::SessionState,
+    variables::Collation,
 };
 
 /// One table's part in the answer.

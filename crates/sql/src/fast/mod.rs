@@ -35,9 +35,10 @@ use self::{
 };
 use crate::{
     Identity, Outcome, Prepared, Reply, Result,
-    select::{names::Verb, read_aside},
+    aside::read_aside,
+    parse::{LONG_BYTES, LexMode, Statement},
+    select::names::Verb,
     session::{Reader, SessionState},
-    statement::{LONG_BYTES, LexMode, Statement},
 };
 
 /// A shape of one table or of several.

@@ -15,8 +15,10 @@ use super::{
     },
 };
 use crate::{
-    Cell, Outcome, Reply, Result, search,
-    select::{errors::from_engine, names::Verb},
+    Cell, Outcome, Reply, Result,
+    error::from_engine,
+    search,
+    select::names::Verb,
     session::{Reader, SessionState},
 };
 

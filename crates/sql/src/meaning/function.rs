@@ -30,8 +30,7 @@ use super::{
     value::V,
 };
 use crate::{
-    Code, Error, Result,
-    session::{context::Context, interrupted, variables::Collation},
+    Code, Error, Result, error::interrupted, session::context::Context, variables::Collation,
 };
 
 /// Makes the value of a row.

@@ -3,10 +3,8 @@
 use remora_engine::{QueryReport, Selection, TextQuery};
 
 use crate::{
-    Cell, Column, Outcome, Reply, Result,
-    meaning::types::ExprType,
-    select::errors::from_engine,
-    session::{SessionState, variables::Collation},
+    Cell, Column, Outcome, Reply, Result, error::from_engine, meaning::types::ExprType,
+    session::SessionState, variables::Collation,
 };
 
 /// Most words that are told of one by one.

@@ -8,16 +8,17 @@ use remora_engine::Value;
 use rustc_hash::FxHashMap;
 
 use super::{
-    errors::from_engine,
     names::{TableName, Verb, database_exists},
     resolve::Catalog,
     scan::EngineTable,
 };
 use crate::{
     Code, Error, Result,
-    session::{Reader, SessionState, variables::SqlMode},
+    error::from_engine,
+    parse::{Source, TokenKind},
+    session::{Reader, SessionState},
     show,
-    statement::{Source, TokenKind},
+    variables::SqlMode,
 };
 
 /// The tables and variables of a session, as one statement sees them.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::{
     Code, Error, Outcome, Result,
+    parse::{Source, Statement, TokenKind},
     session::SessionState,
-    statement::{Source, Statement, TokenKind},
 };
 
 /// The statement without INTO, and the variables behind it; `None` if it has none.

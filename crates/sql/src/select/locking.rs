@@ -6,7 +6,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::{names::TableName, run::collect};
-use crate::{Result, session::SessionState, statement::Source, write::declared::SqlTable};
+use crate::{Result, parse::Source, session::SessionState, write::declared::SqlTable};
 
 /// Protects the rows that a query reads, if it says so and a transaction is open.
 pub(super) async fn protect(

@@ -5,7 +5,6 @@ mod bare;
 mod catalog;
 mod compared;
 mod direct;
-pub(crate) mod errors;
 mod extent;
 mod functions;
 mod into;
@@ -33,12 +32,11 @@ mod wide;
 
 use crate::{
     Code, Column, Outcome, Reply, Result,
+    parse::{Source, Statement},
     session::SessionState,
-    statement::{Source, Statement},
 };
 
 pub(crate) use run::collect;
-pub(crate) use runtime::{read_aside, wait_aside};
 
 /// Runs a SELECT.
 pub(crate) async fn run<R: Reply>(

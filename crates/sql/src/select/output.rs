@@ -19,8 +19,8 @@ use remora_engine::{Date, DateTime, Decimal, Value};
 use super::origin::Origin;
 use crate::{
     Cell, Column, Reply, Result, SqlType,
+    error::from_plan,
     meaning::{temporal::Moment, types::ExprType},
-    select::errors,
 };
 
 /// What a client is told of a field that is shown under a name. `table` is the alias of its table.
@@ -59,7 +59,7 @@ enum Values<'a> {
 /// Sends the rows of a batch.
 pub(crate) fn send<R: Reply>(batch: &RecordBatch, columns: &[Column], reply: &mut R) -> Result<()> {
     let arrays: PlanResult<Vec<ArrayRef>> = batch.columns().iter().map(plain).collect();
-    let arrays = arrays.map_err(errors::from_plan)?;
+    let arrays = arrays.map_err(from_plan)?;
     let values: Vec<Values<'_>> =
         arrays.iter().zip(columns).map(|(array, column)| values(array, column)).collect();
     let mut row = Vec::with_capacity(values.len());

@@ -14,7 +14,6 @@ use datafusion::{
 };
 
 use super::{
-    errors::from_plan,
     output,
     resolve::{MAX_COLUMNS, texts},
     run::Query,
@@ -22,8 +21,9 @@ use super::{
 };
 use crate::{
     Column, Reply, Result,
+    error::from_plan,
+    parse::{Source, split},
     session::SessionState,
-    statement::{Source, split},
 };
 
 /// Most columns of such a row: as many as a statement can have parameters.

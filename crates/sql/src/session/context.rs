@@ -27,10 +27,13 @@ use super::{
     SessionState,
     chance::Chances,
     locks::SessionLocks,
-    variables::{Collation, SqlMode},
     warnings::{Level, Warning, Warnings},
 };
-use crate::{Code, Error, Result, instance::Shared};
+use crate::{
+    Code, Error, Result,
+    instance::Shared,
+    variables::{Collation, SqlMode},
+};
 
 /// The moment a statement began at: NOW() is the same in all of it.
 #[derive(Clone, Copy, Debug, Default)]

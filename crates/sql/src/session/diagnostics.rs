@@ -3,8 +3,8 @@
 use super::{SessionState, warnings::Level};
 use crate::{
     Cell, Column, Outcome, Reply, Result, SqlType,
-    session::variables::Collation,
-    statement::{Source, Statement},
+    parse::{Source, Statement},
+    variables::Collation,
 };
 
 /// Runs the statement if it is one of these.

@@ -12,8 +12,7 @@ use std::{
 use parking_lot::{Condvar, Mutex};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::interrupted;
-use crate::{Code, Error, Result};
+use crate::{Code, Error, Result, error::interrupted};
 
 /// Most locks that the sessions of a server hold at once.
 const MAX_HELD: usize = 1 << 16;

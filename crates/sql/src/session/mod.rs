@@ -9,7 +9,6 @@ mod position;
 mod prepared;
 mod set;
 mod state;
-pub(crate) mod variables;
 pub(crate) mod warnings;
 
 use std::{
@@ -22,14 +21,15 @@ use remora_mysql::Charset;
 
 pub(crate) use context::{Clock, Context};
 pub use state::Encryption;
-pub(crate) use state::{Reader, SessionState, interrupted};
+pub(crate) use state::{Reader, SessionState};
 
 use crate::{
-    Code, Column, Error, Identity, Outcome, Reply, Result, ResultCharset, explain, fast,
+    Code, Column, Error, Identity, Outcome, Reply, Result, ResultCharset,
+    aside::read_aside,
+    explain, fast,
     instance::Shared,
-    search, select, show,
-    statement::{Kind, LONG_BYTES, LexMode, Source, Statement, TokenKind, split, unquoted},
-    write,
+    parse::{Kind, LONG_BYTES, LexMode, Source, Statement, TokenKind, split, unquoted},
+    search, select, show, write,
 };
 
 /// One client's session. Statements run one at a time, in the caller's task.
@@ -164,7 +164,7 @@ impl Session {
         }
         let mode = self.state.lex_mode();
         let is_long = text.len() > LONG_BYTES;
-        let sources = select::read_aside(is_long, || split(text, many, mode))?;
+        let sources = read_aside(is_long, || split(text, many, mode))?;
         if sources.is_empty() {
             if text.iter().all(|byte| byte.is_ascii_whitespace() || *byte == b';') {
                 return Err(Error::new(Code::EmptyQuery, "Query was empty"));
@@ -188,7 +188,7 @@ impl Session {
     async fn prepare_text(&mut self, text: &[u8]) -> Result<Prepared> {
         let mode = self.state.lex_mode();
         let is_long = text.len() > LONG_BYTES;
-        let mut sources = select::read_aside(is_long, || split(text, false, mode))?;
+        let mut sources = read_aside(is_long, || split(text, false, mode))?;
         let source =
             sources.pop().ok_or_else(|| Error::new(Code::EmptyQuery, "Query was empty"))?;
         prepared::check_preparable(&source)?;

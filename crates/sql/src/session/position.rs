@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::{SessionState, state::INTERRUPT_STEP};
-use crate::{Code, Error, Result, statement::Kind, write};
+use crate::{Code, Error, Result, parse::Kind, write};
 
 impl SessionState {
     /// Waits for the session's position where the statement is to choose its moment, and begins

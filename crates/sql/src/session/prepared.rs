@@ -7,9 +7,9 @@ use rustc_hash::FxHashMap;
 
 use super::SessionState;
 use crate::{
-    Code, Column, Error, Outcome, Reply, Result, select, show,
-    statement::{Kind, Source, Statement, TokenKind, split},
-    write,
+    Code, Column, Error, Outcome, Reply, Result,
+    parse::{Kind, Source, Statement, TokenKind, split},
+    select, show, write,
 };
 
 /// Most statements of a session that have a name, and most bytes of their texts.

@@ -12,14 +12,12 @@
 
 use remora_engine::Value;
 
-use super::{
-    SessionState,
-    variables::{Definition, Scope, charset_default, definition, unknown},
-};
+use super::SessionState;
 use crate::{
-    Code, Error, Outcome, Reply, Result, select,
-    session::variables::Collation,
-    statement::{Kind, Source, Statement, TokenKind, split, unquoted},
+    Code, Error, Outcome, Reply, Result,
+    parse::{Kind, Source, Statement, TokenKind, split, unquoted},
+    select,
+    variables::{Collation, Definition, Scope, charset_default, definition, unknown},
     write,
 };
 

@@ -16,10 +16,12 @@ use super::{
     locks::LocksOwner,
     prepared::NamedStatements,
     set,
-    variables::Variables,
     warnings::{Level, Warning, Warnings},
 };
-use crate::{Code, Error, Identity, Result, instance::Shared, search, select, write};
+use crate::{
+    Code, Error, Identity, Result, error::interrupted, instance::Shared, search, select,
+    variables::Variables, write,
+};
 
 /// The tables of one moment, as statements read them.
 pub(crate) type Reader = remora_engine::Reader;
@@ -185,9 +187,4 @@ impl SessionState {
     pub(crate) fn user_variable(&self, name: &str) -> Value {
         self.user_variables.get(name)
     }
-}
-
-/// 1317.
-pub(crate) fn interrupted() -> Error {
-    Error::new(Code::Interrupted, "Query execution was interrupted")
 }

@@ -8,13 +8,11 @@ use super::{
 };
 use crate::{
     Access, Code, Error, Outcome, Reply, Result,
-    select::{
-        errors::from_engine,
-        names::{TableName, Verb, database_denied},
-    },
+    error::from_engine,
+    parse::{Statement, TokenKind, Tokens},
+    select::names::{TableName, Verb, database_denied},
     session::SessionState,
-    statement::{Statement, TokenKind},
-    write::{self, tokens::Tokens},
+    write::{self},
 };
 
 /// Runs a statement about the server.
@@ -131,7 +129,7 @@ fn kill(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Outcome> {
     }
     host.kill(id, only_statement)?;
     if id == session.id && !only_statement {
-        return Err(crate::session::interrupted());
+        return Err(crate::error::interrupted());
     }
     Ok(Outcome::default())
 }
@@ -198,7 +196,7 @@ async fn told(session: &SessionState, kind: &str, name: &TableName) -> Vec<(&'st
             Some(error) => Err(error),
             None => match tokio::task::spawn_blocking(optimize).await {
                 Ok(result) => result.map_err(|error| from_engine(&error)),
-                Err(_) => Err(crate::session::interrupted()),
+                Err(_) => Err(crate::error::interrupted()),
             },
         };
         if let Err(error) = result {

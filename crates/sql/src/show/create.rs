@@ -6,9 +6,11 @@ use super::{
 };
 use crate::{
     Code, Error, Result,
+    parse::Tokens,
     select::names::{SYSTEM_DATABASES, Verb, check_seen},
-    session::{SessionState, variables::Collation},
-    write::{database_collation, declared::quoted_name, tokens::Tokens},
+    session::SessionState,
+    variables::Collation,
+    write::{database_collation, declared::quoted_name},
 };
 
 /// What stands behind SHOW CREATE.

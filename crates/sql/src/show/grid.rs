@@ -18,9 +18,10 @@ use remora_engine::Value;
 
 use crate::{
     Column, Error, Reply, Result,
+    error::from_plan,
     meaning::{temporal::Moment, types::ExprType},
-    select::{errors::from_plan, names::TableName, origin::Origin, output, scan::expr_type},
-    session::variables::Collation,
+    select::{names::TableName, origin::Origin, output, scan::expr_type},
+    variables::Collation,
     write::declared::{ColumnSpec, parse_column},
 };
 

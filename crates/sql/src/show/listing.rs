@@ -11,9 +11,9 @@ use super::{
 };
 use crate::{
     Access, Result,
+    parse::Tokens,
     select::names::{TableName, check_seen},
     session::SessionState,
-    write::tokens::Tokens,
 };
 
 pub(super) const OPEN_TABLES: [&str; 4] = [

@@ -21,9 +21,9 @@ use datafusion::catalog::TableProvider;
 
 use crate::{
     Column, Outcome, Reply, Result,
+    parse::{Kind, Source, Statement, split},
     select::{self, names::TableName},
     session::SessionState,
-    statement::{Kind, Source, Statement, split},
     write::declared::quoted_name,
 };
 use shown::{Filter, Shown};

@@ -22,10 +22,8 @@ use super::{
 use crate::{
     Access, Result,
     select::names::{TableName, database_exists, databases, may_see},
-    session::{
-        SessionState,
-        variables::{COLLATIONS, Collation, charsets},
-    },
+    session::SessionState,
+    variables::{COLLATIONS, Collation, charsets},
     write::{
         database_collation,
         declared::{ColumnSpec, parse_column},
@@ -140,9 +138,8 @@ pub(super) fn rows(session: &SessionState, name: &TableName) -> Result<Vec<Vec<V
         "CHARACTER_SETS" => character_sets(),
         "COLLATIONS" => collations(),
         "COLLATION_CHARACTER_SET_APPLICABILITY" => {
-            let row = |each: &crate::session::variables::CollationInfo| {
-                vec![text(each.name), text(each.charset)]
-            };
+            let row =
+                |each: &crate::variables::CollationInfo| vec![text(each.name), text(each.charset)];
             COLLATIONS.iter().map(row).collect()
         }
         "ENGINES" => server::engines(),

@@ -10,8 +10,7 @@ use parking_lot::Mutex;
 use remora_engine::{SearchRequest, Selection, SortBy, SortKey, Value};
 use rustc_hash::FxHashMap;
 
-use super::transaction::engine_error;
-use crate::{Result, instance::Shared};
+use crate::{Result, error::from_engine_write, instance::Shared};
 
 /// What the stored counters' names begin with.
 const STORED: &str = "#next.";
@@ -102,7 +101,8 @@ pub(crate) fn position_name(table: &str) -> String {
 
 /// Above what was stored and what the table holds.
 fn first(shared: &Shared, counter: &str, table: &str, column: &str) -> Result<u64> {
-    let stored = shared.database.source_position(&position_name(counter)).map_err(engine_error)?;
+    let stored =
+        shared.database.source_position(&position_name(counter)).map_err(from_engine_write)?;
     let stored = stored.and_then(|text| text.parse::<u64>().ok()).unwrap_or(1);
     Ok(stored.max(above(shared, table, column)?))
 }
@@ -116,7 +116,7 @@ fn above(shared: &Shared, table: &str, column: &str) -> Result<u64> {
         fields: vec![column.to_owned()],
         ..SearchRequest::default()
     };
-    let reply = shared.database.search(&request).map_err(engine_error)?;
+    let reply = shared.database.search(&request).map_err(from_engine_write)?;
     let largest = reply.hits.first().and_then(|hit| hit.fields.first());
     let above = match largest {
         Some(Value::Int(number)) => u64::try_from(*number).map_or(1, |n| n.saturating_add(1)),

@@ -9,7 +9,6 @@ pub(crate) mod overlay;
 mod rows;
 mod session;
 mod temporary;
-pub(crate) mod tokens;
 mod transaction;
 mod unique;
 
@@ -24,8 +23,8 @@ pub(crate) use rows::{check, protect};
 
 use crate::{
     Outcome, Result,
+    parse::{Kind, Statement},
     session::SessionState,
-    statement::{Kind, Statement},
 };
 
 /// Runs a statement that changes rows or definitions, or begins or ends a transaction.

@@ -3,8 +3,12 @@
 
 use remora_engine::Value;
 
-use super::{rows, tokens::Tokens, transaction::Manner};
-use crate::{Code, Error, Outcome, Result, session::SessionState, statement::Statement};
+use super::{rows, transaction::Manner};
+use crate::{
+    Code, Error, Outcome, Result,
+    parse::{Statement, Tokens},
+    session::SessionState,
+};
 
 /// How often a statement that is a transaction of its own begins again where others were first.
 const MOST_ATTEMPTS: u32 = 1_000;

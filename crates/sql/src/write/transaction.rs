@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use remora_engine::{
-    ChangeBatch, Error as EngineError, Missing, RequestPart, Row, TableChanges, Transaction, Value,
+    ChangeBatch, Error as EngineError, Missing, Row, TableChanges, Transaction, Value,
 };
 use rustc_hash::FxHashMap;
 
@@ -15,7 +15,10 @@ use super::{
     overlay::{Key, Overlay, change_bytes},
     temporary::{TemporaryTable, TemporaryTables},
 };
-use crate::{Code, Error, Result, instance::Shared, select::names::TableName, session::Reader};
+use crate::{
+    Code, Error, Result, error::from_engine_write, instance::Shared, select::names::TableName,
+    session::Reader,
+};
 
 /// What a session has open: its transaction, and its temporary tables.
 pub(crate) struct TransactionState {
@@ -94,9 +97,9 @@ impl OpenTransaction {
     fn error(manner: Manner, error: EngineError) -> Error {
         match error {
             EngineError::NotFound { what: Missing::Table, .. } if manner.begins_anew() => {
-                engine_error(EngineError::Conflict("a table was made meanwhile".into()))
+                from_engine_write(EngineError::Conflict("a table was made meanwhile".into()))
             }
-            error => engine_error(error),
+            error => from_engine_write(error),
         }
     }
 
@@ -296,7 +299,7 @@ impl TransactionState {
                 if let Some(known) = open.tables.get(name).and_then(|overlay| overlay.get(key)) {
                     return Ok(known.cloned());
                 }
-                let row = open.reader().get(name, &key.0).map_err(engine_error)?;
+                let row = open.reader().get(name, &key.0).map_err(from_engine_write)?;
                 Ok(row.map(Arc::new))
             }
         }
@@ -450,21 +453,4 @@ impl TransactionState {
 pub(crate) fn read_only_transaction() -> Error {
     let message = "Cannot execute statement in a READ ONLY transaction.";
     Error::new(Code::ReadOnlyTransaction, message)
-}
-
-/// MySQL's error for one of the engine.
-pub(crate) fn engine_error(error: EngineError) -> Error {
-    match error {
-        EngineError::Conflict(_) => Error::new(
-            Code::Deadlock,
-            "Deadlock found when trying to get lock; try restarting transaction",
-        ),
-        EngineError::Closed => Error::new(Code::ServerShutdown, "Server shutdown in progress"),
-        EngineError::Full(message) => Error::new(Code::DiskFull, message),
-        EngineError::Request { part: RequestPart::Batch, message } => {
-            let mend = "a server's limit is its setting limits.max_transaction_rows";
-            Error::new(Code::TransactionTooLarge, format!("{message}; {mend}"))
-        }
-        other => Error::new(Code::Unknown, other.to_string()),
-    }
 }

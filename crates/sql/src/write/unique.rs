@@ -21,7 +21,7 @@ use super::{
     overlay::Key,
     transaction::Place,
 };
-use crate::{meaning::collation, select::names::TableName, session::variables::Collation};
+use crate::{meaning::collation, select::names::TableName, variables::Collation};
 
 /// What the names of these tables begin with.
 const HIDDEN: &str = "#unique.";

@@ -10,12 +10,12 @@ use super::{
 };
 use crate::{
     Result,
+    error::from_engine,
     fast::{
         constant::{Comparable, Constant, Fitted},
         lift::Constants,
         shape::Comparison,
     },
-    select::errors::from_engine,
     session::{Reader, SessionState},
     write::Overlay,
 };

@@ -10,7 +10,7 @@ use super::super::{
 };
 use crate::{
     Result,
-    select::wait_aside,
+    aside::wait_aside,
     session::{Context, locks::lock_name},
 };
 

@@ -12,12 +12,12 @@ use datafusion::{
 use super::{
     Env, Resolver, alias,
     expr::Place,
-    matching::function_call,
     named_once,
     scope::{Clause, Named, Relation, Scope, Visible, quoted, unknown_column},
 };
 use crate::{
     Code, Error, Result,
+    parse::function_call,
     select::{names::TableName, origin::Origin},
     write::declared::ROW_NUMBER,
 };

@@ -18,9 +18,9 @@ use crate::{
     meaning::geometry,
     session::{
         SessionState,
-        variables::SqlMode,
         warnings::{Level, Warning, Warnings},
     },
+    variables::SqlMode,
 };
 
 /// Bytes of a value that an error shows.

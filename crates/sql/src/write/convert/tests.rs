@@ -7,11 +7,11 @@ use remora_engine::Value;
 use super::*;
 use crate::{
     meaning::{number::format_float, temporal::time_text},
-    session::variables::Collation,
+    parse::read,
+    variables::Collation,
     write::{
         declared::parse_column,
         rows::literal::{Given, Parameters, given},
-        tokens::read,
     },
 };
 

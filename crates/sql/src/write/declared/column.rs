@@ -15,7 +15,9 @@ use super::{
     kind::{Charset, TypeSpec, check_length, parse_charset, parse_type, resolve_collation},
 };
 use crate::{
-    Result, SqlType, session::variables::Collation, statement::TokenKind, write::tokens::Tokens,
+    Result, SqlType,
+    parse::{TokenKind, Tokens},
+    variables::Collation,
 };
 
 /// A declared column, but for its name.

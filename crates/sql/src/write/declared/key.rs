@@ -9,7 +9,10 @@
 //! parts := "(" (name ["(" number ")"] | "(" expression ")") ["ASC" | "DESC"] "," … ")"
 //! ```
 
-use crate::{Result, statement::TokenKind, write::tokens::Tokens};
+use crate::{
+    Result,
+    parse::{TokenKind, Tokens},
+};
 
 /// What a key is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,8 +12,8 @@ use remora_engine::ColumnType;
 
 use crate::{
     Code, Error, Result, SqlType,
-    session::variables::{Collation, charset_default, charsets},
-    write::tokens::Tokens,
+    parse::Tokens,
+    variables::{Collation, charset_default, charsets},
 };
 
 /// Bytes that the TEXT and BLOB types hold, by size.

@@ -24,7 +24,7 @@ pub(crate) use key::{
 pub(crate) use kind::TypeSpec;
 pub(crate) use options::TableOptions;
 
-use crate::{Result, session::variables::Collation, write::tokens::read};
+use crate::{Result, parse::read, variables::Collation};
 
 /// The name of the key column that a table without a primary key gets. It is never shown.
 pub(crate) const ROW_NUMBER: &str = remora_engine::HIDDEN_KEY;

@@ -11,7 +11,11 @@ use super::{
     column::quoted_text,
     kind::{named_charset, named_collation, text_or_name},
 };
-use crate::{Result, session::variables::Collation, statement::TokenKind, write::tokens::Tokens};
+use crate::{
+    Result,
+    parse::{TokenKind, Tokens},
+    variables::Collation,
+};
 
 /// A table's options.
 #[derive(Clone, Debug, PartialEq)]

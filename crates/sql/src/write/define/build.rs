@@ -31,7 +31,7 @@ impl Draft {
                     Err(_) => remora_engine::Value::Bytes(text.as_slice().into()),
                 },
                 DefaultSpec::Bits(text) => {
-                    let given = crate::write::tokens::read(text, |tokens| {
+                    let given = crate::parse::read(text, |tokens| {
                         let none = crate::write::rows::literal::Parameters {
                             values: &[],
                             places: Vec::new(),

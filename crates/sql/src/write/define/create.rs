@@ -18,15 +18,16 @@ use super::{
 };
 use crate::{
     Access, Code, Column, Error, Outcome, Result, SqlType,
+    parse::Tokens,
     select::names::{SYSTEM_DATABASES, TableName, Verb, database_denied, database_exists},
-    session::{SessionState, variables::Collation},
+    session::SessionState,
+    variables::Collation,
     write::{
         counters::position_name,
         declared::{ColumnSpec, DefaultSpec, SqlTable, TypeSpec, parse_line},
         overlay::Overlay,
         rows::{Query, Target, table_name, table_of},
         temporary::TemporaryTable,
-        tokens::Tokens,
         transaction::{Manner, Place},
         unique::{UniqueKey, hidden_schema},
     },
@@ -271,7 +272,7 @@ pub(super) async fn make(
     if temporary {
         let schema =
             draft.build(format!("#temporary.{}.{}", name.database, name.table), None, None);
-        schema.validate().map_err(crate::write::transaction::engine_error)?;
+        schema.validate().map_err(crate::error::from_engine_write)?;
         let schema = Arc::new(schema);
         for (place, schema) in hidden(&schema, &Place::Temporary(name.clone())) {
             if let Place::Temporary(name) = place {

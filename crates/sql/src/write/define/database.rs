@@ -11,15 +11,16 @@ use crate::{
     Code, Error, Outcome, Result,
     identity::STORED_POINT,
     instance::Shared,
+    parse::Tokens,
     select::names::{
         SYSTEM_DATABASES, TableName, check_database, database_denied, database_exists, databases,
     },
-    session::{SessionState, variables::Collation},
+    session::SessionState,
+    variables::Collation,
     write::{
         counters::position_name,
         declared::{SqlTable, TableOptions},
         rows::check_local,
-        tokens::Tokens,
         transaction::Place,
     },
 };
@@ -120,7 +121,7 @@ pub(super) async fn drop(session: &mut SessionState, tokens: &mut Tokens<'_>) ->
         }
         check_local(session, &table)?;
         let schema = session.shared.database.schema(&table);
-        let schema = schema.map_err(crate::write::transaction::engine_error)?;
+        let schema = schema.map_err(crate::error::from_engine_write)?;
         let place = Place::Engine(table.as_str().into());
         let hidden = hidden_tables(&SqlTable::of(&schema), &place);
         definitions.extend(hidden.into_iter().map(Definition::Drop));

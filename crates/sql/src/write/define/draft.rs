@@ -5,13 +5,11 @@ use rustc_hash::FxHashSet;
 use super::stored::{Owner, check_stored};
 use crate::{
     Code, Error, Result, SqlType,
+    parse::Tokens,
     select::names::TableName,
-    write::{
-        declared::{
-            Check, ColumnExtras, ColumnSpec, DefaultSpec, Key, KeyKind, Line, PartOf, SqlTable,
-            TableOptions, quoted_name,
-        },
-        tokens::Tokens,
+    write::declared::{
+        Check, ColumnExtras, ColumnSpec, DefaultSpec, Key, KeyKind, Line, PartOf, SqlTable,
+        TableOptions, quoted_name,
     },
 };
 
@@ -384,7 +382,7 @@ impl Draft {
 
 /// Whether a text is one expression in parentheses.
 fn is_parenthesised(text: &str) -> bool {
-    let whole = crate::write::tokens::read(text, |tokens: &mut Tokens<'_>| {
+    let whole = crate::parse::read(text, |tokens: &mut Tokens<'_>| {
         tokens.parenthesised()?;
         tokens.expect_end()
     });

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     Code, Error, Outcome, Result,
+    parse::Tokens,
     select::names::{TableName, Verb},
     session::SessionState,
     write::{
@@ -20,7 +21,6 @@ use crate::{
         overlay::Overlay,
         rows::{Target, table_name},
         temporary::TemporaryTable,
-        tokens::Tokens,
         transaction::Place,
         unique::UniqueKey,
     },
@@ -150,7 +150,7 @@ pub(super) async fn truncate(
     let hidden = hidden_tables(&target.table, &target.place);
     for table in hidden.iter().map(String::as_str).chain([&**engine_name]) {
         let schema = session.shared.database.schema(table);
-        let schema = schema.map_err(crate::write::transaction::engine_error)?;
+        let schema = schema.map_err(crate::error::from_engine_write)?;
         definitions.push(Definition::Drop(table.to_owned()));
         definitions.push(Definition::Create(remora_engine::Schema::clone(&schema)));
     }

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     Code, Column, Error, Result, SqlType,
+    parse::read,
     select::names::TableName,
     session::SessionState,
     write::{
@@ -21,7 +22,6 @@ use crate::{
         overlay::Overlay,
         rows::Query,
         temporary::TemporaryTable,
-        tokens::read,
     },
 };
 

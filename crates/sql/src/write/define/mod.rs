@@ -24,13 +24,15 @@ use super::{
     counters::position_name,
     declared::{ROW_NUMBER, SqlTable},
     rows::Target,
-    tokens::Tokens,
-    transaction::{Place, engine_error, read_only_transaction},
+    transaction::{Place, read_only_transaction},
     unique::UniqueKey,
 };
 use crate::{
-    Code, Error, Outcome, Result, select::names::TableName, session::SessionState,
-    statement::Statement,
+    Code, Error, Outcome, Result,
+    error::from_engine_write,
+    parse::{Statement, Tokens},
+    select::names::TableName,
+    session::SessionState,
 };
 
 /// Runs a definition. All but those of temporary tables end the open transaction.
@@ -149,7 +151,7 @@ async fn define(
     let named = |table: &str| TableName::of_engine(table, &session.shared).table;
     defined.map(|_| ()).map_err(|error| match error {
         EngineError::Taken { table } => table_exists(&named(&table)),
-        error => engine_error(error),
+        error => from_engine_write(error),
     })
 }
 

@@ -17,11 +17,11 @@ use super::{
 };
 use crate::{
     Code, Result,
+    parse::Tokens,
     session::SessionState,
     write::{
         computed::{Computed, NEW_COLUMN},
         declared::quoted_name,
-        tokens::Tokens,
     },
 };
 

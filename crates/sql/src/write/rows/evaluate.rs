@@ -8,10 +8,10 @@ use remora_engine::Value;
 use super::{literal::Parameters, target::Target};
 use crate::{
     Column, Error, Result, fast,
+    parse::{Statement, Tokens, split},
     select::{self, output},
     session::SessionState,
-    statement::{Statement, split},
-    write::{overlay::Key, tokens::Tokens},
+    write::overlay::Key,
 };
 
 /// A SELECT in the making: its text, and the values of its `?`.

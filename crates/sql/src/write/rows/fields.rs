@@ -15,12 +15,11 @@ use super::{
 };
 use crate::{
     Result,
+    parse::{TokenKind, Tokens},
     session::SessionState,
-    statement::TokenKind,
     write::{
         computed::{Beside, values_over},
         declared::quoted_name,
-        tokens::Tokens,
     },
 };
 

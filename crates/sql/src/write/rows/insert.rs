@@ -18,9 +18,10 @@ use super::{
 };
 use crate::{
     Code, Error, Outcome, Result,
+    parse::Tokens,
     select::names::Verb,
     session::SessionState,
-    write::{computed::Computed, overlay::Key, tokens::Tokens},
+    write::{computed::Computed, overlay::Key},
 };
 
 /// What happens to a row whose key is there.

@@ -5,8 +5,8 @@ use remora_engine::{Date, DateTime, Decimal, Value};
 use crate::{
     Result, SqlType,
     meaning::temporal::{parse_moment, parse_time},
-    statement::TokenKind,
-    write::{declared::TypeSpec, tokens::Tokens},
+    parse::{TokenKind, Tokens},
+    write::declared::TypeSpec,
 };
 
 /// What is given for a column.

@@ -6,12 +6,12 @@ use remora_engine::{Row, Value};
 
 use crate::{
     Code, Error, Result,
+    parse::Tokens,
     select::names::{TableName, Verb},
     session::SessionState,
     write::{
         declared::{ROW_NUMBER, SqlTable},
         overlay::Key,
-        tokens::Tokens,
         transaction::Place,
         unique::{UniqueKey, shown_key},
     },

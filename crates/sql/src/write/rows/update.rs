@@ -24,9 +24,10 @@ use super::{
 };
 use crate::{
     Code, Error, Outcome, Result,
+    parse::Tokens,
     select::names::{TableName, Verb},
     session::SessionState,
-    write::{computed::Computed, declared::quoted_name, overlay::Key, tokens::Tokens},
+    write::{computed::Computed, declared::quoted_name, overlay::Key},
 };
 
 /// A table of a statement, and what it is called there.

@@ -10,11 +10,12 @@ use super::{
 };
 use crate::{
     Code, Error, Result,
-    session::{SessionState, variables::SqlMode},
+    parse::Tokens,
+    session::SessionState,
+    variables::SqlMode,
     write::{
         convert::{Converter, Slot},
         declared::{ColumnSpec, DefaultSpec},
-        tokens::Tokens,
     },
 };
 

@@ -340,7 +340,7 @@ fn too_costly() -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statement::{LexMode, split};
+    use crate::parse::{LexMode, split};
 
     fn fits(text: &str) -> bool {
         let source = split(text.as_bytes(), false, LexMode::default()).unwrap().remove(0);

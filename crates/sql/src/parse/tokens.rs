@@ -5,10 +5,7 @@ use std::ops::Range;
 
 use crate::{
     Error, Result,
-    statement::{
-        LexMode, Token, TokenKind,
-        lex::{near, sent_bytes, unquoted},
-    },
+    parse::{LexMode, Token, TokenKind, near, sent_bytes, unquoted},
 };
 
 /// A place in a statement. A copy looks ahead.
@@ -251,7 +248,7 @@ impl<'t> Tokens<'t> {
 /// Reads a text that is no statement, such as a declaration that was stored.
 pub(crate) fn read<T>(text: &str, read: impl FnOnce(&mut Tokens<'_>) -> Result<T>) -> Result<T> {
     let mode = LexMode::default();
-    let tokens = crate::statement::lex::tokens(text.as_bytes(), mode)?;
+    let tokens = super::lex::tokens(text.as_bytes(), mode)?;
     read(&mut Tokens::new(text.as_bytes(), &tokens, mode))
 }
 

@@ -1,6 +1,10 @@
 //! What goes wrong with a statement, in MySQL's own codes, so that clients act on them as ever.
 
+mod convert;
+
 use std::fmt;
+
+pub(crate) use convert::{from_engine, from_engine_write, from_plan};
 
 /// The crate's results.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -28,6 +32,11 @@ impl Error {
             format!("This version of Remora doesn't yet support '{what}'"),
         )
     }
+}
+
+/// 1317.
+pub(crate) fn interrupted() -> Error {
+    Error::new(Code::Interrupted, "Query execution was interrupted")
 }
 
 macro_rules! codes {

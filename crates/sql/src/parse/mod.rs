@@ -1,11 +1,14 @@
 //! What a statement is: split, classified, parsed.
 
+mod call;
 mod classify;
 mod depth;
 mod dialect;
-pub(crate) mod lex;
-mod parse;
+mod lex;
 mod split;
+mod syntax;
+mod tokens;
+mod unit;
 
 use std::{
     borrow::Cow,
@@ -15,10 +18,13 @@ use std::{
 use datafusion::sql::sqlparser::ast;
 use remora_engine::Value;
 
+pub(crate) use call::{MATCH, MATCH_OF, function_call, function_named};
 pub(crate) use classify::Kind;
 pub(crate) use dialect::SOUNDS_LIKE;
-pub(crate) use lex::{LexMode, Lexer, Token, TokenKind, unquoted};
+pub(crate) use lex::{LexMode, Lexer, Token, TokenKind, near, sent_bytes, tokens, unquoted};
 pub(crate) use split::split;
+pub(crate) use tokens::{Tokens, read};
+pub(crate) use unit::Unit;
 
 use crate::Result;
 
@@ -112,6 +118,6 @@ impl Statement<'_> {
     /// Its syntax tree, with the values in the places of `?`; 1064 with the place if it has none.
     /// Costs tens of microseconds.
     pub(crate) fn parse(&self) -> Result<ast::Statement> {
-        parse::statement(&self.source, self.parameters)
+        syntax::statement(&self.source, self.parameters)
     }
 }

@@ -24,10 +24,7 @@ use datafusion::sql::sqlparser::{
     tokenizer::{Token, Word},
 };
 
-use crate::{
-    meaning::temporal::Unit,
-    select::{resolve::matching::function_call, sought::MATCH_OF},
-};
+use crate::parse::{MATCH_OF, Unit, function_call};
 
 /// MySQL, as the parser should have it.
 #[derive(Debug)]

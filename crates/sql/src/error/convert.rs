@@ -1,6 +1,7 @@
-//! DataFusion's errors become MySQL's.
+//! Errors of the engine and of DataFusion become MySQL's.
 
 use datafusion::error::DataFusionError;
+use remora_engine::{Error as EngineError, RequestPart};
 
 use crate::{Code, Error};
 
@@ -11,7 +12,7 @@ pub(crate) fn from_plan(error: DataFusionError) -> Error {
         if let Some(ours) = inner.downcast_ref::<Error>() {
             return ours.clone();
         }
-        if let Some(engine) = inner.downcast_ref::<remora_engine::Error>() {
+        if let Some(engine) = inner.downcast_ref::<EngineError>() {
             return from_engine(engine);
         }
     }
@@ -31,14 +32,31 @@ pub(crate) fn from_plan(error: DataFusionError) -> Error {
     }
 }
 
-/// An error of the engine.
-pub(crate) fn from_engine(error: &remora_engine::Error) -> Error {
+/// An error of the engine that a statement met which reads.
+pub(crate) fn from_engine(error: &EngineError) -> Error {
     let code = match error {
-        remora_engine::Error::Closed => Code::ServerShutdown,
-        remora_engine::Error::Full(_) => Code::DiskFull,
+        EngineError::Closed => Code::ServerShutdown,
+        EngineError::Full(_) => Code::DiskFull,
         _ => Code::Unknown,
     };
     Error::new(code, error.to_string())
+}
+
+/// An error of the engine that a statement met which writes.
+pub(crate) fn from_engine_write(error: EngineError) -> Error {
+    match error {
+        EngineError::Conflict(_) => Error::new(
+            Code::Deadlock,
+            "Deadlock found when trying to get lock; try restarting transaction",
+        ),
+        EngineError::Closed => Error::new(Code::ServerShutdown, "Server shutdown in progress"),
+        EngineError::Full(message) => Error::new(Code::DiskFull, message),
+        EngineError::Request { part: RequestPart::Batch, message } => {
+            let mend = "a server's limit is its setting limits.max_transaction_rows";
+            Error::new(Code::TransactionTooLarge, format!("{message}; {mend}"))
+        }
+        other => Error::new(Code::Unknown, other.to_string()),
+    }
 }
 
 /// Errors that DataFusion has as text only.

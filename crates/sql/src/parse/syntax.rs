@@ -11,12 +11,8 @@ use datafusion::sql::sqlparser::{
 };
 use remora_engine::Value;
 
-use super::{
-    Source, Token, TokenKind, depth,
-    dialect::MySql,
-    lex::{near, sent_bytes, unquoted},
-};
-use crate::{Error, Result, session::interrupted};
+use super::{Source, Token, TokenKind, depth, dialect::MySql, near, sent_bytes, unquoted};
+use crate::{Error, Result, error::interrupted};
 
 /// How deep parentheses and subqueries may nest: each level of them takes the parser much of a stack.
 const MAX_NESTING: usize = 200;
@@ -427,7 +423,7 @@ fn hex_digits(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statement::{LexMode, split};
+    use crate::parse::{LexMode, split};
 
     fn parsed(text: &str, parameters: &[Value]) -> Result<String> {
         let mut all = split(text.as_bytes(), false, LexMode::default())?;

@@ -6,7 +6,7 @@ use remora_mysql::{Charset, Comments};
 use super::{
     Collation, Kind, SessionTimeZone, SqlMode, Variables, charset_default, definition, unknown,
 };
-use crate::{Code, Error, Result, statement::LexMode};
+use crate::{Code, Error, Result, parse::LexMode};
 
 /// The largest `max_allowed_packet`, as MySQL has it.
 const MAX_PACKET_BYTES: u64 = 1 << 30;

@@ -1,6 +1,6 @@
 //! A text becomes its statements.
 
-use super::{LexMode, Lexer, Source, lex::near};
+use super::{LexMode, Lexer, Source, near};
 use crate::Result;
 
 /// The statements of a text, without empty ones; if `many` is not set, a second one is left where
@@ -48,7 +48,7 @@ fn finish(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statement::Kind;
+    use crate::parse::Kind;
 
     #[test]
     fn statements_are_split_outside_of_quotes() {
