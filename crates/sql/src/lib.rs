@@ -9,6 +9,7 @@
 #![warn(missing_docs)]
 
 mod aside;
+mod catalog;
 mod cell;
 mod column;
 mod declared_numbers;
@@ -24,7 +25,9 @@ mod reply;
 mod search;
 mod select;
 mod session;
+mod shared;
 mod show;
+mod transaction;
 mod variables;
 mod write;
 
@@ -34,6 +37,7 @@ pub use declared_numbers::DeclaredNumbers;
 pub use error::{Code, Error, Result};
 pub use host::{Account, Alone, Host, Process, ReplicaReport, nobody_followed};
 pub use identity::{Access, Identity, Right};
-pub use instance::{Instance, MAX_DIRECT_ROWS, Settings, Usage};
+pub use instance::Instance;
 pub use reply::{Outcome, Reply, ResultCharset};
 pub use session::{Encryption, Prepared, Session, Status};
+pub use shared::{MAX_DIRECT_ROWS, Settings, Usage};

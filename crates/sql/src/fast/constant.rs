@@ -11,7 +11,7 @@ use super::{
     lift::{Constants, Literal, LiteralKind},
     shape::Group,
 };
-use crate::{parse::unquoted, variables::Collation, write::declared::ColumnSpec};
+use crate::{catalog::ColumnSpec, parse::unquoted, variables::Collation};
 
 /// What a literal says.
 #[derive(Clone, Debug, PartialEq)]

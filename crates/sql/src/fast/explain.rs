@@ -9,9 +9,9 @@ use super::{
     plan::{Plan, Work},
 };
 use crate::{
-    explain,
-    explain::Access,
-    session::{Reader, SessionState},
+    catalog::Reader,
+    explain::{self, Access},
+    session::SessionState,
 };
 
 /// How a text would be answered, table by table; `None` if it has none of the shapes.

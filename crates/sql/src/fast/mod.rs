@@ -1,12 +1,11 @@
 //! Shapes that are answered without planning: by key, by keys, search, count, facet, joins by key.
 //!
 //! A text is told apart from its literals ([`lift`]); what is left names a plan that was made
-//! before ([`cache`]) or has a shape ([`shape`], of several tables [`join`]) that becomes one
+//! before ([`crate::shared::Plans`]) or has a shape ([`shape`], of several tables [`join`]) that becomes one
 //! ([`plan`]). A plan is filled with the literals ([`constant`]) and asked of the engine ([`run`]). Whatever has no shape, or a
 //! literal that would need one of MySQL's conversions, goes the general way: both ways give the
 //! same columns and rows.
 
-mod cache;
 mod condition;
 mod constant;
 mod explain;
@@ -24,7 +23,6 @@ mod tests;
 
 use std::{cell::Cell, sync::Arc};
 
-pub(crate) use cache::Plans;
 pub(crate) use explain::explain;
 use lift::{Constants, Lifted, Piece};
 use remora_engine::{KeyValues, Value};
@@ -36,9 +34,10 @@ use self::{
 use crate::{
     Identity, Outcome, Prepared, Reply, Result,
     aside::read_aside,
+    catalog::{Reader, Verb},
     parse::{LONG_BYTES, LexMode, Statement},
-    select::names::Verb,
-    session::{Reader, SessionState},
+    session::SessionState,
+    shared::Known,
 };
 
 /// A shape of one table or of several.
@@ -105,12 +104,21 @@ async fn run_lifted<R: Reply>(
     let reader = session.reader();
     let plans = &session.shared.plans;
     let known = if lifted.has_key { plans.get(&lifted.key) } else { None };
-    let plan = match known {
-        Some(cache::Known::Plan(plan)) if plan.is_current(&reader) => plan,
-        Some(cache::Known::NoShape) => return Ok(None),
-        _ => {
+    let known = match known {
+        Some(Known::NoShape) => return Ok(None),
+        Some(Known::Plan(plan)) => plan.downcast::<AnyPlan>().ok(),
+        None => None,
+    };
+    let remember = |known| {
+        if lifted.has_key {
+            plans.put(&lifted.key, known);
+        }
+    };
+    let plan = match known.filter(|plan| plan.is_current(&reader)) {
+        Some(plan) => plan,
+        None => {
             let Some(shape) = AnyShape::of(text, mode, &lifted.pieces) else {
-                plans.put(lifted, cache::Known::NoShape);
+                remember(Known::NoShape);
                 return Ok(None);
             };
             let database = session.database.as_deref();
@@ -119,7 +127,7 @@ async fn run_lifted<R: Reply>(
             };
             let plan = Arc::new(plan);
             if plan.is_current(&reader) {
-                plans.put(lifted, cache::Known::Plan(Arc::clone(&plan)));
+                remember(Known::Plan(Arc::<AnyPlan>::clone(&plan)));
             }
             plan
         }

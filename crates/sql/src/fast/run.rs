@@ -16,10 +16,10 @@ use super::{
 };
 use crate::{
     Cell, Outcome, Reply, Result,
+    catalog::{Reader, Verb},
     error::from_engine,
     search,
-    select::names::Verb,
-    session::{Reader, SessionState},
+    session::SessionState,
 };
 
 /// Keys that are looked up before their rows are sent: so many rows stay in a near cache.

@@ -19,6 +19,7 @@ pub(crate) mod collation;
 mod compare;
 mod copies;
 pub(crate) mod decimal;
+mod declared;
 mod encoding;
 mod formatted;
 mod function;
@@ -44,6 +45,7 @@ use datafusion::{
 use crate::session::context::Context;
 
 pub(crate) use aggregate::aggregate_function;
+pub(crate) use declared::expr_type;
 pub(crate) use rewrite::{Reading, is_volatile, rewrite};
 
 /// The scalar function of this name, in lower case, as a session means it.

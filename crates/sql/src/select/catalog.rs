@@ -7,16 +7,13 @@ use parking_lot::Mutex;
 use remora_engine::Value;
 use rustc_hash::FxHashMap;
 
-use super::{
-    names::{TableName, Verb, database_exists},
-    resolve::Catalog,
-    scan::EngineTable,
-};
+use super::{resolve::Catalog, scan::EngineTable};
 use crate::{
     Code, Error, Result,
+    catalog::{Reader, TableName, Verb, database_exists},
     error::from_engine,
     parse::{Source, TokenKind},
-    session::{Reader, SessionState},
+    session::SessionState,
     show,
     variables::SqlMode,
 };
@@ -71,7 +68,7 @@ impl<'a> SessionCatalog<'a> {
     }
 
     fn missing(&self, name: &TableName) -> Error {
-        if database_exists(self.session, &name.database) {
+        if database_exists(&self.session.shared, &name.database) {
             return name.missing();
         }
         Error::new(Code::UnknownDatabase, format!("Unknown database '{}'", name.database))

@@ -16,9 +16,9 @@ use datafusion::{
 };
 use remora_engine::{Date, DateTime, Decimal, Value};
 
-use super::origin::Origin;
 use crate::{
     Cell, Column, Reply, Result, SqlType,
+    catalog::Origin,
     error::from_plan,
     meaning::{temporal::Moment, types::ExprType},
 };

@@ -26,12 +26,11 @@ use rustc_hash::FxHashMap;
 use super::{
     SessionState,
     chance::Chances,
-    locks::SessionLocks,
     warnings::{Level, Warning, Warnings},
 };
 use crate::{
     Code, Error, Result,
-    instance::Shared,
+    shared::{SessionLocks, Shared},
     variables::{Collation, SqlMode},
 };
 

@@ -4,7 +4,6 @@ pub(crate) mod chance;
 pub(crate) mod context;
 mod diagnostics;
 mod local_file;
-pub(crate) mod locks;
 mod position;
 mod prepared;
 mod set;
@@ -21,15 +20,16 @@ use remora_mysql::Charset;
 
 pub(crate) use context::{Clock, Context};
 pub use state::Encryption;
-pub(crate) use state::{Reader, SessionState};
+pub(crate) use state::SessionState;
 
 use crate::{
     Code, Column, Error, Identity, Outcome, Reply, Result, ResultCharset,
     aside::read_aside,
     explain, fast,
-    instance::Shared,
     parse::{Kind, LONG_BYTES, LexMode, Source, Statement, TokenKind, split, unquoted},
-    search, select, show, write,
+    search, select,
+    shared::Shared,
+    show, write,
 };
 
 /// One client's session. Statements run one at a time, in the caller's task.

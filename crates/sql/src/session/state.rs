@@ -13,18 +13,19 @@ use rustc_hash::FxHashMap;
 
 use super::{
     context::{Clock, Context, UserVariables},
-    locks::LocksOwner,
     prepared::NamedStatements,
     set,
     warnings::{Level, Warning, Warnings},
 };
 use crate::{
-    Code, Error, Identity, Result, error::interrupted, instance::Shared, search, select,
-    variables::Variables, write,
+    Code, Error, Identity, Result,
+    catalog::{Reader, check_seen},
+    error::interrupted,
+    search,
+    shared::{LocksOwner, Shared},
+    transaction::TransactionState,
+    variables::Variables,
 };
-
-/// The tables of one moment, as statements read them.
-pub(crate) type Reader = remora_engine::Reader;
 
 /// How soon a statement that waits notices that it was killed.
 pub(super) const INTERRUPT_STEP: Duration = Duration::from_millis(50);
@@ -64,7 +65,7 @@ pub(crate) struct SessionState {
     /// What ROW_COUNT() gives: rows changed by the last statement, -1 after one with rows.
     pub row_count: i64,
     /// The open transaction, the savepoints in it, and temporary tables.
-    pub transaction: write::TransactionState,
+    pub transaction: TransactionState,
     /// LOCK TABLES was said, and not taken back.
     pub locks_tables: bool,
     /// Statements made by PREPARE.
@@ -90,7 +91,7 @@ impl SessionState {
         let variables = Variables::new(&shared.globals.read());
         let locks = LocksOwner::new(&shared.locks, id);
         let database = Some(shared.settings.default_database.clone());
-        let transaction = write::TransactionState::new(&shared);
+        let transaction = TransactionState::new(&shared);
         Self {
             shared,
             id,
@@ -173,7 +174,7 @@ impl SessionState {
 
     /// Chooses a database; 1044 if nothing of it may be read, 1049 if there is none of that name.
     pub(crate) fn use_database(&mut self, name: &str) -> Result<()> {
-        select::names::check_seen(self, name)?;
+        check_seen(&self.shared, &self.identity, name)?;
         self.database = Some(name.to_owned());
         Ok(())
     }

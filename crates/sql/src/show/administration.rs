@@ -8,9 +8,9 @@ use super::{
 };
 use crate::{
     Access, Code, Error, Outcome, Reply, Result,
+    catalog::{TableName, Verb, database_denied},
     error::from_engine,
     parse::{Statement, TokenKind, Tokens},
-    select::names::{TableName, Verb, database_denied},
     session::SessionState,
     write::{self},
 };

@@ -18,11 +18,11 @@ use remora_engine::Value;
 
 use crate::{
     Column, Error, Reply, Result,
+    catalog::{ColumnSpec, Origin, TableName, parse_column},
     error::from_plan,
-    meaning::{temporal::Moment, types::ExprType},
-    select::{names::TableName, origin::Origin, output, scan::expr_type},
+    meaning::{expr_type, temporal::Moment, types::ExprType},
+    select::output,
     variables::Collation,
-    write::declared::{ColumnSpec, parse_column},
 };
 
 /// Columns and rows.

@@ -11,8 +11,8 @@ use super::{
 };
 use crate::{
     Access, Result,
+    catalog::{TableName, check_seen},
     parse::Tokens,
-    select::names::{TableName, check_seen},
     session::SessionState,
 };
 
@@ -175,7 +175,7 @@ pub(super) fn database(session: &SessionState, tokens: &mut Tokens<'_>) -> Resul
         true => tokens.name()?,
         false => session.current_database()?.to_owned(),
     };
-    check_seen(session, &name)?;
+    check_seen(&session.shared, &session.identity, &name)?;
     Ok(name)
 }
 

@@ -21,10 +21,10 @@ use datafusion::catalog::TableProvider;
 
 use crate::{
     Column, Outcome, Reply, Result,
+    catalog::{TableName, quoted_name},
     parse::{Kind, Source, Statement, split},
-    select::{self, names::TableName},
+    select::{self},
     session::SessionState,
-    write::declared::quoted_name,
 };
 use shown::{Filter, Shown};
 

@@ -11,8 +11,8 @@
 use super::{create, engine, grid::Grid, listing, privileges, processes, replicas, server, system};
 use crate::{
     Code, Error, Result,
+    catalog::TableName,
     parse::{Source, Tokens},
-    select::names::TableName,
     session::SessionState,
 };
 

@@ -21,13 +21,12 @@ use super::{
 };
 use crate::{
     Access, Result,
-    select::names::{TableName, database_exists, databases, may_see},
+    catalog::{
+        ColumnSpec, TableName, database_collation, database_exists, databases, may_see,
+        parse_column,
+    },
     session::SessionState,
     variables::{COLLATIONS, Collation, charsets},
-    write::{
-        database_collation,
-        declared::{ColumnSpec, parse_column},
-    },
 };
 
 /// The database whose tables of the system's are not listed.
@@ -169,7 +168,7 @@ fn performance(session: &SessionState, table: &str) -> Result<Vec<Vec<Value>>> {
 /// The databases that the session may see.
 pub(super) fn visible_databases(session: &SessionState) -> Vec<String> {
     let mut names = databases(&session.shared);
-    names.retain(|name| may_see(&session.identity, name) && database_exists(session, name));
+    names.retain(|name| may_see(&session.identity, name) && database_exists(&session.shared, name));
     names
 }
 
@@ -177,7 +176,7 @@ fn schemata(session: &SessionState) -> Vec<Vec<Value>> {
     let row = |name: String| {
         let collation = match name.as_str() {
             "information_schema" => Collation::UTF8MB3_GENERAL_CI,
-            name => database_collation(session, name),
+            name => database_collation(&session.shared, name),
         };
         let (charset, collation) = (text(collation.charset()), text(collation.name()));
         vec![text(CATALOG), text(name), charset, collation, Value::Null, text("NO")]

@@ -7,12 +7,11 @@ use remora_engine::{TableStatistics, Value};
 use super::grid::{maybe, number, text, yes};
 use crate::{
     Access, Error, Result, SqlType,
+    catalog::{ColumnSpec, DefaultSpec, Key, KeyKind, PartOf, SqlTable, TableName, Verb},
     error::from_engine,
     meaning::types::bytes_per_character,
     parse::{LexMode, split},
-    select::names::{TableName, Verb},
     session::SessionState,
-    write::declared::{ColumnSpec, DefaultSpec, Key, KeyKind, PartOf, SqlTable},
 };
 
 /// What `information_schema` calls the only catalog.

@@ -2,22 +2,12 @@
 
 mod computed;
 mod convert;
-mod counters;
-pub(crate) mod declared;
 mod define;
-pub(crate) mod overlay;
 mod rows;
 mod session;
-mod temporary;
-mod transaction;
 mod unique;
 
-pub(crate) use counters::Counters;
-pub(crate) use define::{database_collation, empty_databases};
-pub(crate) use overlay::{Key, Overlay};
 pub(crate) use session::{commit, ensure_begun, set_next_transaction};
-pub(crate) use temporary::TemporaryTable;
-pub(crate) use transaction::TransactionState;
 
 pub(crate) use rows::{check, protect};
 

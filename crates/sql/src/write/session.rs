@@ -3,11 +3,12 @@
 
 use remora_engine::Value;
 
-use super::{rows, transaction::Manner};
+use super::rows;
 use crate::{
     Code, Error, Outcome, Result,
     parse::{Statement, Tokens},
     session::SessionState,
+    transaction::Manner,
 };
 
 /// How often a statement that is a transaction of its own begins again where others were first.

@@ -4,6 +4,7 @@
 use super::{Added, Chain as ShapeChain, Fact, Items, Said, Shape};
 use crate::{
     Column, Identity, Result,
+    catalog::{Reader, Verb},
     explain::Access,
     fast::{
         condition::Operand,
@@ -12,8 +13,7 @@ use crate::{
         table::Table,
     },
     meaning::types::ExprType,
-    select::names::Verb,
-    session::{Reader, SessionState},
+    session::SessionState,
 };
 
 /// A join made ready for tables of these definitions.

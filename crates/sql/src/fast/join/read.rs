@@ -10,14 +10,15 @@ use super::{
 };
 use crate::{
     Result,
+    catalog::Reader,
     error::from_engine,
     fast::{
         constant::{Comparable, Constant, Fitted},
         lift::Constants,
         shape::Comparison,
     },
-    session::{Reader, SessionState},
-    write::Overlay,
+    session::SessionState,
+    transaction::Overlay,
 };
 
 /// More rows of one table are not collected.

@@ -17,9 +17,8 @@ use super::{
 };
 use crate::{
     Code, Error, Result,
+    catalog::{Origin, ROW_NUMBER, TableName},
     parse::function_call,
-    select::{names::TableName, origin::Origin},
-    write::declared::ROW_NUMBER,
 };
 
 /// Most tables of one FROM, as in MySQL.

@@ -31,8 +31,8 @@ use datafusion::{
     },
 };
 
-use super::names::TableName;
-use crate::{Code, Error, Result, parse::Source};
+use crate::{Code, Error, Result, catalog::TableName, parse::Source};
+
 use expr::Place;
 use scope::{Clause, Named, Scope, duplicate_column, quoted, unknown_column};
 

@@ -28,7 +28,7 @@ use jiff::tz::TimeZone;
 use remora_engine::{ColumnBatch, Filter, Scan, ScanRequest, Selection, TextQuery};
 
 use super::{EngineTable, array, dynamic, filter::Subject, overlaid::Overlaid};
-use crate::{explain, select::SCAN_OF, session::Reader};
+use crate::{catalog::Reader, explain, select::SCAN_OF};
 
 /// What of a table is read.
 #[derive(Clone, Debug)]

@@ -12,9 +12,9 @@ use jiff::tz::TimeZone;
 use remora_engine::Value;
 use remora_mysql::Charset;
 
-use super::declared::TypeSpec;
 use crate::{
     Code, Error, Result, SqlType,
+    catalog::TypeSpec,
     meaning::geometry,
     session::{
         SessionState,

@@ -6,13 +6,11 @@ use remora_engine::Value;
 
 use super::*;
 use crate::{
+    catalog::parse_column,
     meaning::{number::format_float, temporal::time_text},
     parse::read,
     variables::Collation,
-    write::{
-        declared::parse_column,
-        rows::literal::{Given, Parameters, given},
-    },
+    write::rows::literal::{Given, Parameters, given},
 };
 
 fn converter(strict: bool) -> Converter {

@@ -22,16 +22,17 @@ use super::{
 };
 use crate::{
     Code, Error, Outcome, Result,
+    catalog::{
+        ColumnSpec, DefaultSpec, Key, KeyKind, Line, SqlTable, TableName, Verb, parse_key,
+        parse_line,
+    },
     error::from_engine_write,
     parse::Tokens,
-    select::names::{TableName, Verb},
     session::SessionState,
+    transaction::{Key as OverlayKey, Place},
     write::{
         convert::Slot,
-        declared::{ColumnSpec, DefaultSpec, Key, KeyKind, Line, SqlTable, parse_key, parse_line},
-        overlay::Key as OverlayKey,
         rows::{RowMaker, Target, column_name, literal::Given, table_name},
-        transaction::Place,
         unique::{UniqueKey, shown_key},
     },
 };
@@ -436,7 +437,7 @@ fn alter_action(tokens: &mut Tokens<'_>, draft: &mut Draft, target: &Target) -> 
     if !tokens.is_word("DEFAULT") {
         return Err(tokens.syntax_error());
     }
-    column.spec.default = crate::write::declared::parse_default_clause(tokens)?;
+    column.spec.default = crate::catalog::parse_default_clause(tokens)?;
     if column.spec.auto_increment {
         return Err(invalid_default(&name));
     }

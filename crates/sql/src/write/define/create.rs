@@ -18,17 +18,17 @@ use super::{
 };
 use crate::{
     Access, Code, Column, Error, Outcome, Result, SqlType,
+    catalog::{
+        ColumnSpec, DefaultSpec, SYSTEM_DATABASES, SqlTable, TableName, TypeSpec, Verb,
+        database_collation, database_denied, database_exists, parse_line,
+    },
     parse::Tokens,
-    select::names::{SYSTEM_DATABASES, TableName, Verb, database_denied, database_exists},
     session::SessionState,
+    shared::position_name,
+    transaction::{Manner, Overlay, Place, TemporaryTable},
     variables::Collation,
     write::{
-        counters::position_name,
-        declared::{ColumnSpec, DefaultSpec, SqlTable, TypeSpec, parse_line},
-        overlay::Overlay,
         rows::{Query, Target, table_name, table_of},
-        temporary::TemporaryTable,
-        transaction::{Manner, Place},
         unique::{UniqueKey, hidden_schema},
     },
 };
@@ -179,7 +179,7 @@ fn parse_definition(
     if listed {
         options.parenthesised()?;
     }
-    draft.options.collation = super::database::default_collation(session, database);
+    draft.options.collation = database_collation(&session.shared, database);
     draft.options.parse(&mut options)?;
     if listed {
         tokens.need("(")?;
@@ -244,7 +244,7 @@ fn check_place(session: &SessionState, name: &TableName) -> Result<()> {
     if system {
         return Err(database_denied(&session.identity, &name.database));
     }
-    if !database_exists(session, &name.database) {
+    if !database_exists(&session.shared, &name.database) {
         let message = format!("Unknown database '{}'", name.database);
         return Err(Error::new(Code::UnknownDatabase, message));
     }

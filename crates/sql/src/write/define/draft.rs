@@ -5,12 +5,11 @@ use rustc_hash::FxHashSet;
 use super::stored::{Owner, check_stored};
 use crate::{
     Code, Error, Result, SqlType,
-    parse::Tokens,
-    select::names::TableName,
-    write::declared::{
+    catalog::{
         Check, ColumnExtras, ColumnSpec, DefaultSpec, Key, KeyKind, Line, PartOf, SqlTable,
-        TableOptions, quoted_name,
+        TableName, TableOptions, quoted_name,
     },
+    parse::Tokens,
 };
 
 /// A definition in the making.

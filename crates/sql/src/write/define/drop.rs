@@ -13,15 +13,13 @@ use super::{
 };
 use crate::{
     Code, Error, Outcome, Result,
+    catalog::{TableName, Verb},
     parse::Tokens,
-    select::names::{TableName, Verb},
     session::SessionState,
+    shared::position_name,
+    transaction::{Overlay, Place, TemporaryTable},
     write::{
-        counters::position_name,
-        overlay::Overlay,
         rows::{Target, table_name},
-        temporary::TemporaryTable,
-        transaction::Place,
         unique::UniqueKey,
     },
 };

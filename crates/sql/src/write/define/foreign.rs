@@ -5,10 +5,9 @@ use remora_engine::{Definition, Schema, Value};
 use super::draft::Draft;
 use crate::{
     Code, Error, Result,
+    catalog::{Line, PartOf, SqlTable, TableName, column_list, quoted_name},
     error::from_engine_write,
-    select::names::TableName,
     session::SessionState,
-    write::declared::{Line, PartOf, SqlTable, column_list, quoted_name},
 };
 
 /// Fails where a foreign key of the table loses a column or its last index: 1828, 1553.

@@ -18,21 +18,15 @@ use std::sync::Arc;
 
 use remora_engine::{ColumnDef, ColumnType, Definition, Error as EngineError};
 
-pub(crate) use database::{default_collation as database_collation, empty_databases};
-
-use super::{
-    counters::position_name,
-    declared::{ROW_NUMBER, SqlTable},
-    rows::Target,
-    transaction::{Place, read_only_transaction},
-    unique::UniqueKey,
-};
+use super::{rows::Target, unique::UniqueKey};
 use crate::{
     Code, Error, Outcome, Result,
+    catalog::{ROW_NUMBER, SqlTable, TableName},
     error::from_engine_write,
     parse::{Statement, Tokens},
-    select::names::TableName,
     session::SessionState,
+    shared::position_name,
+    transaction::{Place, read_only_transaction},
 };
 
 /// Runs a definition. All but those of temporary tables end the open transaction.

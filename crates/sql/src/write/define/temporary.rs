@@ -8,16 +8,13 @@ use remora_engine::{Row, Schema};
 use super::{alter::converted_row, create::hidden, draft::Draft, table_exists};
 use crate::{
     Result,
+    catalog::{SqlTable, TableName},
     error::from_engine_write,
-    select::names::TableName,
     session::SessionState,
+    transaction::{Overlay, Place, TemporaryTable},
     write::{
         computed::Computed,
-        declared::SqlTable,
-        overlay::Overlay,
         rows::{RowMaker, Target},
-        temporary::TemporaryTable,
-        transaction::Place,
         unique::UniqueKey,
     },
 };

@@ -17,12 +17,10 @@ use super::{
 };
 use crate::{
     Code, Result,
+    catalog::quoted_name,
     parse::Tokens,
     session::SessionState,
-    write::{
-        computed::{Computed, NEW_COLUMN},
-        declared::quoted_name,
-    },
+    write::computed::{Computed, NEW_COLUMN},
 };
 
 /// The name of the new row where the statement gives none.

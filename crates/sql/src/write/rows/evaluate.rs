@@ -11,7 +11,7 @@ use crate::{
     parse::{Statement, Tokens, split},
     select::{self, output},
     session::SessionState,
-    write::overlay::Key,
+    transaction::Key,
 };
 
 /// A SELECT in the making: its text, and the values of its `?`.

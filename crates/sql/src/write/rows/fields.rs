@@ -15,12 +15,10 @@ use super::{
 };
 use crate::{
     Result,
+    catalog::quoted_name,
     parse::{TokenKind, Tokens},
     session::SessionState,
-    write::{
-        computed::{Beside, values_over},
-        declared::quoted_name,
-    },
+    write::computed::{Beside, values_over},
 };
 
 /// The fields of a line, each of which may be missing or NULL.

@@ -17,11 +17,8 @@ use super::{
     values::{GivenRows, RowMaker},
 };
 use crate::{
-    Code, Error, Outcome, Result,
-    parse::Tokens,
-    select::names::Verb,
-    session::SessionState,
-    write::{computed::Computed, overlay::Key},
+    Code, Error, Outcome, Result, catalog::Verb, parse::Tokens, session::SessionState,
+    transaction::Key, write::computed::Computed,
 };
 
 /// What happens to a row whose key is there.

@@ -4,9 +4,9 @@ use remora_engine::{Date, DateTime, Decimal, Value};
 
 use crate::{
     Result, SqlType,
+    catalog::TypeSpec,
     meaning::temporal::{parse_moment, parse_time},
     parse::{TokenKind, Tokens},
-    write::declared::TypeSpec,
 };
 
 /// What is given for a column.

@@ -14,8 +14,8 @@ use super::{
 };
 use crate::{
     Result,
+    catalog::{TableName, Verb},
     parse::{Statement, Tokens},
-    select::names::{TableName, Verb},
     session::SessionState,
 };
 

@@ -6,15 +6,11 @@ use remora_engine::{Row, Value};
 
 use crate::{
     Code, Error, Result,
+    catalog::{ROW_NUMBER, SqlTable, TableName, Verb},
     parse::Tokens,
-    select::names::{TableName, Verb},
     session::SessionState,
-    write::{
-        declared::{ROW_NUMBER, SqlTable},
-        overlay::Key,
-        transaction::Place,
-        unique::{UniqueKey, shown_key},
-    },
+    transaction::{Key, Place},
+    write::unique::{UniqueKey, shown_key},
 };
 
 /// A table that a statement changes.

@@ -10,13 +10,11 @@ use super::{
 };
 use crate::{
     Code, Error, Result,
+    catalog::{ColumnSpec, DefaultSpec},
     parse::Tokens,
     session::SessionState,
     variables::SqlMode,
-    write::{
-        convert::{Converter, Slot},
-        declared::{ColumnSpec, DefaultSpec},
-    },
+    write::convert::{Converter, Slot},
 };
 
 /// Expressions that are evaluated by one SELECT.

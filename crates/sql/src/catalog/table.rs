@@ -4,26 +4,16 @@
 //! The engine keeps it as text, the way SHOW CREATE TABLE shows it. It is read once for each
 //! schema; where a table was not made by SQL, it is derived from the engine's types.
 
-mod column;
-mod key;
-mod kind;
-mod options;
-
 use std::sync::{Arc, LazyLock, Weak};
 
 use parking_lot::RwLock;
 use remora_engine::{ColumnDef, DeclaredTable, Schema};
 use rustc_hash::FxHashMap;
 
-pub(crate) use column::{
-    ColumnExtras, ColumnSpec, DefaultSpec, Generated, column_line, parse_default_clause,
+use super::{
+    Check, ColumnSpec, Key, KeyKind, KeyPart, Line, PartOf, TableOptions, TypeSpec, column_line,
+    parse_line, quoted_name,
 };
-pub(crate) use key::{
-    Check, Key, KeyKind, KeyPart, Line, PartOf, column_list, parse_key, parse_line, quoted_name,
-};
-pub(crate) use kind::TypeSpec;
-pub(crate) use options::TableOptions;
-
 use crate::{Result, parse::read, variables::Collation};
 
 /// The name of the key column that a table without a primary key gets. It is never shown.

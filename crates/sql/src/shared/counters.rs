@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use remora_engine::{SearchRequest, Selection, SortBy, SortKey, Value};
 use rustc_hash::FxHashMap;
 
-use crate::{Result, error::from_engine_write, instance::Shared};
+use crate::{Result, error::from_engine_write, shared::Shared};
 
 /// What the stored counters' names begin with.
 const STORED: &str = "#next.";

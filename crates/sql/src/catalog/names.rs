@@ -7,13 +7,8 @@
 use crate::{
     Access, Code, Error, Identity, Result,
     identity::{STORED_POINT, is_hidden},
-    instance::Shared,
-    session::SessionState,
+    shared::Shared,
 };
-
-/// Databases that exist without tables.
-pub(crate) const SYSTEM_DATABASES: [&str; 4] =
-    ["information_schema", "mysql", "performance_schema", "sys"];
 
 /// What a statement does to a table, in the words that a refusal has for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,59 +119,5 @@ impl TableName {
             self.table
         );
         Err(Error::new(Code::TableAccessDenied, message))
-    }
-}
-
-/// 1044 where the database's tables may not all be made, changed and dropped.
-pub(crate) fn check_database(identity: &Identity, name: &str) -> Result<()> {
-    match identity.may(name, "", Access::Define) {
-        true => Ok(()),
-        false => Err(database_denied(identity, name)),
-    }
-}
-
-/// 1044.
-pub(crate) fn database_denied(identity: &Identity, name: &str) -> Error {
-    let Identity { user, host, .. } = identity;
-    let message = format!("Access denied for user '{user}'@'{host}' to database '{name}'");
-    Error::new(Code::DatabaseAccessDenied, message)
-}
-
-/// Whether the session may know of a database: it is the system's, or has something that it may
-/// read.
-pub(crate) fn may_see(identity: &Identity, name: &str) -> bool {
-    let system = SYSTEM_DATABASES.iter().any(|system| system.eq_ignore_ascii_case(name));
-    system || identity.may_see(name)
-}
-
-/// The databases there are, sorted.
-pub(crate) fn databases(shared: &Shared) -> Vec<String> {
-    let tables = shared.database.tables();
-    let of_tables = tables.iter().map(|name| TableName::of_engine(name, shared).database);
-    let mut names: Vec<String> = of_tables.collect();
-    names.extend(SYSTEM_DATABASES.iter().map(|name| (*name).to_owned()));
-    names.push(shared.settings.default_database.clone());
-    names.extend(crate::write::empty_databases(shared));
-    names.retain(|name| !name.is_empty());
-    names.sort();
-    names.dedup();
-    names
-}
-
-/// Whether there is a database of this name.
-pub(crate) fn database_exists(session: &SessionState, name: &str) -> bool {
-    let system = SYSTEM_DATABASES.iter().any(|system| system.eq_ignore_ascii_case(name));
-    system || databases(&session.shared).iter().any(|known| known == name)
-}
-
-/// Whether there is a database of this name, for someone who may know of it: 1044 where nothing of
-/// it may be read, whether it is there or not; 1049.
-pub(crate) fn check_seen(session: &SessionState, name: &str) -> Result<()> {
-    if !may_see(&session.identity, name) {
-        return Err(database_denied(&session.identity, name));
-    }
-    match database_exists(session, name) {
-        true => Ok(()),
-        false => Err(Error::new(Code::UnknownDatabase, format!("Unknown database '{name}'"))),
     }
 }

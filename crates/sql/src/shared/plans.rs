@@ -1,11 +1,12 @@
 //! Plans by the text they were made of, shared by all sessions.
+//!
+//! What a plan holds is known to those alone who make it and run it, far above this place. So one
+//! is kept as anything, and whoever asks for it says what it is.
 
-use std::sync::Arc;
+use std::{any::Any, sync::Arc};
 
 use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
-
-use super::{AnyPlan, lift::Lifted};
 
 /// Most statements that are remembered. When there are more, all are forgotten: what is used comes
 /// back with its next use.
@@ -13,11 +14,11 @@ const MAX_PLANS: usize = 4_096;
 
 /// What is known of a text.
 #[derive(Clone)]
-pub(super) enum Known {
+pub(crate) enum Known {
     /// It has no shape.
     NoShape,
     /// The plan it had when it last ran.
-    Plan(Arc<AnyPlan>),
+    Plan(Arc<dyn Any + Send + Sync>),
 }
 
 /// Plans by the text without its literals.
@@ -29,24 +30,21 @@ pub(crate) struct Plans {
 impl Plans {
     /// How many texts are known.
     #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.known.read().len()
     }
 
     /// What is known of a text.
-    pub(super) fn get(&self, key: &[u8]) -> Option<Known> {
+    pub(crate) fn get(&self, key: &[u8]) -> Option<Known> {
         self.known.read().get(key).cloned()
     }
 
-    /// Remembers it, if it is short enough.
-    pub(super) fn put(&self, lifted: &Lifted, known: Known) {
-        if !lifted.has_key {
-            return;
-        }
+    /// Remembers it.
+    pub(crate) fn put(&self, key: &[u8], known: Known) {
         let mut all = self.known.write();
         if all.len() >= MAX_PLANS {
             all.clear();
         }
-        all.insert(lifted.key.as_slice().into(), known);
+        all.insert(key.into(), known);
     }
 }

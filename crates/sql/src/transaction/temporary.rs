@@ -8,8 +8,8 @@ use std::sync::{
 use remora_engine::{Row, Schema};
 use rustc_hash::FxHashMap;
 
-use super::overlay::{Key, Overlay};
-use crate::{Code, Error, Result, instance::Settings, select::names::TableName};
+use super::{Key, Overlay};
+use crate::{Code, Error, Result, catalog::TableName, shared::Settings};
 
 /// What a table takes besides its rows, and each of its columns.
 const TABLE_BYTES: u64 = 2_048;

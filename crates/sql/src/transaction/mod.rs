@@ -4,6 +4,9 @@
 //! their keys meanwhile (1213): snapshot isolation, the first committer wins. A statement outside
 //! of a transaction is one of its own, and is tried again when it loses.
 
+mod overlay;
+mod temporary;
+
 use std::sync::Arc;
 
 use remora_engine::{
@@ -11,13 +14,15 @@ use remora_engine::{
 };
 use rustc_hash::FxHashMap;
 
-use super::{
-    overlay::{Key, Overlay, change_bytes},
-    temporary::{TemporaryTable, TemporaryTables},
-};
+pub(crate) use overlay::{Key, Overlay, change_bytes};
+pub(crate) use temporary::TemporaryTable;
+use temporary::TemporaryTables;
+
 use crate::{
-    Code, Error, Result, error::from_engine_write, instance::Shared, select::names::TableName,
-    session::Reader,
+    Code, Error, Result,
+    catalog::{Reader, TableName},
+    error::from_engine_write,
+    shared::Shared,
 };
 
 /// What a session has open: its transaction, and its temporary tables.

@@ -19,7 +19,7 @@ use datafusion::{
     },
 };
 
-use crate::instance::Settings;
+use crate::shared::Settings;
 
 /// What all statements of a server take together.
 pub(crate) struct Rooms {
@@ -61,7 +61,7 @@ impl Rooms {
     }
 
     /// The environment of a statement that may take so much memory.
-    pub(super) fn environment(&self, shared: &RuntimeEnv, most_bytes: u64) -> Arc<RuntimeEnv> {
+    pub(crate) fn environment(&self, shared: &RuntimeEnv, most_bytes: u64) -> Arc<RuntimeEnv> {
         let memory_pool = Arc::new(Room {
             used: AtomicUsize::new(0),
             most: usize::try_from(most_bytes).unwrap_or(usize::MAX),
