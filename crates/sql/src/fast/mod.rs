@@ -23,7 +23,7 @@ mod tests;
 
 use std::{cell::Cell, sync::Arc};
 
-pub(crate) use explain::explain;
+pub(crate) use explain::{Access, explain};
 use lift::{Constants, Lifted, Piece};
 use remora_engine::{KeyValues, Value};
 
@@ -32,12 +32,12 @@ use self::{
     shape::Shape,
 };
 use crate::{
-    Identity, Outcome, Prepared, Reply, Result,
+    Identity, Outcome, Reply, Result,
     aside::read_aside,
     catalog::{Reader, Verb},
-    parse::{LONG_BYTES, LexMode, Statement},
-    session::SessionState,
+    parse::{LONG_BYTES, LexMode, Source, Statement},
     shared::Known,
+    state::SessionState,
 };
 
 /// A shape of one table or of several.
@@ -215,11 +215,12 @@ pub(crate) fn prepare(
 /// Answers a prepared statement; `None` if it has none of the shapes.
 pub(crate) async fn run_prepared<R: Reply>(
     session: &mut SessionState,
-    prepared: &Prepared,
+    shape: &PreparedShape,
+    source: &Source,
     parameters: &[Value],
     reply: &mut R,
 ) -> Result<Option<Outcome>> {
-    let Some(known) = &prepared.shape.prepared else { return Ok(None) };
+    let Some(known) = &shape.prepared else { return Ok(None) };
     if !answers(session) {
         return Ok(None);
     }
@@ -236,7 +237,6 @@ pub(crate) async fn run_prepared<R: Reply>(
             plan
         }
     };
-    let source = &prepared.source;
     let constants = known.lifted.constants(&source.text, source.mode, parameters);
     plan.run(session, &reader, &constants, reply).await
 }

@@ -9,8 +9,8 @@ use crate::{
     Column, SqlType,
     catalog::{Reader, SqlTable, TableName},
     meaning::expr_type,
-    session::SessionState,
     shared::Shared,
+    state::SessionState,
     transaction::Overlay,
 };
 

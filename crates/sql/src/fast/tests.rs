@@ -11,7 +11,7 @@ use crate::{
     Alone, Cell, Column, Identity, Instance, Outcome, Reply, Result, Settings, fast,
     parse::{LexMode, Statement, split},
     select,
-    session::SessionState,
+    state::SessionState,
 };
 
 #[derive(Debug, Default, PartialEq)]

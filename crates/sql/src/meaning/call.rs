@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     Code,
-    session::context::Context,
+    state::Context,
     variables::{Collation, SqlMode},
 };
 

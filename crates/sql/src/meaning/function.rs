@@ -29,9 +29,7 @@ use super::{
     types::ExprType,
     value::V,
 };
-use crate::{
-    Code, Error, Result, error::interrupted, session::context::Context, variables::Collation,
-};
+use crate::{Code, Error, Result, error::interrupted, state::Context, variables::Collation};
 
 /// Makes the value of a row.
 pub(crate) type Eval = for<'a> fn(&Call<'_>, &[V<'a>]) -> Result<V<'a>>;

@@ -42,7 +42,7 @@ use datafusion::{
     optimizer::AnalyzerRule,
 };
 
-use crate::session::context::Context;
+use crate::state::Context;
 
 pub(crate) use aggregate::aggregate_function;
 pub(crate) use declared::expr_type;

@@ -13,8 +13,8 @@ use crate::{
     catalog::{Reader, TableName, Verb, database_exists},
     error::from_engine,
     parse::{Source, TokenKind},
-    session::SessionState,
     show,
+    state::SessionState,
     variables::SqlMode,
 };
 

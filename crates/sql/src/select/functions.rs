@@ -10,7 +10,7 @@ use datafusion::{
 use rustc_hash::FxHashMap;
 
 use super::recursive;
-use crate::{meaning, parse::MATCH, search, session::Context};
+use crate::{meaning, parse::MATCH, search, state::Context};
 
 type ByName<F> = LazyLock<FxHashMap<String, Arc<F>>>;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::{
     Code, Error, Outcome, Result,
     parse::{Source, Statement, TokenKind},
-    session::SessionState,
+    state::SessionState,
 };
 
 /// The statement without INTO, and the variables behind it; `None` if it has none.

@@ -10,7 +10,7 @@ use crate::{
     Result,
     catalog::{SqlTable, TableName},
     parse::Source,
-    session::SessionState,
+    state::SessionState,
 };
 
 /// Protects the rows that a query reads, if it says so and a transaction is open.

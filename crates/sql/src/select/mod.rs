@@ -13,7 +13,6 @@ mod lateral;
 mod lazy;
 mod locking;
 mod outer;
-pub(crate) mod output;
 mod planner;
 mod recursive;
 pub(crate) mod resolve;
@@ -30,7 +29,7 @@ mod wide;
 use crate::{
     Code, Column, Outcome, Reply, Result,
     parse::{Source, Statement},
-    session::SessionState,
+    state::SessionState,
 };
 
 pub(crate) use run::collect;

@@ -27,7 +27,7 @@ use super::{
     direct, extent::Extent, functions, keys::SidesWithoutKeys, lateral::Laterals, lazy,
     recursive::LastRound, rules, subquery::Subqueries, united, watch,
 };
-use crate::{MAX_DIRECT_ROWS, Result, error::from_plan, meaning, session::Context};
+use crate::{MAX_DIRECT_ROWS, Result, error::from_plan, meaning, state::Context};
 
 /// Rows of a batch.
 const BATCH_ROWS: usize = 8_192;

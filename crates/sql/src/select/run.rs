@@ -20,7 +20,6 @@ use tokio::{runtime::Handle, sync::mpsc::Sender};
 use super::{
     catalog::SessionCatalog,
     extent::{Extent, has_joins, is_light},
-    output,
     planner::Planner,
     recursive,
     resolve::{Resolved, Shown, resolve},
@@ -33,8 +32,9 @@ use crate::{
     aside::{read_aside, wait_aside},
     error::{from_plan, interrupted},
     meaning::{Reading, rewrite},
+    output,
     parse::{Source, Statement},
-    session::SessionState,
+    state::SessionState,
 };
 
 /// A query that is ready to be planned.

@@ -18,7 +18,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-use crate::{Code, Error, Result, error::interrupted, session::SessionState};
+use crate::{Code, Error, Result, error::interrupted, state::SessionState};
 
 /// Batches that may wait for the client.
 const QUEUED: usize = 2;

@@ -14,9 +14,8 @@ use super::run::{collect, parsed};
 use crate::{
     Code, Error, Result,
     meaning::is_volatile,
-    parse::MATCH_OF,
-    parse::{Source, Statement, split},
-    session::SessionState,
+    parse::{MATCH_OF, Source, Statement, split},
+    state::SessionState,
 };
 
 /// Evaluates what is sought; 1210 where it is not the same for all rows.

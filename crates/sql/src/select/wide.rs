@@ -14,7 +14,6 @@ use datafusion::{
 };
 
 use super::{
-    output,
     resolve::{MAX_COLUMNS, texts},
     run::Query,
     runtime::too_slow,
@@ -22,8 +21,9 @@ use super::{
 use crate::{
     Column, Reply, Result,
     error::from_plan,
+    output,
     parse::{Source, split},
-    session::SessionState,
+    state::SessionState,
 };
 
 /// Most columns of such a row: as many as a statement can have parameters.

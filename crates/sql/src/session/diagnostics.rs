@@ -1,9 +1,9 @@
 //! SHOW WARNINGS, SHOW ERRORS, and their counts.
 
-use super::{SessionState, warnings::Level};
 use crate::{
     Cell, Column, Outcome, Reply, Result, SqlType,
     parse::{Source, Statement},
+    state::{Level, SessionState},
     variables::Collation,
 };
 

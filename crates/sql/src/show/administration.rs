@@ -11,8 +11,7 @@ use crate::{
     catalog::{TableName, Verb, database_denied},
     error::from_engine,
     parse::{Statement, TokenKind, Tokens},
-    session::SessionState,
-    write::{self},
+    state::SessionState,
 };
 
 /// Runs a statement about the server.
@@ -66,7 +65,7 @@ async fn lock(session: &mut SessionState, locks: bool, tokens: &mut Tokens<'_>) 
     }
     // Snapshots are what readers lock tables for. What is not locked is not unlocked.
     if locks || session.locks_tables {
-        write::commit(session).await?;
+        session.commit().await?;
     }
     session.locks_tables = locks;
     Ok(Outcome::default())
@@ -149,7 +148,7 @@ async fn maintain<R: Reply>(
         tokens.next();
     }
     if kind != "CHECKSUM" {
-        write::commit(session).await?;
+        session.commit().await?;
     }
     let mut grid = match kind {
         "CHECKSUM" => Grid::new(&["Table varchar(128) NOT NULL", "Checksum bigint unsigned"]),

@@ -8,7 +8,7 @@ use crate::{
     Code, Error, Result,
     catalog::{SYSTEM_DATABASES, Verb, check_seen, database_collation, quoted_name},
     parse::Tokens,
-    session::SessionState,
+    state::SessionState,
     variables::Collation,
 };
 

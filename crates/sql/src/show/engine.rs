@@ -10,7 +10,7 @@ use super::{
     shown::{Filter, Shown},
     tables::{self, ENGINE},
 };
-use crate::{Code, Error, Result, parse::Tokens, session::SessionState};
+use crate::{Code, Error, Result, parse::Tokens, state::SessionState};
 
 const OWN: &str = "Remora";
 const COLUMNS: [&str; 3] =

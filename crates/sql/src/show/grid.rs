@@ -21,7 +21,7 @@ use crate::{
     catalog::{ColumnSpec, Origin, TableName, parse_column},
     error::from_plan,
     meaning::{expr_type, temporal::Moment, types::ExprType},
-    select::output,
+    output,
     variables::Collation,
 };
 

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     Result,
     catalog::{KeyKind, Line, PartOf},
-    session::SessionState,
+    state::SessionState,
 };
 
 /// The rows of STATISTICS, in the order of SHOW INDEX.

@@ -13,7 +13,7 @@ use crate::{
     Access, Result,
     catalog::{TableName, check_seen},
     parse::Tokens,
-    session::SessionState,
+    state::SessionState,
 };
 
 pub(super) const OPEN_TABLES: [&str; 4] = [

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     Result,
     meaning::temporal::local_of_utc,
-    session::SessionState,
+    state::SessionState,
     variables::{DEFINITIONS, Scope},
 };
 

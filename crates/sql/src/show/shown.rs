@@ -13,7 +13,7 @@ use crate::{
     Code, Error, Result,
     catalog::TableName,
     parse::{Source, Tokens},
-    session::SessionState,
+    state::SessionState,
 };
 
 /// Most characters of a statement in SHOW PROCESSLIST.

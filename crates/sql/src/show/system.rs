@@ -25,7 +25,7 @@ use crate::{
         ColumnSpec, TableName, database_collation, database_exists, databases, may_see,
         parse_column,
     },
-    session::SessionState,
+    state::SessionState,
     variables::{COLLATIONS, Collation, charsets},
 };
 

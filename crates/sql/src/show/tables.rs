@@ -11,7 +11,7 @@ use crate::{
     error::from_engine,
     meaning::types::bytes_per_character,
     parse::{LexMode, split},
-    session::SessionState,
+    state::SessionState,
 };
 
 /// What `information_schema` calls the only catalog.

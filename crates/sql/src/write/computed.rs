@@ -11,7 +11,7 @@ use super::rows::{Query, RowMaker, Target};
 use crate::{
     Code, Error, Result,
     catalog::{ROW_NUMBER, SqlTable, TableName, quoted_name},
-    session::SessionState,
+    state::SessionState,
     transaction::{Key, Overlay, TemporaryTable},
     write::convert::Slot,
 };

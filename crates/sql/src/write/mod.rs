@@ -4,24 +4,22 @@ mod computed;
 mod convert;
 mod define;
 mod rows;
-mod session;
+mod transaction;
 mod unique;
-
-pub(crate) use session::{commit, ensure_begun, set_next_transaction};
 
 pub(crate) use rows::{check, protect};
 
 use crate::{
     Outcome, Result,
     parse::{Kind, Statement},
-    session::SessionState,
+    state::SessionState,
 };
 
 /// Runs a statement that changes rows or definitions, or begins or ends a transaction.
 pub(crate) async fn run(session: &mut SessionState, statement: &Statement<'_>) -> Result<Outcome> {
     match statement.kind() {
-        Kind::Rows => session::run_rows(session, statement).await,
-        Kind::Transaction => session::run_transaction(session, statement).await,
+        Kind::Rows => transaction::run_rows(session, statement).await,
+        Kind::Transaction => transaction::run_transaction(session, statement).await,
         _ => define::run(session, statement).await,
     }
 }

@@ -5,15 +5,15 @@ use super::{Added, Chain as ShapeChain, Fact, Items, Said, Shape};
 use crate::{
     Column, Identity, Result,
     catalog::{Reader, Verb},
-    explain::Access,
     fast::{
         condition::Operand,
         constant::Comparable,
+        explain::Access,
         shape::{ColumnName, Comparison, Group},
         table::Table,
     },
     meaning::types::ExprType,
-    session::SessionState,
+    state::SessionState,
 };
 
 /// A join made ready for tables of these definitions.

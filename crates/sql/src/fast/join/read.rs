@@ -17,7 +17,7 @@ use crate::{
         lift::Constants,
         shape::Comparison,
     },
-    session::SessionState,
+    state::SessionState,
     transaction::Overlay,
 };
 

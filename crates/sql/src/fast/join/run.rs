@@ -10,7 +10,7 @@ use crate::{
     Cell, Outcome, Reply, Result,
     catalog::Reader,
     fast::{lift::Constants, output::send},
-    session::SessionState,
+    state::SessionState,
 };
 
 /// Rows that are sent before the client is waited for.

@@ -11,7 +11,7 @@ use super::super::{
     types::ExprType,
     value::V,
 };
-use crate::{Code, Error, Result, aside::wait_aside, session::Context};
+use crate::{Code, Error, Result, aside::wait_aside, state::Context};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("sleep", 1, 1, present_type, sleep).volatile(),

@@ -16,10 +16,7 @@ use crate::{
     Code, Error, Result, SqlType,
     catalog::TypeSpec,
     meaning::geometry,
-    session::{
-        SessionState,
-        warnings::{Level, Warning, Warnings},
-    },
+    state::{Level, SessionState, Warning, Warnings},
     variables::SqlMode,
 };
 

@@ -28,7 +28,7 @@ use crate::{
     },
     error::from_engine_write,
     parse::Tokens,
-    session::SessionState,
+    state::SessionState,
     transaction::{Key as OverlayKey, Place},
     write::{
         convert::Slot,

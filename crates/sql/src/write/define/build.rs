@@ -11,7 +11,7 @@ use super::{
 use crate::{
     Result, SqlType,
     catalog::{DefaultSpec, Key, KeyKind, Line, SqlTable},
-    session::SessionState,
+    state::SessionState,
     write::convert::{Converter, Slot, text_of},
 };
 

@@ -23,8 +23,8 @@ use crate::{
         database_collation, database_denied, database_exists, parse_line,
     },
     parse::Tokens,
-    session::SessionState,
     shared::position_name,
+    state::SessionState,
     transaction::{Manner, Overlay, Place, TemporaryTable},
     variables::Collation,
     write::{
@@ -128,7 +128,7 @@ async fn fill(
         Err(error) => Err(error),
     };
     let result = match (result, owned) {
-        (Ok(records), true) => crate::write::commit(session).await.map(|()| records),
+        (Ok(records), true) => session.commit().await.map(|()| records),
         (result, _) => result,
     };
     if owned && result.is_err() {

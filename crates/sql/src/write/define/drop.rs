@@ -15,8 +15,8 @@ use crate::{
     Code, Error, Outcome, Result,
     catalog::{TableName, Verb},
     parse::Tokens,
-    session::SessionState,
     shared::position_name,
+    state::SessionState,
     transaction::{Overlay, Place, TemporaryTable},
     write::{
         rows::{Target, table_name},

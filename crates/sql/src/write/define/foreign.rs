@@ -7,7 +7,7 @@ use crate::{
     Code, Error, Result,
     catalog::{Line, PartOf, SqlTable, TableName, column_list, quoted_name},
     error::from_engine_write,
-    session::SessionState,
+    state::SessionState,
 };
 
 /// Fails where a foreign key of the table loses a column or its last index: 1828, 1553.

@@ -17,7 +17,7 @@ use crate::{
         quoted_name,
     },
     parse::read,
-    session::SessionState,
+    state::SessionState,
     transaction::{Overlay, TemporaryTable},
     write::rows::Query,
 };

@@ -24,8 +24,8 @@ use crate::{
     catalog::{ROW_NUMBER, SqlTable, TableName},
     error::from_engine_write,
     parse::{Statement, Tokens},
-    session::SessionState,
     shared::position_name,
+    state::SessionState,
     transaction::{Place, read_only_transaction},
 };
 
@@ -39,7 +39,7 @@ pub(super) async fn run(session: &mut SessionState, statement: &Statement<'_>) -
         ahead.is_word("TEMPORARY")
     };
     if !temporary {
-        crate::write::commit(session).await?;
+        session.commit().await?;
         // What was said of the next transaction was said of this one.
         session.transaction.next_read_only = None;
         session.transaction.next_sees_committed = None;

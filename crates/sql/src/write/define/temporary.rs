@@ -10,7 +10,7 @@ use crate::{
     Result,
     catalog::{SqlTable, TableName},
     error::from_engine_write,
-    session::SessionState,
+    state::SessionState,
     transaction::{Overlay, Place, TemporaryTable},
     write::{
         computed::Computed,

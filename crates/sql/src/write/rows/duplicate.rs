@@ -19,7 +19,7 @@ use crate::{
     Code, Result,
     catalog::quoted_name,
     parse::Tokens,
-    session::SessionState,
+    state::SessionState,
     write::computed::{Computed, NEW_COLUMN},
 };
 

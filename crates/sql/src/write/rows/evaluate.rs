@@ -7,10 +7,10 @@ use remora_engine::Value;
 
 use super::{literal::Parameters, target::Target};
 use crate::{
-    Column, Error, Result, fast,
+    Column, Error, Result, fast, output,
     parse::{Statement, Tokens, split},
-    select::{self, output},
-    session::SessionState,
+    select::{self},
+    state::SessionState,
     transaction::Key,
 };
 

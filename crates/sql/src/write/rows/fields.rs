@@ -17,7 +17,7 @@ use crate::{
     Result,
     catalog::quoted_name,
     parse::{TokenKind, Tokens},
-    session::SessionState,
+    state::SessionState,
     write::computed::{Beside, values_over},
 };
 

@@ -17,7 +17,7 @@ use super::{
     values::{GivenRows, RowMaker},
 };
 use crate::{
-    Code, Error, Outcome, Result, catalog::Verb, parse::Tokens, session::SessionState,
+    Code, Error, Outcome, Result, catalog::Verb, parse::Tokens, state::SessionState,
     transaction::Key, write::computed::Computed,
 };
 

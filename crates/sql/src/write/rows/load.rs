@@ -16,7 +16,7 @@ use super::{
     literal::Parameters,
     target::{Target, table_name},
 };
-use crate::{Code, Error, Outcome, Result, catalog::Verb, parse::Tokens, session::SessionState};
+use crate::{Code, Error, Outcome, Result, catalog::Verb, parse::Tokens, state::SessionState};
 
 /// Lines that are put at once.
 const LINES_AT_ONCE: usize = 1_000;

@@ -27,7 +27,7 @@ pub(crate) use values::{RowMaker, column_name};
 use crate::{
     Outcome, Result,
     parse::{Statement, TokenKind, Tokens},
-    session::SessionState,
+    state::SessionState,
 };
 
 /// Keeps the rows of a SELECT … FOR UPDATE or FOR SHARE from others, if a transaction is open.

@@ -16,7 +16,7 @@ use crate::{
     Result,
     catalog::{TableName, Verb},
     parse::{Statement, Tokens},
-    session::SessionState,
+    state::SessionState,
 };
 
 /// 1142, 1146, and what is wrong with the names of columns.

@@ -8,7 +8,7 @@ use crate::{
     Code, Error, Result,
     catalog::{ROW_NUMBER, SqlTable, TableName, Verb},
     parse::Tokens,
-    session::SessionState,
+    state::SessionState,
     transaction::{Key, Place},
     write::unique::{UniqueKey, shown_key},
 };

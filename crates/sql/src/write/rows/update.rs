@@ -26,7 +26,7 @@ use crate::{
     Code, Error, Outcome, Result,
     catalog::{TableName, Verb, quoted_name},
     parse::Tokens,
-    session::SessionState,
+    state::SessionState,
     transaction::Key,
     write::computed::Computed,
 };

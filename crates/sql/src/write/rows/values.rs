@@ -12,7 +12,7 @@ use crate::{
     Code, Error, Result,
     catalog::{ColumnSpec, DefaultSpec},
     parse::Tokens,
-    session::SessionState,
+    state::SessionState,
     variables::SqlMode,
     write::convert::{Converter, Slot},
 };

@@ -10,8 +10,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{SessionState, state::INTERRUPT_STEP};
-use crate::{Code, Error, Result, parse::Kind, write};
+use super::{INTERRUPT_STEP, SessionState};
+use crate::{Code, Error, Result, parse::Kind};
 
 impl SessionState {
     /// Waits for the session's position where the statement is to choose its moment, and begins
@@ -21,7 +21,7 @@ impl SessionState {
             self.await_position().await?;
         }
         if kind == Kind::Select {
-            write::ensure_begun(self);
+            self.ensure_begun();
         }
         self.transaction.begin_statement(&Arc::clone(&self.shared));
         Ok(())

@@ -23,11 +23,7 @@ use parking_lot::Mutex;
 use remora_engine::Value;
 use rustc_hash::FxHashMap;
 
-use super::{
-    SessionState,
-    chance::Chances,
-    warnings::{Level, Warning, Warnings},
-};
+use super::{Chances, Level, SessionState, Warning, Warnings};
 use crate::{
     Code, Error, Result,
     shared::{SessionLocks, Shared},

@@ -1,60 +1,11 @@
 //! SHOW META: what the session's last search found and what it took.
 
-use remora_engine::{QueryReport, Selection, TextQuery};
+use remora_engine::{Selection, TextQuery};
 
 use crate::{
     Cell, Column, Outcome, Reply, Result, error::from_engine, meaning::types::ExprType,
-    session::SessionState, variables::Collation,
+    state::SessionState, variables::Collation,
 };
-
-/// Most words that are told of one by one.
-const MAX_WORDS: usize = 64;
-
-/// The last search of a session.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Meta {
-    total_found: u64,
-    report: QueryReport,
-    table: String,
-    words: Vec<TextQuery>,
-}
-
-impl Meta {
-    /// How many texts the last search read back.
-    #[cfg(test)]
-    pub(crate) fn texts_read(&self) -> u64 {
-        self.report.texts_read
-    }
-}
-
-/// Remembers a search for SHOW META.
-pub(crate) fn note(
-    session: &mut SessionState,
-    selection: &Selection,
-    report: &QueryReport,
-    total_found: u64,
-) {
-    let mut words = Vec::new();
-    if let Some(text) = &selection.text {
-        collect(text, &mut words);
-    }
-    let table = selection.table.clone();
-    session.meta = Some(Box::new(Meta { total_found, report: report.clone(), table, words }));
-}
-
-fn collect(query: &TextQuery, words: &mut Vec<TextQuery>) {
-    match query {
-        TextQuery::And(parts) | TextQuery::Or(parts) => {
-            parts.iter().for_each(|part| collect(part, words));
-        }
-        TextQuery::Not(part) => collect(part, words),
-        TextQuery::Term(_) | TextQuery::Piece(_) => {
-            if words.len() < MAX_WORDS && !words.contains(query) {
-                words.push(query.clone());
-            }
-        }
-    }
-}
 
 /// SHOW META: names and values, as Sphinx names them.
 pub(crate) fn show<R: Reply>(session: &mut SessionState, reply: &mut R) -> Result<Outcome> {

@@ -5,33 +5,15 @@
 //! format  := "TRADITIONAL" | "TREE" | "JSON"
 //! ```
 
-mod words;
-
-pub(crate) use words::selection;
-
 use crate::{
-    Cell, Column, Error, Outcome, Reply, Result, fast,
+    Cell, Column, Error, Outcome, Reply, Result,
+    fast::{self, Access},
     meaning::types::ExprType,
     parse::{Statement, split},
     select,
-    session::SessionState,
+    state::SessionState,
     variables::Collation,
 };
-
-/// One table's part in the answer.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Access {
-    /// What the statement calls the table.
-    pub table: String,
-    /// MySQL's word for the way: `const`, `range`, `fulltext`, `ALL`.
-    pub kind: &'static str,
-    /// The index that answers.
-    pub key: Option<String>,
-    /// How many rows are looked at, about.
-    pub rows: u64,
-    /// What happens, in words.
-    pub extra: String,
-}
 
 /// In which form it is asked for.
 #[derive(Clone, Copy, PartialEq)]

@@ -1,5 +1,13 @@
 //! What a session remembers between its statements, and what each statement may ask of it.
 
+mod chance;
+mod context;
+mod meta;
+mod position;
+mod transaction;
+mod variables;
+mod warnings;
+
 use std::{
     sync::{
         Arc,
@@ -11,24 +19,24 @@ use std::{
 use remora_engine::Value;
 use rustc_hash::FxHashMap;
 
-use super::{
-    context::{Clock, Context, UserVariables},
-    prepared::NamedStatements,
-    set,
-    warnings::{Level, Warning, Warnings},
-};
+pub(crate) use chance::{Chances, Generator};
+pub(crate) use context::{Clock, Context, UserVariables};
+pub(crate) use meta::{Meta, note};
+pub(crate) use variables::VariableTarget;
+pub(crate) use warnings::{Level, Warning, Warnings};
+
 use crate::{
     Code, Error, Identity, Result,
     catalog::{Reader, check_seen},
     error::interrupted,
-    search,
+    parse::{LexMode, Source},
     shared::{LocksOwner, Shared},
     transaction::TransactionState,
     variables::Variables,
 };
 
 /// How soon a statement that waits notices that it was killed.
-pub(super) const INTERRUPT_STEP: Duration = Duration::from_millis(50);
+const INTERRUPT_STEP: Duration = Duration::from_millis(50);
 
 /// How a connection is encrypted, in the words that MySQL has for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +46,9 @@ pub struct Encryption {
     /// The cipher, as `TLS_AES_256_GCM_SHA384`.
     pub cipher: String,
 }
+
+/// Statements by their names in lower case.
+pub(crate) type NamedStatements = FxHashMap<String, Arc<Source>>;
 
 /// One client's state.
 pub(crate) struct SessionState {
@@ -81,7 +92,7 @@ pub(crate) struct SessionState {
     /// How the connection is encrypted, if it is.
     pub encryption: Option<Encryption>,
     /// The last search, for SHOW META.
-    pub meta: Option<Box<search::Meta>>,
+    pub meta: Option<Box<Meta>>,
     /// The locks by name, which are free again when this goes.
     pub locks: LocksOwner,
 }
@@ -179,13 +190,13 @@ impl SessionState {
         Ok(())
     }
 
-    /// The value of `@@name`, where the name may have a scope before it; 1193, 1238.
-    pub(crate) fn system_variable(&self, name: &str) -> Result<Value> {
-        set::system_variable(self, name)
-    }
-
     /// The value of `@name`.
     pub(crate) fn user_variable(&self, name: &str) -> Value {
         self.user_variables.get(name)
+    }
+
+    /// How quotes are read in this session.
+    pub(crate) fn lex_mode(&self) -> LexMode {
+        self.variables.lex_mode()
     }
 }

@@ -1,13 +1,11 @@
 //! Statements over a transaction: one of their own, or the session's; and those that begin and end
 //! one.
 
-use remora_engine::Value;
-
 use super::rows;
 use crate::{
     Code, Error, Outcome, Result,
     parse::{Statement, Tokens},
-    session::SessionState,
+    state::SessionState,
     transaction::Manner,
 };
 
@@ -19,7 +17,7 @@ pub(super) async fn run_rows(
     session: &mut SessionState,
     statement: &Statement<'_>,
 ) -> Result<Outcome> {
-    ensure_begun(session);
+    session.ensure_begun();
     if session.transaction.is_begun() {
         let mark = session.transaction.mark();
         let result = rows::run(session, statement).await;
@@ -42,7 +40,7 @@ pub(super) async fn run_rows(
                 return Err(error);
             }
         };
-        match commit(session).await {
+        match session.commit().await {
             Ok(()) => return Ok(outcome),
             Err(error) if error.code == Code::Deadlock => {
                 session.check_interrupted()?;
@@ -59,42 +57,6 @@ pub(super) async fn run_rows(
     Err(Error::new(Code::LockWaitTimeout, message))
 }
 
-/// Without autocommit a transaction is open from the first statement on.
-pub(crate) fn ensure_begun(session: &mut SessionState) {
-    if !session.variables.autocommit && !session.transaction.is_begun() {
-        let manner = next_manner(session);
-        let shared = std::sync::Arc::clone(&session.shared);
-        session.transaction.begin(&shared, manner);
-    }
-}
-
-/// What the next transaction is to be, by SET TRANSACTION or by the session.
-fn next_manner(session: &mut SessionState) -> Manner {
-    let read_only = session.transaction.next_read_only.take();
-    let sees_committed = session.transaction.next_sees_committed.take();
-    let usual = usual_manner(session);
-    Manner {
-        read_only: read_only.unwrap_or(usual.read_only),
-        sees_committed: sees_committed.unwrap_or(usual.sees_committed),
-        ..usual
-    }
-}
-
-/// What the session's transactions are.
-fn usual_manner(session: &SessionState) -> Manner {
-    let isolation = session.variables.get("transaction_isolation");
-    Manner {
-        read_only: session.variables.transaction_read_only,
-        sees_committed: isolation.is_ok_and(|level| sees_committed(&level)),
-        statement_only: false,
-    }
-}
-
-/// Whether a level of isolation is READ COMMITTED, or READ UNCOMMITTED, which is the same here.
-fn sees_committed(level: &Value) -> bool {
-    matches!(level, Value::Text(level) if level.to_ascii_uppercase().starts_with("READ-"))
-}
-
 /// Runs BEGIN, START TRANSACTION, COMMIT, ROLLBACK, SAVEPOINT, RELEASE SAVEPOINT.
 pub(super) async fn run_transaction(
     session: &mut SessionState,
@@ -105,11 +67,11 @@ pub(super) async fn run_transaction(
     if tokens.accept("BEGIN") {
         tokens.accept("WORK");
         tokens.expect_end()?;
-        let manner = next_manner(session);
+        let manner = session.next_manner();
         begin(session, manner).await?;
     } else if tokens.accept_all("START TRANSACTION") {
         let said = characteristics(&mut tokens)?;
-        let next = next_manner(session);
+        let next = session.next_manner();
         let read_only = said.unwrap_or(next.read_only);
         begin(session, Manner { read_only, ..next }).await?;
     } else if tokens.accept("COMMIT") {
@@ -129,7 +91,7 @@ pub(super) async fn run_transaction(
     } else if tokens.accept("SAVEPOINT") {
         let name = tokens.name()?;
         tokens.expect_end()?;
-        ensure_begun(session);
+        session.ensure_begun();
         session.transaction.save(&name);
     } else if tokens.accept_all("RELEASE SAVEPOINT") {
         let name = tokens.name()?;
@@ -170,7 +132,7 @@ fn characteristics(tokens: &mut Tokens<'_>) -> Result<Option<bool>> {
 
 /// A transaction that is open is committed.
 async fn begin(session: &mut SessionState, manner: Manner) -> Result<()> {
-    commit(session).await?;
+    session.commit().await?;
     session.locks_tables = false;
     session.await_position().await?;
     let shared = std::sync::Arc::clone(&session.shared);
@@ -190,9 +152,9 @@ async fn end(session: &mut SessionState, tokens: &mut Tokens<'_>, commits: bool)
     }
     tokens.expect_end()?;
     // The next one is as this one was.
-    let manner = session.transaction.manner().unwrap_or_else(|| usual_manner(session));
+    let manner = session.transaction.manner().unwrap_or_else(|| session.usual_manner());
     if commits {
-        commit(session).await?;
+        session.commit().await?;
     } else {
         warn_of_dropped(session);
         session.transaction.roll_back();
@@ -201,27 +163,6 @@ async fn end(session: &mut SessionState, tokens: &mut Tokens<'_>, commits: bool)
         begin(session, manner).await?;
     }
     Ok(())
-}
-
-/// SET TRANSACTION: a characteristic of the next transaction alone.
-pub(crate) fn set_next_transaction(session: &mut SessionState, name: &str, value: &Value) {
-    if name.ends_with("read_only") {
-        let on = match value {
-            Value::Text(text) => text.eq_ignore_ascii_case("on") || &**text == "1",
-            value => !matches!(value, Value::Int(0) | Value::Uint(0) | Value::Bool(false)),
-        };
-        session.transaction.next_read_only = Some(on);
-    } else {
-        session.transaction.next_sees_committed = Some(sees_committed(value));
-    }
-}
-
-/// Ends the open transaction, if there is one, keeping what it did. Waits while a table is made
-/// anew; killed meanwhile, it leaves the transaction open.
-pub(crate) async fn commit(session: &mut SessionState) -> Result<()> {
-    let shared = std::sync::Arc::clone(&session.shared);
-    let _definitions = session.wait_for(shared.definitions.read()).await?;
-    session.transaction.commit().await
 }
 
 #[cfg(test)]
