@@ -1,10 +1,17 @@
 //! SQL text becomes engine requests: hot shapes directly, everything else through DataFusion over
 //! one snapshot, with MySQL's meaning.
 //!
-//! A statement travels: `session` (who asks, in which state) -> `parse` (what is it) -> `fast`
-//! (shapes that need no planning) or `select` (DataFusion, with `meaning` making it MySQL's and
-//! `search` answering text conditions from the index), `write` (definitions and rows of local
-//! tables), `show` (what tools ask about the server) -> `reply` (columns, rows, outcome).
+//! A statement travels: `session` (who asks) -> `parse` (what is it) -> `execute`, which answers a
+//! SELECT by operators of its own where it has a shape that needs no planning, else by way of
+//! `resolve` (which tables and columns its names are) and `plan` (DataFusion, with `meaning` making
+//! it MySQL's, `search` answering text conditions from the index, `scan` reading the tables); or
+//! `write` (definitions and rows of local tables), or `show` (what tools ask about the server)
+//! -> `output` and `reply` (columns, rows, outcome).
+//!
+//! No module imports one that stands above it. From the bottom: `error`, `parse`, `variables`;
+//! `shared` (what all sessions have in common), `catalog` (which tables there are), `transaction`
+//! (what is not committed yet), `state` (all else of one client); `meaning`, `search`, `scan`,
+//! `show`, `resolve`, `plan`, `execute`, `write`; `session`.
 
 #![warn(missing_docs)]
 
@@ -14,16 +21,18 @@ mod cell;
 mod column;
 mod declared_numbers;
 mod error;
-mod fast;
+mod execute;
 mod host;
 mod identity;
 mod instance;
 mod meaning;
 mod output;
 mod parse;
+mod plan;
 mod reply;
+mod resolve;
+mod scan;
 mod search;
-mod select;
 mod session;
 mod shared;
 mod show;

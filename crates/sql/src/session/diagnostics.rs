@@ -46,6 +46,13 @@ pub(super) async fn run<R: Reply>(
     Ok(Some(Outcome::default()))
 }
 
+/// Whether the statement asks for the last one's warnings or figures, and so leaves them.
+pub(super) fn keep(statement: &Statement<'_>) -> bool {
+    let source = &statement.source;
+    let asks = ["WARNINGS", "ERRORS"].iter().any(|word| source.is_word(1, word));
+    source.is_word(0, "SHOW") && (asks || source.is_word(1, "COUNT"))
+}
+
 /// `LIMIT [offset ","] rows`.
 fn window(source: &Source) -> Result<(usize, usize)> {
     if source.tokens.len() == 2 {

@@ -1,7 +1,6 @@
-//! A session: one client's state, and the way of a statement through the crate.
+//! A session: the way of a client's statement to whoever answers it.
 
 mod diagnostics;
-mod explain;
 mod local_file;
 mod prepared;
 mod set;
@@ -17,9 +16,8 @@ use remora_mysql::Charset;
 use crate::{
     Code, Column, Error, Identity, Outcome, Reply, Result, ResultCharset,
     aside::read_aside,
-    fast,
+    execute,
     parse::{Kind, LONG_BYTES, Source, Statement, TokenKind, split, unquoted},
-    select,
     shared::Shared,
     show,
     state::{Clock, Encryption, SessionState},
@@ -38,7 +36,7 @@ pub struct Prepared {
     /// The columns of its rows, as far as they are known before it runs; empty if it has none.
     pub columns: Vec<Column>,
     pub(crate) source: Arc<Source>,
-    pub(crate) shape: fast::PreparedShape,
+    pub(crate) shape: execute::PreparedShape,
 }
 
 /// The bits that go with every reply.
@@ -153,7 +151,7 @@ impl Session {
             self.state.begin_reading(Kind::Select).await?;
         }
         reply.charset(self.result_charset());
-        if let Some(outcome) = fast::run_text(&mut self.state, text, reply).await? {
+        if let Some(outcome) = execute::run_text(&mut self.state, text, reply).await? {
             return self.state.finish(Kind::Select, outcome, false, reply);
         }
         let mode = self.state.lex_mode();
@@ -188,7 +186,7 @@ impl Session {
         prepared::check_preparable(&source)?;
         let source = self.ended_with_session(source);
         let statement = Statement { source: Arc::clone(&source), parameters: &[] };
-        let shape = fast::prepare(&mut self.state, &statement)?;
+        let shape = execute::prepare(&mut self.state, &statement)?;
         let columns = prepared::described(&mut self.state, &source).await?;
         Ok(Prepared { parameters: source.parameters, columns, source, shape })
     }
@@ -210,7 +208,8 @@ impl Session {
         }
         reply.charset(state.variables.character_set_results);
         if let Some(outcome) =
-            fast::run_prepared(state, &prepared.shape, &prepared.source, parameters, reply).await?
+            execute::run_prepared(state, &prepared.shape, &prepared.source, parameters, reply)
+                .await?
         {
             return state.finish(Kind::Select, outcome, false, reply);
         }
@@ -286,7 +285,7 @@ impl SessionState {
     ) -> Result<()> {
         let kind = statement.kind();
         reply.charset(self.variables.character_set_results);
-        if !select::keeps_diagnostics(statement) {
+        if !diagnostics::keep(statement) {
             self.warnings.clear();
         }
         self.warn_of_bytes(statement);
@@ -325,18 +324,12 @@ impl SessionState {
         reply: &mut R,
     ) -> Result<Outcome> {
         match kind {
-            Kind::Select => match fast::run(self, statement, reply).await? {
-                Some(outcome) => Ok(outcome),
-                None => {
-                    write::protect(self, statement).await?;
-                    match fast::run_protected(self, statement, reply).await? {
-                        Some(outcome) => Ok(outcome),
-                        None => select::run(self, statement, reply).await,
-                    }
-                }
-            },
-            Kind::Do => select::run_do(self, statement).await,
-            Kind::Explain => explain::run(self, statement, reply).await,
+            Kind::Select => {
+                write::protect(self, statement).await?;
+                execute::run(self, statement, reply).await
+            }
+            Kind::Do => execute::run_do(self, statement).await,
+            Kind::Explain => execute::explain(self, statement, reply).await,
             Kind::Rows | Kind::Definition | Kind::Transaction => write::run(self, statement).await,
             Kind::Set if statement.source.is_word(1, "STATEMENT") => {
                 set::run_for(self, statement, reply).await
@@ -361,7 +354,7 @@ impl SessionState {
     ) -> Result<Outcome> {
         match show::run(self, statement, reply).await? {
             show::Answer::Sent(outcome) => Ok(outcome),
-            show::Answer::Select(statement) => select::run(self, &statement, reply).await,
+            show::Answer::Select(statement) => execute::run_planned(self, &statement, reply).await,
         }
     }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use remora_engine::Value;
 
 use crate::{
-    Code, Column, Error, Outcome, Reply, Result,
+    Code, Column, Error, Outcome, Reply, Result, execute,
     parse::{Kind, Source, Statement, TokenKind, split},
-    select, show,
+    show,
     state::SessionState,
     write,
 };
@@ -81,7 +81,7 @@ pub(super) async fn described(
 ) -> Result<Vec<Column>> {
     let statement = Statement { source: Arc::clone(source), parameters: &[] };
     match source.kind {
-        Kind::Select => select::columns(session, &statement).await,
+        Kind::Select => execute::columns(session, &statement).await,
         Kind::Show => show::columns(session, &statement),
         Kind::Rows => write::check(session, &statement).await.map(|()| Vec::new()),
         _ => Ok(Vec::new()),

@@ -13,9 +13,8 @@
 use remora_engine::Value;
 
 use crate::{
-    Code, Error, Outcome, Reply, Result,
+    Code, Error, Outcome, Reply, Result, execute,
     parse::{Kind, Source, Statement, TokenKind, split, unquoted},
-    select,
     state::{SessionState, VariableTarget},
     variables::{Collation, Definition, Scope, charset_default, definition, unknown},
 };
@@ -333,7 +332,7 @@ impl Assignment<'_> {
         let skipped = skipped.filter(|token| token.kind == TokenKind::Parameter).count();
         let parameters = self.statement.parameters.get(skipped..).unwrap_or_default();
         let made = Statement { source: made.into(), parameters };
-        select::value(session, &made).await
+        execute::value(session, &made).await
     }
 
     fn word(&self, at: usize) -> Result<String> {

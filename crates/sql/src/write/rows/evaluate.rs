@@ -7,9 +7,8 @@ use remora_engine::Value;
 
 use super::{literal::Parameters, target::Target};
 use crate::{
-    Column, Error, Result, fast, output,
+    Column, Error, Result, execute, output,
     parse::{Statement, Tokens, split},
-    select::{self},
     state::SessionState,
     transaction::Key,
 };
@@ -62,7 +61,7 @@ impl Query {
         if target.engine_name().is_none() {
             return Ok(None);
         }
-        let Some(named) = fast::keys(session, &self.text, &self.parameters)? else {
+        let Some(named) = execute::keys(session, &self.text, &self.parameters)? else {
             return Ok(None);
         };
         let mut keys = Vec::with_capacity(named.len());
@@ -79,7 +78,7 @@ impl Query {
         let sources = split(&self.text, false, session.lex_mode())?;
         let Some(source) = sources.into_iter().next() else { return Ok(()) };
         let statement = Statement { source: Arc::new(source), parameters: &[] };
-        Box::pin(select::columns(session, &statement)).await.map(|_| ())
+        Box::pin(execute::columns(session, &statement)).await.map(|_| ())
     }
 
     /// Its rows; where warnings are refused the first of them, as an error.
@@ -104,7 +103,7 @@ impl Query {
         if session.refuses_warnings {
             session.warnings.watch();
         }
-        let collected = Box::pin(select::collect(session, query, &source)).await;
+        let collected = Box::pin(execute::collect(session, query, &source)).await;
         session.warnings.refused()?;
         let rows = collected?;
         let mut values = Vec::new();

@@ -5,8 +5,12 @@ mod arrays;
 mod dynamic;
 mod exec;
 mod filter;
+pub(crate) mod outer;
 mod overlaid;
 mod table;
 
 pub(crate) use arrays::array;
 pub(crate) use table::EngineTable;
+
+/// What begins the line of a plan that is about a table.
+pub(crate) const SCAN_OF: &str = "Scan of ";

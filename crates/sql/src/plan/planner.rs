@@ -24,7 +24,7 @@ use datafusion::{
 use rustc_hash::FxHashMap;
 
 use super::{
-    direct, extent::Extent, functions, keys::SidesWithoutKeys, lateral::Laterals, lazy,
+    Extent, direct, functions, keys::SidesWithoutKeys, lateral::Laterals, lazy,
     recursive::LastRound, rules, subquery::Subqueries, united, watch,
 };
 use crate::{MAX_DIRECT_ROWS, Result, error::from_plan, meaning, state::Context};
@@ -43,7 +43,7 @@ static ONE_TABLE: LazyLock<PlanState> = LazyLock::new(|| Extent::OneTable.rules_
 static ANY: LazyLock<PlanState> = LazyLock::new(|| Extent::Any.rules_of(base()));
 
 /// Makes plans of one statement.
-pub(super) struct Planner {
+pub(crate) struct Planner {
     state: PlanState,
     context: Context,
     tables: FxHashMap<String, Arc<dyn TableSource>>,
@@ -78,7 +78,7 @@ fn base() -> PlanState {
 impl Planner {
     /// A planner for a statement of this extent that may take so much memory, with the tables that it
     /// names and how many rows they have.
-    pub(super) fn new(
+    pub(crate) fn new(
         context: Context,
         memory_bytes: u64,
         tables: impl IntoIterator<Item = (String, Arc<dyn TableProvider>)>,
@@ -112,7 +112,7 @@ impl Planner {
     }
 
     /// The plan of a query, not optimised.
-    pub(super) fn plan(&self, query: ast::Query) -> Result<LogicalPlan> {
+    pub(crate) fn plan(&self, query: ast::Query) -> Result<LogicalPlan> {
         let options = ParserOptions::new()
             .with_enable_ident_normalization(false)
             .with_parse_float_as_decimal(true)
@@ -123,36 +123,36 @@ impl Planner {
     }
 
     /// The plan of a query, ready to run.
-    pub(super) async fn physical_plan(&self, query: ast::Query) -> Result<Arc<dyn ExecutionPlan>> {
+    pub(crate) async fn physical_plan(&self, query: ast::Query) -> Result<Arc<dyn ExecutionPlan>> {
         let _planning = self.context.planning.begin();
         let plan = self.plan(query)?;
         physical(&self.state, plan).await.map_err(from_plan)
     }
 
     /// The same, to be run: it ends when the statement does.
-    pub(super) async fn watched_plan(&self, query: ast::Query) -> Result<Arc<dyn ExecutionPlan>> {
+    pub(crate) async fn watched_plan(&self, query: ast::Query) -> Result<Arc<dyn ExecutionPlan>> {
         let plan = self.physical_plan(query).await?;
         watch::watched(plan, &self.context).map_err(from_plan)
     }
 
     /// Whether the statement is to end.
-    pub(super) fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.context.is_over()
     }
 
     /// What tells the statement's functions that it has ended.
-    pub(super) fn ended(&self) -> Arc<AtomicBool> {
+    pub(crate) fn ended(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.context.ended)
     }
 
     /// What plans run by.
-    pub(super) fn state(&self) -> &PlanState {
+    pub(crate) fn state(&self) -> &PlanState {
         &self.state
     }
 }
 
 /// The plan as it runs: made at once where it is of one table, else by DataFusion's optimizer.
-pub(super) async fn physical(
+pub(crate) async fn physical(
     state: &PlanState,
     plan: LogicalPlan,
 ) -> PlanResult<Arc<dyn ExecutionPlan>> {
@@ -164,12 +164,12 @@ pub(super) async fn physical(
 }
 
 /// The plan with MySQL's meaning in it.
-pub(super) fn analysed(state: &PlanState, plan: LogicalPlan) -> PlanResult<LogicalPlan> {
+pub(crate) fn analysed(state: &PlanState, plan: LogicalPlan) -> PlanResult<LogicalPlan> {
     state.analyzer().execute_and_check(plan, state.config_options(), |_, _| {})
 }
 
 /// The plan as it runs, by way of an optimizer.
-pub(super) async fn optimised(
+pub(crate) async fn optimised(
     state: &PlanState,
     plan: LogicalPlan,
 ) -> PlanResult<Arc<dyn ExecutionPlan>> {
@@ -185,7 +185,7 @@ pub(super) async fn optimised(
 }
 
 /// What a plan within a running plan runs by.
-pub(super) fn state_of(options: &ConfigOptions) -> PlanState {
+pub(crate) fn state_of(options: &ConfigOptions) -> PlanState {
     let mut state = ANY.clone();
     let mut config = state.config().clone().with_target_partitions(1);
     let Some(context) = Context::of_options(options) else {

@@ -15,7 +15,7 @@ use datafusion::{
 use remora_engine::{Comparison, Filter, Literal as Constant};
 
 use super::filter::Subject;
-use crate::select::outer;
+use crate::scan::outer;
 
 /// What is known by now, as conditions of the engine. What it cannot say is left out.
 pub(super) fn conditions(

@@ -28,7 +28,7 @@ use jiff::tz::TimeZone;
 use remora_engine::{ColumnBatch, Filter, Scan, ScanRequest, Selection, TextQuery};
 
 use super::{EngineTable, array, dynamic, filter::Subject, overlaid::Overlaid};
-use crate::{catalog::Reader, search, select::SCAN_OF};
+use crate::{catalog::Reader, scan::SCAN_OF, search};
 
 /// What of a table is read.
 #[derive(Clone, Debug)]

@@ -7,12 +7,13 @@ use parking_lot::Mutex;
 use remora_engine::Value;
 use rustc_hash::FxHashMap;
 
-use super::{resolve::Catalog, scan::EngineTable};
+use super::Catalog;
 use crate::{
     Code, Error, Result,
     catalog::{Reader, TableName, Verb, database_exists},
     error::from_engine,
     parse::{Source, TokenKind},
+    scan::EngineTable,
     show,
     state::SessionState,
     variables::SqlMode,

@@ -17,16 +17,7 @@ use futures::{StreamExt, TryStreamExt, stream::BoxStream};
 use remora_engine::Value;
 use tokio::{runtime::Handle, sync::mpsc::Sender};
 
-use super::{
-    catalog::SessionCatalog,
-    extent::{Extent, has_joins, is_light},
-    planner::Planner,
-    recursive,
-    resolve::{Resolved, Shown, resolve},
-    runtime::Running,
-    scan::EngineTable,
-    sought,
-};
+use super::{runtime::Running, sought};
 use crate::{
     Code, Column, Error, Reply, Result,
     aside::{read_aside, wait_aside},
@@ -34,6 +25,9 @@ use crate::{
     meaning::{Reading, rewrite},
     output,
     parse::{Source, Statement},
+    plan::{Extent, Planner, has_joins, is_light, normalise_recursive},
+    resolve::{Resolved, SessionCatalog, Shown, resolve},
+    scan::EngineTable,
     state::SessionState,
 };
 
@@ -108,7 +102,7 @@ impl Query {
         let resolved = read_aside(source.is_long(), || -> Result<Resolved> {
             let mut resolved = resolve(query, source, &catalog, limit)?;
             rewrite(&mut resolved.query, &reading)?;
-            recursive::normalise(&mut resolved.query);
+            normalise_recursive(&mut resolved.query);
             Ok(resolved)
         });
         let Resolved { query, columns, tables, window } = resolved?;

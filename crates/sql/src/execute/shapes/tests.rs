@@ -8,9 +8,9 @@ use remora_engine::{
 };
 
 use crate::{
-    Alone, Cell, Column, Identity, Instance, Outcome, Reply, Result, Settings, fast,
+    Alone, Cell, Column, Identity, Instance, Outcome, Reply, Result, Settings,
+    execute::{self, shapes},
     parse::{LexMode, Statement, split},
-    select,
     state::SessionState,
 };
 
@@ -178,7 +178,7 @@ impl Fixture {
     /// The quick way; `None` if the statement has none of the shapes.
     fn quick(&mut self, text: &str) -> Option<Collected> {
         let mut reply = Collected::default();
-        let run = fast::run_text(&mut self.session, text.as_bytes(), &mut reply);
+        let run = shapes::run_text(&mut self.session, text.as_bytes(), &mut reply);
         let outcome = self.runtime.block_on(run).unwrap();
         outcome.map(|_| reply)
     }
@@ -187,7 +187,7 @@ impl Fixture {
         let source = split(text.as_bytes(), false, LexMode::default()).unwrap().pop().unwrap();
         let statement = Statement { source: Arc::new(source), parameters: &[] };
         let mut reply = Collected::default();
-        let run = select::run(&mut self.session, &statement, &mut reply);
+        let run = execute::run_planned(&mut self.session, &statement, &mut reply);
         self.runtime.block_on(run).unwrap_or_else(|error| panic!("{text}: {error}"));
         reply
     }
@@ -394,7 +394,7 @@ fn temporary_tables_are_joined_by_keys() {
     ] {
         assert!(fixture.quick(text).is_none(), "{text}");
     }
-    let told = fast::explain(&fixture.session, joined.as_bytes(), &[]).unwrap();
+    let told = shapes::explain(&fixture.session, joined.as_bytes(), &[]).unwrap();
     let told: Vec<_> = told.iter().map(|it| (it.table.as_str(), it.kind)).collect();
     assert_eq!(told, [("wanted", "ALL"), ("t", "eq_ref")]);
     fixture.run("DROP TEMPORARY TABLE wanted");
@@ -505,7 +505,7 @@ fn the_shape_of_a_text_does_not_depend_on_its_literals() {
 #[test]
 fn explain_says_which_index_answers() {
     let fixture = fixture();
-    let all = |text: &str| fast::explain(&fixture.session, text.as_bytes(), &[]).unwrap();
+    let all = |text: &str| shapes::explain(&fixture.session, text.as_bytes(), &[]).unwrap();
     let say = |text: &str| all(text).remove(0);
     let access = say("SELECT * FROM articles WHERE id IN (1, 2)");
     assert_eq!((access.kind, access.rows), ("range", 2));

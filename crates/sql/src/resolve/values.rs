@@ -8,7 +8,7 @@ use datafusion::sql::sqlparser::ast::{
 use super::{Env, Output, Resolver, Shown, expr::Place, scope::Clause};
 use crate::{
     Code, Error, Result,
-    select::resolve::{
+    resolve::{
         scope::Scope,
         select::{empty_select, item},
     },

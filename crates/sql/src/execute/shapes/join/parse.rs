@@ -3,7 +3,7 @@
 
 use super::{Added, Chain, Fact, Items, Named, Said, Shape};
 use crate::{
-    fast::{
+    execute::shapes::{
         lift::Piece,
         parse::Parser,
         shape::{ColumnName, Comparison, Group},
@@ -17,7 +17,11 @@ const MAX_DEPTH: usize = 8;
 const MAX_TABLES: usize = 8;
 
 /// The shape of a statement, if it is a join of this form.
-pub(in crate::fast) fn shape(text: &[u8], mode: LexMode, pieces: &[Piece]) -> Option<Shape> {
+pub(in crate::execute::shapes) fn shape(
+    text: &[u8],
+    mode: LexMode,
+    pieces: &[Piece],
+) -> Option<Shape> {
     let mut parser = Parser::new(text, mode, pieces);
     if !parser.word("SELECT") {
         return None;

@@ -19,7 +19,7 @@ use super::scope::quoted;
 use crate::{
     Error, Result,
     parse::{MATCH, function_call},
-    select::scan::EngineTable,
+    scan::EngineTable,
 };
 
 /// MATCH as a condition, while the others are replaced.

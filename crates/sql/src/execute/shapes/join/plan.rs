@@ -5,7 +5,7 @@ use super::{Added, Chain as ShapeChain, Fact, Items, Said, Shape};
 use crate::{
     Column, Identity, Result,
     catalog::{Reader, Verb},
-    fast::{
+    execute::shapes::{
         condition::Operand,
         constant::Comparable,
         explain::Access,
@@ -18,7 +18,7 @@ use crate::{
 
 /// A join made ready for tables of these definitions.
 #[derive(Debug)]
-pub(in crate::fast) struct Plan {
+pub(in crate::execute::shapes) struct Plan {
     pub(super) chain: Chain,
     pub(super) output: Output,
     /// The columns of the reply.
@@ -96,7 +96,7 @@ enum Right {
 
 impl Plan {
     /// 1142 if one of its tables may not be read. A session's own may.
-    pub(in crate::fast) fn check(&self, identity: &Identity) -> Result<()> {
+    pub(in crate::execute::shapes) fn check(&self, identity: &Identity) -> Result<()> {
         let tables = self.chain.tables();
         let mut others = tables.iter().filter(|table| table.temporary.is_none());
         others.try_for_each(|table| table.name.check(identity, Verb::Select))
@@ -104,7 +104,7 @@ impl Plan {
 
     /// Makes a shape ready; `None` if a table is not read by its key, or a column is not of the
     /// kind that is compared here.
-    pub(in crate::fast) fn new(
+    pub(in crate::execute::shapes) fn new(
         shape: &Shape,
         session: &SessionState,
         reader: &Reader,
@@ -137,12 +137,12 @@ impl Plan {
     }
 
     /// How each table is read, in that order.
-    pub(in crate::fast) fn accesses(&self) -> Vec<Access> {
+    pub(in crate::execute::shapes) fn accesses(&self) -> Vec<Access> {
         self.chain.accesses()
     }
 
     /// Whether all tables are still those that it was made for.
-    pub(in crate::fast) fn is_current(&self, reader: &Reader) -> bool {
+    pub(in crate::execute::shapes) fn is_current(&self, reader: &Reader) -> bool {
         self.chain.is_current(reader)
     }
 }

@@ -44,7 +44,7 @@ pub(super) fn function() -> Arc<ScalarUDF> {
 }
 
 /// Puts the function around the columns of recursive common table expressions.
-pub(super) fn normalise(query: &mut Query) {
+pub(crate) fn normalise_recursive(query: &mut Query) {
     let walked: ControlFlow<()> = query.visit(&mut Walk);
     debug_assert!(walked.is_continue());
 }

@@ -13,16 +13,13 @@ use datafusion::{
     sql::sqlparser::ast::{self, Expr, SelectItem, SetExpr, Visit, Visitor},
 };
 
-use super::{
-    resolve::{MAX_COLUMNS, texts},
-    run::Query,
-    runtime::too_slow,
-};
+use super::{run::Query, runtime::too_slow};
 use crate::{
     Column, Reply, Result,
     error::from_plan,
     output,
     parse::{Source, split},
+    resolve::{MAX_COLUMNS, texts},
     state::SessionState,
 };
 

@@ -16,10 +16,12 @@ mod rows;
 mod scope;
 mod scores;
 mod select;
+mod tables;
 mod values;
 
-pub(super) use items::texts;
-pub(super) use select::MAX_COLUMNS;
+pub(crate) use items::texts;
+pub(crate) use select::MAX_COLUMNS;
+pub(crate) use tables::SessionCatalog;
 
 use std::{collections::HashSet, ops::ControlFlow, sync::Arc};
 

@@ -1,29 +1,14 @@
-//! Every SELECT that is not of a quick shape: names are resolved (`resolve`), MySQL's meaning is
-//! put in (`meaning`), DataFusion plans it and runs it over one snapshot (`scan`).
+//! A SELECT runs: by our own operators where it has a shape that needs no planning ([`shapes`]),
+//! else as a plan of DataFusion ([`run`]) in threads of its own ([`runtime`]). Both read the one
+//! snapshot of the statement and give the same columns and rows.
 
-mod bare;
-mod catalog;
-mod compared;
-mod direct;
-mod extent;
-mod functions;
+mod explain;
 mod into;
-mod keys;
-mod lateral;
-mod lazy;
 mod locking;
-mod outer;
-mod planner;
-mod recursive;
-pub(crate) mod resolve;
-mod rules;
 mod run;
 mod runtime;
-pub(crate) mod scan;
-pub(crate) mod sought;
-mod subquery;
-mod united;
-mod watch;
+mod shapes;
+mod sought;
 mod wide;
 
 use crate::{
@@ -32,10 +17,27 @@ use crate::{
     state::SessionState,
 };
 
+pub(crate) use explain::explain;
 pub(crate) use run::collect;
+pub(crate) use shapes::{PreparedShape, keys, prepare, run_prepared, run_text};
 
-/// Runs a SELECT.
+/// Runs a SELECT whose rows are kept from others already, if it asks for that.
 pub(crate) async fn run<R: Reply>(
+    session: &mut SessionState,
+    statement: &Statement<'_>,
+    reply: &mut R,
+) -> Result<Outcome> {
+    if let Some(outcome) = shapes::run(session, statement, reply).await? {
+        return Ok(outcome);
+    }
+    match shapes::run_protected(session, statement, reply).await? {
+        Some(outcome) => Ok(outcome),
+        None => run_planned(session, statement, reply).await,
+    }
+}
+
+/// Runs a SELECT as a plan of DataFusion, whatever shape it has.
+pub(crate) async fn run_planned<R: Reply>(
     session: &mut SessionState,
     statement: &Statement<'_>,
     reply: &mut R,
@@ -101,14 +103,8 @@ fn is_binary_operator(source: &Source, at: usize) -> bool {
     !is_type && !names.iter().any(|word| before(word)) && at + 1 < source.tokens.len()
 }
 
-/// What begins the line of [`explained`] that is about a table.
-pub(crate) const SCAN_OF: &str = "Scan of ";
-
 /// What a SELECT would do, a line for each step, in plain words where a table is read.
-pub(crate) async fn explained(
-    session: &mut SessionState,
-    statement: &Statement<'_>,
-) -> Result<Vec<String>> {
+async fn explained(session: &mut SessionState, statement: &Statement<'_>) -> Result<Vec<String>> {
     run::Query::of(session, statement).await?.explained(session).await
 }
 
@@ -143,11 +139,4 @@ pub(crate) async fn columns(
             query.columns(session).await
         }
     }
-}
-
-/// Whether the statement asks for the last one's warnings or figures, and so leaves them.
-pub(crate) fn keeps_diagnostics(statement: &Statement<'_>) -> bool {
-    let source = &statement.source;
-    let asks = ["WARNINGS", "ERRORS"].iter().any(|word| source.is_word(1, word));
-    source.is_word(0, "SHOW") && (asks || source.is_word(1, "COUNT"))
 }

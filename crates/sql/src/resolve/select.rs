@@ -19,7 +19,7 @@ use crate::{Code, Error, Result, parse::function_call};
 
 /// Most columns of a SELECT, as MySQL has them of a table: each is compared with all others when it
 /// is planned.
-pub(in crate::select) const MAX_COLUMNS: usize = 4_096;
+pub(crate) const MAX_COLUMNS: usize = 4_096;
 
 /// A selected expression.
 #[derive(Clone, Debug)]

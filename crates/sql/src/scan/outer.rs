@@ -20,18 +20,18 @@ use parking_lot::Mutex;
 
 /// The values of the outer columns that a query names. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct OuterRow(Arc<Mutex<Vec<ScalarValue>>>);
+pub(crate) struct OuterRow(Arc<Mutex<Vec<ScalarValue>>>);
 
 impl OuterRow {
     /// Goes to another row.
-    pub(super) fn set(&self, values: &[ScalarValue]) {
+    pub(crate) fn set(&self, values: &[ScalarValue]) {
         let mut row = self.0.lock();
         row.clear();
         row.extend_from_slice(values);
     }
 
     /// What reads the value at a place; `field` describes it.
-    pub(super) fn value(&self, at: usize, field: &Field) -> Expr {
+    pub(crate) fn value(&self, at: usize, field: &Field) -> Expr {
         let field = Arc::new(field.clone().with_nullable(true));
         let signature = Signature::nullary(Volatility::Volatile);
         let function = OuterValue { row: self.clone(), at, field, signature };
@@ -56,7 +56,7 @@ impl OuterValue {
 }
 
 /// A condition that compares a column with such a value, the column first: its rows can be looked up.
-pub(super) fn sought(condition: &Expr) -> Option<Expr> {
+pub(crate) fn sought(condition: &Expr) -> Option<Expr> {
     let Expr::BinaryExpr(BinaryExpr { left, op, right }) = condition else { return None };
     let is_column = |expr: &Expr| matches!(expr, Expr::Column(_));
     let (column, op, value) = match (is_column(left), is_column(right)) {
@@ -75,7 +75,7 @@ pub(super) fn sought(condition: &Expr) -> Option<Expr> {
 }
 
 /// The value that an expression reads, if it is one that does.
-pub(super) fn value_now(expr: &Arc<dyn PhysicalExpr>) -> Option<ScalarValue> {
+pub(crate) fn value_now(expr: &Arc<dyn PhysicalExpr>) -> Option<ScalarValue> {
     let call = expr.downcast_ref::<ScalarFunctionExpr>()?;
     let function: &dyn std::any::Any = call.fun().inner().as_ref();
     function.downcast_ref::<OuterValue>()?.now()

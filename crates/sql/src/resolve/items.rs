@@ -34,7 +34,7 @@ const ENDS: [&str; 14] = [
 ];
 
 /// The texts of the expressions selected by the SELECT whose first byte is at `place`.
-pub(in crate::select) fn texts(source: &Source, place: usize) -> Vec<String> {
+pub(crate) fn texts(source: &Source, place: usize) -> Vec<String> {
     let begins = |token: &crate::parse::Token| token.start == place;
     let Some(select) = source.tokens.iter().position(begins) else { return Vec::new() };
     let mut at = select + 1;

@@ -18,7 +18,7 @@ use super::{bare::BareLiterals, functions, rules};
 
 /// What a query is made of, as far as the rules that it needs go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Extent {
+pub(crate) enum Extent {
     /// Expressions: one row, and nothing is read.
     Constants,
     /// One SELECT of one table.
@@ -56,7 +56,7 @@ const OF_CONSTANTS: [&str; 1] = ["simplify_expressions"];
 
 impl Extent {
     /// The extent of a query as it is planned.
-    pub(super) fn of(query: &Query) -> Self {
+    pub(crate) fn of(query: &Query) -> Self {
         let SetExpr::Select(select) = query.body.as_ref() else { return Self::Any };
         let mut seen = Seen { queries: 0, tables: 0, aggregates: false };
         if query.with.is_some() || query.visit(&mut seen).is_break() || seen.queries > 1 {
@@ -77,7 +77,7 @@ impl Extent {
     }
 
     /// What plans of this extent are made by, given the rules for any.
-    pub(super) fn rules_of(self, any: PlanState) -> PlanState {
+    pub(crate) fn rules_of(self, any: PlanState) -> PlanState {
         let logical = |name: &str| match self {
             Self::Constants => OF_CONSTANTS.contains(&name),
             Self::OneTable => !OF_SEVERAL.contains(&name) && !OF_STRUCTURES.contains(&name),
@@ -111,7 +111,7 @@ impl Extent {
 }
 
 /// Whether a SELECT of a query has several relations.
-pub(super) fn has_joins(query: &Query) -> bool {
+pub(crate) fn has_joins(query: &Query) -> bool {
     query.visit(&mut SeekingJoins).is_break()
 }
 
@@ -164,7 +164,7 @@ const MAX_LIGHT: usize = 64;
 
 /// Whether a query, as it was read, is answered sooner than another thread would be woken: what
 /// connection pools and drivers ask.
-pub(super) fn is_light(query: &Query) -> bool {
+pub(crate) fn is_light(query: &Query) -> bool {
     let SetExpr::Select(select) = query.body.as_ref() else { return false };
     let mut weighed = Weighed { count: 0 };
     query.with.is_none() && select.from.is_empty() && query.visit(&mut weighed).is_continue()
@@ -248,15 +248,17 @@ fn name_of(name: &ObjectName) -> Option<&str> {
 mod tests {
     use std::sync::Arc;
 
+    use datafusion::sql::sqlparser::ast;
+
     use super::*;
-    use crate::{
-        parse::{LexMode, Statement, split},
-        select::run::parsed,
-    };
+    use crate::parse::{LexMode, Statement, split};
 
     fn query(text: &str) -> Query {
         let source = split(text.as_bytes(), false, LexMode::default()).unwrap().pop().unwrap();
-        parsed(&Statement { source: Arc::new(source), parameters: &[] }).unwrap()
+        match (Statement { source: Arc::new(source), parameters: &[] }).parse().unwrap() {
+            ast::Statement::Query(query) => *query,
+            other => panic!("{other}"),
+        }
     }
 
     #[test]

@@ -39,13 +39,12 @@ use rustc_hash::FxHashMap;
 
 use super::{
     compared::{Members, Quantified},
-    direct,
-    outer::OuterRow,
-    planner, watch,
+    direct, planner, watch,
 };
 use crate::{
     Code, Error,
     meaning::{self, types::ExprType},
+    scan::outer::OuterRow,
     state::Context,
 };
 

@@ -5,12 +5,15 @@
 //! format  := "TRADITIONAL" | "TREE" | "JSON"
 //! ```
 
+use super::{
+    explained,
+    shapes::{self, Access},
+};
 use crate::{
     Cell, Column, Error, Outcome, Reply, Result,
-    fast::{self, Access},
     meaning::types::ExprType,
     parse::{Statement, split},
-    select,
+    scan::SCAN_OF,
     state::SessionState,
     variables::Collation,
 };
@@ -24,7 +27,7 @@ enum Format {
 }
 
 /// Runs EXPLAIN of a statement.
-pub(crate) async fn run<R: Reply>(
+pub(crate) async fn explain<R: Reply>(
     session: &mut SessionState,
     statement: &Statement<'_>,
     reply: &mut R,
@@ -47,7 +50,7 @@ pub(crate) async fn run<R: Reply>(
     }
     let start = source.tokens.get(from).ok_or_else(|| source.syntax_error(from))?.start;
     let text = source.text.get(start..).unwrap_or_default();
-    let (accesses, tree) = match fast::explain(session, text, statement.parameters) {
+    let (accesses, tree) = match shapes::explain(session, text, statement.parameters) {
         Some(accesses) => {
             let line = |access: &Access| format!("-> {} on {}", access.extra, access.table);
             let tree = accesses.iter().map(line).collect();
@@ -72,9 +75,9 @@ async fn planned(
     let mut sources = split(text, false, statement.source.mode)?;
     let source = sources.pop().ok_or_else(|| Error::unsupported("EXPLAIN"))?;
     let inner = Statement { source: source.into(), ..statement.clone() };
-    let lines = select::explained(session, &inner).await?;
+    let lines = explained(session, &inner).await?;
     let scan = |line: &String| {
-        let (table, extra) = line.trim().strip_prefix(select::SCAN_OF)?.split_once(": ")?;
+        let (table, extra) = line.trim().strip_prefix(SCAN_OF)?.split_once(": ")?;
         let by_text = extra.contains("the text index");
         let every = extra.contains("every row");
         let kind = match (by_text, every) {

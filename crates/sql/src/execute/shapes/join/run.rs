@@ -9,7 +9,7 @@ use super::{
 use crate::{
     Cell, Outcome, Reply, Result,
     catalog::Reader,
-    fast::{lift::Constants, output::send},
+    execute::shapes::{lift::Constants, output::send},
     state::SessionState,
 };
 
@@ -17,7 +17,7 @@ use crate::{
 const CHUNK: usize = 1_024;
 
 /// Runs a plan; `None` if the statement goes the general way.
-pub(in crate::fast) async fn run<R: Reply>(
+pub(in crate::execute::shapes) async fn run<R: Reply>(
     session: &mut SessionState,
     reader: &Reader,
     plan: &Plan,

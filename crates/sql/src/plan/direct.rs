@@ -48,8 +48,11 @@ use datafusion::{
     },
 };
 
-use super::{lazy, outer, scan::EngineTable, watch};
-use crate::state::Context;
+use super::{lazy, watch};
+use crate::{
+    scan::{EngineTable, outer},
+    state::Context,
+};
 
 /// The plan as it runs; `None` if it needs an optimizer.
 pub(super) fn planned(

@@ -1,6 +1,6 @@
 //! Where plans run: threads of their own, so that a query that computes for seconds does not keep
 //! other connections waiting. Its batches come back through a short queue, so that a client that
-//! reads slowly holds up its own query and nothing else. What is light ([`super::extent::is_light`]) does
+//! reads slowly holds up its own query and nothing else. What is light ([`crate::plan::is_light`]) does
 //! not come here.
 
 use std::{

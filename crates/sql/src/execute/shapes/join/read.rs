@@ -12,7 +12,7 @@ use crate::{
     Result,
     catalog::Reader,
     error::from_engine,
-    fast::{
+    execute::shapes::{
         constant::{Comparable, Constant, Fitted},
         lift::Constants,
         shape::Comparison,

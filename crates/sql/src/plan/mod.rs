@@ -1,0 +1,21 @@
+//! How a query that is resolved runs: MySQL's functions and operators are put in, DataFusion's rules
+//! and ours make it a plan of as many steps as it needs.
+
+mod bare;
+mod compared;
+mod direct;
+mod extent;
+mod functions;
+mod keys;
+mod lateral;
+mod lazy;
+mod planner;
+mod recursive;
+mod rules;
+mod subquery;
+mod united;
+mod watch;
+
+pub(crate) use extent::{Extent, has_joins, is_light};
+pub(crate) use planner::Planner;
+pub(crate) use recursive::normalise_recursive;
