@@ -24,7 +24,7 @@ pub(crate) use kind::TypeSpec;
 pub(crate) use names::{TableName, Verb};
 pub(crate) use options::TableOptions;
 pub(crate) use origin::Origin;
-pub(crate) use table::{ROW_NUMBER, SqlTable, key_column, parse_column};
+pub(crate) use table::{ROW_NUMBER, SqlTable, key_column, parse_column, row_number_column};
 
 /// The tables of one moment, as statements read them.
 pub(crate) type Reader = remora_engine::Reader;

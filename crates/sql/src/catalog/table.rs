@@ -7,7 +7,7 @@
 use std::sync::{Arc, LazyLock, Weak};
 
 use parking_lot::RwLock;
-use remora_engine::{ColumnDef, DeclaredTable, Schema};
+use remora_engine::{ColumnDef, ColumnType, DeclaredTable, Schema};
 use rustc_hash::FxHashMap;
 
 use super::{
@@ -22,6 +22,18 @@ pub(crate) const ROW_NUMBER: &str = remora_engine::HIDDEN_KEY;
 /// The name of the hidden column of what a part of a unique key gives that is an expression.
 pub(crate) fn key_column(key: &str, part: usize) -> String {
     format!("{}{part}.{key}", remora_engine::HIDDEN_PREFIX)
+}
+
+/// The hidden key column of a table without a primary key.
+pub(crate) fn row_number_column(id: u32) -> ColumnDef {
+    ColumnDef {
+        id,
+        name: ROW_NUMBER.to_owned(),
+        kind: ColumnType::Uint(64),
+        nullable: false,
+        indexed: true,
+        declared: None,
+    }
 }
 
 /// A table as SQL knows it.

@@ -1,6 +1,5 @@
 //! Definitions and rows of local tables, and transactions.
 
-mod computed;
 mod convert;
 mod define;
 mod rows;

@@ -641,7 +641,7 @@ async fn copy_rows(
     let Some(engine_name) = target.engine_name().cloned() else { return Ok(0) };
     let new = Target::at(target.name.clone(), place.clone(), SqlTable::of(copy));
     let mut maker = RowMaker::new(session, &new, false).await?;
-    let computed = crate::write::computed::Computed::of(&new);
+    let computed = crate::write::rows::computed::Computed::of(&new);
     let request = ScanRequest {
         table: engine_name.to_string(),
         columns: (0..target.table.schema.columns.len()).collect(),

@@ -4,13 +4,10 @@ use std::sync::Arc;
 
 use remora_engine::{ColumnDef, DeclaredTable, HIDDEN_PREFIX, Normalization, Schema, TextDef};
 
-use super::{
-    draft::{Draft, invalid_default},
-    row_number_column,
-};
+use super::draft::{Draft, invalid_default};
 use crate::{
     Result, SqlType,
-    catalog::{DefaultSpec, Key, KeyKind, Line, SqlTable},
+    catalog::{DefaultSpec, Key, KeyKind, Line, SqlTable, row_number_column},
     state::SessionState,
     write::convert::{Converter, Slot, text_of},
 };

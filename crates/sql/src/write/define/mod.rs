@@ -16,12 +16,12 @@ mod temporary;
 
 use std::sync::Arc;
 
-use remora_engine::{ColumnDef, ColumnType, Definition, Error as EngineError};
+use remora_engine::{Definition, Error as EngineError};
 
 use super::{rows::Target, unique::UniqueKey};
 use crate::{
     Code, Error, Outcome, Result,
-    catalog::{ROW_NUMBER, SqlTable, TableName},
+    catalog::{SqlTable, TableName},
     error::from_engine_write,
     parse::{Statement, Tokens},
     shared::position_name,
@@ -99,18 +99,6 @@ async fn run_alone(
         return drop::rename(session, tokens).await;
     }
     Err(Error::unsupported(statement.source.shown()))
-}
-
-/// The hidden key column of a table without a primary key.
-pub(crate) fn row_number_column(id: u32) -> ColumnDef {
-    ColumnDef {
-        id,
-        name: ROW_NUMBER.to_owned(),
-        kind: ColumnType::Uint(64),
-        nullable: false,
-        indexed: true,
-        declared: None,
-    }
 }
 
 /// What drops a table, with all that belongs to it.

@@ -13,8 +13,7 @@ use crate::{
     state::SessionState,
     transaction::{Overlay, Place, TemporaryTable},
     write::{
-        computed::Computed,
-        rows::{RowMaker, Target},
+        rows::{RowMaker, Target, computed::Computed},
         unique::UniqueKey,
     },
 };

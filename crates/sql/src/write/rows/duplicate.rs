@@ -20,7 +20,7 @@ use crate::{
     catalog::quoted_name,
     parse::Tokens,
     state::SessionState,
-    write::computed::{Computed, NEW_COLUMN},
+    write::rows::computed::{Computed, NEW_COLUMN},
 };
 
 /// The name of the new row where the statement gives none.

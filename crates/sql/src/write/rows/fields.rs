@@ -18,7 +18,7 @@ use crate::{
     catalog::quoted_name,
     parse::{TokenKind, Tokens},
     state::SessionState,
-    write::computed::{Beside, values_over},
+    write::rows::computed::{Beside, values_over},
 };
 
 /// The fields of a line, each of which may be missing or NULL.

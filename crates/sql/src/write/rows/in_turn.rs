@@ -11,7 +11,7 @@ use super::{
     target::Target,
     update::{Assignment, Changer, Named, key_of},
 };
-use crate::{Result, parse::Tokens, state::SessionState, write::computed::values_over};
+use crate::{Result, parse::Tokens, state::SessionState, write::rows::computed::values_over};
 
 /// Rows that are changed at once.
 const ROWS_AT_ONCE: usize = 1_000;

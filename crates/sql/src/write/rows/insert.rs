@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     Code, Error, Outcome, Result, catalog::Verb, parse::Tokens, state::SessionState,
-    transaction::Key, write::computed::Computed,
+    transaction::Key, write::rows::computed::Computed,
 };
 
 /// What happens to a row whose key is there.

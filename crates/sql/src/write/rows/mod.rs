@@ -3,6 +3,7 @@
 //! Each finds out which rows it is about (by a SELECT, or from its own text), makes the new rows,
 //! and puts them over the session's snapshot; what is put becomes the engine's at the commit.
 
+pub(crate) mod computed;
 mod duplicate;
 mod evaluate;
 mod fields;

@@ -28,7 +28,7 @@ use crate::{
     parse::Tokens,
     state::SessionState,
     transaction::Key,
-    write::computed::Computed,
+    write::rows::computed::Computed,
 };
 
 /// A table of a statement, and what it is called there.

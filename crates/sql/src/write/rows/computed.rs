@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use remora_engine::{ColumnDef, ColumnType, Row, Schema, Value};
 
-use super::rows::{Query, RowMaker, Target};
+use super::{Query, RowMaker, Target};
 use crate::{
     Code, Error, Result,
     catalog::{ROW_NUMBER, SqlTable, TableName, quoted_name},
@@ -57,7 +57,7 @@ impl Computed {
         for (position, expression) in &self.columns {
             let values = self.over(session, target, rows, expression).await?;
             let Some(spec) = target.table.columns.get(*position) else { continue };
-            let name = super::rows::column_name(target, *position);
+            let name = super::column_name(target, *position);
             for ((row, value), number) in rows.iter_mut().zip(values).zip(1..) {
                 let slot = Slot { name, kind: &spec.kind, row: number };
                 let value = maker.converter.fit(slot, value)?;
@@ -95,7 +95,7 @@ impl Computed {
             if !spec.on_update_now || assigned.contains(&position) {
                 continue;
             }
-            let name = super::rows::column_name(target, position);
+            let name = super::column_name(target, position);
             let now = maker.converter.now(Slot { name, kind: &spec.kind, row: 1 })?;
             if let Some(slot) = row.get_mut(position) {
                 *slot = now;
@@ -209,7 +209,7 @@ fn numbered(table: &SqlTable, rows: &[Row], prefix: &str, beside: &[Beside]) -> 
         Some(position) => position,
         None => {
             let id = schema.columns.iter().map(|column| column.id).max().unwrap_or(0) + 1;
-            schema.columns.push(super::define::row_number_column(id));
+            schema.columns.push(crate::catalog::row_number_column(id));
             schema.columns.len() - 1
         }
     };
