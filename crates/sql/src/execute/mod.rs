@@ -19,7 +19,7 @@ use crate::{
 
 pub(crate) use explain::explain;
 pub(crate) use run::collect;
-pub(crate) use shapes::{PreparedShape, keys, prepare, run_prepared, run_text};
+pub(crate) use shapes::{PreparedShape, named_keys, prepare, run_prepared, run_text};
 
 /// Runs a SELECT whose rows are kept from others already, if it asks for that.
 pub(crate) async fn run<R: Reply>(

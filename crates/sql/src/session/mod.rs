@@ -285,7 +285,7 @@ impl SessionState {
     ) -> Result<()> {
         let kind = statement.kind();
         reply.charset(self.variables.character_set_results);
-        if !diagnostics::keep(statement) {
+        if !diagnostics::are_kept_by(statement) {
             self.warnings.clear();
         }
         self.warn_of_bytes(statement);

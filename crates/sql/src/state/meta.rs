@@ -28,19 +28,21 @@ impl Meta {
     }
 }
 
-/// Remembers a search for SHOW META.
-pub(crate) fn note(
-    session: &mut SessionState,
-    selection: &Selection,
-    report: &QueryReport,
-    total_found: u64,
-) {
-    let mut words = Vec::new();
-    if let Some(text) = &selection.text {
-        collect(text, &mut words);
+impl SessionState {
+    /// Remembers a search for SHOW META.
+    pub(crate) fn note_search(
+        &mut self,
+        selection: &Selection,
+        report: &QueryReport,
+        total_found: u64,
+    ) {
+        let mut words = Vec::new();
+        if let Some(text) = &selection.text {
+            collect(text, &mut words);
+        }
+        let table = selection.table.clone();
+        self.meta = Some(Box::new(Meta { total_found, report: report.clone(), table, words }));
     }
-    let table = selection.table.clone();
-    session.meta = Some(Box::new(Meta { total_found, report: report.clone(), table, words }));
 }
 
 fn collect(query: &TextQuery, words: &mut Vec<TextQuery>) {

@@ -21,7 +21,7 @@ use rustc_hash::FxHashMap;
 
 pub(crate) use chance::{Chances, Generator};
 pub(crate) use context::{Clock, Context, UserVariables};
-pub(crate) use meta::{Meta, note};
+pub(crate) use meta::Meta;
 pub(crate) use variables::VariableTarget;
 pub(crate) use warnings::{Level, Warning, Warnings};
 

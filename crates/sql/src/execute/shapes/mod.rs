@@ -243,7 +243,7 @@ pub(crate) async fn run_prepared<R: Reply>(
 
 /// The keys that the condition of a SELECT names, each once and in their order, if that is all it
 /// says; there need be no rows of them.
-pub(crate) fn keys(
+pub(crate) fn named_keys(
     session: &SessionState,
     text: &[u8],
     parameters: &[Value],

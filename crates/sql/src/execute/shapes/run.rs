@@ -18,7 +18,7 @@ use crate::{
     Cell, Outcome, Reply, Result,
     catalog::{Reader, Verb},
     error::from_engine,
-    state::{SessionState, note},
+    state::SessionState,
 };
 
 /// Keys that are looked up before their rows are sent: so many rows stay in a near cache.
@@ -236,7 +236,7 @@ impl Asked<'_> {
             }));
             send(reply, &self.plan.columns, &row, &zone)?;
         }
-        note(session, &request.selection, &found.report, found.total);
+        session.note_search(&request.selection, &found.report, found.total);
         Ok(Some(found.hits.len() as u64))
     }
 
@@ -263,7 +263,7 @@ impl Asked<'_> {
             self.reader.row_count(table).map_err(failed)?
         } else {
             let counted = self.reader.count(&selection).map_err(failed)?;
-            note(session, &selection, &counted.report, counted.count);
+            session.note_search(&selection, &counted.report, counted.count);
             counted.count
         };
         reply.columns(&self.plan.columns)?;
@@ -310,7 +310,7 @@ impl Asked<'_> {
             }
             reply.drain().await?;
         }
-        note(session, &request.selection, &found.report, found.matched);
+        session.note_search(&request.selection, &found.report, found.matched);
         Ok(Some(sent))
     }
 

@@ -61,7 +61,7 @@ impl Query {
         if target.engine_name().is_none() {
             return Ok(None);
         }
-        let Some(named) = execute::keys(session, &self.text, &self.parameters)? else {
+        let Some(named) = execute::named_keys(session, &self.text, &self.parameters)? else {
             return Ok(None);
         };
         let mut keys = Vec::with_capacity(named.len());
