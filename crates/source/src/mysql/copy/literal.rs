@@ -120,13 +120,14 @@ fn hexadecimal(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mysql::schema::{ColumnDefault, Generation};
+    use crate::mysql::schema::{ColumnDefault, Generation, Range};
 
     fn column(name: &str, kind: SourceType) -> SourceColumn {
         SourceColumn {
             name: name.to_owned(),
             ordinal: 0,
             kind,
+            range: Range::default(),
             nullable: false,
             generation: Generation::None,
             default: ColumnDefault::None,

@@ -148,6 +148,7 @@ impl Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mysql::schema::Range;
     use crate::mysql::{
         schema::{ColumnDefault, Generation, SourceColumn, SourceType, TextType},
         values::Charset,
@@ -163,6 +164,7 @@ mod tests {
             name: "a".to_owned(),
             ordinal: 3,
             kind: SourceType::VarChar(text_type),
+            range: Range { unsigned: true, digits: Some((7, 4)) },
             nullable: true,
             generation: Generation::Stored,
             default: ColumnDefault::Constant("x'\"".to_owned()),

@@ -221,7 +221,7 @@ fn check_column(old: &SourceColumn, new: &SourceColumn) -> Result<(), String> {
     if old.nullable && !new.nullable {
         return Err(format!("column {:?} is NOT NULL now", new.name));
     }
-    let keeps = keeps_values(&old.kind, &new.kind);
+    let keeps = keeps_values(&old.kind, &new.kind) && new.range.holds_all_of(&old.range);
     keeps.then_some(()).ok_or_else(|| format!("column {:?} has another type now", new.name))
 }
 
@@ -324,6 +324,7 @@ fn implied(kind: &SourceType) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mysql::schema::Range;
     use crate::mysql::{
         binlog::Query,
         schema::{TextType, Words},
@@ -345,6 +346,7 @@ mod tests {
             name: name.to_owned(),
             ordinal: 0,
             kind,
+            range: Range::default(),
             nullable: true,
             generation: Generation::None,
             default: ColumnDefault::Null,
@@ -542,6 +544,20 @@ mod tests {
         };
         let narrow = with(2, column("b", int(8)));
         assert_eq!(reason(&narrow, None), "column \"b\" has another type now");
+        let ranged = |unsigned, digits| {
+            let range = Range { unsigned, digits };
+            SourceColumn { range, ..column("f", SourceType::Float) }
+        };
+        for (old, new, is_kept) in [
+            (ranged(false, None), ranged(true, None), false),
+            (ranged(true, None), ranged(false, None), true),
+            (ranged(false, None), ranged(false, Some((7, 2))), false),
+            (ranged(false, Some((7, 2))), ranged(false, Some((9, 2))), false),
+            (ranged(true, Some((7, 2))), ranged(true, Some((7, 2))), true),
+            (ranged(true, Some((7, 2))), ranged(false, None), true),
+        ] {
+            assert_eq!(check_column(&old, &new).is_ok(), is_kept, "{old:?} {new:?}");
+        }
         let latin2 = with(1, column("a", text("latin2", 10)));
         assert_eq!(reason(&latin2, None), "column \"a\" has another type now");
         let not_null = with(2, SourceColumn { nullable: false, ..column("b", int(16)) });

@@ -13,6 +13,9 @@ pub struct SourceColumn {
     pub ordinal: usize,
     /// What it holds.
     pub kind: SourceType,
+    /// What else its values are held to, where they are numbers with a fraction.
+    #[serde(default)]
+    pub range: Range,
     /// Whether it may be NULL.
     pub nullable: bool,
     /// Whether the source computes it.
@@ -89,6 +92,24 @@ pub enum SourceType {
     Inet6,
     /// MariaDB's INET4.
     Inet4,
+}
+
+/// What is declared of a FLOAT, DOUBLE or DECIMAL beyond its type. Values that a new declaration does not
+/// hold become others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Range {
+    /// Whether it is UNSIGNED.
+    pub unsigned: bool,
+    /// The digits that FLOAT(M,D) and DOUBLE(M,D) are rounded to: M in all, D behind the point.
+    pub digits: Option<(u8, u8)>,
+}
+
+impl Range {
+    /// Whether every value of another range is the same value in this one.
+    pub fn holds_all_of(&self, other: &Self) -> bool {
+        let unsigned = other.unsigned || !self.unsigned;
+        unsigned && (self.digits.is_none() || self.digits == other.digits)
+    }
 }
 
 /// A text column's character set and length.

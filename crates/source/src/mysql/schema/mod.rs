@@ -13,7 +13,7 @@ mod table;
 mod words;
 
 pub use change::SchemaChange;
-pub use column::{ColumnDefault, Generation, Labels, SourceColumn, SourceType, TextType};
+pub use column::{ColumnDefault, Generation, Labels, Range, SourceColumn, SourceType, TextType};
 pub(crate) use foreign_key::{ForeignKey, Reaction};
 pub use read::{Refused, read_table, read_tables};
 pub(crate) use read::{is_changed_by_foreign_keys, list_merged, list_tables};

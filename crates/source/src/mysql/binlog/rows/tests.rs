@@ -3,6 +3,7 @@
 use remora_engine::{Date, DateTime, Decimal, Value, ZERO_TIMESTAMP_MICROS};
 
 use super::*;
+use crate::mysql::schema::Range;
 use crate::mysql::{
     binlog::FormatDescription,
     schema::{ColumnDefault, Generation, Labels, SourceColumn, SourceType, TextType},
@@ -37,6 +38,7 @@ fn table(columns: &[(&str, SourceType)], key: &[usize]) -> SourceTable {
         name: (*name).to_owned(),
         ordinal,
         kind: kind.clone(),
+        range: Range::default(),
         nullable: true,
         generation: Generation::None,
         default: ColumnDefault::Null,
