@@ -7,15 +7,20 @@
 //! position that is stored with the rows.
 
 pub mod binlog;
+pub mod bytes;
 mod client_error;
 pub mod connection;
+pub mod coordinates;
 mod copy;
 mod follow;
 pub mod gtid;
 pub mod requirements;
+mod scan;
 pub mod schema;
 pub mod settings;
 mod statement;
+mod table_name;
+mod type_code;
 pub mod values;
 
 pub use follow::{

@@ -36,7 +36,7 @@ pub(crate) use throttle::Throttle;
 pub(crate) use windows::{Cascade, Windows, write_key};
 pub(crate) use worker::{Worker, run};
 
-use super::{binlog::Coordinates, gtid::GtidSet, schema::SourceTable};
+use super::{coordinates::Coordinates, gtid::GtidSet, schema::SourceTable};
 
 /// A copy to be made.
 #[derive(Clone, Debug)]

@@ -15,8 +15,9 @@ use super::{
 use crate::{
     Error, Result,
     mysql::{
-        binlog::{self, Coordinates},
+        binlog,
         connection::{Connection, guarded},
+        coordinates::Coordinates,
         gtid::{Flavor, GtidSet},
         schema::{SourceColumn, SourceTable, SourceType},
         settings::MysqlSettings,

@@ -26,8 +26,8 @@ use super::{
 use crate::{
     Error, Result,
     mysql::{
-        binlog::Coordinates,
         connection::{self, Connection, guarded},
+        coordinates::Coordinates,
         follow::Message,
         gtid::Flavor,
     },

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use super::{
     inbox::bytes_of,
-    statement::{Fate, Statement, TableName},
+    statement::{Fate, Statement},
 };
-use crate::mysql::binlog::{Coordinates, SourceEvent};
+use crate::mysql::{binlog::SourceEvent, coordinates::Coordinates, table_name::TableName};
 
 /// The events, first come first.
 #[derive(Default)]

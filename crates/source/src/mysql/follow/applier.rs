@@ -28,7 +28,7 @@ use super::{
     positions::{BinlogFile, Stored, binlog_key},
     rows::{Routes, failed_again},
     shared::{Shared, Wanted},
-    statement::{Statement, TableName},
+    statement::Statement,
     status::{count, now_us},
     table::FollowedTable,
     temporary::Temporary,
@@ -36,10 +36,12 @@ use super::{
 use crate::{
     Error, Result,
     mysql::{
-        binlog::{Coordinates, Query, SourceEvent},
+        binlog::{Query, SourceEvent},
         connection::Connection,
+        coordinates::Coordinates,
         copy::CopyQueue,
         gtid::{Gtid, GtidSet},
+        table_name::TableName,
     },
 };
 

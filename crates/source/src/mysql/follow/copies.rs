@@ -9,7 +9,6 @@ use super::{
     positions::{Progress, STALE, copied_key, copy_key, definition_text, table_key},
     rows::failed_again,
     shared::TableOrder,
-    statement::TableName,
     step::Step,
     table::{Copy, FollowedTable, Visible, hidden_name, schema},
     whole_copies::come_all,
@@ -19,6 +18,7 @@ use crate::{
     mysql::{
         copy::{Chunk, Opened, WindowRequest, estimate},
         schema::SourceTable,
+        table_name::TableName,
     },
 };
 

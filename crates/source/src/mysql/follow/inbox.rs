@@ -187,7 +187,10 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::mysql::binlog::{Coordinates, RowsKind, RowsVersion, TableMap};
+    use crate::mysql::{
+        binlog::{RowsKind, RowsVersion, TableMap},
+        coordinates::Coordinates,
+    };
 
     fn rows(bytes: usize) -> SourceEvent {
         let table = Arc::new(TableMap::default());

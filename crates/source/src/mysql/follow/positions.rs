@@ -147,11 +147,10 @@ impl Progress {
 
 #[cfg(test)]
 mod tests {
+    use remora_mysql::Charset;
+
     use super::*;
-    use crate::mysql::{
-        schema::{ColumnDefault, Generation, SourceColumn, SourceType, TextType},
-        values::Charset,
-    };
+    use crate::mysql::schema::{ColumnDefault, Generation, SourceColumn, SourceType, TextType};
 
     #[test]
     fn progress_is_read_back() {

@@ -15,13 +15,11 @@ use remora_engine::Database;
 use super::{
     inbox::{Inbox, Message},
     lost::Shown,
-    statement::TableName,
     status::{Board, State},
 };
 use crate::mysql::{
-    binlog::{Coordinates, Interrupter},
-    schema::Selection,
-    settings::MysqlSettings,
+    binlog::Interrupter, coordinates::Coordinates, schema::Selection, settings::MysqlSettings,
+    table_name::TableName,
 };
 
 /// Orders that wait; more are refused.

@@ -7,15 +7,15 @@ use remora_engine::Schema;
 use super::{
     doubt::Doubt,
     positions::Progress,
-    statement::TableName,
     status::{TableState, copying},
     whole_copies::WholeCopy,
 };
 use crate::mysql::{
-    binlog::Coordinates,
+    coordinates::Coordinates,
     copy::{Chunk, CopyTask, WindowRequest, Windows},
     schema::{SourceTable, Words, quoted},
     settings::MysqlSettings,
+    table_name::TableName,
 };
 
 /// Names of tables that are not shown begin so.

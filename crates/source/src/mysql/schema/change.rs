@@ -323,12 +323,13 @@ fn implied(kind: &SourceType) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
+    use remora_mysql::Charset;
+
     use super::*;
     use crate::mysql::{
         binlog::Query,
         schema::{TextType, Words},
         statement::Statement,
-        values::Charset,
     };
 
     fn text(charset: &str, length: u64) -> SourceType {

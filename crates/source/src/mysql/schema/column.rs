@@ -1,8 +1,7 @@
 //! A column as the source declares it.
 
+use remora_mysql::Charset;
 use serde::{Deserialize, Serialize};
-
-use crate::mysql::values::Charset;
 
 /// One column of a table at the source.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

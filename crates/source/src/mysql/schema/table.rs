@@ -5,7 +5,7 @@ use remora_mysql::LexMode;
 use serde::{Deserialize, Serialize};
 
 use super::{Generation, SourceColumn, Words, engine};
-use crate::{Error, Result, mysql::statement::Scan};
+use crate::{Error, Result, mysql::scan::Scan};
 
 /// A table of the source: those of its columns that are followed, in the engine's order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

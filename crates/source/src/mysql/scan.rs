@@ -2,7 +2,7 @@
 
 use remora_mysql::{LexMode, Token, TokenKind, tokens, unquoted};
 
-use super::TableName;
+use super::table_name::TableName;
 
 /// A name in small letters as servers fold it: each character by itself and to one character.
 pub(crate) fn folded(name: &str) -> String {

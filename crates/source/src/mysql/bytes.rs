@@ -1,4 +1,4 @@
-//! Reading the fields of an event, front to back, without ever leaving its bytes.
+//! Reading the fields of an event or a value, front to back, without ever leaving its bytes.
 
 /// An event ends in the middle of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
