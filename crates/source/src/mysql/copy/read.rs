@@ -8,10 +8,7 @@ use std::{
 use mysql::prelude::Queryable;
 use remora_engine::Row;
 
-use super::{
-    Opened,
-    literal::{behind, identifier, literal, order},
-};
+use super::literal::{behind, identifier, literal, order};
 use crate::{
     Error, Result,
     mysql::{
@@ -19,6 +16,7 @@ use crate::{
         connection::{Connection, guarded},
         coordinates::Coordinates,
         gtid::{Flavor, GtidSet},
+        inbox::Opened,
         schema::{SourceColumn, SourceTable, SourceType},
         settings::MysqlSettings,
         values::from_select,

@@ -18,7 +18,7 @@ use mysql::prelude::Queryable;
 use remora_engine::Row;
 
 use super::{
-    Chunk, CopyTask, Moment, Opened, Worker,
+    CopyTask, Worker,
     literal::identifier,
     read::{SEEN_WHEN_EXECUTED, converted, open_snapshot, size, wait_until_executed},
     worker::{ATTEMPTS, CHUNK_BYTES, PATIENCE},
@@ -28,8 +28,8 @@ use crate::{
     mysql::{
         connection::{self, Connection, guarded},
         coordinates::Coordinates,
-        follow::Message,
         gtid::Flavor,
+        inbox::{Chunk, Message, Moment, Opened},
     },
 };
 

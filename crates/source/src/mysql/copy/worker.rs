@@ -4,14 +4,12 @@ use std::{sync::Arc, time::Duration};
 
 use crossbeam_channel::bounded;
 
-use super::{
-    Chunk, CopyQueue, CopyTask, Opened, Throttle, WindowRequest, read::read, whole::WholeTable,
-};
+use super::{CopyQueue, CopyTask, Throttle, read::read, whole::WholeTable};
 use crate::{
     Error, Result,
     mysql::{
         connection::{self, Connection},
-        follow::{Inbox, Message},
+        inbox::{Chunk, Inbox, Message, Opened, WindowRequest},
         settings::MysqlSettings,
     },
 };

@@ -2,11 +2,10 @@
 
 use std::collections::VecDeque;
 
-use super::{
-    inbox::bytes_of,
-    statement::{Fate, Statement},
+use super::statement::{Fate, Statement};
+use crate::mysql::{
+    binlog::SourceEvent, coordinates::Coordinates, inbox::bytes_of, table_name::TableName,
 };
-use crate::mysql::{binlog::SourceEvent, coordinates::Coordinates, table_name::TableName};
 
 /// The events, first come first.
 #[derive(Default)]

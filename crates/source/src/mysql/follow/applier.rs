@@ -20,7 +20,6 @@ use rustc_hash::FxHashMap;
 use super::{
     ahead::Ahead,
     batch::Batch,
-    inbox::{Inbox, Message, within},
     lost::check_file,
     merged::Merged,
     occurrences::Occurrences,
@@ -41,6 +40,7 @@ use crate::{
         coordinates::Coordinates,
         copy::CopyQueue,
         gtid::{Gtid, GtidSet},
+        inbox::{Inbox, Message, within},
         table_name::TableName,
     },
 };

@@ -16,7 +16,8 @@ use super::{
 use crate::{
     Error, Result,
     mysql::{
-        copy::{Chunk, Opened, WindowRequest, estimate},
+        copy::estimate,
+        inbox::{Chunk, Opened, WindowRequest},
         schema::SourceTable,
         table_name::TableName,
     },

@@ -32,7 +32,8 @@ use crate::{
         coordinates::Coordinates,
         copy::wait_until_executed,
         gtid::Flavor,
-        schema::{SchemaChange, SourceTable, read_table},
+        schema::{SourceTable, read_table},
+        schema_change::SchemaChange,
         table_name::TableName,
     },
 };

@@ -13,12 +13,15 @@ use parking_lot::{Condvar, Mutex};
 use remora_engine::Database;
 
 use super::{
-    inbox::{Inbox, Message},
     lost::Shown,
     status::{Board, State},
 };
 use crate::mysql::{
-    binlog::Interrupter, coordinates::Coordinates, schema::Selection, settings::MysqlSettings,
+    binlog::Interrupter,
+    coordinates::Coordinates,
+    inbox::{Inbox, Message},
+    schema::Selection,
+    settings::MysqlSettings,
     table_name::TableName,
 };
 

@@ -12,7 +12,8 @@ use super::{
 };
 use crate::mysql::{
     coordinates::Coordinates,
-    copy::{Chunk, CopyTask, WindowRequest, Windows},
+    copy::{CopyTask, Windows},
+    inbox::{Chunk, WindowRequest},
     schema::{SourceTable, Words, quoted},
     settings::MysqlSettings,
     table_name::TableName,

@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     Error, Result,
-    mysql::{coordinates::Coordinates, copy::Moment, schema::SourceTable, table_name::TableName},
+    mysql::{coordinates::Coordinates, inbox::Moment, schema::SourceTable, table_name::TableName},
 };
 
 /// Most changes that are kept until a moment is known, and most bytes of their transactions.

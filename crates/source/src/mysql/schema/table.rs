@@ -201,7 +201,7 @@ impl SourceTable {
     }
 
     /// Whether the source numbers the rows in this column: AUTO_INCREMENT.
-    pub(super) fn is_numbered(&self, column: &SourceColumn) -> bool {
+    pub(crate) fn is_numbered(&self, column: &SourceColumn) -> bool {
         let words = self.words.of_column(&column.name).unwrap_or_default();
         let scan = Scan::of(&words, LexMode::default());
         scan.is_some_and(|scan| scan.has_word("AUTO_INCREMENT"))

@@ -1,6 +1,8 @@
 //! What waits for the applier: the stream's events, bounded by bytes, and what everyone else has
 //! to say to it.
 
+mod copy_messages;
+
 use std::{
     collections::VecDeque,
     time::{Duration, Instant},
@@ -8,13 +10,10 @@ use std::{
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::{
-    Error,
-    mysql::{
-        binlog::SourceEvent,
-        copy::{Chunk, Moment, WindowRequest},
-    },
-};
+pub(crate) use copy_messages::{Chunk, Moment, Opened, WindowRequest};
+
+use super::binlog::SourceEvent;
+use crate::Error;
 
 /// Bytes of events that wait; one event larger than that waits alone.
 const MAX_BYTES: usize = 16 << 20;

@@ -6,8 +6,11 @@
 
 use remora_engine::Value;
 
-use super::{ColumnDefault, Generation, SourceColumn, SourceTable, SourceType};
-use crate::mysql::{statement::Alteration, values::from_select};
+use super::{
+    schema::{ColumnDefault, Generation, SourceColumn, SourceTable, SourceType},
+    statement::Alteration,
+    values::from_select,
+};
 
 /// What must happen to a stored table after its definition changed at the source.
 #[derive(Clone, Debug, PartialEq)]
