@@ -3,27 +3,31 @@
 
 #![warn(missing_docs)]
 
+mod accounts;
 mod cache;
 pub mod cli;
-mod command;
 mod counters;
 mod cpu;
+mod dump;
 mod error;
 mod http;
+mod limits;
+mod line;
+mod listen;
 mod logging;
-mod logins;
 mod mysql;
 mod open;
 mod process;
+mod report;
 mod server;
-pub mod session;
 pub mod settings;
+mod shared;
 mod sources;
 mod zone;
 
-pub use command::LocalSession;
 pub use cpu::missing_features;
 pub use error::{Error, Result};
+pub use line::LocalSession;
 pub use logging::LogHandle;
 pub use open::open_database;
 pub use server::Server;

@@ -17,11 +17,11 @@ use remora_sql::Identity;
 
 use super::{listener::Peer, origin, respond::Refusal};
 use crate::{
-    command::{Session, blocking},
+    accounts::{Demand, prove_token},
     counters::Denial,
-    logins::{Demand, prove_token},
-    server::Shared,
+    line::{Session, blocking},
     settings::{Http, Settings},
+    shared::Shared,
 };
 
 /// Probes are never refused for their rate: a server that is only busy must not be taken for dead.
@@ -213,7 +213,7 @@ fn allow_origin(response: &mut Response, http: &Http) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::Cidr;
+    use crate::settings::Cidr;
 
     #[test]
     fn forwarded_addresses_are_believed_from_proxies_alone() {

@@ -23,12 +23,7 @@ use super::{
     gate::{self, Client},
     respond::{Refusal, read_json, value},
 };
-use crate::{
-    command::{blocking, report},
-    counters::CommandKind,
-    logins::Demand,
-    server::Shared,
-};
+use crate::{accounts::Demand, counters::CommandKind, line::blocking, report, shared::Shared};
 
 /// `GET /health`
 pub(super) async fn health() -> Response {

@@ -24,10 +24,10 @@ use super::{
     respond::{Refusal, json, no_such_path, read_json},
 };
 use crate::{
-    command::{Query, Session, parse_key, parse_limits, shown_columns},
     counters::CommandKind,
-    server::Shared,
+    line::{Query, Session, parse_key, parse_limits, shown_columns},
     settings::{Dialect, Settings},
+    shared::Shared,
     zone,
 };
 

@@ -5,6 +5,7 @@
 //! are what it means; both files map onto them, each with the defaults of its own dialect.
 
 mod check;
+mod cidr;
 mod keys;
 mod mygramdb;
 mod mysql;
@@ -24,13 +25,14 @@ use remora_engine::{Durability, Schema};
 use remora_mysql::Zone;
 use remora_source::mysql::{schema::Selection, settings::MysqlSettings};
 
+pub use cidr::Cidr;
 pub(crate) use mygramdb::help as mygramdb_help;
 pub use mygramdb::{MYGRAMDB_VERSION, MygramFile};
 pub use sql::Sql;
 pub use users::{HostPattern, User, find_user, fits_pattern};
 pub use variables::{Change, VARIABLES, Variable, changes, find_variable};
 
-use crate::{Error, Result, session::Cidr, zone};
+use crate::{Error, Result, zone};
 
 /// Whose rules a server follows, by the file it was started with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

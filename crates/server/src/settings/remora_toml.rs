@@ -11,8 +11,8 @@ use remora_source::schema_file::SchemaFile;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{Settings, keys, mysql, sql::TypedSql, synonyms, users};
-use crate::{Error, Result, session::Cidr};
+use super::{Cidr, Settings, keys, mysql, sql::TypedSql, synonyms, users};
+use crate::{Error, Result};
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]

@@ -10,7 +10,7 @@ use remora_engine::{
 use remora_protocol::line::{LineError, code};
 use remora_source::mysql::followed_server;
 
-use crate::server::Shared;
+use crate::shared::Shared;
 
 /// Reads all of a dump, checks its checksums and that its tables may replace those that are here;
 /// how many it has.

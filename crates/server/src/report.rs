@@ -3,23 +3,15 @@
 use remora_engine::TableStatistics;
 use remora_protocol::{
     http::{Denials, Metrics, Readiness, TableMetrics},
-    line::reply::{self, CacheStats, Identity, IndexInfo, InfoReport, MemoryHealth, MemoryInfo},
+    line::reply::{CacheStats, Identity, IndexInfo, InfoReport, MemoryHealth, MemoryInfo},
 };
 
-use super::{Answer, Session, blocking, replication::checkpoint_failed};
 use crate::{
     counters::Denial,
     process::MemoryFigures,
-    server::Shared,
     settings::{Dialect, MYGRAMDB_VERSION},
+    shared::Shared,
 };
-
-impl Session {
-    pub(super) fn info(&self, out: &mut Vec<u8>) -> Answer {
-        reply::write_info(out, &blocking(|| info(&self.shared, &|table| self.sees(table))));
-        Ok(())
-    }
-}
 
 /// Whether the one who asks may know of a table.
 pub(crate) type Sees<'s> = &'s (dyn Fn(&str) -> bool + Sync);
@@ -65,11 +57,16 @@ fn identity(dialect: Dialect) -> Identity {
 
 /// What is wrong with the storage, the worst alone: that nothing can be written, or that segments cannot
 /// be. Reads go on.
-pub(super) fn storage_error(shared: &Shared) -> Option<String> {
+pub(crate) fn storage_error(shared: &Shared) -> Option<String> {
     let database = &shared.database;
     let refused = database.write_refusal().map(|why| format!("writes are refused: {why}"));
     let failed = || database.checkpoint_failure().as_deref().map(checkpoint_failed);
     refused.or_else(failed)
+}
+
+/// What is told of a checkpoint that failed.
+fn checkpoint_failed(why: &str) -> String {
+    format!("checkpoint failed, and is tried again: {why}")
 }
 
 /// What is told of the first table one may know of whose segments cannot be merged.
@@ -130,7 +127,7 @@ pub(crate) fn metrics(shared: &Shared, sees: Sees<'_>) -> Metrics<'static> {
 }
 
 /// The sum over tables; a table that is dropped meanwhile counts nothing.
-pub(super) fn statistics(shared: &Shared, tables: &[String]) -> TableStatistics {
+pub(crate) fn statistics(shared: &Shared, tables: &[String]) -> TableStatistics {
     let mut sum = TableStatistics::default();
     for statistics in tables.iter().filter_map(|table| shared.database.statistics(table).ok()) {
         sum.rows += statistics.rows;
@@ -181,7 +178,7 @@ fn index(sum: &TableStatistics) -> IndexInfo {
 }
 
 /// The result cache's figures, what no request can get any more taken out of it first.
-pub(super) fn cache_stats(shared: &Shared) -> CacheStats {
+pub(crate) fn cache_stats(shared: &Shared) -> CacheStats {
     let settings = &shared.settings.load().cache;
     shared.cache.sweep(settings, |table| shared.database.table_version(table).ok());
     let figures = shared.cache.figures();

@@ -7,7 +7,7 @@ use remora_protocol::line::{LineError, code};
 use crate::{Error, Result};
 
 /// The file of a name within `dir`. An absolute path must lie within it.
-pub(super) fn resolve(dir: &Path, name: &str) -> Result<PathBuf, LineError> {
+pub(crate) fn resolve(dir: &Path, name: &str) -> Result<PathBuf, LineError> {
     let dir = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
     let given = Path::new(name);
     let within = if given.is_absolute() {
@@ -29,7 +29,7 @@ pub(super) fn resolve(dir: &Path, name: &str) -> Result<PathBuf, LineError> {
 }
 
 /// As [`resolve`], for a file that must be there.
-pub(super) fn resolve_existing(dir: &Path, name: &str) -> Result<PathBuf, LineError> {
+pub(crate) fn resolve_existing(dir: &Path, name: &str) -> Result<PathBuf, LineError> {
     let path = resolve(dir, name)?;
     let real = path.canonicalize().map_err(|_| {
         LineError::new(code::NOT_FOUND, format!("There is no dump {}", path.display()))

@@ -1,11 +1,14 @@
-//! Commands: from a request's bytes to the bytes of its reply.
+//! The line protocol: connections are accepted (`listener`), read and written (`connection`), and
+//! each request becomes a reply here, in the order of its checks; what a command does stands in a
+//! file of its own.
 
 mod admin;
+mod connection;
 mod dump;
+mod listener;
 mod local;
 mod query;
 mod replication;
-pub(crate) mod report;
 mod rights;
 mod variables;
 mod write;
@@ -25,18 +28,16 @@ use remora_protocol::line::{
 use remora_source::mysql::TableState;
 use remora_sql::{Access, Identity};
 
-pub(crate) use dump::{
-    DumpState, load_dump, load_newest_dump, refuse_half_loaded, save_dumps_at_intervals,
-};
+pub(crate) use listener::accept;
 pub use local::LocalSession;
 pub(crate) use query::{Query, shown_columns};
 pub(crate) use write::parse_key;
 
 use crate::{
+    accounts::Demand,
     counters::{CommandKind, Denial},
-    logins::Demand,
-    server::Shared,
     settings::{Dialect, Settings},
+    shared::{Shared, half_loaded},
 };
 
 /// So much of a request that met a fault is logged.
@@ -196,7 +197,7 @@ impl Session {
             ));
         }
         if self.shared.dump.is_half_loaded() {
-            return Err(dump::half_loaded());
+            return Err(half_loaded());
         }
         Ok(())
     }

@@ -8,9 +8,10 @@ use remora_protocol::line::{
 };
 use remora_sql::Access;
 
-use super::{Answer, Session, blocking, report, variables};
+use super::{Answer, Session, blocking, variables};
 use crate::{
-    logins::prove_token,
+    accounts::prove_token,
+    report,
     settings::{Change, Dialect, Settings, VARIABLES, Variable, mygramdb_help},
 };
 
@@ -38,6 +39,11 @@ impl Session {
         attempt.succeeded();
         self.identity = Some(identity);
         reply::write_auth_ok(out);
+        Ok(())
+    }
+
+    pub(super) fn info(&self, out: &mut Vec<u8>) -> Answer {
+        reply::write_info(out, &blocking(|| report::info(&self.shared, &|table| self.sees(table))));
         Ok(())
     }
 

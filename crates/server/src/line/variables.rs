@@ -9,8 +9,8 @@ use remora_protocol::line::{
 
 use super::Answer;
 use crate::{
-    server::Shared,
     settings::{Change, Settings, VARIABLES, Variable, find_variable},
+    shared::Shared,
 };
 
 /// SET: all of the assignments or none.

@@ -16,8 +16,8 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 
-use super::budget::BufferShare;
-use crate::{command::Session, server::Shared, settings::Limits};
+use super::Session;
+use crate::{limits::BufferShare, settings::Limits, shared::Shared};
 
 const INPUT_BYTES: usize = 16 << 10;
 /// Replies are sent when so many bytes wait, even if more requests do.

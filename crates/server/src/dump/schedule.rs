@@ -6,8 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Trigger, start_saving};
-use crate::server::Shared;
+use super::start_saving;
+use crate::shared::{Shared, Trigger};
 
 /// How often the interval is looked at, since it may change while the server runs.
 const LOOK: Duration = Duration::from_secs(1);

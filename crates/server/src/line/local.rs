@@ -5,7 +5,7 @@ use std::sync::Arc;
 use remora_engine::Database;
 
 use super::Session;
-use crate::{Result, server::Shared, settings::Settings};
+use crate::{Result, settings::Settings, shared::Shared};
 
 /// Answers requests in this process.
 pub struct LocalSession {

@@ -8,8 +8,8 @@ use remora_protocol::line::{
 };
 use remora_source::mysql::{State, TableState, gtid::GtidSet};
 
-use super::{Answer, Session, blocking, report::storage_error};
-use crate::{settings::Dialect, sources::NotReached};
+use super::{Answer, Session, blocking};
+use crate::{report::storage_error, settings::Dialect, sources::NotReached};
 
 impl Session {
     pub(super) fn replication(&self, command: Replication, out: &mut Vec<u8>) -> Answer {
@@ -126,11 +126,6 @@ impl Session {
         reply::write_waited(out, &applied);
         Ok(())
     }
-}
-
-/// What is told of a checkpoint that failed.
-pub(crate) fn checkpoint_failed(why: &str) -> String {
-    format!("checkpoint failed, and is tried again: {why}")
 }
 
 fn not_reached(why: NotReached, timeout: Duration) -> LineError {

@@ -1,6 +1,9 @@
-//! Accepting connections: who may come in, and how many.
+//! How connections come in, whatever protocol they speak: accepted until the server stops, turned
+//! away with a reason, and the files of Unix sockets.
 
-use std::{io, net::IpAddr, sync::Arc, time::Duration};
+mod socket_file;
+
+use std::{io, net::IpAddr, time::Duration};
 
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt},
@@ -9,15 +12,8 @@ use tokio::{
     task::JoinSet,
 };
 
-use super::connection;
-use crate::{
-    counters::{Connected, Denial},
-    server::Shared,
-    settings::Settings,
-};
+pub(crate) use socket_file::SocketFile;
 
-/// The answer to a connection that finds every place taken.
-const SERVER_BUSY: &[u8] = b"ERROR 6030 SERVER_BUSY too many connections, try again later\r\n";
 /// The wait after a failed accept, which mostly means that file descriptors have run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -49,15 +45,6 @@ impl Door for UnixListener {
     }
 }
 
-/// Accepts connections of the line protocol.
-pub(crate) async fn accept(door: impl Door, shared: Arc<Shared>) {
-    let stopping = shared.stopping.subscribe();
-    accept_each(door, stopping, |sessions, stream, address| {
-        admit(sessions, stream, address, &shared);
-    })
-    .await;
-}
-
 /// Accepts connections until the server stops, then waits for their sessions. `admit` starts one or
 /// turns the connection away.
 pub(crate) async fn accept_each<D: Door>(
@@ -85,47 +72,6 @@ pub(crate) async fn accept_each<D: Door>(
 async fn pause(error: &io::Error) {
     tracing::warn!("cannot accept a connection: {error}; is the limit of open files too low?");
     tokio::time::sleep(ACCEPT_PAUSE).await;
-}
-
-/// Starts a session, or turns the connection away. Local sockets have no address and are guarded
-/// by the file system.
-fn admit<S>(sessions: &mut JoinSet<()>, stream: S, address: Option<IpAddr>, shared: &Arc<Shared>)
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    let settings = shared.settings.load();
-    if let Some(address) = address
-        && !may_connect(&settings, address)
-    {
-        shared.counters.deny(Denial::Network, false);
-        tracing::warn!("{address} is in none of network.allow_cidrs and was turned away");
-        return;
-    }
-    match shared.counters.connect(settings.limits.max_connections) {
-        Some(place) => {
-            let shared = Arc::clone(shared);
-            sessions.spawn(serve(stream, address, shared, place));
-        }
-        None => {
-            shared.counters.deny(Denial::Connections, false);
-            sessions.spawn(turn_away(stream, SERVER_BUSY.to_vec()));
-        }
-    }
-}
-
-fn may_connect(settings: &Settings, address: IpAddr) -> bool {
-    let list = settings.allow_cidrs.as_deref();
-    list.is_none_or(|list| list.iter().any(|cidr| cidr.contains(address)))
-}
-
-async fn serve<S>(stream: S, address: Option<IpAddr>, shared: Arc<Shared>, place: Connected)
-where
-    S: AsyncRead + AsyncWrite + Unpin,
-{
-    if let Err(error) = connection::run(stream, address, shared).await {
-        tracing::debug!("a connection ended: {error}");
-    }
-    drop(place);
 }
 
 /// Tells a client why it does not come in, if it listens.
