@@ -1,5 +1,10 @@
 //! Remora's server: settings, sessions and commands, and the command line that puts the engine,
 //! the wires and the sources of changes together.
+//!
+//! A request comes in by `listen`, within `limits`, at one of three doors: `line`, `http` or
+//! `mysql`. Who asks is in `accounts`; what `line` and `http` do alike is in `requests`; `shared`
+//! is what a running server has once. Imports go one way: [`cli`], [`Server`], the doors, what they
+//! share, [`settings`].
 
 #![warn(missing_docs)]
 
@@ -19,6 +24,7 @@ mod mysql;
 mod open;
 mod process;
 mod report;
+mod requests;
 mod server;
 pub mod settings;
 mod shared;

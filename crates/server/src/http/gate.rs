@@ -19,7 +19,7 @@ use super::{listener::Peer, origin, respond::Refusal};
 use crate::{
     accounts::{Demand, prove_token},
     counters::Denial,
-    line::{Session, blocking},
+    requests::{Caller, blocking},
     settings::{Http, Settings},
     shared::Shared,
 };
@@ -35,9 +35,9 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// A session of this client.
-    pub(super) fn session(self, shared: Arc<Shared>) -> Session {
-        Session::new(shared, Some(self.address)).acting_for(self.identity)
+    /// A caller of this client.
+    pub(super) fn caller(self, shared: Arc<Shared>) -> Caller {
+        Caller::new(shared, self.identity)
     }
 }
 

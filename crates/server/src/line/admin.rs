@@ -1,17 +1,15 @@
-//! AUTH, DEBUG, CACHE, CONFIG and OPTIMIZE.
+//! AUTH, INFO, DEBUG, CACHE and CONFIG.
 
 use std::{fmt::Write, path::Path, time::Instant};
 
-use remora_protocol::line::{
-    Auth, Cache, Config, LineError, code,
-    reply::{self, OptimizeReport},
-};
+use remora_protocol::line::{Auth, Cache, Config, LineError, code, reply};
 use remora_sql::Access;
 
-use super::{Answer, Session, blocking, variables};
+use super::{Session, variables};
 use crate::{
     accounts::prove_token,
     report,
+    requests::{Answer, blocking},
     settings::{Change, Dialect, Settings, VARIABLES, Variable, mygramdb_help},
 };
 
@@ -22,7 +20,7 @@ impl Session {
         settings: &Settings,
         out: &mut Vec<u8>,
     ) -> Answer {
-        let logins = &self.shared.logins;
+        let logins = &self.caller.shared.logins;
         let attempt = logins.failures.begin(self.address, Instant::now());
         let attempt = attempt.ok_or_else(LineError::too_many_failures)?;
         // The answer waits, so that it is the same whether the guess was right or not.
@@ -37,13 +35,16 @@ impl Session {
             return Err(LineError::auth_failed());
         };
         attempt.succeeded();
-        self.identity = Some(identity);
+        self.caller.identity = Some(identity);
         reply::write_auth_ok(out);
         Ok(())
     }
 
     pub(super) fn info(&self, out: &mut Vec<u8>) -> Answer {
-        reply::write_info(out, &blocking(|| report::info(&self.shared, &|table| self.sees(table))));
+        reply::write_info(
+            out,
+            &blocking(|| report::info(&self.caller.shared, &|table| self.caller.sees(table))),
+        );
         Ok(())
     }
 
@@ -62,22 +63,22 @@ impl Session {
     pub(super) fn cache(&self, command: &Cache, out: &mut Vec<u8>) -> Answer {
         match command {
             Cache::Clear(None) => {
-                self.shared.cache.clear(None);
+                self.caller.shared.cache.clear(None);
                 reply::write_cache_cleared(out, None);
             }
             Cache::Clear(Some(table)) => {
-                let table = self.resolve(table, Access::Write)?;
-                self.shared.cache.clear(Some(&table));
+                let table = self.caller.resolve(table, Access::Write)?;
+                self.caller.shared.cache.clear(Some(&table));
                 reply::write_cache_cleared(out, Some(&table));
             }
             Cache::Enable | Cache::Disable => {
                 let on = *command == Cache::Enable;
                 let set = [("cache.enabled".to_owned(), on.to_string())];
-                variables::set(&self.shared, &set, &mut Vec::new())?;
+                variables::set(&self.caller.shared, &set, &mut Vec::new())?;
                 reply::write_cache_enabled(out, on);
             }
             Cache::Stats => {
-                let stats = report::cache_stats(&self.shared);
+                let stats = report::cache_stats(&self.caller.shared);
                 reply::write_cache_stats(out, &stats);
             }
         }
@@ -96,28 +97,6 @@ impl Session {
             Config::Verify(file) => blocking(|| verify(settings, file))?,
         };
         reply::write_config(out, &shown);
-        Ok(())
-    }
-
-    pub(crate) fn optimize(&self, table: Option<&str>, out: &mut Vec<u8>) -> Answer {
-        if table.is_none() {
-            self.require_everything()?;
-        }
-        let table = table.map(|table| self.resolve(table, Access::Write)).transpose()?;
-        let database = &self.shared.database;
-        let tables = table.clone().map_or_else(|| database.tables(), |table| vec![table]);
-        let sum = blocking(|| {
-            database.optimize(table.as_deref())?;
-            Ok::<_, LineError>(report::statistics(&self.shared, &tables))
-        })?;
-        let report = OptimizeReport {
-            tables: tables.len() as u64,
-            terms: sum.terms,
-            delta_lists: sum.terms.saturating_sub(sum.bitmap_lists),
-            bitmap_lists: sum.bitmap_lists,
-            memory_bytes: sum.index_bytes,
-        };
-        reply::write_optimized(out, &report);
         Ok(())
     }
 }

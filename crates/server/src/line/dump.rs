@@ -2,9 +2,10 @@
 
 use remora_protocol::line::{Dump, LineError, code, reply};
 
-use super::{Answer, Session, blocking};
+use super::Session;
 use crate::{
-    dump::{load, resolve, resolve_existing, start_saving, without_sources},
+    dump,
+    requests::{Answer, blocking},
     settings::Settings,
     shared::Trigger,
 };
@@ -15,27 +16,31 @@ impl Session {
         match command {
             Dump::Save(file) => {
                 let name = file.as_deref().unwrap_or(&settings.dump.default_filename);
-                let path = resolve(dir, name)?;
+                let path = dump::resolve(dir, name)?;
                 self.require_position()?;
-                start_saving(&self.shared, path.clone(), Trigger::Asked)?;
+                dump::start_saving(&self.caller.shared, path.clone(), Trigger::Asked)?;
                 reply::write_dump_started(out, &path.display().to_string());
             }
             Dump::Load(file) => {
-                let path = resolve_existing(dir, file)?;
-                blocking(|| without_sources(&self.shared, || load(&self.shared, &path)))?;
+                let path = dump::resolve_existing(dir, file)?;
+                blocking(|| {
+                    dump::without_sources(&self.caller.shared, || {
+                        dump::load(&self.caller.shared, &path)
+                    })
+                })?;
                 reply::write_dump_loaded(out, &path.display().to_string());
             }
             Dump::Verify(file) => {
-                let path = resolve_existing(dir, file)?;
+                let path = dump::resolve_existing(dir, file)?;
                 blocking(|| remora_engine::dump::verify(&path))?;
                 reply::write_dump_verified(out, &path.display().to_string());
             }
             Dump::Info(file) => {
-                let path = resolve_existing(dir, file)?;
+                let path = dump::resolve_existing(dir, file)?;
                 let info = blocking(|| remora_engine::dump::info(&path))?;
                 reply::write_dump_info(out, &path.display().to_string(), &shown_info(&info));
             }
-            Dump::Status => reply::write_dump_status(out, &self.shared.dump.shown()),
+            Dump::Status => reply::write_dump_status(out, &self.caller.shared.dump.shown()),
         }
         Ok(())
     }
@@ -44,7 +49,7 @@ impl Session {
 impl Session {
     /// A dump of followed tables is worth nothing if following could not go on from it.
     fn require_position(&self) -> Answer {
-        let shared = &self.shared;
+        let shared = &self.caller.shared;
         let positions = shared.database.source_positions();
         let has_none = |name: &str| positions.get(name).is_none_or(str::is_empty);
         if shared.sources.all().iter().any(|one| has_none(&one.name)) {

@@ -34,7 +34,7 @@ impl LocalSession {
 
     /// Waits for a dump that is being written and closes the data directory.
     pub(crate) fn close(self) -> Result<()> {
-        self.session.shared.dump.wait();
-        Ok(self.session.shared.database.close()?)
+        self.session.caller.shared.dump.wait();
+        Ok(self.session.caller.shared.database.close()?)
     }
 }

@@ -20,38 +20,30 @@ use std::{
     time::{Duration, Instant},
 };
 
-use remora_engine::Database;
 use remora_protocol::line::{
-    Command, LineError, ParseLimits, WriteCommand, code, parse, parse_write,
+    Command, LineError, WriteCommand, code, parse, parse_write,
     reply::{end_reply, write_error},
 };
-use remora_source::mysql::TableState;
-use remora_sql::{Access, Identity};
+use remora_sql::Identity;
 
 pub(crate) use listener::accept;
 pub use local::LocalSession;
-pub(crate) use query::{Query, shown_columns};
-pub(crate) use write::parse_key;
 
 use crate::{
     accounts::Demand,
     counters::{CommandKind, Denial},
+    requests::{Answer, Caller, parse_limits},
     settings::{Dialect, Settings},
-    shared::{Shared, half_loaded},
+    shared::Shared,
 };
 
 /// So much of a request that met a fault is logged.
 const SHOWN_BYTES: usize = 200;
 
-/// What an answer is: a body written into the buffer, or an error.
-type Answer = Result<(), LineError>;
-
 /// One client's state and its way to the shared state.
 pub(crate) struct Session {
-    shared: Arc<Shared>,
+    caller: Caller,
     address: Option<IpAddr>,
-    /// Who the client has proved to be.
-    identity: Option<Identity>,
     /// How long the answer to a login is to be kept back.
     hold: Duration,
     debug: bool,
@@ -61,40 +53,17 @@ pub(crate) struct Session {
 
 impl Session {
     /// A session of a client at `address`; local sockets have none.
-    pub(crate) fn new(shared: Arc<Shared>, address: Option<IpAddr>) -> Self {
-        Self {
-            shared,
-            address,
-            identity: None,
-            hold: Duration::ZERO,
-            debug: false,
-            position: false,
-        }
-    }
-
-    /// The same of a client who has proved who they are.
-    pub(crate) fn acting_for(self, identity: Option<Identity>) -> Self {
-        Self { identity, ..self }
+    fn new(shared: Arc<Shared>, address: Option<IpAddr>) -> Self {
+        Self::of(Caller::new(shared, None), address)
     }
 
     /// A session of the server's owner: nothing asks for a token.
     fn of_owner(shared: Arc<Shared>) -> Self {
-        Self::new(shared, None).acting_for(Some(Identity::default()))
+        Self::of(Caller::new(shared, Some(Identity::default())), None)
     }
 
-    /// The settings in force.
-    pub(crate) fn settings(&self) -> Arc<Settings> {
-        self.shared.settings.load_full()
-    }
-
-    /// The database.
-    pub(crate) fn database(&self) -> &Database {
-        &self.shared.database
-    }
-
-    /// Counts a command that was understood.
-    pub(crate) fn count_command(&self, kind: CommandKind) {
-        self.shared.counters.command(kind);
+    fn of(caller: Caller, address: Option<IpAddr>) -> Self {
+        Self { caller, address, hold: Duration::ZERO, debug: false, position: false }
     }
 
     /// Appends the whole reply to one request. A request that breaks the server's own code is
@@ -122,26 +91,26 @@ impl Session {
     }
 
     fn try_answer(&mut self, frame: &[u8], out: &mut Vec<u8>) -> Answer {
-        let settings = self.shared.settings.load_full();
-        self.shared.counters.request();
+        let settings = self.caller.shared.settings.load_full();
+        self.caller.shared.counters.request();
         self.take_token(&settings)?;
         self.require_login(frame, &settings)?;
         if let Some(command) = self.parse_write(frame, &settings)? {
-            self.require_loaded()?;
+            self.caller.require_loaded()?;
             return self.write(&command, out);
         }
         let command = parse(frame, &parse_limits(&settings)).inspect_err(|error| {
-            self.shared.counters.command(CommandKind::Unknown);
+            self.caller.shared.counters.command(CommandKind::Unknown);
             if error.code == code::TOKEN {
-                self.shared.counters.normalization_failure();
+                self.caller.shared.counters.normalization_failure();
             }
         })?;
-        self.shared.counters.command(kind_of(&command));
+        self.caller.shared.counters.command(kind_of(&command));
         if command.is_administrative() {
             self.require_authentication(&settings)?;
         }
         if command.table().is_some() {
-            self.require_loaded()?;
+            self.caller.require_loaded()?;
         }
         self.require_right(&command)?;
         self.run(command, &settings, out)
@@ -151,12 +120,12 @@ impl Session {
         let limits = &settings.rate_limiting;
         let admitted = match self.address {
             Some(address) if limits.enable => {
-                self.shared.limiter.admit(address, limits, Instant::now())
+                self.caller.shared.limiter.admit(address, limits, Instant::now())
             }
             _ => true,
         };
         if !admitted {
-            self.shared.counters.deny(Denial::Rate, false);
+            self.caller.shared.counters.deny(Denial::Rate, false);
             return Err(LineError::rate_limited());
         }
         Ok(())
@@ -164,7 +133,7 @@ impl Session {
 
     fn require_authentication(&self, settings: &Settings) -> Answer {
         let demand = Demand::of(settings);
-        if self.identity.is_some() || demand == Demand::Nothing {
+        if self.caller.identity.is_some() || demand == Demand::Nothing {
             return Ok(());
         }
         Err(LineError::auth_required())
@@ -173,7 +142,7 @@ impl Session {
     /// Refuses everything but AUTH before a login, where one is asked for.
     fn require_login(&self, frame: &[u8], settings: &Settings) -> Answer {
         let demand = Demand::of(settings);
-        if self.identity.is_some() || !demand.is_for_all() {
+        if self.caller.identity.is_some() || !demand.is_for_all() {
             return Ok(());
         }
         let verb = frame.trim_ascii_start().split(u8::is_ascii_whitespace).next();
@@ -188,20 +157,6 @@ impl Session {
         std::mem::take(&mut self.hold)
     }
 
-    /// Refuses while a dump is being loaded or has been by halves.
-    pub(crate) fn require_loaded(&self) -> Answer {
-        if self.shared.dump.is_loading() {
-            return Err(LineError::new(
-                code::LOADING,
-                "Server is loading a dump, please try again later",
-            ));
-        }
-        if self.shared.dump.is_half_loaded() {
-            return Err(half_loaded());
-        }
-        Ok(())
-    }
-
     fn parse_write<'f>(
         &self,
         frame: &'f [u8],
@@ -211,7 +166,7 @@ impl Session {
             return Ok(None);
         }
         let Some(command) = parse_write(frame) else { return Ok(None) };
-        self.shared.counters.command(CommandKind::Other);
+        self.caller.shared.counters.command(CommandKind::Other);
         self.require_authentication(settings)?;
         command.map(Some)
     }
@@ -230,73 +185,12 @@ impl Session {
             Command::Sync(command) => self.sync(&command, out),
             Command::Wait(wait) => self.wait(&wait, out),
             Command::Position(on) => self.set_position(on, out),
-            Command::Optimize(table) => self.optimize(table.as_deref(), out),
+            Command::Optimize(table) => self.caller.optimize(table.as_deref(), out),
             Command::Cache(command) => self.cache(&command, out),
             Command::Config(command) => self.config(&command, settings, out),
-            Command::Set(assignments) => variables::set(&self.shared, &assignments, out),
+            Command::Set(assignments) => variables::set(&self.caller.shared, &assignments, out),
             Command::ShowVariables(like) => variables::show(settings, like.as_deref(), out),
         }
-    }
-
-    /// Why a table is not there: it comes, or nobody knows it.
-    fn absent(&self, name: &str) -> LineError {
-        match self.shared.sources.source_of(name) {
-            Some((
-                _,
-                table,
-                TableState::Copying { .. }
-                | TableState::CatchingUp
-                | TableState::Paused { copying: true, .. },
-            )) => LineError::synchronizing(table),
-            Some((_, table, TableState::Refused(why))) => {
-                LineError::table_not_found(format_args!("{name} ('{table}' is refused: {why})"))
-            }
-            _ => LineError::table_not_found(name),
-        }
-    }
-
-    /// The full name of a table that was given by its bare one, if that is unique, and if so much may
-    /// be done with it.
-    pub(crate) fn resolve(&self, name: &str, access: Access) -> Result<String, LineError> {
-        let found = self.find_name(name, access)?;
-        match self.may(&found, access) {
-            true => Ok(found),
-            false => Err(self.denied(access, name)),
-        }
-    }
-
-    /// A table that may not be read is as one that is not there, and one that is not there as one that
-    /// may not be read.
-    fn find_name(&self, name: &str, access: Access) -> Result<String, LineError> {
-        let mut tables = self.shared.database.tables();
-        if tables.iter().any(|table| table == name) {
-            return Ok(name.to_owned());
-        }
-        tables.retain(|table| self.may(table, Access::Read));
-        let databases = tables.iter().filter_map(|table| Some(table.split_once('.')?.0));
-        let mut databases: Vec<&str> = databases.collect();
-        databases.dedup();
-        let bare = |table: &&String| table.split_once('.').is_some_and(|(_, bare)| bare == name);
-        match tables.iter().find(bare) {
-            Some(_) if databases.len() > 1 => Err(LineError::bare_table_name(name)),
-            Some(table) => Ok(table.clone()),
-            None if self.may(name, access) => Err(self.absent(name)),
-            None => Err(self.denied(access, name)),
-        }
-    }
-}
-
-/// The limits of requests, on every wire.
-pub(crate) fn parse_limits(settings: &Settings) -> ParseLimits {
-    let limits = match settings.dialect {
-        Dialect::Remora => ParseLimits::default(),
-        Dialect::MygramDb => ParseLimits::mygramdb(),
-    };
-    ParseLimits {
-        default_limit: settings.limits.default_limit,
-        max_limit: settings.limits.max_limit,
-        max_query_bytes: settings.limits.max_query_length,
-        ..limits
     }
 }
 
@@ -316,9 +210,4 @@ fn kind_of(command: &Command) -> CommandKind {
         Command::Config(_) => CommandKind::Config,
         _ => CommandKind::Other,
     }
-}
-
-/// Runs what may read files or many rows. Other sessions of the same thread go on elsewhere.
-pub(crate) fn blocking<T>(work: impl FnOnce() -> T) -> T {
-    tokio::task::block_in_place(work)
 }

@@ -8,17 +8,22 @@ use remora_protocol::line::{
 };
 use remora_source::mysql::{State, TableState, gtid::GtidSet};
 
-use super::{Answer, Session, blocking};
-use crate::{report::storage_error, settings::Dialect, sources::NotReached};
+use super::Session;
+use crate::{
+    report::storage_error,
+    requests::{Answer, blocking},
+    settings::Dialect,
+    sources::NotReached,
+};
 
 impl Session {
     pub(super) fn replication(&self, command: Replication, out: &mut Vec<u8>) -> Answer {
         match command {
             Replication::Status => {
-                let own = self.settings().dialect == Dialect::Remora;
-                let mut status = self.shared.sources.replication_status(own);
+                let own = self.caller.settings().dialect == Dialect::Remora;
+                let mut status = self.caller.shared.sources.replication_status(own);
                 if let Some((status, value)) =
-                    status.as_mut().filter(|_| own).zip(storage_error(&self.shared))
+                    status.as_mut().filter(|_| own).zip(storage_error(&self.caller.shared))
                 {
                     let key = "storage".to_owned();
                     status.sources.push(SourceLine { key, value });
@@ -38,7 +43,7 @@ impl Session {
     }
 
     fn stop_sources(&self) -> Answer {
-        let all = self.shared.sources.all();
+        let all = self.caller.shared.sources.all();
         let running = all.iter().filter(|one| is_running(&one.source.status().state));
         let running: Vec<_> = running.collect();
         if running.is_empty() {
@@ -48,7 +53,7 @@ impl Session {
     }
 
     fn resume_sources(&self) -> Answer {
-        let all = self.shared.sources.all();
+        let all = self.caller.shared.sources.all();
         if all.is_empty() {
             return Err(not_ready("Replication is not configured on this server"));
         }
@@ -63,7 +68,8 @@ impl Session {
     pub(super) fn sync(&self, command: &Sync, out: &mut Vec<u8>) -> Answer {
         match command {
             Sync::Status => {
-                let statuses = self.shared.sources.sync_statuses(&self.shared.database);
+                let statuses =
+                    self.caller.shared.sources.sync_statuses(&self.caller.shared.database);
                 reply::write_sync_status(out, &statuses);
             }
             Sync::Stop(table) => self.stop_sync(table.as_deref(), out)?,
@@ -76,7 +82,7 @@ impl Session {
     }
 
     fn start_sync(&self, name: &str) -> Result<String, LineError> {
-        let sources = &self.shared.sources;
+        let sources = &self.caller.shared.sources;
         if sources.is_empty() {
             return Err(not_ready(
                 "SYNC needs a MySQL source, which is not configured on this server; load files \
@@ -94,7 +100,7 @@ impl Session {
     }
 
     fn stop_sync(&self, name: Option<&str>, out: &mut Vec<u8>) -> Answer {
-        let sources = &self.shared.sources;
+        let sources = &self.caller.shared.sources;
         let (count, table) = match name {
             None => (sources.all().iter().map(|one| one.source.cancel_sync(None)).sum(), None),
             Some(name) => match sources.source_of(name) {
@@ -112,7 +118,7 @@ impl Session {
 
     /// WAIT: until a source's transactions can be read here.
     pub(super) fn wait(&self, wait: &Wait, out: &mut Vec<u8>) -> Answer {
-        let shared = &self.shared;
+        let shared = &self.caller.shared;
         if shared.sources.is_empty() {
             return Err(not_ready("Replication is not configured on this server"));
         }

@@ -7,8 +7,8 @@ use remora_protocol::line::{
     reply::{self, VariableRow},
 };
 
-use super::Answer;
 use crate::{
+    requests::Answer,
     settings::{Change, Settings, VARIABLES, Variable, find_variable},
     shared::Shared,
 };

@@ -2,18 +2,17 @@
 
 use std::{io::Write, sync::Arc};
 
-use remora_engine::{Change, ChangeBatch, KeyValues, Position, Schema, TableChanges};
-use remora_mysql::Zone;
-use remora_protocol::line::{LineError, WriteCommand, code, split_key};
+use remora_engine::{Change, ChangeBatch, Position, Schema, TableChanges};
+use remora_protocol::line::{LineError, WriteCommand, code};
 use remora_source::{
-    files::{Layout, RecordBatch, RowParser, Span, parse_literal},
+    files::{Layout, RecordBatch, RowParser, Span},
     schema_file::SchemaFile,
 };
 use remora_sql::Access;
 use serde_json::value::RawValue;
 
-use super::{Answer, Session, blocking};
-use crate::zone;
+use super::Session;
+use crate::requests::{Answer, blocking, parse_key};
 
 impl Session {
     pub(super) fn write(&self, command: &WriteCommand<'_>, out: &mut Vec<u8>) -> Answer {
@@ -33,8 +32,8 @@ impl Session {
         if let Some((name, _)) = &source {
             self.require_source(name)?;
         }
-        let table = self.resolve(table, Access::Write)?;
-        let schema = self.shared.database.schema(&table)?;
+        let table = self.caller.resolve(table, Access::Write)?;
+        let schema = self.caller.shared.database.schema(&table)?;
         let changes = parse_rows(&schema, rows)?;
         let count = changes.len();
         let position = self.apply(&table, changes, source)?;
@@ -43,10 +42,10 @@ impl Session {
     }
 
     fn delete(&self, table: &str, keys: &[String], out: &mut Vec<u8>) -> Answer {
-        let table = self.resolve(table, Access::Write)?;
-        let schema = self.shared.database.schema(&table)?;
+        let table = self.caller.resolve(table, Access::Write)?;
+        let schema = self.caller.shared.database.schema(&table)?;
         let mut changes = Vec::with_capacity(keys.len());
-        let settings = self.settings();
+        let settings = self.caller.settings();
         for key in keys {
             let key = parse_key(&schema, key, settings.time_zone.as_ref())?;
             changes.push(Change::Delete(key.into_vec()));
@@ -64,24 +63,25 @@ impl Session {
     ) -> Result<Position, LineError> {
         let tables = vec![TableChanges { table: Arc::from(table), changes }];
         let positions = source.into_iter().collect();
-        Ok(self.shared.database.apply(ChangeBatch { tables, positions })?)
+        Ok(self.caller.shared.database.apply(ChangeBatch { tables, positions })?)
     }
 
     fn create(&self, table: &str, definition: &str, out: &mut Vec<u8>) -> Answer {
-        if !self.may(table, Access::Define) {
-            return Err(self.denied(Access::Define, table));
+        if !self.caller.may(table, Access::Define) {
+            return Err(self.caller.denied(Access::Define, table));
         }
         let refused = |error: remora_source::Error| LineError::new(code::CONFIG, error.to_string());
         let mut file = SchemaFile::parse(definition).map_err(refused)?;
         table.clone_into(&mut file.name);
-        self.shared.database.create_table(file.to_schema().map_err(refused)?)?;
+        self.caller.shared.database.create_table(file.to_schema().map_err(refused)?)?;
         out.extend_from_slice(b"OK CREATED ");
         out.extend_from_slice(table.as_bytes());
         Ok(())
     }
 
     fn schema(&self, table: &str, out: &mut Vec<u8>) -> Answer {
-        let schema = self.shared.database.schema(&self.resolve(table, Access::Read)?)?;
+        let schema =
+            self.caller.shared.database.schema(&self.caller.resolve(table, Access::Read)?)?;
         out.extend_from_slice(b"OK SCHEMA ");
         let json = serde_json::to_string(&SchemaFile::from_schema(&schema))
             .map_err(|error| LineError::new(code::CONFIG, error.to_string()))?;
@@ -92,7 +92,7 @@ impl Session {
     fn source(&self, name: &str, out: &mut Vec<u8>) -> Answer {
         self.require_source(name)?;
         out.extend_from_slice(b"OK SOURCE");
-        if let Some(position) = self.shared.database.source_position(name)? {
+        if let Some(position) = self.caller.shared.database.source_position(name)? {
             out.push(b' ');
             out.extend_from_slice(position.as_bytes());
         }
@@ -147,29 +147,4 @@ fn parse_rows(schema: &Schema, json: &str) -> Result<Vec<Change>, LineError> {
         }
         None => Ok(changes),
     }
-}
-
-/// The values of a key as it is typed.
-pub(crate) fn parse_key(
-    schema: &Schema,
-    text: &str,
-    zone: Option<&Zone>,
-) -> Result<KeyValues, LineError> {
-    let wrong = |message| LineError::new(code::INVALID_ARGUMENT, message);
-    let parts = split_key(text, schema.primary_key.len()).ok_or_else(|| {
-        let count = schema.primary_key.len();
-        wrong(format!("The key of '{}' has {count} parts, joined by commas: '{text}'", schema.name))
-    })?;
-    let mut key = KeyValues::new();
-    for (part, index) in parts.iter().zip(&schema.primary_key) {
-        let column = schema.columns.get(*index);
-        let value = column.and_then(|column| {
-            parse_literal(column.kind, &zone::key_in_utc(zone, column.kind, part))
-        });
-        key.push(value.ok_or_else(|| {
-            let name = column.map_or("", |column| column.name.as_str());
-            wrong(format!("'{part}' is no value of the key column '{name}'"))
-        })?);
-    }
-    Ok(key)
 }
