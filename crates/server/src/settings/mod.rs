@@ -4,12 +4,14 @@
 //! Remora's own file, `mygramdb` for a MygramDB YAML or JSON. The *high* settings, [`Settings`],
 //! are what it means; both files map onto them, each with the defaults of its own dialect.
 
+mod address;
 mod check;
 mod cidr;
 mod keys;
 mod mygramdb;
 mod mysql;
 mod remora_toml;
+mod set;
 mod sql;
 mod synonyms;
 mod users;
@@ -390,7 +392,7 @@ impl Settings {
 
     /// Whether only this machine reaches HTTP.
     pub fn http_is_local(&self) -> bool {
-        check::is_loopback_address(&self.listen.http) == Some(true)
+        address::is_loopback_address(&self.listen.http) == Some(true)
     }
 
     /// Whether a table of these settings is a source's to make.
