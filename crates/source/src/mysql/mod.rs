@@ -7,7 +7,7 @@
 //! position that is stored with the rows.
 //!
 //! Imports go one way, from the last of these to the first:
-//! - [`settings`], [`gtid`], [`coordinates`], [`bytes`], `table_name`, `scan`, `type_code`: what
+//! - [`settings`], [`gtid`], [`coordinates`], [`bytes`], `table_name`, `quote`, `scan`, `type_code`: what
 //!   the others read, each by itself;
 //! - [`connection`], `client_error`: how the source is asked, and what its errors mean;
 //! - [`schema`], [`values`]: its tables, and their values here;
@@ -26,6 +26,7 @@ mod copy;
 mod follow;
 pub mod gtid;
 mod inbox;
+mod quote;
 pub mod requirements;
 mod scan;
 pub mod schema;

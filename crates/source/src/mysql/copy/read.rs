@@ -8,7 +8,7 @@ use std::{
 use mysql::prelude::Queryable;
 use remora_engine::Row;
 
-use super::literal::{behind, identifier, literal, order};
+use super::literal::{behind, literal, order};
 use crate::{
     Error, Result,
     mysql::{
@@ -17,6 +17,7 @@ use crate::{
         coordinates::Coordinates,
         gtid::{Flavor, GtidSet},
         inbox::Opened,
+        quote::quoted,
         schema::{SourceColumn, SourceTable, SourceType},
         settings::MysqlSettings,
         values::from_select,
@@ -73,8 +74,8 @@ pub(super) fn read(
     let statement = format!(
         "SELECT {} FROM {}.{}{condition} ORDER BY {} LIMIT {limit}{locking}",
         table.select_list(),
-        identifier(&table.database),
-        identifier(&table.name),
+        quoted(&table.database),
+        quoted(&table.name),
         order(table),
     );
     let read = match source.server.flavor {

@@ -14,7 +14,8 @@ use crate::mysql::{
     coordinates::Coordinates,
     copy::{CopyTask, Windows},
     inbox::{Chunk, WindowRequest},
-    schema::{SourceTable, Words, quoted},
+    quote::quoted,
+    schema::{SourceTable, Words},
     settings::MysqlSettings,
     table_name::TableName,
 };

@@ -50,8 +50,8 @@ pub(super) fn schema(table: &SourceTable, previous: Option<&Schema>, highest: u3
     }
 }
 
-/// The key of a table without one, behind its columns: see [`crate::mysql::follow`]. The segments
-/// hold it as their key only, for nobody filters or sorts by it.
+/// The key of a table without one, behind its columns: the hash of its row and a number among equal
+/// rows. The segments hold it as their key only, for nobody filters or sorts by it.
 fn hidden_key(numbers: &mut Numbers<'_>, place: usize) -> ColumnDef {
     let previous = numbers.previous.and_then(|schema| schema.columns.get(schema.hidden_key()?));
     let id = match previous {

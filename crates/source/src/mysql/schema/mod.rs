@@ -17,5 +17,4 @@ pub use read::{Refused, read_table, read_tables};
 pub(crate) use read::{is_changed_by_foreign_keys, list_merged, list_tables};
 pub use selection::{Pattern, Selection};
 pub use table::SourceTable;
-pub(crate) use table::{quoted, quoted_text};
 pub use words::Words;

@@ -172,7 +172,7 @@ impl SourceTable {
         })
     }
 
-    /// What a SELECT lists so that [`crate::mysql::values::from_select`] gives the exact values:
+    /// What a SELECT lists so that `values::from_select` gives the exact values:
     /// the columns in order. The session's time zone must be `+00:00` and its character set
     /// utf8mb4.
     pub fn select_list(&self) -> String {
@@ -211,15 +211,4 @@ impl SourceTable {
     pub fn key_columns(&self) -> impl Iterator<Item = &SourceColumn> {
         self.key.iter().filter_map(|&place| self.columns.get(place))
     }
-}
-
-/// A name as SQL takes it: between backticks.
-pub(crate) fn quoted(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
-}
-
-/// A text as SQL takes it in any `sql_mode`: in hexadecimal digits.
-pub(crate) fn quoted_text(text: &str) -> String {
-    let digits: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
-    format!("_utf8mb4 x'{digits}'")
 }
