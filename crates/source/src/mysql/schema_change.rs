@@ -117,8 +117,24 @@ fn stay(
     if old.period_end.is_some() != new.period_end.is_some() {
         return Err("its system versioning was added or dropped".to_owned());
     }
-    let mut added = Vec::with_capacity(new_columns.len());
-    for column in new_columns {
+    let added = added_columns(new, &new_columns, &alteration)?;
+    let table = arranged(new, &columns);
+    check_key(old, &table, &renamed)?;
+    if !changed && added.is_empty() {
+        return Ok(SchemaChange::Nothing(table));
+    }
+    let renamed = renamed.into_iter().map(|(from, to)| (from.clone(), to.clone())).collect();
+    Ok(SchemaChange::Alter { table, renamed, added })
+}
+
+/// New columns and what they hold in the rows that were there.
+fn added_columns(
+    new: &SourceTable,
+    columns: &[&SourceColumn],
+    alteration: &Alteration,
+) -> Result<Vec<(String, Value)>, String> {
+    let mut added = Vec::with_capacity(columns.len());
+    for column in columns {
         if new.is_numbered(column) {
             return Err(format!("column {:?} numbers the rows that were there", column.name));
         }
@@ -128,13 +144,7 @@ fn stay(
         }
         added.push((column.name.clone(), value_of_old_rows(column)?));
     }
-    let table = arranged(new, &columns);
-    check_key(old, &table, &renamed)?;
-    if !changed && added.is_empty() {
-        return Ok(SchemaChange::Nothing(table));
-    }
-    let renamed = renamed.into_iter().map(|(from, to)| (from.clone(), to.clone())).collect();
-    Ok(SchemaChange::Alter { table, renamed, added })
+    Ok(added)
 }
 
 /// The new table as it is, in its own order: its columns know what they were called before.
