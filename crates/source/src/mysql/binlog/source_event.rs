@@ -9,7 +9,11 @@ use std::{ops::Deref, sync::Arc};
 
 use mysql_common::binlog::events::Event;
 
-use super::{query::Query, table_map::TableMap};
+use super::{
+    query::Query,
+    rows_kind::{RowsKind, RowsVersion},
+    table_map::TableMap,
+};
 use crate::mysql::{coordinates::Coordinates, gtid::Gtid};
 
 /// One step of the source's history.
@@ -74,28 +78,6 @@ pub enum SourceEvent {
         /// How far the stream has come.
         end: Coordinates,
     },
-}
-
-/// What happened to rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum RowsKind {
-    /// After images.
-    Insert,
-    /// Before and after images in turn.
-    Update,
-    /// Before images.
-    Delete,
-    /// Before images and after images in which JSON columns may be differences.
-    PartialUpdate,
-}
-
-/// The layout of a rows event's body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum RowsVersion {
-    /// `table_id flags column_count bitmaps rows`: MySQL 5.1 to 5.5, MariaDB.
-    V1,
-    /// With extra information of its own length after the flags: MySQL since 5.6.
-    V2,
 }
 
 /// The bytes of an event after its header, without checksum. Reads as a byte slice.

@@ -20,6 +20,7 @@
 mod literal;
 mod queue;
 mod read;
+mod run;
 mod throttle;
 mod whole;
 mod windows;
@@ -29,9 +30,10 @@ use std::sync::Arc;
 
 pub(crate) use queue::CopyQueue;
 pub(crate) use read::{estimate, wait_until_executed};
+pub(crate) use run::run;
 pub(crate) use throttle::Throttle;
 pub(crate) use windows::{Cascade, Windows, write_key};
-pub(crate) use worker::{Worker, run};
+pub(crate) use worker::Worker;
 
 use super::schema::SourceTable;
 

@@ -13,9 +13,23 @@ const MAX_DIGITS: u8 = 65;
 /// Text indexes a table can have. Columns beyond them share the last.
 const MAX_TEXTS: usize = 64;
 
+impl SourceTable {
+    /// The engine's definition, columns numbered by their places.
+    pub fn to_schema(&self) -> Schema {
+        schema(self, None, 0)
+    }
+
+    /// The engine's definition after a change: columns and text indexes that `previous` has by
+    /// name keep their numbers; new columns get numbers above `highest`, the highest that a column
+    /// of the table ever had.
+    pub fn to_schema_after(&self, previous: &Schema, highest: u32) -> Schema {
+        schema(self, Some(previous), highest)
+    }
+}
+
 /// The definition; what `previous` has by name keeps its number, and new columns get numbers above
 /// `highest`.
-pub(super) fn schema(table: &SourceTable, previous: Option<&Schema>, highest: u32) -> Schema {
+fn schema(table: &SourceTable, previous: Option<&Schema>, highest: u32) -> Schema {
     let mut numbers = Numbers::after(previous, highest);
     let mut columns: Vec<_> = table
         .columns

@@ -4,7 +4,7 @@ use remora_engine::Schema;
 use remora_mysql::LexMode;
 use serde::{Deserialize, Serialize};
 
-use super::{Generation, SourceColumn, Words, engine};
+use super::{Generation, SourceColumn, Words};
 use crate::{Error, Result, mysql::scan::Scan};
 
 /// A table of the source: those of its columns that are followed, in the engine's order.
@@ -54,18 +54,6 @@ impl SourceTable {
         let columns = self.columns.iter().enumerate();
         let given = columns.filter(|(_, column)| column.generation == Generation::None);
         given.map(|(place, _)| place).collect()
-    }
-
-    /// The engine's definition, columns numbered by their places.
-    pub fn to_schema(&self) -> Schema {
-        engine::schema(self, None, 0)
-    }
-
-    /// The engine's definition after a change: columns and text indexes that `previous` has by
-    /// name keep their numbers; new columns get numbers above `highest`, the highest that a column
-    /// of the table ever had.
-    pub fn to_schema_after(&self, previous: &Schema, highest: u32) -> Schema {
-        engine::schema(self, Some(previous), highest)
     }
 
     /// The table with its columns in the order of its row images, and whether that is another one
