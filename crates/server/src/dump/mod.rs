@@ -18,7 +18,7 @@ pub(crate) use files::{resolve, resolve_existing};
 pub(crate) use load::{load_dump, load_newest_dump, refuse_half_loaded};
 pub(crate) use schedule::save_dumps_at_intervals;
 
-use crate::shared::{Shared, Trigger};
+use crate::shared::{Shared, Trigger, busy};
 
 /// Runs `work` while no source writes; those that were followed go on behind it, from the
 /// positions that are then stored.
@@ -93,8 +93,4 @@ pub(crate) fn load(shared: &Shared, path: &Path) -> Result<(), LineError> {
     shared.dump.half_loaded.store(half_loaded, Ordering::Release);
     shared.dump.end(path, &outcome);
     loaded.map(|_| ()).map_err(|error| LineError::new(code::STORAGE, error.to_string()))
-}
-
-fn busy(message: &str) -> LineError {
-    LineError::new(code::NOT_READY, message)
 }

@@ -1,13 +1,13 @@
 //! DUMP: what each of its commands does, and what it shows.
 
-use remora_protocol::line::{Dump, LineError, code, reply};
+use remora_protocol::line::{Dump, reply};
 
 use super::Session;
 use crate::{
     dump,
     requests::{Answer, blocking},
     settings::Settings,
-    shared::Trigger,
+    shared::{Trigger, busy},
 };
 
 impl Session {
@@ -81,8 +81,4 @@ fn shown_info(info: &remora_engine::dump::DumpInfo) -> reply::DumpInfo {
         timestamp: u64::try_from(info.meta.created_micros / 1_000_000).unwrap_or(0),
         has_statistics: true,
     }
-}
-
-fn busy(message: &str) -> LineError {
-    LineError::new(code::NOT_READY, message)
 }

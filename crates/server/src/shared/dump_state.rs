@@ -158,7 +158,8 @@ pub(crate) fn half_loaded() -> LineError {
     )
 }
 
-fn busy(message: &str) -> LineError {
+/// The answer while dumps cannot be saved or loaded.
+pub(crate) fn busy(message: &str) -> LineError {
     LineError::new(code::NOT_READY, message)
 }
 

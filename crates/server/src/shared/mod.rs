@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use remora_engine::Database;
 use tokio::sync::watch;
 
-pub(crate) use dump_state::{DumpState, Trigger, half_loaded};
+pub(crate) use dump_state::{DumpState, Trigger, busy, half_loaded};
 
 use crate::{
     LogHandle,
