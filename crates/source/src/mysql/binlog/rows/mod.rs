@@ -23,7 +23,7 @@ use super::{RowsKind, RowsVersion, TableMap};
 use crate::{
     Error, Result,
     mysql::{
-        bytes::Reader,
+        bytes::{Reader, Short},
         schema::SourceTable,
         values::{Differences, Malformed, updated_json_text},
     },
@@ -81,8 +81,8 @@ impl From<Malformed> for Problem {
     }
 }
 
-impl From<crate::mysql::bytes::Short> for Problem {
-    fn from(_: crate::mysql::bytes::Short) -> Self {
+impl From<Short> for Problem {
+    fn from(_: Short) -> Self {
         Self::Malformed
     }
 }
