@@ -147,11 +147,11 @@ impl Progress {
 
 #[cfg(test)]
 mod tests {
+    use remora_mysql::Charset;
+
     use super::*;
-    use crate::mysql::schema::Range;
-    use crate::mysql::{
-        schema::{ColumnDefault, Generation, SourceColumn, SourceType, TextType},
-        values::Charset,
+    use crate::mysql::schema::{
+        ColumnDefault, Generation, Range, SourceColumn, SourceType, TextType,
     };
 
     #[test]

@@ -1,8 +1,9 @@
 //! A column as the source declares it.
 
+use remora_mysql::Charset;
 use serde::{Deserialize, Serialize};
 
-use crate::mysql::values::Charset;
+use crate::mysql::quote::quoted;
 
 /// One column of a table at the source.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -160,7 +161,7 @@ impl SourceColumn {
     /// The column as a SELECT lists it. FLOAT is printed with six digits and a declared number of
     /// digits rounds what is stored, unless it takes part in a sum.
     pub(super) fn select_item(&self) -> String {
-        let name = super::table::quoted(&self.name);
+        let name = quoted(&self.name);
         match self.kind {
             SourceType::Float | SourceType::Double => format!("{name} + 0e0 AS {name}"),
             _ => name,

@@ -5,8 +5,10 @@
 //! label       := "'" (character | "''" | "\" character)* "'"
 //! ```
 
+use remora_mysql::Charset;
+
 use super::{ColumnDefault, Generation, Labels, Range, SourceColumn, SourceType, TextType};
-use crate::mysql::{gtid::Flavor, values::Charset};
+use crate::mysql::gtid::Flavor;
 
 /// The number of the collation of bytes.
 const BINARY_COLLATION: u64 = 63;
