@@ -124,7 +124,7 @@ impl Generator {
             "CAST({} AS DECIMAL(12,3))",
             "CHAR_LENGTH(#)",
             "LOCATE(#, #)",
-            "FIELD(#, #, 'a')",
+            "FIELD(COALESCE(#, ''), #, 'a')",
             "ASCII(#)",
             "YEAR(@)",
             "DAYOFYEAR(@)",
