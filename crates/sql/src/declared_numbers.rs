@@ -6,9 +6,8 @@ use remora_engine::{Schema, Value};
 
 use crate::{
     SqlType,
-    meaning::types::MAX_SCALE,
-    select::scan::expr_type,
-    write::declared::{ColumnSpec, SqlTable},
+    catalog::{ColumnSpec, SqlTable},
+    meaning::{expr_type, types::MAX_SCALE},
 };
 
 /// What a table declares of how its numbers are shown: ZEROFILL, FLOAT(M,D), DOUBLE(M,D).

@@ -11,7 +11,7 @@ use super::{
     lift::{Constants, Literal, LiteralKind},
     shape::Group,
 };
-use crate::{session::variables::Collation, statement::lex, write::declared::ColumnSpec};
+use crate::{catalog::ColumnSpec, parse::unquoted, variables::Collation};
 
 /// What a literal says.
 #[derive(Clone, Debug, PartialEq)]
@@ -155,7 +155,7 @@ impl<'a> Constants<'a> {
             return std::str::from_utf8(inner)
                 .map_or(Constant::Other, |text| Constant::Text(Cow::Borrowed(text)));
         }
-        let unquoted = String::from_utf8(lex::unquoted(quoted, self.mode));
+        let unquoted = String::from_utf8(unquoted(quoted, self.mode));
         unquoted.map_or(Constant::Other, |text| Constant::Text(Cow::Owned(text)))
     }
 }

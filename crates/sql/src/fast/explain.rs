@@ -8,11 +8,22 @@ use super::{
     lift::{Constants, Lifted},
     plan::{Plan, Work},
 };
-use crate::{
-    explain,
-    explain::Access,
-    session::{Reader, SessionState},
-};
+use crate::{catalog::Reader, search, state::SessionState};
+
+/// One table's part in the answer.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Access {
+    /// What the statement calls the table.
+    pub table: String,
+    /// MySQL's word for the way: `const`, `range`, `fulltext`, `ALL`.
+    pub kind: &'static str,
+    /// The index that answers.
+    pub key: Option<String>,
+    /// How many rows are looked at, about.
+    pub rows: u64,
+    /// What happens, in words.
+    pub extra: String,
+}
 
 /// How a text would be answered, table by table; `None` if it has none of the shapes.
 pub(crate) fn explain(
@@ -50,7 +61,7 @@ fn access(plan: &Plan, reader: &Reader, constants: &Constants<'_>) -> Option<Acc
     };
     let searched = |tests: &Tests, what: &str| {
         let selected = tests.fill(constants, &plan.table)?;
-        let words = explain::selection(selected.text.as_ref(), selected.filter.as_ref());
+        let words = search::selection(selected.text.as_ref(), selected.filter.as_ref());
         let (kind, key) = match (&selected.text, &selected.filter) {
             (Some(_), _) => ("fulltext", Some("text index")),
             (None, Some(_)) => ("range", None),

@@ -9,7 +9,7 @@
 
 use remora_engine::Value;
 
-use crate::statement::{LexMode, Lexer, Token, TokenKind};
+use crate::parse::{LexMode, Lexer, Token, TokenKind};
 
 /// Texts without literals up to this length are remembered.
 const MAX_KEY_BYTES: usize = 4_096;

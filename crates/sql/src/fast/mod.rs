@@ -1,12 +1,11 @@
 //! Shapes that are answered without planning: by key, by keys, search, count, facet, joins by key.
 //!
 //! A text is told apart from its literals ([`lift`]); what is left names a plan that was made
-//! before ([`cache`]) or has a shape ([`shape`], of several tables [`join`]) that becomes one
+//! before ([`crate::shared::Plans`]) or has a shape ([`shape`], of several tables [`join`]) that becomes one
 //! ([`plan`]). A plan is filled with the literals ([`constant`]) and asked of the engine ([`run`]). Whatever has no shape, or a
 //! literal that would need one of MySQL's conversions, goes the general way: both ways give the
 //! same columns and rows.
 
-mod cache;
 mod condition;
 mod constant;
 mod explain;
@@ -24,8 +23,7 @@ mod tests;
 
 use std::{cell::Cell, sync::Arc};
 
-pub(crate) use cache::Plans;
-pub(crate) use explain::explain;
+pub(crate) use explain::{Access, explain};
 use lift::{Constants, Lifted, Piece};
 use remora_engine::{KeyValues, Value};
 
@@ -34,10 +32,12 @@ use self::{
     shape::Shape,
 };
 use crate::{
-    Identity, Outcome, Prepared, Reply, Result,
-    select::{names::Verb, read_aside},
-    session::{Reader, SessionState},
-    statement::{LONG_BYTES, LexMode, Statement},
+    Identity, Outcome, Reply, Result,
+    aside::read_aside,
+    catalog::{Reader, Verb},
+    parse::{LONG_BYTES, LexMode, Source, Statement},
+    shared::Known,
+    state::SessionState,
 };
 
 /// A shape of one table or of several.
@@ -104,12 +104,21 @@ async fn run_lifted<R: Reply>(
     let reader = session.reader();
     let plans = &session.shared.plans;
     let known = if lifted.has_key { plans.get(&lifted.key) } else { None };
-    let plan = match known {
-        Some(cache::Known::Plan(plan)) if plan.is_current(&reader) => plan,
-        Some(cache::Known::NoShape) => return Ok(None),
-        _ => {
+    let known = match known {
+        Some(Known::NoShape) => return Ok(None),
+        Some(Known::Plan(plan)) => plan.downcast::<AnyPlan>().ok(),
+        None => None,
+    };
+    let remember = |known| {
+        if lifted.has_key {
+            plans.put(&lifted.key, known);
+        }
+    };
+    let plan = match known.filter(|plan| plan.is_current(&reader)) {
+        Some(plan) => plan,
+        None => {
             let Some(shape) = AnyShape::of(text, mode, &lifted.pieces) else {
-                plans.put(lifted, cache::Known::NoShape);
+                remember(Known::NoShape);
                 return Ok(None);
             };
             let database = session.database.as_deref();
@@ -118,7 +127,7 @@ async fn run_lifted<R: Reply>(
             };
             let plan = Arc::new(plan);
             if plan.is_current(&reader) {
-                plans.put(lifted, cache::Known::Plan(Arc::clone(&plan)));
+                remember(Known::Plan(Arc::<AnyPlan>::clone(&plan)));
             }
             plan
         }
@@ -206,11 +215,12 @@ pub(crate) fn prepare(
 /// Answers a prepared statement; `None` if it has none of the shapes.
 pub(crate) async fn run_prepared<R: Reply>(
     session: &mut SessionState,
-    prepared: &Prepared,
+    shape: &PreparedShape,
+    source: &Source,
     parameters: &[Value],
     reply: &mut R,
 ) -> Result<Option<Outcome>> {
-    let Some(known) = &prepared.shape.prepared else { return Ok(None) };
+    let Some(known) = &shape.prepared else { return Ok(None) };
     if !answers(session) {
         return Ok(None);
     }
@@ -227,7 +237,6 @@ pub(crate) async fn run_prepared<R: Reply>(
             plan
         }
     };
-    let source = &prepared.source;
     let constants = known.lifted.constants(&source.text, source.mode, parameters);
     plan.run(session, &reader, &constants, reply).await
 }

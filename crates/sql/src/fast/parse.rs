@@ -7,7 +7,7 @@ use super::{
         Shape, Value,
     },
 };
-use crate::statement::{LexMode, Token, TokenKind, lex};
+use crate::parse::{LexMode, Token, TokenKind, unquoted};
 
 /// Words that are no names here; the general way knows all of them.
 const RESERVED: &str = "\
@@ -544,7 +544,7 @@ impl Parser<'_> {
         let token = self.token()?;
         let bytes = self.bytes(&token);
         let name = match token.kind {
-            TokenKind::Quoted => String::from_utf8(lex::unquoted(bytes, self.mode)).ok()?,
+            TokenKind::Quoted => String::from_utf8(unquoted(bytes, self.mode)).ok()?,
             TokenKind::Word if !self.is_reserved(&token) => {
                 std::str::from_utf8(bytes).ok()?.to_owned()
             }

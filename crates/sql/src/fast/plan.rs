@@ -9,8 +9,7 @@ use super::{
     table::Table,
 };
 use crate::{
-    Column, instance::Shared, meaning::types::ExprType, session::Reader,
-    session::variables::Collation,
+    Column, catalog::Reader, meaning::types::ExprType, shared::Shared, variables::Collation,
 };
 
 /// Most rows of a search that are collected before they are sent.

@@ -15,9 +15,10 @@ use super::{
     },
 };
 use crate::{
-    Cell, Outcome, Reply, Result, search,
-    select::{errors::from_engine, names::Verb},
-    session::{Reader, SessionState},
+    Cell, Outcome, Reply, Result,
+    catalog::{Reader, Verb},
+    error::from_engine,
+    state::{SessionState, note},
 };
 
 /// Keys that are looked up before their rows are sent: so many rows stay in a near cache.
@@ -235,7 +236,7 @@ impl Asked<'_> {
             }));
             send(reply, &self.plan.columns, &row, &zone)?;
         }
-        search::note(session, &request.selection, &found.report, found.total);
+        note(session, &request.selection, &found.report, found.total);
         Ok(Some(found.hits.len() as u64))
     }
 
@@ -262,7 +263,7 @@ impl Asked<'_> {
             self.reader.row_count(table).map_err(failed)?
         } else {
             let counted = self.reader.count(&selection).map_err(failed)?;
-            search::note(session, &selection, &counted.report, counted.count);
+            note(session, &selection, &counted.report, counted.count);
             counted.count
         };
         reply.columns(&self.plan.columns)?;
@@ -309,7 +310,7 @@ impl Asked<'_> {
             }
             reply.drain().await?;
         }
-        search::note(session, &request.selection, &found.report, found.matched);
+        note(session, &request.selection, &found.report, found.matched);
         Ok(Some(sent))
     }
 

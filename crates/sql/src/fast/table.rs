@@ -7,10 +7,11 @@ use remora_engine::Schema;
 use super::{condition::Operand, constant::Comparable, shape::ColumnName};
 use crate::{
     Column, SqlType,
-    instance::Shared,
-    select::{names::TableName, scan::expr_type},
-    session::{Reader, SessionState},
-    write::{Overlay, declared::SqlTable},
+    catalog::{Reader, SqlTable, TableName},
+    meaning::expr_type,
+    shared::Shared,
+    state::SessionState,
+    transaction::Overlay,
 };
 
 /// A table of a statement.

@@ -8,9 +8,10 @@ use remora_engine::{
 };
 
 use crate::{
-    Alone, Cell, Column, Identity, Instance, Outcome, Reply, Result, Settings, fast, select,
-    session::SessionState,
-    statement::{LexMode, Statement, split},
+    Alone, Cell, Column, Identity, Instance, Outcome, Reply, Result, Settings, fast,
+    parse::{LexMode, Statement, split},
+    select,
+    state::SessionState,
 };
 
 #[derive(Debug, Default, PartialEq)]

@@ -10,10 +10,8 @@ use super::{
 };
 use crate::{
     Code,
-    session::{
-        context::Context,
-        variables::{Collation, SqlMode},
-    },
+    state::Context,
+    variables::{Collation, SqlMode},
 };
 
 /// What is known of a call before it runs: enough to say its type.

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::{call::Call, collation, json, types::ExprType, value::V};
-use crate::{Result, SqlType, session::variables::Collation};
+use crate::{Result, SqlType, variables::Collation};
 
 /// What both sides become.
 #[derive(Clone, Copy, Debug, PartialEq)]

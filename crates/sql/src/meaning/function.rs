@@ -29,10 +29,7 @@ use super::{
     types::ExprType,
     value::V,
 };
-use crate::{
-    Code, Error, Result,
-    session::{context::Context, interrupted, variables::Collation},
-};
+use crate::{Code, Error, Result, error::interrupted, state::Context, variables::Collation};
 
 /// Makes the value of a row.
 pub(crate) type Eval = for<'a> fn(&Call<'_>, &[V<'a>]) -> Result<V<'a>>;

@@ -19,6 +19,7 @@ pub(crate) mod collation;
 mod compare;
 mod copies;
 pub(crate) mod decimal;
+mod declared;
 mod encoding;
 mod formatted;
 mod function;
@@ -41,9 +42,10 @@ use datafusion::{
     optimizer::AnalyzerRule,
 };
 
-use crate::session::context::Context;
+use crate::state::Context;
 
 pub(crate) use aggregate::aggregate_function;
+pub(crate) use declared::expr_type;
 pub(crate) use rewrite::{Reading, is_volatile, rewrite};
 
 /// The scalar function of this name, in lower case, as a session means it.

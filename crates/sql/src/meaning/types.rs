@@ -17,7 +17,7 @@ use datafusion::{
     common::{ScalarValue, metadata::FieldMetadata},
 };
 
-use crate::{Column, SqlType, session::variables::Collation};
+use crate::{Column, SqlType, variables::Collation};
 
 /// Where a field's metadata holds its SQL type.
 pub(crate) const METADATA_KEY: &str = "sql";

@@ -10,7 +10,7 @@ use super::{
     number::{double_prefix, format_double, format_float, integer_prefix, round_to_integer},
     temporal::{self, Moment, moment_of_number, parse_moment, time_of_number, time_text},
 };
-use crate::{Code, session::variables::SqlMode};
+use crate::{Code, variables::SqlMode};
 
 /// A value. Texts borrow from the rows they are of.
 #[derive(Clone, Debug, PartialEq)]

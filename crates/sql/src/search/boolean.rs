@@ -12,7 +12,7 @@
 
 use remora_engine::{Piece, PieceMatch, TextQuery};
 
-use crate::{Code, Error, Result, write::declared::SqlTable};
+use crate::{Code, Error, Result, catalog::SqlTable};
 
 /// Deepest nesting of parentheses.
 const MAX_DEPTH: usize = 16;

@@ -23,7 +23,7 @@ use datafusion::{
 use remora_engine::{Normalization, Piece, PieceMatch, Row, Schema, TextQuery, Value, WordPattern};
 
 use super::boolean::parsed;
-use crate::select::resolve::matching::MATCH;
+use crate::parse::MATCH;
 
 /// The function: mode, query, texts.
 pub(crate) fn match_function() -> Arc<ScalarUDF> {

@@ -10,7 +10,7 @@ use remora_engine::{ColumnLetters, ColumnType, LetterClasses, Piece, PieceMatch,
 use rustc_hash::FxHashMap;
 
 use super::Answer;
-use crate::{meaning::collation, session::variables::Collation, write::declared::SqlTable};
+use crate::{catalog::SqlTable, meaning::collation, variables::Collation};
 
 /// Letters from here on are equal to themselves only.
 const LAST_LETTER: u32 = 0x2_0000;

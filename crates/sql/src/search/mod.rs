@@ -6,16 +6,16 @@
 mod boolean;
 mod function;
 mod like;
-mod meta;
 mod plan;
+mod words;
 
 use remora_engine::TextQuery;
 
 pub(crate) use boolean::matching;
 pub(crate) use function::{Sought, match_function};
 pub(crate) use like::{holds, like};
-pub(crate) use meta::{Meta, note, show as show_meta};
 pub(crate) use plan::{Asked, plan};
+pub(crate) use words::selection;
 
 /// What the text index knows of a condition.
 #[derive(Clone, Debug, PartialEq)]

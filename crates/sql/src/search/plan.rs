@@ -7,7 +7,7 @@ use datafusion::{
 use remora_engine::TextQuery;
 
 use super::{Answer, holds, like, matching};
-use crate::{select::resolve::matching::MATCH, write::declared::SqlTable};
+use crate::{catalog::SqlTable, parse::MATCH};
 
 /// Shortest literal of a regular expression that is worth asking for, in characters.
 const MIN_LITERAL: usize = 2;

@@ -7,17 +7,15 @@ use parking_lot::Mutex;
 use remora_engine::Value;
 use rustc_hash::FxHashMap;
 
-use super::{
-    errors::from_engine,
-    names::{TableName, Verb, database_exists},
-    resolve::Catalog,
-    scan::EngineTable,
-};
+use super::{resolve::Catalog, scan::EngineTable};
 use crate::{
     Code, Error, Result,
-    session::{Reader, SessionState, variables::SqlMode},
+    catalog::{Reader, TableName, Verb, database_exists},
+    error::from_engine,
+    parse::{Source, TokenKind},
     show,
-    statement::{Source, TokenKind},
+    state::SessionState,
+    variables::SqlMode,
 };
 
 /// The tables and variables of a session, as one statement sees them.
@@ -70,7 +68,7 @@ impl<'a> SessionCatalog<'a> {
     }
 
     fn missing(&self, name: &TableName) -> Error {
-        if database_exists(self.session, &name.database) {
+        if database_exists(&self.session.shared, &name.database) {
             return name.missing();
         }
         Error::new(Code::UnknownDatabase, format!("Unknown database '{}'", name.database))

@@ -49,7 +49,7 @@ use datafusion::{
 };
 
 use super::{lazy, outer, scan::EngineTable, watch};
-use crate::session::Context;
+use crate::state::Context;
 
 /// The plan as it runs; `None` if it needs an optimizer.
 pub(super) fn planned(

@@ -250,8 +250,8 @@ mod tests {
 
     use super::*;
     use crate::{
+        parse::{LexMode, Statement, split},
         select::run::parsed,
-        statement::{LexMode, Statement, split},
     };
 
     fn query(text: &str) -> Query {

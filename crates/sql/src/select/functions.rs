@@ -9,8 +9,8 @@ use datafusion::{
 };
 use rustc_hash::FxHashMap;
 
-use super::{recursive, resolve::matching::MATCH};
-use crate::{meaning, search, session::Context};
+use super::recursive;
+use crate::{meaning, parse::MATCH, search, state::Context};
 
 type ByName<F> = LazyLock<FxHashMap<String, Arc<F>>>;
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::{
     Code, Error, Outcome, Result,
-    session::SessionState,
-    statement::{Source, Statement, TokenKind},
+    parse::{Source, Statement, TokenKind},
+    state::SessionState,
 };
 
 /// The statement without INTO, and the variables behind it; `None` if it has none.

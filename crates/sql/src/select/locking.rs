@@ -5,8 +5,13 @@ use datafusion::sql::sqlparser::ast::{
     Expr, Ident, ObjectName, Query, SelectItem, SetExpr, TableFactor, TableWithJoins,
 };
 
-use super::{names::TableName, run::collect};
-use crate::{Result, session::SessionState, statement::Source, write::declared::SqlTable};
+use super::run::collect;
+use crate::{
+    Result,
+    catalog::{SqlTable, TableName},
+    parse::Source,
+    state::SessionState,
+};
 
 /// Protects the rows that a query reads, if it says so and a transaction is open.
 pub(super) async fn protect(

@@ -5,7 +5,6 @@ mod bare;
 mod catalog;
 mod compared;
 mod direct;
-pub(crate) mod errors;
 mod extent;
 mod functions;
 mod into;
@@ -13,14 +12,10 @@ mod keys;
 mod lateral;
 mod lazy;
 mod locking;
-pub(crate) mod names;
-pub(crate) mod origin;
 mod outer;
-pub(crate) mod output;
 mod planner;
 mod recursive;
 pub(crate) mod resolve;
-pub(crate) mod room;
 mod rules;
 mod run;
 mod runtime;
@@ -33,12 +28,11 @@ mod wide;
 
 use crate::{
     Code, Column, Outcome, Reply, Result,
-    session::SessionState,
-    statement::{Source, Statement},
+    parse::{Source, Statement},
+    state::SessionState,
 };
 
 pub(crate) use run::collect;
-pub(crate) use runtime::{read_aside, wait_aside};
 
 /// Runs a SELECT.
 pub(crate) async fn run<R: Reply>(

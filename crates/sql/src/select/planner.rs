@@ -24,10 +24,10 @@ use datafusion::{
 use rustc_hash::FxHashMap;
 
 use super::{
-    direct, errors::from_plan, extent::Extent, functions, keys::SidesWithoutKeys,
-    lateral::Laterals, lazy, recursive::LastRound, rules, subquery::Subqueries, united, watch,
+    direct, extent::Extent, functions, keys::SidesWithoutKeys, lateral::Laterals, lazy,
+    recursive::LastRound, rules, subquery::Subqueries, united, watch,
 };
-use crate::{MAX_DIRECT_ROWS, Result, meaning, session::Context};
+use crate::{MAX_DIRECT_ROWS, Result, error::from_plan, meaning, state::Context};
 
 /// Rows of a batch.
 const BATCH_ROWS: usize = 8_192;

@@ -31,8 +31,7 @@ use datafusion::{
     sql::sqlparser::ast::{Query, SelectItem, SetExpr, VisitMut, VisitorMut},
 };
 
-use super::resolve::matching::function_call;
-use crate::{Code, Error, SqlType, meaning::types::ExprType};
+use crate::{Code, Error, SqlType, meaning::types::ExprType, parse::function_call};
 
 /// The name of the function that does it.
 pub(super) const NAME: &str = "recursive_value";

@@ -19,21 +19,22 @@ use tokio::{runtime::Handle, sync::mpsc::Sender};
 
 use super::{
     catalog::SessionCatalog,
-    errors::from_plan,
     extent::{Extent, has_joins, is_light},
-    output,
     planner::Planner,
     recursive,
     resolve::{Resolved, Shown, resolve},
-    runtime::{Running, read_aside, wait_aside},
+    runtime::Running,
     scan::EngineTable,
     sought,
 };
 use crate::{
     Code, Column, Error, Reply, Result,
+    aside::{read_aside, wait_aside},
+    error::{from_plan, interrupted},
     meaning::{Reading, rewrite},
-    session::{SessionState, interrupted},
-    statement::{Source, Statement},
+    output,
+    parse::{Source, Statement},
+    state::SessionState,
 };
 
 /// A query that is ready to be planned.
@@ -382,7 +383,7 @@ pub(super) fn parse_do(statement: &Statement<'_>) -> Result<ast::Query> {
     if let Some(token) = source.tokens.first() {
         text.splice(token.start..token.end, *b"SELECT");
     }
-    let mut made = crate::statement::split(&text, false, source.mode)?;
+    let mut made = crate::parse::split(&text, false, source.mode)?;
     let made = made.pop().ok_or_else(|| source.syntax_error(0))?;
     let made = Source { interrupted: Arc::clone(&source.interrupted), ..made };
     let made = Statement { source: Arc::new(made), ..statement.clone() };

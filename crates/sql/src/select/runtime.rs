@@ -7,21 +7,18 @@ use std::{
     future::Future,
     sync::{
         Arc, LazyLock,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
 };
 
 use tokio::{
-    runtime::{Builder, Handle, Runtime, RuntimeFlavor},
+    runtime::{Builder, Runtime},
     sync::mpsc::{Receiver, Sender, channel},
-    task::{JoinHandle, block_in_place},
+    task::JoinHandle,
 };
 
-use crate::{
-    Code, Error, Result,
-    session::{SessionState, interrupted},
-};
+use crate::{Code, Error, Result, error::interrupted, state::SessionState};
 
 /// Batches that may wait for the client.
 const QUEUED: usize = 2;
@@ -30,8 +27,6 @@ const QUEUED: usize = 2;
 const STACK_BYTES: usize = 64 << 20;
 /// Threads of queries that wait in SLEEP or for a lock.
 const MAX_WAITING: usize = 4_096;
-/// Long texts that are read in threads of their own at a time.
-const MAX_READING: usize = 64;
 /// How soon a statement notices that it was killed.
 const PATIENCE: Duration = Duration::from_millis(50);
 
@@ -117,27 +112,6 @@ impl<T> Drop for Running<T> {
         self.ended.store(true, Ordering::Relaxed);
         self.task.abort();
     }
-}
-
-/// Waits in a function without keeping other queries from the thread.
-pub(crate) fn wait_aside<T>(wait: impl FnOnce() -> T) -> T {
-    match Handle::try_current().map(|handle| handle.runtime_flavor()) {
-        Ok(RuntimeFlavor::MultiThread) => block_in_place(wait),
-        _ => wait(),
-    }
-}
-
-/// Reads or plans a long text without keeping the thread's other tasks waiting.
-pub(crate) fn read_aside<T>(is_long: bool, read: impl FnOnce() -> T) -> T {
-    static READING: AtomicUsize = AtomicUsize::new(0);
-    if !is_long {
-        return read();
-    }
-    // Each takes a thread of its own, of which there are not many.
-    let place = READING.fetch_add(1, Ordering::Relaxed);
-    let done = if place < MAX_READING { wait_aside(read) } else { read() };
-    READING.fetch_sub(1, Ordering::Relaxed);
-    done
 }
 
 /// 3024.

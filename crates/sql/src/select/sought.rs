@@ -14,12 +14,9 @@ use super::run::{collect, parsed};
 use crate::{
     Code, Error, Result,
     meaning::is_volatile,
-    session::SessionState,
-    statement::{Source, Statement, split},
+    parse::{MATCH_OF, Source, Statement, split},
+    state::SessionState,
 };
-
-/// What MATCH … AGAINST (expression) is read as: a function of mode, expression, columns.
-pub(crate) const MATCH_OF: &str = "match_of_expression";
 
 /// Evaluates what is sought; 1210 where it is not the same for all rows.
 pub(super) async fn settle(

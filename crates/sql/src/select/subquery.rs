@@ -47,7 +47,7 @@ use super::{
 use crate::{
     Code, Error,
     meaning::{self, types::ExprType},
-    session::Context,
+    state::Context,
 };
 
 /// Most results that are kept of one subquery, and most bytes of them.

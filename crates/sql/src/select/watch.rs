@@ -42,7 +42,7 @@ use datafusion::{
 };
 use futures::{Stream, StreamExt};
 
-use crate::session::{Context, interrupted};
+use crate::{error::interrupted, state::Context};
 
 /// How long a task keeps its thread.
 const SLICE: Duration = Duration::from_millis(10);

@@ -14,16 +14,16 @@ use datafusion::{
 };
 
 use super::{
-    errors::from_plan,
-    output,
     resolve::{MAX_COLUMNS, texts},
     run::Query,
     runtime::too_slow,
 };
 use crate::{
     Column, Reply, Result,
-    session::SessionState,
-    statement::{Source, split},
+    error::from_plan,
+    output,
+    parse::{Source, split},
+    state::SessionState,
 };
 
 /// Most columns of such a row: as many as a statement can have parameters.

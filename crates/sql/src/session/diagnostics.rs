@@ -1,10 +1,10 @@
 //! SHOW WARNINGS, SHOW ERRORS, and their counts.
 
-use super::{SessionState, warnings::Level};
 use crate::{
     Cell, Column, Outcome, Reply, Result, SqlType,
-    session::variables::Collation,
-    statement::{Source, Statement},
+    parse::{Source, Statement},
+    state::{Level, SessionState},
+    variables::Collation,
 };
 
 /// Runs the statement if it is one of these.

@@ -2,8 +2,8 @@
 
 use super::Session;
 use crate::{
-    select::read_aside,
-    statement::{LONG_BYTES, split},
+    aside::read_aside,
+    parse::{LONG_BYTES, split},
 };
 
 /// `LOAD DATA [LOW_PRIORITY | CONCURRENT] LOCAL INFILE name`: the name stands so far at most.

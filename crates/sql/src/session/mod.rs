@@ -1,16 +1,10 @@
 //! A session: one client's state, and the way of a statement through the crate.
 
-pub(crate) mod chance;
-pub(crate) mod context;
 mod diagnostics;
+mod explain;
 mod local_file;
-pub(crate) mod locks;
-mod position;
 mod prepared;
 mod set;
-mod state;
-pub(crate) mod variables;
-pub(crate) mod warnings;
 
 use std::{
     borrow::Cow,
@@ -20,15 +14,15 @@ use std::{
 use remora_engine::Value;
 use remora_mysql::Charset;
 
-pub(crate) use context::{Clock, Context};
-pub use state::Encryption;
-pub(crate) use state::{Reader, SessionState, interrupted};
-
 use crate::{
-    Code, Column, Error, Identity, Outcome, Reply, Result, ResultCharset, explain, fast,
-    instance::Shared,
-    search, select, show,
-    statement::{Kind, LONG_BYTES, LexMode, Source, Statement, TokenKind, split, unquoted},
+    Code, Column, Error, Identity, Outcome, Reply, Result, ResultCharset,
+    aside::read_aside,
+    fast,
+    parse::{Kind, LONG_BYTES, Source, Statement, TokenKind, split, unquoted},
+    select,
+    shared::Shared,
+    show,
+    state::{Clock, Encryption, SessionState},
     write,
 };
 
@@ -164,7 +158,7 @@ impl Session {
         }
         let mode = self.state.lex_mode();
         let is_long = text.len() > LONG_BYTES;
-        let sources = select::read_aside(is_long, || split(text, many, mode))?;
+        let sources = read_aside(is_long, || split(text, many, mode))?;
         if sources.is_empty() {
             if text.iter().all(|byte| byte.is_ascii_whitespace() || *byte == b';') {
                 return Err(Error::new(Code::EmptyQuery, "Query was empty"));
@@ -188,7 +182,7 @@ impl Session {
     async fn prepare_text(&mut self, text: &[u8]) -> Result<Prepared> {
         let mode = self.state.lex_mode();
         let is_long = text.len() > LONG_BYTES;
-        let mut sources = select::read_aside(is_long, || split(text, false, mode))?;
+        let mut sources = read_aside(is_long, || split(text, false, mode))?;
         let source =
             sources.pop().ok_or_else(|| Error::new(Code::EmptyQuery, "Query was empty"))?;
         prepared::check_preparable(&source)?;
@@ -215,7 +209,9 @@ impl Session {
             state.begin_reading(Kind::Select).await?;
         }
         reply.charset(state.variables.character_set_results);
-        if let Some(outcome) = fast::run_prepared(state, prepared, parameters, reply).await? {
+        if let Some(outcome) =
+            fast::run_prepared(state, &prepared.shape, &prepared.source, parameters, reply).await?
+        {
             return state.finish(Kind::Select, outcome, false, reply);
         }
         let source = Arc::clone(&prepared.source);
@@ -347,14 +343,25 @@ impl SessionState {
             }
             Kind::Set => set::run(self, statement).await,
             Kind::Use => self.run_use(statement),
-            Kind::Show if statement.source.is_word(1, "META") => search::show_meta(self, reply),
+            Kind::Show if statement.source.is_word(1, "META") => show::show_meta(self, reply),
             Kind::Show => match diagnostics::run(self, statement, reply).await? {
                 Some(outcome) => Ok(outcome),
-                None => show::run(self, statement, reply).await,
+                None => self.show(statement, reply).await,
             },
-            Kind::Administration => show::run(self, statement, reply).await,
+            Kind::Administration => self.show(statement, reply).await,
             Kind::Prepared => Box::pin(prepared::run(self, statement, reply)).await,
             Kind::Other => Err(self.other(statement)),
+        }
+    }
+
+    async fn show<R: Reply>(
+        &mut self,
+        statement: &Statement<'_>,
+        reply: &mut R,
+    ) -> Result<Outcome> {
+        match show::run(self, statement, reply).await? {
+            show::Answer::Sent(outcome) => Ok(outcome),
+            show::Answer::Select(statement) => select::run(self, &statement, reply).await,
         }
     }
 
@@ -412,10 +419,5 @@ impl SessionState {
         }
         self.use_database(&name)?;
         Ok(Outcome::default())
-    }
-
-    /// How quotes are read in this session.
-    pub(crate) fn lex_mode(&self) -> LexMode {
-        self.variables.lex_mode()
     }
 }

@@ -3,21 +3,18 @@
 use std::sync::Arc;
 
 use remora_engine::Value;
-use rustc_hash::FxHashMap;
 
-use super::SessionState;
 use crate::{
-    Code, Column, Error, Outcome, Reply, Result, select, show,
-    statement::{Kind, Source, Statement, TokenKind, split},
+    Code, Column, Error, Outcome, Reply, Result,
+    parse::{Kind, Source, Statement, TokenKind, split},
+    select, show,
+    state::SessionState,
     write,
 };
 
 /// Most statements of a session that have a name, and most bytes of their texts.
 const MAX_NAMED: usize = 16_382;
 const MAX_NAMED_BYTES: usize = 64 << 20;
-
-/// Statements by their names in lower case.
-pub(crate) type NamedStatements = FxHashMap<String, Arc<Source>>;
 
 /// Runs PREPARE, EXECUTE, DEALLOCATE PREPARE, DROP PREPARE.
 pub(super) async fn run<R: Reply>(

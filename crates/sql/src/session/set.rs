@@ -12,23 +12,13 @@
 
 use remora_engine::Value;
 
-use super::{
-    SessionState,
-    variables::{Definition, Scope, charset_default, definition, unknown},
-};
 use crate::{
-    Code, Error, Outcome, Reply, Result, select,
-    session::variables::Collation,
-    statement::{Kind, Source, Statement, TokenKind, split, unquoted},
-    write,
+    Code, Error, Outcome, Reply, Result,
+    parse::{Kind, Source, Statement, TokenKind, split, unquoted},
+    select,
+    state::{SessionState, VariableTarget},
+    variables::{Collation, Definition, Scope, charset_default, definition, unknown},
 };
-
-/// Where a variable is to be set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Target {
-    Session,
-    Global,
-}
 
 /// Runs SET.
 pub(super) async fn run(session: &mut SessionState, statement: &Statement<'_>) -> Result<Outcome> {
@@ -184,29 +174,33 @@ impl Assignment<'_> {
     }
 
     /// Reads a scope, if one is said.
-    fn scope(&mut self) -> Option<Target> {
+    fn scope(&mut self) -> Option<VariableTarget> {
         let source = &self.statement.source;
         let is = |word: &str| source.is_word(self.at, word);
         let target = match () {
-            () if is("GLOBAL") || is("PERSIST") || is("PERSIST_ONLY") => Target::Global,
-            () if is("SESSION") || is("LOCAL") => Target::Session,
+            () if is("GLOBAL") || is("PERSIST") || is("PERSIST_ONLY") => VariableTarget::Global,
+            () if is("SESSION") || is("LOCAL") => VariableTarget::Session,
             () => return None,
         };
         self.at += 1;
         Some(target)
     }
 
-    fn transaction(&mut self, session: &mut SessionState, target: Option<Target>) -> Result<()> {
+    fn transaction(
+        &mut self,
+        session: &mut SessionState,
+        target: Option<VariableTarget>,
+    ) -> Result<()> {
         let source = &self.statement.source;
         let mut at = self.at + 1;
         loop {
             let (name, value, taken) = characteristic(source, at)?;
             let open = session.transaction.is_open();
             match target {
-                Some(Target::Global) => set_global(session, name, &value)?,
-                Some(Target::Session) => session.set_variable(name, &value)?,
+                Some(VariableTarget::Global) => session.set_global(name, &value)?,
+                Some(VariableTarget::Session) => session.set_variable(name, &value)?,
                 None if open => return Err(transaction_open()),
-                None => write::set_next_transaction(session, name, &value),
+                None => session.set_next_transaction(name, &value),
             }
             at += taken;
             if at >= source.tokens.len() {
@@ -233,7 +227,7 @@ impl Assignment<'_> {
     async fn system_variable(
         &mut self,
         session: &mut SessionState,
-        mut target: Option<Target>,
+        mut target: Option<VariableTarget>,
     ) -> Result<()> {
         let source = &self.statement.source;
         let mut name = self.word(self.at)?;
@@ -244,7 +238,7 @@ impl Assignment<'_> {
             is_next = target.is_none();
         }
         if source.is(self.at, ".") {
-            target = Some(scope_of(&name).ok_or_else(|| unknown(&name))?);
+            target = Some(VariableTarget::named(&name).ok_or_else(|| unknown(&name))?);
             is_next = false;
             name = self.word(self.at + 1)?;
             self.at += 2;
@@ -253,7 +247,7 @@ impl Assignment<'_> {
         let definition = definition(&name).ok_or_else(|| unknown(&name))?;
         let value = self.setting(session, definition).await?;
         match target {
-            Some(Target::Global) => set_global(session, definition.name, &value),
+            Some(VariableTarget::Global) => session.set_global(definition.name, &value),
             _ if definition.scope == Scope::Global => Err(global_only(definition.name)),
             // `SET @@transaction_isolation = …` is SET TRANSACTION.
             _ if is_next && definition.name.starts_with("transaction_") => {
@@ -264,14 +258,14 @@ impl Assignment<'_> {
                 if session.transaction.is_open() {
                     return Err(transaction_open());
                 }
-                write::set_next_transaction(session, definition.name, &value);
+                session.set_next_transaction(definition.name, &value);
                 Ok(())
             }
             _ => {
                 let commits = definition.name == "autocommit" && !session.variables.autocommit;
                 session.set_variable(definition.name, &value)?;
                 match commits && session.variables.autocommit {
-                    true => write::commit(session).await,
+                    true => session.commit().await,
                     false => Ok(()),
                 }
             }
@@ -403,50 +397,9 @@ fn characteristic(source: &Source, at: usize) -> Result<(&'static str, Value, us
     Ok(("transaction_isolation", Value::Text(level.into()), 2 + words))
 }
 
-fn scope_of(word: &str) -> Option<Target> {
-    match word.to_ascii_lowercase().as_str() {
-        "global" | "persist" | "persist_only" => Some(Target::Global),
-        "session" | "local" => Some(Target::Session),
-        _ => None,
-    }
-}
-
 fn charset(name: &str) -> Result<Collation> {
     let unknown = || Error::new(Code::UnknownCharset, format!("Unknown character set: '{name}'"));
     charset_default(name).ok_or_else(unknown)
-}
-
-fn set_global(session: &mut SessionState, name: &str, value: &Value) -> Result<()> {
-    let definition = definition(name).ok_or_else(|| unknown(name))?;
-    if definition.fixed {
-        return Err(read_only(definition.name));
-    }
-    if definition.scope == Scope::Session {
-        let name = definition.name;
-        let message =
-            format!("Variable '{name}' is a SESSION variable and can't be used with SET GLOBAL");
-        return Err(Error::new(Code::LocalVariable, message));
-    }
-    if session.identity.rights.is_some() {
-        let message = "Access denied; you need (at least one of) the SUPER or \
-                       SYSTEM_VARIABLES_ADMIN privilege(s) for this operation";
-        return Err(Error::new(Code::SpecificAccessDenied, message));
-    }
-    // What a session would not take is no global value either.
-    let mut checked = session.variables.clone();
-    let value = checked.set(definition.name, value)?;
-    let before = session.shared.globals.read().get(definition);
-    session.warn_of_no_effect(definition, &before, &value, true);
-    let mut globals = session.shared.globals.write();
-    globals.set(definition.name, value);
-    session.variables.see_globals(&globals);
-    Ok(())
-}
-
-/// 1238.
-fn read_only(name: &str) -> Error {
-    let message = format!("Variable '{name}' is a read only variable");
-    Error::new(Code::ReadOnlyVariable, message)
 }
 
 /// 1229.
@@ -454,119 +407,6 @@ fn global_only(name: &str) -> Error {
     let message =
         format!("Variable '{name}' is a GLOBAL variable and should be set with SET GLOBAL");
     Error::new(Code::GlobalVariable, message)
-}
-
-impl SessionState {
-    /// Sets a system variable of this session, and remembers to tell the client.
-    pub(crate) fn set_variable(&mut self, name: &str, value: &Value) -> Result<()> {
-        let definition = definition(name).ok_or_else(|| unknown(name))?;
-        if definition.fixed {
-            return Err(read_only(definition.name));
-        }
-        match (definition.name, value) {
-            ("last_insert_id" | "identity", Value::Int(id)) => {
-                self.last_insert_id = u64::try_from(*id).unwrap_or(0);
-            }
-            ("sql_wait_for_position", Value::Text(gtids)) => self.check_position(gtids)?,
-            ("tx_isolation", value) => return self.set_variable("transaction_isolation", value),
-            ("tx_read_only", value) => return self.set_variable("transaction_read_only", value),
-            _ => {}
-        }
-        if matches!(definition.name, "max_allowed_packet" | "net_buffer_length") {
-            let name = definition.name;
-            let message = format!(
-                "SESSION variable '{name}' is read-only. Use SET GLOBAL to assign the value"
-            );
-            return Err(Error::new(Code::SessionVariable, message));
-        }
-        let before = self.variables.value_of(definition);
-        let value = self.variables.set(definition.name, value)?;
-        self.warn_of_no_effect(definition, &before, &value, false);
-        self.changes.push((definition.name.to_owned(), definition.shown(&value)));
-        Ok(())
-    }
-}
-
-impl SessionState {
-    /// Says of a variable that was set to another value, and is only kept, that nothing follows.
-    fn warn_of_no_effect(
-        &self,
-        definition: &Definition,
-        before: &Value,
-        value: &Value,
-        is_global: bool,
-    ) {
-        // How long a client may be silent is its session's, or a setting.
-        let decided = is_global && definition.name == "wait_timeout";
-        if before == value || definition.has_effect() && !decided {
-            return;
-        }
-        let mend = match definition.setting() {
-            Some(setting) => format!("; the server's settings file decides it: {setting}"),
-            None if decided => "; the server's settings file decides it: sql.wait_timeout_s".into(),
-            None => String::new(),
-        };
-        let name = definition.name;
-        self.warn(Code::NotSupported, format!("Setting variable '{name}' has no effect{mend}"));
-    }
-}
-
-/// The value of `@@name`, where the name may have a scope before it.
-pub(super) fn system_variable(session: &SessionState, name: &str) -> Result<Value> {
-    let (scope, name) = match name.split_once('.') {
-        Some((scope, name)) => (Some(scope_of(scope).ok_or_else(|| unknown(name))?), name),
-        None => (None, name),
-    };
-    let definition = definition(name).ok_or_else(|| unknown(name))?;
-    match (scope, definition.scope) {
-        (Some(Target::Session), Scope::Global) => {
-            return Err(wrong_scope(definition.name, "GLOBAL"));
-        }
-        (Some(Target::Global), Scope::Session) => {
-            return Err(wrong_scope(definition.name, "SESSION"));
-        }
-        _ => {}
-    }
-    if let Some(value) = session.live_variable(definition.name) {
-        return Ok(value);
-    }
-    Ok(match scope {
-        Some(Target::Global) => session.shared.globals.read().get(definition),
-        _ => session.variables.value_of(definition),
-    })
-}
-
-/// 1238, for reading.
-fn wrong_scope(name: &str, scope: &str) -> Error {
-    let message = format!("Variable '{name}' is a {scope} variable");
-    Error::new(Code::ReadOnlyVariable, message)
-}
-
-impl SessionState {
-    /// Variables that are not kept but known.
-    pub(crate) fn live_variable(&self, name: &str) -> Option<Value> {
-        let text = |text: &str| Some(Value::Text(text.into()));
-        match name {
-            "version" => text(&self.shared.settings.version),
-            "warning_count" => Some(Value::Uint(u64::from(self.warnings.count()))),
-            "error_count" => Some(Value::Uint(self.warnings.errors())),
-            "last_insert_id" | "identity" => Some(Value::Uint(self.last_insert_id)),
-            "pseudo_thread_id" => Some(Value::Uint(self.id)),
-            "timestamp" => {
-                let micros = self.clock.micros;
-                Some(Value::Float(micros as f64 / 1e6))
-            }
-            "gtid_executed" => text(&self.applied_gtids()),
-            "system_time_zone" => {
-                let zone = jiff::tz::TimeZone::system();
-                let shown = jiff::Timestamp::now().to_zoned(zone);
-                text(&shown.strftime("%Z").to_string())
-            }
-            "tx_isolation" => self.variables.get("transaction_isolation").ok(),
-            "tx_read_only" => self.variables.get("transaction_read_only").ok(),
-            _ => None,
-        }
-    }
 }
 
 /// 1568.

@@ -8,13 +8,10 @@ use super::{
 };
 use crate::{
     Access, Code, Error, Outcome, Reply, Result,
-    select::{
-        errors::from_engine,
-        names::{TableName, Verb, database_denied},
-    },
-    session::SessionState,
-    statement::{Statement, TokenKind},
-    write::{self, tokens::Tokens},
+    catalog::{TableName, Verb, database_denied},
+    error::from_engine,
+    parse::{Statement, TokenKind, Tokens},
+    state::SessionState,
 };
 
 /// Runs a statement about the server.
@@ -68,7 +65,7 @@ async fn lock(session: &mut SessionState, locks: bool, tokens: &mut Tokens<'_>) 
     }
     // Snapshots are what readers lock tables for. What is not locked is not unlocked.
     if locks || session.locks_tables {
-        write::commit(session).await?;
+        session.commit().await?;
     }
     session.locks_tables = locks;
     Ok(Outcome::default())
@@ -131,7 +128,7 @@ fn kill(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Outcome> {
     }
     host.kill(id, only_statement)?;
     if id == session.id && !only_statement {
-        return Err(crate::session::interrupted());
+        return Err(crate::error::interrupted());
     }
     Ok(Outcome::default())
 }
@@ -151,7 +148,7 @@ async fn maintain<R: Reply>(
         tokens.next();
     }
     if kind != "CHECKSUM" {
-        write::commit(session).await?;
+        session.commit().await?;
     }
     let mut grid = match kind {
         "CHECKSUM" => Grid::new(&["Table varchar(128) NOT NULL", "Checksum bigint unsigned"]),
@@ -198,7 +195,7 @@ async fn told(session: &SessionState, kind: &str, name: &TableName) -> Vec<(&'st
             Some(error) => Err(error),
             None => match tokio::task::spawn_blocking(optimize).await {
                 Ok(result) => result.map_err(|error| from_engine(&error)),
-                Err(_) => Err(crate::session::interrupted()),
+                Err(_) => Err(crate::error::interrupted()),
             },
         };
         if let Err(error) = result {

@@ -6,9 +6,10 @@ use super::{
 };
 use crate::{
     Code, Error, Result,
-    select::names::{SYSTEM_DATABASES, Verb, check_seen},
-    session::{SessionState, variables::Collation},
-    write::{database_collation, declared::quoted_name, tokens::Tokens},
+    catalog::{SYSTEM_DATABASES, Verb, check_seen, database_collation, quoted_name},
+    parse::Tokens,
+    state::SessionState,
+    variables::Collation,
 };
 
 /// What stands behind SHOW CREATE.
@@ -71,10 +72,10 @@ fn database(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Grid> {
     let lenient = tokens.accept_all("IF NOT EXISTS");
     let name = tokens.name()?;
     tokens.expect_end()?;
-    check_seen(session, &name)?;
+    check_seen(&session.shared, &session.identity, &name)?;
     let collation = match SYSTEM_DATABASES.first() {
         Some(information) if *information == name => Collation::UTF8MB3_GENERAL_CI,
-        _ => database_collation(session, &name),
+        _ => database_collation(&session.shared, &name),
     };
     let info = collation.info();
     let named = match info.is_default && info.charset != "utf8mb4" {

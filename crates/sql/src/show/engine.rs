@@ -10,7 +10,7 @@ use super::{
     shown::{Filter, Shown},
     tables::{self, ENGINE},
 };
-use crate::{Code, Error, Result, session::SessionState, write::tokens::Tokens};
+use crate::{Code, Error, Result, parse::Tokens, state::SessionState};
 
 const OWN: &str = "Remora";
 const COLUMNS: [&str; 3] =
@@ -65,8 +65,7 @@ fn monitor(parts: &[(String, String)]) -> String {
 
 fn of_server(session: &SessionState) -> Result<String> {
     let database = &session.shared.database;
-    let bytes =
-        database.store_bytes().map_err(|error| crate::select::errors::from_engine(&error))?;
+    let bytes = database.store_bytes().map_err(|error| crate::error::from_engine(&error))?;
     let mut figures = vec![
         ("position", database.position().0.to_string()),
         ("tables", tables::count(session).to_string()),

@@ -18,10 +18,11 @@ use remora_engine::Value;
 
 use crate::{
     Column, Error, Reply, Result,
-    meaning::{temporal::Moment, types::ExprType},
-    select::{errors::from_plan, names::TableName, origin::Origin, output, scan::expr_type},
-    session::variables::Collation,
-    write::declared::{ColumnSpec, parse_column},
+    catalog::{ColumnSpec, Origin, TableName, parse_column},
+    error::from_plan,
+    meaning::{expr_type, temporal::Moment, types::ExprType},
+    output,
+    variables::Collation,
 };
 
 /// Columns and rows.

@@ -8,8 +8,8 @@ use super::{
 };
 use crate::{
     Result,
-    session::SessionState,
-    write::declared::{KeyKind, Line, PartOf},
+    catalog::{KeyKind, Line, PartOf},
+    state::SessionState,
 };
 
 /// The rows of STATISTICS, in the order of SHOW INDEX.
@@ -166,8 +166,8 @@ pub(super) fn references(known: &Known, all: &[Known]) -> Vec<Vec<Value>> {
 /// The unique key that begins with the columns a foreign key points to.
 fn referenced_key<'k>(foreign: &Foreign, all: &'k [Known]) -> Option<&'k str> {
     let parent = all.iter().find(|known| known.name == foreign.table)?;
-    let begins = |key: &&crate::write::declared::Key| {
-        let same = |(part, column): (&crate::write::declared::KeyPart, &String)| match &part.of {
+    let begins = |key: &&crate::catalog::Key| {
+        let same = |(part, column): (&crate::catalog::KeyPart, &String)| match &part.of {
             PartOf::Column(name) => name.eq_ignore_ascii_case(column),
             PartOf::Expression(_) => false,
         };

@@ -11,9 +11,9 @@ use super::{
 };
 use crate::{
     Access, Result,
-    select::names::{TableName, check_seen},
-    session::SessionState,
-    write::tokens::Tokens,
+    catalog::{TableName, check_seen},
+    parse::Tokens,
+    state::SessionState,
 };
 
 pub(super) const OPEN_TABLES: [&str; 4] = [
@@ -175,7 +175,7 @@ pub(super) fn database(session: &SessionState, tokens: &mut Tokens<'_>) -> Resul
         true => tokens.name()?,
         false => session.current_database()?.to_owned(),
     };
-    check_seen(session, &name)?;
+    check_seen(&session.shared, &session.identity, &name)?;
     Ok(name)
 }
 

@@ -7,6 +7,7 @@ mod grid;
 mod keys;
 mod like;
 mod listing;
+mod meta;
 mod privileges;
 mod processes;
 mod replicas;
@@ -21,24 +22,32 @@ use datafusion::catalog::TableProvider;
 
 use crate::{
     Column, Outcome, Reply, Result,
-    select::{self, names::TableName},
-    session::SessionState,
-    statement::{Kind, Source, Statement, split},
-    write::declared::quoted_name,
+    catalog::{TableName, quoted_name},
+    parse::{Kind, Source, Statement, split},
+    state::SessionState,
 };
+pub(crate) use meta::show as show_meta;
 use shown::{Filter, Shown};
 
 /// How the names of tables begin that are answers to SHOW.
 const SHOW: &str = "SHOW ";
 
+/// How a statement about the server is answered.
+pub(crate) enum Answer<'a> {
+    /// It was, and this is how it ended.
+    Sent(Outcome),
+    /// By this SELECT, whose rows are still to be sent: SHOW … WHERE.
+    Select(Statement<'a>),
+}
+
 /// Runs SHOW, DESCRIBE, KILL and the like.
-pub(crate) async fn run<R: Reply>(
+pub(crate) async fn run<'a, R: Reply>(
     session: &mut SessionState,
-    statement: &Statement<'_>,
+    statement: &Statement<'a>,
     reply: &mut R,
-) -> Result<Outcome> {
+) -> Result<Answer<'a>> {
     if statement.kind() == Kind::Administration {
-        return administration::run(session, statement, reply).await;
+        return administration::run(session, statement, reply).await.map(Answer::Sent);
     }
     let source = &statement.source;
     let Shown { mut grid, filter } = shown::shown(session, source)?;
@@ -46,13 +55,12 @@ pub(crate) async fn run<R: Reply>(
         Filter::All => {}
         Filter::Like(pattern) => grid.rows.retain(|row| like::first_is_like(row, &pattern)),
         Filter::Where(place) => {
-            let statement = selected(session, statement, place)?;
-            return select::run(session, &statement, reply).await;
+            return selected(session, statement, place).map(Answer::Select);
         }
     }
     session.found_rows = grid.rows.len() as u64;
     grid.send(reply)?;
-    Ok(Outcome::default())
+    Ok(Answer::Sent(Outcome::default()))
 }
 
 /// The columns that a prepared SHOW will have; none where they are known when it runs.

@@ -6,9 +6,7 @@ use super::{
     grid::{text, yes},
     tables::CATALOG,
 };
-use crate::{
-    Access, Account, Identity, Right, session::SessionState, write::declared::quoted_name,
-};
+use crate::{Access, Account, Identity, Right, catalog::quoted_name, state::SessionState};
 
 /// What someone with all rights may do to the server.
 const ALL: [&str; 14] = [

@@ -3,7 +3,7 @@
 use remora_engine::Value;
 
 use super::grid::{maybe, text};
-use crate::session::SessionState;
+use crate::state::SessionState;
 
 /// The connections that the session may see, with so many characters of each statement.
 pub(super) fn rows(session: &SessionState, characters: usize) -> Vec<Vec<Value>> {

@@ -3,7 +3,7 @@
 use remora_engine::Value;
 
 use super::grid::{Grid, text};
-use crate::{ReplicaReport, session::SessionState};
+use crate::{ReplicaReport, state::SessionState};
 
 pub(super) const REPLICAS: [&str; 5] = [
     "Server_Id int unsigned NOT NULL",

@@ -9,10 +9,8 @@ use super::{
 use crate::{
     Result,
     meaning::temporal::local_of_utc,
-    session::{
-        SessionState,
-        variables::{DEFINITIONS, Scope},
-    },
+    state::SessionState,
+    variables::{DEFINITIONS, Scope},
 };
 
 /// Names and values of the system variables, as SHOW VARIABLES has them.

@@ -10,8 +10,10 @@
 
 use super::{create, engine, grid::Grid, listing, privileges, processes, replicas, server, system};
 use crate::{
-    Code, Error, Result, select::names::TableName, session::SessionState, statement::Source,
-    write::tokens::Tokens,
+    Code, Error, Result,
+    catalog::TableName,
+    parse::{Source, Tokens},
+    state::SessionState,
 };
 
 /// Most characters of a statement in SHOW PROCESSLIST.

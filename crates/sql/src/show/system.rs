@@ -21,15 +21,12 @@ use super::{
 };
 use crate::{
     Access, Result,
-    select::names::{TableName, database_exists, databases, may_see},
-    session::{
-        SessionState,
-        variables::{COLLATIONS, Collation, charsets},
+    catalog::{
+        ColumnSpec, TableName, database_collation, database_exists, databases, may_see,
+        parse_column,
     },
-    write::{
-        database_collation,
-        declared::{ColumnSpec, parse_column},
-    },
+    state::SessionState,
+    variables::{COLLATIONS, Collation, charsets},
 };
 
 /// The database whose tables of the system's are not listed.
@@ -140,9 +137,8 @@ pub(super) fn rows(session: &SessionState, name: &TableName) -> Result<Vec<Vec<V
         "CHARACTER_SETS" => character_sets(),
         "COLLATIONS" => collations(),
         "COLLATION_CHARACTER_SET_APPLICABILITY" => {
-            let row = |each: &crate::session::variables::CollationInfo| {
-                vec![text(each.name), text(each.charset)]
-            };
+            let row =
+                |each: &crate::variables::CollationInfo| vec![text(each.name), text(each.charset)];
             COLLATIONS.iter().map(row).collect()
         }
         "ENGINES" => server::engines(),
@@ -172,7 +168,7 @@ fn performance(session: &SessionState, table: &str) -> Result<Vec<Vec<Value>>> {
 /// The databases that the session may see.
 pub(super) fn visible_databases(session: &SessionState) -> Vec<String> {
     let mut names = databases(&session.shared);
-    names.retain(|name| may_see(&session.identity, name) && database_exists(session, name));
+    names.retain(|name| may_see(&session.identity, name) && database_exists(&session.shared, name));
     names
 }
 
@@ -180,7 +176,7 @@ fn schemata(session: &SessionState) -> Vec<Vec<Value>> {
     let row = |name: String| {
         let collation = match name.as_str() {
             "information_schema" => Collation::UTF8MB3_GENERAL_CI,
-            name => database_collation(session, name),
+            name => database_collation(&session.shared, name),
         };
         let (charset, collation) = (text(collation.charset()), text(collation.name()));
         vec![text(CATALOG), text(name), charset, collation, Value::Null, text("NO")]

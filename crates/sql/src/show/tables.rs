@@ -7,14 +7,11 @@ use remora_engine::{TableStatistics, Value};
 use super::grid::{maybe, number, text, yes};
 use crate::{
     Access, Error, Result, SqlType,
+    catalog::{ColumnSpec, DefaultSpec, Key, KeyKind, PartOf, SqlTable, TableName, Verb},
+    error::from_engine,
     meaning::types::bytes_per_character,
-    select::{
-        errors::from_engine,
-        names::{TableName, Verb},
-    },
-    session::SessionState,
-    statement::{LexMode, split},
-    write::declared::{ColumnSpec, DefaultSpec, Key, KeyKind, PartOf, SqlTable},
+    parse::{LexMode, split},
+    state::SessionState,
 };
 
 /// What `information_schema` calls the only catalog.

@@ -7,14 +7,13 @@ use std::sync::Arc;
 
 use remora_engine::{ColumnDef, ColumnType, Row, Schema, Value};
 
-use super::{
-    declared::{ROW_NUMBER, SqlTable, quoted_name},
-    overlay::{Key, Overlay},
-    rows::{Query, RowMaker, Target},
-    temporary::TemporaryTable,
-};
+use super::rows::{Query, RowMaker, Target};
 use crate::{
-    Code, Error, Result, select::names::TableName, session::SessionState, write::convert::Slot,
+    Code, Error, Result,
+    catalog::{ROW_NUMBER, SqlTable, TableName, quoted_name},
+    state::SessionState,
+    transaction::{Key, Overlay, TemporaryTable},
+    write::convert::Slot,
 };
 
 /// What the names of a new row's columns begin with, where the row that is there is read beside it.

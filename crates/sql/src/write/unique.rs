@@ -16,12 +16,12 @@ use std::sync::Arc;
 
 use remora_engine::{ColumnDef, ColumnType, KeyValues, Row, Schema, Value};
 
-use super::{
-    declared::{KeyKind, SqlTable, TypeSpec},
-    overlay::Key,
-    transaction::Place,
+use crate::{
+    catalog::{KeyKind, SqlTable, TableName, TypeSpec},
+    meaning::collation,
+    transaction::{Key, Place},
+    variables::Collation,
 };
-use crate::{meaning::collation, select::names::TableName, session::variables::Collation};
 
 /// What the names of these tables begin with.
 const HIDDEN: &str = "#unique.";

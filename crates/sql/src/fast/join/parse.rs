@@ -8,7 +8,7 @@ use crate::{
         parse::Parser,
         shape::{ColumnName, Comparison, Group},
     },
-    statement::LexMode,
+    parse::LexMode,
 };
 
 /// Deepest nesting of parentheses and of statements.

@@ -4,16 +4,16 @@
 use super::{Added, Chain as ShapeChain, Fact, Items, Said, Shape};
 use crate::{
     Column, Identity, Result,
-    explain::Access,
+    catalog::{Reader, Verb},
     fast::{
         condition::Operand,
         constant::Comparable,
+        explain::Access,
         shape::{ColumnName, Comparison, Group},
         table::Table,
     },
     meaning::types::ExprType,
-    select::names::Verb,
-    session::{Reader, SessionState},
+    state::SessionState,
 };
 
 /// A join made ready for tables of these definitions.

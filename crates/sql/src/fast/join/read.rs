@@ -10,14 +10,15 @@ use super::{
 };
 use crate::{
     Result,
+    catalog::Reader,
+    error::from_engine,
     fast::{
         constant::{Comparable, Constant, Fitted},
         lift::Constants,
         shape::Comparison,
     },
-    select::errors::from_engine,
-    session::{Reader, SessionState},
-    write::Overlay,
+    state::SessionState,
+    transaction::Overlay,
 };
 
 /// More rows of one table are not collected.

@@ -8,8 +8,9 @@ use super::{
 };
 use crate::{
     Cell, Outcome, Reply, Result,
+    catalog::Reader,
     fast::{lift::Constants, output::send},
-    session::{Reader, SessionState},
+    state::SessionState,
 };
 
 /// Rows that are sent before the client is waited for.

@@ -6,7 +6,7 @@ mod table;
 use std::borrow::Cow;
 
 use super::types::{ExprType, coercibility};
-use crate::{Code, Error, Result, session::variables::Collation};
+use crate::{Code, Error, Result, variables::Collation};
 use table::{GENERAL, Table, UCA_4, UCA_9};
 
 /// `utf8mb4_bin`.

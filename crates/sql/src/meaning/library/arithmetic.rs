@@ -9,7 +9,7 @@ use super::super::{
     types::{ExprType, MAX_DIGITS, MAX_SCALE},
     value::V,
 };
-use crate::{Code, Error, Result, SqlType, session::variables::SqlMode};
+use crate::{Code, Error, Result, SqlType, variables::SqlMode};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("+", 2, 2, sum_type, plus),

@@ -16,7 +16,7 @@ use super::{
     },
     control::typed,
 };
-use crate::{Code, Error, Result, SqlType, session::variables::Collation};
+use crate::{Code, Error, Result, SqlType, variables::Collation};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("cast_signed", 1, 1, signed_type, signed),
@@ -278,7 +278,7 @@ fn using_type(typing: &Typing<'_>) -> Result<ExprType> {
     if name == "binary" {
         return Ok(ExprType::binary(kind.characters().saturating_mul(4)));
     }
-    let collation = crate::session::variables::charset_default(&name).ok_or_else(|| {
+    let collation = crate::variables::charset_default(&name).ok_or_else(|| {
         Error::new(Code::UnknownCharset, format!("Unknown character set: '{name}'"))
     })?;
     Ok(ExprType::text(kind.characters(), collation).with_coercibility(coercibility::IMPLICIT))

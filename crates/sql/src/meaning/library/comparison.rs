@@ -31,7 +31,7 @@ use super::{
     control::converted,
     literals::number_of_digits,
 };
-use crate::{Code, Error, Result, SqlType, session::variables::Collation};
+use crate::{Code, Error, Result, SqlType, variables::Collation};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::truth("=", 2, 2, never).expanding(|a, t| binary(a, t, Operator::Eq)),

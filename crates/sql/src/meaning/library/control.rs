@@ -18,7 +18,7 @@ use super::{
     arithmetic::{Number, number_of},
     comparison::called,
 };
-use crate::{Result, SqlType, session::variables::Collation};
+use crate::{Result, SqlType, variables::Collation};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("case", 2, MANY, case_type, case).expanding(expand_case),

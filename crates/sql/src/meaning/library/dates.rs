@@ -5,13 +5,13 @@ use super::super::{
     decimal::Dec,
     function::Definition,
     temporal::{
-        self, DAY, MONTHS, Moment, SECOND, Unit, WEEKDAYS, date_of_day_number, last_day,
-        local_of_utc, parse_zone, round_micros, utc_of_local, year_week,
+        self, DAY, MONTHS, Moment, SECOND, WEEKDAYS, date_of_day_number, last_day, local_of_utc,
+        parse_zone, round_micros, utc_of_local, year_week,
     },
     types::ExprType,
     value::V,
 };
-use crate::{Code, Result, SqlType, session::variables::Collation};
+use crate::{Code, Result, SqlType, parse::Unit, variables::Collation};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("now", 1, 1, now_type, now),

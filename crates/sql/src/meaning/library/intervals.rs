@@ -5,13 +5,13 @@ use super::super::{
     decimal::Dec,
     function::Definition,
     temporal::{
-        self, DAY, Interval, LONGEST_TIME, Moment, SECOND, Unit, format_date, local_of_utc,
+        self, DAY, Interval, LONGEST_TIME, Moment, SECOND, format_date, local_of_utc,
         parse_by_format, round_micros,
     },
     types::{ExprType, UNBOUNDED},
     value::V,
 };
-use crate::{Code, Result, SqlType};
+use crate::{Code, Result, SqlType, parse::Unit};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("date_add", 3, 3, add_type, |call, args| date_add(call, args, false)),
@@ -321,7 +321,7 @@ fn str_to_date<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let [value, format] = args else { return Ok(V::Null) };
     let (Some(text), Some(format)) = (value.string(), format.string()) else { return Ok(V::Null) };
     let mode = call.sql_mode();
-    let strict_zero = mode.has(crate::session::variables::SqlMode::NO_ZERO_IN_DATE);
+    let strict_zero = mode.has(crate::variables::SqlMode::NO_ZERO_IN_DATE);
     let is_time = matches!(call.result.kind, SqlType::Time(_));
     let found = parse_by_format(&text, &format)
         .filter(|found| is_time || !strict_zero || !found.moment.has_zero_part());

@@ -7,7 +7,7 @@ use super::super::{
     types::{ExprType, UNBOUNDED, coercibility},
     value::V,
 };
-use crate::{Code, Error, Result, SqlType, session::variables::Collation};
+use crate::{Code, Error, Result, SqlType, variables::Collation};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("json_extract", 2, MANY, json_type, extract),

@@ -12,7 +12,7 @@ use super::super::{
     types::{ExprType, coercibility},
     value::V,
 };
-use crate::{Code, Error, Result, session::variables::Collation};
+use crate::{Code, Error, Result, variables::Collation};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("literal", 1, 1, same_type, first).expanding(typed_literal),
@@ -247,7 +247,7 @@ fn introduced_type(typing: &Typing<'_>) -> Result<ExprType> {
         let bytes = typing.constant_text(1).map_or(kind.length, length);
         return Ok(ExprType::binary(bytes).not_null());
     }
-    let collation = crate::session::variables::charset_default(&name).ok_or_else(|| {
+    let collation = crate::variables::charset_default(&name).ok_or_else(|| {
         Error::new(Code::UnknownCharset, format!("Unknown character set: '{name}'"))
     })?;
     Ok(ExprType::text(kind.length, collation).not_null())

@@ -8,11 +8,7 @@ use super::super::{
     types::ExprType,
     value::V,
 };
-use crate::{
-    Result,
-    select::wait_aside,
-    session::{Context, locks::lock_name},
-};
+use crate::{Result, aside::wait_aside, shared::lock_name, state::Context};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("get_lock", 2, 2, truth_type, get_lock).volatile(),

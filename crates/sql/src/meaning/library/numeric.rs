@@ -11,7 +11,7 @@ use super::{
     },
     arithmetic::{Number, number_of},
 };
-use crate::{Code, Error, Result, SqlType, session::variables::Collation};
+use crate::{Code, Error, Result, SqlType, variables::Collation};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("abs", 1, 1, abs_type, abs),

@@ -7,7 +7,7 @@ use super::super::{
     types::ExprType,
     value::V,
 };
-use crate::{Result, session::variables::Collation};
+use crate::{Result, variables::Collation};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("locate", 2, 3, place_type, locate),

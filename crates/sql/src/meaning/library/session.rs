@@ -9,10 +9,7 @@ use super::super::{
     types::{ExprType, UNBOUNDED, coercibility},
     value::V,
 };
-use crate::{
-    Result,
-    session::{chance::Generator, variables::Collation},
-};
+use crate::{Result, state::Generator, variables::Collation};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("database", 0, 0, database_type, database),

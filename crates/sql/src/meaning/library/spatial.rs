@@ -7,7 +7,7 @@ use super::super::{
     types::ExprType,
     value::V,
 };
-use crate::{Code, Error, Result, SqlType, session::variables::Collation};
+use crate::{Code, Error, Result, SqlType, variables::Collation};
 
 const MAX_SRID: i128 = u32::MAX as i128;
 

@@ -11,7 +11,7 @@ use super::super::{
     types::ExprType,
     value::V,
 };
-use crate::{Code, Error, Result, select::wait_aside, session::Context};
+use crate::{Code, Error, Result, aside::wait_aside, state::Context};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("sleep", 1, 1, present_type, sleep).volatile(),
@@ -98,7 +98,7 @@ fn applied(call: &Call<'_>, set: &str, seconds: Option<f64>) -> Result<bool> {
                 return Ok(false);
             }
             if context.is_over() {
-                return Err(crate::session::interrupted());
+                return Err(crate::error::interrupted());
             }
         }
     })

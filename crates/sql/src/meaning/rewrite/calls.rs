@@ -5,11 +5,11 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{Expr, Function, Ident, visit_expressions};
 
 use super::{
-    Rewriter, aggregates, call, frames, function_name, number, special,
-    special::{arguments, span, wrong_count},
+    Rewriter, aggregates, call, frames, function_name, number,
+    special::{self, arguments, span, wrong_count},
     text, truth,
 };
-use crate::{Code, Error, Result, meaning::function::definition, select::resolve::matching::MATCH};
+use crate::{Code, Error, Result, meaning::function::definition, parse::MATCH};
 
 /// Names for the same function.
 const SAME: &[(&str, &str)] = &[

@@ -17,8 +17,9 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::{
-    Code, Error, Result, select::resolve::matching, session::variables::SqlMode,
-    statement::SOUNDS_LIKE,
+    Code, Error, Result,
+    parse::{SOUNDS_LIKE, function_named},
+    variables::SqlMode,
 };
 
 /// What of a session decides how a statement is read.
@@ -202,7 +203,7 @@ fn call(name: &str, args: Vec<Expr>) -> Expr {
 }
 
 fn function(name: &str, args: Vec<Expr>) -> Function {
-    matching::function(Ident::with_quote('`', name), args)
+    function_named(Ident::with_quote('`', name), args)
 }
 
 /// A name in lower case, quoted so that it stays what it is.

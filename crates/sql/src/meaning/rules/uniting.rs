@@ -14,7 +14,7 @@ use super::super::{
     library::{common_type, converted},
     types::ExprType,
 };
-use crate::select::origin::Origin;
+use crate::catalog::Origin;
 
 /// The union of inputs that all have the same types.
 pub(super) fn union(union: Union) -> Result<LogicalPlan> {

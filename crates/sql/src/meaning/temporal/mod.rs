@@ -19,7 +19,7 @@ pub(crate) use calendar::{
     date_of_day_number, day_number, days_in_month, week, weekday, year_week,
 };
 pub(crate) use format::{MONTHS, WEEKDAYS, format_date, parse_by_format};
-pub(crate) use interval::{Interval, Unit};
+pub(crate) use interval::Interval;
 pub(crate) use parse::{last_day, moment_of_number, parse_moment, parse_time, time_of_number};
 pub(crate) use zone::{local_of_utc, parse_zone, utc_of_local};
 

@@ -12,14 +12,13 @@ use datafusion::{
 use super::{
     Env, Resolver, alias,
     expr::Place,
-    matching::function_call,
     named_once,
     scope::{Clause, Named, Relation, Scope, Visible, quoted, unknown_column},
 };
 use crate::{
     Code, Error, Result,
-    select::{names::TableName, origin::Origin},
-    write::declared::ROW_NUMBER,
+    catalog::{Origin, ROW_NUMBER, TableName},
+    parse::function_call,
 };
 
 /// Most tables of one FROM, as in MySQL.

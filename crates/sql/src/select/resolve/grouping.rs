@@ -10,10 +10,9 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::{
     expr::is_aggregate,
-    matching::function_call,
     scope::{Clause, Scope, unknown_column},
 };
-use crate::{Code, Error, Result};
+use crate::{Code, Error, Result, parse::function_call};
 
 /// Whether an expression holds an aggregate of its own SELECT.
 pub(super) fn has_aggregate(expr: &Expr) -> bool {

@@ -1,6 +1,6 @@
 //! What selected expressions are called: their text, as it was written.
 
-use crate::statement::{Source, TokenKind};
+use crate::parse::{Source, TokenKind};
 
 /// Words that may stand between SELECT and its first expression.
 const MODIFIERS: [&str; 10] = [
@@ -35,7 +35,7 @@ const ENDS: [&str; 14] = [
 
 /// The texts of the expressions selected by the SELECT whose first byte is at `place`.
 pub(in crate::select) fn texts(source: &Source, place: usize) -> Vec<String> {
-    let begins = |token: &crate::statement::Token| token.start == place;
+    let begins = |token: &crate::parse::Token| token.start == place;
     let Some(select) = source.tokens.iter().position(begins) else { return Vec::new() };
     let mut at = select + 1;
     while is_modifier(source, at) {
@@ -89,7 +89,7 @@ fn text(source: &Source, first: usize, end: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statement::{LexMode, split};
+    use crate::parse::{LexMode, split};
 
     #[test]
     fn texts_are_as_they_were_written() {

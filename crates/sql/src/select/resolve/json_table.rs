@@ -25,12 +25,12 @@ use super::{
 };
 use crate::{
     Code, Error, Result,
+    error::from_plan,
     meaning::{
         json::{Json, Path},
         types::ExprType,
     },
-    select::errors::from_plan,
-    session::variables::Collation,
+    variables::Collation,
 };
 
 /// Most rows that a document may become.

@@ -1,12 +1,10 @@
 //! Calls whose arguments are not values: MATCH … AGAINST, and functions of units.
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
-    ObjectName, Value, ValueWithSpan,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value, ValueWithSpan,
 };
 
-/// The name of the function that MATCH … AGAINST becomes: mode, query, columns.
-pub(crate) const MATCH: &str = "match_against";
+use crate::parse::{MATCH, function_call};
 
 /// Functions whose first argument is a word.
 const WITH_UNIT: [&str; 3] = ["timestampdiff", "timestampadd", "get_format"];
@@ -22,30 +20,6 @@ pub(super) fn call(names: Vec<Expr>, query: &ValueWithSpan, mode: Option<String>
     let mut args = vec![text(mode.unwrap_or_default()), query];
     args.extend(names);
     function_call(MATCH, args)
-}
-
-/// A call of a function.
-pub(crate) fn function_call(name: &str, args: Vec<Expr>) -> Expr {
-    Expr::Function(function(Ident::new(name), args))
-}
-
-/// A call of a function whose name is written so.
-pub(crate) fn function(name: Ident, args: Vec<Expr>) -> Function {
-    let args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)));
-    Function {
-        name: ObjectName::from(vec![name]),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList {
-            duplicate_treatment: None,
-            args: args.collect(),
-            clauses: Vec::new(),
-        }),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: Vec::new(),
-    }
 }
 
 /// Makes the first argument of functions of units a text.

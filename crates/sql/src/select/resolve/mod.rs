@@ -10,7 +10,7 @@ mod grouping;
 mod items;
 mod json_table;
 mod limit;
-pub(crate) mod matching;
+mod matching;
 mod quantified;
 mod rows;
 mod scope;
@@ -31,8 +31,8 @@ use datafusion::{
     },
 };
 
-use super::names::TableName;
-use crate::{Code, Error, Result, statement::Source};
+use crate::{Code, Error, Result, catalog::TableName, parse::Source};
+
 use expr::Place;
 use scope::{Clause, Named, Scope, duplicate_column, quoted, unknown_column};
 

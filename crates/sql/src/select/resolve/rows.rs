@@ -15,10 +15,9 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::{
-    alias, from::binary, grouping::has_aggregate, matching::function_call, query_of, scope::quoted,
-    select::empty_select,
+    alias, from::binary, grouping::has_aggregate, query_of, scope::quoted, select::empty_select,
 };
-use crate::{Code, Error, Result};
+use crate::{Code, Error, Result, parse::function_call};
 
 /// What stands before a row that is sought, or that its opposite is.
 #[derive(Clone, Copy, PartialEq, Eq)]

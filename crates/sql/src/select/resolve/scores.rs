@@ -15,11 +15,12 @@ use datafusion::{
     },
 };
 
-use super::{
-    matching::{MATCH, function_call},
-    scope::quoted,
+use super::scope::quoted;
+use crate::{
+    Error, Result,
+    parse::{MATCH, function_call},
+    select::scan::EngineTable,
 };
-use crate::{Error, Result, select::scan::EngineTable};
 
 /// MATCH as a condition, while the others are replaced.
 const CONDITION: &str = "match_as_condition";

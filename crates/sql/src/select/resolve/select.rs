@@ -13,10 +13,9 @@ use super::{
     expr::{Alias, Place, is_aggregate},
     from::{binary, opaque},
     grouping, items,
-    matching::function_call,
     scope::{Clause, Scope, Visible, quoted, unknown_column},
 };
-use crate::{Code, Error, Result};
+use crate::{Code, Error, Result, parse::function_call};
 
 /// Most columns of a SELECT, as MySQL has them of a table: each is compared with all others when it
 /// is planned.

@@ -28,7 +28,7 @@ use jiff::tz::TimeZone;
 use remora_engine::{ColumnBatch, Filter, Scan, ScanRequest, Selection, TextQuery};
 
 use super::{EngineTable, array, dynamic, filter::Subject, overlaid::Overlaid};
-use crate::{explain, select::SCAN_OF, session::Reader};
+use crate::{catalog::Reader, search, select::SCAN_OF};
 
 /// What of a table is read.
 #[derive(Clone, Debug)]
@@ -334,7 +334,7 @@ impl ExecutionPlan for ScanExec {
 impl DisplayAs for ScanExec {
     fn fmt_as(&self, _: DisplayFormatType, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shape = &self.shape;
-        let words = explain::selection(shape.text.as_ref(), shape.filter.as_ref());
+        let words = search::selection(shape.text.as_ref(), shape.filter.as_ref());
         let joined = if self.dynamic.is_empty() { "" } else { OF_A_JOIN };
         write!(out, "{SCAN_OF}{}: {words}{joined}", self.called)
     }

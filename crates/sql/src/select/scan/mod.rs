@@ -9,4 +9,4 @@ mod overlaid;
 mod table;
 
 pub(crate) use arrays::array;
-pub(crate) use table::{EngineTable, expr_type};
+pub(crate) use table::EngineTable;

@@ -11,7 +11,7 @@ use remora_engine::{
 use super::EngineTable;
 use crate::{
     search::Sought,
-    write::{Key, Overlay},
+    transaction::{Key, Overlay},
 };
 
 const NO_DATE: Date = Date { year: 0, month: 0, day: 0 };

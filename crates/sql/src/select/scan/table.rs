@@ -19,19 +19,12 @@ use super::{
     filter,
 };
 use crate::{
-    SqlType,
-    meaning::types::{ExprType, Width},
+    catalog::{ColumnSpec, Origin, Reader, SqlTable, TableName},
+    meaning::{expr_type, types::ExprType},
     search,
-    select::{names::TableName, origin::Origin},
-    session::Reader,
-    write::{
-        Overlay, TemporaryTable,
-        declared::{ColumnSpec, SqlTable},
-    },
+    transaction::{Overlay, TemporaryTable},
 };
 
-/// The widest that MySQL lets a number be declared.
-const MAX_WIDTH: u32 = 255;
 /// What the columns of scores are called, with a number behind it.
 const SCORE: &str = "#score";
 
@@ -217,38 +210,6 @@ fn field(name: &str, spec: &ColumnSpec, origin: &Origin) -> Field {
     let mut metadata: HashMap<String, String> = kind.field("").metadata().clone();
     origin.write(&mut metadata);
     kind.field(&name.to_lowercase()).with_metadata(metadata)
-}
-
-/// The type of a column in expressions.
-pub(crate) fn expr_type(spec: &ColumnSpec) -> ExprType {
-    let kind = &spec.kind;
-    let length = match kind.sql {
-        SqlType::Enum => kind.labels.iter().map(|label| label.chars().count()).max().unwrap_or(0),
-        SqlType::Set => {
-            let all: usize = kind.labels.iter().map(|label| label.chars().count()).sum();
-            all + kind.labels.len().saturating_sub(1)
-        }
-        _ => usize::try_from(kind.length).unwrap_or(usize::MAX),
-    };
-    let length = u32::try_from(length).unwrap_or(u32::MAX);
-    let mut made = ExprType::column(kind.sql, kind.unsigned, length, kind.collation);
-    made.not_null = spec.not_null;
-    if let Some((digits, scale)) = kind.digits.filter(|_| made.is_float()) {
-        made.length = u32::from(digits);
-        made.decimals = Some(scale);
-    }
-    let declared = if kind.is_integer() { kind.length } else { 0 };
-    let places = match u32::try_from(declared) {
-        Ok(0) => made.length,
-        declared => declared.unwrap_or(MAX_WIDTH).min(MAX_WIDTH),
-    };
-    let is_number = made.is_number() && !matches!(kind.sql, SqlType::Year | SqlType::Bit(_));
-    made.width = (is_number && (declared > 0 || kind.zerofill))
-        .then_some(Width { places, zerofill: kind.zerofill });
-    if kind.has_labels() {
-        made.members = Some(kind.labels.iter().map(|label| label.to_string()).collect());
-    }
-    made
 }
 
 #[async_trait]

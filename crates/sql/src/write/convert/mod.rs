@@ -12,15 +12,12 @@ use jiff::tz::TimeZone;
 use remora_engine::Value;
 use remora_mysql::Charset;
 
-use super::declared::TypeSpec;
 use crate::{
     Code, Error, Result, SqlType,
+    catalog::TypeSpec,
     meaning::geometry,
-    session::{
-        SessionState,
-        variables::SqlMode,
-        warnings::{Level, Warning, Warnings},
-    },
+    state::{Level, SessionState, Warning, Warnings},
+    variables::SqlMode,
 };
 
 /// Bytes of a value that an error shows.

@@ -6,13 +6,11 @@ use remora_engine::Value;
 
 use super::*;
 use crate::{
+    catalog::parse_column,
     meaning::{number::format_float, temporal::time_text},
-    session::variables::Collation,
-    write::{
-        declared::parse_column,
-        rows::literal::{Given, Parameters, given},
-        tokens::read,
-    },
+    parse::read,
+    variables::Collation,
+    write::rows::literal::{Given, Parameters, given},
 };
 
 fn converter(strict: bool) -> Converter {

@@ -11,7 +11,7 @@ use crate::{
         number::{format_double, format_float},
         temporal::time_text,
     },
-    session::variables::Collation,
+    variables::Collation,
 };
 
 /// Labels of a SET at most.

@@ -9,7 +9,7 @@ use crate::{
         Moment, local_of_utc, moment_of_number, parse_moment, parse_time, round_micros,
         time_of_number, utc_of_local,
     },
-    session::variables::SqlMode,
+    variables::SqlMode,
 };
 
 /// The first second that a TIMESTAMP holds.

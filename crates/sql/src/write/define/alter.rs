@@ -22,15 +22,17 @@ use super::{
 };
 use crate::{
     Code, Error, Outcome, Result,
-    select::names::{TableName, Verb},
-    session::SessionState,
+    catalog::{
+        ColumnSpec, DefaultSpec, Key, KeyKind, Line, SqlTable, TableName, Verb, parse_key,
+        parse_line,
+    },
+    error::from_engine_write,
+    parse::Tokens,
+    state::SessionState,
+    transaction::{Key as OverlayKey, Place},
     write::{
         convert::Slot,
-        declared::{ColumnSpec, DefaultSpec, Key, KeyKind, Line, SqlTable, parse_key, parse_line},
-        overlay::Key as OverlayKey,
-        rows::{RowMaker, Target, column_name, table_name},
-        tokens::Tokens,
-        transaction::{Place, engine_error},
+        rows::{RowMaker, Target, column_name, literal::Given, table_name},
         unique::{UniqueKey, shown_key},
     },
 };
@@ -435,7 +437,7 @@ fn alter_action(tokens: &mut Tokens<'_>, draft: &mut Draft, target: &Target) -> 
     if !tokens.is_word("DEFAULT") {
         return Err(tokens.syntax_error());
     }
-    column.spec.default = crate::write::declared::parse_default_clause(tokens)?;
+    column.spec.default = crate::catalog::parse_default_clause(tokens)?;
     if column.spec.auto_increment {
         return Err(invalid_default(&name));
     }
@@ -484,10 +486,11 @@ async fn apply(session: &mut SessionState, target: &Target, draft: &Draft) -> Re
     let Some(engine_name) = target.engine_name().cloned() else {
         return temporary::alter(session, target, draft).await;
     };
-    let highest = session.shared.database.highest_column_id(&engine_name).map_err(engine_error)?;
+    let highest =
+        session.shared.database.highest_column_id(&engine_name).map_err(from_engine_write)?;
     let old = &target.table;
     let schema = Arc::new(draft.build(engine_name.to_string(), Some(old), Some(highest)));
-    schema.validate().map_err(engine_error)?;
+    schema.validate().map_err(from_engine_write)?;
     let new = SqlTable::of(&schema);
     if let Some(definitions) = in_place(session, target, draft, &schema, &new)? {
         define(session, definitions, Vec::new()).await?;
@@ -646,14 +649,14 @@ async fn copy_rows(
         in_key_order: true,
         ..ScanRequest::default()
     };
-    let scan = session.shared.database.reader().scan(request).map_err(engine_error)?;
+    let scan = session.shared.database.reader().scan(request).map_err(from_engine_write)?;
     let columns = draft.columns.iter().enumerate();
     let kept: Vec<usize> =
         columns.filter(|(_, column)| column.id.is_some()).map(|(place, _)| place).collect();
     let uniques = UniqueKey::of(&new.table, place);
     let mut number = 0;
     for batch in scan {
-        let batch = batch.map_err(engine_error)?;
+        let batch = batch.map_err(from_engine_write)?;
         session.check_interrupted()?;
         maker.expect_rows(session, &new, &kept, batch.rows).await?;
         let mut converted = Vec::with_capacity(batch.rows);
@@ -694,7 +697,7 @@ fn duplicate(
     let reader = session.shared.database.reader();
     let is_there = |place: &Place, key: &OverlayKey| match place {
         Place::Engine(table) => {
-            reader.get(table, &key.0).map(|row| row.is_some()).map_err(engine_error)
+            reader.get(table, &key.0).map(|row| row.is_some()).map_err(from_engine_write)
         }
         Place::Temporary(_) => Ok(false),
     };
@@ -733,7 +736,7 @@ async fn write(
     let applied = applied.map_err(|error| Error::new(Code::Unknown, error.to_string()))?;
     match applied {
         Err(remora_engine::Error::Exists { .. }) => Ok(false),
-        applied => applied.map(|_| true).map_err(engine_error),
+        applied => applied.map(|_| true).map_err(from_engine_write),
     }
 }
 
@@ -747,7 +750,6 @@ pub(super) fn converted_row(
     row: &[Value],
     number: u64,
 ) -> Result<Row> {
-    use crate::write::rows::literal::Given;
     let (mut columns, mut given) = (Vec::new(), Vec::new());
     let converter = crate::write::convert::Converter::quiet(session);
     for (place, column) in draft.columns.iter().enumerate() {

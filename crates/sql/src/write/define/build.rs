@@ -10,11 +10,9 @@ use super::{
 };
 use crate::{
     Result, SqlType,
-    session::SessionState,
-    write::{
-        convert::{Converter, Slot, text_of},
-        declared::{DefaultSpec, Key, KeyKind, Line, SqlTable},
-    },
+    catalog::{DefaultSpec, Key, KeyKind, Line, SqlTable},
+    state::SessionState,
+    write::convert::{Converter, Slot, text_of},
 };
 
 /// Characters or bytes of a column that the segments hold for filters and sorting.
@@ -31,7 +29,7 @@ impl Draft {
                     Err(_) => remora_engine::Value::Bytes(text.as_slice().into()),
                 },
                 DefaultSpec::Bits(text) => {
-                    let given = crate::write::tokens::read(text, |tokens| {
+                    let given = crate::parse::read(text, |tokens| {
                         let none = crate::write::rows::literal::Parameters {
                             values: &[],
                             places: Vec::new(),
@@ -107,7 +105,7 @@ impl Draft {
     }
 
     /// Whether the segments hold a column: what is short, and what is of a key.
-    fn is_indexed(&self, name: &str, kind: &crate::write::declared::TypeSpec) -> bool {
+    fn is_indexed(&self, name: &str, kind: &crate::catalog::TypeSpec) -> bool {
         let of_key = |key: &Key| {
             key.kind == KeyKind::Primary
                 && key
@@ -164,7 +162,7 @@ impl Draft {
 /// A default as it is declared.
 fn settled(
     session: &SessionState,
-    kind: &crate::write::declared::TypeSpec,
+    kind: &crate::catalog::TypeSpec,
     value: &remora_engine::Value,
 ) -> DefaultSpec {
     use remora_engine::Value;

@@ -18,16 +18,17 @@ use super::{
 };
 use crate::{
     Access, Code, Column, Error, Outcome, Result, SqlType,
-    select::names::{SYSTEM_DATABASES, TableName, Verb, database_denied, database_exists},
-    session::{SessionState, variables::Collation},
+    catalog::{
+        ColumnSpec, DefaultSpec, SYSTEM_DATABASES, SqlTable, TableName, TypeSpec, Verb,
+        database_collation, database_denied, database_exists, parse_line,
+    },
+    parse::Tokens,
+    shared::position_name,
+    state::SessionState,
+    transaction::{Manner, Overlay, Place, TemporaryTable},
+    variables::Collation,
     write::{
-        counters::position_name,
-        declared::{ColumnSpec, DefaultSpec, SqlTable, TypeSpec, parse_line},
-        overlay::Overlay,
         rows::{Query, Target, table_name, table_of},
-        temporary::TemporaryTable,
-        tokens::Tokens,
-        transaction::{Manner, Place},
         unique::{UniqueKey, hidden_schema},
     },
 };
@@ -127,7 +128,7 @@ async fn fill(
         Err(error) => Err(error),
     };
     let result = match (result, owned) {
-        (Ok(records), true) => crate::write::commit(session).await.map(|()| records),
+        (Ok(records), true) => session.commit().await.map(|()| records),
         (result, _) => result,
     };
     if owned && result.is_err() {
@@ -178,7 +179,7 @@ fn parse_definition(
     if listed {
         options.parenthesised()?;
     }
-    draft.options.collation = super::database::default_collation(session, database);
+    draft.options.collation = database_collation(&session.shared, database);
     draft.options.parse(&mut options)?;
     if listed {
         tokens.need("(")?;
@@ -243,7 +244,7 @@ fn check_place(session: &SessionState, name: &TableName) -> Result<()> {
     if system {
         return Err(database_denied(&session.identity, &name.database));
     }
-    if !database_exists(session, &name.database) {
+    if !database_exists(&session.shared, &name.database) {
         let message = format!("Unknown database '{}'", name.database);
         return Err(Error::new(Code::UnknownDatabase, message));
     }
@@ -271,7 +272,7 @@ pub(super) async fn make(
     if temporary {
         let schema =
             draft.build(format!("#temporary.{}.{}", name.database, name.table), None, None);
-        schema.validate().map_err(crate::write::transaction::engine_error)?;
+        schema.validate().map_err(crate::error::from_engine_write)?;
         let schema = Arc::new(schema);
         for (place, schema) in hidden(&schema, &Place::Temporary(name.clone())) {
             if let Place::Temporary(name) = place {

@@ -1,45 +1,22 @@
 //! CREATE, ALTER and DROP DATABASE.
-//!
-//! A database is what the names of its tables begin with. One that was created without tables is
-//! remembered as the position of a source whose name begins with `#database.`: its default
-//! collation.
 
 use remora_engine::Definition;
 
 use super::{define, hidden_tables};
 use crate::{
     Code, Error, Outcome, Result,
+    catalog::{
+        SYSTEM_DATABASES, SqlTable, TableName, TableOptions, check_database, database_denied,
+        database_exists, database_position, databases,
+    },
     identity::STORED_POINT,
-    instance::Shared,
-    select::names::{
-        SYSTEM_DATABASES, TableName, check_database, database_denied, database_exists, databases,
-    },
-    session::{SessionState, variables::Collation},
-    write::{
-        counters::position_name,
-        declared::{SqlTable, TableOptions},
-        rows::check_local,
-        tokens::Tokens,
-        transaction::Place,
-    },
+    parse::Tokens,
+    shared::position_name,
+    state::SessionState,
+    transaction::Place,
+    variables::Collation,
+    write::rows::check_local,
 };
-
-/// What the stored names of databases begin with.
-const STORED: &str = "#database.";
-
-/// Databases that were created, whether they have tables or not.
-pub(crate) fn empty_databases(shared: &Shared) -> Vec<String> {
-    let positions = shared.database.source_positions();
-    let names = positions.iter().filter_map(|(name, _)| name.strip_prefix(STORED));
-    names.map(str::to_owned).collect()
-}
-
-/// The collation of a database's new tables.
-pub(crate) fn default_collation(session: &SessionState, database: &str) -> Collation {
-    let stored = session.shared.database.source_position(&format!("{STORED}{database}"));
-    let stored = stored.ok().flatten().and_then(|name| Collation::by_name(&name));
-    stored.unwrap_or(Collation::UTF8MB4_0900_AI_CI)
-}
 
 /// Runs CREATE DATABASE from its name on.
 pub(super) async fn create(session: &mut SessionState, tokens: &mut Tokens<'_>) -> Result<Outcome> {
@@ -52,7 +29,7 @@ pub(super) async fn create(session: &mut SessionState, tokens: &mut Tokens<'_>) 
         return Err(Error::new(Code::WrongDatabaseName, message));
     }
     check_database(&session.identity, &name)?;
-    if database_exists(session, &name) {
+    if database_exists(&session.shared, &name) {
         let message = format!("Can't create database '{name}'; database exists");
         if !lenient {
             return Err(Error::new(Code::DatabaseExists, message));
@@ -60,7 +37,7 @@ pub(super) async fn create(session: &mut SessionState, tokens: &mut Tokens<'_>) 
         session.note(Code::DatabaseExists, message);
         return Ok(Outcome { affected_rows: 1, ..Outcome::default() });
     }
-    let stored = (format!("{STORED}{name}"), collation.name().to_owned());
+    let stored = (database_position(&name), collation.name().to_owned());
     define(session, Vec::new(), vec![stored]).await?;
     Ok(Outcome { affected_rows: 1, ..Outcome::default() })
 }
@@ -71,7 +48,7 @@ pub(super) fn alter(session: &mut SessionState, tokens: &mut Tokens<'_>) -> Resu
     if !tokens.is_word("CHARACTER") && !tokens.is_word("COLLATE") && !tokens.is_word("DEFAULT") {
         let name = tokens.name()?;
         check_database(&session.identity, &name)?;
-        if !database_exists(session, &name) {
+        if !database_exists(&session.shared, &name) {
             return Err(Error::new(Code::UnknownDatabase, format!("Unknown database '{name}'")));
         }
     } else {
@@ -120,7 +97,7 @@ pub(super) async fn drop(session: &mut SessionState, tokens: &mut Tokens<'_>) ->
         }
         check_local(session, &table)?;
         let schema = session.shared.database.schema(&table);
-        let schema = schema.map_err(crate::write::transaction::engine_error)?;
+        let schema = schema.map_err(crate::error::from_engine_write)?;
         let place = Place::Engine(table.as_str().into());
         let hidden = hidden_tables(&SqlTable::of(&schema), &place);
         definitions.extend(hidden.into_iter().map(Definition::Drop));
@@ -129,7 +106,7 @@ pub(super) async fn drop(session: &mut SessionState, tokens: &mut Tokens<'_>) ->
         definitions.push(Definition::Drop(table));
         dropped += 1;
     }
-    positions.push((format!("{STORED}{name}"), String::new()));
+    positions.push((database_position(&name), String::new()));
     define(session, definitions, positions).await?;
     if session.database.as_deref() == Some(name.as_str()) {
         session.database = None;

@@ -5,14 +5,11 @@ use rustc_hash::FxHashSet;
 use super::stored::{Owner, check_stored};
 use crate::{
     Code, Error, Result, SqlType,
-    select::names::TableName,
-    write::{
-        declared::{
-            Check, ColumnExtras, ColumnSpec, DefaultSpec, Key, KeyKind, Line, PartOf, SqlTable,
-            TableOptions, quoted_name,
-        },
-        tokens::Tokens,
+    catalog::{
+        Check, ColumnExtras, ColumnSpec, DefaultSpec, Key, KeyKind, Line, PartOf, SqlTable,
+        TableName, TableOptions, quoted_name,
     },
+    parse::Tokens,
 };
 
 /// A definition in the making.
@@ -384,7 +381,7 @@ impl Draft {
 
 /// Whether a text is one expression in parentheses.
 fn is_parenthesised(text: &str) -> bool {
-    let whole = crate::write::tokens::read(text, |tokens: &mut Tokens<'_>| {
+    let whole = crate::parse::read(text, |tokens: &mut Tokens<'_>| {
         tokens.parenthesised()?;
         tokens.expect_end()
     });

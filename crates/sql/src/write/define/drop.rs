@@ -13,15 +13,13 @@ use super::{
 };
 use crate::{
     Code, Error, Outcome, Result,
-    select::names::{TableName, Verb},
-    session::SessionState,
+    catalog::{TableName, Verb},
+    parse::Tokens,
+    shared::position_name,
+    state::SessionState,
+    transaction::{Overlay, Place, TemporaryTable},
     write::{
-        counters::position_name,
-        overlay::Overlay,
         rows::{Target, table_name},
-        temporary::TemporaryTable,
-        tokens::Tokens,
-        transaction::Place,
         unique::UniqueKey,
     },
 };
@@ -150,7 +148,7 @@ pub(super) async fn truncate(
     let hidden = hidden_tables(&target.table, &target.place);
     for table in hidden.iter().map(String::as_str).chain([&**engine_name]) {
         let schema = session.shared.database.schema(table);
-        let schema = schema.map_err(crate::write::transaction::engine_error)?;
+        let schema = schema.map_err(crate::error::from_engine_write)?;
         definitions.push(Definition::Drop(table.to_owned()));
         definitions.push(Definition::Create(remora_engine::Schema::clone(&schema)));
     }

@@ -5,12 +5,9 @@ use remora_engine::{Definition, Schema, Value};
 use super::draft::Draft;
 use crate::{
     Code, Error, Result,
-    select::names::TableName,
-    session::SessionState,
-    write::{
-        declared::{Line, PartOf, SqlTable, column_list, quoted_name},
-        transaction::engine_error,
-    },
+    catalog::{Line, PartOf, SqlTable, TableName, column_list, quoted_name},
+    error::from_engine_write,
+    state::SessionState,
 };
 
 /// Fails where a foreign key of the table loses a column or its last index: 1828, 1553.
@@ -161,7 +158,7 @@ pub(super) fn follow(
 ) -> Result<Vec<Definition>> {
     let mut definitions = Vec::new();
     for name in session.shared.database.tables() {
-        let schema = session.shared.database.schema(&name).map_err(engine_error)?;
+        let schema = session.shared.database.schema(&name).map_err(from_engine_write)?;
         let has_any = schema
             .declared
             .as_ref()

@@ -12,17 +12,14 @@ use super::{
 };
 use crate::{
     Code, Column, Error, Result, SqlType,
-    select::names::TableName,
-    session::SessionState,
-    write::{
-        declared::{
-            ColumnSpec, DefaultSpec, Generated, KeyKind, PartOf, SqlTable, key_column, quoted_name,
-        },
-        overlay::Overlay,
-        rows::Query,
-        temporary::TemporaryTable,
-        tokens::read,
+    catalog::{
+        ColumnSpec, DefaultSpec, Generated, KeyKind, PartOf, SqlTable, TableName, key_column,
+        quoted_name,
     },
+    parse::read,
+    state::SessionState,
+    transaction::{Overlay, TemporaryTable},
+    write::rows::Query,
 };
 
 /// The table of no rows that expressions are asked of for their types.

@@ -18,19 +18,15 @@ use std::sync::Arc;
 
 use remora_engine::{ColumnDef, ColumnType, Definition, Error as EngineError};
 
-pub(crate) use database::{default_collation as database_collation, empty_databases};
-
-use super::{
-    counters::position_name,
-    declared::{ROW_NUMBER, SqlTable},
-    rows::Target,
-    tokens::Tokens,
-    transaction::{Place, engine_error, read_only_transaction},
-    unique::UniqueKey,
-};
+use super::{rows::Target, unique::UniqueKey};
 use crate::{
-    Code, Error, Outcome, Result, select::names::TableName, session::SessionState,
-    statement::Statement,
+    Code, Error, Outcome, Result,
+    catalog::{ROW_NUMBER, SqlTable, TableName},
+    error::from_engine_write,
+    parse::{Statement, Tokens},
+    shared::position_name,
+    state::SessionState,
+    transaction::{Place, read_only_transaction},
 };
 
 /// Runs a definition. All but those of temporary tables end the open transaction.
@@ -43,7 +39,7 @@ pub(super) async fn run(session: &mut SessionState, statement: &Statement<'_>) -
         ahead.is_word("TEMPORARY")
     };
     if !temporary {
-        crate::write::commit(session).await?;
+        session.commit().await?;
         // What was said of the next transaction was said of this one.
         session.transaction.next_read_only = None;
         session.transaction.next_sees_committed = None;
@@ -149,7 +145,7 @@ async fn define(
     let named = |table: &str| TableName::of_engine(table, &session.shared).table;
     defined.map(|_| ()).map_err(|error| match error {
         EngineError::Taken { table } => table_exists(&named(&table)),
-        error => engine_error(error),
+        error => from_engine_write(error),
     })
 }
 

@@ -4,7 +4,7 @@
 
 use crate::{
     Code, Error, Result,
-    statement::{LexMode, Token, TokenKind, lex},
+    parse::{LexMode, Token, TokenKind, tokens},
 };
 
 /// Functions that ask for a session or change one.
@@ -79,7 +79,7 @@ enum Foreign {
 /// Refuses queries, variables, and functions that are more than values of their arguments.
 pub(super) fn check_stored(expression: &str, owner: Owner<'_>) -> Result<()> {
     let text = expression.as_bytes();
-    let tokens = lex::tokens(text, LexMode::default())?;
+    let tokens = tokens(text, LexMode::default())?;
     match foreign(text, &tokens, owner) {
         Some(foreign) => Err(owner.error(&foreign)),
         None => Ok(()),

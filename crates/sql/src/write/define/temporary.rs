@@ -8,15 +8,13 @@ use remora_engine::{Row, Schema};
 use super::{alter::converted_row, create::hidden, draft::Draft, table_exists};
 use crate::{
     Result,
-    select::names::TableName,
-    session::SessionState,
+    catalog::{SqlTable, TableName},
+    error::from_engine_write,
+    state::SessionState,
+    transaction::{Overlay, Place, TemporaryTable},
     write::{
         computed::Computed,
-        declared::SqlTable,
-        overlay::Overlay,
         rows::{RowMaker, Target},
-        temporary::TemporaryTable,
-        transaction::{Place, engine_error},
         unique::UniqueKey,
     },
 };
@@ -36,7 +34,7 @@ pub(super) async fn alter(
     };
     let highest = old.schema.columns.iter().map(|column| column.id).max();
     let schema = draft.build(old.schema.name.clone(), Some(&target.table), highest);
-    schema.validate().map_err(engine_error)?;
+    schema.validate().map_err(from_engine_write)?;
     let schema = Arc::new(schema);
     let made = TableName::new(name.database.clone(), format!("{HIDDEN}{}", name.table));
     let new = Target::at(name.clone(), Place::Temporary(made.clone()), SqlTable::of(&schema));

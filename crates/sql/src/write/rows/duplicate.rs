@@ -17,12 +17,10 @@ use super::{
 };
 use crate::{
     Code, Result,
-    session::SessionState,
-    write::{
-        computed::{Computed, NEW_COLUMN},
-        declared::quoted_name,
-        tokens::Tokens,
-    },
+    catalog::quoted_name,
+    parse::Tokens,
+    state::SessionState,
+    write::computed::{Computed, NEW_COLUMN},
 };
 
 /// The name of the new row where the statement gives none.

@@ -7,11 +7,11 @@ use remora_engine::Value;
 
 use super::{literal::Parameters, target::Target};
 use crate::{
-    Column, Error, Result, fast,
-    select::{self, output},
-    session::SessionState,
-    statement::{Statement, split},
-    write::{overlay::Key, tokens::Tokens},
+    Column, Error, Result, fast, output,
+    parse::{Statement, Tokens, split},
+    select::{self},
+    state::SessionState,
+    transaction::Key,
 };
 
 /// A SELECT in the making: its text, and the values of its `?`.

@@ -15,13 +15,10 @@ use super::{
 };
 use crate::{
     Result,
-    session::SessionState,
-    statement::TokenKind,
-    write::{
-        computed::{Beside, values_over},
-        declared::quoted_name,
-        tokens::Tokens,
-    },
+    catalog::quoted_name,
+    parse::{TokenKind, Tokens},
+    state::SessionState,
+    write::computed::{Beside, values_over},
 };
 
 /// The fields of a line, each of which may be missing or NULL.

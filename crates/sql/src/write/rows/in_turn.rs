@@ -11,11 +11,7 @@ use super::{
     target::Target,
     update::{Assignment, Changer, Named, key_of},
 };
-use crate::{
-    Result,
-    session::SessionState,
-    write::{computed::values_over, tokens::Tokens},
-};
+use crate::{Result, parse::Tokens, state::SessionState, write::computed::values_over};
 
 /// Rows that are changed at once.
 const ROWS_AT_ONCE: usize = 1_000;

@@ -17,10 +17,8 @@ use super::{
     values::{GivenRows, RowMaker},
 };
 use crate::{
-    Code, Error, Outcome, Result,
-    select::names::Verb,
-    session::SessionState,
-    write::{computed::Computed, overlay::Key, tokens::Tokens},
+    Code, Error, Outcome, Result, catalog::Verb, parse::Tokens, state::SessionState,
+    transaction::Key, write::computed::Computed,
 };
 
 /// What happens to a row whose key is there.

@@ -4,9 +4,9 @@ use remora_engine::{Date, DateTime, Decimal, Value};
 
 use crate::{
     Result, SqlType,
+    catalog::TypeSpec,
     meaning::temporal::{parse_moment, parse_time},
-    statement::TokenKind,
-    write::{declared::TypeSpec, tokens::Tokens},
+    parse::{TokenKind, Tokens},
 };
 
 /// What is given for a column.

@@ -16,9 +16,7 @@ use super::{
     literal::Parameters,
     target::{Target, table_name},
 };
-use crate::{
-    Code, Error, Outcome, Result, select::names::Verb, session::SessionState, write::tokens::Tokens,
-};
+use crate::{Code, Error, Outcome, Result, catalog::Verb, parse::Tokens, state::SessionState};
 
 /// Lines that are put at once.
 const LINES_AT_ONCE: usize = 1_000;
@@ -274,7 +272,7 @@ fn unescaped(byte: u8) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::write::tokens;
+    use crate::parse::read;
 
     fn lines(format: &Format, text: &str) -> Vec<Vec<Option<String>>> {
         let shown = |field: Option<Vec<u8>>| field.map(|bytes| String::from_utf8(bytes).unwrap());
@@ -294,7 +292,7 @@ mod tests {
 
     #[test]
     fn lines_end_whatever_is_said_of_their_end() {
-        let parsed = |text: &str| tokens::read(text, Format::parse);
+        let parsed = |text: &str| read(text, Format::parse);
         let format = parsed("FIELDS TERMINATED BY ',' LINES TERMINATED BY ''").unwrap();
         let some = |text: &str| Some(text.to_owned());
         assert_eq!(lines(&format, "a,b"), [vec![some("a")], vec![some("b")]]);

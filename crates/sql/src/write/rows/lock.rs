@@ -7,11 +7,7 @@ use super::{
     target::{Target, table_of},
     update::{key_items, key_of, named_tables},
 };
-use crate::{
-    Result,
-    session::SessionState,
-    write::{tokens::Tokens, transaction::Place},
-};
+use crate::{Result, parse::Tokens, state::SessionState, transaction::Place};
 
 /// Words that end the tables of a FROM clause.
 const CLAUSES: [&str; 7] = ["WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "WINDOW", "INTO"];

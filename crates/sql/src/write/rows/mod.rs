@@ -26,9 +26,8 @@ pub(crate) use values::{RowMaker, column_name};
 
 use crate::{
     Outcome, Result,
-    session::SessionState,
-    statement::{Statement, TokenKind},
-    write::tokens::Tokens,
+    parse::{Statement, TokenKind, Tokens},
+    state::SessionState,
 };
 
 /// Keeps the rows of a SELECT … FOR UPDATE or FOR SHARE from others, if a transaction is open.

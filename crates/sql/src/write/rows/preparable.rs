@@ -14,10 +14,9 @@ use super::{
 };
 use crate::{
     Result,
-    select::names::{TableName, Verb},
-    session::SessionState,
-    statement::Statement,
-    write::tokens::Tokens,
+    catalog::{TableName, Verb},
+    parse::{Statement, Tokens},
+    state::SessionState,
 };
 
 /// 1142, 1146, and what is wrong with the names of columns.

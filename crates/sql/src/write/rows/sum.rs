@@ -8,7 +8,7 @@ use super::{
     literal::{Given, Parameters, plain},
     target::Target,
 };
-use crate::{SqlType, meaning::decimal::Dec, write::tokens::Tokens};
+use crate::{SqlType, meaning::decimal::Dec, parse::Tokens};
 
 /// A column, to which something may be added.
 pub(super) struct Sum {

@@ -6,15 +6,11 @@ use remora_engine::{Row, Value};
 
 use crate::{
     Code, Error, Result,
-    select::names::{TableName, Verb},
-    session::SessionState,
-    write::{
-        declared::{ROW_NUMBER, SqlTable},
-        overlay::Key,
-        tokens::Tokens,
-        transaction::Place,
-        unique::{UniqueKey, shown_key},
-    },
+    catalog::{ROW_NUMBER, SqlTable, TableName, Verb},
+    parse::Tokens,
+    state::SessionState,
+    transaction::{Key, Place},
+    write::unique::{UniqueKey, shown_key},
 };
 
 /// A table that a statement changes.

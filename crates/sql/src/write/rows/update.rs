@@ -24,9 +24,11 @@ use super::{
 };
 use crate::{
     Code, Error, Outcome, Result,
-    select::names::{TableName, Verb},
-    session::SessionState,
-    write::{computed::Computed, declared::quoted_name, overlay::Key, tokens::Tokens},
+    catalog::{TableName, Verb, quoted_name},
+    parse::Tokens,
+    state::SessionState,
+    transaction::Key,
+    write::computed::Computed,
 };
 
 /// A table of a statement, and what it is called there.

@@ -10,12 +10,11 @@ use super::{
 };
 use crate::{
     Code, Error, Result,
-    session::{SessionState, variables::SqlMode},
-    write::{
-        convert::{Converter, Slot},
-        declared::{ColumnSpec, DefaultSpec},
-        tokens::Tokens,
-    },
+    catalog::{ColumnSpec, DefaultSpec},
+    parse::Tokens,
+    state::SessionState,
+    variables::SqlMode,
+    write::convert::{Converter, Slot},
 };
 
 /// Expressions that are evaluated by one SELECT.

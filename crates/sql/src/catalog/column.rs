@@ -1,0 +1,413 @@
+//! A column's declaration: what stands behind its name in SHOW CREATE TABLE.
+//!
+//! ```text
+//! declaration := type attribute*
+//! attribute   := ["NOT"] "NULL" | "DEFAULT" default | "ON" "UPDATE" now | "AUTO_INCREMENT"
+//!              | "COMMENT" text | "COLLATE" name | ["PRIMARY" | "UNIQUE"] "KEY" | "INVISIBLE"
+//!              | ["GENERATED" "ALWAYS"] "AS" "(" expression ")" ["VIRTUAL" | "STORED"]
+//!              | ["CONSTRAINT" name?] "CHECK" "(" expression ")" ["NOT"? "ENFORCED"]
+//! default     := literal | "NULL" | now | "(" expression ")"
+//! now         := ("CURRENT_TIMESTAMP" | "NOW" | …) ["(" digits? ")"]
+//! ```
+
+use super::{
+    key::{Check, parse_check_words, quoted_name},
+    kind::{Charset, TypeSpec, check_length, parse_charset, parse_type, resolve_collation},
+};
+use crate::{
+    Result, SqlType,
+    parse::{TokenKind, Tokens},
+    variables::Collation,
+};
+
+/// A declared column, but for its name.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ColumnSpec {
+    /// Its type.
+    pub kind: TypeSpec,
+    /// Whether NULL is refused.
+    pub not_null: bool,
+    /// What it holds where nothing is given.
+    pub default: DefaultSpec,
+    /// Whether an UPDATE sets it to the current moment.
+    pub on_update_now: bool,
+    /// Whether it is AUTO_INCREMENT.
+    pub auto_increment: bool,
+    /// How it is computed, if it is.
+    pub generated: Option<Generated>,
+    /// Whether `*` leaves it out.
+    pub invisible: bool,
+    /// COMMENT.
+    pub comment: String,
+}
+
+/// What a column holds where nothing is given.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) enum DefaultSpec {
+    /// Nothing is declared: NULL where it may be, else a value must be given.
+    #[default]
+    None,
+    /// NULL, declared.
+    Null,
+    /// A constant, as text.
+    Constant(Vec<u8>),
+    /// A constant of the type BIT or bytes, as it is spelled: `b'101'`.
+    Bits(String),
+    /// The current moment.
+    Now,
+    /// An expression, as text.
+    Expression(String),
+}
+
+/// A computed column.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Generated {
+    /// The expression, as text.
+    pub expression: String,
+    /// Whether it is computed when the row is written; else, as MySQL has it, when it is read.
+    pub stored: bool,
+}
+
+/// What a column's declaration says of the table.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct ColumnExtras {
+    /// It is the primary key.
+    pub primary: bool,
+    /// It is a unique key.
+    pub unique: bool,
+    /// Conditions.
+    pub checks: Vec<Check>,
+    /// NULL is declared.
+    pub nullable: bool,
+    /// What stands behind REFERENCES, as SHOW CREATE TABLE writes it.
+    pub references: Option<String>,
+}
+
+impl ColumnSpec {
+    /// A column of a type, about which nothing else is declared.
+    pub(crate) fn plain(kind: TypeSpec) -> Self {
+        Self {
+            kind,
+            not_null: false,
+            default: DefaultSpec::None,
+            on_update_now: false,
+            auto_increment: false,
+            generated: None,
+            invisible: false,
+            comment: String::new(),
+        }
+    }
+
+    /// Reads what stands behind a column's name; `table` is the collation of the table.
+    pub(crate) fn parse(
+        tokens: &mut Tokens<'_>,
+        name: &str,
+        table: Collation,
+    ) -> Result<(Self, ColumnExtras)> {
+        let (column, extras) = Self::read(tokens, name, table)?;
+        check_length(&column.kind, name)?;
+        Ok((column, extras))
+    }
+
+    /// Reads one that a server has accepted.
+    pub(crate) fn read(
+        tokens: &mut Tokens<'_>,
+        name: &str,
+        table: Collation,
+    ) -> Result<(Self, ColumnExtras)> {
+        let mut charset = Charset::default();
+        let serial = tokens.is_word("SERIAL");
+        let mut column = Self::plain(parse_type(tokens, name, &mut charset)?);
+        let mut extras = ColumnExtras::default();
+        if serial {
+            column.set_serial(&mut extras);
+        }
+        while column.parse_attribute(tokens, &mut charset, &mut extras)? {}
+        resolve_collation(&mut column.kind, &charset, table)?;
+        column.not_null |= extras.primary;
+        Ok((column, extras))
+    }
+
+    fn set_serial(&mut self, extras: &mut ColumnExtras) {
+        self.not_null = true;
+        self.auto_increment = true;
+        extras.unique = true;
+    }
+
+    fn parse_attribute(
+        &mut self,
+        tokens: &mut Tokens<'_>,
+        charset: &mut Charset,
+        extras: &mut ColumnExtras,
+    ) -> Result<bool> {
+        if tokens.accept_all("NOT NULL") {
+            self.not_null = true;
+        } else if tokens.accept("NULL") {
+            self.not_null = false;
+            extras.nullable = true;
+        } else if tokens.accept_all("SERIAL DEFAULT VALUE") {
+            self.set_serial(extras);
+        } else if tokens.accept("DEFAULT") {
+            self.default = parse_default(tokens)?;
+        } else if tokens.accept_all("ON UPDATE") {
+            self.on_update_now = accept_now(tokens)?;
+            if !self.on_update_now {
+                return Err(tokens.syntax_error());
+            }
+        } else if tokens.accept("AUTO_INCREMENT") {
+            self.auto_increment = true;
+            self.not_null = true;
+        } else if tokens.accept("COMMENT") {
+            self.comment = tokens.utf8()?;
+        } else if tokens.accept("INVISIBLE") {
+            self.invisible = true;
+        } else if tokens.accept_any(&["VISIBLE", "VIRTUAL"]) {
+        } else if tokens.accept_all("GENERATED ALWAYS") || tokens.is_word("AS") {
+            self.generated = Some(parse_generated(tokens)?);
+        } else {
+            return Ok(parse_charset(tokens, charset)?
+                || parse_key_word(tokens, extras)?
+                || parse_storage_word(tokens)?);
+        }
+        Ok(true)
+    }
+
+    /// The declaration as SHOW CREATE TABLE writes it, in a table of this collation.
+    pub(crate) fn written(&self, table: Collation) -> String {
+        let mut out = self.kind.spelled();
+        self.write_collation(table, &mut out);
+        if let Some(generated) = &self.generated {
+            let kind = if generated.stored { "STORED" } else { "VIRTUAL" };
+            out.push_str(&format!(" GENERATED ALWAYS AS ({}) {kind}", generated.expression));
+        }
+        if self.not_null {
+            out.push_str(" NOT NULL");
+        } else if matches!(self.kind.sql, SqlType::Timestamp(_)) {
+            out.push_str(" NULL");
+        }
+        self.write_default(&mut out);
+        if self.on_update_now {
+            out.push_str(" ON UPDATE ");
+            out.push_str(&self.now());
+        }
+        if self.auto_increment {
+            out.push_str(" AUTO_INCREMENT");
+        }
+        if self.invisible {
+            out.push_str(" /*!80023 INVISIBLE */");
+        }
+        if !self.comment.is_empty() {
+            out.push_str(" COMMENT ");
+            out.push_str(&quoted_text(&self.comment));
+        }
+        out
+    }
+
+    fn write_collation(&self, table: Collation, out: &mut String) {
+        let kind = &self.kind;
+        if !kind.is_text() || kind.spelling.is_some() {
+            return;
+        }
+        let info = kind.collation.info();
+        if kind.collation_said || kind.collation != table {
+            out.push_str(&format!(" CHARACTER SET {} COLLATE {}", info.charset, info.name));
+        } else if !info.is_default {
+            out.push_str(&format!(" COLLATE {}", info.name));
+        }
+    }
+
+    fn write_default(&self, out: &mut String) {
+        if self.generated.is_some() || self.auto_increment {
+            return;
+        }
+        match &self.default {
+            DefaultSpec::None if self.not_null || self.kind.is_blob() => {}
+            DefaultSpec::None | DefaultSpec::Null => out.push_str(" DEFAULT NULL"),
+            DefaultSpec::Constant(text) => {
+                out.push_str(" DEFAULT ");
+                out.push_str(&quoted_bytes(text));
+            }
+            DefaultSpec::Bits(spelled) => {
+                out.push_str(" DEFAULT ");
+                out.push_str(spelled);
+            }
+            DefaultSpec::Now => {
+                out.push_str(" DEFAULT ");
+                out.push_str(&self.now());
+            }
+            DefaultSpec::Expression(text) => out.push_str(&format!(" DEFAULT ({text})")),
+        }
+    }
+
+    /// `CURRENT_TIMESTAMP` with the column's digits.
+    pub(crate) fn now(&self) -> String {
+        match self.kind.fraction_digits() {
+            0 => "CURRENT_TIMESTAMP".to_owned(),
+            digits => format!("CURRENT_TIMESTAMP({digits})"),
+        }
+    }
+}
+
+fn parse_key_word(tokens: &mut Tokens<'_>, extras: &mut ColumnExtras) -> Result<bool> {
+    if tokens.accept("PRIMARY") {
+        tokens.accept("KEY");
+        extras.primary = true;
+    } else if tokens.accept("UNIQUE") {
+        tokens.accept("KEY");
+        extras.unique = true;
+    } else if tokens.accept("KEY") {
+        extras.primary = true;
+    } else if tokens.is_word("CONSTRAINT") || tokens.is_word("CHECK") {
+        let mut ahead = *tokens;
+        let named = ahead.accept("CONSTRAINT") && !ahead.is_word("CHECK");
+        let name = if named { Some(ahead.name()?) } else { None };
+        if !ahead.accept("CHECK") {
+            return Ok(false);
+        }
+        *tokens = ahead;
+        let expression = tokens.parenthesised()?;
+        let enforced = parse_check_words(tokens);
+        let name = name.unwrap_or_default();
+        extras.checks.push(Check { name, expression, enforced });
+    } else if tokens.accept("REFERENCES") {
+        extras.references = Some(super::key::parse_references(tokens)?);
+    } else {
+        return Ok(false);
+    }
+    Ok(true)
+}
+
+/// Words about where a column is kept, which mean nothing here.
+fn parse_storage_word(tokens: &mut Tokens<'_>) -> Result<bool> {
+    if tokens.accept_any(&["COLUMN_FORMAT", "STORAGE"]) {
+        tokens.name()?;
+    } else if tokens.accept_any(&["ENGINE_ATTRIBUTE", "SECONDARY_ENGINE_ATTRIBUTE"]) {
+        tokens.take("=");
+        tokens.text()?;
+    } else if tokens.accept("SRID") {
+        tokens.number()?;
+    } else {
+        return Ok(tokens.accept_all("NOT SECONDARY"));
+    }
+    Ok(true)
+}
+
+fn parse_generated(tokens: &mut Tokens<'_>) -> Result<Generated> {
+    tokens.expect("AS")?;
+    let expression = tokens.parenthesised()?;
+    let stored = tokens.accept_any(&["STORED", "PERSISTENT"]);
+    if !stored {
+        tokens.accept("VIRTUAL");
+    }
+    Ok(Generated { expression, stored })
+}
+
+/// Reads `DEFAULT …`.
+pub(crate) fn parse_default_clause(tokens: &mut Tokens<'_>) -> Result<DefaultSpec> {
+    tokens.expect("DEFAULT")?;
+    parse_default(tokens)
+}
+
+fn parse_default(tokens: &mut Tokens<'_>) -> Result<DefaultSpec> {
+    if tokens.accept("NULL") {
+        return Ok(DefaultSpec::Null);
+    }
+    if tokens.accept("TRUE") {
+        return Ok(DefaultSpec::Constant(b"1".to_vec()));
+    }
+    if tokens.accept("FALSE") {
+        return Ok(DefaultSpec::Constant(b"0".to_vec()));
+    }
+    if tokens.is("(") {
+        return Ok(DefaultSpec::Expression(tokens.parenthesised()?));
+    }
+    if accept_now(tokens)? {
+        return Ok(DefaultSpec::Now);
+    }
+    let negative = tokens.take("-");
+    if !negative {
+        tokens.take("+");
+    }
+    let Some(next) = tokens.peek() else { return Err(tokens.syntax_error()) };
+    match next.kind {
+        TokenKind::Integer | TokenKind::Decimal | TokenKind::Float => {
+            tokens.next();
+            let sign: &[u8] = if negative { b"-" } else { b"" };
+            Ok(DefaultSpec::Constant([sign, tokens.bytes(next)].concat()))
+        }
+        TokenKind::Text | TokenKind::National if !negative => {
+            Ok(DefaultSpec::Constant(tokens.text()?))
+        }
+        TokenKind::Hex | TokenKind::Bits if !negative => {
+            tokens.next();
+            Ok(DefaultSpec::Bits(String::from_utf8_lossy(tokens.bytes(next)).into_owned()))
+        }
+        TokenKind::Word if !negative => parse_default_word(tokens),
+        _ => Err(tokens.syntax_error()),
+    }
+}
+
+/// `_utf8mb4'x'`, `DATE'…'`, and MariaDB's functions without parentheses around them.
+fn parse_default_word(tokens: &mut Tokens<'_>) -> Result<DefaultSpec> {
+    let start = tokens.place();
+    let word = tokens.name()?;
+    let literals = ["DATE", "TIME", "TIMESTAMP"];
+    let introduces =
+        word.starts_with('_') || literals.iter().any(|literal| word.eq_ignore_ascii_case(literal));
+    if introduces && tokens.is_text() {
+        return Ok(DefaultSpec::Constant(tokens.text()?));
+    }
+    if !tokens.is("(") {
+        return Err(tokens.syntax_error());
+    }
+    tokens.parenthesised()?;
+    Ok(DefaultSpec::Expression(tokens.shown(start..tokens.place())))
+}
+
+/// Takes one of the names of the current moment.
+fn accept_now(tokens: &mut Tokens<'_>) -> Result<bool> {
+    const NAMES: [&str; 4] = ["CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP"];
+    if !tokens.accept_any(&NAMES) {
+        return Ok(false);
+    }
+    if tokens.take("(") {
+        if tokens.is_kind(TokenKind::Integer) {
+            tokens.number()?;
+        }
+        tokens.need(")")?;
+    }
+    Ok(true)
+}
+
+/// A text as a literal.
+pub(crate) fn quoted_text(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('\'');
+    for character in text.chars() {
+        match character {
+            '\'' => out.push_str("''"),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\0' => out.push_str("\\0"),
+            other => out.push(other),
+        }
+    }
+    out.push('\'');
+    out
+}
+
+fn quoted_bytes(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => quoted_text(text),
+        Err(_) => {
+            let digits: Vec<String> = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
+            format!("0x{}", digits.concat())
+        }
+    }
+}
+
+/// A column's line in SHOW CREATE TABLE, without comma.
+pub(crate) fn column_line(name: &str, declared: &str) -> String {
+    format!("  {} {declared}", quoted_name(name))
+}

@@ -1,0 +1,89 @@
+//! Which databases there are, and who may know of them.
+//!
+//! A database is what the names of its tables begin with. One that was created without tables is
+//! remembered as the position of a source whose name begins with `#database.`: its default
+//! collation.
+
+use crate::{
+    Access, Code, Error, Identity, Result, catalog::TableName, shared::Shared, variables::Collation,
+};
+
+/// What the stored names of databases begin with.
+const STORED: &str = "#database.";
+
+/// Databases that exist without tables.
+pub(crate) const SYSTEM_DATABASES: [&str; 4] =
+    ["information_schema", "mysql", "performance_schema", "sys"];
+
+/// The name of the position that a database is remembered as.
+pub(crate) fn database_position(name: &str) -> String {
+    format!("{STORED}{name}")
+}
+
+/// Databases that were created, whether they have tables or not.
+fn empty_databases(shared: &Shared) -> Vec<String> {
+    let positions = shared.database.source_positions();
+    let names = positions.iter().filter_map(|(name, _)| name.strip_prefix(STORED));
+    names.map(str::to_owned).collect()
+}
+
+/// The collation of a database's new tables.
+pub(crate) fn database_collation(shared: &Shared, database: &str) -> Collation {
+    let stored = shared.database.source_position(&database_position(database));
+    let stored = stored.ok().flatten().and_then(|name| Collation::by_name(&name));
+    stored.unwrap_or(Collation::UTF8MB4_0900_AI_CI)
+}
+
+/// 1044 where the database's tables may not all be made, changed and dropped.
+pub(crate) fn check_database(identity: &Identity, name: &str) -> Result<()> {
+    match identity.may(name, "", Access::Define) {
+        true => Ok(()),
+        false => Err(database_denied(identity, name)),
+    }
+}
+
+/// 1044.
+pub(crate) fn database_denied(identity: &Identity, name: &str) -> Error {
+    let Identity { user, host, .. } = identity;
+    let message = format!("Access denied for user '{user}'@'{host}' to database '{name}'");
+    Error::new(Code::DatabaseAccessDenied, message)
+}
+
+/// Whether somebody may know of a database: it is the system's, or has something that it may
+/// read.
+pub(crate) fn may_see(identity: &Identity, name: &str) -> bool {
+    let system = SYSTEM_DATABASES.iter().any(|system| system.eq_ignore_ascii_case(name));
+    system || identity.may_see(name)
+}
+
+/// The databases there are, sorted.
+pub(crate) fn databases(shared: &Shared) -> Vec<String> {
+    let tables = shared.database.tables();
+    let of_tables = tables.iter().map(|name| TableName::of_engine(name, shared).database);
+    let mut names: Vec<String> = of_tables.collect();
+    names.extend(SYSTEM_DATABASES.iter().map(|name| (*name).to_owned()));
+    names.push(shared.settings.default_database.clone());
+    names.extend(empty_databases(shared));
+    names.retain(|name| !name.is_empty());
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// Whether there is a database of this name.
+pub(crate) fn database_exists(shared: &Shared, name: &str) -> bool {
+    let system = SYSTEM_DATABASES.iter().any(|system| system.eq_ignore_ascii_case(name));
+    system || databases(shared).iter().any(|known| known == name)
+}
+
+/// Whether there is a database of this name, for someone who may know of it: 1044 where nothing of
+/// it may be read, whether it is there or not; 1049.
+pub(crate) fn check_seen(shared: &Shared, identity: &Identity, name: &str) -> Result<()> {
+    if !may_see(identity, name) {
+        return Err(database_denied(identity, name));
+    }
+    match database_exists(shared, name) {
+        true => Ok(()),
+        false => Err(Error::new(Code::UnknownDatabase, format!("Unknown database '{name}'"))),
+    }
+}

@@ -1,0 +1,365 @@
+//! Keys and conditions of a table: the lines below the columns in SHOW CREATE TABLE.
+//!
+//! ```text
+//! line := ["CONSTRAINT" name?] "PRIMARY" "KEY" parts words
+//!       | ["CONSTRAINT" name?] "UNIQUE" ["KEY" | "INDEX"] name? parts words
+//!       | ("FULLTEXT" | "SPATIAL" | "VECTOR")? ("KEY" | "INDEX") name? parts words
+//!       | ["CONSTRAINT" name?] "FOREIGN" "KEY" name? parts "REFERENCES" …
+//!       | ["CONSTRAINT" name?] "CHECK" "(" expression ")" ["NOT"? "ENFORCED"]
+//! parts := "(" (name ["(" number ")"] | "(" expression ")") ["ASC" | "DESC"] "," … ")"
+//! ```
+
+use crate::{
+    Result,
+    parse::{TokenKind, Tokens},
+};
+
+/// What a key is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KeyKind {
+    /// The primary key.
+    Primary,
+    /// No two rows are equal in it.
+    Unique,
+    /// Any other: it changes nothing here.
+    Plain,
+    /// A text index.
+    Fulltext,
+    /// Known, and changes nothing here.
+    Spatial,
+    /// Known, and changes nothing here.
+    Vector,
+}
+
+/// A key.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Key {
+    /// What it is.
+    pub kind: KeyKind,
+    /// Its name, `PRIMARY` for the primary key; empty until one is given.
+    pub name: String,
+    /// What it is made of.
+    pub parts: Vec<KeyPart>,
+    /// COMMENT.
+    pub comment: String,
+    /// Whether the optimizer is to leave it alone.
+    pub invisible: bool,
+    /// WITH PARSER.
+    pub parser: Option<String>,
+    /// USING, as written.
+    pub using: Option<String>,
+}
+
+/// A part of a key.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct KeyPart {
+    /// What it is a part of.
+    pub of: PartOf,
+    /// So many characters or bytes of it.
+    pub prefix: Option<u64>,
+    /// DESC.
+    pub descending: bool,
+}
+
+/// What a part of a key is taken from.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum PartOf {
+    /// A column, by its name.
+    Column(String),
+    /// An expression, as text.
+    Expression(String),
+}
+
+/// A condition that rows must not fail.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Check {
+    /// Its name; empty until one is given.
+    pub name: String,
+    /// The expression, as text.
+    pub expression: String,
+    /// Whether rows are checked.
+    pub enforced: bool,
+}
+
+/// A line below the columns.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Line {
+    /// A key.
+    Key(Key),
+    /// A condition.
+    Check(Check),
+    /// A foreign key, which is not enforced: its text.
+    Foreign {
+        /// Its name, if it has one.
+        name: Option<String>,
+        /// What the index over its columns is to be called, if it was said.
+        index: Option<String>,
+        /// The columns here.
+        columns: Vec<String>,
+        /// What stands behind FOREIGN KEY and its name.
+        text: String,
+    },
+}
+
+/// Reads a line if one is next; else a column is.
+pub(crate) fn parse_line(tokens: &mut Tokens<'_>) -> Result<Option<Line>> {
+    let mut ahead = *tokens;
+    let constraint = match ahead.accept("CONSTRAINT") {
+        false => None,
+        true => {
+            let unnamed = ["PRIMARY", "UNIQUE", "FOREIGN", "CHECK"];
+            let unnamed = unnamed.iter().any(|word| ahead.is_word(word));
+            if unnamed { None } else { Some(ahead.name()?) }
+        }
+    };
+    if !ahead.is_kind(TokenKind::Word) {
+        return Ok(None);
+    }
+    let line = if ahead.accept_all("PRIMARY KEY") {
+        let mut key = parse_key(&mut ahead, KeyKind::Primary)?;
+        "PRIMARY".clone_into(&mut key.name);
+        Line::Key(key)
+    } else if ahead.accept("UNIQUE") {
+        ahead.accept_any(&["KEY", "INDEX"]);
+        let mut key = parse_key(&mut ahead, KeyKind::Unique)?;
+        if key.name.is_empty() {
+            key.name = constraint.unwrap_or_default();
+        }
+        Line::Key(key)
+    } else if ahead.accept_all("FOREIGN KEY") {
+        parse_foreign(&mut ahead, constraint)?
+    } else if ahead.accept("CHECK") {
+        let expression = ahead.parenthesised()?;
+        let enforced = parse_check_words(&mut ahead);
+        Line::Check(Check { name: constraint.unwrap_or_default(), expression, enforced })
+    } else {
+        let kinds = [
+            ("FULLTEXT", KeyKind::Fulltext),
+            ("SPATIAL", KeyKind::Spatial),
+            ("VECTOR", KeyKind::Vector),
+        ];
+        let named = kinds.into_iter().find(|(word, _)| ahead.accept(word));
+        let said = ahead.accept_any(&["KEY", "INDEX"]);
+        match (named, said) {
+            (Some((_, kind)), _) => Line::Key(parse_key(&mut ahead, kind)?),
+            (None, true) => Line::Key(parse_key(&mut ahead, KeyKind::Plain)?),
+            (None, false) => return Ok(None),
+        }
+    };
+    *tokens = ahead;
+    Ok(Some(line))
+}
+
+/// Reads a key from its name on.
+pub(crate) fn parse_key(tokens: &mut Tokens<'_>, kind: KeyKind) -> Result<Key> {
+    let mut key = Key {
+        kind,
+        name: String::new(),
+        parts: Vec::new(),
+        comment: String::new(),
+        invisible: false,
+        parser: None,
+        using: None,
+    };
+    if !tokens.is("(") && !tokens.is_word("USING") {
+        key.name = tokens.name()?;
+    }
+    parse_key_words(tokens, &mut key)?;
+    key.parts = parse_parts(tokens)?;
+    parse_key_words(tokens, &mut key)?;
+    Ok(key)
+}
+
+pub(crate) fn parse_key_words(tokens: &mut Tokens<'_>, key: &mut Key) -> Result<()> {
+    loop {
+        if tokens.accept_any(&["USING", "TYPE"]) {
+            key.using = Some(tokens.name()?.to_uppercase());
+        } else if tokens.accept("COMMENT") {
+            key.comment = tokens.utf8()?;
+        } else if tokens.accept_all("WITH PARSER") {
+            key.parser = Some(tokens.name()?);
+        } else if tokens.accept("INVISIBLE") {
+            key.invisible = true;
+        } else if tokens.accept("VISIBLE") {
+            key.invisible = false;
+        } else if tokens.accept("KEY_BLOCK_SIZE") {
+            tokens.take("=");
+            tokens.number()?;
+        } else if tokens.accept_any(&["ENGINE_ATTRIBUTE", "SECONDARY_ENGINE_ATTRIBUTE"]) {
+            tokens.take("=");
+            tokens.text()?;
+        } else if tokens.accept("CLUSTERED") || tokens.accept("NONCLUSTERED") {
+        } else {
+            return Ok(());
+        }
+    }
+}
+
+fn parse_parts(tokens: &mut Tokens<'_>) -> Result<Vec<KeyPart>> {
+    tokens.need("(")?;
+    let mut parts = Vec::new();
+    loop {
+        let mut prefix = None;
+        let of = match tokens.is("(") {
+            true => PartOf::Expression(tokens.parenthesised()?),
+            false => {
+                let name = tokens.name()?;
+                if tokens.take("(") {
+                    prefix = Some(tokens.number()?);
+                    tokens.need(")")?;
+                }
+                PartOf::Column(name)
+            }
+        };
+        tokens.accept("ASC");
+        let descending = tokens.accept("DESC");
+        parts.push(KeyPart { of, prefix, descending });
+        if !tokens.take(",") {
+            break;
+        }
+    }
+    tokens.need(")")?;
+    Ok(parts)
+}
+
+fn parse_foreign(tokens: &mut Tokens<'_>, constraint: Option<String>) -> Result<Line> {
+    let named = (!tokens.is("(")).then(|| tokens.name()).transpose()?;
+    let parts = parse_parts(tokens)?;
+    tokens.expect("REFERENCES")?;
+    let columns = columns_of(&parts);
+    let text = format!("{} REFERENCES {}", column_list(&columns), parse_references(tokens)?);
+    Ok(Line::Foreign { name: constraint, index: named, columns, text })
+}
+
+/// Reads what stands behind REFERENCES, as SHOW CREATE TABLE writes it.
+pub(super) fn parse_references(tokens: &mut Tokens<'_>) -> Result<String> {
+    let mut out = quoted_name(&tokens.name()?);
+    if tokens.take(".") {
+        out = format!("{out}.{}", quoted_name(&tokens.name()?));
+    }
+    if tokens.is("(") {
+        out.push_str(&format!(" {}", column_list(&columns_of(&parse_parts(tokens)?))));
+    }
+    loop {
+        let event = if tokens.accept("MATCH") {
+            tokens.name()?;
+            continue;
+        } else if tokens.accept_all("ON DELETE") {
+            "ON DELETE"
+        } else if tokens.accept_all("ON UPDATE") {
+            "ON UPDATE"
+        } else {
+            return Ok(out);
+        };
+        let actions = ["RESTRICT", "CASCADE", "SET NULL", "NO ACTION", "SET DEFAULT"];
+        let action = actions.iter().find(|words| tokens.accept_all(words));
+        match action.ok_or_else(|| tokens.syntax_error())? {
+            // What is meant where nothing is said.
+            &"NO ACTION" => {}
+            action => out.push_str(&format!(" {event} {action}")),
+        }
+    }
+}
+
+fn columns_of(parts: &[KeyPart]) -> Vec<String> {
+    parts.iter().filter_map(|part| part.column().map(str::to_owned)).collect()
+}
+
+/// Columns of a foreign key, as SHOW CREATE TABLE writes them.
+pub(crate) fn column_list(columns: &[String]) -> String {
+    let columns: Vec<String> = columns.iter().map(|column| quoted_name(column)).collect();
+    format!("({})", columns.join(", "))
+}
+
+fn written_parts(parts: &[KeyPart]) -> String {
+    let parts: Vec<String> = parts.iter().map(KeyPart::written).collect();
+    parts.join(",")
+}
+
+/// Reads `[NOT] ENFORCED`.
+pub(super) fn parse_check_words(tokens: &mut Tokens<'_>) -> bool {
+    if tokens.accept_all("NOT ENFORCED") {
+        return false;
+    }
+    tokens.accept("ENFORCED");
+    true
+}
+
+impl Line {
+    /// The line as SHOW CREATE TABLE writes it.
+    pub(crate) fn written(&self) -> String {
+        match self {
+            Self::Key(key) => key.written(),
+            Self::Check(check) => {
+                let enforced = if check.enforced { "" } else { " /*!80016 NOT ENFORCED */" };
+                let name = quoted_name(&check.name);
+                format!("CONSTRAINT {name} CHECK ({}){enforced}", check.expression)
+            }
+            Self::Foreign { name, text, .. } => match name {
+                Some(name) => format!("CONSTRAINT {} FOREIGN KEY {text}", quoted_name(name)),
+                None => format!("FOREIGN KEY {text}"),
+            },
+        }
+    }
+}
+
+impl Key {
+    fn written(&self) -> String {
+        let kind = match self.kind {
+            KeyKind::Primary => "PRIMARY KEY".to_owned(),
+            KeyKind::Unique => format!("UNIQUE KEY {}", quoted_name(&self.name)),
+            KeyKind::Plain => format!("KEY {}", quoted_name(&self.name)),
+            KeyKind::Fulltext => format!("FULLTEXT KEY {}", quoted_name(&self.name)),
+            KeyKind::Spatial => format!("SPATIAL KEY {}", quoted_name(&self.name)),
+            KeyKind::Vector => format!("VECTOR KEY {}", quoted_name(&self.name)),
+        };
+        let mut out = format!("{kind} ({})", written_parts(&self.parts));
+        if let Some(using) = &self.using {
+            out.push_str(&format!(" USING {using}"));
+        }
+        if !self.comment.is_empty() {
+            out.push_str(&format!(" COMMENT {}", super::column::quoted_text(&self.comment)));
+        }
+        if let Some(parser) = &self.parser {
+            out.push_str(&format!(" /*!50100 WITH PARSER {} */ ", quoted_name(parser)));
+        }
+        if self.invisible {
+            out.push_str(" /*!80000 INVISIBLE */");
+        }
+        out
+    }
+
+    /// The names of its columns, where all parts are columns.
+    pub(crate) fn columns(&self) -> Option<Vec<&str>> {
+        self.parts.iter().map(KeyPart::column).collect()
+    }
+}
+
+impl KeyPart {
+    /// The column's name, if it is one.
+    pub(crate) fn column(&self) -> Option<&str> {
+        match &self.of {
+            PartOf::Column(name) => Some(name),
+            PartOf::Expression(_) => None,
+        }
+    }
+
+    fn written(&self) -> String {
+        let mut out = match &self.of {
+            PartOf::Column(name) => quoted_name(name),
+            PartOf::Expression(expression) => format!("({expression})"),
+        };
+        if let Some(prefix) = self.prefix {
+            out.push_str(&format!("({prefix})"));
+        }
+        if self.descending {
+            out.push_str(" DESC");
+        }
+        out
+    }
+}
+
+/// A name in backquotes.
+pub(crate) fn quoted_name(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}

@@ -1,0 +1,635 @@
+//! A column's type as it is declared, with everything that a column may say of its values.
+//!
+//! ```text
+//! type := name ["(" number ["," number] ")"] ("UNSIGNED" | "SIGNED" | "ZEROFILL" | "BINARY"
+//!         | ("CHARACTER" "SET" | "CHARSET") name | "COLLATE" name | "ASCII" | "UNICODE")*
+//!       | ("ENUM" | "SET") "(" text ("," text)* ")" …
+//! ```
+
+use std::{fmt::Write as _, sync::Arc};
+
+use remora_engine::ColumnType;
+
+use crate::{
+    Code, Error, Result, SqlType,
+    parse::Tokens,
+    variables::{Collation, charset_default, charsets},
+};
+
+/// Bytes that the TEXT and BLOB types hold, by size.
+const BLOBS: [(SqlType, u64); 4] = [
+    (SqlType::TinyBlob, 255),
+    (SqlType::Blob, 65_535),
+    (SqlType::MediumBlob, 16_777_215),
+    (SqlType::LongBlob, 4_294_967_295),
+];
+/// Most characters of CHAR and BINARY.
+const MAX_CHAR: u64 = 255;
+/// Most bytes of VARCHAR and VARBINARY.
+const MAX_VARCHAR: u64 = 65_535;
+/// Most labels of a SET.
+const MAX_MEMBERS: usize = 64;
+
+/// A declared type.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct TypeSpec {
+    /// Which it is.
+    pub sql: SqlType,
+    /// Whether numbers have no sign.
+    pub unsigned: bool,
+    /// Whether integers are shown with leading zeros.
+    pub zerofill: bool,
+    /// Characters of CHAR and VARCHAR, bytes of BINARY, VARBINARY and the BLOB and TEXT types,
+    /// floats of a VECTOR, the display width of integers if one was declared; else 0.
+    pub length: u64,
+    /// FLOAT(M,D) and DOUBLE(M,D).
+    pub digits: Option<(u8, u8)>,
+    /// How text compares; binary for everything else.
+    pub collation: Collation,
+    /// Whether the column itself names its collation, which may still be the table's.
+    pub collation_said: bool,
+    /// The labels of an ENUM or SET.
+    pub labels: Arc<[Arc<str>]>,
+    /// The name of a type that MySQL's clients know as another, such as POINT or MariaDB's UUID.
+    pub spelling: Option<&'static str>,
+}
+
+/// How YEAR(2) is spelled.
+const YEAR: &str = "year";
+
+/// What a column's type may leave open.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Charset {
+    /// `CHARACTER SET` as its default collation.
+    pub(super) charset: Option<Collation>,
+    /// `COLLATE`.
+    pub(super) collation: Option<Collation>,
+    /// BINARY behind the type: the `_bin` collation.
+    pub(super) binary: bool,
+}
+
+impl TypeSpec {
+    /// A type without anything declared of it.
+    pub(crate) fn plain(sql: SqlType) -> Self {
+        Self {
+            sql,
+            unsigned: false,
+            zerofill: false,
+            length: 0,
+            digits: None,
+            collation: Collation::BINARY,
+            collation_said: false,
+            labels: Arc::default(),
+            spelling: None,
+        }
+    }
+
+    /// The type of an engine's column about which nothing is declared.
+    pub(crate) fn of_engine(kind: ColumnType) -> Self {
+        let integer = |bits: u8| match bits {
+            8 => SqlType::TinyInt,
+            16 => SqlType::SmallInt,
+            24 => SqlType::MediumInt,
+            32 => SqlType::Int,
+            _ => SqlType::BigInt,
+        };
+        let long = Self { length: BLOBS[3].1, ..Self::plain(SqlType::LongBlob) };
+        match kind {
+            ColumnType::Int(bits) => Self::plain(integer(bits)),
+            ColumnType::Uint(bits) => Self { unsigned: true, ..Self::plain(integer(bits)) },
+            ColumnType::Float => Self::plain(SqlType::Float),
+            ColumnType::Double => Self::plain(SqlType::Double),
+            ColumnType::Decimal(digits, scale) => Self::plain(SqlType::Decimal(digits, scale)),
+            ColumnType::Bool => Self { length: 1, ..Self::plain(SqlType::TinyInt) },
+            ColumnType::Text => Self { collation: Collation::UTF8MB4_0900_AI_CI, ..long },
+            ColumnType::Bytes => long,
+            ColumnType::Date => Self::plain(SqlType::Date),
+            ColumnType::Time => Self::plain(SqlType::Time(6)),
+            ColumnType::DateTime => Self::plain(SqlType::DateTime(6)),
+            ColumnType::Timestamp => Self::plain(SqlType::Timestamp(6)),
+            ColumnType::Json => Self::plain(SqlType::Json),
+        }
+    }
+
+    /// Whether it holds text in a character set.
+    pub(crate) fn is_text(&self) -> bool {
+        let texts = matches!(
+            self.sql,
+            SqlType::Char
+                | SqlType::VarChar
+                | SqlType::TinyBlob
+                | SqlType::Blob
+                | SqlType::MediumBlob
+                | SqlType::LongBlob
+        );
+        (texts && self.collation != Collation::BINARY) || self.has_labels()
+    }
+
+    /// Whether it is ENUM or SET.
+    pub(crate) fn has_labels(&self) -> bool {
+        matches!(self.sql, SqlType::Enum | SqlType::Set)
+    }
+
+    /// Whether it is one of the TEXT and BLOB types.
+    pub(crate) fn is_blob(&self) -> bool {
+        BLOBS.iter().any(|(sql, _)| *sql == self.sql)
+    }
+
+    /// Whether it is an integer.
+    pub(crate) fn is_integer(&self) -> bool {
+        self.integer_bits().is_some()
+    }
+
+    /// Digits of a second's fraction.
+    pub(crate) fn fraction_digits(&self) -> u8 {
+        match self.sql {
+            SqlType::Time(digits) | SqlType::DateTime(digits) | SqlType::Timestamp(digits) => {
+                digits
+            }
+            _ => 0,
+        }
+    }
+
+    /// The engine's type that holds it.
+    pub(crate) fn engine_type(&self) -> ColumnType {
+        if let Some(bits) = self.integer_bits() {
+            return if self.unsigned { ColumnType::Uint(bits) } else { ColumnType::Int(bits) };
+        }
+        match self.sql {
+            SqlType::Float => ColumnType::Float,
+            SqlType::Double => ColumnType::Double,
+            SqlType::Decimal(digits, scale) => ColumnType::Decimal(digits, scale),
+            SqlType::Bit(bits) => ColumnType::Uint(match bits {
+                ..=8 => 8,
+                9..=16 => 16,
+                17..=24 => 24,
+                25..=32 => 32,
+                33.. => 64,
+            }),
+            SqlType::Year => ColumnType::Uint(16),
+            SqlType::Date => ColumnType::Date,
+            SqlType::Time(_) => ColumnType::Time,
+            SqlType::DateTime(_) => ColumnType::DateTime,
+            SqlType::Timestamp(_) => ColumnType::Timestamp,
+            SqlType::Json => ColumnType::Json,
+            SqlType::Enum | SqlType::Set => ColumnType::Text,
+            SqlType::Geometry | SqlType::Vector => ColumnType::Bytes,
+            _ if self.collation == Collation::BINARY => ColumnType::Bytes,
+            _ => ColumnType::Text,
+        }
+    }
+
+    /// The type as information_schema's COLUMN_TYPE and SHOW CREATE TABLE spell it.
+    pub(crate) fn spelled(&self) -> String {
+        let mut out = self.name().to_owned();
+        // Writing to a String cannot fail.
+        let _ = match self.sql {
+            SqlType::Decimal(digits, scale) => write!(out, "({digits},{scale})"),
+            SqlType::Bit(bits) => write!(out, "({bits})"),
+            SqlType::Time(digits) | SqlType::DateTime(digits) | SqlType::Timestamp(digits)
+                if digits > 0 =>
+            {
+                write!(out, "({digits})")
+            }
+            SqlType::Char | SqlType::VarChar if self.spelling.is_none() => {
+                write!(out, "({})", self.length)
+            }
+            SqlType::Vector => write!(out, "({})", self.length),
+            SqlType::Enum | SqlType::Set => write!(out, "({})", self.spelled_labels()),
+            SqlType::TinyInt if self.length == 1 && !self.unsigned => write!(out, "(1)"),
+            _ if self.zerofill && self.is_integer() => write!(out, "({})", self.length),
+            _ => match self.digits {
+                Some((digits, scale)) => write!(out, "({digits},{scale})"),
+                None => Ok(()),
+            },
+        };
+        if self.spelling.is_some() {
+            return out;
+        }
+        if self.unsigned && !matches!(self.sql, SqlType::Bit(_) | SqlType::Year) {
+            out.push_str(" unsigned");
+        }
+        if self.zerofill {
+            out.push_str(" zerofill");
+        }
+        out
+    }
+
+    /// The type's name alone: information_schema's DATA_TYPE.
+    pub(crate) fn name(&self) -> &'static str {
+        if let Some(name) = self.spelling {
+            return name;
+        }
+        let text = self.collation != Collation::BINARY;
+        match self.sql {
+            SqlType::Null => "null",
+            SqlType::TinyInt => "tinyint",
+            SqlType::SmallInt => "smallint",
+            SqlType::MediumInt => "mediumint",
+            SqlType::Int => "int",
+            SqlType::BigInt => "bigint",
+            SqlType::Float => "float",
+            SqlType::Double => "double",
+            SqlType::Decimal(..) => "decimal",
+            SqlType::Bit(_) => "bit",
+            SqlType::Year => "year",
+            SqlType::Date => "date",
+            SqlType::Time(_) => "time",
+            SqlType::DateTime(_) => "datetime",
+            SqlType::Timestamp(_) => "timestamp",
+            SqlType::Char if text => "char",
+            SqlType::Char => "binary",
+            SqlType::VarChar if text => "varchar",
+            SqlType::VarChar => "varbinary",
+            SqlType::TinyBlob if text => "tinytext",
+            SqlType::TinyBlob => "tinyblob",
+            SqlType::Blob if text => "text",
+            SqlType::Blob => "blob",
+            SqlType::MediumBlob if text => "mediumtext",
+            SqlType::MediumBlob => "mediumblob",
+            SqlType::LongBlob if text => "longtext",
+            SqlType::LongBlob => "longblob",
+            SqlType::Enum => "enum",
+            SqlType::Set => "set",
+            SqlType::Json => "json",
+            SqlType::Geometry => "geometry",
+            SqlType::Vector => "vector",
+        }
+    }
+
+    /// Whether it is YEAR(2), which only followed tables have: a number of two digits wherever its
+    /// server shows it or calculates with it.
+    pub(crate) fn is_short_year(&self) -> bool {
+        self.spelling == Some(YEAR)
+    }
+
+    /// The width of an integer type.
+    pub(crate) fn integer_bits(&self) -> Option<u8> {
+        Some(match self.sql {
+            SqlType::TinyInt => 8,
+            SqlType::SmallInt => 16,
+            SqlType::MediumInt => 24,
+            SqlType::Int => 32,
+            SqlType::BigInt => 64,
+            _ => return None,
+        })
+    }
+
+    fn spelled_labels(&self) -> String {
+        let labels = self.labels.iter();
+        let labels: Vec<_> =
+            labels.map(|label| format!("'{}'", label.replace('\'', "''"))).collect();
+        labels.join(",")
+    }
+}
+
+/// Reads a type. `charset` gets what is said of the character set, which
+/// [`resolve_collation`] makes use of when all of the column is read.
+pub(super) fn parse_type(
+    tokens: &mut Tokens<'_>,
+    column: &str,
+    charset: &mut Charset,
+) -> Result<TypeSpec> {
+    let unknown = tokens.syntax_error();
+    let name = tokens.name()?.to_ascii_lowercase();
+    let mut kind = match name.as_str() {
+        "enum" | "set" => labelled(tokens, &name, column)?,
+        "serial" => TypeSpec { unsigned: true, ..TypeSpec::plain(SqlType::BigInt) },
+        "bool" | "boolean" => TypeSpec { length: 1, ..TypeSpec::plain(SqlType::TinyInt) },
+        _ => sized(tokens, &name, column, charset, unknown)?,
+    };
+    parse_type_words(tokens, &mut kind, charset)?;
+    if kind.zerofill && kind.length == 0 {
+        kind.length = default_width(&kind);
+    }
+    Ok(kind)
+}
+
+fn parse_type_words(
+    tokens: &mut Tokens<'_>,
+    kind: &mut TypeSpec,
+    charset: &mut Charset,
+) -> Result<()> {
+    loop {
+        if tokens.accept("UNSIGNED") {
+            kind.unsigned = true;
+        } else if tokens.accept("ZEROFILL") {
+            kind.zerofill = true;
+            kind.unsigned = true;
+        } else if tokens.accept("SIGNED") {
+            kind.unsigned = false;
+        } else if tokens.accept("BINARY") {
+            charset.binary = true;
+        } else if tokens.accept("ASCII") {
+            charset.charset = Some(named_charset("latin1")?);
+        } else if tokens.accept("UNICODE") {
+            charset.charset = Some(named_charset("ucs2")?);
+        } else if !parse_charset(tokens, charset)? {
+            return Ok(());
+        }
+    }
+}
+
+/// Reads `CHARACTER SET x` or `COLLATE x` if it is next.
+pub(super) fn parse_charset(tokens: &mut Tokens<'_>, charset: &mut Charset) -> Result<bool> {
+    if tokens.accept_any(&["CHARSET"]) || tokens.accept_all("CHARACTER SET") {
+        tokens.take("=");
+        charset.charset = Some(named_charset(&text_or_name(tokens)?)?);
+        return Ok(true);
+    }
+    if tokens.accept("COLLATE") {
+        tokens.take("=");
+        charset.collation = Some(named_collation(&text_or_name(tokens)?)?);
+        return Ok(true);
+    }
+    Ok(false)
+}
+
+/// Reads a name that may be written as a text.
+pub(super) fn text_or_name(tokens: &mut Tokens<'_>) -> Result<String> {
+    if tokens.is_text() { tokens.utf8() } else { tokens.name() }
+}
+
+/// Gives a text type its collation: what the column says, else the table's.
+pub(super) fn resolve_collation(
+    kind: &mut TypeSpec,
+    said: &Charset,
+    table: Collation,
+) -> Result<()> {
+    let textual = kind.collation != Collation::BINARY || kind.has_labels();
+    if !textual {
+        return Ok(());
+    }
+    if let (Some(charset), Some(collation)) = (said.charset, said.collation)
+        && charset.charset() != collation.charset()
+    {
+        return Err(Error::new(
+            Code::CollationCharsetMismatch,
+            format!(
+                "COLLATION '{}' is not valid for CHARACTER SET '{}'",
+                collation.name(),
+                charset.charset()
+            ),
+        ));
+    }
+    let mut collation = said.collation.or(said.charset).unwrap_or(table);
+    if said.binary && said.collation.is_none() {
+        collation = named_collation(&format!("{}_bin", collation.charset())).unwrap_or(collation);
+    }
+    kind.collation = collation;
+    kind.collation_said = said.charset.is_some() || collation != table;
+    if collation == Collation::BINARY && matches!(kind.sql, SqlType::Char | SqlType::VarChar) {
+        kind.spelling = None;
+    }
+    Ok(())
+}
+
+/// 1074 for a VARCHAR that is longer in bytes than a row may be.
+pub(super) fn check_length(kind: &TypeSpec, column: &str) -> Result<()> {
+    if kind.sql != SqlType::VarChar || kind.spelling.is_some() {
+        return Ok(());
+    }
+    let charset = charsets().iter().find(|charset| charset.name == kind.collation.charset());
+    let bytes = charset.map_or(1, |charset| u64::from(charset.max_bytes)).max(1);
+    limited(kind.length, MAX_VARCHAR / bytes, column).map(|_| ())
+}
+
+/// The default collation of a character set; 1115 if it is not known.
+pub(crate) fn named_charset(name: &str) -> Result<Collation> {
+    charset_default(name)
+        .ok_or_else(|| Error::new(Code::UnknownCharset, format!("Unknown character set: '{name}'")))
+}
+
+/// A collation; 1273 if it is not known.
+pub(crate) fn named_collation(name: &str) -> Result<Collation> {
+    Collation::by_name(name)
+        .ok_or_else(|| Error::new(Code::UnknownCollation, format!("Unknown collation: '{name}'")))
+}
+
+fn labelled(tokens: &mut Tokens<'_>, name: &str, column: &str) -> Result<TypeSpec> {
+    tokens.need("(")?;
+    let mut labels: Vec<Arc<str>> = Vec::new();
+    loop {
+        // Trailing spaces of labels are taken away.
+        labels.push(tokens.utf8()?.trim_end_matches(' ').into());
+        if !tokens.take(",") {
+            break;
+        }
+    }
+    tokens.need(")")?;
+    if name == "set" && labels.len() > MAX_MEMBERS {
+        let message = format!("Too many strings for column {column} and SET");
+        return Err(Error::new(Code::TooBigSet, message));
+    }
+    let sql = if name == "enum" { SqlType::Enum } else { SqlType::Set };
+    Ok(TypeSpec { labels: labels.into(), ..TypeSpec::plain(sql) })
+}
+
+/// A type by its name, with the numbers in parentheses behind it.
+fn sized(
+    tokens: &mut Tokens<'_>,
+    name: &str,
+    column: &str,
+    charset: &mut Charset,
+    unknown: Error,
+) -> Result<TypeSpec> {
+    let name = long_name(tokens, name, charset)?;
+    let size = size(tokens)?;
+    let first = size.map(|(first, _)| first);
+    let small = |number: u64| u8::try_from(number).unwrap_or(u8::MAX);
+    let text = |sql, length| TypeSpec {
+        length,
+        collation: Collation::UTF8MB4_0900_AI_CI,
+        ..TypeSpec::plain(sql)
+    };
+    let bytes = |sql, length| TypeSpec { length, ..TypeSpec::plain(sql) };
+    let integer = |sql| TypeSpec { length: first.unwrap_or(0), ..TypeSpec::plain(sql) };
+    Ok(match name.as_str() {
+        "tinyint" | "int1" => integer(SqlType::TinyInt),
+        "smallint" | "int2" => integer(SqlType::SmallInt),
+        "mediumint" | "int3" | "middleint" => integer(SqlType::MediumInt),
+        "int" | "integer" | "int4" => integer(SqlType::Int),
+        "bigint" | "int8" => integer(SqlType::BigInt),
+        "decimal" | "numeric" | "dec" | "fixed" => decimal(size, column)?,
+        "float" | "float4" => float(size)?,
+        "double" | "real" | "float8" => {
+            let digits = size.and_then(|(digits, scale)| Some((small(digits), small(scale?))));
+            TypeSpec { digits, ..TypeSpec::plain(SqlType::Double) }
+        }
+        "bit" => TypeSpec::plain(SqlType::Bit(small(first.unwrap_or(1)).min(64))),
+        "year" if first == Some(2) => TypeSpec {
+            length: 2,
+            unsigned: true,
+            zerofill: true,
+            spelling: Some(YEAR),
+            ..TypeSpec::plain(SqlType::TinyInt)
+        },
+        "year" => TypeSpec::plain(SqlType::Year),
+        "date" => TypeSpec::plain(SqlType::Date),
+        "time" => TypeSpec::plain(SqlType::Time(fraction(first, column)?)),
+        "datetime" => TypeSpec::plain(SqlType::DateTime(fraction(first, column)?)),
+        "timestamp" => TypeSpec::plain(SqlType::Timestamp(fraction(first, column)?)),
+        "char" => text(SqlType::Char, limited(first.unwrap_or(1), MAX_CHAR, column)?),
+        "varchar" => text(SqlType::VarChar, first.ok_or(unknown)?),
+        "binary" => bytes(SqlType::Char, limited(first.unwrap_or(1), MAX_CHAR, column)?),
+        "varbinary" => bytes(SqlType::VarChar, first.ok_or(unknown)?),
+        "tinytext" => text(BLOBS[0].0, BLOBS[0].1),
+        "text" => blob(first.map(|length| length.saturating_mul(4)), &text),
+        "mediumtext" | "long" => text(BLOBS[2].0, BLOBS[2].1),
+        "longtext" => text(BLOBS[3].0, BLOBS[3].1),
+        "tinyblob" => bytes(BLOBS[0].0, BLOBS[0].1),
+        "blob" => blob(first, &bytes),
+        "mediumblob" => bytes(BLOBS[2].0, BLOBS[2].1),
+        "longblob" => bytes(BLOBS[3].0, BLOBS[3].1),
+        "json" => TypeSpec::plain(SqlType::Json),
+        "vector" => TypeSpec { length: first.unwrap_or(2_048), ..TypeSpec::plain(SqlType::Vector) },
+        "uuid" | "inet4" | "inet6" => foreign(&name),
+        _ => geometry(&name).ok_or(unknown)?,
+    })
+}
+
+/// Types that only MariaDB has: text of a known length.
+fn foreign(name: &str) -> TypeSpec {
+    let (spelling, length) = match name {
+        "uuid" => ("uuid", 36),
+        "inet4" => ("inet4", 15),
+        _ => ("inet6", 39),
+    };
+    let collation = Collation::UTF8MB4_0900_AI_CI;
+    TypeSpec { length, collation, spelling: Some(spelling), ..TypeSpec::plain(SqlType::Char) }
+}
+
+/// Names of more than one word become those of one.
+fn long_name(tokens: &mut Tokens<'_>, name: &str, charset: &mut Charset) -> Result<String> {
+    let national = name == "national" || name == "nchar" || name == "nvarchar";
+    if national {
+        charset.charset = Some(named_charset("utf8mb3")?);
+    }
+    let mut name = match name {
+        "national" => tokens.name()?.to_ascii_lowercase(),
+        "nchar" => "char".to_owned(),
+        "nvarchar" => "varchar".to_owned(),
+        _ => name.to_owned(),
+    };
+    if name == "character" {
+        "char".clone_into(&mut name);
+    }
+    if name == "char" && tokens.accept("VARYING") {
+        "varchar".clone_into(&mut name);
+    }
+    if name == "long" {
+        let bytes = tokens.accept_any(&["VARBINARY", "BYTE"]);
+        if !tokens.accept("VARCHAR") && tokens.accept_any(&["CHAR", "CHARACTER"]) {
+            tokens.expect("VARYING")?;
+        }
+        let long = if bytes { "mediumblob" } else { "mediumtext" };
+        long.clone_into(&mut name);
+    }
+    if name == "double" {
+        tokens.accept("PRECISION");
+    }
+    Ok(name)
+}
+
+fn size(tokens: &mut Tokens<'_>) -> Result<Option<(u64, Option<u64>)>> {
+    if !tokens.take("(") {
+        return Ok(None);
+    }
+    // `varchar(30,2)` does not come; `float(7,2)` is `7` `,` `2`.
+    let first = tokens.number()?;
+    let second = tokens.take(",").then(|| tokens.number()).transpose()?;
+    tokens.need(")")?;
+    Ok(Some((first, second)))
+}
+
+fn decimal(size: Option<(u64, Option<u64>)>, column: &str) -> Result<TypeSpec> {
+    let (digits, scale) = size.map_or((10, 0), |(digits, scale)| (digits, scale.unwrap_or(0)));
+    let digits = if digits == 0 { 10 } else { digits };
+    if digits > 65 {
+        let message =
+            format!("Too-big precision {digits} specified for '{column}'. Maximum is 65.");
+        return Err(Error::new(Code::TooBigPrecision, message));
+    }
+    if scale > 30 {
+        let message =
+            format!("Too big scale {scale} specified for column '{column}'. Maximum is 30.");
+        return Err(Error::new(Code::TooBigScale, message));
+    }
+    if scale > digits {
+        let message = format!(
+            "For float(M,D), double(M,D) or decimal(M,D), M must be >= D (column '{column}')."
+        );
+        return Err(Error::new(Code::ScaleAbovePrecision, message));
+    }
+    Ok(TypeSpec::plain(SqlType::Decimal(digits as u8, scale as u8)))
+}
+
+fn float(size: Option<(u64, Option<u64>)>) -> Result<TypeSpec> {
+    let small = |number: u64| u8::try_from(number).unwrap_or(u8::MAX);
+    Ok(match size {
+        Some((bits, None)) if bits > 24 => TypeSpec::plain(SqlType::Double),
+        Some((digits, Some(scale))) => TypeSpec {
+            digits: Some((small(digits), small(scale))),
+            ..TypeSpec::plain(SqlType::Float)
+        },
+        _ => TypeSpec::plain(SqlType::Float),
+    })
+}
+
+fn fraction(digits: Option<u64>, column: &str) -> Result<u8> {
+    let digits = digits.unwrap_or(0);
+    match u8::try_from(digits) {
+        Ok(digits) if digits <= 6 => Ok(digits),
+        _ => {
+            let message =
+                format!("Too-big precision {digits} specified for '{column}'. Maximum is 6.");
+            Err(Error::new(Code::TooBigPrecision, message))
+        }
+    }
+}
+
+fn limited(length: u64, most: u64, column: &str) -> Result<u64> {
+    if length <= most {
+        return Ok(length);
+    }
+    let message = format!(
+        "Column length too big for column '{column}' (max = {most}); use BLOB or TEXT instead"
+    );
+    Err(Error::new(Code::TooBigColumn, message))
+}
+
+/// The smallest of the TEXT or BLOB types that holds so many bytes.
+fn blob(bytes: Option<u64>, make: &dyn Fn(SqlType, u64) -> TypeSpec) -> TypeSpec {
+    let bytes = bytes.unwrap_or(BLOBS[1].1);
+    let (sql, most) = BLOBS.into_iter().find(|(_, most)| bytes <= *most).unwrap_or(BLOBS[3]);
+    make(sql, most)
+}
+
+fn geometry(name: &str) -> Option<TypeSpec> {
+    const NAMES: [&str; 8] = [
+        "geometry",
+        "point",
+        "linestring",
+        "polygon",
+        "multipoint",
+        "multilinestring",
+        "multipolygon",
+        "geomcollection",
+    ];
+    let name = if name == "geometrycollection" { "geomcollection" } else { name };
+    let spelling = NAMES.into_iter().find(|known| *known == name)?;
+    Some(TypeSpec { spelling: Some(spelling), ..TypeSpec::plain(SqlType::Geometry) })
+}
+
+/// The display width that an integer type has where none is declared.
+fn default_width(kind: &TypeSpec) -> u64 {
+    let signed = u64::from(!kind.unsigned);
+    match kind.sql {
+        SqlType::TinyInt => 3 + signed,
+        SqlType::SmallInt => 5 + signed,
+        SqlType::MediumInt => 8 + signed,
+        SqlType::Int => 10 + signed,
+        SqlType::BigInt => 20,
+        _ => 0,
+    }
+}

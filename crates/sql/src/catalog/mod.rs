@@ -1,0 +1,30 @@
+//! What there is: databases, tables by their names and for whom, and what SQL declares of a table
+//! beyond what the engine knows of it.
+
+mod column;
+mod databases;
+mod key;
+mod kind;
+mod names;
+mod options;
+mod origin;
+mod table;
+
+pub(crate) use column::{
+    ColumnExtras, ColumnSpec, DefaultSpec, Generated, column_line, parse_default_clause,
+};
+pub(crate) use databases::{
+    SYSTEM_DATABASES, check_database, check_seen, database_collation, database_denied,
+    database_exists, database_position, databases, may_see,
+};
+pub(crate) use key::{
+    Check, Key, KeyKind, KeyPart, Line, PartOf, column_list, parse_key, parse_line, quoted_name,
+};
+pub(crate) use kind::TypeSpec;
+pub(crate) use names::{TableName, Verb};
+pub(crate) use options::TableOptions;
+pub(crate) use origin::Origin;
+pub(crate) use table::{ROW_NUMBER, SqlTable, key_column, parse_column};
+
+/// The tables of one moment, as statements read them.
+pub(crate) type Reader = remora_engine::Reader;

@@ -1,0 +1,123 @@
+//! Which table a name means, and who may read it.
+//!
+//! Tables of the engine are `database.table`, or `table` alone, which is shown in the default
+//! database. Names of databases and tables are exact, as MySQL has them on Linux; names of columns
+//! and aliases are without regard to case.
+
+use crate::{
+    Access, Code, Error, Identity, Result,
+    identity::{STORED_POINT, is_hidden},
+    shared::Shared,
+};
+
+/// What a statement does to a table, in the words that a refusal has for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verb {
+    /// Reading.
+    Select,
+    /// SHOW CREATE TABLE.
+    Show,
+    /// INSERT and LOAD DATA.
+    Insert,
+    /// REPLACE.
+    Replace,
+    /// UPDATE.
+    Update,
+    /// DELETE.
+    Delete,
+    /// CREATE TABLE.
+    Create,
+    /// ALTER TABLE.
+    Alter,
+    /// CREATE INDEX and DROP INDEX.
+    Index,
+    /// DROP TABLE and TRUNCATE.
+    Drop,
+    /// RENAME.
+    Rename,
+}
+
+impl Verb {
+    fn access(self) -> Access {
+        match self {
+            Self::Select | Self::Show => Access::Read,
+            Self::Insert | Self::Replace | Self::Update | Self::Delete => Access::Write,
+            Self::Create | Self::Alter | Self::Index | Self::Drop | Self::Rename => Access::Define,
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Select => "SELECT",
+            Self::Show => "SHOW",
+            Self::Insert => "INSERT",
+            Self::Replace => "INSERT, DELETE",
+            Self::Update => "UPDATE",
+            Self::Delete => "DELETE",
+            Self::Create => "CREATE",
+            Self::Alter => "ALTER",
+            Self::Index => "INDEX",
+            Self::Drop => "DROP",
+            Self::Rename => "DROP, ALTER",
+        }
+    }
+}
+
+/// A table by its names.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct TableName {
+    /// The database.
+    pub database: String,
+    /// The table in it.
+    pub table: String,
+}
+
+impl TableName {
+    pub(crate) fn new(database: impl Into<String>, table: impl Into<String>) -> Self {
+        Self { database: database.into(), table: table.into() }
+    }
+
+    /// The name the engine knows it by. A table of the default database whose name has a point in
+    /// it keeps its database: without one it would be a table of another.
+    pub(crate) fn engine_name(&self, shared: &Shared) -> String {
+        let database = self.database.replace('.', STORED_POINT);
+        let full = format!("{database}.{}", self.table);
+        let bare = self.database == shared.settings.default_database
+            && !self.table.contains('.')
+            && shared.database.schema(&full).is_err();
+        if bare { self.table.clone() } else { full }
+    }
+
+    /// What an engine's table is called in SQL.
+    pub(crate) fn of_engine(name: &str, shared: &Shared) -> Self {
+        match name.split_once('.') {
+            Some((database, table)) => Self::new(database.replace(STORED_POINT, "."), table),
+            None => Self::new(&shared.settings.default_database, name),
+        }
+    }
+
+    /// 1146.
+    pub(crate) fn missing(&self) -> Error {
+        let message = format!("Table '{}.{}' doesn't exist", self.database, self.table);
+        Error::new(Code::NoSuchTable, message)
+    }
+
+    /// 1142 if this may not be done to it; 1146 for what is hidden, such as the tables of unique
+    /// keys.
+    pub(crate) fn check(&self, identity: &Identity, verb: Verb) -> Result<()> {
+        if is_hidden(&self.database, &self.table) {
+            return Err(self.missing());
+        }
+        if identity.may(&self.database, &self.table, verb.access()) {
+            return Ok(());
+        }
+        let message = format!(
+            "{} command denied to user '{}'@'{}' for table '{}'",
+            verb.words(),
+            identity.user,
+            identity.host,
+            self.table
+        );
+        Err(Error::new(Code::TableAccessDenied, message))
+    }
+}

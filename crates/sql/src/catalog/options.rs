@@ -1,0 +1,157 @@
+//! Options of a table: what stands behind the closing parenthesis in SHOW CREATE TABLE.
+//!
+//! ```text
+//! options := (option [","])*
+//! option  := ["DEFAULT"] ("CHARSET" | "CHARACTER" "SET" | "COLLATE") ["="] name
+//!          | "AUTO_INCREMENT" ["="] number | "COMMENT" ["="] text | "ENGINE" ["="] name
+//!          | name ["="] (name | number | text)        of no meaning here, but kept
+//! ```
+
+use super::{
+    column::quoted_text,
+    kind::{named_charset, named_collation, text_or_name},
+};
+use crate::{
+    Result,
+    parse::{TokenKind, Tokens},
+    variables::Collation,
+};
+
+/// A table's options.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct TableOptions {
+    /// The collation of text columns that name none.
+    pub collation: Collation,
+    /// Whether it was named.
+    pub collation_said: bool,
+    /// The next AUTO_INCREMENT value, if one was given.
+    pub auto_increment: Option<u64>,
+    /// COMMENT.
+    pub comment: String,
+    /// Others, as written: ROW_FORMAT=DYNAMIC.
+    pub others: Vec<String>,
+}
+
+impl Default for TableOptions {
+    fn default() -> Self {
+        Self {
+            collation: Collation::UTF8MB4_0900_AI_CI,
+            collation_said: false,
+            auto_increment: None,
+            comment: String::new(),
+            others: Vec::new(),
+        }
+    }
+}
+
+impl TableOptions {
+    /// Reads options as long as there are some.
+    pub(crate) fn parse(&mut self, tokens: &mut Tokens<'_>) -> Result<()> {
+        let mut charset = None;
+        while self.parse_one(tokens, &mut charset)? {
+            tokens.take(",");
+        }
+        Ok(())
+    }
+
+    /// Reads one option if one is next.
+    pub(crate) fn parse_one(
+        &mut self,
+        tokens: &mut Tokens<'_>,
+        charset: &mut Option<Collation>,
+    ) -> Result<bool> {
+        const OTHERS: [&str; 18] = [
+            "AUTOEXTEND_SIZE",
+            "AVG_ROW_LENGTH",
+            "CHECKSUM",
+            "COMPRESSION",
+            "CONNECTION",
+            "DELAY_KEY_WRITE",
+            "ENCRYPTION",
+            "INSERT_METHOD",
+            "KEY_BLOCK_SIZE",
+            "MAX_ROWS",
+            "MIN_ROWS",
+            "PACK_KEYS",
+            "PASSWORD",
+            "ROW_FORMAT",
+            "STATS_AUTO_RECALC",
+            "STATS_PERSISTENT",
+            "STATS_SAMPLE_PAGES",
+            "TABLESPACE",
+        ];
+        let mut ahead = *tokens;
+        ahead.accept("DEFAULT");
+        if ahead.accept("CHARSET") || ahead.accept_all("CHARACTER SET") {
+            ahead.take("=");
+            let named = named_charset(&text_or_name(&mut ahead)?)?;
+            *charset = Some(named);
+            if !(self.collation_said && self.collation.charset() == named.charset()) {
+                self.collation = named;
+            }
+            self.collation_said = true;
+            *tokens = ahead;
+            return Ok(true);
+        }
+        if ahead.accept("COLLATE") {
+            ahead.take("=");
+            self.collation = named_collation(&text_or_name(&mut ahead)?)?;
+            self.collation_said = true;
+            *tokens = ahead;
+            return Ok(true);
+        }
+        if tokens.accept("ENGINE") || tokens.accept("TYPE") {
+            tokens.take("=");
+            text_or_name(tokens)?;
+        } else if tokens.accept("AUTO_INCREMENT") {
+            tokens.take("=");
+            self.auto_increment = Some(tokens.number()?);
+        } else if tokens.accept("COMMENT") {
+            tokens.take("=");
+            self.comment = tokens.utf8()?;
+        } else if OTHERS.iter().any(|name| tokens.is_word(name)) {
+            let name = tokens.name()?.to_uppercase();
+            tokens.take("=");
+            let value = option_value(tokens)?;
+            if matches!(name.as_str(), "ROW_FORMAT" | "MAX_ROWS" | "MIN_ROWS") {
+                self.others.push(format!("{name}={value}"));
+            }
+        } else {
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    /// As SHOW CREATE TABLE writes them; `auto_increment` is the next value where the table has
+    /// such a column.
+    pub(crate) fn written(&self, auto_increment: Option<u64>) -> String {
+        let mut out = "ENGINE=InnoDB".to_owned();
+        if let Some(next) = auto_increment.filter(|next| *next > 1) {
+            out.push_str(&format!(" AUTO_INCREMENT={next}"));
+        }
+        let info = self.collation.info();
+        out.push_str(&format!(" DEFAULT CHARSET={}", info.charset));
+        if !info.is_default || info.charset == "utf8mb4" {
+            out.push_str(&format!(" COLLATE={}", info.name));
+        }
+        for other in &self.others {
+            out.push(' ');
+            out.push_str(other);
+        }
+        if !self.comment.is_empty() {
+            out.push_str(&format!(" COMMENT={}", quoted_text(&self.comment)));
+        }
+        out
+    }
+}
+
+fn option_value(tokens: &mut Tokens<'_>) -> Result<String> {
+    match tokens.peek() {
+        Some(next) if matches!(next.kind, TokenKind::Integer | TokenKind::Word) => {
+            tokens.next();
+            Ok(String::from_utf8_lossy(tokens.bytes(next)).to_uppercase())
+        }
+        Some(_) if tokens.is_text() => Ok(quoted_text(&tokens.utf8()?)),
+        _ => Err(tokens.syntax_error()),
+    }
+}

@@ -1,0 +1,341 @@
+//! What SQL declares of tables beyond what the engine knows: types with their lengths, signs and
+//! collations, defaults, keys, options.
+//!
+//! The engine keeps it as text, the way SHOW CREATE TABLE shows it. It is read once for each
+//! schema; where a table was not made by SQL, it is derived from the engine's types.
+
+use std::sync::{Arc, LazyLock, Weak};
+
+use parking_lot::RwLock;
+use remora_engine::{ColumnDef, DeclaredTable, Schema};
+use rustc_hash::FxHashMap;
+
+use super::{
+    Check, ColumnSpec, Key, KeyKind, KeyPart, Line, PartOf, TableOptions, TypeSpec, column_line,
+    parse_line, quoted_name,
+};
+use crate::{Result, parse::read, variables::Collation};
+
+/// The name of the key column that a table without a primary key gets. It is never shown.
+pub(crate) const ROW_NUMBER: &str = remora_engine::HIDDEN_KEY;
+
+/// The name of the hidden column of what a part of a unique key gives that is an expression.
+pub(crate) fn key_column(key: &str, part: usize) -> String {
+    format!("{}{part}.{key}", remora_engine::HIDDEN_PREFIX)
+}
+
+/// A table as SQL knows it.
+#[derive(Clone, Debug)]
+pub(crate) struct SqlTable {
+    /// The engine's definition.
+    pub schema: Arc<Schema>,
+    /// What is declared of each column, in the schema's order.
+    pub columns: Vec<ColumnSpec>,
+    /// The position of the hidden row number, if it has one.
+    pub row_number: Option<usize>,
+    /// Its keys, the primary key first if it has one.
+    pub keys: Vec<Key>,
+    /// Conditions.
+    pub checks: Vec<Check>,
+    /// Foreign keys, which are not enforced, as lines.
+    pub foreign: Vec<Line>,
+    /// Its options.
+    pub options: TableOptions,
+}
+
+impl SqlTable {
+    /// What SQL knows of the table. Cheap after the first call for a schema.
+    pub(crate) fn of(schema: &Arc<Schema>) -> Arc<Self> {
+        type Known = FxHashMap<usize, (Weak<Schema>, Arc<SqlTable>)>;
+        static KNOWN: LazyLock<RwLock<Known>> = LazyLock::new(RwLock::default);
+        let address = Arc::as_ptr(schema) as usize;
+        if let Some((known, table)) = KNOWN.read().get(&address)
+            && known.as_ptr() == Arc::as_ptr(schema)
+            && known.strong_count() > 0
+        {
+            return Arc::clone(table);
+        }
+        let table = Arc::new(Self::read(schema));
+        let mut known = KNOWN.write();
+        // A schema that nobody holds any more leaves its address to another.
+        known.retain(|_, (schema, _)| schema.strong_count() > 1);
+        known.insert(address, (Arc::downgrade(schema), Arc::clone(&table)));
+        table
+    }
+
+    /// Reads what is declared; what cannot be read is taken for not declared.
+    fn read(schema: &Arc<Schema>) -> Self {
+        let declared = schema.declared.as_ref();
+        let (lines, options) = declared.map(read_table).unwrap_or_default();
+        let columns = schema.columns.iter().map(|column| read_column(column, options.collation));
+        let mut table = Self {
+            columns: columns.collect(),
+            row_number: schema.hidden_key(),
+            schema: Arc::clone(schema),
+            keys: Vec::new(),
+            checks: Vec::new(),
+            foreign: Vec::new(),
+            options,
+        };
+        for line in lines {
+            match line {
+                Line::Key(key) => table.keys.push(key),
+                Line::Check(check) => table.checks.push(check),
+                foreign @ Line::Foreign { .. } => table.foreign.push(foreign),
+            }
+        }
+        if declared.is_none() {
+            table.derive_keys();
+        }
+        table
+    }
+
+    /// Keys as the engine has them.
+    fn derive_keys(&mut self) {
+        let schema = Arc::clone(&self.schema);
+        let name = |&column: &usize| schema.columns.get(column).map(|column| column.name.clone());
+        let mut add = |kind, key_name: &str, columns: &[usize]| {
+            let names: Vec<String> = columns.iter().filter_map(name).collect();
+            self.keys.push(Key::over(kind, key_name, &names));
+        };
+        if self.row_number.is_none() {
+            add(KeyKind::Primary, "PRIMARY", &schema.primary_key);
+        }
+        for text in &schema.texts {
+            let first = text.columns.first().and_then(name).unwrap_or_default();
+            add(KeyKind::Fulltext, &first, &text.columns);
+        }
+        let key = &schema.primary_key;
+        for (position, column) in self.columns.iter_mut().enumerate() {
+            let nullable = schema.columns.get(position).is_some_and(|column| column.nullable);
+            column.not_null |= !nullable || key.contains(&position);
+        }
+    }
+
+    /// Columns as SQL sees them: positions in the schema, with their definitions, without the
+    /// hidden ones.
+    pub(crate) fn visible(&self) -> impl Iterator<Item = (usize, &ColumnDef, &ColumnSpec)> {
+        let pairs = self.schema.columns.iter().zip(&self.columns).enumerate();
+        let shown = pairs.filter(|(position, _)| !self.schema.is_hidden(*position));
+        shown.map(|(position, (column, spec))| (position, column, spec))
+    }
+
+    /// Columns that a statement may name: those that SQL sees, and the hidden row number behind
+    /// them, which `*` leaves out.
+    pub(crate) fn nameable(&self) -> impl Iterator<Item = (usize, &ColumnDef, &ColumnSpec)> {
+        let hidden = self.row_number.and_then(|position| {
+            Some((position, self.schema.columns.get(position)?, self.columns.get(position)?))
+        });
+        self.visible().chain(hidden)
+    }
+
+    /// The position of a column by its name, in any case.
+    pub(crate) fn column(&self, name: &str) -> Option<usize> {
+        let mut visible = self.visible();
+        let lower = name.to_lowercase();
+        visible
+            .find(|(_, column, _)| {
+                column.name.eq_ignore_ascii_case(name) || column.name.to_lowercase() == lower
+            })
+            .map(|(position, ..)| position)
+    }
+
+    /// The position of the column that has what a part of a key gives: a hidden one if that is an
+    /// expression, which keys that are not checked here do not have.
+    pub(crate) fn key_part(&self, key: &Key, part: usize) -> Option<usize> {
+        match &key.parts.get(part)?.of {
+            PartOf::Column(name) => self.column(name),
+            PartOf::Expression(_) => {
+                let name = key_column(&key.name, part);
+                self.schema.columns.iter().position(|column| column.name == name)
+            }
+        }
+    }
+
+    /// The position of the AUTO_INCREMENT column.
+    pub(crate) fn auto_increment(&self) -> Option<usize> {
+        self.columns.iter().position(|column| column.auto_increment)
+    }
+
+    /// The statement that makes the table, under this name: SHOW CREATE TABLE. `next` is the next
+    /// AUTO_INCREMENT value.
+    pub(crate) fn create_statement(
+        &self,
+        name: &str,
+        next: Option<u64>,
+        temporary: bool,
+    ) -> String {
+        let collation = self.options.collation;
+        let mut lines: Vec<String> = self
+            .visible()
+            .map(|(_, column, spec)| {
+                let declared = column.declared.clone();
+                column_line(&column.name, &declared.unwrap_or_else(|| spec.written(collation)))
+            })
+            .collect();
+        lines.extend(self.lines().iter().map(|line| format!("  {}", line.written())));
+        let temporary = if temporary { "TEMPORARY " } else { "" };
+        let next = next.filter(|_| self.auto_increment().is_some());
+        format!(
+            "CREATE {temporary}TABLE {} (\n{}\n) {}",
+            quoted_name(name),
+            lines.join(",\n"),
+            self.options.written(next)
+        )
+    }
+
+    /// The lines below the columns, in the order they are shown in.
+    pub(crate) fn lines(&self) -> Vec<Line> {
+        let keys = self.keys.iter().cloned().map(Line::Key);
+        let foreign = self.foreign.iter().cloned();
+        keys.chain(foreign).chain(self.checks.iter().cloned().map(Line::Check)).collect()
+    }
+}
+
+impl Key {
+    /// A key over columns, about which nothing else is said.
+    pub(crate) fn over(kind: KeyKind, name: &str, columns: &[String]) -> Self {
+        let part = |column: &String| KeyPart {
+            of: PartOf::Column(column.clone()),
+            prefix: None,
+            descending: false,
+        };
+        Self {
+            kind,
+            name: name.to_owned(),
+            parts: columns.iter().map(part).collect(),
+            comment: String::new(),
+            invisible: false,
+            parser: None,
+            using: None,
+        }
+    }
+}
+
+fn read_column(column: &ColumnDef, collation: Collation) -> ColumnSpec {
+    let declared = column.declared.as_deref().and_then(|text| parse_column(text, collation));
+    // A declaration that the engine's type contradicts is not of this column.
+    match declared.filter(|spec| spec.kind.engine_type() == column.kind) {
+        Some(spec) => spec,
+        None => ColumnSpec {
+            not_null: !column.nullable,
+            ..ColumnSpec::plain(TypeSpec::of_engine(column.kind))
+        },
+    }
+}
+
+/// Reads a column's declaration, in a table of this collation.
+pub(crate) fn parse_column(text: &str, collation: Collation) -> Option<ColumnSpec> {
+    let parsed = read(text, |tokens| {
+        let (spec, _) = ColumnSpec::read(tokens, "", collation)?;
+        tokens.expect_end()?;
+        Ok(spec)
+    });
+    parsed.ok()
+}
+
+/// Reads what is declared of a table; lines that are not known are passed over.
+fn read_table(declared: &DeclaredTable) -> (Vec<Line>, TableOptions) {
+    let lines = declared.keys.iter().filter_map(|line| read(line, parse_line).ok().flatten());
+    let mut options = TableOptions::default();
+    // What is not known, such as partitions, ends the options.
+    let _: Result<()> = read(&declared.options, |tokens| options.parse(tokens));
+    (lines.collect(), options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round_trip(declared: &str, collation: Collation) {
+        let spec = parse_column(declared, collation).unwrap_or_else(|| panic!("{declared}"));
+        assert_eq!(spec.written(collation), declared);
+    }
+
+    #[test]
+    fn declarations_are_written_as_they_were_read() {
+        for declared in [
+            "int NOT NULL AUTO_INCREMENT",
+            "tinyint(1) DEFAULT '1'",
+            "smallint(5) unsigned zerofill DEFAULT NULL",
+            "bigint unsigned NOT NULL DEFAULT '0'",
+            "decimal(6,2) NOT NULL DEFAULT '0.00'",
+            "varchar(30) CHARACTER SET latin1 COLLATE latin1_swedish_ci DEFAULT 'x'",
+            "varchar(10) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT NULL",
+            "text",
+            "mediumtext NOT NULL",
+            "blob",
+            "datetime(3) DEFAULT CURRENT_TIMESTAMP(3) ON UPDATE CURRENT_TIMESTAMP(3)",
+            "timestamp NULL DEFAULT NULL",
+            "timestamp NOT NULL DEFAULT CURRENT_TIMESTAMP",
+            "enum('a','b''c') DEFAULT 'a'",
+            "set('x','y') NOT NULL",
+            "json DEFAULT NULL",
+            "bit(3) DEFAULT b'101'",
+            "year DEFAULT NULL",
+            "double(8,3) DEFAULT NULL",
+            "binary(4) DEFAULT NULL",
+            "varbinary(9) DEFAULT NULL",
+            "int GENERATED ALWAYS AS ((`d` + 1)) VIRTUAL",
+            "int GENERATED ALWAYS AS ((`a` * 2)) STORED NOT NULL",
+            "varchar(40) DEFAULT (uuid()) COMMENT 'it''s'",
+            "int DEFAULT '5' /*!80023 INVISIBLE */",
+            "varchar(10) DEFAULT 'a\\nb'",
+            "vector(3) DEFAULT NULL",
+            "point NOT NULL",
+            "time(2) DEFAULT '10:00:00.55'",
+        ] {
+            round_trip(declared, Collation::UTF8MB4_0900_AI_CI);
+        }
+        round_trip("char(3) COLLATE utf8mb4_general_ci DEFAULT NULL", Collation(45));
+    }
+
+    #[test]
+    fn short_names_mean_long_ones() {
+        let written = |text: &str| {
+            let collation = Collation::UTF8MB4_0900_AI_CI;
+            parse_column(text, collation).map(|spec| spec.written(collation)).unwrap_or_default()
+        };
+        assert_eq!(written("INTEGER(11)"), "int DEFAULT NULL");
+        assert_eq!(written("bool not null default true"), "tinyint(1) NOT NULL DEFAULT '1'");
+        assert_eq!(written("serial"), "bigint unsigned NOT NULL AUTO_INCREMENT");
+        assert_eq!(written("double precision"), "double DEFAULT NULL");
+        assert_eq!(written("character varying(3)"), "varchar(3) DEFAULT NULL");
+        assert_eq!(written("dec(5)"), "decimal(5,0) DEFAULT NULL");
+        assert_eq!(written("text(300)"), "text");
+        assert_eq!(written("text(100000)"), "mediumtext");
+        assert_eq!(written("blob(10)"), "tinyblob");
+        assert_eq!(written("long varbinary"), "mediumblob");
+        assert_eq!(written("text charset binary"), "blob");
+        assert_eq!(written("float(30)"), "double DEFAULT NULL");
+        assert_eq!(
+            written("timestamp default current_timestamp() on update now()"),
+            "timestamp NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP"
+        );
+        assert_eq!(written("varchar"), "");
+        assert_eq!(written("int primary"), "int NOT NULL");
+    }
+
+    #[test]
+    fn lines_and_options_are_written_as_they_were_read() {
+        let keys = [
+            "PRIMARY KEY (`id`)",
+            "UNIQUE KEY `u1` (`f`)",
+            "KEY `k1` (`e`(5),`d` DESC)",
+            "KEY `x` ((upper(`a`))) USING BTREE",
+            "FULLTEXT KEY `ft` (`h`)",
+            "CONSTRAINT `f1` FOREIGN KEY (`a`) REFERENCES `b` (`c`) ON DELETE CASCADE",
+            "CONSTRAINT `a_chk_1` CHECK ((`w` > 0))",
+        ];
+        let options = "ENGINE=InnoDB DEFAULT CHARSET=latin1 ROW_FORMAT=DYNAMIC COMMENT='hello'";
+        let keys: Vec<String> = keys.map(str::to_owned).into();
+        let declared = DeclaredTable { keys: keys.clone(), options: options.to_owned() };
+        let (lines, read) = read_table(&declared);
+        let written: Vec<String> = lines.iter().map(Line::written).collect();
+        assert_eq!(written, keys);
+        assert_eq!(read.written(None), options);
+        assert_eq!(read.written(Some(7)).find("AUTO_INCREMENT=7"), Some(14));
+        let declared = DeclaredTable { options: "CHARSET=utf8mb4".to_owned(), ..declared };
+        assert_eq!(read_table(&declared).1.collation, Collation::UTF8MB4_0900_AI_CI);
+    }
+}

@@ -1,0 +1,74 @@
+//! Errors of the engine and of DataFusion become MySQL's.
+
+use datafusion::error::DataFusionError;
+use remora_engine::{Error as EngineError, RequestPart};
+
+use crate::{Code, Error};
+
+/// The error that a plan failed with: ours where one of ours is inside.
+pub(crate) fn from_plan(error: DataFusionError) -> Error {
+    let root = error.find_root();
+    if let DataFusionError::External(inner) = root {
+        if let Some(ours) = inner.downcast_ref::<Error>() {
+            return ours.clone();
+        }
+        if let Some(engine) = inner.downcast_ref::<EngineError>() {
+            return from_engine(engine);
+        }
+    }
+    match root {
+        DataFusionError::ResourcesExhausted(_) => {
+            let message = "The statement needs more memory than max_query_memory allows";
+            Error::new(Code::OutOfMemory, message)
+        }
+        // What remains of names that only the query around could have given.
+        DataFusionError::NotImplemented(what) if what.contains("OuterReferenceColumn") => {
+            Error::unsupported("a column of the query around, named in this place of a subquery")
+        }
+        DataFusionError::NotImplemented(what) => Error::unsupported(what),
+        // Its text would ask for a report to others.
+        DataFusionError::Internal(what) => from_text(what),
+        other => from_text(&other.to_string()),
+    }
+}
+
+/// An error of the engine that a statement met which reads.
+pub(crate) fn from_engine(error: &EngineError) -> Error {
+    let code = match error {
+        EngineError::Closed => Code::ServerShutdown,
+        EngineError::Full(_) => Code::DiskFull,
+        _ => Code::Unknown,
+    };
+    Error::new(code, error.to_string())
+}
+
+/// An error of the engine that a statement met which writes.
+pub(crate) fn from_engine_write(error: EngineError) -> Error {
+    match error {
+        EngineError::Conflict(_) => Error::new(
+            Code::Deadlock,
+            "Deadlock found when trying to get lock; try restarting transaction",
+        ),
+        EngineError::Closed => Error::new(Code::ServerShutdown, "Server shutdown in progress"),
+        EngineError::Full(message) => Error::new(Code::DiskFull, message),
+        EngineError::Request { part: RequestPart::Batch, message } => {
+            let mend = "a server's limit is its setting limits.max_transaction_rows";
+            Error::new(Code::TransactionTooLarge, format!("{message}; {mend}"))
+        }
+        other => Error::new(Code::Unknown, other.to_string()),
+    }
+}
+
+/// Errors that DataFusion has as text only.
+fn from_text(text: &str) -> Error {
+    let has = |part: &str| text.contains(part);
+    if has("more than one row") || has("returned more than one") {
+        return Error::new(Code::SubqueryRows, "Subquery returns more than 1 row");
+    }
+    if has("during the spilling process") {
+        let message = "The statement needs more room on the disk than sql.max_spill_mb allows";
+        return Error::new(Code::OutOfMemory, message);
+    }
+    tracing::debug!(error = text, "a plan failed");
+    Error::new(Code::Unknown, text)
+}

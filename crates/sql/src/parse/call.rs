@@ -1,0 +1,37 @@
+//! Calls of functions in the syntax tree: what has no form of its own there, such as MATCH … AGAINST,
+//! is read as one.
+
+use datafusion::sql::sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
+    ObjectName,
+};
+
+/// The name of the function that MATCH … AGAINST becomes: mode, query, columns.
+pub(crate) const MATCH: &str = "match_against";
+
+/// What MATCH … AGAINST (expression) is read as: a function of mode, expression, columns.
+pub(crate) const MATCH_OF: &str = "match_of_expression";
+
+/// A call of a function.
+pub(crate) fn function_call(name: &str, args: Vec<Expr>) -> Expr {
+    Expr::Function(function_named(Ident::new(name), args))
+}
+
+/// A call of a function whose name is written so.
+pub(crate) fn function_named(name: Ident, args: Vec<Expr>) -> Function {
+    let args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)));
+    Function {
+        name: ObjectName::from(vec![name]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList {
+            duplicate_treatment: None,
+            args: args.collect(),
+            clauses: Vec::new(),
+        }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    }
+}

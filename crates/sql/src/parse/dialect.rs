@@ -1,0 +1,461 @@
+//! MySQL's grammar for the parser: its own idea of it, with MySQL's precedence of operators.
+//!
+//! Where a form of its own does not fit, the parser reads the same tokens again as something else,
+//! which doubles with each level of a nest. So what may not be anything else is read here, and the
+//! expressions that are begun are counted: too many of them, or a statement that was ended, end it.
+
+use std::{
+    any::TypeId,
+    cell::Cell,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use datafusion::sql::sqlparser::{
+    ast::{
+        BinaryOperator, CastKind, DataType, DateTimeField, Expr, ExtractSyntax, Ident, Interval,
+        ObjectName, SearchModifier, UnaryOperator, Value,
+    },
+    dialect::{Dialect, MySqlDialect, Precedence},
+    keywords::{Keyword, RESERVED_FOR_COLUMN_ALIAS, RESERVED_FOR_TABLE_ALIAS},
+    parser::{IsOptional::Mandatory, Parser, ParserError},
+    tokenizer::{Token, Word},
+};
+
+use crate::parse::{MATCH_OF, Unit, function_call};
+
+/// MySQL, as the parser should have it.
+#[derive(Debug)]
+pub(super) struct MySql {
+    /// How many more expressions may be begun.
+    left: Cell<usize>,
+    /// Set when the statement is to end.
+    interrupted: Arc<AtomicBool>,
+}
+
+/// How often one token may be read as the beginning of an expression, on average.
+const READ_AGAIN: usize = 32;
+
+/// What the parser's own MySQL dialect says yes to.
+macro_rules! supports {
+    ($($name:ident)*) => { $(fn $name(&self) -> bool { true })* };
+}
+
+/// Words that end a table instead of naming it.
+const NO_TABLE_ALIAS: [Keyword; 5] =
+    [Keyword::USE, Keyword::IGNORE, Keyword::FORCE, Keyword::STRAIGHT_JOIN, Keyword::LOCK];
+
+/// Words that are no names behind an expression of SELECT either.
+const NO_COLUMN_ALIAS: [Keyword; 3] = [Keyword::FOR, Keyword::LOCK, Keyword::WINDOW];
+
+const ASSIGNMENT: u8 = 3;
+const COMPARISON: u8 = 20;
+/// `!` and `BINARY` bind what stands next to them, tighter than `^`.
+const BANG: u8 = 46;
+
+/// `a SOUNDS LIKE b`, as an operator.
+pub(crate) const SOUNDS_LIKE: &str = "SOUNDS LIKE";
+
+impl MySql {
+    /// The grammar for a statement of so many tokens.
+    pub(super) fn new(tokens: usize, interrupted: &Arc<AtomicBool>) -> Self {
+        let left = Cell::new(tokens.saturating_add(1).saturating_mul(READ_AGAIN));
+        Self { left, interrupted: Arc::clone(interrupted) }
+    }
+
+    /// Whether the statement was ended, or read too often; nothing more is read then.
+    fn is_over(&self) -> bool {
+        if self.interrupted.load(Ordering::Relaxed) {
+            self.left.set(0);
+        }
+        let left = self.left.get();
+        self.left.set(left.saturating_sub(1));
+        left == 0
+    }
+}
+
+impl Dialect for MySql {
+    fn dialect(&self) -> TypeId {
+        TypeId::of::<MySqlDialect>()
+    }
+
+    fn is_identifier_start(&self, ch: char) -> bool {
+        MySqlDialect {}.is_identifier_start(ch)
+    }
+
+    fn is_identifier_part(&self, ch: char) -> bool {
+        MySqlDialect {}.is_identifier_part(ch)
+    }
+
+    fn is_delimited_identifier_start(&self, ch: char) -> bool {
+        ch == '`'
+    }
+
+    fn identifier_quote_style(&self, _identifier: &str) -> Option<char> {
+        Some('`')
+    }
+
+    supports! {
+        supports_string_literal_backslash_escape supports_string_literal_concatenation
+        ignores_wildcard_escapes supports_numeric_prefix supports_bitwise_shift_operators
+        supports_multiline_comment_hints require_interval_qualifier supports_limit_comma
+        supports_create_table_select supports_insert_set supports_user_host_grantee
+        supports_table_hints requires_single_line_comment_whitespace supports_match_against
+        supports_select_modifiers supports_set_names supports_comma_separated_set_assignments
+        supports_update_order_by supports_data_type_signed_suffix supports_cross_join_constraint
+        supports_double_ampersand_operator supports_binary_kw_as_cast
+        supports_constraint_keyword_without_name supports_key_column_option
+        supports_group_by_with_modifier supports_window_clause_named_window_reference
+        supports_group_by_expr
+    }
+
+    fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
+        if self.is_over() {
+            return Some(Err(ParserError::RecursionLimitExceeded));
+        }
+        let word = match &parser.peek_token_ref().token {
+            Token::Word(word) => word,
+            Token::ExclamationMark => {
+                parser.advance_token();
+                let operand = parser.parse_subexpr(BANG);
+                let not = |expr| Expr::UnaryOp { op: UnaryOperator::BangNot, expr };
+                return Some(operand.map(|operand| not(Box::new(operand))));
+            }
+            _ => return None,
+        };
+        let parse: fn(&mut Parser) -> Result<Expr, ParserError> = match word.keyword {
+            Keyword::BINARY => binary,
+            Keyword::INTERVAL => interval,
+            Keyword::CASE => |parser| parser.parse_case_expr(),
+            Keyword::NOT => |parser| parser.parse_not(),
+            _ if parser.peek_nth_token_ref(1).token != Token::LParen => return None,
+            Keyword::CHAR => characters,
+            Keyword::EXTRACT => extract,
+            Keyword::MATCH => matching,
+            Keyword::EXISTS => |parser| parser.parse_exists_expr(false),
+            Keyword::CAST => |parser| parser.parse_cast_expr(CastKind::Cast),
+            Keyword::CONVERT => |parser| parser.parse_convert_expr(false),
+            Keyword::POSITION => position,
+            Keyword::TRIM => |parser| parser.parse_trim_expr(),
+            Keyword::CEIL => |parser| parser.parse_ceil_floor_expr(true),
+            Keyword::FLOOR => |parser| parser.parse_ceil_floor_expr(false),
+            Keyword::ARRAY
+            | Keyword::CURRENT_DATE
+            | Keyword::CURRENT_TIME
+            | Keyword::CURRENT_TIMESTAMP
+            | Keyword::LOCALTIME
+            | Keyword::LOCALTIMESTAMP
+            | Keyword::OVERLAY
+            | Keyword::SAFE_CAST
+            | Keyword::STRUCT
+            | Keyword::TRY_CAST => {
+                let name = Ident::new(word.value.clone());
+                parser.advance_token();
+                return Some(parser.parse_function(ObjectName::from(vec![name])));
+            }
+            Keyword::SUBSTR | Keyword::SUBSTRING => return Some(parser.parse_substring()),
+            _ => return None,
+        };
+        parser.advance_token();
+        Some(parse(parser))
+    }
+
+    fn parse_infix(
+        &self,
+        parser: &mut Parser,
+        expr: &Expr,
+        precedence: u8,
+    ) -> Option<Result<Expr, ParserError>> {
+        let Token::Word(word) = &parser.peek_token_ref().token else { return None };
+        let op = match word.keyword {
+            Keyword::AND => return Some(chain(parser, expr, BinaryOperator::And, precedence)),
+            Keyword::OR => return Some(chain(parser, expr, BinaryOperator::Or, precedence)),
+            Keyword::DIV => BinaryOperator::MyIntegerDivide,
+            Keyword::IN | Keyword::NOT if is_list_of_queries(parser) => {
+                return Some(list_of_queries(parser, expr));
+            }
+            _ if is_word(word, "MOD") => BinaryOperator::Modulo,
+            _ if sounds_like(parser) => {
+                parser.advance_token();
+                BinaryOperator::Custom(SOUNDS_LIKE.to_owned())
+            }
+            _ => return None,
+        };
+        parser.advance_token();
+        let right = parser.parse_subexpr(precedence);
+        let left = Box::new(expr.clone());
+        Some(right.map(|right| Expr::BinaryOp { left, op, right: Box::new(right) }))
+    }
+
+    fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
+        let precedence = match &parser.peek_token_ref().token {
+            Token::Assignment => ASSIGNMENT,
+            Token::ShiftLeft | Token::ShiftRight => 28,
+            Token::Word(word) if is_word(word, "MOD") => self.prec_value(Precedence::MulDivModOp),
+            _ if sounds_like(parser) => self.prec_value(Precedence::Like),
+            _ => return None,
+        };
+        Some(Ok(precedence))
+    }
+
+    fn prec_value(&self, precedence: Precedence) -> u8 {
+        match precedence {
+            Precedence::Period => 100,
+            Precedence::DoubleColon => 60,
+            Precedence::PgOther => 55,
+            Precedence::AtTz => 50,
+            Precedence::Caret => 45,
+            Precedence::MulDivModOp => 40,
+            Precedence::PlusMinus => 30,
+            Precedence::Ampersand => 26,
+            Precedence::Pipe | Precedence::Colon => 24,
+            // MySQL's comparisons, LIKE, IN and IS are one level, from left to right.
+            Precedence::Eq | Precedence::Like | Precedence::Is | Precedence::Between => COMPARISON,
+            Precedence::UnaryNot => 15,
+            Precedence::And => 10,
+            Precedence::Xor => 8,
+            Precedence::Or => 5,
+        }
+    }
+
+    fn is_column_alias(&self, word: &Keyword, _: &mut Parser) -> bool {
+        !(RESERVED_FOR_COLUMN_ALIAS.contains(word) || NO_COLUMN_ALIAS.contains(word))
+    }
+
+    fn is_table_factor_alias(&self, explicit: bool, word: &Keyword, _: &mut Parser) -> bool {
+        explicit || !(RESERVED_FOR_TABLE_ALIAS.contains(word) || NO_TABLE_ALIAS.contains(word))
+    }
+}
+
+/// Whether `[NOT] IN (` is followed by a query in parentheses that is not all of it: by
+/// `((SELECT …), …)`, which is a list.
+fn is_list_of_queries(parser: &Parser) -> bool {
+    let is_in = |token: &Token| matches!(token, Token::Word(word) if word.keyword == Keyword::IN);
+    let is_not = |token: &Token| matches!(token, Token::Word(word) if word.keyword == Keyword::NOT);
+    let all = (parser.get_current_index() + 1..).map(|at| &parser.token_at(at).token);
+    let mut tokens = all.filter(|token| !matches!(token, Token::Whitespace(_)));
+    let begins = tokens
+        .next()
+        .is_some_and(|first| is_in(first) || is_not(first) && tokens.next().is_some_and(is_in));
+    if !begins || tokens.next() != Some(&Token::LParen) || tokens.next() != Some(&Token::LParen) {
+        return false;
+    }
+    let (mut depth, mut is_query) = (1, false);
+    while depth > 0 {
+        match tokens.next() {
+            None | Some(Token::EOF) => return false,
+            Some(Token::LParen) => depth += 1,
+            Some(Token::RParen) => depth -= 1,
+            Some(token) if !is_query && !begins_query(token) => return false,
+            Some(_) => is_query = true,
+        }
+    }
+    match tokens.next() {
+        None | Some(Token::EOF | Token::RParen) => false,
+        Some(Token::Word(word)) => !goes_on(word),
+        Some(_) => true,
+    }
+}
+
+/// Whether a word behind a query in parentheses goes on with it.
+fn goes_on(word: &Word) -> bool {
+    const WORDS: [&str; 8] =
+        ["UNION", "EXCEPT", "INTERSECT", "MINUS", "ORDER", "LIMIT", "FOR", "LOCK"];
+    WORDS.iter().any(|each| is_word(word, each))
+}
+
+/// `[NOT] IN (expression, …)`.
+fn list_of_queries(parser: &mut Parser, expr: &Expr) -> Result<Expr, ParserError> {
+    let negated = parser.parse_keyword(Keyword::NOT);
+    parser.expect_keyword(Keyword::IN)?;
+    parser.expect_token(&Token::LParen)?;
+    let list = parser.parse_comma_separated(Parser::parse_expr)?;
+    parser.expect_token(&Token::RParen)?;
+    Ok(Expr::InList { expr: Box::new(expr.clone()), list, negated })
+}
+
+fn is_word(word: &Word, wanted: &str) -> bool {
+    word.quote_style.is_none() && word.value.eq_ignore_ascii_case(wanted)
+}
+
+fn sounds_like(parser: &Parser) -> bool {
+    let Token::Word(word) = &parser.peek_token_ref().token else { return false };
+    let like = |token: &Token| matches!(token, Token::Word(word) if word.keyword == Keyword::LIKE);
+    is_word(word, "SOUNDS") && like(&parser.peek_nth_token_ref(1).token)
+}
+
+/// `BINARY a`: it takes its operand alone.
+fn binary(parser: &mut Parser) -> Result<Expr, ParserError> {
+    let operand = parser.parse_subexpr(BANG)?;
+    Ok(Expr::Cast {
+        kind: CastKind::Cast,
+        expr: Box::new(operand),
+        data_type: DataType::Binary(None),
+        array: false,
+        format: None,
+    })
+}
+
+/// `INTERVAL size unit`, or the function: `INTERVAL(value, limit, …)`.
+fn interval(parser: &mut Parser) -> Result<Expr, ParserError> {
+    let in_parentheses = parser.peek_token_ref().token == Token::LParen;
+    let size = match in_parentheses && !begins_query(&parser.peek_nth_token_ref(1).token) {
+        true => {
+            parser.advance_token();
+            let mut values = parser.parse_comma_separated(Parser::parse_expr)?;
+            parser.expect_token(&Token::RParen)?;
+            match (values.pop(), values.is_empty()) {
+                (Some(only), true) => rest_of(parser, Expr::Nested(Box::new(only)))?,
+                (last, _) => {
+                    values.extend(last);
+                    return Ok(function_call("interval_index", values));
+                }
+            }
+        }
+        false => parser.parse_expr()?,
+    };
+    Ok(Expr::Interval(Interval {
+        value: Box::new(size),
+        leading_field: Some(unit(parser)?),
+        leading_precision: None,
+        last_field: None,
+        fractional_seconds_precision: None,
+    }))
+}
+
+/// The operators behind an operand that was read.
+fn rest_of(parser: &mut Parser, operand: Expr) -> Result<Expr, ParserError> {
+    let mut whole = operand;
+    loop {
+        match parser.get_next_precedence()? {
+            0 => return Ok(whole),
+            precedence => whole = parser.parse_infix(whole, precedence)?,
+        }
+    }
+}
+
+fn begins_query(token: &Token) -> bool {
+    matches!(token, Token::Word(word) if matches!(word.keyword, Keyword::SELECT | Keyword::WITH))
+}
+
+/// `(code, … [USING charset])`.
+fn characters(parser: &mut Parser) -> Result<Expr, ParserError> {
+    parser.expect_token(&Token::LParen)?;
+    let codes = parser.parse_comma_separated(Parser::parse_expr)?;
+    let charset = match parser.parse_keyword(Keyword::USING) {
+        true => Some(parser.parse_identifier()?),
+        false => None,
+    };
+    parser.expect_token(&Token::RParen)?;
+    let Some(charset) = charset else { return Ok(function_call("char", codes)) };
+    let charset = charset.value.to_lowercase();
+    let of_bytes = |bytes: Expr| {
+        let charset = Value::SingleQuotedString(charset.clone());
+        function_call("char_using", vec![bytes, Expr::Value(charset.into())])
+    };
+    // A code is one character where none has a single byte, else it may be a part of one.
+    let is_wide = matches!(charset.as_str(), "utf16" | "utf16le" | "ucs2" | "utf32");
+    if !is_wide || codes.len() == 1 {
+        return Ok(of_bytes(function_call("char", codes)));
+    }
+    let each = codes.into_iter().map(|code| of_bytes(function_call("char", vec![code])));
+    Ok(function_call("concat", each.collect()))
+}
+
+/// `(unit FROM moment)`.
+fn extract(parser: &mut Parser) -> Result<Expr, ParserError> {
+    parser.expect_token(&Token::LParen)?;
+    let field = unit(parser)?;
+    parser.expect_keyword(Keyword::FROM)?;
+    let expr = Box::new(parser.parse_expr()?);
+    parser.expect_token(&Token::RParen)?;
+    Ok(Expr::Extract { field, expr, syntax: ExtractSyntax::From })
+}
+
+/// `(sought IN text)`.
+fn position(parser: &mut Parser) -> Result<Expr, ParserError> {
+    parser.expect_token(&Token::LParen)?;
+    let expr = Box::new(parser.parse_subexpr(COMPARISON)?);
+    parser.expect_keyword_is(Keyword::IN)?;
+    let r#in = Box::new(parser.parse_expr()?);
+    parser.expect_token(&Token::RParen)?;
+    Ok(Expr::Position { expr, r#in })
+}
+
+/// `(column, …) AGAINST (sought [mode])`: of a literal as the parser has it, of any other expression
+/// as a function.
+fn matching(parser: &mut Parser) -> Result<Expr, ParserError> {
+    let columns = parser.parse_parenthesized_qualified_column_list(Mandatory, false)?;
+    parser.expect_keyword_is(Keyword::AGAINST)?;
+    parser.expect_token(&Token::LParen)?;
+    // IN begins the mode.
+    let sought = parser.parse_subexpr(COMPARISON)?;
+    let natural = [Keyword::IN, Keyword::NATURAL, Keyword::LANGUAGE, Keyword::MODE];
+    let expansion = [Keyword::WITH, Keyword::QUERY, Keyword::EXPANSION];
+    let mode = if parser.parse_keywords(&natural) {
+        Some(match parser.parse_keywords(&expansion) {
+            true => SearchModifier::InNaturalLanguageModeWithQueryExpansion,
+            false => SearchModifier::InNaturalLanguageMode,
+        })
+    } else if parser.parse_keywords(&[Keyword::IN, Keyword::BOOLEAN, Keyword::MODE]) {
+        Some(SearchModifier::InBooleanMode)
+    } else {
+        parser.parse_keywords(&expansion).then_some(SearchModifier::WithQueryExpansion)
+    };
+    parser.expect_token(&Token::RParen)?;
+    if let Expr::Value(match_value) = sought {
+        return Ok(Expr::MatchAgainst { columns, match_value, opt_search_modifier: mode });
+    }
+    let mode = mode.map_or(String::new(), |mode| mode.to_string());
+    let mut args = vec![Expr::Value(Value::SingleQuotedString(mode).into()), sought];
+    args.extend(columns.into_iter().map(|column| {
+        Expr::CompoundIdentifier(
+            column.0.iter().filter_map(|part| part.as_ident().cloned()).collect(),
+        )
+    }));
+    Ok(function_call(MATCH_OF, args))
+}
+
+/// A unit of time, of one part or of several.
+fn unit(parser: &mut Parser) -> Result<DateTimeField, ParserError> {
+    if let Token::Word(word) = &parser.peek_token_ref().token
+        && word.quote_style.is_none()
+        && Unit::by_name(&word.value).is_some()
+    {
+        let name = Ident::new(word.value.clone());
+        parser.advance_token();
+        return Ok(DateTimeField::Custom(name));
+    }
+    parser.expected_ref("a unit of time", parser.peek_token_ref())
+}
+
+/// A chain of AND or OR as a tree that is no deeper than it has to be: there may be thousands.
+fn chain(
+    parser: &mut Parser,
+    first: &Expr,
+    op: BinaryOperator,
+    precedence: u8,
+) -> Result<Expr, ParserError> {
+    let keyword = if op == BinaryOperator::And { Keyword::AND } else { Keyword::OR };
+    let mut operands = vec![first.clone()];
+    while parser.parse_keyword(keyword) {
+        operands.push(parser.parse_subexpr(precedence)?);
+    }
+    while operands.len() > 1 {
+        let mut pairs = Vec::with_capacity(operands.len().div_ceil(2));
+        let mut rest = operands.into_iter();
+        while let Some(left) = rest.next() {
+            pairs.push(match rest.next() {
+                Some(right) => {
+                    let (left, right) = (Box::new(left), Box::new(right));
+                    Expr::BinaryOp { left, op: op.clone(), right }
+                }
+                None => left,
+            });
+        }
+        operands = pairs;
+    }
+    Ok(operands.pop().unwrap_or_else(|| first.clone()))
+}

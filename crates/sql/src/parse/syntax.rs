@@ -1,0 +1,470 @@
+//! Our tokens become the parser's, mended where it does not know MySQL's ways, and its errors
+//! MySQL's. Every token's place is its first byte, so that errors name it.
+
+use std::sync::atomic::Ordering;
+
+use datafusion::sql::sqlparser::{
+    ast,
+    keywords::Keyword,
+    parser::{Parser, ParserError},
+    tokenizer::{Location, Span, Token as Out, TokenWithSpan, Word},
+};
+use remora_engine::Value;
+
+use super::{Source, Token, TokenKind, depth, dialect::MySql, near, sent_bytes, unquoted};
+use crate::{Error, Result, error::interrupted};
+
+/// How deep parentheses and subqueries may nest: each level of them takes the parser much of a stack.
+const MAX_NESTING: usize = 200;
+
+/// The syntax tree of a statement.
+pub(super) fn statement(source: &Source, parameters: &[Value]) -> Result<ast::Statement> {
+    depth::check(source)?;
+    let tokens = Converter::new(source, parameters).convert()?;
+    let dialect = MySql::new(tokens.len(), &source.interrupted);
+    let mut parser =
+        Parser::new(&dialect).with_recursion_limit(MAX_NESTING).with_tokens_with_locations(tokens);
+    let parsed = parser.parse_statement().map_err(|error| syntax_error(source, &parser, &error))?;
+    if parser.peek_token_ref().token != Out::EOF {
+        return Err(near(&source.text, place(source, &parser)));
+    }
+    Ok(parsed)
+}
+
+/// Where the parser stands.
+fn place(source: &Source, parser: &Parser<'_>) -> usize {
+    let column = parser.peek_token_ref().span.start.column;
+    if column == 0 { source.text.len() } else { column as usize - 1 }
+}
+
+fn syntax_error(source: &Source, parser: &Parser<'_>, error: &ParserError) -> Error {
+    let message = match error {
+        ParserError::RecursionLimitExceeded if source.interrupted.load(Ordering::Relaxed) => {
+            return interrupted();
+        }
+        ParserError::RecursionLimitExceeded => return depth::too_deep(),
+        ParserError::ParserError(message) | ParserError::TokenizerError(message) => message,
+    };
+    let told = message.rsplit_once("Column: ").and_then(|(_, column)| column.parse().ok());
+    let place = told.map_or_else(|| place(source, parser), |column: usize| column.max(1) - 1);
+    near(&source.text, place)
+}
+
+struct Converter<'a> {
+    source: &'a Source,
+    parameters: std::slice::Iter<'a, Value>,
+    /// Where queries end that are made the FROM of another.
+    wrapped: Vec<usize>,
+    out: Vec<TokenWithSpan>,
+}
+
+impl<'a> Converter<'a> {
+    fn new(source: &'a Source, parameters: &'a [Value]) -> Self {
+        let out = Vec::with_capacity(source.tokens.len() + 1);
+        Self { source, parameters: parameters.iter(), wrapped: Vec::new(), out }
+    }
+
+    fn convert(mut self) -> Result<Vec<TokenWithSpan>> {
+        let mut at = 0;
+        while let Some(token) = self.source.tokens.get(at) {
+            at += self.one(at, token)?;
+        }
+        Ok(self.out)
+    }
+
+    /// Converts what begins at a token; says how many tokens that is.
+    fn one(&mut self, at: usize, token: &Token) -> Result<usize> {
+        if let Some(taken) = self.phrase(at, token) {
+            return Ok(taken);
+        }
+        if self.wrapped.last() == Some(&at) {
+            self.wrapped.pop();
+            let close = [Out::RParen, Out::make_keyword("AS"), Out::make_word("united", Some('`'))];
+            close.into_iter().for_each(|each| self.push(token, each));
+        } else if let Some(end) = self.union_in_parentheses(at) {
+            self.wrapped.push(end);
+            let open = [Out::LParen, Out::make_keyword("SELECT"), Out::Mul];
+            open.into_iter().for_each(|each| self.push(token, each));
+            self.push(token, Out::make_keyword("FROM"));
+        }
+        let bytes = self.source.bytes(token);
+        let converted = match token.kind {
+            TokenKind::Word => Out::make_word(self.text(token, bytes)?, None),
+            TokenKind::Quoted => {
+                let plain = unquoted(bytes, self.source.mode);
+                Out::make_word(self.text(token, &plain)?, Some('`'))
+            }
+            TokenKind::Text => return self.texts(at, token),
+            TokenKind::National => {
+                let quoted = bytes.get(1..).unwrap_or_default();
+                let plain = unquoted(quoted, self.source.mode);
+                Out::NationalStringLiteral(self.text(token, &plain)?.to_owned())
+            }
+            TokenKind::Integer | TokenKind::Decimal | TokenKind::Float => {
+                Out::Number(self.text(token, bytes)?.to_owned(), false)
+            }
+            TokenKind::Hex => Out::HexStringLiteral(self.hex(token, bytes)?),
+            TokenKind::Bits => Out::SingleQuotedByteStringLiteral(self.bits(token, bytes)?),
+            TokenKind::Parameter if self.is_moment(at) => {
+                self.moment(token);
+                return Ok(1);
+            }
+            TokenKind::Parameter => {
+                self.parameter(token);
+                return Ok(1);
+            }
+            TokenKind::UserVariable => plain_word(self.text(token, bytes)?.to_owned()),
+            TokenKind::SystemVariable => return self.system_variable(at, token),
+            TokenKind::Operator if bytes == b"||" && !self.source.mode.pipes_as_concat => {
+                Out::make_keyword("OR")
+            }
+            TokenKind::Operator => operator(bytes).ok_or_else(|| self.error(token))?,
+        };
+        self.push(token, converted);
+        Ok(1)
+    }
+
+    /// Words that the parser knows by other words.
+    fn phrase(&mut self, at: usize, token: &Token) -> Option<usize> {
+        let source = self.source;
+        let words = |words: &[&str]| {
+            words.iter().enumerate().all(|(index, word)| source.is_word(at + index, word))
+        };
+        if words(&["LOCK", "IN", "SHARE", "MODE"]) {
+            self.push(token, Out::make_keyword("FOR"));
+            self.push(token, Out::make_keyword("SHARE"));
+            return Some(4);
+        }
+        let locks = words(&["FOR", "UPDATE", "OF"]) || words(&["FOR", "SHARE", "OF"]);
+        if locks && let Some(taken) = self.lock_of(at, token) {
+            return Some(taken);
+        }
+        if at == 0 && words(&["TABLE"]) {
+            for word in [Out::make_keyword("SELECT"), Out::Mul, Out::make_keyword("FROM")] {
+                self.push(token, word);
+            }
+            return Some(1);
+        }
+        if words(&["DISTINCTROW"]) {
+            self.push(token, Out::make_keyword("DISTINCT"));
+            return Some(1);
+        }
+        None
+    }
+
+    /// `FOR UPDATE OF a, b` as `FOR UPDATE OF a FOR UPDATE OF b`: the parser knows one table of each.
+    fn lock_of(&mut self, at: usize, token: &Token) -> Option<usize> {
+        const START: usize = 3;
+        let source = self.source;
+        let kind = if source.is_word(at + 1, "UPDATE") { "UPDATE" } else { "SHARE" };
+        let mut end = at + START;
+        let is_name = |at: usize| {
+            let kind = source.tokens.get(at).map(|token| token.kind);
+            matches!(kind, Some(TokenKind::Word | TokenKind::Quoted))
+        };
+        while is_name(end) && source.is(end + 1, ",") && is_name(end + 2) {
+            for word in ["FOR", kind, "OF"] {
+                self.push(token, Out::make_keyword(word));
+            }
+            let name = source.tokens.get(end)?;
+            self.one(end, name).ok()?;
+            end += 2;
+        }
+        if end == at + START {
+            return None;
+        }
+        for word in ["FOR", kind, "OF"] {
+            self.push(token, Out::make_keyword(word));
+        }
+        Some(end - at)
+    }
+
+    /// Where `((SELECT …) UNION …)` ends that stands for a value and begins here: the parser would
+    /// take its first SELECT for an expression.
+    fn union_in_parentheses(&self, at: usize) -> Option<usize> {
+        const QUERIES: [&str; 7] = ["FROM", "JOIN", "LATERAL", "IN", "EXISTS", "UNION", "EXCEPT"];
+        let source = self.source;
+        if at == 0 || !source.is(at, "(") || !source.is(at + 1, "(") {
+            return None;
+        }
+        let after_query = QUERIES.iter().any(|word| source.is_word(at - 1, word));
+        let first = (at + 1..).find(|place| !source.is(*place, "("))?;
+        if after_query || !["SELECT", "WITH"].iter().any(|word| source.is_word(first, word)) {
+            return None;
+        }
+        let inner = self.closing(at + 1)?;
+        let unites =
+            ["UNION", "EXCEPT", "INTERSECT"].iter().any(|word| source.is_word(inner + 1, word));
+        if unites { self.closing(at) } else { None }
+    }
+
+    /// The parenthesis that closes the one here.
+    fn closing(&self, at: usize) -> Option<usize> {
+        let mut depth = 0_usize;
+        (at..self.source.tokens.len()).find(|&place| {
+            depth += usize::from(self.source.is(place, "("));
+            let closes = self.source.is(place, ")");
+            depth = depth.saturating_sub(usize::from(closes));
+            closes && depth == 0
+        })
+    }
+
+    /// Texts that follow each other are one.
+    fn texts(&mut self, at: usize, token: &Token) -> Result<usize> {
+        let mut plain = unquoted(self.source.bytes(token), self.source.mode);
+        let rest = self.source.tokens.get(at + 1..).unwrap_or_default();
+        let more = rest.iter().take_while(|next| next.kind == TokenKind::Text);
+        let mut taken = 1;
+        for next in more {
+            plain.extend(unquoted(self.source.bytes(next), self.source.mode));
+            taken += 1;
+        }
+        if self.is_binary(at) && !self.source.mode.client.is_utf8() {
+            self.out.pop();
+            plain = sent_bytes(plain, self.source.mode);
+            self.push(token, Out::HexStringLiteral(hex_digits(&plain)));
+            return Ok(taken);
+        }
+        let converted = match String::from_utf8(plain) {
+            Ok(text) => Out::SingleQuotedString(text),
+            Err(error) if self.is_binary(at) => {
+                self.out.pop();
+                Out::HexStringLiteral(hex_digits(error.as_bytes()))
+            }
+            Err(error) => {
+                // Bytes that are no text stay what they are; the statement warns of them.
+                self.push(token, Out::make_word("_binary", None));
+                Out::HexStringLiteral(hex_digits(error.as_bytes()))
+            }
+        };
+        self.push(token, converted);
+        Ok(taken)
+    }
+
+    /// Whether `_binary` stands before.
+    fn is_binary(&self, at: usize) -> bool {
+        at.checked_sub(1).is_some_and(|before| self.source.is_word(before, "_BINARY"))
+    }
+
+    /// `@@scope.name` becomes one word.
+    fn system_variable(&mut self, at: usize, token: &Token) -> Result<usize> {
+        let mut name = self.text(token, self.source.bytes(token))?.to_owned();
+        let mut taken = 1;
+        if name.len() == 2 {
+            let next = self.source.tokens.get(at + 1).ok_or_else(|| self.error(token))?;
+            if next.kind != TokenKind::Quoted {
+                return Err(self.error(next));
+            }
+            name.push_str(&self.source.plain(at + 1).unwrap_or_default());
+            taken = 2;
+        }
+        if self.source.is(at + taken, ".") {
+            let part = self.source.plain(at + taken + 1).ok_or_else(|| self.error(token))?;
+            name = format!("{name}.{part}");
+            taken += 2;
+        }
+        self.push(token, plain_word(name));
+        Ok(taken)
+    }
+
+    /// The value of the next `?`; where values are not known yet, NULL.
+    fn parameter(&mut self, token: &Token) {
+        let null = || Out::make_keyword("NULL");
+        let Some(value) = self.parameters.next() else { return self.push(token, null()) };
+        let converted = match value {
+            Value::Null => null(),
+            Value::Int(number) if *number < 0 => {
+                self.push(token, Out::Minus);
+                Out::Number(number.unsigned_abs().to_string(), false)
+            }
+            Value::Int(number) => Out::Number(number.to_string(), false),
+            Value::Uint(number) => Out::Number(number.to_string(), false),
+            Value::Bool(truth) => Out::Number(u8::from(*truth).to_string(), false),
+            Value::Float(number) => return self.number(token, &format!("{number:e}")),
+            Value::Decimal(number) => return self.number(token, &number.to_string()),
+            Value::Bytes(bytes) => {
+                self.push(token, Out::make_word("_binary", None));
+                Out::HexStringLiteral(hex_digits(bytes))
+            }
+            Value::Text(text) | Value::Json(text) => Out::SingleQuotedString(text.to_string()),
+            Value::Date(_) => return self.typed(token, "DATE", value),
+            Value::DateTime(_) | Value::Timestamp(_) => {
+                return self.typed(token, "TIMESTAMP", value);
+            }
+            Value::Time(_) => return self.typed(token, "TIME", value),
+        };
+        self.push(token, converted);
+    }
+
+    /// Whether a `?` stands for any moment: `UNIX_TIMESTAMP(?)` has six digits, whatever is given.
+    fn is_moment(&self, at: usize) -> bool {
+        let source = self.source;
+        at >= 2
+            && source.is_word(at - 2, "UNIX_TIMESTAMP")
+            && source.is(at - 1, "(")
+            && source.is(at + 1, ")")
+    }
+
+    /// The value of the next `?` as DATETIME(6).
+    fn moment(&mut self, token: &Token) {
+        let open = [Out::make_keyword("CAST"), Out::LParen];
+        open.into_iter().for_each(|each| self.push(token, each));
+        self.parameter(token);
+        let (digits, kind) = (Out::Number("6".to_owned(), false), Out::make_keyword("DATETIME"));
+        let close = [Out::make_keyword("AS"), kind, Out::LParen, digits, Out::RParen, Out::RParen];
+        close.into_iter().for_each(|each| self.push(token, each));
+    }
+
+    fn number(&mut self, token: &Token, text: &str) {
+        let (negative, digits) = match text.strip_prefix('-') {
+            Some(digits) => (true, digits),
+            None => (false, text),
+        };
+        if negative {
+            self.push(token, Out::Minus);
+        }
+        self.push(token, Out::Number(digits.to_owned(), false));
+    }
+
+    fn typed(&mut self, token: &Token, kind: &str, value: &Value) {
+        self.push(token, Out::make_keyword(kind));
+        self.push(token, Out::SingleQuotedString(value.to_string()));
+    }
+
+    fn hex(&self, token: &Token, bytes: &[u8]) -> Result<String> {
+        let digits = self.text(token, bytes.get(2..).unwrap_or_default())?;
+        let quoted = digits.ends_with('\'');
+        let digits = digits.trim_end_matches('\'');
+        let valid = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        match (valid, digits.len() % 2) {
+            (true, 0) => Ok(digits.to_owned()),
+            (true, _) if !quoted => Ok(format!("0{digits}")),
+            _ => Err(self.error(token)),
+        }
+    }
+
+    fn bits(&self, token: &Token, bytes: &[u8]) -> Result<String> {
+        let digits = self.text(token, bytes.get(2..).unwrap_or_default())?;
+        let digits = digits.trim_end_matches('\'');
+        match digits.bytes().all(|digit| matches!(digit, b'0' | b'1')) {
+            true => Ok(digits.to_owned()),
+            false => Err(self.error(token)),
+        }
+    }
+
+    fn text<'b>(&self, token: &Token, bytes: &'b [u8]) -> Result<&'b str> {
+        std::str::from_utf8(bytes).map_err(|_| self.error(token))
+    }
+
+    fn error(&self, token: &Token) -> Error {
+        near(&self.source.text, token.start)
+    }
+
+    fn push(&mut self, token: &Token, converted: Out) {
+        let at = |place: usize| Location { line: 1, column: place as u64 + 1 };
+        let span = Span { start: at(token.start), end: at(token.end) };
+        self.out.push(TokenWithSpan { token: converted, span });
+    }
+}
+
+/// A word that is no keyword.
+fn plain_word(value: String) -> Out {
+    Out::Word(Word { value, quote_style: None, keyword: Keyword::NoKeyword })
+}
+
+fn operator(bytes: &[u8]) -> Option<Out> {
+    Some(match bytes {
+        b"," => Out::Comma,
+        b"(" => Out::LParen,
+        b")" => Out::RParen,
+        b"=" => Out::Eq,
+        b"." => Out::Period,
+        b"*" => Out::Mul,
+        b"+" => Out::Plus,
+        b"-" => Out::Minus,
+        b"/" => Out::Div,
+        b"%" => Out::Mod,
+        b"<" => Out::Lt,
+        b">" => Out::Gt,
+        b"<=" => Out::LtEq,
+        b">=" => Out::GtEq,
+        b"<>" | b"!=" => Out::Neq,
+        b"<=>" => Out::Spaceship,
+        b":=" => Out::Assignment,
+        b"&&" => Out::make_keyword("AND"),
+        b"||" => Out::StringConcat,
+        b"<<" => Out::ShiftLeft,
+        b">>" => Out::ShiftRight,
+        b"&" => Out::Ampersand,
+        b"|" => Out::Pipe,
+        b"^" => Out::Caret,
+        b"~" => Out::Tilde,
+        b"!" => Out::ExclamationMark,
+        b"->" => Out::Arrow,
+        b"->>" => Out::LongArrow,
+        b"{" => Out::LBrace,
+        b"}" => Out::RBrace,
+        b":" => Out::Colon,
+        b";" => Out::SemiColon,
+        _ => return None,
+    })
+}
+
+fn hex_digits(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    let mut out = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        // Writing to a text does not fail.
+        let _ = write!(out, "{byte:02X}");
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse::{LexMode, split};
+
+    fn parsed(text: &str, parameters: &[Value]) -> Result<String> {
+        let mut all = split(text.as_bytes(), false, LexMode::default())?;
+        statement(&all.remove(0), parameters).map(|statement| statement.to_string())
+    }
+
+    #[test]
+    fn operators_bind_as_in_mysql() {
+        let shown = |text: &str| {
+            format!("{:?}", {
+                let mut all = split(text.as_bytes(), false, LexMode::default()).unwrap();
+                statement(&all.remove(0), &[]).unwrap()
+            })
+        };
+        let same = |a: &str, b: &str| {
+            let strip = |text: &str| parsed(text, &[]).unwrap();
+            let (a, b) = (strip(a), strip(b));
+            assert_eq!(a, b);
+        };
+        same("select a mod b", "select a % b");
+        same("select a || b && c", "select a or b and c");
+        assert!(shown("select 7 DIV 2 + 1").contains("op: Plus, right: Value"));
+        assert!(shown("select 1 | 2 & 3").contains("op: BitwiseOr, right: BinaryOp"));
+        assert!(shown("select 2 ^ 3 * 4").contains("op: Multiply, right: Value"));
+        assert!(shown("select 1 << 2 + 3").contains("op: PGBitwiseShiftLeft, right: BinaryOp"));
+        assert!(shown("select not a = b").contains("op: Not, expr: BinaryOp"));
+    }
+
+    #[test]
+    fn parameters_become_literals() {
+        let values = [Value::Int(-3), Value::Text("a'b".into()), Value::Null];
+        let text = parsed("select ? + 1, ? from t where a is ? limit 1", &values).unwrap();
+        assert_eq!(text, "SELECT -3 + 1, 'a''b' FROM t WHERE a IS NULL LIMIT 1");
+    }
+
+    #[test]
+    fn errors_name_the_place() {
+        let error = |text: &str| parsed(text, &[]).unwrap_err().message;
+        assert!(error("selec 1").ends_with("near 'selec 1' at line 1"));
+        assert!(error("select 1 from").ends_with("near '' at line 1"));
+        assert!(error("select 1\nfrom t limit 1 where a").ends_with("near 'where a' at line 2"));
+        assert!(error("select 1 2").ends_with("near '2' at line 1"));
+    }
+}

@@ -1,0 +1,50 @@
+//! Plans by the text they were made of, shared by all sessions.
+//!
+//! What a plan holds is known to those alone who make it and run it, far above this place. So one
+//! is kept as anything, and whoever asks for it says what it is.
+
+use std::{any::Any, sync::Arc};
+
+use parking_lot::RwLock;
+use rustc_hash::FxHashMap;
+
+/// Most statements that are remembered. When there are more, all are forgotten: what is used comes
+/// back with its next use.
+const MAX_PLANS: usize = 4_096;
+
+/// What is known of a text.
+#[derive(Clone)]
+pub(crate) enum Known {
+    /// It has no shape.
+    NoShape,
+    /// The plan it had when it last ran.
+    Plan(Arc<dyn Any + Send + Sync>),
+}
+
+/// Plans by the text without its literals.
+#[derive(Default)]
+pub(crate) struct Plans {
+    known: RwLock<FxHashMap<Box<[u8]>, Known>>,
+}
+
+impl Plans {
+    /// How many texts are known.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.known.read().len()
+    }
+
+    /// What is known of a text.
+    pub(crate) fn get(&self, key: &[u8]) -> Option<Known> {
+        self.known.read().get(key).cloned()
+    }
+
+    /// Remembers it.
+    pub(crate) fn put(&self, key: &[u8], known: Known) {
+        let mut all = self.known.write();
+        if all.len() >= MAX_PLANS {
+            all.clear();
+        }
+        all.insert(key.into(), known);
+    }
+}

@@ -1,0 +1,173 @@
+//! The memory and the disk that statements may take: each so much, and all together so much.
+
+use std::{
+    fmt::{self, Display},
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
+    },
+};
+
+use datafusion::{
+    common::resources_datafusion_err,
+    error::Result as PlanResult,
+    execution::{
+        disk_manager::{DiskManager, DiskManagerBuilder, DiskManagerMode},
+        memory_pool::{MemoryLimit, MemoryPool, MemoryReservation},
+        runtime_env::RuntimeEnv,
+    },
+};
+
+use crate::shared::Settings;
+
+/// What all statements of a server take together.
+pub(crate) struct Rooms {
+    taken: Arc<AtomicU64>,
+    most_bytes: u64,
+    /// Where rows go that memory has no room for; `None` where there is no such folder.
+    disk: Option<Arc<DiskManager>>,
+    /// Statements that are planned or run now.
+    running: Arc<AtomicUsize>,
+}
+
+impl Rooms {
+    /// The rooms of a server. What an earlier one left on the disk goes.
+    pub(crate) fn new(settings: &Settings) -> Self {
+        let disk = settings.spill.as_deref().and_then(|folder| disk(folder, settings));
+        let most_bytes = settings.max_total_memory_bytes;
+        Self { taken: Arc::default(), most_bytes, disk, running: Arc::default() }
+    }
+
+    /// Bytes that statements have in memory.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.taken.load(Relaxed)
+    }
+
+    /// Bytes that statements have on the disk.
+    pub(crate) fn disk_bytes(&self) -> u64 {
+        self.disk.as_ref().map_or(0, |disk| disk.used_disk_space())
+    }
+
+    /// Statements that are planned or run now.
+    pub(crate) fn running(&self) -> usize {
+        self.running.load(Relaxed)
+    }
+
+    /// Counts a statement for as long as it is held.
+    pub(crate) fn enter(&self) -> Entered {
+        self.running.fetch_add(1, Relaxed);
+        Entered { running: Arc::clone(&self.running) }
+    }
+
+    /// The environment of a statement that may take so much memory.
+    pub(crate) fn environment(&self, shared: &RuntimeEnv, most_bytes: u64) -> Arc<RuntimeEnv> {
+        let memory_pool = Arc::new(Room {
+            used: AtomicUsize::new(0),
+            most: usize::try_from(most_bytes).unwrap_or(usize::MAX),
+            taken: Arc::clone(&self.taken),
+            most_taken: self.most_bytes,
+        });
+        let disk_manager = match &self.disk {
+            Some(disk) => Arc::clone(disk),
+            None => Arc::clone(&shared.disk_manager),
+        };
+        Arc::new(RuntimeEnv { memory_pool, disk_manager, ..shared.clone() })
+    }
+}
+
+/// A statement that is counted.
+pub(crate) struct Entered {
+    running: Arc<AtomicUsize>,
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        self.running.fetch_sub(1, Relaxed);
+    }
+}
+
+fn disk(folder: &Path, settings: &Settings) -> Option<Arc<DiskManager>> {
+    let made = std::fs::remove_dir_all(folder)
+        .or_else(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Ok(()),
+            _ => Err(error),
+        })
+        .and_then(|()| std::fs::create_dir_all(folder));
+    if let Err(error) = made {
+        let folder = folder.display();
+        tracing::error!(%error, "no folder for rows that memory has no room for: {folder}");
+        return None;
+    }
+    let builder = DiskManagerBuilder::default()
+        .with_mode(DiskManagerMode::Directories(vec![folder.to_owned()]))
+        .with_max_temp_directory_size(settings.max_spill_bytes);
+    let built = builder.build().inspect_err(|error| {
+        tracing::error!(%error, "no folder for rows that memory has no room for");
+    });
+    built.ok().map(Arc::new)
+}
+
+/// The memory of a statement.
+#[derive(Debug)]
+struct Room {
+    used: AtomicUsize,
+    most: usize,
+    taken: Arc<AtomicU64>,
+    most_taken: u64,
+}
+
+impl Room {
+    fn take(&self, bytes: usize) {
+        self.used.fetch_add(bytes, Relaxed);
+        self.taken.fetch_add(bytes as u64, Relaxed);
+    }
+
+    fn give(&self, bytes: usize) {
+        self.used.fetch_sub(bytes, Relaxed);
+        self.taken.fetch_sub(bytes as u64, Relaxed);
+    }
+}
+
+impl Display for Room {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} of {} bytes", self.reserved(), self.most)
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.taken.fetch_sub(self.reserved() as u64, Relaxed);
+    }
+}
+
+impl MemoryPool for Room {
+    fn name(&self) -> &'static str {
+        "statement"
+    }
+
+    fn grow(&self, _: &MemoryReservation, additional: usize) {
+        self.take(additional);
+    }
+
+    fn shrink(&self, _: &MemoryReservation, shrink: usize) {
+        self.give(shrink);
+    }
+
+    fn try_grow(&self, _: &MemoryReservation, additional: usize) -> PlanResult<()> {
+        self.take(additional);
+        if self.reserved() <= self.most && self.taken.load(Relaxed) <= self.most_taken {
+            return Ok(());
+        }
+        self.give(additional);
+        Err(resources_datafusion_err!("no room for {additional} bytes beside {self}"))
+    }
+
+    fn reserved(&self) -> usize {
+        self.used.load(Relaxed)
+    }
+
+    fn memory_limit(&self) -> MemoryLimit {
+        MemoryLimit::Finite(self.most)
+    }
+}

@@ -1,0 +1,47 @@
+//! SHOW META: what the session's last search found and what it took.
+
+use remora_engine::{Selection, TextQuery};
+
+use crate::{
+    Cell, Column, Outcome, Reply, Result, error::from_engine, meaning::types::ExprType,
+    state::SessionState, variables::Collation,
+};
+
+/// SHOW META: names and values, as Sphinx names them.
+pub(crate) fn show<R: Reply>(session: &mut SessionState, reply: &mut R) -> Result<Outcome> {
+    reply.columns(&[column("Variable_name"), column("Value")])?;
+    let Some(meta) = session.meta.clone() else { return Ok(Outcome::default()) };
+    let seconds = |time: std::time::Duration| format!("{:.6}", time.as_secs_f64());
+    let report = &meta.report;
+    let mut rows = vec![
+        ("total".to_owned(), report.returned.to_string()),
+        ("total_found".to_owned(), meta.total_found.to_string()),
+        ("total_relation".to_owned(), "eq".to_owned()),
+        ("time".to_owned(), seconds(report.total_time)),
+        ("index_time".to_owned(), seconds(report.index_time)),
+        ("filter_time".to_owned(), seconds(report.filter_time)),
+        ("segments".to_owned(), report.segments.to_string()),
+        ("texts_read".to_owned(), report.texts_read.to_string()),
+    ];
+    let reader = session.reader();
+    for (number, word) in meta.words.iter().enumerate() {
+        let table = meta.table.clone();
+        let selection = Selection { table, text: Some(word.clone()), ..Selection::default() };
+        let text = match word {
+            TextQuery::Term(text) => text.clone(),
+            TextQuery::Piece(piece) => piece.text.clone(),
+            _ => continue,
+        };
+        let counted = reader.count(&selection).map_err(|error| from_engine(&error))?;
+        rows.push((format!("keyword[{number}]"), text));
+        rows.push((format!("docs[{number}]"), counted.count.to_string()));
+    }
+    for (name, value) in &rows {
+        reply.row(&[Cell::Text(name), Cell::Text(value)])?;
+    }
+    Ok(Outcome::default())
+}
+
+fn column(name: &str) -> Column {
+    ExprType::text(255, Collation::UTF8MB4_0900_AI_CI).not_null().column_named(name)
+}

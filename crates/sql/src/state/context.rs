@@ -1,0 +1,271 @@
+//! What functions ask of the session while a statement runs: carried to them by DataFusion's
+//! options, a picture of the moment the statement began at, but for user variables and warnings,
+//! which are the session's own.
+
+use std::{
+    any::Any,
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use datafusion::{
+    common::{
+        config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions},
+        plan_err,
+    },
+    error::Result as PlanResult,
+};
+use jiff::{Timestamp, tz::TimeZone};
+use parking_lot::Mutex;
+use remora_engine::Value;
+use rustc_hash::FxHashMap;
+
+use super::{Chances, Level, SessionState, Warning, Warnings};
+use crate::{
+    Code, Error, Result,
+    shared::{SessionLocks, Shared},
+    variables::{Collation, SqlMode},
+};
+
+/// The moment a statement began at: NOW() is the same in all of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Clock {
+    /// Microseconds since 1970 UTC.
+    pub micros: i64,
+}
+
+/// Most bytes of the names and values of a session's variables.
+const MAX_VARIABLE_BYTES: usize = 256 << 20;
+/// What a variable takes besides its name and its text.
+const VARIABLE_BYTES: usize = 128;
+
+/// `@x`: names in lower case. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct UserVariables {
+    kept: Arc<Mutex<KeptVariables>>,
+}
+
+#[derive(Debug, Default)]
+struct KeptVariables {
+    values: FxHashMap<String, Value>,
+    bytes: usize,
+}
+
+/// What functions may ask.
+#[derive(Clone)]
+pub(crate) struct Context {
+    /// What all sessions share.
+    pub shared: Arc<Shared>,
+    /// The connection's number.
+    pub connection_id: u64,
+    /// `user@host` as USER() gives it.
+    pub user: String,
+    /// The chosen database.
+    pub database: Option<String>,
+    /// When the statement began.
+    pub clock: Clock,
+    /// The session's time zone.
+    pub time_zone: TimeZone,
+    /// `sql_mode`.
+    pub sql_mode: SqlMode,
+    /// `collation_connection`: what literals compare by.
+    pub collation: Collation,
+    /// `group_concat_max_len`, in bytes.
+    pub group_concat_max_bytes: u64,
+    /// `div_precision_increment`.
+    pub division_digits: u8,
+    /// `default_week_format`.
+    pub week_format: u8,
+    /// `max_allowed_packet`: longer texts become NULL with a warning.
+    pub max_text_bytes: u64,
+    /// LAST_INSERT_ID().
+    pub last_insert_id: u64,
+    /// FOUND_ROWS().
+    pub found_rows: u64,
+    /// ROW_COUNT().
+    pub row_count: i64,
+    /// User variables, of which assignments are seen at once.
+    pub user_variables: UserVariables,
+    /// Where to warn.
+    pub warnings: Warnings,
+    /// Set when the statement is to end.
+    pub interrupted: Arc<AtomicBool>,
+    /// Set when nobody waits for the statement any more.
+    pub ended: Arc<AtomicBool>,
+    /// The session's side of the locks by name.
+    pub locks: Arc<SessionLocks>,
+    /// Where the sequences of RAND(seed) are.
+    pub chances: Chances,
+    /// `cte_max_recursion_depth`.
+    pub most_recursion_rounds: u64,
+    /// Most bytes of the texts that one call makes of a batch of rows.
+    pub max_batch_bytes: u64,
+    /// Whether the statement is being planned: what is calculated then becomes a part of the plan.
+    pub planning: Planning,
+}
+
+/// Whether a statement is being planned. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Planning(Arc<AtomicBool>);
+
+impl Planning {
+    /// Says so for as long as the answer is held.
+    pub(crate) fn begin(&self) -> BeingPlanned {
+        self.0.store(true, Ordering::Relaxed);
+        BeingPlanned(self.clone())
+    }
+
+    /// Whether it is.
+    pub(crate) fn is_on(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A statement that is being planned.
+pub(crate) struct BeingPlanned(Planning);
+
+impl Drop for BeingPlanned {
+    fn drop(&mut self) {
+        self.0.0.store(false, Ordering::Relaxed);
+    }
+}
+
+impl Clock {
+    /// This moment.
+    pub(crate) fn now() -> Self {
+        Self { micros: Timestamp::now().as_microsecond() }
+    }
+}
+
+impl UserVariables {
+    /// The value of `@name`, NULL if it was never set. The name in any case.
+    pub(crate) fn get(&self, name: &str) -> Value {
+        let kept = self.kept.lock();
+        kept.values.get(&name.to_lowercase()).cloned().unwrap_or(Value::Null)
+    }
+
+    /// Sets `@name`; 1038 where the session's variables would take too much memory.
+    pub(crate) fn set(&self, name: &str, value: Value) -> Result<()> {
+        let name = name.to_lowercase();
+        let taken = |value: &Value| VARIABLE_BYTES + name.len() + text_bytes(value);
+        let mut kept = self.kept.lock();
+        let before = kept.values.get(&name).map_or(0, taken);
+        let bytes = kept.bytes - before + taken(&value);
+        if bytes > MAX_VARIABLE_BYTES {
+            let message =
+                format!("the variables of a session take more than {MAX_VARIABLE_BYTES} bytes");
+            return Err(Error::new(Code::OutOfMemory, message));
+        }
+        kept.bytes = bytes;
+        kept.values.insert(name, value);
+        Ok(())
+    }
+}
+
+fn text_bytes(value: &Value) -> usize {
+    match value {
+        Value::Text(text) | Value::Json(text) => text.len(),
+        Value::Bytes(bytes) => bytes.len(),
+        _ => 0,
+    }
+}
+
+impl Context {
+    pub(super) fn of(session: &SessionState) -> Self {
+        let variables = &session.variables;
+        Self {
+            shared: Arc::clone(&session.shared),
+            connection_id: session.id,
+            user: format!("{}@{}", session.identity.user, session.identity.host),
+            database: session.database.clone(),
+            clock: session.clock,
+            time_zone: variables.time_zone.zone.clone(),
+            sql_mode: variables.sql_mode,
+            collation: variables.collation_connection,
+            group_concat_max_bytes: variables.group_concat_max_len,
+            division_digits: variables.div_precision_increment,
+            week_format: variables.default_week_format,
+            max_text_bytes: variables.max_allowed_packet,
+            last_insert_id: session.last_insert_id,
+            found_rows: session.found_rows,
+            row_count: session.row_count,
+            user_variables: session.user_variables.clone(),
+            warnings: session.warnings.clone(),
+            interrupted: Arc::clone(&session.interrupted),
+            ended: Arc::default(),
+            locks: session.locks.side(),
+            chances: Chances::default(),
+            most_recursion_rounds: variables.cte_max_recursion_depth,
+            max_batch_bytes: session.shared.settings.max_query_memory_bytes,
+            planning: Planning::default(),
+        }
+    }
+
+    /// The context of the statement that a function runs in, if there is one.
+    pub(crate) fn of_options(options: &ConfigOptions) -> Option<&Self> {
+        options.extensions.get::<Self>()
+    }
+
+    /// Whether a function that waits is to give up.
+    pub(crate) fn is_over(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed) || self.ended.load(Ordering::Relaxed)
+    }
+
+    /// Adds a warning.
+    pub(crate) fn warn(&self, code: Code, message: impl Into<String>) {
+        self.warnings.push(Warning::new(Level::Warning, code, message));
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Context").field("connection", &self.connection_id).finish()
+    }
+}
+
+impl ConfigExtension for Context {
+    const PREFIX: &'static str = "remora";
+}
+
+impl ExtensionOptions for Context {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn cloned(&self) -> Box<dyn ExtensionOptions> {
+        Box::new(self.clone())
+    }
+
+    fn set(&mut self, key: &str, _value: &str) -> PlanResult<()> {
+        plan_err!("{key} is not set this way")
+    }
+
+    fn entries(&self) -> Vec<ConfigEntry> {
+        Vec::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_take_so_much_and_no_more() {
+        let variables = UserVariables::default();
+        let long = Value::Text("x".repeat(MAX_VARIABLE_BYTES / 4).into());
+        for name in ["a", "b", "A", "c"] {
+            variables.set(name, long.clone()).unwrap();
+        }
+        assert_eq!(variables.set("d", long.clone()).unwrap_err().code, Code::OutOfMemory);
+        variables.set("A", Value::Int(1)).unwrap();
+        variables.set("d", long).unwrap();
+        assert_eq!((variables.get("a"), variables.get("x")), (Value::Int(1), Value::Null));
+    }
+}

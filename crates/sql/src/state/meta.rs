@@ -1,0 +1,58 @@
+//! What the last search found and took, for SHOW META.
+
+use remora_engine::{QueryReport, Selection, TextQuery};
+
+use super::SessionState;
+
+/// Most words that are told of one by one.
+const MAX_WORDS: usize = 64;
+
+/// The last search of a session.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Meta {
+    /// How many rows it found.
+    pub total_found: u64,
+    /// What it took.
+    pub report: QueryReport,
+    /// The table that was searched.
+    pub table: String,
+    /// Its words, of which each is counted when they are shown.
+    pub words: Vec<TextQuery>,
+}
+
+impl Meta {
+    /// How many texts the last search read back.
+    #[cfg(test)]
+    pub(crate) fn texts_read(&self) -> u64 {
+        self.report.texts_read
+    }
+}
+
+/// Remembers a search for SHOW META.
+pub(crate) fn note(
+    session: &mut SessionState,
+    selection: &Selection,
+    report: &QueryReport,
+    total_found: u64,
+) {
+    let mut words = Vec::new();
+    if let Some(text) = &selection.text {
+        collect(text, &mut words);
+    }
+    let table = selection.table.clone();
+    session.meta = Some(Box::new(Meta { total_found, report: report.clone(), table, words }));
+}
+
+fn collect(query: &TextQuery, words: &mut Vec<TextQuery>) {
+    match query {
+        TextQuery::And(parts) | TextQuery::Or(parts) => {
+            parts.iter().for_each(|part| collect(part, words));
+        }
+        TextQuery::Not(part) => collect(part, words),
+        TextQuery::Term(_) | TextQuery::Piece(_) => {
+            if words.len() < MAX_WORDS && !words.contains(query) {
+                words.push(query.clone());
+            }
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! What a session remembers between its statements, and what each statement may ask of it.
+
+mod chance;
+mod context;
+mod meta;
+mod position;
+mod transaction;
+mod variables;
+mod warnings;
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use remora_engine::Value;
+use rustc_hash::FxHashMap;
+
+pub(crate) use chance::{Chances, Generator};
+pub(crate) use context::{Clock, Context, UserVariables};
+pub(crate) use meta::{Meta, note};
+pub(crate) use variables::VariableTarget;
+pub(crate) use warnings::{Level, Warning, Warnings};
+
+use crate::{
+    Code, Error, Identity, Result,
+    catalog::{Reader, check_seen},
+    error::interrupted,
+    parse::{LexMode, Source},
+    shared::{LocksOwner, Shared},
+    transaction::TransactionState,
+    variables::Variables,
+};
+
+/// How soon a statement that waits notices that it was killed.
+const INTERRUPT_STEP: Duration = Duration::from_millis(50);
+
+/// How a connection is encrypted, in the words that MySQL has for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Encryption {
+    /// The protocol, as `TLSv1.3`.
+    pub version: String,
+    /// The cipher, as `TLS_AES_256_GCM_SHA384`.
+    pub cipher: String,
+}
+
+/// Statements by their names in lower case.
+pub(crate) type NamedStatements = FxHashMap<String, Arc<Source>>;
+
+/// One client's state.
+pub(crate) struct SessionState {
+    /// What all sessions share.
+    pub shared: Arc<Shared>,
+    /// The connection's number.
+    pub id: u64,
+    /// Who asks.
+    pub identity: Identity,
+    /// The chosen database.
+    pub database: Option<String>,
+    /// System variables as this session sees them.
+    pub variables: Variables,
+    /// `@x`: names in lower case. Shared with the functions of a running statement.
+    pub user_variables: UserVariables,
+    /// What the last statement warned of. Shared with the functions of a running statement.
+    pub warnings: Warnings,
+    /// Whether what expressions warn of ends the running statement: it writes, in strict mode and
+    /// without IGNORE.
+    pub refuses_warnings: bool,
+    /// What LAST_INSERT_ID() gives.
+    pub last_insert_id: u64,
+    /// What FOUND_ROWS() gives.
+    pub found_rows: u64,
+    /// What ROW_COUNT() gives: rows changed by the last statement, -1 after one with rows.
+    pub row_count: i64,
+    /// The open transaction, the savepoints in it, and temporary tables.
+    pub transaction: TransactionState,
+    /// LOCK TABLES was said, and not taken back.
+    pub locks_tables: bool,
+    /// Statements made by PREPARE.
+    pub named_statements: NamedStatements,
+    /// The moment the running statement began at.
+    pub clock: Clock,
+    /// Set to end the running statement.
+    pub interrupted: Arc<AtomicBool>,
+    /// System variables that changed since the client was last told.
+    pub changes: Vec<(String, String)>,
+    /// Whether affected rows are those found, as the client asked (CLIENT_FOUND_ROWS).
+    pub counts_found_rows: bool,
+    /// How the connection is encrypted, if it is.
+    pub encryption: Option<Encryption>,
+    /// The last search, for SHOW META.
+    pub meta: Option<Box<Meta>>,
+    /// The locks by name, which are free again when this goes.
+    pub locks: LocksOwner,
+}
+
+impl SessionState {
+    pub(crate) fn new(shared: Arc<Shared>, id: u64, identity: Identity) -> Self {
+        let variables = Variables::new(&shared.globals.read());
+        let locks = LocksOwner::new(&shared.locks, id);
+        let database = Some(shared.settings.default_database.clone());
+        let transaction = TransactionState::new(&shared);
+        Self {
+            shared,
+            id,
+            identity,
+            database: database.filter(|name| !name.is_empty()),
+            variables,
+            user_variables: UserVariables::default(),
+            warnings: Warnings::default(),
+            refuses_warnings: false,
+            last_insert_id: 0,
+            found_rows: 0,
+            row_count: 0,
+            transaction,
+            locks_tables: false,
+            named_statements: FxHashMap::default(),
+            clock: Clock::default(),
+            interrupted: Arc::default(),
+            changes: Vec::new(),
+            counts_found_rows: false,
+            encryption: None,
+            meta: None,
+            locks,
+        }
+    }
+
+    /// The snapshot that a statement reads: the transaction's, else a new one. Taken once for each
+    /// statement.
+    pub(crate) fn reader(&self) -> Reader {
+        self.transaction.reader().unwrap_or_else(|| self.shared.database.reader())
+    }
+
+    /// The database for names without one; 1046 if none is chosen.
+    pub(crate) fn current_database(&self) -> Result<&str> {
+        let missing = || Error::new(Code::NoDatabase, "No database selected");
+        self.database.as_deref().ok_or_else(missing)
+    }
+
+    /// What functions of a statement may ask: a picture of this moment.
+    pub(crate) fn context(&self) -> Context {
+        Context::of(self)
+    }
+
+    /// An error if the statement was killed.
+    pub(crate) fn check_interrupted(&self) -> Result<()> {
+        match self.interrupted.load(Ordering::Relaxed) {
+            true => Err(interrupted()),
+            false => Ok(()),
+        }
+    }
+
+    /// Waits for what other sessions hold; an error if the statement is killed meanwhile.
+    pub(crate) async fn wait_for<T>(&self, free: impl Future<Output = T>) -> Result<T> {
+        let mut free = std::pin::pin!(free);
+        loop {
+            match tokio::time::timeout(INTERRUPT_STEP, free.as_mut()).await {
+                Ok(held) => return Ok(held),
+                Err(_) => self.check_interrupted()?,
+            }
+        }
+    }
+
+    /// An error if the statement was killed, or if its transaction has become too large.
+    pub(crate) fn check_progress(&self) -> Result<()> {
+        self.check_interrupted()?;
+        self.transaction.check_size(self.shared.settings.max_query_memory_bytes)
+    }
+
+    /// Adds a warning.
+    pub(crate) fn warn(&self, code: Code, message: impl Into<String>) {
+        self.warnings.push(Warning::new(Level::Warning, code, message));
+    }
+
+    /// Adds a note, unless `sql_notes` is off.
+    pub(crate) fn note(&self, code: Code, message: impl Into<String>) {
+        if !self.variables.sql_notes {
+            return;
+        }
+        self.warnings.push(Warning::new(Level::Note, code, message));
+    }
+
+    /// Chooses a database; 1044 if nothing of it may be read, 1049 if there is none of that name.
+    pub(crate) fn use_database(&mut self, name: &str) -> Result<()> {
+        check_seen(&self.shared, &self.identity, name)?;
+        self.database = Some(name.to_owned());
+        Ok(())
+    }
+
+    /// The value of `@name`.
+    pub(crate) fn user_variable(&self, name: &str) -> Value {
+        self.user_variables.get(name)
+    }
+
+    /// How quotes are read in this session.
+    pub(crate) fn lex_mode(&self) -> LexMode {
+        self.variables.lex_mode()
+    }
+}

@@ -1,0 +1,80 @@
+//! `sql_wait_for_position`: reads that wait until what a followed server wrote can be seen here.
+//!
+//! A session that wrote to the source sets it to the GTID set of its transaction; from then on each
+//! statement that reads waits, before its moment is chosen, until a source has applied the set. A
+//! transaction chooses its moment when it begins, so that only its first statement waits; one that is READ
+//! COMMITTED chooses one for each of its statements.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use super::{INTERRUPT_STEP, SessionState};
+use crate::{Code, Error, Result, parse::Kind};
+
+impl SessionState {
+    /// Waits for the session's position where the statement is to choose its moment, and begins
+    /// the transaction that it belongs to; 3024 if the position is not reached in time.
+    pub(crate) async fn begin_reading(&mut self, kind: Kind) -> Result<()> {
+        if matches!(kind, Kind::Select | Kind::Do | Kind::Rows) {
+            self.await_position().await?;
+        }
+        if kind == Kind::Select {
+            self.ensure_begun();
+        }
+        self.transaction.begin_statement(&Arc::clone(&self.shared));
+        Ok(())
+    }
+
+    /// As [`SessionState::begin_reading`], for a transaction that is about to begin.
+    pub(crate) async fn await_position(&self) -> Result<()> {
+        let Some(gtids) = &self.variables.wait_for_position else { return Ok(()) };
+        let host = &self.shared.host;
+        if self.transaction.has_moment() || host.wait_for_gtids(None, gtids, Duration::ZERO)? {
+            return Ok(());
+        }
+        let patience = Duration::from_millis(self.variables.wait_for_position_ms);
+        let begun = Instant::now();
+        loop {
+            self.check_interrupted()?;
+            let left = patience.saturating_sub(begun.elapsed());
+            if left.is_zero() {
+                return Err(self.not_reached(gtids));
+            }
+            let (host, asked) = (Arc::clone(host), Arc::clone(gtids));
+            let step = left.min(INTERRUPT_STEP);
+            let waited =
+                tokio::task::spawn_blocking(move || host.wait_for_gtids(None, &asked, step)).await;
+            let broken = |_| Error::new(Code::ServerShutdown, "Server shutdown in progress");
+            if waited.map_err(broken)?? {
+                return Ok(());
+            }
+        }
+    }
+
+    fn not_reached(&self, gtids: &str) -> Error {
+        let patience = self.variables.wait_for_position_ms;
+        let applied = self.applied_gtids();
+        let message = format!(
+            "The position '{gtids}' of sql_wait_for_position was not reached within {patience} ms: \
+             it is '{applied}'"
+        );
+        Error::new(Code::QueryTimeout, message)
+    }
+
+    /// The GTID sets that the followed sources have applied: what `@@gtid_executed` shows.
+    pub(super) fn applied_gtids(&self) -> String {
+        let replicas = self.shared.host.replicas();
+        let sets = replicas.into_iter().map(|each| each.applied);
+        sets.filter(|set| !set.is_empty()).collect::<Vec<String>>().join(",")
+    }
+
+    /// An error where no server can ever reach this set: what is no set, or nobody is followed.
+    pub(super) fn check_position(&self, gtids: &str) -> Result<()> {
+        if !gtids.is_empty() {
+            self.shared.host.wait_for_gtids(None, gtids, Duration::ZERO)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,175 @@
+//! System variables as a session sets and sees them.
+
+use remora_engine::Value;
+
+use super::SessionState;
+use crate::{
+    Code, Error, Result,
+    variables::{Definition, Scope, definition, unknown},
+};
+
+/// Where a variable is to be set or read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum VariableTarget {
+    /// In this session.
+    Session,
+    /// For sessions that begin.
+    Global,
+}
+
+impl VariableTarget {
+    /// The one of this word.
+    pub(crate) fn named(word: &str) -> Option<Self> {
+        match word.to_ascii_lowercase().as_str() {
+            "global" | "persist" | "persist_only" => Some(Self::Global),
+            "session" | "local" => Some(Self::Session),
+            _ => None,
+        }
+    }
+}
+
+impl SessionState {
+    /// Sets a system variable of this session, and remembers to tell the client.
+    pub(crate) fn set_variable(&mut self, name: &str, value: &Value) -> Result<()> {
+        let definition = definition(name).ok_or_else(|| unknown(name))?;
+        if definition.fixed {
+            return Err(read_only(definition.name));
+        }
+        match (definition.name, value) {
+            ("last_insert_id" | "identity", Value::Int(id)) => {
+                self.last_insert_id = u64::try_from(*id).unwrap_or(0);
+            }
+            ("sql_wait_for_position", Value::Text(gtids)) => self.check_position(gtids)?,
+            ("tx_isolation", value) => return self.set_variable("transaction_isolation", value),
+            ("tx_read_only", value) => return self.set_variable("transaction_read_only", value),
+            _ => {}
+        }
+        if matches!(definition.name, "max_allowed_packet" | "net_buffer_length") {
+            let name = definition.name;
+            let message = format!(
+                "SESSION variable '{name}' is read-only. Use SET GLOBAL to assign the value"
+            );
+            return Err(Error::new(Code::SessionVariable, message));
+        }
+        let before = self.variables.value_of(definition);
+        let value = self.variables.set(definition.name, value)?;
+        self.warn_of_no_effect(definition, &before, &value, false);
+        self.changes.push((definition.name.to_owned(), definition.shown(&value)));
+        Ok(())
+    }
+
+    /// Says of a variable that was set to another value, and is only kept, that nothing follows.
+    fn warn_of_no_effect(
+        &self,
+        definition: &Definition,
+        before: &Value,
+        value: &Value,
+        is_global: bool,
+    ) {
+        // How long a client may be silent is its session's, or a setting.
+        let decided = is_global && definition.name == "wait_timeout";
+        if before == value || definition.has_effect() && !decided {
+            return;
+        }
+        let mend = match definition.setting() {
+            Some(setting) => format!("; the server's settings file decides it: {setting}"),
+            None if decided => "; the server's settings file decides it: sql.wait_timeout_s".into(),
+            None => String::new(),
+        };
+        let name = definition.name;
+        self.warn(Code::NotSupported, format!("Setting variable '{name}' has no effect{mend}"));
+    }
+
+    /// Variables that are not kept but known.
+    pub(crate) fn live_variable(&self, name: &str) -> Option<Value> {
+        let text = |text: &str| Some(Value::Text(text.into()));
+        match name {
+            "version" => text(&self.shared.settings.version),
+            "warning_count" => Some(Value::Uint(u64::from(self.warnings.count()))),
+            "error_count" => Some(Value::Uint(self.warnings.errors())),
+            "last_insert_id" | "identity" => Some(Value::Uint(self.last_insert_id)),
+            "pseudo_thread_id" => Some(Value::Uint(self.id)),
+            "timestamp" => {
+                let micros = self.clock.micros;
+                Some(Value::Float(micros as f64 / 1e6))
+            }
+            "gtid_executed" => text(&self.applied_gtids()),
+            "system_time_zone" => {
+                let zone = jiff::tz::TimeZone::system();
+                let shown = jiff::Timestamp::now().to_zoned(zone);
+                text(&shown.strftime("%Z").to_string())
+            }
+            "tx_isolation" => self.variables.get("transaction_isolation").ok(),
+            "tx_read_only" => self.variables.get("transaction_read_only").ok(),
+            _ => None,
+        }
+    }
+
+    /// Sets a system variable as new sessions get it.
+    pub(crate) fn set_global(&mut self, name: &str, value: &Value) -> Result<()> {
+        let definition = definition(name).ok_or_else(|| unknown(name))?;
+        if definition.fixed {
+            return Err(read_only(definition.name));
+        }
+        if definition.scope == Scope::Session {
+            let name = definition.name;
+            let message = format!(
+                "Variable '{name}' is a SESSION variable and can't be used with SET GLOBAL"
+            );
+            return Err(Error::new(Code::LocalVariable, message));
+        }
+        if self.identity.rights.is_some() {
+            let message = "Access denied; you need (at least one of) the SUPER or \
+                       SYSTEM_VARIABLES_ADMIN privilege(s) for this operation";
+            return Err(Error::new(Code::SpecificAccessDenied, message));
+        }
+        // What a session would not take is no global value either.
+        let mut checked = self.variables.clone();
+        let value = checked.set(definition.name, value)?;
+        let before = self.shared.globals.read().get(definition);
+        self.warn_of_no_effect(definition, &before, &value, true);
+        let mut globals = self.shared.globals.write();
+        globals.set(definition.name, value);
+        self.variables.see_globals(&globals);
+        Ok(())
+    }
+
+    /// The value of `@@name`, where the name may have a scope before it; 1193, 1238.
+    pub(crate) fn system_variable(&self, name: &str) -> Result<Value> {
+        let (scope, name) = match name.split_once('.') {
+            Some((scope, name)) => {
+                (Some(VariableTarget::named(scope).ok_or_else(|| unknown(name))?), name)
+            }
+            None => (None, name),
+        };
+        let definition = definition(name).ok_or_else(|| unknown(name))?;
+        match (scope, definition.scope) {
+            (Some(VariableTarget::Session), Scope::Global) => {
+                return Err(wrong_scope(definition.name, "GLOBAL"));
+            }
+            (Some(VariableTarget::Global), Scope::Session) => {
+                return Err(wrong_scope(definition.name, "SESSION"));
+            }
+            _ => {}
+        }
+        if let Some(value) = self.live_variable(definition.name) {
+            return Ok(value);
+        }
+        Ok(match scope {
+            Some(VariableTarget::Global) => self.shared.globals.read().get(definition),
+            _ => self.variables.value_of(definition),
+        })
+    }
+}
+
+/// 1238.
+fn read_only(name: &str) -> Error {
+    let message = format!("Variable '{name}' is a read only variable");
+    Error::new(Code::ReadOnlyVariable, message)
+}
+
+/// 1238, for reading.
+fn wrong_scope(name: &str, scope: &str) -> Error {
+    let message = format!("Variable '{name}' is a {scope} variable");
+    Error::new(Code::ReadOnlyVariable, message)
+}

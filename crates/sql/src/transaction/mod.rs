@@ -1,0 +1,461 @@
+//! A session's transaction: its changes over the snapshot it began with, and the way back.
+//!
+//! Changes stay with the session until COMMIT, which the engine refuses if anybody wrote one of
+//! their keys meanwhile (1213): snapshot isolation, the first committer wins. A statement outside
+//! of a transaction is one of its own, and is tried again when it loses.
+
+mod overlay;
+mod temporary;
+
+use std::sync::Arc;
+
+use remora_engine::{
+    ChangeBatch, Error as EngineError, Missing, Row, TableChanges, Transaction, Value,
+};
+use rustc_hash::FxHashMap;
+
+pub(crate) use overlay::{Key, Overlay, change_bytes};
+pub(crate) use temporary::TemporaryTable;
+use temporary::TemporaryTables;
+
+use crate::{
+    Code, Error, Result,
+    catalog::{Reader, TableName},
+    error::from_engine_write,
+    shared::Shared,
+};
+
+/// What a session has open: its transaction, and its temporary tables.
+pub(crate) struct TransactionState {
+    open: Option<OpenTransaction>,
+    temporary: TemporaryTables,
+    /// What LOAD DATA LOCAL is to read.
+    file: Option<Arc<[u8]>>,
+    /// READ ONLY or READ WRITE of the next transaction alone, by SET TRANSACTION.
+    pub(crate) next_read_only: Option<bool>,
+    /// Whether the next transaction alone is READ COMMITTED, by SET TRANSACTION.
+    pub(crate) next_sees_committed: Option<bool>,
+}
+
+/// How a transaction begins.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Manner {
+    /// It may only read.
+    pub(crate) read_only: bool,
+    /// READ COMMITTED: each of its statements sees what others have committed by then.
+    pub(crate) sees_committed: bool,
+    /// It ends with its statement.
+    pub(crate) statement_only: bool,
+}
+
+impl Manner {
+    /// Whether each of its statements chooses a moment.
+    fn begins_anew(self) -> bool {
+        self.sees_committed && !self.statement_only
+    }
+}
+
+struct OpenTransaction {
+    engine: Transaction,
+    manner: Manner,
+    /// A later moment that is read, where the engine's has to stay that of its begin.
+    latest: Option<Reader>,
+    /// Rows are protected.
+    protects: bool,
+    tables: FxHashMap<Arc<str>, Arc<Overlay>>,
+    /// What was before each change, to go back to.
+    undo: Vec<Undo>,
+    /// What the changes take in memory, about.
+    bytes: u64,
+    savepoints: Vec<(String, usize)>,
+    /// A temporary table was dropped in it.
+    dropped_temporary: bool,
+    /// Positions to be stored with it: AUTO_INCREMENT counters.
+    positions: FxHashMap<String, String>,
+}
+
+impl OpenTransaction {
+    fn reader(&self) -> &Reader {
+        self.latest.as_ref().unwrap_or_else(|| self.engine.reader())
+    }
+
+    /// Whether the commit depends on what others wrote since the begin.
+    fn is_bound(&self) -> bool {
+        self.protects
+            || !self.positions.is_empty()
+            || self.tables.values().any(|overlay| overlay.len() > 0)
+    }
+
+    /// Whether the tables that it changed are defined at a moment as they were at its first.
+    fn fits(&self, reader: &Reader) -> bool {
+        let mut changed = self.tables.iter().filter(|(_, overlay)| overlay.len() > 0);
+        changed.all(|(table, _)| {
+            let number = |reader: &Reader| reader.version(table).map(|version| version.table);
+            let (now, then) = (reader, self.engine.reader());
+            matches!((number(now), number(then)), (Ok(now), Ok(then)) if now == then)
+                && matches!((now.schema(table), then.schema(table)), (Ok(a), Ok(b)) if a == b)
+        })
+    }
+
+    /// MySQL's error for one of the engine's. A table that is younger than the first moment is none of the
+    /// transaction's: as others were first, the client is to try again.
+    fn error(manner: Manner, error: EngineError) -> Error {
+        match error {
+            EngineError::NotFound { what: Missing::Table, .. } if manner.begins_anew() => {
+                from_engine_write(EngineError::Conflict("a table was made meanwhile".into()))
+            }
+            error => from_engine_write(error),
+        }
+    }
+
+    /// Forgets the changes of a table that is gone; savepoints stay between the changes that they
+    /// stood between.
+    fn forget(&mut self, table: &Place) {
+        let gone: Vec<usize> = (0..self.undo.len())
+            .filter(|&at| self.undo.get(at).is_some_and(|undo| undo.table == *table))
+            .collect();
+        for (_, mark) in &mut self.savepoints {
+            let before = *mark;
+            *mark -= gone.partition_point(|at| *at < before);
+        }
+        let bytes = &mut self.bytes;
+        self.undo.retain(|undo| {
+            let stays = undo.table != *table;
+            *bytes = bytes.saturating_sub(if stays { 0 } else { undo.bytes });
+            stays
+        });
+    }
+}
+
+struct Undo {
+    table: Place,
+    key: Key,
+    before: Option<Option<Arc<Row>>>,
+    /// What the change takes in memory, about.
+    bytes: u64,
+}
+
+/// Where a table's rows are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In the engine, under this name.
+    Engine(Arc<str>),
+    /// In this session.
+    Temporary(TableName),
+}
+
+impl TransactionState {
+    /// A session's, at its beginning.
+    pub(crate) fn new(shared: &Shared) -> Self {
+        let all_bytes = Arc::clone(&shared.temporary_bytes);
+        let temporary = TemporaryTables::new(&shared.settings, all_bytes);
+        Self { open: None, temporary, file: None, next_read_only: None, next_sees_committed: None }
+    }
+
+    /// Whether a transaction is open that outlives its statement.
+    pub(crate) fn is_open(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| !open.manner.statement_only)
+    }
+
+    /// The snapshot that the open transaction reads.
+    pub(crate) fn reader(&self) -> Option<Reader> {
+        self.open.as_ref().map(|open| open.reader().clone())
+    }
+
+    /// The session's own changes to an engine's table.
+    pub(crate) fn overlay(&self, table: &str) -> Option<Arc<Overlay>> {
+        self.open.as_ref()?.tables.get(table).filter(|overlay| overlay.len() > 0).cloned()
+    }
+
+    /// A temporary table.
+    pub(crate) fn temporary(&self, name: &TableName) -> Option<&TemporaryTable> {
+        self.temporary.get(name)
+    }
+
+    /// Puts a temporary table; one of that name is replaced and returned.
+    pub(crate) fn put_temporary(
+        &mut self,
+        name: TableName,
+        table: TemporaryTable,
+    ) -> Option<TemporaryTable> {
+        self.temporary.put(name, table)
+    }
+
+    /// Takes a temporary table away.
+    pub(crate) fn drop_temporary(&mut self, name: &TableName) -> Option<TemporaryTable> {
+        let dropped = self.temporary.take(name)?;
+        if let Some(open) = &mut self.open {
+            open.forget(&Place::Temporary(name.clone()));
+        }
+        Some(dropped)
+    }
+
+    /// Takes away a table that stood for rows of a statement.
+    pub(crate) fn take_temporary(&mut self, name: &TableName) -> Option<TemporaryTable> {
+        self.temporary.take(name)
+    }
+
+    /// The counter of a temporary table, or that of its row numbers beside AUTO_INCREMENT.
+    pub(crate) fn temporary_counter(&mut self, name: &TableName, beside: bool) -> Option<&mut u64> {
+        self.temporary.counter(name, beside)
+    }
+
+    /// Gives LOAD DATA LOCAL the client's file.
+    pub(crate) fn give_file(&mut self, bytes: Vec<u8>) {
+        self.file = Some(bytes.into());
+    }
+
+    /// The client's file, if one was given.
+    pub(crate) fn file(&self) -> Option<Arc<[u8]>> {
+        self.file.clone()
+    }
+
+    /// Forgets the client's file: its statement has ended.
+    pub(crate) fn take_file(&mut self) -> Option<Arc<[u8]>> {
+        self.file.take()
+    }
+
+    /// Begins a transaction. One that is open must have ended.
+    pub(crate) fn begin(&mut self, shared: &Shared, manner: Manner) {
+        self.open = Some(OpenTransaction {
+            engine: shared.database.begin(),
+            manner,
+            latest: None,
+            protects: false,
+            tables: FxHashMap::default(),
+            undo: Vec::new(),
+            bytes: 0,
+            savepoints: Vec::new(),
+            dropped_temporary: false,
+            positions: FxHashMap::default(),
+        });
+    }
+
+    /// A statement begins, which sees what is committed by now where the transaction is READ
+    /// COMMITTED. Its own changes stay those of its first moment: the commit fails where others were
+    /// first, as ever.
+    pub(crate) fn begin_statement(&mut self, shared: &Shared) {
+        let Some(open) = &mut self.open else { return };
+        if !open.manner.begins_anew() {
+            return;
+        }
+        if open.is_bound() {
+            let latest = shared.database.reader();
+            // Rows that it changed are of the definition that their table had: its commit will fail.
+            if open.fits(&latest) {
+                open.latest = Some(latest);
+            }
+        } else {
+            open.engine = shared.database.begin();
+            open.latest = None;
+        }
+    }
+
+    /// How the open transaction was begun; `None` if none is open but a statement's own.
+    pub(crate) fn manner(&self) -> Option<Manner> {
+        self.open.as_ref().map(|open| open.manner).filter(|manner| !manner.statement_only)
+    }
+
+    /// Whether statements read the moment that a transaction began with.
+    pub(crate) fn has_moment(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| !open.manner.begins_anew())
+    }
+
+    /// Whether the open transaction may only read; `None` if none is open.
+    pub(crate) fn only_reads(&self) -> Option<bool> {
+        self.open.as_ref().map(|open| open.manner.read_only)
+    }
+
+    /// DROP TEMPORARY TABLE was run, which no rollback takes back.
+    pub(crate) fn note_dropped_temporary(&mut self) {
+        if let Some(open) = &mut self.open {
+            open.dropped_temporary = true;
+        }
+    }
+
+    /// Whether it was run in the open transaction.
+    pub(crate) fn has_dropped_temporary(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.dropped_temporary)
+    }
+
+    /// Whether any is open, were it for a statement alone.
+    pub(crate) fn is_begun(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// 1792 in a transaction that only reads; changes of temporary tables are let through.
+    pub(crate) fn check_writable(&self, place: &Place) -> Result<()> {
+        let refuses = self.open.as_ref().is_some_and(|open| open.manner.read_only);
+        if refuses && matches!(place, Place::Engine(_)) {
+            return Err(read_only_transaction());
+        }
+        Ok(())
+    }
+
+    /// The row with this key, as the session sees it.
+    pub(crate) fn row(&self, place: &Place, key: &Key) -> Result<Option<Arc<Row>>> {
+        match place {
+            Place::Temporary(name) => {
+                let table = self.temporary.get(name);
+                Ok(table.and_then(|table| table.rows.get(key).flatten().cloned()))
+            }
+            Place::Engine(name) => {
+                let Some(open) = &self.open else { return Ok(None) };
+                if let Some(known) = open.tables.get(name).and_then(|overlay| overlay.get(key)) {
+                    return Ok(known.cloned());
+                }
+                let row = open.reader().get(name, &key.0).map_err(from_engine_write)?;
+                Ok(row.map(Arc::new))
+            }
+        }
+    }
+
+    /// Sets what the row of a key is, for this session.
+    pub(crate) fn set(&mut self, place: &Place, key: Key, row: Option<Arc<Row>>) {
+        let bytes = change_bytes(row.as_deref());
+        let before = match place {
+            Place::Engine(name) => match &mut self.open {
+                Some(open) => {
+                    let overlay = open.tables.entry(Arc::clone(name)).or_default();
+                    Arc::make_mut(overlay).set(key.clone(), row)
+                }
+                None => return,
+            },
+            Place::Temporary(name) => self.temporary.set(name, key.clone(), row),
+        };
+        if let Some(open) = &mut self.open {
+            open.bytes = open.bytes.saturating_add(bytes);
+            open.undo.push(Undo { table: place.clone(), key, before, bytes });
+        }
+    }
+
+    /// 1038 where the open transaction's changes take more than `most` bytes.
+    pub(crate) fn check_size(&self, most: u64) -> Result<()> {
+        if self.open.as_ref().is_none_or(|open| open.bytes <= most) {
+            return Ok(());
+        }
+        let message = format!(
+            "the changes of a transaction take more than {most} bytes: raise \
+             sql.max_query_memory_mb or commit more often"
+        );
+        Err(Error::new(Code::OutOfMemory, message))
+    }
+
+    /// 1114 where a temporary table has become too large, alone or with others.
+    pub(crate) fn check_room(&self, place: &Place) -> Result<()> {
+        match place {
+            Place::Temporary(name) => self.temporary.check_room(name),
+            Place::Engine(_) => Ok(()),
+        }
+    }
+
+    /// Keeps others from writing this row until the commit.
+    pub(crate) fn protect(&mut self, table: &str, key: &[Value]) -> Result<()> {
+        match &mut self.open {
+            Some(open) => {
+                open.protects = true;
+                let manner = open.manner;
+                open.engine
+                    .protect(table, key)
+                    .map_err(|error| OpenTransaction::error(manner, error))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Stores a position with the transaction.
+    pub(crate) fn store_position(&mut self, name: String, position: String) {
+        if let Some(open) = &mut self.open {
+            open.positions.insert(name, position);
+        }
+    }
+
+    /// Where the changes of a statement begin.
+    pub(crate) fn mark(&self) -> usize {
+        self.open.as_ref().map_or(0, |open| open.undo.len())
+    }
+
+    /// Takes back every change since the mark.
+    pub(crate) fn go_back(&mut self, mark: usize) {
+        let Some(open) = &mut self.open else { return };
+        while open.undo.len() > mark {
+            let Some(Undo { table, key, before, bytes }) = open.undo.pop() else { return };
+            open.bytes = open.bytes.saturating_sub(bytes);
+            let name = match table {
+                Place::Temporary(name) => {
+                    self.temporary.set(&name, key, before.flatten());
+                    continue;
+                }
+                Place::Engine(name) => name,
+            };
+            let Some(overlay) = open.tables.get_mut(&name).map(Arc::make_mut) else { continue };
+            match before {
+                Some(row) => _ = overlay.set(key, row),
+                None => _ = overlay.forget(&key),
+            }
+        }
+    }
+
+    /// SAVEPOINT: one of that name moves here.
+    pub(crate) fn save(&mut self, name: &str) {
+        let Some(open) = &mut self.open else { return };
+        open.savepoints.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
+        open.savepoints.push((name.to_owned(), open.undo.len()));
+    }
+
+    /// ROLLBACK TO: later savepoints are gone, this one stays.
+    pub(crate) fn return_to(&mut self, name: &str) -> Result<()> {
+        let place = self.savepoint(name)?;
+        let Some(open) = &mut self.open else { return Ok(()) };
+        open.savepoints.truncate(place + 1);
+        let mark = open.savepoints.get(place).map_or(0, |(_, mark)| *mark);
+        self.go_back(mark);
+        Ok(())
+    }
+
+    /// RELEASE: this savepoint and later ones are gone.
+    pub(crate) fn release(&mut self, name: &str) -> Result<()> {
+        let place = self.savepoint(name)?;
+        if let Some(open) = &mut self.open {
+            open.savepoints.truncate(place);
+        }
+        Ok(())
+    }
+
+    fn savepoint(&self, name: &str) -> Result<usize> {
+        let savepoints = self.open.iter().flat_map(|open| &open.savepoints);
+        let place = savepoints.into_iter().position(|(known, _)| known.eq_ignore_ascii_case(name));
+        place.ok_or_else(|| {
+            Error::new(Code::UnknownSavepoint, format!("SAVEPOINT {name} does not exist"))
+        })
+    }
+
+    /// ROLLBACK: temporary tables go back too.
+    pub(crate) fn roll_back(&mut self) {
+        self.go_back(0);
+        self.open = None;
+    }
+
+    /// COMMIT: durable and visible on return. 1213 if somebody was first.
+    pub(crate) async fn commit(&mut self) -> Result<()> {
+        let Some(open) = self.open.take() else { return Ok(()) };
+        let OpenTransaction { engine, manner, tables, positions, .. } = open;
+        let changed = tables.into_iter().filter(|(_, overlay)| overlay.len() > 0);
+        let tables: Vec<TableChanges> = changed
+            .map(|(table, overlay)| TableChanges { table, changes: overlay.changes() })
+            .collect();
+        let positions =
+            if tables.is_empty() { Vec::new() } else { positions.into_iter().collect() };
+        let batch = ChangeBatch { tables, positions };
+        // The engine waits for the disk: not in a thread that other sessions need.
+        let committed = tokio::task::spawn_blocking(move || engine.commit(batch)).await;
+        let committed = committed.map_err(|error| Error::new(Code::Unknown, error.to_string()))?;
+        committed.map(|_| ()).map_err(|error| OpenTransaction::error(manner, error))
+    }
+}
+
+/// 1792.
+pub(crate) fn read_only_transaction() -> Error {
+    let message = "Cannot execute statement in a READ ONLY transaction.";
+    Error::new(Code::ReadOnlyTransaction, message)
+}

@@ -1,0 +1,217 @@
+//! A variable gets a value: checked, and made typed where it is hot.
+
+use remora_engine::Value;
+use remora_mysql::{Charset, Comments};
+
+use super::{
+    Collation, Kind, SessionTimeZone, SqlMode, Variables, charset_default, definition, unknown,
+};
+use crate::{Code, Error, Result, parse::LexMode};
+
+/// The largest `max_allowed_packet`, as MySQL has it.
+const MAX_PACKET_BYTES: u64 = 1 << 30;
+
+impl Variables {
+    /// Sets a variable of this session; says the value it has now. 1193, 1231 and 1232 as MySQL.
+    pub(crate) fn set(&mut self, name: &str, value: &Value) -> Result<Value> {
+        let definition = definition(name).ok_or_else(|| unknown(name))?;
+        let value = checked(definition.name, definition.kind, value)?;
+        let value = self.apply(definition.name, &value)?.unwrap_or(value);
+        self.session.insert(definition.name, value.clone());
+        Ok(value)
+    }
+
+    /// How quotes are read.
+    pub(crate) fn lex_mode(&self) -> LexMode {
+        LexMode {
+            ansi_quotes: self.sql_mode.has(SqlMode::ANSI_QUOTES),
+            no_backslash_escapes: self.sql_mode.has(SqlMode::NO_BACKSLASH_ESCAPES),
+            pipes_as_concat: self.sql_mode.has(SqlMode::PIPES_AS_CONCAT),
+            client: self.character_set_client,
+            comments: Comments::default(),
+        }
+    }
+
+    /// Brings the typed fields up to date; gives the value in MySQL's own spelling where it
+    /// differs.
+    pub(super) fn apply(&mut self, name: &'static str, value: &Value) -> Result<Option<Value>> {
+        let text = || value.to_string();
+        let number = || match value {
+            Value::Uint(number) => *number,
+            Value::Int(number) => u64::try_from(*number).unwrap_or(0),
+            _ => 0,
+        };
+        let small = || u8::try_from(number()).unwrap_or(u8::MAX);
+        match name {
+            "autocommit" => self.autocommit = number() != 0,
+            "sql_notes" => self.sql_notes = number() != 0,
+            "transaction_read_only" | "tx_read_only" => self.transaction_read_only = number() != 0,
+            "sql_select_limit" => self.sql_select_limit = number(),
+            "max_execution_time" => self.max_execution_time_ms = number(),
+            "group_concat_max_len" => self.group_concat_max_len = number().max(4),
+            "div_precision_increment" => self.div_precision_increment = small().min(30),
+            "default_week_format" => self.default_week_format = small().min(7),
+            "max_allowed_packet" => {
+                self.max_allowed_packet = number().clamp(1 << 10, MAX_PACKET_BYTES) >> 10 << 10;
+                return Ok(Some(Value::Uint(self.max_allowed_packet)));
+            }
+            "cte_max_recursion_depth" => self.cte_max_recursion_depth = number(),
+            "sql_mode" => {
+                self.sql_mode = SqlMode::parse(&text())?;
+                return Ok(Some(Value::Text(self.sql_mode.to_string().into())));
+            }
+            "time_zone" => {
+                self.time_zone = SessionTimeZone::parse(&text())?;
+                return Ok(Some(Value::Text(self.time_zone.name.as_str().into())));
+            }
+            "timestamp" => self.set_timestamp(value),
+            "sql_wait_for_position" => {
+                self.wait_for_position = Some(text()).filter(|set| !set.is_empty()).map(Into::into);
+            }
+            "sql_wait_for_position_ms" => self.wait_for_position_ms = number(),
+            _ => return self.apply_charset(name, value),
+        }
+        Ok(None)
+    }
+
+    fn set_timestamp(&mut self, value: &Value) {
+        let seconds = match value {
+            Value::Float(seconds) => *seconds,
+            _ => 0.0,
+        };
+        self.timestamp_micros = (seconds > 0.0).then_some((seconds * 1e6).round() as i64);
+    }
+
+    /// Character sets and collations go together: setting one sets the other.
+    fn apply_charset(&mut self, name: &'static str, value: &Value) -> Result<Option<Value>> {
+        let is_null = value.is_null();
+        let charset = || by_charset(&value.to_string());
+        let (pair, collation) = match name {
+            "character_set_results" if is_null => {
+                self.character_set_results = None;
+                return Ok(None);
+            }
+            "character_set_client" => {
+                let collation = charset()?;
+                self.character_set_client = client_charset(collation)?;
+                (None, collation)
+            }
+            "character_set_results" => {
+                let collation = charset()?;
+                self.character_set_results = collation.result_charset();
+                (None, collation)
+            }
+            "character_set_connection" => {
+                let collation = charset()?;
+                self.collation_connection = collation;
+                (Some("collation_connection"), collation)
+            }
+            "collation_connection" => {
+                let collation = by_collation(&value.to_string())?;
+                self.collation_connection = collation;
+                (Some("character_set_connection"), collation)
+            }
+            "character_set_server" => (Some("collation_server"), charset()?),
+            "collation_server" => (Some("character_set_server"), by_collation(&value.to_string())?),
+            "character_set_database" => (Some("collation_database"), charset()?),
+            "collation_database" => {
+                (Some("character_set_database"), by_collation(&value.to_string())?)
+            }
+            _ => return Ok(None),
+        };
+        let spelling = |name: &str| match name.starts_with("collation") {
+            true => Value::Text(collation.name().into()),
+            false => Value::Text(collation.charset().into()),
+        };
+        if let Some(pair) = pair {
+            self.session.insert(pair, spelling(pair));
+        }
+        Ok(Some(spelling(name)))
+    }
+}
+
+/// The character set that statements come in; 1231 for those that no statement can be written in.
+fn client_charset(collation: Collation) -> Result<Charset> {
+    let name = collation.charset();
+    if matches!(name, "ucs2" | "utf16" | "utf16le" | "utf32") {
+        return Err(wrong_value("character_set_client", name));
+    }
+    // Bytes are taken for texts as they are.
+    Ok(Charset::named(name).unwrap_or(Charset::UTF8MB4))
+}
+
+fn by_charset(name: &str) -> Result<Collation> {
+    let unknown = || Error::new(Code::UnknownCharset, format!("Unknown character set: '{name}'"));
+    charset_default(name).ok_or_else(unknown)
+}
+
+fn by_collation(name: &str) -> Result<Collation> {
+    let unknown = || Error::new(Code::UnknownCollation, format!("Unknown collation: '{name}'"));
+    Collation::by_name(name).ok_or_else(unknown)
+}
+
+/// The value in the form a variable of this kind keeps.
+fn checked(name: &'static str, kind: Kind, value: &Value) -> Result<Value> {
+    match (kind, value) {
+        (Kind::Switch, _) => switch(name, value),
+        (Kind::Unsigned, Value::Int(number)) => {
+            Ok(Value::Uint(u64::try_from(*number).unwrap_or(0)))
+        }
+        (Kind::Unsigned, Value::Uint(_)) => Ok(value.clone()),
+        (Kind::Unsigned, Value::Bool(truth)) => Ok(Value::Uint(u64::from(*truth))),
+        (Kind::Unsigned, Value::Null) => Err(wrong_value(name, "NULL")),
+        (Kind::Double, Value::Float(_)) => Ok(value.clone()),
+        (Kind::Double, Value::Int(number)) => Ok(Value::Float(*number as f64)),
+        (Kind::Double, Value::Uint(number)) => Ok(Value::Float(*number as f64)),
+        (Kind::Double, Value::Decimal(number)) => {
+            Ok(Value::Float(number.to_string().parse().unwrap_or(0.0)))
+        }
+        (Kind::Unsigned | Kind::Double, _) => Err(wrong_type(name)),
+        (Kind::Text, Value::Null) if name.starts_with("character_set") => Ok(Value::Null),
+        (Kind::Text, Value::Null) => Err(wrong_value(name, "NULL")),
+        (Kind::Text | Kind::Nullable, Value::Text(_) | Value::Null) => Ok(value.clone()),
+        (Kind::Text | Kind::Nullable, Value::Bytes(bytes)) => {
+            Ok(Value::Text(String::from_utf8_lossy(bytes).into()))
+        }
+        (Kind::Text | Kind::Nullable, value) => enumerated(name, value),
+    }
+}
+
+fn switch(name: &str, value: &Value) -> Result<Value> {
+    let truth = match value {
+        Value::Int(0) | Value::Uint(0) | Value::Bool(false) => 0,
+        Value::Int(1) | Value::Uint(1) | Value::Bool(true) => 1,
+        Value::Text(text) => match text.to_ascii_uppercase().as_str() {
+            "ON" | "TRUE" | "1" => 1,
+            "OFF" | "FALSE" | "0" => 0,
+            _ => return Err(wrong_value(name, text)),
+        },
+        Value::Null => return Err(wrong_value(name, "NULL")),
+        Value::Float(_) | Value::Decimal(_) => return Err(wrong_type(name)),
+        value => return Err(wrong_value(name, &value.to_string())),
+    };
+    Ok(Value::Int(truth))
+}
+
+/// Numbers for variables whose values are words.
+fn enumerated(name: &'static str, value: &Value) -> Result<Value> {
+    let word = match (name, value) {
+        ("completion_type", Value::Int(0) | Value::Uint(0)) => "NO_CHAIN",
+        ("sql_mode", Value::Int(0) | Value::Uint(0)) => "",
+        ("session_track_gtids" | "session_track_transaction_info", Value::Int(0)) => "OFF",
+        _ => return Err(wrong_type(name)),
+    };
+    Ok(Value::Text(word.into()))
+}
+
+/// 1231.
+fn wrong_value(name: &str, value: &str) -> Error {
+    let message = format!("Variable '{name}' can't be set to the value of '{value}'");
+    Error::new(Code::WrongValueForVariable, message)
+}
+
+/// 1232.
+fn wrong_type(name: &str) -> Error {
+    let message = format!("Incorrect argument type to variable '{name}'");
+    Error::new(Code::WrongTypeForVariable, message)
+}
