@@ -29,7 +29,7 @@ use rustc_hash::FxHashSet;
 use crate::{
     SqlType,
     meaning::{collation, types::ExprType},
-    session::variables::Collation,
+    variables::Collation,
 };
 
 /// What an element of a set of keys takes besides what it holds.

@@ -318,7 +318,7 @@ fn trim<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
 fn first_type(typing: &Typing<'_>, of: &[usize], length: u32) -> Result<ExprType> {
     let is_bytes = |at: &&usize| {
         let kind = typing.get(**at);
-        kind.is_string() && kind.collation == Collation::BINARY
+        kind.is_string() && !kind.is_text()
     };
     let of = if of.iter().any(|at| is_bytes(&at)) { of } else { of.get(..1).unwrap_or(of) };
     text_type(typing, of, length)
