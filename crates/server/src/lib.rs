@@ -1,29 +1,39 @@
 //! Remora's server: settings, sessions and commands, and the command line that puts the engine,
 //! the wires and the sources of changes together.
+//!
+//! A request comes in by `listen`, within `limits`, at one of three doors: `line`, `http` or
+//! `mysql`. Who asks is in `accounts`; what `line` and `http` do alike is in `requests`; `shared`
+//! is what a running server has once. Imports go one way: [`cli`], [`Server`], the doors, what they
+//! share, [`settings`].
 
 #![warn(missing_docs)]
 
+mod accounts;
 mod cache;
 pub mod cli;
-mod command;
 mod counters;
 mod cpu;
+mod dump;
 mod error;
 mod http;
+mod limits;
+mod line;
+mod listen;
 mod logging;
-mod logins;
 mod mysql;
 mod open;
 mod process;
+mod report;
+mod requests;
 mod server;
-pub mod session;
 pub mod settings;
+mod shared;
 mod sources;
 mod zone;
 
-pub use command::LocalSession;
 pub use cpu::missing_features;
 pub use error::{Error, Result};
+pub use line::LocalSession;
 pub use logging::LogHandle;
 pub use open::open_database;
 pub use server::Server;

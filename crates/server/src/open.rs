@@ -14,11 +14,11 @@ use crate::{
 /// Opens the data directory, loads the newest dump into an empty one where that is asked for, and
 /// makes the tables that are missing.
 pub fn open_database(settings: &Settings) -> Result<Database> {
-    crate::command::refuse_half_loaded(&settings.data)?;
+    crate::dump::refuse_half_loaded(&settings.data)?;
     keep_from_others(&settings.data);
     let database = Database::open(&settings.data, settings.engine_options())?;
     if settings.dump.load_on_startup && database.tables().is_empty() {
-        crate::command::load_newest_dump(&database, settings)?;
+        crate::dump::load_newest_dump(&database, settings)?;
     }
     for schema in &settings.tables {
         let schema = zone::in_utc(schema, settings.time_zone.as_ref());

@@ -1,23 +1,20 @@
-//! A running server: the shared state of all sessions, its start, reload and stop.
+//! A running server: its start, reload and stop.
 
-use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration, time::Instant};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
-use arc_swap::ArcSwap;
-use parking_lot::Mutex;
 use remora_engine::Database;
-use tokio::{net::TcpListener, sync::watch, task::JoinSet};
+use tokio::{net::TcpListener, task::JoinSet};
 
 use crate::{
     Error, LogHandle, Result,
-    cache::QueryCache,
-    command::{DumpState, LocalSession},
-    counters::Counters,
-    http,
-    logins::{Demand, Logins},
+    accounts::Demand,
+    dump, http,
+    line::{self, LocalSession},
+    listen::SocketFile,
     mysql,
-    session::{self, BufferBudget, RateLimiter, SocketFile},
     settings::{Change, Settings, changes},
-    sources::{Followed, Sources},
+    shared::Shared,
+    sources::Followed,
 };
 
 /// Who may connect to the line protocol's socket: its owner and their group, as MygramDB has it.
@@ -28,45 +25,6 @@ const SQL_SOCKET_MODE: u32 = 0o777;
 
 /// Time that sessions get to finish what they are answering when the server stops.
 const DRAIN: Duration = Duration::from_millis(400);
-
-/// What all sessions share. Every part may be used from any thread.
-pub(crate) struct Shared {
-    pub database: Database,
-    pub settings: ArcSwap<Settings>,
-    /// Serialises changes of the settings; readers use the swap alone.
-    pub changing: Mutex<()>,
-    pub counters: Arc<Counters>,
-    pub cache: QueryCache,
-    pub limiter: RateLimiter,
-    pub logins: Logins,
-    pub buffers: Arc<BufferBudget>,
-    pub dump: DumpState,
-    pub sources: Sources,
-    pub log: Option<LogHandle>,
-    pub started: Instant,
-    pub stopping: watch::Sender<bool>,
-}
-
-impl Shared {
-    /// The state of a server that has just been started.
-    pub(crate) fn new(settings: Settings, database: Database, log: Option<LogHandle>) -> Self {
-        Self {
-            database,
-            changing: Mutex::new(()),
-            counters: Arc::default(),
-            cache: QueryCache::default(),
-            limiter: RateLimiter::default(),
-            logins: Logins::default(),
-            buffers: Arc::default(),
-            dump: DumpState::default(),
-            sources: Sources::default(),
-            log,
-            started: Instant::now(),
-            stopping: watch::Sender::new(false),
-            settings: ArcSwap::from_pointee(settings),
-        }
-    }
-}
 
 /// A running server. Dropping it leaves its sessions running until the runtime ends; call
 /// [`Server::stop`].
@@ -109,10 +67,10 @@ impl Server {
         let shared = Arc::new(Shared::new(settings, database, log));
         let mut listeners = JoinSet::new();
         if let Some(listener) = line {
-            listeners.spawn(session::accept(listener, Arc::clone(&shared)));
+            listeners.spawn(line::accept(listener, Arc::clone(&shared)));
         }
         if let Some(listener) = socket {
-            listeners.spawn(session::accept(listener, Arc::clone(&shared)));
+            listeners.spawn(line::accept(listener, Arc::clone(&shared)));
         }
         if let Some(listener) = http {
             listeners.spawn(http::serve(listener, Arc::clone(&shared)));
@@ -126,7 +84,7 @@ impl Server {
                 listeners.spawn(mysql::accept(listener, side));
             }
         }
-        listeners.spawn(crate::command::save_dumps_at_intervals(Arc::clone(&shared)));
+        listeners.spawn(dump::save_dumps_at_intervals(Arc::clone(&shared)));
         Ok(Self { shared, line_address, http_address, sql_address, listeners, sockets })
     }
 

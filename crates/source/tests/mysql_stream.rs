@@ -12,8 +12,9 @@ use remora_peers::{FOLLOWER_PASSWORD, FOLLOWER_USER, Kind, Server};
 use remora_source::{
     Error,
     mysql::{
-        binlog::{Coordinates, SourceEvent, SourceStream},
+        binlog::{SourceEvent, SourceStream},
         connection::{self, Connection},
+        coordinates::Coordinates,
         gtid::{Gtid, GtidSet},
         requirements,
         settings::MysqlSettings,

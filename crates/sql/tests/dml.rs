@@ -21,8 +21,8 @@ use remora_sql::Session;
 use support::{Answer, Server, run};
 
 /// The scripts.
-const SCRIPTS: [&str; 7] =
-    ["insert", "duplicate", "update", "transactions", "define", "rebuild", "functional"];
+const SCRIPTS: [&str; 8] =
+    ["insert", "duplicate", "update", "transactions", "define", "rebuild", "functional", "plans"];
 
 /// A statement, what MySQL answered, and whether the answer is known to differ.
 struct Step {
@@ -213,4 +213,10 @@ async fn tables_made_anew() {
 #[tokio::test(flavor = "multi_thread")]
 async fn unique_keys_over_expressions() {
     check("functional").await;
+}
+
+/// What is planned without an optimizer, and subqueries that are no joins.
+#[tokio::test(flavor = "multi_thread")]
+async fn plans_of_small_tables() {
+    check("plans").await;
 }

@@ -5,7 +5,7 @@ use std::{io::IsTerminal, process::ExitCode};
 use remora_engine::{CheckReport, CheckStep, Database, Problem, Repaired};
 
 use super::{CheckOptions, output::counted};
-use crate::{Result, command::refuse_half_loaded};
+use crate::{Result, dump::refuse_half_loaded};
 
 /// Checks the directory, and rebuilds what can be if that is asked for; the exit code is 2 if something
 /// is wrong that was not rebuilt, or is lost.

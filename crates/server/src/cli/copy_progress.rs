@@ -10,7 +10,7 @@ use std::{
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use remora_source::mysql::{TableState, TableStatus};
 
-use crate::{Server, server::Shared, sources::shown_state};
+use crate::{Server, shared::Shared, sources::shown_state};
 
 /// How often the tables are looked at.
 const LOOK: Duration = Duration::from_millis(200);

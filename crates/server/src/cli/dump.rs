@@ -8,7 +8,7 @@ use remora_protocol::line::reply::human_bytes;
 use super::{DumpCommand, output::counted};
 use crate::{
     Result,
-    command::{load_dump, refuse_half_loaded},
+    dump::{load_dump, refuse_half_loaded},
     open::keep_from_others,
     settings::Settings,
 };

@@ -14,7 +14,7 @@ use super::{
     ExportFormat, ExportOptions,
     output::{counted, thousands},
 };
-use crate::{Error, Result, command::refuse_half_loaded, settings::Settings};
+use crate::{Error, Result, dump::refuse_half_loaded, settings::Settings};
 
 /// Exports the table.
 pub fn export(options: &ExportOptions) -> Result<ExitCode> {

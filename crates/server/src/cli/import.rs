@@ -15,9 +15,7 @@ use super::{
     ImportOptions, OnError,
     output::{counted, thousands},
 };
-use crate::{
-    Error, Result, command::refuse_half_loaded, open::keep_from_others, settings::Settings,
-};
+use crate::{Error, Result, dump::refuse_half_loaded, open::keep_from_others, settings::Settings};
 use progress::Display;
 use remote::RemoteTable;
 

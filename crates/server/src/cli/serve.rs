@@ -12,7 +12,7 @@ use tokio::{
 use super::{ServeOptions, copy_progress};
 use crate::{
     Error, LogHandle, Result, Server,
-    logins::Demand,
+    accounts::Demand,
     open::open_database,
     settings::{Dialect, Settings},
     sources,

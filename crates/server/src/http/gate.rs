@@ -17,11 +17,11 @@ use remora_sql::Identity;
 
 use super::{listener::Peer, origin, respond::Refusal};
 use crate::{
-    command::{Session, blocking},
+    accounts::{Demand, prove_token},
     counters::Denial,
-    logins::{Demand, prove_token},
-    server::Shared,
+    requests::{Caller, blocking},
     settings::{Http, Settings},
+    shared::Shared,
 };
 
 /// Probes are never refused for their rate: a server that is only busy must not be taken for dead.
@@ -35,9 +35,9 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// A session of this client.
-    pub(super) fn session(self, shared: Arc<Shared>) -> Session {
-        Session::new(shared, Some(self.address)).acting_for(self.identity)
+    /// A caller of this client.
+    pub(super) fn caller(self, shared: Arc<Shared>) -> Caller {
+        Caller::new(shared, self.identity)
     }
 }
 
@@ -213,7 +213,7 @@ fn allow_origin(response: &mut Response, http: &Http) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::Cidr;
+    use crate::settings::Cidr;
 
     #[test]
     fn forwarded_addresses_are_believed_from_proxies_alone() {

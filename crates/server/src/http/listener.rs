@@ -29,7 +29,7 @@ use tokio::{
     time::{Instant, Sleep},
 };
 
-use crate::{counters, server::Shared};
+use crate::{counters, shared::Shared};
 
 /// The answer to a connection that finds every place taken.
 const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\n\

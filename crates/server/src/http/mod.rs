@@ -3,7 +3,7 @@
 //! A request passes `gate` (who may ask, how often, from which web page: `origin`), then its handler: tables
 //! in `tables`, the server itself in `reports`. `listener` holds the connections and their
 //! deadlines. What is asked becomes a request of the engine in `remora_protocol::http` and is
-//! answered by a [`Session`](crate::command::Session) as a line would be.
+//! answered by a [`Caller`](crate::requests::Caller) as a line would be.
 
 mod gate;
 mod listener;
@@ -20,7 +20,7 @@ use axum::{
 };
 use tokio::net::TcpListener;
 
-use crate::server::Shared;
+use crate::shared::Shared;
 use listener::{HttpListener, Peer};
 
 /// Answers on a listener until the server stops, then lets what is being answered end.

@@ -23,12 +23,7 @@ use super::{
     gate::{self, Client},
     respond::{Refusal, read_json, value},
 };
-use crate::{
-    command::{blocking, report},
-    counters::CommandKind,
-    logins::Demand,
-    server::Shared,
-};
+use crate::{accounts::Demand, counters::CommandKind, report, requests::blocking, shared::Shared};
 
 /// `GET /health`
 pub(super) async fn health() -> Response {
@@ -59,8 +54,8 @@ pub(super) async fn detail(
     State(shared): State<Arc<Shared>>,
     Extension(client): Extension<Client>,
 ) -> Response {
-    let session = client.session(Arc::clone(&shared));
-    if let Err(error) = session.require_everything() {
+    let caller = client.caller(Arc::clone(&shared));
+    if let Err(error) = caller.require_everything() {
         return Refusal::from(error).into_response();
     }
     let all = &|_: &str| true;
@@ -74,8 +69,8 @@ pub(super) async fn info(
     Extension(client): Extension<Client>,
 ) -> Response {
     shared.counters.command(CommandKind::Info);
-    let session = client.session(Arc::clone(&shared));
-    let sees = &|table: &str| session.sees(table);
+    let caller = client.caller(Arc::clone(&shared));
+    let sees = &|table: &str| caller.sees(table);
     let (info, tables) = blocking(|| (report::info(&shared, sees), report::tables(&shared, sees)));
     value(StatusCode::OK, &http::info(&info, &tables))
 }
@@ -85,7 +80,7 @@ pub(super) async fn config(
     State(shared): State<Arc<Shared>>,
     Extension(client): Extension<Client>,
 ) -> Response {
-    if let Err(error) = client.session(Arc::clone(&shared)).require_everything() {
+    if let Err(error) = client.caller(Arc::clone(&shared)).require_everything() {
         return Refusal::from(error).into_response();
     }
     shared.counters.command(CommandKind::Config);
@@ -105,7 +100,7 @@ pub(super) async fn replication(
     State(shared): State<Arc<Shared>>,
     Extension(client): Extension<Client>,
 ) -> Response {
-    if let Err(error) = client.session(Arc::clone(&shared)).require_everything() {
+    if let Err(error) = client.caller(Arc::clone(&shared)).require_everything() {
         return Refusal::from(error).into_response();
     }
     shared.counters.command(CommandKind::ReplicationStatus);
@@ -123,8 +118,8 @@ pub(super) async fn metrics(
     State(shared): State<Arc<Shared>>,
     Extension(client): Extension<Client>,
 ) -> Response {
-    let session = client.session(Arc::clone(&shared));
-    let sees = &|table: &str| session.sees(table);
+    let caller = client.caller(Arc::clone(&shared));
+    let sees = &|table: &str| caller.sees(table);
     let text = blocking(|| http::write_metrics(&report::metrics(&shared, sees)));
     let kind = "text/plain; version=0.0.4; charset=utf-8";
     ([(header::CONTENT_TYPE, HeaderValue::from_static(kind))], text).into_response()
@@ -145,15 +140,15 @@ pub(super) async fn optimize(
     if let Err(refusal) = require_token(&shared, &client, given).await {
         return refusal.into_response();
     }
-    let session = client.session(shared);
-    let resolve = |table: String| session.resolve(&table, Access::Write);
+    let caller = client.caller(shared);
+    let resolve = |table: String| caller.resolve(&table, Access::Write);
     let table = match http::parse_optimize(&body).and_then(|table| table.map(resolve).transpose()) {
         Ok(table) => table,
         Err(error) => return Refusal::from(error).into_response(),
     };
-    session.count_command(CommandKind::Other);
+    caller.count_command(CommandKind::Other);
     let mut line = Vec::new();
-    match session.optimize(table.as_deref(), &mut line) {
+    match caller.optimize(table.as_deref(), &mut line) {
         Ok(()) => value(StatusCode::OK, &http::optimized(&String::from_utf8_lossy(&line))),
         Err(error) if error.code == code::PERMISSION_DENIED => Refusal::from(error).into_response(),
         Err(error) => Refusal::with_status(error, StatusCode::SERVICE_UNAVAILABLE).into_response(),

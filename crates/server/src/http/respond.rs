@@ -12,7 +12,7 @@ use remora_protocol::{
     line::{LineError, code},
 };
 
-use crate::server::Shared;
+use crate::shared::Shared;
 
 /// A response with its status chosen by the error's code.
 pub(super) struct Refusal {

@@ -24,10 +24,10 @@ use super::{
     respond::{Refusal, json, no_such_path, read_json},
 };
 use crate::{
-    command::{Query, Session, parse_key, parse_limits, shown_columns},
     counters::CommandKind,
-    server::Shared,
+    requests::{Caller, Query, parse_key, parse_limits, shown_columns},
     settings::{Dialect, Settings},
+    shared::Shared,
     zone,
 };
 
@@ -51,8 +51,8 @@ pub(super) async fn query(
         Ok(body) => body,
         Err(refusal) => return refusal.into_response(),
     };
-    let session = client.session(shared);
-    answer(&session, kind, &table, |settings, out| ask(&session, &table, &body, settings, out))
+    let caller = client.caller(shared);
+    answer(&caller, kind, &table, |settings, out| ask(&caller, &table, &body, settings, out))
 }
 
 /// What the address of a row may ask.
@@ -68,30 +68,30 @@ pub(super) async fn row(
     Path((table, key)): Path<(String, String)>,
     QueryString(options): QueryString<RowOptions>,
 ) -> Response {
-    let session = client.session(shared);
-    answer(&session, CommandKind::Get, &table, |settings, out| {
+    let caller = client.caller(shared);
+    answer(&caller, CommandKind::Get, &table, |settings, out| {
         let fields = options.fields.filter(|_| settings.dialect == Dialect::Remora);
-        get(&session, (&table, &key), fields.as_deref(), settings, out)
+        get(&caller, (&table, &key), fields.as_deref(), settings, out)
     })
 }
 
-type Ask = fn(&Session, &str, &[u8], &Settings, &mut Vec<u8>) -> Result<(), LineError>;
+type Ask = fn(&Caller, &str, &[u8], &Settings, &mut Vec<u8>) -> Result<(), LineError>;
 
 /// Runs a request as the line protocol runs its own: within the same checks, and a request that
 /// breaks the server's own code is answered too.
 fn answer(
-    session: &Session,
+    caller: &Caller,
     kind: CommandKind,
     table: &str,
     ask: impl FnOnce(&Settings, &mut Vec<u8>) -> Result<(), LineError>,
 ) -> Response {
-    let settings = session.settings();
+    let settings = caller.settings();
     let mut out = Vec::new();
     let answered = catch_unwind(AssertUnwindSafe(|| {
-        session.require_loaded()?;
+        caller.require_loaded()?;
         check_table(table, &settings)?;
         ask(&settings, &mut out)?;
-        session.count_command(kind);
+        caller.count_command(kind);
         Ok(())
     }));
     let fault = || {
@@ -139,14 +139,14 @@ impl Query for JsonSearch {
 }
 
 fn search(
-    session: &Session,
+    caller: &Caller,
     table: &str,
     body: &[u8],
     settings: &Settings,
     out: &mut Vec<u8>,
 ) -> Result<(), LineError> {
     let (mut search, columns) = http::parse_search(body, table, &parse_limits(settings))?;
-    let (table, schema) = session.find_table(table)?;
+    let (table, schema) = caller.find_table(table)?;
     search.request.selection.table = table;
     sort_by_key(&mut search, &schema);
     if columns == Columns::Filters {
@@ -155,8 +155,8 @@ fn search(
         search.request.fields = names.map(|column| column.name.clone()).collect();
     }
     let mut search = JsonSearch(search, columns);
-    session.cached(&mut search, settings, out, |JsonSearch(search, columns), out| {
-        let mut reply = session.ask_search(&search.request, settings)?;
+    caller.cached(&mut search, settings, out, |JsonSearch(search, columns), out| {
+        let mut reply = caller.ask_search(&search.request, settings)?;
         zone::show_hits(settings.time_zone.as_ref(), *columns, &mut reply.hits);
         http::write_search(out, &reply, search, *columns);
         Ok(reply.report)
@@ -175,15 +175,15 @@ fn sort_by_key(search: &mut Search, schema: &Schema) {
 }
 
 fn count(
-    session: &Session,
+    caller: &Caller,
     table: &str,
     body: &[u8],
     settings: &Settings,
     out: &mut Vec<u8>,
 ) -> Result<(), LineError> {
     let selection: Selection = http::parse_count(body, table, &parse_limits(settings))?;
-    session.cached(&mut Json(selection), settings, out, |Json(selection), out| {
-        let reply = session.database().count(selection)?;
+    caller.cached(&mut Json(selection), settings, out, |Json(selection), out| {
+        let reply = caller.database().count(selection)?;
         http::write_count(out, &reply);
         Ok(reply.report)
     })?;
@@ -191,15 +191,15 @@ fn count(
 }
 
 fn facet(
-    session: &Session,
+    caller: &Caller,
     table: &str,
     body: &[u8],
     settings: &Settings,
     out: &mut Vec<u8>,
 ) -> Result<(), LineError> {
     let request: FacetRequest = http::parse_facet(body, table, &parse_limits(settings))?;
-    session.cached(&mut Json(request), settings, out, |Json(request), out| {
-        let mut reply = session.database().facet(request)?;
+    caller.cached(&mut Json(request), settings, out, |Json(request), out| {
+        let mut reply = caller.database().facet(request)?;
         zone::show_facet(settings.time_zone.as_ref(), &mut reply);
         http::write_facet(out, &reply, &request.column);
         Ok(reply.report)
@@ -208,17 +208,16 @@ fn facet(
 }
 
 fn get(
-    session: &Session,
+    caller: &Caller,
     (table, key): (&str, &str),
     fields: Option<&str>,
     settings: &Settings,
     out: &mut Vec<u8>,
 ) -> Result<(), LineError> {
     let zone = settings.time_zone.as_ref();
-    let (table, schema) = session.find_table(table)?;
+    let (table, schema) = caller.find_table(table)?;
     let mut key = parse_key(&schema, key, zone)?;
-    let mut row =
-        session.database().get(&table, &key)?.ok_or_else(LineError::document_not_found)?;
+    let mut row = caller.database().get(&table, &key)?.ok_or_else(LineError::document_not_found)?;
     let names: Vec<String> = fields
         .unwrap_or("")
         .split(',')

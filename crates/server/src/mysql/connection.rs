@@ -23,7 +23,7 @@ use super::{
     processes::Place,
     side::SqlSide,
 };
-use crate::{logins::host_of, session::BufferShare};
+use crate::{accounts::host_of, limits::BufferShare};
 
 /// Bytes of buffers that every connection may have.
 const FREE_BYTES: usize = 128 << 10;

@@ -8,7 +8,7 @@ use remora_sql::{
 };
 
 use super::processes::Processes;
-use crate::{server::Shared, settings::User, sources::NotReached};
+use crate::{settings::User, shared::Shared, sources::NotReached};
 
 /// The server, as the SQL side sees it.
 pub(super) struct SqlHost {

@@ -11,8 +11,8 @@ use super::{
     wire::{Socket, Wire},
 };
 use crate::{
-    logins::host_of,
-    session::{Door, accept_each, turn_away},
+    accounts::host_of,
+    listen::{Door, accept_each, turn_away},
 };
 
 /// Accepts connections.

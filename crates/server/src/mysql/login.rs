@@ -15,7 +15,7 @@ use remora_sql::{Access, Identity, Right};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{channel::Channel, side::SqlSide, tls};
-use crate::logins::{Claimed, Demand, host_of};
+use crate::accounts::{Claimed, Demand, host_of};
 
 /// Bytes of a message of a client that has not logged in.
 const MAX_LOGIN_BYTES: usize = 64 << 10;

@@ -11,7 +11,7 @@ use super::{
     processes::{Place, Processes},
     tls,
 };
-use crate::{Result, server::Shared, session::BufferBudget, settings::Settings};
+use crate::{Result, limits::BufferBudget, settings::Settings, shared::Shared};
 
 /// What drivers judge the server by: the release of MySQL whose meaning they find here.
 const VERSION: &str = concat!("8.4.0-remora-", env!("CARGO_PKG_VERSION"));

@@ -16,7 +16,7 @@ use remora_sql::Result;
 use tokio::{task::JoinHandle, time::sleep};
 
 use super::processes::Connection;
-use crate::server::Shared;
+use crate::shared::Shared;
 
 /// How long a statement may take to end itself when its connection is killed.
 const GRACE: Duration = Duration::from_secs(2);

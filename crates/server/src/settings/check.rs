@@ -1,10 +1,12 @@
 //! What is refused at start, with the mend.
 
-use std::net::IpAddr;
-
 use remora_mysql::Zone;
 
-use super::{Dialect, Settings, sql};
+use super::{
+    Dialect, Settings,
+    address::{host_of, is_loopback},
+    sql,
+};
 use crate::{Error, Result};
 
 /// Refuses settings that cannot or must not be served.
@@ -40,22 +42,6 @@ fn check_mygramdb(settings: &Settings) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// The host of `HOST:PORT`, brackets of an IPv6 address taken off.
-fn host_of(address: &str) -> Option<&str> {
-    let (host, port) = address.rsplit_once(':')?;
-    port.parse::<u16>().ok()?;
-    Some(host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host))
-}
-
-fn is_loopback(host: &str) -> bool {
-    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
-/// Whether only this machine reaches an address; `None` where it is not HOST:PORT.
-pub(super) fn is_loopback_address(address: &str) -> Option<bool> {
-    host_of(address).map(is_loopback)
 }
 
 fn check_bind(settings: &Settings, key: &str, address: &str) -> Result<()> {

@@ -4,11 +4,14 @@
 //! Remora's own file, `mygramdb` for a MygramDB YAML or JSON. The *high* settings, [`Settings`],
 //! are what it means; both files map onto them, each with the defaults of its own dialect.
 
+mod address;
 mod check;
+mod cidr;
 mod keys;
 mod mygramdb;
 mod mysql;
 mod remora_toml;
+mod set;
 mod sql;
 mod synonyms;
 mod users;
@@ -24,13 +27,14 @@ use remora_engine::{Durability, Schema};
 use remora_mysql::Zone;
 use remora_source::mysql::{schema::Selection, settings::MysqlSettings};
 
+pub use cidr::Cidr;
 pub(crate) use mygramdb::help as mygramdb_help;
 pub use mygramdb::{MYGRAMDB_VERSION, MygramFile};
 pub use sql::Sql;
 pub use users::{HostPattern, User, find_user, fits_pattern};
 pub use variables::{Change, VARIABLES, Variable, changes, find_variable};
 
-use crate::{Error, Result, session::Cidr, zone};
+use crate::{Error, Result, zone};
 
 /// Whose rules a server follows, by the file it was started with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -388,7 +392,7 @@ impl Settings {
 
     /// Whether only this machine reaches HTTP.
     pub fn http_is_local(&self) -> bool {
-        check::is_loopback_address(&self.listen.http) == Some(true)
+        address::is_loopback_address(&self.listen.http) == Some(true)
     }
 
     /// Whether a table of these settings is a source's to make.

@@ -25,9 +25,9 @@ use remora_source::{
 use serde::Deserialize;
 
 use super::{
-    Bm25, Cache, Dialect, Dump, Http, Limits, Listen, Logging, RateLimiting, Settings, mysql,
+    Bm25, Cache, Cidr, Dialect, Dump, Http, Limits, Listen, Logging, RateLimiting, Settings, mysql,
 };
-use crate::{Error, Result, session::Cidr};
+use crate::{Error, Result};
 use typed::{
     Typed, TypedApi, TypedCache, TypedDump, TypedHttp, TypedLogging, TypedMySql, TypedNormalize,
     TypedRate, TypedReplication,

@@ -11,8 +11,8 @@ use remora_source::schema_file::SchemaFile;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{Settings, keys, mysql, sql::TypedSql, synonyms, users};
-use crate::{Error, Result, session::Cidr};
+use super::{Cidr, Settings, keys, mysql, set::set, sql::TypedSql, synonyms, users};
+use crate::{Error, Result};
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
@@ -155,13 +155,6 @@ fn from_toml<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
         let line = error.span().map_or(1, |span| keys::line_of(text, span.start));
         format!("line {line}: {}", keys::explain(error.message()))
     })
-}
-
-/// Replaces a setting by what was typed.
-pub(super) fn set<T>(setting: &mut T, typed: Option<T>) {
-    if let Some(value) = typed {
-        *setting = value;
-    }
 }
 
 impl Typed {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::{Settings, check::is_loopback_address};
+use super::{Settings, address::is_loopback_address};
 
 /// What the MySQL protocol's side can be told.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,7 +94,7 @@ pub(super) struct TypedSql {
 
 impl TypedSql {
     pub(super) fn apply(self, sql: &mut Sql, folder: &Path) -> Result<(), String> {
-        use super::remora_toml::set;
+        use super::set::set;
         set(&mut sql.max_connections, self.max_connections);
         set(&mut sql.max_user_connections, self.max_user_connections);
         set(&mut sql.connect_timeout_s, self.connect_timeout_s);

@@ -11,8 +11,7 @@ use remora_protocol::mysql::auth::Password;
 use remora_sql::{Access, Right};
 use serde::Deserialize;
 
-use super::keys;
-use crate::session::Cidr;
+use super::{Cidr, keys};
 
 /// An account.
 #[derive(Clone, Debug)]

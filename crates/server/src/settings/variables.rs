@@ -6,8 +6,7 @@ use std::{path::PathBuf, str::FromStr, time::Duration};
 use remora_engine::Durability;
 use remora_source::mysql::settings::MysqlSettings;
 
-use super::{Dialect, Settings, keys};
-use crate::session::Cidr;
+use super::{Cidr, Dialect, Settings, keys};
 
 /// When a new value takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

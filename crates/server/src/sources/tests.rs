@@ -10,7 +10,7 @@ use remora_engine::Database;
 use remora_source::mysql::{Copied, State, TableState};
 
 use super::{Followed, fake::running};
-use crate::{LocalSession, server::Shared, settings::Settings};
+use crate::{line::LocalSession, settings::Settings, shared::Shared};
 
 const GTIDS: &str = "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5";
 

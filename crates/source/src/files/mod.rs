@@ -13,6 +13,7 @@ mod literal;
 mod pipeline;
 mod position;
 mod record;
+mod report;
 mod row;
 mod run;
 mod sample;
@@ -20,12 +21,13 @@ mod sink;
 
 pub use export::{Compression, ExportOptions, ExportReport, RowWriter, export_table};
 pub use format::{Format, open_reader};
-pub use importer::{ImportOptions, ImportReport, Importer, OnError, Progress};
+pub use importer::{ImportOptions, Importer, OnError};
 pub use infer::{Inference, KeyChoice, infer_schema};
 pub use input::Input;
 pub use literal::{parse_literal, write_literal};
 pub use position::FilePosition;
 pub use record::{Layout, Record, RecordBatch, RecordReader, Span};
+pub use report::{ImportReport, Progress};
 pub use row::RowParser;
 pub use sink::{DatabaseSink, RowSink};
 

@@ -11,10 +11,10 @@ use std::{
 use remora_engine::Row;
 
 use super::{
-    importer::{ImportReport, Progress},
     input::Input,
     position::FilePosition,
     record::Span,
+    report::{ImportReport, Progress},
 };
 use crate::RecordProblem;
 

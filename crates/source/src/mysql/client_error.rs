@@ -2,7 +2,7 @@
 
 use mysql::{DriverError, MySqlError};
 
-use super::settings::MysqlSettings;
+use super::{quote::quoted, settings::MysqlSettings};
 use crate::Error;
 
 /// Error codes of the servers.
@@ -37,7 +37,7 @@ fn mend_grants(settings: &MysqlSettings) -> String {
 /// The grants that following needs, for the account as the source writes it.
 pub(super) fn grants(settings: &MysqlSettings, account: &str) -> String {
     let database = settings.database.as_deref();
-    let database = database.map_or("*".to_owned(), identifier);
+    let database = database.map_or("*".to_owned(), quoted);
     format!(
         "run at the source: GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO {account}; \
          GRANT SELECT ON {database}.* TO {account};"
@@ -46,17 +46,13 @@ pub(super) fn grants(settings: &MysqlSettings, account: &str) -> String {
 
 /// The grant that reading one table needs.
 pub(super) fn grant_on_table(database: &str, table: &str, account: &str) -> String {
-    let (database, table) = (identifier(database), identifier(table));
+    let (database, table) = (quoted(database), quoted(table));
     format!("run at the source: GRANT SELECT ON {database}.{table} TO {account};")
 }
 
 /// `'user'@'host'`, as statements name an account.
 pub(super) fn account(user: &str, host: &str) -> String {
     format!("'{}'@'{}'", user.replace('\'', "''"), host.replace('\'', "''"))
-}
-
-fn identifier(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
 }
 
 /// What a library says, without the addresses of its own pages.

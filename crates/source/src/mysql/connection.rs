@@ -8,8 +8,8 @@ use std::{
 use mysql::{ClientIdentity, Conn, DriverError, OptsBuilder, SslOpts, prelude::Queryable};
 
 use super::{
-    binlog::Coordinates,
     client_error::{client_error, unreachable},
+    coordinates::Coordinates,
     gtid::{Flavor, GtidSet},
     settings::{MysqlSettings, Tls, TlsMode},
 };
@@ -28,6 +28,10 @@ const KEEPALIVE_PROBES: u32 = 4;
 const LOGS_CASCADES_SINCE: (u16, u16, u16) = (9, 6, 0);
 /// From this version on MySQL says of each statement whether it changed the data dictionary.
 const TELLS_OF_DICTIONARY_SINCE: (u16, u16, u16) = (8, 0, 3);
+
+/// How a source comes to have a binlog.
+pub(super) const MEND_BINLOG: &str =
+    "add to the [mysqld] section of the source's my.cnf: log_bin=binlog, and restart it";
 
 /// What each connection says first: texts are UTF-8, times UTC, nothing can be written.
 const SESSION: [&str; 3] = [
@@ -138,7 +142,7 @@ impl Connection {
         let end = status.and_then(|row| Some((row.get_opt(0)?.ok()?, row.get_opt(1)?.ok()?)));
         let (file, offset) = end.ok_or_else(|| Error::Requirement {
             message: format!("the binlog of {} is off", self.settings.address()),
-            mend: super::requirements::MEND_BINLOG.to_owned(),
+            mend: MEND_BINLOG.to_owned(),
         })?;
         Ok(Coordinates { file, offset })
     }

@@ -5,15 +5,12 @@ mod tables;
 use super::{
     binlog::SourceStream,
     client_error::{account, grants},
-    connection::Connection,
+    connection::{Connection, MEND_BINLOG},
     gtid::Flavor,
     schema::Selection,
     settings::MysqlSettings,
 };
 use crate::{Error, Result};
-
-pub(super) const MEND_BINLOG: &str =
-    "add to the [mysqld] section of the source's my.cnf: log_bin=binlog, and restart it";
 
 pub use tables::check_tables;
 

@@ -93,6 +93,8 @@ pub fn expression(column: &Column) -> String {
         "bit" | "year" | "tinyint" | "smallint" | "mediumint" | "int" | "bigint" => {
             format!("{name} + 0")
         }
+        // Without the zeros of ZEROFILL.
+        "decimal" => format!("{name} + 0"),
         "binary" | "varbinary" | "tinyblob" | "blob" | "mediumblob" | "longblob" | "vector" => {
             format!("HEX({name})")
         }

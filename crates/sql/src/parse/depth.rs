@@ -107,6 +107,8 @@ struct Level {
     conditions: Conditions,
     /// Commas: of a row that is compared each value becomes a condition.
     commas: usize,
+    /// Whether what is selected stands here: nothing of it is joined with the rest.
+    is_selected: bool,
 }
 
 /// Conditions that are joined by AND, without those that OR tells from each other.
@@ -125,6 +127,11 @@ impl Conditions {
     /// Takes AND, OR and BETWEEN. Whether it is not too many conditions.
     fn take(&mut self, word: &str) -> bool {
         match word {
+            // Branches of CASE are conditions of their own, and so are the queries of a UNION.
+            "WHEN" | "THEN" | "ELSE" => {
+                (self.here, self.has_or, self.is_between) = (0, false, false)
+            }
+            "UNION" | "EXCEPT" | "INTERSECT" | "MINUS" => *self = Self::default(),
             "AND" if self.is_between => self.is_between = false,
             "AND" => self.here += 1,
             "BETWEEN" => self.is_between = true,
@@ -132,6 +139,13 @@ impl Conditions {
             _ => self.end(),
         }
         self.fit()
+    }
+
+    /// Those of what was just selected are joined with no others.
+    fn forget(&mut self, is_selected: bool) {
+        if is_selected {
+            (self.here, self.has_or, self.is_between) = (0, false, false);
+        }
     }
 
     /// The clause ends.
@@ -161,7 +175,17 @@ impl Conditions {
 impl Default for Level {
     fn default() -> Self {
         let conditions = Conditions::default();
-        Self { readings: 1, chain: 0, operand: 0, deepest: 0, sets: 0, conditions, commas: 0 }
+        let is_selected = false;
+        Self {
+            readings: 1,
+            chain: 0,
+            operand: 0,
+            deepest: 0,
+            sets: 0,
+            conditions,
+            commas: 0,
+            is_selected,
+        }
     }
 }
 
@@ -184,6 +208,15 @@ impl Level {
         self.deepest = self.depth();
         self.chain = 0;
         self.operand = 0;
+        match word {
+            "SELECT" => self.is_selected = true,
+            "FROM" | "WHERE" | "HAVING" => {
+                self.conditions.forget(self.is_selected);
+                self.is_selected = false;
+            }
+            "," => self.conditions.forget(self.is_selected),
+            _ => {}
+        }
         self.conditions.take(word)
     }
 
@@ -374,6 +407,13 @@ mod tests {
             "SELECT * FROM (SELECT 1 WHERE {half}) d WHERE ({half}) AND ({half})"
         )));
         assert!(fits(&format!("SELECT 1 WHERE ({half}) OR ({half}) OR ({half})")));
+        // What is selected, branches of CASE and parts of a UNION are joined with nothing.
+        let branch = "WHEN a = 1 AND b = 1 AND c = 1 THEN 1 ";
+        assert!(fits(&format!("SELECT CASE {}END FROM t", branch.repeat(most))));
+        assert!(fits(&format!("SELECT {half}, {half}, {half} FROM t WHERE {half}")));
+        let part = format!("SELECT 1 WHERE {half}");
+        assert!(fits(&[part.as_str(); 5].join(" UNION ALL ")));
+        assert!(!fits(&format!("SELECT 1 FROM t JOIN u ON {half} WHERE {}", ands(most))));
         assert!(fits(&format!("SELECT 1 WHERE 0{}", " OR a = 1 AND b = 2".repeat(20_000))));
         assert!(fits(&format!("SELECT 1 WHERE 0{}", " OR (a = 1 AND b = 2)".repeat(20_000))));
         assert!(fits(&format!("SELECT 1 WHERE 0{}", " OR a BETWEEN 1 AND 2".repeat(20_000))));

@@ -5,15 +5,16 @@
 //! ANY    one comparison holds: 1; else one is NULL: NULL; else 0      (IN is = ANY)
 //! ALL    one comparison fails: 0; else one is NULL: NULL; else 1
 //! ```
-//! A value is compared with each of them by the rules of its type and theirs. Where both are numbers or
-//! moments of one type, a set of them or the smallest and the greatest say the same at once.
+//! A value is compared with each of them by the rules of its type and theirs. Where both are numbers,
+//! moments or texts that compare alike, a set of their keys or the smallest and the greatest say the same at
+//! once.
 
 use std::{cmp::Ordering, sync::Arc};
 
 use datafusion::{
     arrow::{
         array::{Array, ArrayRef, AsArray},
-        compute::{SortOptions, concat, sort_to_indices, take},
+        compute::concat,
         datatypes::{DataType, Field, FieldRef, Int64Type},
     },
     common::{ScalarValue, config::ConfigOptions, exec_err},
@@ -25,7 +26,14 @@ use datafusion::{
 use futures::TryStreamExt;
 use rustc_hash::FxHashSet;
 
-use crate::{SqlType, meaning::types::ExprType};
+use crate::{
+    SqlType,
+    meaning::{collation, types::ExprType},
+    variables::Collation,
+};
+
+/// What an element of a set of keys takes besides what it holds.
+const SET_BYTES: usize = 128;
 
 /// How a value is compared with those of a subquery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,9 +50,11 @@ pub(super) struct Members {
     values: ArrayRef,
     field: FieldRef,
     has_null: bool,
-    /// The same as `values` where equality is all that is asked and is that of its type.
+    /// How they compare, if keys tell their order.
+    class: Option<Class>,
+    /// Their keys, where equality is all that is asked.
     set: Option<FxHashSet<ScalarValue>>,
-    /// The smallest and the greatest of `values` where their type is in one order.
+    /// The smallest and the greatest of `values` where another order is asked.
     ends: Option<ArrayRef>,
     /// The memory that they take of the statement's.
     _reserved: MemoryReservation,
@@ -86,8 +96,10 @@ impl Members {
         let mut arrays: Vec<ArrayRef> = Vec::new();
         while let Some(batch) = stream.try_next().await? {
             let Some(column) = batch.columns().first() else { continue };
-            // They are copied into one array, and sorted or put into a set.
-            reserved.try_grow(column.get_array_memory_size().saturating_mul(3))?;
+            // They are copied into one array, and their keys put into a set.
+            let set_bytes = column.len().saturating_mul(SET_BYTES);
+            let copied = column.get_array_memory_size().saturating_mul(3);
+            reserved.try_grow(copied.saturating_add(set_bytes))?;
             arrays.push(Arc::clone(column));
         }
         let arrays: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
@@ -105,26 +117,17 @@ impl Members {
         reserved: MemoryReservation,
     ) -> PlanResult<Self> {
         let has_null = all.logical_null_count() > 0;
+        let class = Class::of(&ExprType::of_field(&field));
+        let keys = class.as_ref().map(|class| keys_of(class, all)).transpose()?.flatten();
+        let class = class.filter(|_| keys.is_some());
         let (mut set, mut ends) = (None, None);
-        let mut values = Arc::clone(all);
-        if is_ordered(&ExprType::of_field(&field)) {
-            let options = SortOptions { descending: false, nulls_first: false };
-            let places = sort_to_indices(all, Some(options), None)?;
-            let present = all.len() - all.logical_null_count();
-            values = take(all, &places.slice(0, present), None)?;
-            match quantified.seeks_equal() {
-                true => {
-                    let each = (0..present).map(|at| ScalarValue::try_from_array(&values, at));
-                    set = Some(each.collect::<PlanResult<_>>()?);
-                }
-                false if present > 0 => {
-                    let two = [values.slice(0, 1), values.slice(present - 1, 1)];
-                    ends = Some(concat(&[two[0].as_ref(), two[1].as_ref()])?);
-                }
-                false => {}
-            }
+        match (keys, quantified.seeks_equal()) {
+            (Some(keys), true) => set = Some(keys.into_iter().map(|(key, _)| key).collect()),
+            (Some(keys), false) => ends = ends_of(all, keys)?,
+            (None, _) => {}
         }
-        Ok(Self { values, field, has_null, set, ends, _reserved: reserved })
+        let values = Arc::clone(all);
+        Ok(Self { values, field, has_null, class, set, ends, _reserved: reserved })
     }
 
     /// What comparing a value with all of them says. `order` is the function that tells the order of two
@@ -144,13 +147,14 @@ impl Members {
         if value.is_null() {
             return Ok(None);
         }
-        let is_same_type = value.data_type() == *self.field.data_type()
-            && are_alike(&ExprType::of_field(field), &ExprType::of_field(&self.field));
-        if let (true, Some(set)) = (is_same_type, &self.set) {
-            return Ok(if set.contains(value) { decided } else { otherwise });
+        let class =
+            Class::of(&ExprType::of_field(field)).filter(|of| Some(of) == self.class.as_ref());
+        let key = class.as_ref().and_then(|class| class.key(value));
+        if let (Some(key), Some(set)) = (&key, &self.set) {
+            return Ok(if set.contains(key) { decided } else { otherwise });
         }
-        let among = match (is_same_type, &self.ends) {
-            (true, Some(ends)) => ends,
+        let among = match (&key, &self.ends) {
+            (Some(_), Some(ends)) => ends,
             _ => &self.values,
         };
         let orders = self.orders(among, (value, field), order, options)?;
@@ -188,19 +192,110 @@ impl Members {
     }
 }
 
-/// Whether the values of a type are held as numbers in their order.
-fn is_ordered(kind: &ExprType) -> bool {
-    kind.is_number() && !matches!(kind.kind, SqlType::Float | SqlType::Double) || is_moment(kind)
+/// Types whose values compare by their keys, with each other.
+#[derive(Clone, Debug, PartialEq)]
+enum Class {
+    /// Integers of any width.
+    Integer,
+    /// Decimals of so many digits behind the point.
+    Decimal(u8),
+    Float,
+    /// Moments of one type.
+    Moment(SqlType),
+    /// Texts and bytes by their sort keys.
+    Text(Collation),
 }
 
-/// Whether values of two types compare as what they are held as, where that is of one type.
-fn are_alike(a: &ExprType, b: &ExprType) -> bool {
-    a.is_number() && b.is_number() || is_moment(a) && a.kind == b.kind
+impl Class {
+    fn of(kind: &ExprType) -> Option<Self> {
+        Some(match kind.kind {
+            _ if kind.is_integer() => Self::Integer,
+            SqlType::Decimal(_, scale) => Self::Decimal(scale),
+            _ if kind.is_float() => Self::Float,
+            _ if kind.is_temporal() => Self::Moment(kind.kind),
+            SqlType::Char
+            | SqlType::VarChar
+            | SqlType::TinyBlob
+            | SqlType::Blob
+            | SqlType::MediumBlob
+            | SqlType::LongBlob => Self::Text(kind.collation),
+            _ => return None,
+        })
+    }
+
+    /// What is equal, and in the same order, where values are; `None` for what is not held as expected.
+    fn key(&self, value: &ScalarValue) -> Option<ScalarValue> {
+        Some(match self {
+            Self::Integer | Self::Decimal(_) => number_key(value)?,
+            Self::Float => match value {
+                // There are two zeros.
+                ScalarValue::Float64(Some(number)) => ScalarValue::Float64(Some(number + 0.0)),
+                ScalarValue::Float32(Some(number)) => {
+                    ScalarValue::Float64(Some(f64::from(*number) + 0.0))
+                }
+                _ => return None,
+            },
+            Self::Moment(_) => value.clone(),
+            Self::Text(collation) => {
+                let bytes = match value {
+                    ScalarValue::Binary(bytes)
+                    | ScalarValue::LargeBinary(bytes)
+                    | ScalarValue::BinaryView(bytes) => bytes.clone()?,
+                    text => collation::key(text.try_as_str()??, *collation).into_owned(),
+                };
+                ScalarValue::Binary(Some(bytes))
+            }
+        })
+    }
 }
 
-fn is_moment(kind: &ExprType) -> bool {
-    matches!(
-        kind.kind,
-        SqlType::Date | SqlType::Time(_) | SqlType::DateTime(_) | SqlType::Timestamp(_)
-    )
+/// A number of any width as one of the widest.
+fn number_key(value: &ScalarValue) -> Option<ScalarValue> {
+    let (number, scale) = match value {
+        ScalarValue::Int8(number) => (i128::from((*number)?), 0),
+        ScalarValue::Int16(number) => (i128::from((*number)?), 0),
+        ScalarValue::Int32(number) => (i128::from((*number)?), 0),
+        ScalarValue::Int64(number) => (i128::from((*number)?), 0),
+        ScalarValue::UInt8(number) => (i128::from((*number)?), 0),
+        ScalarValue::UInt16(number) => (i128::from((*number)?), 0),
+        ScalarValue::UInt32(number) => (i128::from((*number)?), 0),
+        ScalarValue::UInt64(number) => (i128::from((*number)?), 0),
+        ScalarValue::Boolean(truth) => (i128::from((*truth)?), 0),
+        ScalarValue::Decimal128(number, _, scale) => ((*number)?, *scale),
+        ScalarValue::Decimal256(number, _, scale) => ((*number)?.to_i128()?, *scale),
+        _ => return None,
+    };
+    Some(ScalarValue::Decimal128(Some(number), 38, scale))
+}
+
+/// The keys of all values but NULL, with their places; `None` if one has none.
+fn keys_of(class: &Class, all: &ArrayRef) -> PlanResult<Option<Vec<(ScalarValue, usize)>>> {
+    let mut keys = Vec::with_capacity(all.len());
+    for place in (0..all.len()).filter(|place| !all.is_null(*place)) {
+        let Some(key) = class.key(&ScalarValue::try_from_array(all, place)?) else {
+            return Ok(None);
+        };
+        keys.push((key, place));
+    }
+    Ok(Some(keys))
+}
+
+/// The values with the smallest and the greatest key, if there are any.
+fn ends_of(all: &ArrayRef, keys: Vec<(ScalarValue, usize)>) -> PlanResult<Option<ArrayRef>> {
+    let mut ends: Option<[(ScalarValue, usize); 2]> = None;
+    for found in keys {
+        match &mut ends {
+            None => ends = Some([found.clone(), found]),
+            Some([least, _]) if found.0 < least.0 => *least = found,
+            Some([_, most]) if found.0 > most.0 => *most = found,
+            Some(_) => {}
+        }
+    }
+    let Some([(_, least), (_, most)]) = ends else { return Ok(None) };
+    Ok(Some(concat(&[all.slice(least, 1).as_ref(), all.slice(most, 1).as_ref()])?))
+}
+
+/// Whether values of two types compare by keys: then so many of them are asked for at once.
+pub(super) fn compare_by_keys(a: &ExprType, b: &ExprType) -> bool {
+    Class::of(a).is_some_and(|class| Class::of(b) == Some(class))
 }

@@ -16,7 +16,7 @@ use datafusion::{
     common::{
         Column, DFSchema,
         config::ConfigOptions,
-        tree_node::{TreeNode, TreeNodeRecursion},
+        tree_node::{Transformed, TreeNode, TreeNodeRecursion},
     },
     datasource::source_as_provider,
     error::Result as PlanResult,
@@ -160,7 +160,7 @@ impl Direct<'_> {
             LogicalPlan::TableScan(scan) => self.scan(scan, &needed, &[], fetch),
             LogicalPlan::SubqueryAlias(alias) => self.renamed(alias, needed, fetch),
             LogicalPlan::Filter(filter) => self.filtered(filter, needed, fetch),
-            LogicalPlan::Projection(projection) => self.projected(projection, fetch),
+            LogicalPlan::Projection(projection) => self.projected(projection, &needed, fetch),
             LogicalPlan::Aggregate(aggregate) => self.grouped(aggregate),
             LogicalPlan::Distinct(Distinct::All(input)) => self.distinct(input),
             LogicalPlan::Sort(sort) => self.sorted(sort, needed, fetch),
@@ -210,6 +210,9 @@ impl Direct<'_> {
         mut needed: Needed,
         fetch: Option<usize>,
     ) -> PlanResult<Option<Made>> {
+        if let Some(moved) = moved_below(filter)? {
+            return self.node(&moved, needed, fetch);
+        }
         let schema = filter.input.schema();
         let Divided { asked, kept } = self.divided(filter)?;
         if !kept.iter().all(|part| needed.add(schema, part)) {
@@ -291,19 +294,32 @@ impl Direct<'_> {
         }
     }
 
-    fn projected(&self, projection: &Projection, fetch: Option<usize>) -> PlanResult<Option<Made>> {
-        let Some(needed) = Needed::of(projection.input.schema(), &projection.expr) else {
-            return Ok(None);
+    /// What nobody names is not calculated: it may be an error, or take long.
+    fn projected(
+        &self,
+        projection: &Projection,
+        needed: &Needed,
+        fetch: Option<usize>,
+    ) -> PlanResult<Option<Made>> {
+        let places = needed.places();
+        let selected = places.iter().filter_map(|place| projection.expr.get(*place));
+        let selected: Vec<&Expr> = selected.collect();
+        let below = Needed::of(projection.input.schema(), selected.iter().copied());
+        let Some(below) = below else { return Ok(None) };
+        let Some(below) = self.node(&projection.input, below, fetch)? else { return Ok(None) };
+        if places.is_empty() {
+            return Ok(Some(below));
+        }
+        let schema = match places.len() == projection.expr.len() {
+            true => Arc::clone(&projection.schema),
+            false => Arc::new(narrowed(&projection.schema, &places)?),
         };
-        let Some(below) = self.node(&projection.input, needed, fetch)? else { return Ok(None) };
-        let fields = projection.schema.fields().iter();
-        let exprs =
-            projection.expr.iter().zip(fields).map(|(expr, field)| {
-                Ok((self.physical(expr, &below.schema)?, field.name().clone()))
-            });
+        let exprs = selected.into_iter().zip(schema.fields());
+        let exprs = exprs
+            .map(|(expr, field)| Ok((self.physical(expr, &below.schema)?, field.name().clone())));
         let exprs = exprs.collect::<PlanResult<Vec<_>>>()?;
         let plan = Arc::new(ProjectionExec::try_new(exprs, below.plan)?);
-        Ok(Some(Made { plan, schema: Arc::clone(&projection.schema) }))
+        Ok(Some(Made { plan, schema }))
     }
 
     fn grouped(&self, aggregate: &Aggregate) -> PlanResult<Option<Made>> {
@@ -385,6 +401,12 @@ impl Direct<'_> {
             return Ok(None);
         };
         let own = own.into_iter().chain(fetch).min();
+        if own == Some(0) {
+            // Nothing is calculated for no rows, and no order is made of them.
+            let schema = Arc::clone(limit.input.schema());
+            let plan = Arc::new(EmptyExec::new(Arc::clone(schema.inner())));
+            return Ok(Some(Made { plan, schema }));
+        }
         let below = own.map(|own| own.saturating_add(skip));
         let Some(Made { plan, schema }) = self.node(&limit.input, needed, below)? else {
             return Ok(None);
@@ -416,6 +438,73 @@ pub(super) fn has_queries(node: &LogicalPlan) -> PlanResult<bool> {
         })
     })?;
     Ok(found)
+}
+
+/// The filter with its conditions below the projection that it is of, under whatever names: so they are
+/// asked of the table. Those that calculate anew for each row stay. `None` if none can be moved.
+fn moved_below(filter: &Filter) -> PlanResult<Option<LogicalPlan>> {
+    match filter.input.as_ref() {
+        LogicalPlan::SubqueryAlias(alias) => {
+            let (outside, inside) = (alias.schema.columns(), alias.input.schema().columns());
+            let within = |column: &Column| {
+                let place = outside.iter().position(|known| known == column)?;
+                inside.get(place).cloned().map(Expr::Column)
+            };
+            let Some(predicate) = replaced(&filter.predicate, &within)? else { return Ok(None) };
+            let below = moved_below(&Filter::try_new(predicate, Arc::clone(&alias.input))?)?;
+            let below = below.map(|below| {
+                SubqueryAlias::try_new(Arc::new(below), alias.alias.clone())
+                    .map(LogicalPlan::SubqueryAlias)
+            });
+            below.transpose()
+        }
+        LogicalPlan::Projection(projection) => moved_below_projection(filter, projection),
+        _ => Ok(None),
+    }
+}
+
+fn moved_below_projection(
+    filter: &Filter,
+    projection: &Projection,
+) -> PlanResult<Option<LogicalPlan>> {
+    let outside = projection.schema.columns();
+    let within = |column: &Column| {
+        let place = outside.iter().position(|known| known == column)?;
+        let expr = projection.expr.get(place)?.clone().unalias();
+        (!expr.is_volatile()).then_some(expr)
+    };
+    let (mut moved, mut kept) = (Vec::new(), Vec::new());
+    for part in split_conjunction(&filter.predicate) {
+        match replaced(part, &within)?.filter(|_| !part.is_volatile()) {
+            Some(part) => moved.push(part),
+            None => kept.push(part.clone()),
+        }
+    }
+    let Some(moved) = conjunction(moved) else { return Ok(None) };
+    let below = LogicalPlan::Filter(Filter::try_new(moved, Arc::clone(&projection.input))?);
+    let (expr, schema) = (projection.expr.clone(), Arc::clone(&projection.schema));
+    let made = Projection::try_new_with_schema(expr, Arc::new(below), schema)?;
+    let made = LogicalPlan::Projection(made);
+    Ok(Some(match conjunction(kept) {
+        Some(kept) => LogicalPlan::Filter(Filter::try_new(kept, Arc::new(made))?),
+        None => made,
+    }))
+}
+
+/// An expression with others in the places of its columns; `None` if one has none.
+fn replaced(expr: &Expr, by: &dyn Fn(&Column) -> Option<Expr>) -> PlanResult<Option<Expr>> {
+    let mut missing = false;
+    let made = expr.clone().transform_up(|each| {
+        let Expr::Column(column) = &each else { return Ok(Transformed::no(each)) };
+        match by(column) {
+            Some(expr) => Ok(Transformed::yes(expr)),
+            None => {
+                missing = true;
+                Ok(Transformed::no(each))
+            }
+        }
+    })?;
+    Ok((!missing).then_some(made.data))
 }
 
 /// Whether a condition asks for constants that are still to be calculated, which the engine knows only as

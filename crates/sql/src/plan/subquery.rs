@@ -24,8 +24,9 @@ use datafusion::{
     error::{DataFusionError, Result as PlanResult},
     execution::TaskContext,
     logical_expr::{
-        BinaryExpr, ColumnarValue, Distinct, Expr, LogicalPlan, LogicalPlanBuilder, Operator,
-        ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+        BinaryExpr, ColumnarValue, Distinct, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder,
+        Operator, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+        Volatility,
         expr::{InSubquery, ScalarFunction, SetComparison, SetQuantifier},
         expr_rewriter::NamePreserver,
         utils::{merge_schema, split_conjunction},
@@ -38,7 +39,7 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use super::{
-    compared::{Members, Quantified},
+    compared::{Members, Quantified, compare_by_keys},
     direct, planner, watch,
 };
 use crate::{
@@ -48,8 +49,9 @@ use crate::{
     state::Context,
 };
 
-/// Most results that are kept of one subquery.
+/// Most results that are kept of one subquery, and most bytes of them.
 const MAX_KEPT: usize = 65_536;
+const MAX_KEPT_BYTES: usize = 16 << 20;
 
 /// Most rows of a table for each of which a query of one table runs that names columns of it, and most of
 /// both tables' rows multiplied. A run costs about 20 us, the planning of a join 2 ms.
@@ -182,9 +184,11 @@ impl Asking<'_> {
         // A join knows the query around it, not one further out.
         let near = outer.iter().all(|(_, column)| self.schema.has_column(column));
         let joins = near
-            && !self.runs_at_once(plan, outer.is_empty())
+            && !self.runs_at_once(plan, outer.is_empty(), value)?
             && match &expr {
-                Expr::ScalarSubquery(_) => self.scalar_joins(plan, outer.is_empty())?,
+                Expr::ScalarSubquery(_) => {
+                    !is_volatile(plan)? && self.scalar_joins(plan, outer.is_empty())?
+                }
                 Expr::Exists(_) => self.node == Node::Filter && is_simple(plan)?,
                 Expr::InSubquery(within) => in_joins(within, place, outer.is_empty())?,
                 _ => false,
@@ -196,15 +200,33 @@ impl Asking<'_> {
         Ok(Transformed::yes(if negated { Expr::Not(Box::new(call)) } else { call }))
     }
 
-    /// Whether running it takes less than planning a join.
-    fn runs_at_once(&self, plan: &LogicalPlan, is_alone: bool) -> bool {
+    /// Whether running it takes less than planning a join. A value that no set of keys is asked for is
+    /// compared with each of the query's.
+    fn runs_at_once(
+        &self,
+        plan: &LogicalPlan,
+        is_alone: bool,
+        value: Option<&Expr>,
+    ) -> PlanResult<bool> {
         let most = direct::most_rows(self.options);
-        let (Some(rows), Some(inner)) = (self.rows, direct::rows_below(plan)) else { return false };
-        let few = match is_alone {
-            true => rows <= MAX_ASKED,
-            false => rows <= MAX_RUNS && rows.saturating_mul(inner) <= MAX_PAIRS,
+        let (Some(rows), Some(inner)) = (self.rows, direct::rows_below(plan)) else {
+            return Ok(false);
         };
-        few && rows.max(inner) <= most
+        let is_light = rows.saturating_mul(inner) <= MAX_PAIRS;
+        let few = match is_alone {
+            true => rows <= MAX_ASKED && (is_light || self.by_keys(plan, value)?),
+            false => rows <= MAX_RUNS && is_light,
+        };
+        Ok(few && rows.max(inner) <= most)
+    }
+
+    /// Whether the query's values have keys, by which another is found among them.
+    fn by_keys(&self, plan: &LogicalPlan, value: Option<&Expr>) -> PlanResult<bool> {
+        let (Some(value), Some(of)) = (value, plan.schema().fields().first()) else {
+            return Ok(true);
+        };
+        let value = ExprType::of_field(&value.to_field(self.schema)?.1);
+        Ok(compare_by_keys(&value, &ExprType::of_field(of)))
     }
 
     fn scalar_joins(&self, plan: &LogicalPlan, is_constant: bool) -> PlanResult<bool> {
@@ -261,6 +283,34 @@ fn gives_column(plan: &LogicalPlan) -> bool {
         LogicalPlan::Distinct(Distinct::All(input)) => gives_column(input),
         _ => true,
     }
+}
+
+/// Whether a query calculates anew for each row, so that it gives another value each time it runs. A
+/// variable that it reads is one that the statement rarely sets, and MySQL takes a query of no table for
+/// a constant.
+fn is_volatile(plan: &LogicalPlan) -> PlanResult<bool> {
+    let mut found = false;
+    if !plan.exists(|node| Ok(matches!(node, LogicalPlan::TableScan(_))))? {
+        return Ok(false);
+    }
+    plan.apply_with_subqueries(|node| {
+        node.apply_expressions(|expr| {
+            expr.apply(|each| {
+                if let Expr::ScalarFunction(call) = each {
+                    let function: &dyn std::any::Any = call.func.inner().as_ref();
+                    found |= match function.downcast_ref::<Subquery>() {
+                        Some(within) => within.is_volatile,
+                        None => {
+                            call.func.signature().volatility == Volatility::Volatile
+                                && call.func.name() != "get_user_variable"
+                        }
+                    };
+                }
+                Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+            })
+        })
+    })?;
+    Ok(found)
 }
 
 /// Whether the only column of a plan can be NULL.
@@ -343,13 +393,33 @@ struct Subquery {
     outer: Vec<(FieldRef, Column)>,
     context: Option<Context>,
     signature: Signature,
-    known: Mutex<FxHashMap<Vec<ScalarValue>, ScalarValue>>,
+    /// Whether it runs for each row, whatever was known.
+    is_volatile: bool,
+    known: Mutex<Known>,
     /// Plans that no thread runs now.
     idle: Mutex<Vec<Ready>>,
     /// Whether such plans can be made.
     is_direct: AtomicBool,
     /// What the query gave last that values are compared with, and for which outer columns.
     members: Mutex<Option<(Vec<ScalarValue>, Arc<Members>)>>,
+}
+
+/// What a subquery gave, by the values it was asked with.
+#[derive(Default)]
+struct Known {
+    results: FxHashMap<Vec<ScalarValue>, ScalarValue>,
+    bytes: usize,
+}
+
+impl Known {
+    /// Keeps a result if there is room.
+    fn keep(&mut self, args: &[ScalarValue], value: &ScalarValue) {
+        let bytes = args.iter().map(ScalarValue::size).sum::<usize>() + value.size();
+        if self.results.len() < MAX_KEPT && self.bytes + bytes <= MAX_KEPT_BYTES {
+            self.bytes += bytes;
+            self.results.insert(args.to_vec(), value.clone());
+        }
+    }
 }
 
 /// A plan that runs for one row after the other.
@@ -366,6 +436,8 @@ impl Subquery {
         outer: Vec<(FieldRef, Column)>,
         context: Option<Context>,
     ) -> Self {
+        // What cannot be told is taken for one that does.
+        let is_volatile = is_volatile(&plan).unwrap_or(true);
         let signature = Signature::variadic_any(Volatility::Volatile);
         let takes_value = matches!(kind, Kind::Compared(_));
         let signature = match outer.is_empty() && !takes_value {
@@ -378,6 +450,7 @@ impl Subquery {
             outer,
             context,
             signature,
+            is_volatile,
             known: Mutex::default(),
             idle: Mutex::default(),
             is_direct: AtomicBool::new(true),
@@ -404,16 +477,15 @@ impl Subquery {
         fields: &[FieldRef],
         options: &Arc<ConfigOptions>,
     ) -> PlanResult<ScalarValue> {
-        if let Some(known) = self.known.lock().get(args) {
+        if let Some(known) = self.known.lock().results.get(args) {
             return Ok(known.clone());
         }
         let value = match self.kind {
             Kind::Compared(quantified) => self.compared(quantified, args, fields, options)?,
             Kind::Scalar | Kind::Exists => self.computed(args, fields, options)?,
         };
-        let mut known = self.known.lock();
-        if known.len() < MAX_KEPT {
-            known.insert(args.to_vec(), value.clone());
+        if !self.is_volatile {
+            self.known.lock().keep(args, &value);
         }
         Ok(value)
     }
@@ -439,7 +511,8 @@ impl Subquery {
             .members
             .lock()
             .as_ref()
-            .and_then(|(of, members)| (of.as_slice() == outer).then(|| Arc::clone(members)));
+            .filter(|(of, _)| !self.is_volatile && of.as_slice() == outer)
+            .map(|(_, members)| Arc::clone(members));
         let members = match kept {
             Some(members) => members,
             None => {
@@ -545,6 +618,14 @@ impl Subquery {
         Ok(replaced.data)
     }
 
+    /// What it gave for some rows.
+    fn column(&self, values: Vec<ScalarValue>) -> PlanResult<ColumnarValue> {
+        match values.is_empty() {
+            true => Ok(ColumnarValue::Scalar(ScalarValue::try_from(self.field().data_type())?)),
+            false => Ok(ColumnarValue::Array(ScalarValue::iter_to_array(values)?)),
+        }
+    }
+
     /// The query's only value, or whether it has rows.
     fn computed(
         &self,
@@ -622,7 +703,12 @@ impl ScalarUDFImpl for Subquery {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> PlanResult<ColumnarValue> {
         let options = &args.config_options;
         if args.args.is_empty() {
-            return Ok(ColumnarValue::Scalar(self.value(&[], &[], options)?));
+            if !self.is_volatile {
+                return Ok(ColumnarValue::Scalar(self.value(&[], &[], options)?));
+            }
+            let values = (0..args.number_rows).map(|_| self.value(&[], &[], options));
+            let values = values.collect::<PlanResult<Vec<_>>>()?;
+            return self.column(values);
         }
         let arrays = ColumnarValue::values_to_arrays(&args.args)?;
         let rows = arrays.first().map_or(0, |array| array.len());
@@ -632,10 +718,7 @@ impl ScalarUDFImpl for Subquery {
                 arrays.iter().map(|array| ScalarValue::try_from_array(array, row)).collect();
             values.push(self.value(&outer?, &args.arg_fields, options)?);
         }
-        match values.is_empty() {
-            true => Ok(ColumnarValue::Scalar(ScalarValue::try_from(self.field().data_type())?)),
-            false => Ok(ColumnarValue::Array(ScalarValue::iter_to_array(values)?)),
-        }
+        self.column(values)
     }
 }
 

@@ -183,9 +183,12 @@ impl ScanExec {
     fn overlaid(&self, overlay: &Overlaid) -> Result<BoxStream<'static, Result<RecordBatch>>> {
         let (schema, zone) = (Arc::clone(&self.schema), self.zone.clone());
         let own = overlay.own_rows(&self.columns, &self.scores);
-        let own = record_batch(placed(own, &self.places), &schema, &zone);
+        let own = match own.rows {
+            0 => None,
+            _ => Some(record_batch(placed(own, &self.places), &schema, &zone)),
+        };
         if self.table.is_empty() {
-            return Ok(Box::pin(futures::stream::iter([own])));
+            return Ok(Box::pin(futures::stream::iter(own)));
         }
         let (mut columns, keys) = (self.columns.clone(), overlay.key().to_vec());
         columns.extend(keys);
@@ -201,7 +204,7 @@ impl ScanExec {
             let batch = placed(batch, &places);
             Ok(filter_record_batch(&record_batch(batch, &schema, &zone)?, &shown)?)
         });
-        Ok(Box::pin(futures::stream::iter(rows.chain([own]))))
+        Ok(Box::pin(futures::stream::iter(rows.chain(own))))
     }
 }
 

@@ -60,6 +60,8 @@ impl EngineTable {
     ) -> remora_engine::Result<Self> {
         let table = SqlTable::of(&reader.schema(&engine_name)?);
         let rows = usize::try_from(reader.row_count(&engine_name)?).unwrap_or(usize::MAX);
+        let own = overlay.as_ref().map_or(0, |overlay| overlay.row_count());
+        let rows = rows.saturating_add(own);
         let made = Self::of(reader, name, table, zone);
         Ok(Self { engine_name, overlay, rows, ..made })
     }

@@ -6,7 +6,7 @@ mod present;
 use std::{io::IsTerminal, process::ExitCode, time::Instant};
 
 use super::{ShellOptions, line_client::LineClient, output};
-use crate::{Result, command::LocalSession, open::open_database, settings::Settings};
+use crate::{Result, line::LocalSession, open::open_database, settings::Settings};
 use editor::Editor;
 
 pub(super) use present::present;

@@ -5,7 +5,7 @@ use std::{fmt, net::IpAddr};
 use serde_json::Value;
 
 use super::node::{Node, Tree};
-use crate::session::Cidr;
+use crate::settings::Cidr;
 
 /// Filter types of MygramDB.
 pub(super) const FILTER_TYPES: &[&str] = &[

@@ -10,7 +10,8 @@ use std::io::Read;
 
 use flate2::read::ZlibDecoder;
 
-use super::{Reader, RowsKind, RowsVersion, Short};
+use super::{RowsKind, RowsVersion};
+use crate::mysql::bytes::{Reader, Short};
 
 /// No event is larger.
 const MAX_BYTES: u64 = 1 << 30;

@@ -5,7 +5,7 @@
 //! | post-header length of each event kind from 1 on, u8 each | checksum algorithm u8
 //! ```
 
-use super::reader::{Reader, Short};
+use crate::mysql::bytes::{Reader, Short};
 
 /// What later events are read by.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -12,8 +12,11 @@
 //! xid      format u32 | length of global part u8 | length of branch part u8 | both parts
 //! ```
 
-use super::{Reader, Short, xa::Xid};
-use crate::mysql::gtid::{MariaDbGtid, MySqlGtid, Tag, Uuid};
+use super::xa::Xid;
+use crate::mysql::{
+    bytes::{Reader, Short},
+    gtid::{MariaDbGtid, MySqlGtid, Tag, Uuid},
+};
 
 /// Set in the 7 bytes of a commit time if the original source's time follows.
 const ORIGINAL_TIME_FOLLOWS: u64 = 1 << 55;

@@ -13,8 +13,8 @@ use remora_mysql::Comments;
 use rustc_hash::FxHashMap;
 
 use super::{
-    Coordinates, EventBody, FormatDescription, Reader, RowsKind, RowsVersion, Short, SourceEvent,
-    TableMap, compressed, event_kind,
+    EventBody, FormatDescription, RowsKind, RowsVersion, SourceEvent, TableMap, compressed,
+    event_kind,
     gtid_event::{MariaDbBegin, MySqlBegin},
     payload::Payload,
     query::{Meaning, Query},
@@ -22,7 +22,14 @@ use super::{
     savepoint::Savepoints,
     xa::{Prepared, PreparedTransaction, Xid},
 };
-use crate::{Error, Result, mysql::gtid::Gtid};
+use crate::{
+    Error, Result,
+    mysql::{
+        bytes::{Reader, Short},
+        coordinates::Coordinates,
+        gtid::Gtid,
+    },
+};
 
 /// Table maps kept for comparison with the next of their table.
 const MAX_TABLES: usize = 4096;

@@ -9,9 +9,10 @@
 use std::io::{self, Cursor, Read};
 
 use super::{
-    EventBody, Reader, Short,
+    EventBody,
     raw_event::{HEADER_BYTES, Header, RawEvent},
 };
+use crate::mysql::bytes::{Reader, Short};
 
 /// No event is larger.
 const MAX_EVENT_BYTES: u64 = 1 << 30;

@@ -9,7 +9,8 @@
 
 use remora_mysql::{Comments, LexMode, charset_of_collation};
 
-use super::{Reader, Short, compressed};
+use super::compressed;
+use crate::mysql::bytes::{Reader, Short};
 
 /// Status variables, in the order of MySQL's `Query_event` (libbinlogevents) up to version 9.7; those of
 /// MariaDB alone begin at 128.

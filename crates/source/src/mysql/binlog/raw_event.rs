@@ -7,7 +7,8 @@
 
 use mysql_common::binlog::events::Event;
 
-use super::{EventBody, Reader, Short, event_kind};
+use super::{EventBody, event_kind};
+use crate::mysql::bytes::{Reader, Short};
 
 /// Bytes of a header.
 pub const HEADER_BYTES: usize = 19;

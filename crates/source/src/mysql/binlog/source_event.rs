@@ -5,21 +5,16 @@
 //! transaction = Begin *(AlsoCovers | TableMap | Rows | Statement) (Commit | Rollback | Abandoned)
 //! ```
 
-use std::{cmp::Ordering, ops::Deref, sync::Arc};
+use std::{ops::Deref, sync::Arc};
 
 use mysql_common::binlog::events::Event;
 
-use super::{query::Query, table_map::TableMap};
-use crate::mysql::gtid::Gtid;
-
-/// A place in a source's binlog.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Coordinates {
-    /// The binlog file: a base name, a dot and a number.
-    pub file: String,
-    /// Bytes from the file's beginning.
-    pub offset: u64,
-}
+use super::{
+    query::Query,
+    rows_kind::{RowsKind, RowsVersion},
+    table_map::TableMap,
+};
+use crate::mysql::{coordinates::Coordinates, gtid::Gtid};
 
 /// One step of the source's history.
 #[derive(Clone, Debug)]
@@ -85,28 +80,6 @@ pub enum SourceEvent {
     },
 }
 
-/// What happened to rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum RowsKind {
-    /// After images.
-    Insert,
-    /// Before and after images in turn.
-    Update,
-    /// Before images.
-    Delete,
-    /// Before images and after images in which JSON columns may be differences.
-    PartialUpdate,
-}
-
-/// The layout of a rows event's body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum RowsVersion {
-    /// `table_id flags column_count bitmaps rows`: MySQL 5.1 to 5.5, MariaDB.
-    V1,
-    /// With extra information of its own length after the flags: MySQL since 5.6.
-    V2,
-}
-
 /// The bytes of an event after its header, without checksum. Reads as a byte slice.
 #[derive(Clone, Debug)]
 pub struct EventBody(Body);
@@ -144,31 +117,5 @@ impl Deref for EventBody {
             Body::Received(event) => event.data(),
             Body::Unpacked(bytes) => bytes,
         }
-    }
-}
-
-impl Coordinates {
-    /// The number in the file's name, by which files are ordered; 0 without.
-    pub fn file_number(&self) -> u64 {
-        self.file.rsplit_once('.').and_then(|(_, number)| number.parse().ok()).unwrap_or(0)
-    }
-}
-
-impl PartialOrd for Coordinates {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Coordinates {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let by_number = self.file_number().cmp(&other.file_number());
-        by_number.then_with(|| self.file.cmp(&other.file)).then(self.offset.cmp(&other.offset))
-    }
-}
-
-impl std::fmt::Display for Coordinates {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}:{}", self.file, self.offset)
     }
 }

@@ -13,12 +13,13 @@ use std::{
 use mysql::{BinlogDumpFlags, BinlogRequest, BinlogStream, Conn, prelude::Queryable};
 use mysql_common::packets::Sid;
 
-use super::{Coordinates, SourceEvent, history::History, raw_event::RawEvent};
+use super::{SourceEvent, history::History, raw_event::RawEvent};
 use crate::{
     Error, Result,
     mysql::{
         client_error::{client_error, unreachable},
         connection::{self, Connection, Server, guarded},
+        coordinates::Coordinates,
         gtid::{Flavor, GtidSet, MySqlSet},
         settings::MysqlSettings,
     },

@@ -7,8 +7,11 @@
 
 use std::collections::VecDeque;
 
-use super::{Reader, Short, SourceEvent};
-use crate::mysql::gtid::Gtid;
+use super::SourceEvent;
+use crate::mysql::{
+    bytes::{Reader, Short},
+    gtid::Gtid,
+};
 
 /// Bytes of all rows kept for prepared transactions; beyond, following them is refused.
 const MAX_KEPT_BYTES: usize = 256 << 20;

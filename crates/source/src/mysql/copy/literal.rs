@@ -1,6 +1,9 @@
 //! Keys as SQL: where the next chunk begins.
 
-use crate::mysql::schema::{SourceColumn, SourceTable, SourceType};
+use crate::mysql::{
+    quote::quoted,
+    schema::{SourceColumn, SourceTable, SourceType},
+};
 
 /// The value of a key's column as a literal that the source compares as it orders the column.
 /// `None` if the type cannot be a key's.
@@ -29,7 +32,7 @@ pub(super) fn literal(column: &SourceColumn, value: &mysql::Value) -> Option<Str
         | SourceType::Text(_)
         | SourceType::Uuid
         | SourceType::Inet4
-        | SourceType::Inet6 => text().map(quoted),
+        | SourceType::Inet6 => text().map(quoted_literal),
         SourceType::Binary(_) | SourceType::VarBinary(_) | SourceType::Blob(_) => {
             Some(hexadecimal(bytes))
         }
@@ -82,16 +85,11 @@ fn compared(table: &SourceTable, column: &SourceColumn) -> String {
 
 /// With the table's name before it, it is the column and not what the list calls so.
 fn named(table: &SourceTable, column: &SourceColumn) -> String {
-    format!("{}.{}", identifier(&table.name), identifier(&column.name))
-}
-
-/// A name as SQL takes it.
-pub(super) fn identifier(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
+    format!("{}.{}", quoted(&table.name), quoted(&column.name))
 }
 
 /// A text as SQL takes it, where backslashes escape.
-fn quoted(text: &str) -> String {
+fn quoted_literal(text: &str) -> String {
     let mut sql = String::with_capacity(text.len() + 2);
     sql.push('\'');
     for character in text.chars() {
@@ -120,13 +118,14 @@ fn hexadecimal(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mysql::schema::{ColumnDefault, Generation};
+    use crate::mysql::schema::{ColumnDefault, Generation, Range};
 
     fn column(name: &str, kind: SourceType) -> SourceColumn {
         SourceColumn {
             name: name.to_owned(),
             ordinal: 0,
             kind,
+            range: Range::default(),
             nullable: false,
             generation: Generation::None,
             default: ColumnDefault::None,
@@ -172,6 +171,6 @@ mod tests {
         assert_eq!(literal(&bits, &highest), Some("9223372036854775809".to_owned()));
         let blob = column("b", SourceType::VarBinary(9));
         assert_eq!(literal(&blob, &bytes("a'")), Some("x'6127'".to_owned()));
-        assert_eq!(quoted("a'\\\0"), "'a\\'\\\\\\0'");
+        assert_eq!(quoted_literal("a'\\\0"), "'a\\'\\\\\\0'");
     }
 }

@@ -8,16 +8,16 @@ use std::{
 use mysql::prelude::Queryable;
 use remora_engine::Row;
 
-use super::{
-    Opened,
-    literal::{behind, identifier, literal, order},
-};
+use super::literal::{behind, literal, order};
 use crate::{
     Error, Result,
     mysql::{
-        binlog::{self, Coordinates},
+        binlog,
         connection::{Connection, guarded},
+        coordinates::Coordinates,
         gtid::{Flavor, GtidSet},
+        inbox::Opened,
+        quote::quoted,
         schema::{SourceColumn, SourceTable, SourceType},
         settings::MysqlSettings,
         values::from_select,
@@ -74,8 +74,8 @@ pub(super) fn read(
     let statement = format!(
         "SELECT {} FROM {}.{}{condition} ORDER BY {} LIMIT {limit}{locking}",
         table.select_list(),
-        identifier(&table.database),
-        identifier(&table.name),
+        quoted(&table.database),
+        quoted(&table.name),
         order(table),
     );
     let read = match source.server.flavor {

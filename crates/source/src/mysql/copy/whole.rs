@@ -18,18 +18,18 @@ use mysql::prelude::Queryable;
 use remora_engine::Row;
 
 use super::{
-    Chunk, CopyTask, Moment, Opened, Worker,
-    literal::identifier,
+    CopyTask, Worker,
     read::{SEEN_WHEN_EXECUTED, converted, open_snapshot, size, wait_until_executed},
     worker::{ATTEMPTS, CHUNK_BYTES, PATIENCE},
 };
 use crate::{
     Error, Result,
     mysql::{
-        binlog::Coordinates,
         connection::{self, Connection, guarded},
-        follow::Message,
+        coordinates::Coordinates,
         gtid::Flavor,
+        inbox::{Chunk, Message, Moment, Opened},
+        quote::quoted,
     },
 };
 
@@ -220,7 +220,7 @@ impl<'w> WholeTable<'w> {
     }
 
     fn never_still(&self) -> Error {
-        let database = identifier(&self.task.source.database);
+        let database = quoted(&self.task.source.database);
         let user = self.worker.settings.user.replace('\'', "''");
         Error::TableRefused {
             table: self.task.source.full_name(),
@@ -234,7 +234,7 @@ impl<'w> WholeTable<'w> {
 
     fn name(&self) -> String {
         let source = &self.task.source;
-        format!("{}.{}", identifier(&source.database), identifier(&source.name))
+        format!("{}.{}", quoted(&source.database), quoted(&source.name))
     }
 
     /// Tells the moment; whether it is accepted, `None` if nobody wants the copy.

@@ -2,11 +2,10 @@
 
 use std::collections::VecDeque;
 
-use super::{
-    inbox::bytes_of,
-    statement::{Fate, Statement, TableName},
+use super::statement::{Fate, Statement};
+use crate::mysql::{
+    binlog::SourceEvent, coordinates::Coordinates, inbox::bytes_of, table_name::TableName,
 };
-use crate::mysql::binlog::{Coordinates, SourceEvent};
 
 /// The events, first come first.
 #[derive(Default)]

@@ -20,7 +20,6 @@ use rustc_hash::FxHashMap;
 use super::{
     ahead::Ahead,
     batch::Batch,
-    inbox::{Inbox, Message, within},
     lost::check_file,
     merged::Merged,
     occurrences::Occurrences,
@@ -28,7 +27,7 @@ use super::{
     positions::{BinlogFile, Stored, binlog_key},
     rows::{Routes, failed_again},
     shared::{Shared, Wanted},
-    statement::{Statement, TableName},
+    statement::Statement,
     status::{count, now_us},
     table::FollowedTable,
     temporary::Temporary,
@@ -36,10 +35,13 @@ use super::{
 use crate::{
     Error, Result,
     mysql::{
-        binlog::{Coordinates, Query, SourceEvent},
+        binlog::{Query, SourceEvent},
         connection::Connection,
+        coordinates::Coordinates,
         copy::CopyQueue,
         gtid::{Gtid, GtidSet},
+        inbox::{Inbox, Message, within},
+        table_name::TableName,
     },
 };
 

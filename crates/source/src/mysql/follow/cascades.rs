@@ -16,7 +16,6 @@ use super::{
     positions::{STALE, copied_key, copy_key, table_key},
     referring::Held,
     rows::Target,
-    statement::TableName,
     status::TableState,
     table::Visible,
 };
@@ -26,6 +25,7 @@ use crate::{
         binlog::{RowChange, RowsKind},
         copy::Cascade,
         schema::{ForeignKey, Reaction, SourceTable, SourceType},
+        table_name::TableName,
     },
 };
 

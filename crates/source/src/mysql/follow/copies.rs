@@ -9,7 +9,6 @@ use super::{
     positions::{Progress, STALE, copied_key, copy_key, definition_text, table_key},
     rows::failed_again,
     shared::TableOrder,
-    statement::TableName,
     step::Step,
     table::{Copy, FollowedTable, Visible, hidden_name, schema},
     whole_copies::come_all,
@@ -17,8 +16,10 @@ use super::{
 use crate::{
     Error, Result,
     mysql::{
-        copy::{Chunk, Opened, WindowRequest, estimate},
+        copy::estimate,
+        inbox::{Chunk, Opened, WindowRequest},
         schema::SourceTable,
+        table_name::TableName,
     },
 };
 

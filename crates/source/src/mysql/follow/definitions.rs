@@ -8,7 +8,7 @@ use super::{
     doubt::Suspect,
     hidden_renames::Told,
     positions::{STALE, definition_text, table_key},
-    statement::{Alteration, Creation, Statement, TableName},
+    statement::{Alteration, Creation, Statement},
     status::{TableState, count},
     step::Step,
     table::{FollowedTable, Visible, definition, name_here, name_there, namesake},
@@ -18,6 +18,7 @@ use crate::{
     mysql::{
         binlog::Query,
         schema::{SourceTable, list_tables},
+        table_name::TableName,
     },
 };
 

@@ -21,7 +21,7 @@ use super::{
     applier::Applier,
     parents::blind_parent,
     positions::{STALE, copied_key, definition_text, table_key},
-    statement::{Alteration, Fate, TableName},
+    statement::{Alteration, Fate},
     status::TableState,
     step::Step,
     table::{FollowedTable, Visible, definition, hidden_name, name_here, schema},
@@ -29,10 +29,12 @@ use super::{
 use crate::{
     Error, Result,
     mysql::{
-        binlog::Coordinates,
+        coordinates::Coordinates,
         copy::wait_until_executed,
         gtid::Flavor,
-        schema::{SchemaChange, SourceTable, read_table},
+        schema::{SourceTable, read_table},
+        schema_change::SchemaChange,
+        table_name::TableName,
     },
 };
 

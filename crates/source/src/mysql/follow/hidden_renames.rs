@@ -16,9 +16,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     applier::Applier,
     doubt::{Absence, Answer, Here},
-    statement::TableName,
 };
-use crate::{Result, mysql::gtid::Flavor};
+use crate::{
+    Result,
+    mysql::{gtid::Flavor, table_name::TableName},
+};
 
 /// From one name to another.
 pub(super) type Rename = (TableName, TableName);

@@ -30,7 +30,7 @@ use super::{
 };
 use crate::{
     Error,
-    mysql::{binlog::Coordinates, settings::OnLostPosition},
+    mysql::{coordinates::Coordinates, settings::OnLostPosition},
 };
 
 const FIRST_PAUSE: Duration = Duration::from_millis(100);

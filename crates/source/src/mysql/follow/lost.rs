@@ -16,8 +16,8 @@ use super::{positions::BinlogFile, shared::Shared, status::now_us};
 use crate::{
     Error, Result,
     mysql::{
-        binlog::Coordinates,
         connection::Connection,
+        coordinates::Coordinates,
         gtid::{Flavor, GtidSet},
     },
 };

@@ -5,13 +5,10 @@
 
 use rustc_hash::FxHashSet;
 
-use super::{
-    applier::Applier,
-    statement::{Statement, TableName},
-};
+use super::{applier::Applier, statement::Statement};
 use crate::{
     Result,
-    mysql::{connection::Connection, schema::list_merged},
+    mysql::{connection::Connection, schema::list_merged, table_name::TableName},
 };
 
 /// The engine of the tables that MERGE tables are made of.

@@ -5,7 +5,7 @@
 //! stream, so that they need no position of their own, and so do schema changes.
 //!
 //! `life` decides what follows when a `session` ends; in a session the `applier` is the only one
-//! that writes, and everyone else sends it messages through the `inbox`.
+//! that writes, and everyone else sends it messages through the inbox ([`super::inbox`]).
 
 mod ahead;
 mod applier;
@@ -15,7 +15,6 @@ mod copies;
 mod definitions;
 mod doubt;
 mod hidden_renames;
-mod inbox;
 mod life;
 mod lost;
 mod merged;
@@ -46,7 +45,6 @@ use std::{
 use parking_lot::Mutex;
 use remora_engine::Database;
 
-pub(crate) use inbox::{Inbox, Message};
 pub use positions::{followed_server, followed_tables};
 pub use status::{Copied, FollowerStatus, State, TableState, TableStatus};
 

@@ -3,12 +3,12 @@
 //! When rows of such a parent change, the binlog says so, and the child stops. But where foreign keys
 //! change rows of the parent in turn, and the binlog does not say that, nobody here would know.
 
-use super::statement::TableName;
 use crate::{
     Result,
     mysql::{
         connection::Connection,
         schema::{SourceTable, is_changed_by_foreign_keys},
+        table_name::TableName,
     },
 };
 

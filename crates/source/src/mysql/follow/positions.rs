@@ -147,10 +147,11 @@ impl Progress {
 
 #[cfg(test)]
 mod tests {
+    use remora_mysql::Charset;
+
     use super::*;
-    use crate::mysql::{
-        schema::{ColumnDefault, Generation, SourceColumn, SourceType, TextType},
-        values::Charset,
+    use crate::mysql::schema::{
+        ColumnDefault, Generation, Range, SourceColumn, SourceType, TextType,
     };
 
     #[test]
@@ -163,6 +164,7 @@ mod tests {
             name: "a".to_owned(),
             ordinal: 3,
             kind: SourceType::VarChar(text_type),
+            range: Range { unsigned: true, digits: Some((7, 4)) },
             nullable: true,
             generation: Generation::Stored,
             default: ColumnDefault::Constant("x'\"".to_owned()),

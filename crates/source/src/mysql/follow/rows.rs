@@ -13,7 +13,6 @@ use super::{
     occurrences::{come, gone},
     row_hash::row_hash,
     row_outcome::RowTally,
-    statement::TableName,
     status::count,
 };
 use crate::{
@@ -21,6 +20,7 @@ use crate::{
     mysql::{
         binlog::{RowChange, RowDecoder, RowsKind, RowsVersion, TableMap},
         copy::{Windows, write_key},
+        table_name::TableName,
     },
 };
 

@@ -19,7 +19,6 @@ use remora_engine::Pending;
 
 use super::{
     applier::Applier,
-    inbox::{Inbox, Message},
     lost,
     merged::Merged,
     positions::{binlog_key, source_key, source_text, source_uuid},
@@ -35,6 +34,7 @@ use crate::{
         connection::{self, Connection},
         copy::{self, CopyQueue, Throttle, Worker},
         gtid::GtidSet,
+        inbox::{Inbox, Message},
         requirements,
     },
 };

@@ -13,15 +13,16 @@ use parking_lot::{Condvar, Mutex};
 use remora_engine::Database;
 
 use super::{
-    inbox::{Inbox, Message},
     lost::Shown,
-    statement::TableName,
     status::{Board, State},
 };
 use crate::mysql::{
-    binlog::{Coordinates, Interrupter},
+    binlog::Interrupter,
+    coordinates::Coordinates,
+    inbox::{Inbox, Message},
     schema::Selection,
     settings::MysqlSettings,
+    table_name::TableName,
 };
 
 /// Orders that wait; more are refused.

@@ -2,10 +2,8 @@
 
 use remora_engine::{Database, Definition};
 
-use super::{
-    positions::{Stored, copied_key, copy_key},
-    statement::TableName,
-};
+use super::positions::{Stored, copied_key, copy_key};
+use crate::mysql::table_name::TableName;
 
 /// What is to be done about tables in one step.
 #[derive(Default)]

@@ -7,15 +7,17 @@ use remora_engine::Schema;
 use super::{
     doubt::Doubt,
     positions::Progress,
-    statement::TableName,
     status::{TableState, copying},
     whole_copies::WholeCopy,
 };
 use crate::mysql::{
-    binlog::Coordinates,
-    copy::{Chunk, CopyTask, WindowRequest, Windows},
-    schema::{SourceTable, Words, quoted},
+    coordinates::Coordinates,
+    copy::{CopyTask, Windows},
+    inbox::{Chunk, WindowRequest},
+    quote::quoted,
+    schema::{SourceTable, Words},
     settings::MysqlSettings,
+    table_name::TableName,
 };
 
 /// Names of tables that are not shown begin so.

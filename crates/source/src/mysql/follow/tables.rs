@@ -13,7 +13,6 @@ use super::{
         tables_with,
     },
     shared::Shared,
-    statement::TableName,
     status::TableState,
     step::Step,
     table::{
@@ -24,11 +23,12 @@ use super::{
 use crate::{
     Error, Result,
     mysql::{
-        binlog::Coordinates,
         connection::Connection,
+        coordinates::Coordinates,
         copy::estimate,
         schema::{SourceTable, read_table, read_tables},
         settings::MysqlSettings,
+        table_name::TableName,
     },
 };
 

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use super::{
     positions::{Stored, temporary_key},
     shared::Shared,
-    statement::TableName,
 };
+use crate::mysql::table_name::TableName;
 
 /// Names that are remembered; with more of them every name counts as one.
 const MAX_NAMES: usize = 4_096;

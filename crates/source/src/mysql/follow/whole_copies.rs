@@ -18,13 +18,12 @@ use super::{
     batch::FULL_BYTES,
     occurrences::{Counting, Uncounted, come, counts_rows},
     row_hash::row_hash,
-    statement::TableName,
     step::Step,
     table::{Copy, FollowedTable, Visible},
 };
 use crate::{
     Error, Result,
-    mysql::{binlog::Coordinates, copy::Moment, schema::SourceTable},
+    mysql::{coordinates::Coordinates, inbox::Moment, schema::SourceTable, table_name::TableName},
 };
 
 /// Most changes that are kept until a moment is known, and most bytes of their transactions.

@@ -8,7 +8,8 @@ use crate::{
     mysql::{
         client_error::{grant_on_table, grants},
         connection::Connection,
-        schema::{Selection, quoted, quoted_text},
+        quote::{quoted, quoted_text},
+        schema::Selection,
         settings::MysqlSettings,
     },
 };

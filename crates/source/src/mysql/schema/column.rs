@@ -1,8 +1,9 @@
 //! A column as the source declares it.
 
+use remora_mysql::Charset;
 use serde::{Deserialize, Serialize};
 
-use crate::mysql::values::Charset;
+use crate::mysql::quote::quoted;
 
 /// One column of a table at the source.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -13,6 +14,9 @@ pub struct SourceColumn {
     pub ordinal: usize,
     /// What it holds.
     pub kind: SourceType,
+    /// What else its values are held to, where they are numbers with a fraction.
+    #[serde(default)]
+    pub range: Range,
     /// Whether it may be NULL.
     pub nullable: bool,
     /// Whether the source computes it.
@@ -91,6 +95,24 @@ pub enum SourceType {
     Inet4,
 }
 
+/// What is declared of a FLOAT, DOUBLE or DECIMAL beyond its type. Values that a new declaration does not
+/// hold become others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Range {
+    /// Whether it is UNSIGNED.
+    pub unsigned: bool,
+    /// The digits that FLOAT(M,D) and DOUBLE(M,D) are rounded to: M in all, D behind the point.
+    pub digits: Option<(u8, u8)>,
+}
+
+impl Range {
+    /// Whether every value of another range is the same value in this one.
+    pub fn holds_all_of(&self, other: &Self) -> bool {
+        let unsigned = other.unsigned || !self.unsigned;
+        unsigned && (self.digits.is_none() || self.digits == other.digits)
+    }
+}
+
 /// A text column's character set and length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextType {
@@ -139,7 +161,7 @@ impl SourceColumn {
     /// The column as a SELECT lists it. FLOAT is printed with six digits and a declared number of
     /// digits rounds what is stored, unless it takes part in a sum.
     pub(super) fn select_item(&self) -> String {
-        let name = super::table::quoted(&self.name);
+        let name = quoted(&self.name);
         match self.kind {
             SourceType::Float | SourceType::Double => format!("{name} + 0e0 AS {name}"),
             _ => name,

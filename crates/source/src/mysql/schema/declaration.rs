@@ -5,8 +5,10 @@
 //! label       := "'" (character | "''" | "\" character)* "'"
 //! ```
 
-use super::{ColumnDefault, Generation, Labels, SourceColumn, SourceType, TextType};
-use crate::mysql::{gtid::Flavor, values::Charset};
+use remora_mysql::Charset;
+
+use super::{ColumnDefault, Generation, Labels, Range, SourceColumn, SourceType, TextType};
+use crate::mysql::gtid::Flavor;
 
 /// The number of the collation of bytes.
 const BINARY_COLLATION: u64 = 63;
@@ -43,6 +45,7 @@ impl Declaration {
         let mut column = SourceColumn {
             name: self.name.clone(),
             ordinal,
+            range: self.range(&kind),
             kind,
             nullable: self.nullable,
             generation: self.generation(),
@@ -118,9 +121,24 @@ impl Declaration {
     }
 
     fn integer(&self, bits: u8) -> SourceType {
-        let unsigned =
-            self.column_type.contains("unsigned") || self.column_type.contains("zerofill");
-        SourceType::Int { bits, unsigned }
+        SourceType::Int { bits, unsigned: self.is_unsigned() }
+    }
+
+    fn is_unsigned(&self) -> bool {
+        self.column_type.contains("unsigned") || self.column_type.contains("zerofill")
+    }
+
+    fn range(&self, kind: &SourceType) -> Range {
+        let is_float = matches!(kind, SourceType::Float | SourceType::Double);
+        if !is_float && !matches!(kind, SourceType::Decimal { .. }) {
+            return Range::default();
+        }
+        let digits = self.column_type.split_once('(').filter(|_| is_float);
+        let digits = digits.and_then(|(_, behind)| behind.split_once(')')?.0.split_once(','));
+        let digits = digits.and_then(|(all, behind)| {
+            Some((all.trim().parse().ok()?, behind.trim().parse().ok()?))
+        });
+        Range { unsigned: self.is_unsigned(), digits }
     }
 
     fn text(&self, length: Option<u64>) -> Option<TextType> {

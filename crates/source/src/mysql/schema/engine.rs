@@ -13,9 +13,23 @@ const MAX_DIGITS: u8 = 65;
 /// Text indexes a table can have. Columns beyond them share the last.
 const MAX_TEXTS: usize = 64;
 
+impl SourceTable {
+    /// The engine's definition, columns numbered by their places.
+    pub fn to_schema(&self) -> Schema {
+        schema(self, None, 0)
+    }
+
+    /// The engine's definition after a change: columns and text indexes that `previous` has by
+    /// name keep their numbers; new columns get numbers above `highest`, the highest that a column
+    /// of the table ever had.
+    pub fn to_schema_after(&self, previous: &Schema, highest: u32) -> Schema {
+        schema(self, Some(previous), highest)
+    }
+}
+
 /// The definition; what `previous` has by name keeps its number, and new columns get numbers above
 /// `highest`.
-pub(super) fn schema(table: &SourceTable, previous: Option<&Schema>, highest: u32) -> Schema {
+fn schema(table: &SourceTable, previous: Option<&Schema>, highest: u32) -> Schema {
     let mut numbers = Numbers::after(previous, highest);
     let mut columns: Vec<_> = table
         .columns
@@ -50,8 +64,8 @@ pub(super) fn schema(table: &SourceTable, previous: Option<&Schema>, highest: u3
     }
 }
 
-/// The key of a table without one, behind its columns: see [`crate::mysql::follow`]. The segments
-/// hold it as their key only, for nobody filters or sorts by it.
+/// The key of a table without one, behind its columns: the hash of its row and a number among equal
+/// rows. The segments hold it as their key only, for nobody filters or sorts by it.
 fn hidden_key(numbers: &mut Numbers<'_>, place: usize) -> ColumnDef {
     let previous = numbers.previous.and_then(|schema| schema.columns.get(schema.hidden_key()?));
     let id = match previous {

@@ -4,7 +4,7 @@
 use remora_mysql::LexMode;
 
 use super::{SourceTable, Words};
-use crate::mysql::statement::Scan;
+use crate::mysql::scan::Scan;
 
 /// A foreign key that changes rows.
 #[derive(Clone, Debug, PartialEq, Eq)]

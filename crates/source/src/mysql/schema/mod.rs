@@ -2,7 +2,6 @@
 //! [`SourceTable`]s, which say the engine's schema, the list to select and, after a change at the
 //! source, whether the stored rows still stand.
 
-mod change;
 mod column;
 mod declaration;
 mod engine;
@@ -12,12 +11,10 @@ mod selection;
 mod table;
 mod words;
 
-pub use change::SchemaChange;
-pub use column::{ColumnDefault, Generation, Labels, SourceColumn, SourceType, TextType};
+pub use column::{ColumnDefault, Generation, Labels, Range, SourceColumn, SourceType, TextType};
 pub(crate) use foreign_key::{ForeignKey, Reaction};
 pub use read::{Refused, read_table, read_tables};
 pub(crate) use read::{is_changed_by_foreign_keys, list_merged, list_tables};
 pub use selection::{Pattern, Selection};
 pub use table::SourceTable;
-pub(crate) use table::{quoted, quoted_text};
 pub use words::Words;

@@ -14,12 +14,16 @@ use mysql::{Conn, Params, Row, prelude::Queryable};
 use remora_engine::{HIDDEN_KEY, HIDDEN_PREFIX};
 
 use super::{
-    Generation, Selection, SourceColumn, SourceTable, SourceType, Words,
-    declaration::Declaration,
+    Generation, Selection, SourceColumn, SourceTable, SourceType, Words, declaration::Declaration,
     foreign_key::reacting_keys,
-    table::{quoted, quoted_text},
 };
-use crate::{Error, Result, mysql::gtid::Flavor};
+use crate::{
+    Error, Result,
+    mysql::{
+        gtid::Flavor,
+        quote::{quoted, quoted_text},
+    },
+};
 
 /// How often a table is asked for that is there without columns, and how long after.
 const ATTEMPTS: usize = 5;

@@ -4,8 +4,8 @@ use remora_engine::Schema;
 use remora_mysql::LexMode;
 use serde::{Deserialize, Serialize};
 
-use super::{Generation, SourceColumn, Words, engine};
-use crate::{Error, Result, mysql::statement::Scan};
+use super::{Generation, SourceColumn, Words};
+use crate::{Error, Result, mysql::scan::Scan};
 
 /// A table of the source: those of its columns that are followed, in the engine's order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -54,18 +54,6 @@ impl SourceTable {
         let columns = self.columns.iter().enumerate();
         let given = columns.filter(|(_, column)| column.generation == Generation::None);
         given.map(|(place, _)| place).collect()
-    }
-
-    /// The engine's definition, columns numbered by their places.
-    pub fn to_schema(&self) -> Schema {
-        engine::schema(self, None, 0)
-    }
-
-    /// The engine's definition after a change: columns and text indexes that `previous` has by
-    /// name keep their numbers; new columns get numbers above `highest`, the highest that a column
-    /// of the table ever had.
-    pub fn to_schema_after(&self, previous: &Schema, highest: u32) -> Schema {
-        engine::schema(self, Some(previous), highest)
     }
 
     /// The table with its columns in the order of its row images, and whether that is another one
@@ -172,7 +160,7 @@ impl SourceTable {
         })
     }
 
-    /// What a SELECT lists so that [`crate::mysql::values::from_select`] gives the exact values:
+    /// What a SELECT lists so that `values::from_select` gives the exact values:
     /// the columns in order. The session's time zone must be `+00:00` and its character set
     /// utf8mb4.
     pub fn select_list(&self) -> String {
@@ -201,7 +189,7 @@ impl SourceTable {
     }
 
     /// Whether the source numbers the rows in this column: AUTO_INCREMENT.
-    pub(super) fn is_numbered(&self, column: &SourceColumn) -> bool {
+    pub(crate) fn is_numbered(&self, column: &SourceColumn) -> bool {
         let words = self.words.of_column(&column.name).unwrap_or_default();
         let scan = Scan::of(&words, LexMode::default());
         scan.is_some_and(|scan| scan.has_word("AUTO_INCREMENT"))
@@ -211,15 +199,4 @@ impl SourceTable {
     pub fn key_columns(&self) -> impl Iterator<Item = &SourceColumn> {
         self.key.iter().filter_map(|&place| self.columns.get(place))
     }
-}
-
-/// A name as SQL takes it: between backticks.
-pub(crate) fn quoted(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
-}
-
-/// A text as SQL takes it in any `sql_mode`: in hexadecimal digits.
-pub(crate) fn quoted_text(text: &str) -> String {
-    let digits: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
-    format!("_utf8mb4 x'{digits}'")
 }

@@ -6,7 +6,7 @@
 //! ```
 //! A clause that is not understood is taken for one that moves rows.
 
-use super::{TableName, scan::Scan};
+use crate::mysql::{scan::Scan, table_name::TableName};
 
 /// What an ALTER TABLE says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

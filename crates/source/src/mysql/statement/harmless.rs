@@ -3,7 +3,7 @@
 //! What does not stand here and is not understood puts tables in doubt. So an entry that is missing makes
 //! following slower, never wrong; an entry that should not be here makes it wrong.
 
-use super::scan::Scan;
+use crate::mysql::scan::Scan;
 
 /// What a harmless statement begins with, modifiers left out.
 pub(super) const HARMLESS: &[&[&str]] = &[

@@ -15,22 +15,17 @@
 
 mod alteration;
 mod harmless;
-mod scan;
 
 pub(crate) use alteration::Alteration;
-pub(crate) use scan::{Scan, folded};
 
 use alteration::Clauses;
 use harmless::{HARMLESS, is_harmless};
 
-use super::binlog::Query;
-
-/// A table by its database and name.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct TableName {
-    pub database: String,
-    pub table: String,
-}
+use super::{
+    binlog::Query,
+    scan::{Scan, folded},
+    table_name::TableName,
+};
 
 /// What a statement does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -181,13 +176,6 @@ impl Statement {
             }
             Self::Rows | Self::Harmless | Self::Unknown => Vec::new(),
         }
-    }
-}
-
-impl TableName {
-    /// Whether bytes of it may have been no text in their character set.
-    fn is_garbled(&self) -> bool {
-        [&self.database, &self.table].iter().any(|name| name.contains(['\u{fffd}', '?']))
     }
 }
 

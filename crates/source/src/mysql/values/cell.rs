@@ -3,15 +3,16 @@
 use std::{borrow::Cow, sync::Arc};
 
 use remora_engine::Value;
+use remora_mysql::Charset;
 
 use super::{
-    Charset, Malformed, address,
+    Malformed, address,
     compressed::decompress,
     decimal,
     json::{json_is_no_text, json_text},
     temporal,
 };
-use crate::mysql::binlog::Reader;
+use crate::mysql::bytes::Reader;
 
 /// How many bytes a column takes in a row image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@
 use remora_engine::Decimal;
 
 use super::Malformed;
-use crate::mysql::binlog::Reader;
+use crate::mysql::bytes::Reader;
 
 /// Bytes of so many digits, up to nine.
 const BYTES: [usize; 10] = [0, 1, 1, 2, 2, 3, 3, 4, 4, 4];

@@ -31,10 +31,9 @@ mod temporal;
 
 pub(crate) use cell::{Cell, CellLength};
 pub(crate) use json::{Differences, updated_json_text};
-pub use remora_mysql::Charset;
 pub use select::from_select;
 
-use crate::mysql::binlog::Short;
+use super::bytes::Short;
 
 /// Bytes that are no value of their column's type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

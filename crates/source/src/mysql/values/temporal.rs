@@ -21,7 +21,7 @@
 use remora_engine::{Date, DateTime, Value, ZERO_TIMESTAMP_MICROS};
 
 use super::Malformed;
-use crate::mysql::binlog::Reader;
+use crate::mysql::bytes::Reader;
 
 const MICROS: i64 = 1_000_000;
 /// One second above the longest time, in seconds.

@@ -11,7 +11,7 @@ use crate::{beside::DATABASE, random::Random};
 /// Names of tables: few, so that they meet.
 const TABLES: [&str; 8] = ["t0", "t1", "t2", "t3", "a b", "größe", "select", "T1"];
 const COLUMNS: [&str; 6] = ["a", "b", "c", "d", "größe", "A"];
-const TYPES: [&str; 14] = [
+const TYPES: [&str; 17] = [
     "INT",
     "BIGINT",
     "INT UNSIGNED",
@@ -26,6 +26,9 @@ const TYPES: [&str; 14] = [
     "VARBINARY(40)",
     "VARCHAR(30) CHARACTER SET latin1",
     "TINYINT",
+    "FLOAT(9,1)",
+    "DOUBLE UNSIGNED",
+    "DECIMAL(12,3) UNSIGNED ZEROFILL",
 ];
 const MODES: [&str; 8] = [
     "",

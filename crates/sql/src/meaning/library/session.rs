@@ -20,7 +20,8 @@ pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("found_rows", 0, 0, int_type, found_rows),
     Definition::new("row_count", 0, 0, int_type, row_count),
     Definition::new("rand", 0, 1, rand_type, rand).volatile(),
-    Definition::new("rand_sequence", 2, 2, rand_type, rand_sequence).volatile(),
+    Definition::new("rand_sequence", 3, 3, rand_type, rand_sequence).volatile(),
+    Definition::new("this_row", 0, 0, int_type, |_, _| Ok(V::Int(0))).volatile(),
     Definition::new("uuid", 0, 0, uuid_type, uuid).volatile(),
     Definition::new("uuid_short", 0, 0, uint_type, uuid_short).volatile(),
     Definition::new("random_bytes", 1, 1, random_bytes_type, random_bytes).volatile(),
@@ -113,7 +114,7 @@ fn rand<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
 /// With a seed that is the same for all rows, and the place of the call in the statement: its
 /// sequence goes on from row to row.
 fn rand_sequence<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
-    let (Some(context), [seed, place]) = (call.context, args) else { return rand(call, args) };
+    let (Some(context), [seed, place, _]) = (call.context, args) else { return rand(call, args) };
     let begin = || Generator::seeded(seed.integer(call) as u32);
     Ok(V::Double(context.chances.next(place.integer(call), begin)))
 }

@@ -257,7 +257,7 @@ fn pad_type(typing: &Typing<'_>) -> Result<ExprType> {
     let length = typing
         .constant(1)
         .map_or(UNBOUNDED, |length| u32::try_from(length.max(0)).unwrap_or(UNBOUNDED));
-    let kind = text_type(typing, &[0, 2], length)?;
+    let kind = first_type(typing, &[0, 2], length)?;
     Ok(ExprType { not_null: false, ..kind })
 }
 
@@ -289,7 +289,7 @@ fn pad<'a>(call: &Call<'_>, args: &[V<'a>], at_left: bool) -> Result<V<'a>> {
 
 fn trim_type(typing: &Typing<'_>) -> Result<ExprType> {
     let of: &[usize] = if typing.types.len() > 2 { &[1, 2] } else { &[1] };
-    text_type(typing, of, typing.get(1).characters())
+    first_type(typing, of, typing.get(1).characters())
 }
 
 fn trim<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
@@ -313,6 +313,17 @@ fn trim<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     Ok(V::text(text))
 }
 
+/// A text that parts of others are put into: the first one's, as MySQL 9.7 has it. Bytes among them make
+/// it bytes.
+fn first_type(typing: &Typing<'_>, of: &[usize], length: u32) -> Result<ExprType> {
+    let is_bytes = |at: &&usize| {
+        let kind = typing.get(**at);
+        kind.is_string() && !kind.is_text()
+    };
+    let of = if of.iter().any(|at| is_bytes(&at)) { of } else { of.get(..1).unwrap_or(of) };
+    text_type(typing, of, length)
+}
+
 fn replace_type(typing: &Typing<'_>) -> Result<ExprType> {
     let (whole, from, to) = (typing.get(0), typing.get(1), typing.get(2));
     let growth = to.characters().saturating_sub(from.characters().max(1));
@@ -323,7 +334,7 @@ fn replace_type(typing: &Typing<'_>) -> Result<ExprType> {
             whole.characters().saturating_add(most.saturating_mul(growth))
         }
     };
-    text_type(typing, &[0, 1, 2], length)
+    first_type(typing, &[0, 1, 2], length)
 }
 
 fn replace<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
@@ -383,7 +394,7 @@ fn space<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
 
 fn insert_type(typing: &Typing<'_>) -> Result<ExprType> {
     let length = typing.get(0).characters().saturating_add(typing.get(3).characters());
-    text_type(typing, &[0, 3], length)
+    first_type(typing, &[0, 3], length)
 }
 
 fn insert<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {

@@ -116,6 +116,8 @@ impl Rewriter<'_> {
         let place = self.sequences.get();
         self.sequences.set(place + 1);
         args.push(number(place));
+        // What is made of constants alone is taken for a constant, of which no order is made.
+        args.push(call("this_row", Vec::new()));
         call("rand_sequence", args)
     }
 

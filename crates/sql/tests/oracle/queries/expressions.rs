@@ -124,7 +124,7 @@ impl Generator {
             "CAST({} AS DECIMAL(12,3))",
             "CHAR_LENGTH(#)",
             "LOCATE(#, #)",
-            "FIELD(#, #, 'a')",
+            "FIELD(COALESCE(#, ''), COALESCE(#, ''), 'a')",
             "ASCII(#)",
             "YEAR(@)",
             "DAYOFYEAR(@)",
@@ -134,7 +134,7 @@ impl Generator {
             "CASE WHEN ? THEN {} ELSE {} END",
             "CASE {} WHEN {} THEN {} END",
             "STRCMP(#, #)",
-            "INTERVAL({}, 1, 10)",
+            "INTERVAL(COALESCE({}, 0), 1, 10)",
             "Q",
             "Q",
         ];

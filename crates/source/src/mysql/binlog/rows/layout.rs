@@ -8,8 +8,10 @@ use remora_engine::Value;
 use crate::{
     Error, Result,
     mysql::{
-        binlog::{MappedColumn, Reader, TableMap, column_kind as kind},
+        binlog::{MappedColumn, TableMap},
+        bytes::Reader,
         schema::{Labels, SourceColumn, SourceTable, SourceType, TextType},
+        type_code,
         values::{Cell, CellLength, Malformed},
     },
 };
@@ -98,7 +100,7 @@ pub(super) fn columns(source: &SourceTable, map: &TableMap) -> Result<Vec<ImageC
         columns.push(ImageColumn {
             name,
             length,
-            is_document: mapped.kind == kind::JSON,
+            is_document: mapped.kind == type_code::JSON,
             is_period_end: source.period_end == Some(ordinal),
             followed,
         });
@@ -145,31 +147,34 @@ fn length(mapped: &MappedColumn) -> Option<CellLength> {
     let metadata = usize::from(mapped.metadata);
     let fraction = metadata.min(6).div_ceil(2);
     Some(match mapped.kind {
-        kind::TINY | kind::YEAR => CellLength::Fixed(1),
-        kind::SHORT => CellLength::Fixed(2),
-        kind::INT24 | kind::DATE | kind::NEWDATE | kind::TIME => CellLength::Fixed(3),
-        kind::LONG | kind::FLOAT | kind::TIMESTAMP => CellLength::Fixed(4),
-        kind::LONGLONG | kind::DOUBLE | kind::DATETIME => CellLength::Fixed(8),
-        kind::TIME2 => CellLength::Fixed(3 + fraction),
-        kind::DATETIME2 => CellLength::Fixed(5 + fraction),
-        kind::TIMESTAMP2 => CellLength::Fixed(4 + fraction),
-        kind::NEWDECIMAL => CellLength::Fixed(decimal_bytes(mapped.metadata)?),
-        kind::ENUM | kind::SET => CellLength::Fixed(metadata),
-        kind::BIT => {
+        type_code::TINY | type_code::YEAR => CellLength::Fixed(1),
+        type_code::SHORT => CellLength::Fixed(2),
+        type_code::INT24 | type_code::DATE | type_code::NEWDATE | type_code::TIME => {
+            CellLength::Fixed(3)
+        }
+        type_code::LONG | type_code::FLOAT | type_code::TIMESTAMP => CellLength::Fixed(4),
+        type_code::LONGLONG | type_code::DOUBLE | type_code::DATETIME => CellLength::Fixed(8),
+        type_code::TIME2 => CellLength::Fixed(3 + fraction),
+        type_code::DATETIME2 => CellLength::Fixed(5 + fraction),
+        type_code::TIMESTAMP2 => CellLength::Fixed(4 + fraction),
+        type_code::NEWDECIMAL => CellLength::Fixed(decimal_bytes(mapped.metadata)?),
+        type_code::ENUM | type_code::SET => CellLength::Fixed(metadata),
+        type_code::BIT => {
             let [bits, bytes] = mapped.metadata.to_le_bytes();
             CellLength::Fixed(usize::from(bytes) + usize::from(bits > 0))
         }
-        kind::STRING | kind::VARCHAR | kind::VAR_STRING | kind::VARCHAR_COMPRESSED => {
-            CellLength::Prefixed(if metadata > 255 { 2 } else { 1 })
-        }
-        kind::TINY_BLOB
-        | kind::BLOB
-        | kind::MEDIUM_BLOB
-        | kind::LONG_BLOB
-        | kind::BLOB_COMPRESSED
-        | kind::GEOMETRY
-        | kind::JSON
-        | kind::VECTOR => CellLength::Prefixed(metadata),
+        type_code::STRING
+        | type_code::VARCHAR
+        | type_code::VAR_STRING
+        | type_code::VARCHAR_COMPRESSED => CellLength::Prefixed(if metadata > 255 { 2 } else { 1 }),
+        type_code::TINY_BLOB
+        | type_code::BLOB
+        | type_code::MEDIUM_BLOB
+        | type_code::LONG_BLOB
+        | type_code::BLOB_COMPRESSED
+        | type_code::GEOMETRY
+        | type_code::JSON
+        | type_code::VECTOR => CellLength::Prefixed(metadata),
         _ => return None,
     })
 }
@@ -189,15 +194,15 @@ fn cell(column: &SourceColumn, mapped: &MappedColumn, length: CellLength) -> Res
             // MySQL defines a column that it makes of a long number with more digits than numbers
             // have; its rows have what they say.
             let same = digits == *precision || *precision > MAX_DECIMAL_DIGITS;
-            is(mapped, kind::NEWDECIMAL)
+            is(mapped, type_code::NEWDECIMAL)
                 .filter(|_| same && decimals == *scale)
                 .map(|_| Cell::Decimal(digits, decimals))
         }
-        SourceType::Float => is(mapped, kind::FLOAT).map(|_| Cell::Float),
-        SourceType::Double => is(mapped, kind::DOUBLE).map(|_| Cell::Double),
+        SourceType::Float => is(mapped, type_code::FLOAT).map(|_| Cell::Float),
+        SourceType::Double => is(mapped, type_code::DOUBLE).map(|_| Cell::Double),
         SourceType::Bit(bits) => bit(*bits, mapped, length),
-        SourceType::Year => is(mapped, kind::YEAR).map(|_| Cell::Year),
-        SourceType::ShortYear => is(mapped, kind::YEAR).map(|_| Cell::ShortYear),
+        SourceType::Year => is(mapped, type_code::YEAR).map(|_| Cell::Year),
+        SourceType::ShortYear => is(mapped, type_code::YEAR).map(|_| Cell::ShortYear),
         SourceType::Date
         | SourceType::Time(_)
         | SourceType::DateTime(_)
@@ -208,19 +213,22 @@ fn cell(column: &SourceColumn, mapped: &MappedColumn, length: CellLength) -> Res
         SourceType::Binary(_) | SourceType::VarBinary(_) | SourceType::Blob(_) => {
             bytes(&column.kind, mapped, length)
         }
-        SourceType::Enum(labels) => is(mapped, kind::ENUM)
+        SourceType::Enum(labels) => is(mapped, type_code::ENUM)
             .map(|at| Cell::Enum(usize::from(at.metadata), self::labels(labels, at))),
-        SourceType::Set(labels) => is(mapped, kind::SET)
+        SourceType::Set(labels) => is(mapped, type_code::SET)
             .map(|at| Cell::Set(usize::from(at.metadata), self::labels(labels, at))),
-        SourceType::Json => is(mapped, kind::JSON).map(|_| Cell::Json(length)),
-        SourceType::Geometry => is(mapped, kind::GEOMETRY).map(|_| Cell::Bytes(length)),
+        SourceType::Json => is(mapped, type_code::JSON).map(|_| Cell::Json(length)),
+        SourceType::Geometry => is(mapped, type_code::GEOMETRY).map(|_| Cell::Bytes(length)),
         SourceType::Vector(_) => {
-            let known = matches!(mapped.kind, kind::VECTOR | kind::VARCHAR | kind::VAR_STRING);
+            let known = matches!(
+                mapped.kind,
+                type_code::VECTOR | type_code::VARCHAR | type_code::VAR_STRING
+            );
             known.then_some(Cell::Bytes(length))
         }
-        SourceType::Uuid => is(mapped, kind::STRING).map(|_| Cell::Uuid(length)),
-        SourceType::Inet4 => is(mapped, kind::STRING).map(|_| Cell::Inet4(length)),
-        SourceType::Inet6 => is(mapped, kind::STRING).map(|_| Cell::Inet6(length)),
+        SourceType::Uuid => is(mapped, type_code::STRING).map(|_| Cell::Uuid(length)),
+        SourceType::Inet4 => is(mapped, type_code::STRING).map(|_| Cell::Inet4(length)),
+        SourceType::Inet6 => is(mapped, type_code::STRING).map(|_| Cell::Inet6(length)),
     };
     found.ok_or_else(|| {
         format!(
@@ -236,11 +244,11 @@ fn is(mapped: &MappedColumn, kind: u8) -> Option<&MappedColumn> {
 
 fn integer(bits: u8, unsigned: bool, mapped: &MappedColumn) -> Option<Cell> {
     let expected = match bits {
-        8 => kind::TINY,
-        16 => kind::SHORT,
-        24 => kind::INT24,
-        32 => kind::LONG,
-        _ => kind::LONGLONG,
+        8 => type_code::TINY,
+        16 => type_code::SHORT,
+        24 => type_code::INT24,
+        32 => type_code::LONG,
+        _ => type_code::LONGLONG,
     };
     let bytes = usize::from(bits / 8);
     let same = mapped.kind == expected && mapped.unsigned.is_none_or(|mapped| mapped == unsigned);
@@ -250,7 +258,7 @@ fn integer(bits: u8, unsigned: bool, mapped: &MappedColumn) -> Option<Cell> {
 fn bit(bits: u8, mapped: &MappedColumn, length: CellLength) -> Option<Cell> {
     let [rest, whole] = mapped.metadata.to_le_bytes();
     let same =
-        mapped.kind == kind::BIT && u16::from(whole) * 8 + u16::from(rest) == u16::from(bits);
+        mapped.kind == type_code::BIT && u16::from(whole) * 8 + u16::from(rest) == u16::from(bits);
     match length {
         CellLength::Fixed(bytes) if same && bytes <= 8 => Some(Cell::Bit(bytes)),
         _ => None,
@@ -260,17 +268,19 @@ fn bit(bits: u8, mapped: &MappedColumn, length: CellLength) -> Option<Cell> {
 fn temporal(declared: &SourceType, mapped: &MappedColumn) -> Option<Cell> {
     let digits = mapped.metadata;
     Some(match (declared, mapped.kind) {
-        (SourceType::Date, kind::DATE | kind::NEWDATE) => Cell::Date,
-        (SourceType::Time(same), kind::TIME2) if u16::from(*same) == digits => Cell::Time(digits),
-        (SourceType::DateTime(same), kind::DATETIME2) if u16::from(*same) == digits => {
+        (SourceType::Date, type_code::DATE | type_code::NEWDATE) => Cell::Date,
+        (SourceType::Time(same), type_code::TIME2) if u16::from(*same) == digits => {
+            Cell::Time(digits)
+        }
+        (SourceType::DateTime(same), type_code::DATETIME2) if u16::from(*same) == digits => {
             Cell::DateTime(digits)
         }
-        (SourceType::Timestamp(same), kind::TIMESTAMP2) if u16::from(*same) == digits => {
+        (SourceType::Timestamp(same), type_code::TIMESTAMP2) if u16::from(*same) == digits => {
             Cell::Timestamp(digits)
         }
-        (SourceType::Time(digits), kind::TIME) => Cell::OldTime(*digits),
-        (SourceType::DateTime(digits), kind::DATETIME) => Cell::OldDateTime(*digits),
-        (SourceType::Timestamp(digits), kind::TIMESTAMP) => Cell::OldTimestamp(*digits),
+        (SourceType::Time(digits), type_code::TIME) => Cell::OldTime(*digits),
+        (SourceType::DateTime(digits), type_code::DATETIME) => Cell::OldDateTime(*digits),
+        (SourceType::Timestamp(digits), type_code::TIMESTAMP) => Cell::OldTimestamp(*digits),
         _ => return None,
     })
 }
@@ -282,13 +292,15 @@ fn text(
     length: CellLength,
 ) -> Option<Cell> {
     Some(match (declared, mapped.kind) {
-        (SourceType::Char(_), kind::STRING) => Cell::Padded(length, text.charset),
-        (SourceType::VarChar(_), kind::VARCHAR | kind::VAR_STRING) => {
+        (SourceType::Char(_), type_code::STRING) => Cell::Padded(length, text.charset),
+        (SourceType::VarChar(_), type_code::VARCHAR | type_code::VAR_STRING) => {
             Cell::Text(length, text.charset)
         }
-        (SourceType::Text(_), kind::TINY_BLOB..=kind::BLOB) => Cell::Text(length, text.charset),
-        (SourceType::VarChar(_), kind::VARCHAR_COMPRESSED)
-        | (SourceType::Text(_), kind::BLOB_COMPRESSED) => {
+        (SourceType::Text(_), type_code::TINY_BLOB..=type_code::BLOB) => {
+            Cell::Text(length, text.charset)
+        }
+        (SourceType::VarChar(_), type_code::VARCHAR_COMPRESSED)
+        | (SourceType::Text(_), type_code::BLOB_COMPRESSED) => {
             Cell::CompressedText(length, text.charset)
         }
         _ => return None,
@@ -297,11 +309,13 @@ fn text(
 
 fn bytes(declared: &SourceType, mapped: &MappedColumn, length: CellLength) -> Option<Cell> {
     Some(match (declared, mapped.kind) {
-        (SourceType::Binary(_), kind::STRING) => Cell::Filled(length, usize::from(mapped.metadata)),
-        (SourceType::VarBinary(_), kind::VARCHAR | kind::VAR_STRING)
-        | (SourceType::Blob(_), kind::TINY_BLOB..=kind::BLOB) => Cell::Bytes(length),
-        (SourceType::VarBinary(_), kind::VARCHAR_COMPRESSED)
-        | (SourceType::Blob(_), kind::BLOB_COMPRESSED) => Cell::CompressedBytes(length),
+        (SourceType::Binary(_), type_code::STRING) => {
+            Cell::Filled(length, usize::from(mapped.metadata))
+        }
+        (SourceType::VarBinary(_), type_code::VARCHAR | type_code::VAR_STRING)
+        | (SourceType::Blob(_), type_code::TINY_BLOB..=type_code::BLOB) => Cell::Bytes(length),
+        (SourceType::VarBinary(_), type_code::VARCHAR_COMPRESSED)
+        | (SourceType::Blob(_), type_code::BLOB_COMPRESSED) => Cell::CompressedBytes(length),
         _ => return None,
     })
 }

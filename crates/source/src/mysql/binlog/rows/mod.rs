@@ -19,10 +19,11 @@ mod unreadable;
 
 use remora_engine::{Row, Value};
 
-use super::{Reader, RowsKind, RowsVersion, TableMap};
+use super::{RowsKind, RowsVersion, TableMap};
 use crate::{
     Error, Result,
     mysql::{
+        bytes::{Reader, Short},
         schema::SourceTable,
         values::{Differences, Malformed, updated_json_text},
     },
@@ -80,8 +81,8 @@ impl From<Malformed> for Problem {
     }
 }
 
-impl From<super::Short> for Problem {
-    fn from(_: super::Short) -> Self {
+impl From<Short> for Problem {
+    fn from(_: Short) -> Self {
         Self::Malformed
     }
 }

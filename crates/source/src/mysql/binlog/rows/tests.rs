@@ -1,12 +1,13 @@
 //! Events as real servers wrote them.
 
 use remora_engine::{Date, DateTime, Decimal, Value, ZERO_TIMESTAMP_MICROS};
+use remora_mysql::Charset;
 
 use super::*;
+use crate::mysql::schema::Range;
 use crate::mysql::{
     binlog::FormatDescription,
     schema::{ColumnDefault, Generation, Labels, SourceColumn, SourceType, TextType},
-    values::Charset,
 };
 
 const MARIADB_MAP: &str = "1e00000000000100017400026678000e090f01f60410fefe121113fefefc1309000c030402\
@@ -37,6 +38,7 @@ fn table(columns: &[(&str, SourceType)], key: &[usize]) -> SourceTable {
         name: (*name).to_owned(),
         ordinal,
         kind: kind.clone(),
+        range: Range::default(),
         nullable: true,
         generation: Generation::None,
         default: ColumnDefault::Null,

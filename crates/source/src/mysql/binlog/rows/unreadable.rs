@@ -3,7 +3,8 @@
 
 use std::fmt::Write;
 
-use super::{Images, Reader, RowDecoder, RowsKind, bit};
+use super::{Images, RowDecoder, RowsKind, bit};
+use crate::mysql::bytes::Reader;
 
 /// Most bytes of a value that are shown.
 const SHOWN_BYTES: usize = 16;

@@ -10,46 +10,14 @@
 
 mod optional;
 
-use super::{FormatDescription, Reader, Short};
+use super::FormatDescription;
+use crate::mysql::{
+    bytes::{Reader, Short},
+    type_code,
+};
 
 /// The number of table map events.
 const EVENT: u8 = 19;
-
-/// The types of the protocol.
-pub(crate) mod kind {
-    pub const TINY: u8 = 1;
-    pub const SHORT: u8 = 2;
-    pub const LONG: u8 = 3;
-    pub const FLOAT: u8 = 4;
-    pub const DOUBLE: u8 = 5;
-    pub const TIMESTAMP: u8 = 7;
-    pub const LONGLONG: u8 = 8;
-    pub const INT24: u8 = 9;
-    pub const DATE: u8 = 10;
-    pub const TIME: u8 = 11;
-    pub const DATETIME: u8 = 12;
-    pub const YEAR: u8 = 13;
-    pub const NEWDATE: u8 = 14;
-    pub const VARCHAR: u8 = 15;
-    pub const BIT: u8 = 16;
-    pub const TIMESTAMP2: u8 = 17;
-    pub const DATETIME2: u8 = 18;
-    pub const TIME2: u8 = 19;
-    pub const BLOB_COMPRESSED: u8 = 140;
-    pub const VARCHAR_COMPRESSED: u8 = 141;
-    pub const VECTOR: u8 = 242;
-    pub const JSON: u8 = 245;
-    pub const NEWDECIMAL: u8 = 246;
-    pub const ENUM: u8 = 247;
-    pub const SET: u8 = 248;
-    pub const TINY_BLOB: u8 = 249;
-    pub const MEDIUM_BLOB: u8 = 250;
-    pub const LONG_BLOB: u8 = 251;
-    pub const BLOB: u8 = 252;
-    pub const VAR_STRING: u8 = 253;
-    pub const STRING: u8 = 254;
-    pub const GEOMETRY: u8 = 255;
-}
 
 /// The layout of a table's rows.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -132,7 +100,7 @@ fn name(reader: &mut Reader<'_>) -> Result<String, Short> {
 /// The type and its metadata as one number.
 fn typed(kind: u8, metadata: &mut Reader<'_>) -> Result<(u8, u16), Short> {
     Ok(match kind {
-        kind::STRING | kind::ENUM | kind::SET => {
+        type_code::STRING | type_code::ENUM | type_code::SET => {
             let [real, length] = metadata.array()?;
             // Two bits of the length of a CHAR of more than 255 bytes stand, inverted, in the type.
             match real & 0x30 {
@@ -140,23 +108,24 @@ fn typed(kind: u8, metadata: &mut Reader<'_>) -> Result<(u8, u16), Short> {
                 bits => (real | 0x30, u16::from(bits ^ 0x30) << 4 | u16::from(length)),
             }
         }
-        kind::VARCHAR | kind::VAR_STRING | kind::VARCHAR_COMPRESSED | kind::BIT => {
-            (kind, metadata.u16()?)
-        }
-        kind::NEWDECIMAL => (kind, u16::from_be_bytes(metadata.array()?)),
-        kind::FLOAT
-        | kind::DOUBLE
-        | kind::TIMESTAMP2
-        | kind::DATETIME2
-        | kind::TIME2
-        | kind::BLOB_COMPRESSED
-        | kind::VECTOR
-        | kind::JSON
-        | kind::TINY_BLOB
-        | kind::MEDIUM_BLOB
-        | kind::LONG_BLOB
-        | kind::BLOB
-        | kind::GEOMETRY => (kind, u16::from(metadata.u8()?)),
+        type_code::VARCHAR
+        | type_code::VAR_STRING
+        | type_code::VARCHAR_COMPRESSED
+        | type_code::BIT => (kind, metadata.u16()?),
+        type_code::NEWDECIMAL => (kind, u16::from_be_bytes(metadata.array()?)),
+        type_code::FLOAT
+        | type_code::DOUBLE
+        | type_code::TIMESTAMP2
+        | type_code::DATETIME2
+        | type_code::TIME2
+        | type_code::BLOB_COMPRESSED
+        | type_code::VECTOR
+        | type_code::JSON
+        | type_code::TINY_BLOB
+        | type_code::MEDIUM_BLOB
+        | type_code::LONG_BLOB
+        | type_code::BLOB
+        | type_code::GEOMETRY => (kind, u16::from(metadata.u8()?)),
         _ => (kind, 0),
     })
 }

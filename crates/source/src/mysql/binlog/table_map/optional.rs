@@ -9,7 +9,11 @@
 //! ```
 //! Other kinds say nothing that is needed and are passed over.
 
-use super::{MappedColumn, Reader, Short, TableMap, kind};
+use super::{MappedColumn, TableMap};
+use crate::mysql::{
+    bytes::{Reader, Short},
+    type_code,
+};
 
 pub(super) fn read(
     reader: &mut Reader<'_>,
@@ -25,8 +29,8 @@ pub(super) fn read(
             2 => default_collation(&mut value, map, is_mariadb)?,
             3 => collations(&mut value, map, is_mariadb)?,
             4 => names(&mut value, map)?,
-            5 => labels(&mut value, map, kind::SET)?,
-            6 => labels(&mut value, map, kind::ENUM)?,
+            5 => labels(&mut value, map, type_code::SET)?,
+            6 => labels(&mut value, map, type_code::ENUM)?,
             _ => {}
         }
     }
@@ -43,7 +47,7 @@ fn signedness(value: &mut Reader<'_>, map: &mut TableMap, is_mariadb: bool) -> R
         let with_years = bit(numbers + years);
         let agreed = is_mariadb || with_years == bit(numbers);
         match column.kind {
-            kind::YEAR => years += 1,
+            type_code::YEAR => years += 1,
             _ => {
                 numbers += 1;
                 column.unsigned = with_years.filter(|_| agreed);
@@ -56,15 +60,15 @@ fn signedness(value: &mut Reader<'_>, map: &mut TableMap, is_mariadb: bool) -> R
 fn is_number(column: &MappedColumn) -> bool {
     matches!(
         column.kind,
-        kind::TINY
-            | kind::SHORT
-            | kind::INT24
-            | kind::LONG
-            | kind::LONGLONG
-            | kind::FLOAT
-            | kind::DOUBLE
-            | kind::NEWDECIMAL
-            | kind::YEAR
+        type_code::TINY
+            | type_code::SHORT
+            | type_code::INT24
+            | type_code::LONG
+            | type_code::LONGLONG
+            | type_code::FLOAT
+            | type_code::DOUBLE
+            | type_code::NEWDECIMAL
+            | type_code::YEAR
     )
 }
 
@@ -95,15 +99,17 @@ fn collations(value: &mut Reader<'_>, map: &mut TableMap, is_mariadb: bool) -> R
 /// The columns that have collations: text and bytes; at MariaDB whatever is held as such too.
 fn collated(map: &mut TableMap, is_mariadb: bool) -> impl Iterator<Item = &mut MappedColumn> {
     map.columns.iter_mut().filter(move |column| match column.kind {
-        kind::STRING
-        | kind::VAR_STRING
-        | kind::VARCHAR
-        | kind::VECTOR
-        | kind::TINY_BLOB
-        | kind::BLOB
-        | kind::MEDIUM_BLOB
-        | kind::LONG_BLOB => true,
-        kind::GEOMETRY | kind::VARCHAR_COMPRESSED | kind::BLOB_COMPRESSED => is_mariadb,
+        type_code::STRING
+        | type_code::VAR_STRING
+        | type_code::VARCHAR
+        | type_code::VECTOR
+        | type_code::TINY_BLOB
+        | type_code::BLOB
+        | type_code::MEDIUM_BLOB
+        | type_code::LONG_BLOB => true,
+        type_code::GEOMETRY | type_code::VARCHAR_COMPRESSED | type_code::BLOB_COMPRESSED => {
+            is_mariadb
+        }
         _ => false,
     })
 }
@@ -145,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_year_may_count_as_a_number() {
-        let kinds = [kind::LONG, kind::YEAR, kind::LONG, kind::SHORT];
+        let kinds = [type_code::LONG, type_code::YEAR, type_code::LONG, type_code::SHORT];
         assert_eq!(signs(&kinds, 0b0100_0000, true), [Some(false), None, Some(false), Some(false)]);
         // The SMALLINT is signed by either count, the INT before it by one of them.
         assert_eq!(signs(&kinds, 0b0100_0000, false), [Some(false), None, None, Some(false)]);

@@ -13,7 +13,7 @@
 use std::{borrow::Cow, str};
 
 use super::{super::Malformed, Json, MAX_DEPTH};
-use crate::mysql::binlog::Reader;
+use crate::mysql::bytes::Reader;
 
 const LARGE_OBJECT: u8 = 1;
 const SMALL_OBJECT: u8 = 0;

@@ -11,7 +11,7 @@
 use std::borrow::Cow;
 
 use super::{super::Malformed, Json, MAX_DEPTH, binary};
-use crate::mysql::binlog::Reader;
+use crate::mysql::bytes::Reader;
 
 const REPLACE: u8 = 0;
 const INSERT: u8 = 1;

@@ -8,7 +8,7 @@ use super::{
     super::{Malformed, decimal, temporal},
     Json,
 };
-use crate::mysql::binlog::{Reader, column_kind as kind};
+use crate::mysql::{bytes::Reader, type_code};
 
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 /// Characters of a line of base64, after which MySQL breaks it.
@@ -116,16 +116,16 @@ fn write_double(number: f64, out: &mut String) -> std::fmt::Result {
 
 fn write_opaque(kind: u8, bytes: &[u8], out: &mut String) -> Result<(), Malformed> {
     let written = match kind {
-        kind::NEWDECIMAL => {
+        type_code::NEWDECIMAL => {
             let (&[precision, scale], _) = bytes.split_first_chunk().ok_or(Malformed)?;
             let number = bytes.get(2..).unwrap_or_default();
             let number = decimal::decimal(&mut Reader::new(number), precision, scale)?;
             write!(out, "{number}")
         }
-        kind::DATE | kind::DATETIME | kind::TIMESTAMP | kind::TIME => {
+        type_code::DATE | type_code::DATETIME | type_code::TIMESTAMP | type_code::TIME => {
             let packed = Reader::new(bytes).array()?;
             let value = match kind {
-                kind::TIME => temporal::packed_time(i64::from_le_bytes(packed))?,
+                type_code::TIME => temporal::packed_time(i64::from_le_bytes(packed))?,
                 _ => temporal::packed_date_time(u64::from_le_bytes(packed))?,
             };
             write_moment(kind, &value, out)
@@ -143,7 +143,9 @@ fn write_opaque(kind: u8, bytes: &[u8], out: &mut String) -> Result<(), Malforme
 /// Always with six digits of a fraction.
 fn write_moment(kind: u8, value: &Value, out: &mut String) -> std::fmt::Result {
     match value {
-        Value::DateTime(DateTime { date, .. }) if kind == kind::DATE => write!(out, "\"{date}\""),
+        Value::DateTime(DateTime { date, .. }) if kind == type_code::DATE => {
+            write!(out, "\"{date}\"")
+        }
         Value::DateTime(DateTime { micros, .. }) if micros % 1_000_000 == 0 => {
             write!(out, "\"{value}.000000\"")
         }

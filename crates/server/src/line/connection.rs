@@ -1,0 +1,191 @@
+//! One connection: read, answer, write.
+//!
+//! A client may send many requests without waiting. All that one read brings are answered in
+//! order and their replies go out in one write, so a round trip costs one read and one write. A
+//! client that does not read its replies is not read from either: nothing piles up.
+
+use std::{io, net::IpAddr, sync::Arc, time::Duration};
+
+use remora_protocol::line::{
+    FrameLimits, FrameReader, LineError, is_http,
+    reply::{end_reply, write_error},
+};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
+    sync::watch,
+    time::{Instant, timeout, timeout_at},
+};
+
+use super::Session;
+use crate::{limits::BufferShare, settings::Limits, shared::Shared};
+
+const INPUT_BYTES: usize = 16 << 10;
+/// Replies are sent when so many bytes wait, even if more requests do.
+const FLUSH_BYTES: usize = 256 << 10;
+/// How long and how much is still read from a client that is sent away, so that it gets the
+/// reason before the connection is reset.
+const LINGER: Duration = Duration::from_secs(1);
+const LINGER_BYTES: usize = 4 << 20;
+
+/// Serves a connection until the client leaves, breaks a limit or the server stops.
+pub(super) async fn run<S>(
+    stream: S,
+    address: Option<IpAddr>,
+    shared: Arc<Shared>,
+) -> io::Result<()>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let frames = frame_limits(&shared.settings.load().limits);
+    let mut stopping = shared.stopping.subscribe();
+    let mut connection = Connection {
+        stream,
+        reader: FrameReader::new(frames),
+        session: Session::new(Arc::clone(&shared), address),
+        output: Vec::new(),
+        share: BufferShare::new(Arc::clone(&shared.buffers)),
+        partial_since: None,
+        shared: Arc::clone(&shared),
+    };
+    let mut input = vec![0u8; INPUT_BYTES];
+    loop {
+        let deadline = connection.read_deadline();
+        let read = timeout_at(deadline, connection.stream.read(&mut input));
+        let bytes = tokio::select! {
+            biased;
+            read = read => read??,
+            () = stopped(&mut stopping) => return Ok(()),
+        };
+        let Some(input) = input.get(..bytes).filter(|input| !input.is_empty()) else {
+            return Ok(());
+        };
+        if let Err(reason) = connection.take(input).await? {
+            return connection.send_away(&reason).await;
+        }
+    }
+}
+
+fn frame_limits(limits: &Limits) -> FrameLimits {
+    FrameLimits {
+        frame_bytes: limits.max_request_bytes,
+        pending_frames: limits.pending_requests,
+        pending_bytes: limits.pending_bytes,
+    }
+}
+
+struct Connection<S> {
+    stream: S,
+    reader: FrameReader,
+    session: Session,
+    output: Vec<u8>,
+    share: BufferShare,
+    /// When a request began that is not whole yet.
+    partial_since: Option<Instant>,
+    shared: Arc<Shared>,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
+    /// Until when the client must have sent something.
+    fn read_deadline(&mut self) -> Instant {
+        let settings = self.shared.settings.load();
+        let now = Instant::now();
+        if self.reader.held_bytes() == 0 {
+            self.partial_since = None;
+            return now + settings.idle_timeout();
+        }
+        let since = *self.partial_since.get_or_insert(now);
+        since + settings.request_timeout()
+    }
+
+    /// Answers the requests that `input` completes. An inner error is the reason to send the
+    /// client away.
+    async fn take(&mut self, mut input: &[u8]) -> io::Result<Result<(), LineError>> {
+        while !input.is_empty() {
+            let pushed = self.reader.push(input);
+            if let Err(reason) = self.answer_waiting().await? {
+                return Ok(Err(reason));
+            }
+            match pushed {
+                Ok(taken) => input = input.get(taken..).unwrap_or_default(),
+                Err(error) => return Ok(Err(error.into())),
+            }
+            if !self.has_buffer_room() {
+                return Ok(Err(LineError::server_busy("all buffers are taken, try again later")));
+            }
+        }
+        self.flush().await?;
+        Ok(Ok(()))
+    }
+
+    async fn answer_waiting(&mut self) -> io::Result<Result<(), LineError>> {
+        while let Some(frame) = self.reader.next_frame() {
+            self.partial_since = None;
+            if is_http(frame) {
+                return Ok(Err(LineError::not_http()));
+            }
+            let start = self.output.len();
+            self.session.answer(frame, &mut self.output);
+            let hold = self.session.take_hold();
+            if !hold.is_zero() {
+                tokio::time::sleep(hold).await;
+            }
+            let most = self.shared.settings.load().limits.write_queue_bytes;
+            let reply_bytes = self.output.len() - start;
+            if reply_bytes > most {
+                self.output.truncate(start);
+                write_error(&mut self.output, &reply_too_large(reply_bytes, most));
+                end_reply(&mut self.output);
+            }
+            if self.output.len() >= FLUSH_BYTES {
+                self.flush().await?;
+                tokio::task::consume_budget().await;
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    fn has_buffer_room(&mut self) -> bool {
+        let bytes = INPUT_BYTES + self.reader.held_bytes() + self.output.capacity();
+        self.share.resize(bytes, self.shared.settings.load().limits.buffered_bytes)
+    }
+
+    async fn flush(&mut self) -> io::Result<()> {
+        if self.output.is_empty() {
+            return Ok(());
+        }
+        let patience = self.shared.settings.load().request_timeout();
+        timeout(patience, self.stream.write_all(&self.output)).await??;
+        self.output.clear();
+        self.output.shrink_to(FLUSH_BYTES);
+        Ok(())
+    }
+
+    async fn send_away(&mut self, reason: &LineError) -> io::Result<()> {
+        write_error(&mut self.output, reason);
+        end_reply(&mut self.output);
+        self.flush().await?;
+        self.stream.shutdown().await?;
+        let drain = async {
+            let mut rest = [0u8; 4096];
+            let mut left = LINGER_BYTES;
+            while left > 0 && self.stream.read(&mut rest).await? > 0 {
+                left = left.saturating_sub(rest.len());
+            }
+            io::Result::Ok(())
+        };
+        timeout(LINGER, drain).await.unwrap_or(Ok(()))
+    }
+}
+
+/// Waits until the server stops.
+async fn stopped(stopping: &mut watch::Receiver<bool>) {
+    // An error means that the server is gone.
+    let _ = stopping.wait_for(|stopping| *stopping).await;
+}
+
+fn reply_too_large(bytes: usize, most: usize) -> LineError {
+    LineError::server_busy(format_args!(
+        "the reply takes {bytes} bytes, above the limit of {most}: ask for fewer rows or fields, \
+         or raise write_queue_bytes"
+    ))
+}

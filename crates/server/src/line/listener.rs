@@ -1,0 +1,69 @@
+//! Accepting connections of the line protocol: who may come in, and how many.
+
+use std::{net::IpAddr, sync::Arc};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    task::JoinSet,
+};
+
+use super::connection;
+use crate::{
+    counters::{Connected, Denial},
+    listen::{Door, accept_each, turn_away},
+    settings::Settings,
+    shared::Shared,
+};
+
+/// The answer to a connection that finds every place taken.
+const SERVER_BUSY: &[u8] = b"ERROR 6030 SERVER_BUSY too many connections, try again later\r\n";
+
+/// Accepts connections of the line protocol.
+pub(crate) async fn accept(door: impl Door, shared: Arc<Shared>) {
+    let stopping = shared.stopping.subscribe();
+    accept_each(door, stopping, |sessions, stream, address| {
+        admit(sessions, stream, address, &shared);
+    })
+    .await;
+}
+
+/// Starts a session, or turns the connection away. Local sockets have no address and are guarded
+/// by the file system.
+fn admit<S>(sessions: &mut JoinSet<()>, stream: S, address: Option<IpAddr>, shared: &Arc<Shared>)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let settings = shared.settings.load();
+    if let Some(address) = address
+        && !may_connect(&settings, address)
+    {
+        shared.counters.deny(Denial::Network, false);
+        tracing::warn!("{address} is in none of network.allow_cidrs and was turned away");
+        return;
+    }
+    match shared.counters.connect(settings.limits.max_connections) {
+        Some(place) => {
+            let shared = Arc::clone(shared);
+            sessions.spawn(serve(stream, address, shared, place));
+        }
+        None => {
+            shared.counters.deny(Denial::Connections, false);
+            sessions.spawn(turn_away(stream, SERVER_BUSY.to_vec()));
+        }
+    }
+}
+
+fn may_connect(settings: &Settings, address: IpAddr) -> bool {
+    let list = settings.allow_cidrs.as_deref();
+    list.is_none_or(|list| list.iter().any(|cidr| cidr.contains(address)))
+}
+
+async fn serve<S>(stream: S, address: Option<IpAddr>, shared: Arc<Shared>, place: Connected)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    if let Err(error) = connection::run(stream, address, shared).await {
+        tracing::debug!("a connection ended: {error}");
+    }
+    drop(place);
+}

@@ -1,0 +1,213 @@
+//! The line protocol: connections are accepted (`listener`), read and written (`connection`), and
+//! each request becomes a reply here, in the order of its checks; what a command does stands in a
+//! file of its own.
+
+mod admin;
+mod connection;
+mod dump;
+mod listener;
+mod local;
+mod query;
+mod replication;
+mod rights;
+mod variables;
+mod write;
+
+use std::{
+    net::IpAddr,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use remora_protocol::line::{
+    Command, LineError, WriteCommand, code, parse, parse_write,
+    reply::{end_reply, write_error},
+};
+use remora_sql::Identity;
+
+pub(crate) use listener::accept;
+pub use local::LocalSession;
+
+use crate::{
+    accounts::Demand,
+    counters::{CommandKind, Denial},
+    requests::{Answer, Caller, parse_limits},
+    settings::{Dialect, Settings},
+    shared::Shared,
+};
+
+/// So much of a request that met a fault is logged.
+const SHOWN_BYTES: usize = 200;
+
+/// One client's state and its way to the shared state.
+pub(crate) struct Session {
+    caller: Caller,
+    address: Option<IpAddr>,
+    /// How long the answer to a login is to be kept back.
+    hold: Duration,
+    debug: bool,
+    /// Whether replies name the applied position.
+    position: bool,
+}
+
+impl Session {
+    /// A session of a client at `address`; local sockets have none.
+    fn new(shared: Arc<Shared>, address: Option<IpAddr>) -> Self {
+        Self::of(Caller::new(shared, None), address)
+    }
+
+    /// A session of the server's owner: nothing asks for a token.
+    fn of_owner(shared: Arc<Shared>) -> Self {
+        Self::of(Caller::new(shared, Some(Identity::default())), None)
+    }
+
+    fn of(caller: Caller, address: Option<IpAddr>) -> Self {
+        Self { caller, address, hold: Duration::ZERO, debug: false, position: false }
+    }
+
+    /// Appends the whole reply to one request. A request that breaks the server's own code is
+    /// answered with an error too: it must not take other clients' sessions with it.
+    pub(crate) fn answer(&mut self, frame: &[u8], out: &mut Vec<u8>) {
+        let start = out.len();
+        let answer = catch_unwind(AssertUnwindSafe(|| self.try_answer(frame, out)));
+        let error = match answer {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some(error),
+            Err(_) => {
+                let shown = frame.get(..SHOWN_BYTES).unwrap_or(frame).escape_ascii();
+                tracing::error!("a request met a fault of the server: {shown}");
+                Some(LineError::new(
+                    code::INTERNAL,
+                    "Internal error: the request met a fault of the server",
+                ))
+            }
+        };
+        if let Some(error) = error {
+            out.truncate(start);
+            write_error(out, &error);
+        }
+        end_reply(out);
+    }
+
+    fn try_answer(&mut self, frame: &[u8], out: &mut Vec<u8>) -> Answer {
+        let settings = self.caller.shared.settings.load_full();
+        self.caller.shared.counters.request();
+        self.take_token(&settings)?;
+        self.require_login(frame, &settings)?;
+        if let Some(command) = self.parse_write(frame, &settings)? {
+            self.caller.require_loaded()?;
+            return self.write(&command, out);
+        }
+        let command = parse(frame, &parse_limits(&settings)).inspect_err(|error| {
+            self.caller.shared.counters.command(CommandKind::Unknown);
+            if error.code == code::TOKEN {
+                self.caller.shared.counters.normalization_failure();
+            }
+        })?;
+        self.caller.shared.counters.command(kind_of(&command));
+        if command.is_administrative() {
+            self.require_authentication(&settings)?;
+        }
+        if command.table().is_some() {
+            self.caller.require_loaded()?;
+        }
+        self.require_right(&command)?;
+        self.run(command, &settings, out)
+    }
+
+    fn take_token(&self, settings: &Settings) -> Answer {
+        let limits = &settings.rate_limiting;
+        let admitted = match self.address {
+            Some(address) if limits.enable => {
+                self.caller.shared.limiter.admit(address, limits, Instant::now())
+            }
+            _ => true,
+        };
+        if !admitted {
+            self.caller.shared.counters.deny(Denial::Rate, false);
+            return Err(LineError::rate_limited());
+        }
+        Ok(())
+    }
+
+    fn require_authentication(&self, settings: &Settings) -> Answer {
+        let demand = Demand::of(settings);
+        if self.caller.identity.is_some() || demand == Demand::Nothing {
+            return Ok(());
+        }
+        Err(LineError::auth_required())
+    }
+
+    /// Refuses everything but AUTH before a login, where one is asked for.
+    fn require_login(&self, frame: &[u8], settings: &Settings) -> Answer {
+        let demand = Demand::of(settings);
+        if self.caller.identity.is_some() || !demand.is_for_all() {
+            return Ok(());
+        }
+        let verb = frame.trim_ascii_start().split(u8::is_ascii_whitespace).next();
+        if verb.is_some_and(|verb| verb.eq_ignore_ascii_case(b"AUTH")) {
+            return Ok(());
+        }
+        Err(LineError::login_required(demand.form()))
+    }
+
+    /// How long the last answer is to be kept back: that of a login, where many failed.
+    pub(crate) fn take_hold(&mut self) -> Duration {
+        std::mem::take(&mut self.hold)
+    }
+
+    fn parse_write<'f>(
+        &self,
+        frame: &'f [u8],
+        settings: &Settings,
+    ) -> Result<Option<WriteCommand<'f>>, LineError> {
+        if settings.dialect == Dialect::MygramDb {
+            return Ok(None);
+        }
+        let Some(command) = parse_write(frame) else { return Ok(None) };
+        self.caller.shared.counters.command(CommandKind::Other);
+        self.require_authentication(settings)?;
+        command.map(Some)
+    }
+
+    fn run(&mut self, command: Command, settings: &Settings, out: &mut Vec<u8>) -> Answer {
+        match command {
+            Command::Search(search) => self.search(*search, settings, out),
+            Command::Count(selection) => self.count(selection, settings, out),
+            Command::Get(get) => self.get(&get, settings, out),
+            Command::Facet(request) => self.facet(request, settings, out),
+            Command::Info => self.info(out),
+            Command::Auth(auth) => self.authenticate(&auth, settings, out),
+            Command::Debug(on) => self.set_debug(on, out),
+            Command::Dump(command) => self.dump(&command, settings, out),
+            Command::Replication(command) => self.replication(command, out),
+            Command::Sync(command) => self.sync(&command, out),
+            Command::Wait(wait) => self.wait(&wait, out),
+            Command::Position(on) => self.set_position(on, out),
+            Command::Optimize(table) => self.caller.optimize(table.as_deref(), out),
+            Command::Cache(command) => self.cache(&command, out),
+            Command::Config(command) => self.config(&command, settings, out),
+            Command::Set(assignments) => variables::set(&self.caller.shared, &assignments, out),
+            Command::ShowVariables(like) => variables::show(settings, like.as_deref(), out),
+        }
+    }
+}
+
+fn kind_of(command: &Command) -> CommandKind {
+    use remora_protocol::line::{Dump, Replication};
+    match command {
+        Command::Search(_) => CommandKind::Search,
+        Command::Count(_) => CommandKind::Count,
+        Command::Get(_) => CommandKind::Get,
+        Command::Facet(_) => CommandKind::Facet,
+        Command::Info => CommandKind::Info,
+        Command::Dump(Dump::Save(_)) => CommandKind::Save,
+        Command::Dump(Dump::Load(_)) => CommandKind::Load,
+        Command::Replication(Replication::Status) => CommandKind::ReplicationStatus,
+        Command::Replication(Replication::Stop) => CommandKind::ReplicationStop,
+        Command::Replication(Replication::Start) => CommandKind::ReplicationStart,
+        Command::Config(_) => CommandKind::Config,
+        _ => CommandKind::Other,
+    }
+}

@@ -1,0 +1,84 @@
+//! How connections come in, whatever protocol they speak: accepted until the server stops, turned
+//! away with a reason, and the files of Unix sockets.
+
+mod socket_file;
+
+use std::{io, net::IpAddr, time::Duration};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt},
+    net::{TcpListener, TcpStream, UnixListener, UnixStream},
+    sync::watch,
+    task::JoinSet,
+};
+
+pub(crate) use socket_file::SocketFile;
+
+/// The wait after a failed accept, which mostly means that file descriptors have run out.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Where connections come in. Local sockets have no address.
+pub(crate) trait Door: Send + Sync + 'static {
+    /// A connection.
+    type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
+
+    /// The next connection and whose it is.
+    fn next(&self) -> impl Future<Output = io::Result<(Self::Stream, Option<IpAddr>)>> + Send;
+}
+
+impl Door for TcpListener {
+    type Stream = TcpStream;
+
+    async fn next(&self) -> io::Result<(TcpStream, Option<IpAddr>)> {
+        let (stream, address) = self.accept().await?;
+        // Replies are written whole; waiting to join them would only delay them.
+        let _ = stream.set_nodelay(true);
+        Ok((stream, Some(address.ip())))
+    }
+}
+
+impl Door for UnixListener {
+    type Stream = UnixStream;
+
+    async fn next(&self) -> io::Result<(UnixStream, Option<IpAddr>)> {
+        Ok((self.accept().await?.0, None))
+    }
+}
+
+/// Accepts connections until the server stops, then waits for their sessions. `admit` starts one or
+/// turns the connection away.
+pub(crate) async fn accept_each<D: Door>(
+    door: D,
+    mut stopping: watch::Receiver<bool>,
+    mut admit: impl FnMut(&mut JoinSet<()>, D::Stream, Option<IpAddr>),
+) {
+    let mut sessions = JoinSet::new();
+    loop {
+        let accepted = tokio::select! {
+            accepted = door.next() => accepted,
+            _ = stopping.changed() => break,
+            Some(_) = sessions.join_next(), if !sessions.is_empty() => continue,
+        };
+        match accepted {
+            Ok((stream, address)) => admit(&mut sessions, stream, address),
+            Err(error) => pause(&error).await,
+        }
+    }
+    drop(door);
+    while sessions.join_next().await.is_some() {}
+}
+
+/// Waits after a failed accept.
+async fn pause(error: &io::Error) {
+    tracing::warn!("cannot accept a connection: {error}; is the limit of open files too low?");
+    tokio::time::sleep(ACCEPT_PAUSE).await;
+}
+
+/// Tells a client why it does not come in, if it listens.
+pub(crate) async fn turn_away<S: AsyncWrite + Unpin>(mut stream: S, reason: Vec<u8>) {
+    let reply = async {
+        stream.write_all(&reason).await?;
+        stream.shutdown().await
+    };
+    let _ = tokio::time::timeout(Duration::from_secs(1), reply).await;
+}

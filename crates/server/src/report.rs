@@ -1,0 +1,210 @@
+//! The server's true figures, as INFO and HTTP tell them.
+
+use remora_engine::TableStatistics;
+use remora_protocol::{
+    http::{Denials, Metrics, Readiness, TableMetrics},
+    line::reply::{CacheStats, Identity, IndexInfo, InfoReport, MemoryHealth, MemoryInfo},
+};
+
+use crate::{
+    counters::Denial,
+    process::MemoryFigures,
+    settings::{Dialect, MYGRAMDB_VERSION},
+    shared::Shared,
+};
+
+/// Whether the one who asks may know of a table.
+pub(crate) type Sees<'s> = &'s (dyn Fn(&str) -> bool + Sync);
+
+/// What INFO tells. Cost: every table's figures.
+pub(crate) fn info(shared: &Shared, sees: Sees<'_>) -> InfoReport {
+    let counters = &shared.counters;
+    let mut tables = shared.database.tables();
+    tables.retain(|table| sees(table));
+    let sum = statistics(shared, &tables);
+    let readiness = readiness(shared);
+    InfoReport {
+        identity: identity(shared.settings.load().dialect),
+        uptime_seconds: shared.started.elapsed().as_secs(),
+        data_initialized: readiness.data_initialized,
+        ready: readiness.is_ready(),
+        storage_error: storage_error(shared).or_else(|| merge_failure(shared, sees)),
+        commands: counters.commands(),
+        connections: counters.connections(),
+        requests: counters.requests(),
+        text_normalization_failures: counters.normalization_failures(),
+        commands_by_name: counters.commands_by_name().collect(),
+        memory: memory(&sum),
+        index: index(&sum),
+        tables,
+        connected_clients: counters.connected() as u64,
+        replication: shared.sources.info(),
+        cache: cache_stats(shared),
+    }
+}
+
+/// MygramDB's clients compare the release of the server: under its rules it is the one whose
+/// protocol is answered.
+fn identity(dialect: Dialect) -> Identity {
+    let own = env!("CARGO_PKG_VERSION");
+    match dialect {
+        Dialect::Remora => Identity { server: "Remora", version: own, remora_version: None },
+        Dialect::MygramDb => {
+            Identity { server: "MygramDB", version: MYGRAMDB_VERSION, remora_version: Some(own) }
+        }
+    }
+}
+
+/// What is wrong with the storage, the worst alone: that nothing can be written, or that segments cannot
+/// be. Reads go on.
+pub(crate) fn storage_error(shared: &Shared) -> Option<String> {
+    let database = &shared.database;
+    let refused = database.write_refusal().map(|why| format!("writes are refused: {why}"));
+    let failed = || database.checkpoint_failure().as_deref().map(checkpoint_failed);
+    refused.or_else(failed)
+}
+
+/// What is told of a checkpoint that failed.
+fn checkpoint_failed(why: &str) -> String {
+    format!("checkpoint failed, and is tried again: {why}")
+}
+
+/// What is told of the first table one may know of whose segments cannot be merged.
+fn merge_failure(shared: &Shared, sees: Sees<'_>) -> Option<String> {
+    let mut failures = shared.database.merge_failures().into_iter();
+    failures.find(|(table, _)| sees(table)).map(|(_, told)| told)
+}
+
+/// Whether the server can answer: one verdict for INFO and all probes.
+pub(crate) fn readiness(shared: &Shared) -> Readiness {
+    let sources = &shared.sources;
+    let (replication, availability) = sources.replication().unzip();
+    Readiness {
+        loading: shared.dump.is_loading(),
+        data_initialized: sources.is_initialized(&shared.database),
+        sync_in_progress: sources.is_copying(),
+        availability: availability.unwrap_or_default(),
+        replication,
+        storage_error: storage_error(shared),
+        writes_refused: shared.database.write_refusal().is_some(),
+    }
+}
+
+/// Each table's figures; a table that is dropped meanwhile is left out.
+pub(crate) fn tables(shared: &Shared, sees: Sees<'_>) -> Vec<TableMetrics> {
+    let tables = shared.database.tables().into_iter().filter(|table| sees(table));
+    let figures = tables.filter_map(|name| {
+        let statistics = shared.database.statistics(&name).ok()?;
+        Some(TableMetrics { name, statistics })
+    });
+    figures.collect()
+}
+
+/// What is measured.
+pub(crate) fn metrics(shared: &Shared, sees: Sees<'_>) -> Metrics<'static> {
+    let counters = &shared.counters;
+    let denials = Denials {
+        acl: counters.denials(Denial::Network),
+        rate_limit: counters.denials(Denial::Rate),
+        connection_limit: counters.denials(Denial::Connections),
+    };
+    let mut sources = shared.sources.metrics();
+    for source in &mut sources {
+        source.tables.retain(|table| sees(&table.name));
+    }
+    Metrics {
+        info: info(shared, sees),
+        remora_version: env!("CARGO_PKG_VERSION"),
+        position: shared.database.position().0,
+        tables: tables(shared, sees),
+        replication: readiness(shared).replication,
+        sources,
+        dump_last_success: shared.dump.last_success(),
+        dump_failures: shared.dump.failures(),
+        denials,
+        workers: tokio::runtime::Handle::current().metrics().num_workers() as u64,
+    }
+}
+
+/// The sum over tables; a table that is dropped meanwhile counts nothing.
+pub(crate) fn statistics(shared: &Shared, tables: &[String]) -> TableStatistics {
+    let mut sum = TableStatistics::default();
+    for statistics in tables.iter().filter_map(|table| shared.database.statistics(table).ok()) {
+        sum.rows += statistics.rows;
+        sum.terms += statistics.terms;
+        sum.postings += statistics.postings;
+        sum.bitmap_lists += statistics.bitmap_lists;
+        sum.index_bytes += statistics.index_bytes;
+        sum.merging |= statistics.merging;
+    }
+    sum
+}
+
+/// Texts lie on disk behind a cache, so what documents take in memory is what the process holds
+/// beside the index.
+fn memory(sum: &TableStatistics) -> MemoryInfo {
+    let figures = MemoryFigures::read();
+    MemoryInfo {
+        used: figures.resident,
+        used_peak: figures.resident_peak,
+        index: sum.index_bytes,
+        documents: figures.resident.saturating_sub(sum.index_bytes),
+        system_total: figures.system_total,
+        system_available: figures.system_available,
+        process_rss: figures.resident,
+        process_rss_peak: figures.resident_peak,
+        health: health(&figures),
+    }
+}
+
+fn health(figures: &MemoryFigures) -> MemoryHealth {
+    match figures.usage_ratio() {
+        None => MemoryHealth::Unknown,
+        Some(usage) if usage > 0.9 => MemoryHealth::Critical,
+        Some(usage) if usage > 0.8 => MemoryHealth::Warning,
+        Some(_) => MemoryHealth::Healthy,
+    }
+}
+
+fn index(sum: &TableStatistics) -> IndexInfo {
+    IndexInfo {
+        documents: sum.rows,
+        terms: sum.terms,
+        postings: sum.postings,
+        delta_lists: sum.terms.saturating_sub(sum.bitmap_lists),
+        bitmap_lists: sum.bitmap_lists,
+        optimizing: sum.merging,
+    }
+}
+
+/// The result cache's figures, what no request can get any more taken out of it first.
+pub(crate) fn cache_stats(shared: &Shared) -> CacheStats {
+    let settings = &shared.settings.load().cache;
+    shared.cache.sweep(settings, |table| shared.database.table_version(table).ok());
+    let figures = shared.cache.figures();
+    CacheStats {
+        enabled: settings.enabled,
+        queries: figures.queries,
+        hits: figures.hits,
+        misses_not_found: figures.misses_absent,
+        misses_expired: figures.misses_expired,
+        misses_invalidated: figures.misses_outdated,
+        entries: figures.entries,
+        memory_bytes: figures.bytes as u64,
+        max_memory_bytes: settings.max_memory_mb << 20,
+        min_query_cost_ms: settings.min_query_cost_ms,
+        ttl_seconds: settings.ttl_s,
+        evictions: figures.evictions,
+        ttl_expirations: figures.expirations,
+        rejections_cheap: figures.rejections_cheap,
+        rejections_oversize: figures.rejections_oversize,
+        rejections_duplicate: figures.rejections_duplicate,
+        forced_clears: figures.clears,
+        invalidations_immediate: figures.misses_outdated,
+        invalidations_deferred: figures.swept,
+        invalidation_batches: figures.sweeps,
+        hit_time: figures.hit_time,
+        miss_time: figures.miss_time,
+        saved: figures.saved,
+    }
+}

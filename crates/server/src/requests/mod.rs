@@ -1,0 +1,88 @@
+//! What the line protocol and HTTP do alike, for whoever asks: tables found by their names and by
+//! the asker's rights, queries answered through the result cache, keys as they are typed.
+
+mod key;
+mod optimize;
+mod query;
+mod rights;
+mod tables;
+
+use std::sync::Arc;
+
+use remora_engine::Database;
+use remora_protocol::line::{LineError, ParseLimits, code};
+use remora_sql::Identity;
+
+pub(crate) use key::parse_key;
+pub(crate) use query::{Query, shown_columns};
+
+use crate::{
+    counters::CommandKind,
+    settings::{Dialect, Settings},
+    shared::{Shared, half_loaded},
+};
+
+/// What an answer is: a body written into the buffer, or an error.
+pub(crate) type Answer = Result<(), LineError>;
+
+/// One who asks, and their way to the shared state.
+pub(crate) struct Caller {
+    pub(crate) shared: Arc<Shared>,
+    /// Who they have proved to be.
+    pub(crate) identity: Option<Identity>,
+}
+
+impl Caller {
+    /// One who has proved to be this, or nobody yet.
+    pub(crate) fn new(shared: Arc<Shared>, identity: Option<Identity>) -> Self {
+        Self { shared, identity }
+    }
+
+    /// The settings in force.
+    pub(crate) fn settings(&self) -> Arc<Settings> {
+        self.shared.settings.load_full()
+    }
+
+    /// The database.
+    pub(crate) fn database(&self) -> &Database {
+        &self.shared.database
+    }
+
+    /// Counts a command that was understood.
+    pub(crate) fn count_command(&self, kind: CommandKind) {
+        self.shared.counters.command(kind);
+    }
+
+    /// Refuses while a dump is being loaded or has been by halves.
+    pub(crate) fn require_loaded(&self) -> Answer {
+        if self.shared.dump.is_loading() {
+            return Err(LineError::new(
+                code::LOADING,
+                "Server is loading a dump, please try again later",
+            ));
+        }
+        if self.shared.dump.is_half_loaded() {
+            return Err(half_loaded());
+        }
+        Ok(())
+    }
+}
+
+/// The limits of requests, on every wire.
+pub(crate) fn parse_limits(settings: &Settings) -> ParseLimits {
+    let limits = match settings.dialect {
+        Dialect::Remora => ParseLimits::default(),
+        Dialect::MygramDb => ParseLimits::mygramdb(),
+    };
+    ParseLimits {
+        default_limit: settings.limits.default_limit,
+        max_limit: settings.limits.max_limit,
+        max_query_bytes: settings.limits.max_query_length,
+        ..limits
+    }
+}
+
+/// Runs what may read files or many rows. Other sessions of the same thread go on elsewhere.
+pub(crate) fn blocking<T>(work: impl FnOnce() -> T) -> T {
+    tokio::task::block_in_place(work)
+}

@@ -1,0 +1,200 @@
+//! Queries answered from the result cache, or asked and kept there.
+
+use std::time::{Duration, Instant};
+
+use remora_engine::{
+    Error, FacetRequest, Missing, Position, QueryReport, RequestPart, Schema, SearchReply,
+    SearchRequest, Selection, SortBy, SourcePositions, TableVersion,
+};
+use remora_mysql::Zone;
+use remora_protocol::line::{LineError, Search, reply::CacheUse};
+use remora_sql::Access;
+
+use super::{Caller, blocking};
+use crate::{
+    settings::{Cache, Settings},
+    zone,
+};
+
+/// A query that can be asked again under its table's full name. Its `Debug` form is its name in the
+/// cache, so queries whose replies differ must show a difference.
+pub(crate) trait Query: std::fmt::Debug {
+    /// Which rows it is about.
+    fn selection(&mut self) -> &mut Selection;
+
+    /// The table as it was given, or its full name once that is known.
+    fn table(&mut self) -> &mut String {
+        &mut self.selection().table
+    }
+}
+
+impl Query for Search {
+    fn selection(&mut self) -> &mut Selection {
+        &mut self.request.selection
+    }
+}
+
+impl Query for Selection {
+    fn selection(&mut self) -> &mut Selection {
+        self
+    }
+}
+
+impl Query for FacetRequest {
+    fn selection(&mut self) -> &mut Selection {
+        &mut self.selection
+    }
+}
+
+/// How far the database was, and the version that a table then had or a newer one.
+struct State {
+    position: Position,
+    sources: SourcePositions,
+    version: TableVersion,
+}
+
+impl Caller {
+    /// Asks the engine, in the way that suits what must be read.
+    pub(crate) fn ask_search(
+        &self,
+        request: &SearchRequest,
+        settings: &Settings,
+    ) -> Result<SearchReply, Error> {
+        if !settings.bm25.enable && request.sort.iter().any(|key| key.by == SortBy::Score) {
+            let message = "SORT _score requires BM25 to be enabled: set bm25.enable to true";
+            return Err(Error::Request { part: RequestPart::Sort, message: message.to_owned() });
+        }
+        let reads_rows = !request.fields.is_empty()
+            || request.highlight.is_some()
+            || request.selection.fuzzy.is_some();
+        let database = &self.shared.database;
+        match reads_rows {
+            true => blocking(|| database.search(request)),
+            false => database.search(request),
+        }
+    }
+
+    /// Answers from the cache, whose keys are requests as they were understood, or asks and keeps
+    /// the answer. A table that is not found is looked for by its bare name, which costs the usual
+    /// request nothing. The table's version is read before the question is asked: an answer that is
+    /// newer is kept under a version that no look-up finds.
+    pub(crate) fn cached<Q: Query>(
+        &self,
+        query: &mut Q,
+        settings: &Settings,
+        out: &mut Vec<u8>,
+        ask: impl FnMut(&Q, &mut Vec<u8>) -> Result<QueryReport, Error>,
+    ) -> Result<(QueryReport, CacheUse), LineError> {
+        self.cached_as(query, &settings.cache, settings.time_zone.as_ref(), out, ask)
+    }
+
+    pub(crate) fn cached_as<Q: Query>(
+        &self,
+        query: &mut Q,
+        caching: &Cache,
+        zone: Option<&Zone>,
+        out: &mut Vec<u8>,
+        mut ask: impl FnMut(&Q, &mut Vec<u8>) -> Result<QueryReport, Error>,
+    ) -> Result<(QueryReport, CacheUse), LineError> {
+        if self.is_limited() {
+            *query.table() = self.resolve(query.table(), Access::Read)?;
+        }
+        self.read_times(query, zone)?;
+        let (state, key) = match caching.enabled {
+            true => (Some(self.state_of(query)?), format!("{query:?}").into_bytes()),
+            false => (None, Vec::new()),
+        };
+        if let Some(state) = &state
+            && let Some(found) = self.find_cached(&key, state, caching, out)
+        {
+            return Ok(found);
+        }
+        let start = out.len();
+        let report = match ask(query, out) {
+            Err(Error::NotFound { what: Missing::Table, .. }) => {
+                *query.table() = self.resolve(query.table(), Access::Read)?;
+                ask(query, out)
+            }
+            answer => answer,
+        }?;
+        let Some(state) = state else { return Ok((report, CacheUse::Disabled)) };
+        let body = out.get(start..).unwrap_or_default();
+        let cost = report.total_time;
+        self.shared.cache.keep(&key, query.table(), state.version, body, cost, caching);
+        Ok((report, CacheUse::Miss { reason: "not_found", cost }))
+    }
+
+    /// Reads the times of a query's filter by the configured zone. Asks for the table's definition
+    /// only if there is something to do.
+    fn read_times(&self, query: &mut impl Query, zone: Option<&Zone>) -> Result<(), LineError> {
+        if zone.is_none_or(Zone::is_utc) || query.selection().filter.is_none() {
+            return Ok(());
+        }
+        let (table, schema) = self.find_table(query.table())?;
+        *query.table() = table;
+        if let Some(filter) = &mut query.selection().filter {
+            zone::filter_in_utc(zone, &schema, filter);
+        }
+        Ok(())
+    }
+
+    /// What is known of a query's table, which gets its full name.
+    fn state_of(&self, query: &mut impl Query) -> Result<State, LineError> {
+        let database = &self.shared.database;
+        // Read before the version is: what was applied then is in the rows that it stands for.
+        let (position, sources) = (database.position(), database.source_positions());
+        let version = match database.table_version(query.table()) {
+            Err(Error::NotFound { .. }) => {
+                *query.table() = self.resolve(query.table(), Access::Read)?;
+                database.table_version(query.table())
+            }
+            version => version,
+        }?;
+        Ok(State { position, sources, version })
+    }
+
+    fn find_cached(
+        &self,
+        key: &[u8],
+        state: &State,
+        caching: &Cache,
+        out: &mut Vec<u8>,
+    ) -> Option<(QueryReport, CacheUse)> {
+        let start = Instant::now();
+        let found = self.shared.cache.find(key, state.version, caching)?;
+        out.extend_from_slice(&found.body);
+        let report = QueryReport {
+            position: state.position,
+            sources: state.sources.clone(),
+            total_time: start.elapsed(),
+            ..QueryReport::default()
+        };
+        let saved: Duration = found.cost.saturating_sub(report.total_time);
+        Some((report, CacheUse::Hit { age: found.kept_at.elapsed(), saved }))
+    }
+}
+
+/// The columns that a GET lists: the asked ones, all that are shown for `*`, or the indexed ones but
+/// the key.
+pub(crate) fn shown_columns(schema: &Schema, fields: &[String]) -> Result<Vec<usize>, LineError> {
+    let all = 0..schema.columns.len();
+    match fields {
+        [] => {
+            let filters = all.filter(|index| {
+                let indexed = schema.columns.get(*index).is_some_and(|column| column.indexed);
+                indexed && !schema.primary_key.contains(index)
+            });
+            Ok(filters.collect())
+        }
+        [star] if star == "*" => Ok(all.filter(|index| !schema.is_hidden(*index)).collect()),
+        fields => fields.iter().map(|field| column_of(schema, field)).collect(),
+    }
+}
+
+fn column_of(schema: &Schema, name: &str) -> Result<usize, LineError> {
+    let exact = schema.columns.iter().position(|column| column.name == name);
+    let found =
+        exact.or_else(|| schema.columns.iter().position(|c| c.name.eq_ignore_ascii_case(name)));
+    found
+        .ok_or_else(|| LineError::syntax(format!("Table '{}' has no column '{name}'", schema.name)))
+}

@@ -1,0 +1,52 @@
+//! What one who asks may do, by the rights of their user: for those who may do everything, all that
+//! follows costs nothing.
+
+use remora_protocol::line::{LineError, code};
+use remora_sql::Access;
+
+use super::{Answer, Caller};
+
+impl Caller {
+    /// Whether the client may do some things only.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.identity.as_ref().is_some_and(|identity| identity.rights.is_some())
+    }
+
+    /// Whether so much may be done with the engine's table of this name.
+    pub(crate) fn may(&self, table: &str, access: Access) -> bool {
+        let Some(identity) = self.identity.as_ref().filter(|_| self.is_limited()) else {
+            return true;
+        };
+        let settings = self.shared.settings.load();
+        identity.may_engine(table, &settings.sql.default_database, access)
+    }
+
+    /// Whether the client may know of a table.
+    pub(crate) fn sees(&self, table: &str) -> bool {
+        self.may(table, Access::Read)
+    }
+
+    /// The refusal of what may not be done with a table, whether it is there or not.
+    pub(crate) fn denied(&self, access: Access, table: &str) -> LineError {
+        let what = match access {
+            Access::Read => "Reading is",
+            Access::Write => "Writing is",
+            Access::Define => "Defining is",
+        };
+        LineError::denied(what, self.who(), format_args!("table '{table}'"))
+    }
+
+    fn who(&self) -> String {
+        let identity = self.identity.clone().unwrap_or_default();
+        format!("'{}'@'{}'", identity.user, identity.host)
+    }
+
+    /// Refuses what is about the server as a whole to those who may not do everything.
+    pub(crate) fn require_everything(&self) -> Answer {
+        if !self.is_limited() {
+            return Ok(());
+        }
+        let message = format!("This needs an account that may do everything, not {}", self.who());
+        Err(LineError::new(code::PERMISSION_DENIED, message))
+    }
+}

@@ -1,0 +1,8 @@
+//! Settings that were typed take the place of defaults.
+
+/// Replaces a setting by what was typed.
+pub(super) fn set<T>(setting: &mut T, typed: Option<T>) {
+    if let Some(value) = typed {
+        *setting = value;
+    }
+}

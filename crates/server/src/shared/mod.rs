@@ -1,0 +1,61 @@
+//! What all sessions of a server share, whatever protocol they speak.
+
+mod dump_state;
+
+use std::{sync::Arc, time::Instant};
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+use remora_engine::Database;
+use tokio::sync::watch;
+
+pub(crate) use dump_state::{DumpState, Trigger, busy, half_loaded};
+
+use crate::{
+    LogHandle,
+    accounts::Logins,
+    cache::QueryCache,
+    counters::Counters,
+    limits::{BufferBudget, RateLimiter},
+    settings::Settings,
+    sources::Sources,
+};
+
+/// What all sessions share. Every part may be used from any thread.
+pub(crate) struct Shared {
+    pub database: Database,
+    pub settings: ArcSwap<Settings>,
+    /// Serialises changes of the settings; readers use the swap alone.
+    pub changing: Mutex<()>,
+    pub counters: Arc<Counters>,
+    pub cache: QueryCache,
+    pub limiter: RateLimiter,
+    pub logins: Logins,
+    pub buffers: Arc<BufferBudget>,
+    pub dump: DumpState,
+    pub sources: Sources,
+    pub log: Option<LogHandle>,
+    pub started: Instant,
+    pub stopping: watch::Sender<bool>,
+}
+
+impl Shared {
+    /// The state of a server that has just been started.
+    pub(crate) fn new(settings: Settings, database: Database, log: Option<LogHandle>) -> Self {
+        Self {
+            database,
+            changing: Mutex::new(()),
+            counters: Arc::default(),
+            cache: QueryCache::default(),
+            limiter: RateLimiter::default(),
+            logins: Logins::default(),
+            buffers: Arc::default(),
+            dump: DumpState::default(),
+            sources: Sources::default(),
+            log,
+            started: Instant::now(),
+            stopping: watch::Sender::new(false),
+            settings: ArcSwap::from_pointee(settings),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Reading the fields of an event or a value, front to back, without ever leaving its bytes.
+
+/// An event ends in the middle of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Short;
+
+impl std::fmt::Display for Short {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("it ends too early")
+    }
+}
+
+/// The bytes not yet read.
+#[derive(Clone, Copy, Debug)]
+pub struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    /// Reads from the first of these bytes.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    /// The next bytes.
+    pub fn bytes(&mut self, length: usize) -> Result<&'a [u8], Short> {
+        let (head, tail) = self.0.split_at_checked(length).ok_or(Short)?;
+        self.0 = tail;
+        Ok(head)
+    }
+
+    /// The next bytes, as many as the array has.
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Short> {
+        let (head, tail) = self.0.split_first_chunk().ok_or(Short)?;
+        self.0 = tail;
+        Ok(*head)
+    }
+
+    /// Leaves out bytes.
+    pub fn skip(&mut self, length: usize) -> Result<(), Short> {
+        self.bytes(length).map(drop)
+    }
+
+    /// What is left; nothing is left then.
+    pub fn rest(&mut self) -> &'a [u8] {
+        std::mem::take(&mut self.0)
+    }
+
+    /// How many bytes are left.
+    pub fn remaining(&self) -> usize {
+        self.0.len()
+    }
+
+    /// One byte.
+    pub fn u8(&mut self) -> Result<u8, Short> {
+        self.array::<1>().map(|[byte]| byte)
+    }
+
+    /// Two bytes, little-endian.
+    pub fn u16(&mut self) -> Result<u16, Short> {
+        self.array().map(u16::from_le_bytes)
+    }
+
+    /// Four bytes, little-endian.
+    pub fn u32(&mut self) -> Result<u32, Short> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    /// Eight bytes, little-endian.
+    pub fn u64(&mut self) -> Result<u64, Short> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    /// Up to eight bytes, little-endian.
+    pub fn uint(&mut self, length: usize) -> Result<u64, Short> {
+        let mut whole = [0; 8];
+        whole.get_mut(..length).ok_or(Short)?.copy_from_slice(self.bytes(length)?);
+        Ok(u64::from_le_bytes(whole))
+    }
+
+    /// A length-encoded integer of the protocol: one byte, or a mark and 2, 3 or 8 bytes.
+    pub fn packed(&mut self) -> Result<u64, Short> {
+        match self.u8()? {
+            small @ ..=250 => Ok(u64::from(small)),
+            252 => self.uint(2),
+            253 => self.uint(3),
+            254 => self.uint(8),
+            _ => Err(Short),
+        }
+    }
+
+    /// A packed length as a size in memory.
+    pub fn packed_length(&mut self) -> Result<usize, Short> {
+        usize::try_from(self.packed()?).map_err(|_| Short)
+    }
+}

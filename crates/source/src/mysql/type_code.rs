@@ -1,0 +1,34 @@
+//! The numbers by which the MySQL protocol and table maps name the types of columns.
+
+pub(crate) const TINY: u8 = 1;
+pub(crate) const SHORT: u8 = 2;
+pub(crate) const LONG: u8 = 3;
+pub(crate) const FLOAT: u8 = 4;
+pub(crate) const DOUBLE: u8 = 5;
+pub(crate) const TIMESTAMP: u8 = 7;
+pub(crate) const LONGLONG: u8 = 8;
+pub(crate) const INT24: u8 = 9;
+pub(crate) const DATE: u8 = 10;
+pub(crate) const TIME: u8 = 11;
+pub(crate) const DATETIME: u8 = 12;
+pub(crate) const YEAR: u8 = 13;
+pub(crate) const NEWDATE: u8 = 14;
+pub(crate) const VARCHAR: u8 = 15;
+pub(crate) const BIT: u8 = 16;
+pub(crate) const TIMESTAMP2: u8 = 17;
+pub(crate) const DATETIME2: u8 = 18;
+pub(crate) const TIME2: u8 = 19;
+pub(crate) const BLOB_COMPRESSED: u8 = 140;
+pub(crate) const VARCHAR_COMPRESSED: u8 = 141;
+pub(crate) const VECTOR: u8 = 242;
+pub(crate) const JSON: u8 = 245;
+pub(crate) const NEWDECIMAL: u8 = 246;
+pub(crate) const ENUM: u8 = 247;
+pub(crate) const SET: u8 = 248;
+pub(crate) const TINY_BLOB: u8 = 249;
+pub(crate) const MEDIUM_BLOB: u8 = 250;
+pub(crate) const LONG_BLOB: u8 = 251;
+pub(crate) const BLOB: u8 = 252;
+pub(crate) const VAR_STRING: u8 = 253;
+pub(crate) const STRING: u8 = 254;
+pub(crate) const GEOMETRY: u8 = 255;
