@@ -116,6 +116,8 @@ enum Node {
 enum Place {
     /// It must hold, beside others.
     Condition,
+    /// What it gives is compared in one that must hold, which does not if that is NULL.
+    Compared,
     /// It or others must hold.
     Alternative,
     /// Something is made of what it gives.
@@ -147,8 +149,15 @@ impl Asking<'_> {
     fn replaced(&self, expr: Expr, place: Place) -> PlanResult<Transformed<Expr>> {
         let within = match &expr {
             Expr::BinaryExpr(BinaryExpr { op: Operator::And, .. }) => place,
-            Expr::BinaryExpr(BinaryExpr { op: Operator::Or, .. }) if place != Place::Inside => {
+            Expr::BinaryExpr(BinaryExpr { op: Operator::Or, .. })
+                if matches!(place, Place::Condition | Place::Alternative) =>
+            {
                 Place::Alternative
+            }
+            Expr::BinaryExpr(BinaryExpr { op, .. })
+                if place == Place::Condition && is_false_of_null(*op) =>
+            {
+                Place::Compared
             }
             _ => Place::Inside,
         };
@@ -187,7 +196,7 @@ impl Asking<'_> {
             && !self.runs_at_once(plan, outer.is_empty(), value)?
             && match &expr {
                 Expr::ScalarSubquery(_) => {
-                    !is_volatile(plan)? && self.scalar_joins(plan, outer.is_empty())?
+                    !is_volatile(plan)? && self.scalar_joins(plan, outer.is_empty(), place)?
                 }
                 Expr::Exists(_) => self.node == Node::Filter && is_simple(plan)?,
                 Expr::InSubquery(within) => in_joins(within, place, outer.is_empty())?,
@@ -229,11 +238,16 @@ impl Asking<'_> {
         Ok(compare_by_keys(&value, &ExprType::of_field(of)))
     }
 
-    fn scalar_joins(&self, plan: &LogicalPlan, is_constant: bool) -> PlanResult<bool> {
+    fn scalar_joins(
+        &self,
+        plan: &LogicalPlan,
+        is_constant: bool,
+        place: Place,
+    ) -> PlanResult<bool> {
         match self.node {
             Node::Other => Ok(false),
             // A join's column would be told to have a value where the query has no row.
-            Node::Projection if !has_null(plan) => has_simple_aggregate(plan),
+            _ if place != Place::Compared && !has_null(plan) => has_simple_aggregate(plan),
             _ => Ok(is_constant || has_simple_aggregate(plan)?),
         }
     }
@@ -258,6 +272,12 @@ impl Asking<'_> {
     }
 }
 
+/// Whether a comparison with NULL does not hold.
+fn is_false_of_null(op: Operator) -> bool {
+    use Operator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
+    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq)
+}
+
 /// Whether `IN` becomes a join. One that is negated must know of NULL, which a join does for columns, in a
 /// whole condition, and for a query that names no outer columns; a constant is no key of a join.
 fn in_joins(within: &InSubquery, place: Place, is_alone: bool) -> PlanResult<bool> {
@@ -267,7 +287,7 @@ fn in_joins(within: &InSubquery, place: Place, is_alone: bool) -> PlanResult<boo
     let stands = match place {
         Place::Condition => !within.negated || is_alone && are_columns,
         Place::Alternative => !within.negated,
-        Place::Inside => false,
+        Place::Compared | Place::Inside => false,
     };
     Ok(stands && !(is_constant && is_alone) && is_simple(&within.subquery.subquery)?)
 }
