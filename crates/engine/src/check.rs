@@ -10,13 +10,11 @@ use std::{collections::BTreeSet, fmt, path::Path};
 use crate::{
     Error, Position, Result, Row, Schema,
     document::RowIndexer,
-    files::SegmentFiles,
-    manifest::Manifest,
     merge::{merge_views, write_recovered},
     readable::scan_readable,
     recovery::{Purpose, Recovered, recover},
     snapshot::{SegmentView, TableView},
-    store::{DAMAGED_ROWS, Store},
+    storage::{files::SegmentFiles, manifest::Manifest, rows::DAMAGED_ROWS, store::Store},
     write::RequiredRows,
 };
 

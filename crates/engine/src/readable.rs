@@ -1,9 +1,6 @@
 //! Reading a table of which not everything can be read.
 
-use crate::{
-    Error, Result, Row,
-    snapshot::{RowReader, SegmentView},
-};
+use crate::{Error, Result, Row, snapshot::SegmentView, storage::rows::RowReader};
 
 /// Calls `visit` as [`RowReader::scan`] does with the rows that can be read, and `failed` with each
 /// error: `failed` answers whether to go on. Behind what cannot be read it goes on with the next key of

@@ -4,14 +4,25 @@ use std::sync::Arc;
 
 use crate::{
     CountReply, FacetReply, FacetRequest, KeyValues, Position, Result, Row, Scan, ScanRequest,
-    Schema, SearchReply, SearchRequest, Selection, SourcePositions, TableVersion, Value, read,
+    Schema, SearchReply, SearchRequest, Selection, SourcePositions, Value,
+    error::no_table,
+    read,
     shared::Shared,
     snapshot::{Snapshot, TableView},
-    write::no_table,
 };
 
 /// What the names of hidden tables begin with.
 const HIDDEN: char = '#';
+
+/// What the rows of a table at one moment are known by: two equal versions of one data directory,
+/// while it is open, are the same rows under the same definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableVersion {
+    /// The table's number; one that is made again has another.
+    pub table: u32,
+    /// The newest batch that changed a row of it.
+    pub changed: Position,
+}
 
 /// One moment of all tables. Every answer is of that moment, whatever is written meanwhile.
 ///

@@ -24,17 +24,22 @@ use remora_index::segment::Segment;
 
 use crate::{
     Error, Position, Result, Row, Schema,
-    catalog::{ChangedKeys, read_log_after, read_position, read_sources, read_staged, read_tables},
     check::Problem,
     document::{RowIndexer, text_bytes},
     encode::RowFormat,
-    files::SegmentFiles,
-    manifest::{Manifest, TableRecord},
     readable::scan_readable,
-    snapshot::{RowReader, SegmentView, Snapshot, TableView, rows_at},
-    staged::{settle, staged_keys},
-    store::{DAMAGED_ROWS, Store, StoreSnapshot},
-    synonyms::Synonyms,
+    schema::Synonyms,
+    snapshot::{SegmentView, Snapshot, TableView},
+    storage::{
+        catalog::{
+            ChangedKeys, read_log_after, read_position, read_sources, read_staged, read_tables,
+        },
+        files::SegmentFiles,
+        manifest::{Manifest, TableRecord},
+        rows::{DAMAGED_ROWS, RowReader, rows_at},
+        staged::{settle, staged_keys},
+        store::{Store, StoreSnapshot},
+    },
     write::{CHANGE_BYTES, RequiredRows},
 };
 

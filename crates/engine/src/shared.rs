@@ -13,11 +13,9 @@ use remora_index::segment::Segment;
 
 use crate::{
     Error, Options, Result,
-    files::SegmentFiles,
-    lock::DirectoryLock,
     published::Published,
     snapshot::Snapshot,
-    store::Store,
+    storage::{files::SegmentFiles, lock::DirectoryLock, store::Store},
     write::{Indexers, OpenTransactions, WriteQueue},
 };
 

@@ -5,11 +5,14 @@ use std::{collections::HashMap, sync::Arc};
 use remora_index::{Bitmap, segment::Segment};
 
 use crate::{
-    Position, Result, Row, Schema, SourcePositions,
+    Position, Schema, SourcePositions,
     activity::Activity,
     encode::RowFormat,
-    store::{OverlaidRows, StoreSnapshot, StoredRows},
-    synonyms::Synonyms,
+    schema::Synonyms,
+    storage::{
+        rows::{RowReader, rows_at},
+        store::StoreSnapshot,
+    },
 };
 
 /// The state of all tables at one position. Published whole by an atomic pointer swap.
@@ -155,29 +158,4 @@ impl TableView {
     pub fn live_count(&self) -> u64 {
         self.segments.iter().map(|view| u64::from(view.live_count())).sum()
     }
-}
-
-/// The rows of a table at a moment of the store, with those that are staged under a number.
-pub(crate) fn rows_at(
-    store: &Arc<dyn StoreSnapshot>,
-    table: u32,
-    format: &Arc<RowFormat>,
-    staged: Option<u32>,
-) -> Arc<dyn RowReader> {
-    let below = Arc::new(StoredRows::new(Arc::clone(store), table, Arc::clone(format)));
-    let (snapshot, format) = (Arc::clone(store), Arc::clone(format));
-    match staged {
-        None => below,
-        Some(number) => Arc::new(OverlaidRows { below, snapshot, number, table, format }),
-    }
-}
-
-/// Reads whole rows of one table at one position.
-pub(crate) trait RowReader: Send + Sync {
-    /// The row with this encoded key: the columns at the wanted positions; what the others are is
-    /// not said.
-    fn get(&self, key: &[u8], wanted: &dyn Fn(usize) -> bool) -> Result<Option<Row>>;
-    /// Calls `visit(encoded key, row)` in key order, from `from` on (included), until it answers
-    /// false.
-    fn scan(&self, from: &[u8], visit: &mut dyn FnMut(&[u8], Row) -> Result<bool>) -> Result<()>;
 }

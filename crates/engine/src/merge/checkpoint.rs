@@ -12,12 +12,14 @@ use remora_index::Bitmap;
 
 use crate::{
     Error, Result,
-    catalog::trim_log,
-    files::SegmentFiles,
-    manifest::{Manifest, SegmentRecord, TableRecord},
     shared::Shared,
     snapshot::{SegmentView, Snapshot},
-    store::Store,
+    storage::{
+        catalog::trim_log,
+        files::SegmentFiles,
+        manifest::{Manifest, SegmentRecord, TableRecord},
+        store::Store,
+    },
 };
 
 /// Makes the newest snapshot's segments durable, and keeps why that failed.

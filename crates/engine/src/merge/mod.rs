@@ -24,10 +24,10 @@ use remora_index::{
 use crate::{
     Error, Position, Result, Schema,
     document::segment_spec,
-    manifest::SegmentRecord,
     published::{Claim, Claims},
     shared::{PoisonOnPanic, Shared},
     snapshot::{SegmentView, Snapshot, TableView},
+    storage::manifest::SegmentRecord,
 };
 
 pub(crate) use checkpoint::{checkpoint, write_recovered};

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Instant};
 use super::{QUIET, Quiet, Size, merge_claimed, plan::SEGMENTS_MAX};
 use crate::{
     Change, Database, Durability, Options, Position, Value,
-    store::{Keyspace, Store, testing::FaultyStore},
+    storage::store::{Keyspace, Store, testing::FaultyStore},
     write::fixture::{batch, count, put, rows, schema},
 };
 

@@ -13,12 +13,13 @@ use parking_lot::Mutex;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::{
-    prepare::{PreparedBatch, exists, no_table},
+    prepare::{PreparedBatch, exists},
     writer::{Writer, find_table},
 };
 use crate::{
     Error, Position, Result, Schema,
     encode::decode_key,
+    error::no_table,
     published::Published,
     snapshot::{Snapshot, TableView},
 };

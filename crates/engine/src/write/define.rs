@@ -11,18 +11,22 @@ use std::{
 
 use super::{
     alter::{Altered, alter},
-    prepare::no_table,
     queue::Definitions,
     required::RequiredRows,
     writer::{Writer, find_table},
 };
 use crate::{
-    Definition, Error, Position, Result, Schema, Value, catalog,
+    Definition, Error, Position, Result, Schema, Value,
     encode::{History, RowFormat},
+    error::no_table,
     recovery::Indexer,
-    snapshot::{SegmentView, Snapshot, TableView, rows_at},
-    store::{StoreBatch, StoreSnapshot},
-    synonyms::Synonyms,
+    schema::Synonyms,
+    snapshot::{SegmentView, Snapshot, TableView},
+    storage::{
+        catalog,
+        rows::rows_at,
+        store::{StoreBatch, StoreSnapshot},
+    },
 };
 
 /// The tables as they will be.

@@ -8,7 +8,7 @@ use std::{
 use super::fixture::{batch, count, put, rows, schema};
 use crate::{
     Change, Database, Durability, Error, Options, Row, Value,
-    store::{
+    storage::store::{
         Store,
         testing::{Faults, FaultyStore},
     },

@@ -9,7 +9,7 @@ use crate::{
     Position, Result, Schema, SourcePositions,
     document::RowIndexer,
     snapshot::{SegmentView, Snapshot},
-    store::StoreSnapshot,
+    storage::store::StoreSnapshot,
 };
 
 /// What a change counts for the next checkpoint beside its key and its text: without it deletions

@@ -26,17 +26,22 @@ use remora_index::{Bitmap, segment::Segment};
 use super::{
     group::{IndexedGroup, Runs},
     pending::Waiter,
-    prepare::{PreparedBatch, PreparedTable, no_table, prepare},
+    prepare::{PreparedBatch, PreparedTable, prepare},
     queue::Job,
     writer::{Writer, find_table, stale},
 };
 use crate::{
-    ChangeBatch, Error, Position, Reader, RequestPart, Result, Schema, TableChanges, catalog,
+    ChangeBatch, Error, Position, Reader, RequestPart, Result, Schema, TableChanges,
+    error::no_table,
     merge::merge_views,
     shared::Shared,
     snapshot::{SegmentView, Snapshot, TableView},
-    staged::{self, Settling},
-    store::{Keyspace, OverlaidRows, Store, StoreBatch, StoreSnapshot},
+    storage::{
+        catalog,
+        rows::OverlaidRows,
+        staged::{self, Settling},
+        store::{Keyspace, Store, StoreBatch, StoreSnapshot},
+    },
 };
 
 /// Bytes of one commit of staged rows: the store does nothing else meanwhile.

@@ -37,7 +37,7 @@ pub(crate) use indexing::Indexers;
 pub use large::LargeBatch;
 pub(crate) use pending::Waiter;
 pub use pending::{Pending, Pipeline};
-pub(crate) use prepare::{no_table, prepare};
+pub(crate) use prepare::prepare;
 pub(crate) use queue::{Definitions, Job, WriteQueue};
 pub use required::RequiredRows;
 pub(crate) use writer::run;

@@ -11,19 +11,19 @@ use std::sync::{
 
 use remora_index::segment::Segment;
 
+use super::{
+    conflict::Since,
+    indexing::{Indexers, Indexing},
+    required::RequiredRows,
+};
 use crate::{
-    Change, ChangeBatch, Error, Missing, Options, Position, RequestPart, Result, Row, Schema,
-    Value,
+    Change, ChangeBatch, Error, Options, Position, RequestPart, Result, Row, Schema, Value,
     document::text_bytes,
     encode::{RowFormat, decode_key, encode_key, fit_row},
+    error::no_table,
     shared::Shared,
     snapshot::Snapshot,
-    store::{Keyspace, StoreBatch},
-    write::{
-        conflict::Since,
-        indexing::{Indexers, Indexing},
-        required::RequiredRows,
-    },
+    storage::store::{Keyspace, StoreBatch},
 };
 
 /// From this many changes of a table on, they are a segment of their own.
@@ -162,11 +162,6 @@ impl PreparedBatch {
     pub fn is_behind_failure(&self) -> bool {
         self.broken.as_ref().is_some_and(|broken| broken.load(Ordering::Acquire))
     }
-}
-
-/// The error for a table that is not there.
-pub(crate) fn no_table(name: &str) -> Error {
-    Error::missing(Missing::Table, format!("there is no table {name:?}"))
 }
 
 fn prepare_change(change: Change, format: &RowFormat, options: &Options) -> Result<PreparedChange> {

@@ -10,7 +10,7 @@ use crate::{
     Change, ChangeBatch, Database, Definition, Durability, Error, Options, Position, Selection,
     Value,
     snapshot::SegmentView,
-    store::{
+    storage::store::{
         Store,
         testing::{Faults, FaultyStore},
     },
@@ -381,7 +381,7 @@ struct PanickingStore {
 }
 
 impl Store for PanickingStore {
-    fn commit(&self, batch: crate::store::StoreBatch, sync: bool) -> crate::Result<()> {
+    fn commit(&self, batch: crate::storage::store::StoreBatch, sync: bool) -> crate::Result<()> {
         // Only a definition is synced here.
         assert!(sync || batch.is_empty(), "made to panic");
         self.inner.commit(batch, sync)
@@ -389,7 +389,7 @@ impl Store for PanickingStore {
     fn sync(&self) -> crate::Result<()> {
         self.inner.sync()
     }
-    fn snapshot(&self) -> Arc<dyn crate::store::StoreSnapshot> {
+    fn snapshot(&self) -> Arc<dyn crate::storage::store::StoreSnapshot> {
         self.inner.snapshot()
     }
     fn row_tables(&self) -> Vec<u32> {

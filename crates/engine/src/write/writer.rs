@@ -12,17 +12,21 @@ use super::{
     conflict::RecentWrites,
     group::{IndexedGroup, publish},
     pending::Waiter,
-    prepare::{PreparedBatch, PreparedTable, no_table},
+    prepare::{PreparedBatch, PreparedTable},
     queue::Taken,
 };
 use crate::{
-    Durability, Error, Position, Result, catalog,
+    Durability, Error, Position, Result,
+    error::no_table,
     merge::{Limit, is_crowded, is_merge_due, relieve},
     published::Published,
     shared::{PoisonOnPanic, Shared},
     snapshot::{Snapshot, TableView},
-    staged::{Settling, staged_key},
-    store::{Keyspace, Store, StoreBatch, StoreSnapshot},
+    storage::{
+        catalog,
+        staged::{Settling, staged_key},
+        store::{Keyspace, Store, StoreBatch, StoreSnapshot},
+    },
 };
 
 /// How long the threads that merge are waited for before it is looked again what there is to do.

@@ -8,8 +8,9 @@ use crate::{
     ColumnDef, ColumnType, Position, Result, Row, Schema, TextDef, Value,
     document::RowIndexer,
     encode::encode_key,
-    snapshot::{RowReader, SegmentView, TableView},
-    synonyms::Synonyms,
+    schema::Synonyms,
+    snapshot::{SegmentView, TableView},
+    storage::rows::RowReader,
 };
 
 pub const POSITION: Position = Position(7);

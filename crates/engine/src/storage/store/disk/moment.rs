@@ -14,11 +14,13 @@ use fjall::{Readable, SeqNo};
 use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
 
 use super::{
-    super::{EntryVisitor, Keyspace, StoreSnapshot, StoredBytes},
     opened::{Opened, store_error},
     original_key, store_key,
 };
-use crate::{Error, Result};
+use crate::{
+    Error, Result,
+    storage::store::{EntryVisitor, Keyspace, StoreSnapshot, StoredBytes},
+};
 
 /// Reads of the disk that run get this long to end before the moment they read is taken away. A scan
 /// reads a page at a time: who visits its entries, and for how long, does not matter.

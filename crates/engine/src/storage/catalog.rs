@@ -22,10 +22,10 @@ use std::{
     sync::Arc,
 };
 
+use super::store::{Keyspace, StoreBatch, StoreSnapshot};
 use crate::{
     Error, Position, Result, SourcePositions,
     encode::{History, RowFormat, decode_schema, encode_schema},
-    store::{Keyspace, StoreBatch, StoreSnapshot},
 };
 
 const POSITION: &[u8] = b"position";

@@ -15,10 +15,8 @@ use std::{fs, io::ErrorKind, path::Path};
 
 use remora_index::Bitmap;
 
-use crate::{
-    Error, Position, Result,
-    files::{io_error, write_atomically},
-};
+use super::durable::{io_error, write_atomically};
+use crate::{Error, Position, Result};
 
 const FILE: &str = "MANIFEST";
 const MAGIC: &[u8; 4] = b"RMMF";

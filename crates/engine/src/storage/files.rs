@@ -1,17 +1,10 @@
-//! The files of the data directory that the engine writes itself: segments and the manifest.
+//! The files of segments.
 //!
-//! ```text
-//! DIR/LOCK FORMAT        see `lock`
-//! DIR/MANIFEST           see `manifest`
-//! DIR/segments/N.seg     one segment's bytes (eight digits), see the index crate
-//! DIR/store/             the row store's own files
-//! ```
 //! A file gets its name by a rename after its bytes are durable, and no name is used twice, so a
 //! name that the manifest holds stands for whole bytes.
 
 use std::{
     fs::{self, File},
-    io::Write,
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
     sync::{Arc, Weak},
@@ -19,10 +12,11 @@ use std::{
 
 use remora_index::segment::Segment;
 
-use crate::{
-    Error, Result,
+use super::{
+    durable::{io_error, write_atomically},
     manifest::{Manifest, SegmentRecord},
 };
+use crate::{Error, Result};
 
 /// The last bytes of a segment file. They hold the checksum of its directory, which holds those
 /// of all its sections: so their checksum stands for the whole file.
@@ -188,69 +182,12 @@ fn is_in_memory(segment: &Segment) -> bool {
     segment.memory_bytes() >= segment.byte_count()
 }
 
-/// Replaces a file whole: a crash leaves the old bytes or the new ones, both durable on return.
-pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
-    let temporary = path.with_extension("tmp");
-    let write = || -> std::io::Result<()> {
-        let mut file = File::create(&temporary)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&temporary, path)?;
-        path.parent().map_or(Ok(()), sync_directory)
-    };
-    write().map_err(|error| {
-        // What is left of it would only take room; it is overwritten by the next attempt anyhow.
-        let _ = fs::remove_file(&temporary);
-        io_error("write", path, &error)
-    })
-}
-
-/// Makes renames and removals in a directory durable.
-pub(crate) fn sync_directory(path: &Path) -> std::io::Result<()> {
-    File::open(path)?.sync_all()
-}
-
-/// An error that says what was tried on which path and what the system answered.
-pub(crate) fn io_error(verb: &str, path: &Path, error: &std::io::Error) -> Error {
-    Error::of_system(error, format!("cannot {verb} {}: {error}", path.display()))
-}
-
 #[cfg(test)]
 mod tests {
     use remora_index::Bitmap;
 
     use super::*;
-    use crate::{Position, manifest::TableRecord};
-
-    #[test]
-    fn a_replaced_file_is_whole_and_leaves_nothing_beside_it() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("FILE");
-        write_atomically(&path, b"old").unwrap();
-        write_atomically(&path, b"new").unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"new");
-        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
-    }
-
-    /// Whoever is told so tries again later, and does not take it for the end.
-    #[test]
-    fn a_file_that_finds_no_room_is_an_error_of_the_full_disk() {
-        use std::io::{Error as IoError, ErrorKind};
-        let full = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded, ErrorKind::FileTooLarge];
-        for kind in full {
-            let error = io_error("write", Path::new("x.seg"), &IoError::from(kind));
-            assert!(matches!(&error, Error::Full(what) if what.contains("x.seg")), "{error:?}");
-            assert!(matches!(Error::from(IoError::from(kind)), Error::Full(_)));
-        }
-        let error = io_error("write", Path::new("x.seg"), &IoError::from(ErrorKind::NotFound));
-        assert!(matches!(error, Error::Io(_)), "{error:?}");
-        // A device of the system that is always full.
-        if Path::new("/dev/full").exists() {
-            let mut file = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-            let error = file.write_all(b"x").unwrap_err();
-            assert!(matches!(Error::from(error), Error::Full(_)));
-        }
-    }
+    use crate::{Position, storage::manifest::TableRecord};
 
     #[test]
     fn only_named_files_stay() {

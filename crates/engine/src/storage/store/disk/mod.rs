@@ -426,7 +426,7 @@ impl Store for DiskStore {
 
 /// Too long a key or value is the caller's mistake: it harms nothing that is stored.
 fn refuse_oversized(batch: &StoreBatch) -> Result<()> {
-    let fits = |change: &super::StoreChange| {
+    let fits = |change: &crate::storage::store::StoreChange| {
         let value = change.value.as_ref().map_or(0, Vec::len);
         change.key.len() < usize::from(u16::MAX) && u32::try_from(value).is_ok()
     };

@@ -17,14 +17,17 @@ use fjall::{
 use parking_lot::RwLock;
 
 use super::{
-    super::{Keyspace, StoreBatch},
     BACKLOG_POLL, MAX_FIRST_LEVEL_FILES, MAX_SEALED_MEMTABLES, MIN_JOURNAL_BYTES,
     SMALL_MEMTABLE_BYTES, StoreOptions,
     directory::{self, not_ours},
     moment::{Keyspaces, Moment},
     store_key,
 };
-use crate::{Error, Result, error::is_full};
+use crate::{
+    Error, Result,
+    error::is_full,
+    storage::store::{Keyspace, StoreBatch},
+};
 
 const ROW_BLOCK_BYTES: u32 = 16 << 10;
 const SMALL_BLOCK_BYTES: u32 = 4 << 10;

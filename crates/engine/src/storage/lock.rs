@@ -13,10 +13,8 @@ use std::{
     path::Path,
 };
 
-use crate::{
-    Error, Missing, Result,
-    files::{io_error, write_atomically},
-};
+use super::durable::{io_error, write_atomically};
+use crate::{Error, Missing, Result};
 
 const LOCK_FILE: &str = "LOCK";
 const FORMAT_FILE: &str = "FORMAT";

@@ -2,13 +2,11 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use super::{Keyspace, StoreSnapshot};
-use crate::{
-    Error, Result, Row,
-    encode::RowFormat,
-    snapshot::RowReader,
+use super::{
     staged::{parse_staged_key, parse_staged_value, staged_key},
+    store::{Keyspace, StoreSnapshot},
 };
+use crate::{Error, Result, Row, encode::RowFormat};
 
 /// What to do about rows that cannot be read.
 pub(crate) const DAMAGED_ROWS: &str = "; stop the server, have `remora check` list what else is damaged, \
@@ -18,6 +16,16 @@ pub(crate) const DAMAGED_ROWS: &str = "; stop the server, have `remora check` li
 const AHEAD_ROWS: usize = 1_024;
 /// Bytes of them.
 const AHEAD_BYTES: usize = 1 << 20;
+
+/// Reads whole rows of one table at one position.
+pub(crate) trait RowReader: Send + Sync {
+    /// The row with this encoded key: the columns at the wanted positions; what the others are is
+    /// not said.
+    fn get(&self, key: &[u8], wanted: &dyn Fn(usize) -> bool) -> Result<Option<Row>>;
+    /// Calls `visit(encoded key, row)` in key order, from `from` on (included), until it answers
+    /// false.
+    fn scan(&self, from: &[u8], visit: &mut dyn FnMut(&[u8], Row) -> Result<bool>) -> Result<()>;
+}
 
 /// The rows of one table at the moment of a store snapshot.
 pub(crate) struct StoredRows {
@@ -115,6 +123,21 @@ impl RowReader for OverlaidRows {
             staged.pass(None, visit)?;
         }
         Ok(())
+    }
+}
+
+/// The rows of a table at a moment of the store, with those that are staged under a number.
+pub(crate) fn rows_at(
+    store: &Arc<dyn StoreSnapshot>,
+    table: u32,
+    format: &Arc<RowFormat>,
+    staged: Option<u32>,
+) -> Arc<dyn RowReader> {
+    let below = Arc::new(StoredRows::new(Arc::clone(store), table, Arc::clone(format)));
+    let (snapshot, format) = (Arc::clone(store), Arc::clone(format));
+    match staged {
+        None => below,
+        Some(number) => Arc::new(OverlaidRows { below, snapshot, number, table, format }),
     }
 }
 

@@ -8,17 +8,17 @@
 //! ```
 //! A batch is staged by its caller, beside whatever else is written. While there is no mark nobody
 //! reads what is staged, and the next start drops it. The commit puts the mark there: from then on
-//! readers look under the number first ([`crate::store::OverlaidRows`]), whoever changes a key takes
+//! readers look under the number first ([`crate::storage::rows::OverlaidRows`]), whoever changes a key takes
 //! it away there, and the writer moves the rows to their tables between other batches. A row that
 //! was moved stays under the number as well until all of them are, so moving some again is harmless.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{
-    Error, Position, Result,
+use super::{
     catalog::{ChangedKeys, KEY_BYTES, delete_staged, put_log, read_staged, read_tables},
     store::{Keyspace, Store, StoreBatch, StoreSnapshot},
 };
+use crate::{Error, Position, Result};
 
 /// Bytes that are moved by one commit: what a batch that comes meanwhile waits for. Few in tests, so
 /// that much happens between two.

@@ -1,11 +1,14 @@
 //! What a table is: typed columns, a primary key, text indexes, and which rows belong.
 
+mod filter;
+mod synonyms;
 mod validate;
 
 use remora_index::text::{Normalization, Width};
 use serde::{Deserialize, Serialize};
 
-use crate::request::Filter;
+pub use filter::{Comparison, Filter, Literal};
+pub(crate) use synonyms::Synonyms;
 
 /// The name of a key column that is never shown: of a table that declares no key. What SQL makes
 /// holds a number there; what follows a source, what tells equal rows apart.

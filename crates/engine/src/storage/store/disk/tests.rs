@@ -3,7 +3,7 @@
 use fjall::KeyspaceCreateOptions;
 
 use super::*;
-use crate::store::{
+use crate::storage::store::{
     StoredBytes,
     testing::{Faults, FaultyStore},
 };

@@ -11,14 +11,12 @@
 
 mod disk;
 mod poison;
-mod rows;
 #[cfg(test)]
 pub(crate) mod testing;
 
 use std::{sync::Arc, time::Instant};
 
 pub(crate) use disk::{DiskStore, StoreOptions};
-pub(crate) use rows::{DAMAGED_ROWS, OverlaidRows, StoredRows};
 
 use crate::Result;
 
