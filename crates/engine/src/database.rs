@@ -18,15 +18,16 @@ use crate::{
     SearchRequest, Selection, SourcePositions, TableStatistics, TableVersion, Transaction, Value,
     check::{Repaired, check, check_without_rows, repair},
     error::no_table,
+    indexing::RequiredRows,
     merge,
     recovery::{Purpose, Recovered, recover},
-    shared::Shared,
+    shared::{Definitions, Job, Shared, Waiter},
     snapshot::{Snapshot, TableView},
     storage::{
         lock::DirectoryLock,
         store::{DiskStore, Store, StoreOptions},
     },
-    write::{self, Definitions, Job, RequiredRows, Waiter},
+    write,
 };
 
 /// Closing takes at most this long; a merge that takes longer is left behind unpublished.

@@ -2,21 +2,16 @@
 
 #![warn(missing_docs)]
 
-mod activity;
 mod change;
 mod check;
-mod column_batch;
 mod database;
-mod document;
 pub mod dump;
 mod encode;
 mod error;
+mod indexing;
 mod merge;
 mod options;
-mod published;
 mod read;
-mod readable;
-mod reader;
 mod recovery;
 mod request;
 mod schema;
@@ -29,13 +24,15 @@ mod value;
 mod write;
 
 pub use change::{Change, ChangeBatch, Definition, Position, SourcePositions, TableChanges};
-pub use check::{CheckReport, CheckStep, CheckedTable, Problem, Repaired};
-pub use column_batch::{ColumnBatch, ColumnData, ColumnValues, Strings, Validity};
+pub use check::{CheckReport, CheckStep, CheckedTable, Repaired};
 pub use database::Database;
 pub use error::{Error, Missing, RequestPart, Result};
+pub use indexing::RequiredRows;
 pub use options::{Durability, Options};
-pub use read::Scan;
-pub use reader::{Reader, TableVersion};
+pub use read::{
+    ColumnBatch, ColumnData, ColumnValues, Reader, Scan, Strings, TableVersion, Validity,
+};
+pub use recovery::Problem;
 pub use remora_index::text::{Normalization, Width, WordPattern};
 pub use request::{
     ColumnLetters, CountReply, FacetReply, FacetRequest, Highlight, Hit, LetterClasses, Piece,
@@ -49,4 +46,4 @@ pub use schema::{
 pub use statistics::{LevelStatistics, TableStatistics};
 pub use transaction::Transaction;
 pub use value::{Date, DateTime, Decimal, KeyValues, Row, Value, ZERO_TIMESTAMP_MICROS, compare};
-pub use write::{LargeBatch, Pending, Pipeline, RequiredRows};
+pub use write::{LargeBatch, Pending, Pipeline};

@@ -10,8 +10,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use crate::{
     ChangeBatch, Error, Pending, Position, Reader, RequestPart, Result, Value,
     encode::encode_key,
-    shared::Shared,
-    write::{Job, ProtectedKeys, Since, prepare},
+    shared::{Job, ProtectedKeys, Shared, Since},
+    write::prepare,
 };
 
 /// An open transaction. Dropping it is all that giving it up takes. While one is open every key

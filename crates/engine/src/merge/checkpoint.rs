@@ -22,6 +22,10 @@ use crate::{
     },
 };
 
+/// What a change counts for the next checkpoint beside its key and its text: without it deletions
+/// would count nothing, and the log of a load of them would grow without end.
+pub(crate) const CHANGE_BYTES: usize = 64;
+
 /// Makes the newest snapshot's segments durable, and keeps why that failed.
 pub(crate) fn checkpoint(shared: &Shared) -> Result<()> {
     let written = write(shared);

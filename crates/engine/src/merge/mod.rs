@@ -23,14 +23,13 @@ use remora_index::{
 
 use crate::{
     Error, Position, Result, Schema,
-    document::segment_spec,
-    published::{Claim, Claims},
+    indexing::segment_spec,
     shared::{PoisonOnPanic, Shared},
-    snapshot::{SegmentView, Snapshot, TableView},
+    snapshot::{Claim, Claims, SegmentView, Snapshot, TableView},
     storage::manifest::SegmentRecord,
 };
 
-pub(crate) use checkpoint::{checkpoint, write_recovered};
+pub(crate) use checkpoint::{CHANGE_BYTES, checkpoint, write_recovered};
 pub(crate) use plan::{Limit, Size, is_crowded, is_merge_due, tier};
 
 /// How long a thread sleeps when nobody wakes it.

@@ -22,7 +22,7 @@ use remora_index::{
 use super::texts::retain_rows;
 use crate::{
     Result, TextDef,
-    document::indexed_texts,
+    indexing::indexed_texts,
     snapshot::{SegmentView, TableView},
 };
 

@@ -7,6 +7,7 @@
 use std::{ops::Range, sync::Arc, time::Instant};
 
 use super::{
+    column_batch::ColumnBuilder,
     docs::Docs,
     merge::Merge,
     order::Place,
@@ -17,7 +18,7 @@ use super::{
 };
 use crate::{
     ColumnBatch, ColumnType, Position, Result, ScanRequest, Selection, TextQuery, Value,
-    column_batch::ColumnBuilder, encode::decode_key, snapshot::TableView, write::RequiredRows,
+    encode::decode_key, indexing::RequiredRows, snapshot::TableView,
 };
 
 /// Documents that are gathered before the size of the batch is looked at, and rows that are read.

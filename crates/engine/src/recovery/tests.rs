@@ -14,7 +14,7 @@ use crate::{
             testing::{Faults, FaultyStore},
         },
     },
-    write::fixture::{batch, copy, count, put, rows, schema},
+    write::tests::fixture::{batch, copy, count, put, rows, schema},
 };
 
 fn start(directory: &Path, store: &Arc<FaultyStore>) -> crate::Result<Database> {

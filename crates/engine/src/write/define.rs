@@ -11,16 +11,15 @@ use std::{
 
 use super::{
     alter::{Altered, alter},
-    queue::Definitions,
-    required::RequiredRows,
     writer::{Writer, find_table},
 };
 use crate::{
     Definition, Error, Position, Result, Schema, Value,
     encode::{History, RowFormat},
     error::no_table,
-    recovery::Indexer,
+    indexing::{BoundedIndexer, RequiredRows},
     schema::Synonyms,
+    shared::Definitions,
     snapshot::{SegmentView, Snapshot, TableView},
     storage::{
         catalog,
@@ -206,7 +205,7 @@ impl Draft {
         }
         let format = Arc::new(format);
         if index_anew {
-            let mut indexer = Indexer::new(format.schema())?;
+            let mut indexer = BoundedIndexer::new(format.schema())?;
             let rows = rows_at(&self.store, table.number, &format, table.staged);
             rows.scan(&[], &mut |key, row| indexer.add(key, &row).map(|()| true))?;
             self.text_bytes += indexer.all_text_bytes;

@@ -25,16 +25,14 @@ use remora_index::{Bitmap, segment::Segment};
 
 use super::{
     group::{IndexedGroup, Runs},
-    pending::Waiter,
-    prepare::{PreparedBatch, PreparedTable, prepare},
-    queue::Job,
+    prepare::prepare,
     writer::{Writer, find_table, stale},
 };
 use crate::{
     ChangeBatch, Error, Position, Reader, RequestPart, Result, Schema, TableChanges,
     error::no_table,
     merge::merge_views,
-    shared::Shared,
+    shared::{Built, Job, LargeCommit, PreparedBatch, PreparedTable, Shared, Waiter},
     snapshot::{SegmentView, Snapshot, TableView},
     storage::{
         catalog,
@@ -70,24 +68,6 @@ pub struct LargeBatch {
     /// Why a part of it is missing.
     failure: Option<Error>,
     is_committed: bool,
-}
-
-/// What the writer gets of it.
-pub(crate) struct LargeCommit {
-    number: u32,
-    tables: BTreeMap<u32, Built>,
-    positions: Vec<(String, String)>,
-    unsaved_bytes: u64,
-}
-
-/// What a large batch makes of a table.
-struct Built {
-    name: String,
-    /// Which definition its rows have: see [`TableView::defined`].
-    defined: Position,
-    segments: Vec<SegmentView>,
-    /// What is known of the published segments: the documents whose keys are in the batch.
-    replaced: Vec<(Arc<Segment>, Bitmap)>,
 }
 
 impl LargeBatch {

@@ -9,19 +9,15 @@ use std::{
 use rustc_hash::FxHashSet;
 
 use super::{
-    conflict::RecentWrites,
     group::{IndexedGroup, publish},
-    pending::Waiter,
-    prepare::{PreparedBatch, PreparedTable},
-    queue::Taken,
+    recent::RecentWrites,
 };
 use crate::{
     Durability, Error, Position, Result,
     error::no_table,
     merge::{Limit, is_crowded, is_merge_due, relieve},
-    published::Published,
-    shared::{PoisonOnPanic, Shared},
-    snapshot::{Snapshot, TableView},
+    shared::{PoisonOnPanic, PreparedBatch, PreparedTable, Shared, Taken, Waiter},
+    snapshot::{Published, Snapshot, TableView},
     storage::{
         catalog,
         staged::{Settling, staged_key},

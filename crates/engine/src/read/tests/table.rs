@@ -6,8 +6,8 @@ use remora_index::Bitmap;
 
 use crate::{
     ColumnDef, ColumnType, Position, Result, Row, Schema, TextDef, Value,
-    document::RowIndexer,
     encode::encode_key,
+    indexing::RowIndexer,
     schema::Synonyms,
     snapshot::{SegmentView, TableView},
     storage::rows::RowReader,

@@ -1,14 +1,15 @@
 //! The write path over a store that fails when it is told to.
 
+pub(crate) mod fixture;
+mod full_disk;
+
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use super::{
-    Definitions, Job, Waiter,
-    fixture::{batch, copy, count, put, rows, schema},
-};
+use super::tests::fixture::{batch, copy, count, put, rows, schema};
 use crate::{
     Change, ChangeBatch, Database, Definition, Durability, Error, Options, Position, Selection,
     Value,
+    shared::{Definitions, Job, Waiter},
     snapshot::SegmentView,
     storage::store::{
         Store,

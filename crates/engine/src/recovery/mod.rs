@@ -14,20 +14,25 @@
 //! store is another thing, for nothing stands behind it: a start refuses it, a check lists what is
 //! damaged and goes on.
 
+mod problem;
+mod readable;
+#[cfg(test)]
+mod tests;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::Path,
     sync::Arc,
 };
 
-use remora_index::segment::Segment;
+pub use problem::Problem;
+pub(crate) use readable::scan_readable;
 
 use crate::{
     Error, Position, Result, Row, Schema,
-    check::Problem,
-    document::{RowIndexer, text_bytes},
     encode::RowFormat,
-    readable::scan_readable,
+    indexing::BoundedIndexer,
+    merge::CHANGE_BYTES,
     schema::Synonyms,
     snapshot::{SegmentView, Snapshot, TableView},
     storage::{
@@ -40,13 +45,8 @@ use crate::{
         staged::{settle, staged_keys},
         store::{Store, StoreSnapshot},
     },
-    write::{CHANGE_BYTES, RequiredRows},
 };
 
-/// Text of one segment that recovery builds: bounds the memory of the building.
-const SEGMENT_TEXT_BYTES: usize = 16 << 20;
-/// Documents of one segment that recovery builds.
-const SEGMENT_DOCUMENTS: usize = 100_000;
 /// Bytes of logged keys that are in memory at once. Few in tests, so that there are several pages.
 const PAGE_BYTES: usize = if cfg!(test) { 1_000 } else { 16 << 20 };
 
@@ -353,7 +353,7 @@ impl Recovering {
             return Ok(keys);
         }
         let schema = Arc::clone(&self.schema);
-        let mut indexer = Indexer::new(&schema)?;
+        let mut indexer = BoundedIndexer::new(&schema)?;
         for key in changed {
             match self.rows.get(key, &|_| true) {
                 Ok(Some(row)) => indexer.add(key, &row)?,
@@ -377,7 +377,7 @@ impl Recovering {
         }
         let schema = Arc::clone(&self.schema);
         tracing::warn!(table = %schema.name, "the index is rebuilt from the rows");
-        let mut indexer = Indexer::new(&schema)?;
+        let mut indexer = BoundedIndexer::new(&schema)?;
         let segments = &self.segments;
         let guide = [segments.as_slice(), &self.guide].concat();
         let visit = &mut |key: &[u8], row: Row| {
@@ -395,7 +395,7 @@ impl Recovering {
         self.take(indexer)
     }
 
-    fn take(&mut self, indexer: Indexer<'_>) -> Result<u64> {
+    fn take(&mut self, indexer: BoundedIndexer<'_>) -> Result<u64> {
         let bytes = indexer.all_text_bytes;
         let built = indexer.finish()?.into_iter();
         self.segments.extend(built.map(|new| SegmentView::new(new, None, &self.schema)));
@@ -419,57 +419,3 @@ impl Recovering {
         }
     }
 }
-
-/// Builds segments of bounded size from rows in key order.
-pub(crate) struct Indexer<'s> {
-    schema: &'s Schema,
-    required: RequiredRows,
-    current: RowIndexer<'s>,
-    current_text_bytes: usize,
-    /// Bytes of text of all of them.
-    pub all_text_bytes: u64,
-    built: Vec<Arc<Segment>>,
-}
-
-impl<'s> Indexer<'s> {
-    /// For rows of a table.
-    pub fn new(schema: &'s Schema) -> Result<Self> {
-        Ok(Self {
-            schema,
-            required: RequiredRows::of(schema)?,
-            current: RowIndexer::new(schema),
-            current_text_bytes: 0,
-            all_text_bytes: 0,
-            built: Vec::new(),
-        })
-    }
-
-    /// Takes the next row, if it is in the table's view.
-    pub fn add(&mut self, key: &[u8], row: &Row) -> Result<()> {
-        if !self.required.accept(row) {
-            return Ok(());
-        }
-        self.current.add(key, row)?;
-        let bytes = text_bytes(self.schema, row);
-        self.current_text_bytes += bytes;
-        self.all_text_bytes += bytes as u64;
-        let full = self.current_text_bytes >= SEGMENT_TEXT_BYTES;
-        if full || self.current.documents() >= SEGMENT_DOCUMENTS { self.cut() } else { Ok(()) }
-    }
-
-    fn cut(&mut self) -> Result<()> {
-        let full = std::mem::replace(&mut self.current, RowIndexer::new(self.schema));
-        self.current_text_bytes = 0;
-        self.built.extend(full.finish()?.map(Arc::new));
-        Ok(())
-    }
-
-    /// The segments.
-    pub fn finish(mut self) -> Result<Vec<Arc<Segment>>> {
-        self.cut()?;
-        Ok(self.built)
-    }
-}
-
-#[cfg(test)]
-mod tests;

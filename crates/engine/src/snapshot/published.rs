@@ -15,10 +15,8 @@ use arc_swap::ArcSwap;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use remora_index::segment::Segment;
 
-use crate::{
-    Error, Result,
-    snapshot::{SegmentView, Snapshot, TableView},
-};
+use super::{SegmentView, Snapshot, TableView};
+use crate::{Error, Result};
 
 /// The newest snapshot and who may replace what of it.
 pub(crate) struct Published {

@@ -6,7 +6,8 @@ use std::{num::NonZero, sync::Arc, thread};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use remora_index::segment::Segment;
 
-use crate::{Error, Result, Row, Schema, document::RowIndexer};
+use super::RowIndexer;
+use crate::{Error, Result, Row, Schema};
 
 /// Most threads that index.
 const THREADS_MAX: usize = 16;

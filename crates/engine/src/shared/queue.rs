@@ -11,7 +11,7 @@ use std::{
 use crossbeam_channel::{Receiver, Sender};
 use parking_lot::{Condvar, Mutex};
 
-use super::{large::LargeCommit, pending::Waiter, prepare::PreparedBatch};
+use super::{large::LargeCommit, prepared::PreparedBatch, waiter::Waiter};
 use crate::{Definition, Error, Result};
 
 /// Most bytes that wait; one batch larger than that may wait alone.
@@ -217,8 +217,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        Position,
-        write::{fixture::schema, indexing::Indexing, prepare::PreparedTable},
+        Position, indexing::Indexing, shared::PreparedTable, write::tests::fixture::schema,
     };
 
     fn batch(bytes: usize) -> (Job, Receiver<Result<Position>>) {

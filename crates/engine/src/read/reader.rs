@@ -2,11 +2,16 @@
 
 use std::sync::Arc;
 
+use super::{
+    facet::facet,
+    get::{get, get_many},
+    scan::Scan,
+    search::{count, search},
+};
 use crate::{
-    CountReply, FacetReply, FacetRequest, KeyValues, Position, Result, Row, Scan, ScanRequest,
-    Schema, SearchReply, SearchRequest, Selection, SourcePositions, Value,
+    CountReply, FacetReply, FacetRequest, KeyValues, Position, Result, Row, ScanRequest, Schema,
+    SearchReply, SearchRequest, Selection, SourcePositions, Value,
     error::no_table,
-    read,
     shared::Shared,
     snapshot::{Snapshot, TableView},
 };
@@ -95,14 +100,14 @@ impl Reader {
     pub fn search(&self, request: &SearchRequest) -> Result<SearchReply> {
         let table = self.table(&request.selection.table)?;
         let bm25 = self.shared.options.bm25;
-        let mut reply = read::search(table, request, bm25, self.position())?;
+        let mut reply = search(table, request, bm25, self.position())?;
         reply.report.sources = self.sources().clone();
         Ok(reply)
     }
 
     /// COUNT.
     pub fn count(&self, selection: &Selection) -> Result<CountReply> {
-        let mut reply = read::count(self.table(&selection.table)?, selection, self.position())?;
+        let mut reply = count(self.table(&selection.table)?, selection, self.position())?;
         reply.report.sources = self.sources().clone();
         Ok(reply)
     }
@@ -110,7 +115,7 @@ impl Reader {
     /// FACET.
     pub fn facet(&self, request: &FacetRequest) -> Result<FacetReply> {
         let table = self.table(&request.selection.table)?;
-        let mut reply = read::facet(table, request, self.position())?;
+        let mut reply = facet(table, request, self.position())?;
         reply.report.sources = self.sources().clone();
         Ok(reply)
     }
@@ -119,7 +124,7 @@ impl Reader {
     pub fn get(&self, table: &str, key: &[Value]) -> Result<Option<Row>> {
         let table = self.table(table)?;
         let columns: smallvec::SmallVec<[usize; 16]> = (0..table.schema.columns.len()).collect();
-        read::get(table, key, &columns)
+        get(table, key, &columns)
     }
 
     /// Some columns, by their positions, of the row with this primary key. The row store is asked
@@ -130,7 +135,7 @@ impl Reader {
         key: &[Value],
         columns: &[usize],
     ) -> Result<Option<Row>> {
-        read::get(self.table(table)?, key, columns)
+        get(self.table(table)?, key, columns)
     }
 
     /// Some columns, by their positions, of the rows with these primary keys, which may stand in
@@ -146,7 +151,7 @@ impl Reader {
         columns: &[usize],
         visit: &mut dyn FnMut(usize, &mut Row) -> Result<()>,
     ) -> Result<()> {
-        read::get_many(self.table(table)?, keys, columns, visit)
+        get_many(self.table(table)?, keys, columns, visit)
     }
 
     /// Some columns of every row that matches, in batches of columns. What is wrong with the

@@ -11,7 +11,7 @@ use std::{
 use parking_lot::Mutex;
 use remora_index::{BloomCounts, segment::Segment};
 
-use crate::snapshot::{SegmentView, TableView};
+use super::SegmentView;
 
 /// How long after a failed merge the table's next one is tried, where a segment of it is gone since.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -40,8 +40,8 @@ struct MergeFailure {
 }
 
 impl MergeFailure {
-    fn pause(&self, table: &TableView) -> Duration {
-        match self.inputs.iter().all(|input| is_of(input, &table.segments)) {
+    fn pause(&self, segments: &[SegmentView]) -> Duration {
+        match self.inputs.iter().all(|input| is_of(input, segments)) {
             true => FIRST_PAUSE.saturating_mul(1 << self.times.min(6)).min(LAST_PAUSE),
             false => FIRST_PAUSE,
         }
@@ -94,11 +94,17 @@ impl Activity {
         self.merge_failure.lock().as_ref().map(|failure| failure.why.clone())
     }
 
-    /// Whether merges leave a segment alone for now, since one that it was part of failed.
-    pub fn holds_back(&self, segment: &Arc<Segment>, table: &TableView, now: Instant) -> bool {
+    /// Whether merges leave a segment alone for now, since one that it was part of failed; `segments`
+    /// are all of the table.
+    pub fn holds_back(
+        &self,
+        segment: &Arc<Segment>,
+        segments: &[SegmentView],
+        now: Instant,
+    ) -> bool {
         self.merge_failure.lock().as_ref().is_some_and(|failure| {
             let same = |input: &Weak<Segment>| std::ptr::eq(input.as_ptr(), Arc::as_ptr(segment));
-            now < failure.at + failure.pause(table) && failure.inputs.iter().any(same)
+            now < failure.at + failure.pause(segments) && failure.inputs.iter().any(same)
         })
     }
 

@@ -1,4 +1,11 @@
-//! What the callers, the writer thread and the merge threads of one open database share.
+//! What the callers, the writer thread and the merge threads of one open database share: its parts, and
+//! the queue in which batches and definitions wait for the writer.
+
+mod large;
+mod prepared;
+mod queue;
+mod transactions;
+mod waiter;
 
 use std::{
     path::PathBuf,
@@ -11,12 +18,17 @@ use std::{
 use parking_lot::{Mutex, RwLock};
 use remora_index::segment::Segment;
 
+pub(crate) use large::{Built, LargeCommit};
+pub(crate) use prepared::{PreparedBatch, PreparedChange, PreparedTable, key_hash};
+pub(crate) use queue::{Definitions, Job, Taken, WriteQueue};
+pub(crate) use transactions::{OpenTransactions, ProtectedKeys, Since};
+pub(crate) use waiter::Waiter;
+
 use crate::{
     Error, Options, Result,
-    published::Published,
-    snapshot::Snapshot,
+    indexing::Indexers,
+    snapshot::{Published, Snapshot},
     storage::{files::SegmentFiles, lock::DirectoryLock, store::Store},
-    write::{Indexers, OpenTransactions, WriteQueue},
 };
 
 /// One open database.
