@@ -14,7 +14,9 @@
 //!
 //! Nothing is built for rows that are not returned, and nothing is locked: a view never changes.
 
+mod asked;
 mod best;
+mod bm25;
 mod column_batch;
 mod columns;
 mod cursor;

@@ -7,7 +7,7 @@ use remora_index::{
     column::{Cell, Column},
 };
 
-use super::{columns::indexed, cursor::After, docs::Docs, score::SegmentScores};
+use super::{columns::indexed, docs::Docs, literal::OwnedCell, score::SegmentScores};
 use crate::{
     ColumnType, Error, RequestPart, Result, Schema, SortBy, SortKey,
     snapshot::{SegmentView, TableView},
@@ -204,6 +204,14 @@ impl SegmentPart<'_> {
             PartValues::Score(scores) => Cell::Ordinal(scores.get(doc).to_bits()),
         }
     }
+}
+
+/// The row behind which a page starts.
+pub(super) struct After {
+    /// Its values in the parts of the order.
+    pub cells: Vec<OwnedCell>,
+    /// Its encoded key.
+    pub key: Vec<u8>,
 }
 
 /// Where a key lies among the documents of a segment.

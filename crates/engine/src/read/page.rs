@@ -3,10 +3,9 @@
 use std::cmp::Ordering;
 
 use super::{
-    cursor::After,
     docs::Docs,
     merge::Merge,
-    order::{KeySeat, Place, SegmentOrder},
+    order::{After, KeySeat, Place, SegmentOrder},
 };
 use crate::{
     Error, RequestPart, Result, SearchRequest,

@@ -3,8 +3,7 @@
 use std::time::Instant;
 
 use super::{
-    cursor::After,
-    order::{Order, SegmentOrder},
+    order::{After, Order, SegmentOrder},
     output::Output,
     page,
     score::Scoring,

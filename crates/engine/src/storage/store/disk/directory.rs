@@ -11,7 +11,7 @@ use std::{
 use lsm_tree::{AbstractTree, Config, SeqNo, SequenceNumberCounter};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::opened::{JOURNAL, store_error};
+use super::error::store_error;
 use crate::{Error, Missing, Result};
 
 /// The file that fjall puts into its directory once it has made what else there must be.
@@ -23,6 +23,8 @@ const DEFINITIONS: &str = "keyspaces/0";
 const CURRENT: &str = "current";
 const TABLES: &str = "tables";
 const FIRST_JOURNAL: &str = "0.jnl";
+/// What fjall's journals end with.
+pub(super) const JOURNAL: &str = "jnl";
 /// What fjall makes.
 const MADE: [&str; 4] = [FJALL_MARKER, KEYSPACES, FIRST_JOURNAL, "lock"];
 

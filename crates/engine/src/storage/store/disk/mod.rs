@@ -19,6 +19,7 @@
 //! write any more. fjall does not say why it stopped; it was the full disk if the disk is full.
 
 mod directory;
+mod error;
 mod moment;
 mod opened;
 mod room;
@@ -37,10 +38,7 @@ use std::{
 use fjall::{PersistMode, SeqNo};
 use parking_lot::{Mutex, RwLock};
 
-use self::{
-    moment::Moments,
-    opened::{Opened, store_error},
-};
+use self::{error::store_error, moment::Moments, opened::Opened};
 use super::{Keyspace, Store, StoreBatch, StoreSnapshot, poison::Poison};
 use crate::{Error, Result, error::is_full};
 

@@ -5,7 +5,6 @@
 //! when it is opened anew behind readers that go on.
 
 use std::{
-    collections::BTreeMap,
     sync::{Arc, Weak},
     time::{Duration, Instant},
 };
@@ -14,7 +13,8 @@ use fjall::{Readable, SeqNo};
 use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
 
 use super::{
-    opened::{Opened, store_error},
+    error::store_error,
+    opened::{Moment, Opened},
     original_key, store_key,
 };
 use crate::{
@@ -30,14 +30,6 @@ const FIRST_PAGE_ENTRIES: usize = 16;
 const PAGE_ENTRIES: usize = 1_024;
 /// Bytes of keys and values at which a page ends.
 const PAGE_BYTES: usize = 1 << 20;
-
-pub(super) type Keyspaces = Arc<BTreeMap<Keyspace, fjall::Keyspace>>;
-
-/// The trees as they were, and the moment up to which their changes count.
-pub(super) struct Moment {
-    pub at: fjall::Snapshot,
-    pub keyspaces: Keyspaces,
-}
 
 /// What a reader's place for a moment holds.
 enum Place {

@@ -3,7 +3,6 @@
 use std::{
     borrow::Cow,
     collections::{BTreeMap, btree_map::Entry},
-    io::ErrorKind,
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
     sync::Arc,
@@ -19,8 +18,8 @@ use parking_lot::RwLock;
 use super::{
     BACKLOG_POLL, MAX_FIRST_LEVEL_FILES, MAX_SEALED_MEMTABLES, MIN_JOURNAL_BYTES,
     SMALL_MEMTABLE_BYTES, StoreOptions,
-    directory::{self, not_ours},
-    moment::{Keyspaces, Moment},
+    directory::{self, JOURNAL, not_ours},
+    error::store_error,
     store_key,
 };
 use crate::{
@@ -32,19 +31,19 @@ use crate::{
 const ROW_BLOCK_BYTES: u32 = 16 << 10;
 const SMALL_BLOCK_BYTES: u32 = 4 << 10;
 const ROWS_PREFIX: &str = "rows-";
-/// What the system answers where the bytes are at fault and not the disk.
-const DAMAGE: [ErrorKind; 4] = [
-    ErrorKind::NotFound,
-    ErrorKind::UnexpectedEof,
-    ErrorKind::InvalidData,
-    ErrorKind::InvalidInput,
-];
 /// Where each batch leaves its number, in "meta".
 pub(super) const BATCHES: &[u8] = b"batches";
-/// What fjall's journals end with.
-pub(super) const JOURNAL: &str = "jnl";
 /// How long the threads of a database that was dropped get to let go of its journal.
 const LET_GO: Duration = Duration::from_secs(5);
+
+/// The trees of the keyspaces that there are.
+pub(super) type Keyspaces = Arc<BTreeMap<Keyspace, fjall::Keyspace>>;
+
+/// The trees as they were, and the moment up to which their changes count.
+pub(super) struct Moment {
+    pub at: fjall::Snapshot,
+    pub keyspaces: Keyspaces,
+}
 
 /// An open database. Dropping it closes it, if no moment of it is held.
 pub(super) struct Opened {
@@ -255,29 +254,5 @@ fn in_directory(error: Error, directory: &Path) -> Error {
     match error {
         Error::Corrupt(what) => Error::Corrupt(format!("{what}, in {}", directory.display())),
         other => other,
-    }
-}
-
-/// What an error of fjall means to our callers.
-pub(super) fn store_error(error: fjall::Error) -> Error {
-    match error {
-        // A file that is missing, too short, or says of another place what it does not have.
-        fjall::Error::Io(error) | fjall::Error::Storage(fjall::LsmError::Io(error))
-            if DAMAGE.contains(&error.kind()) =>
-        {
-            Error::Corrupt(format!("the row store: {error}"))
-        }
-        fjall::Error::Io(error) | fjall::Error::Storage(fjall::LsmError::Io(error)) => {
-            Error::Io(format!("the row store: {error}"))
-        }
-        fjall::Error::Poisoned => {
-            Error::Poisoned("an earlier write or flush of the row store failed".to_owned())
-        }
-        fjall::Error::Locked => Error::Conflict(
-            "the row store is in use by another process, or by a read of this one that has not \
-                 ended"
-                .to_owned(),
-        ),
-        other => Error::Corrupt(format!("the row store: {other:?}")),
     }
 }
