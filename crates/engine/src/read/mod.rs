@@ -5,12 +5,14 @@
 //! conditions, `order` and `cursor` the page, `output` the fields. Then `select` asks each
 //! segment which documents match (`matching`, `filter`, `key_ranges` where the key is in the
 //! condition), `score` weighs them where the order
-//! needs it (`occurrences` says how often terms occur, `best` leaves out rows that cannot be on the
-//! page), `page` takes the rows of the page, and `output` turns those few into a reply.
-//! COUNT stops after `select`; `facet` counts values instead.
+//! needs it by `bm25` (`occurrences` and `asked` say how often terms occur, `best` leaves out rows that
+//! cannot be on the page), `page` takes the rows of the page, and `output` turns those few into a reply.
+//! COUNT stops after `select`; `facet` counts values instead. All of SEARCH and COUNT is put together
+//! in `search`.
 //!
 //! Rows whose keys are known take `get`, and `scan` reads columns of all that match instead of a
-//! page; both read what is asked from where it is (`source`).
+//! page, as batches (`column_batch`); both read what is asked from where it is (`source`). A `reader`
+//! is one moment in a caller's hands.
 //!
 //! Nothing is built for rows that are not returned, and nothing is locked: a view never changes.
 

@@ -8,9 +8,9 @@
 //! ```
 //! A batch is staged by its caller, beside whatever else is written. While there is no mark nobody
 //! reads what is staged, and the next start drops it. The commit puts the mark there: from then on
-//! readers look under the number first ([`crate::storage::rows::OverlaidRows`]), whoever changes a key takes
-//! it away there, and the writer moves the rows to their tables between other batches. A row that
-//! was moved stays under the number as well until all of them are, so moving some again is harmless.
+//! readers look under the number first (`rows::OverlaidRows`), whoever changes a key takes it away
+//! there, and the writer moves the rows to their tables between other batches. A row that was moved
+//! stays under the number as well until all of them are, so moving some again is harmless.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! caller   begin: reserve a number
-//!          add: prepare a part, have it indexed          (prepare, indexing)
+//!          add: prepare a part, have it indexed          (prepare, indexing/)
 //!               put the rows of the part before it under the number, its segment into a file
 //!          commit: queue, wait
 //! writer   one synced commit: the mark that the rows are staged, the positions
 //!          publish, acknowledge
-//!          move the rows to their tables, a part between two groups    (staged)
+//!          move the rows to their tables, a part between two groups    (storage/staged)
 //! ```
 //! Whoever else writes or defines does so meanwhile. What is under the number nobody reads before
 //! the commit but the batch itself ([`LargeBatch::reader`]), and a batch that is dropped, or that a

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! caller   prepare: check, encode                       (prepare)
-//!          have it indexed if large                     (`indexing`)
+//!          have it indexed if large                     (indexing/)
 //!          queue, wait                                  (shared/)
 //! writer   check what a batch expects of its keys       (conflict)
 //!          take a group, help merges that lag           (writer)
