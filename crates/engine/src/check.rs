@@ -13,7 +13,7 @@ use crate::{
     merge::{merge_views, write_recovered},
     recovery::{Problem, Purpose, Recovered, recover, scan_readable},
     snapshot::{SegmentView, TableView},
-    storage::{files::SegmentFiles, manifest::Manifest, rows::DAMAGED_ROWS, store::Store},
+    storage::{manifest::Manifest, rows::DAMAGED_ROWS, segment_files::SegmentFiles, store::Store},
 };
 
 /// Problems of one table that are told one by one; the others are counted.

@@ -16,8 +16,8 @@ use crate::{
     snapshot::{SegmentView, Snapshot},
     storage::{
         catalog::trim_log,
-        files::SegmentFiles,
         manifest::{Manifest, SegmentRecord, TableRecord},
+        segment_files::SegmentFiles,
         store::Store,
     },
 };

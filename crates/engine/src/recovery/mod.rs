@@ -39,9 +39,9 @@ use crate::{
         catalog::{
             ChangedKeys, read_log_after, read_position, read_sources, read_staged, read_tables,
         },
-        files::SegmentFiles,
         manifest::{Manifest, TableRecord},
         rows::{DAMAGED_ROWS, RowReader, rows_at},
+        segment_files::SegmentFiles,
         staged::{settle, staged_keys},
         store::{Store, StoreSnapshot},
     },

@@ -28,7 +28,7 @@ use crate::{
     Error, Options, Result,
     indexing::Indexers,
     snapshot::{Published, Snapshot},
-    storage::{files::SegmentFiles, lock::DirectoryLock, store::Store},
+    storage::{lock::DirectoryLock, segment_files::SegmentFiles, store::Store},
 };
 
 /// One open database.

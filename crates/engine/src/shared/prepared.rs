@@ -23,7 +23,7 @@ use crate::{
 pub(crate) struct PreparedBatch {
     /// The changes, each table once.
     pub tables: Vec<PreparedTable>,
-    /// As in [`ChangeBatch::positions`].
+    /// As in [`crate::ChangeBatch::positions`].
     pub positions: Vec<(String, String)>,
     /// Bytes of memory it holds, about.
     pub bytes: usize,

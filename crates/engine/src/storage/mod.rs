@@ -10,9 +10,9 @@
 
 pub(crate) mod catalog;
 pub(crate) mod durable;
-pub(crate) mod files;
 pub(crate) mod lock;
 pub(crate) mod manifest;
 pub(crate) mod rows;
+pub(crate) mod segment_files;
 pub(crate) mod staged;
 pub(crate) mod store;

@@ -4,7 +4,7 @@
 //! caller   prepare: check, encode                       (prepare)
 //!          have it indexed if large                     (indexing/)
 //!          queue, wait                                  (shared/)
-//! writer   check what a batch expects of its keys       (conflict)
+//! writer   check what a batch expects of its keys       (conflict, recent)
 //!          take a group, help merges that lag           (writer)
 //!          index what is small, one segment a table     (group)
 //!          commit all rows at once, sync                (writer)

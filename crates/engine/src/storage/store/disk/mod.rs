@@ -39,7 +39,7 @@ use fjall::{PersistMode, SeqNo};
 use parking_lot::{Mutex, RwLock};
 
 use self::{error::store_error, moment::Moments, opened::Opened};
-use super::{Keyspace, Store, StoreBatch, StoreSnapshot, poison::Poison};
+use super::{Keyspace, Store, StoreBatch, StoreChange, StoreSnapshot, poison::Poison};
 use crate::{Error, Result, error::is_full};
 
 /// Settings of the store on disk.
@@ -424,7 +424,7 @@ impl Store for DiskStore {
 
 /// Too long a key or value is the caller's mistake: it harms nothing that is stored.
 fn refuse_oversized(batch: &StoreBatch) -> Result<()> {
-    let fits = |change: &crate::storage::store::StoreChange| {
+    let fits = |change: &StoreChange| {
         let value = change.value.as_ref().map_or(0, Vec::len);
         change.key.len() < usize::from(u16::MAX) && u32::try_from(value).is_ok()
     };
