@@ -21,7 +21,7 @@ use crate::{
     indexing::RequiredRows,
     merge,
     recovery::{Purpose, Recovered, recover},
-    shared::{Definitions, Job, Shared, Waiter},
+    shared::{DatabaseState, Definitions, Job, Waiter},
     snapshot::{Snapshot, TableView},
     storage::{
         lock::DirectoryLock,
@@ -48,7 +48,7 @@ pub struct Database {
 }
 
 struct Handle {
-    shared: Arc<Shared>,
+    shared: Arc<DatabaseState>,
     threads: Mutex<Threads>,
 }
 
@@ -83,7 +83,7 @@ impl Database {
             tracing::warn!(directory = %path.display(), "rebuilt: {damage}");
         }
         let position = snapshot.position.0;
-        let shared = Shared::new(path.to_owned(), options, store, lock, (snapshot, files))?;
+        let shared = DatabaseState::new(path.to_owned(), options, store, lock, (snapshot, files))?;
         let shared = Arc::new(shared);
         shared.unsaved_bytes.store(unsaved_bytes, Ordering::Relaxed);
         let fresh = position == 0 || !damage.is_empty();
@@ -392,7 +392,7 @@ impl Database {
         Arc::clone(&self.snapshot().tables[table])
     }
 
-    pub(crate) fn shared(&self) -> &Shared {
+    pub(crate) fn shared(&self) -> &DatabaseState {
         &self.handle.shared
     }
 
@@ -465,8 +465,8 @@ impl Drop for Handle {
 }
 
 impl Threads {
-    fn start(shared: &Arc<Shared>) -> Result<Self> {
-        let spawn = |name: &str, niceness: i32, run: fn(&Shared)| {
+    fn start(shared: &Arc<DatabaseState>) -> Result<Self> {
+        let spawn = |name: &str, niceness: i32, run: fn(&DatabaseState)| {
             let shared = Arc::clone(shared);
             std::thread::Builder::new().name(name.to_owned()).spawn(move || {
                 lower_priority(niceness);

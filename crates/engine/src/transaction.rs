@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use crate::{
     ChangeBatch, Error, Pending, Position, Reader, RequestPart, Result, Value,
     encode::encode_key,
-    shared::{Job, ProtectedKeys, Shared, Since},
+    shared::{DatabaseState, Job, ProtectedKeys, Since},
     write::prepare,
 };
 
@@ -24,7 +24,7 @@ pub struct Transaction {
 }
 
 impl Transaction {
-    pub(crate) fn begin(shared: &Arc<Shared>) -> Self {
+    pub(crate) fn begin(shared: &Arc<DatabaseState>) -> Self {
         let snapshot = shared.transactions.begin(&shared.published);
         let reader = Reader::of(shared, snapshot);
         Self { reader, protected: BTreeMap::new(), protected_count: 0 }

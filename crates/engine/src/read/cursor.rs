@@ -17,7 +17,7 @@ use remora_index::column::{Cell, ColumnKind};
 
 use super::{
     literal::OwnedCell,
-    order::{After, Order, PartBy, Place, SegmentOrder},
+    order::{After, DocumentAddress, Order, PartBy, SegmentOrder},
 };
 use crate::{Error, RequestPart, Result, Schema, encode::column_kind, snapshot::TableView};
 
@@ -52,7 +52,7 @@ impl After {
         view: &TableView,
         order: &Order,
         segment_order: &SegmentOrder<'_>,
-        place: Place,
+        place: DocumentAddress,
     ) -> Option<String> {
         let mut bytes = vec![VERSION];
         bytes.extend_from_slice(&fingerprint(&view.schema, order).to_le_bytes());

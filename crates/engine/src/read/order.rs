@@ -255,14 +255,14 @@ fn directed(ordering: Ordering, descending: bool) -> Ordering {
 
 /// One document of a view.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct DocumentAddress {
     /// The segment's position in the view.
     pub segment: usize,
     /// The document.
     pub doc: u32,
 }
 
-impl Place {
+impl DocumentAddress {
     /// The encoded key, put into `key`.
     pub fn read_key(self, view: &TableView, key: &mut Vec<u8>) {
         key.clear();

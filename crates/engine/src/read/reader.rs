@@ -12,7 +12,7 @@ use crate::{
     CountReply, FacetReply, FacetRequest, KeyValues, Position, Result, Row, ScanRequest, Schema,
     SearchReply, SearchRequest, Selection, SourcePositions, Value,
     error::no_table,
-    shared::Shared,
+    shared::DatabaseState,
     snapshot::{Snapshot, TableView},
 };
 
@@ -36,18 +36,18 @@ pub struct TableVersion {
 /// waits for a writer. Once the database is closed they answer [`crate::Error::Closed`].
 #[derive(Clone)]
 pub struct Reader {
-    shared: Arc<Shared>,
+    shared: Arc<DatabaseState>,
     snapshot: Arc<Snapshot>,
 }
 
 impl Reader {
     /// A reader of the newest moment.
-    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
+    pub(crate) fn new(shared: &Arc<DatabaseState>) -> Self {
         Self::of(shared, shared.published.load())
     }
 
     /// A reader of this moment.
-    pub(crate) fn of(shared: &Arc<Shared>, snapshot: Arc<Snapshot>) -> Self {
+    pub(crate) fn of(shared: &Arc<DatabaseState>, snapshot: Arc<Snapshot>) -> Self {
         Self { shared: Arc::clone(shared), snapshot }
     }
 
@@ -57,7 +57,7 @@ impl Reader {
     }
 
     /// The database.
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
+    pub(crate) fn shared(&self) -> &Arc<DatabaseState> {
         &self.shared
     }
 

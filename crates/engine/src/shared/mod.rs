@@ -32,7 +32,7 @@ use crate::{
 };
 
 /// One open database.
-pub(crate) struct Shared {
+pub(crate) struct DatabaseState {
     /// The data directory.
     pub directory: PathBuf,
     /// Its settings.
@@ -60,7 +60,7 @@ pub(crate) struct Shared {
     lock: Mutex<Option<DirectoryLock>>,
 }
 
-impl Shared {
+impl DatabaseState {
     /// A database that was just recovered.
     pub fn new(
         directory: PathBuf,
@@ -138,7 +138,7 @@ impl Shared {
 }
 
 /// Poisons the database when the thread that holds it panics, so that nobody waits for it in vain.
-pub(crate) struct PoisonOnPanic<'s>(pub &'s Shared, pub &'static str);
+pub(crate) struct PoisonOnPanic<'s>(pub &'s DatabaseState, pub &'static str);
 
 impl Drop for PoisonOnPanic<'_> {
     fn drop(&mut self) {

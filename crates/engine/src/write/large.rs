@@ -32,7 +32,7 @@ use crate::{
     ChangeBatch, Error, Position, Reader, RequestPart, Result, Schema, TableChanges,
     error::no_table,
     merge::merge_views,
-    shared::{Built, Job, LargeCommit, PreparedBatch, PreparedTable, Shared, Waiter},
+    shared::{Built, DatabaseState, Job, LargeCommit, PreparedBatch, PreparedTable, Waiter},
     snapshot::{SegmentView, Snapshot, TableView},
     storage::{
         catalog,
@@ -58,7 +58,7 @@ const LOOKED_UP_DOCUMENTS: u32 = 100_000;
 
 /// A batch of any size that becomes visible and durable whole. Dropping it leaves nothing of it.
 pub struct LargeBatch {
-    shared: Arc<Shared>,
+    shared: Arc<DatabaseState>,
     number: u32,
     /// The part that was added last: it may still be being indexed.
     last: Option<PreparedBatch>,
@@ -71,7 +71,7 @@ pub struct LargeBatch {
 }
 
 impl LargeBatch {
-    pub(crate) fn begin(shared: &Arc<Shared>) -> Result<Self> {
+    pub(crate) fn begin(shared: &Arc<DatabaseState>) -> Result<Self> {
         let (sender, number) = bounded(1);
         shared.queue.push(Job::Reserve(sender))?;
         let number = number.recv().unwrap_or_else(|_| Err(shared.refusal()))?;
@@ -273,7 +273,7 @@ impl Built {
     }
 
     /// Takes the changes of a part.
-    fn add(&mut self, runs: &Runs<'_>, view: &TableView, shared: &Shared) -> Result<()> {
+    fn add(&mut self, runs: &Runs<'_>, view: &TableView, shared: &DatabaseState) -> Result<()> {
         runs.apply_to(&mut self.segments, &view.schema);
         for key in runs.keys() {
             for (segment, replaced) in &mut self.replaced {

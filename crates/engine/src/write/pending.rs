@@ -10,7 +10,7 @@ use crossbeam_channel::Receiver;
 use super::prepare::prepare;
 use crate::{
     ChangeBatch, Error, Position, Result,
-    shared::{Job, Shared, Waiter},
+    shared::{DatabaseState, Job, Waiter},
 };
 
 /// Batches that follow from each other, as those of a source do: one that fails, whenever that is,
@@ -21,12 +21,12 @@ use crate::{
 /// a tenth of a second: whoever feeds a pipeline finds after a crash where it is, and feeds it the
 /// same again.
 pub struct Pipeline {
-    shared: Arc<Shared>,
+    shared: Arc<DatabaseState>,
     broken: Arc<AtomicBool>,
 }
 
 impl Pipeline {
-    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
+    pub(crate) fn new(shared: &Arc<DatabaseState>) -> Self {
         Self { shared: Arc::clone(shared), broken: Arc::default() }
     }
 
@@ -55,12 +55,12 @@ impl Pipeline {
 #[must_use = "whether the batch was applied is known only after a wait"]
 pub struct Pending {
     outcome: Receiver<Result<Position>>,
-    shared: Arc<Shared>,
+    shared: Arc<DatabaseState>,
 }
 
 impl Pending {
     /// What the writer answers, and the wait for it.
-    pub(crate) fn new(shared: &Arc<Shared>) -> (Waiter, Self) {
+    pub(crate) fn new(shared: &Arc<DatabaseState>) -> (Waiter, Self) {
         let (waiter, outcome) = Waiter::new();
         (waiter, Self { outcome, shared: Arc::clone(shared) })
     }

@@ -11,7 +11,7 @@ use crate::{
     encode::{RowFormat, decode_key, encode_key, fit_row},
     error::no_table,
     indexing::{Indexers, RequiredRows, text_bytes},
-    shared::{PreparedBatch, PreparedChange, PreparedTable, Shared},
+    shared::{DatabaseState, PreparedBatch, PreparedChange, PreparedTable},
     snapshot::Snapshot,
 };
 
@@ -30,7 +30,7 @@ const BATCH_BYTES: usize = 256;
 pub(crate) fn prepare(
     batch: ChangeBatch,
     snapshot: &Snapshot,
-    shared: &Shared,
+    shared: &DatabaseState,
 ) -> Result<PreparedBatch> {
     let options = &shared.options;
     let changes: usize = batch.tables.iter().map(|table| table.changes.len()).sum();

@@ -32,7 +32,7 @@ const PAGE_ENTRIES: usize = 1_024;
 const PAGE_BYTES: usize = 1 << 20;
 
 /// What a reader's place for a moment holds.
-enum Place {
+enum HeldMoment {
     Held(Moment),
     /// The store was opened anew, and had changed since.
     Past,
@@ -43,10 +43,10 @@ enum Place {
 /// A moment in a reader's hands.
 pub(super) struct DiskSnapshot {
     // Read-locked while the disk is read and no longer: no thread ever has two.
-    place: RwLock<Place>,
+    place: RwLock<HeldMoment>,
 }
 
-impl Place {
+impl HeldMoment {
     /// Empties it; answers which moment it was, and of which keyspaces.
     fn take(&mut self) -> Option<(SeqNo, Vec<Keyspace>)> {
         let taken = std::mem::replace(self, Self::Past);
@@ -66,13 +66,13 @@ impl Place {
 impl DiskSnapshot {
     fn read<T>(&self, read: impl FnOnce(&Moment) -> Result<T>) -> Result<T> {
         match &*self.place.read() {
-            Place::Held(moment) => read(moment),
-            Place::Past => Err(Error::Conflict(
+            HeldMoment::Held(moment) => read(moment),
+            HeldMoment::Past => Err(Error::Conflict(
                 "the row store was opened anew after the disk was full, and this moment of it is \
                  gone: begin again"
                     .to_owned(),
             )),
-            Place::Closed => Err(Error::Closed),
+            HeldMoment::Closed => Err(Error::Closed),
         }
     }
 }
@@ -157,7 +157,7 @@ pub(super) struct Moments {
 impl Moments {
     /// Hands out a moment; without one the reader is told that it is gone.
     pub fn hold(&self, moment: Option<Moment>) -> Arc<DiskSnapshot> {
-        let place = moment.map_or(Place::Past, Place::Held);
+        let place = moment.map_or(HeldMoment::Past, HeldMoment::Held);
         let snapshot = Arc::new(DiskSnapshot { place: RwLock::new(place) });
         let mut held = self.held.lock();
         // Forgets those that were dropped whenever the list would grow: so each costs little.
@@ -177,7 +177,7 @@ impl Moments {
         let deadline = Instant::now() + PATIENCE;
         for snapshot in self.live() {
             if let Some(mut place) = snapshot.place.try_write_until(deadline) {
-                *place = Place::Closed;
+                *place = HeldMoment::Closed;
             }
         }
     }
@@ -191,7 +191,7 @@ impl Moments {
     ) -> Option<Result<(Opened, T)>> {
         let deadline = Instant::now() + PATIENCE;
         let live = self.live();
-        let mut places: Vec<RwLockWriteGuard<'_, Place>> = Vec::with_capacity(live.len());
+        let mut places: Vec<RwLockWriteGuard<'_, HeldMoment>> = Vec::with_capacity(live.len());
         for snapshot in &live {
             places.push(snapshot.place.try_write_until(deadline)?);
         }
@@ -202,7 +202,7 @@ impl Moments {
                 let moment = opened.moment();
                 let has = |keyspace: &Keyspace| moment.keyspaces.contains_key(keyspace);
                 if at >= oldest && keyspaces.iter().all(has) {
-                    **place = Place::Held(moment);
+                    **place = HeldMoment::Held(moment);
                 }
             }
             (opened, told)
