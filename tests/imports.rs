@@ -12,10 +12,19 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Crates without a cycle. `engine` has some left at its root.
-const CRATES: [&str; 6] = ["index", "mysql", "protocol", "server", "source", "sql"];
+/// Crates without a cycle: all that have rooms.
+const CRATES: [&str; 7] = ["engine", "index", "mysql", "protocol", "server", "source", "sql"];
 /// Folders whose modules hold the rule too.
-const FOLDERS: [&str; 1] = ["source/src/mysql"];
+const FOLDERS: [&str; 8] = [
+    "engine/src/encode",
+    "engine/src/read",
+    "engine/src/shared",
+    "engine/src/storage",
+    "engine/src/storage/store",
+    "engine/src/storage/store/disk",
+    "engine/src/write",
+    "source/src/mysql",
+];
 
 /// What a room imports: each other room with the first place that names it.
 type Arrows = BTreeMap<String, BTreeMap<String, String>>;

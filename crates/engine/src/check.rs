@@ -5,19 +5,15 @@
 //! row, and each segment must be, byte for byte, what indexing the rows of its live keys gives.
 //! What cannot be read is listed, and the check goes on behind it.
 
-use std::{collections::BTreeSet, fmt, path::Path};
+use std::{collections::BTreeSet, path::Path};
 
 use crate::{
     Error, Position, Result, Row, Schema,
-    document::RowIndexer,
-    files::SegmentFiles,
-    manifest::Manifest,
+    indexing::{RequiredRows, RowIndexer},
     merge::{merge_views, write_recovered},
-    readable::scan_readable,
-    recovery::{Purpose, Recovered, recover},
+    recovery::{Problem, Purpose, Recovered, recover, scan_readable},
     snapshot::{SegmentView, TableView},
-    store::{DAMAGED_ROWS, Store},
-    write::RequiredRows,
+    storage::{manifest::Manifest, rows::DAMAGED_ROWS, segment_files::SegmentFiles, store::Store},
 };
 
 /// Problems of one table that are told one by one; the others are counted.
@@ -54,18 +50,6 @@ pub struct CheckedTable {
     pub segments: usize,
 }
 
-/// Something that is not as it was written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// The table, if it is about one.
-    pub table: Option<String>,
-    /// What is wrong and in which file.
-    pub what: String,
-    /// Whether the next start or a repair rebuilds it from the rows. What is not so was stored once,
-    /// and is lost but for backups and sources.
-    pub can_be_rebuilt: bool,
-}
-
 /// How far a check is.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckStep<'c> {
@@ -75,31 +59,6 @@ pub struct CheckStep<'c> {
     pub segment: usize,
     /// How many the table has.
     pub segments: usize,
-}
-
-impl Problem {
-    pub(crate) fn of_database(what: String) -> Self {
-        Self { table: None, what, can_be_rebuilt: true }
-    }
-
-    pub(crate) fn of_table(table: &str, what: String) -> Self {
-        Self { table: Some(table.to_owned()), what, can_be_rebuilt: true }
-    }
-
-    /// One that nothing can rebuild.
-    pub(crate) fn lost(table: Option<&str>, what: String) -> Self {
-        let what = what.strip_suffix(DAMAGED_ROWS).map(str::to_owned).unwrap_or(what);
-        Self { table: table.map(str::to_owned), what, can_be_rebuilt: false }
-    }
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.table {
-            Some(table) => write!(out, "table {table:?}: {}", self.what),
-            None => out.write_str(&self.what),
-        }
-    }
 }
 
 /// Checks the directory against its store.

@@ -14,16 +14,20 @@ use parking_lot::Mutex;
 
 use crate::{
     ChangeBatch, CheckReport, CheckStep, CountReply, Definition, Error, FacetReply, FacetRequest,
-    LargeBatch, Pending, Pipeline, Position, Reader, Result, Row, Schema, SearchReply,
-    SearchRequest, Selection, SourcePositions, TableStatistics, Transaction, Value,
+    LargeBatch, Options, Pending, Pipeline, Position, Reader, Result, Row, Schema, SearchReply,
+    SearchRequest, Selection, SourcePositions, TableStatistics, TableVersion, Transaction, Value,
     check::{Repaired, check, check_without_rows, repair},
-    lock::DirectoryLock,
+    error::no_table,
+    indexing::RequiredRows,
     merge,
     recovery::{Purpose, Recovered, recover},
-    shared::Shared,
+    shared::{DatabaseState, Definitions, Job, Waiter},
     snapshot::{Snapshot, TableView},
-    store::{DiskStore, Store, StoreOptions},
-    write::{self, Definitions, Job, RequiredRows, Waiter, no_table},
+    storage::{
+        lock::DirectoryLock,
+        store::{DiskStore, Store, StoreOptions},
+    },
+    write,
 };
 
 /// Closing takes at most this long; a merge that takes longer is left behind unpublished.
@@ -36,66 +40,6 @@ const DRAIN_TIME: Duration = Duration::from_millis(2_000);
 const SMALL_MERGE_NICENESS: i32 = 5;
 const LARGE_MERGE_NICENESS: i32 = 10;
 
-/// How soon a batch is safe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Durability {
-    /// fsync before the acknowledgement.
-    Always,
-    /// fsync at this interval.
-    Interval(Duration),
-    /// When the operating system pleases.
-    None,
-}
-
-/// Settings of a database.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// How soon a batch is safe.
-    pub durability: Durability,
-    /// Bytes of the row store's block cache.
-    pub row_cache_bytes: u64,
-    /// Bytes of text in memory segments before they are written to a file.
-    pub checkpoint_bytes: u64,
-    /// Most changes of one batch.
-    pub max_batch_changes: usize,
-    /// Most bytes of one row.
-    pub max_row_bytes: usize,
-    /// Most bytes of rows that a large batch stages on the disk.
-    pub max_large_batch_bytes: u64,
-    /// Most bytes of a segment that merges make, and of text of a table that one batch indexes.
-    pub max_segment_bytes: u64,
-    /// Most documents of a segment that merges make.
-    pub max_segment_documents: u64,
-    /// BM25's parameters.
-    pub bm25: (f64, f64),
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            durability: Durability::Always,
-            row_cache_bytes: 16 << 20,
-            checkpoint_bytes: 16 << 20,
-            max_batch_changes: 1_000_000,
-            max_row_bytes: 64 << 20,
-            max_large_batch_bytes: 256 << 30,
-            max_segment_bytes: 1 << 30,
-            max_segment_documents: 64 << 20,
-            bm25: (1.2, 0.75),
-        }
-    }
-}
-
-/// What the rows of a table at one moment are known by: two equal versions of one data directory,
-/// while it is open, are the same rows under the same definition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TableVersion {
-    /// The table's number; one that is made again has another.
-    pub table: u32,
-    /// The newest batch that changed a row of it.
-    pub changed: Position,
-}
-
 /// An open data directory. Clones share it; all methods may be called from any thread. Dropping
 /// the last clone closes it.
 #[derive(Clone)]
@@ -104,7 +48,7 @@ pub struct Database {
 }
 
 struct Handle {
-    shared: Arc<Shared>,
+    shared: Arc<DatabaseState>,
     threads: Mutex<Threads>,
 }
 
@@ -139,7 +83,7 @@ impl Database {
             tracing::warn!(directory = %path.display(), "rebuilt: {damage}");
         }
         let position = snapshot.position.0;
-        let shared = Shared::new(path.to_owned(), options, store, lock, (snapshot, files))?;
+        let shared = DatabaseState::new(path.to_owned(), options, store, lock, (snapshot, files))?;
         let shared = Arc::new(shared);
         shared.unsaved_bytes.store(unsaved_bytes, Ordering::Relaxed);
         let fresh = position == 0 || !damage.is_empty();
@@ -448,7 +392,7 @@ impl Database {
         Arc::clone(&self.snapshot().tables[table])
     }
 
-    pub(crate) fn shared(&self) -> &Shared {
+    pub(crate) fn shared(&self) -> &DatabaseState {
         &self.handle.shared
     }
 
@@ -521,8 +465,8 @@ impl Drop for Handle {
 }
 
 impl Threads {
-    fn start(shared: &Arc<Shared>) -> Result<Self> {
-        let spawn = |name: &str, niceness: i32, run: fn(&Shared)| {
+    fn start(shared: &Arc<DatabaseState>) -> Result<Self> {
+        let spawn = |name: &str, niceness: i32, run: fn(&DatabaseState)| {
             let shared = Arc::clone(shared);
             std::thread::Builder::new().name(name.to_owned()).spawn(move || {
                 lower_priority(niceness);

@@ -2,7 +2,7 @@
 
 use std::io::ErrorKind;
 
-use crate::KeyValues;
+use crate::value::KeyValues;
 
 /// The crate's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -153,4 +153,9 @@ impl From<std::io::Error> for Error {
 pub(crate) fn is_full(error: &std::io::Error) -> bool {
     let kinds = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded, ErrorKind::FileTooLarge];
     kinds.contains(&error.kind())
+}
+
+/// The error for a table that is not there.
+pub(crate) fn no_table(name: &str) -> Error {
+    Error::missing(Missing::Table, format!("there is no table {name:?}"))
 }

@@ -1,55 +1,55 @@
 //! Remora's engine as a library: tables as views of one ordered, durable change log.
+//!
+//! No module imports one that stands above it. From the bottom: `value`, `error`; `schema` (what a
+//! table is), `change`, `request`, `options`; `encode` (rows as bytes), `indexing` (rows as segments);
+//! `storage` (the data directory), `snapshot` (what readers pin), `shared` (what the threads of an open
+//! database share, with the queue of the writer); `merge`, `recovery`, `check`; `read`, `write`,
+//! `transaction`; `database`, which is the door, and `dump` behind it.
 
 #![warn(missing_docs)]
 
-mod activity;
-mod catalog;
 mod change;
 mod check;
-mod column_batch;
 mod database;
-mod document;
 pub mod dump;
 mod encode;
 mod error;
-mod files;
-mod lock;
-mod manifest;
+mod indexing;
 mod merge;
-mod published;
+mod options;
 mod read;
-mod readable;
-mod reader;
 mod recovery;
 mod request;
 mod schema;
 mod shared;
 mod snapshot;
-mod staged;
 mod statistics;
-mod store;
-mod synonyms;
+mod storage;
 mod transaction;
 mod value;
 mod write;
 
 pub use change::{Change, ChangeBatch, Definition, Position, SourcePositions, TableChanges};
-pub use check::{CheckReport, CheckStep, CheckedTable, Problem, Repaired};
-pub use column_batch::{ColumnBatch, ColumnData, ColumnValues, Strings, Validity};
-pub use database::{Database, Durability, Options, TableVersion};
+pub use check::{CheckReport, CheckStep, CheckedTable, Repaired};
+pub use database::Database;
 pub use error::{Error, Missing, RequestPart, Result};
-pub use read::Scan;
-pub use reader::Reader;
+pub use indexing::RequiredRows;
+pub use options::{Durability, Options};
+pub use read::{
+    ColumnBatch, ColumnData, ColumnValues, Reader, Scan, Strings, TableVersion, Validity,
+};
+pub use recovery::Problem;
 pub use remora_index::text::{Normalization, Width, WordPattern};
 pub use request::{
-    ColumnLetters, Comparison, CountReply, FacetReply, FacetRequest, Filter, Highlight, Hit,
-    KeyValues, LetterClasses, Literal, Piece, PieceMatch, QueryReport, ScanRequest, SearchReply,
-    SearchRequest, Selection, SortBy, SortKey, TextQuery,
+    ColumnLetters, CountReply, FacetReply, FacetRequest, Highlight, Hit, LetterClasses, Piece,
+    PieceMatch, QueryReport, ScanRequest, SearchReply, SearchRequest, Selection, SortBy, SortKey,
+    TextQuery,
 };
 pub use schema::{
-    ColumnDef, ColumnType, DeclaredTable, HIDDEN_KEY, HIDDEN_PREFIX, Schema, TextDef,
+    ColumnDef, ColumnType, Comparison, DeclaredTable, Filter, HIDDEN_KEY, HIDDEN_PREFIX, Literal,
+    Schema, TextDef,
 };
 pub use statistics::{LevelStatistics, TableStatistics};
 pub use transaction::Transaction;
-pub use value::{Date, DateTime, Decimal, Row, Value, ZERO_TIMESTAMP_MICROS, compare};
-pub use write::{LargeBatch, Pending, Pipeline, RequiredRows};
+pub use value::{Date, DateTime, Decimal, KeyValues, Row, Value, ZERO_TIMESTAMP_MICROS, compare};
+pub use write::{LargeBatch, Pending, Pipeline};

@@ -2,9 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use serde::{Deserialize, Serialize};
-
-use crate::{Position, SourcePositions, Value};
+use crate::{Filter, KeyValues, Position, SourcePositions, Value};
 
 /// Which rows a request is about.
 #[derive(Clone, Debug, Default)]
@@ -89,64 +87,6 @@ pub enum PieceMatch {
     Near(u32),
 }
 
-/// A condition on columns.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Filter {
-    /// Compares a column with a literal. NULL satisfies only [`Comparison::NotEqual`].
-    Compare {
-        /// The column's name.
-        column: String,
-        /// How.
-        comparison: Comparison,
-        /// With what.
-        literal: Literal,
-    },
-    /// The value is one of these.
-    In(String, Vec<Literal>),
-    /// The value lies between the two, both included.
-    Between(String, Literal, Literal),
-    /// The value is NULL.
-    IsNull(String),
-    /// The value is not NULL.
-    IsNotNull(String),
-    /// All hold.
-    And(Vec<Filter>),
-    /// At least one holds.
-    Or(Vec<Filter>),
-    /// It does not hold.
-    Not(Box<Filter>),
-}
-
-/// A comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Comparison {
-    /// `=`
-    Equal,
-    /// `!=`; true for NULL, as the line protocol has it.
-    NotEqual,
-    /// `>`
-    Greater,
-    /// `>=`
-    GreaterOrEqual,
-    /// `<`
-    Less,
-    /// `<=`
-    LessOrEqual,
-}
-
-/// A constant of a filter: text as it was typed, turned into the column's type by the engine, or
-/// a value.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Literal {
-    /// As typed. For date and time columns either ISO text or an integer of epoch seconds.
-    Text(String),
-    /// A typed value.
-    Value(Value),
-}
-
 /// One part of an ordering.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SortKey {
@@ -213,9 +153,6 @@ pub struct Hit {
     /// The score, where the order asks for one.
     pub score: Option<f64>,
 }
-
-/// A primary key: one value in almost every table.
-pub type KeyValues = smallvec::SmallVec<[Value; 1]>;
 
 /// The answer to SEARCH.
 #[derive(Clone, Debug, Default)]

@@ -1,6 +1,9 @@
 //! The figures of a table.
 
-use crate::{Schema, activity::Done, merge, snapshot::SegmentView};
+use crate::{
+    Schema, merge,
+    snapshot::{Done, SegmentView},
+};
 
 /// A table's figures, all true.
 #[derive(Clone, Debug, Default)]

@@ -10,8 +10,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use crate::{
     ChangeBatch, Error, Pending, Position, Reader, RequestPart, Result, Value,
     encode::encode_key,
-    shared::Shared,
-    write::{Job, ProtectedKeys, Since, prepare},
+    shared::{DatabaseState, Job, ProtectedKeys, Since},
+    write::prepare,
 };
 
 /// An open transaction. Dropping it is all that giving it up takes. While one is open every key
@@ -24,7 +24,7 @@ pub struct Transaction {
 }
 
 impl Transaction {
-    pub(crate) fn begin(shared: &Arc<Shared>) -> Self {
+    pub(crate) fn begin(shared: &Arc<DatabaseState>) -> Self {
         let snapshot = shared.transactions.begin(&shared.published);
         let reader = Reader::of(shared, snapshot);
         Self { reader, protected: BTreeMap::new(), protected_count: 0 }

@@ -10,14 +10,14 @@ use crate::{
     counters::Denial,
     process::MemoryFigures,
     settings::{Dialect, MYGRAMDB_VERSION},
-    shared::Shared,
+    shared::ServerState,
 };
 
 /// Whether the one who asks may know of a table.
 pub(crate) type Sees<'s> = &'s (dyn Fn(&str) -> bool + Sync);
 
 /// What INFO tells. Cost: every table's figures.
-pub(crate) fn info(shared: &Shared, sees: Sees<'_>) -> InfoReport {
+pub(crate) fn info(shared: &ServerState, sees: Sees<'_>) -> InfoReport {
     let counters = &shared.counters;
     let mut tables = shared.database.tables();
     tables.retain(|table| sees(table));
@@ -57,7 +57,7 @@ fn identity(dialect: Dialect) -> Identity {
 
 /// What is wrong with the storage, the worst alone: that nothing can be written, or that segments cannot
 /// be. Reads go on.
-pub(crate) fn storage_error(shared: &Shared) -> Option<String> {
+pub(crate) fn storage_error(shared: &ServerState) -> Option<String> {
     let database = &shared.database;
     let refused = database.write_refusal().map(|why| format!("writes are refused: {why}"));
     let failed = || database.checkpoint_failure().as_deref().map(checkpoint_failed);
@@ -70,13 +70,13 @@ fn checkpoint_failed(why: &str) -> String {
 }
 
 /// What is told of the first table one may know of whose segments cannot be merged.
-fn merge_failure(shared: &Shared, sees: Sees<'_>) -> Option<String> {
+fn merge_failure(shared: &ServerState, sees: Sees<'_>) -> Option<String> {
     let mut failures = shared.database.merge_failures().into_iter();
     failures.find(|(table, _)| sees(table)).map(|(_, told)| told)
 }
 
 /// Whether the server can answer: one verdict for INFO and all probes.
-pub(crate) fn readiness(shared: &Shared) -> Readiness {
+pub(crate) fn readiness(shared: &ServerState) -> Readiness {
     let sources = &shared.sources;
     let (replication, availability) = sources.replication().unzip();
     Readiness {
@@ -91,7 +91,7 @@ pub(crate) fn readiness(shared: &Shared) -> Readiness {
 }
 
 /// Each table's figures; a table that is dropped meanwhile is left out.
-pub(crate) fn tables(shared: &Shared, sees: Sees<'_>) -> Vec<TableMetrics> {
+pub(crate) fn tables(shared: &ServerState, sees: Sees<'_>) -> Vec<TableMetrics> {
     let tables = shared.database.tables().into_iter().filter(|table| sees(table));
     let figures = tables.filter_map(|name| {
         let statistics = shared.database.statistics(&name).ok()?;
@@ -101,7 +101,7 @@ pub(crate) fn tables(shared: &Shared, sees: Sees<'_>) -> Vec<TableMetrics> {
 }
 
 /// What is measured.
-pub(crate) fn metrics(shared: &Shared, sees: Sees<'_>) -> Metrics<'static> {
+pub(crate) fn metrics(shared: &ServerState, sees: Sees<'_>) -> Metrics<'static> {
     let counters = &shared.counters;
     let denials = Denials {
         acl: counters.denials(Denial::Network),
@@ -127,7 +127,7 @@ pub(crate) fn metrics(shared: &Shared, sees: Sees<'_>) -> Metrics<'static> {
 }
 
 /// The sum over tables; a table that is dropped meanwhile counts nothing.
-pub(crate) fn statistics(shared: &Shared, tables: &[String]) -> TableStatistics {
+pub(crate) fn statistics(shared: &ServerState, tables: &[String]) -> TableStatistics {
     let mut sum = TableStatistics::default();
     for statistics in tables.iter().filter_map(|table| shared.database.statistics(table).ok()) {
         sum.rows += statistics.rows;
@@ -178,7 +178,7 @@ fn index(sum: &TableStatistics) -> IndexInfo {
 }
 
 /// The result cache's figures, what no request can get any more taken out of it first.
-pub(crate) fn cache_stats(shared: &Shared) -> CacheStats {
+pub(crate) fn cache_stats(shared: &ServerState) -> CacheStats {
     let settings = &shared.settings.load().cache;
     shared.cache.sweep(settings, |table| shared.database.table_version(table).ok());
     let figures = shared.cache.figures();

@@ -13,7 +13,7 @@ use crate::{
     listen::SocketFile,
     mysql,
     settings::{Change, Settings, changes},
-    shared::Shared,
+    shared::ServerState,
     sources::Followed,
 };
 
@@ -29,7 +29,7 @@ const DRAIN: Duration = Duration::from_millis(400);
 /// A running server. Dropping it leaves its sessions running until the runtime ends; call
 /// [`Server::stop`].
 pub struct Server {
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     line_address: Option<SocketAddr>,
     http_address: Option<SocketAddr>,
     sql_address: Option<SocketAddr>,
@@ -64,7 +64,7 @@ impl Server {
         let address = |listener: &Option<TcpListener>| listener.as_ref()?.local_addr().ok();
         let (line_address, http_address) = (address(&line), address(&http));
         let sql_address = address(&sql);
-        let shared = Arc::new(Shared::new(settings, database, log));
+        let shared = Arc::new(ServerState::new(settings, database, log));
         let mut listeners = JoinSet::new();
         if let Some(listener) = line {
             listeners.spawn(line::accept(listener, Arc::clone(&shared)));
@@ -109,7 +109,7 @@ impl Server {
     }
 
     /// What all sessions share.
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
+    pub(crate) fn shared(&self) -> &Arc<ServerState> {
         &self.shared
     }
 

@@ -6,25 +6,25 @@ use remora_engine::{Database, Value};
 
 use crate::{
     Host, Identity, Session,
-    shared::{Settings, Shared, Usage},
+    shared::{InstanceState, Settings, Usage},
     variables::definition,
 };
 
 /// What all sessions share. Cheap to clone.
 #[derive(Clone)]
 pub struct Instance {
-    shared: Arc<Shared>,
+    shared: Arc<InstanceState>,
 }
 
 impl Instance {
     /// The SQL side of this database in this server.
     pub fn new(database: Database, host: Arc<dyn Host>, settings: Settings) -> Self {
-        Self { shared: Arc::new(Shared::new(database, host, settings)) }
+        Self { shared: Arc::new(InstanceState::new(database, host, settings)) }
     }
 
     /// What its sessions share.
     #[cfg(test)]
-    pub(crate) fn shared(&self) -> Arc<Shared> {
+    pub(crate) fn shared(&self) -> Arc<InstanceState> {
         Arc::clone(&self.shared)
     }
 

@@ -9,8 +9,8 @@ use std::{
 
 use super::{DumpInfo, DumpMeta, DumpProgress, DumpVisitor, read, verify, write::save};
 use crate::{
-    Change, ChangeBatch, Database, Error, Result, Row, Schema, TableChanges, snapshot::RowReader,
-    write::no_table,
+    Change, ChangeBatch, Database, Error, Result, Row, Schema, TableChanges, error::no_table,
+    storage::rows::RowReader,
 };
 
 /// A restore applies batches of about so many bytes of encoded rows: each becomes one segment, so

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     Error, Missing, Result, Row, Schema,
     encode::{decode_row, decode_schema, encode_key},
-    files::io_error,
+    storage::durable::io_error,
 };
 
 /// What a dump holds, from its ends alone: quick, and no proof that the rest is whole.

@@ -14,8 +14,10 @@ use crate::{
         encode_key, encode_row,
         strategies::{any_value, table},
     },
-    snapshot::RowReader,
-    store::{Keyspace, Store, StoreBatch, StoredRows, testing::FaultyStore},
+    storage::{
+        rows::{RowReader, StoredRows},
+        store::{Keyspace, Store, StoreBatch, testing::FaultyStore},
+    },
 };
 
 type Source = (Arc<Schema>, Arc<dyn RowReader>);

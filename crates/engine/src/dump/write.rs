@@ -17,8 +17,10 @@ use super::{
 use crate::{
     Error, RequestPart, Result, Row, Schema,
     encode::{encode_row, encode_schema},
-    files::{io_error, sync_directory},
-    snapshot::RowReader,
+    storage::{
+        durable::{io_error, sync_directory},
+        rows::RowReader,
+    },
 };
 
 const COMPRESSION_LEVEL: i32 = 3;

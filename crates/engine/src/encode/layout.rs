@@ -44,14 +44,14 @@ pub(crate) struct RowFormat {
     schema: Arc<Schema>,
     history: History,
     /// How to read each layout, the newest included; none for a table that never changed.
-    layouts: Vec<Vec<Place>>,
+    layouts: Vec<Vec<StoredColumn>>,
     /// A row of fills.
     filled: Row,
 }
 
 /// A column of a stored row.
 #[derive(Debug)]
-struct Place {
+struct StoredColumn {
     kind: ColumnType,
     /// Where it stands now, if it is still there.
     now: Option<usize>,
@@ -67,7 +67,7 @@ impl RowFormat {
     pub fn with_history(schema: Arc<Schema>, history: History) -> Self {
         let place = |&(id, kind): &(u32, ColumnType)| {
             let now = schema.columns.iter().position(|column| column.id == id);
-            Place { kind, now }
+            StoredColumn { kind, now }
         };
         let newest = layout_of(&schema);
         let layouts = match history.layouts.is_empty() {

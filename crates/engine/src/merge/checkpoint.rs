@@ -12,16 +12,22 @@ use remora_index::Bitmap;
 
 use crate::{
     Error, Result,
-    catalog::trim_log,
-    files::SegmentFiles,
-    manifest::{Manifest, SegmentRecord, TableRecord},
-    shared::Shared,
+    shared::DatabaseState,
     snapshot::{SegmentView, Snapshot},
-    store::Store,
+    storage::{
+        catalog::trim_log,
+        manifest::{Manifest, SegmentRecord, TableRecord},
+        segment_files::SegmentFiles,
+        store::Store,
+    },
 };
 
+/// What a change counts for the next checkpoint beside its key and its text: without it deletions
+/// would count nothing, and the log of a load of them would grow without end.
+pub(crate) const CHANGE_BYTES: usize = 64;
+
 /// Makes the newest snapshot's segments durable, and keeps why that failed.
-pub(crate) fn checkpoint(shared: &Shared) -> Result<()> {
+pub(crate) fn checkpoint(shared: &DatabaseState) -> Result<()> {
     let written = write(shared);
     if !matches!(written, Err(Error::Closed)) {
         *shared.checkpoint_failure.lock() = written.as_ref().err().map(ToString::to_string);
@@ -35,7 +41,7 @@ pub(crate) fn checkpoint(shared: &Shared) -> Result<()> {
 /// 3. The manifest.
 /// 4. The log up to the manifest's position goes, and the files that it no longer names: before
 ///    the manifest is durable, both may be needed.
-fn write(shared: &Shared) -> Result<()> {
+fn write(shared: &DatabaseState) -> Result<()> {
     let mut files = shared.files.lock();
     let files = files.as_mut().ok_or(Error::Closed)?;
     // Read before the snapshot: what comes in between counts for the next checkpoint.
@@ -71,7 +77,11 @@ pub(crate) fn write_recovered(
 
 /// Exchanges segments that were just written for what their files hold: most of a segment is read
 /// too seldom to be kept in memory.
-fn leave_in_files(shared: &Shared, files: &mut SegmentFiles, snapshot: &Snapshot) -> Result<()> {
+fn leave_in_files(
+    shared: &DatabaseState,
+    files: &mut SegmentFiles,
+    snapshot: &Snapshot,
+) -> Result<()> {
     let mut same = Vec::new();
     for view in snapshot.tables.values().flat_map(|table| &table.segments) {
         if let Some(reopened) = files.reopen(&view.segment)? {

@@ -23,14 +23,13 @@ use remora_index::{
 
 use crate::{
     Error, Position, Result, Schema,
-    document::segment_spec,
-    manifest::SegmentRecord,
-    published::{Claim, Claims},
-    shared::{PoisonOnPanic, Shared},
-    snapshot::{SegmentView, Snapshot, TableView},
+    indexing::segment_spec,
+    shared::{DatabaseState, PoisonOnPanic},
+    snapshot::{Claim, Claims, SegmentView, Snapshot, TableView},
+    storage::manifest::SegmentRecord,
 };
 
-pub(crate) use checkpoint::{checkpoint, write_recovered};
+pub(crate) use checkpoint::{CHANGE_BYTES, checkpoint, write_recovered};
 pub(crate) use plan::{Limit, Size, is_crowded, is_merge_due, tier};
 
 /// How long a thread sleeps when nobody wakes it.
@@ -58,7 +57,7 @@ impl Quiet {
 }
 
 /// Merges until writes stop.
-pub(crate) fn run_small(shared: &Shared) {
+pub(crate) fn run_small(shared: &DatabaseState) {
     let _guard = PoisonOnPanic(shared, "small merge");
     while shared.published.stopped().is_none() {
         let limit = Limit::of(&shared.options);
@@ -72,7 +71,7 @@ pub(crate) fn run_small(shared: &Shared) {
 }
 
 /// Merges and checkpoints until writes stop.
-pub(crate) fn run_large(shared: &Shared) {
+pub(crate) fn run_large(shared: &DatabaseState) {
     let _guard = PoisonOnPanic(shared, "large merge");
     let mut retry = Instant::now();
     let mut quiet = Quiet { position: shared.published.load().position, since: retry };
@@ -91,7 +90,7 @@ pub(crate) fn run_large(shared: &Shared) {
 
 /// Merges what is quick to merge of those tables with these numbers that are crowded; false if there
 /// is nothing. For a writer that waits: the threads may have more to do elsewhere.
-pub(crate) fn relieve(shared: &Shared, numbers: &BTreeSet<u32>) -> bool {
+pub(crate) fn relieve(shared: &DatabaseState, numbers: &BTreeSet<u32>) -> bool {
     merge_chosen(shared, |current, claims| {
         let limit = Limit::of(&shared.options);
         let tables = current.tables.values().filter(|table| numbers.contains(&table.number));
@@ -102,7 +101,7 @@ pub(crate) fn relieve(shared: &Shared, numbers: &BTreeSet<u32>) -> bool {
 /// Merges all of a table's segments into one, or into as few as may be that large, and frees what
 /// deletions left. Cost: the table's index is read and written once. A table that is not there is
 /// left alone.
-pub(crate) fn optimize(shared: &Shared, table: &str) -> Result<()> {
+pub(crate) fn optimize(shared: &DatabaseState, table: &str) -> Result<()> {
     let Some(claim) = shared.published.claim_all(table)? else { return Ok(()) };
     let groups = plan::groups(&claim.views, &Limit::of(&shared.options));
     let is_done = |group: &Vec<SegmentView>| {
@@ -114,13 +113,13 @@ pub(crate) fn optimize(shared: &Shared, table: &str) -> Result<()> {
 
 /// One that failed is due whatever there is to save: it may have failed behind its manifest, and what is
 /// told of it stands until one succeeds.
-fn is_checkpoint_due(shared: &Shared) -> bool {
+fn is_checkpoint_due(shared: &DatabaseState) -> bool {
     shared.unsaved_bytes.load(Ordering::Relaxed) >= shared.options.checkpoint_bytes
         || shared.checkpoint_failure.lock().is_some()
 }
 
 /// Whether the checkpoint succeeded. Without it everything stays in memory and in the log.
-fn try_checkpoint(shared: &Shared) -> bool {
+fn try_checkpoint(shared: &DatabaseState) -> bool {
     match checkpoint(shared) {
         Ok(()) | Err(Error::Closed | Error::Poisoned(_)) => true,
         Err(error) => {
@@ -149,14 +148,14 @@ fn choose<'t>(
     })
 }
 
-fn merge_next(shared: &Shared, size: Size) {
+fn merge_next(shared: &DatabaseState, size: Size) {
     let limit = Limit::of(&shared.options);
     merge_chosen(shared, |current, claims| find(current, claims, size, &limit));
 }
 
 /// Merges what is chosen; false if nothing was.
 fn merge_chosen(
-    shared: &Shared,
+    shared: &DatabaseState,
     choose: impl FnOnce(&Snapshot, &Claims<'_>) -> Option<Choice>,
 ) -> bool {
     let Some(claim) = shared.published.claim(choose) else { return false };
@@ -170,12 +169,12 @@ pub(crate) fn failure_of(table: &str, why: &str) -> String {
     format!("a merge of table {table:?} failed, and is tried again: {why}")
 }
 
-fn merge_claimed(shared: &Shared, claim: &Claim<'_>) -> Result<()> {
+fn merge_claimed(shared: &DatabaseState, claim: &Claim<'_>) -> Result<()> {
     merge_inputs(shared, &claim.table, &claim.views)
 }
 
 /// Merges claimed segments of a table into one.
-fn merge_inputs(shared: &Shared, table: &TableView, inputs: &[SegmentView]) -> Result<()> {
+fn merge_inputs(shared: &DatabaseState, table: &TableView, inputs: &[SegmentView]) -> Result<()> {
     shared.merging.fetch_add(1, Ordering::Relaxed);
     let merged = merge_views(&table.schema, inputs);
     shared.merging.fetch_sub(1, Ordering::Relaxed);
@@ -194,7 +193,7 @@ fn merge_inputs(shared: &Shared, table: &TableView, inputs: &[SegmentView]) -> R
 }
 
 /// The error, with the files that hold what was to be merged.
-fn in_files(shared: &Shared, inputs: &[SegmentView], error: &Error) -> String {
+fn in_files(shared: &DatabaseState, inputs: &[SegmentView], error: &Error) -> String {
     // A checkpoint may hold them for long: then the error must do alone.
     let files = shared.files.try_lock();
     let files = files.iter().filter_map(|files| files.as_ref());

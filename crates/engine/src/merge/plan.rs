@@ -13,8 +13,7 @@ use std::time::Instant;
 
 use crate::{
     Options,
-    published::Claims,
-    snapshot::{SegmentView, TableView},
+    snapshot::{Claims, SegmentView, TableView},
 };
 
 /// Segments below this are of tier 0.
@@ -121,7 +120,7 @@ pub(crate) fn plan(
     let free: Vec<usize> = (0..table.segments.len())
         .filter(|&index| {
             let segment = &table.segments[index].segment;
-            !claims.has(segment) && !table.activity.holds_back(segment, table, now)
+            !claims.has(segment) && !table.activity.holds_back(segment, &table.segments, now)
         })
         .collect();
     let bytes: Vec<u64> = free.iter().map(|&index| table.segments[index].bytes()).collect();

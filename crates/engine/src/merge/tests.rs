@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Instant};
 use super::{QUIET, Quiet, Size, merge_claimed, plan::SEGMENTS_MAX};
 use crate::{
     Change, Database, Durability, Options, Position, Value,
-    store::{Keyspace, Store, testing::FaultyStore},
-    write::fixture::{batch, count, put, rows, schema},
+    storage::store::{Keyspace, Store, testing::FaultyStore},
+    write::tests::fixture::{batch, count, put, rows, schema},
 };
 
 fn start(directory: &std::path::Path) -> Database {
@@ -242,7 +242,7 @@ fn segments_of_a_failed_merge_are_left_alone_for_a_while() {
     let now = Instant::now();
     let holds = |seconds: u64| {
         let then = now + std::time::Duration::from_secs(seconds);
-        activity.holds_back(&segments[0].segment, &view, then)
+        activity.holds_back(&segments[0].segment, &view.segments, then)
     };
     assert!(!holds(0));
     // The pause doubles up to a minute; the same failure is told once.
@@ -250,11 +250,11 @@ fn segments_of_a_failed_merge_are_left_alone_for_a_while() {
         let is_news = activity.merge_failed("why".to_owned(), &segments[..1], now);
         assert_eq!(is_news, times == 0);
         assert!(holds(seconds - 1) && !holds(seconds), "{times}");
-        assert!(!activity.holds_back(&segments[1].segment, &view, now));
+        assert!(!activity.holds_back(&segments[1].segment, &view.segments, now));
     }
     let other = crate::snapshot::TableView { segments: segments[1..].to_vec(), ..(*view).clone() };
     let then = now + std::time::Duration::from_secs(1);
-    assert!(!activity.holds_back(&segments[0].segment, &other, then));
+    assert!(!activity.holds_back(&segments[0].segment, &other.segments, then));
     activity.merged(&segments[1..]);
     assert!(activity.merge_failure().is_some());
     activity.merged(&segments[..1]);

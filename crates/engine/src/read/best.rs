@@ -12,8 +12,9 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 use remora_index::DocSet;
 
 use super::{
-    occurrences::{Asked, common, from_doc},
-    score::{SegmentNorms, Weighted, part},
+    asked::Asked,
+    bm25::{SegmentNorms, Weighted, part},
+    occurrences::{common, from_doc},
 };
 use crate::{QueryReport, Result};
 

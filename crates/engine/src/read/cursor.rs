@@ -17,7 +17,7 @@ use remora_index::column::{Cell, ColumnKind};
 
 use super::{
     literal::OwnedCell,
-    order::{Order, PartBy, Place, SegmentOrder},
+    order::{After, DocumentAddress, Order, PartBy, SegmentOrder},
 };
 use crate::{Error, RequestPart, Result, Schema, encode::column_kind, snapshot::TableView};
 
@@ -25,14 +25,6 @@ const VERSION: u8 = 1;
 /// Longest cursor: rows whose sort cells need more have none.
 const MAX_CHARS: usize = 1 << 20;
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-/// The row behind which a page starts.
-pub(super) struct After {
-    /// Its values in the parts of the order.
-    pub cells: Vec<OwnedCell>,
-    /// Its encoded key.
-    pub key: Vec<u8>,
-}
 
 impl After {
     /// Reads a cursor that was made for the same table and order.
@@ -60,7 +52,7 @@ impl After {
         view: &TableView,
         order: &Order,
         segment_order: &SegmentOrder<'_>,
-        place: Place,
+        place: DocumentAddress,
     ) -> Option<String> {
         let mut bytes = vec![VERSION];
         bytes.extend_from_slice(&fingerprint(&view.schema, order).to_le_bytes());

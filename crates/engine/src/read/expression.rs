@@ -7,7 +7,7 @@ use remora_index::text::{AtomKind, Normalization, Pattern, WordPattern, atoms};
 use super::{fuzzy::FuzzyTerm, letters::LetterTerm};
 use crate::{
     ColumnLetters, Error, Piece, PieceMatch, RequestPart, Result, Schema, Selection, TextDef,
-    TextQuery, snapshot::TableView, synonyms::Synonyms,
+    TextQuery, schema::Synonyms, snapshot::TableView,
 };
 
 /// Deepest nesting of a query.

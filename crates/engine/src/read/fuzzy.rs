@@ -22,7 +22,7 @@ use remora_index::{
 use super::texts::retain_rows;
 use crate::{
     Result, TextDef,
-    document::indexed_texts,
+    indexing::indexed_texts,
     snapshot::{SegmentView, TableView},
 };
 
@@ -36,7 +36,7 @@ pub(super) struct FuzzyTerm {
 }
 
 /// One text index of one segment, with what leads from it to the texts.
-pub(super) struct Place<'v> {
+pub(super) struct IndexedText<'v> {
     pub view: &'v TableView,
     pub segment: &'v SegmentView,
     pub definition: &'v TextDef,
@@ -76,7 +76,7 @@ impl FuzzyTerm {
     }
 
     /// The documents it holds for; deleted ones may be among them. Adds to `texts_read`.
-    pub fn find(&self, place: &Place<'_>, texts_read: &mut u64) -> Result<DocSet> {
+    pub fn find(&self, place: &IndexedText<'_>, texts_read: &mut u64) -> Result<DocSet> {
         let mut docs: Option<DocSet> = None;
         for word in &self.words {
             let found = place.index.find_similar_word(word, self.distance)?;
@@ -122,7 +122,7 @@ impl Run {
     /// The documents it holds for, of `among` if that is given.
     fn find(
         &self,
-        place: &Place<'_>,
+        place: &IndexedText<'_>,
         among: Option<&DocSet>,
         distance: u8,
         texts_read: &mut u64,
@@ -150,7 +150,7 @@ impl Run {
 /// The documents in which the pattern occurs as it stands.
 fn occurs(
     pattern: &Pattern,
-    place: &Place<'_>,
+    place: &IndexedText<'_>,
     among: Option<&DocSet>,
     texts_read: &mut u64,
 ) -> Result<DocSet> {

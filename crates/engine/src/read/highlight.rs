@@ -19,7 +19,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use remora_index::text::Normalization;
 
 use super::expression::{Expression, Matcher};
-use crate::{Highlight, Row, Schema, TextDef, document::indexed_texts};
+use crate::{Highlight, Row, Schema, TextDef, indexing::indexed_texts};
 
 /// Marks matches in the texts of rows.
 pub(super) struct Highlighter<'p> {

@@ -12,7 +12,7 @@ use remora_index::{
 use super::{
     docs::count_live,
     expression::{Expression, Matcher, Node},
-    fuzzy::{Place, normalized_texts},
+    fuzzy::{IndexedText, normalized_texts},
     occurrences::{Occurrences, cheap_frequencies},
     texts::{retain_rows, text_columns},
 };
@@ -213,7 +213,8 @@ impl<'v> SegmentMatcher<'v> {
                 Ok(Found { docs: matches.docs, doubtful: matches.verify })
             }
             Matcher::Fuzzy(term) => {
-                let place = Place { view: self.view, segment: self.segment, definition, index };
+                let place =
+                    IndexedText { view: self.view, segment: self.segment, definition, index };
                 let docs = term.find(&place, &mut self.report.texts_read)?;
                 Ok(Found { docs, doubtful: false })
             }

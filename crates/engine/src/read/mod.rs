@@ -5,16 +5,21 @@
 //! conditions, `order` and `cursor` the page, `output` the fields. Then `select` asks each
 //! segment which documents match (`matching`, `filter`, `key_ranges` where the key is in the
 //! condition), `score` weighs them where the order
-//! needs it (`occurrences` says how often terms occur, `best` leaves out rows that cannot be on the
-//! page), `page` takes the rows of the page, and `output` turns those few into a reply.
-//! COUNT stops after `select`; `facet` counts values instead.
+//! needs it by `bm25` (`occurrences` and `asked` say how often terms occur, `best` leaves out rows that
+//! cannot be on the page), `page` takes the rows of the page, and `output` turns those few into a reply.
+//! COUNT stops after `select`; `facet` counts values instead. All of SEARCH and COUNT is put together
+//! in `search`.
 //!
 //! Rows whose keys are known take `get`, and `scan` reads columns of all that match instead of a
-//! page; both read what is asked from where it is (`source`).
+//! page, as batches (`column_batch`); both read what is asked from where it is (`source`). A `reader`
+//! is one moment in a caller's hands.
 //!
 //! Nothing is built for rows that are not returned, and nothing is locked: a view never changes.
 
+mod asked;
 mod best;
+mod bm25;
+mod column_batch;
 mod columns;
 mod cursor;
 mod docs;
@@ -33,8 +38,10 @@ mod occurrences;
 mod order;
 mod output;
 mod page;
+mod reader;
 mod scan;
 mod score;
+mod search;
 mod select;
 mod source;
 mod texts;
@@ -42,86 +49,6 @@ mod texts;
 #[cfg(test)]
 mod tests;
 
-use std::time::Instant;
-
-pub(crate) use facet::facet;
-pub(crate) use get::{get, get_many};
+pub use column_batch::{ColumnBatch, ColumnData, ColumnValues, Strings, Validity};
+pub use reader::{Reader, TableVersion};
 pub use scan::Scan;
-
-use self::{
-    cursor::After,
-    order::{Order, SegmentOrder},
-    output::Output,
-    score::Scoring,
-    select::Plan,
-};
-use crate::{
-    CountReply, Position, Result, SearchReply, SearchRequest, Selection, snapshot::TableView,
-};
-
-/// SEARCH. `bm25` is (k1, b); `position` is the view's.
-pub(crate) fn search(
-    view: &TableView,
-    request: &SearchRequest,
-    bm25: (f64, f64),
-    position: Position,
-) -> Result<SearchReply> {
-    let started = Instant::now();
-    let schema = &view.schema;
-    page::check(request)?;
-    let plan = Plan::new(view, &request.selection)?;
-    let order = Order::new(schema, &request.sort)?;
-    let after = request.after.as_deref();
-    let after = after.map(|cursor| After::decode(schema, &order, cursor)).transpose()?;
-    let output = Output::new(schema, request, plan.expression.as_ref())?;
-
-    let mut occurrences = order.needs_scores().then(|| plan.occurrences(view));
-    let mut selected = plan.run_learning(view, position, started, occurrences.as_mut())?;
-    let (docs, report) = (&selected.docs, &mut selected.report);
-    let scores = match occurrences {
-        Some(occurrences) => {
-            let only_best = order.begins_with_best() && after.is_none();
-            let best = only_best.then(|| request.limit + request.offset);
-            let expression = plan.expression.as_ref();
-            let scoring = Scoring { view, expression, bm25, best };
-            Some(scoring.scores(docs, occurrences, report)?)
-        }
-        None => None,
-    };
-    let orders: Vec<SegmentOrder<'_>> = (0..view.segments.len())
-        .map(|at| {
-            let scores = scores.as_ref().and_then(|scores| scores.get(at));
-            SegmentOrder::new(&order, &view.segments[at], scores)
-        })
-        .collect();
-    let places = if order.is_by_key() {
-        page::by_key(view, docs, order.key_descending, after.as_ref(), request)
-    } else {
-        page::by_value(view, docs, &orders, after.as_ref(), request)
-    };
-    let hits = output.hits(view, &places, scores.as_deref())?;
-    let last = places.last();
-    let cursor = last.and_then(|&last| After::encode(view, &order, &orders[last.segment], last));
-    report.returned = hits.len() as u64;
-    report.total_time = started.elapsed();
-    Ok(SearchReply {
-        total: selected.total,
-        hits,
-        field_names: output.field_names(schema),
-        cursor,
-        report: selected.report,
-    })
-}
-
-/// COUNT. `position` is the view's.
-pub(crate) fn count(
-    view: &TableView,
-    selection: &Selection,
-    position: Position,
-) -> Result<CountReply> {
-    let started = Instant::now();
-    let plan = Plan::new(view, selection)?;
-    let (count, mut report) = plan.count(view, position, started)?;
-    report.total_time = started.elapsed();
-    Ok(CountReply { count, report })
-}

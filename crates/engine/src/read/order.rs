@@ -7,7 +7,7 @@ use remora_index::{
     column::{Cell, Column},
 };
 
-use super::{columns::indexed, cursor::After, docs::Docs, score::SegmentScores};
+use super::{columns::indexed, docs::Docs, literal::OwnedCell, score::SegmentScores};
 use crate::{
     ColumnType, Error, RequestPart, Result, Schema, SortBy, SortKey,
     snapshot::{SegmentView, TableView},
@@ -206,6 +206,14 @@ impl SegmentPart<'_> {
     }
 }
 
+/// The row behind which a page starts.
+pub(super) struct After {
+    /// Its values in the parts of the order.
+    pub cells: Vec<OwnedCell>,
+    /// Its encoded key.
+    pub key: Vec<u8>,
+}
+
 /// Where a key lies among the documents of a segment.
 pub(super) struct KeySeat {
     /// The documents below it.
@@ -247,14 +255,14 @@ fn directed(ordering: Ordering, descending: bool) -> Ordering {
 
 /// One document of a view.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct DocumentAddress {
     /// The segment's position in the view.
     pub segment: usize,
     /// The document.
     pub doc: u32,
 }
 
-impl Place {
+impl DocumentAddress {
     /// The encoded key, put into `key`.
     pub fn read_key(self, view: &TableView, key: &mut Vec<u8>) {
         key.clear();

@@ -5,7 +5,7 @@ use super::{
     expression::Expression,
     get,
     highlight::Highlighter,
-    order::Place,
+    order::DocumentAddress,
     score::SegmentScores,
     source::sources,
     texts,
@@ -47,13 +47,13 @@ impl<'p> Output<'p> {
     pub fn hits(
         &self,
         view: &TableView,
-        places: &[Place],
+        places: &[DocumentAddress],
         scores: Option<&[SegmentScores]>,
     ) -> Result<Vec<Hit>> {
         let sources = sources(&view.schema, &self.fields)?;
         let mut key = Vec::new();
         let mut bytes = 0;
-        let hit = |place: &Place| {
+        let hit = |place: &DocumentAddress| {
             place.read_key(view, &mut key);
             let mut hit = Hit {
                 key: decode_key(&view.schema, &key)?,

@@ -3,10 +3,9 @@
 use std::cmp::Ordering;
 
 use super::{
-    cursor::After,
     docs::Docs,
     merge::Merge,
-    order::{KeySeat, Place, SegmentOrder},
+    order::{After, DocumentAddress, KeySeat, SegmentOrder},
 };
 use crate::{
     Error, RequestPart, Result, SearchRequest,
@@ -38,7 +37,7 @@ pub(super) fn by_key(
     descending: bool,
     after: Option<&After>,
     request: &SearchRequest,
-) -> Vec<Place> {
+) -> Vec<DocumentAddress> {
     let segments = view.segments.iter().zip(selected).enumerate();
     let streams = segments.map(|(segment, (view, docs))| {
         let mut walk = docs.walk(view);
@@ -46,10 +45,10 @@ pub(super) fn by_key(
             let behind = KeySeat::new(view.segment.keys(), &after.key).behind(descending);
             walk = walk.within(behind.start, behind.end);
         }
-        walk.directed(descending).map(move |doc| Place { segment, doc })
+        walk.directed(descending).map(move |doc| DocumentAddress { segment, doc })
     });
-    let keys = |place: &Place| view.segments[place.segment].segment.keys();
-    let merged = Merge::new(streams, |a: &Place, b: &Place| {
+    let keys = |place: &DocumentAddress| view.segments[place.segment].segment.keys();
+    let merged = Merge::new(streams, |a: &DocumentAddress, b: &DocumentAddress| {
         let ordering = keys(a).compare(a.doc, keys(b), b.doc);
         if descending { ordering.reverse() } else { ordering }
     });
@@ -64,7 +63,7 @@ pub(super) fn by_value(
     orders: &[SegmentOrder<'_>],
     after: Option<&After>,
     request: &SearchRequest,
-) -> Vec<Place> {
+) -> Vec<DocumentAddress> {
     let wanted = request.limit + request.offset;
     if request.limit == 0 {
         return Vec::new();
@@ -72,9 +71,9 @@ pub(super) fn by_value(
     let segments = view.segments.iter().zip(selected).zip(orders).enumerate();
     let streams = segments.map(|(segment, ((view, docs), order))| {
         let top = top_of_segment(view, docs, order, after, wanted);
-        top.into_iter().map(move |candidate| Place { segment, doc: candidate.doc })
+        top.into_iter().map(move |candidate| DocumentAddress { segment, doc: candidate.doc })
     });
-    let merged = Merge::new(streams, |a: &Place, b: &Place| {
+    let merged = Merge::new(streams, |a: &DocumentAddress, b: &DocumentAddress| {
         let (mine, theirs) = (&orders[a.segment], &orders[b.segment]);
         mine.compare_across(a.doc, theirs, b.doc)
     });

@@ -7,9 +7,10 @@
 use std::{ops::Range, sync::Arc, time::Instant};
 
 use super::{
+    column_batch::ColumnBuilder,
     docs::Docs,
     merge::Merge,
-    order::Place,
+    order::DocumentAddress,
     score::{Scoring, SegmentScores},
     select::Plan,
     source::{Source, Sources, sources, wanted},
@@ -17,7 +18,7 @@ use super::{
 };
 use crate::{
     ColumnBatch, ColumnType, Position, Result, ScanRequest, Selection, TextQuery, Value,
-    column_batch::ColumnBuilder, encode::decode_key, snapshot::TableView, write::RequiredRows,
+    encode::decode_key, indexing::RequiredRows, snapshot::TableView,
 };
 
 /// Documents that are gathered before the size of the batch is looked at, and rows that are read.
@@ -228,11 +229,12 @@ impl SegmentWalk {
         let segments = view.segments.iter().zip(&self.selected).zip(&self.next).enumerate();
         let streams = segments.map(|(segment, ((view, selected), &next))| {
             let walk = selected.walk(view).within(next, u32::MAX).directed(false);
-            walk.map(move |doc| Place { segment, doc })
+            walk.map(move |doc| DocumentAddress { segment, doc })
         });
-        let keys = |place: &Place| view.segments[place.segment].segment.keys();
-        let merged =
-            Merge::new(streams, |a: &Place, b: &Place| keys(a).compare(a.doc, keys(b), b.doc));
+        let keys = |place: &DocumentAddress| view.segments[place.segment].segment.keys();
+        let merged = Merge::new(streams, |a: &DocumentAddress, b: &DocumentAddress| {
+            keys(a).compare(a.doc, keys(b), b.doc)
+        });
         for (at, place) in merged.take(most).enumerate() {
             self.docs.push(place.doc);
             match self.runs.last_mut() {

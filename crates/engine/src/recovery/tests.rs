@@ -5,14 +5,16 @@ use std::{collections::BTreeSet, path::Path, sync::Arc};
 use super::PAGE_BYTES;
 use crate::{
     Change, Database, Durability, Error, Options, Position, Value,
-    catalog::{ChangedKeys, delete_table, put_position, read_log_after, read_staged},
     check::{check, repair},
     encode::{RowFormat, encode_key},
-    store::{
-        Keyspace, Store, StoreBatch,
-        testing::{Faults, FaultyStore},
+    storage::{
+        catalog::{ChangedKeys, delete_table, put_position, read_log_after, read_staged},
+        store::{
+            Keyspace, Store, StoreBatch,
+            testing::{Faults, FaultyStore},
+        },
     },
-    write::fixture::{batch, copy, count, put, rows, schema},
+    write::tests::fixture::{batch, copy, count, put, rows, schema},
 };
 
 fn start(directory: &Path, store: &Arc<FaultyStore>) -> crate::Result<Database> {

@@ -2,10 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::{ColumnDef, ColumnType, Schema};
+use super::{ColumnDef, ColumnType, Filter, Schema};
 use crate::{
     Error, RequestPart, Result,
-    request::Filter,
     value::{MAX_PRECISION, MAX_SCALE},
 };
 

@@ -51,6 +51,9 @@ pub enum Value {
 /// A row: one value for each column of the schema, in its order.
 pub type Row = Vec<Value>;
 
+/// A primary key: one value in almost every table.
+pub type KeyValues = smallvec::SmallVec<[Value; 1]>;
+
 impl Value {
     /// Whether there is no value.
     pub fn is_null(&self) -> bool {

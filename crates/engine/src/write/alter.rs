@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use remora_index::column::ColumnKind;
 
-use super::required::RequiredRows;
 use crate::{
     ColumnDef, ColumnType, Error, RequestPart, Result, Schema, TextDef, Value,
     encode::{RowFormat, column_kind, fit, layout_of},
+    indexing::RequiredRows,
 };
 
 /// Most layouts of a table's rows.

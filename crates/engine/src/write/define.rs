@@ -11,18 +11,21 @@ use std::{
 
 use super::{
     alter::{Altered, alter},
-    prepare::no_table,
-    queue::Definitions,
-    required::RequiredRows,
     writer::{Writer, find_table},
 };
 use crate::{
-    Definition, Error, Position, Result, Schema, Value, catalog,
+    Definition, Error, Position, Result, Schema, Value,
     encode::{History, RowFormat},
-    recovery::Indexer,
-    snapshot::{SegmentView, Snapshot, TableView, rows_at},
-    store::{StoreBatch, StoreSnapshot},
-    synonyms::Synonyms,
+    error::no_table,
+    indexing::{BoundedIndexer, RequiredRows},
+    schema::Synonyms,
+    shared::Definitions,
+    snapshot::{SegmentView, Snapshot, TableView},
+    storage::{
+        catalog,
+        rows::rows_at,
+        store::{StoreBatch, StoreSnapshot},
+    },
 };
 
 /// The tables as they will be.
@@ -202,7 +205,7 @@ impl Draft {
         }
         let format = Arc::new(format);
         if index_anew {
-            let mut indexer = Indexer::new(format.schema())?;
+            let mut indexer = BoundedIndexer::new(format.schema())?;
             let rows = rows_at(&self.store, table.number, &format, table.staged);
             rows.scan(&[], &mut |key, row| indexer.add(key, &row).map(|()| true))?;
             self.text_bytes += indexer.all_text_bytes;

@@ -4,17 +4,14 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use remora_index::segment::Segment;
 
-use super::prepare::{PreparedBatch, PreparedChange, PreparedTable};
 use crate::{
     Position, Result, Schema, SourcePositions,
-    document::RowIndexer,
+    indexing::RowIndexer,
+    merge::CHANGE_BYTES,
+    shared::{PreparedBatch, PreparedChange, PreparedTable},
     snapshot::{SegmentView, Snapshot},
-    store::StoreSnapshot,
+    storage::store::StoreSnapshot,
 };
-
-/// What a change counts for the next checkpoint beside its key and its text: without it deletions
-/// would count nothing, and the log of a load of them would grow without end.
-pub(crate) const CHANGE_BYTES: usize = 64;
 
 /// A group's changes by table number, indexed.
 pub(crate) struct IndexedGroup<'b> {

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! caller   begin: reserve a number
-//!          add: prepare a part, have it indexed          (prepare, indexing)
+//!          add: prepare a part, have it indexed          (prepare, indexing/)
 //!               put the rows of the part before it under the number, its segment into a file
 //!          commit: queue, wait
 //! writer   one synced commit: the mark that the rows are staged, the positions
 //!          publish, acknowledge
-//!          move the rows to their tables, a part between two groups    (staged)
+//!          move the rows to their tables, a part between two groups    (storage/staged)
 //! ```
 //! Whoever else writes or defines does so meanwhile. What is under the number nobody reads before
 //! the commit but the batch itself ([`LargeBatch::reader`]), and a batch that is dropped, or that a
@@ -25,18 +25,21 @@ use remora_index::{Bitmap, segment::Segment};
 
 use super::{
     group::{IndexedGroup, Runs},
-    pending::Waiter,
-    prepare::{PreparedBatch, PreparedTable, no_table, prepare},
-    queue::Job,
+    prepare::prepare,
     writer::{Writer, find_table, stale},
 };
 use crate::{
-    ChangeBatch, Error, Position, Reader, RequestPart, Result, Schema, TableChanges, catalog,
+    ChangeBatch, Error, Position, Reader, RequestPart, Result, Schema, TableChanges,
+    error::no_table,
     merge::merge_views,
-    shared::Shared,
+    shared::{Built, DatabaseState, Job, LargeCommit, PreparedBatch, PreparedTable, Waiter},
     snapshot::{SegmentView, Snapshot, TableView},
-    staged::{self, Settling},
-    store::{Keyspace, OverlaidRows, Store, StoreBatch, StoreSnapshot},
+    storage::{
+        catalog,
+        rows::OverlaidRows,
+        staged::{self, Settling},
+        store::{Keyspace, Store, StoreBatch, StoreSnapshot},
+    },
 };
 
 /// Bytes of one commit of staged rows: the store does nothing else meanwhile.
@@ -55,7 +58,7 @@ const LOOKED_UP_DOCUMENTS: u32 = 100_000;
 
 /// A batch of any size that becomes visible and durable whole. Dropping it leaves nothing of it.
 pub struct LargeBatch {
-    shared: Arc<Shared>,
+    shared: Arc<DatabaseState>,
     number: u32,
     /// The part that was added last: it may still be being indexed.
     last: Option<PreparedBatch>,
@@ -67,26 +70,8 @@ pub struct LargeBatch {
     is_committed: bool,
 }
 
-/// What the writer gets of it.
-pub(crate) struct LargeCommit {
-    number: u32,
-    tables: BTreeMap<u32, Built>,
-    positions: Vec<(String, String)>,
-    unsaved_bytes: u64,
-}
-
-/// What a large batch makes of a table.
-struct Built {
-    name: String,
-    /// Which definition its rows have: see [`TableView::defined`].
-    defined: Position,
-    segments: Vec<SegmentView>,
-    /// What is known of the published segments: the documents whose keys are in the batch.
-    replaced: Vec<(Arc<Segment>, Bitmap)>,
-}
-
 impl LargeBatch {
-    pub(crate) fn begin(shared: &Arc<Shared>) -> Result<Self> {
+    pub(crate) fn begin(shared: &Arc<DatabaseState>) -> Result<Self> {
         let (sender, number) = bounded(1);
         shared.queue.push(Job::Reserve(sender))?;
         let number = number.recv().unwrap_or_else(|_| Err(shared.refusal()))?;
@@ -288,7 +273,7 @@ impl Built {
     }
 
     /// Takes the changes of a part.
-    fn add(&mut self, runs: &Runs<'_>, view: &TableView, shared: &Shared) -> Result<()> {
+    fn add(&mut self, runs: &Runs<'_>, view: &TableView, shared: &DatabaseState) -> Result<()> {
         runs.apply_to(&mut self.segments, &view.schema);
         for key in runs.keys() {
             for (segment, replaced) in &mut self.replaced {

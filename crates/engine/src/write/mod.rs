@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! caller   prepare: check, encode                       (prepare)
-//!          have it indexed if large                     (indexing)
-//!          queue, wait                                  (queue)
-//! writer   check what a batch expects of its keys       (conflict)
+//!          have it indexed if large                     (indexing/)
+//!          queue, wait                                  (shared/)
+//! writer   check what a batch expects of its keys       (conflict, recent)
 //!          take a group, help merges that lag           (writer)
 //!          index what is small, one segment a table     (group)
 //!          commit all rows at once, sync                (writer)
@@ -16,28 +16,16 @@ mod alter;
 mod conflict;
 mod define;
 mod group;
-mod indexing;
 mod large;
 mod pending;
 mod prepare;
-mod queue;
-mod required;
+mod recent;
 mod writer;
 
 #[cfg(test)]
-pub(crate) mod fixture;
-#[cfg(test)]
-mod full_disk;
-#[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
-pub(crate) use conflict::{OpenTransactions, ProtectedKeys, Since};
-pub(crate) use group::CHANGE_BYTES;
-pub(crate) use indexing::Indexers;
 pub use large::LargeBatch;
-pub(crate) use pending::Waiter;
 pub use pending::{Pending, Pipeline};
-pub(crate) use prepare::{no_table, prepare};
-pub(crate) use queue::{Definitions, Job, WriteQueue};
-pub use required::RequiredRows;
+pub(crate) use prepare::prepare;
 pub(crate) use writer::run;

@@ -1,14 +1,17 @@
-//! Who waits for the outcome of a job of the writer.
+//! Batches that were handed to the writer and are waited for, one by one or in a row.
 
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
 };
 
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crossbeam_channel::Receiver;
 
-use super::{prepare::prepare, queue::Job};
-use crate::{ChangeBatch, Error, Position, Result, shared::Shared};
+use super::prepare::prepare;
+use crate::{
+    ChangeBatch, Error, Position, Result,
+    shared::{DatabaseState, Job, Waiter},
+};
 
 /// Batches that follow from each other, as those of a source do: one that fails, whenever that is,
 /// keeps all behind it from being applied, so that a stored position never jumps over changes.
@@ -18,12 +21,12 @@ use crate::{ChangeBatch, Error, Position, Result, shared::Shared};
 /// a tenth of a second: whoever feeds a pipeline finds after a crash where it is, and feeds it the
 /// same again.
 pub struct Pipeline {
-    shared: Arc<Shared>,
+    shared: Arc<DatabaseState>,
     broken: Arc<AtomicBool>,
 }
 
 impl Pipeline {
-    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
+    pub(crate) fn new(shared: &Arc<DatabaseState>) -> Self {
         Self { shared: Arc::clone(shared), broken: Arc::default() }
     }
 
@@ -52,12 +55,12 @@ impl Pipeline {
 #[must_use = "whether the batch was applied is known only after a wait"]
 pub struct Pending {
     outcome: Receiver<Result<Position>>,
-    shared: Arc<Shared>,
+    shared: Arc<DatabaseState>,
 }
 
 impl Pending {
     /// What the writer answers, and the wait for it.
-    pub(crate) fn new(shared: &Arc<Shared>) -> (Waiter, Self) {
+    pub(crate) fn new(shared: &Arc<DatabaseState>) -> (Waiter, Self) {
         let (waiter, outcome) = Waiter::new();
         (waiter, Self { outcome, shared: Arc::clone(shared) })
     }
@@ -77,22 +80,5 @@ impl Pending {
             Err(crossbeam_channel::TryRecvError::Empty) => None,
             Err(crossbeam_channel::TryRecvError::Disconnected) => Some(Err(self.shared.refusal())),
         }
-    }
-}
-
-/// The writer's end of a [`Pending`].
-pub(crate) struct Waiter(Sender<Result<Position>>);
-
-impl Waiter {
-    /// A waiter and where the outcome arrives.
-    pub fn new() -> (Self, Receiver<Result<Position>>) {
-        let (sender, receiver) = bounded(1);
-        (Self(sender), receiver)
-    }
-
-    /// Tells the outcome.
-    pub fn answer(self, outcome: Result<Position>) {
-        // A caller that is gone does not want to know.
-        let _ = self.0.send(outcome);
     }
 }

@@ -4,26 +4,15 @@
 //! key stands), and a large batch is given to the threads that index, so that every core is used
 //! while the one writer only commits and publishes.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
-};
-
-use remora_index::segment::Segment;
+use std::sync::Arc;
 
 use crate::{
-    Change, ChangeBatch, Error, Missing, Options, Position, RequestPart, Result, Row, Schema,
-    Value,
-    document::text_bytes,
+    Change, ChangeBatch, Error, Options, RequestPart, Result, Row, Schema, Value,
     encode::{RowFormat, decode_key, encode_key, fit_row},
-    shared::Shared,
+    error::no_table,
+    indexing::{Indexers, RequiredRows, text_bytes},
+    shared::{DatabaseState, PreparedBatch, PreparedChange, PreparedTable},
     snapshot::Snapshot,
-    store::{Keyspace, StoreBatch},
-    write::{
-        conflict::Since,
-        indexing::{Indexers, Indexing},
-        required::RequiredRows,
-    },
 };
 
 /// From this many changes of a table on, they are a segment of their own.
@@ -37,56 +26,11 @@ const MAX_INDEXED_BYTES: usize = remora_index::column::MAX_VALUE_BYTES;
 /// What a batch takes of memory besides its changes.
 const BATCH_BYTES: usize = 256;
 
-/// A batch, checked and encoded.
-#[derive(Default)]
-pub(crate) struct PreparedBatch {
-    /// The changes, each table once.
-    pub tables: Vec<PreparedTable>,
-    /// As in [`ChangeBatch::positions`].
-    pub positions: Vec<(String, String)>,
-    /// Bytes of memory it holds, about.
-    pub bytes: usize,
-    /// Set when one of its pipeline has failed.
-    pub broken: Option<Arc<AtomicBool>>,
-    /// What must not have been written meanwhile, if it is a transaction's.
-    pub since: Option<Since>,
-}
-
-/// The changes to one table.
-pub(crate) struct PreparedTable {
-    /// The table as it was found; the writer checks that it is still there.
-    pub number: u32,
-    /// Its definition.
-    pub schema: Arc<Schema>,
-    /// Which one that is: see `TableView::defined`.
-    pub defined: Position,
-    /// The changes in ascending key order, each key once.
-    pub changes: Vec<PreparedChange>,
-    /// For a large batch its indexed rows; the changes then carry no [`PreparedChange::row`].
-    pub segment: Option<Arc<Segment>>,
-    /// The same while it is being made.
-    pub indexing: Option<Indexing>,
-    /// Bytes of text that are indexed.
-    pub text_bytes: usize,
-}
-
-/// What becomes of one key.
-pub(crate) struct PreparedChange {
-    /// The encoded key.
-    pub key: Vec<u8>,
-    /// The encoded row; `None` if the row is gone.
-    pub stored: Option<Vec<u8>>,
-    /// The row, if it is to be indexed by the writer.
-    pub row: Option<Row>,
-    /// Whether there must be no row of the key before.
-    pub must_be_absent: bool,
-}
-
 /// Checks and encodes a batch against the tables of `snapshot`.
 pub(crate) fn prepare(
     batch: ChangeBatch,
     snapshot: &Snapshot,
-    shared: &Shared,
+    shared: &DatabaseState,
 ) -> Result<PreparedBatch> {
     let options = &shared.options;
     let changes: usize = batch.tables.iter().map(|table| table.changes.len()).sum();
@@ -127,46 +71,6 @@ pub(crate) fn prepare(
         bytes + source.len() + position.len()
     });
     Ok(PreparedBatch { tables, positions, bytes, broken: None, since: None })
-}
-
-impl PreparedBatch {
-    /// Notes that it is not applied, so that those behind it in its pipeline are not either.
-    pub fn break_pipeline(&self) {
-        if let Some(broken) = &self.broken {
-            broken.store(true, Ordering::Release);
-        }
-    }
-
-    /// Whether it follows from those before it: see [`super::Pipeline`].
-    pub fn is_of_pipeline(&self) -> bool {
-        self.broken.is_some()
-    }
-
-    /// Whether its rows are still being indexed.
-    pub fn is_being_indexed(&self) -> bool {
-        let mut indexings = self.tables.iter().filter_map(|table| table.indexing.as_ref());
-        indexings.any(Indexing::is_under_way)
-    }
-
-    /// Waits until its rows are indexed.
-    pub fn wait_until_indexed(&mut self) -> Result<()> {
-        for table in &mut self.tables {
-            if let Some(indexing) = table.indexing.take() {
-                table.segment = indexing.wait()?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether one before it in its pipeline was not applied.
-    pub fn is_behind_failure(&self) -> bool {
-        self.broken.as_ref().is_some_and(|broken| broken.load(Ordering::Acquire))
-    }
-}
-
-/// The error for a table that is not there.
-pub(crate) fn no_table(name: &str) -> Error {
-    Error::missing(Missing::Table, format!("there is no table {name:?}"))
 }
 
 fn prepare_change(change: Change, format: &RowFormat, options: &Options) -> Result<PreparedChange> {
@@ -268,24 +172,6 @@ impl PreparedTable {
         let rows = self.changes.iter_mut();
         let rows = rows.filter_map(|change| Some((change.key.clone(), change.row.take()?)));
         self.indexing = Some(indexers.index(&self.schema, rows.collect(), self.text_bytes));
-    }
-
-    /// Puts the rows into a commit.
-    pub fn put_rows(&self, commit: &mut StoreBatch) {
-        let rows = Keyspace::Rows(self.number);
-        self.changes.iter().for_each(|change| match &change.stored {
-            Some(row) => commit.put(rows, change.key.as_slice(), row.as_slice()),
-            None => commit.delete(rows, change.key.as_slice()),
-        });
-    }
-
-    fn bytes(&self) -> usize {
-        let changes = self.changes.iter();
-        let stored: usize = changes
-            .map(|change| change.key.len() + change.stored.as_ref().map_or(0, Vec::len))
-            .sum();
-        // Values in memory take about as much again as their encoded bytes.
-        2 * stored + 96 * self.changes.len()
     }
 }
 

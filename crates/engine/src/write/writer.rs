@@ -9,20 +9,20 @@ use std::{
 use rustc_hash::FxHashSet;
 
 use super::{
-    conflict::RecentWrites,
     group::{IndexedGroup, publish},
-    pending::Waiter,
-    prepare::{PreparedBatch, PreparedTable, no_table},
-    queue::Taken,
+    recent::RecentWrites,
 };
 use crate::{
-    Durability, Error, Position, Result, catalog,
+    Durability, Error, Position, Result,
+    error::no_table,
     merge::{Limit, is_crowded, is_merge_due, relieve},
-    published::Published,
-    shared::{PoisonOnPanic, Shared},
-    snapshot::{Snapshot, TableView},
-    staged::{Settling, staged_key},
-    store::{Keyspace, Store, StoreBatch, StoreSnapshot},
+    shared::{DatabaseState, PoisonOnPanic, PreparedBatch, PreparedTable, Taken, Waiter},
+    snapshot::{Published, Snapshot, TableView},
+    storage::{
+        catalog,
+        staged::{Settling, staged_key},
+        store::{Keyspace, Store, StoreBatch, StoreSnapshot},
+    },
 };
 
 /// How long the threads that merge are waited for before it is looked again what there is to do.
@@ -35,7 +35,7 @@ const ROOM_POLL: Duration = Duration::from_secs(1);
 const LONG_WAIT: Duration = Duration::from_secs(1);
 
 /// Does what is queued until the queue is closed and empty.
-pub(crate) fn run(shared: &Shared) {
+pub(crate) fn run(shared: &DatabaseState) {
     let _guard = PoisonOnPanic(shared, "writer");
     let Ok(store) = shared.store() else { return };
     let position = shared.published.load().position;
@@ -47,7 +47,7 @@ pub(crate) fn run(shared: &Shared) {
 
 /// The state of the writer thread.
 pub(super) struct Writer<'s> {
-    pub shared: &'s Shared,
+    pub shared: &'s DatabaseState,
     pub store: Arc<dyn Store>,
     /// The last committed batch.
     pub position: Position,

@@ -19,9 +19,9 @@ use crate::{Bitmap, DocSet, Result, docset::gallop};
 /// A place where the pattern may begin: the document in the high half, the ordinal of the
 /// pattern's first atom in the low one. Numbers sort several times faster than pairs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Place(u64);
+struct PatternStart(u64);
 
-impl Place {
+impl PatternStart {
     fn new(doc: u32, ordinal: u32) -> Self {
         Self(u64::from(doc) << 32 | u64::from(ordinal))
     }
@@ -89,7 +89,7 @@ pub(crate) fn for_each(
 }
 
 thread_local! {
-    static KEPT: Cell<Vec<Place>> = const { Cell::new(Vec::new()) };
+    static KEPT: Cell<Vec<PatternStart>> = const { Cell::new(Vec::new()) };
 }
 
 fn look_up<'a>(text: &TextIndex, element: &'a Element) -> Found<'a> {
@@ -103,7 +103,7 @@ fn fill_places(
     text: &TextIndex,
     found: &[Found<'_>],
     among: Option<&DocSet>,
-    places: &mut Vec<Place>,
+    places: &mut Vec<PatternStart>,
 ) -> Result<()> {
     let docs = common_documents(text, found, among)?;
     candidates(text, &found[0], docs, places)?;
@@ -150,13 +150,13 @@ fn candidates(
     text: &TextIndex,
     found: &Found<'_>,
     docs: Option<DocSet>,
-    places: &mut Vec<Place>,
+    places: &mut Vec<PatternStart>,
 ) -> Result<()> {
     let asked = docs.map(|docs| Asked::new(docs, found.terms.len(), text.doc_count));
     let mut all = Decoded::default();
     let mut add = |doc: u32, its_places: &[u32]| {
         let begins = positions(its_places).filter_map(|at| found.element.begin(at));
-        places.extend(begins.map(|ordinal| Place::new(doc, ordinal)));
+        places.extend(begins.map(|ordinal| PatternStart::new(doc, ordinal)));
     };
     for (term, _) in found.terms.iter() {
         let postings = text.postings(term)?;
@@ -178,7 +178,7 @@ fn candidates(
 }
 
 /// Keeps the places where a term of the set stands at its distance.
-fn confirm(text: &TextIndex, found: &Found<'_>, places: &mut Vec<Place>) -> Result<()> {
+fn confirm(text: &TextIndex, found: &Found<'_>, places: &mut Vec<PatternStart>) -> Result<()> {
     let groups = Groups::new(places, found.terms.len(), text.doc_count);
     let mut confirmed = vec![false; places.len()];
     for (term, _) in found.terms.iter() {
@@ -249,7 +249,7 @@ impl Asked {
 fn mark(
     element: &Element,
     its_places: &[u32],
-    places: &[Place],
+    places: &[PatternStart],
     range: std::ops::Range<usize>,
     confirmed: &mut [bool],
 ) {
@@ -271,7 +271,7 @@ struct Groups {
 }
 
 impl Groups {
-    fn new(places: &[Place], terms: usize, doc_count: u32) -> Self {
+    fn new(places: &[PatternStart], terms: usize, doc_count: u32) -> Self {
         let (mut docs, mut starts) = (Vec::new(), Vec::new());
         for (index, doc) in places.iter().map(|place| place.doc()).enumerate() {
             if docs.last() != Some(&doc) {

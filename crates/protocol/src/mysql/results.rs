@@ -77,7 +77,7 @@ impl Cursor {
 
 /// Where rows go.
 #[derive(Debug)]
-enum Target {
+enum RowDestination {
     /// To the client.
     Wire,
     /// To a cursor of at most so many bytes.
@@ -101,7 +101,7 @@ pub struct Results<'w, W> {
     in_rows: bool,
     /// The end that is not written yet, and whether it ends rows.
     pending: Option<(Outcome, bool)>,
-    target: Target,
+    target: RowDestination,
 }
 
 impl<'w, W: AsMut<PacketWriter>> Results<'w, W> {
@@ -122,13 +122,13 @@ impl<'w, W: AsMut<PacketWriter>> Results<'w, W> {
             encoded: None,
             in_rows: false,
             pending: None,
-            target: Target::Wire,
+            target: RowDestination::Wire,
         }
     }
 
     /// Keeps rows for a cursor, at most so many bytes of them.
     pub fn keep_rows(&mut self, most_bytes: usize) {
-        self.target = Target::Cursor(Cursor::default(), most_bytes);
+        self.target = RowDestination::Cursor(Cursor::default(), most_bytes);
     }
 
     /// What the packets are written to.
@@ -153,7 +153,7 @@ impl<'w, W: AsMut<PacketWriter>> Results<'w, W> {
             let charset = self.charset;
             self.wire.as_mut().message(|out| put_column(out, column, charset));
         }
-        if matches!(self.target, Target::Wire) {
+        if matches!(self.target, RowDestination::Wire) {
             self.put_eof();
         }
         self.in_rows = true;
@@ -176,8 +176,8 @@ impl<'w, W: AsMut<PacketWriter>> Results<'w, W> {
             RowFormat::Binary => binary::put_row(out, cells, shapes, charset),
         };
         match &mut self.target {
-            Target::Wire => self.wire.as_mut().try_message(put),
-            Target::Cursor(cursor, most_bytes) => {
+            RowDestination::Wire => self.wire.as_mut().try_message(put),
+            RowDestination::Cursor(cursor, most_bytes) => {
                 put(&mut cursor.bytes)?;
                 cursor.ends.push(cursor.bytes.len());
                 if cursor.bytes.len() > *most_bytes {
@@ -205,7 +205,7 @@ impl<'w, W: AsMut<PacketWriter>> Results<'w, W> {
             self.pending.take().unwrap_or_else(|| (Outcome::default(), self.in_rows));
         let capabilities = self.capabilities;
         match self.target {
-            Target::Cursor(mut cursor, _) if ends_rows => {
+            RowDestination::Cursor(mut cursor, _) if ends_rows => {
                 cursor.warnings = outcome.warnings;
                 let flags = flags | StatusFlags::SERVER_STATUS_CURSOR_EXISTS;
                 self.wire.as_mut().message(|out| {

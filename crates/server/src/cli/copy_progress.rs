@@ -10,7 +10,7 @@ use std::{
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use remora_source::mysql::{TableState, TableStatus};
 
-use crate::{Server, shared::Shared, sources::shown_state};
+use crate::{Server, shared::ServerState, sources::shown_state};
 
 /// How often the tables are looked at.
 const LOOK: Duration = Duration::from_millis(200);
@@ -37,7 +37,7 @@ impl Drop for Shown {
     }
 }
 
-async fn watch(shared: Arc<Shared>) {
+async fn watch(shared: Arc<ServerState>) {
     let bars = std::io::stderr().is_terminal().then(MultiProgress::new);
     let mut tables: BTreeMap<String, Seen> = BTreeMap::new();
     loop {

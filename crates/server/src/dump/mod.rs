@@ -18,12 +18,12 @@ pub(crate) use files::{resolve, resolve_existing};
 pub(crate) use load::{load_dump, load_newest_dump, refuse_half_loaded};
 pub(crate) use schedule::save_dumps_at_intervals;
 
-use crate::shared::{Shared, Trigger, busy};
+use crate::shared::{ServerState, Trigger, busy};
 
 /// Runs `work` while no source writes; those that were followed go on behind it, from the
 /// positions that are then stored.
 pub(crate) fn without_sources(
-    shared: &Shared,
+    shared: &ServerState,
     work: impl FnOnce() -> Result<(), LineError>,
 ) -> Result<(), LineError> {
     use remora_source::mysql::State;
@@ -39,7 +39,7 @@ pub(crate) fn without_sources(
 
 /// Starts a thread that writes a dump.
 pub(crate) fn start_saving(
-    shared: &Arc<Shared>,
+    shared: &Arc<ServerState>,
     path: PathBuf,
     trigger: Trigger,
 ) -> Result<(), LineError> {
@@ -61,7 +61,7 @@ pub(crate) fn start_saving(
 }
 
 /// Writes a dump and keeps what came of it.
-fn save(shared: &Shared, path: &Path, trigger: Trigger) {
+fn save(shared: &ServerState, path: &Path, trigger: Trigger) {
     let mut progress = |at: &remora_engine::dump::DumpProgress<'_>| shared.dump.at_table(at.table);
     let saved = files::make_directory(path).map_err(|error| error.to_string()).and_then(|()| {
         let dump = &shared.dump;
@@ -83,7 +83,7 @@ fn save(shared: &Shared, path: &Path, trigger: Trigger) {
 }
 
 /// Loads a dump; meanwhile requests about tables are answered that it is loading.
-pub(crate) fn load(shared: &Shared, path: &Path) -> Result<(), LineError> {
+pub(crate) fn load(shared: &ServerState, path: &Path) -> Result<(), LineError> {
     let tables = origin::verify(shared, path)?;
     shared.dump.begin(DumpPhase::Loading, path, tables)?;
     let loaded = load_dump(&shared.database, path);

@@ -10,11 +10,11 @@ use remora_engine::{
 use remora_protocol::line::{LineError, code};
 use remora_source::mysql::followed_server;
 
-use crate::shared::Shared;
+use crate::shared::ServerState;
 
 /// Reads all of a dump, checks its checksums and that its tables may replace those that are here;
 /// how many it has.
-pub(super) fn verify(shared: &Shared, path: &Path) -> Result<u64, LineError> {
+pub(super) fn verify(shared: &ServerState, path: &Path) -> Result<u64, LineError> {
     let mut definitions = Definitions::default();
     let info = read(path, &mut definitions)?;
     check_servers(shared, &info)?;
@@ -38,7 +38,7 @@ impl DumpVisitor for Definitions {
 }
 
 /// Each server that is followed must be the one that the dump's rows came from.
-fn check_servers(shared: &Shared, info: &DumpInfo) -> Result<(), LineError> {
+fn check_servers(shared: &ServerState, info: &DumpInfo) -> Result<(), LineError> {
     let stored = shared.database.source_positions();
     for one in shared.sources.all() {
         let (name, dumped) = (one.name.as_str(), &info.meta.sources);
@@ -61,7 +61,7 @@ fn check_servers(shared: &Shared, info: &DumpInfo) -> Result<(), LineError> {
 }
 
 /// Where the settings define a followed table, the dump must have that definition.
-fn check_definitions(shared: &Shared, dumped: &[Schema]) -> Result<(), LineError> {
+fn check_definitions(shared: &ServerState, dumped: &[Schema]) -> Result<(), LineError> {
     let settings = shared.settings.load();
     for schema in dumped.iter().filter(|schema| settings.is_followed(&schema.name)) {
         let here = shared.database.schema(&schema.name);

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::start_saving;
-use crate::shared::{Shared, Trigger};
+use crate::shared::{ServerState, Trigger};
 
 /// How often the interval is looked at, since it may change while the server runs.
 const LOOK: Duration = Duration::from_secs(1);
@@ -15,7 +15,7 @@ const PREFIX: &str = "auto_";
 const ENDING: &str = ".dmp";
 
 /// Saves dumps until the server stops; the dump that is then being written is given up.
-pub(crate) async fn save_dumps_at_intervals(shared: Arc<Shared>) {
+pub(crate) async fn save_dumps_at_intervals(shared: Arc<ServerState>) {
     let mut stopping = shared.stopping.subscribe();
     let mut last = Instant::now();
     loop {

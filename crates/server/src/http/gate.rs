@@ -21,7 +21,7 @@ use crate::{
     counters::Denial,
     requests::{Caller, blocking},
     settings::{Http, Settings},
-    shared::Shared,
+    shared::ServerState,
 };
 
 /// Probes are never refused for their rate: a server that is only busy must not be taken for dead.
@@ -36,14 +36,14 @@ pub(super) struct Client {
 
 impl Client {
     /// A caller of this client.
-    pub(super) fn caller(self, shared: Arc<Shared>) -> Caller {
+    pub(super) fn caller(self, shared: Arc<ServerState>) -> Caller {
         Caller::new(shared, self.identity)
     }
 }
 
 /// Admits a request or answers why not, and sets the headers that web pages need.
 pub(super) async fn admit(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<ServerState>>,
     ConnectInfo(peer): ConnectInfo<Peer>,
     mut request: Request,
     next: Next,
@@ -77,7 +77,12 @@ pub(super) async fn admit(
     response
 }
 
-fn refusal(shared: &Shared, settings: &Settings, client: IpAddr, path: &str) -> Option<Refusal> {
+fn refusal(
+    shared: &ServerState,
+    settings: &Settings,
+    client: IpAddr,
+    path: &str,
+) -> Option<Refusal> {
     if !path.starts_with("/health") {
         shared.counters.request();
     }
@@ -98,7 +103,7 @@ fn refusal(shared: &Shared, settings: &Settings, client: IpAddr, path: &str) -> 
 
 /// Refuses what a web page of somewhere else asks through a browser on this machine.
 fn foreign(
-    shared: &Shared,
+    shared: &ServerState,
     settings: &Settings,
     peer: IpAddr,
     request: &Request<Body>,
@@ -114,7 +119,7 @@ fn foreign(
 
 /// Who asks, by what the request proves; an error is the response to one who may not.
 async fn log_in(
-    shared: &Shared,
+    shared: &ServerState,
     settings: &Settings,
     address: IpAddr,
     given: Option<Credentials>,
@@ -131,7 +136,7 @@ async fn log_in(
 /// Whom these credentials prove, `None` where they are wrong; an error is the response to one who is
 /// not listened to.
 pub(super) async fn prove(
-    shared: &Shared,
+    shared: &ServerState,
     settings: &Settings,
     address: IpAddr,
     given: &Credentials,

@@ -29,7 +29,7 @@ use tokio::{
     time::{Instant, Sleep},
 };
 
-use crate::{counters, shared::Shared};
+use crate::{counters, shared::ServerState};
 
 /// The answer to a connection that finds every place taken.
 const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\n\
@@ -41,18 +41,18 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Accepts HTTP connections.
 pub(super) struct HttpListener {
     listener: TcpListener,
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     places: Arc<AtomicUsize>,
 }
 
 impl HttpListener {
-    pub(super) fn new(listener: TcpListener, shared: Arc<Shared>) -> Self {
+    pub(super) fn new(listener: TcpListener, shared: Arc<ServerState>) -> Self {
         Self { listener, shared, places: Arc::default() }
     }
 
     /// A place for one more connection, if one is free.
-    fn place(&self) -> Option<Place> {
-        let place = Place { places: Arc::clone(&self.places) };
+    fn place(&self) -> Option<ConnectionSlot> {
+        let place = ConnectionSlot { places: Arc::clone(&self.places) };
         let taken = self.places.fetch_add(1, Relaxed);
         (taken < self.shared.settings.load().http.max_connections).then_some(place)
     }
@@ -152,11 +152,11 @@ impl Phase {
 }
 
 /// A place among the connections; given back when dropped.
-struct Place {
+struct ConnectionSlot {
     places: Arc<AtomicUsize>,
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.places.fetch_sub(1, Relaxed);
     }
@@ -166,20 +166,20 @@ impl Drop for Place {
 pub(super) struct Connection {
     stream: TcpStream,
     phase: Arc<Mutex<Phase>>,
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     /// Wakes the reader at its deadline; `None` while there is none.
     read_timer: Option<(Phase, Pin<Box<Sleep>>)>,
     /// Runs while the client does not take what is written.
     write_timer: Option<Pin<Box<Sleep>>>,
-    _place: Place,
+    _place: ConnectionSlot,
 }
 
 impl Connection {
     fn new(
         stream: TcpStream,
         phase: Arc<Mutex<Phase>>,
-        place: Place,
-        shared: &Arc<Shared>,
+        place: ConnectionSlot,
+        shared: &Arc<ServerState>,
     ) -> Self {
         Self {
             stream,

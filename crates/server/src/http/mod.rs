@@ -20,11 +20,11 @@ use axum::{
 };
 use tokio::net::TcpListener;
 
-use crate::shared::Shared;
+use crate::shared::ServerState;
 use listener::{HttpListener, Peer};
 
 /// Answers on a listener until the server stops, then lets what is being answered end.
-pub(crate) async fn serve(listener: TcpListener, shared: Arc<Shared>) {
+pub(crate) async fn serve(listener: TcpListener, shared: Arc<ServerState>) {
     let mut stopping = shared.stopping.subscribe();
     let service = router(&shared).into_make_service_with_connect_info::<Peer>();
     let stopped = async move {
@@ -36,7 +36,7 @@ pub(crate) async fn serve(listener: TcpListener, shared: Arc<Shared>) {
     let _ = axum::serve(listener, service).with_graceful_shutdown(stopped).await;
 }
 
-fn router(shared: &Arc<Shared>) -> Router {
+fn router(shared: &Arc<ServerState>) -> Router {
     Router::new()
         .route("/tables/{table}/{key}", get(tables::row).post(tables::query))
         .route("/info", get(reports::info))

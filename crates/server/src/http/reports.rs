@@ -23,7 +23,9 @@ use super::{
     gate::{self, Client},
     respond::{Refusal, read_json, value},
 };
-use crate::{accounts::Demand, counters::CommandKind, report, requests::blocking, shared::Shared};
+use crate::{
+    accounts::Demand, counters::CommandKind, report, requests::blocking, shared::ServerState,
+};
 
 /// `GET /health`
 pub(super) async fn health() -> Response {
@@ -36,7 +38,7 @@ pub(super) async fn live() -> Response {
 }
 
 /// `GET /health/ready`
-pub(super) async fn ready(State(shared): State<Arc<Shared>>) -> Response {
+pub(super) async fn ready(State(shared): State<Arc<ServerState>>) -> Response {
     let mut readiness = report::readiness(&shared);
     // Probes need no login, so they are not told what an error says of tables and rows.
     if Demand::of(&shared.settings.load()).is_for_all() {
@@ -51,7 +53,7 @@ pub(super) async fn ready(State(shared): State<Arc<Shared>>) -> Response {
 
 /// `GET /health/detail`
 pub(super) async fn detail(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<ServerState>>,
     Extension(client): Extension<Client>,
 ) -> Response {
     let caller = client.caller(Arc::clone(&shared));
@@ -65,7 +67,7 @@ pub(super) async fn detail(
 
 /// `GET /info`
 pub(super) async fn info(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<ServerState>>,
     Extension(client): Extension<Client>,
 ) -> Response {
     shared.counters.command(CommandKind::Info);
@@ -77,7 +79,7 @@ pub(super) async fn info(
 
 /// `GET /config`
 pub(super) async fn config(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<ServerState>>,
     Extension(client): Extension<Client>,
 ) -> Response {
     if let Err(error) = client.caller(Arc::clone(&shared)).require_everything() {
@@ -97,7 +99,7 @@ pub(super) async fn config(
 
 /// `GET /replication/status`
 pub(super) async fn replication(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<ServerState>>,
     Extension(client): Extension<Client>,
 ) -> Response {
     if let Err(error) = client.caller(Arc::clone(&shared)).require_everything() {
@@ -115,7 +117,7 @@ pub(super) async fn replication(
 
 /// `GET /metrics`
 pub(super) async fn metrics(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<ServerState>>,
     Extension(client): Extension<Client>,
 ) -> Response {
     let caller = client.caller(Arc::clone(&shared));
@@ -127,7 +129,7 @@ pub(super) async fn metrics(
 
 /// `POST /optimize`
 pub(super) async fn optimize(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<ServerState>>,
     Extension(client): Extension<Client>,
     request: Request<Body>,
 ) -> Response {
@@ -157,7 +159,7 @@ pub(super) async fn optimize(
 
 /// Under a MygramDB file the token guards this alone; elsewhere whoever comes here has logged in.
 async fn require_token(
-    shared: &Shared,
+    shared: &ServerState,
     client: &Client,
     given: Option<Credentials>,
 ) -> Result<(), Refusal> {

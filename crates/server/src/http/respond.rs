@@ -12,7 +12,7 @@ use remora_protocol::{
     line::{LineError, code},
 };
 
-use crate::shared::Shared;
+use crate::shared::ServerState;
 
 /// A response with its status chosen by the error's code.
 pub(super) struct Refusal {
@@ -72,7 +72,10 @@ pub(super) fn value(status: StatusCode, value: &serde_json::Value) -> Response {
 }
 
 /// The body of a request that must be JSON.
-pub(super) async fn read_json(shared: &Shared, request: Request<Body>) -> Result<Vec<u8>, Refusal> {
+pub(super) async fn read_json(
+    shared: &ServerState,
+    request: Request<Body>,
+) -> Result<Vec<u8>, Refusal> {
     require_json(request.headers())?;
     let settings = shared.settings.load_full();
     let (most, patience) = (settings.http.max_body_bytes, settings.http.read_timeout_s);

@@ -27,7 +27,7 @@ use crate::{
     counters::CommandKind,
     requests::{Caller, Query, parse_key, parse_limits, shown_columns},
     settings::{Dialect, Settings},
-    shared::Shared,
+    shared::ServerState,
     zone,
 };
 
@@ -36,7 +36,7 @@ const MAX_TABLE_BYTES: usize = 256;
 
 /// `POST /tables/{table}/search`, `count` and `facet`.
 pub(super) async fn query(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<ServerState>>,
     Extension(client): Extension<Client>,
     Path((table, verb)): Path<(String, String)>,
     request: Request<Body>,
@@ -63,7 +63,7 @@ pub(super) struct RowOptions {
 
 /// `GET /tables/{table}/{key}`
 pub(super) async fn row(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<ServerState>>,
     Extension(client): Extension<Client>,
     Path((table, key)): Path<(String, String)>,
     QueryString(options): QueryString<RowOptions>,

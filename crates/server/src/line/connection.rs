@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use super::Session;
-use crate::{limits::BufferShare, settings::Limits, shared::Shared};
+use crate::{limits::BufferShare, settings::Limits, shared::ServerState};
 
 const INPUT_BYTES: usize = 16 << 10;
 /// Replies are sent when so many bytes wait, even if more requests do.
@@ -31,7 +31,7 @@ const LINGER_BYTES: usize = 4 << 20;
 pub(super) async fn run<S>(
     stream: S,
     address: Option<IpAddr>,
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
 ) -> io::Result<()>
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -81,7 +81,7 @@ struct Connection<S> {
     share: BufferShare,
     /// When a request began that is not whole yet.
     partial_since: Option<Instant>,
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {

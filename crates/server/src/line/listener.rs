@@ -12,14 +12,14 @@ use crate::{
     counters::{Connected, Denial},
     listen::{Door, accept_each, turn_away},
     settings::Settings,
-    shared::Shared,
+    shared::ServerState,
 };
 
 /// The answer to a connection that finds every place taken.
 const SERVER_BUSY: &[u8] = b"ERROR 6030 SERVER_BUSY too many connections, try again later\r\n";
 
 /// Accepts connections of the line protocol.
-pub(crate) async fn accept(door: impl Door, shared: Arc<Shared>) {
+pub(crate) async fn accept(door: impl Door, shared: Arc<ServerState>) {
     let stopping = shared.stopping.subscribe();
     accept_each(door, stopping, |sessions, stream, address| {
         admit(sessions, stream, address, &shared);
@@ -29,8 +29,12 @@ pub(crate) async fn accept(door: impl Door, shared: Arc<Shared>) {
 
 /// Starts a session, or turns the connection away. Local sockets have no address and are guarded
 /// by the file system.
-fn admit<S>(sessions: &mut JoinSet<()>, stream: S, address: Option<IpAddr>, shared: &Arc<Shared>)
-where
+fn admit<S>(
+    sessions: &mut JoinSet<()>,
+    stream: S,
+    address: Option<IpAddr>,
+    shared: &Arc<ServerState>,
+) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let settings = shared.settings.load();
@@ -58,7 +62,7 @@ fn may_connect(settings: &Settings, address: IpAddr) -> bool {
     list.is_none_or(|list| list.iter().any(|cidr| cidr.contains(address)))
 }
 
-async fn serve<S>(stream: S, address: Option<IpAddr>, shared: Arc<Shared>, place: Connected)
+async fn serve<S>(stream: S, address: Option<IpAddr>, shared: Arc<ServerState>, place: Connected)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use remora_engine::Database;
 
 use super::Session;
-use crate::{Result, settings::Settings, shared::Shared};
+use crate::{Result, settings::Settings, shared::ServerState};
 
 /// Answers requests in this process.
 pub struct LocalSession {
@@ -16,11 +16,11 @@ pub struct LocalSession {
 impl LocalSession {
     /// A session of the owner of the data directory: nothing asks for a token.
     pub(crate) fn new(settings: Settings, database: Database) -> Self {
-        Self::of(Arc::new(Shared::new(settings, database, None)))
+        Self::of(Arc::new(ServerState::new(settings, database, None)))
     }
 
     /// A session beside those of a running server.
-    pub(crate) fn of(shared: Arc<Shared>) -> Self {
+    pub(crate) fn of(shared: Arc<ServerState>) -> Self {
         Self { session: Session::of_owner(shared), reply: Vec::new() }
     }
 

@@ -34,7 +34,7 @@ use crate::{
     counters::{CommandKind, Denial},
     requests::{Answer, Caller, parse_limits},
     settings::{Dialect, Settings},
-    shared::Shared,
+    shared::ServerState,
 };
 
 /// So much of a request that met a fault is logged.
@@ -53,12 +53,12 @@ pub(crate) struct Session {
 
 impl Session {
     /// A session of a client at `address`; local sockets have none.
-    fn new(shared: Arc<Shared>, address: Option<IpAddr>) -> Self {
+    fn new(shared: Arc<ServerState>, address: Option<IpAddr>) -> Self {
         Self::of(Caller::new(shared, None), address)
     }
 
     /// A session of the server's owner: nothing asks for a token.
-    fn of_owner(shared: Arc<Shared>) -> Self {
+    fn of_owner(shared: Arc<ServerState>) -> Self {
         Self::of(Caller::new(shared, Some(Identity::default())), None)
     }
 

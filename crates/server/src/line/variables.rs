@@ -10,11 +10,15 @@ use remora_protocol::line::{
 use crate::{
     requests::Answer,
     settings::{Change, Settings, VARIABLES, Variable, find_variable},
-    shared::Shared,
+    shared::ServerState,
 };
 
 /// SET: all of the assignments or none.
-pub(super) fn set(shared: &Shared, assignments: &[(String, String)], out: &mut Vec<u8>) -> Answer {
+pub(super) fn set(
+    shared: &ServerState,
+    assignments: &[(String, String)],
+    out: &mut Vec<u8>,
+) -> Answer {
     let _changing = shared.changing.lock();
     let mut settings = (**shared.settings.load()).clone();
     for (name, value) in assignments {

@@ -22,7 +22,7 @@ use super::{
     channel::Channel,
     client::{Client, Flow, finish},
     login::Admitted,
-    processes::{Connection, Place},
+    processes::{Connection, ConnectionSlot},
     reply::{Nowhere, WireReply},
     side::SqlSide,
     statements::Statements,
@@ -39,7 +39,7 @@ pub(super) struct Talk<S> {
     pub(super) interrupter: Arc<AtomicBool>,
     /// Room for parameters.
     pub(super) values: Vec<Value>,
-    pub(super) place: Place,
+    pub(super) place: ConnectionSlot,
     /// Whether a text may hold several statements.
     many: bool,
 }
@@ -49,7 +49,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Talk<S> {
     pub(super) fn new(
         channel: Channel<S>,
         side: &Arc<SqlSide>,
-        place: Place,
+        place: ConnectionSlot,
         admitted: &Admitted,
     ) -> Self {
         let capabilities = admitted.capabilities;

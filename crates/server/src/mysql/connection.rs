@@ -20,7 +20,7 @@ use super::{
     client::Flow,
     commands::Talk,
     login::{Admitted, Gate, Refused, nonce, wire_error},
-    processes::Place,
+    processes::ConnectionSlot,
     side::SqlSide,
 };
 use crate::{accounts::host_of, limits::BufferShare};
@@ -33,7 +33,7 @@ pub(super) async fn run<S>(
     stream: S,
     address: Option<IpAddr>,
     side: Arc<SqlSide>,
-    place: Place,
+    place: ConnectionSlot,
 ) -> io::Result<()>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,

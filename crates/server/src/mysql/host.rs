@@ -8,17 +8,17 @@ use remora_sql::{
 };
 
 use super::processes::Processes;
-use crate::{settings::User, shared::Shared, sources::NotReached};
+use crate::{settings::User, shared::ServerState, sources::NotReached};
 
 /// The server, as the SQL side sees it.
 pub(super) struct SqlHost {
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     processes: Arc<Processes>,
 }
 
 impl SqlHost {
     /// The server with these parts.
-    pub(super) fn new(shared: Arc<Shared>, processes: Arc<Processes>) -> Self {
+    pub(super) fn new(shared: Arc<ServerState>, processes: Arc<Processes>) -> Self {
         Self { shared, processes }
     }
 }

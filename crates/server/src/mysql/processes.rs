@@ -60,14 +60,14 @@ enum Shown {
 }
 
 /// A connection's place; given back when dropped.
-pub(crate) struct Place {
+pub(crate) struct ConnectionSlot {
     processes: Arc<Processes>,
     pub(super) connection: Arc<Connection>,
 }
 
 impl Processes {
     /// Takes a place among `most`.
-    pub(super) fn connect(self: &Arc<Self>, most: usize) -> Option<Place> {
+    pub(super) fn connect(self: &Arc<Self>, most: usize) -> Option<ConnectionSlot> {
         self.total.fetch_add(1, Relaxed);
         let id = self.next_id.fetch_add(1, Relaxed).wrapping_add(1);
         if self.connected.fetch_add(1, Relaxed) >= most {
@@ -76,7 +76,7 @@ impl Processes {
         }
         let connection = Arc::new(Connection::new(id));
         self.open.lock().insert(id, Arc::clone(&connection));
-        Some(Place { processes: Arc::clone(self), connection })
+        Some(ConnectionSlot { processes: Arc::clone(self), connection })
     }
 
     /// Connections now.
@@ -262,7 +262,7 @@ impl Connection {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.processes.open.lock().remove(&self.connection.id);
         self.processes.connected.fetch_sub(1, Relaxed);

@@ -8,17 +8,17 @@ use tokio_rustls::TlsAcceptor;
 
 use super::{
     host::SqlHost,
-    processes::{Place, Processes},
+    processes::{ConnectionSlot, Processes},
     tls,
 };
-use crate::{Result, limits::BufferBudget, settings::Settings, shared::Shared};
+use crate::{Result, limits::BufferBudget, settings::Settings, shared::ServerState};
 
 /// What drivers judge the server by: the release of MySQL whose meaning they find here.
 const VERSION: &str = concat!("8.4.0-remora-", env!("CARGO_PKG_VERSION"));
 
 /// The MySQL protocol's side of a server. All parts may be used from any thread.
 pub(crate) struct SqlSide {
-    pub shared: Arc<Shared>,
+    pub shared: Arc<ServerState>,
     pub instance: Instance,
     pub processes: Arc<Processes>,
     pub tls: Option<TlsAcceptor>,
@@ -29,7 +29,7 @@ pub(crate) struct SqlSide {
 
 impl SqlSide {
     /// The side of a server that starts. Fails where the certificate cannot be used.
-    pub(crate) fn new(shared: Arc<Shared>) -> Result<Self> {
+    pub(crate) fn new(shared: Arc<ServerState>) -> Result<Self> {
         let settings = shared.settings.load_full();
         let processes = Arc::new(Processes::default());
         let host = SqlHost::new(Arc::clone(&shared), Arc::clone(&processes));
@@ -62,7 +62,7 @@ impl SqlSide {
     }
 
     /// A place among the connections, if there is one.
-    pub(crate) fn connect(&self) -> Option<Place> {
+    pub(crate) fn connect(&self) -> Option<ConnectionSlot> {
         self.processes.connect(self.shared.settings.load().sql.max_connections)
     }
 }

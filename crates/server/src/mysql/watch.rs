@@ -16,7 +16,7 @@ use remora_sql::Result;
 use tokio::{task::JoinHandle, time::sleep};
 
 use super::processes::Connection;
-use crate::shared::Shared;
+use crate::shared::ServerState;
 
 /// How long a statement may take to end itself when its connection is killed.
 const GRACE: Duration = Duration::from_secs(2);
@@ -65,7 +65,7 @@ pub(super) async fn watched<T>(
     process: &Connection,
     interrupter: &Arc<AtomicBool>,
     limit_ms: u64,
-    shared: &Shared,
+    shared: &ServerState,
 ) -> Ended<T> {
     let limit =
         (limit_ms > 0).then(|| TimeLimit::new(Duration::from_millis(limit_ms), interrupter));
@@ -89,7 +89,7 @@ pub(super) async fn watched<T>(
 }
 
 /// Tells the statement to end when nobody waits for it any more, and leaves it as much time for that.
-async fn unwanted(process: &Connection, interrupter: &AtomicBool, shared: &Shared) {
+async fn unwanted(process: &Connection, interrupter: &AtomicBool, shared: &ServerState) {
     while !process.is_left() && !*shared.stopping.borrow() {
         sleep(STEP).await;
     }

@@ -19,7 +19,7 @@ pub(crate) use query::{Query, shown_columns};
 use crate::{
     counters::CommandKind,
     settings::{Dialect, Settings},
-    shared::{Shared, half_loaded},
+    shared::{ServerState, half_loaded},
 };
 
 /// What an answer is: a body written into the buffer, or an error.
@@ -27,14 +27,14 @@ pub(crate) type Answer = Result<(), LineError>;
 
 /// One who asks, and their way to the shared state.
 pub(crate) struct Caller {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<ServerState>,
     /// Who they have proved to be.
     pub(crate) identity: Option<Identity>,
 }
 
 impl Caller {
     /// One who has proved to be this, or nobody yet.
-    pub(crate) fn new(shared: Arc<Shared>, identity: Option<Identity>) -> Self {
+    pub(crate) fn new(shared: Arc<ServerState>, identity: Option<Identity>) -> Self {
         Self { shared, identity }
     }
 

@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// What all sessions share. Every part may be used from any thread.
-pub(crate) struct Shared {
+pub(crate) struct ServerState {
     pub database: Database,
     pub settings: ArcSwap<Settings>,
     /// Serialises changes of the settings; readers use the swap alone.
@@ -39,7 +39,7 @@ pub(crate) struct Shared {
     pub stopping: watch::Sender<bool>,
 }
 
-impl Shared {
+impl ServerState {
     /// The state of a server that has just been started.
     pub(crate) fn new(settings: Settings, database: Database, log: Option<LogHandle>) -> Self {
         Self {

@@ -10,7 +10,7 @@ use remora_engine::{Change, ChangeBatch, Database, TableChanges, Value};
 use remora_source::mysql::{Copied, State, TableState};
 
 use super::{Followed, fake::running};
-use crate::{line::LocalSession, settings::Settings, shared::Shared};
+use crate::{line::LocalSession, settings::Settings, shared::ServerState};
 
 const GTIDS: &str = "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5";
 
@@ -21,7 +21,7 @@ fn copying() -> TableState {
 /// A session of a server that follows `d.live`, copies `d.new` and cannot follow `d.bad`.
 struct Following {
     _directory: tempfile::TempDir,
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     status: Arc<parking_lot::Mutex<remora_source::mysql::FollowerStatus>>,
 }
 
@@ -31,7 +31,7 @@ impl Following {
         let settings = Settings { data: directory.path().into(), ..Settings::default() };
         let settings = settings.finish().unwrap();
         let database = Database::open(directory.path(), settings.engine_options()).unwrap();
-        let shared = Arc::new(Shared::new(settings, database, None));
+        let shared = Arc::new(ServerState::new(settings, database, None));
         let source = running(
             GTIDS,
             &[

@@ -25,11 +25,11 @@ pub(crate) struct CirrusReader {
 #[derive(Deserialize)]
 struct Action<'l> {
     #[serde(borrow, alias = "create")]
-    index: Target<'l>,
+    index: BulkAction<'l>,
 }
 
 #[derive(Deserialize)]
-struct Target<'l> {
+struct BulkAction<'l> {
     #[serde(borrow, rename = "_id")]
     id: Id<'l>,
 }

@@ -8,7 +8,7 @@ use remora_engine::{Change, ChangeBatch, Schema, TableChanges};
 use super::{
     format::{Format, open_reader},
     input::Input,
-    pipeline::{self, RowBatch, Shared, Sizes},
+    pipeline::{self, PipelineContext, RowBatch, Sizes},
     position::FilePosition,
     record::Span,
     report::{ImportReport, Progress},
@@ -102,7 +102,7 @@ impl<'a> Importer<'a> {
             let file = input.name();
             let format = self.options.format.map_or_else(|| Format::detect(file, &head), Ok)?;
             let reader = open_reader(file, stream, format, &run.position)?;
-            let shared = Shared {
+            let shared = PipelineContext {
                 file,
                 schema: &self.schema,
                 first_row: run.position.first_row,

@@ -41,7 +41,7 @@ pub(crate) struct RowBatch {
 }
 
 /// What every thread of a pipeline knows.
-pub(crate) struct Shared<'a> {
+pub(crate) struct PipelineContext<'a> {
     pub file: &'a str,
     pub schema: &'a Schema,
     pub first_row: u64,
@@ -57,7 +57,7 @@ struct Job {
 
 /// Calls `take` with the batches of the reader's file in order, until it fails.
 pub(crate) fn run(
-    shared: &Shared<'_>,
+    shared: &PipelineContext<'_>,
     reader: Box<dyn RecordReader>,
     take: &mut dyn FnMut(RowBatch) -> Result<()>,
 ) -> Result<()> {
@@ -77,7 +77,7 @@ pub(crate) fn run(
 }
 
 fn take_in_order(
-    shared: &Shared<'_>,
+    shared: &PipelineContext<'_>,
     ordered: Receiver<Receiver<Result<RowBatch>>>,
     take: &mut dyn FnMut(RowBatch) -> Result<()>,
 ) -> Result<()> {
@@ -92,7 +92,7 @@ fn take_in_order(
 
 /// Ends at the end of the file, at an error, or when nobody takes batches any more.
 fn split(
-    shared: &Shared<'_>,
+    shared: &PipelineContext<'_>,
     mut reader: Box<dyn RecordReader>,
     jobs: &Sender<Job>,
     ordered: &Sender<Receiver<Result<RowBatch>>>,
@@ -128,14 +128,19 @@ fn fill(sizes: Sizes, reader: &mut dyn RecordReader, records: &mut RecordBatch) 
     Ok(false)
 }
 
-fn work(shared: &Shared<'_>, layout: &Layout, jobs: &Receiver<Job>) {
+fn work(shared: &PipelineContext<'_>, layout: &Layout, jobs: &Receiver<Job>) {
     for job in jobs {
         // As in `split`.
         let _ = job.reply.send(Ok(parse(shared, layout, &job.records, job.end)));
     }
 }
 
-fn parse(shared: &Shared<'_>, layout: &Layout, records: &RecordBatch, end: bool) -> RowBatch {
+fn parse(
+    shared: &PipelineContext<'_>,
+    layout: &Layout,
+    records: &RecordBatch,
+    end: bool,
+) -> RowBatch {
     let mut parser = RowParser::new(shared.schema, layout);
     let (mut rows, mut spans) = (Vec::with_capacity(records.len()), Vec::new());
     let mut problems = Vec::new();

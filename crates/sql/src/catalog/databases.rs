@@ -5,7 +5,8 @@
 //! collation.
 
 use crate::{
-    Access, Code, Error, Identity, Result, catalog::TableName, shared::Shared, variables::Collation,
+    Access, Code, Error, Identity, Result, catalog::TableName, shared::InstanceState,
+    variables::Collation,
 };
 
 /// What the stored names of databases begin with.
@@ -21,14 +22,14 @@ pub(crate) fn database_position(name: &str) -> String {
 }
 
 /// Databases that were created, whether they have tables or not.
-fn empty_databases(shared: &Shared) -> Vec<String> {
+fn empty_databases(shared: &InstanceState) -> Vec<String> {
     let positions = shared.database.source_positions();
     let names = positions.iter().filter_map(|(name, _)| name.strip_prefix(STORED));
     names.map(str::to_owned).collect()
 }
 
 /// The collation of a database's new tables.
-pub(crate) fn database_collation(shared: &Shared, database: &str) -> Collation {
+pub(crate) fn database_collation(shared: &InstanceState, database: &str) -> Collation {
     let stored = shared.database.source_position(&database_position(database));
     let stored = stored.ok().flatten().and_then(|name| Collation::by_name(&name));
     stored.unwrap_or(Collation::UTF8MB4_0900_AI_CI)
@@ -57,7 +58,7 @@ pub(crate) fn may_see(identity: &Identity, name: &str) -> bool {
 }
 
 /// The databases there are, sorted.
-pub(crate) fn databases(shared: &Shared) -> Vec<String> {
+pub(crate) fn databases(shared: &InstanceState) -> Vec<String> {
     let tables = shared.database.tables();
     let of_tables = tables.iter().map(|name| TableName::of_engine(name, shared).database);
     let mut names: Vec<String> = of_tables.collect();
@@ -71,14 +72,14 @@ pub(crate) fn databases(shared: &Shared) -> Vec<String> {
 }
 
 /// Whether there is a database of this name.
-pub(crate) fn database_exists(shared: &Shared, name: &str) -> bool {
+pub(crate) fn database_exists(shared: &InstanceState, name: &str) -> bool {
     let system = SYSTEM_DATABASES.iter().any(|system| system.eq_ignore_ascii_case(name));
     system || databases(shared).iter().any(|known| known == name)
 }
 
 /// Whether there is a database of this name, for someone who may know of it: 1044 where nothing of
 /// it may be read, whether it is there or not; 1049.
-pub(crate) fn check_seen(shared: &Shared, identity: &Identity, name: &str) -> Result<()> {
+pub(crate) fn check_seen(shared: &InstanceState, identity: &Identity, name: &str) -> Result<()> {
     if !may_see(identity, name) {
         return Err(database_denied(identity, name));
     }

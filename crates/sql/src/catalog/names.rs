@@ -7,7 +7,7 @@
 use crate::{
     Access, Code, Error, Identity, Result,
     identity::{STORED_POINT, is_hidden},
-    shared::Shared,
+    shared::InstanceState,
 };
 
 /// What a statement does to a table, in the words that a refusal has for it.
@@ -79,7 +79,7 @@ impl TableName {
 
     /// The name the engine knows it by. A table of the default database whose name has a point in
     /// it keeps its database: without one it would be a table of another.
-    pub(crate) fn engine_name(&self, shared: &Shared) -> String {
+    pub(crate) fn engine_name(&self, shared: &InstanceState) -> String {
         let database = self.database.replace('.', STORED_POINT);
         let full = format!("{database}.{}", self.table);
         let bare = self.database == shared.settings.default_database
@@ -89,7 +89,7 @@ impl TableName {
     }
 
     /// What an engine's table is called in SQL.
-    pub(crate) fn of_engine(name: &str, shared: &Shared) -> Self {
+    pub(crate) fn of_engine(name: &str, shared: &InstanceState) -> Self {
         match name.split_once('.') {
             Some((database, table)) => Self::new(database.replace(STORED_POINT, "."), table),
             None => Self::new(&shared.settings.default_database, name),

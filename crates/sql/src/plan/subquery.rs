@@ -89,7 +89,8 @@ fn replace_in(plan: LogicalPlan, options: &ConfigOptions) -> PlanResult<Transfor
     };
     let schema = merge_schema(&plan.inputs());
     let names = NamePreserver::new(&plan);
-    let place = if node == Node::Filter { Place::Condition } else { Place::Inside };
+    let place =
+        if node == Node::Filter { SubqueryPosition::Condition } else { SubqueryPosition::Inside };
     let rows = match plan.inputs().as_slice() {
         [input] => direct::rows_below(input),
         _ => None,
@@ -113,7 +114,7 @@ enum Node {
 
 /// Where in a condition it stands: a join tells NULL from 0 nowhere, or for a whole condition alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum SubqueryPosition {
     /// It must hold, beside others.
     Condition,
     /// What it gives is compared in one that must hold, which does not if that is NULL.
@@ -146,20 +147,20 @@ struct Asking<'p> {
 
 impl Asking<'_> {
     /// The expression with functions for its subqueries that become no joins.
-    fn replaced(&self, expr: Expr, place: Place) -> PlanResult<Transformed<Expr>> {
+    fn replaced(&self, expr: Expr, place: SubqueryPosition) -> PlanResult<Transformed<Expr>> {
         let within = match &expr {
             Expr::BinaryExpr(BinaryExpr { op: Operator::And, .. }) => place,
             Expr::BinaryExpr(BinaryExpr { op: Operator::Or, .. })
-                if matches!(place, Place::Condition | Place::Alternative) =>
+                if matches!(place, SubqueryPosition::Condition | SubqueryPosition::Alternative) =>
             {
-                Place::Alternative
+                SubqueryPosition::Alternative
             }
             Expr::BinaryExpr(BinaryExpr { op, .. })
-                if place == Place::Condition && is_false_of_null(*op) =>
+                if place == SubqueryPosition::Condition && is_false_of_null(*op) =>
             {
-                Place::Compared
+                SubqueryPosition::Compared
             }
-            _ => Place::Inside,
+            _ => SubqueryPosition::Inside,
         };
         let expr = match expr {
             Expr::Not(inner) => match *inner {
@@ -174,7 +175,7 @@ impl Asking<'_> {
         replaced.transform_data(|expr| self.replaced_one(expr, place))
     }
 
-    fn replaced_one(&self, expr: Expr, place: Place) -> PlanResult<Transformed<Expr>> {
+    fn replaced_one(&self, expr: Expr, place: SubqueryPosition) -> PlanResult<Transformed<Expr>> {
         let equal = Quantified { op: Operator::Eq, all: false };
         let (kind, plan, negated, value) = match &expr {
             Expr::ScalarSubquery(subquery) => (Kind::Scalar, &subquery.subquery, false, None),
@@ -242,12 +243,14 @@ impl Asking<'_> {
         &self,
         plan: &LogicalPlan,
         is_constant: bool,
-        place: Place,
+        place: SubqueryPosition,
     ) -> PlanResult<bool> {
         match self.node {
             Node::Other => Ok(false),
             // A join's column would be told to have a value where the query has no row.
-            _ if place != Place::Compared && !has_null(plan) => has_simple_aggregate(plan),
+            _ if place != SubqueryPosition::Compared && !has_null(plan) => {
+                has_simple_aggregate(plan)
+            }
             _ => Ok(is_constant || has_simple_aggregate(plan)?),
         }
     }
@@ -280,14 +283,14 @@ fn is_false_of_null(op: Operator) -> bool {
 
 /// Whether `IN` becomes a join. One that is negated must know of NULL, which a join does for columns, in a
 /// whole condition, and for a query that names no outer columns; a constant is no key of a join.
-fn in_joins(within: &InSubquery, place: Place, is_alone: bool) -> PlanResult<bool> {
+fn in_joins(within: &InSubquery, place: SubqueryPosition, is_alone: bool) -> PlanResult<bool> {
     let is_constant = !within.expr.any_column_refs() && !within.expr.contains_outer();
     let are_columns =
         matches!(*within.expr, Expr::Column(_)) && gives_column(&within.subquery.subquery);
     let stands = match place {
-        Place::Condition => !within.negated || is_alone && are_columns,
-        Place::Alternative => !within.negated,
-        Place::Compared | Place::Inside => false,
+        SubqueryPosition::Condition => !within.negated || is_alone && are_columns,
+        SubqueryPosition::Alternative => !within.negated,
+        SubqueryPosition::Compared | SubqueryPosition::Inside => false,
     };
     Ok(stands && !(is_constant && is_alone) && is_simple(&within.subquery.subquery)?)
 }

@@ -51,7 +51,7 @@ pub(super) struct Alias {
 
 /// Where an expression stands.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct ClauseContext<'a> {
     pub clause: Clause,
     /// Selected expressions that can be named here.
     pub aliases: &'a [Alias],
@@ -63,7 +63,7 @@ pub(super) struct Place<'a> {
     pub aggregates: bool,
 }
 
-impl Place<'_> {
+impl ClauseContext<'_> {
     /// A place where neither aliases nor aggregates are known.
     pub(super) fn plain(clause: Clause) -> Self {
         Self { clause, aliases: &[], aliases_first: false, groups: &[], aggregates: false }
@@ -77,7 +77,7 @@ impl Resolver<'_> {
         expr: &mut Expr,
         scope: &Scope<'_>,
         env: Env<'_>,
-        place: Place<'_>,
+        place: ClauseContext<'_>,
     ) -> Result<()> {
         if matches!(place.clause, Clause::Where | Clause::On | Clause::Having) {
             super::rows::in_condition(expr)?;
@@ -91,7 +91,7 @@ impl Resolver<'_> {
         node: &mut impl VisitMut,
         scope: &Scope<'_>,
         env: Env<'_>,
-        place: Place<'_>,
+        place: ClauseContext<'_>,
     ) -> Result<()> {
         let mut walk = Walk { resolver: self, scope, env, place, aggregates: 0, taken: Vec::new() };
         match node.visit(&mut walk) {
@@ -105,7 +105,7 @@ struct Walk<'a, 'c> {
     resolver: &'a mut Resolver<'c>,
     scope: &'a Scope<'a>,
     env: Env<'a>,
-    place: Place<'a>,
+    place: ClauseContext<'a>,
     /// How many aggregates the node lies in.
     aggregates: usize,
     /// Subqueries that are resolved and not put back yet.
@@ -219,7 +219,7 @@ impl Walk<'_, '_> {
     }
 
     fn name(&self, name: &[Ident]) -> Result<Expr> {
-        let Place { clause, aliases_first, .. } = self.place;
+        let ClauseContext { clause, aliases_first, .. } = self.place;
         let alias = || self.alias(name);
         let inside = self.aggregates > 0;
         if aliases_first

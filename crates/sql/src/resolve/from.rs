@@ -11,7 +11,7 @@ use datafusion::{
 
 use super::{
     Env, Resolver, alias,
-    expr::Place,
+    expr::ClauseContext,
     named_once,
     scope::{Clause, Named, Relation, Scope, Visible, quoted, unknown_column},
 };
@@ -86,7 +86,7 @@ impl Resolver<'_> {
                 let mut scope = Scope::new(env.scope);
                 scope.add(left.0.clone(), left.1.clone())?;
                 scope.add(right.0.clone(), right.1.clone())?;
-                self.expr(&mut expr, &scope, env, Place::plain(Clause::On))?;
+                self.expr(&mut expr, &scope, env, ClauseContext::plain(Clause::On))?;
                 Some(expr)
             }
             JoinConstraint::None => None,
@@ -162,7 +162,7 @@ impl Resolver<'_> {
             }
             TableFactor::JsonTable { json_expr, json_path, columns, alias: named } => {
                 let Some(given) = named.take() else { return Err(without_alias()) };
-                self.expr(json_expr, before, env, Place::plain(Clause::On))?;
+                self.expr(json_expr, before, env, ClauseContext::plain(Clause::On))?;
                 let called = given.name.value;
                 let (made, relation) = self.json_table(json_expr, json_path, columns, called)?;
                 *factor = made;

@@ -35,7 +35,7 @@ use datafusion::{
 
 use crate::{Code, Error, Result, catalog::TableName, parse::Source};
 
-use expr::Place;
+use expr::ClauseContext;
 use scope::{Clause, Named, Scope, duplicate_column, quoted, unknown_column};
 
 /// Deepest nesting of queries.
@@ -372,7 +372,9 @@ impl Resolver<'_> {
                     let unknown = || unknown_column(&position.to_string(), Clause::Order);
                     each.expr = Expr::Identifier(quoted(&column.ok_or_else(unknown)?.planned));
                 }
-                None => self.expr(&mut each.expr, &scope, env, Place::plain(Clause::Order))?,
+                None => {
+                    self.expr(&mut each.expr, &scope, env, ClauseContext::plain(Clause::Order))?
+                }
             }
         }
         Ok(())

@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::{
     Env, Output, Resolver, Shown,
-    expr::{Alias, Place, is_aggregate},
+    expr::{Alias, ClauseContext, is_aggregate},
     from::{binary, opaque},
     grouping, items,
     scope::{Clause, Scope, Visible, quoted, unknown_column},
@@ -44,7 +44,7 @@ impl Resolver<'_> {
         self.from(&mut select.from, &mut scope, env)?;
         let scope = scope;
         if let Some(selection) = &mut select.selection {
-            self.expr(selection, &scope, env, Place::plain(Clause::Where))?;
+            self.expr(selection, &scope, env, ClauseContext::plain(Clause::Where))?;
         }
         let mut items = self.items(select, &scope, env)?;
         let taken = if order.is_empty() { &[] } else { scope.visible.as_slice() };
@@ -53,11 +53,11 @@ impl Resolver<'_> {
             &mut select.named_window,
             &scope,
             env,
-            Place { aggregates: true, ..Place::plain(Clause::Order) },
+            ClauseContext { aggregates: true, ..ClauseContext::plain(Clause::Order) },
         )?;
         let aliases: Vec<Alias> = items.iter().map(alias_of).collect();
         let groups = self.groups(select, &items, &aliases, &scope, env)?;
-        let place = Place {
+        let place = ClauseContext {
             clause: Clause::Having,
             aliases: &aliases,
             aliases_first: true,
@@ -117,7 +117,7 @@ impl Resolver<'_> {
     ) -> Result<Item> {
         let (is_named, is_column) = (alias.is_some(), is_name(&expr));
         let mut name = alias.unwrap_or_else(|| name_of(&expr, text));
-        let place = Place { aggregates: true, ..Place::plain(Clause::Fields) };
+        let place = ClauseContext { aggregates: true, ..ClauseContext::plain(Clause::Fields) };
         self.expr(&mut expr, scope, env, place)?;
         let (table, column) = column_of(&expr, scope).unwrap_or_default();
         if is_column && !is_named && is_of_system(&expr, scope) {
@@ -153,7 +153,7 @@ impl Resolver<'_> {
                 }
                 continue;
             }
-            let place = Place { aliases, ..Place::plain(Clause::Group) };
+            let place = ClauseContext { aliases, ..ClauseContext::plain(Clause::Group) };
             self.expr(group, scope, env, place)?;
         }
         let rollup = matches!(modifiers.as_slice(), [GroupByWithModifier::Rollup]);
@@ -179,11 +179,11 @@ impl Resolver<'_> {
                 continue;
             }
             let is_name = matches!(each.expr, Expr::Identifier(_));
-            let place = Place {
+            let place = ClauseContext {
                 aliases,
                 aliases_first: is_name,
                 aggregates: true,
-                ..Place::plain(Clause::Order)
+                ..ClauseContext::plain(Clause::Order)
             };
             self.expr(&mut each.expr, scope, env, place)?;
         }

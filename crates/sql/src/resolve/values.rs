@@ -5,7 +5,7 @@ use datafusion::sql::sqlparser::ast::{
     TableWithJoins, WildcardAdditionalOptions,
 };
 
-use super::{Env, Output, Resolver, Shown, expr::Place, scope::Clause};
+use super::{Env, Output, Resolver, Shown, expr::ClauseContext, scope::Clause};
 use crate::{
     Code, Error, Result,
     resolve::{
@@ -37,7 +37,7 @@ impl Resolver<'_> {
         for row in &mut values.rows {
             count = row.len();
             for each in row.iter_mut() {
-                self.expr(each, &scope, env, Place::plain(Clause::Fields))?;
+                self.expr(each, &scope, env, ClauseContext::plain(Clause::Fields))?;
             }
         }
         let outputs: Vec<Output> = (0..count)

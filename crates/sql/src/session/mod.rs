@@ -18,7 +18,7 @@ use crate::{
     aside::read_aside,
     execute,
     parse::{Kind, LONG_BYTES, Source, Statement, TokenKind, split, unquoted},
-    shared::Shared,
+    shared::InstanceState,
     show,
     state::{Clock, Encryption, SessionState},
     write,
@@ -51,7 +51,7 @@ pub struct Status {
 }
 
 impl Session {
-    pub(crate) fn new(shared: Arc<Shared>, id: u64, identity: Identity) -> Self {
+    pub(crate) fn new(shared: Arc<InstanceState>, id: u64, identity: Identity) -> Self {
         Self { state: SessionState::new(shared, id, identity) }
     }
 

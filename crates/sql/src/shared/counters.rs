@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use remora_engine::{SearchRequest, Selection, SortBy, SortKey, Value};
 use rustc_hash::FxHashMap;
 
-use crate::{Result, error::from_engine_write, shared::Shared};
+use crate::{Result, error::from_engine_write, shared::InstanceState};
 
 /// What the stored counters' names begin with.
 const STORED: &str = "#next.";
@@ -23,11 +23,17 @@ pub(crate) struct Counters {
 
 impl Counters {
     /// The next value of a table's counter, which stays where it is.
-    pub(crate) fn peek(&self, shared: &Shared, table: &str, column: &str) -> Result<u64> {
+    pub(crate) fn peek(&self, shared: &InstanceState, table: &str, column: &str) -> Result<u64> {
         self.next_of(shared, table, table, column)
     }
 
-    fn next_of(&self, shared: &Shared, counter: &str, table: &str, column: &str) -> Result<u64> {
+    fn next_of(
+        &self,
+        shared: &InstanceState,
+        counter: &str,
+        table: &str,
+        column: &str,
+    ) -> Result<u64> {
         let mut counters = self.next.lock();
         if let Some(next) = counters.get(counter) {
             return Ok(*next);
@@ -40,7 +46,7 @@ impl Counters {
     /// Takes the next value.
     pub(crate) fn take(
         &self,
-        shared: &Shared,
+        shared: &InstanceState,
         counter: &str,
         table: &str,
         column: &str,
@@ -56,7 +62,7 @@ impl Counters {
     /// Moves a counter past a value that was given.
     pub(crate) fn pass(
         &self,
-        shared: &Shared,
+        shared: &InstanceState,
         counter: &str,
         table: &str,
         column: &str,
@@ -72,7 +78,7 @@ impl Counters {
     /// Sets a counter, as ALTER TABLE … AUTO_INCREMENT does, but not below what the table holds.
     pub(crate) fn raise(
         &self,
-        shared: &Shared,
+        shared: &InstanceState,
         table: &str,
         column: &str,
         next: u64,
@@ -100,7 +106,7 @@ pub(crate) fn position_name(table: &str) -> String {
 }
 
 /// Above what was stored and what the table holds.
-fn first(shared: &Shared, counter: &str, table: &str, column: &str) -> Result<u64> {
+fn first(shared: &InstanceState, counter: &str, table: &str, column: &str) -> Result<u64> {
     let stored =
         shared.database.source_position(&position_name(counter)).map_err(from_engine_write)?;
     let stored = stored.and_then(|text| text.parse::<u64>().ok()).unwrap_or(1);
@@ -108,7 +114,7 @@ fn first(shared: &Shared, counter: &str, table: &str, column: &str) -> Result<u6
 }
 
 /// Above what the table holds.
-fn above(shared: &Shared, table: &str, column: &str) -> Result<u64> {
+fn above(shared: &InstanceState, table: &str, column: &str) -> Result<u64> {
     let request = SearchRequest {
         selection: Selection { table: table.to_owned(), ..Selection::default() },
         sort: vec![SortKey { by: SortBy::Column(column.to_owned()), descending: true }],

@@ -22,7 +22,7 @@ pub(crate) use room::Rooms;
 use crate::{Host, variables::Globals};
 
 /// What sessions reach of their server.
-pub(crate) struct Shared {
+pub(crate) struct InstanceState {
     /// The tables.
     pub database: Database,
     /// The server around.
@@ -84,7 +84,7 @@ pub struct Usage {
     pub spilled_bytes: u64,
 }
 
-impl Shared {
+impl InstanceState {
     /// What the sessions of a new server share.
     pub(crate) fn new(database: Database, host: Arc<dyn Host>, settings: Settings) -> Self {
         Self {

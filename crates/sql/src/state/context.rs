@@ -26,7 +26,7 @@ use rustc_hash::FxHashMap;
 use super::{Chances, Level, SessionState, Warning, Warnings};
 use crate::{
     Code, Error, Result,
-    shared::{SessionLocks, Shared},
+    shared::{InstanceState, SessionLocks},
     variables::{Collation, SqlMode},
 };
 
@@ -58,7 +58,7 @@ struct KeptVariables {
 #[derive(Clone)]
 pub(crate) struct Context {
     /// What all sessions share.
-    pub shared: Arc<Shared>,
+    pub shared: Arc<InstanceState>,
     /// The connection's number.
     pub connection_id: u64,
     /// `user@host` as USER() gives it.

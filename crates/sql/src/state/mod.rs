@@ -30,7 +30,7 @@ use crate::{
     catalog::{Reader, check_seen},
     error::interrupted,
     parse::{LexMode, Source},
-    shared::{LocksOwner, Shared},
+    shared::{InstanceState, LocksOwner},
     transaction::TransactionState,
     variables::Variables,
 };
@@ -53,7 +53,7 @@ pub(crate) type NamedStatements = FxHashMap<String, Arc<Source>>;
 /// One client's state.
 pub(crate) struct SessionState {
     /// What all sessions share.
-    pub shared: Arc<Shared>,
+    pub shared: Arc<InstanceState>,
     /// The connection's number.
     pub id: u64,
     /// Who asks.
@@ -98,7 +98,7 @@ pub(crate) struct SessionState {
 }
 
 impl SessionState {
-    pub(crate) fn new(shared: Arc<Shared>, id: u64, identity: Identity) -> Self {
+    pub(crate) fn new(shared: Arc<InstanceState>, id: u64, identity: Identity) -> Self {
         let variables = Variables::new(&shared.globals.read());
         let locks = LocksOwner::new(&shared.locks, id);
         let database = Some(shared.settings.default_database.clone());

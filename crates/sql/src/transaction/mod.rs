@@ -22,7 +22,7 @@ use crate::{
     Code, Error, Result,
     catalog::{Reader, TableName},
     error::from_engine_write,
-    shared::Shared,
+    shared::InstanceState,
 };
 
 /// What a session has open: its transaction, and its temporary tables.
@@ -110,7 +110,7 @@ impl OpenTransaction {
 
     /// Forgets the changes of a table that is gone; savepoints stay between the changes that they
     /// stood between.
-    fn forget(&mut self, table: &Place) {
+    fn forget(&mut self, table: &TableStorage) {
         let gone: Vec<usize> = (0..self.undo.len())
             .filter(|&at| self.undo.get(at).is_some_and(|undo| undo.table == *table))
             .collect();
@@ -128,7 +128,7 @@ impl OpenTransaction {
 }
 
 struct Undo {
-    table: Place,
+    table: TableStorage,
     key: Key,
     before: Option<Option<Arc<Row>>>,
     /// What the change takes in memory, about.
@@ -137,7 +137,7 @@ struct Undo {
 
 /// Where a table's rows are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum TableStorage {
     /// In the engine, under this name.
     Engine(Arc<str>),
     /// In this session.
@@ -146,7 +146,7 @@ pub(crate) enum Place {
 
 impl TransactionState {
     /// A session's, at its beginning.
-    pub(crate) fn new(shared: &Shared) -> Self {
+    pub(crate) fn new(shared: &InstanceState) -> Self {
         let all_bytes = Arc::clone(&shared.temporary_bytes);
         let temporary = TemporaryTables::new(&shared.settings, all_bytes);
         Self { open: None, temporary, file: None, next_read_only: None, next_sees_committed: None }
@@ -185,7 +185,7 @@ impl TransactionState {
     pub(crate) fn drop_temporary(&mut self, name: &TableName) -> Option<TemporaryTable> {
         let dropped = self.temporary.take(name)?;
         if let Some(open) = &mut self.open {
-            open.forget(&Place::Temporary(name.clone()));
+            open.forget(&TableStorage::Temporary(name.clone()));
         }
         Some(dropped)
     }
@@ -216,7 +216,7 @@ impl TransactionState {
     }
 
     /// Begins a transaction. One that is open must have ended.
-    pub(crate) fn begin(&mut self, shared: &Shared, manner: Manner) {
+    pub(crate) fn begin(&mut self, shared: &InstanceState, manner: Manner) {
         self.open = Some(OpenTransaction {
             engine: shared.database.begin(),
             manner,
@@ -234,7 +234,7 @@ impl TransactionState {
     /// A statement begins, which sees what is committed by now where the transaction is READ
     /// COMMITTED. Its own changes stay those of its first moment: the commit fails where others were
     /// first, as ever.
-    pub(crate) fn begin_statement(&mut self, shared: &Shared) {
+    pub(crate) fn begin_statement(&mut self, shared: &InstanceState) {
         let Some(open) = &mut self.open else { return };
         if !open.manner.begins_anew() {
             return;
@@ -284,22 +284,22 @@ impl TransactionState {
     }
 
     /// 1792 in a transaction that only reads; changes of temporary tables are let through.
-    pub(crate) fn check_writable(&self, place: &Place) -> Result<()> {
+    pub(crate) fn check_writable(&self, place: &TableStorage) -> Result<()> {
         let refuses = self.open.as_ref().is_some_and(|open| open.manner.read_only);
-        if refuses && matches!(place, Place::Engine(_)) {
+        if refuses && matches!(place, TableStorage::Engine(_)) {
             return Err(read_only_transaction());
         }
         Ok(())
     }
 
     /// The row with this key, as the session sees it.
-    pub(crate) fn row(&self, place: &Place, key: &Key) -> Result<Option<Arc<Row>>> {
+    pub(crate) fn row(&self, place: &TableStorage, key: &Key) -> Result<Option<Arc<Row>>> {
         match place {
-            Place::Temporary(name) => {
+            TableStorage::Temporary(name) => {
                 let table = self.temporary.get(name);
                 Ok(table.and_then(|table| table.rows.get(key).flatten().cloned()))
             }
-            Place::Engine(name) => {
+            TableStorage::Engine(name) => {
                 let Some(open) = &self.open else { return Ok(None) };
                 if let Some(known) = open.tables.get(name).and_then(|overlay| overlay.get(key)) {
                     return Ok(known.cloned());
@@ -311,17 +311,17 @@ impl TransactionState {
     }
 
     /// Sets what the row of a key is, for this session.
-    pub(crate) fn set(&mut self, place: &Place, key: Key, row: Option<Arc<Row>>) {
+    pub(crate) fn set(&mut self, place: &TableStorage, key: Key, row: Option<Arc<Row>>) {
         let bytes = change_bytes(row.as_deref());
         let before = match place {
-            Place::Engine(name) => match &mut self.open {
+            TableStorage::Engine(name) => match &mut self.open {
                 Some(open) => {
                     let overlay = open.tables.entry(Arc::clone(name)).or_default();
                     Arc::make_mut(overlay).set(key.clone(), row)
                 }
                 None => return,
             },
-            Place::Temporary(name) => self.temporary.set(name, key.clone(), row),
+            TableStorage::Temporary(name) => self.temporary.set(name, key.clone(), row),
         };
         if let Some(open) = &mut self.open {
             open.bytes = open.bytes.saturating_add(bytes);
@@ -342,10 +342,10 @@ impl TransactionState {
     }
 
     /// 1114 where a temporary table has become too large, alone or with others.
-    pub(crate) fn check_room(&self, place: &Place) -> Result<()> {
+    pub(crate) fn check_room(&self, place: &TableStorage) -> Result<()> {
         match place {
-            Place::Temporary(name) => self.temporary.check_room(name),
-            Place::Engine(_) => Ok(()),
+            TableStorage::Temporary(name) => self.temporary.check_room(name),
+            TableStorage::Engine(_) => Ok(()),
         }
     }
 
@@ -382,11 +382,11 @@ impl TransactionState {
             let Some(Undo { table, key, before, bytes }) = open.undo.pop() else { return };
             open.bytes = open.bytes.saturating_sub(bytes);
             let name = match table {
-                Place::Temporary(name) => {
+                TableStorage::Temporary(name) => {
                     self.temporary.set(&name, key, before.flatten());
                     continue;
                 }
-                Place::Engine(name) => name,
+                TableStorage::Engine(name) => name,
             };
             let Some(overlay) = open.tables.get_mut(&name).map(Arc::make_mut) else { continue };
             match before {

@@ -19,7 +19,7 @@ use remora_engine::{ColumnDef, ColumnType, KeyValues, Row, Schema, Value};
 use crate::{
     catalog::{KeyKind, SqlTable, TableName, TypeSpec},
     meaning::collation,
-    transaction::{Key, Place},
+    transaction::{Key, TableStorage},
     variables::Collation,
 };
 
@@ -32,7 +32,7 @@ pub(crate) struct UniqueKey {
     /// Its name.
     pub name: String,
     /// Where its values are.
-    pub place: Place,
+    pub place: TableStorage,
     parts: Vec<Part>,
 }
 
@@ -45,7 +45,7 @@ struct Part {
 
 impl UniqueKey {
     /// The unique keys of a table that need a table of their own.
-    pub(crate) fn of(table: &SqlTable, place: &Place) -> Vec<Self> {
+    pub(crate) fn of(table: &SqlTable, place: &TableStorage) -> Vec<Self> {
         let keys = table.keys.iter().filter(|key| match key.kind {
             KeyKind::Unique => true,
             KeyKind::Primary => !is_by_bytes(table),
@@ -145,10 +145,12 @@ fn collation_of(kind: &TypeSpec) -> Collation {
 }
 
 /// Where the values of a table's unique key are.
-pub(crate) fn hidden_place(place: &Place, key: &str) -> Place {
+pub(crate) fn hidden_place(place: &TableStorage, key: &str) -> TableStorage {
     match place {
-        Place::Engine(table) => Place::Engine(format!("{HIDDEN}{table}.{key}").into()),
-        Place::Temporary(name) => Place::Temporary(TableName::new(
+        TableStorage::Engine(table) => {
+            TableStorage::Engine(format!("{HIDDEN}{table}.{key}").into())
+        }
+        TableStorage::Temporary(name) => TableStorage::Temporary(TableName::new(
             name.database.clone(),
             format!("{HIDDEN}{}.{key}", name.table),
         )),

@@ -7,7 +7,7 @@ use super::{
     searches::{answer, ids, request, term},
     table::{BM25, POSITION, row, schema, single, view},
 };
-use crate::{Error, RequestPart, SearchRequest, SortBy, SortKey, read::search};
+use crate::{Error, RequestPart, SearchRequest, SortBy, SortKey, read::search::search};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     Comparison, Error, FacetRequest, Filter, Literal, RequestPart, SearchRequest, SortBy, SortKey,
     TextQuery, Value,
-    read::{facet, search},
+    read::{facet::facet, search::search},
 };
 
 fn error(request: SearchRequest) -> (RequestPart, String) {

@@ -8,7 +8,7 @@ use super::{
     searches::request,
     table::{CATEGORY, NUMBER, POSITION, PRICE, schema, view},
 };
-use crate::{FacetRequest, Value, read::facet, value::compare};
+use crate::{FacetRequest, Value, read::facet::facet, value::compare};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]

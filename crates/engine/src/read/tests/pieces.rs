@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     ColumnLetters, LetterClasses, Piece, PieceMatch, Row, Selection, TextQuery, Value,
-    read::{count, search},
+    read::search::{count, search},
     request::SearchRequest,
     snapshot::TableView,
 };

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     KeyValues, Row, Scan, ScanRequest, TextQuery, Value,
-    read::{get, get_many},
+    read::get::{get, get_many},
     snapshot::TableView,
 };
 

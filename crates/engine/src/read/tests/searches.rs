@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     Hit, Schema, SearchReply, SearchRequest, Selection, TextQuery, Value,
-    read::{count, search},
+    read::search::{count, search},
     snapshot::TableView,
 };
 

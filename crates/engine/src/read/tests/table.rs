@@ -6,10 +6,11 @@ use remora_index::Bitmap;
 
 use crate::{
     ColumnDef, ColumnType, Position, Result, Row, Schema, TextDef, Value,
-    document::RowIndexer,
     encode::encode_key,
-    snapshot::{RowReader, SegmentView, TableView},
-    synonyms::Synonyms,
+    indexing::RowIndexer,
+    schema::Synonyms,
+    snapshot::{SegmentView, TableView},
+    storage::rows::RowReader,
 };
 
 pub const POSITION: Position = Position(7);

@@ -13,7 +13,7 @@ use crate::{process::MemoryFigures, settings::keys};
 
 /// The first thing that is wrong, with its line.
 pub(super) fn judge(root: &Node) -> Result<(), String> {
-    let root = Place { rule: "", shown: "", node: root };
+    let root = Section { rule: "", shown: "", node: root };
     root.judge()?;
     for section in ["mysql", "tables"] {
         if root.node.get(section).is_none() {
@@ -27,7 +27,7 @@ pub(super) fn judge(root: &Node) -> Result<(), String> {
 }
 
 /// A map of the file.
-struct Place<'n> {
+struct Section<'n> {
     /// Its path in the table of keys.
     rule: &'n str,
     /// Its path as people count: `tables[0]`.
@@ -35,7 +35,7 @@ struct Place<'n> {
     node: &'n Node,
 }
 
-impl Place<'_> {
+impl Section<'_> {
     fn judge(&self) -> Result<(), String> {
         let Tree::Map(entries) = &self.node.tree else {
             let name = if self.shown.is_empty() { "the file" } else { self.shown };
@@ -50,7 +50,7 @@ impl Place<'_> {
                     return refuse(entry.line.max(value.line), why);
                 }
             } else if key_table::is_section(&rule) {
-                Place { rule: &rule, shown: &path, node: value }.judge()?;
+                Section { rule: &rule, shown: &path, node: value }.judge()?;
             } else if key_table::is_section(&format!("{rule}[]")) {
                 judge_list(&format!("{rule}[]"), &path, value)?;
             } else {
@@ -84,7 +84,7 @@ fn judge_list(rule: &str, path: &str, list: &Node) -> Result<(), String> {
         return refuse(list.line, format!("{path} is {}; it is a list", shown(list)));
     };
     for (at, node) in items.iter().enumerate() {
-        Place { rule, shown: &format!("{path}[{at}]"), node }.judge()?;
+        Section { rule, shown: &format!("{path}[{at}]"), node }.judge()?;
     }
     Ok(())
 }

@@ -26,7 +26,7 @@ use super::{
     pace::Pace,
     positions::{BinlogFile, Stored, binlog_key},
     rows::{Routes, failed_again},
-    shared::{Shared, Wanted},
+    shared::{FollowState, Wanted},
     statement::Statement,
     status::{count, now_us},
     table::FollowedTable,
@@ -56,7 +56,7 @@ const LOOK_AHEAD: Duration = Duration::from_secs(3);
 
 /// The thread's state.
 pub(super) struct Applier {
-    pub shared: Arc<Shared>,
+    pub shared: Arc<FollowState>,
     pub inbox: Arc<Inbox>,
     pub copies: Arc<CopyQueue>,
     /// For reading definitions.
@@ -112,7 +112,7 @@ pub(super) struct Transaction {
 impl Applier {
     #[expect(clippy::too_many_arguments, reason = "it is put together in one place")]
     pub fn new(
-        shared: Arc<Shared>,
+        shared: Arc<FollowState>,
         inbox: Arc<Inbox>,
         copies: Arc<CopyQueue>,
         source: Connection,

@@ -15,7 +15,7 @@ use super::{
     applier::Applier,
     positions::{STALE, copied_key, copy_key, table_key},
     referring::Held,
-    rows::Target,
+    rows::ChangeSink,
     status::TableState,
     table::Visible,
 };
@@ -230,7 +230,7 @@ impl Applier {
         let (visible, hidden) = followed.targets();
         let bytes: usize = rows.iter().flatten().map(value_bytes).sum();
         self.batch.add_bytes(bytes);
-        let mut target = Target {
+        let mut target = ChangeSink {
             visible: visible.as_ref().map(|name| self.batch.place(name)),
             hidden: hidden.as_ref().map(|name| self.batch.place(name)),
             batch: &mut self.batch,

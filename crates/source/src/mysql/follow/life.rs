@@ -25,7 +25,7 @@ use remora_engine::Error as EngineError;
 
 use super::{
     session,
-    shared::{Shared, Wanted},
+    shared::{FollowState, Wanted},
     status::{State, count},
 };
 use crate::{
@@ -66,7 +66,7 @@ enum Next {
 }
 
 /// Follows for as long as the owner wants.
-pub(super) fn run(shared: &Arc<Shared>) {
+pub(super) fn run(shared: &Arc<FollowState>) {
     let (mut pause, mut anew) = (FIRST_PAUSE, false);
     let mut damaged = Damaged::default();
     while shared.wait_to_run() {
@@ -108,7 +108,7 @@ struct Damaged {
     times: u32,
 }
 
-fn next(shared: &Shared, error: &Error, damaged: &mut Damaged) -> Next {
+fn next(shared: &FollowState, error: &Error, damaged: &mut Damaged) -> Next {
     let (code, next) = match error {
         // A table's rows could not be read or were refused: the next session sees to it.
         Error::Cancelled => return Next::Again,
@@ -145,7 +145,7 @@ fn next(shared: &Shared, error: &Error, damaged: &mut Damaged) -> Next {
     next
 }
 
-fn lost(shared: &Shared) -> Next {
+fn lost(shared: &FollowState) -> Next {
     *shared.shown.lock() = None;
     match shared.settings.on_lost_position {
         OnLostPosition::Copy => Next::Anew,
@@ -157,7 +157,7 @@ fn lost(shared: &Shared) -> Next {
 }
 
 /// The error, with what mends it.
-fn reason(shared: &Shared, error: &Error) -> String {
+fn reason(shared: &FollowState, error: &Error) -> String {
     match error {
         Error::Purged { .. } | Error::BackInTime { .. }
             if shared.settings.on_lost_position == OnLostPosition::Stop =>

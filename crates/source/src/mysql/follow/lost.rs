@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{positions::BinlogFile, shared::Shared, status::now_us};
+use super::{positions::BinlogFile, shared::FollowState, status::now_us};
 use crate::{
     Error, Result,
     mysql::{
@@ -42,7 +42,7 @@ pub(crate) struct Shown {
 ///
 /// # Errors
 /// `BackInTime` if it shows less; what it shows counts from then on.
-pub(super) fn look(shared: &Shared, source: &mut Connection) -> Result<GtidSet> {
+pub(super) fn look(shared: &FollowState, source: &mut Connection) -> Result<GtidSet> {
     let executed = source.executed()?;
     let end = source.binlog_end()?;
     let now = Shown { uuid: source.server.uuid.clone(), executed: executed.clone(), end };
@@ -83,7 +83,7 @@ impl Watch {
     ///
     /// # Errors
     /// `BackInTime` if it lost what was followed.
-    pub fn look(&mut self, shared: &Shared, source: &mut Connection) -> Result<u64> {
+    pub fn look(&mut self, shared: &FollowState, source: &mut Connection) -> Result<u64> {
         let flavor = source.server.flavor;
         // Read first: what is executed grows.
         let applied = visible(shared, flavor)?;
@@ -124,13 +124,13 @@ fn lasts(
     seen.as_ref().is_some_and(|(since, _)| since.elapsed() >= time)
 }
 
-fn visible(shared: &Shared, flavor: Flavor) -> Result<GtidSet> {
+fn visible(shared: &FollowState, flavor: Flavor) -> Result<GtidSet> {
     let text = shared.database.source_position(&shared.settings.name)?.unwrap_or_default();
     GtidSet::parse_as(flavor, &text)
 }
 
 /// Whether the stream says that nothing is to be told, and nothing waits here.
-fn is_idle(shared: &Shared) -> bool {
+fn is_idle(shared: &FollowState) -> bool {
     let within = |time: Duration, since_us: i64| {
         let age = u64::try_from(now_us().saturating_sub(since_us)).unwrap_or(0);
         Duration::from_micros(age) <= time
@@ -140,7 +140,7 @@ fn is_idle(shared: &Shared) -> bool {
     !within(TOLD_WITHIN, told) && within(HEARTBEAT_WITHIN, heartbeat) && shared.queue_length() == 0
 }
 
-impl Shared {
+impl FollowState {
     /// Everything up to this place was received from the source: its binlog goes as far.
     pub fn received_up_to(&self, place: &Coordinates) {
         if let Some(shown) = &mut *self.shown.lock()

@@ -50,7 +50,7 @@ pub use status::{Copied, FollowerStatus, State, TableState, TableStatus};
 
 use self::{
     positions::source_key,
-    shared::{Shared, TableOrder, Wanted},
+    shared::{FollowState, TableOrder, Wanted},
     status::copying,
 };
 use super::{connection, gtid::GtidSet, requirements, settings::MysqlSettings, statement};
@@ -62,7 +62,7 @@ const STOP_PATIENCE: Duration = Duration::from_secs(60);
 /// A database kept equal to a MySQL or MariaDB. All methods may be called from any thread; dropping
 /// it stops following, and another start goes on where it was.
 pub struct Follower {
-    shared: Arc<Shared>,
+    shared: Arc<FollowState>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -95,7 +95,7 @@ impl Follower {
             Err(Error::Unreachable { .. }) if begun => {}
             checked => checked?,
         }
-        let shared = Arc::new(Shared::new(database, settings));
+        let shared = Arc::new(FollowState::new(database, settings));
         tables::show_stored(&shared);
         let theirs = Arc::clone(&shared);
         let thread = Builder::new()

@@ -100,7 +100,7 @@ impl Applier {
     }
 }
 
-impl super::shared::Shared {
+impl super::shared::FollowState {
     /// Stores that the rows of refused tables are not fed any more, once nothing is being written.
     pub fn store_refusals(&self) -> Result<()> {
         let source = &self.settings.name;

@@ -65,7 +65,7 @@ pub(super) struct Route {
 }
 
 /// Where changes are appended.
-pub(super) struct Target<'b> {
+pub(super) struct ChangeSink<'b> {
     pub batch: &'b mut Batch,
     /// Places of the columns by which a row is known, and whether they are no key: then it is
     /// known by their hash, and equal rows are counted.
@@ -113,7 +113,7 @@ impl Applier {
         self.batch.add_bytes(body.len());
         let mut tally = RowTally::default();
         let copy = self.tables.get_mut(&route.table).and_then(|table| table.copy.as_mut());
-        let mut target = Target {
+        let mut target = ChangeSink {
             visible: route.visible.as_ref().map(|name| self.batch.place(name)),
             hidden: route.hidden.as_ref().map(|name| self.batch.place(name)),
             batch: &mut self.batch,
@@ -237,7 +237,7 @@ pub(super) fn failed_again(failures: &Mutex<HashMap<TableName, u32>>, table: &Ta
     *times
 }
 
-impl Target<'_> {
+impl ChangeSink<'_> {
     /// Appends a change.
     pub fn take(&mut self, change: RowChange) {
         match change {

@@ -22,7 +22,7 @@ use super::{
     lost,
     merged::Merged,
     positions::{binlog_key, source_key, source_text, source_uuid},
-    shared::Shared,
+    shared::FollowState,
     status::State,
     step::Step,
     tables,
@@ -47,7 +47,7 @@ const COUNT_INTERVAL: Duration = Duration::from_secs(1);
 /// Follows until the stream ends, or until the owner wants something else: then without an error.
 /// With `anew` the stored position is given up and everything is copied; it is false when that has
 /// begun.
-pub(super) fn run(shared: &Arc<Shared>, anew: &mut bool) -> Result<()> {
+pub(super) fn run(shared: &Arc<FollowState>, anew: &mut bool) -> Result<()> {
     let settings = &shared.settings;
     let mut source = connection::connect(settings)?;
     requirements::check_again(&mut source, settings)?;
@@ -93,7 +93,7 @@ pub(super) fn run(shared: &Arc<Shared>, anew: &mut bool) -> Result<()> {
 }
 
 /// The position that is stored; `None` if following has not begun.
-fn position(shared: &Shared, source: &Connection) -> Result<Option<GtidSet>> {
+fn position(shared: &FollowState, source: &Connection) -> Result<Option<GtidSet>> {
     let name = &shared.settings.name;
     if shared.database.source_position(&source_key(name))?.is_none() {
         return Ok(None);
@@ -106,7 +106,7 @@ fn position(shared: &Shared, source: &Connection) -> Result<Option<GtidSet>> {
     Ok(Some(position))
 }
 
-fn tell_of_server(shared: &Shared, source: &Connection) -> Result<()> {
+fn tell_of_server(shared: &FollowState, source: &Connection) -> Result<()> {
     let server = &source.server;
     shared.board.phase.lock().server_uuid.clone_from(&server.uuid);
     let stored = shared.database.source_position(&source_key(&shared.settings.name))?;
@@ -121,7 +121,7 @@ fn tell_of_server(shared: &Shared, source: &Connection) -> Result<()> {
 
 /// What the threads of a session share.
 struct Session<'s> {
-    shared: &'s Arc<Shared>,
+    shared: &'s Arc<FollowState>,
     inbox: &'s Arc<Inbox>,
     copies: &'s Arc<CopyQueue>,
 }
@@ -230,7 +230,7 @@ fn acknowledge(submitted: &Receiver<Pending>, inbox: &Inbox) {
 
 /// Counts the source's transactions that are not visible here, until the session ends; and ends it
 /// if the source lost its history, of which its stream need not tell.
-fn count_waiting(shared: &Shared, session: &CopyQueue, inbox: &Inbox) {
+fn count_waiting(shared: &FollowState, session: &CopyQueue, inbox: &Inbox) {
     let waiting = &shared.board.waiting_transactions;
     let (mut source, mut watch) = (None, lost::Watch::default());
     while !session.pause(COUNT_INTERVAL) {
@@ -244,7 +244,7 @@ fn count_waiting(shared: &Shared, session: &CopyQueue, inbox: &Inbox) {
 }
 
 fn count_once(
-    shared: &Shared,
+    shared: &FollowState,
     source: &mut Option<Connection>,
     watch: &mut lost::Watch,
 ) -> Result<u64> {

@@ -29,7 +29,7 @@ use crate::mysql::{
 const MAX_ORDERS: usize = 4_096;
 
 /// The common ground.
-pub(crate) struct Shared {
+pub(crate) struct FollowState {
     pub database: Database,
     pub settings: MysqlSettings,
     pub selection: Selection,
@@ -87,7 +87,7 @@ struct Orders {
     interrupter: Option<Interrupter>,
 }
 
-impl Shared {
+impl FollowState {
     pub fn new(database: Database, settings: MysqlSettings) -> Self {
         let selection = Selection::of(&settings);
         Self {

@@ -12,7 +12,7 @@ use super::{
         Progress, STALE, copied_key, copy_key, definition_text, stored_definition, table_key,
         tables_with,
     },
-    shared::Shared,
+    shared::FollowState,
     status::TableState,
     step::Step,
     table::{
@@ -49,7 +49,7 @@ pub(super) struct Wanted {
 /// Puts together what is here, as it was at the applied position, and asks the source what it has
 /// now: what is not the same the stream must explain before it comes to where the source is.
 pub(super) fn compare(
-    shared: &Shared,
+    shared: &FollowState,
     source: &mut Connection,
     wanted: &Wanted,
     step: &mut Step,
@@ -100,7 +100,7 @@ fn refuse_blind(source: &mut Connection, answers: &mut BTreeMap<TableName, Answe
 }
 
 /// The tables of the source that are here with their definition.
-fn stored_tables(shared: &Shared) -> BTreeSet<TableName> {
+fn stored_tables(shared: &FollowState) -> BTreeSet<TableName> {
     let (database, source) = (&shared.database, &shared.settings.name);
     let mut tables = BTreeSet::new();
     for key in [table_key, copied_key] {
@@ -118,7 +118,7 @@ fn stored_tables(shared: &Shared) -> BTreeSet<TableName> {
 impl Tables {
     fn add(
         &mut self,
-        shared: &Shared,
+        shared: &FollowState,
         source: &mut Connection,
         table: TableName,
         (answer, end): (Option<&Answer>, &Coordinates),
@@ -182,7 +182,7 @@ impl Tables {
     /// Goes on with the copy of a table, or drops what is there of it.
     fn resume_copy(
         &mut self,
-        shared: &Shared,
+        shared: &FollowState,
         source: &mut Connection,
         followed: &mut FollowedTable,
         usable: bool,
@@ -215,7 +215,7 @@ impl Tables {
 
     /// Tables that are here and of which nothing else is known: the stream will tell what became of
     /// them.
-    fn mark_missing(&self, shared: &Shared) {
+    fn mark_missing(&self, shared: &FollowState) {
         let known: HashSet<&str> = self.tables.values().map(|followed| &*followed.name).collect();
         let name = &shared.settings.name;
         for table in tables_with(&shared.database, &|table| table_key(name, table)) {
@@ -242,7 +242,7 @@ pub(super) fn followed_before(
 }
 
 /// Shows the tables that were followed before, until the source is there to compare them with.
-pub(super) fn show_stored(shared: &Shared) {
+pub(super) fn show_stored(shared: &FollowState) {
     let positions = shared.database.source_positions();
     let name = &shared.settings.name;
     for table in tables_with(&shared.database, &|table| table_key(name, table)) {
@@ -271,7 +271,7 @@ pub(super) fn check_definitions(source: &mut Connection, settings: &MysqlSetting
 /// The definition of a table here, which gets the source's order of columns if it has another:
 /// older versions put new columns at the end. `here` is its name and where its definition is kept.
 fn in_order(
-    shared: &Shared,
+    shared: &FollowState,
     stored: SourceTable,
     here: (&str, String),
     step: &mut Step,

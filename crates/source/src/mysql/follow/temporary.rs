@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     positions::{Stored, temporary_key},
-    shared::Shared,
+    shared::FollowState,
 };
 use crate::mysql::table_name::TableName;
 
@@ -37,7 +37,7 @@ impl Temporary {
     }
 
     /// A temporary table of this name was made.
-    pub fn add(&mut self, table: TableName, shared: &Shared) {
+    pub fn add(&mut self, table: TableName, shared: &FollowState) {
         if self.is_full || !shared.selection.matches(&table.database, &table.table) {
             return;
         }

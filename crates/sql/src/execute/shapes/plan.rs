@@ -9,7 +9,7 @@ use super::{
     table::Table,
 };
 use crate::{
-    Column, catalog::Reader, meaning::types::ExprType, shared::Shared, variables::Collation,
+    Column, catalog::Reader, meaning::types::ExprType, shared::InstanceState, variables::Collation,
 };
 
 /// Most rows of a search that are collected before they are sent.
@@ -113,7 +113,7 @@ impl Plan {
     pub fn new(
         shape: &Shape,
         database: Option<&str>,
-        shared: &Shared,
+        shared: &InstanceState,
         reader: &Reader,
     ) -> Option<Self> {
         let select = &shape.select;

@@ -9,7 +9,7 @@ use crate::{
     Column, SqlType,
     catalog::{Reader, SqlTable, TableName},
     meaning::expr_type,
-    shared::Shared,
+    shared::InstanceState,
     state::SessionState,
     transaction::Overlay,
 };
@@ -37,7 +37,7 @@ impl Table {
     pub fn of(
         (database, table): (Option<&str>, &str),
         alias: Option<&str>,
-        shared: &Shared,
+        shared: &InstanceState,
         reader: &Reader,
     ) -> Option<Self> {
         let name = TableName::new(database?, table);

@@ -36,16 +36,16 @@ enum Missing {
 }
 
 /// Where a code point's weights are, and how many.
-type Place = (u32, u8);
+type WeightRange = (u32, u8);
 /// No entry.
-const NONE: Place = (0, u8::MAX);
+const NONE: WeightRange = (0, u8::MAX);
 
 /// The weights of a collation.
 pub(super) struct Table {
     weights: Vec<u16>,
     /// By code point over 256, a place in `entries`.
     pages: Vec<u16>,
-    entries: Vec<[Place; PAGE]>,
+    entries: Vec<[WeightRange; PAGE]>,
     missing: Missing,
 }
 
@@ -70,7 +70,7 @@ impl Table {
         table
     }
 
-    fn place(&mut self, code: usize, place: Place) {
+    fn place(&mut self, code: usize, place: WeightRange) {
         let Some(page) = self.pages.get_mut(code / PAGE) else { return };
         if *page == NO_PAGE {
             *page = self.entries.len() as u16;

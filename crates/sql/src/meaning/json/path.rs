@@ -25,25 +25,25 @@ pub(crate) enum Step {
     /// Every member.
     AnyKey,
     /// An element of an array.
-    Index(Place),
+    Index(ArrayCell),
     /// Every element.
     AnyIndex,
     /// Elements from one place to another.
-    Range(Place, Place),
+    Range(ArrayCell, ArrayCell),
     /// Whatever is inside, at any depth.
     Anything,
 }
 
 /// A place in an array.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Place {
+pub(crate) enum ArrayCell {
     /// From the first, which is 0.
     First(usize),
     /// From the last, which is 0.
     Last(usize),
 }
 
-impl Place {
+impl ArrayCell {
     /// The index in an array of so many elements, if it is one.
     pub(crate) fn index(self, length: usize) -> Option<usize> {
         match self {
@@ -110,7 +110,7 @@ fn find<'a>(value: &'a Json, steps: &[Step], found: &mut Vec<&'a Json>) {
             }
         }
         // A value that is no array is its own first element.
-        (Step::Index(Place::First(0) | Place::Last(0)), value) => find(value, rest, found),
+        (Step::Index(ArrayCell::First(0) | ArrayCell::Last(0)), value) => find(value, rest, found),
         (Step::Range(from, to), Json::Array(values)) => {
             for value in range(values, *from, *to) {
                 find(value, rest, found);
@@ -131,14 +131,14 @@ fn find<'a>(value: &'a Json, steps: &[Step], found: &mut Vec<&'a Json>) {
     }
 }
 
-fn range(values: &[Json], from: Place, to: Place) -> &[Json] {
+fn range(values: &[Json], from: ArrayCell, to: ArrayCell) -> &[Json] {
     let first = match from {
-        Place::First(index) => index,
-        Place::Last(back) => values.len().saturating_sub(back + 1),
+        ArrayCell::First(index) => index,
+        ArrayCell::Last(back) => values.len().saturating_sub(back + 1),
     };
     let end = match to {
-        Place::First(index) => (index + 1).min(values.len()),
-        Place::Last(back) => values.len().saturating_sub(back),
+        ArrayCell::First(index) => (index + 1).min(values.len()),
+        ArrayCell::Last(back) => values.len().saturating_sub(back),
     };
     values.get(first..end).unwrap_or(&[])
 }
@@ -217,17 +217,17 @@ impl<'a> Reader<'a> {
         Ok(key.to_owned())
     }
 
-    fn place(&mut self) -> Result<Place> {
+    fn place(&mut self) -> Result<ArrayCell> {
         self.skip_spaces();
         if self.take("last") {
             self.skip_spaces();
             if !self.take("-") {
-                return Ok(Place::Last(0));
+                return Ok(ArrayCell::Last(0));
             }
             self.skip_spaces();
-            return self.number().map(Place::Last);
+            return self.number().map(ArrayCell::Last);
         }
-        self.number().map(Place::First)
+        self.number().map(ArrayCell::First)
     }
 
     fn number(&mut self) -> Result<usize> {

@@ -29,10 +29,10 @@ use crate::{
     error::from_engine_write,
     parse::Tokens,
     state::SessionState,
-    transaction::{Key as OverlayKey, Place},
+    transaction::{Key as OverlayKey, TableStorage},
     write::{
         convert::Slot,
-        rows::{RowMaker, Target, column_name, literal::Given, table_name},
+        rows::{RowMaker, TargetTable, column_name, literal::Given, table_name},
         unique::{UniqueKey, shown_key},
     },
 };
@@ -50,7 +50,7 @@ struct Asked {
 /// Runs ALTER TABLE from the table's name on.
 pub(super) async fn run(session: &mut SessionState, tokens: &mut Tokens<'_>) -> Result<Outcome> {
     let name = table_name(tokens, session)?;
-    let target = Target::find(session, &name, Verb::Alter)?;
+    let target = TargetTable::find(session, &name, Verb::Alter)?;
     let mut draft = Draft::of(&target.table);
     draft.name_foreign(&name)?;
     let mut asked = Asked::default();
@@ -89,8 +89,8 @@ pub(super) async fn run(session: &mut SessionState, tokens: &mut Tokens<'_>) -> 
     }
     if let Some(to) = asked.rename.filter(|to| *to != name) {
         match &target.place {
-            Place::Temporary(name) => temporary::rename(session, name, &to)?,
-            Place::Engine(_) => rename_all(session, vec![(name, to)]).await?,
+            TableStorage::Temporary(name) => temporary::rename(session, name, &to)?,
+            TableStorage::Engine(_) => rename_all(session, vec![(name, to)]).await?,
         }
     }
     let info = match asked.changed {
@@ -127,7 +127,7 @@ pub(super) async fn create_index(
     key.name = name;
     skip_algorithm(tokens)?;
     tokens.expect_end()?;
-    let target = Target::find(session, &table, Verb::Index)?;
+    let target = TargetTable::find(session, &table, Verb::Index)?;
     let mut draft = Draft::of(&target.table);
     draft.add_line(Line::Key(key))?;
     draft.finish(&table)?;
@@ -149,7 +149,7 @@ pub(super) async fn drop_index(
     let table = table_name(tokens, session)?;
     skip_algorithm(tokens)?;
     tokens.expect_end()?;
-    let target = Target::find(session, &table, Verb::Index)?;
+    let target = TargetTable::find(session, &table, Verb::Index)?;
     let mut draft = Draft::of(&target.table);
     drop_key(&mut draft, &name)?;
     check_needed(session, &target.table, &draft)?;
@@ -175,7 +175,7 @@ fn skip_algorithm(tokens: &mut Tokens<'_>) -> Result<bool> {
 fn parse_action(
     session: &SessionState,
     tokens: &mut Tokens<'_>,
-    target: &Target,
+    target: &TargetTable,
     draft: &mut Draft,
     asked: &mut Asked,
 ) -> Result<()> {
@@ -311,7 +311,7 @@ fn column_place(draft: &Draft, name: &str) -> Result<usize> {
 fn change_column(
     tokens: &mut Tokens<'_>,
     draft: &mut Draft,
-    target: &Target,
+    target: &TargetTable,
     old: &str,
     new: String,
 ) -> Result<()> {
@@ -401,7 +401,7 @@ fn cannot_drop(name: &str) -> Error {
 }
 
 /// `ALTER [COLUMN] a SET DEFAULT x | DROP DEFAULT`, `ALTER INDEX a [IN]VISIBLE`, `ALTER CHECK`.
-fn alter_action(tokens: &mut Tokens<'_>, draft: &mut Draft, target: &Target) -> Result<()> {
+fn alter_action(tokens: &mut Tokens<'_>, draft: &mut Draft, target: &TargetTable) -> Result<()> {
     if tokens.accept_any(&["INDEX", "KEY"]) {
         let name = tokens.name()?;
         let key = draft.keys.iter_mut().find(|key| key.name.eq_ignore_ascii_case(&name));
@@ -458,7 +458,7 @@ fn convert_action(tokens: &mut Tokens<'_>, draft: &mut Draft) -> Result<()> {
 }
 
 /// 1831 for keys that say what others said before.
-fn warn_of_duplicates(session: &SessionState, target: &Target, draft: &Draft) {
+fn warn_of_duplicates(session: &SessionState, target: &TargetTable, draft: &Draft) {
     let known = |name: &str| target.table.keys.iter().any(|key| key.name == name);
     for key in draft.keys.iter().filter(|key| !known(&key.name)) {
         let same = |other: &Key| {
@@ -478,7 +478,7 @@ fn warn_of_duplicates(session: &SessionState, target: &Target, draft: &Draft) {
 }
 
 /// Gives a table its new definition. Gives how many rows were copied.
-async fn apply(session: &mut SessionState, target: &Target, draft: &Draft) -> Result<u64> {
+async fn apply(session: &mut SessionState, target: &TargetTable, draft: &Draft) -> Result<u64> {
     warn_of_duplicates(session, target, draft);
     let mut draft = draft.clone();
     add_key_columns(session, &target.name, &mut draft, Some(&target.table)).await?;
@@ -502,7 +502,7 @@ async fn apply(session: &mut SessionState, target: &Target, draft: &Draft) -> Re
 /// What changes the table where it stands, if that can be.
 fn in_place(
     session: &SessionState,
-    target: &Target,
+    target: &TargetTable,
     draft: &Draft,
     schema: &Schema,
     new: &Arc<SqlTable>,
@@ -585,7 +585,7 @@ fn fill(converter: &crate::write::convert::Converter, column: &DraftColumn) -> O
 /// then takes the old one's.
 async fn rebuild(
     session: &mut SessionState,
-    target: &Target,
+    target: &TargetTable,
     draft: &Draft,
     schema: &Schema,
 ) -> Result<u64> {
@@ -594,7 +594,7 @@ async fn rebuild(
     let _alone = session.wait_for(shared.definitions.write()).await?;
     let temporary_name = format!("#alter.{engine_name}");
     let copy = Arc::new(Schema { name: temporary_name.clone(), ..schema.clone() });
-    let place = Place::Engine(temporary_name.as_str().into());
+    let place = TableStorage::Engine(temporary_name.as_str().into());
     let mut definitions = vec![Definition::Create(Schema::clone(&copy))];
     definitions
         .extend(hidden(&copy, &place).into_iter().map(|(_, schema)| Definition::Create(schema)));
@@ -624,7 +624,11 @@ async fn rebuild(
 }
 
 /// Drops what an interrupted copy left.
-async fn drop_leftover(session: &SessionState, copy: &Arc<Schema>, place: &Place) -> Result<()> {
+async fn drop_leftover(
+    session: &SessionState,
+    copy: &Arc<Schema>,
+    place: &TableStorage,
+) -> Result<()> {
     let names = hidden_tables(&SqlTable::of(copy), place).into_iter().chain([copy.name.clone()]);
     let there = names.filter(|name| session.shared.database.schema(name).is_ok());
     let definitions: Vec<Definition> = there.map(Definition::Drop).collect();
@@ -633,13 +637,13 @@ async fn drop_leftover(session: &SessionState, copy: &Arc<Schema>, place: &Place
 
 async fn copy_rows(
     session: &mut SessionState,
-    target: &Target,
+    target: &TargetTable,
     draft: &Draft,
     copy: &Arc<Schema>,
-    place: &Place,
+    place: &TableStorage,
 ) -> Result<u64> {
     let Some(engine_name) = target.engine_name().cloned() else { return Ok(0) };
-    let new = Target::at(target.name.clone(), place.clone(), SqlTable::of(copy));
+    let new = TargetTable::at(target.name.clone(), place.clone(), SqlTable::of(copy));
     let mut maker = RowMaker::new(session, &new, false).await?;
     let computed = crate::write::rows::computed::Computed::of(&new);
     let request = ScanRequest {
@@ -675,7 +679,7 @@ async fn copy_rows(
 }
 
 /// The changes that insert rows: those of each unique key's table, then those of the table.
-fn inserts(new: &Target, uniques: &[UniqueKey], rows: &[Row]) -> Vec<Vec<Change>> {
+fn inserts(new: &TargetTable, uniques: &[UniqueKey], rows: &[Row]) -> Vec<Vec<Change>> {
     let entries = uniques.iter().map(|unique| -> Vec<Change> {
         let entries = rows.iter().filter_map(|row| {
             let value = unique.value(row)?;
@@ -690,16 +694,16 @@ fn inserts(new: &Target, uniques: &[UniqueKey], rows: &[Row]) -> Vec<Vec<Change>
 /// The error for the first of these rows that has a key of one before it.
 fn duplicate(
     session: &SessionState,
-    new: &Target,
-    (uniques, place): (&[UniqueKey], &Place),
+    new: &TargetTable,
+    (uniques, place): (&[UniqueKey], &TableStorage),
     rows: &[Row],
 ) -> Result<Error> {
     let reader = session.shared.database.reader();
-    let is_there = |place: &Place, key: &OverlayKey| match place {
-        Place::Engine(table) => {
+    let is_there = |place: &TableStorage, key: &OverlayKey| match place {
+        TableStorage::Engine(table) => {
             reader.get(table, &key.0).map(|row| row.is_some()).map_err(from_engine_write)
         }
-        Place::Temporary(_) => Ok(false),
+        TableStorage::Temporary(_) => Ok(false),
     };
     let mut seen = rustc_hash::FxHashSet::default();
     for row in rows {
@@ -722,13 +726,13 @@ fn duplicate(
 async fn write(
     session: &SessionState,
     uniques: &[UniqueKey],
-    place: &Place,
+    place: &TableStorage,
     changes: Vec<Vec<Change>>,
 ) -> Result<bool> {
     let places = uniques.iter().map(|unique| &unique.place).chain([place]);
     let tables = places.zip(changes).filter_map(|(place, changes)| match place {
-        Place::Engine(table) => Some(TableChanges { table: Arc::clone(table), changes }),
-        Place::Temporary(_) => None,
+        TableStorage::Engine(table) => Some(TableChanges { table: Arc::clone(table), changes }),
+        TableStorage::Temporary(_) => None,
     });
     let batch = ChangeBatch { tables: tables.collect(), positions: Vec::new() };
     let database = session.shared.database.clone();
@@ -743,9 +747,9 @@ async fn write(
 /// A row of the old table as a row of the new one.
 pub(super) fn converted_row(
     session: &mut SessionState,
-    target: &Target,
+    target: &TargetTable,
     draft: &Draft,
-    new: &Target,
+    new: &TargetTable,
     maker: &mut RowMaker,
     row: &[Value],
     number: u64,
@@ -786,7 +790,7 @@ pub(super) fn converted_row(
 
 /// AUTO_INCREMENT = n: never below what the table holds.
 async fn set_counter(session: &mut SessionState, name: &TableName, next: u64) -> Result<()> {
-    let target = Target::find(session, name, Verb::Alter)?;
+    let target = TargetTable::find(session, name, Verb::Alter)?;
     if target.table.auto_increment().is_none() {
         return Ok(());
     }

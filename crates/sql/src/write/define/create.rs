@@ -25,10 +25,10 @@ use crate::{
     parse::Tokens,
     shared::position_name,
     state::SessionState,
-    transaction::{Manner, Overlay, Place, TemporaryTable},
+    transaction::{Manner, Overlay, TableStorage, TemporaryTable},
     variables::Collation,
     write::{
-        rows::{Query, Target, table_name, table_of},
+        rows::{Query, TargetTable, table_name, table_of},
         unique::{UniqueKey, hidden_schema},
     },
 };
@@ -123,7 +123,7 @@ async fn fill(
         let manner = Manner { statement_only: true, ..Manner::default() };
         session.transaction.begin(&shared, manner);
     }
-    let result = match Target::find(session, name, Verb::Create) {
+    let result = match TargetTable::find(session, name, Verb::Create) {
         Ok(target) => crate::write::rows::fill(session, &target, positions, rows).await,
         Err(error) => Err(error),
     };
@@ -274,8 +274,8 @@ pub(super) async fn make(
             draft.build(format!("#temporary.{}.{}", name.database, name.table), None, None);
         schema.validate().map_err(crate::error::from_engine_write)?;
         let schema = Arc::new(schema);
-        for (place, schema) in hidden(&schema, &Place::Temporary(name.clone())) {
-            if let Place::Temporary(name) = place {
+        for (place, schema) in hidden(&schema, &TableStorage::Temporary(name.clone())) {
+            if let TableStorage::Temporary(name) = place {
                 let rows = Arc::new(Overlay::default());
                 let table = TemporaryTable { schema: Arc::new(schema), rows, next: 1, next_row: 1 };
                 session.transaction.put_temporary(name, table);
@@ -284,7 +284,7 @@ pub(super) async fn make(
         let table =
             TemporaryTable { schema, rows: Arc::new(Overlay::default()), next, next_row: 1 };
         session.transaction.put_temporary(name.clone(), table);
-        let room = session.transaction.check_room(&Place::Temporary(name.clone()));
+        let room = session.transaction.check_room(&TableStorage::Temporary(name.clone()));
         if room.is_err() {
             super::drop::drop_one(session, name).await?;
         }
@@ -295,7 +295,7 @@ pub(super) async fn make(
     // Vacant where it is made: sources make tables too.
     let mut definitions =
         vec![Definition::Vacant(engine_name.clone()), Definition::Create(Schema::clone(&schema))];
-    for (_, schema) in hidden(&schema, &Place::Engine(engine_name.as_str().into())) {
+    for (_, schema) in hidden(&schema, &TableStorage::Engine(engine_name.as_str().into())) {
         definitions.push(Definition::Create(schema));
     }
     let shared = Arc::clone(&session.shared);
@@ -310,13 +310,13 @@ pub(super) async fn make(
 }
 
 /// The definitions of a table's hidden tables, and where they are.
-pub(super) fn hidden(schema: &Arc<Schema>, place: &Place) -> Vec<(Place, Schema)> {
+pub(super) fn hidden(schema: &Arc<Schema>, place: &TableStorage) -> Vec<(TableStorage, Schema)> {
     let table = SqlTable::of(schema);
     let keys = UniqueKey::of(&table, place).into_iter();
     let made = keys.map(|unique| {
         let name = match &unique.place {
-            Place::Engine(name) => name.to_string(),
-            Place::Temporary(name) => name.table.clone(),
+            TableStorage::Engine(name) => name.to_string(),
+            TableStorage::Temporary(name) => name.table.clone(),
         };
         (unique.place, hidden_schema(name, schema))
     });

@@ -13,7 +13,7 @@ use crate::{
     parse::Tokens,
     shared::position_name,
     state::SessionState,
-    transaction::Place,
+    transaction::TableStorage,
     variables::Collation,
     write::rows::check_local,
 };
@@ -98,7 +98,7 @@ pub(super) async fn drop(session: &mut SessionState, tokens: &mut Tokens<'_>) ->
         check_local(session, &table)?;
         let schema = session.shared.database.schema(&table);
         let schema = schema.map_err(crate::error::from_engine_write)?;
-        let place = Place::Engine(table.as_str().into());
+        let place = TableStorage::Engine(table.as_str().into());
         let hidden = hidden_tables(&SqlTable::of(&schema), &place);
         definitions.extend(hidden.into_iter().map(Definition::Drop));
         positions.push((position_name(&table), String::new()));

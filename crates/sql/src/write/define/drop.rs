@@ -17,9 +17,9 @@ use crate::{
     parse::Tokens,
     shared::position_name,
     state::SessionState,
-    transaction::{Overlay, Place, TemporaryTable},
+    transaction::{Overlay, TableStorage, TemporaryTable},
     write::{
-        rows::{Target, table_name},
+        rows::{TargetTable, table_name},
         unique::UniqueKey,
     },
 };
@@ -46,8 +46,11 @@ pub(super) async fn drop(session: &mut SessionState, tokens: &mut Tokens<'_>) ->
             session.transaction.note_dropped_temporary();
             continue;
         }
-        match if temporary { Err(name.missing()) } else { Target::find(session, name, Verb::Drop) }
-        {
+        match if temporary {
+            Err(name.missing())
+        } else {
+            TargetTable::find(session, name, Verb::Drop)
+        } {
             Ok(target) => {
                 let (dropped, forgotten) = dropping(&target);
                 definitions.extend(dropped);
@@ -93,15 +96,15 @@ pub(super) async fn drop_one(session: &mut SessionState, name: &TableName) -> Re
     if session.transaction.temporary(name).is_some() {
         return drop_temporary(session, name);
     }
-    let target = Target::find(session, name, Verb::Drop)?;
+    let target = TargetTable::find(session, name, Verb::Drop)?;
     let (definitions, positions) = dropping(&target);
     define(session, definitions, positions).await
 }
 
 fn drop_temporary(session: &mut SessionState, name: &TableName) -> Result<()> {
-    let target = Target::find(session, name, Verb::Drop)?;
+    let target = TargetTable::find(session, name, Verb::Drop)?;
     for unique in UniqueKey::of(&target.table, &target.place) {
-        if let Place::Temporary(name) = unique.place {
+        if let TableStorage::Temporary(name) = unique.place {
             session.transaction.drop_temporary(&name);
         }
     }
@@ -127,12 +130,12 @@ pub(super) async fn truncate(
     tokens.accept("TABLE");
     let name = table_name(tokens, session)?;
     tokens.expect_end()?;
-    let target = Target::find(session, &name, Verb::Drop)?;
-    if let Place::Temporary(name) = &target.place {
+    let target = TargetTable::find(session, &name, Verb::Drop)?;
+    if let TableStorage::Temporary(name) = &target.place {
         let uniques = UniqueKey::of(&target.table, &target.place).into_iter();
         let hidden = uniques.filter_map(|unique| match unique.place {
-            Place::Temporary(name) => Some(name),
-            Place::Engine(_) => None,
+            TableStorage::Temporary(name) => Some(name),
+            TableStorage::Engine(_) => None,
         });
         for name in hidden.chain([name.clone()]) {
             if let Some(table) = session.transaction.drop_temporary(&name) {
@@ -222,7 +225,7 @@ struct Renaming {
 
 /// A table under a name that it did not begin with.
 struct Renamed {
-    target: Target,
+    target: TargetTable,
     engine_name: String,
 }
 
@@ -239,7 +242,7 @@ impl Renaming {
             return Err(table_exists(&to.table));
         }
         let Renamed { target, engine_name: old_name } = self.take(session, &from)?;
-        let hidden = |name: &str| hidden_tables(&target.table, &Place::Engine(name.into()));
+        let hidden = |name: &str| hidden_tables(&target.table, &TableStorage::Engine(name.into()));
         let pairs = hidden(&old_name).into_iter().zip(hidden(&new_name));
         let pairs = pairs.chain([(old_name.clone(), new_name.clone())]);
         // Vacant where it is renamed: sources make tables too.
@@ -263,7 +266,7 @@ impl Renaming {
         if self.free.contains(name) {
             return Err(name.missing());
         }
-        let target = Target::find(session, name, Verb::Rename)?;
+        let target = TargetTable::find(session, name, Verb::Rename)?;
         match target.engine_name().map(ToString::to_string) {
             Some(engine_name) => Ok(Renamed { target, engine_name }),
             None => Err(Error::unsupported("RENAME of a temporary table")),

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use remora_engine::{Definition, Error as EngineError};
 
-use super::{rows::Target, unique::UniqueKey};
+use super::{rows::TargetTable, unique::UniqueKey};
 use crate::{
     Code, Error, Outcome, Result,
     catalog::{SqlTable, TableName},
@@ -26,7 +26,7 @@ use crate::{
     parse::{Statement, Tokens},
     shared::position_name,
     state::SessionState,
-    transaction::{Place, read_only_transaction},
+    transaction::{TableStorage, read_only_transaction},
 };
 
 /// Runs a definition. All but those of temporary tables end the open transaction.
@@ -102,7 +102,7 @@ async fn run_alone(
 }
 
 /// What drops a table, with all that belongs to it.
-fn dropping(target: &Target) -> (Vec<Definition>, Vec<(String, String)>) {
+fn dropping(target: &TargetTable) -> (Vec<Definition>, Vec<(String, String)>) {
     let Some(name) = target.engine_name() else { return (Vec::new(), Vec::new()) };
     let mut definitions = vec![Definition::Drop(name.to_string())];
     for hidden in hidden_tables(&target.table, &target.place) {
@@ -112,10 +112,10 @@ fn dropping(target: &Target) -> (Vec<Definition>, Vec<(String, String)>) {
 }
 
 /// The engine's names of a table's hidden tables.
-fn hidden_tables(table: &SqlTable, place: &Place) -> Vec<String> {
+fn hidden_tables(table: &SqlTable, place: &TableStorage) -> Vec<String> {
     let names = UniqueKey::of(table, place).into_iter().filter_map(|unique| match unique.place {
-        Place::Engine(name) => Some(name.to_string()),
-        Place::Temporary(_) => None,
+        TableStorage::Engine(name) => Some(name.to_string()),
+        TableStorage::Temporary(_) => None,
     });
     names.collect()
 }

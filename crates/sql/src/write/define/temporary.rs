@@ -11,9 +11,9 @@ use crate::{
     catalog::{SqlTable, TableName},
     error::from_engine_write,
     state::SessionState,
-    transaction::{Overlay, Place, TemporaryTable},
+    transaction::{Overlay, TableStorage, TemporaryTable},
     write::{
-        rows::{RowMaker, Target, computed::Computed},
+        rows::{RowMaker, TargetTable, computed::Computed},
         unique::UniqueKey,
     },
 };
@@ -24,7 +24,7 @@ const HIDDEN: &str = "#alter.";
 /// Gives a temporary table its new definition. Gives how many rows it has.
 pub(super) async fn alter(
     session: &mut SessionState,
-    target: &Target,
+    target: &TargetTable,
     draft: &Draft,
 ) -> Result<u64> {
     let name = &target.name;
@@ -36,7 +36,8 @@ pub(super) async fn alter(
     schema.validate().map_err(from_engine_write)?;
     let schema = Arc::new(schema);
     let made = TableName::new(name.database.clone(), format!("{HIDDEN}{}", name.table));
-    let new = Target::at(name.clone(), Place::Temporary(made.clone()), SqlTable::of(&schema));
+    let new =
+        TargetTable::at(name.clone(), TableStorage::Temporary(made.clone()), SqlTable::of(&schema));
     put_empty(session, &made, &schema);
     match fill(session, (target, &new), draft, &old).await {
         Ok(records) => {
@@ -87,11 +88,11 @@ pub(super) fn rename(session: &mut SessionState, from: &TableName, to: &TableNam
 
 /// An empty table with those of its unique keys.
 fn put_empty(session: &mut SessionState, name: &TableName, schema: &Arc<Schema>) {
-    let place = Place::Temporary(name.clone());
+    let place = TableStorage::Temporary(name.clone());
     let tables =
         hidden(schema, &place).into_iter().map(|(place, schema)| (place, Arc::new(schema)));
     for (place, schema) in tables.chain([(place.clone(), Arc::clone(schema))]) {
-        if let Place::Temporary(name) = place {
+        if let TableStorage::Temporary(name) = place {
             let rows = Arc::new(Overlay::default());
             session
                 .transaction
@@ -103,7 +104,7 @@ fn put_empty(session: &mut SessionState, name: &TableName, schema: &Arc<Schema>)
 /// Puts the old table's rows, as they are in the new one.
 async fn fill(
     session: &mut SessionState,
-    (target, new): (&Target, &Target),
+    (target, new): (&TargetTable, &TargetTable),
     draft: &Draft,
     old: &TemporaryTable,
 ) -> Result<u64> {
@@ -128,10 +129,10 @@ async fn fill(
 
 /// The names of a temporary table and of those of its unique keys.
 fn names(table: &SqlTable, name: &TableName) -> Vec<TableName> {
-    let place = Place::Temporary(name.clone());
+    let place = TableStorage::Temporary(name.clone());
     let hidden = UniqueKey::of(table, &place).into_iter().filter_map(|unique| match unique.place {
-        Place::Temporary(name) => Some(name),
-        Place::Engine(_) => None,
+        TableStorage::Temporary(name) => Some(name),
+        TableStorage::Engine(_) => None,
     });
     hidden.chain([name.clone()]).collect()
 }

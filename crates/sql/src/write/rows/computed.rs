@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use remora_engine::{ColumnDef, ColumnType, Row, Schema, Value};
 
-use super::{Query, RowMaker, Target};
+use super::{Query, RowMaker, TargetTable};
 use crate::{
     Code, Error, Result,
     catalog::{ROW_NUMBER, SqlTable, TableName, quoted_name},
@@ -30,7 +30,7 @@ pub(crate) struct Computed {
 
 impl Computed {
     /// Those of a table.
-    pub(crate) fn of(target: &Target) -> Self {
+    pub(crate) fn of(target: &TargetTable) -> Self {
         let columns = target.table.columns.iter().enumerate();
         let columns = columns.filter_map(|(position, spec)| {
             spec.generated.as_ref().map(|generated| (position, generated.expression.clone()))
@@ -45,7 +45,7 @@ impl Computed {
     pub(crate) async fn complete(
         &self,
         session: &mut SessionState,
-        target: &Target,
+        target: &TargetTable,
         maker: &RowMaker,
         rows: &mut [Row],
     ) -> Result<Vec<bool>> {
@@ -86,7 +86,7 @@ impl Computed {
     /// Sets the columns that an UPDATE sets to the current moment, where it does not name them.
     pub(crate) fn touch(
         &self,
-        target: &Target,
+        target: &TargetTable,
         maker: &RowMaker,
         assigned: &[usize],
         row: &mut Row,
@@ -108,7 +108,7 @@ impl Computed {
     async fn over(
         &self,
         session: &mut SessionState,
-        target: &Target,
+        target: &TargetTable,
         rows: &[Row],
         expression: &str,
     ) -> Result<Vec<Value>> {
@@ -121,7 +121,7 @@ impl Computed {
     pub(crate) async fn expression(
         &self,
         session: &mut SessionState,
-        target: &Target,
+        target: &TargetTable,
         rows: &[(&str, &Row)],
         expression: &str,
         parameters: &[Value],
@@ -166,7 +166,7 @@ impl Beside {
 /// An expression's value for each of some rows of a table, which is called so there.
 pub(crate) async fn values_over(
     session: &mut SessionState,
-    target: &Target,
+    target: &TargetTable,
     alias: &str,
     rows: &[Row],
     beside: &[Beside],

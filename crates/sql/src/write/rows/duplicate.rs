@@ -12,7 +12,7 @@ use remora_engine::{Row, Value};
 use super::{
     insert::{Alias, column},
     literal::{Given, Parameters, given},
-    target::{Duplicate, Target},
+    target::{Duplicate, TargetTable},
     values::{RowMaker, column_name},
 };
 use crate::{
@@ -52,7 +52,7 @@ impl OnDuplicate {
         session: &SessionState,
         tokens: &mut Tokens<'_>,
         parameters: &Parameters<'_>,
-        target: &Target,
+        target: &TargetTable,
         alias: Option<Alias>,
     ) -> Result<Option<Self>> {
         if !tokens.accept_all("ON DUPLICATE KEY UPDATE") {
@@ -82,7 +82,7 @@ impl OnDuplicate {
         &self,
         tokens: &Tokens<'_>,
         parameters: &Parameters<'_>,
-        target: &Target,
+        target: &TargetTable,
         range: Range<usize>,
     ) -> From {
         let end = range.end;
@@ -112,7 +112,7 @@ impl OnDuplicate {
     }
 
     /// Takes `VALUES(column)` or `alias.column`, or a column's own alias.
-    fn new_column(&self, tokens: &mut Tokens<'_>, target: &Target) -> Option<usize> {
+    fn new_column(&self, tokens: &mut Tokens<'_>, target: &TargetTable) -> Option<usize> {
         let mut ahead = *tokens;
         if ahead.accept("VALUES") && ahead.take("(") {
             let column = column(&mut ahead, target).ok()?;
@@ -160,7 +160,7 @@ fn warn_of_values(session: &SessionState, tokens: &Tokens<'_>, range: Range<usiz
 #[expect(clippy::too_many_arguments, reason = "all that a row's insertion knows")]
 pub(super) async fn update_duplicate(
     session: &mut SessionState,
-    target: &Target,
+    target: &TargetTable,
     maker: &RowMaker,
     computed: &Computed,
     on_duplicate: &OnDuplicate,

@@ -5,7 +5,7 @@ use std::{ops::Range, sync::Arc};
 use datafusion::sql::sqlparser::ast;
 use remora_engine::Value;
 
-use super::{literal::Parameters, target::Target};
+use super::{literal::Parameters, target::TargetTable};
 use crate::{
     Column, Error, Result, execute, output,
     parse::{Statement, Tokens, split},
@@ -57,7 +57,11 @@ impl Query {
 
     /// The keys of the rows that it has, in their order, if its condition does no more than to name
     /// them; of a SELECT of nothing but a table's key.
-    pub(crate) fn keys(&self, session: &SessionState, target: &Target) -> Result<Option<Vec<Key>>> {
+    pub(crate) fn keys(
+        &self,
+        session: &SessionState,
+        target: &TargetTable,
+    ) -> Result<Option<Vec<Key>>> {
         if target.engine_name().is_none() {
             return Ok(None);
         }

@@ -10,7 +10,7 @@ use super::{
     evaluate::Query,
     insert::column,
     literal::{Given, Parameters, given},
-    target::Target,
+    target::TargetTable,
     values::{GivenRows, RowMaker},
 };
 use crate::{
@@ -40,7 +40,7 @@ impl Fields {
     pub(super) fn parse(
         tokens: &mut Tokens<'_>,
         parameters: &Parameters<'_>,
-        target: &Target,
+        target: &TargetTable,
     ) -> Result<Self> {
         let mut fields = Vec::new();
         if tokens.take("(") {
@@ -83,7 +83,7 @@ impl Fields {
         &self,
         session: &mut SessionState,
         (tokens, parameters): (&Tokens<'_>, &Parameters<'_>),
-        target: &Target,
+        target: &TargetTable,
         maker: &RowMaker,
         lines: Vec<Line>,
         before: u64,
@@ -162,7 +162,7 @@ fn given_fields(line: Line, fields: usize) -> Vec<Given> {
 
 /// The rows of a batch while their columns are set one after the other.
 struct Loading<'l> {
-    target: &'l Target,
+    target: &'l TargetTable,
     columns: &'l [usize],
     /// What is given for the columns, row by row.
     given: Vec<Vec<Given>>,
@@ -172,7 +172,7 @@ struct Loading<'l> {
 }
 
 impl<'l> Loading<'l> {
-    fn new(fields: &Fields, target: &'l Target, columns: &'l [usize], count: usize) -> Self {
+    fn new(fields: &Fields, target: &'l TargetTable, columns: &'l [usize], count: usize) -> Self {
         let beside = |name| Beside { name, values: Vec::with_capacity(count) };
         let variables = fields.variables().into_iter().map(beside).collect();
         let (given, rows) = (Vec::with_capacity(count), Vec::with_capacity(count));

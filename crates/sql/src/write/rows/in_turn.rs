@@ -8,7 +8,7 @@ use remora_engine::{Row, Value};
 use super::{
     evaluate::Query,
     literal::{Given, Parameters},
-    target::Target,
+    target::TargetTable,
     update::{Assignment, Changer, Named, key_of},
 };
 use crate::{Result, parse::Tokens, state::SessionState, write::rows::computed::values_over};
@@ -30,7 +30,7 @@ pub(super) fn mentions(
     tokens: &Tokens<'_>,
     range: Range<usize>,
     named: &Named,
-    target: &Target,
+    target: &TargetTable,
 ) -> Vec<Mention> {
     let mut ahead = tokens.within(range.clone());
     let mut found = Vec::new();
@@ -60,7 +60,7 @@ pub(super) fn mentions(
 pub(super) fn evaluated_in_turn(
     tokens: &Tokens<'_>,
     named: &Named,
-    target: &Target,
+    target: &TargetTable,
     assignments: &[Assignment],
 ) -> Vec<bool> {
     let mut before: Vec<usize> = Vec::new();
@@ -86,7 +86,7 @@ pub(super) struct InTurn<'u, 't> {
     pub tokens: &'u Tokens<'t>,
     pub parameters: &'u Parameters<'u>,
     pub named: &'u Named,
-    pub target: &'u Target,
+    pub target: &'u TargetTable,
     pub assignments: &'u [Assignment],
     pub in_turn: &'u [bool],
 }

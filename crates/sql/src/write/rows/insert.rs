@@ -13,7 +13,7 @@ use super::{
     duplicate::{OnDuplicate, update_duplicate},
     evaluate::Query,
     literal::{Given, Parameters, given},
-    target::{Target, table_name},
+    target::{TargetTable, table_name},
     values::{GivenRows, RowMaker},
 };
 use crate::{
@@ -59,7 +59,7 @@ pub(super) async fn run(
     tokens.accept("INTO");
     let name = table_name(tokens, session)?;
     let verb = if replace { Verb::Replace } else { Verb::Insert };
-    let target = Target::find(session, &name, verb)?;
+    let target = TargetTable::find(session, &name, verb)?;
     let columns = column_list(tokens, &target)?;
     let policy = match (replace, ignore) {
         (true, _) => Policy::Replace,
@@ -101,7 +101,7 @@ async fn read_source(
     session: &mut SessionState,
     tokens: &mut Tokens<'_>,
     parameters: &Parameters<'_>,
-    target: &Target,
+    target: &TargetTable,
     columns: Option<Vec<usize>>,
 ) -> Result<Source> {
     if columns.is_none() && tokens.accept("SET") {
@@ -140,12 +140,12 @@ async fn read_source(
 }
 
 /// Columns that are named by none: all that `*` shows.
-fn all_columns(target: &Target) -> Vec<usize> {
+fn all_columns(target: &TargetTable) -> Vec<usize> {
     let visible = target.table.visible().filter(|(_, _, spec)| !spec.invisible);
     visible.map(|(position, ..)| position).collect()
 }
 
-fn column_list(tokens: &mut Tokens<'_>, target: &Target) -> Result<Option<Vec<usize>>> {
+fn column_list(tokens: &mut Tokens<'_>, target: &TargetTable) -> Result<Option<Vec<usize>>> {
     let mut ahead = *tokens;
     let opens = ahead.take("(");
     let query = ["SELECT", "WITH", "TABLE", "VALUES"].iter().any(|word| ahead.is_word(word));
@@ -164,7 +164,7 @@ fn column_list(tokens: &mut Tokens<'_>, target: &Target) -> Result<Option<Vec<us
     Ok(Some(columns))
 }
 
-fn check_once(columns: &[usize], target: &Target) -> Result<()> {
+fn check_once(columns: &[usize], target: &TargetTable) -> Result<()> {
     let mut seen = rustc_hash::FxHashSet::default();
     match columns.iter().find(|position| !seen.insert(**position)) {
         None => Ok(()),
@@ -177,7 +177,7 @@ fn check_once(columns: &[usize], target: &Target) -> Result<()> {
 }
 
 /// A column of the target, which may be named with its table.
-pub(super) fn column(tokens: &mut Tokens<'_>, target: &Target) -> Result<usize> {
+pub(super) fn column(tokens: &mut Tokens<'_>, target: &TargetTable) -> Result<usize> {
     let mut name = tokens.name()?;
     while tokens.take(".") {
         name = tokens.name()?;
@@ -191,7 +191,7 @@ pub(super) fn column(tokens: &mut Tokens<'_>, target: &Target) -> Result<usize> 
 fn assignments(
     tokens: &mut Tokens<'_>,
     parameters: &Parameters<'_>,
-    target: &Target,
+    target: &TargetTable,
 ) -> Result<(Vec<usize>, Vec<Given>)> {
     let (mut columns, mut row) = (Vec::new(), Vec::new());
     loop {
@@ -267,7 +267,7 @@ fn alias(tokens: &mut Tokens<'_>, columns: &[usize]) -> Result<Option<Alias>> {
 
 /// Puts rows into a table.
 pub(super) struct Inserter {
-    target: Target,
+    target: TargetTable,
     policy: Policy,
     maker: RowMaker,
     computed: Computed,
@@ -286,7 +286,7 @@ pub(super) struct Inserter {
 impl Inserter {
     pub(super) async fn new(
         session: &mut SessionState,
-        target: &Target,
+        target: &TargetTable,
         policy: Policy,
         lenient: bool,
     ) -> Result<Self> {
@@ -432,7 +432,7 @@ pub(super) fn check_found<T>(found: Option<T>, name: &str) -> Result<T> {
 /// Puts the rows of a query into a table that was just made.
 pub(super) async fn fill(
     session: &mut SessionState,
-    target: &Target,
+    target: &TargetTable,
     columns: Vec<usize>,
     rows: Vec<Vec<Value>>,
 ) -> Result<u64> {

@@ -14,7 +14,7 @@ use super::{
     fields::{Fields, Line},
     insert::{Inserter, Policy},
     literal::Parameters,
-    target::{Target, table_name},
+    target::{TargetTable, table_name},
 };
 use crate::{Code, Error, Outcome, Result, catalog::Verb, parse::Tokens, state::SessionState};
 
@@ -59,7 +59,7 @@ pub(super) async fn run(
     session.refuses_warnings &= !ignore;
     tokens.expect("INTO TABLE")?;
     let table = table_name(tokens, session)?;
-    let target = Target::find(session, &table, Verb::Insert)?;
+    let target = TargetTable::find(session, &table, Verb::Insert)?;
     if tokens.accept_all("CHARACTER SET") {
         tokens.name()?;
     }

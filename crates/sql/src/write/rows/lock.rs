@@ -4,10 +4,10 @@
 use super::{
     evaluate::Query,
     literal::Parameters,
-    target::{Target, table_of},
+    target::{TargetTable, table_of},
     update::{key_items, key_of, named_tables},
 };
-use crate::{Result, parse::Tokens, state::SessionState, transaction::Place};
+use crate::{Result, parse::Tokens, state::SessionState, transaction::TableStorage};
 
 /// Words that end the tables of a FROM clause.
 const CLAUSES: [&str; 7] = ["WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "WINDOW", "INTO"];
@@ -43,9 +43,9 @@ pub(super) async fn protect(
     let rest = start..rest.end;
     for one in &named {
         let Ok(table) = table_of(session, &one.name) else { continue };
-        let place = Place::Engine(one.name.engine_name(&session.shared).into());
+        let place = TableStorage::Engine(one.name.engine_name(&session.shared).into());
         let is_temporary = session.transaction.temporary(&one.name).is_some();
-        let target = Target::at(one.name.clone(), place, table);
+        let target = TargetTable::at(one.name.clone(), place, table);
         let Some(engine_name) = target.engine_name().filter(|_| !is_temporary) else { continue };
         let mut query = Query::new("SELECT ");
         for (index, item) in key_items(one, &target).iter().enumerate() {

@@ -22,7 +22,7 @@ use remora_engine::Value;
 
 pub(crate) use evaluate::Query;
 pub(crate) use preparable::check;
-pub(crate) use target::{Target, check_local, table_name, table_of};
+pub(crate) use target::{TargetTable, check_local, table_name, table_of};
 pub(crate) use values::{RowMaker, column_name};
 
 use crate::{
@@ -70,7 +70,7 @@ pub(crate) async fn run(session: &mut SessionState, statement: &Statement<'_>) -
 /// Puts the rows of a query into a table that was just made, by position.
 pub(crate) async fn fill(
     session: &mut SessionState,
-    target: &Target,
+    target: &TargetTable,
     columns: Vec<usize>,
     rows: Vec<Vec<Value>>,
 ) -> Result<u64> {

@@ -6,7 +6,7 @@ use remora_engine::{Decimal, Value};
 
 use super::{
     literal::{Given, Parameters, plain},
-    target::Target,
+    target::TargetTable,
 };
 use crate::{SqlType, meaning::decimal::Dec, parse::Tokens};
 
@@ -25,7 +25,7 @@ impl Sum {
         range: Range<usize>,
         parameters: &Parameters<'_>,
         alias: &str,
-        target: &Target,
+        target: &TargetTable,
     ) -> Option<Self> {
         let mut tokens = tokens.within(range.clone());
         let mut name = tokens.accept_name()?;

@@ -9,17 +9,17 @@ use crate::{
     catalog::{ROW_NUMBER, SqlTable, TableName, Verb},
     parse::Tokens,
     state::SessionState,
-    transaction::{Key, Place},
+    transaction::{Key, TableStorage},
     write::unique::{UniqueKey, shown_key},
 };
 
 /// A table that a statement changes.
 #[derive(Clone)]
-pub(crate) struct Target {
+pub(crate) struct TargetTable {
     /// Its name.
     pub name: TableName,
     /// Where its rows are.
-    pub place: Place,
+    pub place: TableStorage,
     /// What is declared of it.
     pub table: Arc<SqlTable>,
     unique: Vec<UniqueKey>,
@@ -43,28 +43,28 @@ pub(crate) fn table_name(tokens: &mut Tokens<'_>, session: &SessionState) -> Res
     Ok(TableName::new(session.current_database()?, first))
 }
 
-impl Target {
+impl TargetTable {
     /// The table of a name, to do this to it.
     pub(crate) fn find(session: &SessionState, name: &TableName, verb: Verb) -> Result<Self> {
         if let Some(temporary) = session.transaction.temporary(name) {
             let table = SqlTable::of(&temporary.schema);
-            return Ok(Self::new(name.clone(), Place::Temporary(name.clone()), table));
+            return Ok(Self::new(name.clone(), TableStorage::Temporary(name.clone()), table));
         }
         name.check(&session.identity, verb)?;
         let engine_name = name.engine_name(&session.shared);
         let schema = session.reader().schema(&engine_name).map_err(|_| name.missing())?;
         check_local(session, &engine_name)?;
-        let place = Place::Engine(engine_name.into());
+        let place = TableStorage::Engine(engine_name.into());
         session.transaction.check_writable(&place)?;
         Ok(Self::new(name.clone(), place, SqlTable::of(&schema)))
     }
 
     /// A table that is being made.
-    pub(crate) fn at(name: TableName, place: Place, table: Arc<SqlTable>) -> Self {
+    pub(crate) fn at(name: TableName, place: TableStorage, table: Arc<SqlTable>) -> Self {
         Self::new(name, place, table)
     }
 
-    fn new(name: TableName, place: Place, table: Arc<SqlTable>) -> Self {
+    fn new(name: TableName, place: TableStorage, table: Arc<SqlTable>) -> Self {
         let unique = UniqueKey::of(&table, &place);
         Self { name, place, table, unique }
     }
@@ -162,8 +162,8 @@ impl Target {
     /// The engine's name of the table, if it is not temporary.
     pub(crate) fn engine_name(&self) -> Option<&Arc<str>> {
         match &self.place {
-            Place::Engine(name) => Some(name),
-            Place::Temporary(_) => None,
+            TableStorage::Engine(name) => Some(name),
+            TableStorage::Temporary(_) => None,
         }
     }
 
@@ -175,7 +175,7 @@ impl Target {
     /// The next value of a column's counter, which is then past it.
     pub(crate) fn next_value(&self, session: &mut SessionState, column: usize) -> Result<u64> {
         match &self.place {
-            Place::Temporary(name) => {
+            TableStorage::Temporary(name) => {
                 let beside = self.is_beside(column);
                 let Some(next) = session.transaction.temporary_counter(name, beside) else {
                     return Err(name.missing());
@@ -184,7 +184,7 @@ impl Target {
                 *next = taken.saturating_add(1);
                 Ok(taken)
             }
-            Place::Engine(table) => {
+            TableStorage::Engine(table) => {
                 let (shared, counter) = (&session.shared, self.counter(table, column));
                 let name = self.column_name(column);
                 let taken = shared.counters.take(shared, &counter, table, name)?;
@@ -202,13 +202,13 @@ impl Target {
         given: u64,
     ) -> Result<()> {
         match &self.place {
-            Place::Temporary(name) => {
+            TableStorage::Temporary(name) => {
                 let beside = self.is_beside(column);
                 if let Some(next) = session.transaction.temporary_counter(name, beside) {
                     *next = (*next).max(given.saturating_add(1));
                 }
             }
-            Place::Engine(table) => {
+            TableStorage::Engine(table) => {
                 let (shared, counter) = (&session.shared, self.counter(table, column));
                 let name = self.column_name(column);
                 shared.counters.pass(shared, &counter, table, name, given)?;
@@ -233,10 +233,10 @@ impl Target {
     pub(crate) fn peek_value(&self, session: &SessionState) -> Result<Option<u64>> {
         let Some(column) = self.counted() else { return Ok(None) };
         match &self.place {
-            Place::Temporary(name) => {
+            TableStorage::Temporary(name) => {
                 Ok(session.transaction.temporary(name).map(|table| table.next))
             }
-            Place::Engine(table) => {
+            TableStorage::Engine(table) => {
                 let shared = &session.shared;
                 let name = self.column_name(column);
                 shared.counters.peek(shared, table, name).map(Some)
@@ -247,7 +247,7 @@ impl Target {
     /// Sets the AUTO_INCREMENT counter, but not below what the table holds.
     pub(crate) fn raise_counter(&self, session: &mut SessionState, next: u64) -> Result<()> {
         let Some(column) = self.counted() else { return Ok(()) };
-        let Place::Engine(table) = &self.place else {
+        let TableStorage::Engine(table) = &self.place else {
             return self.pass_value(session, column, next.saturating_sub(1));
         };
         let shared = &session.shared;

@@ -19,7 +19,7 @@ use super::{
     insert::check_found,
     literal::{Given, Parameters, given},
     sum::Sum,
-    target::{Target, table_name},
+    target::{TargetTable, table_name},
     values::{RowMaker, column_name, default_value},
 };
 use crate::{
@@ -58,7 +58,7 @@ pub(super) async fn update(
     let tables = tokens.skip_until(|tokens| tokens.is_word("SET"))?;
     let named = named_tables(session, tokens, tables.clone())?;
     tokens.expect("SET")?;
-    let mut targets: Vec<Option<Target>> = vec![None; named.len()];
+    let mut targets: Vec<Option<TargetTable>> = vec![None; named.len()];
     let assignments = assignments(session, tokens, parameters, &named, &mut targets)?;
     let rest = rest(tokens)?;
     let in_turn = match (&named[..], &targets[..]) {
@@ -114,7 +114,7 @@ impl Update<'_, '_> {
     async fn find(
         &mut self,
         named: &[Named],
-        targets: &[Option<Target>],
+        targets: &[Option<TargetTable>],
         assignments: &[Assignment],
         tables: Range<usize>,
         rest: Range<usize>,
@@ -161,7 +161,7 @@ impl Update<'_, '_> {
     fn find_by_key(
         &self,
         named: &[Named],
-        targets: &[Option<Target>],
+        targets: &[Option<TargetTable>],
         assignments: &[Assignment],
         tables: Range<usize>,
         rest: Range<usize>,
@@ -187,7 +187,12 @@ impl Update<'_, '_> {
 
     /// The expressions that are assigned, but for those that are evaluated in turn, if all are sums
     /// of columns.
-    fn sums(&self, alias: &str, target: &Target, assignments: &[Assignment]) -> Option<Vec<Sum>> {
+    fn sums(
+        &self,
+        alias: &str,
+        target: &TargetTable,
+        assignments: &[Assignment],
+    ) -> Option<Vec<Sum>> {
         let mut sums = Vec::new();
         for (assignment, in_turn) in assignments.iter().zip(&self.in_turn) {
             let Given::Expression(range) = &assignment.given else { continue };
@@ -204,7 +209,7 @@ impl Update<'_, '_> {
         &self,
         range: Range<usize>,
         named: &[Named],
-        targets: &[Option<Target>],
+        targets: &[Option<TargetTable>],
         made: &[(usize, usize, Query)],
     ) -> Query {
         let mut query = Query::new("");
@@ -233,7 +238,7 @@ impl Update<'_, '_> {
     async fn change(
         &mut self,
         named: &[Named],
-        targets: &[Option<Target>],
+        targets: &[Option<TargetTable>],
         assignments: &[Assignment],
         found: Vec<Vec<Value>>,
     ) -> Result<Outcome> {
@@ -277,7 +282,7 @@ impl Update<'_, '_> {
 
 /// Changes the rows of one table.
 pub(super) struct Changer {
-    target: Target,
+    target: TargetTable,
     maker: RowMaker,
     computed: Computed,
     ignore: bool,
@@ -286,7 +291,7 @@ pub(super) struct Changer {
 }
 
 impl Changer {
-    async fn new(session: &mut SessionState, target: &Target, ignore: bool) -> Result<Self> {
+    async fn new(session: &mut SessionState, target: &TargetTable, ignore: bool) -> Result<Self> {
         let maker = RowMaker::new(session, target, ignore).await?;
         let computed = Computed::of(target);
         let seen = FxHashSet::default();
@@ -459,7 +464,7 @@ pub(super) async fn delete(
 }
 
 /// Takes away the rows of these keys.
-fn delete_keys(session: &mut SessionState, target: &Target, keys: &[Key]) -> Result<Outcome> {
+fn delete_keys(session: &mut SessionState, target: &TargetTable, keys: &[Key]) -> Result<Outcome> {
     let mut deleted = 0;
     for key in keys {
         session.check_progress()?;
@@ -472,7 +477,7 @@ fn delete_keys(session: &mut SessionState, target: &Target, keys: &[Key]) -> Res
 }
 
 /// A SELECT of a table's key, up to its FROM.
-fn key_query(named: &Named, target: &Target) -> Query {
+fn key_query(named: &Named, target: &TargetTable) -> Query {
     let mut query = Query::new("SELECT ");
     for (index, item) in key_items(named, target).iter().enumerate() {
         query.push(if index > 0 { "," } else { "" });
@@ -524,7 +529,7 @@ fn deleted_targets(
     session: &SessionState,
     named: &[Named],
     listed: Option<&[Listed]>,
-) -> Result<Vec<Option<Target>>> {
+) -> Result<Vec<Option<TargetTable>>> {
     let missing = listed.into_iter().flatten();
     let mut missing = missing.filter(|listed| !named.iter().any(|named| is_deleted(named, listed)));
     if let Some((_, missing)) = missing.next() {
@@ -534,7 +539,7 @@ fn deleted_targets(
     let wanted = |named: &Named| {
         listed.is_none_or(|listed| listed.iter().any(|listed| is_deleted(named, listed)))
     };
-    let target = |named: &Named| Target::find(session, &named.name, Verb::Delete);
+    let target = |named: &Named| TargetTable::find(session, &named.name, Verb::Delete);
     named.iter().map(|named| wanted(named).then(|| target(named)).transpose()).collect()
 }
 
@@ -630,7 +635,7 @@ pub(super) fn named_tables(
 }
 
 /// The key's columns of a table, for a SELECT.
-pub(super) fn key_items(named: &Named, target: &Target) -> Vec<Query> {
+pub(super) fn key_items(named: &Named, target: &TargetTable) -> Vec<Query> {
     let schema = &target.table.schema;
     let parts = schema.primary_key.iter().filter_map(|&part| schema.columns.get(part));
     let item =
@@ -638,7 +643,7 @@ pub(super) fn key_items(named: &Named, target: &Target) -> Vec<Query> {
     parts.map(|column| item(&column.name)).collect()
 }
 
-fn key_length(target: &Option<Target>) -> usize {
+fn key_length(target: &Option<TargetTable>) -> usize {
     target.as_ref().map_or(0, |target| target.table.schema.primary_key.len())
 }
 
@@ -654,7 +659,7 @@ fn assignments(
     tokens: &mut Tokens<'_>,
     parameters: &Parameters<'_>,
     named: &[Named],
-    targets: &mut [Option<Target>],
+    targets: &mut [Option<TargetTable>],
 ) -> Result<Vec<Assignment>> {
     let mut assignments = Vec::new();
     loop {
@@ -670,7 +675,7 @@ fn assignments(
         if let (Some(slot), Some(named)) = (targets.get_mut(table), named.get(table))
             && slot.is_none()
         {
-            *slot = Some(Target::find(session, &named.name, Verb::Update)?);
+            *slot = Some(TargetTable::find(session, &named.name, Verb::Update)?);
         }
         assignments.push(Assignment { table, column, given });
         if !tokens.take(",") {

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use super::{
     evaluate::Query,
     literal::{Given, Parameters},
-    target::Target,
+    target::TargetTable,
 };
 use crate::{
     Code, Error, Result,
@@ -85,7 +85,7 @@ impl RowMaker {
     /// For the rows of one statement.
     pub(crate) async fn new(
         session: &mut SessionState,
-        target: &Target,
+        target: &TargetTable,
         lenient: bool,
     ) -> Result<Self> {
         let converter = Converter::new(session, lenient);
@@ -108,7 +108,7 @@ impl RowMaker {
     pub(crate) async fn expect_rows(
         &mut self,
         session: &mut SessionState,
-        target: &Target,
+        target: &TargetTable,
         columns: &[usize],
         count: usize,
     ) -> Result<()> {
@@ -141,7 +141,7 @@ impl RowMaker {
     pub(crate) fn row(
         &mut self,
         session: &mut SessionState,
-        target: &Target,
+        target: &TargetTable,
         columns: &[usize],
         given: &[Given],
         number: u64,
@@ -191,7 +191,7 @@ impl RowMaker {
     /// A value as its column holds it.
     pub(crate) fn fit(
         &self,
-        target: &Target,
+        target: &TargetTable,
         position: usize,
         value: Value,
         row: u64,
@@ -203,7 +203,12 @@ impl RowMaker {
     }
 
     /// 1048, or what the column holds instead of NULL where that is let through.
-    pub(crate) fn null_for(&self, target: &Target, position: usize, strict: bool) -> Result<Value> {
+    pub(crate) fn null_for(
+        &self,
+        target: &TargetTable,
+        position: usize,
+        strict: bool,
+    ) -> Result<Value> {
         let name = column_name(target, position);
         let message = format!("Column '{name}' cannot be null");
         if strict {
@@ -215,7 +220,7 @@ impl RowMaker {
     }
 
     /// 3105.
-    pub(crate) fn generated_error(&self, target: &Target, position: usize) -> Error {
+    pub(crate) fn generated_error(&self, target: &TargetTable, position: usize) -> Error {
         let message = format!(
             "The value specified for generated column '{}' in table '{}' is not allowed.",
             column_name(target, position),
@@ -232,7 +237,7 @@ impl RowMaker {
     /// The value of a column that no counter gives, whether one was given or not.
     fn complete(
         &mut self,
-        target: &Target,
+        target: &TargetTable,
         position: usize,
         value: Option<Value>,
     ) -> Result<Value> {
@@ -244,7 +249,12 @@ impl RowMaker {
         }
     }
 
-    fn default(&mut self, target: &Target, position: usize, spec: &ColumnSpec) -> Result<Value> {
+    fn default(
+        &mut self,
+        target: &TargetTable,
+        position: usize,
+        spec: &ColumnSpec,
+    ) -> Result<Value> {
         if let Some(value) = self.computed.get_mut(&position).and_then(Vec::pop) {
             return Ok(value);
         }
@@ -267,7 +277,7 @@ impl RowMaker {
     fn counted(
         &mut self,
         session: &mut SessionState,
-        target: &Target,
+        target: &TargetTable,
         position: usize,
         value: Option<Value>,
     ) -> Result<Value> {
@@ -320,7 +330,7 @@ impl RowMaker {
 }
 
 /// Errors about JSON name the column with its table.
-fn named_in_full(mut error: Error, target: &Target) -> Error {
+fn named_in_full(mut error: Error, target: &TargetTable) -> Error {
     if error.code == Code::InvalidJson {
         let table = format!("for column '{}.", target.name.table);
         error.message = error.message.replacen("for column '", &table, 1);
@@ -329,7 +339,7 @@ fn named_in_full(mut error: Error, target: &Target) -> Error {
 }
 
 /// The name of a column.
-pub(crate) fn column_name(target: &Target, position: usize) -> &str {
+pub(crate) fn column_name(target: &TargetTable, position: usize) -> &str {
     target.table.schema.columns.get(position).map_or("", |column| column.name.as_str())
 }
 

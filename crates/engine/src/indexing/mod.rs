@@ -1,0 +1,11 @@
+//! From rows to segments: which rows are indexed, what of them, and the building of it.
+
+mod bounded;
+mod document;
+mod required;
+mod threads;
+
+pub(crate) use bounded::BoundedIndexer;
+pub(crate) use document::{RowIndexer, indexed_texts, segment_spec, text_bytes};
+pub use required::RequiredRows;
+pub(crate) use threads::{Indexers, Indexing};

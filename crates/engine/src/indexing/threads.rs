@@ -1,0 +1,95 @@
+//! Large batches are indexed by threads of their own, side by side, while their callers prepare the
+//! next ones and the writer commits those before.
+
+use std::{num::NonZero, sync::Arc, thread};
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+use remora_index::segment::Segment;
+
+use super::RowIndexer;
+use crate::{Error, Result, Row, Schema};
+
+/// Most threads that index.
+const THREADS_MAX: usize = 16;
+
+/// The threads; they end when this is dropped and nothing waits any more.
+pub(crate) struct Indexers(Sender<Task>);
+
+/// The rows of a batch that are to be one segment.
+struct Task {
+    schema: Arc<Schema>,
+    /// The rows with their keys, ascending.
+    rows: Vec<(Vec<u8>, Row)>,
+    text_bytes: usize,
+    segment: Sender<Result<Option<Arc<Segment>>>>,
+}
+
+/// A segment that is being made.
+pub(crate) struct Indexing(Receiver<Result<Option<Arc<Segment>>>>);
+
+impl Indexers {
+    /// A thread for each core.
+    pub fn start() -> Result<Self> {
+        let threads = thread::available_parallelism().map_or(1, NonZero::get).min(THREADS_MAX);
+        let (sender, tasks) = bounded::<Task>(threads);
+        for _ in 0..threads {
+            let tasks = tasks.clone();
+            thread::Builder::new().name("remora-index".to_owned()).spawn(move || run(&tasks))?;
+        }
+        Ok(Self(sender))
+    }
+
+    /// Has rows indexed, given with their keys in ascending order, that have so many bytes of text
+    /// to be indexed. Waits while every thread has its next rows already.
+    pub fn index(
+        &self,
+        schema: &Arc<Schema>,
+        rows: Vec<(Vec<u8>, Row)>,
+        text_bytes: usize,
+    ) -> Indexing {
+        let (segment, outcome) = bounded(1);
+        // If no thread is left the outcome says so.
+        let _ = self.0.send(Task { schema: Arc::clone(schema), rows, text_bytes, segment });
+        Indexing(outcome)
+    }
+}
+
+impl Indexing {
+    /// One that is under way until the sender sends.
+    #[cfg(test)]
+    pub fn under_way() -> (Self, Sender<Result<Option<Arc<Segment>>>>) {
+        let (segment, outcome) = bounded(1);
+        (Self(outcome), segment)
+    }
+
+    /// Whether the segment is still to come.
+    pub fn is_under_way(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Waits for the segment; `None` if it has no rows.
+    pub fn wait(self) -> Result<Option<Arc<Segment>>> {
+        let died = |_| Err(Error::Poisoned("a thread that indexes panicked".to_owned()));
+        self.0.recv().unwrap_or_else(died)
+    }
+}
+
+fn run(tasks: &Receiver<Task>) {
+    for Task { schema, rows, text_bytes, segment } in tasks {
+        // A caller that is gone does not want to know.
+        let _ = segment.send(index(&schema, rows, text_bytes));
+    }
+}
+
+fn index(
+    schema: &Schema,
+    rows: Vec<(Vec<u8>, Row)>,
+    text_bytes: usize,
+) -> Result<Option<Arc<Segment>>> {
+    let mut indexer = RowIndexer::new(schema);
+    indexer.reserve_text(text_bytes);
+    for (key, row) in rows {
+        indexer.add(&key, &row)?;
+    }
+    Ok(indexer.finish()?.map(Arc::new))
+}

@@ -1,0 +1,170 @@
+//! A reader: one moment of all tables, for as long as it is held.
+
+use std::sync::Arc;
+
+use super::{
+    facet::facet,
+    get::{get, get_many},
+    scan::Scan,
+    search::{count, search},
+};
+use crate::{
+    CountReply, FacetReply, FacetRequest, KeyValues, Position, Result, Row, ScanRequest, Schema,
+    SearchReply, SearchRequest, Selection, SourcePositions, Value,
+    error::no_table,
+    shared::DatabaseState,
+    snapshot::{Snapshot, TableView},
+};
+
+/// What the names of hidden tables begin with.
+const HIDDEN: char = '#';
+
+/// What the rows of a table at one moment are known by: two equal versions of one data directory,
+/// while it is open, are the same rows under the same definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableVersion {
+    /// The table's number; one that is made again has another.
+    pub table: u32,
+    /// The newest batch that changed a row of it.
+    pub changed: Position,
+}
+
+/// One moment of all tables. Every answer is of that moment, whatever is written meanwhile.
+///
+/// Cheap to make and to clone. Holding it keeps what it reads in memory and on disk: segments that
+/// were merged since, rows that were replaced. All methods may be called from any thread; none
+/// waits for a writer. Once the database is closed they answer [`crate::Error::Closed`].
+#[derive(Clone)]
+pub struct Reader {
+    shared: Arc<DatabaseState>,
+    snapshot: Arc<Snapshot>,
+}
+
+impl Reader {
+    /// A reader of the newest moment.
+    pub(crate) fn new(shared: &Arc<DatabaseState>) -> Self {
+        Self::of(shared, shared.published.load())
+    }
+
+    /// A reader of this moment.
+    pub(crate) fn of(shared: &Arc<DatabaseState>, snapshot: Arc<Snapshot>) -> Self {
+        Self { shared: Arc::clone(shared), snapshot }
+    }
+
+    /// The moment.
+    pub(crate) fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// The database.
+    pub(crate) fn shared(&self) -> &Arc<DatabaseState> {
+        &self.shared
+    }
+
+    /// The newest batch that it sees.
+    pub fn position(&self) -> Position {
+        self.snapshot.position
+    }
+
+    /// How far the sources were then.
+    pub fn sources(&self) -> &SourcePositions {
+        &self.snapshot.sources
+    }
+
+    /// The tables' names, sorted. Those that begin with `#` are hidden: they are used as any
+    /// other, but who lists tables does not see them.
+    pub fn tables(&self) -> Vec<String> {
+        let listed = self.snapshot.tables.keys().filter(|name| !name.starts_with(HIDDEN));
+        let mut names: Vec<String> = listed.map(|name| name.to_string()).collect();
+        names.sort();
+        names
+    }
+
+    /// A table's definition.
+    pub fn schema(&self, table: &str) -> Result<Arc<Schema>> {
+        Ok(Arc::clone(&self.table(table)?.schema))
+    }
+
+    /// What the rows of a table are known by.
+    pub fn version(&self, table: &str) -> Result<TableVersion> {
+        let table = self.table(table)?;
+        Ok(TableVersion { table: table.number, changed: table.changed })
+    }
+
+    /// How many rows a table has, exactly. Cost: an addition a segment.
+    pub fn row_count(&self, table: &str) -> Result<u64> {
+        Ok(self.table(table)?.live_count())
+    }
+
+    /// SEARCH.
+    pub fn search(&self, request: &SearchRequest) -> Result<SearchReply> {
+        let table = self.table(&request.selection.table)?;
+        let bm25 = self.shared.options.bm25;
+        let mut reply = search(table, request, bm25, self.position())?;
+        reply.report.sources = self.sources().clone();
+        Ok(reply)
+    }
+
+    /// COUNT.
+    pub fn count(&self, selection: &Selection) -> Result<CountReply> {
+        let mut reply = count(self.table(&selection.table)?, selection, self.position())?;
+        reply.report.sources = self.sources().clone();
+        Ok(reply)
+    }
+
+    /// FACET.
+    pub fn facet(&self, request: &FacetRequest) -> Result<FacetReply> {
+        let table = self.table(&request.selection.table)?;
+        let mut reply = facet(table, request, self.position())?;
+        reply.report.sources = self.sources().clone();
+        Ok(reply)
+    }
+
+    /// The row with this primary key.
+    pub fn get(&self, table: &str, key: &[Value]) -> Result<Option<Row>> {
+        let table = self.table(table)?;
+        let columns: smallvec::SmallVec<[usize; 16]> = (0..table.schema.columns.len()).collect();
+        get(table, key, &columns)
+    }
+
+    /// Some columns, by their positions, of the row with this primary key. The row store is asked
+    /// only if one of them is neither indexed nor part of the key.
+    pub fn get_columns(
+        &self,
+        table: &str,
+        key: &[Value],
+        columns: &[usize],
+    ) -> Result<Option<Row>> {
+        get(self.table(table)?, key, columns)
+    }
+
+    /// Some columns, by their positions, of the rows with these primary keys, which may stand in
+    /// any order and more than once. Calls `visit` with the place in `keys` and the values for
+    /// each key there is a row of, which it may take: segment by segment, within one in the order of
+    /// the keys, equal keys in no order; stops on its first error. A key that cannot be one of the
+    /// table's is an error. The row store is asked only if a column is neither indexed nor part of
+    /// the key. Cost: one sort of the keys, then each is looked up once.
+    pub fn get_many(
+        &self,
+        table: &str,
+        keys: &[KeyValues],
+        columns: &[usize],
+        visit: &mut dyn FnMut(usize, &mut Row) -> Result<()>,
+    ) -> Result<()> {
+        get_many(self.table(table)?, keys, columns, visit)
+    }
+
+    /// Some columns of every row that matches, in batches of columns. What is wrong with the
+    /// request is told here; which rows match is found here, their values as the batches are
+    /// drawn.
+    pub fn scan(&self, request: ScanRequest) -> Result<Scan> {
+        let table = Arc::clone(self.table(&request.table)?);
+        Scan::new(table, request, self.position(), self.shared.options.bm25)
+    }
+
+    /// A table as it was.
+    pub(crate) fn table(&self, name: &str) -> Result<&Arc<TableView>> {
+        self.shared.check_open()?;
+        self.snapshot.tables.get(name).ok_or_else(|| no_table(name))
+    }
+}

@@ -1,0 +1,421 @@
+//! Recovery: from the store and what the segment files still hold to the first snapshot.
+//!
+//! The rows are the truth, the segments a cache of them at the manifest's position. So recovery
+//! 1. opens the segments of the manifest, verifying every byte;
+//! 2. deletes from them the keys that the log changed after the manifest's position;
+//! 3. indexes those rows again as the store has them now: only their last state matters, so it
+//!    does not matter how often or in which order they changed.
+//!
+//! Steps 2 and 3 are done a page of the log at a time, so that its length costs time and not memory: a
+//! key of a later page is deleted from what an earlier one built.
+//!
+//! Where the manifest or a segment is missing or damaged, step 3 walks all rows of the table and
+//! indexes those that no intact segment has. Nothing that fails verification is used. A damaged row
+//! store is another thing, for nothing stands behind it: a start refuses it, a check lists what is
+//! damaged and goes on.
+
+mod problem;
+mod readable;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+    sync::Arc,
+};
+
+pub use problem::Problem;
+pub(crate) use readable::scan_readable;
+
+use crate::{
+    Error, Position, Result, Row, Schema,
+    encode::RowFormat,
+    indexing::BoundedIndexer,
+    merge::CHANGE_BYTES,
+    schema::Synonyms,
+    snapshot::{SegmentView, Snapshot, TableView},
+    storage::{
+        catalog::{
+            ChangedKeys, read_log_after, read_position, read_sources, read_staged, read_tables,
+        },
+        manifest::{Manifest, TableRecord},
+        rows::{DAMAGED_ROWS, RowReader, rows_at},
+        segment_files::SegmentFiles,
+        staged::{settle, staged_keys},
+        store::{Store, StoreSnapshot},
+    },
+};
+
+/// Bytes of logged keys that are in memory at once. Few in tests, so that there are several pages.
+const PAGE_BYTES: usize = if cfg!(test) { 1_000 } else { 16 << 20 };
+
+/// What a directory is recovered for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Purpose<'a> {
+    /// To be written to: damage of the row store is an error.
+    Start,
+    /// To be looked at: damage of the row store is listed, what can be read is read, and nothing is
+    /// changed, since it may be all that is left of what is missing elsewhere.
+    Check,
+    /// To be looked at and mended.
+    Repair {
+        /// Tables whose segments are not used.
+        distrusted: &'a BTreeSet<u32>,
+        /// Whether the store knows all of its tables: else rows of which it knows none stay.
+        is_whole: bool,
+    },
+}
+
+impl Purpose<'_> {
+    /// Whether damage of the row store is listed, and what can be read is read.
+    fn goes_on(self) -> bool {
+        !matches!(self, Self::Start)
+    }
+
+    /// Whether staged rows are moved to their tables, and rows dropped that have none.
+    fn tidies(self) -> bool {
+        match self {
+            Self::Start => true,
+            Self::Check => false,
+            Self::Repair { is_whole, .. } => is_whole,
+        }
+    }
+
+    fn distrusts(self, table: u32) -> bool {
+        matches!(self, Self::Repair { distrusted, .. } if distrusted.contains(&table))
+    }
+}
+
+/// What recovery found.
+pub(crate) struct Recovered {
+    /// The state after the last committed batch.
+    pub snapshot: Snapshot,
+    /// The segment files, with those of the snapshot known.
+    pub files: SegmentFiles,
+    /// What was missing or damaged; what can be has been rebuilt.
+    pub damage: Vec<Problem>,
+    /// The manifest's position, if there is one that was used.
+    pub manifest: Option<Position>,
+    /// Tables of which no intact segment says which rows there must be.
+    pub unwitnessed: Vec<String>,
+    /// Bytes that were indexed again, as they count for the next checkpoint.
+    pub unsaved_bytes: u64,
+}
+
+/// Recovers the tables of `directory` from its store. Writes nothing but what a dropped table or a
+/// large batch left that was not committed, and what one staged that was; for a check nothing at all.
+pub(crate) fn recover(
+    directory: &Path,
+    store: &dyn Store,
+    purpose: Purpose<'_>,
+) -> Result<Recovered> {
+    let position = read_position(&*store.snapshot())?;
+    let mut damage = Vec::new();
+    // Before anything is written: what a store that lost its end looks like is nothing to build on.
+    let manifest = usable_manifest(directory, position, purpose, &mut damage)?;
+    let staged = if purpose.tidies() { tidy(store)? } else { staged_number(store)? };
+    let rows = store.snapshot();
+    let files = SegmentFiles::open(directory)?;
+    let unwitnessed = Vec::new();
+    let mut recovery = Recovery { manifest, files, damage, purpose, position, staged, unwitnessed };
+    let mut tables = BTreeMap::new();
+    for (number, format) in read_tables(&*rows)? {
+        tables.insert(number, recovery.begin(number, format, &rows));
+    }
+    let mut unsaved_bytes = recovery.bring_in_changes(&rows, &mut tables)?;
+    let sources = read_sources(&*rows)?;
+    let mut snapshot = Snapshot { position, sources, tables: Default::default() };
+    let with_rows = store.row_tables();
+    for (number, mut table) in tables {
+        // Where rows are staged, all of a table's may be.
+        if staged.is_none() && !with_rows.contains(&number) {
+            recovery.refuse_without_rows(&mut table)?;
+        }
+        unsaved_bytes += table.rebuild(&mut recovery)?;
+        let name = Arc::from(table.schema.name.as_str());
+        snapshot.tables.insert(name, Arc::new(table.view(position)));
+    }
+    let Recovery { manifest, mut files, damage, unwitnessed, .. } = recovery;
+    let at = manifest.as_ref().map(|manifest| manifest.position);
+    // A large batch that was not committed leaves files that no manifest names.
+    if let Some(manifest) = manifest
+        && !matches!(purpose, Purpose::Check)
+    {
+        files.remove_all_but(manifest)?;
+    }
+    Ok(Recovered { snapshot, files, damage, manifest: at, unwitnessed, unsaved_bytes })
+}
+
+/// Moves what is staged and committed to its tables, and drops rows that have no table: a crash between
+/// the end of a definition and the end of its rows leaves some, and a large batch that was not committed.
+/// `None`: nothing is staged then.
+fn tidy(store: &dyn Store) -> Result<Option<u32>> {
+    let tables = read_tables(&*store.snapshot())?;
+    let mut kept: BTreeSet<u32> = tables.into_iter().map(|(number, _)| number).collect();
+    let staged = staged_number(store)?;
+    kept.extend(staged);
+    drop_all_but(store, &kept)?;
+    let Some(number) = staged else { return Ok(None) };
+    settle(store)?;
+    kept.remove(&number);
+    drop_all_but(store, &kept)?;
+    Ok(None)
+}
+
+fn drop_all_but(store: &dyn Store, kept: &BTreeSet<u32>) -> Result<()> {
+    let mut orphans = store.row_tables().into_iter().filter(|number| !kept.contains(number));
+    orphans.try_for_each(|number| store.drop_rows(number))
+}
+
+/// The number under which committed rows are staged.
+fn staged_number(store: &dyn Store) -> Result<Option<u32>> {
+    Ok(read_staged(&*store.snapshot())?.map(|(number, _)| number))
+}
+
+/// The manifest, if it can be trusted; what stands against it goes to `damage`. One that is ahead of
+/// the rows says that rows are lost: it was written when they were durable.
+fn usable_manifest(
+    directory: &Path,
+    position: Position,
+    purpose: Purpose<'_>,
+    damage: &mut Vec<Problem>,
+) -> Result<Option<Manifest>> {
+    match Manifest::read(directory) {
+        Ok(Some(manifest)) if manifest.position <= position => return Ok(Some(manifest)),
+        Ok(None) if position == Position(0) => return Ok(None),
+        Ok(Some(manifest)) => {
+            let (store, ends, known) = (directory.join("store"), position.0, manifest.position.0);
+            let what = format!(
+                "the row store in {} ends with batch {ends}, and batch {known} was durable in it: a \
+                 journal of it was cut or lost, and with it what the batches between them wrote",
+                store.display()
+            );
+            if !purpose.goes_on() {
+                return Err(Error::Corrupt(format!(
+                    "{what}; restore a backup, or accept the loss by `remora check --repair`"
+                )));
+            }
+            damage.push(Problem::lost(None, what));
+        }
+        Ok(None) => damage.push(Problem::of_database("the manifest is missing".to_owned())),
+        Err(error) => damage.push(Problem::of_database(error.to_string())),
+    }
+    Ok(None)
+}
+
+struct Recovery<'a> {
+    manifest: Option<Manifest>,
+    files: SegmentFiles,
+    damage: Vec<Problem>,
+    unwitnessed: Vec<String>,
+    purpose: Purpose<'a>,
+    /// The last committed batch.
+    position: Position,
+    /// The number under which rows are staged that are read in the place of their tables'.
+    staged: Option<u32>,
+}
+
+/// A table while it is recovered.
+struct Recovering {
+    number: u32,
+    schema: Arc<Schema>,
+    format: Arc<RowFormat>,
+    rows: Arc<dyn RowReader>,
+    segments: Vec<SegmentView>,
+    /// Segments that are not used, but know keys behind rows that cannot be read.
+    guide: Vec<SegmentView>,
+    /// Whether all rows are looked at, for segments are missing.
+    is_rebuilt: bool,
+}
+
+impl Recovery<'_> {
+    /// Brings what changed after the manifest into the tables: by the log, and what is staged. Answers
+    /// how much that is for a checkpoint.
+    fn bring_in_changes(
+        &mut self,
+        rows: &Arc<dyn StoreSnapshot>,
+        tables: &mut BTreeMap<u32, Recovering>,
+    ) -> Result<u64> {
+        let after = self.manifest.as_ref().map_or(Position(0), |manifest| manifest.position);
+        let (staged, mut unsaved_bytes) = (self.staged, 0);
+        let bring_in = &mut |page: ChangedKeys| {
+            for (number, changed) in page {
+                if let Some(table) = tables.get_mut(&number) {
+                    unsaved_bytes += table.apply(&changed, self)?;
+                }
+            }
+            Ok(())
+        };
+        let read = read_log_after(&**rows, after, PAGE_BYTES, bring_in).and_then(|()| {
+            staged.map_or(Ok(()), |number| staged_keys(&**rows, number, PAGE_BYTES, bring_in))
+        });
+        match read {
+            // Nobody knows which documents are of rows that were: all rows are looked at.
+            Err(Error::Corrupt(what)) if self.purpose.goes_on() => {
+                self.damage.push(Problem::lost(None, what));
+                tables.values_mut().for_each(Recovering::distrust);
+            }
+            read => read?,
+        }
+        Ok(unsaved_bytes)
+    }
+
+    fn begin(
+        &mut self,
+        number: u32,
+        format: Arc<RowFormat>,
+        store: &Arc<dyn StoreSnapshot>,
+    ) -> Recovering {
+        let schema = Arc::clone(format.schema());
+        let rows = rows_at(store, number, &format, self.staged);
+        let damages = self.damage.len();
+        let indexed_from = Position(format.history().indexed_from);
+        let outdated = self.manifest.as_ref().is_some_and(|m| m.position < indexed_from);
+        let distrusted = self.purpose.distrusts(number);
+        // At a start no row may be unreadable, so nothing has to lead past one.
+        let segments = match outdated && !self.purpose.goes_on() {
+            true => Vec::new(),
+            false => self.load_segments(number, &schema),
+        };
+        let is_damaged = self.manifest.is_none() || self.damage.len() > damages;
+        if is_damaged && self.position > Position(0) {
+            self.unwitnessed.push(schema.name.clone());
+        }
+        let guide = Vec::new();
+        let mut table =
+            Recovering { number, schema, format, rows, segments, guide, is_rebuilt: is_damaged };
+        if outdated || distrusted {
+            table.distrust();
+        }
+        table
+    }
+
+    /// The intact segments of a table.
+    fn load_segments(&mut self, number: u32, schema: &Schema) -> Vec<SegmentView> {
+        let tables = self.manifest.iter().flat_map(|manifest| &manifest.tables);
+        let records = tables.filter(|table| table.number == number);
+        let records: Vec<_> = records.flat_map(|TableRecord { segments, .. }| segments).collect();
+        let mut views = Vec::with_capacity(records.len());
+        for (record, deleted) in records {
+            match self.files.load(record) {
+                Ok(segment) => views.push(SegmentView::new(segment, Some(deleted.clone()), schema)),
+                Err(error) => {
+                    tracing::warn!(table = %schema.name, %error, "a segment cannot be used");
+                    self.damage.push(Problem::of_table(&schema.name, error.to_string()));
+                }
+            }
+        }
+        views
+    }
+
+    /// A table whose index has documents has rows, and their place in the store stays for ever.
+    fn refuse_without_rows(&mut self, table: &mut Recovering) -> Result<()> {
+        if table.segments.is_empty() {
+            return Ok(());
+        }
+        let rows: u64 = table.segments.iter().map(|view| u64::from(view.live_count())).sum();
+        let what = format!("the row store has lost all of its rows, {rows} at the last checkpoint");
+        table.distrust();
+        let name = table.schema.name.clone();
+        match self.purpose.goes_on() {
+            true => self.damage.push(Problem::lost(Some(&name), what)),
+            false => {
+                return Err(Error::Corrupt(format!("table {name:?}: {what}{DAMAGED_ROWS}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// A row that cannot be read: an error, or listed and passed over.
+    fn unreadable(&mut self, schema: &Schema, error: Error) -> Result<()> {
+        match error {
+            Error::Corrupt(what) if self.purpose.goes_on() => {
+                self.damage.push(Problem::lost(Some(&schema.name), what));
+                Ok(())
+            }
+            other => Err(other),
+        }
+    }
+}
+
+impl Recovering {
+    /// Brings a page of changed keys into the segments; answers how much that is for a checkpoint.
+    fn apply(&mut self, changed: &BTreeSet<Vec<u8>>, recovery: &mut Recovery<'_>) -> Result<u64> {
+        for view in &mut self.segments {
+            if let Some(left) = view.without(changed.iter().map(Vec::as_slice), &self.schema) {
+                *view = left;
+            }
+        }
+        self.segments.retain(|view| view.live_count() > 0);
+        let keys: u64 = changed.iter().map(|key| (key.len() + CHANGE_BYTES) as u64).sum();
+        if self.is_rebuilt {
+            return Ok(keys);
+        }
+        let schema = Arc::clone(&self.schema);
+        let mut indexer = BoundedIndexer::new(&schema)?;
+        for key in changed {
+            match self.rows.get(key, &|_| true) {
+                Ok(Some(row)) => indexer.add(key, &row)?,
+                Ok(None) => {}
+                Err(error) => recovery.unreadable(&schema, error)?,
+            }
+        }
+        Ok(keys + self.take(indexer)?)
+    }
+
+    /// Uses no segment.
+    fn distrust(&mut self) {
+        self.guide.append(&mut self.segments);
+        self.is_rebuilt = true;
+    }
+
+    /// Indexes the rows that no segment has, where segments are missing.
+    fn rebuild(&mut self, recovery: &mut Recovery<'_>) -> Result<u64> {
+        if !self.is_rebuilt {
+            return Ok(0);
+        }
+        let schema = Arc::clone(&self.schema);
+        tracing::warn!(table = %schema.name, "the index is rebuilt from the rows");
+        let mut indexer = BoundedIndexer::new(&schema)?;
+        let segments = &self.segments;
+        let guide = [segments.as_slice(), &self.guide].concat();
+        let visit = &mut |key: &[u8], row: Row| {
+            if !segments.iter().any(|view| view.has_live(key)) {
+                indexer.add(key, &row)?;
+            }
+            Ok(true)
+        };
+        match recovery.purpose.goes_on() {
+            false => self.rows.scan(&[], visit)?,
+            true => scan_readable(&*self.rows, &guide, visit, &mut |error| {
+                recovery.unreadable(&schema, error)
+            })?,
+        }
+        self.take(indexer)
+    }
+
+    fn take(&mut self, indexer: BoundedIndexer<'_>) -> Result<u64> {
+        let bytes = indexer.all_text_bytes;
+        let built = indexer.finish()?.into_iter();
+        self.segments.extend(built.map(|new| SegmentView::new(new, None, &self.schema)));
+        Ok(bytes)
+    }
+
+    fn view(self, changed: Position) -> TableView {
+        let Self { number, schema, format, rows, segments, .. } = self;
+        let synonyms = Arc::new(Synonyms::of(&schema));
+        TableView {
+            number,
+            schema,
+            synonyms,
+            format,
+            defined: Position(0),
+            changed,
+            segments,
+            rows,
+            staged: None,
+            activity: Arc::default(),
+        }
+    }
+}

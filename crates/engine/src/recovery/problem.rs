@@ -1,0 +1,42 @@
+//! What is wrong with a data directory.
+
+use std::fmt;
+
+use crate::storage::rows::DAMAGED_ROWS;
+
+/// Something that is not as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The table, if it is about one.
+    pub table: Option<String>,
+    /// What is wrong and in which file.
+    pub what: String,
+    /// Whether the next start or a repair rebuilds it from the rows. What is not so was stored once,
+    /// and is lost but for backups and sources.
+    pub can_be_rebuilt: bool,
+}
+
+impl Problem {
+    pub(crate) fn of_database(what: String) -> Self {
+        Self { table: None, what, can_be_rebuilt: true }
+    }
+
+    pub(crate) fn of_table(table: &str, what: String) -> Self {
+        Self { table: Some(table.to_owned()), what, can_be_rebuilt: true }
+    }
+
+    /// One that nothing can rebuild.
+    pub(crate) fn lost(table: Option<&str>, what: String) -> Self {
+        let what = what.strip_suffix(DAMAGED_ROWS).map(str::to_owned).unwrap_or(what);
+        Self { table: table.map(str::to_owned), what, can_be_rebuilt: false }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.table {
+            Some(table) => write!(out, "table {table:?}: {}", self.what),
+            None => out.write_str(&self.what),
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! A condition on columns: of the rows that a table has, and of those that a request asks for.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Value;
+
+/// A condition on columns.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Filter {
+    /// Compares a column with a literal. NULL satisfies only [`Comparison::NotEqual`].
+    Compare {
+        /// The column's name.
+        column: String,
+        /// How.
+        comparison: Comparison,
+        /// With what.
+        literal: Literal,
+    },
+    /// The value is one of these.
+    In(String, Vec<Literal>),
+    /// The value lies between the two, both included.
+    Between(String, Literal, Literal),
+    /// The value is NULL.
+    IsNull(String),
+    /// The value is not NULL.
+    IsNotNull(String),
+    /// All hold.
+    And(Vec<Filter>),
+    /// At least one holds.
+    Or(Vec<Filter>),
+    /// It does not hold.
+    Not(Box<Filter>),
+}
+
+/// A comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Comparison {
+    /// `=`
+    Equal,
+    /// `!=`; true for NULL, as the line protocol has it.
+    NotEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterOrEqual,
+    /// `<`
+    Less,
+    /// `<=`
+    LessOrEqual,
+}
+
+/// A constant of a filter: text as it was typed, turned into the column's type by the engine, or
+/// a value.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Literal {
+    /// As typed. For date and time columns either ISO text or an integer of epoch seconds.
+    Text(String),
+    /// A typed value.
+    Value(Value),
+}

@@ -1,0 +1,149 @@
+//! What a table is: typed columns, a primary key, text indexes, and which rows belong.
+
+mod filter;
+mod synonyms;
+mod validate;
+
+use remora_index::text::{Normalization, Width};
+use serde::{Deserialize, Serialize};
+
+pub use filter::{Comparison, Filter, Literal};
+pub(crate) use synonyms::Synonyms;
+
+/// The name of a key column that is never shown: of a table that declares no key. What SQL makes
+/// holds a number there; what follows a source, what tells equal rows apart.
+pub const HIDDEN_KEY: &str = "#row";
+
+/// What the names of other columns begin with that are never shown: SQL makes them, of what a unique
+/// key's expressions give.
+pub const HIDDEN_PREFIX: &str = "#key.";
+
+/// A table's definition. Stored with the table; numbers in it are stable and never reused.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Schema {
+    /// The table's name: `table` or `database.table`.
+    pub name: String,
+    /// The columns in row order.
+    pub columns: Vec<ColumnDef>,
+    /// Positions in `columns` of the primary key's parts: one or more.
+    pub primary_key: Vec<usize>,
+    /// The text indexes.
+    pub texts: Vec<TextDef>,
+    /// Rows that do not satisfy this are kept in the row store but are not in the table's view.
+    pub required: Option<Filter>,
+    /// Groups of words that mean the same to a search.
+    pub synonyms: Vec<Vec<String>>,
+    /// What SQL says of it beyond this, if it came from there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub declared: Option<DeclaredTable>,
+}
+
+impl Schema {
+    /// The place of the key column that is not shown, if the table has one.
+    pub fn hidden_key(&self) -> Option<usize> {
+        self.columns.iter().position(|column| column.name == HIDDEN_KEY)
+    }
+
+    /// Whether a column is never shown.
+    pub fn is_hidden(&self, place: usize) -> bool {
+        self.columns.get(place).is_some_and(|column| {
+            column.name == HIDDEN_KEY || column.name.starts_with(HIDDEN_PREFIX)
+        })
+    }
+}
+
+/// A table in SQL's own words, but for its columns. The engine keeps them and reads nothing in them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeclaredTable {
+    /// The lines behind the columns, as `SHOW CREATE TABLE` has them, without the comma: keys,
+    /// foreign keys, checks.
+    pub keys: Vec<String>,
+    /// What stands behind the closing parenthesis: `ENGINE=InnoDB DEFAULT CHARSET=utf8mb4`.
+    pub options: String,
+}
+
+/// One column.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ColumnDef {
+    /// Stable number.
+    pub id: u32,
+    /// Name, unique in the table without regard to case.
+    pub name: String,
+    /// Type.
+    pub kind: ColumnType,
+    /// Whether NULL is allowed.
+    pub nullable: bool,
+    /// Whether the segments hold it (filter, sort, facet); if not, it is in the row store only.
+    pub indexed: bool,
+    /// What SQL says behind its name, if it came from there: `varchar(30) NOT NULL DEFAULT 'x'`.
+    /// The engine keeps it and reads nothing in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub declared: Option<String>,
+}
+
+/// A column's type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ColumnType {
+    /// A signed integer of 8, 16, 24, 32 or 64 bits.
+    Int(u8),
+    /// An unsigned integer of 8, 16, 24, 32 or 64 bits.
+    Uint(u8),
+    /// 32-bit float.
+    Float,
+    /// 64-bit float.
+    Double,
+    /// Exact decimal: digits in all (1..=65), digits of the fraction (0..=38).
+    Decimal(u8, u8),
+    /// True or false.
+    Bool,
+    /// UTF-8 text of any length.
+    Text,
+    /// Bytes of any length.
+    Bytes,
+    /// A date.
+    Date,
+    /// A span of time.
+    Time,
+    /// A date and time of day.
+    DateTime,
+    /// A moment.
+    Timestamp,
+    /// JSON.
+    Json,
+}
+
+/// One text index over one or several columns.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TextDef {
+    /// Stable number.
+    pub id: u32,
+    /// Positions in `columns`.
+    pub columns: Vec<usize>,
+    /// With a delimiter the columns are joined into one text; without, a match lies within one
+    /// of them.
+    pub delimiter: Option<String>,
+    /// How text is normalised.
+    #[serde(with = "StoredNormalization")]
+    pub normalization: Normalization,
+}
+
+/// The stored form of [`Normalization`], whose crate stores nothing itself.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Normalization")]
+struct StoredNormalization {
+    nfkc: bool,
+    #[serde(with = "StoredWidth")]
+    width: Width,
+    fold_case: bool,
+    fold_accents: bool,
+}
+
+/// The stored form of [`Width`].
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Width", rename_all = "snake_case")]
+enum StoredWidth {
+    Keep,
+    Narrow,
+    Wide,
+}

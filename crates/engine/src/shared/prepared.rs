@@ -1,0 +1,154 @@
+//! Batches as they wait for the writer: checked and encoded.
+
+use std::{
+    hash::BuildHasher,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use remora_index::segment::Segment;
+use rustc_hash::FxBuildHasher;
+
+use super::transactions::Since;
+use crate::{
+    Position, Result, Row, Schema,
+    indexing::Indexing,
+    storage::store::{Keyspace, StoreBatch},
+};
+
+/// A batch, checked and encoded.
+#[derive(Default)]
+pub(crate) struct PreparedBatch {
+    /// The changes, each table once.
+    pub tables: Vec<PreparedTable>,
+    /// As in [`crate::ChangeBatch::positions`].
+    pub positions: Vec<(String, String)>,
+    /// Bytes of memory it holds, about.
+    pub bytes: usize,
+    /// Set when one of its pipeline has failed.
+    pub broken: Option<Arc<AtomicBool>>,
+    /// What must not have been written meanwhile, if it is a transaction's.
+    pub since: Option<Since>,
+}
+
+/// The changes to one table.
+pub(crate) struct PreparedTable {
+    /// The table as it was found; the writer checks that it is still there.
+    pub number: u32,
+    /// Its definition.
+    pub schema: Arc<Schema>,
+    /// Which one that is: see `TableView::defined`.
+    pub defined: Position,
+    /// The changes in ascending key order, each key once.
+    pub changes: Vec<PreparedChange>,
+    /// For a large batch its indexed rows; the changes then carry no [`PreparedChange::row`].
+    pub segment: Option<Arc<Segment>>,
+    /// The same while it is being made.
+    pub indexing: Option<Indexing>,
+    /// Bytes of text that are indexed.
+    pub text_bytes: usize,
+}
+
+/// What becomes of one key.
+pub(crate) struct PreparedChange {
+    /// The encoded key.
+    pub key: Vec<u8>,
+    /// The encoded row; `None` if the row is gone.
+    pub stored: Option<Vec<u8>>,
+    /// The row, if it is to be indexed by the writer.
+    pub row: Option<Row>,
+    /// Whether there must be no row of the key before.
+    pub must_be_absent: bool,
+}
+
+impl PreparedBatch {
+    /// Notes that it is not applied, so that those behind it in its pipeline are not either.
+    pub fn break_pipeline(&self) {
+        if let Some(broken) = &self.broken {
+            broken.store(true, Ordering::Release);
+        }
+    }
+
+    /// Whether it follows from those before it: see [`crate::Pipeline`].
+    pub fn is_of_pipeline(&self) -> bool {
+        self.broken.is_some()
+    }
+
+    /// Whether its rows are still being indexed.
+    pub fn is_being_indexed(&self) -> bool {
+        let mut indexings = self.tables.iter().filter_map(|table| table.indexing.as_ref());
+        indexings.any(Indexing::is_under_way)
+    }
+
+    /// Waits until its rows are indexed.
+    pub fn wait_until_indexed(&mut self) -> Result<()> {
+        for table in &mut self.tables {
+            if let Some(indexing) = table.indexing.take() {
+                table.segment = indexing.wait()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether one before it in its pipeline was not applied.
+    pub fn is_behind_failure(&self) -> bool {
+        self.broken.as_ref().is_some_and(|broken| broken.load(Ordering::Acquire))
+    }
+
+    /// Whether it is to be refused where its keys are not as it expects.
+    pub fn expects(&self) -> bool {
+        let inserts = || self.tables.iter().flat_map(|table| &table.changes);
+        self.since.is_some() || inserts().any(|change| change.must_be_absent)
+    }
+
+    /// Whether nothing happens if it is applied.
+    pub fn is_empty(&self) -> bool {
+        self.positions.is_empty() && self.tables.iter().all(|table| table.changes.is_empty())
+    }
+
+    /// Hashes of the keys that it changes or protects.
+    pub fn key_hashes(&self) -> impl Iterator<Item = u64> + '_ {
+        let changed = self.tables.iter().flat_map(|table| {
+            table.changes.iter().map(|change| key_hash(table.number, &change.key))
+        });
+        let protected = self.since.iter().flat_map(|since| &since.protected);
+        let protected =
+            protected.flat_map(|table| table.keys.iter().map(|key| key_hash(table.number, key)));
+        changed.chain(protected)
+    }
+
+    /// How many keys that are.
+    pub fn key_count(&self) -> usize {
+        let protected = self.since.iter().flat_map(|since| &since.protected);
+        let protected: usize = protected.map(|table| table.keys.len()).sum();
+        protected + self.tables.iter().map(|table| table.changes.len()).sum::<usize>()
+    }
+}
+
+impl PreparedTable {
+    /// Puts the rows into a commit.
+    pub fn put_rows(&self, commit: &mut StoreBatch) {
+        let rows = Keyspace::Rows(self.number);
+        self.changes.iter().for_each(|change| match &change.stored {
+            Some(row) => commit.put(rows, change.key.as_slice(), row.as_slice()),
+            None => commit.delete(rows, change.key.as_slice()),
+        });
+    }
+
+    /// Bytes of memory that the changes hold, about.
+    pub fn bytes(&self) -> usize {
+        let changes = self.changes.iter();
+        let stored: usize = changes
+            .map(|change| change.key.len() + change.stored.as_ref().map_or(0, Vec::len))
+            .sum();
+        // Values in memory take about as much again as their encoded bytes.
+        2 * stored + 96 * self.changes.len()
+    }
+}
+
+/// The hash by which a key of a table is noted.
+pub(crate) fn key_hash(table: u32, key: &[u8]) -> u64 {
+    FxBuildHasher.hash_one((table, key))
+}

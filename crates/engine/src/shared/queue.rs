@@ -1,0 +1,303 @@
+//! The queue between the callers of `apply` and the writer thread.
+//!
+//! Bounded by bytes: a caller waits while the queue is full, so a writer that falls behind slows
+//! its callers down instead of filling the memory. The writer takes as much as fits one group.
+
+use std::{
+    collections::VecDeque,
+    time::{Duration, Instant},
+};
+
+use crossbeam_channel::{Receiver, Sender};
+use parking_lot::{Condvar, Mutex};
+
+use super::{large::LargeCommit, prepared::PreparedBatch, waiter::Waiter};
+use crate::{Definition, Error, Result};
+
+/// Most bytes that wait; one batch larger than that may wait alone.
+const QUEUE_BYTES: usize = 64 << 20;
+/// Most batches that wait.
+const QUEUE_JOBS: usize = 4_096;
+/// Most bytes of one group: about what a disk writes in the time of a few syncs.
+const GROUP_BYTES: usize = 8 << 20;
+/// Most batches of one group.
+const GROUP_JOBS: usize = 1_024;
+
+/// What the writer is asked to do.
+pub(crate) enum Job {
+    /// Apply a batch.
+    Apply(PreparedBatch, Waiter),
+    /// Change which tables there are.
+    Define(Definitions, Waiter),
+    /// Reserve a number for rows that are staged.
+    Reserve(Sender<Result<u32>>),
+    /// Commit a batch that is staged.
+    Large(LargeCommit, Waiter),
+    /// Stand still until nothing can come from there any more.
+    Hold(Receiver<()>),
+}
+
+/// Changes of definitions that are one step.
+pub(crate) struct Definitions {
+    /// In order.
+    pub definitions: Vec<Definition>,
+    /// As in [`crate::ChangeBatch::positions`].
+    pub positions: Vec<(String, String)>,
+}
+
+/// What the writer gets next.
+pub(crate) enum Taken {
+    /// Batches to be committed together, in order.
+    Group(Vec<(PreparedBatch, Waiter)>),
+    /// Definitions, between two groups.
+    Definitions(Definitions, Waiter),
+    /// As in [`Job::Reserve`].
+    Reserve(Sender<Result<u32>>),
+    /// A large batch, between two groups.
+    Large(LargeCommit, Waiter),
+    /// As in [`Job::Hold`].
+    Hold(Receiver<()>),
+    /// Nothing came in the given time, or the queue was woken.
+    Nothing,
+    /// The queue is closed and empty.
+    Closed,
+}
+
+/// The queue. Any thread may push, one takes.
+#[derive(Default)]
+pub(crate) struct WriteQueue {
+    state: Mutex<State>,
+    filled: Condvar,
+    drained: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    jobs: VecDeque<Job>,
+    bytes: usize,
+    closed: Option<Error>,
+    /// Whether who takes is to look around.
+    woken: bool,
+}
+
+impl WriteQueue {
+    /// Appends a job; waits while the queue is full.
+    pub fn push(&self, job: Job) -> Result<()> {
+        let bytes = job.bytes();
+        let mut state = self.state.lock();
+        while state.closed.is_none() && state.is_full_for(bytes) {
+            self.drained.wait(&mut state);
+        }
+        if let Some(reason) = &state.closed {
+            return Err(reason.clone());
+        }
+        state.bytes += bytes;
+        state.jobs.push_back(job);
+        self.filled.notify_one();
+        Ok(())
+    }
+
+    /// Takes the next group or definition; waits up to `patience` for one (`None`: for ever).
+    pub fn take(&self, patience: Option<Duration>) -> Taken {
+        let deadline = patience.map(|patience| Instant::now() + patience);
+        let mut state = self.state.lock();
+        while state.jobs.is_empty() {
+            if state.closed.is_some() {
+                return Taken::Closed;
+            }
+            if std::mem::take(&mut state.woken) {
+                return Taken::Nothing;
+            }
+            match deadline {
+                None => self.filled.wait(&mut state),
+                Some(deadline) if self.filled.wait_until(&mut state, deadline).timed_out() => {
+                    return Taken::Nothing;
+                }
+                Some(_) => {}
+            }
+        }
+        let taken = state.take();
+        self.drained.notify_all();
+        taken
+    }
+
+    /// Has who takes look around.
+    pub fn wake(&self) {
+        self.state.lock().woken = true;
+        self.filled.notify_all();
+    }
+
+    /// Refuses further jobs with `reason`; what waits is still done.
+    pub fn close(&self, reason: Error) {
+        self.state.lock().closed.get_or_insert(reason);
+        self.wake_all();
+    }
+
+    /// Refuses further jobs and answers those that wait with `reason`.
+    pub fn fail(&self, reason: &Error) {
+        let jobs = {
+            let mut state = self.state.lock();
+            state.closed = Some(reason.clone());
+            state.bytes = 0;
+            std::mem::take(&mut state.jobs)
+        };
+        self.wake_all();
+        for job in jobs {
+            match job {
+                Job::Apply(_, waiter) | Job::Define(_, waiter) | Job::Large(_, waiter) => {
+                    waiter.answer(Err(reason.clone()));
+                }
+                // Who waits for it sees that it is gone.
+                Job::Reserve(_) | Job::Hold(_) => {}
+            }
+        }
+    }
+
+    fn wake_all(&self) {
+        self.filled.notify_all();
+        self.drained.notify_all();
+    }
+}
+
+impl State {
+    fn is_full_for(&self, bytes: usize) -> bool {
+        let over = self.bytes.saturating_add(bytes) > QUEUE_BYTES && !self.jobs.is_empty();
+        over || self.jobs.len() >= QUEUE_JOBS
+    }
+
+    fn take(&mut self) -> Taken {
+        let mut group = Vec::new();
+        let mut group_bytes = 0;
+        while let Some(job) = self.jobs.pop_front() {
+            let bytes = job.bytes();
+            match job {
+                // What is done must not wait for what is still being indexed.
+                Job::Apply(batch, waiter)
+                    if group.is_empty()
+                        || (group.len() < GROUP_JOBS
+                            && group_bytes + bytes <= GROUP_BYTES
+                            && !batch.is_being_indexed()) =>
+                {
+                    self.bytes = self.bytes.saturating_sub(bytes);
+                    group_bytes += bytes;
+                    group.push((batch, waiter));
+                }
+                Job::Define(definitions, waiter) if group.is_empty() => {
+                    return Taken::Definitions(definitions, waiter);
+                }
+                Job::Reserve(answer) if group.is_empty() => return Taken::Reserve(answer),
+                Job::Large(large, waiter) if group.is_empty() => {
+                    return Taken::Large(large, waiter);
+                }
+                Job::Hold(until) if group.is_empty() => return Taken::Hold(until),
+                later => {
+                    self.jobs.push_front(later);
+                    break;
+                }
+            }
+        }
+        Taken::Group(group)
+    }
+}
+
+impl Job {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Apply(batch, _) => batch.bytes,
+            Self::Define(..) | Self::Reserve(_) | Self::Large(..) | Self::Hold(_) => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crossbeam_channel::Receiver;
+
+    use super::*;
+    use crate::{
+        Position, indexing::Indexing, shared::PreparedTable, write::tests::fixture::schema,
+    };
+
+    fn batch(bytes: usize) -> (Job, Receiver<Result<Position>>) {
+        let (waiter, outcome) = Waiter::new();
+        (Job::Apply(PreparedBatch { bytes, ..PreparedBatch::default() }, waiter), outcome)
+    }
+
+    fn group_sizes(queue: &WriteQueue) -> Vec<usize> {
+        match queue.take(Some(Duration::ZERO)) {
+            Taken::Group(group) => group.iter().map(|(batch, _)| batch.bytes).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_group_is_bounded_and_a_definition_parts_two() {
+        let queue = WriteQueue::default();
+        queue.push(batch(GROUP_BYTES - 1).0).unwrap();
+        queue.push(batch(1).0).unwrap();
+        queue.push(batch(2).0).unwrap();
+        let (waiter, _outcome) = Waiter::new();
+        let definitions = vec![Definition::Drop("t".to_owned())];
+        let definitions = Definitions { definitions, positions: Vec::new() };
+        queue.push(Job::Define(definitions, waiter)).unwrap();
+        queue.push(batch(3).0).unwrap();
+        assert_eq!(group_sizes(&queue), [GROUP_BYTES - 1, 1]);
+        assert_eq!(group_sizes(&queue), [2]);
+        assert!(matches!(queue.take(None), Taken::Definitions(..)));
+        assert_eq!(group_sizes(&queue), [3]);
+        assert!(matches!(queue.take(Some(Duration::ZERO)), Taken::Nothing));
+    }
+
+    #[test]
+    fn what_is_done_does_not_wait_for_what_is_being_indexed() {
+        let queue = WriteQueue::default();
+        queue.push(batch(1).0).unwrap();
+        let (indexing, _segment) = Indexing::under_way();
+        let table = PreparedTable {
+            number: 1,
+            schema: Arc::new(schema()),
+            defined: Position(0),
+            changes: Vec::new(),
+            segment: None,
+            indexing: Some(indexing),
+            text_bytes: 0,
+        };
+        let large = PreparedBatch { tables: vec![table], bytes: 2, ..PreparedBatch::default() };
+        queue.push(Job::Apply(large, Waiter::new().0)).unwrap();
+        queue.push(batch(3).0).unwrap();
+        assert_eq!(group_sizes(&queue), [1]);
+        assert_eq!(group_sizes(&queue), [2, 3]);
+    }
+
+    #[test]
+    fn a_full_queue_makes_its_callers_wait() {
+        let queue = WriteQueue::default();
+        queue.push(batch(QUEUE_BYTES).0).unwrap();
+        std::thread::scope(|scope| {
+            let second = scope.spawn(|| queue.push(batch(1).0));
+            assert_eq!(group_sizes(&queue), [QUEUE_BYTES]);
+            second.join().unwrap().unwrap();
+        });
+        assert_eq!(group_sizes(&queue), [1]);
+    }
+
+    #[test]
+    fn closing_drains_and_failing_answers() {
+        let queue = WriteQueue::default();
+        let (job, _outcome) = batch(1);
+        queue.push(job).unwrap();
+        queue.close(Error::Closed);
+        assert!(matches!(queue.push(batch(1).0), Err(Error::Closed)));
+        assert_eq!(group_sizes(&queue), [1]);
+        assert!(matches!(queue.take(None), Taken::Closed));
+
+        let queue = WriteQueue::default();
+        let (job, outcome) = batch(1);
+        queue.push(job).unwrap();
+        queue.fail(&Error::Poisoned("disk".to_owned()));
+        assert!(matches!(outcome.recv(), Ok(Err(Error::Poisoned(_)))));
+        assert!(matches!(queue.push(batch(1).0), Err(Error::Poisoned(_))));
+    }
+}

@@ -1,0 +1,129 @@
+//! What look-ups and merges of a table did since the directory was opened.
+
+use std::{
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+use remora_index::{BloomCounts, segment::Segment};
+
+use super::SegmentView;
+
+/// How long after a failed merge the table's next one is tried, where a segment of it is gone since.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// How long at most where nothing has changed: the pause doubles with each failure.
+const LAST_PAUSE: Duration = Duration::from_secs(60);
+
+/// Counters of one table, shared by all its views. Updating them takes no lock.
+#[derive(Debug, Default)]
+pub(crate) struct Activity {
+    bloom_checks: AtomicU64,
+    bloom_saves: AtomicU64,
+    merges: AtomicU64,
+    merged_bytes: AtomicU64,
+    merge_failure: Mutex<Option<MergeFailure>>,
+}
+
+/// A merge that failed.
+#[derive(Debug)]
+struct MergeFailure {
+    why: String,
+    /// What it was to merge.
+    inputs: Vec<Weak<Segment>>,
+    at: Instant,
+    /// How many failed one after the other.
+    times: u32,
+}
+
+impl MergeFailure {
+    fn pause(&self, segments: &[SegmentView]) -> Duration {
+        match self.inputs.iter().all(|input| is_of(input, segments)) {
+            true => FIRST_PAUSE.saturating_mul(1 << self.times.min(6)).min(LAST_PAUSE),
+            false => FIRST_PAUSE,
+        }
+    }
+
+    /// Whether it still says something, once others were merged.
+    fn stands(&self, merged: &[SegmentView]) -> bool {
+        let is_there = |input: &Weak<Segment>| input.strong_count() > 0;
+        self.inputs.iter().all(is_there) && !self.inputs.iter().any(|input| is_of(input, merged))
+    }
+}
+
+fn is_of(segment: &Weak<Segment>, views: &[SegmentView]) -> bool {
+    views.iter().any(|view| std::ptr::eq(segment.as_ptr(), Arc::as_ptr(&view.segment)))
+}
+
+/// The counters at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Done {
+    pub bloom: BloomCounts,
+    pub merges: u64,
+    pub merged_bytes: u64,
+}
+
+impl Activity {
+    /// Adds what the bloom filters were asked.
+    #[inline]
+    pub fn looked_up(&self, counts: BloomCounts) {
+        if counts.checks > 0 {
+            self.bloom_checks.fetch_add(counts.checks, Relaxed);
+        }
+        if counts.saves > 0 {
+            self.bloom_saves.fetch_add(counts.saves, Relaxed);
+        }
+    }
+
+    /// Keeps why a merge of these segments failed; whether that is news.
+    pub fn merge_failed(&self, why: String, inputs: &[SegmentView], at: Instant) -> bool {
+        let mut failure = self.merge_failure.lock();
+        let before = failure.as_ref();
+        let is_new = before.is_none_or(|before| before.why != why);
+        let times = before.map_or(0, |before| before.times.saturating_add(1));
+        let inputs = inputs.iter().map(|view| Arc::downgrade(&view.segment)).collect();
+        *failure = Some(MergeFailure { why, inputs, at, times });
+        is_new
+    }
+
+    /// Why the table's last merge failed, if it did.
+    pub fn merge_failure(&self) -> Option<String> {
+        self.merge_failure.lock().as_ref().map(|failure| failure.why.clone())
+    }
+
+    /// Whether merges leave a segment alone for now, since one that it was part of failed; `segments`
+    /// are all of the table.
+    pub fn holds_back(
+        &self,
+        segment: &Arc<Segment>,
+        segments: &[SegmentView],
+        now: Instant,
+    ) -> bool {
+        self.merge_failure.lock().as_ref().is_some_and(|failure| {
+            let same = |input: &Weak<Segment>| std::ptr::eq(input.as_ptr(), Arc::as_ptr(segment));
+            now < failure.at + failure.pause(segments) && failure.inputs.iter().any(same)
+        })
+    }
+
+    /// Adds a merge of these segments. A failure stands until one of what failed is merged or gone.
+    pub fn merged(&self, inputs: &[SegmentView]) {
+        let bytes = inputs.iter().map(SegmentView::bytes).sum();
+        self.merge_failure.lock().take_if(|failure| !failure.stands(inputs));
+        self.merges.fetch_add(1, Relaxed);
+        self.merged_bytes.fetch_add(bytes, Relaxed);
+    }
+
+    pub fn done(&self) -> Done {
+        Done {
+            bloom: BloomCounts {
+                checks: self.bloom_checks.load(Relaxed),
+                saves: self.bloom_saves.load(Relaxed),
+            },
+            merges: self.merges.load(Relaxed),
+            merged_bytes: self.merged_bytes.load(Relaxed),
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What a reader pins: the state of every table at one position, and the newest such state, which the
+//! writer and the merges replace.
+
+mod activity;
+mod published;
+mod segment_view;
+
+use std::{collections::HashMap, sync::Arc};
+
+pub(crate) use activity::{Activity, Done};
+pub(crate) use published::{Claim, Claims, Published};
+pub(crate) use segment_view::SegmentView;
+
+use crate::{
+    Position, Schema, SourcePositions,
+    encode::RowFormat,
+    schema::Synonyms,
+    storage::{
+        rows::{RowReader, rows_at},
+        store::StoreSnapshot,
+    },
+};
+
+/// The state of all tables at one position. Published whole by an atomic pointer swap.
+pub(crate) struct Snapshot {
+    /// The newest batch that is in it.
+    pub position: Position,
+    /// How far the sources were then.
+    pub sources: SourcePositions,
+    /// The tables by name.
+    pub tables: HashMap<Arc<str>, Arc<TableView>>,
+}
+
+impl Snapshot {
+    /// The same moment with other tables.
+    pub fn with_tables(&self, tables: HashMap<Arc<str>, Arc<TableView>>) -> Self {
+        Self { position: self.position, sources: self.sources.clone(), tables }
+    }
+}
+
+/// One table at one position.
+#[derive(Clone)]
+pub(crate) struct TableView {
+    /// The table's number in the store; never given to another table.
+    pub number: u32,
+    /// The definition. Segments may be older: what they lack of it is NULL in all their documents.
+    pub schema: Arc<Schema>,
+    /// How its rows are stored.
+    pub format: Arc<RowFormat>,
+    /// The batch that gave it this definition; 0 if that was before the directory was opened.
+    pub defined: Position,
+    /// The definition's synonyms.
+    pub synonyms: Arc<Synonyms>,
+    /// The newest batch that changed a row of it.
+    pub changed: Position,
+    /// The segments, oldest first. A live key is in exactly one of them.
+    pub segments: Vec<SegmentView>,
+    /// The rows at the same position.
+    pub rows: Arc<dyn RowReader>,
+    /// The number under which rows of it are staged that are read in the place of the table's.
+    pub staged: Option<u32>,
+    /// What was done with the table.
+    pub activity: Arc<Activity>,
+}
+
+impl TableView {
+    /// The same table at a later moment of the store, changed last at `changed`.
+    pub fn at(
+        &self,
+        store: &Arc<dyn StoreSnapshot>,
+        changed: Position,
+        segments: Vec<SegmentView>,
+    ) -> Self {
+        let rows = rows_at(store, self.number, &self.format, self.staged);
+        Self { changed, segments, rows, ..self.clone() }
+    }
+
+    /// How many rows the view has.
+    pub fn live_count(&self) -> u64 {
+        self.segments.iter().map(|view| u64::from(view.live_count())).sum()
+    }
+}

@@ -1,0 +1,238 @@
+//! The published snapshot: readers load it, the writer and the merges replace it.
+//!
+//! Readers take no lock: [`Published::load`] is an atomic pointer read. Whoever replaces the
+//! snapshot holds the gate from the load of the old one to the store of the new one, so that no
+//! replacement is lost; nothing slow happens under the gate. Under it as well stand the claims:
+//! a claimed segment is the input of one merge and of no other.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+    time::Instant,
+};
+
+use arc_swap::ArcSwap;
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use remora_index::segment::Segment;
+
+use super::{SegmentView, Snapshot, TableView};
+use crate::{Error, Result};
+
+/// The newest snapshot and who may replace what of it.
+pub(crate) struct Published {
+    current: ArcSwap<Snapshot>,
+    gate: Mutex<Gate>,
+    /// A snapshot was published, a claim was given back, or writes stopped.
+    changed: Condvar,
+    /// A merge or a checkpoint may be due, or writes stopped.
+    work: Condvar,
+}
+
+#[derive(Default)]
+struct Gate {
+    claimed: Vec<Arc<Segment>>,
+    /// How many wait for a moment without claims; nobody else gets one meanwhile.
+    waiting_for_all: usize,
+    stopped: Option<Error>,
+}
+
+impl Published {
+    /// Publishes the first snapshot.
+    pub fn new(snapshot: Snapshot) -> Self {
+        Self {
+            current: ArcSwap::from_pointee(snapshot),
+            gate: Mutex::default(),
+            changed: Condvar::new(),
+            work: Condvar::new(),
+        }
+    }
+
+    /// The newest snapshot. Never waits.
+    #[inline]
+    pub fn load(&self) -> Arc<Snapshot> {
+        self.current.load_full()
+    }
+
+    /// Replaces the snapshot by what `change` makes of it; `None` leaves it.
+    pub fn update(&self, change: impl FnOnce(&Snapshot) -> Option<Snapshot>) {
+        let gate = self.gate.lock();
+        if let Some(changed) = change(&self.current.load()) {
+            self.current.store(Arc::new(changed));
+        }
+        drop(gate);
+        self.changed.notify_all();
+    }
+
+    /// Replaces segments by others with the same documents, save those that a merge reads now.
+    pub fn exchange(&self, same: &[(Arc<Segment>, Arc<Segment>)]) {
+        let gate = self.gate.lock();
+        let claims = Claims(&gate.claimed);
+        let mut tables = self.current.load().tables.clone();
+        for table in tables.values_mut() {
+            let is_old = |view: &SegmentView| same.iter().any(|(old, _)| view.is_of(old));
+            if !table.segments.iter().any(is_old) {
+                continue;
+            }
+            for view in &mut Arc::make_mut(table).segments {
+                let exchange = same.iter().find(|(old, _)| view.is_of(old) && !claims.has(old));
+                if let Some((_, new)) = exchange {
+                    view.segment = Arc::clone(new);
+                }
+            }
+        }
+        self.current.store(Arc::new(self.current.load().with_tables(tables)));
+    }
+
+    /// Lets go of every table, so that the store can be closed.
+    pub fn clear(&self) {
+        self.update(|current| Some(current.with_tables(HashMap::new())));
+    }
+
+    /// Wakes the merges: something may be due.
+    pub fn notify_work(&self) {
+        self.work.notify_all();
+    }
+
+    /// Ends all waits with `reason`; only the first reason stands.
+    pub fn stop(&self, reason: Error) {
+        self.gate.lock().stopped.get_or_insert(reason);
+        self.changed.notify_all();
+        self.work.notify_all();
+    }
+
+    /// Why writes stopped, if they did.
+    pub fn stopped(&self) -> Option<Error> {
+        self.gate.lock().stopped.clone()
+    }
+
+    /// Waits until `ready` holds; false if it does not by `deadline`, an error if writes stop.
+    pub fn wait_until(
+        &self,
+        deadline: Option<Instant>,
+        ready: impl Fn(&Snapshot) -> bool,
+    ) -> Result<bool> {
+        let mut gate = self.gate.lock();
+        loop {
+            if ready(&self.current.load()) {
+                return Ok(true);
+            }
+            if let Some(reason) = &gate.stopped {
+                return Err(reason.clone());
+            }
+            if !wait(&self.changed, &mut gate, deadline) {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Waits for [`Published::notify_work`], at most until `deadline`.
+    pub fn wait_for_work(&self, deadline: Instant, due: impl Fn(&Snapshot, &Claims<'_>) -> bool) {
+        let mut gate = self.gate.lock();
+        while gate.stopped.is_none() && !due(&self.current.load(), &Claims(&gate.claimed)) {
+            if self.work.wait_until(&mut gate, deadline).timed_out() {
+                return;
+            }
+        }
+    }
+
+    /// Claims what `pick` chooses among the segments that nobody claimed.
+    pub fn claim(
+        &self,
+        pick: impl FnOnce(&Snapshot, &Claims<'_>) -> Option<(Arc<TableView>, Vec<usize>)>,
+    ) -> Option<Claim<'_>> {
+        let mut gate = self.gate.lock();
+        if gate.waiting_for_all > 0 {
+            return None;
+        }
+        let (table, chosen) = pick(&self.current.load(), &Claims(&gate.claimed))?;
+        Some(self.claim_chosen(&mut gate, table, &chosen))
+    }
+
+    /// Claims all segments of the table, waiting until nobody else has any; `None` if there is no
+    /// such table.
+    pub fn claim_all(&self, table: &str) -> Result<Option<Claim<'_>>> {
+        let mut gate = self.gate.lock();
+        gate.waiting_for_all += 1;
+        while !gate.claimed.is_empty() && gate.stopped.is_none() {
+            self.changed.wait(&mut gate);
+        }
+        gate.waiting_for_all -= 1;
+        if let Some(reason) = &gate.stopped {
+            return Err(reason.clone());
+        }
+        let table = self.current.load().tables.get(table).cloned();
+        Ok(table.map(|table| {
+            let all: Vec<usize> = (0..table.segments.len()).collect();
+            self.claim_chosen(&mut gate, table, &all)
+        }))
+    }
+
+    /// Whether a merge of one of these tables runs, or waits to begin.
+    pub fn is_merging(&self, numbers: &BTreeSet<u32>) -> bool {
+        let gate = self.gate.lock();
+        let claims = Claims(&gate.claimed);
+        let current = self.current.load();
+        let mut tables = current.tables.values().filter(|table| numbers.contains(&table.number));
+        gate.waiting_for_all > 0
+            || tables.any(|table| table.segments.iter().any(|view| claims.has(&view.segment)))
+    }
+
+    /// Whether somebody waits for a moment without claims.
+    #[cfg(test)]
+    pub fn is_waiting_for_all(&self) -> bool {
+        self.gate.lock().waiting_for_all > 0
+    }
+
+    fn claim_chosen(&self, gate: &mut Gate, table: Arc<TableView>, chosen: &[usize]) -> Claim<'_> {
+        let views = chosen.iter().filter_map(|&index| table.segments.get(index));
+        let views: Vec<_> = views.cloned().collect();
+        gate.claimed.extend(views.iter().map(|view| Arc::clone(&view.segment)));
+        Claim { published: self, table, views }
+    }
+}
+
+/// Waits; false if `deadline` has passed.
+fn wait(condition: &Condvar, gate: &mut MutexGuard<'_, Gate>, deadline: Option<Instant>) -> bool {
+    match deadline {
+        None => condition.wait(gate),
+        Some(deadline) => return !condition.wait_until(gate, deadline).timed_out(),
+    }
+    true
+}
+
+/// Which segments are inputs of a merge now.
+pub(crate) struct Claims<'g>(&'g [Arc<Segment>]);
+
+impl Claims<'_> {
+    /// Whether a merge has the segment.
+    pub fn has(&self, segment: &Arc<Segment>) -> bool {
+        self.0.iter().any(|claimed| Arc::ptr_eq(claimed, segment))
+    }
+
+    /// No claims at all.
+    pub fn none() -> Self {
+        Self(&[])
+    }
+}
+
+/// Segments that one merge reads. Each of them stays in the published table, save that the writer
+/// may delete documents of it or drop it when none is left, until the claim is given
+/// back by dropping this.
+pub(crate) struct Claim<'p> {
+    published: &'p Published,
+    /// The table as it was when they were claimed.
+    pub table: Arc<TableView>,
+    /// The segments as they were then.
+    pub views: Vec<SegmentView>,
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        let mut gate = self.published.gate.lock();
+        let mine = |segment: &Arc<Segment>| self.views.iter().any(|view| view.is_of(segment));
+        gate.claimed.retain(|segment| !mine(segment));
+        drop(gate);
+        self.published.changed.notify_all();
+        self.published.work.notify_all();
+    }
+}

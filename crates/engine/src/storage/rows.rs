@@ -1,0 +1,211 @@
+//! Rows of one table out of a snapshot of the store.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use super::{
+    staged::{parse_staged_key, parse_staged_value, staged_key},
+    store::{Keyspace, StoreSnapshot},
+};
+use crate::{Error, Result, Row, encode::RowFormat};
+
+/// What to do about rows that cannot be read.
+pub(crate) const DAMAGED_ROWS: &str = "; stop the server, have `remora check` list what else is damaged, \
+                                       then restore a backup, or copy or import the table again";
+
+/// Staged rows that a scan reads ahead.
+const AHEAD_ROWS: usize = 1_024;
+/// Bytes of them.
+const AHEAD_BYTES: usize = 1 << 20;
+
+/// Reads whole rows of one table at one position.
+pub(crate) trait RowReader: Send + Sync {
+    /// The row with this encoded key: the columns at the wanted positions; what the others are is
+    /// not said.
+    fn get(&self, key: &[u8], wanted: &dyn Fn(usize) -> bool) -> Result<Option<Row>>;
+    /// Calls `visit(encoded key, row)` in key order, from `from` on (included), until it answers
+    /// false.
+    fn scan(&self, from: &[u8], visit: &mut dyn FnMut(&[u8], Row) -> Result<bool>) -> Result<()>;
+}
+
+/// The rows of one table at the moment of a store snapshot.
+pub(crate) struct StoredRows {
+    snapshot: Arc<dyn StoreSnapshot>,
+    keyspace: Keyspace,
+    format: Arc<RowFormat>,
+}
+
+impl StoredRows {
+    /// The rows of table number `table`, read with `format`.
+    pub fn new(snapshot: Arc<dyn StoreSnapshot>, table: u32, format: Arc<RowFormat>) -> Self {
+        Self { snapshot, keyspace: Keyspace::Rows(table), format }
+    }
+}
+
+impl RowReader for StoredRows {
+    fn get(&self, key: &[u8], wanted: &dyn Fn(usize) -> bool) -> Result<Option<Row>> {
+        let stored = self.snapshot.get(self.keyspace, key).map_err(|error| self.damaged(error))?;
+        let row = stored.map(|bytes| self.format.decode_columns(&bytes, wanted)).transpose();
+        row.map_err(|error| self.damaged_row(error, key))
+    }
+
+    fn scan(&self, from: &[u8], visit: &mut dyn FnMut(&[u8], Row) -> Result<bool>) -> Result<()> {
+        let mut ended_by = None;
+        let scanned = self.snapshot.scan(self.keyspace, from, &mut |key, bytes| {
+            let row = self.format.decode(bytes).map_err(|error| self.damaged_row(error, key));
+            row.and_then(|row| visit(key, row)).or_else(|error| {
+                ended_by = Some(error);
+                Ok(false)
+            })
+        });
+        match ended_by {
+            Some(error) => Err(error),
+            None => scanned.map_err(|error| self.damaged(error)),
+        }
+    }
+}
+
+impl StoredRows {
+    /// Damage with the table's name and what to do.
+    fn damaged(&self, error: Error) -> Error {
+        let Error::Corrupt(what) = error else { return error };
+        Error::Corrupt(format!("{what}, of table {:?}{DAMAGED_ROWS}", self.format.schema().name))
+    }
+
+    /// The same of one row, with its place.
+    fn damaged_row(&self, error: Error, key: &[u8]) -> Error {
+        match error {
+            Error::Corrupt(what) => self.damaged(Error::Corrupt(format!("{what}, key {key:02x?}"))),
+            other => other,
+        }
+    }
+}
+
+/// The rows of one table with those of a large batch that are staged in the place of its own.
+pub(crate) struct OverlaidRows {
+    /// The rows without the batch.
+    pub below: Arc<dyn RowReader>,
+    /// Where they are staged, and at which moment.
+    pub snapshot: Arc<dyn StoreSnapshot>,
+    /// The number under which they are.
+    pub number: u32,
+    /// The table's.
+    pub table: u32,
+    /// How its rows are stored.
+    pub format: Arc<RowFormat>,
+}
+
+impl RowReader for OverlaidRows {
+    fn get(&self, key: &[u8], wanted: &dyn Fn(usize) -> bool) -> Result<Option<Row>> {
+        let place = staged_key(self.table, key);
+        match self.snapshot.get(Keyspace::Rows(self.number), &place)? {
+            None => self.below.get(key, wanted),
+            Some(staged) => {
+                let row = parse_staged_value(&staged)?;
+                row.map(|bytes| self.format.decode_columns(bytes, wanted)).transpose()
+            }
+        }
+    }
+
+    fn scan(&self, from: &[u8], visit: &mut dyn FnMut(&[u8], Row) -> Result<bool>) -> Result<()> {
+        let mut staged = StagedScan::new(self, from);
+        let mut goes_on = true;
+        self.below.scan(from, &mut |key, row| {
+            goes_on = staged.pass(Some(key), visit)?;
+            if goes_on {
+                goes_on = match staged.is_first(key)? {
+                    true => staged.visit_first(visit)?,
+                    false => visit(key, row)?,
+                };
+            }
+            Ok(goes_on)
+        })?;
+        if goes_on {
+            staged.pass(None, visit)?;
+        }
+        Ok(())
+    }
+}
+
+/// The rows of a table at a moment of the store, with those that are staged under a number.
+pub(crate) fn rows_at(
+    store: &Arc<dyn StoreSnapshot>,
+    table: u32,
+    format: &Arc<RowFormat>,
+    staged: Option<u32>,
+) -> Arc<dyn RowReader> {
+    let below = Arc::new(StoredRows::new(Arc::clone(store), table, Arc::clone(format)));
+    let (snapshot, format) = (Arc::clone(store), Arc::clone(format));
+    match staged {
+        None => below,
+        Some(number) => Arc::new(OverlaidRows { below, snapshot, number, table, format }),
+    }
+}
+
+/// The staged rows of a table in key order, some of them read ahead.
+struct StagedScan<'s> {
+    rows: &'s OverlaidRows,
+    /// Where to read on; `None` if there is nothing more.
+    next: Option<Vec<u8>>,
+    ahead: VecDeque<(Vec<u8>, Option<Row>)>,
+}
+
+impl<'s> StagedScan<'s> {
+    fn new(rows: &'s OverlaidRows, from: &[u8]) -> Self {
+        let next = Some(staged_key(rows.table, from));
+        Self { rows, next, ahead: VecDeque::new() }
+    }
+
+    /// Visits those before `end`; whether to go on.
+    fn pass(
+        &mut self,
+        end: Option<&[u8]>,
+        visit: &mut dyn FnMut(&[u8], Row) -> Result<bool>,
+    ) -> Result<bool> {
+        loop {
+            self.read_ahead()?;
+            let Some((key, _)) = self.ahead.front() else { return Ok(true) };
+            if end.is_some_and(|end| key.as_slice() >= end) {
+                return Ok(true);
+            }
+            if !self.visit_first(visit)? {
+                return Ok(false);
+            }
+        }
+    }
+
+    fn is_first(&mut self, key: &[u8]) -> Result<bool> {
+        self.read_ahead()?;
+        Ok(self.ahead.front().is_some_and(|(staged, _)| staged == key))
+    }
+
+    fn visit_first(&mut self, visit: &mut dyn FnMut(&[u8], Row) -> Result<bool>) -> Result<bool> {
+        match self.ahead.pop_front() {
+            Some((key, Some(row))) => visit(&key, row),
+            _ => Ok(true),
+        }
+    }
+
+    fn read_ahead(&mut self) -> Result<()> {
+        if !self.ahead.is_empty() {
+            return Ok(());
+        }
+        let Some(from) = self.next.take() else { return Ok(()) };
+        let (rows, ahead, next) = (self.rows, &mut self.ahead, &mut self.next);
+        let mut bytes = 0;
+        rows.snapshot.scan(Keyspace::Rows(rows.number), &from, &mut |staged, value| {
+            let (table, key) = parse_staged_key(staged)?;
+            if table != rows.table {
+                return Ok(false);
+            }
+            let row = parse_staged_value(value)?;
+            let row = row.map(|bytes| rows.format.decode(bytes)).transpose()?;
+            ahead.push_back((key.to_vec(), row));
+            bytes += staged.len() + value.len();
+            let is_full = ahead.len() >= AHEAD_ROWS || bytes >= AHEAD_BYTES;
+            if is_full {
+                *next = Some([staged, &[0]].concat());
+            }
+            Ok(!is_full)
+        })
+    }
+}

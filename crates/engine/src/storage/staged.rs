@@ -1,0 +1,153 @@
+//! The rows of a large batch, beside those of their tables until they are moved there.
+//!
+//! ```text
+//! rows of a number of its own       table:u32 (big endian) key -> 0 if the row is gone
+//!                                                              -> 1 row if it is this one
+//! meta     "staged" number:u32 -> position:u64   the batch was committed at this position, and
+//!                                of a key that is under the number this is the row
+//! ```
+//! A batch is staged by its caller, beside whatever else is written. While there is no mark nobody
+//! reads what is staged, and the next start drops it. The commit puts the mark there: from then on
+//! readers look under the number first (`rows::OverlaidRows`), whoever changes a key takes it away
+//! there, and the writer moves the rows to their tables between other batches. A row that was moved
+//! stays under the number as well until all of them are, so moving some again is harmless.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    catalog::{ChangedKeys, KEY_BYTES, delete_staged, put_log, read_staged, read_tables},
+    store::{Keyspace, Store, StoreBatch, StoreSnapshot},
+};
+use crate::{Error, Position, Result};
+
+/// Bytes that are moved by one commit: what a batch that comes meanwhile waits for. Few in tests, so
+/// that much happens between two.
+const MOVED_BYTES: usize = if cfg!(test) { 64 } else { 128 << 10 };
+
+const GONE: u8 = 0;
+const ROW: u8 = 1;
+
+/// Where the row of a key is staged.
+pub(crate) fn staged_key(table: u32, key: &[u8]) -> Vec<u8> {
+    [&table.to_be_bytes(), key].concat()
+}
+
+/// What is staged there.
+pub(crate) fn staged_value(row: Option<&[u8]>) -> Vec<u8> {
+    match row {
+        None => vec![GONE],
+        Some(row) => [&[ROW], row].concat(),
+    }
+}
+
+/// A table and a key from where its row is staged.
+pub(crate) fn parse_staged_key(staged: &[u8]) -> Result<(u32, &[u8])> {
+    let parts = staged.split_first_chunk::<4>();
+    let (table, key) = parts.ok_or_else(|| Error::Corrupt("the key of a staged row".to_owned()))?;
+    Ok((u32::from_be_bytes(*table), key))
+}
+
+/// The row that is staged, if it is not gone.
+pub(crate) fn parse_staged_value(staged: &[u8]) -> Result<Option<&[u8]>> {
+    match staged.split_first() {
+        Some((&GONE, [])) => Ok(None),
+        Some((&ROW, row)) => Ok(Some(row)),
+        _ => Err(Error::Corrupt("a staged row".to_owned())),
+    }
+}
+
+/// The move of a committed batch's rows to their tables.
+#[derive(Clone)]
+pub(crate) struct Settling {
+    /// The number under which they are staged.
+    pub number: u32,
+    /// Where the batch was committed.
+    position: Position,
+    /// What comes next.
+    from: Vec<u8>,
+    /// The number of each table's next part of the log.
+    log_parts: BTreeMap<u32, u32>,
+}
+
+impl Settling {
+    /// Begins it.
+    pub fn new(number: u32, position: Position) -> Self {
+        Self { number, position, from: Vec::new(), log_parts: BTreeMap::new() }
+    }
+
+    /// A commit that moves some of the rows, `None` if all of them are; those of tables that are not
+    /// there any more go with the number.
+    pub fn next(
+        &mut self,
+        store: &dyn StoreSnapshot,
+        is_there: &dyn Fn(u32) -> bool,
+    ) -> Result<Option<StoreBatch>> {
+        let mut commit = StoreBatch::new();
+        let mut moved: BTreeMap<u32, Vec<Vec<u8>>> = BTreeMap::new();
+        let (mut bytes, mut last) = (0, None);
+        store.scan(Keyspace::Rows(self.number), &self.from, &mut |staged, value| {
+            let (table, key) = parse_staged_key(staged)?;
+            bytes += staged.len() + value.len();
+            last = Some(staged.to_vec());
+            if is_there(table) {
+                match parse_staged_value(value)? {
+                    Some(row) => commit.put(Keyspace::Rows(table), key, row),
+                    None => commit.delete(Keyspace::Rows(table), key),
+                }
+                moved.entry(table).or_default().push(key.to_vec());
+            }
+            Ok(bytes < MOVED_BYTES)
+        })?;
+        let Some(mut next) = last else { return Ok(None) };
+        next.push(0);
+        self.from = next;
+        for (table, keys) in moved {
+            let part = self.log_parts.entry(table).or_default();
+            let keys = keys.iter().map(Vec::as_slice);
+            *part = put_log(&mut commit, self.position, table, *part, keys);
+        }
+        Ok(Some(commit))
+    }
+
+    /// A commit that says that all are moved. What is under the number then is garbage.
+    pub fn end(&self) -> StoreBatch {
+        let mut commit = StoreBatch::new();
+        delete_staged(&mut commit, self.number);
+        commit
+    }
+}
+
+/// Calls `visit` with the keys whose rows are staged under a number, in pages of about so many bytes.
+pub(crate) fn staged_keys(
+    store: &dyn StoreSnapshot,
+    number: u32,
+    page_bytes: usize,
+    visit: &mut dyn FnMut(ChangedKeys) -> Result<()>,
+) -> Result<()> {
+    let (mut page, mut bytes) = (ChangedKeys::new(), 0);
+    store.scan(Keyspace::Rows(number), &[], &mut |staged, _| {
+        let (table, key) = parse_staged_key(staged)?;
+        page.entry(table).or_default().insert(key.to_vec());
+        bytes += staged.len() + KEY_BYTES;
+        if bytes >= page_bytes {
+            bytes = 0;
+            visit(std::mem::take(&mut page))?;
+        }
+        Ok(true)
+    })?;
+    visit(page)
+}
+
+/// Moves what a committed batch has staged, at a start. Cost: its rows are written once.
+pub(crate) fn settle(store: &dyn Store) -> Result<()> {
+    let moment = store.snapshot();
+    let Some((number, position)) = read_staged(&*moment)? else { return Ok(()) };
+    tracing::info!("the rows of a large batch are moved to their tables");
+    let tables = read_tables(&*moment)?;
+    let tables: BTreeSet<u32> = tables.into_iter().map(|(number, _)| number).collect();
+    let mut settling = Settling::new(number, position);
+    while let Some(commit) = settling.next(&*moment, &|table| tables.contains(&table))? {
+        store.commit(commit, false)?;
+    }
+    store.commit(settling.end(), true)
+}

@@ -1,0 +1,37 @@
+//! What errors of fjall mean.
+
+use std::io::ErrorKind;
+
+use crate::Error;
+
+/// What the system answers where the bytes are at fault and not the disk.
+const DAMAGE: [ErrorKind; 4] = [
+    ErrorKind::NotFound,
+    ErrorKind::UnexpectedEof,
+    ErrorKind::InvalidData,
+    ErrorKind::InvalidInput,
+];
+
+/// What an error of fjall means to our callers.
+pub(super) fn store_error(error: fjall::Error) -> Error {
+    match error {
+        // A file that is missing, too short, or says of another place what it does not have.
+        fjall::Error::Io(error) | fjall::Error::Storage(fjall::LsmError::Io(error))
+            if DAMAGE.contains(&error.kind()) =>
+        {
+            Error::Corrupt(format!("the row store: {error}"))
+        }
+        fjall::Error::Io(error) | fjall::Error::Storage(fjall::LsmError::Io(error)) => {
+            Error::Io(format!("the row store: {error}"))
+        }
+        fjall::Error::Poisoned => {
+            Error::Poisoned("an earlier write or flush of the row store failed".to_owned())
+        }
+        fjall::Error::Locked => Error::Conflict(
+            "the row store is in use by another process, or by a read of this one that has not \
+                 ended"
+                .to_owned(),
+        ),
+        other => Error::Corrupt(format!("the row store: {other:?}")),
+    }
+}

@@ -1,0 +1,453 @@
+//! The store on disk: fjall, an LSM tree per keyspace and one journal before them all.
+//!
+//! ```text
+//! store/             fjall's own files, of its disk format 3
+//! keyspaces          "meta", "log", "rows-N" for table number N
+//! key in a keyspace  the key itself; a key of nothing but n zero bytes (n from 0) has n + 1 there,
+//!                    since fjall knows no empty key. The order of keys is the same.
+//! ```
+//! A batch is one record of the journal and so whole or absent after a crash. Each has a number, one
+//! above that of the batch before it, which it leaves in "meta" under "batches". Recovery replays at
+//! most about two journal files of 64 MB: memtables are small and hold no journal back for long.
+//!
+//! **A full disk** is no damage: what was acknowledged is synced, and the batch that met it is refused.
+//! But fjall writes nothing more once a write has failed, and may still hold a part of that batch in a
+//! buffer. So its database is opened anew at once, which replays the journal and says by the last
+//! batch's number whether the one that failed is in it. If a flush or a compaction fails meanwhile, it
+//! is opened anew again, whether there is room or not: what a failed one has written goes with that. A
+//! sync that fails is another thing: nobody knows what the disk holds then, and the store takes no
+//! write any more. fjall does not say why it stopped; it was the full disk if the disk is full.
+
+mod directory;
+mod error;
+mod moment;
+mod opened;
+mod room;
+
+use std::{
+    borrow::Cow,
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use fjall::{PersistMode, SeqNo};
+use parking_lot::{Mutex, RwLock};
+
+use self::{error::store_error, moment::Moments, opened::Opened};
+use super::{Keyspace, Store, StoreBatch, StoreChange, StoreSnapshot, poison::Poison};
+use crate::{Error, Result, error::is_full};
+
+/// Settings of the store on disk.
+#[derive(Clone, Debug)]
+pub(crate) struct StoreOptions {
+    /// Bytes of the cache of blocks, shared by all keyspaces.
+    pub cache_bytes: u64,
+    /// Bytes of rows of one table in memory before they go to a file of their own.
+    pub rows_memtable_bytes: u64,
+    /// Bytes of the journal above which memtables are flushed to free it; at least 64 MiB.
+    pub journal_bytes: u64,
+    /// Threads that flush and compact; at least 2, so that one is always free to flush.
+    pub worker_threads: usize,
+}
+
+impl Default for StoreOptions {
+    fn default() -> Self {
+        Self {
+            cache_bytes: 32 << 20,
+            rows_memtable_bytes: 16 << 20,
+            journal_bytes: MIN_JOURNAL_BYTES,
+            worker_threads: 2,
+        }
+    }
+}
+
+/// What fjall takes at least.
+const MIN_JOURNAL_BYTES: u64 = 64 << 20;
+/// Memtables below this in all are replayed in no time: flushing them would take longer.
+const FLUSHED_BYTES: u64 = 1 << 20;
+const SMALL_MEMTABLE_BYTES: u64 = 4 << 20;
+
+/// fjall stops a writer for good at 4 sealed memtables or 30 files of the first level if its
+/// workers have died; waiting here, below those, can see that and answer.
+const MAX_SEALED_MEMTABLES: usize = 3;
+const MAX_FIRST_LEVEL_FILES: usize = 26;
+const BACKLOG_POLL: Duration = Duration::from_millis(2);
+
+/// The pauses between openings of a database that stops again and again on a full disk: readers wait
+/// during each.
+const FIRST_PAUSE: Duration = Duration::from_secs(2);
+const LAST_PAUSE: Duration = Duration::from_secs(60);
+
+/// The store on disk.
+pub(crate) struct DiskStore {
+    /// `None` after it could not be opened anew.
+    opened: RwLock<Option<Opened>>,
+    directory: PathBuf,
+    options: StoreOptions,
+    poison: Poison,
+    /// Why nothing is written for now: the disk is full.
+    refusal: Mutex<Option<String>>,
+    /// Held by who writes: whether a batch that failed is there is asked before another comes.
+    writing: Mutex<Writing>,
+    moments: Moments,
+    /// What moments must not be older than to show the rows as they are.
+    last_rows: AtomicU64,
+    /// How often it was opened anew, or rows were dropped to make room.
+    openings: AtomicU64,
+    /// Tables whose rows could not be dropped yet, for the disk is full.
+    undropped: Mutex<BTreeSet<u32>>,
+}
+
+/// What only the thread that writes knows.
+struct Writing {
+    /// The number of the last batch that is there.
+    batches: u64,
+    /// When a database that has stopped is opened anew although there is no room, and how long after
+    /// that the next time.
+    next_opening: Option<Instant>,
+    pause: Duration,
+}
+
+/// A batch of which it is not known whether it is in the journal.
+struct Undecided {
+    number: u64,
+    has_rows: bool,
+    /// [`DiskStore::last_rows`] before it.
+    last_rows: SeqNo,
+}
+
+impl DiskStore {
+    /// Opens or makes the store in `directory`. Only one process may: the caller holds the lock of
+    /// the data directory. Cost: the journal is replayed.
+    pub fn open(directory: &Path, options: StoreOptions) -> Result<Self> {
+        let opened = Opened::open(directory, &options)?;
+        let batches = opened.batches()?;
+        Ok(Self {
+            last_rows: AtomicU64::new(opened.database.visible_seqno()),
+            opened: RwLock::new(Some(opened)),
+            directory: directory.to_owned(),
+            options,
+            poison: Poison::default(),
+            refusal: Mutex::default(),
+            writing: Mutex::new(Writing { batches, next_opening: None, pause: FIRST_PAUSE }),
+            moments: Moments::default(),
+            openings: AtomicU64::new(0),
+            undropped: Mutex::default(),
+        })
+    }
+
+    /// Whether it takes writes.
+    fn check(&self) -> Result<()> {
+        self.poison.check()?;
+        self.refusal().map_or(Ok(()), |reason| Err(Error::Full(reason)))
+    }
+
+    /// Calls `run` with the open database.
+    fn with<T>(&self, run: impl FnOnce(&Opened) -> T) -> Result<T> {
+        match &*self.opened.read_recursive() {
+            Some(opened) => Ok(run(opened)),
+            // On a full disk that is tried again.
+            None => Err(self.refusal().map_or_else(not_opened, Error::Full)),
+        }
+    }
+
+    /// Hands the batch to the system; with `sync` it is durable on return.
+    fn write(&self, mut batch: StoreBatch, sync: bool) -> Result<()> {
+        let ready = self.with(|opened| opened.wait_for_backlog(&batch, &self.options))?;
+        // Behind whoever writes, who may just find out why fjall has stopped.
+        let mut writing = self.writing.lock();
+        ready.map_err(|error| self.failed(error))?;
+        // Another thread's batch may have met the full disk meanwhile.
+        self.check()?;
+        let asked = Undecided {
+            number: writing.batches + 1,
+            has_rows: batch.changes.iter().any(|one| matches!(one.keyspace, Keyspace::Rows(_))),
+            last_rows: self.last_rows.load(Ordering::Acquire),
+        };
+        batch.put(Keyspace::Meta, opened::BATCHES, asked.number.to_le_bytes());
+        let written = self.with(|opened| {
+            opened.write(batch, &self.options).map_err(|error| self.failed(error))?;
+            if asked.has_rows {
+                self.last_rows.fetch_max(opened.database.visible_seqno(), Ordering::AcqRel);
+            }
+            if sync { self.persist(opened) } else { Ok(()) }
+        })?;
+        match written {
+            Err(Error::Full(reason)) => {
+                // What is in the journal is synced by the opening.
+                let there = self.open_again(Some(&asked)).map_err(|error| self.end(error))?;
+                if there < asked.number {
+                    return Err(Error::Full(reason));
+                }
+            }
+            other => other?,
+        }
+        writing.batches = asked.number;
+        Ok(())
+    }
+
+    /// Syncs the journal. All that was written is with the system: what fails is the sync itself,
+    /// unless fjall stopped before.
+    fn persist(&self, opened: &Opened) -> Result<()> {
+        opened.database.persist(PersistMode::SyncData).map_err(|error| match error {
+            fjall::Error::Poisoned => self.failed(error),
+            other => self.poison.set(store_error(other)),
+        })
+    }
+
+    /// What a failed write means: a full disk refuses writes until there is room, all else for good.
+    fn failed(&self, error: fjall::Error) -> Error {
+        let cause = match &error {
+            fjall::Error::Io(error) | fjall::Error::Storage(fjall::LsmError::Io(error))
+                if is_full(error) =>
+            {
+                error.to_string()
+            }
+            // A flush or a compaction failed, or the sync before it, and fjall keeps to itself why. What
+            // a full disk has stopped leaves what it wrote till the database is opened anew; once it is
+            // known to be full, that is done whenever fjall has stopped.
+            fjall::Error::Poisoned
+                if self.refusal().is_some() || room::is_used_up(&self.directory) =>
+            {
+                "rows in memory could not be brought to it".to_owned()
+            }
+            _ => return self.poison.set(store_error(error)),
+        };
+        self.refuse(&cause)
+    }
+
+    fn refuse(&self, cause: &str) -> Error {
+        let needed = room::NEEDED_BYTES >> 20;
+        let reason = format!(
+            "the disk is full ({cause}): nothing is written until {needed} MiB are free on the disk \
+             of the data directory, reads go on"
+        );
+        let mut refusal = self.refusal.lock();
+        if refusal.is_none() {
+            tracing::error!(directory = %self.directory.display(), "{reason}");
+        }
+        Error::Full(refusal.get_or_insert(reason).clone())
+    }
+
+    /// Opens the database anew, with `writing` held: what fjall has not written by then it never
+    /// writes. The answer is the number of the last batch that is there. Readers keep the moment they
+    /// have if no row was changed since, by the batch that is asked for neither.
+    fn open_again(&self, asked: Option<&Undecided>) -> Result<u64> {
+        let mut opened = self.opened.write();
+        let last_rows = self.last_rows.load(Ordering::Acquire);
+        let open = || {
+            if opened.take().is_some_and(|opened| !opened.close(&self.directory)) {
+                return Err(Error::Io("a thread of the row store does not end".to_owned()));
+            }
+            let opened = Opened::open(&self.directory, &self.options)?;
+            let (there, now) = (opened.batches()?, opened.database.visible_seqno());
+            let oldest = match asked {
+                None => last_rows,
+                Some(asked) if asked.has_rows && there >= asked.number => SeqNo::MAX,
+                Some(asked) => asked.last_rows,
+            };
+            // Before a reader finds its moment gone, so that he can know why.
+            self.openings.fetch_add(1, Ordering::AcqRel);
+            Ok((opened, oldest, (there, now)))
+        };
+        let unended = || Error::Busy("a read of the row store does not end".to_owned());
+        let (again, (there, now)) = self.moments.exchange(open).ok_or_else(unended)??;
+        self.last_rows.store(now, Ordering::Release);
+        *opened = Some(again);
+        Ok(there)
+    }
+
+    /// Ends writing, for nobody knows whether a batch is there: that it can be tried again must not be
+    /// said of it, whatever kept the database from being opened.
+    fn end(&self, error: Error) -> Error {
+        self.poison.set(match error {
+            Error::Full(what) | Error::Busy(what) => Error::Poisoned(what),
+            other => other,
+        })
+    }
+
+    /// Whether fjall writes nothing more.
+    fn is_stopped(&self) -> bool {
+        let persist = |opened: &Opened| opened.database.persist(PersistMode::Buffer);
+        !matches!(self.with(persist), Ok(Ok(())))
+    }
+
+    /// Opens a database that has stopped anew: at once where there is room, else in growing pauses.
+    fn open_stopped(&self, writing: &mut Writing) -> Result<()> {
+        let is_due = writing.next_opening.is_none_or(|at| at <= Instant::now());
+        if !self.is_stopped() || !(is_due || room::has_room(&self.directory)) {
+            return Ok(());
+        }
+        writing.next_opening = Some(Instant::now() + writing.pause);
+        writing.pause = writing.pause.saturating_mul(2).min(LAST_PAUSE);
+        match self.open_again(None) {
+            // It is tried again.
+            Ok(_) | Err(Error::Full(_) | Error::Busy(_)) => Ok(()),
+            Err(error) => Err(self.poison.set(error)),
+        }
+    }
+
+    /// Drops what could not be dropped when it was to be.
+    fn drop_rest(&self) -> Result<()> {
+        let undropped = std::mem::take(&mut *self.undropped.lock());
+        undropped.into_iter().try_for_each(|table| self.drop_rows(table))
+    }
+}
+
+fn not_opened() -> Error {
+    Error::Poisoned("the row store could not be opened anew".to_owned())
+}
+
+impl Drop for DiskStore {
+    fn drop(&mut self) {
+        // Else whoever still has a moment would keep the directory locked.
+        self.moments.close();
+    }
+}
+
+impl Store for DiskStore {
+    fn commit(&self, batch: StoreBatch, sync: bool) -> Result<()> {
+        self.check()?;
+        refuse_oversized(&batch)?;
+        match batch.is_empty() {
+            true if sync => self.sync(),
+            true => Ok(()),
+            false => self.write(batch, sync),
+        }
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.poison.check()?;
+        let _writing = self.writing.lock();
+        self.with(|opened| self.persist(opened))?
+    }
+
+    fn snapshot(&self) -> Arc<dyn StoreSnapshot> {
+        let opened = self.opened.read_recursive();
+        self.moments.hold(opened.as_ref().map(Opened::moment))
+    }
+
+    fn row_tables(&self) -> Vec<u32> {
+        let table = |keyspace: &Keyspace| match *keyspace {
+            Keyspace::Rows(table) => Some(table),
+            Keyspace::Meta | Keyspace::Log => None,
+        };
+        let tables = |opened: &Opened| opened.keyspaces().keys().filter_map(table).collect();
+        self.with(tables).unwrap_or_default()
+    }
+
+    fn drop_rows(&self, table: u32) -> Result<()> {
+        self.poison.check()?;
+        // Also while the disk is full, since it makes room.
+        let dropped = self.with(|opened| opened.drop_keyspace(Keyspace::Rows(table)));
+        let dropped = dropped.and_then(|dropped| dropped.map_err(|error| self.failed(error)));
+        match dropped {
+            Err(Error::Full(error)) => {
+                tracing::warn!(table, %error, "the rows of a dropped table stay for now");
+                self.undropped.lock().insert(table);
+                Ok(())
+            }
+            Ok(true) if self.refusal().is_some() => {
+                // The files go with the last moment that has them.
+                self.openings.fetch_add(1, Ordering::AcqRel);
+                Ok(())
+            }
+            dropped => dropped.map(|_| ()),
+        }
+    }
+
+    fn flush(&self, deadline: Instant) -> Result<()> {
+        self.check()?;
+        self.with(|opened| {
+            if opened.database.write_buffer_size() < FLUSHED_BYTES {
+                return Ok(());
+            }
+            let keyspaces = opened.keyspaces();
+            for keyspace in keyspaces.values() {
+                keyspace.rotate_memtable().map_err(|error| self.failed(error))?;
+            }
+            let is_done = |keyspace: &fjall::Keyspace| keyspace.sealed_memtable_count() == 0;
+            while Instant::now() < deadline && !keyspaces.values().all(is_done) {
+                std::thread::sleep(BACKLOG_POLL);
+            }
+            Ok(())
+        })?
+    }
+
+    fn disk_bytes(&self) -> u64 {
+        let bytes = self.with(|opened| {
+            // The journal is the only part that is asked of the file system, and it may just have
+            // been removed; the figure without it is then the truer one.
+            let journal = opened.database.journal_disk_space().unwrap_or(0);
+            let trees: u64 = opened.keyspaces().values().map(fjall::Keyspace::disk_space).sum();
+            journal.saturating_add(trees)
+        });
+        bytes.unwrap_or(0)
+    }
+
+    fn table_bytes(&self, table: u32) -> u64 {
+        let bytes = |opened: &Opened| {
+            opened.keyspaces().get(&Keyspace::Rows(table)).map_or(0, fjall::Keyspace::disk_space)
+        };
+        self.with(bytes).unwrap_or(0)
+    }
+
+    fn refusal(&self) -> Option<String> {
+        self.refusal.lock().clone()
+    }
+
+    fn resume(&self) -> Result<()> {
+        self.poison.check()?;
+        let Some(reason) = self.refusal() else { return Ok(()) };
+        let mut writing = self.writing.lock();
+        // Whatever the room is: the opening and the dropping make some.
+        self.open_stopped(&mut writing)?;
+        self.drop_rest()?;
+        if self.is_stopped() || !room::has_room(&self.directory) {
+            return Err(Error::Full(reason));
+        }
+        (writing.next_opening, writing.pause) = (None, FIRST_PAUSE);
+        *self.refusal.lock() = None;
+        tracing::info!(directory = %self.directory.display(), "there is room: writing goes on");
+        Ok(())
+    }
+
+    fn openings(&self) -> u64 {
+        self.openings.load(Ordering::Acquire)
+    }
+}
+
+/// Too long a key or value is the caller's mistake: it harms nothing that is stored.
+fn refuse_oversized(batch: &StoreBatch) -> Result<()> {
+    let fits = |change: &StoreChange| {
+        let value = change.value.as_ref().map_or(0, Vec::len);
+        change.key.len() < usize::from(u16::MAX) && u32::try_from(value).is_ok()
+    };
+    if batch.changes.iter().all(fits) {
+        return Ok(());
+    }
+    let message = "a key is above 65,534 bytes or a value above 4 GiB: make the row smaller";
+    Err(Error::request(crate::RequestPart::Row, message))
+}
+
+fn store_key(key: &[u8]) -> Cow<'_, [u8]> {
+    if key.iter().any(|&byte| byte != 0) {
+        return Cow::Borrowed(key);
+    }
+    Cow::Owned(vec![0; key.len() + 1])
+}
+
+fn original_key(stored: &[u8]) -> &[u8] {
+    if stored.iter().any(|&byte| byte != 0) {
+        return stored;
+    }
+    stored.get(1..).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,145 @@
+//! The keys that were written while transactions were open.
+//!
+//! A transaction reads one snapshot and collides with whoever wrote one of its keys after it. For
+//! as long as any transaction is open the writer notes the hash of every key it writes, with the
+//! position. It looks whether one is open only after it has published what it wrote, and a
+//! transaction enters the register before it loads its snapshot: so what is not noted, every later
+//! transaction sees. Two keys of one hash only make a transaction begin again.
+
+use rustc_hash::FxHashMap;
+
+use crate::{
+    Position,
+    shared::{OpenTransactions, PreparedBatch},
+};
+
+/// Most keys that are noted: some 30 MB.
+const MAX_NOTED: usize = 1 << 20;
+
+/// The keys that were written while transactions were open.
+#[derive(Default)]
+pub(super) struct RecentWrites {
+    /// Hashes of keys and when they were written last.
+    keys: FxHashMap<u64, Position>,
+    /// Tables of which any key may have been written, and when last.
+    tables: FxHashMap<u32, Position>,
+    /// What was written up to here is not known any more.
+    pub forgotten: Position,
+}
+
+impl RecentWrites {
+    /// Notes what batches wrote that were published just now, the first of them at `first`. The
+    /// keys that a transaction protected count as written: of two that protect the same key one
+    /// begins again.
+    pub fn note(&mut self, open: &OpenTransactions, batches: &[PreparedBatch], first: Position) {
+        let Some(oldest) = open.oldest() else { return self.forget_all() };
+        let count: usize = batches.iter().map(PreparedBatch::key_count).sum();
+        let last = Position(first.0 + batches.len().saturating_sub(1) as u64);
+        if !self.has_room(count, oldest) {
+            self.forget_all();
+            self.forgotten = last;
+            return;
+        }
+        for (position, batch) in (first.0..).map(Position).zip(batches) {
+            self.keys.extend(batch.key_hashes().map(|key| (key, position)));
+        }
+    }
+
+    /// Notes that keys of these tables were written, too many to be told.
+    pub fn note_tables(
+        &mut self,
+        open: &OpenTransactions,
+        tables: impl Iterator<Item = u32>,
+        position: Position,
+    ) {
+        match open.oldest() {
+            None => self.forget_all(),
+            Some(_) => self.tables.extend(tables.map(|table| (table, position))),
+        }
+    }
+
+    fn forget_all(&mut self) {
+        self.keys = FxHashMap::default();
+        self.tables.clear();
+    }
+
+    /// Whether `count` more keys have room, if need be after those are gone that no transaction
+    /// asks for. Then half of the room must be free, so that this is not done again soon.
+    fn has_room(&mut self, count: usize, oldest: Position) -> bool {
+        if self.keys.len().saturating_add(count) <= MAX_NOTED {
+            return true;
+        }
+        self.keys.retain(|_, position| *position > oldest);
+        self.keys.len().saturating_add(count) <= MAX_NOTED / 2
+    }
+
+    /// Whether a key with this hash was written after `since`, or may have been.
+    pub fn is_written(&self, table: u32, hash: u64, since: Position) -> bool {
+        let after = |position: Option<&Position>| position.is_some_and(|at| *at > since);
+        after(self.keys.get(&hash)) || after(self.tables.get(&table))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::shared::{PreparedChange, PreparedTable, key_hash};
+
+    fn batch(keys: std::ops::Range<u32>) -> PreparedBatch {
+        let change = |key: u32| PreparedChange {
+            key: key.to_be_bytes().to_vec(),
+            stored: None,
+            row: None,
+            must_be_absent: false,
+        };
+        let kinds = [crate::ColumnType::Uint(32)];
+        let table = PreparedTable {
+            number: 1,
+            schema: Arc::new(crate::encode::strategies::table(&kinds)),
+            defined: Position(0),
+            changes: keys.map(change).collect(),
+            segment: None,
+            indexing: None,
+            text_bytes: 0,
+        };
+        PreparedBatch { tables: vec![table], ..PreparedBatch::default() }
+    }
+
+    fn is_written(recent: &RecentWrites, key: u32, since: u64) -> bool {
+        recent.is_written(1, key_hash(1, &key.to_be_bytes()), Position(since))
+    }
+
+    #[test]
+    fn keys_are_noted_while_a_transaction_is_open() {
+        let mut recent = RecentWrites::default();
+        let one = OpenTransactions::at(&[4]);
+        recent.note(&one, &[batch(0..3), batch(2..5)], Position(5));
+        assert!(is_written(&recent, 1, 4) && !is_written(&recent, 1, 5));
+        assert!(is_written(&recent, 2, 5) && !is_written(&recent, 2, 6));
+        assert!(!is_written(&recent, 9, 4));
+        recent.note_tables(&one, [1].into_iter(), Position(7));
+        assert!(is_written(&recent, 9, 6) && !is_written(&recent, 9, 7));
+        one.end(Position(4));
+        recent.note(&one, &[batch(0..1)], Position(8));
+        assert!(!is_written(&recent, 0, 4) && recent.keys.is_empty());
+    }
+
+    #[test]
+    fn what_is_noted_is_bounded() {
+        let mut recent = RecentWrites::default();
+        let (early, late) = (OpenTransactions::at(&[4, 6]), OpenTransactions::at(&[6]));
+        let third = MAX_NOTED as u32 / 3;
+        recent.note(&early, &[batch(0..third)], Position(5));
+        recent.note(&early, &[batch(third..2 * third)], Position(6));
+        assert!(is_written(&recent, 0, 4));
+        // The first ones are of no use any more and make room.
+        recent.note(&late, &[batch(2 * third..3 * third)], Position(7));
+        recent.note(&late, &[batch(3 * third..3 * third + third / 2)], Position(8));
+        assert!(is_written(&recent, 2 * third, 6) && recent.forgotten == Position(0));
+        recent.note(&late, &[batch(0..third)], Position(9));
+        recent.note(&late, &[batch(third..2 * third)], Position(10));
+        assert_eq!((recent.forgotten, recent.keys.len()), (Position(10), 0));
+    }
+}
