@@ -1,4 +1,4 @@
-//! What MySQL is: the tokens of its statements, its modes, its character sets, its
+//! What MySQL is: the tokens of its statements, its errors, its modes, its character sets, its
 //! time zones.
 //!
 //! Knows neither tables nor sockets, and none of our other crates. Whoever reads MySQL's text or bytes
@@ -6,10 +6,12 @@
 
 mod charset;
 mod collation;
+mod error;
 mod lex;
 mod zone;
 
 pub use charset::Charset;
 pub use collation::charset_of_collation;
+pub use error::ErrorCode;
 pub use lex::{Comments, LexMode, Lexer, Token, TokenKind, Unterminated, tokens, unquoted};
 pub use zone::{UnknownZone, Zone, moment_of_clock};

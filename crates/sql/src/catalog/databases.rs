@@ -4,8 +4,10 @@
 //! remembered as the position of a source whose name begins with `#database.`: its default
 //! collation.
 
+use remora_mysql::ErrorCode;
+
 use crate::{
-    Access, Code, Error, Identity, Result, catalog::TableName, shared::Shared, variables::Collation,
+    Access, Error, Identity, Result, catalog::TableName, shared::Shared, variables::Collation,
 };
 
 /// What the stored names of databases begin with.
@@ -46,7 +48,7 @@ pub(crate) fn check_database(identity: &Identity, name: &str) -> Result<()> {
 pub(crate) fn database_denied(identity: &Identity, name: &str) -> Error {
     let Identity { user, host, .. } = identity;
     let message = format!("Access denied for user '{user}'@'{host}' to database '{name}'");
-    Error::new(Code::DatabaseAccessDenied, message)
+    Error::new(ErrorCode::DatabaseAccessDenied, message)
 }
 
 /// Whether somebody may know of a database: it is the system's, or has something that it may
@@ -84,6 +86,6 @@ pub(crate) fn check_seen(shared: &Shared, identity: &Identity, name: &str) -> Re
     }
     match database_exists(shared, name) {
         true => Ok(()),
-        false => Err(Error::new(Code::UnknownDatabase, format!("Unknown database '{name}'"))),
+        false => Err(Error::new(ErrorCode::UnknownDatabase, format!("Unknown database '{name}'"))),
     }
 }

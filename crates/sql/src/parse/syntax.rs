@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::{
 use remora_engine::Value;
 
 use super::{Source, Token, TokenKind, depth, dialect::MySql, near, sent_bytes, unquoted};
-use crate::{Error, Result, error::interrupted};
+use crate::{Error, Result};
 
 /// How deep parentheses and subqueries may nest: each level of them takes the parser much of a stack.
 const MAX_NESTING: usize = 200;
@@ -40,7 +40,7 @@ fn place(source: &Source, parser: &Parser<'_>) -> usize {
 fn syntax_error(source: &Source, parser: &Parser<'_>, error: &ParserError) -> Error {
     let message = match error {
         ParserError::RecursionLimitExceeded if source.interrupted.load(Ordering::Relaxed) => {
-            return interrupted();
+            return Error::interrupted();
         }
         ParserError::RecursionLimitExceeded => return depth::too_deep(),
         ParserError::ParserError(message) | ParserError::TokenizerError(message) => message,

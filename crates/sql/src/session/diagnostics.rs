@@ -39,7 +39,7 @@ pub(super) async fn run<R: Reply>(
     for warning in shown.skip(offset).take(limit) {
         reply.row(&[
             Cell::Text(warning.level.name()),
-            Cell::Uint(u64::from(warning.code)),
+            Cell::Uint(u64::from(warning.code.number())),
             Cell::Text(&warning.message),
         ])?;
     }

@@ -211,5 +211,5 @@ pub(super) fn yes(truth: bool) -> Value {
 /// 1109: a table that the system does not have.
 pub(super) fn unknown_table(name: &TableName) -> Error {
     let message = format!("Unknown table '{}' in {}", name.table, name.database);
-    Error::new(crate::Code::UnknownTableInDelete, message)
+    Error::new(remora_mysql::ErrorCode::UnknownTableInDelete, message)
 }

@@ -10,7 +10,7 @@ mod time_zone;
 use std::sync::Arc;
 
 use remora_engine::Value;
-use remora_mysql::Charset;
+use remora_mysql::{Charset, ErrorCode};
 use rustc_hash::FxHashMap;
 
 pub(crate) use collation::{COLLATIONS, Collation, CollationInfo, charset_default, charsets};
@@ -18,7 +18,7 @@ pub(crate) use definitions::{DEFINITIONS, Definition, Kind, Scope, definition};
 pub(crate) use sql_mode::SqlMode;
 pub(crate) use time_zone::SessionTimeZone;
 
-use crate::{Code, Error, Result, ResultCharset};
+use crate::{Error, Result, ResultCharset};
 
 /// What was set for new sessions.
 #[derive(Clone, Debug, Default)]
@@ -149,5 +149,5 @@ impl Variables {
 
 /// 1193.
 pub(crate) fn unknown(name: &str) -> Error {
-    Error::new(Code::UnknownVariable, format!("Unknown system variable '{name}'"))
+    Error::new(ErrorCode::UnknownVariable, format!("Unknown system variable '{name}'"))
 }

@@ -1,12 +1,12 @@
 //! A variable gets a value: checked, and made typed where it is hot.
 
 use remora_engine::Value;
-use remora_mysql::{Charset, Comments};
+use remora_mysql::{Charset, Comments, ErrorCode};
 
 use super::{
     Collation, Kind, SessionTimeZone, SqlMode, Variables, charset_default, definition, unknown,
 };
-use crate::{Code, Error, Result, parse::LexMode};
+use crate::{Error, Result, parse::LexMode};
 
 /// The largest `max_allowed_packet`, as MySQL has it.
 const MAX_PACKET_BYTES: u64 = 1 << 30;
@@ -141,12 +141,14 @@ fn client_charset(collation: Collation) -> Result<Charset> {
 }
 
 fn by_charset(name: &str) -> Result<Collation> {
-    let unknown = || Error::new(Code::UnknownCharset, format!("Unknown character set: '{name}'"));
+    let unknown =
+        || Error::new(ErrorCode::UnknownCharset, format!("Unknown character set: '{name}'"));
     charset_default(name).ok_or_else(unknown)
 }
 
 fn by_collation(name: &str) -> Result<Collation> {
-    let unknown = || Error::new(Code::UnknownCollation, format!("Unknown collation: '{name}'"));
+    let unknown =
+        || Error::new(ErrorCode::UnknownCollation, format!("Unknown collation: '{name}'"));
     Collation::by_name(name).ok_or_else(unknown)
 }
 
@@ -207,11 +209,11 @@ fn enumerated(name: &'static str, value: &Value) -> Result<Value> {
 /// 1231.
 fn wrong_value(name: &str, value: &str) -> Error {
     let message = format!("Variable '{name}' can't be set to the value of '{value}'");
-    Error::new(Code::WrongValueForVariable, message)
+    Error::new(ErrorCode::WrongValueForVariable, message)
 }
 
 /// 1232.
 fn wrong_type(name: &str) -> Error {
     let message = format!("Incorrect argument type to variable '{name}'");
-    Error::new(Code::WrongTypeForVariable, message)
+    Error::new(ErrorCode::WrongTypeForVariable, message)
 }

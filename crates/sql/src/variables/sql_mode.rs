@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use crate::{Code, Error, Result};
+use remora_mysql::ErrorCode;
+
+use crate::{Error, Result};
 
 /// A set of modes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,7 +125,7 @@ impl SqlMode {
 
 fn wrong(name: &str) -> Error {
     let message = format!("Variable 'sql_mode' can't be set to the value of '{name}'");
-    Error::new(Code::WrongValueForVariable, message)
+    Error::new(ErrorCode::WrongValueForVariable, message)
 }
 
 impl fmt::Display for SqlMode {
@@ -155,6 +157,6 @@ mod tests {
             "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,\
              ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
         );
-        assert_eq!(SqlMode::parse("NOPE").unwrap_err().code, Code::WrongValueForVariable);
+        assert_eq!(SqlMode::parse("NOPE").unwrap_err().code, ErrorCode::WrongValueForVariable);
     }
 }

@@ -6,7 +6,8 @@ mod table;
 use std::borrow::Cow;
 
 use super::types::{ExprType, coercibility};
-use crate::{Code, Error, Result, variables::Collation};
+use crate::{Error, Result, variables::Collation};
+use remora_mysql::ErrorCode;
 use table::{GENERAL, Table, UCA_4, UCA_9};
 
 /// `utf8mb4_bin`.
@@ -226,7 +227,7 @@ fn illegal_mix(a: (Collation, u8), b: (Collation, u8)) -> Error {
     };
     let message =
         format!("Illegal mix of collations {} and {} for operation '='", shown(a), shown(b));
-    Error::new(Code::CollationMix, message)
+    Error::new(ErrorCode::CollationMix, message)
 }
 
 #[cfg(test)]

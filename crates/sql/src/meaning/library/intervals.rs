@@ -1,5 +1,7 @@
 //! Adding to dates and times, and writing and reading them by a format.
 
+use remora_mysql::ErrorCode;
+
 use super::super::{
     call::{Call, Typing},
     decimal::Dec,
@@ -11,7 +13,7 @@ use super::super::{
     types::{ExprType, UNBOUNDED},
     value::V,
 };
-use crate::{Code, Result, SqlType, parse::Unit};
+use crate::{Result, SqlType, parse::Unit};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("date_add", 3, 3, add_type, |call, args| date_add(call, args, false)),
@@ -121,7 +123,7 @@ fn timestampadd<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
 }
 
 fn overflow<'a>(call: &Call<'_>) -> V<'a> {
-    call.warn(Code::DateOverflow, || "Datetime function: datetime field overflow".to_owned());
+    call.warn(ErrorCode::DateOverflow, || "Datetime function: datetime field overflow".to_owned());
     V::Null
 }
 
@@ -326,7 +328,7 @@ fn str_to_date<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let found = parse_by_format(&text, &format)
         .filter(|found| is_time || !strict_zero || !found.moment.has_zero_part());
     let Some(found) = found else {
-        call.warn(Code::WrongValueForFunction, || {
+        call.warn(ErrorCode::WrongValueForFunction, || {
             format!("Incorrect datetime value: '{text}' for function str_to_date")
         });
         return Ok(V::Null);

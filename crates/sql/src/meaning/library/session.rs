@@ -158,7 +158,7 @@ fn random_bytes<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let length = usize::try_from(length.count(call)).unwrap_or(0);
     if !(1..=1_024).contains(&length) {
         let message = "length value is out of range in 'random_bytes'";
-        return Err(crate::Error::new(crate::Code::NumberOutOfRange, message));
+        return Err(crate::Error::new(remora_mysql::ErrorCode::NumberOutOfRange, message));
     }
     let bytes = std::iter::repeat_with(|| random_bits().to_le_bytes()).flatten().take(length);
     Ok(V::bytes(bytes.collect::<Vec<u8>>()))

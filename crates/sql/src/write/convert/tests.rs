@@ -66,7 +66,7 @@ fn converted(declared: &str, literal: &str) -> Option<String> {
         Ok(value) => {
             let mut line = shown_as(&spec.kind, &value);
             for warning in converter.warnings.list() {
-                let (level, code) = (warning.level.name(), warning.code);
+                let (level, code) = (warning.level.name(), warning.code.number());
                 line.push_str(&format!("\t{level} {code} {}", warning.message));
             }
             line
