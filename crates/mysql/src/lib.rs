@@ -7,11 +7,13 @@
 mod charset;
 mod collation;
 mod error;
+mod field_type;
 mod lex;
 mod zone;
 
 pub use charset::Charset;
 pub use collation::charset_of_collation;
 pub use error::ErrorCode;
+pub use field_type::FieldType;
 pub use lex::{Comments, LexMode, Lexer, Token, TokenKind, Unterminated, tokens, unquoted};
 pub use zone::{UnknownZone, Zone, moment_of_clock};
