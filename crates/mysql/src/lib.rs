@@ -9,6 +9,7 @@ mod collation;
 mod error;
 mod field_type;
 mod lex;
+mod sql_mode;
 mod zone;
 
 pub use charset::Charset;
@@ -16,4 +17,5 @@ pub use collation::charset_of_collation;
 pub use error::ErrorCode;
 pub use field_type::FieldType;
 pub use lex::{Comments, LexMode, Lexer, Token, TokenKind, Unterminated, tokens, unquoted};
+pub use sql_mode::SqlMode;
 pub use zone::{UnknownZone, Zone, moment_of_clock};

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use datafusion::arrow::datatypes::i256;
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, SqlMode};
 
 use super::{
     call::Call,
@@ -11,7 +11,6 @@ use super::{
     number::{double_prefix, format_double, format_float, integer_prefix, round_to_integer},
     temporal::{self, Moment, moment_of_number, parse_moment, time_of_number, time_text},
 };
-use crate::variables::SqlMode;
 
 /// A value. Texts borrow from the rows they are of.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use datafusion::catalog::TableProvider;
 use parking_lot::Mutex;
 use remora_engine::Value;
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, SqlMode};
 use rustc_hash::FxHashMap;
 
 use super::Catalog;
@@ -17,7 +17,6 @@ use crate::{
     scan::EngineTable,
     show,
     state::SessionState,
-    variables::SqlMode,
 };
 
 /// The tables and variables of a session, as one statement sees them.

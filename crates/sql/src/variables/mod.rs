@@ -4,18 +4,16 @@
 mod collation;
 mod definitions;
 mod set;
-mod sql_mode;
 mod time_zone;
 
 use std::sync::Arc;
 
 use remora_engine::Value;
-use remora_mysql::{Charset, ErrorCode};
+use remora_mysql::{Charset, ErrorCode, SqlMode};
 use rustc_hash::FxHashMap;
 
 pub(crate) use collation::{COLLATIONS, Collation, CollationInfo, charset_default, charsets};
 pub(crate) use definitions::{DEFINITIONS, Definition, Kind, Scope, definition};
-pub(crate) use sql_mode::SqlMode;
 pub(crate) use time_zone::SessionTimeZone;
 
 use crate::{Error, Result, ResultCharset};

@@ -1,11 +1,9 @@
 //! A variable gets a value: checked, and made typed where it is hot.
 
 use remora_engine::Value;
-use remora_mysql::{Charset, Comments, ErrorCode};
+use remora_mysql::{Charset, Comments, ErrorCode, SqlMode};
 
-use super::{
-    Collation, Kind, SessionTimeZone, SqlMode, Variables, charset_default, definition, unknown,
-};
+use super::{Collation, Kind, SessionTimeZone, Variables, charset_default, definition, unknown};
 use crate::{Error, Result, parse::LexMode};
 
 /// The largest `max_allowed_packet`, as MySQL has it.
@@ -23,13 +21,7 @@ impl Variables {
 
     /// How quotes are read.
     pub(crate) fn lex_mode(&self) -> LexMode {
-        LexMode {
-            ansi_quotes: self.sql_mode.has(SqlMode::ANSI_QUOTES),
-            no_backslash_escapes: self.sql_mode.has(SqlMode::NO_BACKSLASH_ESCAPES),
-            pipes_as_concat: self.sql_mode.has(SqlMode::PIPES_AS_CONCAT),
-            client: self.character_set_client,
-            comments: Comments::default(),
-        }
+        LexMode::of_sql_mode(self.sql_mode, self.character_set_client, Comments::default())
     }
 
     /// Brings the typed fields up to date; gives the value in MySQL's own spelling where it
@@ -57,7 +49,8 @@ impl Variables {
             }
             "cte_max_recursion_depth" => self.cte_max_recursion_depth = number(),
             "sql_mode" => {
-                self.sql_mode = SqlMode::parse(&text())?;
+                self.sql_mode =
+                    SqlMode::parse(&text()).map_err(|mode| wrong_value("sql_mode", mode))?;
                 return Ok(Some(Value::Text(self.sql_mode.to_string().into())));
             }
             "time_zone" => {

@@ -1,7 +1,7 @@
 //! `+ - * / DIV %`: exact where both sides are exact, with errors where a result has no place.
 
 use datafusion::common::ScalarValue;
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, SqlMode};
 
 use super::super::{
     call::{Call, Typing},
@@ -10,7 +10,7 @@ use super::super::{
     types::{ExprType, MAX_DIGITS, MAX_SCALE},
     value::V,
 };
-use crate::{Error, Result, SqlType, variables::SqlMode};
+use crate::{Error, Result, SqlType};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("+", 2, 2, sum_type, plus),

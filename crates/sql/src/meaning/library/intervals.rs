@@ -323,7 +323,7 @@ fn str_to_date<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let [value, format] = args else { return Ok(V::Null) };
     let (Some(text), Some(format)) = (value.string(), format.string()) else { return Ok(V::Null) };
     let mode = call.sql_mode();
-    let strict_zero = mode.has(crate::variables::SqlMode::NO_ZERO_IN_DATE);
+    let strict_zero = mode.has(remora_mysql::SqlMode::NO_ZERO_IN_DATE);
     let is_time = matches!(call.result.kind, SqlType::Time(_));
     let found = parse_by_format(&text, &format)
         .filter(|found| is_time || !strict_zero || !found.moment.has_zero_part());

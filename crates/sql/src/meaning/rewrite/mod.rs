@@ -15,12 +15,11 @@ use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, Ident, JoinConstraint, JoinOperator, ObjectName, Query, Select,
     SelectItem, UnaryOperator, Value, ValueWithSpan, VisitMut, VisitorMut,
 };
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, SqlMode};
 
 use crate::{
     Error, Result,
     parse::{SOUNDS_LIKE, function_named},
-    variables::SqlMode,
 };
 
 /// What of a session decides how a statement is read.

@@ -10,14 +10,13 @@ pub(crate) use text::text_of;
 
 use jiff::tz::TimeZone;
 use remora_engine::Value;
-use remora_mysql::{Charset, ErrorCode};
+use remora_mysql::{Charset, ErrorCode, SqlMode};
 
 use crate::{
     Error, Result, SqlType,
     catalog::TypeSpec,
     meaning::geometry,
     state::{Level, SessionState, Warning, Warnings},
-    variables::SqlMode,
 };
 
 /// Bytes of a value that an error shows.

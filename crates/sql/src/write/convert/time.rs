@@ -1,7 +1,7 @@
 //! Dates, times and moments.
 
 use remora_engine::{Date, DateTime, Value, ZERO_TIMESTAMP_MICROS};
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, SqlMode};
 
 use super::{Converter, Slot, incorrect_text, number::integer_of, text::text_of};
 use crate::{
@@ -10,7 +10,6 @@ use crate::{
         Moment, local_of_utc, moment_of_number, parse_moment, parse_time, round_micros,
         time_of_number, utc_of_local,
     },
-    variables::SqlMode,
 };
 
 /// The first second that a TIMESTAMP holds.

@@ -1,7 +1,7 @@
 //! From what a statement gives for columns to whole rows.
 
 use remora_engine::{Row, Value};
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, SqlMode};
 use rustc_hash::FxHashMap;
 
 use super::{
@@ -14,7 +14,6 @@ use crate::{
     catalog::{ColumnSpec, DefaultSpec},
     parse::Tokens,
     state::SessionState,
-    variables::SqlMode,
     write::convert::{Converter, Slot},
 };
 
