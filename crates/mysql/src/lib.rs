@@ -13,7 +13,10 @@ mod sql_mode;
 mod zone;
 
 pub use charset::Charset;
-pub use collation::charset_of_collation;
+pub use collation::{
+    CHARSETS, COLLATIONS, CharsetInfo, Collation, CollationInfo, charset_default,
+    charset_of_collation,
+};
 pub use error::ErrorCode;
 pub use field_type::FieldType;
 pub use lex::{Comments, LexMode, Lexer, Token, TokenKind, Unterminated, tokens, unquoted};

@@ -6,13 +6,13 @@
 //! ```
 
 use mysql_common::constants::ColumnFlags;
-use remora_mysql::FieldType;
+use remora_mysql::{Collation, FieldType};
 use remora_sql::{Column, ResultCharset, SqlType};
 
 use super::encode::put_bytes;
 
 /// The collation of bytes and numbers.
-const BINARY: u16 = 63;
+const BINARY: u16 = Collation::BINARY.0;
 /// Most bytes of a character of utf8mb4, in which lengths come.
 const UTF8_BYTES: u32 = 4;
 /// Says that a number has as many decimals as it needs.

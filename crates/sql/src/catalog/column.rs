@@ -10,6 +10,8 @@
 //! now         := ("CURRENT_TIMESTAMP" | "NOW" | …) ["(" digits? ")"]
 //! ```
 
+use remora_mysql::Collation;
+
 use super::{
     key::{Check, parse_check_words, quoted_name},
     kind::{Charset, TypeSpec, check_length, parse_charset, parse_type, resolve_collation},
@@ -17,7 +19,6 @@ use super::{
 use crate::{
     Result, SqlType,
     parse::{TokenKind, Tokens},
-    variables::Collation,
 };
 
 /// A declared column, but for its name.

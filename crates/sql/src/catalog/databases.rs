@@ -4,11 +4,9 @@
 //! remembered as the position of a source whose name begins with `#database.`: its default
 //! collation.
 
-use remora_mysql::ErrorCode;
+use remora_mysql::{Collation, ErrorCode};
 
-use crate::{
-    Access, Error, Identity, Result, catalog::TableName, shared::Shared, variables::Collation,
-};
+use crate::{Access, Error, Identity, Result, catalog::TableName, shared::Shared};
 
 /// What the stored names of databases begin with.
 const STORED: &str = "#database.";

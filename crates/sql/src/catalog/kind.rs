@@ -9,13 +9,9 @@
 use std::{fmt::Write as _, sync::Arc};
 
 use remora_engine::ColumnType;
-use remora_mysql::ErrorCode;
+use remora_mysql::{CharsetInfo, Collation, ErrorCode, charset_default};
 
-use crate::{
-    Error, Result, SqlType,
-    parse::Tokens,
-    variables::{Collation, charset_default, charsets},
-};
+use crate::{Error, Result, SqlType, parse::Tokens};
 
 /// Bytes that the TEXT and BLOB types hold, by size.
 const BLOBS: [(SqlType, u64); 4] = [
@@ -390,7 +386,7 @@ pub(super) fn check_length(kind: &TypeSpec, column: &str) -> Result<()> {
     if kind.sql != SqlType::VarChar || kind.spelling.is_some() {
         return Ok(());
     }
-    let charset = charsets().iter().find(|charset| charset.name == kind.collation.charset());
+    let charset = CharsetInfo::named(kind.collation.charset());
     let bytes = charset.map_or(1, |charset| u64::from(charset.max_bytes)).max(1);
     limited(kind.length, MAX_VARCHAR / bytes, column).map(|_| ())
 }

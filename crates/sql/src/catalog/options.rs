@@ -7,6 +7,8 @@
 //!          | name ["="] (name | number | text)        of no meaning here, but kept
 //! ```
 
+use remora_mysql::Collation;
+
 use super::{
     column::quoted_text,
     kind::{named_charset, named_collation, text_or_name},
@@ -14,7 +16,6 @@ use super::{
 use crate::{
     Result,
     parse::{TokenKind, Tokens},
-    variables::Collation,
 };
 
 /// A table's options.

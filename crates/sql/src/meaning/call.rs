@@ -2,14 +2,14 @@
 
 use datafusion::common::ScalarValue;
 use jiff::tz::TimeZone;
-use remora_mysql::{ErrorCode, SqlMode};
+use remora_mysql::{Collation, ErrorCode, SqlMode};
 
 use super::{
     temporal::{Moment, local_of_utc},
     types::ExprType,
     value::V,
 };
-use crate::{state::Context, variables::Collation};
+use crate::state::Context;
 
 /// What is known of a call before it runs: enough to say its type.
 pub(crate) struct Typing<'a> {

@@ -18,7 +18,7 @@ use datafusion::{
         Signature, TypeSignature, Volatility,
     },
 };
-use remora_mysql::ErrorCode;
+use remora_mysql::{Collation, ErrorCode};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::{
@@ -30,7 +30,7 @@ use super::{
     types::ExprType,
     value::V,
 };
-use crate::{Error, Result, state::Context, variables::Collation};
+use crate::{Error, Result, state::Context};
 
 /// Makes the value of a row.
 pub(crate) type Eval = for<'a> fn(&Call<'_>, &[V<'a>]) -> Result<V<'a>>;

@@ -17,7 +17,7 @@ use datafusion::{
         ValueWithSpan,
     },
 };
-use remora_mysql::ErrorCode;
+use remora_mysql::{Collation, ErrorCode};
 
 use super::{
     Resolver, alias, query_of,
@@ -31,7 +31,6 @@ use crate::{
         json::{Json, Path},
         types::ExprType,
     },
-    variables::Collation,
 };
 
 /// Most rows that a document may become.

@@ -1,10 +1,11 @@
 //! SHOW WARNINGS, SHOW ERRORS, and their counts.
 
+use remora_mysql::Collation;
+
 use crate::{
     Cell, Column, Outcome, Reply, Result, SqlType,
     parse::{Source, Statement},
     state::{Level, SessionState},
-    variables::Collation,
 };
 
 /// Runs the statement if it is one of these.

@@ -11,13 +11,13 @@
 //! ```
 
 use remora_engine::Value;
-use remora_mysql::ErrorCode;
+use remora_mysql::{Collation, ErrorCode, charset_default};
 
 use crate::{
     Error, Outcome, Reply, Result, execute,
     parse::{Kind, Source, Statement, TokenKind, split, unquoted},
     state::{SessionState, VariableTarget},
-    variables::{Collation, Definition, Scope, charset_default, definition, unknown},
+    variables::{Definition, Scope, definition, unknown},
 };
 
 /// Runs SET.

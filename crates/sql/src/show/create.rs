@@ -1,6 +1,6 @@
 //! SHOW CREATE.
 
-use remora_mysql::ErrorCode;
+use remora_mysql::{Collation, ErrorCode};
 
 use super::{
     grid::{Grid, text},
@@ -11,7 +11,6 @@ use crate::{
     catalog::{SYSTEM_DATABASES, Verb, check_seen, database_collation, quoted_name},
     parse::Tokens,
     state::SessionState,
-    variables::Collation,
 };
 
 /// What stands behind SHOW CREATE.

@@ -15,6 +15,7 @@ use datafusion::{
     datasource::MemTable,
 };
 use remora_engine::Value;
+use remora_mysql::Collation;
 
 use crate::{
     Column, Error, Reply, Result,
@@ -22,7 +23,6 @@ use crate::{
     error::from_plan,
     meaning::{expr_type, temporal::Moment, types::ExprType},
     output,
-    variables::Collation,
 };
 
 /// Columns and rows.

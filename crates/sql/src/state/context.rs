@@ -21,14 +21,13 @@ use datafusion::{
 use jiff::{Timestamp, tz::TimeZone};
 use parking_lot::Mutex;
 use remora_engine::Value;
-use remora_mysql::{ErrorCode, SqlMode};
+use remora_mysql::{Collation, ErrorCode, SqlMode};
 use rustc_hash::FxHashMap;
 
 use super::{Chances, Level, SessionState, Warning, Warnings};
 use crate::{
     Error, Result,
     shared::{SessionLocks, Shared},
-    variables::Collation,
 };
 
 /// The moment a statement began at: NOW() is the same in all of it.

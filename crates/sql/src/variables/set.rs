@@ -1,10 +1,10 @@
 //! A variable gets a value: checked, and made typed where it is hot.
 
 use remora_engine::Value;
-use remora_mysql::{Charset, Comments, ErrorCode, SqlMode};
+use remora_mysql::{Charset, Collation, Comments, ErrorCode, SqlMode, charset_default};
 
-use super::{Collation, Kind, SessionTimeZone, Variables, charset_default, definition, unknown};
-use crate::{Error, Result, parse::LexMode};
+use super::{Kind, SessionTimeZone, Variables, definition, unknown};
+use crate::{Error, Result, ResultCharset, parse::LexMode};
 
 /// The largest `max_allowed_packet`, as MySQL has it.
 const MAX_PACKET_BYTES: u64 = 1 << 30;
@@ -91,7 +91,7 @@ impl Variables {
             }
             "character_set_results" => {
                 let collation = charset()?;
-                self.character_set_results = collation.result_charset();
+                self.character_set_results = ResultCharset::of(collation);
                 (None, collation)
             }
             "character_set_connection" => {

@@ -1,7 +1,7 @@
 //! CAST and CONVERT.
 
 use datafusion::logical_expr::{Cast, Expr};
-use remora_mysql::{Charset, ErrorCode};
+use remora_mysql::{Charset, Collation, ErrorCode};
 
 use super::{
     super::{
@@ -16,7 +16,7 @@ use super::{
     },
     control::typed,
 };
-use crate::{Error, Result, SqlType, variables::Collation};
+use crate::{Error, Result, SqlType};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("cast_signed", 1, 1, signed_type, signed),
@@ -278,7 +278,7 @@ fn using_type(typing: &Typing<'_>) -> Result<ExprType> {
     if name == "binary" {
         return Ok(ExprType::binary(kind.characters().saturating_mul(4)));
     }
-    let collation = crate::variables::charset_default(&name).ok_or_else(|| {
+    let collation = remora_mysql::charset_default(&name).ok_or_else(|| {
         Error::new(ErrorCode::UnknownCharset, format!("Unknown character set: '{name}'"))
     })?;
     Ok(ExprType::text(kind.characters(), collation).with_coercibility(coercibility::IMPLICIT))

@@ -14,7 +14,7 @@ use datafusion::{
         lit,
     },
 };
-use remora_mysql::ErrorCode;
+use remora_mysql::{Collation, ErrorCode};
 
 use super::{
     super::{
@@ -32,7 +32,7 @@ use super::{
     control::converted,
     literals::number_of_digits,
 };
-use crate::{Error, Result, SqlType, variables::Collation};
+use crate::{Error, Result, SqlType};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::truth("=", 2, 2, never).expanding(|a, t| binary(a, t, Operator::Eq)),

@@ -1,6 +1,6 @@
 //! Dates and times: now, their parts, and their differences.
 
-use remora_mysql::ErrorCode;
+use remora_mysql::{Collation, ErrorCode};
 
 use super::super::{
     call::{Call, Typing},
@@ -13,7 +13,7 @@ use super::super::{
     types::ExprType,
     value::V,
 };
-use crate::{Result, SqlType, parse::Unit, variables::Collation};
+use crate::{Result, SqlType, parse::Unit};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("now", 1, 1, now_type, now),

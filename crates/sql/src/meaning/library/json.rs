@@ -1,6 +1,6 @@
 //! Functions over JSON documents.
 
-use remora_mysql::ErrorCode;
+use remora_mysql::{Collation, ErrorCode};
 
 use super::super::{
     call::{Call, Typing},
@@ -9,7 +9,7 @@ use super::super::{
     types::{ExprType, UNBOUNDED, coercibility},
     value::V,
 };
-use crate::{Error, Result, SqlType, variables::Collation};
+use crate::{Error, Result, SqlType};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("json_extract", 2, MANY, json_type, extract),

@@ -1,7 +1,7 @@
 //! Literals that DataFusion would read otherwise, and what gives a type to what has lost it.
 
 use datafusion::{common::ScalarValue, logical_expr::Expr};
-use remora_mysql::ErrorCode;
+use remora_mysql::{Collation, ErrorCode};
 
 use super::super::{
     array::Building,
@@ -13,7 +13,7 @@ use super::super::{
     types::{ExprType, coercibility},
     value::V,
 };
-use crate::{Error, Result, variables::Collation};
+use crate::{Error, Result};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("literal", 1, 1, same_type, first).expanding(typed_literal),
@@ -248,7 +248,7 @@ fn introduced_type(typing: &Typing<'_>) -> Result<ExprType> {
         let bytes = typing.constant_text(1).map_or(kind.length, length);
         return Ok(ExprType::binary(bytes).not_null());
     }
-    let collation = crate::variables::charset_default(&name).ok_or_else(|| {
+    let collation = remora_mysql::charset_default(&name).ok_or_else(|| {
         Error::new(ErrorCode::UnknownCharset, format!("Unknown character set: '{name}'"))
     })?;
     Ok(ExprType::text(kind.length, collation).not_null())

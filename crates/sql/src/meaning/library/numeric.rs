@@ -1,6 +1,6 @@
 //! Functions over numbers.
 
-use remora_mysql::ErrorCode;
+use remora_mysql::{Collation, ErrorCode};
 
 use super::{
     super::{
@@ -13,7 +13,7 @@ use super::{
     },
     arithmetic::{Number, number_of},
 };
-use crate::{Error, Result, SqlType, variables::Collation};
+use crate::{Error, Result, SqlType};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("abs", 1, 1, abs_type, abs),

@@ -44,7 +44,7 @@ fn text_type(typing: &Typing<'_>) -> Result<ExprType> {
     Ok(ExprType::text(UNBOUNDED / 4, collation_of(typing)))
 }
 
-fn collation_of(typing: &Typing<'_>) -> crate::variables::Collation {
+fn collation_of(typing: &Typing<'_>) -> remora_mysql::Collation {
     let kind = typing.get(0);
     if kind.is_text() { kind.collation } else { typing.collation }
 }

@@ -1,6 +1,7 @@
 //! What a statement may ask of its session, chance, and user variables.
 
 use remora_engine::Value;
+use remora_mysql::Collation;
 
 use super::super::{
     call::{Call, Typing},
@@ -9,7 +10,7 @@ use super::super::{
     types::{ExprType, UNBOUNDED, coercibility},
     value::V,
 };
-use crate::{Result, state::Generator, variables::Collation};
+use crate::{Result, state::Generator};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("database", 0, 0, database_type, database),

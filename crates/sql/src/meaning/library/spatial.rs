@@ -1,6 +1,6 @@
 //! Geometries, as far as they are stored and read.
 
-use remora_mysql::ErrorCode;
+use remora_mysql::{Collation, ErrorCode};
 
 use super::super::{
     call::{Call, Typing},
@@ -9,7 +9,7 @@ use super::super::{
     types::ExprType,
     value::V,
 };
-use crate::{Error, Result, SqlType, variables::Collation};
+use crate::{Error, Result, SqlType};
 
 const MAX_SRID: i128 = u32::MAX as i128;
 

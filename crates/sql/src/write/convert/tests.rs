@@ -3,13 +3,13 @@
 
 use jiff::tz::TimeZone;
 use remora_engine::Value;
+use remora_mysql::Collation;
 
 use super::*;
 use crate::{
     catalog::parse_column,
     meaning::{number::format_float, temporal::time_text},
     parse::read,
-    variables::Collation,
     write::rows::literal::{Given, Parameters, given},
 };
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use remora_engine::Value;
-use remora_mysql::ErrorCode;
+use remora_mysql::{Collation, ErrorCode};
 
 use super::{Converter, Slot, length, number::integer_of};
 use crate::{
@@ -12,7 +12,6 @@ use crate::{
         number::{format_double, format_float},
         temporal::time_text,
     },
-    variables::Collation,
 };
 
 /// Labels of a SET at most.

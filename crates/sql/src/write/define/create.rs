@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use remora_engine::{Definition, Schema, Value};
-use remora_mysql::ErrorCode;
+use remora_mysql::{Collation, ErrorCode};
 
 use super::{
     define,
@@ -27,7 +27,6 @@ use crate::{
     shared::position_name,
     state::SessionState,
     transaction::{Manner, Overlay, Place, TemporaryTable},
-    variables::Collation,
     write::{
         rows::{Query, Target, table_name, table_of},
         unique::{UniqueKey, hidden_schema},

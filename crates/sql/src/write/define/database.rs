@@ -1,7 +1,7 @@
 //! CREATE, ALTER and DROP DATABASE.
 
 use remora_engine::Definition;
-use remora_mysql::ErrorCode;
+use remora_mysql::{Collation, ErrorCode};
 
 use super::{define, hidden_tables};
 use crate::{
@@ -15,7 +15,6 @@ use crate::{
     shared::position_name,
     state::SessionState,
     transaction::Place,
-    variables::Collation,
     write::rows::check_local,
 };
 
