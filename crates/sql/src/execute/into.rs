@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, TokenKind};
 
 use crate::{
     Error, Outcome, Result,
-    parse::{Source, Statement, TokenKind},
+    parse::{Source, Statement},
     state::SessionState,
 };
 

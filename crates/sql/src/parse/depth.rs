@@ -5,9 +5,9 @@
 //! its levels, by every rule that plans are made by, and each answer walks what is below: a level costs as
 //! the square of its depth. One deep expression is planned soon; thousands of them are not.
 
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, TokenKind};
 
-use super::{Source, TokenKind};
+use super::Source;
 use crate::{Error, Result};
 
 /// The deepest tree: of what nests, and of chains of operators.
@@ -374,8 +374,10 @@ fn too_costly() -> Error {
 
 #[cfg(test)]
 mod tests {
+    use remora_mysql::LexMode;
+
     use super::*;
-    use crate::parse::{LexMode, split};
+    use crate::parse::split;
 
     fn fits(text: &str) -> bool {
         let source = split(text.as_bytes(), false, LexMode::default()).unwrap().remove(0);

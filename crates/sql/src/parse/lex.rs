@@ -1,7 +1,6 @@
 //! What SQL adds to the lexer of MySQL: its errors, and texts as the client sent them.
 
-use remora_mysql::ErrorCode;
-pub(crate) use remora_mysql::{LexMode, Lexer, Token, TokenKind, unquoted};
+use remora_mysql::{ErrorCode, LexMode, Token};
 
 use crate::{Error, Result};
 

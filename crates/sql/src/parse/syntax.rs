@@ -10,8 +10,9 @@ use datafusion::sql::sqlparser::{
     tokenizer::{Location, Span, Token as Out, TokenWithSpan, Word},
 };
 use remora_engine::Value;
+use remora_mysql::{Token, TokenKind, unquoted};
 
-use super::{Source, Token, TokenKind, depth, dialect::MySql, near, sent_bytes, unquoted};
+use super::{Source, depth, dialect::MySql, near, sent_bytes};
 use crate::{Error, Result};
 
 /// How deep parentheses and subqueries may nest: each level of them takes the parser much of a stack.
@@ -422,8 +423,10 @@ fn hex_digits(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use remora_mysql::LexMode;
+
     use super::*;
-    use crate::parse::{LexMode, split};
+    use crate::parse::split;
 
     fn parsed(text: &str, parameters: &[Value]) -> Result<String> {
         let mut all = split(text.as_bytes(), false, LexMode::default())?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use datafusion::catalog::TableProvider;
 use parking_lot::Mutex;
 use remora_engine::Value;
-use remora_mysql::{ErrorCode, SqlMode};
+use remora_mysql::{ErrorCode, SqlMode, TokenKind};
 use rustc_hash::FxHashMap;
 
 use super::Catalog;
@@ -13,7 +13,7 @@ use crate::{
     Error, Result,
     catalog::{Reader, TableName, Verb, database_exists},
     error::from_engine,
-    parse::{Source, TokenKind},
+    parse::Source,
     scan::EngineTable,
     show,
     state::SessionState,

@@ -11,13 +11,13 @@ use std::{
 };
 
 use remora_engine::Value;
-use remora_mysql::{Charset, ErrorCode};
+use remora_mysql::{Charset, ErrorCode, TokenKind, unquoted};
 
 use crate::{
     Column, Error, Identity, Outcome, Reply, Result, ResultCharset,
     aside::read_aside,
     execute,
-    parse::{Kind, LONG_BYTES, Source, Statement, TokenKind, split, unquoted},
+    parse::{Kind, LONG_BYTES, Source, Statement, split},
     shared::Shared,
     show,
     state::{Clock, Encryption, SessionState},

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use remora_engine::Value;
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, TokenKind};
 
 use crate::{
     Column, Error, Outcome, Reply, Result, execute,
-    parse::{Kind, Source, Statement, TokenKind, split},
+    parse::{Kind, Source, Statement, split},
     show,
     state::SessionState,
     write,

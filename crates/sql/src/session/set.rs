@@ -11,11 +11,11 @@
 //! ```
 
 use remora_engine::Value;
-use remora_mysql::{Collation, ErrorCode, charset_default};
+use remora_mysql::{Collation, ErrorCode, TokenKind, charset_default, unquoted};
 
 use crate::{
     Error, Outcome, Reply, Result, execute,
-    parse::{Kind, Source, Statement, TokenKind, split, unquoted},
+    parse::{Kind, Source, Statement, split},
     state::{SessionState, VariableTarget},
     variables::{Definition, Scope, definition, unknown},
 };

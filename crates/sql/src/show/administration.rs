@@ -1,6 +1,7 @@
 //! KILL, FLUSH, LOCK TABLES, and the statements that check or tidy tables.
 
 use remora_engine::Value;
+use remora_mysql::TokenKind;
 
 use super::{
     grid::{Grid, text},
@@ -10,7 +11,7 @@ use crate::{
     Access, Error, Outcome, Reply, Result,
     catalog::{TableName, Verb, database_denied},
     error::from_engine,
-    parse::{Statement, TokenKind, Tokens},
+    parse::{Statement, Tokens},
     state::SessionState,
 };
 

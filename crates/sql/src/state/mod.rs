@@ -22,14 +22,14 @@ use rustc_hash::FxHashMap;
 pub(crate) use chance::{Chances, Generator};
 pub(crate) use context::{Clock, Context, UserVariables};
 pub(crate) use meta::Meta;
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, LexMode};
 pub(crate) use variables::VariableTarget;
 pub(crate) use warnings::{Level, Warning, Warnings};
 
 use crate::{
     Error, Identity, Result,
     catalog::{Reader, check_seen},
-    parse::{LexMode, Source},
+    parse::Source,
     shared::{LocksOwner, Shared},
     transaction::TransactionState,
     variables::Variables,

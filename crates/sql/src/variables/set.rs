@@ -1,10 +1,10 @@
 //! A variable gets a value: checked, and made typed where it is hot.
 
 use remora_engine::Value;
-use remora_mysql::{Charset, Collation, Comments, ErrorCode, SqlMode, charset_default};
+use remora_mysql::{Charset, Collation, Comments, ErrorCode, LexMode, SqlMode, charset_default};
 
 use super::{Kind, SessionTimeZone, Variables, definition, unknown};
-use crate::{Error, Result, ResultCharset, parse::LexMode};
+use crate::{Error, Result, ResultCharset};
 
 /// The largest `max_allowed_packet`, as MySQL has it.
 const MAX_PACKET_BYTES: u64 = 1 << 30;

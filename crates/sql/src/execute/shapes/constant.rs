@@ -6,13 +6,13 @@
 use std::borrow::Cow;
 
 use remora_engine::{ColumnType, Value};
-use remora_mysql::Collation;
+use remora_mysql::{Collation, unquoted};
 
 use super::{
     lift::{Constants, Literal, LiteralKind},
     shape::Group,
 };
-use crate::{catalog::ColumnSpec, parse::unquoted};
+use crate::catalog::ColumnSpec;
 
 /// What a literal says.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,12 +2,9 @@
 //! default. It is worked out for whoever writes a row, with that one's rights, so it reads nothing
 //! but the row.
 
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, LexMode, Token, TokenKind};
 
-use crate::{
-    Error, Result,
-    parse::{LexMode, Token, TokenKind, tokens},
-};
+use crate::{Error, Result, parse::tokens};
 
 /// Functions that ask for a session or change one.
 const OF_SESSIONS: [&str; 13] = [
