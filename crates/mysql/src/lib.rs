@@ -1,5 +1,5 @@
-//! What MySQL is: the tokens of its statements, its errors, its modes, its character sets, its
-//! time zones.
+//! What MySQL is: the tokens of its statements, its errors, its modes, its types, its character sets
+//! and collations, its time zones.
 //!
 //! Knows neither tables nor sockets, and none of our other crates. Whoever reads MySQL's text or bytes
 //! (SQL, the wire, a source's binlog) reads it by what stands here, so that all read it alike.
