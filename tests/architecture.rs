@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
 };
@@ -67,6 +68,54 @@ fn only_the_protocol_knows_wire_codes_and_only_the_source_knows_files() {
             assert!(!text.contains(word), "{} mentions {word:?}", file.display());
         }
     }
+}
+
+#[test]
+fn tables_and_their_index_know_nothing_of_mysql() {
+    for name in ["engine", "index"] {
+        let manifest = root().join("crates").join(name).join("Cargo.toml");
+        let manifest = fs::read_to_string(manifest).unwrap();
+        assert!(!manifest.contains("remora-mysql"), "{name} must not depend on mysql");
+    }
+}
+
+/// The numbers of `ErrorCode`, as they are written: `    DuplicateKey = 1062 "23000",`.
+fn error_numbers() -> BTreeSet<String> {
+    let text = fs::read_to_string(root().join("crates/mysql/src/error.rs")).unwrap();
+    let number = |line: &str| Some(line.split_once(" = ")?.1.split_once(" \"")?.0.to_owned());
+    text.lines().filter_map(number).collect()
+}
+
+/// The numbers of a file that are these: neither in comments nor in texts nor in the tests at its end.
+fn numbers_in(text: &str, wanted: &BTreeSet<String>) -> Vec<String> {
+    let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+    let lines = code.lines().map(|line| line.split("//").next().unwrap());
+    let pieces = lines.flat_map(|line| line.split('"').step_by(2));
+    let words = pieces.flat_map(|piece| piece.split(|c: char| !c.is_alphanumeric() && c != '_'));
+    words.filter(|word| wanted.contains(*word)).map(str::to_owned).collect()
+}
+
+#[test]
+fn errors_of_mysql_have_their_numbers_in_one_place() {
+    let known = error_numbers();
+    assert!(known.len() > 100 && known.contains("1064"), "ErrorCode is not read");
+    for name in ["protocol", "server", "source", "sql"] {
+        for file in rust_files(&root().join("crates").join(name).join("src")) {
+            if file.iter().any(|part| part == "tests" || part == "tests.rs") {
+                continue;
+            }
+            let found = numbers_in(&fs::read_to_string(&file).unwrap(), &known);
+            assert!(found.is_empty(), "{}: {found:?} is an ErrorCode", file.display());
+        }
+    }
+}
+
+#[test]
+fn numbers_are_found_where_they_are_code() {
+    let known = BTreeSet::from(["1062".to_owned(), "1064".to_owned()]);
+    let text =
+        "// 1062\nf(1064); g(10_64, x1062, \"1062\"); // 1064\n#[cfg(test)]\nmod tests {\n1062";
+    assert_eq!(numbers_in(text, &known), ["1064"]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! Comments are passed over; what stands in `/*! … */` is read as if the comment were not there,
 //! where [`Comments`] says so.
 
-use crate::Charset;
+use crate::{Charset, SqlMode};
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,17 +98,13 @@ pub struct Lexer<'a> {
 }
 
 impl LexMode {
-    const PIPES_AS_CONCAT: u64 = 1 << 1;
-    const ANSI_QUOTES: u64 = 1 << 2;
-    const NO_BACKSLASH_ESCAPES: u64 = 1 << 20;
-
-    /// What a `sql_mode` says, by the bits that it has in a binlog, of MySQL and MariaDB alike.
+    /// What a `sql_mode` says.
     #[must_use]
-    pub fn of_sql_mode(bits: u64, client: Charset, comments: Comments) -> Self {
+    pub fn of_sql_mode(mode: SqlMode, client: Charset, comments: Comments) -> Self {
         Self {
-            ansi_quotes: bits & Self::ANSI_QUOTES != 0,
-            no_backslash_escapes: bits & Self::NO_BACKSLASH_ESCAPES != 0,
-            pipes_as_concat: bits & Self::PIPES_AS_CONCAT != 0,
+            ansi_quotes: mode.has(SqlMode::ANSI_QUOTES),
+            no_backslash_escapes: mode.has(SqlMode::NO_BACKSLASH_ESCAPES),
+            pipes_as_concat: mode.has(SqlMode::PIPES_AS_CONCAT),
             client,
             comments,
         }
@@ -526,14 +522,14 @@ mod tests {
 
     #[test]
     fn backslashes_are_no_escapes_in_names_nor_where_the_mode_says_so() {
-        let count = |text: &str, bits| {
-            let mode = LexMode::of_sql_mode(bits, Charset::UTF8MB4, Comments::All);
+        let count = |text: &str, mode| {
+            let mode = LexMode::of_sql_mode(mode, Charset::UTF8MB4, Comments::All);
             tokens(text.as_bytes(), mode).map(|tokens| tokens.len())
         };
-        assert_eq!(count(r#""a\" b"#, 0), Err(Unterminated { start: 0 }));
-        assert_eq!(count(r#""a\" b"#, LexMode::ANSI_QUOTES), Ok(2));
-        assert_eq!(count(r"'x\' b", LexMode::NO_BACKSLASH_ESCAPES), Ok(2));
-        let ansi = LexMode::of_sql_mode(LexMode::ANSI_QUOTES, Charset::UTF8MB4, Comments::All);
+        assert_eq!(count(r#""a\" b"#, SqlMode::from_bits(0)), Err(Unterminated { start: 0 }));
+        assert_eq!(count(r#""a\" b"#, SqlMode::ANSI_QUOTES), Ok(2));
+        assert_eq!(count(r"'x\' b", SqlMode::NO_BACKSLASH_ESCAPES), Ok(2));
+        let ansi = LexMode::of_sql_mode(SqlMode::ANSI_QUOTES, Charset::UTF8MB4, Comments::All);
         assert_eq!(unquoted(br#""a\""b""#, ansi), br#"a\"b"#);
     }
 

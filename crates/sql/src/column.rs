@@ -1,7 +1,6 @@
 //! What a column of a reply is: name, origin, type, as MySQL tells its clients.
 
-/// The collation of bytes and numbers.
-const BINARY: u16 = 63;
+use remora_mysql::Collation;
 
 /// A column of a result set.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,7 +49,7 @@ impl Column {
             not_null: false,
             primary_key: false,
             auto_increment: false,
-            collation: BINARY,
+            collation: Collation::BINARY.0,
             length: 0,
             zerofill: false,
             decimals: None,

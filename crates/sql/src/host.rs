@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use crate::{Code, Error, Identity, Result};
+use remora_mysql::ErrorCode;
+
+use crate::{Error, Identity, Result};
 
 /// The server around the SQL side: its connections and the servers it follows. What is not said
 /// is as in a database within a program: nobody else is connected, nobody is followed.
@@ -57,7 +59,7 @@ impl Host for Alone {}
 /// 1290 where a position of a source is waited for and there is none.
 pub fn nobody_followed() -> Error {
     let message = "This server follows no other: there is no position to wait for";
-    Error::new(Code::OptionPreventsStatement, message)
+    Error::new(ErrorCode::OptionPreventsStatement, message)
 }
 
 /// One account, as `mysql.user` shows it.

@@ -44,7 +44,7 @@ mod write;
 pub use cell::Cell;
 pub use column::{Column, SqlType};
 pub use declared_numbers::DeclaredNumbers;
-pub use error::{Code, Error, Result};
+pub use error::{Error, Result};
 pub use host::{Account, Alone, Host, Process, ReplicaReport, nobody_followed};
 pub use identity::{Access, Identity, Right};
 pub use instance::Instance;

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use remora_mysql::Charset;
+use remora_mysql::{Charset, CharsetInfo, Collation};
 
 use crate::{Cell, Column, Result};
 
@@ -15,6 +15,15 @@ pub struct ResultCharset {
     pub collation: u16,
     /// Most bytes of a character.
     pub max_bytes: u8,
+}
+
+impl ResultCharset {
+    /// The character set of a collation; `None` where texts are sent as they are.
+    pub(crate) fn of(collation: Collation) -> Option<Self> {
+        let name = collation.charset();
+        let max_bytes = CharsetInfo::named(name)?.max_bytes;
+        Some(Self { charset: Charset::named(name)?, collation: collation.0, max_bytes })
+    }
 }
 
 /// Takes what statements answer, in order. A statement with rows calls `columns` once, `row` for

@@ -5,7 +5,8 @@
 
 mod support;
 
-use remora_sql::{Code, Error, Session};
+use remora_mysql::ErrorCode;
+use remora_sql::{Error, Session};
 use support::{Server, rows, run};
 
 const ACCOUNTS: u64 = 8;
@@ -75,7 +76,7 @@ async fn transfers_lose_nothing_and_are_seen_whole() {
             while done < TRANSFERS {
                 match transfer(&mut session, &mut random).await {
                     Ok(()) => done += 1,
-                    Err(error) if error.code == Code::Deadlock => refused += 1,
+                    Err(error) if error.code == ErrorCode::Deadlock => refused += 1,
                     Err(error) => panic!("{error}"),
                 }
                 assert!(refused < 100_000, "nobody gets through");
@@ -130,7 +131,7 @@ async fn unique_keys_and_counters_hold_among_sessions() {
                 let text = format!("INSERT INTO u (k, w) VALUES ('{name}{key}', {writer})");
                 match run(&mut session, &text).await {
                     Ok(_) => won += 1,
-                    Err(error) => assert_eq!(error.code, Code::DuplicateKey, "{error}"),
+                    Err(error) => assert_eq!(error.code, ErrorCode::DuplicateKey, "{error}"),
                 }
             }
             won
@@ -155,7 +156,7 @@ async fn the_first_committer_wins() {
     run(&mut two, "BEGIN; UPDATE account SET money = 2 WHERE id = 1").await.unwrap();
     run(&mut two, "COMMIT").await.unwrap();
     let lost = run(&mut one, "COMMIT").await.unwrap_err();
-    assert_eq!(lost.code, Code::Deadlock);
+    assert_eq!(lost.code, ErrorCode::Deadlock);
     assert_eq!(rows(&mut one, "SELECT money FROM account WHERE id = 1").await, "2");
     // Rows that were only read may change, unless they are kept.
     run(&mut one, "BEGIN; SELECT * FROM account WHERE id = 1").await.unwrap();
@@ -164,7 +165,7 @@ async fn the_first_committer_wins() {
     run(&mut one, "BEGIN; SELECT * FROM account WHERE id = 1 FOR UPDATE").await.unwrap();
     run(&mut two, "UPDATE account SET money = 4 WHERE id = 1").await.unwrap();
     let lost = run(&mut one, "UPDATE account SET money = 8 WHERE id = 2; COMMIT").await;
-    assert_eq!(lost.unwrap_err().code, Code::Deadlock);
+    assert_eq!(lost.unwrap_err().code, ErrorCode::Deadlock);
     assert_eq!(rows(&mut one, "SELECT money FROM account WHERE id = 2").await, "9");
 }
 
@@ -200,7 +201,7 @@ async fn one_of_many_gets_a_name() {
                 (5, done) => altered = done.is_ok(),
                 (_, Ok(())) => taken += 1,
                 (_, Err(error)) => {
-                    assert_eq!(error.code, Code::TableExists, "round {round}: {error}");
+                    assert_eq!(error.code, ErrorCode::TableExists, "round {round}: {error}");
                     assert_eq!(error.message, "Table 'wanted' already exists");
                 }
             }
@@ -218,7 +219,7 @@ async fn one_of_many_gets_a_name() {
         assert_eq!(renamed, found == "1|1", "round {round}: {found}, {left} tables, {altered}");
         if renamed {
             let again = run(&mut session, "INSERT INTO wanted (id, u) VALUES (9, 5)").await;
-            assert_eq!(again.unwrap_err().code, Code::DuplicateKey, "round {round}");
+            assert_eq!(again.unwrap_err().code, ErrorCode::DuplicateKey, "round {round}");
         }
         run(&mut session, "DROP TABLE IF EXISTS t0, t1, wanted").await.unwrap();
     }
@@ -304,7 +305,7 @@ async fn read_committed_sees_what_others_committed() {
     run(&mut one, "UPDATE t SET v = 5 WHERE id = 1").await.unwrap();
     run(&mut other, "UPDATE t SET v = 6 WHERE id = 1").await.unwrap();
     assert_eq!(rows(&mut one, "SELECT v FROM t WHERE id = 1").await, "5");
-    assert_eq!(run(&mut one, "COMMIT").await.unwrap_err().code, Code::Deadlock);
+    assert_eq!(run(&mut one, "COMMIT").await.unwrap_err().code, ErrorCode::Deadlock);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -354,11 +355,11 @@ async fn definitions_change_beside_read_committed() {
     run(&mut one, "INSERT INTO t VALUES (5, 1, 9)").await.unwrap();
     run(&mut other, "ALTER TABLE t DROP COLUMN a").await.unwrap();
     assert_eq!(rows(&mut one, "SELECT * FROM t").await, "5|1|9");
-    assert_eq!(run(&mut one, "COMMIT").await.unwrap_err().code, Code::Deadlock);
+    assert_eq!(run(&mut one, "COMMIT").await.unwrap_err().code, ErrorCode::Deadlock);
     assert_eq!(rows(&mut one, "SELECT * FROM t").await, "");
     run(&mut one, "BEGIN").await.unwrap();
     run(&mut one, "INSERT INTO t VALUES (6, 9)").await.unwrap();
     run(&mut other, "CREATE TABLE young (id INT PRIMARY KEY)").await.unwrap();
     run(&mut one, "INSERT INTO young VALUES (1)").await.unwrap();
-    assert_eq!(run(&mut one, "COMMIT").await.unwrap_err().code, Code::Deadlock);
+    assert_eq!(run(&mut one, "COMMIT").await.unwrap_err().code, ErrorCode::Deadlock);
 }

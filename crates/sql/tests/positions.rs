@@ -13,7 +13,8 @@ use std::{
     time::Duration,
 };
 
-use remora_sql::{Code, Error, Host, ReplicaReport, Result};
+use remora_mysql::ErrorCode;
+use remora_sql::{Error, Host, ReplicaReport, Result};
 use support::{Server, rows, run};
 
 /// One source that applied the transactions `u:1` to `u:n`.
@@ -32,7 +33,7 @@ impl Host for Following {
     /// Applies a transaction for each step that somebody waits.
     fn wait_for_gtids(&self, _: Option<&str>, gtids: &str, timeout: Duration) -> Result<bool> {
         let wanted = gtids.strip_prefix("u:1-").and_then(|number| number.parse::<u64>().ok());
-        let wrong = || Error::new(Code::MalformedGtidSet, "no set");
+        let wrong = || Error::new(ErrorCode::MalformedGtidSet, "no set");
         let wanted = wanted.ok_or_else(wrong)?;
         if self.applied.load(SeqCst) >= wanted {
             return Ok(true);

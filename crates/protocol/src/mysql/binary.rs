@@ -6,8 +6,8 @@
 //! ```
 
 use remora_engine::{Date, DateTime};
-use remora_mysql::Charset;
-use remora_sql::{Cell, Code, Error, Result, SqlType};
+use remora_mysql::{Charset, ErrorCode};
+use remora_sql::{Cell, Error, Result, SqlType};
 
 use super::{
     encode::put_short,
@@ -133,7 +133,7 @@ fn put_clock(out: &mut Vec<u8>, micros: u64) {
 }
 
 fn mismatch(cell: &Cell<'_>, kind: SqlType) -> Error {
-    Error::new(Code::Unknown, format!("a column told as {kind:?} got the value {cell:?}"))
+    Error::new(ErrorCode::Unknown, format!("a column told as {kind:?} got the value {cell:?}"))
 }
 
 #[cfg(test)]

@@ -5,13 +5,14 @@
 //!          0x0C  collation: u16  length: u32  type: u8  flags: u16  decimals: u8  0: u16
 //! ```
 
-use mysql_common::constants::{ColumnFlags, ColumnType};
+use mysql_common::constants::ColumnFlags;
+use remora_mysql::{Collation, FieldType};
 use remora_sql::{Column, ResultCharset, SqlType};
 
 use super::encode::put_bytes;
 
 /// The collation of bytes and numbers.
-const BINARY: u16 = 63;
+const BINARY: u16 = Collation::BINARY.0;
 /// Most bytes of a character of utf8mb4, in which lengths come.
 const UTF8_BYTES: u32 = 4;
 /// Says that a number has as many decimals as it needs.
@@ -41,7 +42,7 @@ pub fn put_column(out: &mut Vec<u8>, column: &Column, charset: Option<ResultChar
     let [low, high] = collation.to_le_bytes();
     out.extend_from_slice(&[0x0C, low, high]);
     out.extend_from_slice(&length.to_le_bytes());
-    out.push(type_of(column.kind) as u8);
+    out.push(type_of(column.kind).code());
     out.extend_from_slice(&flags_of(column).bits().to_le_bytes());
     out.extend_from_slice(&[column.decimals.unwrap_or(decimals_of(column.kind)), 0, 0]);
 }
@@ -67,37 +68,37 @@ pub fn put_parameter(out: &mut Vec<u8>) {
     put_bytes(out, b"?");
     let [low, high] = BINARY.to_le_bytes();
     out.extend_from_slice(&[0, 0x0C, low, high, 0, 0, 0, 0]);
-    out.push(ColumnType::MYSQL_TYPE_VAR_STRING as u8);
+    out.push(FieldType::VarString.code());
     out.extend_from_slice(&ColumnFlags::BINARY_FLAG.bits().to_le_bytes());
     out.extend_from_slice(&[0, 0, 0]);
 }
 
 /// The type as it is told. ENUM and SET are strings with a flag; the blobs differ by their length.
-fn type_of(kind: SqlType) -> ColumnType {
+fn type_of(kind: SqlType) -> FieldType {
     match kind {
-        SqlType::Null => ColumnType::MYSQL_TYPE_NULL,
-        SqlType::TinyInt => ColumnType::MYSQL_TYPE_TINY,
-        SqlType::SmallInt => ColumnType::MYSQL_TYPE_SHORT,
-        SqlType::MediumInt => ColumnType::MYSQL_TYPE_INT24,
-        SqlType::Int => ColumnType::MYSQL_TYPE_LONG,
-        SqlType::BigInt => ColumnType::MYSQL_TYPE_LONGLONG,
-        SqlType::Float => ColumnType::MYSQL_TYPE_FLOAT,
-        SqlType::Double => ColumnType::MYSQL_TYPE_DOUBLE,
-        SqlType::Decimal(..) => ColumnType::MYSQL_TYPE_NEWDECIMAL,
-        SqlType::Bit(_) => ColumnType::MYSQL_TYPE_BIT,
-        SqlType::Year => ColumnType::MYSQL_TYPE_YEAR,
-        SqlType::Date => ColumnType::MYSQL_TYPE_DATE,
-        SqlType::Time(_) => ColumnType::MYSQL_TYPE_TIME,
-        SqlType::DateTime(_) => ColumnType::MYSQL_TYPE_DATETIME,
-        SqlType::Timestamp(_) => ColumnType::MYSQL_TYPE_TIMESTAMP,
-        SqlType::Char | SqlType::Enum | SqlType::Set => ColumnType::MYSQL_TYPE_STRING,
-        SqlType::VarChar => ColumnType::MYSQL_TYPE_VAR_STRING,
+        SqlType::Null => FieldType::Null,
+        SqlType::TinyInt => FieldType::Tiny,
+        SqlType::SmallInt => FieldType::Short,
+        SqlType::MediumInt => FieldType::Int24,
+        SqlType::Int => FieldType::Long,
+        SqlType::BigInt => FieldType::LongLong,
+        SqlType::Float => FieldType::Float,
+        SqlType::Double => FieldType::Double,
+        SqlType::Decimal(..) => FieldType::NewDecimal,
+        SqlType::Bit(_) => FieldType::Bit,
+        SqlType::Year => FieldType::Year,
+        SqlType::Date => FieldType::Date,
+        SqlType::Time(_) => FieldType::Time,
+        SqlType::DateTime(_) => FieldType::DateTime,
+        SqlType::Timestamp(_) => FieldType::Timestamp,
+        SqlType::Char | SqlType::Enum | SqlType::Set => FieldType::String,
+        SqlType::VarChar => FieldType::VarString,
         SqlType::TinyBlob | SqlType::Blob | SqlType::MediumBlob | SqlType::LongBlob => {
-            ColumnType::MYSQL_TYPE_BLOB
+            FieldType::Blob
         }
-        SqlType::Json => ColumnType::MYSQL_TYPE_JSON,
-        SqlType::Geometry => ColumnType::MYSQL_TYPE_GEOMETRY,
-        SqlType::Vector => ColumnType::MYSQL_TYPE_VECTOR,
+        SqlType::Json => FieldType::Json,
+        SqlType::Geometry => FieldType::Geometry,
+        SqlType::Vector => FieldType::Vector,
     }
 }
 
@@ -162,7 +163,7 @@ fn decimals_of(kind: SqlType) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use mysql_common::{io::ParseBuf, packets};
+    use mysql_common::{constants::ColumnType, io::ParseBuf, packets};
 
     use super::*;
 

@@ -1,11 +1,11 @@
 //! The beginning of a connection: greeting, login, change of user.
 
 use mysql_common::{
-    collations::{Collation, CollationId},
     constants::{CapabilityFlags, StatusFlags},
     packets::{AuthMoreData, AuthSwitchRequest, HandshakePacket},
     proto::MySerialize,
 };
+use remora_mysql::Collation;
 
 use super::{
     auth::{Nonce, Plugin},
@@ -16,8 +16,7 @@ use super::{
 /// What a client may ask of the protocol.
 pub type Capabilities = CapabilityFlags;
 
-/// utf8mb4_0900_ai_ci.
-const DEFAULT_COLLATION: u8 = 255;
+const DEFAULT_COLLATION: Collation = Collation::UTF8MB4_0900_AI_CI;
 /// The caching_sha2_password message that the scramble was enough.
 const FAST_RIGHT: u8 = 3;
 /// The caching_sha2_password message that the password itself is needed.
@@ -75,7 +74,7 @@ pub fn put_greeting(
         scramble,
         Some(second),
         capabilities,
-        DEFAULT_COLLATION,
+        DEFAULT_COLLATION.0 as u8,
         StatusFlags::SERVER_STATUS_AUTOCOMMIT,
         Some(Plugin::CachingSha2.name().as_bytes()),
     )
@@ -189,7 +188,7 @@ impl Login {
         let length = fields.u8()?;
         login.answer = fields.take(usize::from(length))?.to_vec();
         login.database = text(fields.text());
-        login.collation = fields.u16().unwrap_or(u16::from(DEFAULT_COLLATION));
+        login.collation = fields.u16().unwrap_or(DEFAULT_COLLATION.0);
         if capabilities.contains(Capabilities::CLIENT_PLUGIN_AUTH) && !fields.rest().is_empty() {
             login.plugin = Some(fields.text().to_vec());
         }
@@ -202,14 +201,8 @@ impl Login {
     /// The character set and the collation that the client speaks in, by name; `None` where it is the
     /// server's own, or none that is known.
     pub fn names(&self) -> Option<(&'static str, &'static str)> {
-        if self.collation == u16::from(DEFAULT_COLLATION) {
-            return None;
-        }
-        let collation = Collation::resolve(CollationId::from(self.collation));
-        match collation.id() {
-            CollationId::UNKNOWN_COLLATION_ID => None,
-            _ => Some((collation.charset, collation.collation)),
-        }
+        let known = Collation(self.collation).known()?;
+        (self.collation != DEFAULT_COLLATION.0).then_some((known.charset, known.name))
     }
 }
 

@@ -83,7 +83,7 @@ pub fn put_eof(out: &mut Vec<u8>, warnings: u16, flags: StatusFlags) {
 /// Writes an error, in another character set than UTF-8 where one is given.
 pub fn put_error(out: &mut Vec<u8>, error: &WireError, charset: Option<Charset>) {
     let mut state = [b'0'; 5];
-    state.iter_mut().zip(error.state.bytes()).for_each(|(byte, given)| *byte = given);
+    state.iter_mut().zip(error.code.state().bytes()).for_each(|(byte, given)| *byte = given);
     let mut encoded = Vec::new();
     let message = match charset {
         Some(charset) => {
@@ -92,13 +92,14 @@ pub fn put_error(out: &mut Vec<u8>, error: &WireError, charset: Option<Charset>)
         }
         None => error.message.as_bytes(),
     };
-    let packet = ServerError::new(error.number, Some(SqlState::new(state)), message);
+    let packet = ServerError::new(error.code.number(), Some(SqlState::new(state)), message);
     ErrPacket::Error(packet).serialize(out);
 }
 
 /// Writes an error to a client that has not said yet which protocol it speaks: no SQLSTATE.
 pub fn put_early_error(out: &mut Vec<u8>, error: &WireError) {
-    ErrPacket::Error(ServerError::new(error.number, None, error.message.as_bytes())).serialize(out);
+    let packet = ServerError::new(error.code.number(), None, error.message.as_bytes());
+    ErrPacket::Error(packet).serialize(out);
 }
 
 fn put_ok_body(

@@ -9,9 +9,8 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use mysql_common::constants::ColumnType;
 use remora_engine::{Date, DateTime, Decimal, Value};
-use remora_mysql::Charset;
+use remora_mysql::{Charset, FieldType};
 
 use super::encode::Fields;
 
@@ -23,10 +22,10 @@ const MICROS_PER_SECOND: u64 = 1_000_000;
 /// 838:59:59, the longest TIME; longer ones are cut to it.
 const MAX_TIME_MICROS: u64 = (838 * 3600 + 59 * 60 + 59) * MICROS_PER_SECOND;
 
-/// The type of a parameter: MySQL's number and whether it has no sign.
+/// The type of a parameter, and whether it has no sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParameterType {
-    kind: u8,
+    kind: FieldType,
     unsigned: bool,
 }
 
@@ -85,7 +84,8 @@ impl Parameters {
         if fields.u8()? != 0 {
             self.types.clear();
             for _ in 0..count {
-                let [kind, flags] = fields.array()?;
+                let [code, flags] = fields.array()?;
+                let kind = FieldType::from_code(code);
                 self.types.push(ParameterType { kind, unsigned: flags & UNSIGNED != 0 });
             }
         }
@@ -106,31 +106,33 @@ impl Parameters {
 
 impl ParameterType {
     fn read(self, fields: &mut Fields<'_>, charset: Charset) -> Option<Value> {
-        let Ok(kind) = ColumnType::try_from(self.kind) else { return None };
-        Some(match kind {
-            ColumnType::MYSQL_TYPE_NULL => Value::Null,
-            ColumnType::MYSQL_TYPE_TINY => {
+        Some(match self.kind {
+            FieldType::Unknown(_) | FieldType::VarCharCompressed | FieldType::BlobCompressed => {
+                return None;
+            }
+            FieldType::Null => Value::Null,
+            FieldType::Tiny => {
                 let [byte] = fields.array()?;
                 self.integer(i64::from(byte.cast_signed()), u64::from(byte))
             }
-            ColumnType::MYSQL_TYPE_SHORT | ColumnType::MYSQL_TYPE_YEAR => {
+            FieldType::Short | FieldType::Year => {
                 let number = fields.u16()?;
                 self.integer(i64::from(number.cast_signed()), u64::from(number))
             }
-            ColumnType::MYSQL_TYPE_LONG | ColumnType::MYSQL_TYPE_INT24 => {
+            FieldType::Long | FieldType::Int24 => {
                 let number = fields.u32()?;
                 self.integer(i64::from(number.cast_signed()), u64::from(number))
             }
-            ColumnType::MYSQL_TYPE_LONGLONG => {
+            FieldType::LongLong => {
                 let number = u64::from_le_bytes(fields.array()?);
                 self.integer(number.cast_signed(), number)
             }
-            ColumnType::MYSQL_TYPE_FLOAT => real(f64::from(f32::from_le_bytes(fields.array()?))),
-            ColumnType::MYSQL_TYPE_DOUBLE => real(f64::from_le_bytes(fields.array()?)),
-            ColumnType::MYSQL_TYPE_DATE
-            | ColumnType::MYSQL_TYPE_DATETIME
-            | ColumnType::MYSQL_TYPE_TIMESTAMP => moment(kind, fields)?,
-            ColumnType::MYSQL_TYPE_TIME => time(fields)?,
+            FieldType::Float => real(f64::from(f32::from_le_bytes(fields.array()?))),
+            FieldType::Double => real(f64::from_le_bytes(fields.array()?)),
+            FieldType::Date | FieldType::DateTime | FieldType::Timestamp => {
+                moment(self.kind, fields)?
+            }
+            FieldType::Time => time(fields)?,
             _ => bytes_value(self.kind, fields.bytes()?, charset),
         })
     }
@@ -146,16 +148,16 @@ fn real(number: f64) -> Value {
 }
 
 /// Bytes by their type: of blobs, decimals and texts, which may be bytes all the same.
-fn bytes_value(kind: u8, bytes: &[u8], charset: Charset) -> Value {
+fn bytes_value(kind: FieldType, bytes: &[u8], charset: Charset) -> Value {
     let is_blob = matches!(
-        ColumnType::try_from(kind),
-        Ok(ColumnType::MYSQL_TYPE_TINY_BLOB
-            | ColumnType::MYSQL_TYPE_MEDIUM_BLOB
-            | ColumnType::MYSQL_TYPE_LONG_BLOB
-            | ColumnType::MYSQL_TYPE_BLOB
-            | ColumnType::MYSQL_TYPE_GEOMETRY
-            | ColumnType::MYSQL_TYPE_VECTOR
-            | ColumnType::MYSQL_TYPE_BIT)
+        kind,
+        FieldType::TinyBlob
+            | FieldType::MediumBlob
+            | FieldType::LongBlob
+            | FieldType::Blob
+            | FieldType::Geometry
+            | FieldType::Vector
+            | FieldType::Bit
     );
     let text = match charset.is_utf8() {
         true => std::str::from_utf8(bytes).map(Cow::Borrowed),
@@ -163,10 +165,7 @@ fn bytes_value(kind: u8, bytes: &[u8], charset: Charset) -> Value {
     };
     match text {
         Ok(text) if !is_blob => {
-            let is_decimal = matches!(
-                ColumnType::try_from(kind),
-                Ok(ColumnType::MYSQL_TYPE_NEWDECIMAL | ColumnType::MYSQL_TYPE_DECIMAL)
-            );
+            let is_decimal = matches!(kind, FieldType::NewDecimal | FieldType::Decimal);
             let decimal = is_decimal.then(|| decimal(&text)).flatten();
             decimal.map_or_else(|| Value::Text(Arc::from(&*text)), Value::Decimal)
         }
@@ -181,7 +180,7 @@ fn decimal(text: &str) -> Option<Decimal> {
 }
 
 /// A date, with a time of day unless the type is DATE; a date that is none is the zero date.
-fn moment(kind: ColumnType, fields: &mut Fields<'_>) -> Option<Value> {
+fn moment(kind: FieldType, fields: &mut Fields<'_>) -> Option<Value> {
     let length = fields.u8()?;
     let mut fields = Fields::new(fields.take(usize::from(length))?);
     let zero = Date { year: 0, month: 0, day: 0 };
@@ -196,7 +195,7 @@ fn moment(kind: ColumnType, fields: &mut Fields<'_>) -> Option<Value> {
     }
     let moment = micros.map(|micros| DateTime { date, micros }).filter(DateTime::is_valid);
     let moment = moment.unwrap_or(DateTime { date: zero, micros: 0 });
-    let is_date = kind == ColumnType::MYSQL_TYPE_DATE;
+    let is_date = kind == FieldType::Date;
     Some(if is_date { Value::Date(moment.date) } else { Value::DateTime(moment) })
 }
 
@@ -226,7 +225,8 @@ fn clock(fields: &mut Fields<'_>) -> Option<Option<u64>> {
 #[cfg(test)]
 mod tests {
     use mysql_common::{
-        packets::ComStmtExecuteRequestBuilder, proto::MySerialize, value::Value as Theirs,
+        constants::ColumnType, packets::ComStmtExecuteRequestBuilder, proto::MySerialize,
+        value::Value as Theirs,
     };
     use proptest::prelude::*;
 

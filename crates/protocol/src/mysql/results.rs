@@ -8,8 +8,8 @@
 //! The last end is written by [`Results::finish`], when the session's new state is known.
 
 use mysql_common::{constants::StatusFlags, packets::LocalInfilePacket, proto::MySerialize};
-use remora_mysql::Charset;
-use remora_sql::{Cell, Code, Column, Error, Outcome, Result, ResultCharset};
+use remora_mysql::{Charset, ErrorCode};
+use remora_sql::{Cell, Column, Error, Outcome, Result, ResultCharset};
 use smallvec::SmallVec;
 
 use super::{
@@ -164,7 +164,7 @@ impl<'w, W: AsMut<PacketWriter>> Results<'w, W> {
     #[inline]
     pub fn row(&mut self, cells: &[Cell<'_>]) -> Result<()> {
         if !self.in_rows || cells.len() != self.shapes.len() {
-            return Err(Error::new(Code::Unknown, "a row has other values than columns"));
+            return Err(Error::new(ErrorCode::Unknown, "a row has other values than columns"));
         }
         let (shapes, format, charset) = (&self.shapes, self.format, self.encoded);
         let put = |out: &mut Vec<u8>| match format {
@@ -182,7 +182,7 @@ impl<'w, W: AsMut<PacketWriter>> Results<'w, W> {
                 cursor.ends.push(cursor.bytes.len());
                 if cursor.bytes.len() > *most_bytes {
                     let message = format!("a cursor's rows take more than {most_bytes} bytes");
-                    return Err(Error::new(Code::OutOfMemory, message));
+                    return Err(Error::new(ErrorCode::OutOfMemory, message));
                 }
                 Ok(())
             }
@@ -453,7 +453,7 @@ mod tests {
             results.columns(&[column("n")]).unwrap();
             assert!(results.row(&[Cell::Int(1)]).is_ok());
             assert!(results.row(&[Cell::Int(1)]).is_ok());
-            assert_eq!(results.row(&[Cell::Int(1)]).unwrap_err().code, Code::OutOfMemory);
+            assert_eq!(results.row(&[Cell::Int(1)]).unwrap_err().code, ErrorCode::OutOfMemory);
             false
         });
         assert_eq!(messages.len(), 3);

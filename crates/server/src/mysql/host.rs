@@ -2,10 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
+use remora_mysql::ErrorCode;
 use remora_source::mysql::{FollowerStatus, State, gtid::GtidSet};
-use remora_sql::{
-    Account, Code, Error, Host, Identity, Process, ReplicaReport, Result, nobody_followed,
-};
+use remora_sql::{Account, Error, Host, Identity, Process, ReplicaReport, Result, nobody_followed};
 
 use super::processes::Processes;
 use crate::{settings::User, shared::ServerState, sources::NotReached};
@@ -30,8 +29,7 @@ impl Host for SqlHost {
 
     fn kill(&self, id: u64, only_statement: bool) -> Result<()> {
         let process = self.processes.find(id);
-        let unknown = || Error::new(Code::UnknownThread, format!("Unknown thread id: {id}"));
-        process.ok_or_else(unknown)?.kill(only_statement);
+        process.ok_or_else(|| Error::unknown_thread(id))?.kill(only_statement);
         Ok(())
     }
 
@@ -79,7 +77,7 @@ impl Host for SqlHost {
     fn wait_for_gtids(&self, source: Option<&str>, gtids: &str, timeout: Duration) -> Result<bool> {
         let wrong = || {
             let message = format!("Malformed GTID set specification '{gtids}'.");
-            Error::new(Code::MalformedGtidSet, message)
+            Error::new(ErrorCode::MalformedGtidSet, message)
         };
         if self.shared.sources.is_empty() {
             return Err(nobody_followed());
@@ -90,11 +88,9 @@ impl Host for SqlHost {
             Ok(()) => Ok(true),
             Err(NotReached::Late) => Ok(false),
             Err(NotReached::Crowded) => {
-                Err(Error::new(Code::Unknown, "too many requests wait for a position already"))
+                Err(Error::new(ErrorCode::Unknown, "too many requests wait for a position already"))
             }
-            Err(NotReached::Stopping) => {
-                Err(Error::new(Code::ServerShutdown, "Server shutdown in progress"))
-            }
+            Err(NotReached::Stopping) => Err(Error::shutdown()),
         }
     }
 }

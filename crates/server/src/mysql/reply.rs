@@ -9,7 +9,7 @@ use std::{
 };
 
 use remora_protocol::mysql::{PacketWriter, Results};
-use remora_sql::{Cell, Code, Column, Error, Outcome, Reply, Result, ResultCharset};
+use remora_sql::{Cell, Column, Error, Outcome, Reply, Result, ResultCharset};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::channel::Channel;
@@ -48,16 +48,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Reply for WireReply<'_, S> {
     }
 
     async fn drain(&mut self) -> Result<()> {
-        let interrupted = || Error::new(Code::Interrupted, "Query execution was interrupted");
         if self.interrupter.load(Relaxed) {
-            return Err(interrupted());
+            return Err(Error::interrupted());
         }
         let channel = self.results.wire();
         if channel.is_full()
             && let Err(error) = channel.flush().await
         {
             self.broken = Some(error);
-            return Err(interrupted());
+            return Err(Error::interrupted());
         }
         Ok(())
     }

@@ -1,33 +1,10 @@
 //! What a failed connection or statement means for the caller.
 
 use mysql::{DriverError, MySqlError};
+use remora_mysql::ErrorCode;
 
 use super::{quote::quoted, settings::MysqlSettings};
 use crate::Error;
-
-/// Error codes of the servers.
-mod code {
-    pub(super) const DB_ACCESS_DENIED: u16 = 1044;
-    pub(super) const ACCESS_DENIED: u16 = 1045;
-    pub(super) const TOO_MANY_CONNECTIONS: u16 = 1040;
-    pub(super) const BAD_DATABASE: u16 = 1049;
-    pub(super) const SHUTDOWN: u16 = 1053;
-    pub(super) const HOST_BLOCKED: u16 = 1129;
-    pub(super) const HOST_NOT_ALLOWED: u16 = 1130;
-    pub(super) const TABLE_ACCESS_DENIED: u16 = 1142;
-    pub(super) const COLUMN_ACCESS_DENIED: u16 = 1143;
-    pub(super) const TOO_MANY_OF_USER: u16 = 1203;
-    pub(super) const USER_LIMIT: u16 = 1226;
-    pub(super) const PRIVILEGE_MISSING: u16 = 1227;
-    pub(super) const FATAL_READING_BINLOG: u16 = 1236;
-    pub(super) const INTERRUPTED: u16 = 1317;
-    pub(super) const PASSWORD_EXPIRED: u16 = 1820;
-    pub(super) const PASSWORD_EXPIRED_LOGIN: u16 = 1862;
-    pub(super) const KILLED: u16 = 1927;
-    pub(super) const ACCOUNT_LOCKED: u16 = 3118;
-    pub(super) const TLS_REQUIRED: u16 = 3159;
-    pub(super) const ACCOUNT_LOCKED_MARIADB: u16 = 4151;
-}
 
 /// The grants that following needs, for an account of which nothing but the user's name is known.
 fn mend_grants(settings: &MysqlSettings) -> String {
@@ -94,11 +71,14 @@ pub fn client_error(settings: &MysqlSettings, doing: &str, error: mysql::Error) 
 
 fn server_error(settings: &MysqlSettings, doing: &str, error: &MySqlError) -> Error {
     let said = || format!("{} (error {})", error.message, error.code);
-    match error.code {
-        code::ACCESS_DENIED if doing == "connecting" => {
+    let Some(code) = ErrorCode::from_number(error.code) else {
+        return statement_error(doing, said());
+    };
+    match code {
+        ErrorCode::AccessDenied if doing == "connecting" => {
             denied(settings, said(), "check the user's name and password".to_owned())
         }
-        code::HOST_NOT_ALLOWED => denied(
+        ErrorCode::HostNotAllowed => denied(
             settings,
             said(),
             format!(
@@ -107,30 +87,30 @@ fn server_error(settings: &MysqlSettings, doing: &str, error: &MySqlError) -> Er
                 mend_grants(settings)
             ),
         ),
-        code::PASSWORD_EXPIRED
-        | code::PASSWORD_EXPIRED_LOGIN
-        | code::ACCOUNT_LOCKED
-        | code::ACCOUNT_LOCKED_MARIADB => {
+        ErrorCode::PasswordExpired
+        | ErrorCode::PasswordExpiredAtLogin
+        | ErrorCode::AccountLocked
+        | ErrorCode::AccountLockedMariaDb => {
             denied(settings, said(), "unlock the user or give it a new password there".to_owned())
         }
-        code::ACCESS_DENIED
-        | code::DB_ACCESS_DENIED
-        | code::TABLE_ACCESS_DENIED
-        | code::COLUMN_ACCESS_DENIED
-        | code::PRIVILEGE_MISSING => denied(settings, said(), mend_grants(settings)),
-        code::TLS_REQUIRED => Error::Requirement {
+        ErrorCode::AccessDenied
+        | ErrorCode::DatabaseAccessDenied
+        | ErrorCode::TableAccessDenied
+        | ErrorCode::ColumnAccessDenied
+        | ErrorCode::SpecificAccessDenied => denied(settings, said(), mend_grants(settings)),
+        ErrorCode::SecureTransportRequired => Error::Requirement {
             message: format!("{} takes encrypted connections only", settings.address()),
             mend: "set ssl-mode=required here".to_owned(),
         },
-        code::BAD_DATABASE => Error::Setting(said()),
-        code::TOO_MANY_CONNECTIONS
-        | code::TOO_MANY_OF_USER
-        | code::USER_LIMIT
-        | code::SHUTDOWN
-        | code::HOST_BLOCKED
-        | code::INTERRUPTED
-        | code::KILLED
-        | code::FATAL_READING_BINLOG => unreachable(settings, said()),
+        ErrorCode::UnknownDatabase => Error::Setting(said()),
+        ErrorCode::TooManyConnections
+        | ErrorCode::TooManyUserConnections
+        | ErrorCode::UserLimitReached
+        | ErrorCode::ServerShutdown
+        | ErrorCode::HostBlocked
+        | ErrorCode::Interrupted
+        | ErrorCode::ConnectionKilled
+        | ErrorCode::FatalReadingBinlog => unreachable(settings, said()),
         _ => statement_error(doing, said()),
     }
 }

@@ -7,7 +7,7 @@
 //! position that is stored with the rows.
 //!
 //! Imports go one way, from the last of these to the first:
-//! - [`settings`], [`gtid`], [`coordinates`], [`bytes`], `table_name`, `quote`, `scan`, `type_code`: what
+//! - [`settings`], [`gtid`], [`coordinates`], [`bytes`], `table_name`, `quote`, `scan`: what
 //!   the others read, each by itself;
 //! - [`connection`], `client_error`: how the source is asked, and what its errors mean;
 //! - [`schema`], [`values`]: its tables, and their values here;
@@ -34,7 +34,6 @@ pub mod schema_change;
 pub mod settings;
 mod statement;
 mod table_name;
-mod type_code;
 pub mod values;
 
 pub use follow::{

@@ -10,15 +10,13 @@
 //! now         := ("CURRENT_TIMESTAMP" | "NOW" | …) ["(" digits? ")"]
 //! ```
 
+use remora_mysql::{Collation, TokenKind};
+
 use super::{
     key::{Check, parse_check_words, quoted_name},
     kind::{Charset, TypeSpec, check_length, parse_charset, parse_type, resolve_collation},
 };
-use crate::{
-    Result, SqlType,
-    parse::{TokenKind, Tokens},
-    variables::Collation,
-};
+use crate::{Result, SqlType, parse::Tokens};
 
 /// A declared column, but for its name.
 #[derive(Clone, Debug, PartialEq)]

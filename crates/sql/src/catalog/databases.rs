@@ -4,10 +4,9 @@
 //! remembered as the position of a source whose name begins with `#database.`: its default
 //! collation.
 
-use crate::{
-    Access, Code, Error, Identity, Result, catalog::TableName, shared::InstanceState,
-    variables::Collation,
-};
+use remora_mysql::{Collation, ErrorCode};
+
+use crate::{Access, Error, Identity, Result, catalog::TableName, shared::InstanceState};
 
 /// What the stored names of databases begin with.
 const STORED: &str = "#database.";
@@ -47,7 +46,7 @@ pub(crate) fn check_database(identity: &Identity, name: &str) -> Result<()> {
 pub(crate) fn database_denied(identity: &Identity, name: &str) -> Error {
     let Identity { user, host, .. } = identity;
     let message = format!("Access denied for user '{user}'@'{host}' to database '{name}'");
-    Error::new(Code::DatabaseAccessDenied, message)
+    Error::new(ErrorCode::DatabaseAccessDenied, message)
 }
 
 /// Whether somebody may know of a database: it is the system's, or has something that it may
@@ -85,6 +84,6 @@ pub(crate) fn check_seen(shared: &InstanceState, identity: &Identity, name: &str
     }
     match database_exists(shared, name) {
         true => Ok(()),
-        false => Err(Error::new(Code::UnknownDatabase, format!("Unknown database '{name}'"))),
+        false => Err(Error::new(ErrorCode::UnknownDatabase, format!("Unknown database '{name}'"))),
     }
 }

@@ -9,10 +9,9 @@
 //! parts := "(" (name ["(" number ")"] | "(" expression ")") ["ASC" | "DESC"] "," … ")"
 //! ```
 
-use crate::{
-    Result,
-    parse::{TokenKind, Tokens},
-};
+use remora_mysql::TokenKind;
+
+use crate::{Result, parse::Tokens};
 
 /// What a key is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

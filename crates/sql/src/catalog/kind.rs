@@ -9,12 +9,9 @@
 use std::{fmt::Write as _, sync::Arc};
 
 use remora_engine::ColumnType;
+use remora_mysql::{CharsetInfo, Collation, ErrorCode, charset_default};
 
-use crate::{
-    Code, Error, Result, SqlType,
-    parse::Tokens,
-    variables::{Collation, charset_default, charsets},
-};
+use crate::{Error, Result, SqlType, parse::Tokens};
 
 /// Bytes that the TEXT and BLOB types hold, by size.
 const BLOBS: [(SqlType, u64); 4] = [
@@ -364,7 +361,7 @@ pub(super) fn resolve_collation(
         && charset.charset() != collation.charset()
     {
         return Err(Error::new(
-            Code::CollationCharsetMismatch,
+            ErrorCode::CollationCharsetMismatch,
             format!(
                 "COLLATION '{}' is not valid for CHARACTER SET '{}'",
                 collation.name(),
@@ -389,21 +386,23 @@ pub(super) fn check_length(kind: &TypeSpec, column: &str) -> Result<()> {
     if kind.sql != SqlType::VarChar || kind.spelling.is_some() {
         return Ok(());
     }
-    let charset = charsets().iter().find(|charset| charset.name == kind.collation.charset());
+    let charset = CharsetInfo::named(kind.collation.charset());
     let bytes = charset.map_or(1, |charset| u64::from(charset.max_bytes)).max(1);
     limited(kind.length, MAX_VARCHAR / bytes, column).map(|_| ())
 }
 
 /// The default collation of a character set; 1115 if it is not known.
 pub(crate) fn named_charset(name: &str) -> Result<Collation> {
-    charset_default(name)
-        .ok_or_else(|| Error::new(Code::UnknownCharset, format!("Unknown character set: '{name}'")))
+    charset_default(name).ok_or_else(|| {
+        Error::new(ErrorCode::UnknownCharset, format!("Unknown character set: '{name}'"))
+    })
 }
 
 /// A collation; 1273 if it is not known.
 pub(crate) fn named_collation(name: &str) -> Result<Collation> {
-    Collation::by_name(name)
-        .ok_or_else(|| Error::new(Code::UnknownCollation, format!("Unknown collation: '{name}'")))
+    Collation::by_name(name).ok_or_else(|| {
+        Error::new(ErrorCode::UnknownCollation, format!("Unknown collation: '{name}'"))
+    })
 }
 
 fn labelled(tokens: &mut Tokens<'_>, name: &str, column: &str) -> Result<TypeSpec> {
@@ -419,7 +418,7 @@ fn labelled(tokens: &mut Tokens<'_>, name: &str, column: &str) -> Result<TypeSpe
     tokens.need(")")?;
     if name == "set" && labels.len() > MAX_MEMBERS {
         let message = format!("Too many strings for column {column} and SET");
-        return Err(Error::new(Code::TooBigSet, message));
+        return Err(Error::new(ErrorCode::TooBigSet, message));
     }
     let sql = if name == "enum" { SqlType::Enum } else { SqlType::Set };
     Ok(TypeSpec { labels: labels.into(), ..TypeSpec::plain(sql) })
@@ -548,18 +547,18 @@ fn decimal(size: Option<(u64, Option<u64>)>, column: &str) -> Result<TypeSpec> {
     if digits > 65 {
         let message =
             format!("Too-big precision {digits} specified for '{column}'. Maximum is 65.");
-        return Err(Error::new(Code::TooBigPrecision, message));
+        return Err(Error::new(ErrorCode::TooBigPrecision, message));
     }
     if scale > 30 {
         let message =
             format!("Too big scale {scale} specified for column '{column}'. Maximum is 30.");
-        return Err(Error::new(Code::TooBigScale, message));
+        return Err(Error::new(ErrorCode::TooBigScale, message));
     }
     if scale > digits {
         let message = format!(
             "For float(M,D), double(M,D) or decimal(M,D), M must be >= D (column '{column}')."
         );
-        return Err(Error::new(Code::ScaleAbovePrecision, message));
+        return Err(Error::new(ErrorCode::ScaleAbovePrecision, message));
     }
     Ok(TypeSpec::plain(SqlType::Decimal(digits as u8, scale as u8)))
 }
@@ -583,7 +582,7 @@ fn fraction(digits: Option<u64>, column: &str) -> Result<u8> {
         _ => {
             let message =
                 format!("Too-big precision {digits} specified for '{column}'. Maximum is 6.");
-            Err(Error::new(Code::TooBigPrecision, message))
+            Err(Error::new(ErrorCode::TooBigPrecision, message))
         }
     }
 }
@@ -595,7 +594,7 @@ fn limited(length: u64, most: u64, column: &str) -> Result<u64> {
     let message = format!(
         "Column length too big for column '{column}' (max = {most}); use BLOB or TEXT instead"
     );
-    Err(Error::new(Code::TooBigColumn, message))
+    Err(Error::new(ErrorCode::TooBigColumn, message))
 }
 
 /// The smallest of the TEXT or BLOB types that holds so many bytes.

@@ -4,8 +4,10 @@
 //! database. Names of databases and tables are exact, as MySQL has them on Linux; names of columns
 //! and aliases are without regard to case.
 
+use remora_mysql::ErrorCode;
+
 use crate::{
-    Access, Code, Error, Identity, Result,
+    Access, Error, Identity, Result,
     identity::{STORED_POINT, is_hidden},
     shared::InstanceState,
 };
@@ -99,7 +101,7 @@ impl TableName {
     /// 1146.
     pub(crate) fn missing(&self) -> Error {
         let message = format!("Table '{}.{}' doesn't exist", self.database, self.table);
-        Error::new(Code::NoSuchTable, message)
+        Error::new(ErrorCode::NoSuchTable, message)
     }
 
     /// 1142 if this may not be done to it; 1146 for what is hidden, such as the tables of unique
@@ -118,6 +120,6 @@ impl TableName {
             identity.host,
             self.table
         );
-        Err(Error::new(Code::TableAccessDenied, message))
+        Err(Error::new(ErrorCode::TableAccessDenied, message))
     }
 }

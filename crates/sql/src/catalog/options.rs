@@ -7,15 +7,13 @@
 //!          | name ["="] (name | number | text)        of no meaning here, but kept
 //! ```
 
+use remora_mysql::{Collation, TokenKind};
+
 use super::{
     column::quoted_text,
     kind::{named_charset, named_collation, text_or_name},
 };
-use crate::{
-    Result,
-    parse::{TokenKind, Tokens},
-    variables::Collation,
-};
+use crate::{Result, parse::Tokens};
 
 /// A table's options.
 #[derive(Clone, Debug, PartialEq)]

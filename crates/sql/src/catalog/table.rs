@@ -8,13 +8,14 @@ use std::sync::{Arc, LazyLock, Weak};
 
 use parking_lot::RwLock;
 use remora_engine::{ColumnDef, ColumnType, DeclaredTable, Schema};
+use remora_mysql::Collation;
 use rustc_hash::FxHashMap;
 
 use super::{
     Check, ColumnSpec, Key, KeyKind, KeyPart, Line, PartOf, TableOptions, TypeSpec, column_line,
     parse_line, quoted_name,
 };
-use crate::{Result, parse::read, variables::Collation};
+use crate::{Result, parse::read};
 
 /// The name of the key column that a table without a primary key gets. It is never shown.
 pub(crate) const ROW_NUMBER: &str = remora_engine::HIDDEN_KEY;

@@ -2,8 +2,9 @@
 
 use datafusion::error::DataFusionError;
 use remora_engine::{Error as EngineError, RequestPart};
+use remora_mysql::ErrorCode;
 
-use crate::{Code, Error};
+use crate::Error;
 
 /// The error that a plan failed with: ours where one of ours is inside.
 pub(crate) fn from_plan(error: DataFusionError) -> Error {
@@ -19,7 +20,7 @@ pub(crate) fn from_plan(error: DataFusionError) -> Error {
     match root {
         DataFusionError::ResourcesExhausted(_) => {
             let message = "The statement needs more memory than max_query_memory allows";
-            Error::new(Code::OutOfMemory, message)
+            Error::new(ErrorCode::OutOfMemory, message)
         }
         // What remains of names that only the query around could have given.
         DataFusionError::NotImplemented(what) if what.contains("OuterReferenceColumn") => {
@@ -35,9 +36,9 @@ pub(crate) fn from_plan(error: DataFusionError) -> Error {
 /// An error of the engine that a statement met which reads.
 pub(crate) fn from_engine(error: &EngineError) -> Error {
     let code = match error {
-        EngineError::Closed => Code::ServerShutdown,
-        EngineError::Full(_) => Code::DiskFull,
-        _ => Code::Unknown,
+        EngineError::Closed => ErrorCode::ServerShutdown,
+        EngineError::Full(_) => ErrorCode::DiskFull,
+        _ => ErrorCode::Unknown,
     };
     Error::new(code, error.to_string())
 }
@@ -46,16 +47,16 @@ pub(crate) fn from_engine(error: &EngineError) -> Error {
 pub(crate) fn from_engine_write(error: EngineError) -> Error {
     match error {
         EngineError::Conflict(_) => Error::new(
-            Code::Deadlock,
+            ErrorCode::Deadlock,
             "Deadlock found when trying to get lock; try restarting transaction",
         ),
-        EngineError::Closed => Error::new(Code::ServerShutdown, "Server shutdown in progress"),
-        EngineError::Full(message) => Error::new(Code::DiskFull, message),
+        EngineError::Closed => Error::shutdown(),
+        EngineError::Full(message) => Error::new(ErrorCode::DiskFull, message),
         EngineError::Request { part: RequestPart::Batch, message } => {
             let mend = "a server's limit is its setting limits.max_transaction_rows";
-            Error::new(Code::TransactionTooLarge, format!("{message}; {mend}"))
+            Error::new(ErrorCode::TransactionTooLarge, format!("{message}; {mend}"))
         }
-        other => Error::new(Code::Unknown, other.to_string()),
+        other => Error::new(ErrorCode::Unknown, other.to_string()),
     }
 }
 
@@ -63,12 +64,12 @@ pub(crate) fn from_engine_write(error: EngineError) -> Error {
 fn from_text(text: &str) -> Error {
     let has = |part: &str| text.contains(part);
     if has("more than one row") || has("returned more than one") {
-        return Error::new(Code::SubqueryRows, "Subquery returns more than 1 row");
+        return Error::new(ErrorCode::SubqueryRows, "Subquery returns more than 1 row");
     }
     if has("during the spilling process") {
         let message = "The statement needs more room on the disk than sql.max_spill_mb allows";
-        return Error::new(Code::OutOfMemory, message);
+        return Error::new(ErrorCode::OutOfMemory, message);
     }
     tracing::debug!(error = text, "a plan failed");
-    Error::new(Code::Unknown, text)
+    Error::new(ErrorCode::Unknown, text)
 }

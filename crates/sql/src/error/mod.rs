@@ -4,6 +4,8 @@ mod convert;
 
 use std::fmt;
 
+use remora_mysql::ErrorCode;
+
 pub(crate) use convert::{from_engine, from_engine_write, from_plan};
 
 /// The crate's results.
@@ -14,404 +16,60 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[error("ERROR {} ({}): {message}", .code.number(), .code.state())]
 pub struct Error {
     /// MySQL's code.
-    pub code: Code,
+    pub code: ErrorCode,
     /// MySQL's words where it has some for this, else ours.
     pub message: String,
 }
 
 impl Error {
     /// An error with this message.
-    pub fn new(code: Code, message: impl Into<String>) -> Self {
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
     }
 
     /// 1235: something this version does not do.
     pub fn unsupported(what: impl fmt::Display) -> Self {
         Self::new(
-            Code::NotSupported,
+            ErrorCode::NotSupported,
             format!("This version of Remora doesn't yet support '{what}'"),
         )
     }
-}
 
-/// 1317.
-pub(crate) fn interrupted() -> Error {
-    Error::new(Code::Interrupted, "Query execution was interrupted")
-}
+    /// 1053: the server is stopping.
+    pub fn shutdown() -> Self {
+        Self::new(ErrorCode::ServerShutdown, "Server shutdown in progress")
+    }
 
-macro_rules! codes {
-    ($($(#[$doc:meta])* $name:ident = $number:literal $state:literal,)*) => {
-        /// MySQL's error codes that Remora uses, with their SQLSTATE.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum Code { $($(#[$doc])* $name,)* }
+    /// 1094: no such connection.
+    pub fn unknown_thread(id: u64) -> Self {
+        Self::new(ErrorCode::UnknownThread, format!("Unknown thread id: {id}"))
+    }
 
-        impl Code {
-            /// MySQL's number.
-            pub fn number(self) -> u16 {
-                match self { $(Self::$name => $number,)* }
-            }
+    /// 1095: another user's connection.
+    pub fn not_owner(id: u64) -> Self {
+        Self::new(ErrorCode::KillDenied, format!("You are not owner of thread {id}"))
+    }
 
-            /// The five characters of SQLSTATE.
-            pub fn state(self) -> &'static str {
-                match self { $(Self::$name => $state,)* }
-            }
-        }
-    };
-}
+    /// 1210: the values of a prepared statement are not those that it takes.
+    pub fn wrong_parameters() -> Self {
+        Self::new(ErrorCode::WrongArguments, "Incorrect arguments to mysqld_stmt_execute")
+    }
 
-codes! {
-    /// Too many connections.
-    TooManyConnections = 1040 "08004",
-    /// Access to a database denied.
-    DatabaseAccessDenied = 1044 "42000",
-    /// Wrong user or password.
-    AccessDenied = 1045 "28000",
-    /// No database is chosen.
-    NoDatabase = 1046 "3D000",
-    /// A command that is not known.
-    UnknownCommand = 1047 "08S01",
-    /// A column must have a value.
-    ColumnCannotBeNull = 1048 "23000",
-    /// The database is not known.
-    UnknownDatabase = 1049 "42000",
-    /// The table exists.
-    TableExists = 1050 "42S01",
-    /// There is no room on the disk.
-    DiskFull = 1021 "HY000",
-    /// There is no more room for a table's rows.
-    TableFull = 1114 "HY000",
-    /// The table to be dropped is not known.
-    UnknownTable = 1051 "42S02",
-    /// A name fits several columns.
-    AmbiguousColumn = 1052 "23000",
-    /// The server is stopping.
-    ServerShutdown = 1053 "08S01",
-    /// The column is not known.
-    UnknownColumn = 1054 "42S22",
-    /// A column is neither grouped nor aggregated.
-    NotInGroupBy = 1055 "42000",
-    /// A table that may not be read or written.
-    TableAccessDenied = 1142 "42000",
-    /// Columns named twice.
-    DuplicateColumn = 1060 "42S21",
-    /// A value that is no geometry, or not the column's.
-    NoGeometry = 1416 "22003",
-    /// A text or bytes that are no geometry.
-    InvalidGeometry = 3037 "22023",
-    /// Another geometry than a function takes.
-    UnexpectedGeometry = 3516 "22S01",
-    /// A rollback that does not bring temporary tables back.
-    DroppedTemporary = 1752 "HY000",
-    /// An index that a foreign key needs is not dropped.
-    IndexNeededByForeignKey = 1553 "HY000",
-    /// A column that a foreign key needs is not dropped.
-    ColumnNeededByForeignKey = 1828 "HY000",
-    /// Two foreign keys of one name.
-    DuplicateForeignKey = 1826 "HY000",
-    /// A unique key's value exists.
-    DuplicateKey = 1062 "23000",
-    /// The text is not a statement.
-    ParseError = 1064 "42000",
-    /// No statement at all.
-    EmptyQuery = 1065 "42000",
-    /// Two tables of one name.
-    NonUniqueTable = 1066 "42000",
-    /// A default that is none.
-    InvalidDefault = 1067 "42000",
-    /// A connection that is not there.
-    UnknownThread = 1094 "HY000",
-    /// An aggregate where none may stand.
-    InvalidGroupFunction = 1111 "HY000",
-    /// Other columns than values.
-    ValueCount = 1136 "21S01",
-    /// The table is not known.
-    NoSuchTable = 1146 "42S02",
-    /// A packet above the limit.
-    PacketTooLarge = 1153 "08S01",
-    /// A lock was not had in time.
-    LockWaitTimeout = 1205 "HY000",
-    /// Another transaction was first: try again.
-    Deadlock = 1213 "40001",
-    /// A right that is missing.
-    SpecificAccessDenied = 1227 "42000",
-    /// A variable that is not known.
-    UnknownVariable = 1193 "HY000",
-    /// A value that a variable cannot have.
-    WrongValueForVariable = 1231 "42000",
-    /// A variable of another type.
-    WrongTypeForVariable = 1232 "42000",
-    /// A variable that cannot be set.
-    ReadOnlyVariable = 1238 "HY000",
-    /// A subquery or row with another number of columns.
-    OperandColumns = 1241 "21000",
-    /// A subquery with several rows where one may be.
-    SubqueryRows = 1242 "21000",
-    /// A prepared statement that is not known.
-    UnknownStatement = 1243 "HY000",
-    /// Something this version does not do.
-    NotSupported = 1235 "42000",
-    /// A number outside of the column's range.
-    OutOfRange = 1264 "22003",
-    /// Text cut to the column's length.
-    DataTruncated = 1265 "01000",
-    /// Collations that do not mix.
-    CollationMix = 1267 "HY000",
-    /// The character set is not known.
-    UnknownCharset = 1115 "42000",
-    /// The collation is not known.
-    UnknownCollation = 1273 "HY000",
-    /// An option forbids the statement.
-    OptionPreventsStatement = 1290 "HY000",
-    /// A value that is none of its type.
-    TruncatedValue = 1292 "22007",
-    /// The time zone is not known.
-    UnknownTimeZone = 1298 "HY000",
-    /// SAVEPOINT that is not there.
-    UnknownSavepoint = 1305 "42000",
-    /// The statement was killed.
-    Interrupted = 1317 "70100",
-    /// A column without default has no value.
-    NoDefault = 1364 "HY000",
-    /// A value that is none of its column's type.
-    WrongValueForColumn = 1366 "HY000",
-    /// Text longer than its column.
-    DataTooLong = 1406 "22001",
-    /// Arguments of a function.
-    WrongArguments = 1210 "HY000",
-    /// A statement that cannot be prepared.
-    NotPrepared = 1295 "HY000",
-    /// The number of parameters of a function.
-    WrongParameterCount = 1582 "42000",
-    /// A number outside of its type's range.
-    NumberOutOfRange = 1690 "22003",
-    /// Writing in a read-only transaction.
-    ReadOnlyTransaction = 1792 "25006",
-    /// No text index fits MATCH.
-    NoFulltextIndex = 1191 "HY000",
-    /// The statement took too long.
-    QueryTimeout = 3024 "HY000",
-    /// A statement that would take too much memory.
-    OutOfMemory = 1038 "HY001",
-    /// A division by zero in strict mode.
-    DivisionByZero = 1365 "22012",
-    /// A recursive common table expression that does not end.
-    RecursionDepth = 3636 "HY000",
-    /// A function that is not known.
-    UnknownFunction = 1305 "42000",
-    /// Aggregated and plain columns without GROUP BY.
-    MixedGroup = 1140 "42000",
-    /// SELECTs of a UNION with other numbers of columns.
-    UnionColumns = 1222 "21000",
-    /// A derived table without a name.
-    DerivedWithoutAlias = 1248 "42000",
-    /// Queries within queries, too deep.
-    NestingTooDeep = 1473 "HY000",
-    /// A derived table with other names than columns.
-    ViewColumns = 1353 "HY000",
-    /// A group that is an aggregate.
-    WrongGroup = 1056 "42000",
-    /// `*` without a table.
-    NoTablesUsed = 1096 "HY000",
-    /// A collation of another character set.
-    CollationCharset = 1253 "42000",
-    /// A global variable that was to be set for the session.
-    GlobalVariable = 1229 "HY000",
-    /// A session's variable that was to be set for all.
-    LocalVariable = 1228 "HY000",
-    /// Something that cannot be done within a transaction.
-    TransactionOpen = 1568 "25001",
-    /// A key of a JSON object that is NULL.
-    JsonNullKey = 3158 "22032",
-    /// A value that is neither JSON nor its text.
-    InvalidJsonType = 3146 "22032",
-    /// Text that is no JSON, as an argument.
-    InvalidJsonText = 3141 "22032",
-    /// A literal that is none of its type.
-    IncorrectValue = 1525 "HY000",
-    /// A GTID set that is none.
-    MalformedGtidSet = 1772 "HY000",
-    /// A SELECT INTO without a row.
-    NoData = 1329 "02000",
-    /// A SELECT INTO with several rows.
-    TooManyRows = 1172 "42000",
-    /// Distinct rows ordered by what is not selected.
-    DistinctOrder = 3065 "HY000",
-    /// Bytes that are no text.
-    InvalidCharacters = 1300 "HY000",
-    /// JSON text that is none.
-    InvalidJson = 3140 "22032",
-    /// A path that is none.
-    InvalidJsonPath = 3143 "42000",
-    /// A database of that name exists.
-    DatabaseExists = 1007 "HY000",
-    /// The database to be dropped is not known.
-    CannotDropDatabase = 1008 "HY000",
-    /// Two keys of one name.
-    DuplicateKeyName = 1061 "42000",
-    /// A second primary key.
-    MultiplePrimaryKeys = 1068 "42000",
-    /// A key over a column that is not there.
-    KeyColumnMissing = 1072 "42000",
-    /// A column longer than its type may be.
-    TooBigColumn = 1074 "42000",
-    /// AUTO_INCREMENT on a column that is no key, or on two.
-    WrongAutoIncrement = 1075 "42000",
-    /// A table would have no columns left.
-    CannotRemoveAllFields = 1090 "42000",
-    /// A column or key to be dropped is not there.
-    CannotDropField = 1091 "42000",
-    /// The table is written and read in one statement.
-    TableUsedTwice = 1093 "HY000",
-    /// A SET of too many members.
-    TooBigSet = 1097 "HY000",
-    /// A default of a BLOB or TEXT column.
-    BlobDefault = 1101 "42000",
-    /// A database's name that is none.
-    WrongDatabaseName = 1102 "42000",
-    /// A table's name that is none.
-    WrongTableName = 1103 "42000",
-    /// A column given twice.
-    FieldSpecifiedTwice = 1110 "42000",
-    /// A table without columns.
-    TableNeedsColumns = 4028 "HY000",
-    /// NULL where it cannot be.
-    InvalidNull = 1138 "22004",
-    /// A column's name that is none.
-    WrongColumnName = 1166 "42000",
-    /// A key over a BLOB or TEXT column without a length.
-    BlobKeyWithoutLength = 1170 "42000",
-    /// A primary key's part that allows NULL.
-    PrimaryKeyNull = 1171 "42000",
-    /// A transaction that changes too much.
-    TransactionTooLarge = 1197 "HY000",
-    /// Words that do not go together.
-    WrongUsage = 1221 "HY000",
-    /// A collation of another character set.
-    CollationCharsetMismatch = 1253 "42000",
-    /// A line with too few values.
-    TooFewRecords = 1261 "01000",
-    /// A line with too many values.
-    TooManyRecords = 1262 "01000",
-    /// NULL became the column's implicit default.
-    NullToNotNull = 1263 "22004",
-    /// A text index over a column that is no text.
-    BadFulltextColumn = 1283 "HY000",
-    /// A label twice.
-    DuplicatedLabel = 1291 "HY000",
-    /// ON UPDATE of a column that is no moment.
-    InvalidOnUpdate = 1294 "HY000",
-    /// The table is not of this kind.
-    WrongObject = 1347 "HY000",
-    /// A scale above the most.
-    TooBigScale = 1425 "42000",
-    /// A precision above the most.
-    TooBigPrecision = 1426 "42000",
-    /// A scale above the precision.
-    ScaleAbovePrecision = 1427 "42000",
-    /// No AUTO_INCREMENT value is left.
-    AutoIncrementExhausted = 1467 "HY000",
-    /// A characteristic of the transaction that is open.
-    TransactionInProgress = 1568 "25001",
-    /// YEAR(2).
-    InvalidYearWidth = 1818 "HY000",
-    /// A key that is there already.
-    DuplicateIndex = 1831 "HY000",
-    /// A value for a computed column.
-    GeneratedColumnValue = 3105 "HY000",
-    /// A generated column that cannot be had.
-    GeneratedColumn = 3106 "HY000",
-    /// A condition that the row fails.
-    CheckViolated = 3819 "HY000",
-    /// A condition that is not there.
-    CheckMissing = 3821 "HY000",
-    /// A condition of that name exists.
-    DuplicateCheck = 3822 "HY000",
-    /// LOCAL INFILE is switched off.
-    LocalInfileDisabled = 3948 "42000",
-    /// A JSON document from text in no character set.
-    InvalidJsonCharset = 3144 "22032",
-    /// A table that the statement does not list.
-    UnknownTableInDelete = 1109 "42S02",
-    /// A key over a JSON column.
-    JsonKey = 3152 "42000",
-    /// A specifier that the column's type does not take.
-    WrongColumnSpecifier = 1063 "42000",
-    /// A key that is not there.
-    KeyMissing = 1176 "42000",
-    /// A value that a function cannot read.
-    WrongValueForFunction = 1411 "HY000",
-    /// A regular expression with a parenthesis too many or too few.
-    InvalidRegexp = 3691 "HY000",
-    /// A word that is neither 'one' nor 'all'.
-    JsonOneOrAll = 3154 "42000",
-    /// A function's result was too long.
-    FunctionResultTooLong = 1301 "HY000",
-    /// GROUP_CONCAT was cut.
-    CutByGroupConcat = 1260 "HY000",
-    /// A JSON path with a wildcard where none may be.
-    JsonPathWildcard = 3149 "42000",
-    /// A path to the whole document where a part is meant.
-    JsonVacuousPath = 3153 "42000",
-    /// A number that has no logarithm.
-    InvalidLogarithm = 3020 "2201E",
-    /// A date beyond the calendar.
-    DateOverflow = 1441 "22008",
-    /// An argument that no regular expression has.
-    IllegalRegexp = 3685 "HY000",
-    /// A place beyond the text.
-    RegexpIndex = 3686 "HY000",
-    /// A regular expression that is not understood.
-    RegexpSyntax = 3688 "HY000",
-    /// A pattern longer than is compiled.
-    RegexpTooBig = 3700 "HY000",
-    /// A bracket that is not closed.
-    UnclosedBracket = 3696 "HY000",
-    /// No name of a lock.
-    UserLockName = 3057 "42000",
-    /// A lock's name that is too long.
-    UserLockNameTooLong = 4163 "42000",
-    /// Sessions that would wait for each other's locks.
-    UserLockDeadlock = 3058 "HY000",
-    /// A variable that sessions only read.
-    SessionVariable = 1621 "HY000",
-    /// A condition that asks for more than its row: a query, a function, a variable.
-    CheckQuery = 3815 "HY000",
-    /// See [`Code::CheckQuery`].
-    CheckFunction = 3814 "HY000",
-    /// See [`Code::CheckQuery`].
-    CheckVariable = 3816 "HY000",
-    /// A computed column that asks for more than its row: a query, a function.
-    GeneratedQuery = 3102 "HY000",
-    /// A primary key over an expression.
-    FunctionalPrimaryKey = 3756 "HY000",
-    /// A key over an expression whose values no key can hold.
-    FunctionalIndexOnJson = 3753 "HY000",
-    /// See [`Code::FunctionalIndexOnJson`].
-    FunctionalIndexOnBlob = 3757 "HY000",
-    /// A column of a key's expression that would be gone.
-    FunctionalIndexNeedsColumn = 3837 "HY000",
-    /// What an index may not be over.
-    IndexFunction = 3758 "HY000",
-    /// See [`Code::GeneratedQuery`].
-    GeneratedFunction = 3763 "HY000",
-    /// A default that asks for more than it may: a query, a function, a variable.
-    DefaultQuery = 3769 "HY000",
-    /// See [`Code::DefaultQuery`].
-    DefaultFunction = 3770 "HY000",
-    /// See [`Code::DefaultQuery`].
-    DefaultVariable = 3772 "HY000",
-    /// More tables than MySQL joins.
-    TooManyTables = 1116 "HY000",
-    /// More columns than a SELECT or a table may have.
-    TooManyColumns = 1117 "HY000",
-    /// A connection of someone else's.
-    KillDenied = 1095 "HY000",
-    /// There is no binary log here.
-    NoBinaryLog = 1381 "HY000",
-    /// The storage engine is not known.
-    UnknownEngine = 1286 "42000",
-    /// Syntax that is on its way out.
-    DeprecatedSyntax = 1287 "HY000",
-    /// Whatever has no code of its own.
-    Unknown = 1105 "HY000",
+    /// 1243: no such prepared statement, by its name or number.
+    pub fn unknown_statement(statement: impl fmt::Display, command: &str) -> Self {
+        let message =
+            format!("Unknown prepared statement handler ({statement}) given to {command}");
+        Self::new(ErrorCode::UnknownStatement, message)
+    }
+
+    /// 1317: killed.
+    pub fn interrupted() -> Self {
+        Self::new(ErrorCode::Interrupted, "Query execution was interrupted")
+    }
+
+    /// 3024: the statement took too long.
+    pub fn query_timeout() -> Self {
+        let message = "Query execution was interrupted, maximum statement execution time exceeded";
+        Self::new(ErrorCode::QueryTimeout, message)
+    }
 }

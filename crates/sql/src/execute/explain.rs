@@ -5,6 +5,8 @@
 //! format  := "TRADITIONAL" | "TREE" | "JSON"
 //! ```
 
+use remora_mysql::Collation;
+
 use super::{
     explained,
     shapes::{self, Access},
@@ -15,7 +17,6 @@ use crate::{
     parse::{Statement, split},
     scan::SCAN_OF,
     state::SessionState,
-    variables::Collation,
 };
 
 /// In which form it is asked for.

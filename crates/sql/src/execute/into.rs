@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use remora_mysql::{ErrorCode, TokenKind};
+
 use crate::{
-    Code, Error, Outcome, Result,
-    parse::{Source, Statement, TokenKind},
+    Error, Outcome, Result,
+    parse::{Source, Statement},
     state::SessionState,
 };
 
@@ -58,12 +60,12 @@ pub(super) async fn run(
     let rows = super::run::Query::of(session, &statement).await?.collect(session).await?;
     if rows.columns.len() != names.len() {
         let message = "The used SELECT statements have a different number of columns";
-        return Err(Error::new(Code::UnionColumns, message));
+        return Err(Error::new(ErrorCode::UnionColumns, message));
     }
     let count = rows.count();
     if count == 0 {
         let message = "No data - zero rows fetched, selected, or processed";
-        session.warn(Code::NoData, message);
+        session.warn(ErrorCode::NoData, message);
         return Ok(Outcome::default());
     }
     for (index, name) in names.iter().enumerate() {
@@ -71,7 +73,7 @@ pub(super) async fn run(
     }
     if count > 1 {
         let message = "Result consisted of more than one row";
-        return Err(Error::new(Code::TooManyRows, message));
+        return Err(Error::new(ErrorCode::TooManyRows, message));
     }
     Ok(Outcome { affected_rows: 1, ..Outcome::default() })
 }

@@ -12,12 +12,13 @@ mod sought;
 mod wide;
 
 use crate::{
-    Code, Column, Outcome, Reply, Result,
+    Column, Outcome, Reply, Result,
     parse::{Source, Statement},
     state::SessionState,
 };
 
 pub(crate) use explain::explain;
+use remora_mysql::ErrorCode;
 pub(crate) use run::collect;
 pub(crate) use shapes::{PreparedShape, named_keys, prepare, run_prepared, run_text};
 
@@ -87,7 +88,7 @@ fn warn_of_marks(session: &SessionState, source: &Source) {
             }
             () => continue,
         };
-        session.warn(Code::DeprecatedSyntax, said);
+        session.warn(ErrorCode::DeprecatedSyntax, said);
     }
 }
 

@@ -15,13 +15,14 @@ use datafusion::{
 };
 use futures::{StreamExt, TryStreamExt, stream::BoxStream};
 use remora_engine::Value;
+use remora_mysql::ErrorCode;
 use tokio::{runtime::Handle, sync::mpsc::Sender};
 
 use super::{runtime::Running, sought};
 use crate::{
-    Code, Column, Error, Reply, Result,
+    Column, Error, Reply, Result,
     aside::{read_aside, wait_aside},
-    error::{from_plan, interrupted},
+    error::from_plan,
     meaning::{Reading, rewrite},
     output,
     parse::{Source, Statement},
@@ -268,7 +269,7 @@ impl Query {
             };
             if let Err(error) = sent {
                 // What planning fails with where the statement is to end says nothing.
-                let error = if planner.is_over() { interrupted() } else { error };
+                let error = if planner.is_over() { Error::interrupted() } else { error };
                 // Nobody waits for it where the session has ended.
                 let _ = sender.send(Err(error)).await;
             }
@@ -291,7 +292,7 @@ fn without_keys(tables: Tables) -> Tables {
 
 /// A query that ended before it had columns.
 fn nothing_given() -> Error {
-    Error::new(Code::Unknown, "The query gave nothing")
+    Error::new(ErrorCode::Unknown, "The query gave nothing")
 }
 
 /// 1038 for rows that a statement has to hold at once.
@@ -300,7 +301,7 @@ fn too_many_rows(most_bytes: u64) -> Error {
         "the rows that this statement works on take more than {most_bytes} bytes: raise \
          sql.max_query_memory_mb or take fewer at a time"
     );
-    Error::new(Code::OutOfMemory, message)
+    Error::new(ErrorCode::OutOfMemory, message)
 }
 
 /// The syntax tree of a SELECT.

@@ -12,13 +12,14 @@ use std::{
     time::{Duration, Instant},
 };
 
+use remora_mysql::ErrorCode;
 use tokio::{
     runtime::{Builder, Runtime},
     sync::mpsc::{Receiver, Sender, channel},
     task::JoinHandle,
 };
 
-use crate::{Code, Error, Result, error::interrupted, state::SessionState};
+use crate::{Error, Result, state::SessionState};
 
 /// Batches that may wait for the client.
 const QUEUED: usize = 2;
@@ -64,7 +65,7 @@ impl<T: Send + 'static> Running<T> {
         F: Future<Output = ()> + Send + 'static,
     {
         let (sender, receiver) = channel(QUEUED);
-        let missing = || Error::new(Code::Unknown, "There are no threads for queries");
+        let missing = || Error::new(ErrorCode::Unknown, "There are no threads for queries");
         let runtime = RUNTIME.as_ref().ok_or_else(missing)?;
         let (entered, made) = (session.shared.rooms.enter(), make(sender));
         let task = runtime.spawn(async move {
@@ -81,7 +82,7 @@ impl<T: Send + 'static> Running<T> {
         loop {
             session.check_interrupted()?;
             if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                return Err(too_slow());
+                return Err(Error::query_timeout());
             }
             let left = self.deadline.map(|deadline| deadline.duration_since(Instant::now()));
             let patience = left.map_or(PATIENCE, |left| left.min(PATIENCE));
@@ -98,10 +99,13 @@ impl<T: Send + 'static> Running<T> {
     async fn check_end(&mut self) -> Result<()> {
         match (&mut self.task).await {
             Ok(()) => Ok(()),
-            Err(error) if error.is_cancelled() => Err(interrupted()),
+            Err(error) if error.is_cancelled() => Err(Error::interrupted()),
             Err(error) => {
                 tracing::error!(%error, "a query broke off");
-                Err(Error::new(Code::Unknown, "The query broke off: please report this statement"))
+                Err(Error::new(
+                    ErrorCode::Unknown,
+                    "The query broke off: please report this statement",
+                ))
             }
         }
     }
@@ -112,10 +116,4 @@ impl<T> Drop for Running<T> {
         self.ended.store(true, Ordering::Relaxed);
         self.task.abort();
     }
-}
-
-/// 3024.
-pub(super) fn too_slow() -> Error {
-    let message = "Query execution was interrupted, maximum statement execution time exceeded";
-    Error::new(Code::QueryTimeout, message)
 }

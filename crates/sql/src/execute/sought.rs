@@ -9,10 +9,11 @@ use datafusion::sql::sqlparser::ast::{
     VisitorMut,
 };
 use remora_engine::Value as Held;
+use remora_mysql::ErrorCode;
 
 use super::run::{collect, parsed};
 use crate::{
-    Code, Error, Result,
+    Error, Result,
     meaning::is_volatile,
     parse::{MATCH_OF, Source, Statement, split},
     state::SessionState,
@@ -54,7 +55,7 @@ async fn evaluated(session: &SessionState, expr: Expr, source: &Source) -> Resul
 
 /// 1210.
 fn wrong_arguments() -> Error {
-    Error::new(Code::WrongArguments, "Incorrect arguments to AGAINST")
+    Error::new(ErrorCode::WrongArguments, "Incorrect arguments to AGAINST")
 }
 
 /// Takes out what is sought, and leaves a mark with its number.

@@ -13,9 +13,9 @@ use datafusion::{
     sql::sqlparser::ast::{self, Expr, SelectItem, SetExpr, Visit, Visitor},
 };
 
-use super::{run::Query, runtime::too_slow};
+use super::run::Query;
 use crate::{
-    Column, Reply, Result,
+    Column, Error, Reply, Result,
     error::from_plan,
     output,
     parse::{Source, split},
@@ -110,7 +110,7 @@ impl Wide {
                 let left_ms = u64::try_from(left.as_millis()).unwrap_or(limit_ms);
                 session.variables.max_execution_time_ms = left_ms;
                 if left_ms == 0 {
-                    return Err(too_slow());
+                    return Err(Error::query_timeout());
                 }
             }
             let rows = Query::new(session, part, &self.source).await?.collect(session).await?;

@@ -2,17 +2,14 @@
 
 use datafusion::common::ScalarValue;
 use jiff::tz::TimeZone;
+use remora_mysql::{Collation, ErrorCode, SqlMode};
 
 use super::{
     temporal::{Moment, local_of_utc},
     types::ExprType,
     value::V,
 };
-use crate::{
-    Code,
-    state::Context,
-    variables::{Collation, SqlMode},
-};
+use crate::state::Context;
 
 /// What is known of a call before it runs: enough to say its type.
 pub(crate) struct Typing<'a> {
@@ -76,7 +73,7 @@ pub(crate) struct Call<'a> {
 
 impl Call<'_> {
     /// Warns, where somebody listens.
-    pub(crate) fn warn(&self, code: Code, message: impl FnOnce() -> String) {
+    pub(crate) fn warn(&self, code: ErrorCode, message: impl FnOnce() -> String) {
         if let Some(context) = self.context {
             context.warn(code, message());
         }
@@ -84,7 +81,9 @@ impl Call<'_> {
 
     /// Warns that only the beginning of a text is a value of a type.
     pub(crate) fn warn_truncated(&self, kind: &str, text: &str) {
-        self.warn(Code::TruncatedValue, || format!("Truncated incorrect {kind} value: '{text}'"));
+        self.warn(ErrorCode::TruncatedValue, || {
+            format!("Truncated incorrect {kind} value: '{text}'")
+        });
     }
 
     /// The session's time zone.
@@ -120,7 +119,7 @@ impl Call<'_> {
     /// NULL in the place of a text that would be too long, with a warning.
     pub(crate) fn too_long<'v>(&self, function: &str) -> V<'v> {
         let most = self.longest_text();
-        self.warn(Code::FunctionResultTooLong, || {
+        self.warn(ErrorCode::FunctionResultTooLong, || {
             format!(
                 "Result of {function}() was larger than max_allowed_packet ({most}) - truncated"
             )

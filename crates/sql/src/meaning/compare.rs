@@ -2,8 +2,10 @@
 
 use std::cmp::Ordering;
 
+use remora_mysql::Collation;
+
 use super::{call::Call, collation, json, types::ExprType, value::V};
-use crate::{Result, SqlType, variables::Collation};
+use crate::{Result, SqlType};
 
 /// What both sides become.
 #[derive(Clone, Copy, Debug, PartialEq)]

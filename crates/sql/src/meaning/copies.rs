@@ -3,7 +3,9 @@
 //! value each time, as RAND(), is not copied: functions that take it once stand in for the copies. So they
 //! do for what is too large, where there is such a function.
 
-use crate::{Code, Error};
+use remora_mysql::ErrorCode;
+
+use crate::Error;
 
 /// Most nodes of all copies together.
 const MOST_NODES: usize = 200_000;
@@ -17,5 +19,5 @@ pub(super) fn nodes_allowed(copies: usize) -> usize {
 
 /// 1038 for one that has more.
 pub(super) fn too_large() -> Error {
-    Error::new(Code::OutOfMemory, "The statement compares too large an expression too often")
+    Error::new(ErrorCode::OutOfMemory, "The statement compares too large an expression too often")
 }

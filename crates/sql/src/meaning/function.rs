@@ -18,6 +18,7 @@ use datafusion::{
         Signature, TypeSignature, Volatility,
     },
 };
+use remora_mysql::{Collation, ErrorCode};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::{
@@ -29,7 +30,7 @@ use super::{
     types::ExprType,
     value::V,
 };
-use crate::{Code, Error, Result, error::interrupted, state::Context, variables::Collation};
+use crate::{Error, Result, state::Context};
 
 /// Makes the value of a row.
 pub(crate) type Eval = for<'a> fn(&Call<'_>, &[V<'a>]) -> Result<V<'a>>;
@@ -170,7 +171,7 @@ impl Function {
         let name = self.definition.name;
         let message =
             format!("the texts that {name} makes of some rows take more than {most_bytes} bytes");
-        Error::new(Code::OutOfMemory, message)
+        Error::new(ErrorCode::OutOfMemory, message)
     }
 
     fn kind(&self, types: &[ExprType], scalars: &[Option<&ScalarValue>]) -> Result<ExprType> {
@@ -284,7 +285,7 @@ impl ScalarUDFImpl for Function {
         let mut bytes = 0_u64;
         for row in 0..rows {
             if context.is_some_and(Context::is_over) {
-                return Err(external(interrupted()));
+                return Err(external(Error::interrupted()));
             }
             values.clear();
             values.extend(

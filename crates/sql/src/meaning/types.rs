@@ -16,8 +16,9 @@ use datafusion::{
     arrow::datatypes::{DataType, Field},
     common::{ScalarValue, metadata::FieldMetadata},
 };
+use remora_mysql::Collation;
 
-use crate::{Column, SqlType, variables::Collation};
+use crate::{Column, SqlType};
 
 /// Where a field's metadata holds its SQL type.
 pub(crate) const METADATA_KEY: &str = "sql";

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use datafusion::arrow::datatypes::i256;
+use remora_mysql::{ErrorCode, SqlMode};
 
 use super::{
     call::Call,
@@ -10,7 +11,6 @@ use super::{
     number::{double_prefix, format_double, format_float, integer_prefix, round_to_integer},
     temporal::{self, Moment, moment_of_number, parse_moment, time_of_number, time_text},
 };
-use crate::{Code, variables::SqlMode};
 
 /// A value. Texts borrow from the rows they are of.
 #[derive(Clone, Debug, PartialEq)]
@@ -283,13 +283,15 @@ impl<'a> V<'a> {
     /// Warns that it is no value of a type.
     pub(crate) fn warn_incorrect(&self, call: &Call<'_>, kind: &str) {
         let text = self.string().unwrap_or_default();
-        call.warn(Code::TruncatedValue, || format!("Incorrect {kind} value: '{text}'"));
+        call.warn(ErrorCode::TruncatedValue, || format!("Incorrect {kind} value: '{text}'"));
     }
 
     /// Warns that only its beginning is a value of a type.
     pub(crate) fn warn_truncated(&self, call: &Call<'_>, kind: &str) {
         let text = self.string().unwrap_or_default();
-        call.warn(Code::TruncatedValue, || format!("Truncated incorrect {kind} value: '{text}'"));
+        call.warn(ErrorCode::TruncatedValue, || {
+            format!("Truncated incorrect {kind} value: '{text}'")
+        });
     }
 
     /// The same value, borrowing nothing.
@@ -371,11 +373,11 @@ impl Call<'_> {
     /// The moment that a text says, within what `sql_mode` allows.
     pub(crate) fn moment_of_text(&self, text: &str) -> Option<(Moment, bool, u8)> {
         let Some(parsed) = parse_moment(text) else {
-            self.warn(Code::TruncatedValue, || format!("Incorrect datetime value: '{text}'"));
+            self.warn(ErrorCode::TruncatedValue, || format!("Incorrect datetime value: '{text}'"));
             return None;
         };
         if parsed.moment.is_zero_date() && self.sql_mode().has(SqlMode::NO_ZERO_DATE) {
-            self.warn(Code::TruncatedValue, || format!("Incorrect datetime value: '{text}'"));
+            self.warn(ErrorCode::TruncatedValue, || format!("Incorrect datetime value: '{text}'"));
             return None;
         }
         if !parsed.complete {

@@ -1,6 +1,6 @@
 //! Whose a statement is, by its first words.
 
-use super::{Token, TokenKind};
+use remora_mysql::{Token, TokenKind};
 
 /// What a statement is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

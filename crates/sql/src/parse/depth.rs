@@ -5,8 +5,10 @@
 //! its levels, by every rule that plans are made by, and each answer walks what is below: a level costs as
 //! the square of its depth. One deep expression is planned soon; thousands of them are not.
 
-use super::{Source, TokenKind};
-use crate::{Code, Error, Result};
+use remora_mysql::{ErrorCode, TokenKind};
+
+use super::Source;
+use crate::{Error, Result};
 
 /// The deepest tree: of what nests, and of chains of operators.
 pub(super) const MAX_DEPTH: usize = 400;
@@ -333,7 +335,7 @@ fn check_parts(source: &Source) -> Result<()> {
         if found > most {
             let message =
                 format!("The statement has more than {most} {what}: use several statements");
-            return Err(Error::new(Code::OutOfMemory, message));
+            return Err(Error::new(ErrorCode::OutOfMemory, message));
         }
     }
     Ok(())
@@ -351,7 +353,7 @@ fn run_at(source: &Source, at: usize) -> usize {
 /// 1038 for what nests deeper than there is room for.
 pub(super) fn too_deep() -> Error {
     let message = format!("The statement nests deeper than {MAX_DEPTH} levels");
-    Error::new(Code::OutOfMemory, message)
+    Error::new(ErrorCode::OutOfMemory, message)
 }
 
 /// 1038 for more conditions than a plan has room for.
@@ -360,20 +362,22 @@ fn too_many_conditions() -> Error {
         "The statement joins more than {MAX_CONDITIONS} conditions by AND: use IN and NOT IN with a list, \
          or a table to join with"
     );
-    Error::new(Code::OutOfMemory, message)
+    Error::new(ErrorCode::OutOfMemory, message)
 }
 
 /// 1038 for deep expressions that are too many.
 fn too_costly() -> Error {
     let message = "The statement's expressions are too deep, or too many of them are: use shorter chains of \
                    operators, fewer levels of calls, or several statements";
-    Error::new(Code::OutOfMemory, message)
+    Error::new(ErrorCode::OutOfMemory, message)
 }
 
 #[cfg(test)]
 mod tests {
+    use remora_mysql::LexMode;
+
     use super::*;
-    use crate::parse::{LexMode, split};
+    use crate::parse::split;
 
     fn fits(text: &str) -> bool {
         let source = split(text.as_bytes(), false, LexMode::default()).unwrap().remove(0);

@@ -1,8 +1,8 @@
 //! What SQL adds to the lexer of MySQL: its errors, and texts as the client sent them.
 
-pub(crate) use remora_mysql::{LexMode, Lexer, Token, TokenKind, unquoted};
+use remora_mysql::{ErrorCode, LexMode, Token};
 
-use crate::{Code, Error, Result};
+use crate::{Error, Result};
 
 /// All tokens of a text; 1064 where quotes or comments do not end.
 pub(crate) fn tokens(text: &[u8], mode: LexMode) -> Result<Vec<Token>> {
@@ -30,7 +30,7 @@ pub(crate) fn near(text: &[u8], at: usize) -> Error {
         "You have an error in your SQL syntax; check the manual that corresponds to your MySQL \
          server version for the right syntax to use near '{rest}' at line {line}"
     );
-    Error::new(Code::ParseError, message)
+    Error::new(ErrorCode::ParseError, message)
 }
 
 #[cfg(test)]

@@ -21,7 +21,8 @@ use remora_engine::Value;
 pub(crate) use call::{MATCH, MATCH_OF, function_call, function_named};
 pub(crate) use classify::Kind;
 pub(crate) use dialect::SOUNDS_LIKE;
-pub(crate) use lex::{LexMode, Lexer, Token, TokenKind, near, sent_bytes, tokens, unquoted};
+pub(crate) use lex::{near, sent_bytes, tokens};
+use remora_mysql::{LexMode, Token, TokenKind, unquoted};
 pub(crate) use split::split;
 pub(crate) use tokens::{Tokens, read};
 pub(crate) use unit::Unit;
@@ -96,7 +97,7 @@ impl Source {
         let token = self.tokens.get(at)?;
         let bytes = self.bytes(token);
         let bytes = match token.kind {
-            TokenKind::Quoted | TokenKind::Text => lex::unquoted(bytes, self.mode),
+            TokenKind::Quoted | TokenKind::Text => unquoted(bytes, self.mode),
             _ => bytes.to_vec(),
         };
         Some(String::from_utf8_lossy(&bytes).into_owned())

@@ -1,6 +1,8 @@
 //! A text becomes its statements.
 
-use super::{LexMode, Lexer, Source, near};
+use remora_mysql::{LexMode, Lexer, Token};
+
+use super::{Source, near};
 use crate::Result;
 
 /// The statements of a text, without empty ones; if `many` is not set, a second one is left where
@@ -29,7 +31,7 @@ fn finish(
     text: &[u8],
     begin: usize,
     end: usize,
-    tokens: &mut Vec<super::Token>,
+    tokens: &mut Vec<Token>,
     mode: LexMode,
     statements: &mut Vec<Source>,
 ) {

@@ -10,9 +10,10 @@ use datafusion::sql::sqlparser::{
     tokenizer::{Location, Span, Token as Out, TokenWithSpan, Word},
 };
 use remora_engine::Value;
+use remora_mysql::{Token, TokenKind, unquoted};
 
-use super::{Source, Token, TokenKind, depth, dialect::MySql, near, sent_bytes, unquoted};
-use crate::{Error, Result, error::interrupted};
+use super::{Source, depth, dialect::MySql, near, sent_bytes};
+use crate::{Error, Result};
 
 /// How deep parentheses and subqueries may nest: each level of them takes the parser much of a stack.
 const MAX_NESTING: usize = 200;
@@ -40,7 +41,7 @@ fn place(source: &Source, parser: &Parser<'_>) -> usize {
 fn syntax_error(source: &Source, parser: &Parser<'_>, error: &ParserError) -> Error {
     let message = match error {
         ParserError::RecursionLimitExceeded if source.interrupted.load(Ordering::Relaxed) => {
-            return interrupted();
+            return Error::interrupted();
         }
         ParserError::RecursionLimitExceeded => return depth::too_deep(),
         ParserError::ParserError(message) | ParserError::TokenizerError(message) => message,
@@ -422,8 +423,10 @@ fn hex_digits(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use remora_mysql::LexMode;
+
     use super::*;
-    use crate::parse::{LexMode, split};
+    use crate::parse::split;
 
     fn parsed(text: &str, parameters: &[Value]) -> Result<String> {
         let mut all = split(text.as_bytes(), false, LexMode::default())?;

@@ -3,9 +3,11 @@
 
 use std::ops::Range;
 
+use remora_mysql::{LexMode, Token, TokenKind, unquoted};
+
 use crate::{
     Error, Result,
-    parse::{LexMode, Token, TokenKind, near, sent_bytes, unquoted},
+    parse::{near, sent_bytes},
 };
 
 /// A place in a statement. A copy looks ahead.

@@ -24,12 +24,12 @@ use datafusion::{
     physical_plan::{ExecutionPlan, execute_stream},
 };
 use futures::TryStreamExt;
+use remora_mysql::Collation;
 use rustc_hash::FxHashSet;
 
 use crate::{
     SqlType,
     meaning::{collation, types::ExprType},
-    variables::Collation,
 };
 
 /// What an element of a set of keys takes besides what it holds.

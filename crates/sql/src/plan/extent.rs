@@ -249,9 +249,10 @@ mod tests {
     use std::sync::Arc;
 
     use datafusion::sql::sqlparser::ast;
+    use remora_mysql::LexMode;
 
     use super::*;
-    use crate::parse::{LexMode, Statement, split};
+    use crate::parse::{Statement, split};
 
     fn query(text: &str) -> Query {
         let source = split(text.as_bytes(), false, LexMode::default()).unwrap().pop().unwrap();

@@ -30,8 +30,9 @@ use datafusion::{
     },
     sql::sqlparser::ast::{Query, SelectItem, SetExpr, VisitMut, VisitorMut},
 };
+use remora_mysql::ErrorCode;
 
-use crate::{Code, Error, SqlType, meaning::types::ExprType, parse::function_call};
+use crate::{Error, SqlType, meaning::types::ExprType, parse::function_call};
 
 /// The name of the function that does it.
 pub(super) const NAME: &str = "recursive_value";
@@ -187,7 +188,7 @@ impl ExecutionPlan for Rounds {
                 "Recursive query aborted after {round} iterations. Try increasing \
                  @@cte_max_recursion_depth to a larger value."
             );
-            let error = Error::new(Code::RecursionDepth, message);
+            let error = Error::new(ErrorCode::RecursionDepth, message);
             return Err(DataFusionError::External(Box::new(error)));
         }
         self.rows.execute(partition, context)

@@ -36,6 +36,7 @@ use datafusion::{
 };
 use futures::FutureExt;
 use parking_lot::Mutex;
+use remora_mysql::ErrorCode;
 use rustc_hash::FxHashMap;
 
 use super::{
@@ -43,7 +44,7 @@ use super::{
     direct, planner, watch,
 };
 use crate::{
-    Code, Error,
+    Error,
     meaning::{self, types::ExprType},
     scan::outer::OuterRow,
     state::Context,
@@ -666,7 +667,10 @@ impl Subquery {
         match self.kind {
             Kind::Scalar if values.len() > 1 => {
                 let message = "Subquery returns more than 1 row";
-                Err(DataFusionError::External(Box::new(Error::new(Code::SubqueryRows, message))))
+                Err(DataFusionError::External(Box::new(Error::new(
+                    ErrorCode::SubqueryRows,
+                    message,
+                ))))
             }
             Kind::Scalar => match values.into_iter().next() {
                 Some(value) => Ok(value),

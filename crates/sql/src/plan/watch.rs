@@ -42,7 +42,7 @@ use datafusion::{
 };
 use futures::{Stream, StreamExt};
 
-use crate::{error::interrupted, state::Context};
+use crate::{Error, state::Context};
 
 /// How long a task keeps its thread.
 const SLICE: Duration = Duration::from_millis(10);
@@ -70,7 +70,7 @@ pub(super) fn check(options: &ConfigOptions) -> PlanResult<()> {
 
 /// 1317 inside of DataFusion.
 pub(super) fn ended() -> DataFusionError {
-    DataFusionError::External(Box::new(interrupted()))
+    DataFusionError::External(Box::new(Error::interrupted()))
 }
 
 /// The plan, watched where rows begin and where they become more.

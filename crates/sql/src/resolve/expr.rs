@@ -5,12 +5,13 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, Ident, Query, Values, VisitMut, VisitorMut, visit_expressions,
 };
+use remora_mysql::ErrorCode;
 
 use super::{
     Env, Resolver,
     scope::{Clause, Scope, unknown_column, written},
 };
-use crate::{Code, Error, Result};
+use crate::{Error, Result};
 
 /// Functions of many rows.
 pub(super) const AGGREGATES: [&str; 24] = [
@@ -152,7 +153,7 @@ impl VisitorMut for Walk<'_, '_> {
         if is_aggregate(expr) {
             if self.aggregates > 0 || !self.place.aggregates {
                 let message = "Invalid use of group function";
-                return ControlFlow::Break(Error::new(Code::InvalidGroupFunction, message));
+                return ControlFlow::Break(Error::new(ErrorCode::InvalidGroupFunction, message));
             }
             self.aggregates += 1;
         }

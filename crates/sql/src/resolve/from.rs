@@ -8,6 +8,7 @@ use datafusion::{
         TableWithJoins,
     },
 };
+use remora_mysql::ErrorCode;
 
 use super::{
     Env, Resolver, alias,
@@ -16,7 +17,7 @@ use super::{
     scope::{Clause, Named, Relation, Scope, Visible, quoted, unknown_column},
 };
 use crate::{
-    Code, Error, Result,
+    Error, Result,
     catalog::{Origin, ROW_NUMBER, TableName},
     parse::function_call,
 };
@@ -146,7 +147,7 @@ impl Resolver<'_> {
                     let message = "In definition of view, derived table or common table \
                                    expression, SELECT list and column names list have different \
                                    column counts";
-                    return Err(Error::new(Code::ViewColumns, message));
+                    return Err(Error::new(ErrorCode::ViewColumns, message));
                 }
                 let unique = self.unique(&given.name.value);
                 *named = Some(alias(&unique));
@@ -221,7 +222,7 @@ fn check_count(tables: usize) -> Result<()> {
         return Ok(());
     }
     let message = format!("Too many tables; MySQL can only use {MAX_TABLES} tables in a join");
-    Err(Error::new(Code::TooManyTables, message))
+    Err(Error::new(ErrorCode::TooManyTables, message))
 }
 
 /// Whether it is `FROM dual`, which is no table.
@@ -354,5 +355,5 @@ pub(super) fn opaque(expr: Expr) -> Expr {
 
 /// 1248.
 fn without_alias() -> Error {
-    Error::new(Code::DerivedWithoutAlias, "Every derived table must have its own alias")
+    Error::new(ErrorCode::DerivedWithoutAlias, "Every derived table must have its own alias")
 }

@@ -7,12 +7,13 @@ use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Ident, JoinConstraint, JoinOperator, Query, Select, Value, Visit,
     VisitMut, Visitor, VisitorMut,
 };
+use remora_mysql::ErrorCode;
 
 use super::{
     expr::is_aggregate,
     scope::{Clause, Scope, unknown_column},
 };
-use crate::{Code, Error, Result, parse::function_call};
+use crate::{Error, Result, parse::function_call};
 
 /// Whether an expression holds an aggregate of its own SELECT.
 pub(super) fn has_aggregate(expr: &Expr) -> bool {
@@ -133,13 +134,13 @@ impl<'a> Grouping<'a> {
                  nonaggregated column '{full}' which is not functionally dependent on columns in \
                  GROUP BY clause; {mode}"
             );
-            return Error::new(Code::NotInGroupBy, message);
+            return Error::new(ErrorCode::NotInGroupBy, message);
         }
         let message = format!(
             "In aggregated query without GROUP BY, expression #{number} of {list} contains \
              nonaggregated column '{full}'; {mode}"
         );
-        Error::new(Code::MixedGroup, message)
+        Error::new(ErrorCode::MixedGroup, message)
     }
 }
 

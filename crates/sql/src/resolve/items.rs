@@ -1,6 +1,8 @@
 //! What selected expressions are called: their text, as it was written.
 
-use crate::parse::{Source, TokenKind};
+use remora_mysql::TokenKind;
+
+use crate::parse::Source;
 
 /// Words that may stand between SELECT and its first expression.
 const MODIFIERS: [&str; 10] = [
@@ -35,7 +37,7 @@ const ENDS: [&str; 14] = [
 
 /// The texts of the expressions selected by the SELECT whose first byte is at `place`.
 pub(crate) fn texts(source: &Source, place: usize) -> Vec<String> {
-    let begins = |token: &crate::parse::Token| token.start == place;
+    let begins = |token: &remora_mysql::Token| token.start == place;
     let Some(select) = source.tokens.iter().position(begins) else { return Vec::new() };
     let mut at = select + 1;
     while is_modifier(source, at) {
@@ -88,8 +90,10 @@ fn text(source: &Source, first: usize, end: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use remora_mysql::LexMode;
+
     use super::*;
-    use crate::parse::{LexMode, split};
+    use crate::parse::split;
 
     #[test]
     fn texts_are_as_they_were_written() {

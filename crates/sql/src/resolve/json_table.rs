@@ -17,6 +17,7 @@ use datafusion::{
         ValueWithSpan,
     },
 };
+use remora_mysql::{Collation, ErrorCode};
 
 use super::{
     Resolver, alias, query_of,
@@ -24,13 +25,12 @@ use super::{
     select::{empty_select, item},
 };
 use crate::{
-    Code, Error, Result,
+    Error, Result,
     error::from_plan,
     meaning::{
         json::{Json, Path},
         types::ExprType,
     },
-    variables::Collation,
 };
 
 /// Most rows that a document may become.
@@ -62,7 +62,7 @@ impl Resolver<'_> {
         let mut described = Vec::new();
         describe(columns, &mut described);
         if described.len() > MAX_COLUMNS {
-            return Err(Error::new(Code::TooManyColumns, "Too many columns"));
+            return Err(Error::new(ErrorCode::TooManyColumns, "Too many columns"));
         }
         let rows = match text {
             None => Vec::new(),
@@ -116,7 +116,7 @@ fn parsed_path(path: &ValueWithSpan) -> Result<Path> {
 /// 3140.
 fn invalid(error: &serde_json::Error) -> Error {
     let message = format!("Invalid JSON text in argument 1 to function json_table: \"{error}\"");
-    Error::new(Code::InvalidJsonText, message)
+    Error::new(ErrorCode::InvalidJsonText, message)
 }
 
 fn describe(columns: &[JsonTableColumn], described: &mut Vec<Column>) {
@@ -150,7 +150,7 @@ fn table(
         rows_of(place, index + 1, columns, rows)?;
         if rows.len() > MAX_ROWS {
             let message = format!("JSON_TABLE gives more than {MAX_ROWS} rows");
-            return Err(Error::new(Code::OutOfMemory, message));
+            return Err(Error::new(ErrorCode::OutOfMemory, message));
         }
     }
     Ok(())
@@ -228,7 +228,7 @@ fn otherwise(
         },
         Some(JsonTableColumnErrorHandling::Error) => {
             let message = format!("{message} '{}'", column.name.value);
-            Err(Error::new(Code::InvalidJson, message))
+            Err(Error::new(ErrorCode::InvalidJson, message))
         }
         _ => Ok(None),
     }

@@ -4,8 +4,9 @@ use datafusion::sql::sqlparser::ast::{
     Expr, LimitClause, Offset, OffsetRows, OrderBy, OrderByExpr, OrderByKind, Query, SetExpr,
     Value, ValueWithSpan,
 };
+use remora_mysql::ErrorCode;
 
-use crate::{Code, Error, Result};
+use crate::{Error, Result};
 
 /// Makes `LIMIT a, b` an offset and a limit that plans can hold.
 pub(super) fn normalise(query: &mut Query) -> Result<()> {
@@ -57,7 +58,7 @@ fn parts(clause: LimitClause) -> Result<(u64, u64)> {
 fn number(expr: &Expr) -> Result<u64> {
     let wrong = || {
         let message = format!("Undeclared variable or wrong number in LIMIT: {expr}");
-        Error::new(Code::ParseError, message)
+        Error::new(ErrorCode::ParseError, message)
     };
     match expr {
         Expr::Value(ValueWithSpan { value: Value::Number(digits, _), .. }) => {

@@ -33,9 +33,10 @@ use datafusion::{
     },
 };
 
-use crate::{Code, Error, Result, catalog::TableName, parse::Source};
+use crate::{Error, Result, catalog::TableName, parse::Source};
 
 use expr::ClauseContext;
+use remora_mysql::ErrorCode;
 use scope::{Clause, Named, Scope, duplicate_column, quoted, unknown_column};
 
 /// Deepest nesting of queries.
@@ -411,7 +412,7 @@ impl Resolver<'_> {
             "The common table expressions that are used more than once take more than \
              {MAX_COPIED} SELECTs and tables: keep the rows of one in a temporary table"
         );
-        Err(Error::new(Code::OutOfMemory, message))
+        Err(Error::new(ErrorCode::OutOfMemory, message))
     }
 
     /// A comparison is said otherwise. 1038 where that has made too much of the statement.
@@ -425,7 +426,7 @@ impl Resolver<'_> {
             return Ok(());
         }
         let message = "The statement compares rows with queries too deep within each other";
-        Err(Error::new(Code::OutOfMemory, message))
+        Err(Error::new(ErrorCode::OutOfMemory, message))
     }
 
     fn variable(&self, name: &str) -> Result<Option<Expr>> {
@@ -470,7 +471,7 @@ fn same_count(columns: &[Output], others: &[Output]) -> Result<()> {
         return Ok(());
     }
     let message = "The used SELECT statements have a different number of columns";
-    Err(Error::new(Code::UnionColumns, message))
+    Err(Error::new(ErrorCode::UnionColumns, message))
 }
 
 /// A plain alias.
@@ -480,7 +481,7 @@ fn alias(name: &str) -> TableAlias {
 
 /// 1473.
 fn too_nested() -> Error {
-    Error::new(Code::NestingTooDeep, "Too high level of nesting for select")
+    Error::new(ErrorCode::NestingTooDeep, "Too high level of nesting for select")
 }
 
 /// A query of nothing but a body.

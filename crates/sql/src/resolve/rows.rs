@@ -13,11 +13,12 @@ use datafusion::sql::sqlparser::ast::{
     SelectItem, SetExpr, TableAliasColumnDef, TableFactor, TableWithJoins, UnaryOperator, Value,
     ValueWithSpan, helpers::attached_token::AttachedToken, visit_expressions,
 };
+use remora_mysql::ErrorCode;
 
 use super::{
     alias, from::binary, grouping::has_aggregate, query_of, scope::quoted, select::empty_select,
 };
-use crate::{Code, Error, Result, parse::function_call};
+use crate::{Error, Result, parse::function_call};
 
 /// What stands before a row that is sought, or that its opposite is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -229,7 +230,7 @@ fn check_columns(query: &Query, count: usize) -> Result<()> {
 }
 
 fn operand_columns(count: usize) -> Error {
-    Error::new(Code::OperandColumns, format!("Operand should contain {count} column(s)"))
+    Error::new(ErrorCode::OperandColumns, format!("Operand should contain {count} column(s)"))
 }
 
 /// How many columns a query has; `None` where a `*` leaves it open.

@@ -1,8 +1,9 @@
 //! What names mean at a place of a statement.
 
 use datafusion::sql::sqlparser::ast::{Expr, Ident};
+use remora_mysql::ErrorCode;
 
-use crate::{Code, Error, Result};
+use crate::{Error, Result};
 
 /// A table, derived table or common table expression in FROM.
 #[derive(Clone, Debug)]
@@ -148,7 +149,7 @@ impl<'p> Scope<'p> {
         let first = found.next().map(|visible| visible.expr.clone());
         if found.next().is_some() {
             let message = format!("Column '{written}' in {} is ambiguous", clause.name());
-            return Err(Error::new(Code::AmbiguousColumn, message));
+            return Err(Error::new(ErrorCode::AmbiguousColumn, message));
         }
         Ok(first)
     }
@@ -185,15 +186,15 @@ pub(super) fn written(name: &[Ident]) -> String {
 /// 1054.
 pub(super) fn unknown_column(name: &str, clause: Clause) -> Error {
     let message = format!("Unknown column '{name}' in '{}'", clause.name());
-    Error::new(Code::UnknownColumn, message)
+    Error::new(ErrorCode::UnknownColumn, message)
 }
 
 /// 1066.
 pub(super) fn not_unique(alias: &str) -> Error {
-    Error::new(Code::NonUniqueTable, format!("Not unique table/alias: '{alias}'"))
+    Error::new(ErrorCode::NonUniqueTable, format!("Not unique table/alias: '{alias}'"))
 }
 
 /// 1060.
 pub(super) fn duplicate_column(name: &str) -> Error {
-    Error::new(Code::DuplicateColumn, format!("Duplicate column name '{name}'"))
+    Error::new(ErrorCode::DuplicateColumn, format!("Duplicate column name '{name}'"))
 }

@@ -7,6 +7,7 @@ use datafusion::sql::sqlparser::ast::{
     OrderByOptions, Select, SelectFlavor, SelectItem, SelectItemQualifiedWildcardKind, Value,
     ValueWithSpan, helpers::attached_token::AttachedToken,
 };
+use remora_mysql::ErrorCode;
 
 use super::{
     Env, Output, Resolver, Shown,
@@ -15,7 +16,7 @@ use super::{
     grouping, items,
     scope::{Clause, Scope, Visible, quoted, unknown_column},
 };
-use crate::{Code, Error, Result, parse::function_call};
+use crate::{Error, Result, parse::function_call};
 
 /// Most columns of a SELECT, as MySQL has them of a table: each is compared with all others when it
 /// is planned.
@@ -101,7 +102,7 @@ impl Resolver<'_> {
                 }
             }
             if made.len() > MAX_COLUMNS {
-                return Err(Error::new(Code::TooManyColumns, "Too many columns"));
+                return Err(Error::new(ErrorCode::TooManyColumns, "Too many columns"));
             }
         }
         Ok(made)
@@ -149,7 +150,7 @@ impl Resolver<'_> {
                 *group = item.expr.clone();
                 if is_aggregate(group) {
                     let message = format!("Can't group on '{}'", item.shown.name);
-                    return Err(Error::new(Code::WrongGroup, message));
+                    return Err(Error::new(ErrorCode::WrongGroup, message));
                 }
                 continue;
             }
@@ -282,7 +283,7 @@ fn check_distinct(select: &Select, order: &[OrderByExpr], scope: &Scope<'_>) -> 
              which is not in SELECT list; this is incompatible with DISTINCT",
             index + 1
         );
-        return Err(Error::new(Code::DistinctOrder, message));
+        return Err(Error::new(ErrorCode::DistinctOrder, message));
     }
     Ok(())
 }
@@ -379,7 +380,7 @@ fn shown_of(visible: &Visible) -> Shown {
 
 fn everything(scope: &Scope<'_>) -> Result<Vec<Item>> {
     if scope.relations.is_empty() {
-        return Err(Error::new(Code::NoTablesUsed, "No tables used"));
+        return Err(Error::new(ErrorCode::NoTablesUsed, "No tables used"));
     }
     let item = |visible: &Visible| Item {
         expr: visible.expr.clone(),
@@ -394,7 +395,7 @@ fn all_of(kind: &SelectItemQualifiedWildcardKind, scope: &Scope<'_>) -> Result<V
         return Err(Error::unsupported(kind));
     };
     let relation = relation_of(name, scope).ok_or_else(|| {
-        Error::new(Code::UnknownTable, format!("Unknown table '{}'", plain(name)))
+        Error::new(ErrorCode::UnknownTable, format!("Unknown table '{}'", plain(name)))
     })?;
     let item = |visible: Visible| Item {
         shown: shown_of(&visible),

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use datafusion::catalog::TableProvider;
 use parking_lot::Mutex;
 use remora_engine::Value;
+use remora_mysql::{ErrorCode, SqlMode, TokenKind};
 use rustc_hash::FxHashMap;
 
 use super::Catalog;
 use crate::{
-    Code, Error, Result,
+    Error, Result,
     catalog::{Reader, TableName, Verb, database_exists},
     error::from_engine,
-    parse::{Source, TokenKind},
+    parse::Source,
     scan::EngineTable,
     show,
     state::SessionState,
-    variables::SqlMode,
 };
 
 /// The tables and variables of a session, as one statement sees them.
@@ -72,7 +72,7 @@ impl<'a> SessionCatalog<'a> {
         if database_exists(&self.session.shared, &name.database) {
             return name.missing();
         }
-        Error::new(Code::UnknownDatabase, format!("Unknown database '{}'", name.database))
+        Error::new(ErrorCode::UnknownDatabase, format!("Unknown database '{}'", name.database))
     }
 }
 

@@ -4,10 +4,11 @@ use datafusion::sql::sqlparser::ast::{
     Expr, Ident, ObjectName, SelectItem, SetExpr, SetOperator, SetQuantifier, Table, TableFactor,
     TableWithJoins, WildcardAdditionalOptions,
 };
+use remora_mysql::ErrorCode;
 
 use super::{Env, Output, Resolver, Shown, expr::ClauseContext, scope::Clause};
 use crate::{
-    Code, Error, Result,
+    Error, Result,
     resolve::{
         scope::Scope,
         select::{empty_select, item},
@@ -30,7 +31,7 @@ impl Resolver<'_> {
             let message = format!(
                 "VALUES has more than {MAX_ROWS} rows: insert them into a temporary table first"
             );
-            return Err(Error::new(Code::OutOfMemory, message));
+            return Err(Error::new(ErrorCode::OutOfMemory, message));
         }
         let scope = Scope::new(env.scope);
         let mut count = 0;

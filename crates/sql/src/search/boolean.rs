@@ -11,8 +11,9 @@
 //! are found wherever they stand.
 
 use remora_engine::{Piece, PieceMatch, TextQuery};
+use remora_mysql::ErrorCode;
 
-use crate::{Code, Error, Result, catalog::SqlTable};
+use crate::{Error, Result, catalog::SqlTable};
 
 /// Deepest nesting of parentheses.
 const MAX_DEPTH: usize = 16;
@@ -50,7 +51,7 @@ fn indexes(table: &SqlTable, columns: &[usize]) -> Result<Vec<u32>> {
     let held = |column: &usize| fitting.iter().any(|text| text.columns.contains(column));
     if columns.is_empty() || !columns.iter().all(held) {
         let message = "Can't find FULLTEXT index matching the column list";
-        return Err(Error::new(Code::NoFulltextIndex, message));
+        return Err(Error::new(ErrorCode::NoFulltextIndex, message));
     }
     Ok(fitting.iter().map(|text| text.id).collect())
 }
@@ -226,7 +227,7 @@ impl Parser<'_> {
             Some(c) => format!("unexpected '{c}'"),
             None => "unexpected $end".to_owned(),
         };
-        Error::new(Code::ParseError, format!("syntax error, {at}"))
+        Error::new(ErrorCode::ParseError, format!("syntax error, {at}"))
     }
 }
 
@@ -281,7 +282,7 @@ mod tests {
             assert_eq!(read(text).unwrap(), expected, "{text}");
         }
         for text in ["(apple", "apple)", "\"apple", "\"a\" @"] {
-            assert_eq!(read(text).unwrap_err().code, Code::ParseError, "{text}");
+            assert_eq!(read(text).unwrap_err().code, ErrorCode::ParseError, "{text}");
         }
     }
 

@@ -7,10 +7,11 @@ use std::sync::{Arc, LazyLock};
 
 use parking_lot::RwLock;
 use remora_engine::{ColumnLetters, ColumnType, LetterClasses, Piece, PieceMatch, TextQuery};
+use remora_mysql::Collation;
 use rustc_hash::FxHashMap;
 
 use super::Answer;
-use crate::{catalog::SqlTable, meaning::collation, variables::Collation};
+use crate::{catalog::SqlTable, meaning::collation};
 
 /// Letters from here on are equal to themselves only.
 const LAST_LETTER: u32 = 0x2_0000;

@@ -1,10 +1,11 @@
 //! SHOW WARNINGS, SHOW ERRORS, and their counts.
 
+use remora_mysql::Collation;
+
 use crate::{
     Cell, Column, Outcome, Reply, Result, SqlType,
     parse::{Source, Statement},
     state::{Level, SessionState},
-    variables::Collation,
 };
 
 /// Runs the statement if it is one of these.
@@ -39,7 +40,7 @@ pub(super) async fn run<R: Reply>(
     for warning in shown.skip(offset).take(limit) {
         reply.row(&[
             Cell::Text(warning.level.name()),
-            Cell::Uint(u64::from(warning.code)),
+            Cell::Uint(u64::from(warning.code.number())),
             Cell::Text(&warning.message),
         ])?;
     }

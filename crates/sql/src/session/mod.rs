@@ -11,13 +11,13 @@ use std::{
 };
 
 use remora_engine::Value;
-use remora_mysql::Charset;
+use remora_mysql::{Charset, ErrorCode, TokenKind, unquoted};
 
 use crate::{
-    Code, Column, Error, Identity, Outcome, Reply, Result, ResultCharset,
+    Column, Error, Identity, Outcome, Reply, Result, ResultCharset,
     aside::read_aside,
     execute,
-    parse::{Kind, LONG_BYTES, Source, Statement, TokenKind, split, unquoted},
+    parse::{Kind, LONG_BYTES, Source, Statement, split},
     shared::InstanceState,
     show,
     state::{Clock, Encryption, SessionState},
@@ -159,7 +159,7 @@ impl Session {
         let sources = read_aside(is_long, || split(text, many, mode))?;
         if sources.is_empty() {
             if text.iter().all(|byte| byte.is_ascii_whitespace() || *byte == b';') {
-                return Err(Error::new(Code::EmptyQuery, "Query was empty"));
+                return Err(Error::new(ErrorCode::EmptyQuery, "Query was empty"));
             }
             // Comments alone are a statement that does nothing: clients send those of dumps.
             self.state.warnings.clear();
@@ -182,7 +182,7 @@ impl Session {
         let is_long = text.len() > LONG_BYTES;
         let mut sources = read_aside(is_long, || split(text, false, mode))?;
         let source =
-            sources.pop().ok_or_else(|| Error::new(Code::EmptyQuery, "Query was empty"))?;
+            sources.pop().ok_or_else(|| Error::new(ErrorCode::EmptyQuery, "Query was empty"))?;
         prepared::check_preparable(&source)?;
         let source = self.ended_with_session(source);
         let statement = Statement { source: Arc::clone(&source), parameters: &[] };
@@ -199,8 +199,7 @@ impl Session {
     ) -> Result<()> {
         self.begin();
         if parameters.len() != prepared.parameters {
-            let message = "Incorrect arguments to mysqld_stmt_execute";
-            return Err(Error::new(Code::WrongArguments, message));
+            return Err(Error::wrong_parameters());
         }
         let state = &mut self.state;
         if prepared.source.kind == Kind::Select {
@@ -313,7 +312,7 @@ impl SessionState {
             let shown = wrong.iter().take(SHOWN).map(|byte| format!("{byte:02X}"));
             let shown: String = shown.collect();
             let message = format!("Invalid utf8mb4 character string: '{shown}'");
-            self.warn(Code::InvalidCharacters, message);
+            self.warn(ErrorCode::InvalidCharacters, message);
         }
     }
 

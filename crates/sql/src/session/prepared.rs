@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use remora_engine::Value;
+use remora_mysql::{ErrorCode, TokenKind};
 
 use crate::{
-    Code, Column, Error, Outcome, Reply, Result, execute,
-    parse::{Kind, Source, Statement, TokenKind, split},
+    Column, Error, Outcome, Reply, Result, execute,
+    parse::{Kind, Source, Statement, split},
     show,
     state::SessionState,
     write,
@@ -56,18 +57,18 @@ async fn prepare(session: &mut SessionState, statement: &Statement<'_>) -> Resul
     };
     session.named_statements.remove(&name);
     let mut sources = split(text.as_bytes(), false, session.lex_mode())?;
-    let made = sources.pop().ok_or_else(|| Error::new(Code::EmptyQuery, "Query was empty"))?;
+    let made = sources.pop().ok_or_else(|| Error::new(ErrorCode::EmptyQuery, "Query was empty"))?;
     check_preparable(&made)?;
     let made = Arc::new(made);
     described(session, &made).await?;
     if session.named_statements.len() >= MAX_NAMED {
         let message = format!("Can't create more than {MAX_NAMED} prepared statements");
-        return Err(Error::new(Code::OutOfMemory, message));
+        return Err(Error::new(ErrorCode::OutOfMemory, message));
     }
     let texts = session.named_statements.values().map(|kept| kept.text.len());
     if texts.sum::<usize>() + made.text.len() > MAX_NAMED_BYTES {
         let message = format!("prepared statements take more than {MAX_NAMED_BYTES} bytes");
-        return Err(Error::new(Code::OutOfMemory, message));
+        return Err(Error::new(ErrorCode::OutOfMemory, message));
     }
     session.named_statements.insert(name, made);
     Ok(())
@@ -96,7 +97,7 @@ pub(super) fn check_preparable(source: &Source) -> Result<()> {
         return Ok(());
     }
     let message = "This command is not supported in the prepared statement protocol yet";
-    Err(Error::new(Code::NotPrepared, message))
+    Err(Error::new(ErrorCode::NotPrepared, message))
 }
 
 fn deallocate(session: &mut SessionState, statement: &Statement<'_>) -> Result<()> {
@@ -107,7 +108,7 @@ fn deallocate(session: &mut SessionState, statement: &Statement<'_>) -> Result<(
     let name = source.plain(2).ok_or_else(|| source.syntax_error(2))?;
     match session.named_statements.remove(&name.to_lowercase()) {
         Some(_) => Ok(()),
-        None => Err(unknown(&name, "DEALLOCATE PREPARE")),
+        None => Err(Error::unknown_statement(&name, "DEALLOCATE PREPARE")),
     }
 }
 
@@ -120,9 +121,9 @@ async fn execute<R: Reply>(
     let name = source.plain(1).ok_or_else(|| source.syntax_error(1))?;
     let parameters = parameters(session, statement)?;
     let found = session.named_statements.get(&name.to_lowercase()).cloned();
-    let made = found.ok_or_else(|| unknown(&name, "EXECUTE"))?;
+    let made = found.ok_or_else(|| Error::unknown_statement(&name, "EXECUTE"))?;
     if made.parameters != parameters.len() {
-        return Err(Error::new(Code::WrongArguments, "Incorrect arguments to EXECUTE"));
+        return Err(Error::new(ErrorCode::WrongArguments, "Incorrect arguments to EXECUTE"));
     }
     let made = Statement { source: made, parameters: &parameters };
     Box::pin(session.run(&made, false, reply)).await?;
@@ -155,9 +156,4 @@ fn parameters(session: &SessionState, statement: &Statement<'_>) -> Result<Vec<V
         }
         at += 2;
     }
-}
-
-fn unknown(name: &str, verb: &str) -> Error {
-    let message = format!("Unknown prepared statement handler ({name}) given to {verb}");
-    Error::new(Code::UnknownStatement, message)
 }

@@ -11,12 +11,13 @@
 //! ```
 
 use remora_engine::Value;
+use remora_mysql::{Collation, ErrorCode, TokenKind, charset_default, unquoted};
 
 use crate::{
-    Code, Error, Outcome, Reply, Result, execute,
-    parse::{Kind, Source, Statement, TokenKind, split, unquoted},
+    Error, Outcome, Reply, Result, execute,
+    parse::{Kind, Source, Statement, split},
     state::{SessionState, VariableTarget},
-    variables::{Collation, Definition, Scope, charset_default, definition, unknown},
+    variables::{Definition, Scope, definition, unknown},
 };
 
 /// Runs SET.
@@ -140,13 +141,13 @@ impl Assignment<'_> {
         if source.is_word(self.at + 2, "COLLATE") {
             let name = self.word(self.at + 3)?;
             let chosen = Collation::by_name(&name).ok_or_else(|| {
-                Error::new(Code::UnknownCollation, format!("Unknown collation: '{name}'"))
+                Error::new(ErrorCode::UnknownCollation, format!("Unknown collation: '{name}'"))
             })?;
             if chosen.charset() != collation.charset() {
                 let (name, charset) = (chosen.name(), collation.charset());
                 let message =
                     format!("COLLATION '{name}' is not valid for CHARACTER SET '{charset}'");
-                return Err(Error::new(Code::CollationCharset, message));
+                return Err(Error::new(ErrorCode::CollationCharsetMismatch, message));
             }
             collation = chosen;
         } else if self.at + 2 < self.end {
@@ -397,7 +398,8 @@ fn characteristic(source: &Source, at: usize) -> Result<(&'static str, Value, us
 }
 
 fn charset(name: &str) -> Result<Collation> {
-    let unknown = || Error::new(Code::UnknownCharset, format!("Unknown character set: '{name}'"));
+    let unknown =
+        || Error::new(ErrorCode::UnknownCharset, format!("Unknown character set: '{name}'"));
     charset_default(name).ok_or_else(unknown)
 }
 
@@ -405,11 +407,11 @@ fn charset(name: &str) -> Result<Collation> {
 fn global_only(name: &str) -> Error {
     let message =
         format!("Variable '{name}' is a GLOBAL variable and should be set with SET GLOBAL");
-    Error::new(Code::GlobalVariable, message)
+    Error::new(ErrorCode::GlobalVariable, message)
 }
 
 /// 1568.
 fn transaction_open() -> Error {
     let message = "Transaction characteristics can't be changed while a transaction is in progress";
-    Error::new(Code::TransactionOpen, message)
+    Error::new(ErrorCode::TransactionOpen, message)
 }

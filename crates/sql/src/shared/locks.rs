@@ -10,9 +10,10 @@ use std::{
 };
 
 use parking_lot::{Condvar, Mutex};
+use remora_mysql::ErrorCode;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::{Code, Error, Result, error::interrupted};
+use crate::{Error, Result};
 
 /// Most locks that the sessions of a server hold at once.
 const MAX_HELD: usize = 1 << 16;
@@ -89,7 +90,7 @@ impl SessionLocks {
         let mut table = self.all.table.lock();
         loop {
             if is_over() || !table.open.contains(&self.session) {
-                return Err(interrupted());
+                return Err(Error::interrupted());
             }
             if table.take(name, self.session, self.connection)? {
                 return Ok(true);
@@ -151,7 +152,7 @@ impl Table {
         }
         if self.held.len() >= MAX_HELD {
             let message = format!("{MAX_HELD} locks are held by name, which is the limit");
-            return Err(Error::new(Code::OutOfMemory, message));
+            return Err(Error::new(ErrorCode::OutOfMemory, message));
         }
         self.held.insert(name.to_owned(), Held { session, connection, times: 1 });
         Ok(true)
@@ -180,13 +181,13 @@ pub(crate) fn lock_name(given: Option<&str>) -> Result<String> {
                 "Incorrect user-level lock name '{shown}'. The name is empty, NULL, or can not be \
                  expressed in the current character-set."
             );
-            Err(Error::new(Code::UserLockName, message))
+            Err(Error::new(ErrorCode::UserLockName, message))
         }
         Some(name) if name.chars().count() > MAX_NAME_CHARS => {
             let message = format!(
                 "User-level lock name '{name}' should not exceed {MAX_NAME_CHARS} characters."
             );
-            Err(Error::new(Code::UserLockNameTooLong, message))
+            Err(Error::new(ErrorCode::UserLockNameTooLong, message))
         }
         Some(name) => Ok(name.to_lowercase()),
     }
@@ -196,7 +197,7 @@ pub(crate) fn lock_name(given: Option<&str>) -> Result<String> {
 fn deadlock() -> Error {
     let message = "Deadlock found when trying to get user-level lock; try rolling back \
                    transaction/releasing locks and restarting lock acquisition.";
-    Error::new(Code::UserLockDeadlock, message)
+    Error::new(ErrorCode::UserLockDeadlock, message)
 }
 
 #[cfg(test)]
@@ -234,7 +235,7 @@ mod tests {
         assert!(waiting.join().unwrap().unwrap());
         assert_eq!(a.holder("x"), Some(2));
         let waiting = std::thread::spawn(move || a.take("x", None, || false));
-        assert_eq!(waiting.join().unwrap().unwrap_err().code, Code::Interrupted);
+        assert_eq!(waiting.join().unwrap().unwrap_err().code, ErrorCode::Interrupted);
         drop(second);
     }
 
@@ -254,7 +255,7 @@ mod tests {
                 Err(error) => break error,
             }
         };
-        assert_eq!(error.code, Code::UserLockDeadlock);
+        assert_eq!(error.code, ErrorCode::UserLockDeadlock);
         a.release("x");
         assert!(waiting.join().unwrap().unwrap());
     }
@@ -263,10 +264,10 @@ mod tests {
     fn names_are_short_and_compare_without_case() {
         assert_eq!(lock_name(Some("Äb")).unwrap(), "äb");
         for wrong in [None, Some("")] {
-            assert_eq!(lock_name(wrong).unwrap_err().code, Code::UserLockName);
+            assert_eq!(lock_name(wrong).unwrap_err().code, ErrorCode::UserLockName);
         }
         let long = lock_name(Some(&"é".repeat(65)));
-        assert_eq!(long.unwrap_err().code, Code::UserLockNameTooLong);
+        assert_eq!(long.unwrap_err().code, ErrorCode::UserLockNameTooLong);
         assert!(lock_name(Some(&"é".repeat(64))).is_ok());
     }
 }

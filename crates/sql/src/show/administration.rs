@@ -1,16 +1,17 @@
 //! KILL, FLUSH, LOCK TABLES, and the statements that check or tidy tables.
 
 use remora_engine::Value;
+use remora_mysql::TokenKind;
 
 use super::{
     grid::{Grid, text},
     listing, system, tables,
 };
 use crate::{
-    Access, Code, Error, Outcome, Reply, Result,
+    Access, Error, Outcome, Reply, Result,
     catalog::{TableName, Verb, database_denied},
     error::from_engine,
-    parse::{Statement, TokenKind, Tokens},
+    parse::{Statement, Tokens},
     state::SessionState,
 };
 
@@ -117,18 +118,17 @@ fn kill(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Outcome> {
     let id = tokens.number()?;
     tokens.expect_end()?;
     let host = &session.shared.host;
-    let unknown = || Error::new(Code::UnknownThread, format!("Unknown thread id: {id}"));
+    let unknown = || Error::unknown_thread(id);
     if session.identity.rights.is_some() {
         let processes = host.processes();
         let target = processes.iter().find(|process| process.id == id).ok_or_else(unknown)?;
         if target.user != session.identity.user {
-            let message = format!("You are not owner of thread {id}");
-            return Err(Error::new(Code::KillDenied, message));
+            return Err(Error::not_owner(id));
         }
     }
     host.kill(id, only_statement)?;
     if id == session.id && !only_statement {
-        return Err(crate::error::interrupted());
+        return Err(crate::Error::interrupted());
     }
     Ok(Outcome::default())
 }
@@ -195,7 +195,7 @@ async fn told(session: &SessionState, kind: &str, name: &TableName) -> Vec<(&'st
             Some(error) => Err(error),
             None => match tokio::task::spawn_blocking(optimize).await {
                 Ok(result) => result.map_err(|error| from_engine(&error)),
-                Err(_) => Err(crate::error::interrupted()),
+                Err(_) => Err(crate::Error::interrupted()),
             },
         };
         if let Err(error) = result {

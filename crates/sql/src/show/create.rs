@@ -1,15 +1,16 @@
 //! SHOW CREATE.
 
+use remora_mysql::{Collation, ErrorCode};
+
 use super::{
     grid::{Grid, text},
     listing, system, tables,
 };
 use crate::{
-    Code, Error, Result,
+    Error, Result,
     catalog::{SYSTEM_DATABASES, Verb, check_seen, database_collation, quoted_name},
     parse::Tokens,
     state::SessionState,
-    variables::Collation,
 };
 
 /// What stands behind SHOW CREATE.
@@ -24,13 +25,13 @@ pub(super) fn shown(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<G
         let name = listing::table_name(session, tokens)?;
         tables::one(session, &name)?;
         let message = format!("'{}.{}' is not VIEW", name.database, name.table);
-        return Err(Error::new(Code::WrongObject, message));
+        return Err(Error::new(ErrorCode::WrongObject, message));
     }
     for kind in ["PROCEDURE", "FUNCTION", "TRIGGER", "EVENT"] {
         if tokens.accept(kind) {
             let name = listing::table_name(session, tokens)?;
             let message = format!("{kind} {} does not exist", name.table);
-            return Err(Error::new(Code::UnknownSavepoint, message));
+            return Err(Error::new(ErrorCode::DoesNotExist, message));
         }
     }
     if tokens.is_word("USER") {

@@ -4,13 +4,14 @@
 //! all, since that is where tools look.
 
 use remora_engine::{LevelStatistics, TableStatistics};
+use remora_mysql::ErrorCode;
 
 use super::{
     grid::{Grid, text},
     shown::{Filter, Shown},
     tables::{self, ENGINE},
 };
-use crate::{Code, Error, Result, parse::Tokens, state::SessionState};
+use crate::{Error, Result, parse::Tokens, state::SessionState};
 
 const OWN: &str = "Remora";
 const COLUMNS: [&str; 3] =
@@ -27,7 +28,7 @@ pub(super) fn shown(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<S
     let known = [OWN, ENGINE].into_iter().find(|known| known.eq_ignore_ascii_case(&name));
     let Some(known) = known else {
         let message = format!("Unknown storage engine '{name}'");
-        return Err(Error::new(Code::UnknownEngine, message));
+        return Err(Error::new(ErrorCode::UnknownEngine, message));
     };
     let mut grid = Grid::new(&COLUMNS);
     if status {

@@ -15,6 +15,7 @@ use datafusion::{
     datasource::MemTable,
 };
 use remora_engine::Value;
+use remora_mysql::Collation;
 
 use crate::{
     Column, Error, Reply, Result,
@@ -22,7 +23,6 @@ use crate::{
     error::from_plan,
     meaning::{expr_type, temporal::Moment, types::ExprType},
     output,
-    variables::Collation,
 };
 
 /// Columns and rows.
@@ -211,5 +211,5 @@ pub(super) fn yes(truth: bool) -> Value {
 /// 1109: a table that the system does not have.
 pub(super) fn unknown_table(name: &TableName) -> Error {
     let message = format!("Unknown table '{}' in {}", name.table, name.database);
-    Error::new(crate::Code::UnknownTableInDelete, message)
+    Error::new(remora_mysql::ErrorCode::UnknownTableInDelete, message)
 }

@@ -1,10 +1,11 @@
 //! SHOW META: what the session's last search found and what it took.
 
 use remora_engine::{Selection, TextQuery};
+use remora_mysql::Collation;
 
 use crate::{
     Cell, Column, Outcome, Reply, Result, error::from_engine, meaning::types::ExprType,
-    state::SessionState, variables::Collation,
+    state::SessionState,
 };
 
 /// SHOW META: names and values, as Sphinx names them.

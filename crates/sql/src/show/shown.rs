@@ -8,9 +8,11 @@
 //! A WHERE is an expression as any other: the answers become a table of information_schema whose
 //! name is the statement before WHERE, and a SELECT reads it.
 
+use remora_mysql::ErrorCode;
+
 use super::{create, engine, grid::Grid, listing, privileges, processes, replicas, server, system};
 use crate::{
-    Code, Error, Result,
+    Error, Result,
     catalog::TableName,
     parse::{Source, Tokens},
     state::SessionState,
@@ -199,7 +201,7 @@ fn of_replication(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Opt
         return Ok(Some(Grid::new(&replicas::LOG_EVENTS)));
     }
     if tokens.accept_all("BINARY LOGS") || tokens.accept_all("MASTER LOGS") {
-        return Err(Error::new(Code::NoBinaryLog, "You are not using binary logging"));
+        return Err(Error::new(ErrorCode::NoBinaryLog, "You are not using binary logging"));
     }
     Ok(None)
 }
@@ -212,7 +214,7 @@ fn check_administrator(session: &SessionState, privileges: &str) -> Result<()> {
     let message = format!(
         "Access denied; you need (at least one of) the {privileges} privilege(s) for this operation"
     );
-    Err(Error::new(Code::SpecificAccessDenied, message))
+    Err(Error::new(ErrorCode::SpecificAccessDenied, message))
 }
 
 /// The rows of a table of information_schema.
@@ -242,7 +244,7 @@ fn grants(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Shown> {
             let name = if tokens.is_text() { tokens.utf8()? } else { tokens.name()? };
             if name != session.identity.user {
                 let message = "Access denied; a user sees the grants of no other user";
-                return Err(Error::new(Code::SpecificAccessDenied, message));
+                return Err(Error::new(ErrorCode::SpecificAccessDenied, message));
             }
         }
         while tokens.next().is_some() {}

@@ -13,6 +13,7 @@ use std::sync::{Arc, LazyLock};
 
 use datafusion::catalog::TableProvider;
 use remora_engine::Value;
+use remora_mysql::{CHARSETS, COLLATIONS, Collation};
 
 use super::{
     grid::{Grid, text, unknown_table},
@@ -26,7 +27,6 @@ use crate::{
         parse_column,
     },
     state::SessionState,
-    variables::{COLLATIONS, Collation, charsets},
 };
 
 /// The database whose tables of the system's are not listed.
@@ -138,7 +138,7 @@ pub(super) fn rows(session: &SessionState, name: &TableName) -> Result<Vec<Vec<V
         "COLLATIONS" => collations(),
         "COLLATION_CHARACTER_SET_APPLICABILITY" => {
             let row =
-                |each: &crate::variables::CollationInfo| vec![text(each.name), text(each.charset)];
+                |each: &remora_mysql::CollationInfo| vec![text(each.name), text(each.charset)];
             COLLATIONS.iter().map(row).collect()
         }
         "ENGINES" => server::engines(),
@@ -276,7 +276,7 @@ fn partitions(session: &SessionState) -> Result<Vec<Vec<Value>>> {
 }
 
 fn character_sets() -> Vec<Vec<Value>> {
-    let rows = charsets().iter().map(|each| {
+    let rows = CHARSETS.iter().map(|each| {
         let bytes = Value::Uint(u64::from(each.max_bytes));
         vec![text(each.name), text(each.default_collation), text(each.description), bytes]
     });

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use remora_engine::{TableStatistics, Value};
+use remora_mysql::LexMode;
 
 use super::grid::{maybe, number, text, yes};
 use crate::{
@@ -10,7 +11,7 @@ use crate::{
     catalog::{ColumnSpec, DefaultSpec, Key, KeyKind, PartOf, SqlTable, TableName, Verb},
     error::from_engine,
     meaning::types::bytes_per_character,
-    parse::{LexMode, split},
+    parse::split,
     state::SessionState,
 };
 

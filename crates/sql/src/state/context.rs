@@ -21,13 +21,13 @@ use datafusion::{
 use jiff::{Timestamp, tz::TimeZone};
 use parking_lot::Mutex;
 use remora_engine::Value;
+use remora_mysql::{Collation, ErrorCode, SqlMode};
 use rustc_hash::FxHashMap;
 
 use super::{Chances, Level, SessionState, Warning, Warnings};
 use crate::{
-    Code, Error, Result,
+    Error, Result,
     shared::{InstanceState, SessionLocks},
-    variables::{Collation, SqlMode},
 };
 
 /// The moment a statement began at: NOW() is the same in all of it.
@@ -157,7 +157,7 @@ impl UserVariables {
         if bytes > MAX_VARIABLE_BYTES {
             let message =
                 format!("the variables of a session take more than {MAX_VARIABLE_BYTES} bytes");
-            return Err(Error::new(Code::OutOfMemory, message));
+            return Err(Error::new(ErrorCode::OutOfMemory, message));
         }
         kept.bytes = bytes;
         kept.values.insert(name, value);
@@ -215,7 +215,7 @@ impl Context {
     }
 
     /// Adds a warning.
-    pub(crate) fn warn(&self, code: Code, message: impl Into<String>) {
+    pub(crate) fn warn(&self, code: ErrorCode, message: impl Into<String>) {
         self.warnings.push(Warning::new(Level::Warning, code, message));
     }
 }
@@ -263,7 +263,7 @@ mod tests {
         for name in ["a", "b", "A", "c"] {
             variables.set(name, long.clone()).unwrap();
         }
-        assert_eq!(variables.set("d", long.clone()).unwrap_err().code, Code::OutOfMemory);
+        assert_eq!(variables.set("d", long.clone()).unwrap_err().code, ErrorCode::OutOfMemory);
         variables.set("A", Value::Int(1)).unwrap();
         variables.set("d", long).unwrap();
         assert_eq!((variables.get("a"), variables.get("x")), (Value::Int(1), Value::Null));

@@ -22,14 +22,14 @@ use rustc_hash::FxHashMap;
 pub(crate) use chance::{Chances, Generator};
 pub(crate) use context::{Clock, Context, UserVariables};
 pub(crate) use meta::Meta;
+use remora_mysql::{ErrorCode, LexMode};
 pub(crate) use variables::VariableTarget;
 pub(crate) use warnings::{Level, Warning, Warnings};
 
 use crate::{
-    Code, Error, Identity, Result,
+    Error, Identity, Result,
     catalog::{Reader, check_seen},
-    error::interrupted,
-    parse::{LexMode, Source},
+    parse::Source,
     shared::{InstanceState, LocksOwner},
     transaction::TransactionState,
     variables::Variables,
@@ -136,7 +136,7 @@ impl SessionState {
 
     /// The database for names without one; 1046 if none is chosen.
     pub(crate) fn current_database(&self) -> Result<&str> {
-        let missing = || Error::new(Code::NoDatabase, "No database selected");
+        let missing = || Error::new(ErrorCode::NoDatabase, "No database selected");
         self.database.as_deref().ok_or_else(missing)
     }
 
@@ -148,7 +148,7 @@ impl SessionState {
     /// An error if the statement was killed.
     pub(crate) fn check_interrupted(&self) -> Result<()> {
         match self.interrupted.load(Ordering::Relaxed) {
-            true => Err(interrupted()),
+            true => Err(Error::interrupted()),
             false => Ok(()),
         }
     }
@@ -171,12 +171,12 @@ impl SessionState {
     }
 
     /// Adds a warning.
-    pub(crate) fn warn(&self, code: Code, message: impl Into<String>) {
+    pub(crate) fn warn(&self, code: ErrorCode, message: impl Into<String>) {
         self.warnings.push(Warning::new(Level::Warning, code, message));
     }
 
     /// Adds a note, unless `sql_notes` is off.
-    pub(crate) fn note(&self, code: Code, message: impl Into<String>) {
+    pub(crate) fn note(&self, code: ErrorCode, message: impl Into<String>) {
         if !self.variables.sql_notes {
             return;
         }

@@ -10,8 +10,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use remora_mysql::ErrorCode;
+
 use super::{INTERRUPT_STEP, SessionState};
-use crate::{Code, Error, Result, parse::Kind};
+use crate::{Error, Result, parse::Kind};
 
 impl SessionState {
     /// Waits for the session's position where the statement is to choose its moment, and begins
@@ -46,8 +48,7 @@ impl SessionState {
             let step = left.min(INTERRUPT_STEP);
             let waited =
                 tokio::task::spawn_blocking(move || host.wait_for_gtids(None, &asked, step)).await;
-            let broken = |_| Error::new(Code::ServerShutdown, "Server shutdown in progress");
-            if waited.map_err(broken)?? {
+            if waited.map_err(|_| Error::shutdown())?? {
                 return Ok(());
             }
         }
@@ -60,7 +61,7 @@ impl SessionState {
             "The position '{gtids}' of sql_wait_for_position was not reached within {patience} ms: \
              it is '{applied}'"
         );
-        Error::new(Code::QueryTimeout, message)
+        Error::new(ErrorCode::QueryTimeout, message)
     }
 
     /// The GTID sets that the followed sources have applied: what `@@gtid_executed` shows.

@@ -1,10 +1,11 @@
 //! System variables as a session sets and sees them.
 
 use remora_engine::Value;
+use remora_mysql::ErrorCode;
 
 use super::SessionState;
 use crate::{
-    Code, Error, Result,
+    Error, Result,
     variables::{Definition, Scope, definition, unknown},
 };
 
@@ -49,7 +50,7 @@ impl SessionState {
             let message = format!(
                 "SESSION variable '{name}' is read-only. Use SET GLOBAL to assign the value"
             );
-            return Err(Error::new(Code::SessionVariable, message));
+            return Err(Error::new(ErrorCode::SessionVariable, message));
         }
         let before = self.variables.value_of(definition);
         let value = self.variables.set(definition.name, value)?;
@@ -77,7 +78,10 @@ impl SessionState {
             None => String::new(),
         };
         let name = definition.name;
-        self.warn(Code::NotSupported, format!("Setting variable '{name}' has no effect{mend}"));
+        self.warn(
+            ErrorCode::NotSupported,
+            format!("Setting variable '{name}' has no effect{mend}"),
+        );
     }
 
     /// Variables that are not kept but known.
@@ -116,12 +120,12 @@ impl SessionState {
             let message = format!(
                 "Variable '{name}' is a SESSION variable and can't be used with SET GLOBAL"
             );
-            return Err(Error::new(Code::LocalVariable, message));
+            return Err(Error::new(ErrorCode::LocalVariable, message));
         }
         if self.identity.rights.is_some() {
             let message = "Access denied; you need (at least one of) the SUPER or \
                        SYSTEM_VARIABLES_ADMIN privilege(s) for this operation";
-            return Err(Error::new(Code::SpecificAccessDenied, message));
+            return Err(Error::new(ErrorCode::SpecificAccessDenied, message));
         }
         // What a session would not take is no global value either.
         let mut checked = self.variables.clone();
@@ -165,11 +169,11 @@ impl SessionState {
 /// 1238.
 fn read_only(name: &str) -> Error {
     let message = format!("Variable '{name}' is a read only variable");
-    Error::new(Code::ReadOnlyVariable, message)
+    Error::new(ErrorCode::ReadOnlyVariable, message)
 }
 
 /// 1238, for reading.
 fn wrong_scope(name: &str, scope: &str) -> Error {
     let message = format!("Variable '{name}' is a {scope} variable");
-    Error::new(Code::ReadOnlyVariable, message)
+    Error::new(ErrorCode::ReadOnlyVariable, message)
 }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use remora_mysql::ErrorCode;
 
-use crate::{Code, Error};
+use crate::Error;
 
 /// Most warnings that are kept of one statement; more are counted only.
 const MAX_KEPT: usize = 1_024;
@@ -26,7 +27,7 @@ pub(crate) struct Warning {
     /// How bad it is.
     pub level: Level,
     /// MySQL's code.
-    pub code: u16,
+    pub code: ErrorCode,
     /// The text.
     pub message: String,
 }
@@ -57,20 +58,20 @@ enum Watch {
 }
 
 /// The codes of which MySQL makes errors where a statement writes in strict mode.
-const REFUSED: [Code; 13] = [
-    Code::TruncatedValue,
-    Code::WrongValueForFunction,
-    Code::OutOfRange,
-    Code::DivisionByZero,
-    Code::WrongValueForColumn,
-    Code::DataTruncated,
-    Code::DataTooLong,
-    Code::ColumnCannotBeNull,
-    Code::NoDefault,
-    Code::CutByGroupConcat,
-    Code::DateOverflow,
-    Code::InvalidLogarithm,
-    Code::FunctionResultTooLong,
+const REFUSED: [ErrorCode; 13] = [
+    ErrorCode::TruncatedValue,
+    ErrorCode::WrongValueForFunction,
+    ErrorCode::OutOfRange,
+    ErrorCode::DivisionByZero,
+    ErrorCode::WrongValueForColumn,
+    ErrorCode::DataTruncated,
+    ErrorCode::DataTooLong,
+    ErrorCode::ColumnCannotBeNull,
+    ErrorCode::NoDefault,
+    ErrorCode::CutByGroupConcat,
+    ErrorCode::DateOverflow,
+    ErrorCode::InvalidLogarithm,
+    ErrorCode::FunctionResultTooLong,
 ];
 
 impl Level {
@@ -85,8 +86,8 @@ impl Level {
 }
 
 impl Warning {
-    pub(crate) fn new(level: Level, code: Code, message: impl Into<String>) -> Self {
-        Self { level, code: code.number(), message: message.into() }
+    pub(crate) fn new(level: Level, code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { level, code, message: message.into() }
     }
 }
 
@@ -96,9 +97,9 @@ impl Warnings {
         let mut kept = self.kept.lock();
         if let Watch::On(length, count) = kept.watch
             && warning.level == Level::Warning
-            && let Some(code) = REFUSED.into_iter().find(|code| code.number() == warning.code)
+            && REFUSED.contains(&warning.code)
         {
-            let refused = Error::new(code, warning.message.clone());
+            let refused = Error::new(warning.code, warning.message.clone());
             kept.watch = Watch::Refused(length, count, refused);
         }
         kept.count += 1;

@@ -15,11 +15,12 @@ use remora_engine::{
 use rustc_hash::FxHashMap;
 
 pub(crate) use overlay::{Key, Overlay, change_bytes};
+use remora_mysql::ErrorCode;
 pub(crate) use temporary::TemporaryTable;
 use temporary::TemporaryTables;
 
 use crate::{
-    Code, Error, Result,
+    Error, Result,
     catalog::{Reader, TableName},
     error::from_engine_write,
     shared::InstanceState,
@@ -338,7 +339,7 @@ impl TransactionState {
             "the changes of a transaction take more than {most} bytes: raise \
              sql.max_query_memory_mb or commit more often"
         );
-        Err(Error::new(Code::OutOfMemory, message))
+        Err(Error::new(ErrorCode::OutOfMemory, message))
     }
 
     /// 1114 where a temporary table has become too large, alone or with others.
@@ -426,7 +427,7 @@ impl TransactionState {
         let savepoints = self.open.iter().flat_map(|open| &open.savepoints);
         let place = savepoints.into_iter().position(|(known, _)| known.eq_ignore_ascii_case(name));
         place.ok_or_else(|| {
-            Error::new(Code::UnknownSavepoint, format!("SAVEPOINT {name} does not exist"))
+            Error::new(ErrorCode::DoesNotExist, format!("SAVEPOINT {name} does not exist"))
         })
     }
 
@@ -449,7 +450,8 @@ impl TransactionState {
         let batch = ChangeBatch { tables, positions };
         // The engine waits for the disk: not in a thread that other sessions need.
         let committed = tokio::task::spawn_blocking(move || engine.commit(batch)).await;
-        let committed = committed.map_err(|error| Error::new(Code::Unknown, error.to_string()))?;
+        let committed =
+            committed.map_err(|error| Error::new(ErrorCode::Unknown, error.to_string()))?;
         committed.map(|_| ()).map_err(|error| OpenTransaction::error(manner, error))
     }
 }
@@ -457,5 +459,5 @@ impl TransactionState {
 /// 1792.
 pub(crate) fn read_only_transaction() -> Error {
     let message = "Cannot execute statement in a READ ONLY transaction.";
-    Error::new(Code::ReadOnlyTransaction, message)
+    Error::new(ErrorCode::ReadOnlyTransaction, message)
 }

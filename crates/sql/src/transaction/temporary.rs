@@ -6,10 +6,11 @@ use std::sync::{
 };
 
 use remora_engine::{Row, Schema};
+use remora_mysql::ErrorCode;
 use rustc_hash::FxHashMap;
 
 use super::{Key, Overlay};
-use crate::{Code, Error, Result, catalog::TableName, shared::Settings};
+use crate::{Error, Result, catalog::TableName, shared::Settings};
 
 /// What a table takes besides its rows, and each of its columns.
 const TABLE_BYTES: u64 = 2_048;
@@ -110,7 +111,7 @@ impl TemporaryTables {
         if self.bytes <= self.most_bytes && all_bytes <= self.most_bytes_of_all {
             return Ok(());
         }
-        Err(Error::new(Code::TableFull, format!("The table '{}' is full", name.table)))
+        Err(Error::new(ErrorCode::TableFull, format!("The table '{}' is full", name.table)))
     }
 
     fn count(&mut self, before: u64, after: u64) {

@@ -1,24 +1,20 @@
 //! System variables: a table of definitions, what was set over their defaults, and the hot ones
 //! typed.
 
-mod collation;
 mod definitions;
 mod set;
-mod sql_mode;
 mod time_zone;
 
 use std::sync::Arc;
 
 use remora_engine::Value;
-use remora_mysql::Charset;
+use remora_mysql::{Charset, Collation, ErrorCode, SqlMode};
 use rustc_hash::FxHashMap;
 
-pub(crate) use collation::{COLLATIONS, Collation, CollationInfo, charset_default, charsets};
 pub(crate) use definitions::{DEFINITIONS, Definition, Kind, Scope, definition};
-pub(crate) use sql_mode::SqlMode;
 pub(crate) use time_zone::SessionTimeZone;
 
-use crate::{Code, Error, Result, ResultCharset};
+use crate::{Error, Result, ResultCharset};
 
 /// What was set for new sessions.
 #[derive(Clone, Debug, Default)]
@@ -90,7 +86,7 @@ impl Variables {
             time_zone: SessionTimeZone::default(),
             collation_connection: Collation::UTF8MB4_0900_AI_CI,
             character_set_client: Charset::UTF8MB4,
-            character_set_results: Collation::UTF8MB4_0900_AI_CI.result_charset(),
+            character_set_results: ResultCharset::of(Collation::UTF8MB4_0900_AI_CI),
             sql_select_limit: u64::MAX,
             max_execution_time_ms: 0,
             group_concat_max_len: 1_024,
@@ -149,5 +145,5 @@ impl Variables {
 
 /// 1193.
 pub(crate) fn unknown(name: &str) -> Error {
-    Error::new(Code::UnknownVariable, format!("Unknown system variable '{name}'"))
+    Error::new(ErrorCode::UnknownVariable, format!("Unknown system variable '{name}'"))
 }

@@ -1,12 +1,10 @@
 //! A variable gets a value: checked, and made typed where it is hot.
 
 use remora_engine::Value;
-use remora_mysql::{Charset, Comments};
+use remora_mysql::{Charset, Collation, Comments, ErrorCode, LexMode, SqlMode, charset_default};
 
-use super::{
-    Collation, Kind, SessionTimeZone, SqlMode, Variables, charset_default, definition, unknown,
-};
-use crate::{Code, Error, Result, parse::LexMode};
+use super::{Kind, SessionTimeZone, Variables, definition, unknown};
+use crate::{Error, Result, ResultCharset};
 
 /// The largest `max_allowed_packet`, as MySQL has it.
 const MAX_PACKET_BYTES: u64 = 1 << 30;
@@ -23,13 +21,7 @@ impl Variables {
 
     /// How quotes are read.
     pub(crate) fn lex_mode(&self) -> LexMode {
-        LexMode {
-            ansi_quotes: self.sql_mode.has(SqlMode::ANSI_QUOTES),
-            no_backslash_escapes: self.sql_mode.has(SqlMode::NO_BACKSLASH_ESCAPES),
-            pipes_as_concat: self.sql_mode.has(SqlMode::PIPES_AS_CONCAT),
-            client: self.character_set_client,
-            comments: Comments::default(),
-        }
+        LexMode::of_sql_mode(self.sql_mode, self.character_set_client, Comments::default())
     }
 
     /// Brings the typed fields up to date; gives the value in MySQL's own spelling where it
@@ -57,7 +49,8 @@ impl Variables {
             }
             "cte_max_recursion_depth" => self.cte_max_recursion_depth = number(),
             "sql_mode" => {
-                self.sql_mode = SqlMode::parse(&text())?;
+                self.sql_mode =
+                    SqlMode::parse(&text()).map_err(|mode| wrong_value("sql_mode", mode))?;
                 return Ok(Some(Value::Text(self.sql_mode.to_string().into())));
             }
             "time_zone" => {
@@ -98,7 +91,7 @@ impl Variables {
             }
             "character_set_results" => {
                 let collation = charset()?;
-                self.character_set_results = collation.result_charset();
+                self.character_set_results = ResultCharset::of(collation);
                 (None, collation)
             }
             "character_set_connection" => {
@@ -141,12 +134,14 @@ fn client_charset(collation: Collation) -> Result<Charset> {
 }
 
 fn by_charset(name: &str) -> Result<Collation> {
-    let unknown = || Error::new(Code::UnknownCharset, format!("Unknown character set: '{name}'"));
+    let unknown =
+        || Error::new(ErrorCode::UnknownCharset, format!("Unknown character set: '{name}'"));
     charset_default(name).ok_or_else(unknown)
 }
 
 fn by_collation(name: &str) -> Result<Collation> {
-    let unknown = || Error::new(Code::UnknownCollation, format!("Unknown collation: '{name}'"));
+    let unknown =
+        || Error::new(ErrorCode::UnknownCollation, format!("Unknown collation: '{name}'"));
     Collation::by_name(name).ok_or_else(unknown)
 }
 
@@ -207,11 +202,11 @@ fn enumerated(name: &'static str, value: &Value) -> Result<Value> {
 /// 1231.
 fn wrong_value(name: &str, value: &str) -> Error {
     let message = format!("Variable '{name}' can't be set to the value of '{value}'");
-    Error::new(Code::WrongValueForVariable, message)
+    Error::new(ErrorCode::WrongValueForVariable, message)
 }
 
 /// 1232.
 fn wrong_type(name: &str) -> Error {
     let message = format!("Incorrect argument type to variable '{name}'");
-    Error::new(Code::WrongTypeForVariable, message)
+    Error::new(ErrorCode::WrongTypeForVariable, message)
 }

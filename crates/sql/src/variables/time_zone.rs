@@ -1,9 +1,9 @@
 //! `time_zone`: SYSTEM, an offset, or a name of the zone database.
 
 use jiff::tz::TimeZone;
-use remora_mysql::Zone;
+use remora_mysql::{ErrorCode, Zone};
 
-use crate::{Code, Error, Result};
+use crate::{Error, Result};
 
 /// A session's time zone, and how it was named.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ impl SessionTimeZone {
 }
 
 fn unknown(text: &str) -> Error {
-    Error::new(Code::UnknownTimeZone, format!("Unknown or incorrect time zone: '{text}'"))
+    Error::new(ErrorCode::UnknownTimeZone, format!("Unknown or incorrect time zone: '{text}'"))
 }
 
 #[cfg(test)]
@@ -47,7 +47,7 @@ mod tests {
         assert_eq!(name("system").unwrap(), "SYSTEM");
         assert_eq!(name("europe/berlin").unwrap(), "Europe/Berlin");
         for wrong in ["+14:01", "-14:00", "+1", "", "+01:60", "Nowhere/City"] {
-            assert_eq!(name(wrong).unwrap_err().code, Code::UnknownTimeZone, "{wrong}");
+            assert_eq!(name(wrong).unwrap_err().code, ErrorCode::UnknownTimeZone, "{wrong}");
         }
     }
 }

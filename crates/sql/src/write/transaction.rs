@@ -1,9 +1,11 @@
 //! Statements over a transaction: one of their own, or the session's; and those that begin and end
 //! one.
 
+use remora_mysql::ErrorCode;
+
 use super::rows;
 use crate::{
-    Code, Error, Outcome, Result,
+    Error, Outcome, Result,
     parse::{Statement, Tokens},
     state::SessionState,
     transaction::Manner,
@@ -42,7 +44,7 @@ pub(super) async fn run_rows(
         };
         match session.commit().await {
             Ok(()) => return Ok(outcome),
-            Err(error) if error.code == Code::Deadlock => {
+            Err(error) if error.code == ErrorCode::Deadlock => {
                 session.check_interrupted()?;
                 session.warnings.clear();
                 session.last_insert_id = last_insert_id;
@@ -54,7 +56,7 @@ pub(super) async fn run_rows(
         }
     }
     let message = "Lock wait timeout exceeded; try restarting transaction";
-    Err(Error::new(Code::LockWaitTimeout, message))
+    Err(Error::new(ErrorCode::LockWaitTimeout, message))
 }
 
 /// Runs BEGIN, START TRANSACTION, COMMIT, ROLLBACK, SAVEPOINT, RELEASE SAVEPOINT.
@@ -108,7 +110,7 @@ fn warn_of_dropped(session: &SessionState) {
     if session.transaction.has_dropped_temporary() {
         let message =
             "Some temporary tables were dropped, but these operations could not be rolled back.";
-        session.warn(Code::DroppedTemporary, message);
+        session.warn(ErrorCode::DroppedTemporary, message);
     }
 }
 
@@ -173,8 +175,9 @@ mod tests {
     };
 
     use remora_engine::{Database, Options};
+    use remora_mysql::ErrorCode;
 
-    use crate::{Alone, Cell, Code, Column, Identity, Instance, Outcome, Reply, Result, Settings};
+    use crate::{Alone, Cell, Column, Identity, Instance, Outcome, Reply, Result, Settings};
 
     /// A client that looks at nothing.
     struct Nobody;
@@ -226,7 +229,7 @@ mod tests {
             let mut reply = Nobody;
             let asked = session.query(statement.as_bytes(), false, &mut reply);
             let (asked, ()) = tokio::join!(asked, kill);
-            assert_eq!(asked.unwrap_err().code, Code::Interrupted, "{statement}");
+            assert_eq!(asked.unwrap_err().code, ErrorCode::Interrupted, "{statement}");
             drop(alone);
             interrupter.store(false, Ordering::Relaxed);
             assert_eq!(database.reader().row_count("t").unwrap(), 0, "{statement}");

@@ -15,12 +15,12 @@
 use std::sync::Arc;
 
 use remora_engine::{ColumnDef, ColumnType, KeyValues, Row, Schema, Value};
+use remora_mysql::Collation;
 
 use crate::{
     catalog::{KeyKind, SqlTable, TableName, TypeSpec},
     meaning::collation,
     transaction::{Key, TableStorage},
-    variables::Collation,
 };
 
 /// What the names of these tables begin with.

@@ -7,7 +7,7 @@
 //! file u32 | place of the file's name: start u32, end u32 | duplicates u8
 //! ```
 
-use remora_mysql::{Comments, LexMode, charset_of_collation};
+use remora_mysql::{Comments, LexMode, SqlMode, charset_of_collation};
 
 use super::compressed;
 use crate::mysql::bytes::{Reader, Short};
@@ -138,7 +138,7 @@ impl Query {
         let is_mode_known = variables.is_ok();
         let Variables { sql_mode, collation, in_dictionary } = variables.unwrap_or_default();
         let client = charset_of_collation(collation).unwrap_or_default();
-        let mode = LexMode::of_sql_mode(sql_mode, client, comments);
+        let mode = LexMode::of_sql_mode(SqlMode::from_bits(sql_mode), client, comments);
         let sql = client.decode(&text).into_owned();
         let mut again = Vec::with_capacity(text.len());
         client.encode(&sql, &mut again);

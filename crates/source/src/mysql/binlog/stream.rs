@@ -12,6 +12,7 @@ use std::{
 
 use mysql::{BinlogDumpFlags, BinlogRequest, BinlogStream, Conn, prelude::Queryable};
 use mysql_common::packets::Sid;
+use remora_mysql::ErrorCode;
 
 use super::{SourceEvent, history::History, raw_event::RawEvent};
 use crate::{
@@ -37,9 +38,6 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(2);
 const HEARTBEAT_V2_SINCE: (u16, u16, u16) = (8, 0, 26);
 /// Asks for them; the client crate knows the flag by an older name.
 const USE_HEARTBEAT_V2: BinlogDumpFlags = BinlogDumpFlags::BINLOG_THROUGH_POSITION;
-
-/// Error of the source: it cannot send the binlog from there.
-const FATAL_READING_BINLOG: u16 = 1236;
 
 /// The source's changes after a position, as they happen.
 pub struct SourceStream {
@@ -155,7 +153,9 @@ impl SourceStream {
             Some(Err(mysql::Error::MySqlError(error))) if is_clash(&error.message) => {
                 Err(self.clash())
             }
-            Some(Err(mysql::Error::MySqlError(error))) if error.code == FATAL_READING_BINLOG => {
+            Some(Err(mysql::Error::MySqlError(error)))
+                if error.code == ErrorCode::FatalReadingBinlog.number() =>
+            {
                 Err(self.refusal(error.message))
             }
             Some(Err(error)) => Err(client_error(settings, "reading the binlog", error)),

@@ -5,13 +5,10 @@
 //! label       := "'" (character | "''" | "\" character)* "'"
 //! ```
 
-use remora_mysql::Charset;
+use remora_mysql::{Charset, Collation};
 
 use super::{ColumnDefault, Generation, Labels, Range, SourceColumn, SourceType, TextType};
 use crate::mysql::gtid::Flavor;
-
-/// The number of the collation of bytes.
-const BINARY_COLLATION: u64 = 63;
 
 /// What `information_schema.COLUMNS` says about a column.
 #[derive(Clone, Debug, Default)]
@@ -58,7 +55,7 @@ impl Declaration {
             SourceType::Binary(_) | SourceType::VarBinary(_) | SourceType::Blob(_)
         );
         if binary {
-            column.collation = Some(BINARY_COLLATION);
+            column.collation = Some(Collation::BINARY.0.into());
         }
         Ok(column)
     }

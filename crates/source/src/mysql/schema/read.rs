@@ -12,6 +12,7 @@ use std::{
 
 use mysql::{Conn, Params, Row, prelude::Queryable};
 use remora_engine::{HIDDEN_KEY, HIDDEN_PREFIX};
+use remora_mysql::ErrorCode;
 
 use super::{
     Generation, Selection, SourceColumn, SourceTable, SourceType, Words, declaration::Declaration,
@@ -37,7 +38,13 @@ const MAX_KEY_COLUMNS: usize = 32;
 
 /// Errors that say nothing of a table itself: access denied, no such table any more, a lock that is
 /// held.
-const SAYS_NOTHING: [u16; 5] = [1044, 1142, 1143, 1146, 1205];
+const SAYS_NOTHING: [ErrorCode; 5] = [
+    ErrorCode::DatabaseAccessDenied,
+    ErrorCode::TableAccessDenied,
+    ErrorCode::ColumnAccessDenied,
+    ErrorCode::NoSuchTable,
+    ErrorCode::LockWaitTimeout,
+];
 
 /// A table that is wanted but cannot be followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -328,7 +335,9 @@ impl<'c> Source<'c> {
         let opened = self.connection.exec_drop(&statement, Params::Empty);
         self.rows("SET SESSION lock_wait_timeout = DEFAULT")?;
         match opened {
-            Err(mysql::Error::MySqlError(error)) if !SAYS_NOTHING.contains(&error.code) => {
+            Err(mysql::Error::MySqlError(error))
+                if SAYS_NOTHING.iter().all(|code| code.number() != error.code) =>
+            {
                 Ok(Some(format!(
                     "the source itself cannot open it: {} (error {}); repair, restore or drop it \
                      there",

@@ -406,7 +406,7 @@ impl Parser<'_> {
 
 #[cfg(test)]
 mod tests {
-    use remora_mysql::{Charset, Comments, LexMode};
+    use remora_mysql::{Charset, Comments, LexMode, SqlMode};
 
     use super::*;
 
@@ -416,7 +416,11 @@ mod tests {
     }
 
     fn query(sql: &str, sql_mode: u64) -> Query {
-        let mode = LexMode::of_sql_mode(sql_mode, Charset::UTF8MB4, Comments::AllOfMariaDb);
+        let mode = LexMode::of_sql_mode(
+            SqlMode::from_bits(sql_mode),
+            Charset::UTF8MB4,
+            Comments::AllOfMariaDb,
+        );
         Query { mode, ..Query::plain("d", sql) }
     }
 

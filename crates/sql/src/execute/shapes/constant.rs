@@ -6,12 +6,13 @@
 use std::borrow::Cow;
 
 use remora_engine::{ColumnType, Value};
+use remora_mysql::{Collation, unquoted};
 
 use super::{
     lift::{Constants, Literal, LiteralKind},
     shape::Group,
 };
-use crate::{catalog::ColumnSpec, parse::unquoted, variables::Collation};
+use crate::catalog::ColumnSpec;
 
 /// What a literal says.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,8 +8,7 @@
 //! The key has the blanks and comments of the text, since names of columns may have them.
 
 use remora_engine::Value;
-
-use crate::parse::{LexMode, Lexer, Token, TokenKind};
+use remora_mysql::{LexMode, Lexer, Token, TokenKind};
 
 /// Texts without literals up to this length are remembered.
 const MAX_KEY_BYTES: usize = 4_096;

@@ -26,6 +26,7 @@ use std::{cell::Cell, sync::Arc};
 pub(crate) use explain::{Access, explain};
 use lift::{Constants, Lifted, Piece};
 use remora_engine::{KeyValues, Value};
+use remora_mysql::LexMode;
 
 use self::{
     plan::{Plan, Work},
@@ -35,7 +36,7 @@ use crate::{
     Identity, Outcome, Reply, Result,
     aside::read_aside,
     catalog::{Reader, Verb},
-    parse::{LONG_BYTES, LexMode, Source, Statement},
+    parse::{LONG_BYTES, Source, Statement},
     shared::Known,
     state::SessionState,
 };

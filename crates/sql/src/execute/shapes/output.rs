@@ -2,9 +2,10 @@
 
 use jiff::tz::TimeZone;
 use remora_engine::{Date, DateTime, Value, ZERO_TIMESTAMP_MICROS};
+use remora_mysql::ErrorCode;
 use smallvec::SmallVec;
 
-use crate::{Cell, Code, Column, Error, Reply, Result, SqlType};
+use crate::{Cell, Column, Error, Reply, Result, SqlType};
 
 /// Sends a row.
 pub(super) fn send<R: Reply>(
@@ -62,7 +63,7 @@ fn local(micros: i64, zone: &TimeZone) -> Result<DateTime> {
         return Ok(DateTime { date, micros: 0 });
     }
     let moment = jiff::Timestamp::from_microsecond(micros)
-        .map_err(|error| Error::new(Code::Unknown, error.to_string()))?;
+        .map_err(|error| Error::new(ErrorCode::Unknown, error.to_string()))?;
     let local = zone.to_datetime(moment);
     let (date, time) = (local.date(), local.time());
     let seconds =

@@ -1,5 +1,7 @@
 //! Reads a statement's shape from its pieces, by descent; the grammar stands in [`super::shape`].
 
+use remora_mysql::{LexMode, Token, TokenKind, unquoted};
+
 use super::{
     lift::Piece,
     shape::{
@@ -7,7 +9,6 @@ use super::{
         Shape, Value,
     },
 };
-use crate::parse::{LexMode, Token, TokenKind, unquoted};
 
 /// Words that are no names here; the general way knows all of them.
 const RESERVED: &str = "\

@@ -1,6 +1,7 @@
 //! A statement's shape against a table: what is asked of the engine, to be filled with constants.
 
 use remora_engine::{ColumnType, SortBy, SortKey};
+use remora_mysql::Collation;
 
 use super::{
     condition::Tests,
@@ -8,9 +9,7 @@ use super::{
     shape::{ColumnName, Group, Item, JsonKeys, Match, OrderBy, Repeated, Select, Shape, Value},
     table::Table,
 };
-use crate::{
-    Column, catalog::Reader, meaning::types::ExprType, shared::InstanceState, variables::Collation,
-};
+use crate::{Column, catalog::Reader, meaning::types::ExprType, shared::InstanceState};
 
 /// Most rows of a search that are collected before they are sent.
 pub(super) const MAX_PAGE_ROWS: u64 = 10_000;

@@ -6,11 +6,12 @@ use remora_engine::{
     Change, ChangeBatch, ColumnDef, ColumnType, Database, Options, Schema, TableChanges, TextDef,
     Value,
 };
+use remora_mysql::LexMode;
 
 use crate::{
     Alone, Cell, Column, Identity, Instance, Outcome, Reply, Result, Settings,
     execute::{self, shapes},
-    parse::{LexMode, Statement, split},
+    parse::{Statement, split},
     state::SessionState,
 };
 

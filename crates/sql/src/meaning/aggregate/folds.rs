@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::FieldRef;
+use remora_mysql::ErrorCode;
 use rustc_hash::FxHashSet;
 
 use super::super::{
@@ -13,7 +14,7 @@ use super::super::{
     types::ExprType,
     value::V,
 };
-use crate::{Code, Error, Result};
+use crate::{Error, Result};
 
 /// Most bytes of a GROUP_CONCAT, and one more: what is longer is cut with a warning where
 /// `group_concat_max_len` is known.
@@ -351,7 +352,7 @@ impl Fold for Members {
     fn add(&mut self, args: &[V<'_>], _call: &Call<'_>) -> Result<()> {
         let Some(key) = args.first().and_then(V::string) else {
             let message = "JSON documents may not contain NULL member names.";
-            return Err(Error::new(Code::JsonNullKey, message));
+            return Err(Error::new(ErrorCode::JsonNullKey, message));
         };
         let value = args.get(1).map_or(Json::Null, json::of_value);
         self.values.get_or_insert_default().push((key.into_owned(), value));

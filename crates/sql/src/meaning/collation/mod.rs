@@ -5,14 +5,11 @@ mod table;
 
 use std::borrow::Cow;
 
-use super::types::{ExprType, coercibility};
-use crate::{Code, Error, Result, variables::Collation};
-use table::{GENERAL, Table, UCA_4, UCA_9};
+use remora_mysql::{Collation, ErrorCode};
 
-/// `utf8mb4_bin`.
-const UTF8MB4_BIN: u16 = 46;
-/// `utf8mb4_0900_bin`: code points, spaces at the end counted.
-const UTF8MB4_0900_BIN: u16 = 309;
+use super::types::{ExprType, coercibility};
+use crate::{Error, Result};
+use table::{GENERAL, Table, UCA_4, UCA_9};
 
 /// How a collation compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,11 +32,11 @@ enum Kind {
 
 fn kind(collation: Collation) -> Kind {
     let name = collation.name();
-    match collation.0 {
-        63 | UTF8MB4_0900_BIN => return Kind::Bytes,
-        255 => return Kind::Unicode9,
-        UTF8MB4_BIN => return Kind::PaddedBytes,
-        45 | 33 => return Kind::General,
+    match collation {
+        Collation::BINARY | Collation::UTF8MB4_0900_BIN => return Kind::Bytes,
+        Collation::UTF8MB4_0900_AI_CI => return Kind::Unicode9,
+        Collation::UTF8MB4_BIN => return Kind::PaddedBytes,
+        Collation::UTF8MB4_GENERAL_CI | Collation::UTF8MB3_GENERAL_CI => return Kind::General,
         _ => {}
     }
     if name.ends_with("_bin") || name.ends_with("_cs") && !name.contains("0900") {
@@ -226,7 +223,7 @@ fn illegal_mix(a: (Collation, u8), b: (Collation, u8)) -> Error {
     };
     let message =
         format!("Illegal mix of collations {} and {} for operation '='", shown(a), shown(b));
-    Error::new(Code::CollationMix, message)
+    Error::new(ErrorCode::CollationMix, message)
 }
 
 #[cfg(test)]

@@ -5,9 +5,10 @@ mod path;
 use std::{borrow::Cow, cmp::Ordering};
 
 use super::{decimal::Dec, number::format_double, temporal, value::V};
-use crate::{Code, Error, Result};
+use crate::{Error, Result};
 
 pub(crate) use path::{Path, Step};
+use remora_mysql::ErrorCode;
 
 /// Deepest nesting of a document.
 pub(crate) const MAX_DEPTH: usize = 100;
@@ -363,14 +364,14 @@ pub(crate) fn argument(value: &V<'_>, number: usize, function: &str) -> Result<J
         V::Text(text) | V::Member(text, _) => parse_argument(text, number, function),
         V::Bytes(_) => {
             let message = "Cannot create a JSON value from a string with CHARACTER SET 'binary'.";
-            Err(Error::new(Code::InvalidJsonCharset, message))
+            Err(Error::new(ErrorCode::InvalidJsonCharset, message))
         }
         _ => {
             let message = format!(
                 "Invalid data type for JSON data in argument {number} to function {function}; \
                  a JSON string or JSON type is required."
             );
-            Err(Error::new(Code::InvalidJsonType, message))
+            Err(Error::new(ErrorCode::InvalidJsonType, message))
         }
     }
 }
@@ -390,7 +391,7 @@ pub(crate) fn parse_argument(text: &str, number: usize, function: &str) -> Resul
             "Invalid JSON text in argument {number} to function {function}: \"{what}\" at \
              position {place}."
         );
-        Error::new(Code::InvalidJsonText, message)
+        Error::new(ErrorCode::InvalidJsonText, message)
     })
 }
 

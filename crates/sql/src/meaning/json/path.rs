@@ -7,8 +7,10 @@
 //! place := digit+ | "last" ("-" digit+)?
 //! ```
 
+use remora_mysql::ErrorCode;
+
 use super::Json;
-use crate::{Code, Error, Result};
+use crate::{Error, Result};
 
 /// A path.
 #[derive(Clone, Debug, PartialEq)]
@@ -169,7 +171,7 @@ impl<'a> Reader<'a> {
         let message = format!(
             "Invalid JSON path expression. The error is around character position {place}."
         );
-        Error::new(Code::InvalidJsonPath, message)
+        Error::new(ErrorCode::InvalidJsonPath, message)
     }
 
     fn step(&mut self) -> Result<Step> {

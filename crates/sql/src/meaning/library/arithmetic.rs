@@ -1,6 +1,7 @@
 //! `+ - * / DIV %`: exact where both sides are exact, with errors where a result has no place.
 
 use datafusion::common::ScalarValue;
+use remora_mysql::{ErrorCode, SqlMode};
 
 use super::super::{
     call::{Call, Typing},
@@ -9,7 +10,7 @@ use super::super::{
     types::{ExprType, MAX_DIGITS, MAX_SCALE},
     value::V,
 };
-use crate::{Code, Error, Result, SqlType, variables::SqlMode};
+use crate::{Error, Result, SqlType};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("+", 2, 2, sum_type, plus),
@@ -178,7 +179,7 @@ fn out_of_range(kind: &ExprType, what: String) -> Error {
         _ => "BIGINT",
     };
     let message = format!("{name} value is out of range in '{what}'");
-    Error::new(Code::NumberOutOfRange, message)
+    Error::new(ErrorCode::NumberOutOfRange, message)
 }
 
 fn shown(value: &V<'_>) -> String {
@@ -243,7 +244,7 @@ fn times<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
 
 fn by_zero<'a>(call: &Call<'_>) -> Result<V<'a>> {
     if call.sql_mode().has(SqlMode::ERROR_FOR_DIVISION_BY_ZERO) {
-        call.warn(Code::DivisionByZero, || "Division by 0".to_owned());
+        call.warn(ErrorCode::DivisionByZero, || "Division by 0".to_owned());
     }
     Ok(V::Null)
 }

@@ -1,7 +1,7 @@
 //! CAST and CONVERT.
 
 use datafusion::logical_expr::{Cast, Expr};
-use remora_mysql::Charset;
+use remora_mysql::{Charset, Collation, ErrorCode};
 
 use super::{
     super::{
@@ -16,7 +16,7 @@ use super::{
     },
     control::typed,
 };
-use crate::{Code, Error, Result, SqlType, variables::Collation};
+use crate::{Error, Result, SqlType};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("cast_signed", 1, 1, signed_type, signed),
@@ -85,7 +85,7 @@ fn unsigned<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
         return Ok(V::Uint(0));
     }
     if number < 0 && matches!(value, V::Text(_)) {
-        call.warn(Code::Unknown, || {
+        call.warn(ErrorCode::Unknown, || {
             "Cast to unsigned converted negative integer to its positive complement".to_owned()
         });
     }
@@ -157,7 +157,7 @@ fn decimal<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let rounded = exact.rescaled(scale).unwrap_or(largest);
     if rounded.units.wrapping_abs() > largest.units {
         let shown = exact.to_string();
-        call.warn(Code::OutOfRange, || {
+        call.warn(ErrorCode::OutOfRange, || {
             format!("Out of range value for column '{}' at row 1", cast_name(&shown, digits, scale))
         });
         return Ok(V::Dec(if exact.is_negative() { largest.negated() } else { largest }));
@@ -179,7 +179,7 @@ fn float<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     if number.is_finite() {
         return Ok(V::Float(number));
     }
-    Err(Error::new(Code::NumberOutOfRange, "FLOAT value is out of range in 'cast'"))
+    Err(Error::new(ErrorCode::NumberOutOfRange, "FLOAT value is out of range in 'cast'"))
 }
 
 fn double_type(typing: &Typing<'_>) -> Result<ExprType> {
@@ -278,8 +278,8 @@ fn using_type(typing: &Typing<'_>) -> Result<ExprType> {
     if name == "binary" {
         return Ok(ExprType::binary(kind.characters().saturating_mul(4)));
     }
-    let collation = crate::variables::charset_default(&name).ok_or_else(|| {
-        Error::new(Code::UnknownCharset, format!("Unknown character set: '{name}'"))
+    let collation = remora_mysql::charset_default(&name).ok_or_else(|| {
+        Error::new(ErrorCode::UnknownCharset, format!("Unknown character set: '{name}'"))
     })?;
     Ok(ExprType::text(kind.characters(), collation).with_coercibility(coercibility::IMPLICIT))
 }
@@ -329,7 +329,7 @@ fn text_of_bytes<'a>(call: &Call<'_>, bytes: &[u8], charset: &str) -> V<'a> {
     match std::str::from_utf8(bytes) {
         Ok(text) => V::text(text),
         Err(error) => {
-            call.warn(Code::InvalidCharacters, || {
+            call.warn(ErrorCode::InvalidCharacters, || {
                 let wrong = bytes.get(error.valid_up_to()..).unwrap_or_default();
                 let shown = encoding::hex(wrong.get(..SHOWN).unwrap_or(wrong));
                 format!("Invalid {charset} character string: '{shown}'")

@@ -14,6 +14,7 @@ use datafusion::{
         lit,
     },
 };
+use remora_mysql::{Collation, ErrorCode};
 
 use super::{
     super::{
@@ -31,7 +32,7 @@ use super::{
     control::converted,
     literals::number_of_digits,
 };
-use crate::{Code, Error, Result, SqlType, variables::Collation};
+use crate::{Error, Result, SqlType};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::truth("=", 2, 2, never).expanding(|a, t| binary(a, t, Operator::Eq)),
@@ -65,7 +66,7 @@ pub(super) const FUNCTIONS: &[Definition] = &[
 
 /// Comparisons are expanded before anything runs.
 fn never<'a>(_call: &Call<'_>, _args: &[V<'a>]) -> Result<V<'a>> {
-    Err(Error::new(Code::Unknown, "a comparison was not planned"))
+    Err(Error::new(ErrorCode::Unknown, "a comparison was not planned"))
 }
 
 /// Whether the value of a CASE is one that it is compared with.
@@ -232,7 +233,7 @@ fn check_moment(expr: &Expr, other: &ExprType) -> Result<()> {
         SqlType::Timestamp(_) => "TIMESTAMP",
         _ => "DATETIME",
     };
-    Err(Error::new(Code::IncorrectValue, format!("Incorrect {name} value: '{text}'")))
+    Err(Error::new(ErrorCode::IncorrectValue, format!("Incorrect {name} value: '{text}'")))
 }
 
 /// The sort key of a text by a collation, of a literal at once.

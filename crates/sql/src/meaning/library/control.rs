@@ -5,6 +5,7 @@ use datafusion::{
     common::tree_node::{TreeNode, TreeNodeRecursion},
     logical_expr::{Case, Expr, expr::ScalarFunction, lit},
 };
+use remora_mysql::Collation;
 
 use super::{
     super::{
@@ -18,7 +19,7 @@ use super::{
     arithmetic::{Number, number_of},
     comparison::called,
 };
-use crate::{Result, SqlType, variables::Collation};
+use crate::{Result, SqlType};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("case", 2, MANY, case_type, case).expanding(expand_case),

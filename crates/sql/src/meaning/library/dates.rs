@@ -1,5 +1,7 @@
 //! Dates and times: now, their parts, and their differences.
 
+use remora_mysql::{Collation, ErrorCode};
+
 use super::super::{
     call::{Call, Typing},
     decimal::Dec,
@@ -11,7 +13,7 @@ use super::super::{
     types::ExprType,
     value::V,
 };
-use crate::{Code, Result, SqlType, parse::Unit, variables::Collation};
+use crate::{Result, SqlType, parse::Unit};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("now", 1, 1, now_type, now),
@@ -408,7 +410,7 @@ fn period_months(period: i64) -> Option<i64> {
 }
 
 fn wrong_period(name: &str) -> crate::Error {
-    crate::Error::new(Code::WrongArguments, format!("Incorrect arguments to {name}"))
+    crate::Error::new(ErrorCode::WrongArguments, format!("Incorrect arguments to {name}"))
 }
 
 fn period_add<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {

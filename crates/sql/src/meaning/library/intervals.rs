@@ -1,5 +1,7 @@
 //! Adding to dates and times, and writing and reading them by a format.
 
+use remora_mysql::ErrorCode;
+
 use super::super::{
     call::{Call, Typing},
     decimal::Dec,
@@ -11,7 +13,7 @@ use super::super::{
     types::{ExprType, UNBOUNDED},
     value::V,
 };
-use crate::{Code, Result, SqlType, parse::Unit};
+use crate::{Result, SqlType, parse::Unit};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("date_add", 3, 3, add_type, |call, args| date_add(call, args, false)),
@@ -121,7 +123,7 @@ fn timestampadd<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
 }
 
 fn overflow<'a>(call: &Call<'_>) -> V<'a> {
-    call.warn(Code::DateOverflow, || "Datetime function: datetime field overflow".to_owned());
+    call.warn(ErrorCode::DateOverflow, || "Datetime function: datetime field overflow".to_owned());
     V::Null
 }
 
@@ -321,12 +323,12 @@ fn str_to_date<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let [value, format] = args else { return Ok(V::Null) };
     let (Some(text), Some(format)) = (value.string(), format.string()) else { return Ok(V::Null) };
     let mode = call.sql_mode();
-    let strict_zero = mode.has(crate::variables::SqlMode::NO_ZERO_IN_DATE);
+    let strict_zero = mode.has(remora_mysql::SqlMode::NO_ZERO_IN_DATE);
     let is_time = matches!(call.result.kind, SqlType::Time(_));
     let found = parse_by_format(&text, &format)
         .filter(|found| is_time || !strict_zero || !found.moment.has_zero_part());
     let Some(found) = found else {
-        call.warn(Code::WrongValueForFunction, || {
+        call.warn(ErrorCode::WrongValueForFunction, || {
             format!("Incorrect datetime value: '{text}' for function str_to_date")
         });
         return Ok(V::Null);

@@ -1,5 +1,7 @@
 //! Functions over JSON documents.
 
+use remora_mysql::{Collation, ErrorCode};
+
 use super::super::{
     call::{Call, Typing},
     function::{Definition, MANY},
@@ -7,7 +9,7 @@ use super::super::{
     types::{ExprType, UNBOUNDED, coercibility},
     value::V,
 };
-use crate::{Code, Error, Result, SqlType, variables::Collation};
+use crate::{Error, Result, SqlType};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("json_extract", 2, MANY, json_type, extract),
@@ -98,7 +100,7 @@ fn single_path(value: &V<'_>) -> Result<Path> {
     if path.is_multiple() {
         let message = "In this situation, path expressions may not contain the * and ** tokens \
                        or an array range.";
-        return Err(Error::new(Code::JsonPathWildcard, message));
+        return Err(Error::new(ErrorCode::JsonPathWildcard, message));
     }
     Ok(path)
 }
@@ -173,13 +175,13 @@ fn inner(call: &Call<'_>, args: &[V<'_>], index: usize) -> Json {
 fn object<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     if args.len() % 2 == 1 {
         let message = "Incorrect parameter count in the call to native function 'json_object'";
-        return Err(Error::new(Code::WrongParameterCount, message));
+        return Err(Error::new(ErrorCode::WrongParameterCount, message));
     }
     let mut members = Vec::with_capacity(args.len() / 2);
     for index in (0..args.len()).step_by(2) {
         let Some(key) = args.get(index).and_then(V::string) else {
             let message = "JSON documents may not contain NULL member names.";
-            return Err(Error::new(Code::JsonNullKey, message));
+            return Err(Error::new(ErrorCode::JsonNullKey, message));
         };
         members.push((key.into_owned(), inner(call, args, index + 1)));
     }
@@ -227,7 +229,7 @@ fn all(value: &V<'_>, function: &str) -> Result<bool> {
             let message = format!(
                 "The oneOrAll argument to {function} may take these values: 'one' or 'all'."
             );
-            Err(Error::new(Code::JsonOneOrAll, message))
+            Err(Error::new(ErrorCode::JsonOneOrAll, message))
         }
     }
 }
@@ -436,7 +438,7 @@ fn change<'a>(args: &[V<'a>], name: &str, inserts: bool, replaces: bool) -> Resu
     let Some((document, pairs)) = args.split_first() else { return Ok(V::Null) };
     if pairs.len() % 2 == 1 {
         let message = format!("Incorrect parameter count in the call to native function '{name}'");
-        return Err(Error::new(Code::WrongParameterCount, message));
+        return Err(Error::new(ErrorCode::WrongParameterCount, message));
     }
     if document.is_null() || pairs.iter().step_by(2).any(V::is_null) {
         return Ok(V::Null);
@@ -493,7 +495,7 @@ fn remove<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
         let path = single_path(place)?;
         if path.steps.is_empty() {
             let message = "The path expression '$' is not allowed in this context.";
-            return Err(Error::new(Code::JsonVacuousPath, message));
+            return Err(Error::new(ErrorCode::JsonVacuousPath, message));
         }
         remove_at(&mut document, &path.steps);
     }

@@ -1,6 +1,7 @@
 //! Literals that DataFusion would read otherwise, and what gives a type to what has lost it.
 
 use datafusion::{common::ScalarValue, logical_expr::Expr};
+use remora_mysql::{Collation, ErrorCode};
 
 use super::super::{
     array::Building,
@@ -12,7 +13,7 @@ use super::super::{
     types::{ExprType, coercibility},
     value::V,
 };
-use crate::{Code, Error, Result, variables::Collation};
+use crate::{Error, Result};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("literal", 1, 1, same_type, first).expanding(typed_literal),
@@ -80,7 +81,7 @@ fn folded(args: &[Expr], typing: &Typing<'_>, typed: TypeRule, eval: Eval) -> Re
     let mut built = Building::new(&kind.arrow(), &kind);
     built.push(&value, &call);
     let literal = ScalarValue::try_from_array(&built.finish(), 0)
-        .map_err(|error| Error::new(Code::Unknown, error.to_string()))?;
+        .map_err(|error| Error::new(ErrorCode::Unknown, error.to_string()))?;
     Ok(Some(Expr::Literal(literal, Some(kind.literal_metadata()))))
 }
 
@@ -201,7 +202,7 @@ fn number<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
 }
 
 fn incorrect(kind: &str, text: &str) -> Error {
-    Error::new(Code::IncorrectValue, format!("Incorrect {kind} value: '{text}'"))
+    Error::new(ErrorCode::IncorrectValue, format!("Incorrect {kind} value: '{text}'"))
 }
 
 fn date_type(_typing: &Typing<'_>) -> Result<ExprType> {
@@ -247,8 +248,8 @@ fn introduced_type(typing: &Typing<'_>) -> Result<ExprType> {
         let bytes = typing.constant_text(1).map_or(kind.length, length);
         return Ok(ExprType::binary(bytes).not_null());
     }
-    let collation = crate::variables::charset_default(&name).ok_or_else(|| {
-        Error::new(Code::UnknownCharset, format!("Unknown character set: '{name}'"))
+    let collation = remora_mysql::charset_default(&name).ok_or_else(|| {
+        Error::new(ErrorCode::UnknownCharset, format!("Unknown character set: '{name}'"))
     })?;
     Ok(ExprType::text(kind.length, collation).not_null())
 }
@@ -266,14 +267,14 @@ fn introduced<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
 fn collate_type(typing: &Typing<'_>) -> Result<ExprType> {
     let name = typing.constant_text(1).unwrap_or("");
     let collation = Collation::by_name(name).ok_or_else(|| {
-        Error::new(Code::UnknownCollation, format!("Unknown collation: '{name}'"))
+        Error::new(ErrorCode::UnknownCollation, format!("Unknown collation: '{name}'"))
     })?;
     let kind = typing.get(0);
     let charset =
         if kind.is_text() || kind.is_string() { kind.collation.charset() } else { "utf8mb4" };
     if charset != collation.charset() {
         let message = format!("COLLATION '{name}' is not valid for CHARACTER SET '{charset}'");
-        return Err(Error::new(Code::CollationCharsetMismatch, message));
+        return Err(Error::new(ErrorCode::CollationCharsetMismatch, message));
     }
     let text = if kind.is_string() { kind } else { ExprType::text(kind.characters(), collation) };
     Ok(ExprType { collation, ..text }.with_coercibility(coercibility::EXPLICIT))

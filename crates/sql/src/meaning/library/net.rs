@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use remora_mysql::ErrorCode;
 use sha1::Sha1;
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 
@@ -13,7 +14,7 @@ use super::super::{
     types::ExprType,
     value::V,
 };
-use crate::{Code, Error, Result};
+use crate::{Error, Result};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("inet_aton", 1, 1, uint_type, inet_aton),
@@ -82,7 +83,7 @@ fn inet_aton<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
         high << (8 * (4 - first.len())) | last
     });
     if number.is_none() {
-        call.warn(Code::WrongValueForFunction, || {
+        call.warn(ErrorCode::WrongValueForFunction, || {
             format!("Incorrect string value: ''{text}'' for function inet_aton")
         });
     }
@@ -103,7 +104,7 @@ fn inet6_aton<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     if let Ok(address) = text.parse::<Ipv6Addr>() {
         return Ok(V::bytes(address.octets()));
     }
-    call.warn(Code::WrongValueForFunction, || {
+    call.warn(ErrorCode::WrongValueForFunction, || {
         format!("Incorrect string value: ''{text}'' for function inet6_aton")
     });
     Ok(V::Null)
@@ -138,7 +139,7 @@ fn is_uuid<'a>(_call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
 
 fn wrong_uuid(text: &str, function: &str) -> Error {
     let message = format!("Incorrect string value: '{text}' for function {function}");
-    Error::new(Code::WrongValueForFunction, message)
+    Error::new(ErrorCode::WrongValueForFunction, message)
 }
 
 fn swapped(call: &Call<'_>, args: &[V<'_>]) -> bool {

@@ -1,5 +1,7 @@
 //! Functions over numbers.
 
+use remora_mysql::{Collation, ErrorCode};
+
 use super::{
     super::{
         call::{Call, Typing},
@@ -11,7 +13,7 @@ use super::{
     },
     arithmetic::{Number, number_of},
 };
-use crate::{Code, Error, Result, SqlType, variables::Collation};
+use crate::{Error, Result, SqlType};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("abs", 1, 1, abs_type, abs),
@@ -78,7 +80,7 @@ fn abs_type(typing: &Typing<'_>) -> Result<ExprType> {
 }
 
 fn out_of_range(name: &str, what: String) -> Error {
-    Error::new(Code::NumberOutOfRange, format!("{name} value is out of range in '{what}'"))
+    Error::new(ErrorCode::NumberOutOfRange, format!("{name} value is out of range in '{what}'"))
 }
 
 fn abs<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
@@ -228,7 +230,7 @@ fn checked<'a>(call: &Call<'_>, args: &[V<'a>], name: &str, of: fn(f64) -> f64) 
 }
 
 fn no_logarithm<'a>(call: &Call<'_>) -> Result<V<'a>> {
-    call.warn(Code::InvalidLogarithm, || "Invalid argument for logarithm".to_owned());
+    call.warn(ErrorCode::InvalidLogarithm, || "Invalid argument for logarithm".to_owned());
     Ok(V::Null)
 }
 

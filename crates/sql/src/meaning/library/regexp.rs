@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 
 use regex::{Regex, RegexBuilder};
+use remora_mysql::ErrorCode;
 
 use super::super::{
     call::{Call, Typing},
@@ -11,7 +12,7 @@ use super::super::{
     types::{ExprType, UNBOUNDED},
     value::V,
 };
-use crate::{Code, Error, Result};
+use crate::{Error, Result};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::truth("regexp_like", 2, 3, regexp_like),
@@ -43,7 +44,7 @@ fn text_type(typing: &Typing<'_>) -> Result<ExprType> {
     Ok(ExprType::text(UNBOUNDED / 4, collation_of(typing)))
 }
 
-fn collation_of(typing: &Typing<'_>) -> crate::variables::Collation {
+fn collation_of(typing: &Typing<'_>) -> remora_mysql::Collation {
     let kind = typing.get(0);
     if kind.is_text() { kind.collation } else { typing.collation }
 }
@@ -64,17 +65,17 @@ fn pattern(call: &Call<'_>, text: &str, mode: &str) -> Result<Regex> {
             'u' => {}
             _ => {
                 let message = "Incorrect arguments to regexp_like";
-                return Err(Error::new(Code::WrongArguments, message));
+                return Err(Error::new(ErrorCode::WrongArguments, message));
             }
         }
     }
     if text.is_empty() {
         let message = "Illegal argument to a regular expression.";
-        return Err(Error::new(Code::IllegalRegexp, message));
+        return Err(Error::new(ErrorCode::IllegalRegexp, message));
     }
     if text.len() > MAX_PATTERN_TEXT_BYTES {
         let message = "Regular expression pattern exceeds limits on size or complexity.";
-        return Err(Error::new(Code::RegexpTooBig, message));
+        return Err(Error::new(ErrorCode::RegexpTooBig, message));
     }
     let key = format!("{folds}{lines}{dots}");
     LAST.with_borrow_mut(|last| {
@@ -104,15 +105,15 @@ fn translated(text: &str) -> String {
 fn invalid(text: &str, error: &regex::Error) -> Error {
     let shown = error.to_string();
     let (code, message) = if shown.contains("unclosed group") || shown.contains("unopened group") {
-        (Code::InvalidRegexp, "Mismatched parenthesis in regular expression.".to_owned())
+        (ErrorCode::InvalidRegexp, "Mismatched parenthesis in regular expression.".to_owned())
     } else if shown.contains("character class") {
         (
-            Code::UnclosedBracket,
+            ErrorCode::UnclosedBracket,
             "The regular expression contains an unclosed bracket expression.".to_owned(),
         )
     } else {
         (
-            Code::RegexpSyntax,
+            ErrorCode::RegexpSyntax,
             format!("Syntax error in regular expression on line 1, character {}.", text.len()),
         )
     };
@@ -140,7 +141,7 @@ fn start(text: &str, from: i64) -> Result<usize> {
         Some(index) => Ok(text.char_indices().nth(index).map_or(text.len(), |(at, _)| at)),
         None => {
             let message = "Index out of bounds in regular expression search.";
-            Err(Error::new(Code::RegexpIndex, message))
+            Err(Error::new(ErrorCode::RegexpIndex, message))
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Functions that look for a text in another: by the collation of both, or of the one that MySQL goes by.
 
+use remora_mysql::Collation;
+
 use super::super::{
     call::{Call, Typing},
     collation,
@@ -7,7 +9,7 @@ use super::super::{
     types::ExprType,
     value::V,
 };
-use crate::{Result, variables::Collation};
+use crate::Result;
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("locate", 2, 3, place_type, locate),

@@ -1,6 +1,7 @@
 //! What a statement may ask of its session, chance, and user variables.
 
 use remora_engine::Value;
+use remora_mysql::Collation;
 
 use super::super::{
     call::{Call, Typing},
@@ -9,7 +10,7 @@ use super::super::{
     types::{ExprType, UNBOUNDED, coercibility},
     value::V,
 };
-use crate::{Result, state::Generator, variables::Collation};
+use crate::{Result, state::Generator};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("database", 0, 0, database_type, database),
@@ -158,7 +159,7 @@ fn random_bytes<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let length = usize::try_from(length.count(call)).unwrap_or(0);
     if !(1..=1_024).contains(&length) {
         let message = "length value is out of range in 'random_bytes'";
-        return Err(crate::Error::new(crate::Code::NumberOutOfRange, message));
+        return Err(crate::Error::new(remora_mysql::ErrorCode::NumberOutOfRange, message));
     }
     let bytes = std::iter::repeat_with(|| random_bits().to_le_bytes()).flatten().take(length);
     Ok(V::bytes(bytes.collect::<Vec<u8>>()))

@@ -1,5 +1,7 @@
 //! Geometries, as far as they are stored and read.
 
+use remora_mysql::{Collation, ErrorCode};
+
 use super::super::{
     call::{Call, Typing},
     function::Definition,
@@ -7,7 +9,7 @@ use super::super::{
     types::ExprType,
     value::V,
 };
-use crate::{Code, Error, Result, SqlType, variables::Collation};
+use crate::{Error, Result, SqlType};
 
 const MAX_SRID: i128 = u32::MAX as i128;
 
@@ -57,7 +59,7 @@ fn double_type(_typing: &Typing<'_>) -> Result<ExprType> {
 /// 3037.
 fn invalid(function: &str) -> Error {
     let message = format!("Invalid GIS data provided to function {function}.");
-    Error::new(Code::InvalidGeometry, message)
+    Error::new(ErrorCode::InvalidGeometry, message)
 }
 
 /// The reference system that a function is given, 0 where it is not.
@@ -67,7 +69,7 @@ fn srid_of(call: &Call<'_>, args: &[V<'_>], function: &str) -> Result<u32> {
     if (0..=MAX_SRID).contains(&number) {
         return Ok(u32::try_from(number).unwrap_or(0));
     }
-    Err(Error::new(Code::OutOfRange, format!("SRID value is out of range in '{function}'")))
+    Err(Error::new(ErrorCode::OutOfRange, format!("SRID value is out of range in '{function}'")))
 }
 
 fn of_text<'a>(
@@ -142,7 +144,7 @@ fn coordinate<'a>(args: &[V<'a>], function: &str, pick: fn((f64, f64)) -> f64) -
         None => {
             let message =
                 format!("POINT value is a geometry of unexpected type {name} in {function}.");
-            Err(Error::new(Code::UnexpectedGeometry, message))
+            Err(Error::new(ErrorCode::UnexpectedGeometry, message))
         }
     }
 }

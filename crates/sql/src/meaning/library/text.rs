@@ -1,5 +1,7 @@
 //! Functions over texts.
 
+use remora_mysql::ErrorCode;
+
 use super::{
     super::{
         aggregate::MAX_CONCAT_BYTES,
@@ -12,7 +14,7 @@ use super::{
     },
     control::text_type,
 };
-use crate::{Code, Result};
+use crate::Result;
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("concat", 1, MANY, joined_type, concat),
@@ -627,7 +629,7 @@ fn unhex<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let Some(text) = args.first().and_then(V::string) else { return Ok(V::Null) };
     let bytes = encoding::from_hex(&text);
     if bytes.is_none() {
-        call.warn(Code::WrongValueForFunction, || {
+        call.warn(ErrorCode::WrongValueForFunction, || {
             format!("Incorrect string value: ''{text}'' for function unhex")
         });
     }
@@ -662,7 +664,7 @@ fn concat_limit<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let Some(bytes) = value.octets().filter(|bytes| bytes.len() > most) else {
         return Ok(value.clone());
     };
-    call.warn(Code::CutByGroupConcat, || "Row 1 was cut by GROUP_CONCAT()".to_owned());
+    call.warn(ErrorCode::CutByGroupConcat, || "Row 1 was cut by GROUP_CONCAT()".to_owned());
     let kept = bytes.get(..most).unwrap_or(&[]);
     Ok(match (value, std::str::from_utf8(kept)) {
         (V::Bytes(_), _) => V::bytes(kept),

@@ -5,13 +5,15 @@ use std::{
     time::{Duration, Instant},
 };
 
+use remora_mysql::ErrorCode;
+
 use super::super::{
     call::{Call, Typing},
     function::Definition,
     types::ExprType,
     value::V,
 };
-use crate::{Code, Error, Result, aside::wait_aside, state::Context};
+use crate::{Error, Result, aside::wait_aside, state::Context};
 
 pub(super) const FUNCTIONS: &[Definition] = &[
     Definition::new("sleep", 1, 1, present_type, sleep).volatile(),
@@ -39,10 +41,10 @@ fn sleep<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let seconds = match given.filter(|seconds| *seconds >= 0.0) {
         Some(seconds) => seconds.min(LONGEST_S),
         None if call.sql_mode().is_strict() => {
-            return Err(Error::new(Code::WrongArguments, WRONG_SLEEP));
+            return Err(Error::new(ErrorCode::WrongArguments, WRONG_SLEEP));
         }
         None => {
-            call.warn(Code::WrongArguments, || WRONG_SLEEP.to_owned());
+            call.warn(ErrorCode::WrongArguments, || WRONG_SLEEP.to_owned());
             0.0
         }
     };
@@ -65,7 +67,7 @@ fn wait_for_executed<'a>(call: &Call<'_>, args: &[V<'a>]) -> Result<V<'a>> {
     let seconds = args.get(1).map_or(0.0, |value| value.double(call));
     if seconds < 0.0 {
         let message = "Incorrect arguments to WAIT_FOR_EXECUTED_GTID_SET.";
-        return Err(Error::new(Code::WrongArguments, message));
+        return Err(Error::new(ErrorCode::WrongArguments, message));
     }
     let reached = applied(call, &set, (seconds > 0.0).then_some(seconds))?;
     Ok(V::Int(i64::from(!reached)))
@@ -98,7 +100,7 @@ fn applied(call: &Call<'_>, set: &str, seconds: Option<f64>) -> Result<bool> {
                 return Ok(false);
             }
             if context.is_over() {
-                return Err(crate::error::interrupted());
+                return Err(crate::Error::interrupted());
             }
         }
     })
@@ -107,5 +109,5 @@ fn applied(call: &Call<'_>, set: &str, seconds: Option<f64>) -> Result<bool> {
 /// 1772.
 fn malformed(set: &str) -> Error {
     let message = format!("Malformed GTID set specification '{set}'.");
-    Error::new(Code::MalformedGtidSet, message)
+    Error::new(ErrorCode::MalformedGtidSet, message)
 }

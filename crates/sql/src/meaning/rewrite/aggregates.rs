@@ -6,10 +6,11 @@ use datafusion::sql::sqlparser::ast::{
     DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
     FunctionArguments, Value, visit_expressions,
 };
+use remora_mysql::ErrorCode;
 use rustc_hash::FxBuildHasher;
 
 use super::{call, function_name, literal, number, special};
-use crate::{Code, Error, Result};
+use crate::{Error, Result};
 
 /// Whether a name is an aggregate's.
 pub(super) fn is_aggregate(name: &str) -> bool {
@@ -126,7 +127,7 @@ fn count(mut function: Function, args: Vec<Expr>) -> Result<Expr> {
         } else if distinct {
             list.args = one(call("row_key", args));
         } else if args.len() > 1 {
-            return Err(Error::new(Code::ParseError, "COUNT has one argument"));
+            return Err(Error::new(ErrorCode::ParseError, "COUNT has one argument"));
         }
     }
     Ok(Expr::Function(function))

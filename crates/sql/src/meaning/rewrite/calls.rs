@@ -3,13 +3,14 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{Expr, Function, Ident, visit_expressions};
+use remora_mysql::ErrorCode;
 
 use super::{
     Rewriter, aggregates, call, frames, function_name, number,
     special::{self, arguments, span, wrong_count},
     text, truth,
 };
-use crate::{Code, Error, Result, meaning::function::definition, parse::MATCH};
+use crate::{Error, Result, meaning::function::definition, parse::MATCH};
 
 /// Names for the same function.
 const SAME: &[(&str, &str)] = &[
@@ -80,7 +81,7 @@ impl Rewriter<'_> {
             if function.over.is_none() && name != "grouping" {
                 let message =
                     format!("{} is a window function and needs OVER", original_name(&function));
-                return Err(Error::new(Code::ParseError, message));
+                return Err(Error::new(ErrorCode::ParseError, message));
             }
             function.name = function_name(&name);
             return Ok(Expr::Function(function));
@@ -93,7 +94,7 @@ impl Rewriter<'_> {
             .find(|(other, _)| *other == name)
             .map_or(name, |(_, name)| (*name).to_owned());
         if function.over.is_some() {
-            return Err(Error::new(Code::ParseError, format!("{name} is no window function")));
+            return Err(Error::new(ErrorCode::ParseError, format!("{name} is no window function")));
         }
         let mut args = arguments(&function);
         if name == "rand" && args.len() == 1 && args.iter().all(is_constant) {
@@ -123,7 +124,7 @@ impl Rewriter<'_> {
 
     fn missing(&self, name: &str) -> Error {
         let database = &self.reading.database;
-        Error::new(Code::UnknownFunction, format!("FUNCTION {database}.{name} does not exist"))
+        Error::new(ErrorCode::DoesNotExist, format!("FUNCTION {database}.{name} does not exist"))
     }
 }
 

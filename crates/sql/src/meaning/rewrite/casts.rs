@@ -3,9 +3,10 @@
 use datafusion::sql::sqlparser::ast::{
     BinaryLength, CharacterLength, DataType, ExactNumberInfo, Expr, ObjectName,
 };
+use remora_mysql::ErrorCode;
 
 use super::{call, number, text};
-use crate::{Code, Error, Result};
+use crate::{Error, Result};
 
 /// `CAST(x AS type)`.
 pub(super) fn cast(expr: Expr, data_type: &DataType) -> Result<Expr> {
@@ -90,14 +91,14 @@ fn decimal_sizes(info: &ExactNumberInfo) -> Result<Vec<u64>> {
 fn too_many(digits: u64, scale: u64) -> Error {
     let (code, message) = if scale > digits {
         let message = "For float(M,D), double(M,D) or decimal(M,D), M must be >= D (column '').";
-        (Code::ScaleAbovePrecision, message.to_owned())
+        (ErrorCode::ScaleAbovePrecision, message.to_owned())
     } else if digits > 65 {
         let message = format!("Too-big precision {digits} specified for 'column'. Maximum is 65.");
-        (Code::TooBigPrecision, message)
+        (ErrorCode::TooBigPrecision, message)
     } else {
         let message =
             format!("Too big scale {scale} specified for column 'column'. Maximum is 30.");
-        (Code::TooBigScale, message)
+        (ErrorCode::TooBigScale, message)
     };
     Error::new(code, message)
 }
@@ -108,7 +109,7 @@ fn fraction(digits: Option<u64>) -> Result<Vec<u64>> {
         Some(digits @ 0..=6) => Ok(vec![digits]),
         Some(digits) => {
             let message = format!("Too-big precision {digits} specified for 'CAST'. Maximum is 6.");
-            Err(Error::new(Code::TooBigPrecision, message))
+            Err(Error::new(ErrorCode::TooBigPrecision, message))
         }
     }
 }

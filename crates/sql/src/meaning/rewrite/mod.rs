@@ -15,11 +15,11 @@ use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, Ident, JoinConstraint, JoinOperator, ObjectName, Query, Select,
     SelectItem, UnaryOperator, Value, ValueWithSpan, VisitMut, VisitorMut,
 };
+use remora_mysql::{ErrorCode, SqlMode};
 
 use crate::{
-    Code, Error, Result,
+    Error, Result,
     parse::{SOUNDS_LIKE, function_named},
-    variables::SqlMode,
 };
 
 /// What of a session decides how a statement is read.
@@ -64,7 +64,7 @@ impl VisitorMut for Rewriter<'_> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             let message = "Expression nested too deeply";
-            return ControlFlow::Break(Error::new(Code::ParseError, message));
+            return ControlFlow::Break(Error::new(ErrorCode::ParseError, message));
         }
         bind_minus(expr);
         ControlFlow::Continue(())
@@ -323,7 +323,7 @@ fn comparison(name: &str, left: Expr, right: Expr) -> Result<Expr> {
 }
 
 fn operand_columns(count: usize) -> Error {
-    Error::new(Code::OperandColumns, format!("Operand should contain {count} column(s)"))
+    Error::new(ErrorCode::OperandColumns, format!("Operand should contain {count} column(s)"))
 }
 
 /// The values of a row of several, or the expression again.
@@ -349,7 +349,7 @@ fn rows(name: &str, left: Vec<Expr>, right: Vec<Expr>) -> Result<Expr> {
     }
     if matches!(name, "=" | "<>" | "<=>") && left.len() > MAX_COMPARED {
         let message = format!("Rows of more than {MAX_COMPARED} values are not compared");
-        return Err(Error::new(Code::OutOfMemory, message));
+        return Err(Error::new(ErrorCode::OutOfMemory, message));
     }
     let mut pairs = left.into_iter().zip(right).rev();
     let mut compared = |name: &str, op: BinaryOperator| -> Result<Expr> {

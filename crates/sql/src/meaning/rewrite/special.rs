@@ -6,9 +6,10 @@ use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CaseWhen, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArguments, TrimWhereField, Value, ValueWithSpan, visit_expressions,
 };
+use remora_mysql::ErrorCode;
 
 use super::{super::copies, call, casts, literal, negated_if, number, text, truth};
-use crate::{Code, Error, Result, meaning::function::definition};
+use crate::{Error, Result, meaning::function::definition};
 
 /// A literal as one that the planner reads as MySQL does.
 pub(super) fn value(value: ValueWithSpan) -> Expr {
@@ -244,5 +245,5 @@ pub(super) fn digits(args: Vec<Expr>) -> Vec<Expr> {
 /// 1582.
 pub(super) fn wrong_count(name: &str) -> Error {
     let message = format!("Incorrect parameter count in the call to native function '{}'", name);
-    Error::new(Code::WrongParameterCount, message)
+    Error::new(ErrorCode::WrongParameterCount, message)
 }

@@ -1,16 +1,17 @@
 //! JSON documents.
 
 use remora_engine::Value;
+use remora_mysql::ErrorCode;
 
 use super::Slot;
-use crate::{Code, Error, Result, meaning::json::Json};
+use crate::{Error, Result, meaning::json::Json};
 
 /// The document that a value is.
 pub(super) fn fit(slot: Slot<'_>, value: Value) -> Result<Value> {
     match &value {
         Value::Json(text) | Value::Text(text) => Ok(Value::Json(normal(text, slot)?.into())),
         Value::Bytes(_) => Err(Error::new(
-            Code::InvalidJsonCharset,
+            ErrorCode::InvalidJsonCharset,
             "Cannot create a JSON value from a string with CHARACTER SET 'binary'.",
         )),
         _ => Err(invalid("not a JSON text, may need CAST", 0, slot)),
@@ -44,5 +45,5 @@ fn invalid(what: &str, position: usize, slot: Slot<'_>) -> Error {
         "Invalid JSON text: \"{what}\" at position {position} in value for column '{}'.",
         slot.name
     );
-    Error::new(Code::InvalidJson, message)
+    Error::new(ErrorCode::InvalidJson, message)
 }

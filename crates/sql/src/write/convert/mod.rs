@@ -10,14 +10,13 @@ pub(crate) use text::text_of;
 
 use jiff::tz::TimeZone;
 use remora_engine::Value;
-use remora_mysql::Charset;
+use remora_mysql::{Charset, ErrorCode, SqlMode};
 
 use crate::{
-    Code, Error, Result, SqlType,
+    Error, Result, SqlType,
     catalog::TypeSpec,
     meaning::geometry,
     state::{Level, SessionState, Warning, Warnings},
-    variables::SqlMode,
 };
 
 /// Bytes of a value that an error shows.
@@ -129,12 +128,12 @@ impl Converter {
     pub(super) fn out_of_range(&self, slot: Slot<'_>, instead: Value) -> Result<Value> {
         let Slot { name, row, .. } = slot;
         let message = format!("Out of range value for column '{name}' at row {row}");
-        self.complain(Code::OutOfRange, message, instead)
+        self.complain(ErrorCode::OutOfRange, message, instead)
     }
 
     /// 1265, and what the column holds instead.
     pub(super) fn truncated(&self, slot: Slot<'_>, instead: Value) -> Result<Value> {
-        self.complain(Code::DataTruncated, truncated_text(slot), instead)
+        self.complain(ErrorCode::DataTruncated, truncated_text(slot), instead)
     }
 
     /// 1406, or 1265 where it is no error.
@@ -144,7 +143,7 @@ impl Converter {
         }
         let Slot { name, row, .. } = slot;
         let message = format!("Data too long for column '{name}' at row {row}");
-        Err(Error::new(Code::DataTooLong, message))
+        Err(Error::new(ErrorCode::DataTooLong, message))
     }
 
     /// 1366: `Incorrect integer value: 'x' for column …`.
@@ -155,7 +154,7 @@ impl Converter {
         value: &Value,
         instead: Value,
     ) -> Result<Value> {
-        self.complain(Code::WrongValueForColumn, incorrect_text(slot, kind, value), instead)
+        self.complain(ErrorCode::WrongValueForColumn, incorrect_text(slot, kind, value), instead)
     }
 
     /// 1292, as [`Converter::incorrect`].
@@ -166,16 +165,21 @@ impl Converter {
         value: &Value,
         instead: Value,
     ) -> Result<Value> {
-        self.complain(Code::TruncatedValue, incorrect_text(slot, kind, value), instead)
+        self.complain(ErrorCode::TruncatedValue, incorrect_text(slot, kind, value), instead)
     }
 
     /// A note, whatever the mode.
-    pub(super) fn note(&self, code: Code, message: String) {
+    pub(super) fn note(&self, code: ErrorCode, message: String) {
         self.warnings.push(Warning::new(Level::Note, code, message));
     }
 
     /// An error where it is strict, else a warning.
-    pub(crate) fn complain(&self, code: Code, message: String, instead: Value) -> Result<Value> {
+    pub(crate) fn complain(
+        &self,
+        code: ErrorCode,
+        message: String,
+        instead: Value,
+    ) -> Result<Value> {
         if self.strict {
             return Err(Error::new(code, message));
         }
@@ -184,7 +188,7 @@ impl Converter {
     }
 
     /// A warning, whatever the mode.
-    pub(crate) fn warn(&self, code: Code, message: String) {
+    pub(crate) fn warn(&self, code: ErrorCode, message: String) {
         self.warnings.push(Warning::new(Level::Warning, code, message));
     }
 }
@@ -229,7 +233,7 @@ fn fit_geometry(slot: Slot<'_>, value: Value) -> Result<Value> {
         Value::Bytes(bytes) if fits(bytes) => Ok(value),
         _ => {
             let message = "Cannot get geometry object from data you send to the GEOMETRY field";
-            Err(Error::new(Code::NoGeometry, message))
+            Err(Error::new(ErrorCode::NoGeometry, message))
         }
     }
 }

@@ -1,10 +1,11 @@
 //! Integers, floats, decimals, bits and years.
 
 use remora_engine::{Decimal, Value};
+use remora_mysql::ErrorCode;
 
 use super::{Converter, Slot, text::text_of, truncated_text};
 use crate::{
-    Code, Result, SqlType,
+    Result, SqlType,
     meaning::number::{double_prefix, round_to_integer},
 };
 
@@ -112,7 +113,7 @@ impl Converter {
         let exact = Decimal::parse(prefix, MAX_DIGITS, MAX_SCALE);
         let loses = exact.is_some_and(|exact| has_digits_beyond(exact.as_str(), scale));
         if loses {
-            self.note(Code::DataTruncated, truncated_text(slot));
+            self.note(ErrorCode::DataTruncated, truncated_text(slot));
         }
         Ok(Value::Decimal(number))
     }

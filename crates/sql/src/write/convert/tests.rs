@@ -3,13 +3,13 @@
 
 use jiff::tz::TimeZone;
 use remora_engine::Value;
+use remora_mysql::Collation;
 
 use super::*;
 use crate::{
     catalog::parse_column,
     meaning::{number::format_float, temporal::time_text},
     parse::read,
-    variables::Collation,
     write::rows::literal::{Given, Parameters, given},
 };
 
@@ -66,7 +66,7 @@ fn converted(declared: &str, literal: &str) -> Option<String> {
         Ok(value) => {
             let mut line = shown_as(&spec.kind, &value);
             for warning in converter.warnings.list() {
-                let (level, code) = (warning.level.name(), warning.code);
+                let (level, code) = (warning.level.name(), warning.code.number());
                 line.push_str(&format!("\t{level} {code} {}", warning.message));
             }
             line

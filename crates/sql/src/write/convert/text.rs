@@ -3,15 +3,15 @@
 use std::borrow::Cow;
 
 use remora_engine::Value;
+use remora_mysql::{Collation, ErrorCode};
 
 use super::{Converter, Slot, length, number::integer_of};
 use crate::{
-    Code, Error, Result, SqlType,
+    Error, Result, SqlType,
     meaning::{
         number::{format_double, format_float},
         temporal::time_text,
     },
-    variables::Collation,
 };
 
 /// Labels of a SET at most.
@@ -47,7 +47,7 @@ impl Converter {
         let kept = Value::Text(self.trimmed(slot, kept).into());
         if rest.bytes().all(|byte| byte == b' ') {
             if slot.kind.sql != SqlType::Char {
-                self.note(Code::DataTruncated, super::truncated_text(slot));
+                self.note(ErrorCode::DataTruncated, super::truncated_text(slot));
             }
             return Ok(kept);
         }
@@ -116,7 +116,7 @@ impl Converter {
         }
         let Slot { name, row, .. } = slot;
         let message = format!("Incorrect string value: '{shown}' for column '{name}' at row {row}");
-        self.complain(Code::WrongValueForColumn, message, instead)
+        self.complain(ErrorCode::WrongValueForColumn, message, instead)
     }
 
     pub(super) fn fit_enum(&self, slot: Slot<'_>, value: &Value) -> Result<Value> {
@@ -278,7 +278,7 @@ pub(super) fn fit_vector(slot: Slot<'_>, value: Value) -> Result<Value> {
         }
         _ => {
             let message = format!("Data cannot be converted to a valid vector: '{}'", slot.name);
-            Err(Error::new(Code::WrongValueForColumn, message))
+            Err(Error::new(ErrorCode::WrongValueForColumn, message))
         }
     }
 }

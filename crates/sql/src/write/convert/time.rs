@@ -1,15 +1,15 @@
 //! Dates, times and moments.
 
 use remora_engine::{Date, DateTime, Value, ZERO_TIMESTAMP_MICROS};
+use remora_mysql::{ErrorCode, SqlMode};
 
 use super::{Converter, Slot, incorrect_text, number::integer_of, text::text_of};
 use crate::{
-    Code, Result,
+    Result,
     meaning::temporal::{
         Moment, local_of_utc, moment_of_number, parse_moment, parse_time, round_micros,
         time_of_number, utc_of_local,
     },
-    variables::SqlMode,
 };
 
 /// The first second that a TIMESTAMP holds.
@@ -34,7 +34,7 @@ impl Converter {
             return self.incorrect_time(slot, "date", value, Value::Date(date(read.moment)));
         }
         if read.moment.micros != 0 || matches!(value, Value::Time(_)) {
-            self.note(Code::TruncatedValue, incorrect_text(slot, "date", value));
+            self.note(ErrorCode::TruncatedValue, incorrect_text(slot, "date", value));
         }
         Ok(Value::Date(date(read.moment)))
     }
@@ -114,7 +114,7 @@ impl Converter {
             return self.incorrect_time(slot, "time", value, held);
         }
         if dated {
-            self.note(Code::TruncatedValue, incorrect_text(slot, "time", value));
+            self.note(ErrorCode::TruncatedValue, incorrect_text(slot, "time", value));
         }
         Ok(held)
     }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use remora_engine::{
     Change, ChangeBatch, Definition, Row, ScanRequest, Schema, TableChanges, Value,
 };
+use remora_mysql::ErrorCode;
 
 use super::{
     create::{check_name, hidden},
@@ -21,7 +22,7 @@ use super::{
     temporary,
 };
 use crate::{
-    Code, Error, Outcome, Result,
+    Error, Outcome, Result,
     catalog::{
         ColumnSpec, DefaultSpec, Key, KeyKind, Line, SqlTable, TableName, Verb, parse_key,
         parse_line,
@@ -232,7 +233,7 @@ fn rename_action(
         let place = column_place(draft, &old)?;
         if draft.column(&new).is_some_and(|other| other != place) {
             let message = format!("Duplicate column name '{new}'");
-            return Err(Error::new(Code::DuplicateColumn, message));
+            return Err(Error::new(ErrorCode::DuplicateColumn, message));
         }
         foreign::rename_column(draft, place, new);
         return Ok(());
@@ -243,7 +244,7 @@ fn rename_action(
         let key = draft.keys.iter_mut().find(|key| key.name.eq_ignore_ascii_case(&old));
         let Some(key) = key else {
             let message = format!("Key '{old}' doesn't exist in table");
-            return Err(Error::new(Code::KeyMissing, message));
+            return Err(Error::new(ErrorCode::KeyMissing, message));
         };
         key.name = new;
         return Ok(());
@@ -304,7 +305,7 @@ fn position(tokens: &mut Tokens<'_>, draft: &Draft) -> Result<Option<usize>> {
 fn column_place(draft: &Draft, name: &str) -> Result<usize> {
     draft.column(name).ok_or_else(|| {
         let message = format!("Unknown column '{name}' in 'table definition'");
-        Error::new(Code::UnknownColumn, message)
+        Error::new(ErrorCode::UnknownColumn, message)
     })
 }
 
@@ -317,11 +318,12 @@ fn change_column(
 ) -> Result<()> {
     let place = draft.column(old).ok_or_else(|| {
         let message = format!("Unknown column '{old}' in '{}'", target.name.table);
-        Error::new(Code::UnknownColumn, message)
+        Error::new(ErrorCode::UnknownColumn, message)
     })?;
     let (spec, extras) = ColumnSpec::parse(tokens, &new, draft.options.collation)?;
     if draft.column(&new).is_some_and(|other| other != place) {
-        return Err(Error::new(Code::DuplicateColumn, format!("Duplicate column name '{new}'")));
+        let message = format!("Duplicate column name '{new}'");
+        return Err(Error::new(ErrorCode::DuplicateColumn, message));
     }
     foreign::rename_column(draft, place, new.clone());
     if let Some(column) = draft.columns.get_mut(place) {
@@ -352,7 +354,7 @@ fn drop_action(tokens: &mut Tokens<'_>, draft: &mut Draft) -> Result<()> {
         drop_foreign(draft, &name);
         if before == draft.checks.len() + draft.foreign.len() {
             let message = format!("Check constraint '{name}' is not found in the table.");
-            return Err(Error::new(Code::CheckMissing, message));
+            return Err(Error::new(ErrorCode::CheckMissing, message));
         }
         return Ok(());
     }
@@ -368,7 +370,7 @@ fn drop_action(tokens: &mut Tokens<'_>, draft: &mut Draft) -> Result<()> {
     let place = draft.column(&name).ok_or_else(|| cannot_drop(&name))?;
     if draft.columns.len() == 1 {
         let message = "You can't delete all columns with ALTER TABLE; use DROP TABLE instead";
-        return Err(Error::new(Code::CannotRemoveAllFields, message));
+        return Err(Error::new(ErrorCode::CannotRemoveAllFields, message));
     }
     draft.columns.remove(place);
     for key in &mut draft.keys {
@@ -397,7 +399,7 @@ fn drop_key(draft: &mut Draft, name: &str) -> Result<()> {
 
 fn cannot_drop(name: &str) -> Error {
     let message = format!("Can't DROP '{name}'; check that column/key exists");
-    Error::new(Code::CannotDropField, message)
+    Error::new(ErrorCode::CannotDropField, message)
 }
 
 /// `ALTER [COLUMN] a SET DEFAULT x | DROP DEFAULT`, `ALTER INDEX a [IN]VISIBLE`, `ALTER CHECK`.
@@ -414,7 +416,7 @@ fn alter_action(tokens: &mut Tokens<'_>, draft: &mut Draft, target: &TargetTable
         let check = draft.checks.iter_mut().find(|check| check.name.eq_ignore_ascii_case(&name));
         let check = check.ok_or_else(|| {
             let message = format!("Check constraint '{name}' is not found in the table.");
-            Error::new(Code::CheckMissing, message)
+            Error::new(ErrorCode::CheckMissing, message)
         })?;
         check.enforced = !tokens.accept("NOT");
         return tokens.expect("ENFORCED");
@@ -423,7 +425,7 @@ fn alter_action(tokens: &mut Tokens<'_>, draft: &mut Draft, target: &TargetTable
     let name = tokens.name()?;
     let place = draft.column(&name).ok_or_else(|| {
         let message = format!("Unknown column '{name}' in '{}'", target.name.table);
-        Error::new(Code::UnknownColumn, message)
+        Error::new(ErrorCode::UnknownColumn, message)
     })?;
     let Some(column) = draft.columns.get_mut(place) else { return Ok(()) };
     if tokens.accept_all("DROP DEFAULT") {
@@ -466,7 +468,7 @@ fn warn_of_duplicates(session: &SessionState, target: &TargetTable, draft: &Draf
         };
         if draft.keys.iter().any(same) {
             session.warn(
-                Code::DuplicateIndex,
+                ErrorCode::DuplicateIndex,
                 format!(
                     "Duplicate index '{}' defined on the table '{}.{}'. This is deprecated and \
                      will be disallowed in a future release.",
@@ -719,7 +721,7 @@ fn duplicate(
             }
         }
     }
-    Ok(Error::new(Code::DuplicateKey, "Two rows have the same key".to_owned()))
+    Ok(Error::new(ErrorCode::DuplicateKey, "Two rows have the same key".to_owned()))
 }
 
 /// Writes changes; false if one of them inserts a key that is there.
@@ -737,7 +739,7 @@ async fn write(
     let batch = ChangeBatch { tables: tables.collect(), positions: Vec::new() };
     let database = session.shared.database.clone();
     let applied = tokio::task::spawn_blocking(move || database.apply(batch)).await;
-    let applied = applied.map_err(|error| Error::new(Code::Unknown, error.to_string()))?;
+    let applied = applied.map_err(|error| Error::new(ErrorCode::Unknown, error.to_string()))?;
     match applied {
         Err(remora_engine::Error::Exists { .. }) => Ok(false),
         applied => applied.map(|_| true).map_err(from_engine_write),
@@ -772,7 +774,7 @@ pub(super) fn converted_row(
         if value.is_null() && column.spec.not_null && !column.spec.auto_increment {
             let message =
                 format!("Data truncated for column '{}' at row {number}", column_name(new, place));
-            return Err(Error::new(Code::DataTruncated, message));
+            return Err(Error::new(ErrorCode::DataTruncated, message));
         }
         columns.push(place);
         given.push(Given::Value(value.clone()));

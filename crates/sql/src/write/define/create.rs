@@ -9,6 +9,7 @@
 use std::sync::Arc;
 
 use remora_engine::{Definition, Schema, Value};
+use remora_mysql::{Collation, ErrorCode};
 
 use super::{
     define,
@@ -17,7 +18,7 @@ use super::{
     table_exists,
 };
 use crate::{
-    Access, Code, Column, Error, Outcome, Result, SqlType,
+    Access, Column, Error, Outcome, Result, SqlType,
     catalog::{
         ColumnSpec, DefaultSpec, SYSTEM_DATABASES, SqlTable, TableName, TypeSpec, Verb,
         database_collation, database_denied, database_exists, parse_line,
@@ -26,7 +27,6 @@ use crate::{
     shared::position_name,
     state::SessionState,
     transaction::{Manner, Overlay, TableStorage, TemporaryTable},
-    variables::Collation,
     write::{
         rows::{Query, TargetTable, table_name, table_of},
         unique::{UniqueKey, hidden_schema},
@@ -92,7 +92,7 @@ pub(super) async fn run(
     draft.finish(&name)?;
     draft.settle_defaults(session)?;
     if !draft.foreign.is_empty() {
-        session.warn(Code::NotSupported, "FOREIGN KEY constraints are kept but not enforced");
+        session.warn(ErrorCode::NotSupported, "FOREIGN KEY constraints are kept but not enforced");
     }
     if let Err(error) = make(session, &name, &draft, temporary).await {
         return already(session, error, lenient);
@@ -103,7 +103,7 @@ pub(super) async fn run(
 
 /// What ends the statement with an error, but for the table that is there where that may be.
 fn already(session: &SessionState, error: Error, lenient: bool) -> Result<Outcome> {
-    if error.code != Code::TableExists || !lenient {
+    if error.code != ErrorCode::TableExists || !lenient {
         return Err(error);
     }
     session.note(error.code, error.message);
@@ -233,7 +233,7 @@ fn check_spelling(name: &TableName) -> Result<()> {
         false => Ok(()),
         true => {
             let message = format!("Incorrect table name '{}'", name.table);
-            Err(Error::new(Code::WrongTableName, message))
+            Err(Error::new(ErrorCode::WrongTableName, message))
         }
     }
 }
@@ -246,7 +246,7 @@ fn check_place(session: &SessionState, name: &TableName) -> Result<()> {
     }
     if !database_exists(&session.shared, &name.database) {
         let message = format!("Unknown database '{}'", name.database);
-        return Err(Error::new(Code::UnknownDatabase, message));
+        return Err(Error::new(ErrorCode::UnknownDatabase, message));
     }
     Ok(())
 }

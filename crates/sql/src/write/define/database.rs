@@ -1,10 +1,11 @@
 //! CREATE, ALTER and DROP DATABASE.
 
 use remora_engine::Definition;
+use remora_mysql::{Collation, ErrorCode};
 
 use super::{define, hidden_tables};
 use crate::{
-    Code, Error, Outcome, Result,
+    Error, Outcome, Result,
     catalog::{
         SYSTEM_DATABASES, SqlTable, TableName, TableOptions, check_database, database_denied,
         database_exists, database_position, databases,
@@ -14,7 +15,6 @@ use crate::{
     shared::position_name,
     state::SessionState,
     transaction::TableStorage,
-    variables::Collation,
     write::rows::check_local,
 };
 
@@ -26,15 +26,15 @@ pub(super) async fn create(session: &mut SessionState, tokens: &mut Tokens<'_>) 
     let wrong = name.is_empty() || name.contains('#') || name.contains(STORED_POINT);
     if wrong || name.ends_with(' ') || name.chars().count() > 64 {
         let message = format!("Incorrect database name '{name}'");
-        return Err(Error::new(Code::WrongDatabaseName, message));
+        return Err(Error::new(ErrorCode::WrongDatabaseName, message));
     }
     check_database(&session.identity, &name)?;
     if database_exists(&session.shared, &name) {
         let message = format!("Can't create database '{name}'; database exists");
         if !lenient {
-            return Err(Error::new(Code::DatabaseExists, message));
+            return Err(Error::new(ErrorCode::DatabaseExists, message));
         }
-        session.note(Code::DatabaseExists, message);
+        session.note(ErrorCode::DatabaseExists, message);
         return Ok(Outcome { affected_rows: 1, ..Outcome::default() });
     }
     let stored = (database_position(&name), collation.name().to_owned());
@@ -49,7 +49,10 @@ pub(super) fn alter(session: &mut SessionState, tokens: &mut Tokens<'_>) -> Resu
         let name = tokens.name()?;
         check_database(&session.identity, &name)?;
         if !database_exists(&session.shared, &name) {
-            return Err(Error::new(Code::UnknownDatabase, format!("Unknown database '{name}'")));
+            return Err(Error::new(
+                ErrorCode::UnknownDatabase,
+                format!("Unknown database '{name}'"),
+            ));
         }
     } else {
         check_database(&session.identity, session.current_database()?)?;
@@ -84,9 +87,9 @@ pub(super) async fn drop(session: &mut SessionState, tokens: &mut Tokens<'_>) ->
     if !databases(&session.shared).contains(&name) {
         let message = format!("Can't drop database '{name}'; database doesn't exist");
         if !lenient {
-            return Err(Error::new(Code::CannotDropDatabase, message));
+            return Err(Error::new(ErrorCode::CannotDropDatabase, message));
         }
-        session.note(Code::CannotDropDatabase, message);
+        session.note(ErrorCode::CannotDropDatabase, message);
         return Ok(Outcome::default());
     }
     let (mut definitions, mut positions) = (Vec::new(), Vec::new());

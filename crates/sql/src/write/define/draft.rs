@@ -1,10 +1,11 @@
 //! A table's definition while a statement makes or changes it, and what MySQL demands of it.
 
+use remora_mysql::ErrorCode;
 use rustc_hash::FxHashSet;
 
 use super::stored::{Owner, check_stored};
 use crate::{
-    Code, Error, Result, SqlType,
+    Error, Result, SqlType,
     catalog::{
         Check, ColumnExtras, ColumnSpec, DefaultSpec, Key, KeyKind, Line, PartOf, SqlTable,
         TableName, TableOptions, quoted_name,
@@ -84,7 +85,7 @@ impl Draft {
     ) -> Result<()> {
         if self.column(&name).is_some() {
             let message = format!("Duplicate column name '{name}'");
-            return Err(Error::new(Code::DuplicateColumn, message));
+            return Err(Error::new(ErrorCode::DuplicateColumn, message));
         }
         self.add_extras(&name, extras)?;
         let place = place.min(self.columns.len());
@@ -126,7 +127,7 @@ impl Draft {
     fn add_key(&mut self, key: Key) -> Result<()> {
         let second = self.keys.iter().any(|known| known.kind == KeyKind::Primary);
         if key.kind == KeyKind::Primary && second {
-            return Err(Error::new(Code::MultiplePrimaryKeys, "Multiple primary key defined"));
+            return Err(Error::new(ErrorCode::MultiplePrimaryKeys, "Multiple primary key defined"));
         }
         self.keys.push(key);
         Ok(())
@@ -136,7 +137,7 @@ impl Draft {
     pub(super) fn finish(&mut self, name: &TableName) -> Result<()> {
         if self.columns.iter().all(|column| column.spec.invisible) {
             let message = "A table must have at least one visible column.";
-            return Err(Error::new(Code::TableNeedsColumns, message));
+            return Err(Error::new(ErrorCode::TableNeedsColumns, message));
         }
         self.name_foreign(name)?;
         self.name_keys()?;
@@ -198,7 +199,7 @@ impl Draft {
             last = last.max(number.filter(|_| self.known_foreign > 0).unwrap_or(0));
             if !names.insert(name.to_lowercase()) {
                 let message = format!("Duplicate foreign key constraint name '{name}'");
-                return Err(Error::new(Code::DuplicateForeignKey, message));
+                return Err(Error::new(ErrorCode::DuplicateForeignKey, message));
             }
         }
         for at in 0..self.foreign.len() {
@@ -248,7 +249,7 @@ impl Draft {
         for key in self.keys.iter().filter(|key| !key.name.is_empty()) {
             if !names.insert(key.name.to_lowercase()) {
                 let message = format!("Duplicate key name '{}'", key.name);
-                return Err(Error::new(Code::DuplicateKeyName, message));
+                return Err(Error::new(ErrorCode::DuplicateKeyName, message));
             }
         }
         for key in self.keys.iter_mut().filter(|key| key.name.is_empty()) {
@@ -267,7 +268,7 @@ impl Draft {
         for check in self.checks.iter().filter(|check| !check.name.is_empty()) {
             if !names.insert(check.name.to_lowercase()) {
                 let message = format!("Duplicate check constraint name '{}'.", check.name);
-                return Err(Error::new(Code::DuplicateCheck, message));
+                return Err(Error::new(ErrorCode::DuplicateCheck, message));
             }
         }
         for check in self.checks.iter_mut().filter(|check| check.name.is_empty()) {
@@ -291,7 +292,7 @@ impl Draft {
             for name in key.parts.iter().filter_map(|part| part.column()) {
                 let place = self.column(name).ok_or_else(|| {
                     let message = format!("Key column '{name}' doesn't exist in table");
-                    Error::new(Code::KeyColumnMissing, message)
+                    Error::new(ErrorCode::KeyColumnMissing, message)
                 })?;
                 let Some(column) = self.columns.get_mut(place) else { continue };
                 if key.kind == KeyKind::Primary {
@@ -299,7 +300,7 @@ impl Draft {
                     if nullable || column.spec.default == DefaultSpec::Null {
                         let message = "All parts of a PRIMARY KEY must be NOT NULL; if you need \
                                        NULL in a key, use UNIQUE instead";
-                        return Err(Error::new(Code::PrimaryKeyNull, message));
+                        return Err(Error::new(ErrorCode::PrimaryKeyNull, message));
                     }
                     column.spec.not_null = true;
                 }
@@ -315,7 +316,7 @@ impl Draft {
                     KeyKind::Plain | KeyKind::Unique => {}
                     KeyKind::Primary => {
                         let message = "The primary key cannot be a functional index";
-                        return Err(Error::new(Code::FunctionalPrimaryKey, message));
+                        return Err(Error::new(ErrorCode::FunctionalPrimaryKey, message));
                     }
                     _ => return Err(Error::unsupported("a text key over an expression")),
                 }
@@ -329,7 +330,7 @@ impl Draft {
                 let name = &column.name;
                 if key.kind == KeyKind::Fulltext && !kind.is_text() {
                     let message = format!("Column '{name}' cannot be part of FULLTEXT index");
-                    return Err(Error::new(Code::BadFulltextColumn, message));
+                    return Err(Error::new(ErrorCode::BadFulltextColumn, message));
                 }
                 let needs_length =
                     matches!(key.kind, KeyKind::Primary | KeyKind::Unique | KeyKind::Plain);
@@ -337,14 +338,14 @@ impl Draft {
                     let message = format!(
                         "BLOB/TEXT column '{name}' used in key specification without a key length"
                     );
-                    return Err(Error::new(Code::BlobKeyWithoutLength, message));
+                    return Err(Error::new(ErrorCode::BlobKeyWithoutLength, message));
                 }
                 if kind.sql == SqlType::Json && needs_length {
                     let message = format!(
                         "JSON column '{name}' supports indexing only via generated columns on a \
                          specified JSON path."
                     );
-                    return Err(Error::new(Code::JsonKey, message));
+                    return Err(Error::new(ErrorCode::JsonKey, message));
                 }
             }
         }
@@ -362,14 +363,14 @@ impl Draft {
         if counted.len() > 1 || counted.iter().any(|column| !first_of_key(column)) {
             let message = "Incorrect table definition; there can be only one auto column and it \
                            must be defined as a key";
-            return Err(Error::new(Code::WrongAutoIncrement, message));
+            return Err(Error::new(ErrorCode::WrongAutoIncrement, message));
         }
         for column in counted {
             let kind = &column.spec.kind;
             let number = kind.is_integer() || matches!(kind.sql, SqlType::Float | SqlType::Double);
             if !number {
                 let message = format!("Incorrect column specifier for column '{}'", column.name);
-                return Err(Error::new(Code::WrongColumnSpecifier, message));
+                return Err(Error::new(ErrorCode::WrongColumnSpecifier, message));
             }
             if column.spec.default != DefaultSpec::None {
                 return Err(invalid_default(&column.name));
@@ -392,18 +393,18 @@ fn check_column(column: &DraftColumn) -> Result<()> {
     let DraftColumn { name, spec, .. } = column;
     if name.is_empty() || name.ends_with(' ') || name.chars().count() > 64 {
         let message = format!("Incorrect column name '{name}'");
-        return Err(Error::new(Code::WrongColumnName, message));
+        return Err(Error::new(ErrorCode::WrongColumnName, message));
     }
     if spec.kind.is_short_year() {
         let message = "Invalid display width. Use YEAR instead.";
-        return Err(Error::new(Code::InvalidYearWidth, message));
+        return Err(Error::new(ErrorCode::InvalidYearWidth, message));
     }
     let constant = matches!(spec.default, DefaultSpec::Constant(_) | DefaultSpec::Bits(_));
     let large = spec.kind.is_blob() || matches!(spec.kind.sql, SqlType::Json | SqlType::Geometry);
     if constant && large {
         let message =
             format!("BLOB, TEXT, GEOMETRY or JSON column '{name}' can't have a default value");
-        return Err(Error::new(Code::BlobDefault, message));
+        return Err(Error::new(ErrorCode::BlobDefault, message));
     }
     let moment = matches!(spec.kind.sql, SqlType::DateTime(_) | SqlType::Timestamp(_));
     if spec.default == DefaultSpec::Now && !moment
@@ -413,11 +414,11 @@ fn check_column(column: &DraftColumn) -> Result<()> {
     }
     if spec.on_update_now && !moment {
         let message = format!("Invalid ON UPDATE clause for '{name}' column");
-        return Err(Error::new(Code::InvalidOnUpdate, message));
+        return Err(Error::new(ErrorCode::InvalidOnUpdate, message));
     }
     if spec.generated.is_some() && spec.default != DefaultSpec::None {
         return Err(Error::new(
-            Code::WrongUsage,
+            ErrorCode::WrongUsage,
             "Incorrect usage of DEFAULT and generated column",
         ));
     }
@@ -426,5 +427,5 @@ fn check_column(column: &DraftColumn) -> Result<()> {
 
 /// 1067.
 pub(super) fn invalid_default(name: &str) -> Error {
-    Error::new(Code::InvalidDefault, format!("Invalid default value for '{name}'"))
+    Error::new(ErrorCode::InvalidDefault, format!("Invalid default value for '{name}'"))
 }

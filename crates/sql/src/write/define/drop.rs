@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use remora_engine::Definition;
+use remora_mysql::ErrorCode;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{
@@ -12,7 +13,7 @@ use super::{
     hidden_tables, table_exists,
 };
 use crate::{
-    Code, Error, Outcome, Result,
+    Error, Outcome, Result,
     catalog::{TableName, Verb},
     parse::Tokens,
     shared::position_name,
@@ -59,7 +60,7 @@ pub(super) async fn drop(session: &mut SessionState, tokens: &mut Tokens<'_>) ->
                     session.shared.counters.forget(name);
                 }
             }
-            Err(error) if error.code == Code::NoSuchTable => {
+            Err(error) if error.code == ErrorCode::NoSuchTable => {
                 missing.push(format!("{}.{}", name.database, name.table));
             }
             Err(error) => return Err(error),
@@ -67,10 +68,10 @@ pub(super) async fn drop(session: &mut SessionState, tokens: &mut Tokens<'_>) ->
     }
     if !missing.is_empty() && !lenient {
         let message = format!("Unknown table '{}'", missing.join(","));
-        return Err(Error::new(Code::UnknownTable, message));
+        return Err(Error::new(ErrorCode::UnknownTable, message));
     }
     for name in missing {
-        session.note(Code::UnknownTable, format!("Unknown table '{name}'"));
+        session.note(ErrorCode::UnknownTable, format!("Unknown table '{name}'"));
     }
     if !definitions.is_empty() {
         define(session, definitions, positions).await?;
@@ -84,9 +85,9 @@ fn drop_views(session: &mut SessionState, tokens: &mut Tokens<'_>) -> Result<Out
     for name in names(session, tokens)? {
         let message = format!("Unknown table '{}.{}'", name.database, name.table);
         if !lenient {
-            return Err(Error::new(Code::UnknownTable, message));
+            return Err(Error::new(ErrorCode::UnknownTable, message));
         }
-        session.note(Code::UnknownTable, message);
+        session.note(ErrorCode::UnknownTable, message);
     }
     Ok(Outcome::default())
 }

@@ -1,10 +1,11 @@
 //! What foreign keys, which are kept and not enforced, want of the other definitions of their table.
 
 use remora_engine::{Definition, Schema, Value};
+use remora_mysql::ErrorCode;
 
 use super::draft::Draft;
 use crate::{
-    Code, Error, Result,
+    Error, Result,
     catalog::{Line, PartOf, SqlTable, TableName, column_list, quoted_name},
     error::from_engine_write,
     state::SessionState,
@@ -19,7 +20,7 @@ pub(super) fn check_needed(session: &SessionState, table: &SqlTable, draft: &Dra
             let message = format!(
                 "Cannot drop column '{column}': needed in a foreign key constraint '{name}'"
             );
-            return Err(Error::new(Code::ColumnNeededByForeignKey, message));
+            return Err(Error::new(ErrorCode::ColumnNeededByForeignKey, message));
         }
         if !is_checked || draft.has_index_over(columns) {
             continue;
@@ -28,7 +29,7 @@ pub(super) fn check_needed(session: &SessionState, table: &SqlTable, draft: &Dra
         if let Some(index) = dropped {
             let message =
                 format!("Cannot drop index '{index}': needed in a foreign key constraint");
-            return Err(Error::new(Code::IndexNeededByForeignKey, message));
+            return Err(Error::new(ErrorCode::IndexNeededByForeignKey, message));
         }
     }
     Ok(())

@@ -5,13 +5,14 @@
 use std::sync::Arc;
 
 use remora_engine::HIDDEN_PREFIX;
+use remora_mysql::ErrorCode;
 
 use super::{
     create::spec_of,
     draft::{Draft, DraftColumn},
 };
 use crate::{
-    Code, Column, Error, Result, SqlType,
+    Column, Error, Result, SqlType,
     catalog::{
         ColumnSpec, DefaultSpec, Generated, KeyKind, PartOf, SqlTable, TableName, key_column,
         quoted_name,
@@ -69,7 +70,7 @@ pub(super) fn check_named_columns(old: &SqlTable, draft: &Draft) -> Result<()> {
                     "Column '{}' has a functional index dependency and cannot be dropped or renamed.",
                     column.name
                 );
-                return Err(Error::new(Code::FunctionalIndexNeedsColumn, message));
+                return Err(Error::new(ErrorCode::FunctionalIndexNeedsColumn, message));
             }
         }
     }
@@ -138,12 +139,12 @@ fn spec(column: &Column, draft: &Draft, expression: &str) -> Result<ColumnSpec> 
     if matches!(spec.kind.sql, SqlType::Json | SqlType::Geometry) {
         let message =
             "Cannot create a functional index on a function that returns a JSON or GEOMETRY value.";
-        return Err(Error::new(Code::FunctionalIndexOnJson, message));
+        return Err(Error::new(ErrorCode::FunctionalIndexOnJson, message));
     }
     if spec.kind.is_blob() {
         let message = "Cannot create a functional index on an expression that returns a BLOB or TEXT. \
                        Please consider using CAST.";
-        return Err(Error::new(Code::FunctionalIndexOnBlob, message));
+        return Err(Error::new(ErrorCode::FunctionalIndexOnBlob, message));
     }
     spec.not_null = false;
     spec.default = DefaultSpec::None;

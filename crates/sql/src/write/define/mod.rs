@@ -17,10 +17,11 @@ mod temporary;
 use std::sync::Arc;
 
 use remora_engine::{Definition, Error as EngineError};
+use remora_mysql::ErrorCode;
 
 use super::{rows::TargetTable, unique::UniqueKey};
 use crate::{
-    Code, Error, Outcome, Result,
+    Error, Outcome, Result,
     catalog::{SqlTable, TableName},
     error::from_engine_write,
     parse::{Statement, Tokens},
@@ -129,7 +130,7 @@ async fn define(
     let database = session.shared.database.clone();
     let defined = tokio::task::spawn_blocking(move || database.define(definitions, positions));
     let defined = defined.await;
-    let defined = defined.map_err(|error| Error::new(Code::Unknown, error.to_string()))?;
+    let defined = defined.map_err(|error| Error::new(ErrorCode::Unknown, error.to_string()))?;
     let named = |table: &str| TableName::of_engine(table, &session.shared).table;
     defined.map(|_| ()).map_err(|error| match error {
         EngineError::Taken { table } => table_exists(&named(&table)),
@@ -139,5 +140,5 @@ async fn define(
 
 /// 1050.
 fn table_exists(table: &str) -> Error {
-    Error::new(Code::TableExists, format!("Table '{table}' already exists"))
+    Error::new(ErrorCode::TableExists, format!("Table '{table}' already exists"))
 }

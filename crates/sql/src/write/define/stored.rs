@@ -2,10 +2,9 @@
 //! default. It is worked out for whoever writes a row, with that one's rights, so it reads nothing
 //! but the row.
 
-use crate::{
-    Code, Error, Result,
-    parse::{LexMode, Token, TokenKind, tokens},
-};
+use remora_mysql::{ErrorCode, LexMode, Token, TokenKind};
+
+use crate::{Error, Result, parse::tokens};
 
 /// Functions that ask for a session or change one.
 const OF_SESSIONS: [&str; 13] = [
@@ -118,7 +117,7 @@ impl Owner<'_> {
     fn error(self, foreign: &Foreign) -> Error {
         let (code, message) = match (self, foreign) {
             (Owner::Check(name), Foreign::Variable) => (
-                Code::CheckVariable,
+                ErrorCode::CheckVariable,
                 format!(
                     "An expression of a check constraint '{name}' cannot refer to a user or \
                      system variable."
@@ -128,32 +127,40 @@ impl Owner<'_> {
                 Owner::Index(name) | Owner::Generated(name) | Owner::Default(name),
                 Foreign::Variable,
             ) => (
-                Code::DefaultVariable,
+                ErrorCode::DefaultVariable,
                 format!(
                     "Default value expression of column '{name}' cannot refer user or system \
                      variables."
                 ),
             ),
             (Owner::Check(name), _) => (
-                if foreign.is_query() { Code::CheckQuery } else { Code::CheckFunction },
+                if foreign.is_query() { ErrorCode::CheckQuery } else { ErrorCode::CheckFunction },
                 format!(
                     "An expression of a check constraint '{name}' contains disallowed function{}.",
                     foreign.shown()
                 ),
             ),
             (Owner::Generated(name), _) => (
-                if foreign.is_query() { Code::GeneratedQuery } else { Code::GeneratedFunction },
+                if foreign.is_query() {
+                    ErrorCode::GeneratedQuery
+                } else {
+                    ErrorCode::GeneratedFunction
+                },
                 format!(
                     "Expression of generated column '{name}' contains a disallowed function{}.",
                     foreign.shown()
                 ),
             ),
             (Owner::Index(name), _) => (
-                Code::IndexFunction,
+                ErrorCode::IndexFunction,
                 format!("Expression of functional index '{name}' contains a disallowed function."),
             ),
             (Owner::Default(name), _) => (
-                if foreign.is_query() { Code::DefaultQuery } else { Code::DefaultFunction },
+                if foreign.is_query() {
+                    ErrorCode::DefaultQuery
+                } else {
+                    ErrorCode::DefaultFunction
+                },
                 format!(
                     "Default value expression of column '{name}' contains a disallowed function{}.",
                     foreign.shown()

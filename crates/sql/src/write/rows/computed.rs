@@ -6,10 +6,11 @@
 use std::sync::Arc;
 
 use remora_engine::{ColumnDef, ColumnType, Row, Schema, Value};
+use remora_mysql::ErrorCode;
 
 use super::{Query, RowMaker, TargetTable};
 use crate::{
-    Code, Error, Result,
+    Error, Result,
     catalog::{ROW_NUMBER, SqlTable, TableName, quoted_name},
     state::SessionState,
     transaction::{Key, Overlay, TemporaryTable},
@@ -73,9 +74,9 @@ impl Computed {
                 if is_true(&value) {
                     let message = format!("Check constraint '{name}' is violated.");
                     if maker.converter.is_strict() || !maker.is_lenient() {
-                        return Err(Error::new(Code::CheckViolated, message));
+                        return Err(Error::new(ErrorCode::CheckViolated, message));
                     }
-                    maker.converter.warn(Code::CheckViolated, message);
+                    maker.converter.warn(ErrorCode::CheckViolated, message);
                     *keep = false;
                 }
             }

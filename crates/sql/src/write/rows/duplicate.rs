@@ -8,6 +8,7 @@
 use std::ops::Range;
 
 use remora_engine::{Row, Value};
+use remora_mysql::ErrorCode;
 
 use super::{
     insert::{Alias, column},
@@ -16,7 +17,7 @@ use super::{
     values::{RowMaker, column_name},
 };
 use crate::{
-    Code, Result,
+    Result,
     catalog::quoted_name,
     parse::Tokens,
     state::SessionState,
@@ -146,7 +147,7 @@ fn warn_of_values(session: &SessionState, tokens: &Tokens<'_>, range: Range<usiz
     while ahead.place() < end {
         if ahead.accept("VALUES") && ahead.is("(") {
             session.warn(
-                Code::DeprecatedSyntax,
+                ErrorCode::DeprecatedSyntax,
                 "'VALUES function' is deprecated and will be removed in a future release. Please \
                  use an alias (INSERT INTO ... VALUES (...) AS alias) and replace VALUES(col) in \
                  the ON DUPLICATE KEY UPDATE clause with alias.col instead",

@@ -5,6 +5,7 @@
 //! beside its own, so that one SELECT evaluates an expression for all of them.
 
 use remora_engine::Value;
+use remora_mysql::TokenKind;
 
 use super::{
     evaluate::Query,
@@ -16,7 +17,7 @@ use super::{
 use crate::{
     Result,
     catalog::quoted_name,
-    parse::{TokenKind, Tokens},
+    parse::Tokens,
     state::SessionState,
     write::rows::computed::{Beside, values_over},
 };

@@ -8,6 +8,7 @@
 //! ```
 
 use remora_engine::{Row, Value};
+use remora_mysql::ErrorCode;
 
 use super::{
     duplicate::{OnDuplicate, update_duplicate},
@@ -17,8 +18,8 @@ use super::{
     values::{GivenRows, RowMaker},
 };
 use crate::{
-    Code, Error, Outcome, Result, catalog::Verb, parse::Tokens, state::SessionState,
-    transaction::Key, write::rows::computed::Computed,
+    Error, Outcome, Result, catalog::Verb, parse::Tokens, state::SessionState, transaction::Key,
+    write::rows::computed::Computed,
 };
 
 /// What happens to a row whose key is there.
@@ -171,7 +172,7 @@ fn check_once(columns: &[usize], target: &TargetTable) -> Result<()> {
         Some(&twice) => {
             let name = super::values::column_name(target, twice);
             let message = format!("Column '{name}' specified twice");
-            Err(Error::new(Code::FieldSpecifiedTwice, message))
+            Err(Error::new(ErrorCode::FieldSpecifiedTwice, message))
         }
     }
 }
@@ -183,7 +184,7 @@ pub(super) fn column(tokens: &mut Tokens<'_>, target: &TargetTable) -> Result<us
         name = tokens.name()?;
     }
     target.table.column(&name).ok_or_else(|| {
-        Error::new(Code::UnknownColumn, format!("Unknown column '{name}' in 'field list'"))
+        Error::new(ErrorCode::UnknownColumn, format!("Unknown column '{name}' in 'field list'"))
     })
 }
 
@@ -244,7 +245,7 @@ fn rows(
 
 fn count_error(row: usize) -> Error {
     let message = format!("Column count doesn't match value count at row {row}");
-    Error::new(Code::ValueCount, message)
+    Error::new(ErrorCode::ValueCount, message)
 }
 
 fn alias(tokens: &mut Tokens<'_>, columns: &[usize]) -> Result<Option<Alias>> {
@@ -425,7 +426,7 @@ impl Inserter {
 /// 1054 if nothing was found.
 pub(super) fn check_found<T>(found: Option<T>, name: &str) -> Result<T> {
     found.ok_or_else(|| {
-        Error::new(Code::UnknownColumn, format!("Unknown column '{name}' in 'field list'"))
+        Error::new(ErrorCode::UnknownColumn, format!("Unknown column '{name}' in 'field list'"))
     })
 }
 

@@ -1,12 +1,13 @@
 //! Values in statements that are written out: they need no planning.
 
 use remora_engine::{Date, DateTime, Decimal, Value};
+use remora_mysql::TokenKind;
 
 use crate::{
     Result, SqlType,
     catalog::TypeSpec,
     meaning::temporal::{parse_moment, parse_time},
-    parse::{TokenKind, Tokens},
+    parse::Tokens,
 };
 
 /// What is given for a column.

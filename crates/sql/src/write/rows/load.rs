@@ -10,13 +10,15 @@
 
 use std::sync::Arc;
 
+use remora_mysql::ErrorCode;
+
 use super::{
     fields::{Fields, Line},
     insert::{Inserter, Policy},
     literal::Parameters,
     target::{TargetTable, table_name},
 };
-use crate::{Code, Error, Outcome, Result, catalog::Verb, parse::Tokens, state::SessionState};
+use crate::{Error, Outcome, Result, catalog::Verb, parse::Tokens, state::SessionState};
 
 /// Lines that are put at once.
 const LINES_AT_ONCE: usize = 1_000;
@@ -112,12 +114,12 @@ pub(super) async fn run(
 fn content(session: &SessionState, local: bool) -> Result<Arc<[u8]>> {
     let refused = match local {
         true => Error::new(
-            Code::LocalInfileDisabled,
+            ErrorCode::LocalInfileDisabled,
             "Loading local data is disabled; this must be enabled on both the client and server \
              sides",
         ),
         false => Error::new(
-            Code::OptionPreventsStatement,
+            ErrorCode::OptionPreventsStatement,
             "The MySQL server is running with the --secure-file-priv option so it cannot execute \
              this statement",
         ),
@@ -297,7 +299,7 @@ mod tests {
         let some = |text: &str| Some(text.to_owned());
         assert_eq!(lines(&format, "a,b"), [vec![some("a")], vec![some("b")]]);
         let fixed = parsed("FIELDS TERMINATED BY '' LINES TERMINATED BY ''");
-        assert_eq!(fixed.unwrap_err().code, Code::NotSupported);
+        assert_eq!(fixed.unwrap_err().code, ErrorCode::NotSupported);
         let tabs = "\t".repeat(100);
         assert_eq!(lines(&Format::default(), &tabs), [vec![some(""); 3]]);
     }

@@ -22,12 +22,13 @@ use remora_engine::Value;
 
 pub(crate) use evaluate::Query;
 pub(crate) use preparable::check;
+use remora_mysql::TokenKind;
 pub(crate) use target::{TargetTable, check_local, table_name, table_of};
 pub(crate) use values::{RowMaker, column_name};
 
 use crate::{
     Outcome, Result,
-    parse::{Statement, TokenKind, Tokens},
+    parse::{Statement, Tokens},
     state::SessionState,
 };
 

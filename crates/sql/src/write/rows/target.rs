@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use remora_engine::{Row, Value};
+use remora_mysql::ErrorCode;
 
 use crate::{
-    Code, Error, Result,
+    Error, Result,
     catalog::{ROW_NUMBER, SqlTable, TableName, Verb},
     parse::Tokens,
     state::SessionState,
@@ -102,7 +103,7 @@ impl TargetTable {
     pub(crate) fn duplicate_error(&self, shown: &str, key: &str) -> Error {
         let shown: String = shown.chars().take(64).collect();
         let message = format!("Duplicate entry '{shown}' for key '{}.{key}'", self.name.table);
-        Error::new(Code::DuplicateKey, message)
+        Error::new(ErrorCode::DuplicateKey, message)
     }
 
     /// Puts a row that nothing stands against; 1114 in a temporary table that has become too large.
@@ -271,7 +272,7 @@ pub(crate) fn check_local(session: &SessionState, engine_name: &str) -> Result<(
     match session.shared.host.source_of(engine_name) {
         None => Ok(()),
         Some(source) => Err(Error::new(
-            Code::OptionPreventsStatement,
+            ErrorCode::OptionPreventsStatement,
             format!(
                 "Table '{engine_name}' follows the source '{source}' and is read-only here, so it \
                  cannot execute this statement"

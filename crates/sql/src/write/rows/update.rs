@@ -11,6 +11,7 @@
 use std::ops::Range;
 
 use remora_engine::{Row, Value};
+use remora_mysql::ErrorCode;
 use rustc_hash::FxHashSet;
 
 use super::{
@@ -23,7 +24,7 @@ use super::{
     values::{RowMaker, column_name, default_value},
 };
 use crate::{
-    Code, Error, Outcome, Result,
+    Error, Outcome, Result,
     catalog::{TableName, Verb, quoted_name},
     parse::Tokens,
     state::SessionState,
@@ -393,7 +394,11 @@ impl Changer {
                     None if spec.not_null => {
                         let message = format!("Field '{name}' doesn't have a default value");
                         let implicit = self.maker.converter.implicit(&spec.kind);
-                        return self.maker.converter.complain(Code::NoDefault, message, implicit);
+                        return self.maker.converter.complain(
+                            ErrorCode::NoDefault,
+                            message,
+                            implicit,
+                        );
                     }
                     default => return Ok(default.unwrap_or(Value::Null)),
                 }
@@ -534,7 +539,7 @@ fn deleted_targets(
     let mut missing = missing.filter(|listed| !named.iter().any(|named| is_deleted(named, listed)));
     if let Some((_, missing)) = missing.next() {
         let message = format!("Unknown table '{missing}' in MULTI DELETE");
-        return Err(Error::new(Code::UnknownTableInDelete, message));
+        return Err(Error::new(ErrorCode::UnknownTableInDelete, message));
     }
     let wanted = |named: &Named| {
         listed.is_none_or(|listed| listed.iter().any(|listed| is_deleted(named, listed)))
@@ -706,7 +711,7 @@ pub(super) fn assigned_column(
         if let Some(column) = known.column(name) {
             if found.is_some() {
                 let message = format!("Column '{name}' in field list is ambiguous");
-                return Err(Error::new(Code::AmbiguousColumn, message));
+                return Err(Error::new(ErrorCode::AmbiguousColumn, message));
             }
             found = Some((index, column));
         }

@@ -1,6 +1,7 @@
 //! From what a statement gives for columns to whole rows.
 
 use remora_engine::{Row, Value};
+use remora_mysql::{ErrorCode, SqlMode};
 use rustc_hash::FxHashMap;
 
 use super::{
@@ -9,11 +10,10 @@ use super::{
     target::TargetTable,
 };
 use crate::{
-    Code, Error, Result,
+    Error, Result,
     catalog::{ColumnSpec, DefaultSpec},
     parse::Tokens,
     state::SessionState,
-    variables::SqlMode,
     write::convert::{Converter, Slot},
 };
 
@@ -212,9 +212,9 @@ impl RowMaker {
         let name = column_name(target, position);
         let message = format!("Column '{name}' cannot be null");
         if strict {
-            return Err(Error::new(Code::ColumnCannotBeNull, message));
+            return Err(Error::new(ErrorCode::ColumnCannotBeNull, message));
         }
-        self.converter.warn(Code::ColumnCannotBeNull, message);
+        self.converter.warn(ErrorCode::ColumnCannotBeNull, message);
         let spec = target.table.columns.get(position);
         Ok(spec.map_or(Value::Null, |spec| self.converter.implicit(&spec.kind)))
     }
@@ -226,7 +226,7 @@ impl RowMaker {
             column_name(target, position),
             target.name.table
         );
-        Error::new(Code::GeneratedColumnValue, message)
+        Error::new(ErrorCode::GeneratedColumnValue, message)
     }
 
     /// Whether NULL is an error in a NOT NULL column: it is in a single row, whatever the mode.
@@ -270,7 +270,7 @@ impl RowMaker {
         }
         let name = column_name(target, position);
         let message = format!("Field '{name}' doesn't have a default value");
-        self.converter.complain(Code::NoDefault, message, implicit)
+        self.converter.complain(ErrorCode::NoDefault, message, implicit)
     }
 
     /// A value of the AUTO_INCREMENT column: NULL and 0 ask for the next one.
@@ -303,7 +303,7 @@ impl RowMaker {
             };
             if next > most {
                 let message = "Failed to read auto-increment value from storage engine";
-                return Err(Error::new(Code::AutoIncrementExhausted, message));
+                return Err(Error::new(ErrorCode::AutoIncrementExhausted, message));
             }
             return Ok(match spec.kind.engine_type() {
                 remora_engine::ColumnType::Uint(_) => Value::Uint(next),
@@ -331,7 +331,7 @@ impl RowMaker {
 
 /// Errors about JSON name the column with its table.
 fn named_in_full(mut error: Error, target: &TargetTable) -> Error {
-    if error.code == Code::InvalidJson {
+    if error.code == ErrorCode::InvalidJson {
         let table = format!("for column '{}.", target.name.table);
         error.message = error.message.replacen("for column '", &table, 1);
     }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use remora_engine::Value;
+use remora_mysql::FieldType;
 
 use crate::{
     Error, Result,
@@ -11,7 +12,6 @@ use crate::{
         binlog::{MappedColumn, TableMap},
         bytes::Reader,
         schema::{Labels, SourceColumn, SourceTable, SourceType, TextType},
-        type_code,
         values::{Cell, CellLength, Malformed},
     },
 };
@@ -87,7 +87,10 @@ pub(super) fn columns(source: &SourceTable, map: &TableMap) -> Result<Vec<ImageC
         let name = found.map_or(mapped.name.clone(), |(_, column)| Some(column.name.clone()));
         let name = name.unwrap_or_else(|| format!("number {}", ordinal + 1));
         let length = length(mapped).ok_or_else(|| {
-            refused(format!("column {name:?} has the type {}, which is not known", mapped.kind))
+            refused(format!(
+                "column {name:?} has the type {}, which is not known",
+                mapped.kind.code()
+            ))
         })?;
         let followed = match found {
             None => None,
@@ -100,7 +103,7 @@ pub(super) fn columns(source: &SourceTable, map: &TableMap) -> Result<Vec<ImageC
         columns.push(ImageColumn {
             name,
             length,
-            is_document: mapped.kind == type_code::JSON,
+            is_document: mapped.kind == FieldType::Json,
             is_period_end: source.period_end == Some(ordinal),
             followed,
         });
@@ -147,34 +150,34 @@ fn length(mapped: &MappedColumn) -> Option<CellLength> {
     let metadata = usize::from(mapped.metadata);
     let fraction = metadata.min(6).div_ceil(2);
     Some(match mapped.kind {
-        type_code::TINY | type_code::YEAR => CellLength::Fixed(1),
-        type_code::SHORT => CellLength::Fixed(2),
-        type_code::INT24 | type_code::DATE | type_code::NEWDATE | type_code::TIME => {
+        FieldType::Tiny | FieldType::Year => CellLength::Fixed(1),
+        FieldType::Short => CellLength::Fixed(2),
+        FieldType::Int24 | FieldType::Date | FieldType::NewDate | FieldType::Time => {
             CellLength::Fixed(3)
         }
-        type_code::LONG | type_code::FLOAT | type_code::TIMESTAMP => CellLength::Fixed(4),
-        type_code::LONGLONG | type_code::DOUBLE | type_code::DATETIME => CellLength::Fixed(8),
-        type_code::TIME2 => CellLength::Fixed(3 + fraction),
-        type_code::DATETIME2 => CellLength::Fixed(5 + fraction),
-        type_code::TIMESTAMP2 => CellLength::Fixed(4 + fraction),
-        type_code::NEWDECIMAL => CellLength::Fixed(decimal_bytes(mapped.metadata)?),
-        type_code::ENUM | type_code::SET => CellLength::Fixed(metadata),
-        type_code::BIT => {
+        FieldType::Long | FieldType::Float | FieldType::Timestamp => CellLength::Fixed(4),
+        FieldType::LongLong | FieldType::Double | FieldType::DateTime => CellLength::Fixed(8),
+        FieldType::Time2 => CellLength::Fixed(3 + fraction),
+        FieldType::DateTime2 => CellLength::Fixed(5 + fraction),
+        FieldType::Timestamp2 => CellLength::Fixed(4 + fraction),
+        FieldType::NewDecimal => CellLength::Fixed(decimal_bytes(mapped.metadata)?),
+        FieldType::Enum | FieldType::Set => CellLength::Fixed(metadata),
+        FieldType::Bit => {
             let [bits, bytes] = mapped.metadata.to_le_bytes();
             CellLength::Fixed(usize::from(bytes) + usize::from(bits > 0))
         }
-        type_code::STRING
-        | type_code::VARCHAR
-        | type_code::VAR_STRING
-        | type_code::VARCHAR_COMPRESSED => CellLength::Prefixed(if metadata > 255 { 2 } else { 1 }),
-        type_code::TINY_BLOB
-        | type_code::BLOB
-        | type_code::MEDIUM_BLOB
-        | type_code::LONG_BLOB
-        | type_code::BLOB_COMPRESSED
-        | type_code::GEOMETRY
-        | type_code::JSON
-        | type_code::VECTOR => CellLength::Prefixed(metadata),
+        FieldType::String
+        | FieldType::VarChar
+        | FieldType::VarString
+        | FieldType::VarCharCompressed => CellLength::Prefixed(if metadata > 255 { 2 } else { 1 }),
+        FieldType::TinyBlob
+        | FieldType::Blob
+        | FieldType::MediumBlob
+        | FieldType::LongBlob
+        | FieldType::BlobCompressed
+        | FieldType::Geometry
+        | FieldType::Json
+        | FieldType::Vector => CellLength::Prefixed(metadata),
         _ => return None,
     })
 }
@@ -194,15 +197,15 @@ fn cell(column: &SourceColumn, mapped: &MappedColumn, length: CellLength) -> Res
             // MySQL defines a column that it makes of a long number with more digits than numbers
             // have; its rows have what they say.
             let same = digits == *precision || *precision > MAX_DECIMAL_DIGITS;
-            is(mapped, type_code::NEWDECIMAL)
+            is(mapped, FieldType::NewDecimal)
                 .filter(|_| same && decimals == *scale)
                 .map(|_| Cell::Decimal(digits, decimals))
         }
-        SourceType::Float => is(mapped, type_code::FLOAT).map(|_| Cell::Float),
-        SourceType::Double => is(mapped, type_code::DOUBLE).map(|_| Cell::Double),
+        SourceType::Float => is(mapped, FieldType::Float).map(|_| Cell::Float),
+        SourceType::Double => is(mapped, FieldType::Double).map(|_| Cell::Double),
         SourceType::Bit(bits) => bit(*bits, mapped, length),
-        SourceType::Year => is(mapped, type_code::YEAR).map(|_| Cell::Year),
-        SourceType::ShortYear => is(mapped, type_code::YEAR).map(|_| Cell::ShortYear),
+        SourceType::Year => is(mapped, FieldType::Year).map(|_| Cell::Year),
+        SourceType::ShortYear => is(mapped, FieldType::Year).map(|_| Cell::ShortYear),
         SourceType::Date
         | SourceType::Time(_)
         | SourceType::DateTime(_)
@@ -213,42 +216,45 @@ fn cell(column: &SourceColumn, mapped: &MappedColumn, length: CellLength) -> Res
         SourceType::Binary(_) | SourceType::VarBinary(_) | SourceType::Blob(_) => {
             bytes(&column.kind, mapped, length)
         }
-        SourceType::Enum(labels) => is(mapped, type_code::ENUM)
+        SourceType::Enum(labels) => is(mapped, FieldType::Enum)
             .map(|at| Cell::Enum(usize::from(at.metadata), self::labels(labels, at))),
-        SourceType::Set(labels) => is(mapped, type_code::SET)
+        SourceType::Set(labels) => is(mapped, FieldType::Set)
             .map(|at| Cell::Set(usize::from(at.metadata), self::labels(labels, at))),
-        SourceType::Json => is(mapped, type_code::JSON).map(|_| Cell::Json(length)),
-        SourceType::Geometry => is(mapped, type_code::GEOMETRY).map(|_| Cell::Bytes(length)),
+        SourceType::Json => is(mapped, FieldType::Json).map(|_| Cell::Json(length)),
+        SourceType::Geometry => is(mapped, FieldType::Geometry).map(|_| Cell::Bytes(length)),
         SourceType::Vector(_) => {
             let known = matches!(
                 mapped.kind,
-                type_code::VECTOR | type_code::VARCHAR | type_code::VAR_STRING
+                FieldType::Vector | FieldType::VarChar | FieldType::VarString
             );
             known.then_some(Cell::Bytes(length))
         }
-        SourceType::Uuid => is(mapped, type_code::STRING).map(|_| Cell::Uuid(length)),
-        SourceType::Inet4 => is(mapped, type_code::STRING).map(|_| Cell::Inet4(length)),
-        SourceType::Inet6 => is(mapped, type_code::STRING).map(|_| Cell::Inet6(length)),
+        SourceType::Uuid => is(mapped, FieldType::String).map(|_| Cell::Uuid(length)),
+        SourceType::Inet4 => is(mapped, FieldType::String).map(|_| Cell::Inet4(length)),
+        SourceType::Inet6 => is(mapped, FieldType::String).map(|_| Cell::Inet6(length)),
     };
     found.ok_or_else(|| {
         format!(
             "column {:?} is of the type {} ({}) in the binlog and {:?} in its definition",
-            column.name, mapped.kind, mapped.metadata, column.kind
+            column.name,
+            mapped.kind.code(),
+            mapped.metadata,
+            column.kind
         )
     })
 }
 
-fn is(mapped: &MappedColumn, kind: u8) -> Option<&MappedColumn> {
+fn is(mapped: &MappedColumn, kind: FieldType) -> Option<&MappedColumn> {
     (mapped.kind == kind).then_some(mapped)
 }
 
 fn integer(bits: u8, unsigned: bool, mapped: &MappedColumn) -> Option<Cell> {
     let expected = match bits {
-        8 => type_code::TINY,
-        16 => type_code::SHORT,
-        24 => type_code::INT24,
-        32 => type_code::LONG,
-        _ => type_code::LONGLONG,
+        8 => FieldType::Tiny,
+        16 => FieldType::Short,
+        24 => FieldType::Int24,
+        32 => FieldType::Long,
+        _ => FieldType::LongLong,
     };
     let bytes = usize::from(bits / 8);
     let same = mapped.kind == expected && mapped.unsigned.is_none_or(|mapped| mapped == unsigned);
@@ -258,7 +264,7 @@ fn integer(bits: u8, unsigned: bool, mapped: &MappedColumn) -> Option<Cell> {
 fn bit(bits: u8, mapped: &MappedColumn, length: CellLength) -> Option<Cell> {
     let [rest, whole] = mapped.metadata.to_le_bytes();
     let same =
-        mapped.kind == type_code::BIT && u16::from(whole) * 8 + u16::from(rest) == u16::from(bits);
+        mapped.kind == FieldType::Bit && u16::from(whole) * 8 + u16::from(rest) == u16::from(bits);
     match length {
         CellLength::Fixed(bytes) if same && bytes <= 8 => Some(Cell::Bit(bytes)),
         _ => None,
@@ -268,19 +274,19 @@ fn bit(bits: u8, mapped: &MappedColumn, length: CellLength) -> Option<Cell> {
 fn temporal(declared: &SourceType, mapped: &MappedColumn) -> Option<Cell> {
     let digits = mapped.metadata;
     Some(match (declared, mapped.kind) {
-        (SourceType::Date, type_code::DATE | type_code::NEWDATE) => Cell::Date,
-        (SourceType::Time(same), type_code::TIME2) if u16::from(*same) == digits => {
+        (SourceType::Date, FieldType::Date | FieldType::NewDate) => Cell::Date,
+        (SourceType::Time(same), FieldType::Time2) if u16::from(*same) == digits => {
             Cell::Time(digits)
         }
-        (SourceType::DateTime(same), type_code::DATETIME2) if u16::from(*same) == digits => {
+        (SourceType::DateTime(same), FieldType::DateTime2) if u16::from(*same) == digits => {
             Cell::DateTime(digits)
         }
-        (SourceType::Timestamp(same), type_code::TIMESTAMP2) if u16::from(*same) == digits => {
+        (SourceType::Timestamp(same), FieldType::Timestamp2) if u16::from(*same) == digits => {
             Cell::Timestamp(digits)
         }
-        (SourceType::Time(digits), type_code::TIME) => Cell::OldTime(*digits),
-        (SourceType::DateTime(digits), type_code::DATETIME) => Cell::OldDateTime(*digits),
-        (SourceType::Timestamp(digits), type_code::TIMESTAMP) => Cell::OldTimestamp(*digits),
+        (SourceType::Time(digits), FieldType::Time) => Cell::OldTime(*digits),
+        (SourceType::DateTime(digits), FieldType::DateTime) => Cell::OldDateTime(*digits),
+        (SourceType::Timestamp(digits), FieldType::Timestamp) => Cell::OldTimestamp(*digits),
         _ => return None,
     })
 }
@@ -292,15 +298,16 @@ fn text(
     length: CellLength,
 ) -> Option<Cell> {
     Some(match (declared, mapped.kind) {
-        (SourceType::Char(_), type_code::STRING) => Cell::Padded(length, text.charset),
-        (SourceType::VarChar(_), type_code::VARCHAR | type_code::VAR_STRING) => {
+        (SourceType::Char(_), FieldType::String) => Cell::Padded(length, text.charset),
+        (SourceType::VarChar(_), FieldType::VarChar | FieldType::VarString) => {
             Cell::Text(length, text.charset)
         }
-        (SourceType::Text(_), type_code::TINY_BLOB..=type_code::BLOB) => {
-            Cell::Text(length, text.charset)
-        }
-        (SourceType::VarChar(_), type_code::VARCHAR_COMPRESSED)
-        | (SourceType::Text(_), type_code::BLOB_COMPRESSED) => {
+        (
+            SourceType::Text(_),
+            FieldType::TinyBlob | FieldType::MediumBlob | FieldType::LongBlob | FieldType::Blob,
+        ) => Cell::Text(length, text.charset),
+        (SourceType::VarChar(_), FieldType::VarCharCompressed)
+        | (SourceType::Text(_), FieldType::BlobCompressed) => {
             Cell::CompressedText(length, text.charset)
         }
         _ => return None,
@@ -309,13 +316,16 @@ fn text(
 
 fn bytes(declared: &SourceType, mapped: &MappedColumn, length: CellLength) -> Option<Cell> {
     Some(match (declared, mapped.kind) {
-        (SourceType::Binary(_), type_code::STRING) => {
+        (SourceType::Binary(_), FieldType::String) => {
             Cell::Filled(length, usize::from(mapped.metadata))
         }
-        (SourceType::VarBinary(_), type_code::VARCHAR | type_code::VAR_STRING)
-        | (SourceType::Blob(_), type_code::TINY_BLOB..=type_code::BLOB) => Cell::Bytes(length),
-        (SourceType::VarBinary(_), type_code::VARCHAR_COMPRESSED)
-        | (SourceType::Blob(_), type_code::BLOB_COMPRESSED) => Cell::CompressedBytes(length),
+        (SourceType::VarBinary(_), FieldType::VarChar | FieldType::VarString)
+        | (
+            SourceType::Blob(_),
+            FieldType::TinyBlob | FieldType::MediumBlob | FieldType::LongBlob | FieldType::Blob,
+        ) => Cell::Bytes(length),
+        (SourceType::VarBinary(_), FieldType::VarCharCompressed)
+        | (SourceType::Blob(_), FieldType::BlobCompressed) => Cell::CompressedBytes(length),
         _ => return None,
     })
 }

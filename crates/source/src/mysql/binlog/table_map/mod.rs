@@ -10,11 +10,10 @@
 
 mod optional;
 
+use remora_mysql::FieldType;
+
 use super::FormatDescription;
-use crate::mysql::{
-    bytes::{Reader, Short},
-    type_code,
-};
+use crate::mysql::bytes::{Reader, Short};
 
 /// The number of table map events.
 const EVENT: u8 = 19;
@@ -36,8 +35,8 @@ pub struct TableMap {
 /// A column of a table map.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MappedColumn {
-    /// The type's number in the protocol; ENUM and SET are told from CHAR.
-    pub kind: u8,
+    /// The type; ENUM and SET are told from CHAR.
+    pub kind: FieldType,
     /// What belongs to the type: the bytes of a CHAR, ENUM or SET, at most, of a VARCHAR; the
     /// bytes of a BLOB's length; digits of a fraction; precision and scale; bits and bytes.
     pub metadata: u16,
@@ -80,8 +79,8 @@ impl TableMap {
         let mut metadata = Reader::new(reader.bytes(length)?);
         let nullable = reader.bytes(count.div_ceil(8))?;
         self.columns.reserve_exact(count);
-        for (index, &kind) in kinds.iter().enumerate() {
-            let (kind, metadata) = typed(kind, &mut metadata)?;
+        for (index, &code) in kinds.iter().enumerate() {
+            let (kind, metadata) = typed(code, &mut metadata)?;
             let nullable = nullable.get(index / 8).is_some_and(|bits| bits >> (index % 8) & 1 == 1);
             let column = MappedColumn { kind, metadata, nullable, ..MappedColumn::default() };
             self.columns.push(column);
@@ -98,34 +97,38 @@ fn name(reader: &mut Reader<'_>) -> Result<String, Short> {
 }
 
 /// The type and its metadata as one number.
-fn typed(kind: u8, metadata: &mut Reader<'_>) -> Result<(u8, u16), Short> {
+fn typed(code: u8, metadata: &mut Reader<'_>) -> Result<(FieldType, u16), Short> {
+    let kind = FieldType::from_code(code);
     Ok(match kind {
-        type_code::STRING | type_code::ENUM | type_code::SET => {
+        FieldType::String | FieldType::Enum | FieldType::Set => {
             let [real, length] = metadata.array()?;
             // Two bits of the length of a CHAR of more than 255 bytes stand, inverted, in the type.
             match real & 0x30 {
-                0x30 => (real, u16::from(length)),
-                bits => (real | 0x30, u16::from(bits ^ 0x30) << 4 | u16::from(length)),
+                0x30 => (FieldType::from_code(real), u16::from(length)),
+                bits => (
+                    FieldType::from_code(real | 0x30),
+                    u16::from(bits ^ 0x30) << 4 | u16::from(length),
+                ),
             }
         }
-        type_code::VARCHAR
-        | type_code::VAR_STRING
-        | type_code::VARCHAR_COMPRESSED
-        | type_code::BIT => (kind, metadata.u16()?),
-        type_code::NEWDECIMAL => (kind, u16::from_be_bytes(metadata.array()?)),
-        type_code::FLOAT
-        | type_code::DOUBLE
-        | type_code::TIMESTAMP2
-        | type_code::DATETIME2
-        | type_code::TIME2
-        | type_code::BLOB_COMPRESSED
-        | type_code::VECTOR
-        | type_code::JSON
-        | type_code::TINY_BLOB
-        | type_code::MEDIUM_BLOB
-        | type_code::LONG_BLOB
-        | type_code::BLOB
-        | type_code::GEOMETRY => (kind, u16::from(metadata.u8()?)),
+        FieldType::VarChar
+        | FieldType::VarString
+        | FieldType::VarCharCompressed
+        | FieldType::Bit => (kind, metadata.u16()?),
+        FieldType::NewDecimal => (kind, u16::from_be_bytes(metadata.array()?)),
+        FieldType::Float
+        | FieldType::Double
+        | FieldType::Timestamp2
+        | FieldType::DateTime2
+        | FieldType::Time2
+        | FieldType::BlobCompressed
+        | FieldType::Vector
+        | FieldType::Json
+        | FieldType::TinyBlob
+        | FieldType::MediumBlob
+        | FieldType::LongBlob
+        | FieldType::Blob
+        | FieldType::Geometry => (kind, u16::from(metadata.u8()?)),
         _ => (kind, 0),
     })
 }

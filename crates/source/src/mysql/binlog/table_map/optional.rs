@@ -9,11 +9,10 @@
 //! ```
 //! Other kinds say nothing that is needed and are passed over.
 
+use remora_mysql::FieldType;
+
 use super::{MappedColumn, TableMap};
-use crate::mysql::{
-    bytes::{Reader, Short},
-    type_code,
-};
+use crate::mysql::bytes::{Reader, Short};
 
 pub(super) fn read(
     reader: &mut Reader<'_>,
@@ -29,8 +28,8 @@ pub(super) fn read(
             2 => default_collation(&mut value, map, is_mariadb)?,
             3 => collations(&mut value, map, is_mariadb)?,
             4 => names(&mut value, map)?,
-            5 => labels(&mut value, map, type_code::SET)?,
-            6 => labels(&mut value, map, type_code::ENUM)?,
+            5 => labels(&mut value, map, FieldType::Set)?,
+            6 => labels(&mut value, map, FieldType::Enum)?,
             _ => {}
         }
     }
@@ -47,7 +46,7 @@ fn signedness(value: &mut Reader<'_>, map: &mut TableMap, is_mariadb: bool) -> R
         let with_years = bit(numbers + years);
         let agreed = is_mariadb || with_years == bit(numbers);
         match column.kind {
-            type_code::YEAR => years += 1,
+            FieldType::Year => years += 1,
             _ => {
                 numbers += 1;
                 column.unsigned = with_years.filter(|_| agreed);
@@ -60,15 +59,15 @@ fn signedness(value: &mut Reader<'_>, map: &mut TableMap, is_mariadb: bool) -> R
 fn is_number(column: &MappedColumn) -> bool {
     matches!(
         column.kind,
-        type_code::TINY
-            | type_code::SHORT
-            | type_code::INT24
-            | type_code::LONG
-            | type_code::LONGLONG
-            | type_code::FLOAT
-            | type_code::DOUBLE
-            | type_code::NEWDECIMAL
-            | type_code::YEAR
+        FieldType::Tiny
+            | FieldType::Short
+            | FieldType::Int24
+            | FieldType::Long
+            | FieldType::LongLong
+            | FieldType::Float
+            | FieldType::Double
+            | FieldType::NewDecimal
+            | FieldType::Year
     )
 }
 
@@ -99,15 +98,15 @@ fn collations(value: &mut Reader<'_>, map: &mut TableMap, is_mariadb: bool) -> R
 /// The columns that have collations: text and bytes; at MariaDB whatever is held as such too.
 fn collated(map: &mut TableMap, is_mariadb: bool) -> impl Iterator<Item = &mut MappedColumn> {
     map.columns.iter_mut().filter(move |column| match column.kind {
-        type_code::STRING
-        | type_code::VAR_STRING
-        | type_code::VARCHAR
-        | type_code::VECTOR
-        | type_code::TINY_BLOB
-        | type_code::BLOB
-        | type_code::MEDIUM_BLOB
-        | type_code::LONG_BLOB => true,
-        type_code::GEOMETRY | type_code::VARCHAR_COMPRESSED | type_code::BLOB_COMPRESSED => {
+        FieldType::String
+        | FieldType::VarString
+        | FieldType::VarChar
+        | FieldType::Vector
+        | FieldType::TinyBlob
+        | FieldType::Blob
+        | FieldType::MediumBlob
+        | FieldType::LongBlob => true,
+        FieldType::Geometry | FieldType::VarCharCompressed | FieldType::BlobCompressed => {
             is_mariadb
         }
         _ => false,
@@ -122,7 +121,7 @@ fn names(value: &mut Reader<'_>, map: &mut TableMap) -> Result<(), Short> {
     Ok(())
 }
 
-fn labels(value: &mut Reader<'_>, map: &mut TableMap, wanted: u8) -> Result<(), Short> {
+fn labels(value: &mut Reader<'_>, map: &mut TableMap, wanted: FieldType) -> Result<(), Short> {
     for column in map.columns.iter_mut().filter(|column| column.kind == wanted) {
         let count = value.packed_length()?;
         let mut labels = Vec::new();
@@ -140,8 +139,8 @@ mod tests {
     use super::*;
 
     /// The signs that a byte gives columns of these types.
-    fn signs(kinds: &[u8], bits: u8, is_mariadb: bool) -> Vec<Option<bool>> {
-        let column = |&kind: &u8| MappedColumn { kind, ..MappedColumn::default() };
+    fn signs(kinds: &[FieldType], bits: u8, is_mariadb: bool) -> Vec<Option<bool>> {
+        let column = |&kind: &FieldType| MappedColumn { kind, ..MappedColumn::default() };
         let columns = kinds.iter().map(column).collect();
         let mut map =
             TableMap { table_id: 1, database: String::new(), table: String::new(), columns };
@@ -151,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_year_may_count_as_a_number() {
-        let kinds = [type_code::LONG, type_code::YEAR, type_code::LONG, type_code::SHORT];
+        let kinds = [FieldType::Long, FieldType::Year, FieldType::Long, FieldType::Short];
         assert_eq!(signs(&kinds, 0b0100_0000, true), [Some(false), None, Some(false), Some(false)]);
         // The SMALLINT is signed by either count, the INT before it by one of them.
         assert_eq!(signs(&kinds, 0b0100_0000, false), [Some(false), None, None, Some(false)]);

@@ -3,12 +3,13 @@
 use std::{fmt::Write, sync::Arc};
 
 use remora_engine::{DateTime, Value};
+use remora_mysql::FieldType;
 
 use super::{
     super::{Malformed, decimal, temporal},
     Json,
 };
-use crate::mysql::{bytes::Reader, type_code};
+use crate::mysql::bytes::Reader;
 
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 /// Characters of a line of base64, after which MySQL breaks it.
@@ -114,24 +115,25 @@ fn write_double(number: f64, out: &mut String) -> std::fmt::Result {
     out.write_str(&scientific)
 }
 
-fn write_opaque(kind: u8, bytes: &[u8], out: &mut String) -> Result<(), Malformed> {
+fn write_opaque(code: u8, bytes: &[u8], out: &mut String) -> Result<(), Malformed> {
+    let kind = FieldType::from_code(code);
     let written = match kind {
-        type_code::NEWDECIMAL => {
+        FieldType::NewDecimal => {
             let (&[precision, scale], _) = bytes.split_first_chunk().ok_or(Malformed)?;
             let number = bytes.get(2..).unwrap_or_default();
             let number = decimal::decimal(&mut Reader::new(number), precision, scale)?;
             write!(out, "{number}")
         }
-        type_code::DATE | type_code::DATETIME | type_code::TIMESTAMP | type_code::TIME => {
+        FieldType::Date | FieldType::DateTime | FieldType::Timestamp | FieldType::Time => {
             let packed = Reader::new(bytes).array()?;
             let value = match kind {
-                type_code::TIME => temporal::packed_time(i64::from_le_bytes(packed))?,
+                FieldType::Time => temporal::packed_time(i64::from_le_bytes(packed))?,
                 _ => temporal::packed_date_time(u64::from_le_bytes(packed))?,
             };
             write_moment(kind, &value, out)
         }
         _ => {
-            let written = write!(out, "\"base64:type{kind}:");
+            let written = write!(out, "\"base64:type{code}:");
             write_base64(bytes, out);
             out.push('"');
             written
@@ -141,9 +143,9 @@ fn write_opaque(kind: u8, bytes: &[u8], out: &mut String) -> Result<(), Malforme
 }
 
 /// Always with six digits of a fraction.
-fn write_moment(kind: u8, value: &Value, out: &mut String) -> std::fmt::Result {
+fn write_moment(kind: FieldType, value: &Value, out: &mut String) -> std::fmt::Result {
     match value {
-        Value::DateTime(DateTime { date, .. }) if kind == type_code::DATE => {
+        Value::DateTime(DateTime { date, .. }) if kind == FieldType::Date => {
             write!(out, "\"{date}\"")
         }
         Value::DateTime(DateTime { micros, .. }) if micros % 1_000_000 == 0 => {

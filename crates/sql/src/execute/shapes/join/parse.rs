@@ -1,14 +1,13 @@
 //! Reads a join's shape from the pieces of a statement, by descent; the grammar stands in
 //! [`super`].
 
+use remora_mysql::LexMode;
+
 use super::{Added, Chain, Fact, Items, Named, Said, Shape};
-use crate::{
-    execute::shapes::{
-        lift::Piece,
-        parse::Parser,
-        shape::{ColumnName, Comparison, Group},
-    },
-    parse::LexMode,
+use crate::execute::shapes::{
+    lift::Piece,
+    parse::Parser,
+    shape::{ColumnName, Comparison, Group},
 };
 
 /// Deepest nesting of parentheses and of statements.
