@@ -64,6 +64,7 @@ fn birds() -> Schema {
             normalization: Normalization::default(),
         }],
         required: None,
+        indexes: Vec::new(),
         synonyms: Vec::new(),
         declared: None,
     }

@@ -73,6 +73,7 @@ pub fn fill(engine: &Database, name: &str, rows: u64) -> Result<()> {
         primary_key: vec![0],
         texts: Vec::new(),
         required: None,
+        indexes: Vec::new(),
         synonyms: Vec::new(),
         declared: None,
     })?;

@@ -49,6 +49,7 @@ fn schema() -> Schema {
             normalization: Normalization::default(),
         }],
         required: None,
+        indexes: Vec::new(),
         synonyms: Vec::new(),
         declared: None,
     }

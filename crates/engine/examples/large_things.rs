@@ -65,6 +65,7 @@ fn schema(name: &str) -> Schema {
             normalization: Normalization::default(),
         }],
         required: None,
+        indexes: Vec::new(),
         synonyms: Vec::new(),
         declared: None,
     }

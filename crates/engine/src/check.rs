@@ -9,7 +9,7 @@ use std::{collections::BTreeSet, path::Path};
 
 use crate::{
     Error, Position, Result, Row, Schema,
-    indexing::{RequiredRows, RowIndexer},
+    indexing::{RequiredRows, RowIndexer, index_specs},
     merge::{merge_views, write_recovered},
     recovery::{Problem, Purpose, Recovered, recover, scan_readable},
     snapshot::{SegmentView, TableView},
@@ -257,6 +257,11 @@ fn check_segment(
     };
     if !same {
         problems.add(format!("segment {number} does not hold what its rows hold"));
+    }
+    let specs = index_specs(&table.schema);
+    let mut indexes = specs.iter().filter_map(|spec| view.segment.index(spec));
+    if !indexes.all(|index| index.is_right()) {
+        problems.add(format!("segment {number} has an index whose order is not its columns'"));
     }
     Ok(())
 }

@@ -46,8 +46,8 @@ pub use request::{
     TextQuery,
 };
 pub use schema::{
-    ColumnDef, ColumnType, Comparison, DeclaredTable, Filter, HIDDEN_KEY, HIDDEN_PREFIX, Literal,
-    Schema, TextDef,
+    ColumnDef, ColumnType, Comparison, DeclaredTable, Filter, HIDDEN_KEY, HIDDEN_PREFIX,
+    IndexColumn, IndexDef, Literal, Schema, TextDef,
 };
 pub use statistics::{LevelStatistics, TableStatistics};
 pub use transaction::Transaction;

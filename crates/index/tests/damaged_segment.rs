@@ -10,7 +10,8 @@ use remora_index::{
     SectionWriter, Sections,
     column::{Cell, ColumnKind, Predicate},
     segment::{
-        ColumnSpec, Document, MergeInput, Segment, SegmentBuilder, SegmentSpec, TextSpec, merge,
+        ColumnSpec, Document, IndexPart, IndexSpec, MergeInput, Segment, SegmentBuilder,
+        SegmentSpec, TextSpec, merge,
     },
     text::{Normalization, Pattern},
 };
@@ -22,6 +23,7 @@ fn spec() -> SegmentSpec {
             ColumnSpec { id: 2, kind: ColumnKind::Bytes },
         ],
         texts: vec![TextSpec { id: 3, normalization: Normalization::default() }],
+        indexes: vec![IndexSpec { id: 4, parts: vec![IndexPart { column: 2, descending: false }] }],
     }
 }
 
@@ -77,6 +79,11 @@ fn ask_everything(segment: Segment) {
             let _ = text.occurrences(&pattern, None, &mut Vec::new());
         }
         let _ = text.find_similar_word("teh", 2);
+    }
+    if let Some(index) = segment.index(&spec().indexes[0]) {
+        let low = Bound::Included(Cell::Bytes(b"name 17"));
+        index.range(&[], low, Bound::Unbounded).for_each(|at| _ = index.doc(at));
+        let _ = index.is_right();
     }
     let _ = merge(&[MergeInput { segment: segment.into(), deleted: None }], &spec());
 }

@@ -82,7 +82,8 @@ fn build(texts: &[(u64, String)]) -> Arc<Segment> {
 
 fn spec() -> SegmentSpec {
     let normalization = Normalization::default();
-    SegmentSpec { columns: Vec::new(), texts: vec![TextSpec { id: TEXT, normalization }] }
+    let texts = vec![TextSpec { id: TEXT, normalization }];
+    SegmentSpec { texts, ..SegmentSpec::default() }
 }
 
 /// A piece of a text, cut anywhere: mostly short, sometimes of hundreds of characters.

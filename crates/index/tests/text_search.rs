@@ -10,7 +10,8 @@ use remora_index::{
     Bitmap, DocSet,
     column::{Cell, ColumnKind},
     segment::{
-        ColumnSpec, Document, MergeInput, Segment, SegmentBuilder, SegmentSpec, TextSpec, merge,
+        ColumnSpec, Document, IndexPart, IndexSpec, MergeInput, Segment, SegmentBuilder,
+        SegmentSpec, TextSpec, merge,
     },
     text::{AtomKind, Normalization, Pattern, TextIndex, atoms},
 };
@@ -22,6 +23,7 @@ fn spec() -> SegmentSpec {
     SegmentSpec {
         columns: vec![ColumnSpec { id: 4, kind: ColumnKind::Ordinal }],
         texts: vec![TextSpec { id: 2, normalization: Normalization::default() }],
+        indexes: vec![IndexSpec { id: 5, parts: vec![IndexPart { column: 4, descending: true }] }],
     }
 }
 

@@ -5,6 +5,7 @@
 //! name = "articles"
 //! primary_key = ["id"]
 //! synonyms = [["car", "automobile"]]
+//! indexes = [["author", "created DESC"]]      # secondary indexes, over columns that are `indexed`
 //!
 //! [[columns]]
 //! name = "id"
@@ -36,7 +37,9 @@ mod condition;
 
 use std::path::Path;
 
-use remora_engine::{ColumnDef, ColumnType, Filter, Normalization, Schema, TextDef, Width};
+use remora_engine::{
+    ColumnDef, ColumnType, Filter, IndexColumn, IndexDef, Normalization, Schema, TextDef, Width,
+};
 use serde::{Deserialize, Serialize};
 
 pub use column_type::TypeName;
@@ -60,6 +63,9 @@ pub struct SchemaFile {
     /// The text indexes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub texts: Vec<TextFile>,
+    /// The secondary indexes: each by these columns, `"created DESC"` greatest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub indexes: Vec<Vec<String>>,
     /// Conditions that each row of the table satisfies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub required: Vec<Condition>,
@@ -124,6 +130,18 @@ pub enum WidthName {
     Wide,
 }
 
+/// What stands behind a column of an index that begins with the greatest value.
+const DESCENDING: &str = " DESC";
+
+/// The columns of an index as a file names them.
+fn index_names(schema: &Schema, index: &IndexDef) -> Vec<String> {
+    let name = |part: &IndexColumn| {
+        let column = schema.columns.get(part.column)?;
+        Some(format!("{}{}", column.name, if part.descending { DESCENDING } else { "" }))
+    };
+    index.columns.iter().filter_map(name).collect()
+}
+
 fn yes() -> bool {
     true
 }
@@ -179,6 +197,7 @@ impl SchemaFile {
                 .iter()
                 .map(|text| TextFile::new(text, names(&text.columns)))
                 .collect(),
+            indexes: schema.indexes.iter().map(|index| index_names(schema, index)).collect(),
             required: schema.required.iter().flat_map(Condition::list).collect(),
         }
     }
@@ -206,10 +225,26 @@ impl SchemaFile {
             columns,
             primary_key,
             texts,
+            indexes: self.indexes.iter().map(|names| self.index(names)).collect::<Result<_>>()?,
             required: self.required_filter()?,
             synonyms: self.synonyms.clone(),
             declared: None,
         })
+    }
+
+    fn index(&self, parts: &[String]) -> Result<IndexDef> {
+        let part = |part: &String| {
+            let (name, descending) = match part.strip_suffix(DESCENDING) {
+                Some(name) if self.columns.iter().all(|column| column.name != *part) => {
+                    (name, true)
+                }
+                _ => (part.as_str(), false),
+            };
+            let places = self.positions("an index", &[name.to_owned()])?;
+            Ok(places.into_iter().map(move |column| IndexColumn { column, descending }))
+        };
+        let columns = parts.iter().map(part).collect::<Result<Vec<_>>>()?;
+        Ok(IndexDef { columns: columns.into_iter().flatten().collect() })
     }
 
     fn required_filter(&self) -> Result<Option<Filter>> {

@@ -86,6 +86,7 @@ fn schema(columns: &[(&str, ColumnType)]) -> Arc<Schema> {
         primary_key: vec![0],
         texts: Vec::new(),
         required: None,
+        indexes: Vec::new(),
         synonyms: Vec::new(),
         declared: None,
     })

@@ -23,6 +23,7 @@ pub(crate) fn table(kinds: &[ColumnType]) -> Schema {
         columns,
         texts: Vec::new(),
         required: None,
+        indexes: Vec::new(),
         synonyms: Vec::new(),
         declared: None,
     }

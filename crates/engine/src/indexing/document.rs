@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use remora_index::{
     column::Cell,
-    segment::{ColumnSpec, Document, Segment, SegmentBuilder, SegmentSpec, TextSpec},
+    segment::{
+        ColumnSpec, Document, IndexPart, IndexSpec, Segment, SegmentBuilder, SegmentSpec, TextSpec,
+    },
 };
 
 use crate::{
@@ -19,7 +21,36 @@ pub(crate) fn segment_spec(schema: &Schema) -> SegmentSpec {
         columns.map(|(_, column)| ColumnSpec { id: column.id, kind: column_kind(column.kind) });
     let texts = schema.texts.iter();
     let texts = texts.map(|text| TextSpec { id: text.id, normalization: text.normalization });
-    SegmentSpec { columns: columns.collect(), texts: texts.collect() }
+    SegmentSpec { columns: columns.collect(), texts: texts.collect(), indexes: index_specs(schema) }
+}
+
+/// The secondary indexes of a table's segments. An index is known by its columns' numbers, which are
+/// never reused: so one that is declared again, or under another name, is the same.
+pub(crate) fn index_specs(schema: &Schema) -> Vec<IndexSpec> {
+    let mut specs: Vec<IndexSpec> = Vec::with_capacity(schema.indexes.len());
+    for index in &schema.indexes {
+        let parts = index.columns.iter().filter_map(|part| {
+            let column = schema.columns.get(part.column)?.id;
+            Some(IndexPart { column, descending: part.descending })
+        });
+        let parts: Vec<IndexPart> = parts.collect();
+        let mut hash = crc32fast::Hasher::new();
+        for part in &parts {
+            hash.update(&part.column.to_le_bytes());
+            hash.update(&[u8::from(part.descending)]);
+        }
+        let mut id = hash.finalize();
+        while specs.iter().any(|other| other.id == id) {
+            id = id.wrapping_add(1);
+        }
+        specs.push(IndexSpec { id, parts });
+    }
+    specs
+}
+
+/// Whether a segment was made before one of the table's indexes was declared.
+pub(crate) fn lacks_an_index(segment: &Segment, specs: &[IndexSpec]) -> bool {
+    specs.iter().any(|spec| segment.index(spec).is_none())
 }
 
 /// The original texts that a text index holds of a row: one for each of its columns that is not

@@ -6,6 +6,8 @@ mod required;
 mod threads;
 
 pub(crate) use bounded::BoundedIndexer;
-pub(crate) use document::{RowIndexer, indexed_texts, segment_spec, text_bytes};
+pub(crate) use document::{
+    RowIndexer, index_specs, indexed_texts, lacks_an_index, segment_spec, text_bytes,
+};
 pub use required::RequiredRows;
 pub(crate) use threads::{Indexers, Indexing};

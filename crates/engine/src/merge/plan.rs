@@ -13,6 +13,7 @@ use std::time::Instant;
 
 use crate::{
     Options,
+    indexing::{index_specs, lacks_an_index},
     snapshot::{Claims, SegmentView, TableView},
 };
 
@@ -127,7 +128,8 @@ pub(crate) fn plan(
     let chosen = full_tier(&bytes, size, table.segments.len());
     let chosen = chosen.map(|chosen| chosen.into_iter().map(|i| free[i]).collect());
     let chosen = chosen.and_then(|chosen| within(table, chosen, limit));
-    chosen.or_else(|| mostly_deleted(table, &free, size).map(|index| vec![index]))
+    let alone = || mostly_deleted(table, &free, size).or_else(|| unindexed(table, &free, size));
+    chosen.or_else(|| alone().map(|index| vec![index]))
 }
 
 /// As many of the chosen as may be one segment, the smallest first.
@@ -189,6 +191,19 @@ fn mostly_deleted(table: &TableView, free: &[usize], size: Size) -> Option<usize
         let view = &table.segments[index];
         view.deleted_count > view.live_count()
             && size.takes(tier(view.bytes()), table.segments.len())
+    })
+}
+
+/// A segment without an index that was declared since: merged alone, it gets it.
+fn unindexed(table: &TableView, free: &[usize], size: Size) -> Option<usize> {
+    if table.schema.indexes.is_empty() || size == Size::Relief {
+        return None;
+    }
+    let specs = index_specs(&table.schema);
+    free.iter().copied().find(|&index| {
+        let view = &table.segments[index];
+        size.takes(tier(view.bytes()), table.segments.len())
+            && lacks_an_index(&view.segment, &specs)
     })
 }
 

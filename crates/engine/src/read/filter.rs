@@ -47,6 +47,39 @@ impl Condition {
         Compiler { schema, in_values: 0 }.condition(filter, 1)
     }
 
+    /// The conditions on columns that must all hold.
+    pub fn conjuncts(&self) -> Vec<(u32, &Predicate)> {
+        match self {
+            Self::Column { id, predicate } => vec![(*id, predicate)],
+            Self::All(parts) => parts.iter().flat_map(Self::conjuncts).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The columns that have one value in every row that satisfies the condition.
+    pub fn equalities(&self) -> Vec<(u32, OwnedCell)> {
+        let one = |predicate: &Predicate| match predicate {
+            Predicate::IsNull => Some(OwnedCell::Null),
+            Predicate::OrdinalRange(Included(from), Included(to)) if from == to => {
+                Some(OwnedCell::Ordinal(*from))
+            }
+            Predicate::BytesRange(Included(from), Included(to)) if from == to => {
+                Some(OwnedCell::Bytes(from.clone()))
+            }
+            Predicate::OrdinalIn(values) => match values[..] {
+                [only] => Some(OwnedCell::Ordinal(only)),
+                _ => None,
+            },
+            Predicate::BytesIn(values) => match &values[..] {
+                [only] => Some(OwnedCell::Bytes(only.clone())),
+                _ => None,
+            },
+            _ => None,
+        };
+        let conjuncts = self.conjuncts().into_iter();
+        conjuncts.filter_map(|(id, predicate)| Some((id, one(predicate)?))).collect()
+    }
+
     /// Keeps of `docs` those that satisfy the condition. Deleted documents may be among them.
     pub fn filtered(&self, segment: &Segment, docs: Docs) -> Result<DocSet> {
         match docs {

@@ -29,8 +29,7 @@ pub(super) struct KeyRanges {
 impl KeyRanges {
     /// What the condition says; `None` if that is nothing that the order of the keys helps with.
     pub fn new(schema: &Schema, condition: &Condition) -> Option<Self> {
-        let mut conjuncts = Vec::new();
-        collect(condition, &mut conjuncts);
+        let conjuncts = condition.conjuncts();
         let (mut values, mut range) = (Vec::new(), None);
         for &position in &schema.primary_key {
             let column = schema.columns.get(position)?;
@@ -159,15 +158,6 @@ impl Said {
             None if is_bounded => Self::Range(low, high),
             None => Self::Nothing,
         }
-    }
-}
-
-/// The conditions on columns that must all hold.
-fn collect<'c>(condition: &'c Condition, conjuncts: &mut Vec<(u32, &'c Predicate)>) {
-    match condition {
-        Condition::Column { id, predicate } => conjuncts.push((*id, predicate)),
-        Condition::All(parts) => parts.iter().for_each(|part| collect(part, conjuncts)),
-        _ => {}
     }
 }
 

@@ -3,10 +3,11 @@
 //! A request is planned first, so that everything that can be wrong with it is found before any
 //! document is looked at: `expression` and `fuzzy` ready the text, `filter` and `literal` the
 //! conditions, `order` and `cursor` the page, `output` the fields. Then `select` asks each
-//! segment which documents match (`matching`, `filter`, `key_ranges` where the key is in the
-//! condition), `score` weighs them where the order
+//! segment which documents match (`matching`, `filter`; `key_ranges` and `index_ranges` where the
+//! condition is on the key or on an index), `score` weighs them where the order
 //! needs it by `bm25` (`occurrences` and `asked` say how often terms occur, `best` leaves out rows that
-//! cannot be on the page), `page` takes the rows of the page, and `output` turns those few into a reply.
+//! cannot be on the page), `page` takes the rows of the page, along an index where one has its order
+//! (`index_order`), and `output` turns those few into a reply.
 //! COUNT stops after `select`; `facet` counts values instead. All of SEARCH and COUNT is put together
 //! in `search`.
 //!
@@ -29,6 +30,8 @@ mod filter;
 mod fuzzy;
 mod get;
 mod highlight;
+mod index_order;
+mod index_ranges;
 mod key_ranges;
 mod letters;
 mod literal;

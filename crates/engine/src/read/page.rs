@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use super::{
     docs::Docs,
+    index_order::IndexOrder,
     merge::Merge,
     order::{After, DocumentAddress, KeySeat, SegmentOrder},
 };
@@ -55,12 +56,13 @@ pub(super) fn by_key(
     merged.skip(request.offset).take(request.limit).collect()
 }
 
-/// The page of a selection in any other order: the first rows of each segment by cheap ranks,
-/// merged by their values. `orders` has one entry for each segment.
+/// The page of a selection in any other order: the first rows of each segment along an index that has
+/// the order, or by cheap ranks, merged by their values. `orders` has one entry for each segment.
 pub(super) fn by_value(
     view: &TableView,
     selected: &[Docs],
     orders: &[SegmentOrder<'_>],
+    index: Option<&IndexOrder>,
     after: Option<&After>,
     request: &SearchRequest,
 ) -> Vec<DocumentAddress> {
@@ -70,8 +72,9 @@ pub(super) fn by_value(
     }
     let segments = view.segments.iter().zip(selected).zip(orders).enumerate();
     let streams = segments.map(|(segment, ((view, docs), order))| {
-        let top = top_of_segment(view, docs, order, after, wanted);
-        top.into_iter().map(move |candidate| DocumentAddress { segment, doc: candidate.doc })
+        let by_index = index.and_then(|index| index.first(view, docs, order, after, wanted));
+        let first = by_index.unwrap_or_else(|| top_of_segment(view, docs, order, after, wanted));
+        first.into_iter().map(move |doc| DocumentAddress { segment, doc })
     });
     let merged = Merge::new(streams, |a: &DocumentAddress, b: &DocumentAddress| {
         let (mine, theirs) = (&orders[a.segment], &orders[b.segment]);
@@ -94,7 +97,7 @@ fn top_of_segment(
     order: &SegmentOrder<'_>,
     after: Option<&After>,
     wanted: usize,
-) -> Vec<Candidate> {
+) -> Vec<u32> {
     let mut top = Top::new(wanted, |a, b| order.compare_ties(a.doc, b.doc));
     let is_after = after.map(|after| order.is_after(after));
     order.for_each_ranked(view, docs, |rank, doc| {
@@ -103,7 +106,7 @@ fn top_of_segment(
             top.take(candidate);
         }
     });
-    top.finish()
+    top.finish().into_iter().map(|candidate| candidate.doc).collect()
 }
 
 /// The first `wanted` of a stream: holds at most twice as many, cut in half when full.

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use super::{
+    index_order::IndexOrder,
     order::{After, Order, SegmentOrder},
     output::Output,
     page,
@@ -51,7 +52,8 @@ pub(crate) fn search(
     let places = if order.is_by_key() {
         page::by_key(view, docs, order.key_descending, after.as_ref(), request)
     } else {
-        page::by_value(view, docs, &orders, after.as_ref(), request)
+        let index = IndexOrder::find(schema, &order, plan.condition.as_ref());
+        page::by_value(view, docs, &orders, index.as_ref(), after.as_ref(), request)
     };
     let hits = output.hits(view, &places, scores.as_deref())?;
     let last = places.last();

@@ -8,6 +8,7 @@ use super::{
     docs::Docs,
     expression::{Expression, Node},
     filter::Condition,
+    index_ranges::IndexRanges,
     key_ranges::KeyRanges,
     matching::matching,
     occurrences::Occurrences,
@@ -17,13 +18,19 @@ use crate::{
     snapshot::{SegmentView, TableView},
 };
 
+/// Where the text leaves no more than one in this many documents, their columns are looked at.
+const FEW_SHARE: u32 = 256;
+
 /// A selection made ready: everything that can be wrong with it was found.
 pub(super) struct Plan {
     /// The text condition.
     pub expression: Option<Expression>,
-    condition: Option<Condition>,
+    /// The condition on columns.
+    pub condition: Option<Condition>,
     /// What the condition says of the primary key.
     keys: Option<KeyRanges>,
+    /// What it says of secondary indexes.
+    indexes: Option<IndexRanges>,
 }
 
 /// The rows of a selection.
@@ -46,7 +53,8 @@ impl Plan {
         let filter = selection.filter.as_ref();
         let condition = filter.map(|filter| Condition::new(&view.schema, filter)).transpose()?;
         let keys = condition.as_ref().and_then(|it| KeyRanges::new(&view.schema, it));
-        Ok(Self { expression, condition, keys })
+        let indexes = condition.as_ref().and_then(|it| IndexRanges::new(&view.schema, it));
+        Ok(Self { expression, condition, keys, indexes })
     }
 
     /// Evaluates it. `started` is when the request came.
@@ -85,10 +93,8 @@ impl Plan {
             let filtering = Instant::now();
             report.index_time = filtering - started;
             for (docs, view) in docs.iter_mut().zip(&view.segments) {
-                let candidates = match std::mem::replace(docs, Docs::Every) {
-                    Docs::Every => self.by_key(view),
-                    matching => matching,
-                };
+                let matching = std::mem::replace(docs, Docs::Every);
+                let candidates = self.narrowed(view, matching);
                 *docs = Docs::Some(condition.filtered(&view.segment, candidates)?);
             }
             total = count_live(&docs, &view.segments);
@@ -100,10 +106,23 @@ impl Plan {
         Ok(Selected { docs, total, report })
     }
 
-    /// The documents of a segment that may satisfy the condition, as far as their keys tell.
-    fn by_key(&self, view: &SegmentView) -> Docs {
-        let candidates = self.keys.as_ref().and_then(|keys| keys.candidates(&view.segment));
-        candidates.map_or(Docs::Every, |docs| Docs::Some(DocSet::List(docs)))
+    /// Those of a segment's documents that may satisfy the condition, as far as its keys and indexes
+    /// tell sooner than its columns.
+    fn narrowed(&self, view: &SegmentView, docs: Docs) -> Docs {
+        let segment = &view.segment;
+        let few = segment.doc_count() / FEW_SHARE;
+        if matches!(&docs, Docs::Some(docs) if docs.count() <= few) {
+            return docs;
+        }
+        let by_key = self.keys.as_ref().and_then(|keys| keys.candidates(segment));
+        let by_index = || self.indexes.as_ref().and_then(|it| it.candidates(segment));
+        match (by_key.or_else(by_index), docs) {
+            (None, docs) => docs,
+            (Some(candidates), Docs::Every) => Docs::Some(DocSet::List(candidates)),
+            (Some(candidates), Docs::Some(docs)) => {
+                Docs::Some(DocSet::List(candidates).intersect(&docs))
+            }
+        }
     }
 
     /// How many rows it has. Asks the text index for the number alone where it knows that sooner

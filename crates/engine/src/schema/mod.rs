@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 pub use filter::{Comparison, Filter, Literal};
 pub(crate) use synonyms::Synonyms;
+use validate::{MAX_INDEXES, MAX_KEY_PARTS};
 
 /// The name of a key column that is never shown: of a table that declares no key. What SQL makes
 /// holds a number there; what follows a source, what tells equal rows apart.
@@ -29,6 +30,9 @@ pub struct Schema {
     pub primary_key: Vec<usize>,
     /// The text indexes.
     pub texts: Vec<TextDef>,
+    /// The secondary indexes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub indexes: Vec<IndexDef>,
     /// Rows that do not satisfy this are kept in the row store but are not in the table's view.
     pub required: Option<Filter>,
     /// Groups of words that mean the same to a search.
@@ -42,6 +46,27 @@ impl Schema {
     /// The place of the key column that is not shown, if the table has one.
     pub fn hidden_key(&self) -> Option<usize> {
         self.columns.iter().position(|column| column.name == HIDDEN_KEY)
+    }
+
+    /// Declares a secondary index by its leading columns, up to the first one that the segments do not
+    /// hold. Nothing is declared where that is none, where the primary key begins with them, or where
+    /// they are declared already.
+    pub fn add_index(&mut self, columns: impl IntoIterator<Item = IndexColumn>) {
+        let is_held =
+            |part: &IndexColumn| self.columns.get(part.column).is_some_and(|it| it.indexed);
+        let mut held: Vec<IndexColumn> = Vec::new();
+        for part in columns.into_iter().take_while(is_held).take(MAX_KEY_PARTS) {
+            if held.iter().all(|other| other.column != part.column) {
+                held.push(part);
+            }
+        }
+        let ascending = |part: &IndexColumn| (!part.descending).then_some(part.column);
+        let places: Option<Vec<usize>> = held.iter().map(ascending).collect();
+        let is_of_key = places.is_some_and(|places| self.primary_key.starts_with(&places));
+        let index = IndexDef { columns: held };
+        if !is_of_key && !self.indexes.contains(&index) && self.indexes.len() < MAX_INDEXES {
+            self.indexes.push(index);
+        }
     }
 
     /// Whether a column is never shown.
@@ -111,6 +136,24 @@ pub enum ColumnType {
     Timestamp,
     /// JSON.
     Json,
+}
+
+/// A secondary index: each segment's documents in the order of columns. A segment that was made before
+/// the index was declared gets it from a merge in the background.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IndexDef {
+    /// By what rows are sorted: the first column, then the second, and so on.
+    pub columns: Vec<IndexColumn>,
+}
+
+/// A column of a secondary index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IndexColumn {
+    /// Its position in `columns`; it is one that the segments hold.
+    pub column: usize,
+    /// Greatest first.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub descending: bool,
 }
 
 /// One text index over one or several columns.

@@ -13,8 +13,10 @@ const MAX_NAME_BYTES: usize = 512;
 /// As in MySQL.
 const MAX_COLUMNS: usize = 4_096;
 /// As in MariaDB; MySQL has 16.
-const MAX_KEY_PARTS: usize = 32;
+pub(super) const MAX_KEY_PARTS: usize = 32;
 const MAX_TEXTS: usize = 64;
+/// As in MySQL.
+pub(super) const MAX_INDEXES: usize = 64;
 const MAX_DELIMITER_BYTES: usize = 255;
 /// How deep the filter of required rows nests at most; its stored form stays within what the JSON
 /// reader takes.
@@ -32,6 +34,7 @@ impl Schema {
         self.check_columns()?;
         self.check_primary_key()?;
         self.check_texts()?;
+        self.check_indexes()?;
         if let Some(filter) = &self.required {
             self.check_filter(filter, 1, &mut 0)?;
         }
@@ -40,9 +43,9 @@ impl Schema {
     }
 
     /// Whether rows and searches are the same under both: whether they differ, if at all, in what
-    /// SQL says of them alone.
+    /// SQL says of them alone and in secondary indexes.
     pub fn means(&self, other: &Schema) -> bool {
-        let Self { name, columns, primary_key, texts, required, synonyms, declared: _ } = self;
+        let Self { name, columns, primary_key, texts, required, synonyms, .. } = self;
         let same_columns = columns.len() == other.columns.len()
             && columns.iter().zip(&other.columns).all(|(mine, theirs)| {
                 let ColumnDef { id, name, kind, nullable, indexed, declared: _ } = mine;
@@ -130,6 +133,27 @@ impl Schema {
                 })?;
                 ensure(seen.insert(position), || {
                     format!("text index {id} names column {:?} twice", column.name)
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_indexes(&self) -> Result<()> {
+        let count = self.indexes.len();
+        ensure(count <= MAX_INDEXES, || format!("{count} indexes: the limit is {MAX_INDEXES}"))?;
+        for index in &self.indexes {
+            let parts = index.columns.len();
+            ensure((1..=MAX_KEY_PARTS).contains(&parts), || {
+                format!("an index has {parts} columns: give 1 to {MAX_KEY_PARTS}")
+            })?;
+            let mut seen = HashSet::new();
+            for part in &index.columns {
+                let column = self.column_at(part.column, "an index")?;
+                let name = &column.name;
+                ensure(seen.insert(part.column), || format!("an index names {name:?} twice"))?;
+                ensure(column.indexed, || {
+                    format!("column {name:?} is in the row store only: no index can be by it")
                 })?;
             }
         }

@@ -31,6 +31,7 @@ fn schema() -> Schema {
         primary_key: vec![0, 1, 2],
         texts: Vec::new(),
         required: None,
+        indexes: Vec::new(),
         synonyms: Vec::new(),
         declared: None,
     }

@@ -17,6 +17,7 @@ mod damage;
 mod damaged_store;
 mod definitions;
 mod group_commit;
+mod indexes;
 mod key_ranges;
 mod large;
 mod left_in_files;

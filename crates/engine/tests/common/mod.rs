@@ -42,6 +42,7 @@ pub fn schema() -> Schema {
             normalization: Normalization::default(),
         }],
         required: None,
+        indexes: Vec::new(),
         synonyms: Vec::new(),
         declared: None,
     }

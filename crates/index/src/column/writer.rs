@@ -67,6 +67,30 @@ impl ColumnWriter {
         Ok(())
     }
 
+    /// The number of the column.
+    pub(crate) fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// The value that was pushed for a document; `Null` past the end.
+    pub(crate) fn cell(&self, doc: u32) -> Cell<'_> {
+        let doc = doc as usize;
+        if self.is_null(doc) {
+            return Cell::Null;
+        }
+        match &self.values {
+            Collected::Ordinal(values) => {
+                values.get(doc).map_or(Cell::Null, |it| Cell::Ordinal(*it))
+            }
+            Collected::Bytes { offsets, blob } => match offsets.get(doc..doc + 2) {
+                Some(&[start, end]) => {
+                    Cell::Bytes(blob.get(start as usize..end as usize).unwrap_or_default())
+                }
+                _ => Cell::Null,
+            },
+        }
+    }
+
     /// Writes the section of this column.
     pub fn finish(self, out: &mut SectionWriter) -> Result<()> {
         let section = match &self.values {

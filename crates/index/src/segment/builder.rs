@@ -1,8 +1,12 @@
 //! Builds a segment from documents.
 
-use super::{Document, MAX_DOCUMENTS, SPEC, Segment, SegmentSpec, encode_spec};
+use std::cmp::Ordering;
+
+use super::{Document, IndexSpec, MAX_DOCUMENTS, SPEC, Segment, SegmentSpec, encode_spec, index};
 use crate::{
-    IndexError, KeysWriter, Result, SectionWriter, column::ColumnWriter, text::TextBuilder,
+    IndexError, KeysWriter, Result, SectionWriter,
+    column::{Cell, ColumnWriter},
+    text::TextBuilder,
 };
 
 /// Builds a segment from documents in strictly ascending key order.
@@ -62,6 +66,7 @@ impl SegmentBuilder {
 
     /// The finished segment, in memory.
     pub fn finish(self) -> Result<Segment> {
+        let orders: Vec<_> = self.spec.indexes.iter().map(|index| self.order(index)).collect();
         let mut out = SectionWriter::new();
         out.add(SPEC, 0, &encode_spec(&self.spec, self.doc_count));
         self.keys.finish(&mut out)?;
@@ -71,6 +76,31 @@ impl SegmentBuilder {
         for (text, spec) in self.texts.into_iter().zip(&self.spec.texts) {
             text.finish(spec.id, &mut out)?;
         }
+        for (index, order) in self.spec.indexes.iter().zip(&orders) {
+            index::write(index, order, &mut out)?;
+        }
         Segment::open(out.finish())
+    }
+
+    /// The documents in the order of an index.
+    fn order(&self, index: &IndexSpec) -> Vec<u32> {
+        let parts = index.parts.iter().map(|part| {
+            let column = self.columns.iter().find(|column| column.id() == part.column);
+            (column, part.descending)
+        });
+        let parts: Vec<_> = parts.collect();
+        let mut docs: Vec<u32> = (0..self.doc_count).collect();
+        docs.sort_by(|&a, &b| {
+            for &(column, descending) in &parts {
+                let cell =
+                    |doc| column.map_or(Cell::Null, |column: &ColumnWriter| column.cell(doc));
+                let ordering = cell(a).cmp(&cell(b));
+                if ordering.is_ne() {
+                    return if descending { ordering.reverse() } else { ordering };
+                }
+            }
+            Ordering::Equal
+        });
+        docs
     }
 }

@@ -1,7 +1,7 @@
 //! Merges segments without reading a row: keys and columns are copied in key order, postings are
 //! renumbered.
 
-use super::{MAX_DOCUMENTS, MergeInput, SPEC, Segment, SegmentSpec, encode_spec};
+use super::{IndexSpec, MAX_DOCUMENTS, MergeInput, SPEC, Segment, SegmentSpec, encode_spec, index};
 use crate::{
     IndexError, Keys, KeysWriter, Result, SectionWriter,
     column::{Cell, ColumnWriter},
@@ -32,6 +32,9 @@ pub fn merge(inputs: &[MergeInput], spec: &SegmentSpec) -> Result<Segment> {
             .zip(&order.maps)
             .map(|(input, map)| TextSource { text: input.segment.text(text.id), map });
         text::merge(&sources.collect::<Vec<_>>(), doc_count, text.id, &mut out)?;
+    }
+    for spec in &spec.indexes {
+        index::write(spec, &order.sorted(inputs, spec), &mut out)?;
     }
     Segment::open(out.finish())
 }
@@ -81,6 +84,35 @@ impl MergeOrder {
             }
         }
         Ok(order)
+    }
+
+    /// The new documents in the order of an index. Those of an input that has the index come as a
+    /// run that is sorted already, which the sort finds and merges.
+    fn sorted(&self, inputs: &[MergeInput], spec: &IndexSpec) -> Vec<u32> {
+        let mut sorted: Vec<u32> = Vec::with_capacity(self.documents.len());
+        for (input, map) in inputs.iter().zip(&self.maps) {
+            let len = input.segment.doc_count();
+            let new = |doc: u32| map.get(doc as usize).copied().filter(|&doc| doc != GONE);
+            match input.segment.index(spec) {
+                Some(index) => sorted.extend((0..len).filter_map(|at| new(index.doc(at)))),
+                None => sorted.extend((0..len).filter_map(new)),
+            }
+        }
+        let columns: Vec<Vec<_>> = inputs
+            .iter()
+            .map(|input| {
+                let parts = spec.parts.iter();
+                parts.map(|part| input.segment.column(part.column)).collect()
+            })
+            .collect();
+        sorted.sort_by(|&a, &b| {
+            let ((in_a, doc_a), (in_b, doc_b)) =
+                (self.documents[a as usize], self.documents[b as usize]);
+            let of_both = columns[in_a as usize].iter().zip(&columns[in_b as usize]);
+            let parts = of_both.zip(&spec.parts).map(|((&a, &b), part)| (a, b, part.descending));
+            index::compare_parts(parts, doc_a, doc_b).then(a.cmp(&b))
+        });
+        sorted
     }
 
     fn push(&mut self, input: u32, doc: u32) {

@@ -1,6 +1,7 @@
 //! Segments: one run of documents in key order with everything that is indexed about them.
 
 mod builder;
+mod index;
 mod merge;
 
 use std::{borrow::Cow, fs::File, sync::Arc};
@@ -13,6 +14,8 @@ use crate::{
 };
 
 pub use builder::SegmentBuilder;
+use index::{INDEX, StoredIndex};
+pub use index::{IndexPart, IndexSpec, SegmentIndex};
 pub use merge::merge;
 
 /// ```text
@@ -30,6 +33,8 @@ pub struct SegmentSpec {
     pub columns: Vec<ColumnSpec>,
     /// The text indexes, by their stable numbers.
     pub texts: Vec<TextSpec>,
+    /// The secondary indexes.
+    pub indexes: Vec<IndexSpec>,
 }
 
 /// One column to be written.
@@ -67,6 +72,7 @@ pub struct Segment {
     keys: Keys,
     columns: Vec<(u32, Column)>,
     texts: Vec<(u32, TextIndex)>,
+    indexes: Vec<(u32, StoredIndex)>,
 }
 
 impl Segment {
@@ -101,7 +107,13 @@ impl Segment {
             Ok((id, TextIndex::open(&sections, id, doc_count)?.ok_or_else(missing)?))
         });
         let texts = texts.collect::<Result<Vec<_>>>()?;
-        Ok(Self { sections, keys, columns, texts })
+        let ids = sections.sizes().filter(|(tag, ..)| *tag == INDEX).map(|(_, id, _)| id);
+        let mut indexes = Vec::new();
+        for id in ids {
+            let stored = StoredIndex::open(&sections, id, doc_count)?;
+            indexes.extend(stored.map(|stored| (id, stored)));
+        }
+        Ok(Self { sections, keys, columns, texts, indexes })
     }
 
     /// The bytes as they are written to a file; read back if they are in one.
@@ -137,6 +149,12 @@ impl Segment {
     /// The text index, or `None` if the segment was written before it existed.
     pub fn text(&self, id: u32) -> Option<&TextIndex> {
         self.texts.iter().find(|(other, _)| *other == id).map(|(_, text)| text)
+    }
+
+    /// The index, or `None` if the segment was written before it existed.
+    pub fn index(&self, spec: &IndexSpec) -> Option<SegmentIndex<'_>> {
+        let (_, stored) = self.indexes.iter().find(|(id, _)| *id == spec.id)?;
+        (stored.parts == spec.parts).then(|| SegmentIndex::new(self, stored))
     }
 
     /// Name, part and bytes of each section, for reports.

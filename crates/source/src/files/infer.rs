@@ -101,6 +101,7 @@ fn schema_of(sample: &Sample, table: &str, key: &KeyChoice) -> Result<Schema> {
         primary_key,
         texts,
         required: None,
+        indexes: Vec::new(),
         synonyms: Vec::new(),
         declared: None,
     })

@@ -460,6 +460,7 @@ pub(crate) mod tests {
             primary_key: vec![0],
             texts: Vec::new(),
             required: None,
+            indexes: Vec::new(),
             synonyms: Vec::new(),
             declared: None,
         }

@@ -20,7 +20,7 @@ pub(crate) enum KeyKind {
     Primary,
     /// No two rows are equal in it.
     Unique,
-    /// Any other: it changes nothing here.
+    /// Any other: rows in its order.
     Plain,
     /// A text index.
     Fulltext,

@@ -182,6 +182,7 @@ pub(crate) fn hidden_schema(name: String, owner: &Schema) -> Schema {
         primary_key: vec![0],
         texts: Vec::new(),
         required: None,
+        indexes: Vec::new(),
         synonyms: Vec::new(),
         declared: None,
     }

@@ -62,6 +62,7 @@ pub fn schema(two_texts: bool) -> Schema {
             true => vec![text(4, &[TITLE], None), text(9, &[TITLE, BODY], Some(" "))],
         },
         required: None,
+        indexes: Vec::new(),
         synonyms: Vec::new(),
         declared: None,
     }

@@ -22,6 +22,7 @@ pub(crate) fn schema() -> Schema {
         primary_key: vec![0],
         texts: vec![TextDef { id: 1, columns: vec![1], delimiter: None, normalization }],
         required: None,
+        indexes: Vec::new(),
         synonyms: Vec::new(),
         declared: None,
     }

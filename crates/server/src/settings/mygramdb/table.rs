@@ -62,6 +62,7 @@ impl TypedTable {
             synonyms: self.synonym_groups(folder)?,
             columns: self.columns(&text.columns)?,
             texts: vec![text],
+            indexes: Vec::new(),
             required: Vec::new(),
         };
         let mut schema = file.to_schema().map_err(|error| error.to_string())?;

@@ -114,6 +114,7 @@ mod tests {
                 literal: Literal::Text("1".to_owned()),
             }),
             texts: Vec::new(),
+            indexes: Vec::new(),
             synonyms: Vec::new(),
             declared: None,
         };

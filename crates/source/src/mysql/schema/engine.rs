@@ -2,9 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use remora_engine::{ColumnDef, ColumnType, HIDDEN_KEY, Normalization, Schema, TextDef};
+use remora_engine::{
+    ColumnDef, ColumnType, HIDDEN_KEY, IndexColumn, Normalization, Schema, TextDef,
+};
+use remora_mysql::LexMode;
 
 use super::{SourceColumn, SourceTable, SourceType};
+use crate::mysql::scan::Scan;
 
 /// A text or byte column of at most so many characters is filtered and sorted by the index.
 const SHORT: u64 = 255;
@@ -53,15 +57,46 @@ fn schema(table: &SourceTable, previous: Option<&Schema>, highest: u32) -> Schem
         primary_key.push(columns.len());
         columns.push(hidden_key(&mut numbers, columns.len()));
     }
-    Schema {
+    let mut schema = Schema {
         name: table.full_name(),
         texts: texts(table, previous, &mut numbers),
         columns,
         primary_key,
         required: previous.and_then(|schema| schema.required.clone()),
+        indexes: Vec::new(),
         synonyms: previous.map(|schema| schema.synonyms.clone()).unwrap_or_default(),
         declared: table.words.of_table(),
+    };
+    let lines = table.words.of_table().map(|table| table.keys).unwrap_or_default();
+    for index in lines.iter().filter_map(|line| index_columns(table, line)) {
+        schema.add_index(index);
     }
+    schema
+}
+
+/// The leading columns of the index that a line of `SHOW CREATE TABLE` declares, as far as the engine
+/// orders them as the source does: whole ones that are no texts.
+fn index_columns(table: &SourceTable, line: &str) -> Option<Vec<IndexColumn>> {
+    let mut scan = Scan::of(line, LexMode::default())?;
+    scan.skip("UNIQUE");
+    if !(scan.skip("KEY") && scan.name().is_some() && scan.skip_symbol("(")) {
+        return None;
+    }
+    let mut columns = Vec::new();
+    while let Some(name) = scan.name() {
+        let column = table.columns.iter().position(|column| column.name == name)?;
+        let kind = table.columns.get(column)?.kind.engine_type();
+        // `(10)` is a prefix.
+        if matches!(kind, ColumnType::Text | ColumnType::Json) || scan.is_symbol("(") {
+            break;
+        }
+        let descending = scan.skip("DESC");
+        columns.push(IndexColumn { column, descending });
+        if !scan.skip_symbol(",") {
+            break;
+        }
+    }
+    Some(columns)
 }
 
 /// The key of a table without one, behind its columns: the hash of its row and a number among equal

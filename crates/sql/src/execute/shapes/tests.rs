@@ -64,6 +64,7 @@ fn schema(name: &str, columns: Vec<ColumnDef>, key: &[usize], texts: &[&[usize]]
         primary_key: key.to_vec(),
         texts: texts.collect(),
         required: None,
+        indexes: Vec::new(),
         synonyms: Vec::new(),
         declared: None,
     }

@@ -2,12 +2,16 @@
 
 use std::sync::Arc;
 
-use remora_engine::{ColumnDef, DeclaredTable, HIDDEN_PREFIX, Normalization, Schema, TextDef};
+use remora_engine::{
+    ColumnDef, ColumnType, DeclaredTable, HIDDEN_PREFIX, IndexColumn, Normalization, Schema,
+    TextDef,
+};
 
 use super::draft::{Draft, invalid_default};
 use crate::{
     Result, SqlType,
     catalog::{DefaultSpec, Key, KeyKind, Line, SqlTable, row_number_column},
+    meaning::collation,
     state::SessionState,
     write::convert::{Converter, Slot, text_of},
 };
@@ -90,15 +94,37 @@ impl Draft {
             }
         };
         let previous = previous.map(|table| Arc::clone(&table.schema));
-        Schema {
+        let mut schema = Schema {
             name,
             texts: self.texts(previous.as_deref(), &columns),
             columns,
             primary_key,
             required: previous.as_ref().and_then(|schema| schema.required.clone()),
+            indexes: Vec::new(),
             synonyms: previous.map(|schema| schema.synonyms.clone()).unwrap_or_default(),
             declared: Some(self.declared()),
-        }
+        };
+        let declared = self.keys.iter();
+        let declared = declared.filter(|key| matches!(key.kind, KeyKind::Unique | KeyKind::Plain));
+        declared.for_each(|key| schema.add_index(self.index_columns(key)));
+        schema
+    }
+
+    /// The leading columns of a key that the engine orders as SQL does: whole ones, of texts those whose
+    /// collation is that of their bytes.
+    fn index_columns(&self, key: &Key) -> Vec<IndexColumn> {
+        let columns = key.parts.iter().map_while(|part| {
+            let column = self.column(part.column()?)?;
+            let kind = &self.columns.get(column)?.spec.kind;
+            let is_by_bytes = match kind.engine_type() {
+                ColumnType::Text => kind.is_text() && collation::is_bytes(kind.collation),
+                ColumnType::Json => false,
+                _ => true,
+            };
+            let whole = is_by_bytes && part.prefix.is_none();
+            whole.then_some(IndexColumn { column, descending: part.descending })
+        });
+        columns.collect()
     }
 
     /// Whether the segments hold a column: what is short, and what is of a key.

@@ -1,0 +1,194 @@
+//! Conditions on the leading columns of secondary indexes.
+//!
+//! The documents whose first columns have certain values, and whose next one lies between two, are
+//! ranges of an index, and two searches find each range. How long the ranges are says how many
+//! documents are left, before one of them is looked at. They are candidates: the whole condition is
+//! asked of them afterwards.
+
+use std::{
+    cmp::Ordering,
+    ops::{Bound, Range},
+};
+
+use remora_index::{
+    column::{Cell, Predicate},
+    segment::{IndexSpec, Segment, SegmentIndex},
+};
+
+use super::{filter::Condition, literal::OwnedCell};
+use crate::{Schema, indexing::index_specs};
+
+/// More candidates than one in this many documents are found sooner from the columns.
+const CANDIDATE_SHARE: u32 = 32;
+/// A search of an index takes about as long as a look at so many values of a column.
+const SEARCH_COST: usize = 512;
+
+/// What a condition says of the leading columns of each index.
+pub(super) struct IndexRanges(Vec<Asked>);
+
+/// What a condition says of one index.
+struct Asked {
+    spec: IndexSpec,
+    /// The values of the first columns: those of each.
+    values: Vec<Vec<OwnedCell>>,
+    /// The bounds of the column behind them.
+    bounds: Option<(Bound<OwnedCell>, Bound<OwnedCell>)>,
+}
+
+impl IndexRanges {
+    /// What the condition says; `None` if that is nothing that an index helps with.
+    pub fn new(schema: &Schema, condition: &Condition) -> Option<Self> {
+        if schema.indexes.is_empty() {
+            return None;
+        }
+        let conjuncts = condition.conjuncts();
+        let asked = index_specs(schema).into_iter().filter_map(|spec| Asked::new(spec, &conjuncts));
+        let asked: Vec<Asked> = asked.collect();
+        (!asked.is_empty()).then_some(Self(asked))
+    }
+
+    /// The documents of a segment that the condition may hold for, ascending, by the index that
+    /// leaves the fewest; `None` where they are found sooner from the columns.
+    pub fn candidates(&self, segment: &Segment) -> Option<Vec<u32>> {
+        let mut best: Option<(u32, SegmentIndex<'_>, Vec<Range<u32>>)> = None;
+        for asked in &self.0 {
+            let Some(index) = segment.index(&asked.spec) else { continue };
+            let Some(ranges) = asked.ranges(&index) else { continue };
+            let count = ranges.iter().map(Range::len).sum::<usize>();
+            let Ok(count) = u32::try_from(count) else { continue };
+            if best.as_ref().is_none_or(|(least, ..)| count < *least) {
+                best = Some((count, index, ranges));
+            }
+        }
+        let (_, index, ranges) =
+            best.filter(|(count, ..)| *count <= segment.doc_count() / CANDIDATE_SHARE)?;
+        let mut docs: Vec<u32> = ranges.into_iter().flatten().map(|at| index.doc(at)).collect();
+        docs.sort_unstable();
+        Some(docs)
+    }
+}
+
+impl Asked {
+    fn new(spec: IndexSpec, conjuncts: &[(u32, &Predicate)]) -> Option<Self> {
+        let (mut values, mut bounds) = (Vec::new(), None);
+        for part in &spec.parts {
+            let of_column = conjuncts.iter().filter(|(id, _)| *id == part.column);
+            match Said::of(of_column.map(|(_, predicate)| *predicate)) {
+                Said::Values(of_part) => values.push(of_part),
+                Said::Bounds(low, high) => {
+                    bounds = Some((low, high));
+                    break;
+                }
+                Said::Nothing => break,
+            }
+        }
+        (!values.is_empty() || bounds.is_some()).then_some(Self { spec, values, bounds })
+    }
+
+    /// The positions of the index; `None` if there are too many to look up.
+    fn ranges<'a>(&'a self, index: &SegmentIndex<'_>) -> Option<Vec<Range<u32>>> {
+        let searches = self.values.iter().fold(1, |all: usize, of| all.saturating_mul(of.len()));
+        if searches.saturating_mul(SEARCH_COST) > index.len() as usize {
+            return None;
+        }
+        let mut prefixes: Vec<Vec<Cell<'_>>> = vec![Vec::new()];
+        for of_part in &self.values {
+            let longer = prefixes.iter().flat_map(|prefix| {
+                of_part.iter().map(move |value| {
+                    let mut longer = prefix.clone();
+                    longer.push(value.as_cell());
+                    longer
+                })
+            });
+            prefixes = longer.collect();
+        }
+        let bounds = self.bounds.as_ref();
+        let borrowed = |bound: &'a Bound<OwnedCell>| bound.as_ref().map(OwnedCell::as_cell);
+        let ranges = prefixes.iter().map(|prefix| match bounds {
+            Some((low, high)) => index.range(prefix, borrowed(low), borrowed(high)),
+            None => index.range(prefix, Bound::Unbounded, Bound::Unbounded),
+        });
+        Some(ranges.collect())
+    }
+}
+
+/// What conditions say of one column.
+enum Said {
+    Nothing,
+    Values(Vec<OwnedCell>),
+    Bounds(Bound<OwnedCell>, Bound<OwnedCell>),
+}
+
+impl Said {
+    fn of<'p>(predicates: impl Iterator<Item = &'p Predicate>) -> Self {
+        // NULL satisfies no comparison.
+        let none = || (Bound::Excluded(OwnedCell::Null), Bound::Unbounded);
+        let (mut low, mut high) = none();
+        let mut list: Option<Vec<OwnedCell>> = None;
+        for predicate in predicates {
+            let (from, to) = match predicate {
+                Predicate::IsNull => return Self::Values(vec![OwnedCell::Null]),
+                Predicate::OrdinalIn(values) => {
+                    list = Some(values.iter().copied().map(OwnedCell::Ordinal).collect());
+                    continue;
+                }
+                Predicate::BytesIn(values) => {
+                    list = Some(values.iter().cloned().map(OwnedCell::Bytes).collect());
+                    continue;
+                }
+                Predicate::OrdinalRange(from, to) => {
+                    (from.map(OwnedCell::Ordinal), to.map(OwnedCell::Ordinal))
+                }
+                Predicate::BytesRange(from, to) => {
+                    (from.clone().map(OwnedCell::Bytes), to.clone().map(OwnedCell::Bytes))
+                }
+            };
+            low = tighter(low, from, Ordering::Greater);
+            high = tighter(high, to, Ordering::Less);
+        }
+        match (list, &low, &high) {
+            (Some(mut values), ..) => {
+                values.retain(|value| is_within(value, &low, &high));
+                Self::Values(values)
+            }
+            (None, Bound::Included(from), Bound::Included(to)) if from == to => {
+                Self::Values(vec![from.clone()])
+            }
+            _ if (&low, &high) == (&none().0, &none().1) => Self::Nothing,
+            _ => Self::Bounds(low, high),
+        }
+    }
+}
+
+/// Of two bounds on one side the one that lets less through; `side` is how the value of the tighter
+/// one stands to the other's.
+fn tighter(one: Bound<OwnedCell>, other: Bound<OwnedCell>, side: Ordering) -> Bound<OwnedCell> {
+    let value = |bound: &Bound<OwnedCell>| match bound {
+        Bound::Included(value) | Bound::Excluded(value) => Some(value.clone()),
+        Bound::Unbounded => None,
+    };
+    match (value(&one), value(&other)) {
+        (_, None) => one,
+        (None, Some(_)) => other,
+        (Some(mine), Some(theirs)) => match theirs.cmp(&mine) {
+            Ordering::Equal if matches!(one, Bound::Excluded(_)) => one,
+            Ordering::Equal => other,
+            ordering if ordering == side => other,
+            _ => one,
+        },
+    }
+}
+
+fn is_within(value: &OwnedCell, low: &Bound<OwnedCell>, high: &Bound<OwnedCell>) -> bool {
+    let above = match low {
+        Bound::Included(low) => value >= low,
+        Bound::Excluded(low) => value > low,
+        Bound::Unbounded => true,
+    };
+    above
+        && match high {
+            Bound::Included(high) => value <= high,
+            Bound::Excluded(high) => value < high,
+            Bound::Unbounded => true,
+        }
+}

@@ -1,0 +1,278 @@
+//! Searches along secondary indexes give what filtering and sorting every row gives.
+
+use std::{cmp::Ordering, sync::Arc};
+
+use remora_engine::{
+    Change, ChangeBatch, ColumnDef, ColumnType, Comparison, Database, Definition, Filter,
+    IndexColumn, IndexDef, Literal, Schema, SearchRequest, Selection, SortBy, SortKey,
+    TableChanges, Value,
+};
+
+use crate::common::*;
+
+const ORDERS: &str = "orders";
+const COLUMNS: [&str; 4] = ["id", "status", "amount", "name"];
+
+/// Key, a number of few values, one of many, a short text; `None` is NULL.
+type Order = (i64, Option<i64>, i64, Option<String>);
+type Test = Box<dyn Fn(&Order) -> bool>;
+
+fn index(columns: &[(usize, bool)]) -> IndexDef {
+    let column = |&(column, descending): &(usize, bool)| IndexColumn { column, descending };
+    IndexDef { columns: columns.iter().map(column).collect() }
+}
+
+fn schema(indexes: Vec<IndexDef>) -> Schema {
+    let column = |id, kind, nullable| ColumnDef {
+        id,
+        name: COLUMNS[id as usize].to_owned(),
+        kind,
+        nullable,
+        indexed: true,
+        declared: None,
+    };
+    Schema {
+        name: ORDERS.to_owned(),
+        columns: vec![
+            column(0, ColumnType::Int(64), false),
+            column(1, ColumnType::Int(8), true),
+            column(2, ColumnType::Int(32), false),
+            column(3, ColumnType::Text, true),
+        ],
+        primary_key: vec![0],
+        texts: Vec::new(),
+        indexes,
+        required: None,
+        synonyms: Vec::new(),
+        declared: None,
+    }
+}
+
+fn all_indexes() -> Vec<IndexDef> {
+    vec![
+        index(&[(1, false)]),
+        index(&[(2, false)]),
+        index(&[(1, false), (2, true)]),
+        index(&[(3, true), (1, false)]),
+        index(&[(3, false), (2, false)]),
+    ]
+}
+
+fn row((id, status, amount, name): &Order) -> Vec<Value> {
+    let name = name.as_ref().map_or(Value::Null, |name| Value::Text(name.as_str().into()));
+    vec![Value::Int(*id), status.map_or(Value::Null, Value::Int), Value::Int(*amount), name]
+}
+
+fn apply_orders(database: &Database, changes: Vec<Change>) {
+    let tables = vec![TableChanges { table: Arc::from(ORDERS), changes }];
+    database.apply(ChangeBatch { tables, positions: Vec::new() }).unwrap();
+}
+
+fn random_order(random: &mut Random, id: i64) -> Order {
+    // Most rows have one status; the others are rare.
+    let status = match random.below(20) {
+        0 => None,
+        1..4 => Some(random.below(6) as i64),
+        _ => Some(7),
+    };
+    let name = (random.below(9) > 0).then(|| format!("name {}", random.below(60)));
+    (id, status, random.below(900) as i64, name)
+}
+
+fn value(order: &Order, column: usize) -> Value {
+    row(order)[column].clone()
+}
+
+/// A condition on a column, and what it means.
+fn condition(random: &mut Random, column: usize) -> (Filter, Test) {
+    let name = COLUMNS[column].to_owned();
+    let mut literal = || match column {
+        1 => Value::Int(random.below(9) as i64),
+        2 => Value::Int(random.below(920) as i64 - 10),
+        _ => Value::Text(format!("name {}", random.below(62)).into()),
+    };
+    let (a, b) = (literal(), literal());
+    let compare = |comparison, literal: &Value| Filter::Compare {
+        column: COLUMNS[column].to_owned(),
+        comparison,
+        literal: Literal::Value(literal.clone()),
+    };
+    let is = move |order: &Order, test: &dyn Fn(Ordering) -> bool, with: &Value| {
+        let value = value(order, column);
+        !value.is_null() && test(remora_engine::compare(&value, with))
+    };
+    match random.below(9) {
+        0..4 => (
+            compare(Comparison::Equal, &a),
+            Box::new(move |order| is(order, &|ordering| ordering.is_eq(), &a)),
+        ),
+        4 => (
+            compare(Comparison::Greater, &a),
+            Box::new(move |order| is(order, &|ordering| ordering.is_gt(), &a)),
+        ),
+        5 => (
+            compare(Comparison::LessOrEqual, &a),
+            Box::new(move |order| is(order, &|ordering| ordering.is_le(), &a)),
+        ),
+        6 => {
+            let (low, high) = if remora_engine::compare(&a, &b).is_le() { (a, b) } else { (b, a) };
+            let between = (Literal::Value(low.clone()), Literal::Value(high.clone()));
+            let test: Test = Box::new(move |order| {
+                is(order, &|ordering| ordering.is_ge(), &low)
+                    && is(order, &|ordering| ordering.is_le(), &high)
+            });
+            (Filter::Between(name, between.0, between.1), test)
+        }
+        7 => {
+            let list = vec![Literal::Value(a.clone()), Literal::Value(b.clone())];
+            let test: Test = Box::new(move |order| {
+                is(order, &|ordering| ordering.is_eq(), &a)
+                    || is(order, &|ordering| ordering.is_eq(), &b)
+            });
+            (Filter::In(name, list), test)
+        }
+        _ => (Filter::IsNull(name), Box::new(move |order| value(order, column).is_null())),
+    }
+}
+
+fn sort(random: &mut Random) -> Vec<SortKey> {
+    let shapes: [&[usize]; 6] = [&[2], &[1, 2], &[3, 1], &[3, 2], &[1], &[2, 1]];
+    let columns = shapes[random.below(6) as usize];
+    let descending = random.below(2) == 0;
+    let key = |&column: &usize| SortKey {
+        by: SortBy::Column(COLUMNS[column].to_owned()),
+        // Mixed directions too, which some indexes have.
+        descending: descending != (column == 2 && columns.len() > 1),
+    };
+    let mut keys: Vec<SortKey> = columns.iter().map(key).collect();
+    if random.below(2) == 0 {
+        keys.push(SortKey { by: SortBy::Key, descending });
+    }
+    keys
+}
+
+fn compare_by(keys: &[SortKey], a: &Order, b: &Order) -> Ordering {
+    let directed = |ordering: Ordering, descending| match descending {
+        true => ordering.reverse(),
+        false => ordering,
+    };
+    for key in keys {
+        let column = match &key.by {
+            SortBy::Column(name) => COLUMNS.iter().position(|other| other == name).unwrap(),
+            _ => 0,
+        };
+        let (a, b) = (value(a, column), value(b, column));
+        let ordering = match (a.is_null(), b.is_null()) {
+            (false, false) => remora_engine::compare(&a, &b),
+            (a, b) => b.cmp(&a),
+        };
+        if ordering.is_ne() {
+            return directed(ordering, key.descending);
+        }
+    }
+    directed(a.0.cmp(&b.0), keys.last().is_none_or(|key| key.descending))
+}
+
+/// Asks for pages of random searches, behind cursors too, and compares them with the rows.
+fn compare(database: &Database, random: &mut Random, orders: &[Order], times: usize) {
+    for _ in 0..times {
+        let columns: Vec<usize> = (1..4).filter(|_| random.below(2) == 0).collect();
+        let (filters, tests): (Vec<_>, Vec<_>) =
+            columns.into_iter().map(|column| condition(random, column)).unzip();
+        let filter = (!filters.is_empty()).then_some(Filter::And(filters));
+        let keys = sort(random);
+        let mut expected: Vec<&Order> =
+            orders.iter().filter(|order| tests.iter().all(|test| test(order))).collect();
+        expected.sort_by(|a, b| compare_by(&keys, a, b));
+        let selection = Selection { table: ORDERS.to_owned(), filter, ..Selection::default() };
+        let total = expected.len() as u64;
+        assert_eq!(database.count(&selection).unwrap().count, total, "{selection:?}");
+        let mut request = SearchRequest {
+            selection,
+            sort: keys,
+            limit: 1 + random.below(40) as usize,
+            offset: random.below(3) as usize * 7,
+            ..SearchRequest::default()
+        };
+        let mut at = request.offset;
+        for _ in 0..3 {
+            let reply = database.search(&request).unwrap();
+            let ids: Vec<i64> = reply.hits.iter().map(|hit| id_of(&hit.key)).collect();
+            let wanted = expected.iter().skip(at).take(request.limit).map(|order| order.0);
+            assert_eq!(ids, wanted.collect::<Vec<_>>(), "{request:?}");
+            assert_eq!(reply.total, total);
+            at += ids.len();
+            request.offset = 0;
+            request.after = reply.cursor;
+            if request.after.is_none() {
+                break;
+            }
+        }
+    }
+}
+
+/// Changes a part of the rows and deletes some, in small batches.
+fn change(database: &Database, random: &mut Random, orders: &mut Vec<Order>) {
+    for _ in 0..4 {
+        let mut changes = Vec::new();
+        for _ in 0..150 {
+            let at = random.below(orders.len() as u64) as usize;
+            if random.below(3) == 0 {
+                let (id, ..) = orders.swap_remove(at);
+                changes.push(Change::Delete(vec![Value::Int(id)]));
+            } else {
+                orders[at] = random_order(random, orders[at].0);
+                changes.push(Change::Put(row(&orders[at])));
+            }
+        }
+        apply_orders(database, changes);
+    }
+}
+
+fn filled(database: &Database, random: &mut Random, indexes: Vec<IndexDef>) -> Vec<Order> {
+    database.create_table(schema(indexes)).unwrap();
+    let orders: Vec<Order> = (0..9_000).map(|id| random_order(random, id)).collect();
+    apply_orders(database, orders.iter().map(|order| Change::Put(row(order))).collect());
+    orders
+}
+
+#[test]
+fn searches_along_indexes_give_what_a_sort_gives() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut random = Random::seeded();
+    let database = Database::open(directory.path(), quick()).unwrap();
+    let mut orders = filled(&database, &mut random, all_indexes());
+    compare(&database, &mut random, &orders, 300);
+    change(&database, &mut random, &mut orders);
+    compare(&database, &mut random, &orders, 300);
+    database.optimize(Some(ORDERS)).unwrap();
+    compare(&database, &mut random, &orders, 150);
+    drop(database);
+    let database = Database::open(directory.path(), quick()).unwrap();
+    compare(&database, &mut random, &orders, 150);
+    database.close().unwrap();
+    let report = Database::check(directory.path(), &mut |_| {}).unwrap();
+    assert_eq!(report.problems, []);
+}
+
+#[test]
+fn an_index_that_is_declared_later_is_made_in_the_background() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut random = Random::seeded();
+    let database = Database::open(directory.path(), quick()).unwrap();
+    let mut orders = filled(&database, &mut random, Vec::new());
+    let bytes = || database.statistics(ORDERS).unwrap().index_bytes;
+    let before = bytes();
+    let altered = Definition::Alter { schema: schema(all_indexes()), fills: Vec::new() };
+    database.define(vec![altered], Vec::new()).unwrap();
+    compare(&database, &mut random, &orders, 60);
+    // 14 bits for each of 9,000 rows and five indexes.
+    wait_until(|| bytes() > before + 5 * 9_000 * 14 / 8);
+    change(&database, &mut random, &mut orders);
+    compare(&database, &mut random, &orders, 150);
+    let dropped = Definition::Alter { schema: schema(Vec::new()), fills: Vec::new() };
+    database.define(vec![dropped], Vec::new()).unwrap();
+    compare(&database, &mut random, &orders, 60);
+    database.optimize(Some(ORDERS)).unwrap();
+    assert!(bytes() < before + 5 * 9_000);
+}

@@ -1,0 +1,222 @@
+//! Secondary indexes: a segment's documents in the order of some of its columns.
+//!
+//! ```text
+//! section SIDX, id of the index:
+//! index  := doc_count:u32 part_count:u8 width:u8 0:u16 part{part_count} packed zero{8}
+//! part   := column:u32 descending:u8
+//! packed := one document number of `width` bits for each document
+//! ```
+//! Documents stand in the order of their values in the first part, then in the second, …, and those
+//! that are equal in all parts in ascending order, which is that of their keys. The values themselves
+//! stand in the columns alone. NULL is the least value; a column that the segment does not have is
+//! NULL everywhere.
+
+use std::{
+    cmp::Ordering,
+    ops::{Bound, Range},
+};
+
+use super::Segment;
+use crate::{
+    IndexError, Result, SectionTag, SectionWriter, Sections, Slice,
+    column::{
+        Cell, Column,
+        cursor::Cursor,
+        packed::{self, PADDING_BYTES},
+    },
+};
+
+pub(super) const INDEX: SectionTag = SectionTag(*b"SIDX");
+/// Most parts of an index.
+const MAX_PARTS: usize = 32;
+
+/// One index to be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexSpec {
+    /// A number that no index of other parts has.
+    pub id: u32,
+    /// By what the documents are sorted.
+    pub parts: Vec<IndexPart>,
+}
+
+/// One part of an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IndexPart {
+    /// The number of the column.
+    pub column: u32,
+    /// Greatest first.
+    pub descending: bool,
+}
+
+/// The stored order of one index.
+pub(super) struct StoredIndex {
+    pub parts: Vec<IndexPart>,
+    docs: Slice,
+    width: u32,
+}
+
+impl StoredIndex {
+    /// The index of this number, or `None` if the segment was written before it existed.
+    pub fn open(sections: &Sections, id: u32, doc_count: u32) -> Result<Option<Self>> {
+        let Some(section) = sections.get(INDEX, id) else { return Ok(None) };
+        let corrupt = || IndexError::Corrupt(format!("header of index {id}"));
+        let mut cursor = Cursor::new(section);
+        let count = cursor.u32()?;
+        let (part_count, width) = (cursor.u8()?, u32::from(cursor.u8()?));
+        let reserved = (cursor.u8()?, cursor.u8()?);
+        let fits = width == width_of(doc_count) && usize::from(part_count) <= MAX_PARTS;
+        if count != doc_count || part_count == 0 || reserved != (0, 0) || !fits {
+            return Err(corrupt());
+        }
+        let mut parts = Vec::with_capacity(part_count.into());
+        for _ in 0..part_count {
+            let (column, descending) = (cursor.u32()?, cursor.u8()?);
+            if descending > 1 {
+                return Err(corrupt());
+            }
+            parts.push(IndexPart { column, descending: descending == 1 });
+        }
+        let docs = cursor.slice(packed::packed_bytes(doc_count, width) + PADDING_BYTES)?;
+        cursor.finish()?;
+        Ok(Some(Self { parts, docs, width }))
+    }
+}
+
+fn width_of(doc_count: u32) -> u32 {
+    packed::width_for(u64::from(doc_count.saturating_sub(1)))
+}
+
+/// Writes the section of an index over documents that come in its order.
+pub(super) fn write(spec: &IndexSpec, docs: &[u32], out: &mut SectionWriter) -> Result<()> {
+    if spec.parts.is_empty() || spec.parts.len() > MAX_PARTS {
+        return Err(IndexError::Invalid(format!("an index has 1 to {MAX_PARTS} parts")));
+    }
+    let (doc_count, width) = (docs.len() as u32, width_of(docs.len() as u32));
+    let mut section = doc_count.to_le_bytes().to_vec();
+    section.extend([spec.parts.len() as u8, width as u8, 0, 0]);
+    for part in &spec.parts {
+        section.extend(part.column.to_le_bytes());
+        section.push(u8::from(part.descending));
+    }
+    packed::pack(docs.iter().map(|&doc| u64::from(doc)), width, &mut section);
+    section.extend([0; PADDING_BYTES]);
+    out.add(INDEX, spec.id, &section);
+    Ok(())
+}
+
+/// An index of a segment, with the columns that its order is by.
+pub struct SegmentIndex<'s> {
+    docs: &'s Slice,
+    width: u32,
+    doc_count: u32,
+    parts: Vec<(Option<&'s Column>, bool)>,
+}
+
+impl<'s> SegmentIndex<'s> {
+    pub(super) fn new(segment: &'s Segment, stored: &'s StoredIndex) -> Self {
+        let parts = stored.parts.iter();
+        let parts = parts.map(|part| (segment.column(part.column), part.descending)).collect();
+        Self { docs: &stored.docs, width: stored.width, doc_count: segment.doc_count(), parts }
+    }
+
+    /// How many documents, deleted ones included.
+    pub fn len(&self) -> u32 {
+        self.doc_count
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.doc_count == 0
+    }
+
+    /// The document at a position below [`SegmentIndex::len`].
+    #[inline]
+    pub fn doc(&self, position: u32) -> u32 {
+        packed::get(self.docs, self.width, position as usize) as u32
+    }
+
+    /// The positions of the documents whose first parts have these values, and whose next part lies
+    /// within the bounds. Cost: two searches, each of which reads the columns log2(documents) times.
+    pub fn range(
+        &self,
+        prefix: &[Cell<'_>],
+        low: Bound<Cell<'_>>,
+        high: Bound<Cell<'_>>,
+    ) -> Range<u32> {
+        let descending = self.parts.get(prefix.len()).is_some_and(|(_, descending)| *descending);
+        let (first, last) = if descending { (high, low) } else { (low, high) };
+        let from = |bound: Bound<Cell<'_>>, is_end: bool| {
+            let (cell, is_past_equal) = match bound {
+                Bound::Included(cell) => (Some(cell), is_end),
+                Bound::Excluded(cell) => (Some(cell), !is_end),
+                Bound::Unbounded => (None, is_end),
+            };
+            self.partition_point(0..self.doc_count, |doc| {
+                match self.compare_with(doc, prefix, cell) {
+                    Ordering::Equal => is_past_equal,
+                    ordering => ordering.is_lt(),
+                }
+            })
+        };
+        let start = from(first, false);
+        start..from(last, true).max(start)
+    }
+
+    /// The first of these positions whose document the test does not hold for; it holds for all
+    /// before it and for none behind it.
+    pub fn partition_point(&self, within: Range<u32>, holds: impl Fn(u32) -> bool) -> u32 {
+        let (mut low, mut high) = (within.start, within.end);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match holds(self.doc(middle)) {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        low
+    }
+
+    /// How a document's first parts stand to these values, in the order of the index.
+    fn compare_with(&self, doc: u32, prefix: &[Cell<'_>], next: Option<Cell<'_>>) -> Ordering {
+        let wanted = prefix.iter().copied().chain(next);
+        for ((column, descending), wanted) in self.parts.iter().zip(wanted) {
+            let cell = column.map_or(Cell::Null, |column| column.get(doc));
+            let ordering = cell.cmp(&wanted);
+            if ordering.is_ne() {
+                return if *descending { ordering.reverse() } else { ordering };
+            }
+        }
+        Ordering::Equal
+    }
+
+    /// Whether every document is there once, and in its place. Reads everything.
+    pub fn is_right(&self) -> bool {
+        let mut seen = crate::Bitmap::new(self.doc_count);
+        let once = (0..self.doc_count).all(|position| {
+            let doc = self.doc(position);
+            doc < self.doc_count && seen.insert(doc)
+        });
+        let compare = |a: u32, b: u32| {
+            let parts = self.parts.iter().map(|&(column, descending)| (column, column, descending));
+            compare_parts(parts, a, b).then(a.cmp(&b))
+        };
+        once && (1..self.doc_count)
+            .all(|position| compare(self.doc(position - 1), self.doc(position)).is_lt())
+    }
+}
+
+/// How two documents stand to each other in columns of theirs.
+pub(super) fn compare_parts<'c>(
+    parts: impl Iterator<Item = (Option<&'c Column>, Option<&'c Column>, bool)>,
+    a: u32,
+    b: u32,
+) -> Ordering {
+    for (mine, theirs, descending) in parts {
+        let cell = |column: Option<&'c Column>, doc| column.map_or(Cell::Null, |it| it.get(doc));
+        let ordering = cell(mine, a).cmp(&cell(theirs, b));
+        if ordering.is_ne() {
+            return if descending { ordering.reverse() } else { ordering };
+        }
+    }
+    Ordering::Equal
+}

@@ -1,0 +1,172 @@
+//! Secondary indexes give what sorting and reading every document gives, built and merged.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::{
+    cmp::Ordering,
+    ops::Bound::{self, Excluded, Included, Unbounded},
+    sync::Arc,
+};
+
+use proptest::prelude::*;
+use remora_index::{
+    Bitmap,
+    column::{Cell, ColumnKind},
+    segment::{
+        ColumnSpec, Document, IndexPart, IndexSpec, MergeInput, Segment, SegmentBuilder,
+        SegmentSpec, merge,
+    },
+};
+
+/// A number and a short text, either of which may be missing.
+type Row = (Option<u8>, Option<String>);
+
+fn part(column: u32, descending: bool) -> IndexPart {
+    IndexPart { column, descending }
+}
+
+/// Indexes of every shape; one is over a column that no segment has.
+fn indexes() -> Vec<IndexSpec> {
+    let shapes = [
+        vec![part(1, false)],
+        vec![part(1, true)],
+        vec![part(2, false), part(1, true)],
+        vec![part(1, true), part(2, true)],
+        vec![part(9, false), part(2, true)],
+    ];
+    (0..).zip(shapes).map(|(id, parts)| IndexSpec { id, parts }).collect()
+}
+
+fn spec(indexes: Vec<IndexSpec>) -> SegmentSpec {
+    let columns = vec![
+        ColumnSpec { id: 1, kind: ColumnKind::Ordinal },
+        ColumnSpec { id: 2, kind: ColumnKind::Bytes },
+    ];
+    SegmentSpec { columns, texts: Vec::new(), indexes }
+}
+
+fn cells(row: &Row) -> [Cell<'_>; 2] {
+    let number = row.0.map_or(Cell::Null, |number| Cell::Ordinal(u64::from(number)));
+    let text = row.1.as_ref().map_or(Cell::Null, |text| Cell::Bytes(text.as_bytes()));
+    [number, text]
+}
+
+fn cell<'r>(row: &'r Row, column: u32) -> Cell<'r> {
+    match column {
+        1 => cells(row)[0],
+        2 => cells(row)[1],
+        _ => Cell::Null,
+    }
+}
+
+fn build(rows: &[(u32, Row)], indexes: Vec<IndexSpec>) -> Segment {
+    let mut builder = SegmentBuilder::new(&spec(indexes));
+    for (key, row) in rows {
+        let document = Document { key: &key.to_be_bytes(), columns: &cells(row), texts: &[] };
+        builder.add(&document).unwrap();
+    }
+    builder.finish().unwrap()
+}
+
+fn directed(ordering: Ordering, descending: bool) -> Ordering {
+    if descending { ordering.reverse() } else { ordering }
+}
+
+fn rows(most: usize) -> impl Strategy<Value = Vec<Row>> {
+    let row = (proptest::option::of(0..6u8), proptest::option::of("[ab]{0,2}"));
+    proptest::collection::vec(row, 1..most)
+}
+
+fn bound(kind: u8, cell: Cell<'_>) -> Bound<Cell<'_>> {
+    match kind {
+        0 => Included(cell),
+        1 => Excluded(cell),
+        _ => Unbounded,
+    }
+}
+
+/// Whether a value lies within the bounds.
+fn lies(cell: Cell<'_>, low: Bound<Cell<'_>>, high: Bound<Cell<'_>>) -> bool {
+    (match low {
+        Included(low) => cell >= low,
+        Excluded(low) => cell > low,
+        Unbounded => true,
+    }) && match high {
+        Included(high) => cell <= high,
+        Excluded(high) => cell < high,
+        Unbounded => true,
+    }
+}
+
+proptest! {
+    #[test]
+    fn ranges_are_what_a_sort_and_a_scan_give(
+        rows in rows(200), low: prop::sample::Index, high: prop::sample::Index,
+        kinds in (0..3u8, 0..3u8), prefix in 0..2usize,
+    ) {
+        let rows: Vec<(u32, Row)> = (0..).zip(rows).collect();
+        let segment = build(&rows, indexes());
+        for spec in indexes() {
+            let index = segment.index(&spec).unwrap();
+            prop_assert!(index.is_right());
+            let mut expected: Vec<u32> = (0..rows.len() as u32).collect();
+            expected.sort_by(|&a, &b| {
+                let of = |doc: u32, column| cell(&rows[doc as usize].1, column);
+                let parts = spec.parts.iter();
+                parts.fold(Ordering::Equal, |ordering, part| {
+                    let next = of(a, part.column).cmp(&of(b, part.column));
+                    ordering.then(directed(next, part.descending))
+                })
+            });
+            let (low, high) = (&low.get(&rows).1, &high.get(&rows).1);
+            let prefix = prefix.min(spec.parts.len() - 1);
+            let values: Vec<Cell<'_>> =
+                spec.parts[..prefix].iter().map(|part| cell(low, part.column)).collect();
+            let next = spec.parts[prefix].column;
+            let bounds = (bound(kinds.0, cell(low, next)), bound(kinds.1, cell(high, next)));
+            expected.retain(|&doc| {
+                let row = &rows[doc as usize].1;
+                let parts = spec.parts.iter().zip(&values);
+                let same = parts.into_iter().all(|(part, value)| cell(row, part.column) == *value);
+                same && lies(cell(row, next), bounds.0, bounds.1)
+            });
+            let found = index.range(&values, bounds.0, bounds.1);
+            let found: Vec<u32> = found.map(|position| index.doc(position)).collect();
+            prop_assert_eq!(found, expected, "{:?} {:?}", spec, bounds);
+        }
+    }
+
+    #[test]
+    fn merges_give_the_bytes_of_a_build(
+        all in rows(300), of in proptest::collection::vec(0..3usize, 300),
+        gone in proptest::collection::vec(any::<bool>(), 300), with in 0..6usize,
+    ) {
+        let all: Vec<(u32, Row)> = (0..).zip(all).collect();
+        let mut inputs = Vec::new();
+        for number in 0..3 {
+            let mine: Vec<(u32, Row)> =
+                all.iter().filter(|(key, _)| of[*key as usize] == number).cloned().collect();
+            // Each input has other indexes: the merge makes those that are missing.
+            let segment = build(&mine, indexes().into_iter().skip(with * number).collect());
+            let mut deleted = Bitmap::new(mine.len() as u32);
+            for (doc, (key, _)) in (0..).zip(&mine) {
+                if gone[*key as usize] {
+                    deleted.insert(doc);
+                }
+            }
+            inputs.push(MergeInput { segment: Arc::new(segment), deleted: Some(Arc::new(deleted)) });
+        }
+        let live: Vec<(u32, Row)> =
+            all.into_iter().filter(|(key, _)| !gone[*key as usize]).collect();
+        let merged = merge(&inputs, &spec(indexes())).unwrap();
+        let built = build(&live, indexes());
+        prop_assert!(merged.bytes().unwrap() == built.bytes().unwrap());
+    }
+}
+
+#[test]
+fn an_index_of_other_parts_is_not_the_one_that_is_asked() {
+    let segment = build(&[(1, (Some(1), None))], indexes());
+    let other = IndexSpec { id: 0, parts: vec![part(2, false)] };
+    assert!(segment.index(&other).is_none());
+}
