@@ -53,6 +53,9 @@ impl Kind {
     }
 
     /// Fetches the server's programs unless they are there (a minute, from the network).
+    ///
+    /// # Errors
+    /// The script cannot be run, or ends with an error.
     pub fn fetch(self) -> Result<()> {
         if self.root().is_ok() {
             return Ok(());
@@ -92,6 +95,9 @@ impl Kind {
 }
 
 /// Where servers and loaded corpora are kept between runs.
+///
+/// # Errors
+/// Neither `XDG_CACHE_HOME` nor `HOME` is set.
 pub fn cache_directory() -> Result<PathBuf> {
     let base = match std::env::var_os("XDG_CACHE_HOME") {
         Some(path) => PathBuf::from(path),

@@ -15,6 +15,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Makes one server the replica of another of its kind, by GTID, from the source's first
 /// transaction on. The servers need different `--server-id` options.
+///
+/// # Errors
+/// A server refuses the connection or a statement, or the replica does not run in time.
 pub fn replicate(source: &Server, replica: &Server) -> Result<()> {
     const USER: &str = "CREATE USER 'replica'@'%' IDENTIFIED BY 'scales'";
     const GRANT: &str = "GRANT REPLICATION SLAVE ON *.* TO 'replica'@'%'";

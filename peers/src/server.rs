@@ -44,6 +44,10 @@ pub struct Server {
 impl Server {
     /// Starts a new server with an empty data directory, row-based binlog, full row images and
     /// GTIDs. Options are arguments of its program; they override what this sets.
+    ///
+    /// # Errors
+    /// The server's programs are not there, the system refuses a directory or a process, or the
+    /// server ends at once, does not answer in time or is of another version.
     pub fn start(kind: Kind, options: &[&str]) -> Result<Self> {
         let run = tempfile::Builder::new().prefix("remora-peer-").tempdir()?;
         let directory = run.path().to_owned();
@@ -51,6 +55,9 @@ impl Server {
     }
 
     /// Starts a server over `directory/data`, which is made if it is not there and stays.
+    ///
+    /// # Errors
+    /// The same as those of [`Server::start`].
     pub fn start_in(kind: Kind, directory: &Path, options: &[&str]) -> Result<Self> {
         let run = tempfile::Builder::new().prefix("remora-peer-").tempdir()?;
         Self::start_with(kind, run, directory.to_owned(), options)
@@ -113,6 +120,9 @@ impl Server {
     }
 
     /// A connection of root, who may do anything, over the socket.
+    ///
+    /// # Errors
+    /// The server does not run or refuses the connection.
     pub fn connect(&self) -> Result<Conn> {
         let options = OptsBuilder::new()
             .socket(Some(self.socket().to_string_lossy()))
@@ -122,6 +132,10 @@ impl Server {
     }
 
     /// Asks the server to stop and waits until it has.
+    ///
+    /// # Errors
+    /// The server did not stop in time and was killed, or the system does not say whether it has
+    /// stopped.
     pub fn stop(&mut self) -> Result<()> {
         let Some(mut process) = self.process.take() else { return Ok(()) };
         if kill_process(Pid::from_child(&process), Signal::TERM).is_ok() {
@@ -139,6 +153,9 @@ impl Server {
     }
 
     /// Kills the process at once, as a crash would.
+    ///
+    /// # Errors
+    /// The system does not let the process be killed.
     pub fn kill(&mut self) -> Result<()> {
         if let Some(mut process) = self.process.take() {
             process.kill()?;
@@ -148,6 +165,9 @@ impl Server {
     }
 
     /// Starts it again, after stopping it if it runs: same data directory, same port.
+    ///
+    /// # Errors
+    /// Those of [`Server::stop`] and [`Server::start`].
     pub fn restart(&mut self) -> Result<()> {
         self.stop()?;
         let start = Instant::now();

@@ -61,6 +61,15 @@ struct Threads {
 impl Database {
     /// Opens or makes the directory, locks it, recovers. Cost: the segment files are read once and
     /// the changes since the last checkpoint are indexed again.
+    ///
+    /// # Errors
+    /// - [`Error::Conflict`]: the directory is open already, in this process or another.
+    /// - [`Error::Corrupt`]: the directory was written in another format version, or the row store
+    ///   is damaged or has lost what was durable. Damaged segments are no error: they are rebuilt
+    ///   from the rows.
+    /// - [`Error::NotFound`]: the directory has a subdirectory `store` that is not a row store of
+    ///   Remora.
+    /// - [`Error::Io`] or [`Error::Full`]: the directory cannot be made, read or written.
     pub fn open(path: &Path, options: Options) -> Result<Self> {
         let lock = DirectoryLock::open_or_create(path)?;
         let cache_bytes = options.row_cache_bytes;
@@ -98,6 +107,14 @@ impl Database {
     /// Verifies a data directory that nobody has open: every checksum, every segment against the
     /// rows, every count. Goes on behind what is wrong, and lists it. Calls `progress` before each
     /// segment. Cost: everything is read and every row is indexed again, a segment at a time.
+    ///
+    /// # Errors
+    /// Damage to rows, segments or the manifest is no error: the report lists it.
+    ///
+    /// - [`Error::NotFound`]: the path is not a data directory.
+    /// - [`Error::Conflict`]: it is open already, in this process or another.
+    /// - [`Error::Corrupt`]: it was written in another format version.
+    /// - [`Error::Io`] or [`Error::Full`]: it cannot be read, or the row store cannot be opened.
     pub fn check(path: &Path, progress: &mut dyn FnMut(CheckStep<'_>)) -> Result<CheckReport> {
         let _lock = DirectoryLock::open(path)?;
         let store = DiskStore::open(&path.join("store"), StoreOptions::default());
@@ -109,6 +126,11 @@ impl Database {
 
     /// Checks a data directory that nobody has open, and rebuilds what can be from the rows: segments
     /// and the manifest. Cost: as of two checks.
+    ///
+    /// # Errors
+    /// Those of [`Database::check`], and [`Error::Io`], [`Error::Full`] or [`Error::Poisoned`] if
+    /// what was rebuilt cannot be written. Damage that cannot be rebuilt is no error: the second
+    /// report lists it.
     pub fn repair(path: &Path, progress: &mut dyn FnMut(CheckStep<'_>)) -> Result<Repaired> {
         let _lock = DirectoryLock::open(path)?;
         let store = DiskStore::open(&path.join("store"), StoreOptions::default());
@@ -126,20 +148,39 @@ impl Database {
         self.shared().directory.clone()
     }
 
-    /// Makes a table; a conflict if there is another of that name and a different definition.
+    /// Makes a table. Nothing happens if it is there with the same definition.
+    ///
+    /// # Errors
+    /// Those of [`Database::define`]: [`Error::Conflict`] if there is a table of that name with
+    /// another definition, [`Error::Request`] if the definition is not valid.
     pub fn create_table(&self, schema: Schema) -> Result<()> {
         self.define(vec![Definition::Create(schema)], Vec::new()).map(|_| ())
     }
 
     /// Drops a table and its rows.
+    ///
+    /// # Errors
+    /// Those of [`Database::define`]: [`Error::NotFound`] if there is no such table.
     pub fn drop_table(&self, name: &str) -> Result<()> {
         self.define(vec![Definition::Drop(name.to_owned())], Vec::new()).map(|_| ())
     }
 
     /// Changes definitions, in order and all at once, and stores positions of sources with them:
-    /// durable and visible on return, after every batch that was submitted before. One that
-    /// cannot be done fails them all. The position moves unless all that happens is that tables
-    /// are made or dropped.
+    /// durable and visible on return, after every batch that was submitted before. The position
+    /// moves unless all that happens is that tables are made or dropped.
+    ///
+    /// # Errors
+    /// If one definition cannot be done, none of them is.
+    ///
+    /// - [`Error::NotFound`]: there is no table to drop, rename or alter.
+    /// - [`Error::Taken`]: a table has the name of a [`Definition::Vacant`].
+    /// - [`Error::Conflict`]: there is a table of that name with another definition.
+    /// - [`Error::Request`]: a definition is not valid, or a table cannot be altered into it.
+    /// - [`Error::Corrupt`] or [`Error::Io`]: the rows of a table that is indexed anew cannot be
+    ///   read.
+    /// - [`Error::Busy`]: all table numbers are used up.
+    /// - [`Error::Full`]: the disk is full.
+    /// - [`Error::Poisoned`] or [`Error::Closed`]: the database takes no writes any more.
     pub fn define(
         &self,
         definitions: Vec<Definition>,
@@ -157,11 +198,17 @@ impl Database {
     }
 
     /// A table's definition.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no such table, [`Error::Closed`] after [`Database::close`].
     pub fn schema(&self, table: &str) -> Result<Arc<Schema>> {
         self.reader().schema(table)
     }
 
     /// The highest number that a column of the table has or had: a new column takes one above.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no such table, [`Error::Closed`] after [`Database::close`].
     pub fn highest_column_id(&self, table: &str) -> Result<u32> {
         let (_, view) = self.table(table)?;
         let history = view.format.history();
@@ -173,15 +220,28 @@ impl Database {
 
     /// Applies a batch: returns when it is visible and as durable as the options say. Waits while
     /// the writer or the merges lag behind.
+    ///
+    /// # Errors
+    /// Those of [`Database::submit`] and of [`Pending::wait`]. Nothing of the batch is applied,
+    /// except that after [`Error::Poisoned`] only the next start shows whether it was.
     pub fn apply(&self, batch: ChangeBatch) -> Result<Position> {
         self.submit(batch)?.wait()
     }
 
-    /// Checks and encodes a batch in this thread and queues it: the batches that one thread
-    /// submits are applied in their order. A large one is indexed by other threads, so that a
-    /// single caller uses every core. Waits while the queue is full (64 MB). All that can be
-    /// wrong with the rows is told here; a batch that fails later, as when its table was dropped
-    /// meanwhile, does not keep those behind it from being applied: see [`Database::pipeline`].
+    /// Checks and encodes a batch in this thread and queues it: the batches that one thread submits
+    /// are applied in their order. A large one is indexed by other threads, so that a single caller
+    /// uses every core. Waits while the queue is full (64 MB). A batch that fails later, as when
+    /// its table was dropped meanwhile, does not keep those behind it from being applied: see
+    /// [`Database::pipeline`].
+    ///
+    /// # Errors
+    /// All that can be wrong with the rows is told here; [`Pending::wait`] tells the rest.
+    ///
+    /// - [`Error::NotFound`]: there is no such table.
+    /// - [`Error::Request`]: a row or a key does not fit its table, or the batch or a row is larger
+    ///   than [`Options`] allow.
+    /// - [`Error::Exists`]: the batch inserts a row and has another one with its key before it.
+    /// - [`Error::Poisoned`] or [`Error::Closed`]: the database takes no writes any more.
     pub fn submit(&self, batch: ChangeBatch) -> Result<Pending> {
         self.shared().check_open()?;
         let prepared = write::prepare(batch, &self.snapshot(), self.shared())?;
@@ -202,12 +262,21 @@ impl Database {
     /// Begins a batch of any size, which may be larger than memory. What is added to it is staged
     /// in the data directory; whatever else is written or defined meanwhile goes on, and stands
     /// before it.
+    ///
+    /// # Errors
+    /// - [`Error::Full`]: the disk is full.
+    /// - [`Error::Busy`]: all table numbers are used up; a large batch takes one.
+    /// - [`Error::Corrupt`] or [`Error::Io`]: the row store cannot be read.
+    /// - [`Error::Poisoned`] or [`Error::Closed`]: the database takes no writes any more.
     pub fn begin_large(&self) -> Result<LargeBatch> {
         self.shared().check_open()?;
         LargeBatch::begin(&self.handle.shared)
     }
 
     /// Lets the writer stand still until the answer is dropped: so tests find out what waits for it.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`] or [`Error::Closed`] if the database takes no writes any more.
     #[doc(hidden)]
     pub fn hold_writer(&self) -> Result<impl Send + use<>> {
         let (hold, until) = crossbeam_channel::bounded::<()>(0);
@@ -217,6 +286,9 @@ impl Database {
     }
 
     /// The stored position of a source.
+    ///
+    /// # Errors
+    /// [`Error::Closed`] after [`Database::close`].
     pub fn source_position(&self, source: &str) -> Result<Option<String>> {
         self.shared().check_open()?;
         Ok(self.snapshot().sources.get(source).map(str::to_owned))
@@ -227,9 +299,12 @@ impl Database {
         self.snapshot().sources.clone()
     }
 
-    /// Waits until the visible position of a source is one that `reached` accepts;
-    /// [`Error::Busy`] if none is until `deadline`. `reached` is asked in this thread, once for
-    /// each position that is seen.
+    /// Waits until the visible position of a source is one that `reached` accepts. `reached` is
+    /// asked in this thread, once for each position that is seen.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if no such position is visible by `deadline`; [`Error::Poisoned`] or
+    /// [`Error::Closed`] if the database takes no writes any more, so that none can come.
     pub fn wait_for_source(
         &self,
         source: &str,
@@ -257,11 +332,18 @@ impl Database {
     }
 
     /// What the newest rows of a table are known by.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no such table, [`Error::Closed`] after [`Database::close`].
     pub fn table_version(&self, table: &str) -> Result<TableVersion> {
         self.reader().version(table)
     }
 
-    /// Waits until the batch at `position` is visible; [`Error::Busy`] if it is not in time.
+    /// Waits until the batch at `position` is visible.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if it is not visible within `timeout`; [`Error::Poisoned`] or
+    /// [`Error::Closed`] if the database takes no writes any more, so that it cannot come.
     pub fn wait_for(&self, position: Position, timeout: Duration) -> Result<()> {
         self.shared().check_open()?;
         let deadline = Instant::now().checked_add(timeout);
@@ -279,26 +361,46 @@ impl Database {
     }
 
     /// SEARCH.
+    ///
+    /// # Errors
+    /// The same as those of [`Reader::search`].
     pub fn search(&self, request: &SearchRequest) -> Result<SearchReply> {
         self.reader().search(request)
     }
 
     /// COUNT.
+    ///
+    /// # Errors
+    /// The same as those of [`Reader::count`].
     pub fn count(&self, selection: &Selection) -> Result<CountReply> {
         self.reader().count(selection)
     }
 
     /// FACET.
+    ///
+    /// # Errors
+    /// The same as those of [`Reader::facet`].
     pub fn facet(&self, request: &FacetRequest) -> Result<FacetReply> {
         self.reader().facet(request)
     }
 
     /// The row with this primary key.
+    ///
+    /// # Errors
+    /// The same as those of [`Reader::get`].
     pub fn get(&self, table: &str, key: &[Value]) -> Result<Option<Row>> {
         self.reader().get(table, key)
     }
 
-    /// Calls `visit` with every row of one snapshot in key order; stops on its first error.
+    /// Calls `visit` with every row of one snapshot in key order.
+    ///
+    /// # Errors
+    /// - [`Error::NotFound`]: there is no such table.
+    /// - [`Error::Corrupt`] or [`Error::Io`]: a row cannot be read.
+    /// - [`Error::Conflict`]: the row store was opened anew after the disk was full, and the
+    ///   snapshot is gone.
+    /// - [`Error::Closed`]: the database was closed.
+    /// - The first error of `visit`, which ends the scan.
     pub fn scan(&self, table: &str, visit: &mut dyn FnMut(Row) -> Result<()>) -> Result<Position> {
         let (snapshot, table) = self.table(table)?;
         let required = RequiredRows::of(&table.schema)?;
@@ -313,6 +415,11 @@ impl Database {
 
     /// Merges each table's segments into one, or as few as [`Options::max_segment_bytes`] allows, and
     /// frees what deletions left (`None`: all tables).
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no such table, [`Error::Corrupt`] or [`Error::Io`] if a
+    /// segment cannot be read, [`Error::Poisoned`] if the database takes no writes any more; and
+    /// those of [`Database::checkpoint`].
     pub fn optimize(&self, table: Option<&str>) -> Result<()> {
         let tables = match table {
             Some(name) => vec![self.table(name)?.1.schema.name.clone()],
@@ -323,6 +430,14 @@ impl Database {
     }
 
     /// Writes memory segments to files so that the next start is quick.
+    ///
+    /// # Errors
+    /// After any of them nothing is lost: the last checkpoint and the changes behind it stay.
+    ///
+    /// - [`Error::Io`] or [`Error::Full`]: the files cannot be written.
+    /// - [`Error::Corrupt`]: a segment or the log of changes cannot be read.
+    /// - [`Error::Poisoned`]: the rows could not be made durable, now or earlier.
+    /// - [`Error::Closed`]: the database was closed.
     pub fn checkpoint(&self) -> Result<()> {
         self.shared().check_open()?;
         merge::checkpoint(self.shared())
@@ -358,6 +473,9 @@ impl Database {
     }
 
     /// A table's figures.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no such table, [`Error::Closed`] after [`Database::close`].
     pub fn statistics(&self, table: &str) -> Result<TableStatistics> {
         let (_, table) = self.table(table)?;
         let store = self.shared().store()?;
@@ -376,12 +494,20 @@ impl Database {
     }
 
     /// Bytes of the row store on disk, its journal included.
+    ///
+    /// # Errors
+    /// [`Error::Closed`] after [`Database::close`].
     pub fn store_bytes(&self) -> Result<u64> {
         Ok(self.shared().store()?.disk_bytes())
     }
 
     /// Stops the writer and the merges, checkpoints, unlocks: within five seconds. Later calls
-    /// answer `Closed`.
+    /// answer [`Error::Closed`], and another call of this one does nothing.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if the last write has not ended: the directory stays locked until it has.
+    /// Those of [`Database::checkpoint`] if the last checkpoint failed: the database is closed, and
+    /// the next start takes longer.
     pub fn close(&self) -> Result<()> {
         self.handle.close()
     }

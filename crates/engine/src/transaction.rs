@@ -38,6 +38,12 @@ impl Transaction {
     /// Names a row, or a key without one, that nobody else may write before this is committed:
     /// the commit fails if somebody did. Of two transactions that protect the same key and write
     /// anything only the first is committed.
+    ///
+    /// # Errors
+    /// - [`Error::NotFound`]: there is no such table.
+    /// - [`Error::Request`]: the key cannot be one of the table's, or as many rows are protected as
+    ///   [`Options::max_batch_changes`](crate::Options::max_batch_changes) allows.
+    /// - [`Error::Closed`]: the database was closed.
     pub fn protect(&mut self, table: &str, key: &[Value]) -> Result<()> {
         let most = self.reader.shared().options.max_batch_changes;
         if self.protected_count >= most {
@@ -58,9 +64,12 @@ impl Transaction {
     }
 
     /// Applies the batch as [`crate::Database::apply`] does, if no key of it and no protected one
-    /// was written since the begin, by whomever, and no table of them was altered:
-    /// [`Error::Conflict`] otherwise, and nothing is applied. Begin again then. A batch without
+    /// was written since the begin, by whomever, and no table of them was altered. A batch without
     /// changes costs nothing unless something is protected.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] if one of them was, or if too much was written since the begin to know:
+    /// nothing is applied, begin again. Else those of [`crate::Database::apply`].
     pub fn commit(mut self, batch: ChangeBatch) -> Result<Position> {
         let shared = Arc::clone(self.reader.shared());
         shared.check_open()?;

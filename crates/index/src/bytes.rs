@@ -46,7 +46,10 @@ impl Slice {
         Self { buffer: Arc::new(bytes), range }
     }
 
-    /// A part of this slice, or corrupt if it does not lie inside.
+    /// A part of this slice.
+    ///
+    /// # Errors
+    /// [`IndexError::Corrupt`] if the range does not lie inside the slice.
     pub fn part(&self, range: Range<usize>) -> Result<Slice> {
         if range.start > range.end || range.end > self.len() {
             return Err(IndexError::corrupt("a part lies outside its section"));
@@ -179,6 +182,10 @@ enum Source {
 
 impl Sections {
     /// Opens a buffer, checking every checksum: O(bytes), about 10 GB/s.
+    ///
+    /// # Errors
+    /// [`IndexError::Corrupt`] if the buffer is not a segment, has another format version, is cut
+    /// short, or a checksum is wrong.
     pub fn open(bytes: Vec<u8>) -> Result<Self> {
         let tail = &bytes[bytes.len().saturating_sub(FOOTER_BYTES)..];
         let place =
@@ -196,6 +203,10 @@ impl Sections {
 
     /// Opens a file, checking every checksum; sections with a tag of `left` are verified but stay
     /// in the file, the others are read into memory.
+    ///
+    /// # Errors
+    /// [`IndexError::Corrupt`] if the file is not a segment, has another format version, is cut
+    /// short, or a checksum is wrong. [`IndexError::Io`] if the file cannot be read.
     pub fn open_file(file: File, left: &[SectionTag]) -> Result<Self> {
         let length = usize::try_from(file.metadata()?.len());
         let length = length.map_err(|_| IndexError::corrupt("the file's length"))?;
@@ -237,7 +248,10 @@ impl Sections {
         }
     }
 
-    /// The section, or a corrupt error that names it.
+    /// The section, which must be in memory.
+    ///
+    /// # Errors
+    /// [`IndexError::Corrupt`] names the section if the segment does not have it in memory.
     pub fn require(&self, tag: SectionTag, id: u32) -> Result<&Slice> {
         self.get(tag, id).ok_or_else(|| missing(tag))
     }
@@ -253,6 +267,9 @@ impl Sections {
     }
 
     /// All bytes, as they are written to a file; read back if they are in one.
+    ///
+    /// # Errors
+    /// [`IndexError::Io`] if the segment lies in a file that cannot be read.
     pub fn bytes(&self) -> Result<Cow<'_, [u8]>> {
         match &self.source {
             Source::Memory(whole) => Ok(Cow::Borrowed(whole)),

@@ -54,8 +54,11 @@ impl Default for KeysWriter {
 }
 
 impl KeysWriter {
-    /// Appends the next key, of at most 65,535 bytes; a longer one and one out of order are
-    /// [`crate::IndexError::Invalid`] and not taken.
+    /// Appends the next key. A key that is refused is not taken.
+    ///
+    /// # Errors
+    /// [`IndexError::Invalid`] if the key is longer than 65,535 bytes or does not come after the
+    /// last one. [`IndexError::Full`] if every document number has a key already.
     pub fn push(&mut self, key: &[u8]) -> Result<()> {
         if self.hashes.len() >= MAX_DOCUMENTS as usize {
             return Err(IndexError::Full("every document number has a key"));
@@ -80,6 +83,9 @@ impl KeysWriter {
     }
 
     /// Writes the sections of this part.
+    ///
+    /// # Errors
+    /// It never fails at present: all keys that were collected can be written.
     pub fn finish(self, out: &mut SectionWriter) -> Result<()> {
         let layout = match &self.keys {
             Collected::Integers(_) => INTEGERS,
@@ -144,6 +150,10 @@ enum Layout {
 
 impl Keys {
     /// Opens the keys of a segment.
+    ///
+    /// # Errors
+    /// [`IndexError::Corrupt`] if the keys or their bloom filter are missing or are not what the
+    /// writer wrote.
     pub fn open(sections: &Sections) -> Result<Self> {
         let mut cursor = Cursor::new(sections.require(KEYS, 0)?);
         let (layout, len) = (cursor.u8()?, cursor.u32()?);

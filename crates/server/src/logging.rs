@@ -24,6 +24,9 @@ pub struct LogHandle {
 
 impl LogHandle {
     /// Installs the log output of this process. An earlier one stays in force.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the log file cannot be opened for writing.
     pub fn install(settings: &Logging) -> Result<Self> {
         // The filter is a layer of its own: a filter within the output cannot be exchanged.
         let (filter, filter_handle) = reload::Layer::new(filter(settings));
@@ -35,6 +38,9 @@ impl LogHandle {
     }
 
     /// Takes over a new level, format or file.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the log file cannot be opened for writing; the output stays as it was.
     pub fn apply(&self, settings: &Logging) -> Result<()> {
         let output = output(settings)?;
         let exchanged =

@@ -13,6 +13,11 @@ use crate::{
 
 /// Opens the data directory, loads the newest dump into an empty one where that is asked for, and
 /// makes the tables that are missing.
+///
+/// # Errors
+/// [`Error::Settings`] if a dump was loaded into the directory by halves, or a table is there with
+/// another definition than the settings give; [`Error::Engine`] if the directory cannot be opened,
+/// or a dump or table is refused; [`Error::Io`] if the system refuses a file of the dump.
 pub fn open_database(settings: &Settings) -> Result<Database> {
     crate::dump::refuse_half_loaded(&settings.data)?;
     keep_from_others(&settings.data);

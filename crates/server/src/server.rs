@@ -40,6 +40,11 @@ pub struct Server {
 impl Server {
     /// Binds the configured addresses and answers on them. The database stays open until
     /// [`Server::stop`].
+    ///
+    /// # Errors
+    /// [`Error::Io`] if an address or a socket file cannot be listened on, [`Error::Settings`] if
+    /// another server listens on a socket file, something else lies in its place, or the
+    /// certificate for SQL cannot be used.
     pub async fn start(
         settings: Settings,
         database: Database,
@@ -158,6 +163,10 @@ impl Server {
 
     /// Stops listening, lets sessions finish what they answer, closes the database. Takes a few
     /// seconds at most.
+    ///
+    /// # Errors
+    /// [`Error::Engine`] if the last write has not ended or the last checkpoint failed, as in
+    /// [`Database::close`]. The server has stopped all the same.
     pub async fn stop(mut self) -> Result<()> {
         self.shared.stopping.send_replace(true);
         let deadline = tokio::time::Instant::now() + DRAIN;

@@ -78,8 +78,11 @@ pub struct Followed {
     pub(crate) source: Box<dyn Source>,
 }
 
-/// Begins to follow each source; what is wrong with one of them is told before anything is
-/// followed.
+/// Begins to follow each source, in order.
+///
+/// # Errors
+/// [`crate::Error::Source`] for the first source that cannot be followed, as in
+/// [`Follower::start`]. Those before it, which had begun, stop again.
 pub fn follow(database: &Database, settings: &[MysqlSettings]) -> Result<Vec<Followed>> {
     let mut followed = Vec::with_capacity(settings.len());
     for settings in settings {

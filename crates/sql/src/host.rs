@@ -15,6 +15,10 @@ pub trait Host: Send + Sync {
     }
 
     /// Ends a connection, or only its running statement.
+    ///
+    /// # Errors
+    /// [`Code::UnknownThread`] if there is no such connection; [`Code::NotSupported`] unless the
+    /// host says otherwise.
     fn kill(&self, _id: u64, _only_statement: bool) -> Result<()> {
         Err(Error::unsupported("KILL"))
     }
@@ -41,6 +45,11 @@ pub trait Host: Send + Sync {
 
     /// Whether the GTID set is contained in what `source` applied (any source where `None`); waits
     /// for it until `timeout`. `false` is a timeout.
+    ///
+    /// # Errors
+    /// [`Code::MalformedGtidSet`] if the text is no GTID set, [`Code::OptionPreventsStatement`] if
+    /// nobody is followed, [`Code::ServerShutdown`] if the server stops meanwhile,
+    /// [`Code::Unknown`] if too many requests wait already.
     fn wait_for_gtids(
         &self,
         _source: Option<&str>,

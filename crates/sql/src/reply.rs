@@ -37,17 +37,31 @@ pub trait Reply: Send {
     }
 
     /// Begins a result set.
+    ///
+    /// # Errors
+    /// Whatever keeps the wire from taking it; the statement ends with it.
     fn columns(&mut self, columns: &[Column]) -> Result<()>;
 
     /// One row: as many cells as columns.
+    ///
+    /// # Errors
+    /// Whatever keeps the wire from taking it, such as a row that has other cells than columns; the
+    /// statement ends with it.
     fn row(&mut self, cells: &[Cell<'_>]) -> Result<()>;
 
     /// Ends a result set or a statement without one. `more` says that another statement of the
     /// same text follows.
+    ///
+    /// # Errors
+    /// Whatever keeps the wire from taking it.
     fn done(&mut self, outcome: &Outcome, more: bool) -> Result<()>;
 
     /// Waits until there is room for more. To be awaited between batches of rows; returns at once
     /// while little waits to be sent.
+    ///
+    /// # Errors
+    /// Whatever keeps the wire from sending, or that the statement was interrupted; the statement
+    /// ends with it.
     fn drain(&mut self) -> impl Future<Output = Result<()>> + Send;
 }
 

@@ -22,6 +22,16 @@ const RESTORE_BATCH_ROWS: usize = 100_000;
 impl Database {
     /// Writes the named tables (all if none is named) as they are at one position to the file
     /// `path`, while writes go on, with the positions of the sources at that position.
+    ///
+    /// # Errors
+    /// - [`Error::NotFound`]: there is no table of one of the names.
+    /// - [`Error::Request`]: the path has no file name, or a row is too large for a dump.
+    /// - [`Error::Busy`]: `cancel` was set.
+    /// - [`Error::Io`] or [`Error::Full`]: the file cannot be written.
+    /// - [`Error::Corrupt`]: a row cannot be read.
+    /// - [`Error::Conflict`]: the row store was opened anew after the disk was full, and the
+    ///   snapshot is gone.
+    /// - [`Error::Closed`]: the database was closed.
     pub fn dump(
         &self,
         tables: &[String],
@@ -50,6 +60,10 @@ impl Database {
     /// source positions; a source that the dump does not know begins anew, since its changes may be
     /// missing from the tables. The dump is verified first; a failure behind that leaves the tables
     /// that were made.
+    ///
+    /// # Errors
+    /// Those of [`verify`]; [`Error::Conflict`] if a table of the dump is there already; and those
+    /// of [`Database::create_table`] and [`Database::apply`].
     pub fn restore(&self, path: &Path) -> Result<DumpInfo> {
         let verified = verify(path)?;
         if let Some(table) = verified.tables.iter().find(|table| self.schema(&table.name).is_ok()) {

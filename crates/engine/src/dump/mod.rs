@@ -101,8 +101,14 @@ pub struct DumpProgress<'a> {
 /// Takes what a dump holds.
 pub trait DumpVisitor {
     /// A table begins; its rows follow.
+    ///
+    /// # Errors
+    /// Whatever the visitor refuses: it ends the reading, and [`read()`] returns it.
     fn table(&mut self, schema: Schema) -> Result<()>;
     /// A row of the table that began last; `bytes` are those of its encoded form.
+    ///
+    /// # Errors
+    /// Whatever the visitor refuses: it ends the reading, and [`read()`] returns it.
     fn row(&mut self, row: Row, bytes: usize) -> Result<()>;
 }
 

@@ -17,6 +17,10 @@ use crate::{
 };
 
 /// What a dump holds, from its ends alone: quick, and no proof that the rest is whole.
+///
+/// # Errors
+/// [`Error::NotFound`] if there is no such file, [`Error::Io`] if it cannot be read,
+/// [`Error::Corrupt`] if its ends are not those of a dump of this version.
 pub fn info(path: &Path) -> Result<DumpInfo> {
     let mut reader = DumpReader::open(path)?;
     let meta = reader.header()?;
@@ -41,6 +45,10 @@ pub fn info(path: &Path) -> Result<DumpInfo> {
 /// Reads the dump from start to end and hands tables and rows to `visitor`, each block after its
 /// checksum was found right. Only the end proves the file whole: [`verify`] it before a restore
 /// that must not be left half done.
+///
+/// # Errors
+/// [`Error::NotFound`] if there is no such file, [`Error::Io`] if it cannot be read,
+/// [`Error::Corrupt`] if it is not a whole dump of this version; and the first error of `visitor`.
 pub fn read(path: &Path, visitor: &mut dyn DumpVisitor) -> Result<DumpInfo> {
     let mut reader = DumpReader::open(path)?;
     let meta = reader.header()?;
@@ -66,6 +74,10 @@ pub fn read(path: &Path, visitor: &mut dyn DumpVisitor) -> Result<DumpInfo> {
 }
 
 /// Reads all of it and checks every checksum, count and row, and that rows stand in key order.
+///
+/// # Errors
+/// [`Error::NotFound`] if there is no such file, [`Error::Io`] if it cannot be read,
+/// [`Error::Corrupt`] if it is not a whole dump of this version or its rows are out of order.
 pub fn verify(path: &Path) -> Result<DumpInfo> {
     read(path, &mut KeyOrder { path, schema: None, last: None })
 }

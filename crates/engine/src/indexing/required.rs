@@ -32,7 +32,11 @@ enum Condition {
 }
 
 impl RequiredRows {
-    /// Resolves the filter of `schema`; a request error names what does not fit the table.
+    /// Resolves the filter of `schema`.
+    ///
+    /// # Errors
+    /// [`Error::Request`] names what of the filter does not fit the table, or says that it nests
+    /// too deep.
     pub fn of(schema: &Schema) -> Result<Self> {
         let resolve = |filter| Condition::resolve(schema, filter, MAX_DEPTH);
         Ok(Self { condition: schema.required.as_ref().map(resolve).transpose()? })

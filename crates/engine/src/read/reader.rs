@@ -81,22 +81,43 @@ impl Reader {
     }
 
     /// A table's definition.
+    ///
+    /// # Errors
+    /// [`crate::Error::NotFound`] if there is no such table, [`crate::Error::Closed`] once the
+    /// database is closed.
     pub fn schema(&self, table: &str) -> Result<Arc<Schema>> {
         Ok(Arc::clone(&self.table(table)?.schema))
     }
 
     /// What the rows of a table are known by.
+    ///
+    /// # Errors
+    /// [`crate::Error::NotFound`] if there is no such table, [`crate::Error::Closed`] once the
+    /// database is closed.
     pub fn version(&self, table: &str) -> Result<TableVersion> {
         let table = self.table(table)?;
         Ok(TableVersion { table: table.number, changed: table.changed })
     }
 
     /// How many rows a table has, exactly. Cost: an addition a segment.
+    ///
+    /// # Errors
+    /// [`crate::Error::NotFound`] if there is no such table, [`crate::Error::Closed`] once the
+    /// database is closed.
     pub fn row_count(&self, table: &str) -> Result<u64> {
         Ok(self.table(table)?.live_count())
     }
 
     /// SEARCH.
+    ///
+    /// # Errors
+    /// - [`crate::Error::NotFound`]: there is no such table.
+    /// - [`crate::Error::Request`]: the search expression, a filter, the order, the cursor, a
+    ///   field, LIMIT or OFFSET is wrong; its [`crate::RequestPart`] says which.
+    /// - [`crate::Error::Corrupt`] or [`crate::Error::Io`]: a segment or a row cannot be read.
+    /// - [`crate::Error::Conflict`]: the row store was opened anew after the disk was full, and the
+    ///   moment of this reader is gone. Ask a new reader.
+    /// - [`crate::Error::Closed`]: the database was closed.
     pub fn search(&self, request: &SearchRequest) -> Result<SearchReply> {
         let table = self.table(&request.selection.table)?;
         let bm25 = self.shared.options.bm25;
@@ -106,6 +127,13 @@ impl Reader {
     }
 
     /// COUNT.
+    ///
+    /// # Errors
+    /// - [`crate::Error::NotFound`]: there is no such table.
+    /// - [`crate::Error::Request`]: the search expression or a filter is wrong; its
+    ///   [`crate::RequestPart`] says which.
+    /// - [`crate::Error::Corrupt`], [`crate::Error::Io`], [`crate::Error::Conflict`] or
+    ///   [`crate::Error::Closed`]: as in [`Reader::search`].
     pub fn count(&self, selection: &Selection) -> Result<CountReply> {
         let mut reply = count(self.table(&selection.table)?, selection, self.position())?;
         reply.report.sources = self.sources().clone();
@@ -113,6 +141,13 @@ impl Reader {
     }
 
     /// FACET.
+    ///
+    /// # Errors
+    /// - [`crate::Error::NotFound`]: there is no such table.
+    /// - [`crate::Error::Request`]: the column is not there or not indexed, or the search
+    ///   expression or a filter is wrong; its [`crate::RequestPart`] says which.
+    /// - [`crate::Error::Corrupt`], [`crate::Error::Io`], [`crate::Error::Conflict`] or
+    ///   [`crate::Error::Closed`]: as in [`Reader::search`].
     pub fn facet(&self, request: &FacetRequest) -> Result<FacetReply> {
         let table = self.table(&request.selection.table)?;
         let mut reply = facet(table, request, self.position())?;
@@ -121,6 +156,12 @@ impl Reader {
     }
 
     /// The row with this primary key.
+    ///
+    /// # Errors
+    /// - [`crate::Error::NotFound`]: there is no such table. That there is no such row is no error.
+    /// - [`crate::Error::Request`]: the key cannot be one of the table's.
+    /// - [`crate::Error::Corrupt`], [`crate::Error::Io`], [`crate::Error::Conflict`] or
+    ///   [`crate::Error::Closed`]: as in [`Reader::search`].
     pub fn get(&self, table: &str, key: &[Value]) -> Result<Option<Row>> {
         let table = self.table(table)?;
         let columns: smallvec::SmallVec<[usize; 16]> = (0..table.schema.columns.len()).collect();
@@ -129,6 +170,10 @@ impl Reader {
 
     /// Some columns, by their positions, of the row with this primary key. The row store is asked
     /// only if one of them is neither indexed nor part of the key.
+    ///
+    /// # Errors
+    /// Those of [`Reader::get`], and [`crate::Error::Request`] if the table has no column at one of
+    /// the positions.
     pub fn get_columns(
         &self,
         table: &str,
@@ -139,11 +184,14 @@ impl Reader {
     }
 
     /// Some columns, by their positions, of the rows with these primary keys, which may stand in
-    /// any order and more than once. Calls `visit` with the place in `keys` and the values for
-    /// each key there is a row of, which it may take: segment by segment, within one in the order of
-    /// the keys, equal keys in no order; stops on its first error. A key that cannot be one of the
-    /// table's is an error. The row store is asked only if a column is neither indexed nor part of
-    /// the key. Cost: one sort of the keys, then each is looked up once.
+    /// any order and more than once. Calls `visit` with the place in `keys` and the values for each
+    /// key there is a row of, which it may take: segment by segment, within one in the order of the
+    /// keys, equal keys in no order. The row store is asked only if a column is neither indexed nor
+    /// part of the key. Cost: one sort of the keys, then each is looked up once.
+    ///
+    /// # Errors
+    /// Those of [`Reader::get_columns`], and the first error of `visit`, which ends the call. All
+    /// keys are checked before the first row is read.
     pub fn get_many(
         &self,
         table: &str,
@@ -154,9 +202,18 @@ impl Reader {
         get_many(self.table(table)?, keys, columns, visit)
     }
 
-    /// Some columns of every row that matches, in batches of columns. What is wrong with the
-    /// request is told here; which rows match is found here, their values as the batches are
-    /// drawn.
+    /// Some columns of every row that matches, in batches of columns. Which rows match is found
+    /// here, their values as the batches are drawn.
+    ///
+    /// # Errors
+    /// What is wrong with the request is told here; a batch that is drawn may still answer that
+    /// rows cannot be read.
+    ///
+    /// - [`crate::Error::NotFound`]: there is no such table.
+    /// - [`crate::Error::Request`]: a column, a search expression or a filter is wrong; its
+    ///   [`crate::RequestPart`] says which.
+    /// - [`crate::Error::Corrupt`], [`crate::Error::Io`], [`crate::Error::Conflict`] or
+    ///   [`crate::Error::Closed`]: as in [`Reader::search`].
     pub fn scan(&self, request: ScanRequest) -> Result<Scan> {
         let table = Arc::clone(self.table(&request.table)?);
         Scan::new(table, request, self.position(), self.shared.options.bm25)

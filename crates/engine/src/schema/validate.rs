@@ -28,7 +28,10 @@ const MAX_SYNONYMS: usize = 256;
 const MAX_DECLARED_BYTES: usize = 8 << 20;
 
 impl Schema {
-    /// Whether the definition is one that a table can have; a request error names what is wrong.
+    /// Whether the definition is one that a table can have.
+    ///
+    /// # Errors
+    /// [`Error::Request`] with [`RequestPart::Schema`] names what is wrong.
     pub fn validate(&self) -> Result<()> {
         check_name("table", &self.name)?;
         self.check_columns()?;

@@ -88,8 +88,22 @@ impl LargeBatch {
     }
 
     /// Adds changes behind those that were added before. The limits of one batch hold for what is
-    /// added at once: add a few megabytes at a time. Rows that do not fit their table are refused
-    /// here and leave the batch as it was; after any other error it cannot be committed.
+    /// added at once: add a few megabytes at a time.
+    ///
+    /// # Errors
+    /// What is wrong with these changes is told at once, and the batch stays as it was:
+    /// [`Error::NotFound`] if there is no such table, [`Error::Request`] if a row or a key does not
+    /// fit its table, a row is to be inserted instead of put, or the changes are too many or too
+    /// large.
+    ///
+    /// The changes that were added before are staged now. If that fails the batch cannot be
+    /// committed, and later calls answer the same:
+    ///
+    /// - [`Error::Conflict`] or [`Error::NotFound`]: their table was altered or dropped meanwhile.
+    /// - [`Error::Request`]: the batch is larger than
+    ///   [`Options::max_large_batch_bytes`](crate::Options::max_large_batch_bytes).
+    /// - [`Error::Full`], [`Error::Io`] or [`Error::Corrupt`]: they cannot be written or indexed.
+    /// - [`Error::Poisoned`] or [`Error::Closed`]: the database takes no writes any more.
     pub fn add(&mut self, tables: Vec<TableChanges>) -> Result<()> {
         self.check_whole()?;
         let batch = ChangeBatch { tables, positions: Vec::new() };
@@ -103,6 +117,11 @@ impl LargeBatch {
     }
 
     /// One moment of all tables with what was added so far. Cost: that is brought to the disk.
+    ///
+    /// # Errors
+    /// Those of [`LargeBatch::add`] if the changes that were added last cannot be staged;
+    /// [`Error::Corrupt`], [`Error::Io`] or [`Error::Conflict`] if the rows that were staged cannot
+    /// be read.
     pub fn reader(&mut self) -> Result<Reader> {
         self.stage_last()?;
         let current = self.shared.published.load();
@@ -126,6 +145,14 @@ impl LargeBatch {
 
     /// Makes all of it visible and durable, with these positions of sources. Waits while the rows of
     /// another large batch are being moved to their tables, but not for room on a full disk.
+    ///
+    /// # Errors
+    /// - Those of [`LargeBatch::add`] if the changes that were added last cannot be staged.
+    /// - [`Error::Conflict`] or [`Error::NotFound`]: a table was altered or dropped meanwhile.
+    /// - [`Error::Full`]: the disk is full.
+    /// - [`Error::Corrupt`] or [`Error::Io`]: the rows that were staged cannot be read.
+    /// - [`Error::Poisoned`] or [`Error::Closed`]: the database takes no writes any more. If that
+    ///   happened during the commit, only the next start shows whether it was done.
     pub fn commit(mut self, positions: Vec<(String, String)>) -> Result<Position> {
         self.stage_last()?;
         self.wait_until_settled()?;

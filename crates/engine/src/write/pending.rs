@@ -32,6 +32,10 @@ impl Pipeline {
 
     /// As [`crate::Database::submit`], behind what was submitted here before. What is refused here
     /// and now counts as not submitted.
+    ///
+    /// # Errors
+    /// Those of [`crate::Database::submit`], and [`Error::Conflict`] if a batch of this pipeline
+    /// failed before. What is refused here counts as not submitted: it does not break the pipeline.
     pub fn submit(&self, batch: ChangeBatch) -> Result<Pending> {
         self.shared.check_open()?;
         if self.is_broken() {
@@ -67,6 +71,18 @@ impl Pending {
 
     /// Waits until the batch is visible and, but for those of a [`Pipeline`], as durable as the
     /// options say; or refused.
+    ///
+    /// # Errors
+    /// - [`Error::NotFound`] or [`Error::Conflict`]: its table was dropped or altered meanwhile, a
+    ///   batch before it in its [`Pipeline`] failed, or its [`crate::Transaction`] met another
+    ///   write.
+    /// - [`Error::Exists`]: the key of a row that it inserts is there.
+    /// - [`Error::Busy`]: a table has too many segments and they cannot be merged.
+    /// - [`Error::Request`]: its rows are too large to be indexed together.
+    /// - [`Error::Full`]: the disk is full.
+    /// - [`Error::Corrupt`] or [`Error::Io`]: what it is checked against cannot be read.
+    /// - [`Error::Poisoned`] or [`Error::Closed`]: the database takes no writes any more. After
+    ///   [`Error::Poisoned`] only the next start shows whether the batch was applied.
     pub fn wait(self) -> Result<Position> {
         // The writer drops what it does not answer only when it ends.
         self.outcome.recv().unwrap_or_else(|_| Err(self.shared.refusal()))

@@ -74,6 +74,9 @@ enum Layout {
 
 impl Column {
     /// Opens the column `id`, or `None` if the segment was written before the column existed.
+    ///
+    /// # Errors
+    /// [`IndexError::Corrupt`] if the section is not a column of `doc_count` documents.
     pub fn open(sections: &Sections, id: u32, doc_count: u32) -> Result<Option<Self>> {
         let Some(section) = sections.get(COLUMN, id) else { return Ok(None) };
         let mut cursor = Cursor::new(section);
@@ -145,7 +148,10 @@ impl Column {
         std::hint::black_box(seen);
     }
 
-    /// The documents that satisfy the condition, which must be of the column's kind.
+    /// The documents that satisfy the condition.
+    ///
+    /// # Errors
+    /// [`IndexError::Invalid`] if the condition is not of the column's kind.
     pub fn select(&self, predicate: &Predicate) -> Result<DocSet> {
         if !predicate.fits(self.kind()) {
             let kind = self.kind();

@@ -41,7 +41,11 @@ impl ColumnWriter {
         Self { id, nulls: Vec::new(), has_nulls: false, values }
     }
 
-    /// Appends the next document's value, a byte string of at most 1 MiB.
+    /// Appends the next document's value.
+    ///
+    /// # Errors
+    /// [`IndexError::Invalid`] if the value is not of the column's kind or is a byte string longer
+    /// than 1 MiB. [`IndexError::Full`] if every document number has a value already.
     pub fn push(&mut self, cell: Cell<'_>) -> Result<()> {
         if self.len() >= MAX_DOCUMENTS as usize {
             return Err(IndexError::Full("a column has a value for every document number"));
@@ -92,6 +96,9 @@ impl ColumnWriter {
     }
 
     /// Writes the section of this column.
+    ///
+    /// # Errors
+    /// It never fails at present: every column that was collected can be written.
     pub fn finish(self, out: &mut SectionWriter) -> Result<()> {
         let section = match &self.values {
             Collected::Ordinal(values) => self.ordinal_section(values),

@@ -45,6 +45,13 @@ impl SegmentBuilder {
     }
 
     /// Adds the next document. After an error the builder must be dropped.
+    ///
+    /// # Errors
+    /// - [`IndexError::Invalid`]: the document does not have the columns and texts of the spec, its
+    ///   key is too long or not above the last one, or a value is too long or of another kind than
+    ///   its column.
+    /// - [`IndexError::Full`]: the segment has as many documents or words as its format allows, or
+    ///   the document has more than 512 MiB of text.
     pub fn add(&mut self, document: &Document<'_>) -> Result<()> {
         if document.columns.len() != self.columns.len() || document.texts.len() != self.texts.len()
         {
@@ -65,6 +72,9 @@ impl SegmentBuilder {
     }
 
     /// The finished segment, in memory.
+    ///
+    /// # Errors
+    /// [`IndexError::Full`] if a text index would be larger than the format allows.
     pub fn finish(self) -> Result<Segment> {
         let orders: Vec<_> = self.spec.indexes.iter().map(|index| self.order(index)).collect();
         let mut out = SectionWriter::new();

@@ -11,6 +11,13 @@ use crate::{
 /// Merges segments into one, dropping deleted documents. No two inputs hold the same live key.
 /// Every input was built with a spec whose columns and texts are a subset of `spec`'s. The bytes
 /// are those that a builder fed with the live documents would have made.
+///
+/// # Errors
+/// - [`IndexError::Full`]: the inputs have more documents than one segment can hold, deleted ones
+///   included, or a text index would be larger than the format allows.
+/// - [`IndexError::Invalid`]: two inputs hold the same live key, or a column is of another kind in
+///   an input than in `spec`.
+/// - [`IndexError::Corrupt`] or [`IndexError::Io`]: an input cannot be read.
 pub fn merge(inputs: &[MergeInput], spec: &SegmentSpec) -> Result<Segment> {
     let order = MergeOrder::new(inputs)?;
     let doc_count = order.documents.len() as u32;

@@ -77,12 +77,20 @@ pub struct Segment {
 
 impl Segment {
     /// Opens a segment's bytes, verifying every checksum.
+    ///
+    /// # Errors
+    /// [`IndexError::Corrupt`] if a checksum is wrong, or a part that the segment should have is
+    /// missing or damaged.
     pub fn open(bytes: Vec<u8>) -> Result<Self> {
         Self::read(Sections::open(bytes)?)
     }
 
     /// Opens a segment's file, verifying every checksum. Positions, which only phrases ask for,
     /// and counts that only scores ask for stay in the file; all else is read into memory.
+    ///
+    /// # Errors
+    /// [`IndexError::Corrupt`] if a checksum is wrong, or a part that the segment should have is
+    /// missing or damaged. [`IndexError::Io`] if the file cannot be read.
     pub fn open_file(file: File) -> Result<Self> {
         Self::read(Sections::open_file(file, &[POSITIONS, UNION_COUNTS])?)
     }
@@ -117,6 +125,9 @@ impl Segment {
     }
 
     /// The bytes as they are written to a file; read back if they are in one.
+    ///
+    /// # Errors
+    /// [`IndexError::Io`] if the segment lies in a file that cannot be read.
     pub fn bytes(&self) -> Result<Cow<'_, [u8]>> {
         self.sections.bytes()
     }

@@ -127,6 +127,10 @@ impl TextIndex {
     }
 
     /// The documents in which some column's normalised text contains the pattern.
+    ///
+    /// # Errors
+    /// [`IndexError::Corrupt`] if postings or positions are damaged. [`IndexError::Io`] if
+    /// positions lie in a file that cannot be read.
     pub fn find(&self, pattern: &Pattern) -> Result<Matches> {
         Ok(Matches { docs: find::documents(self, pattern, None)?, verify: pattern.verify })
     }
@@ -134,6 +138,9 @@ impl TextIndex {
     /// As [`TextIndex::find`], for a caller that wants only documents of `among`: others may be
     /// left out. Much cheaper for a pattern whose positions must be read
     /// ([`Pattern::is_sequence`]) where `among` is small.
+    ///
+    /// # Errors
+    /// The same as those of [`TextIndex::find`].
     pub fn find_among(&self, pattern: &Pattern, among: &DocSet) -> Result<Matches> {
         Ok(Matches { docs: find::documents(self, pattern, Some(among))?, verify: pattern.verify })
     }
@@ -146,6 +153,9 @@ impl TextIndex {
 
     /// How many documents hold the pattern, deleted ones included, where that is cheaper to know
     /// than which; `None` where it is not.
+    ///
+    /// # Errors
+    /// [`IndexError::Corrupt`] if postings are damaged.
     pub fn count(&self, pattern: &Pattern) -> Result<Option<u32>> {
         find::count(self, pattern)
     }
@@ -154,6 +164,10 @@ impl TextIndex {
     /// pattern; occurrences are the places where it begins, overlapping ones included. True means
     /// verify, as above (occurrences are then meaningless). Documents outside `among` may be left
     /// out, which is cheaper where it is small.
+    ///
+    /// # Errors
+    /// [`IndexError::Corrupt`] if postings, positions or counts are damaged. [`IndexError::Io`] if
+    /// they lie in a file that cannot be read.
     pub fn occurrences(
         &self,
         pattern: &Pattern,
@@ -182,6 +196,9 @@ impl TextIndex {
 
     /// The documents that have a word within `distance` (1 or 2) edits of `word` (normalised,
     /// one word atom).
+    ///
+    /// # Errors
+    /// [`IndexError::Corrupt`] if postings are damaged.
     pub fn find_similar_word(&self, word: &str, distance: u8) -> Result<DocSet> {
         let terms = fuzzy::similar_terms(&self.vocabulary, word, distance);
         find::unite(self, &vocabulary::TermSet::List(terms))
@@ -190,6 +207,9 @@ impl TextIndex {
     /// The documents that hold a character that is `wanted`, of those that become anything but
     /// their own lower case, or that joined the character before them: the others are normalised
     /// character by character. `None` if that is not known of this index.
+    ///
+    /// # Errors
+    /// [`IndexError::Corrupt`] if the list of characters is damaged.
     pub fn documents_with(&self, wanted: &mut dyn FnMut(char) -> bool) -> Result<Option<DocSet>> {
         self.seen.as_ref().map(|seen| seen.documents(wanted)).transpose()
     }

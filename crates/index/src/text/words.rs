@@ -99,6 +99,9 @@ impl WordPattern {
 
     /// The documents that hold it for sure, and those whose texts [`WordPattern::occurs_in`] must
     /// be asked about. Deleted ones are among both.
+    ///
+    /// # Errors
+    /// The same as those of [`TextIndex::find`].
     pub fn find(&self, index: &TextIndex) -> Result<(DocSet, DocSet)> {
         if let Some(apart) = &self.apart {
             return Ok((DocSet::empty(), apart.all(index)?));

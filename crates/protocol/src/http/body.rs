@@ -26,6 +26,10 @@ const OWN_FIELDS: [&str; 4] = ["filter", "fields", "cursor", "after"];
 
 /// Reads the body of a search. Without `fields` it asks for the table's filter columns, which the
 /// caller knows.
+///
+/// # Errors
+/// A [`LineError`] with the line protocol's code says which field is missing, unknown, not
+/// well-formed or beyond its limit, or that the body is not a JSON object.
 pub fn parse_search(
     body: &[u8],
     table: &str,
@@ -53,6 +57,9 @@ pub fn parse_search(
 }
 
 /// Reads the body of a count.
+///
+/// # Errors
+/// The same as those of [`parse_search`].
 pub fn parse_count(body: &[u8], table: &str, limits: &ParseLimits) -> Result<Selection, LineError> {
     let body = Body::read(body, limits)?;
     body.refuse(&["limit", "offset", "sort", "highlight", "fuzzy"], "count")?;
@@ -63,6 +70,10 @@ pub fn parse_count(body: &[u8], table: &str, limits: &ParseLimits) -> Result<Sel
 }
 
 /// Reads the body of a facet.
+///
+/// # Errors
+/// The same as those of [`parse_search`]; also where `column` is missing or cannot be the name of a
+/// column.
 pub fn parse_facet(
     body: &[u8],
     table: &str,
@@ -84,6 +95,10 @@ pub fn parse_facet(
 }
 
 /// Reads the body of an optimisation: the table, or all.
+///
+/// # Errors
+/// A [`LineError`] if the body is not a JSON object, has another field than `table`, or `table` is
+/// not a text.
 pub fn parse_optimize(body: &[u8]) -> Result<Option<String>, LineError> {
     let limits = ParseLimits::default();
     let body = Body::read(body, &limits)?;

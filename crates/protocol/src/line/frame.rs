@@ -55,7 +55,11 @@ impl FrameReader {
     }
 
     /// Takes bytes and returns how many. Fewer than all means that enough whole frames wait: take
-    /// them, then push the rest. After an error answer the frames that wait, then close.
+    /// them, then push the rest.
+    ///
+    /// # Errors
+    /// [`FrameError::TooLarge`] if a frame is longer than the limit. Answer the frames that wait,
+    /// then close.
     pub fn push(&mut self, bytes: &[u8]) -> Result<usize, FrameError> {
         self.reclaim();
         let mut taken = 0;

@@ -69,6 +69,10 @@ impl Compressor {
 
     /// Decompresses whole packets into `plain`, until it holds `most` bytes or more. False where
     /// the next packet has not come yet.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::InvalidData`] if a packet does not hold what its header says; the error of
+    /// the algorithm if it cannot be decompressed. The connection must be closed then.
     pub fn decompress(&mut self, plain: &mut Vec<u8>, most: usize) -> io::Result<bool> {
         let mut start = 0;
         let mut is_stopped = false;
@@ -97,6 +101,9 @@ impl Compressor {
     }
 
     /// Compresses bytes of the ordinary stream into `wire`.
+    ///
+    /// # Errors
+    /// The error of the algorithm if it cannot compress.
     pub fn compress(&mut self, plain: &[u8], wire: &mut Vec<u8>) -> io::Result<()> {
         for piece in plain.chunks(PIECE_BYTES) {
             let start = wire.len();

@@ -121,6 +121,10 @@ impl PacketReader {
     }
 
     /// The next whole message.
+    ///
+    /// # Errors
+    /// [`PacketError::OutOfOrder`] if a packet does not have the sequence number that is due,
+    /// [`PacketError::TooLarge`] if the message is longer than the limit.
     pub fn next_message(&mut self) -> Result<Option<Message<'_>>, PacketError> {
         if self.is_joined_taken {
             self.joined.clear();
@@ -236,7 +240,10 @@ impl PacketWriter {
         self.end(start);
     }
 
-    /// As [`PacketWriter::message`]; nothing is written where `payload` fails.
+    /// As [`PacketWriter::message`], for a payload that may fail.
+    ///
+    /// # Errors
+    /// That of `payload`; nothing is written then.
     pub fn try_message<E>(
         &mut self,
         payload: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,

@@ -144,6 +144,9 @@ impl<'w, W: AsMut<PacketWriter>> Results<'w, W> {
     }
 
     /// Begins a result set.
+    ///
+    /// # Errors
+    /// It never fails at present.
     pub fn columns(&mut self, columns: &[Column]) -> Result<()> {
         self.end_pending(true);
         self.shapes.clear();
@@ -161,6 +164,11 @@ impl<'w, W: AsMut<PacketWriter>> Results<'w, W> {
     }
 
     /// Writes a row.
+    ///
+    /// # Errors
+    /// [`Code::Unknown`] if no result set was begun or the row has another number of cells than it
+    /// has columns, [`Code::OutOfMemory`] if the rows that a cursor keeps take too much memory, and
+    /// an error if a cell has no binary form as its column's type.
     #[inline]
     pub fn row(&mut self, cells: &[Cell<'_>]) -> Result<()> {
         if !self.in_rows || cells.len() != self.shapes.len() {

@@ -9,6 +9,11 @@ use crate::{Result, dump::refuse_half_loaded};
 
 /// Checks the directory, and rebuilds what can be if that is asked for; the exit code is 2 if something
 /// is wrong that was not rebuilt, or is lost.
+///
+/// # Errors
+/// [`crate::Error::Usage`] if there is no data directory, [`crate::Error::Settings`] if a dump was
+/// loaded into it by halves, [`crate::Error::Engine`] as in [`Database::check`] and
+/// [`Database::repair`]. Damage that is found is no error.
 pub fn check(options: &CheckOptions) -> Result<ExitCode> {
     super::require_data_directory(&options.dir)?;
     refuse_half_loaded(&options.dir)?;

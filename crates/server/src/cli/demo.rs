@@ -36,6 +36,11 @@ const SEARCHES: [&str; 6] = [
 ];
 
 /// Shows and serves.
+///
+/// # Errors
+/// [`Error::Io`] if the system refuses a directory, a thread, an address or a signal,
+/// [`Error::Source`] if the file cannot be read or imported, [`Error::Engine`] if the database
+/// refuses.
 pub fn demo(options: &DemoOptions) -> Result<ExitCode> {
     let directory = tempfile::Builder::new()
         .prefix("remora-demo-")

@@ -14,6 +14,11 @@ use crate::{
 };
 
 /// Does what the command says.
+///
+/// # Errors
+/// [`crate::Error::Usage`] if there is no data directory to save, [`crate::Error::Settings`] if a
+/// dump was loaded into it by halves, [`crate::Error::Engine`] if the dump or the data directory
+/// cannot be read or written.
 pub fn dump(command: &DumpCommand) -> Result<ExitCode> {
     match command {
         DumpCommand::Save { data, file } => save(data, file)?,

@@ -17,6 +17,11 @@ use super::{
 use crate::{Error, Result, dump::refuse_half_loaded, settings::Settings};
 
 /// Exports the table.
+///
+/// # Errors
+/// [`Error::Usage`] if there is no data directory, [`Error::Settings`] if a dump was loaded into it
+/// by halves, [`Error::Io`] if the output cannot be made, [`Error::Source`] if the rows cannot be
+/// written, [`Error::Engine`] if there is no such table or the database cannot be opened.
 pub fn export(options: &ExportOptions) -> Result<ExitCode> {
     let settings = Settings { data: options.data.clone(), ..Settings::default() };
     super::require_data_directory(&options.data)?;

@@ -24,6 +24,12 @@ const REMOTE_BATCH_ROWS: usize = 1000;
 const REMOTE_BATCH_BYTES: usize = 384 << 10;
 
 /// Imports the files.
+///
+/// # Errors
+/// [`Error::Usage`] if there is no target or the table may not be imported into,
+/// [`Error::Settings`] if a dump was loaded into the directory by halves, [`Error::Io`] or
+/// [`Error::Source`] if a file or a description of a table cannot be read or a row is refused,
+/// [`Error::Engine`] if the database refuses, [`Error::Remote`] if a server does.
 pub fn import(options: &ImportOptions) -> Result<ExitCode> {
     let mut inputs = Vec::new();
     for file in &options.files {

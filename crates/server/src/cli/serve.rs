@@ -24,6 +24,11 @@ const MAX_WORKER_THREADS: usize = 1024;
 const STACK_BYTES: usize = 16 << 20;
 
 /// Serves until SIGTERM or SIGINT.
+///
+/// # Errors
+/// [`Error::Settings`] if a setting is wrong, [`Error::Io`] if the system refuses an address, a
+/// file, a thread or a signal, [`Error::Engine`] if the data directory cannot be opened or the last
+/// checkpoint fails, [`Error::Source`] if a source cannot be followed.
 pub fn serve(options: &ServeOptions) -> Result<ExitCode> {
     let settings = read_settings(options)?;
     if options.test {

@@ -14,6 +14,9 @@ pub struct Cidr {
 
 impl Cidr {
     /// Reads `ADDRESS/BITS` or a single address.
+    ///
+    /// # Errors
+    /// A sentence that says what to write, if the text is neither.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = || format!("'{text}' is no network; write ADDRESS/BITS, as 10.0.0.0/8");
         let (address, bits) = text.split_once('/').unwrap_or((text, ""));
@@ -28,6 +31,9 @@ impl Cidr {
     }
 
     /// Reads each of a list; empty texts are passed over.
+    ///
+    /// # Errors
+    /// That of [`Cidr::parse`] for the first text that is no network.
     pub fn parse_list(list: &[String]) -> Result<Vec<Self>, String> {
         list.iter().filter(|text| !text.trim().is_empty()).map(|text| Self::parse(text)).collect()
     }

@@ -326,6 +326,10 @@ impl Default for Dump {
 
 impl Settings {
     /// Reads a settings file by its ending, then the environment, then checks the whole.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the file cannot be read, [`Error::Settings`] if a setting of the file or
+    /// the environment is wrong or not known, or if they do not go together.
     pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| Error::io("cannot read the settings file", path, source))?;
@@ -336,6 +340,9 @@ impl Settings {
     }
 
     /// The defaults and the environment.
+    ///
+    /// # Errors
+    /// [`Error::Settings`] if a setting of the environment is wrong or not known.
     pub fn without_file() -> Result<Self> {
         let mut settings = Self::default();
         settings.overlay_environment(std::env::vars_os())?;
@@ -343,6 +350,10 @@ impl Settings {
     }
 
     /// A settings file's text, before the environment. Relative paths in it start at its folder.
+    ///
+    /// # Errors
+    /// [`Error::Settings`] if the name does not end in one of the known ways, the text is not
+    /// well-formed, or a setting is wrong or not known.
     pub fn parse(path: &Path, text: &str) -> Result<Self> {
         let folder = path.parent().unwrap_or(Path::new("."));
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or("");
@@ -359,6 +370,9 @@ impl Settings {
     }
 
     /// Fills what depends on other settings and refuses what cannot be served.
+    ///
+    /// # Errors
+    /// [`Error::Settings`] names the setting that cannot be served.
     pub fn finish(mut self) -> Result<Self> {
         if self.dump.dir.as_os_str().is_empty() {
             self.dump.dir = self.data.join("dumps");

@@ -43,6 +43,9 @@ impl Variable {
     }
 
     /// Sets the value from text.
+    ///
+    /// # Errors
+    /// A sentence that says what the value must be. `settings` may be changed in part then.
     pub fn set(&self, settings: &mut Settings, text: &str) -> Result<(), String> {
         if let Some(file) = &mut settings.mygramdb {
             file.set(self.name, text)?;

@@ -21,6 +21,9 @@ impl<'a> Reader<'a> {
     }
 
     /// The next bytes.
+    ///
+    /// # Errors
+    /// [`Short`] if fewer bytes are left.
     pub fn bytes(&mut self, length: usize) -> Result<&'a [u8], Short> {
         let (head, tail) = self.0.split_at_checked(length).ok_or(Short)?;
         self.0 = tail;
@@ -28,6 +31,9 @@ impl<'a> Reader<'a> {
     }
 
     /// The next bytes, as many as the array has.
+    ///
+    /// # Errors
+    /// [`Short`] if fewer bytes are left.
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Short> {
         let (head, tail) = self.0.split_first_chunk().ok_or(Short)?;
         self.0 = tail;
@@ -35,6 +41,9 @@ impl<'a> Reader<'a> {
     }
 
     /// Leaves out bytes.
+    ///
+    /// # Errors
+    /// [`Short`] if fewer bytes are left.
     pub fn skip(&mut self, length: usize) -> Result<(), Short> {
         self.bytes(length).map(drop)
     }
@@ -50,26 +59,41 @@ impl<'a> Reader<'a> {
     }
 
     /// One byte.
+    ///
+    /// # Errors
+    /// [`Short`] if no byte is left.
     pub fn u8(&mut self) -> Result<u8, Short> {
         self.array::<1>().map(|[byte]| byte)
     }
 
     /// Two bytes, little-endian.
+    ///
+    /// # Errors
+    /// [`Short`] if fewer bytes are left.
     pub fn u16(&mut self) -> Result<u16, Short> {
         self.array().map(u16::from_le_bytes)
     }
 
     /// Four bytes, little-endian.
+    ///
+    /// # Errors
+    /// [`Short`] if fewer bytes are left.
     pub fn u32(&mut self) -> Result<u32, Short> {
         self.array().map(u32::from_le_bytes)
     }
 
     /// Eight bytes, little-endian.
+    ///
+    /// # Errors
+    /// [`Short`] if fewer bytes are left.
     pub fn u64(&mut self) -> Result<u64, Short> {
         self.array().map(u64::from_le_bytes)
     }
 
     /// Up to eight bytes, little-endian.
+    ///
+    /// # Errors
+    /// [`Short`] if fewer bytes are left, or if `length` is above eight.
     pub fn uint(&mut self, length: usize) -> Result<u64, Short> {
         let mut whole = [0; 8];
         whole.get_mut(..length).ok_or(Short)?.copy_from_slice(self.bytes(length)?);
@@ -77,6 +101,9 @@ impl<'a> Reader<'a> {
     }
 
     /// A length-encoded integer of the protocol: one byte, or a mark and 2, 3 or 8 bytes.
+    ///
+    /// # Errors
+    /// [`Short`] if fewer bytes are left, or if the first byte is no mark of an integer.
     pub fn packed(&mut self) -> Result<u64, Short> {
         match self.u8()? {
             small @ ..=250 => Ok(u64::from(small)),
@@ -88,6 +115,9 @@ impl<'a> Reader<'a> {
     }
 
     /// A packed length as a size in memory.
+    ///
+    /// # Errors
+    /// [`Short`] if fewer bytes are left, or if it is no length.
     pub fn packed_length(&mut self) -> Result<usize, Short> {
         usize::try_from(self.packed()?).map_err(|_| Short)
     }

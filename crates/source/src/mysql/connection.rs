@@ -69,6 +69,12 @@ pub struct Server {
 }
 
 /// Connects for queries: texts are UTF-8, times UTC, and nothing can be written.
+///
+/// # Errors
+/// - [`Error::Unreachable`]: nobody answers there, or not by the MySQL protocol.
+/// - [`Error::AccessDenied`]: the source refuses the user.
+/// - [`Error::Requirement`]: one side wants TLS and the other has none.
+/// - [`Error::Statement`]: the source refuses what is asked of it at the start.
 pub fn connect(settings: &MysqlSettings) -> Result<Connection> {
     let mut conn = open(settings, QUERY_TIMEOUT)?;
     let server = guarded(settings, "SELECT @@version", || read_server(&mut conn))?;
@@ -106,12 +112,19 @@ pub(super) fn guarded<T>(
 
 impl Connection {
     /// Runs a statement and returns its rows.
+    ///
+    /// # Errors
+    /// [`Error::Statement`] or [`Error::AccessDenied`] if the source refuses the statement,
+    /// [`Error::Unreachable`] if the connection breaks or a row is not of this type.
     pub fn rows<T: mysql::prelude::FromRow>(&mut self, statement: &str) -> Result<Vec<T>> {
         let conn = &mut self.conn;
         guarded(&self.settings, statement, || conn.query(statement))
     }
 
     /// Runs a statement and returns its first row.
+    ///
+    /// # Errors
+    /// The same as those of [`Connection::rows`].
     pub fn first<T: mysql::prelude::FromRow>(&mut self, statement: &str) -> Result<Option<T>> {
         let conn = &mut self.conn;
         guarded(&self.settings, statement, || conn.query_first(statement))
@@ -119,6 +132,9 @@ impl Connection {
 
     /// Every transaction that the source has executed and that its binlog names. A stream may be
     /// a moment ahead of it.
+    ///
+    /// # Errors
+    /// Those of [`Connection::rows`], and [`Error::Setting`] if the answer is no GTID set.
     pub fn executed(&mut self) -> Result<GtidSet> {
         let variable = match self.server.flavor {
             Flavor::MySql => "@@GLOBAL.gtid_executed",
@@ -129,6 +145,9 @@ impl Connection {
 
     /// The transactions that the source executed but no longer has in its binlog; MariaDB does not
     /// say.
+    ///
+    /// # Errors
+    /// The same as those of [`Connection::executed`].
     pub fn purged(&mut self) -> Result<GtidSet> {
         match self.server.flavor {
             Flavor::MySql => self.gtid_set("@@GLOBAL.gtid_purged"),
@@ -137,6 +156,9 @@ impl Connection {
     }
 
     /// Where the source's binlog ends at this moment.
+    ///
+    /// # Errors
+    /// [`Error::Requirement`] if the source writes no binlog; else those of [`Connection::rows`].
     pub fn binlog_end(&mut self) -> Result<Coordinates> {
         let status = self.binlog_status()?;
         let end = status.and_then(|row| Some((row.get_opt(0)?.ok()?, row.get_opt(1)?.ok()?)));

@@ -14,8 +14,13 @@ use crate::{Error, Result};
 
 pub use tables::check_tables;
 
-/// Checks everything that following needs; the first that is missing is the error. The settings
-/// are the global ones: a session of the source can still choose others for itself.
+/// Checks everything that following needs. The settings are the global ones: a session of the
+/// source can still choose others for itself.
+///
+/// # Errors
+/// The first thing that is missing, with the mend: [`Error::Requirement`] for the version or a
+/// setting of the source, [`Error::AccessDenied`] for a right or the database. Else those of
+/// [`super::connection::connect`] and [`Connection::rows`].
 pub fn check(connection: &mut Connection, settings: &MysqlSettings) -> Result<()> {
     check_all(connection, settings, false)
 }

@@ -107,6 +107,9 @@ pub enum TlsMode {
 
 impl MysqlSettings {
     /// The settings that a URL gives, all others at their defaults.
+    ///
+    /// # Errors
+    /// [`crate::Error::Setting`] says what of the URL is wrong.
     pub fn from_url(text: &str) -> Result<Self> {
         url::parse(text)
     }

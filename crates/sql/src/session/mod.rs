@@ -55,8 +55,12 @@ impl Session {
         Self { state: SessionState::new(shared, id, identity) }
     }
 
-    /// Runs the statements of a text, of which there may be several where `many`. The first that
-    /// fails ends it.
+    /// Runs the statements of a text, of which there may be several where `many`.
+    ///
+    /// # Errors
+    /// That of the first statement that fails, with MySQL's code; those behind it do not run.
+    /// [`Code::EmptyQuery`] if there is no statement, [`Code::ParseError`] if the text is none. An
+    /// error of `reply` ends the statement too.
     pub async fn query<R: Reply>(&mut self, text: &[u8], many: bool, reply: &mut R) -> Result<()> {
         let text = self.utf8(without_end(text));
         let result = self.run_text(&text, many, reply).await;
@@ -64,6 +68,12 @@ impl Session {
     }
 
     /// Reads a statement with `?` in the places of values.
+    ///
+    /// # Errors
+    /// [`Code::EmptyQuery`] if there is no statement, [`Code::NotPrepared`] if it is of a kind that
+    /// cannot be prepared. A statement that reads, shows or changes rows is checked here:
+    /// [`Code::ParseError`] if its text is wrong, and what is wrong with the tables and columns that
+    /// it names. Others are checked when they run.
     pub async fn prepare(&mut self, text: &[u8]) -> Result<Prepared> {
         self.begin();
         let text = self.utf8(without_end(text));
@@ -72,6 +82,10 @@ impl Session {
     }
 
     /// Runs a prepared statement with a value for each `?`.
+    ///
+    /// # Errors
+    /// [`Code::WrongArguments`] if there is not one value for each `?`; else that of the statement,
+    /// with MySQL's code. An error of `reply` ends the statement too.
     pub async fn execute<R: Reply>(
         &mut self,
         prepared: &Prepared,
@@ -94,6 +108,10 @@ impl Session {
     }
 
     /// Chooses a database: USE and COM_INIT_DB.
+    ///
+    /// # Errors
+    /// [`Code::UnknownDatabase`] if there is no such database, [`Code::DatabaseAccessDenied`] if
+    /// the account may not see it.
     pub fn use_database(&mut self, name: &str) -> Result<()> {
         self.state.use_database(name)
     }

@@ -62,6 +62,11 @@ impl ParseLimits {
 }
 
 /// Reads one frame, its CRLF taken off.
+///
+/// # Errors
+/// A [`LineError`] with the code for the part that is wrong: the frame is empty, its command is not
+/// known, a clause does not follow the grammar or is beyond `limits`, or something stands behind
+/// the command.
 pub fn parse(frame: &[u8], limits: &ParseLimits) -> Result<Command, LineError> {
     let tokens = &mut Tokens::cut(frame)?;
     let Some(command) = tokens.next().cloned() else {

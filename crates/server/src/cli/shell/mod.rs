@@ -49,6 +49,12 @@ impl Peer {
 }
 
 /// Asks until the user leaves.
+///
+/// # Errors
+/// [`crate::Error::Io`] or [`crate::Error::Remote`] if the connection fails or is lost,
+/// [`crate::Error::Usage`] if there is no password for the user. For a data directory those of
+/// [`open_database`], and [`crate::Error::Engine`] if it cannot be closed. That a request is
+/// answered with an error is none: the exit code tells it.
 pub fn shell(options: &ShellOptions) -> Result<ExitCode> {
     let mut peer = match (&options.data, &options.socket) {
         (None, Some(socket)) => Peer::Remote(LineClient::connect_to_socket(socket)?),

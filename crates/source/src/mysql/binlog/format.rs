@@ -17,6 +17,9 @@ pub struct FormatDescription {
 
 impl FormatDescription {
     /// Reads the event's body, without its checksum and algorithm.
+    ///
+    /// # Errors
+    /// [`Short`] if the body ends too early.
     pub fn parse(body: &[u8]) -> Result<Self, Short> {
         let mut reader = Reader::new(body);
         reader.skip(2)?;

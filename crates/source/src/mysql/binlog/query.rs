@@ -85,11 +85,17 @@ pub enum Meaning<'a> {
 
 impl Query {
     /// Reads the body of a query event.
+    ///
+    /// # Errors
+    /// [`Short`] if the body ends too early.
     pub fn parse(body: &[u8], comments: Comments) -> Result<Self, Short> {
         Self::read(body, 0, comments, |text| Ok(text.to_vec()))
     }
 
     /// Reads the body of a compressed query event of MariaDB.
+    ///
+    /// # Errors
+    /// [`Short`] if the body ends too early or its text cannot be decompressed.
     pub fn parse_compressed(body: &[u8], comments: Comments) -> Result<Self, Short> {
         Self::read(body, 0, comments, |text| {
             let mut plain = Vec::new();
@@ -99,6 +105,9 @@ impl Query {
     }
 
     /// Reads the body of the event that ends a LOAD DATA that was logged as a statement.
+    ///
+    /// # Errors
+    /// [`Short`] if the body ends too early.
     pub fn parse_load(body: &[u8], comments: Comments) -> Result<Self, Short> {
         Self::read(body, LOAD_BYTES, comments, |text| Ok(text.to_vec()))
     }

@@ -94,8 +94,20 @@ impl SourceStream {
         })
     }
 
-    /// The next step of the source's history; blocks until there is one. After an error the stream
-    /// is at its end: open another.
+    /// The next step of the source's history; blocks until there is one.
+    ///
+    /// # Errors
+    /// After an error the stream is at its end: open another.
+    ///
+    /// - [`Error::Cancelled`]: the stream was interrupted.
+    /// - [`Error::Unreachable`]: the connection broke, or the source ended the stream.
+    /// - [`Error::Purged`] or [`Error::BackInTime`]: the source no longer has, or never had, what
+    ///   comes after the position.
+    /// - [`Error::Requirement`]: another replica has the same `server_id`, or transactions come
+    ///   without a GTID.
+    /// - [`Error::Unfollowable`]: what happened at the source cannot be followed.
+    /// - [`Error::Damaged`] or [`Error::Undecodable`]: an event is damaged or not understood.
+    /// - [`Error::AccessDenied`] or [`Error::Statement`]: the source refused otherwise.
     #[expect(clippy::should_implement_trait, reason = "an error ends it, which no iterator says")]
     pub fn next(&mut self) -> Result<SourceEvent> {
         if self.ended {

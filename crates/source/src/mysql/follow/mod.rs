@@ -155,11 +155,17 @@ impl Follower {
     }
 
     /// As [`Follower::stop`], but without waiting.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`] if the follower has ended.
     pub fn request_stop(&self) -> Result<()> {
         self.want(Wanted::Stop)
     }
 
     /// Follows again, from the applied position.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`] if the follower has ended.
     pub fn resume(&self) -> Result<()> {
         self.want(Wanted::Run)
     }

@@ -56,6 +56,9 @@ impl GtidSet {
 
     /// Reads a set whose flavor shows in its form; an empty text does not say: see
     /// [`GtidSet::parse_as`].
+    ///
+    /// # Errors
+    /// [`Error::Setting`] if the text is empty or no GTID set.
     pub fn parse(text: &str) -> Result<Self> {
         let Some(first) = text.split(',').map(str::trim).find(|entry| !entry.is_empty()) else {
             return Err(Error::Setting("an empty GTID set does not say of which server".into()));
@@ -65,6 +68,9 @@ impl GtidSet {
     }
 
     /// Reads a set of that flavor; an empty text is the empty set.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] if the text is no GTID set of that flavor.
     pub fn parse_as(flavor: Flavor, text: &str) -> Result<Self> {
         let set = match flavor {
             Flavor::MySql => MySqlSet::parse(text).map(Self::MySql),

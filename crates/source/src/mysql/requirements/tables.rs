@@ -23,6 +23,10 @@ type Seen = BTreeMap<(String, String), String>;
 /// Checks that each name and each pattern of the settings has a table at the source, and that the
 /// account may read all of them. `here` are the tables, as database and name, that were followed
 /// before: what became of those the stream tells.
+///
+/// # Errors
+/// [`Error::Setting`] for the first name or pattern without a table, [`Error::AccessDenied`] if
+/// tables may not be read; else those of [`Connection::rows`].
 pub fn check_tables(
     connection: &mut Connection,
     settings: &MysqlSettings,

@@ -59,6 +59,10 @@ pub struct Refused {
 
 /// Every table that the selection names, and those of them that cannot be followed. Views,
 /// sequences and temporary tables are passed over.
+///
+/// # Errors
+/// [`Error::Statement`] if the source does not answer what is asked about its tables, also where
+/// the connection breaks.
 pub fn read_tables(
     connection: &mut Conn,
     selection: &Selection,
@@ -130,8 +134,11 @@ pub(crate) fn is_changed_by_foreign_keys(
     Ok((!words.is_empty()).then(|| !reacting_keys(&words, database).is_empty()))
 }
 
-/// One table; `None` if the source has no such table, [`Error::TableRefused`] if it cannot be
-/// followed.
+/// One table; `None` if the source has no such table.
+///
+/// # Errors
+/// [`Error::TableRefused`] if it cannot be followed, [`Error::Statement`] if the source does not
+/// answer what is asked about it, also where the connection breaks.
 pub fn read_table(
     connection: &mut Conn,
     database: &str,

@@ -13,6 +13,9 @@ const MICROS: i64 = 1_000_000;
 /// The value of a column listed by [`crate::mysql::schema::SourceTable::select_list`], by the text
 /// or the binary protocol: the same as its row image gives. The session's time zone must be
 /// `+00:00` and its character set utf8mb4.
+///
+/// # Errors
+/// [`Error::Statement`] if the answer is no value of the column.
 pub fn from_select(column: &SourceColumn, value: mysql::Value) -> Result<Value> {
     if value == Sent::NULL {
         return Ok(Value::Null);

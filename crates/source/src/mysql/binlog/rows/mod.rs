@@ -112,8 +112,11 @@ struct Images<'a> {
 }
 
 impl RowDecoder {
-    /// A decoder for events with this map. An [`Error::TableRefused`] says which column is another
-    /// than the table's: then the definition is older or newer than the event.
+    /// A decoder for events with this map.
+    ///
+    /// # Errors
+    /// [`Error::TableRefused`] says which column is another than the table's: then the definition
+    /// is older or newer than the event.
     pub fn new(source: &SourceTable, map: &TableMap) -> Result<Self> {
         let columns = layout::columns(source, map)?;
         let places = columns.iter().enumerate();
@@ -149,6 +152,11 @@ impl RowDecoder {
 
     /// Reads the body of a rows event (after its header, without checksum) and visits its changes
     /// in order.
+    ///
+    /// # Errors
+    /// [`Error::TableRefused`] if the event does not fit the table's columns, lacks one of them, or
+    /// holds a text that is none in its character set; and the first error of `visit`. The changes
+    /// before it were visited.
     pub fn decode(
         &self,
         kind: RowsKind,

@@ -55,6 +55,9 @@ pub struct MappedColumn {
 impl TableMap {
     /// Reads the event's body. Columns that cannot be understood are their table's matter: its rows
     /// cannot be read then, those of others can.
+    ///
+    /// # Errors
+    /// [`Short`] if the body ends before the columns.
     pub fn parse(body: &[u8], format: &FormatDescription) -> Result<Self, Short> {
         let mut reader = Reader::new(body);
         let table_id = reader.uint(format.table_id_length(EVENT))?;
