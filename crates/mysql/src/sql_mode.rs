@@ -89,7 +89,10 @@ impl SqlMode {
         self.0 & (Self::STRICT_TRANS_TABLES.0 | Self::STRICT_ALL_TABLES.0) != 0
     }
 
-    /// Reads a list of names; the error is a name that is none.
+    /// Reads a list of names.
+    ///
+    /// # Errors
+    /// The first name that is none.
     pub fn parse(text: &str) -> Result<Self, &str> {
         let mut mode = Self(0);
         for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
