@@ -17,7 +17,7 @@ pub trait Host: Send + Sync {
     /// Ends a connection, or only its running statement.
     ///
     /// # Errors
-    /// [`Code::UnknownThread`] if there is no such connection; [`Code::NotSupported`] unless the
+    /// [`ErrorCode::UnknownThread`] if there is no such connection; [`ErrorCode::NotSupported`] unless the
     /// host says otherwise.
     fn kill(&self, _id: u64, _only_statement: bool) -> Result<()> {
         Err(Error::unsupported("KILL"))
@@ -47,9 +47,9 @@ pub trait Host: Send + Sync {
     /// for it until `timeout`. `false` is a timeout.
     ///
     /// # Errors
-    /// [`Code::MalformedGtidSet`] if the text is no GTID set, [`Code::OptionPreventsStatement`] if
-    /// nobody is followed, [`Code::ServerShutdown`] if the server stops meanwhile,
-    /// [`Code::Unknown`] if too many requests wait already.
+    /// [`ErrorCode::MalformedGtidSet`] if the text is no GTID set, [`ErrorCode::OptionPreventsStatement`] if
+    /// nobody is followed, [`ErrorCode::ServerShutdown`] if the server stops meanwhile,
+    /// [`ErrorCode::Unknown`] if too many requests wait already.
     fn wait_for_gtids(
         &self,
         _source: Option<&str>,

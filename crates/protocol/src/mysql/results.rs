@@ -166,8 +166,8 @@ impl<'w, W: AsMut<PacketWriter>> Results<'w, W> {
     /// Writes a row.
     ///
     /// # Errors
-    /// [`Code::Unknown`] if no result set was begun or the row has another number of cells than it
-    /// has columns, [`Code::OutOfMemory`] if the rows that a cursor keeps take too much memory, and
+    /// [`ErrorCode::Unknown`] if no result set was begun or the row has another number of cells than it
+    /// has columns, [`ErrorCode::OutOfMemory`] if the rows that a cursor keeps take too much memory, and
     /// an error if a cell has no binary form as its column's type.
     #[inline]
     pub fn row(&mut self, cells: &[Cell<'_>]) -> Result<()> {

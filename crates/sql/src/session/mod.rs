@@ -59,7 +59,7 @@ impl Session {
     ///
     /// # Errors
     /// That of the first statement that fails, with MySQL's code; those behind it do not run.
-    /// [`Code::EmptyQuery`] if there is no statement, [`Code::ParseError`] if the text is none. An
+    /// [`ErrorCode::EmptyQuery`] if there is no statement, [`ErrorCode::ParseError`] if the text is none. An
     /// error of `reply` ends the statement too.
     pub async fn query<R: Reply>(&mut self, text: &[u8], many: bool, reply: &mut R) -> Result<()> {
         let text = self.utf8(without_end(text));
@@ -70,9 +70,9 @@ impl Session {
     /// Reads a statement with `?` in the places of values.
     ///
     /// # Errors
-    /// [`Code::EmptyQuery`] if there is no statement, [`Code::NotPrepared`] if it is of a kind that
+    /// [`ErrorCode::EmptyQuery`] if there is no statement, [`ErrorCode::NotPrepared`] if it is of a kind that
     /// cannot be prepared. A statement that reads, shows or changes rows is checked here:
-    /// [`Code::ParseError`] if its text is wrong, and what is wrong with the tables and columns that
+    /// [`ErrorCode::ParseError`] if its text is wrong, and what is wrong with the tables and columns that
     /// it names. Others are checked when they run.
     pub async fn prepare(&mut self, text: &[u8]) -> Result<Prepared> {
         self.begin();
@@ -84,7 +84,7 @@ impl Session {
     /// Runs a prepared statement with a value for each `?`.
     ///
     /// # Errors
-    /// [`Code::WrongArguments`] if there is not one value for each `?`; else that of the statement,
+    /// [`ErrorCode::WrongArguments`] if there is not one value for each `?`; else that of the statement,
     /// with MySQL's code. An error of `reply` ends the statement too.
     pub async fn execute<R: Reply>(
         &mut self,
@@ -110,7 +110,7 @@ impl Session {
     /// Chooses a database: USE and COM_INIT_DB.
     ///
     /// # Errors
-    /// [`Code::UnknownDatabase`] if there is no such database, [`Code::DatabaseAccessDenied`] if
+    /// [`ErrorCode::UnknownDatabase`] if there is no such database, [`ErrorCode::DatabaseAccessDenied`] if
     /// the account may not see it.
     pub fn use_database(&mut self, name: &str) -> Result<()> {
         self.state.use_database(name)
