@@ -74,8 +74,28 @@ pub(crate) fn send<R: Reply>(batch: &RecordBatch, columns: &[Column], reply: &mu
 /// One value of a batch.
 pub(crate) fn value(batch: &RecordBatch, index: usize, column: &Column, row: usize) -> Value {
     let Some(array) = batch.columns().get(index) else { return Value::Null };
-    let Ok(array) = plain(array) else { return Value::Null };
-    match values(&array, column).cell(row) {
+    let Ok(array) = plain(&array.slice(row, 1)) else { return Value::Null };
+    owned(values(&array, column).cell(0), column)
+}
+
+/// All rows of a batch.
+pub(crate) fn rows(batch: &RecordBatch, columns: &[Column]) -> Vec<Vec<Value>> {
+    let arrays: Vec<Option<ArrayRef>> =
+        batch.columns().iter().map(|array| plain(array).ok()).collect();
+    let values: Vec<_> = arrays
+        .iter()
+        .zip(columns)
+        .map(|(array, column)| (array.as_ref().map(|array| values(array, column)), column))
+        .collect();
+    let value = |row: usize, (values, column): &(Option<Values<'_>>, &Column)| match values {
+        Some(values) => owned(values.cell(row), column),
+        None => Value::Null,
+    };
+    (0..batch.num_rows()).map(|row| values.iter().map(|each| value(row, each)).collect()).collect()
+}
+
+fn owned(cell: Cell<'_>, column: &Column) -> Value {
+    match cell {
         Cell::Null => Value::Null,
         Cell::Int(number) => Value::Int(number),
         Cell::Uint(number) => Value::Uint(number),

@@ -112,11 +112,7 @@ impl Query {
         let rows = collected?;
         let mut values = Vec::new();
         for batch in &rows.batches {
-            for row in 0..batch.num_rows() {
-                let columns = rows.columns.iter().enumerate();
-                let row = columns.map(|(index, column)| output::value(batch, index, column, row));
-                values.push(row.collect());
-            }
+            values.extend(output::rows(batch, &rows.columns));
             session.check_interrupted()?;
         }
         Ok((rows.columns, values))
