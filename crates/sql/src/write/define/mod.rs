@@ -11,6 +11,7 @@ mod draft;
 mod drop;
 mod foreign;
 mod key_columns;
+mod rebuild;
 mod stored;
 mod temporary;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use remora_engine::{Row, Schema};
 
-use super::{alter::converted_row, create::hidden, draft::Draft, table_exists};
+use super::{create::hidden, draft::Draft, rebuild::converted_row, table_exists};
 use crate::{
     Result,
     catalog::{SqlTable, TableName},
