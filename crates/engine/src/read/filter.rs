@@ -56,6 +56,15 @@ impl Condition {
         }
     }
 
+    /// Conditions of each of which one part must hold.
+    pub fn alternatives(&self) -> Vec<&[Self]> {
+        match self {
+            Self::Any(parts) => vec![parts],
+            Self::All(parts) => parts.iter().flat_map(Self::alternatives).collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// The columns that have one value in every row that satisfies the condition.
     pub fn equalities(&self) -> Vec<(u32, OwnedCell)> {
         let one = |predicate: &Predicate| match predicate {

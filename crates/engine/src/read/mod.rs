@@ -3,8 +3,8 @@
 //! A request is planned first, so that everything that can be wrong with it is found before any
 //! document is looked at: `expression` and `fuzzy` ready the text, `filter` and `literal` the
 //! conditions, `order` and `cursor` the page, `output` the fields. Then `select` asks each
-//! segment which documents match (`matching`, `filter`; `key_ranges` and `index_ranges` where the
-//! condition is on the key or on an index), `score` weighs them where the order
+//! segment which documents match (`matching`, `filter`; `narrow` where keys, `key_ranges`, or indexes,
+//! `index_ranges`, tell sooner), `score` weighs them where the order
 //! needs it by `bm25` (`occurrences` and `asked` say how often terms occur, `best` leaves out rows that
 //! cannot be on the page), `page` takes the rows of the page, along an index where one has its order
 //! (`index_order`), and `output` turns those few into a reply.
@@ -37,6 +37,7 @@ mod letters;
 mod literal;
 mod matching;
 mod merge;
+mod narrow;
 mod occurrences;
 mod order;
 mod output;

@@ -219,6 +219,21 @@ impl Reader {
         Scan::new(table, request, self.position(), self.shared.options.bm25)
     }
 
+    /// As [`Reader::scan`], where that looks at no more than `most` documents: those that keys or indexes
+    /// leave of the condition, or all of a segment where they leave too many; without a condition as many as
+    /// the request's limit. Else `None`, before conditions are asked of any. Always `None` for a text condition
+    /// or scores.
+    ///
+    /// # Errors
+    /// Those of [`Reader::scan`].
+    pub fn scan_few(&self, request: ScanRequest, most: u64) -> Result<Option<Scan>> {
+        let table = Arc::clone(self.table(&request.table)?);
+        if !request.scores.is_empty() {
+            return Ok(None);
+        }
+        Scan::few(table, request, most)
+    }
+
     /// A table as it was.
     pub(crate) fn table(&self, name: &str) -> Result<&Arc<TableView>> {
         self.shared.check_open()?;

@@ -12,7 +12,7 @@ use super::{
     merge::Merge,
     order::DocumentAddress,
     score::{Scoring, SegmentScores},
-    select::Plan,
+    select::{Plan, count_live},
     source::{Source, Sources, sources, wanted},
     texts,
 };
@@ -69,6 +69,25 @@ impl Scan {
         };
         let rows = rows.min(request.limit.unwrap_or(u64::MAX));
         Ok(Self { view, sources, way, batch_rows: request.batch_rows.max(1), rows })
+    }
+
+    /// The same where at most `most` documents are looked at; else `None`.
+    pub(crate) fn few(
+        view: Arc<TableView>,
+        request: ScanRequest,
+        most: u64,
+    ) -> Result<Option<Self>> {
+        let sources = sources(&view.schema, &request.columns)?;
+        let ScanRequest { table, text, filter, limit, .. } = request;
+        let plan = Plan::new(&view, &Selection { table, text, filter, fuzzy: None })?;
+        let wanted = limit.unwrap_or(u64::MAX);
+        let Some(docs) = plan.run_few(&view, most, wanted)? else { return Ok(None) };
+        let rows = count_live(&docs, &view.segments).min(wanted);
+        let from_rows = sources.iter().any(|source| matches!(source, Source::Row { .. }));
+        let chunk = if from_rows { CHUNK_ROWS } else { CHUNK_DOCS };
+        let walk = SegmentWalk::new(docs, Vec::new(), request.in_key_order, chunk);
+        let way = Way::Segments(walk);
+        Ok(Some(Self { view, sources, way, batch_rows: request.batch_rows.max(1), rows }))
     }
 
     /// How many rows are still to come.

@@ -8,9 +8,8 @@ use super::{
     docs::Docs,
     expression::{Expression, Node},
     filter::Condition,
-    index_ranges::IndexRanges,
-    key_ranges::KeyRanges,
     matching::matching,
+    narrow::Narrowing,
     occurrences::Occurrences,
 };
 use crate::{
@@ -27,10 +26,8 @@ pub(super) struct Plan {
     pub expression: Option<Expression>,
     /// The condition on columns.
     pub condition: Option<Condition>,
-    /// What the condition says of the primary key.
-    keys: Option<KeyRanges>,
-    /// What it says of secondary indexes.
-    indexes: Option<IndexRanges>,
+    /// What the condition says of keys and indexes.
+    narrowing: Option<Narrowing>,
 }
 
 /// The rows of a selection.
@@ -52,9 +49,8 @@ impl Plan {
         let expression = Expression::new(view, selection)?;
         let filter = selection.filter.as_ref();
         let condition = filter.map(|filter| Condition::new(&view.schema, filter)).transpose()?;
-        let keys = condition.as_ref().and_then(|it| KeyRanges::new(&view.schema, it));
-        let indexes = condition.as_ref().and_then(|it| IndexRanges::new(&view.schema, it));
-        Ok(Self { expression, condition, keys, indexes })
+        let narrowing = condition.as_ref().and_then(|it| Narrowing::new(&view.schema, it));
+        Ok(Self { expression, condition, narrowing })
     }
 
     /// Evaluates it. `started` is when the request came.
@@ -106,6 +102,33 @@ impl Plan {
         Ok(Selected { docs, total, report })
     }
 
+    /// The documents of each segment, where at most `most` are to be looked at for them; else `None`, before
+    /// conditions are asked of any. Nothing for text conditions. Without a condition `wanted` rows are enough.
+    pub fn run_few(&self, view: &TableView, most: u64, wanted: u64) -> Result<Option<Vec<Docs>>> {
+        if self.expression.is_some() {
+            return Ok(None);
+        }
+        let mut docs = Vec::with_capacity(view.segments.len());
+        let mut looked_at = 0_u64;
+        for segment in &view.segments {
+            let left = self.narrowed(segment, Docs::Every);
+            looked_at += match (&left, &self.condition) {
+                (Docs::Some(candidates), _) => u64::from(candidates.count()),
+                (Docs::Every, None) => u64::from(segment.segment.doc_count()).min(wanted),
+                (Docs::Every, Some(_)) => u64::from(segment.segment.doc_count()),
+            };
+            if looked_at > most {
+                return Ok(None);
+            }
+            docs.push(left);
+        }
+        let Some(condition) = &self.condition else { return Ok(Some(docs)) };
+        let segments = view.segments.iter().zip(docs);
+        let matching =
+            segments.map(|(view, docs)| condition.filtered(&view.segment, docs).map(Docs::Some));
+        matching.collect::<Result<_>>().map(Some)
+    }
+
     /// Those of a segment's documents that may satisfy the condition, as far as its keys and indexes
     /// tell sooner than its columns.
     fn narrowed(&self, view: &SegmentView, docs: Docs) -> Docs {
@@ -114,9 +137,8 @@ impl Plan {
         if matches!(&docs, Docs::Some(docs) if docs.count() <= few) {
             return docs;
         }
-        let by_key = self.keys.as_ref().and_then(|keys| keys.candidates(segment));
-        let by_index = || self.indexes.as_ref().and_then(|it| it.candidates(segment));
-        match (by_key.or_else(by_index), docs) {
+        let candidates = self.narrowing.as_ref().and_then(|it| it.candidates(segment));
+        match (candidates, docs) {
             (None, docs) => docs,
             (Some(candidates), Docs::Every) => Docs::Some(DocSet::List(candidates)),
             (Some(candidates), Docs::Some(docs)) => {
@@ -178,6 +200,6 @@ impl Plan {
     }
 }
 
-fn count_live(docs: &[Docs], segments: &[SegmentView]) -> u64 {
+pub(super) fn count_live(docs: &[Docs], segments: &[SegmentView]) -> u64 {
     docs.iter().zip(segments).map(|(docs, view)| docs.count_live(view)).sum()
 }

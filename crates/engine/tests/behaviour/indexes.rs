@@ -179,10 +179,15 @@ fn compare(database: &Database, random: &mut Random, orders: &[Order], times: us
         let columns: Vec<usize> = (1..4).filter(|_| random.below(2) == 0).collect();
         let (filters, tests): (Vec<_>, Vec<_>) =
             columns.into_iter().map(|column| condition(random, column)).unzip();
-        let filter = (!filters.is_empty()).then_some(Filter::And(filters));
+        let any = !filters.is_empty() && random.below(3) == 0;
+        let joined = if any { Filter::Or(filters.clone()) } else { Filter::And(filters.clone()) };
+        let filter = (!filters.is_empty()).then_some(joined);
         let keys = sort(random);
-        let mut expected: Vec<&Order> =
-            orders.iter().filter(|order| tests.iter().all(|test| test(order))).collect();
+        let holds = |order: &&Order| match any {
+            true => tests.iter().any(|test| test(order)),
+            false => tests.iter().all(|test| test(order)),
+        };
+        let mut expected: Vec<&Order> = orders.iter().filter(holds).collect();
         expected.sort_by(|a, b| compare_by(&keys, a, b));
         let selection = Selection { table: ORDERS.to_owned(), filter, ..Selection::default() };
         let total = expected.len() as u64;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use remora_engine::{
-    Change, ChangeBatch, ColumnDef, ColumnType, Comparison, Database, Filter, Literal, ScanRequest,
-    Schema, Selection, TableChanges, Value,
+    Change, ChangeBatch, ColumnDef, ColumnType, Comparison, Database, Filter, Literal, Scan,
+    ScanRequest, Schema, Selection, TableChanges, Value,
 };
 
 use crate::common::*;
@@ -83,17 +83,24 @@ fn condition(random: &mut Random, column: usize) -> (Filter, Test) {
     }
 }
 
-fn scanned(database: &Database, filter: Filter) -> Vec<Line> {
-    let request = ScanRequest {
+fn request(filter: Option<Filter>) -> ScanRequest {
+    ScanRequest {
         table: LINES.to_owned(),
-        filter: Some(filter),
+        filter,
         columns: vec![0, 1, 2, 3],
         batch_rows: 1_000,
         in_key_order: true,
         ..ScanRequest::default()
-    };
+    }
+}
+
+fn scanned(database: &Database, filter: Filter) -> Vec<Line> {
+    lines_of(database.reader().scan(request(Some(filter))).unwrap())
+}
+
+fn lines_of(scan: Scan) -> Vec<Line> {
     let mut lines = Vec::new();
-    for batch in database.reader().scan(request).unwrap() {
+    for batch in scan {
         let batch = batch.unwrap();
         let number = |row: usize, column: usize| match batch.columns[column].value(row) {
             Value::Int(number) => number,
@@ -126,6 +133,7 @@ fn conditions_on_parts_of_the_key_give_what_a_scan_gives() {
         let put: Vec<Line> = part.iter().map(|&at| lines[at]).collect();
         apply_lines(&database, &put, true);
     }
+    let mut few = 0;
     for _ in 0..3_000 {
         let columns = (0..4).filter(|_| random.below(3) > 0);
         let columns: Vec<usize> = columns.collect();
@@ -134,12 +142,29 @@ fn conditions_on_parts_of_the_key_give_what_a_scan_gives() {
         if filters.is_empty() {
             continue;
         }
-        let filter = Filter::And(filters);
-        let expected: Vec<Line> =
-            lines.iter().copied().filter(|line| tests.iter().all(|test| test(line))).collect();
+        // Some are joined by OR, of which each narrows by what it can.
+        let any = random.below(3) == 0;
+        let filter = if any { Filter::Or(filters) } else { Filter::And(filters) };
+        let holds = |line: &Line| match any {
+            true => tests.iter().any(|test| test(line)),
+            false => tests.iter().all(|test| test(line)),
+        };
+        let expected: Vec<Line> = lines.iter().copied().filter(holds).collect();
         assert_eq!(scanned(&database, filter.clone()), expected, "{filter:?}");
         let selection =
             Selection { table: LINES.to_owned(), filter: Some(filter), ..Selection::default() };
         assert_eq!(database.count(&selection).unwrap().count, expected.len() as u64);
+        let most = random.below(400);
+        let asked = request(selection.filter.clone());
+        if let Some(scan) = database.reader().scan_few(asked, most).unwrap() {
+            few += 1;
+            assert!(expected.len() as u64 <= most, "{} rows of {most}", expected.len());
+            assert_eq!(lines_of(scan), expected);
+        }
     }
+    assert!(few > 200, "only {few} looked at few");
+    let all = ScanRequest { limit: Some(3), ..request(None) };
+    let first = database.reader().scan_few(all, 100).unwrap().unwrap();
+    assert_eq!(lines_of(first), lines[..3]);
+    assert!(database.reader().scan_few(request(None), 100).unwrap().is_none());
 }

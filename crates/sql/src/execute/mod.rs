@@ -18,7 +18,7 @@ use crate::{
 };
 
 pub(crate) use explain::explain;
-use remora_mysql::ErrorCode;
+use remora_mysql::{ErrorCode, Token};
 pub(crate) use run::collect;
 pub(crate) use shapes::{PreparedShape, named_keys, prepare, run_prepared, run_text};
 
@@ -76,20 +76,20 @@ fn hinted_limit(source: &Source) -> Option<u64> {
 
 /// Warns of each `!` that stands for NOT, and of each `BINARY` that stands for CAST.
 fn warn_of_marks(session: &SessionState, source: &Source) {
-    for (at, token) in source.tokens.iter().enumerate() {
-        let said = match () {
-            () if token.is(&source.text, "!") => {
-                "'!' is deprecated and will be removed in a future \
-                                                  release. Please use NOT instead"
-            }
-            () if is_binary_operator(source, at) => {
-                "'BINARY expr' is deprecated and will be removed \
-                                                     in a future release. Please use CAST instead"
-            }
-            () => continue,
-        };
-        session.warn(ErrorCode::DeprecatedSyntax, said);
-    }
+    marks(source).for_each(|said| session.warn(ErrorCode::DeprecatedSyntax, said));
+}
+
+/// What is said of each of them.
+fn marks(source: &Source) -> impl Iterator<Item = &'static str> {
+    const NOT: &str =
+        "'!' is deprecated and will be removed in a future release. Please use NOT instead";
+    const CAST: &str = "'BINARY expr' is deprecated and will be removed in a future release. Please use CAST instead";
+    let said = |(at, token): (usize, &Token)| match () {
+        () if token.is(&source.text, "!") => Some(NOT),
+        () if is_binary_operator(source, at) => Some(CAST),
+        () => None,
+    };
+    source.tokens.iter().enumerate().filter_map(said)
 }
 
 /// Whether a token is BINARY before an expression, and not a type or a collation.

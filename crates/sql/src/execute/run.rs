@@ -89,8 +89,27 @@ impl Query {
     /// Resolves a query.
     pub(super) async fn new(
         session: &SessionState,
+        query: ast::Query,
+        source: &Source,
+    ) -> Result<Self> {
+        Self::reading(session, query, source, |tables| tables).await
+    }
+
+    /// Resolves a query of few rows.
+    pub(super) async fn of_few(
+        session: &SessionState,
+        query: ast::Query,
+        source: &Source,
+    ) -> Result<Self> {
+        let plain = |tables| altered(tables, EngineTable::without_text_index);
+        Self::reading(session, query, source, plain).await
+    }
+
+    async fn reading(
+        session: &SessionState,
         mut query: ast::Query,
         source: &Source,
+        read: impl FnOnce(Tables) -> Tables,
     ) -> Result<Self> {
         let is_light = is_light(&query);
         sought::settle(session, &mut query, source).await?;
@@ -109,7 +128,12 @@ impl Query {
         let Resolved { query, columns, tables, window } = resolved?;
         let memory = session.shared.settings.max_query_memory_bytes;
         let extent = Extent::of(&query);
-        let tables = if has_joins(&query) { without_keys(tables) } else { tables };
+        let tables = match has_joins(&query) {
+            // None of which says what its key is.
+            true => altered(tables, EngineTable::without_key),
+            false => tables,
+        };
+        let tables = read(tables);
         let planner = Planner::new(session.context(), memory, tables, catalog.rows(), extent);
         let planner = Arc::new(planner);
         let is_long = source.is_long();
@@ -208,6 +232,22 @@ impl Query {
         Ok(self.described(&schema.await?))
     }
 
+    /// Its plan and its columns, made without an optimizer; `None` if it is not that plain.
+    pub(super) async fn direct(
+        &self,
+        session: &SessionState,
+    ) -> Result<Option<(Arc<dyn ExecutionPlan>, Vec<Column>)>> {
+        if self.window.is_some() {
+            return Ok(None);
+        }
+        let made =
+            self.planned(session, |planner, query| async move { planner.direct_plan(query) });
+        Ok(made.await?.map(|plan| {
+            let columns = self.described(&plan.schema());
+            (plan, columns)
+        }))
+    }
+
     /// What it would do, a line for each step.
     pub(super) async fn explained(&self, session: &SessionState) -> Result<Vec<String>> {
         let shown = self.planned(session, |planner, query| async move {
@@ -279,15 +319,15 @@ impl Query {
 
 type Tables = Vec<(String, Arc<dyn TableProvider>)>;
 
-/// The tables of a query, none of which says what its key is.
-fn without_keys(tables: Tables) -> Tables {
-    let without = |(name, table): (String, Arc<dyn TableProvider>)| {
+/// The tables of a query, those of the engine otherwise.
+fn altered(tables: Tables, alter: fn(&EngineTable) -> EngineTable) -> Tables {
+    let altered = |(name, table): (String, Arc<dyn TableProvider>)| {
         let any: &dyn std::any::Any = table.as_ref();
-        let keyless: Option<Arc<dyn TableProvider>> =
-            any.downcast_ref::<EngineTable>().map(|table| Arc::new(table.without_key()) as _);
-        (name, keyless.unwrap_or(table))
+        let made: Option<Arc<dyn TableProvider>> =
+            any.downcast_ref::<EngineTable>().map(|table| Arc::new(alter(table)) as _);
+        (name, made.unwrap_or(table))
     };
-    tables.into_iter().map(without).collect()
+    tables.into_iter().map(altered).collect()
 }
 
 /// A query that ended before it had columns.

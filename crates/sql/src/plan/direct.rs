@@ -63,6 +63,14 @@ pub(super) fn planned(
     if rows_below(plan).is_none_or(|rows| rows > most_rows) {
         return Ok(None);
     }
+    made(plan, state)
+}
+
+/// The same of however many rows.
+pub(super) fn made(
+    plan: &LogicalPlan,
+    state: &PlanState,
+) -> PlanResult<Option<Arc<dyn ExecutionPlan>>> {
     let direct = Direct { state, context: PhysicalPlanningContext::default() };
     let every = Needed::every(plan.schema());
     Ok(direct.node(plan, every, None)?.map(|made| made.plan))

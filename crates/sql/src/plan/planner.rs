@@ -129,7 +129,15 @@ impl Planner {
         physical(&self.state, plan).await.map_err(from_plan)
     }
 
-    /// The same, to be run: it ends when the statement does.
+    /// The plan of a query of one table, made without an optimizer however many rows it has; `None` if it
+    /// needs one.
+    pub(crate) fn direct_plan(&self, query: ast::Query) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let _planning = self.context.planning.begin();
+        let plan = analysed(&self.state, self.plan(query)?).map_err(from_plan)?;
+        direct::made(&plan, &self.state).map_err(from_plan)
+    }
+
+    /// A plan that is to be run: it ends when the statement does.
     pub(crate) async fn watched_plan(&self, query: ast::Query) -> Result<Arc<dyn ExecutionPlan>> {
         let plan = self.physical_plan(query).await?;
         watch::watched(plan, &self.context).map_err(from_plan)

@@ -60,22 +60,22 @@ const OF_A_JOIN: &str = ", of which only those whose keys the other side of the 
 pub(crate) struct ScanExec {
     reader: Reader,
     /// The engine's name of the table; empty of a temporary one.
-    table: String,
+    pub(super) table: String,
     /// What EXPLAIN calls it.
     called: String,
-    shape: ScanShape,
+    pub(super) shape: ScanShape,
     /// The engine's columns of the projection, and the scores.
-    columns: Vec<usize>,
-    scores: Vec<TextQuery>,
+    pub(super) columns: Vec<usize>,
+    pub(super) scores: Vec<TextQuery>,
     /// The place of each column of the projection among both.
-    places: Vec<usize>,
-    schema: SchemaRef,
+    pub(super) places: Vec<usize>,
+    pub(super) schema: SchemaRef,
     zone: TimeZone,
-    overlay: Option<Overlaid>,
+    pub(super) overlay: Option<Overlaid>,
     /// Columns of the projection that the engine can compare.
     subjects: Vec<Option<Subject>>,
     /// What joins will know of their keys when this is read.
-    dynamic: Vec<Arc<dyn PhysicalExpr>>,
+    pub(super) dynamic: Vec<Arc<dyn PhysicalExpr>>,
     batches: Batches,
     /// How many rows there will be.
     rows: Precision<usize>,
@@ -230,7 +230,7 @@ fn parts(table: &EngineTable, projection: &[usize]) -> (Vec<usize>, Vec<TextQuer
 }
 
 /// The batch with its columns in the order of these places, each of which is one's.
-fn placed(mut batch: ColumnBatch, places: &[usize]) -> ColumnBatch {
+pub(super) fn placed(mut batch: ColumnBatch, places: &[usize]) -> ColumnBatch {
     if !places.is_sorted() {
         let mut taken: Vec<_> = batch.columns.into_iter().map(Some).collect();
         let column = |place: &usize| taken.get_mut(*place).and_then(Option::take);
@@ -240,7 +240,11 @@ fn placed(mut batch: ColumnBatch, places: &[usize]) -> ColumnBatch {
 }
 
 /// A batch of the engine as a record batch.
-fn record_batch(batch: ColumnBatch, schema: &SchemaRef, zone: &TimeZone) -> Result<RecordBatch> {
+pub(super) fn record_batch(
+    batch: ColumnBatch,
+    schema: &SchemaRef,
+    zone: &TimeZone,
+) -> Result<RecordBatch> {
     let fields = schema.fields().iter();
     let arrays = batch.columns.into_iter().zip(fields);
     let arrays: Result<Vec<_>> =
@@ -249,7 +253,7 @@ fn record_batch(batch: ColumnBatch, schema: &SchemaRef, zone: &TimeZone) -> Resu
     Ok(RecordBatch::try_new_with_options(Arc::clone(schema), arrays?, &options)?)
 }
 
-fn external(error: remora_engine::Error) -> DataFusionError {
+pub(super) fn external(error: remora_engine::Error) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }
 

@@ -73,6 +73,9 @@ pub(super) fn translate_all(table: &EngineTable, filters: &[Expr]) -> Translated
 
 /// What the text index knows of a condition.
 fn text(table: &EngineTable, filter: &Expr) -> Answer {
+    if !table.by_text_index {
+        return Answer::Scan;
+    }
     let column = |expr: &Expr| {
         let Expr::Column(column) = expr else { return None };
         let index = table.schema.index_of(&column.name).ok()?;
@@ -95,14 +98,30 @@ fn translate(table: &EngineTable, filter: &Expr) -> Option<Filter> {
 fn binary_filter(table: &EngineTable, binary: &BinaryExpr) -> Option<Filter> {
     let BinaryExpr { left, op, right } = binary;
     match op {
-        Operator::And => Some(Filter::And(vec![translate(table, left)?, translate(table, right)?])),
-        Operator::Or => Some(Filter::Or(vec![translate(table, left)?, translate(table, right)?])),
+        Operator::And => Some(Filter::And(chain(table, binary)?)),
+        Operator::Or => Some(Filter::Or(chain(table, binary)?)),
         _ => match (left.as_ref(), right.as_ref()) {
             (Expr::Column(_), Expr::Literal(value, _)) => compare(table, left, *op, value),
             (Expr::Literal(value, _), Expr::Column(_)) => compare(table, right, op.swap()?, value),
             _ => None,
         },
     }
+}
+
+/// The conditions of a chain of AND or of OR, which leans to the left: as deep as it is long, and the engine's
+/// filters are not.
+fn chain(table: &EngineTable, binary: &BinaryExpr) -> Option<Vec<Filter>> {
+    let mut parts = vec![translate(table, &binary.right)?];
+    let mut rest = binary.left.as_ref();
+    while let Expr::BinaryExpr(BinaryExpr { left, op, right }) = rest
+        && *op == binary.op
+    {
+        parts.push(translate(table, right)?);
+        rest = left;
+    }
+    parts.push(translate(table, rest)?);
+    parts.reverse();
+    Some(parts)
 }
 
 fn compare(

@@ -4,12 +4,15 @@
 mod arrays;
 mod dynamic;
 mod exec;
+mod few;
 mod filter;
 pub(crate) mod outer;
 mod overlaid;
 mod table;
 
 pub(crate) use arrays::array;
+pub(crate) use exec::ScanExec;
+pub(crate) use few::{FewScan, Most, joined};
 pub(crate) use table::EngineTable;
 
 /// What begins the line of a plan that is about a table.

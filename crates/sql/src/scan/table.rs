@@ -16,6 +16,7 @@ use remora_engine::TextQuery;
 
 use super::{
     exec::{Batches, ScanExec, ScanShape},
+    few::FewScan,
     filter,
 };
 use crate::{
@@ -44,6 +45,8 @@ pub(crate) struct EngineTable {
     /// What the columns behind the engine's are the scores of.
     pub(super) scores: Vec<TextQuery>,
     constraints: Constraints,
+    /// Whether conditions on texts are asked of the text index.
+    pub(super) by_text_index: bool,
     name: String,
     rows: usize,
 }
@@ -103,6 +106,7 @@ impl EngineTable {
             zone,
             scores: Vec::new(),
             constraints,
+            by_text_index: true,
             name: name.table.clone(),
             rows: 0,
         }
@@ -166,6 +170,11 @@ impl EngineTable {
         Self { constraints: Constraints::default(), ..self.clone() }
     }
 
+    /// The same, of which conditions on texts are tested row by row: of few rows that is sooner done.
+    pub(crate) fn without_text_index(&self) -> Self {
+        Self { by_text_index: false, ..self.clone() }
+    }
+
     /// Reads these columns of the schema, of the rows that conditions let through as far as the engine
     /// answers them.
     pub(crate) fn scan_of(
@@ -190,6 +199,13 @@ impl EngineTable {
             in_key_order: execution.target_partitions == 1,
         };
         ScanExec::new(self, shape, batches)
+    }
+
+    /// Reads these columns of the table, where few rows are looked at.
+    pub(crate) fn few_of(&self, positions: &[usize]) -> Option<FewScan> {
+        let place = |position: &usize| self.positions.iter().position(|other| other == position);
+        let projection = positions.iter().map(place).collect::<Option<Vec<usize>>>()?;
+        self.scan_of(projection, &[], None, &ConfigOptions::new()).ok()?.few()
     }
 }
 

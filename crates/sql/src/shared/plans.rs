@@ -15,8 +15,8 @@ const MAX_PLANS: usize = 4_096;
 /// What is known of a text.
 #[derive(Clone)]
 pub(crate) enum Known {
-    /// It has no shape.
-    NoShape,
+    /// It has no shape and came once.
+    Seen,
     /// The plan it had when it last ran.
     Plan(Arc<dyn Any + Send + Sync>),
 }

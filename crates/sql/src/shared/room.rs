@@ -60,6 +60,14 @@ impl Rooms {
         Entered { running: Arc::clone(&self.running) }
     }
 
+    /// Counts memory that a statement takes without asking again, for as long as it is held; `None` if there
+    /// is no room for it.
+    pub(crate) fn reserve(&self, bytes: u64) -> Option<Reserved> {
+        let reserved = Reserved { taken: Arc::clone(&self.taken), bytes };
+        let before = self.taken.fetch_add(bytes, Relaxed);
+        (before.saturating_add(bytes) <= self.most_bytes).then_some(reserved)
+    }
+
     /// The environment of a statement that may take so much memory.
     pub(crate) fn environment(&self, shared: &RuntimeEnv, most_bytes: u64) -> Arc<RuntimeEnv> {
         let memory_pool = Arc::new(Room {
@@ -84,6 +92,18 @@ pub(crate) struct Entered {
 impl Drop for Entered {
     fn drop(&mut self) {
         self.running.fetch_sub(1, Relaxed);
+    }
+}
+
+/// Memory that is counted.
+pub(crate) struct Reserved {
+    taken: Arc<AtomicU64>,
+    bytes: u64,
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        self.taken.fetch_sub(self.bytes, Relaxed);
     }
 }
 

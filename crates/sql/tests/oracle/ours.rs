@@ -4,7 +4,7 @@ use remora_sql::{Cell, Column, Outcome, Reply, Result, Session, SqlType};
 
 use crate::{
     Answers,
-    golden::{Answer, escaped, ordered, shown},
+    golden::{Answer, difference, escaped, ordered, shown},
     support::Server,
 };
 
@@ -12,22 +12,24 @@ use crate::{
 pub struct Ours {
     runtime: tokio::runtime::Runtime,
     session: Session,
+    /// How often a query is asked.
+    times: usize,
     _server: Server,
 }
 
 impl Ours {
     pub fn new(setup: &[String]) -> Self {
-        Self::of(Server::new(), setup)
+        Self::of(Server::new(), TIMES, setup)
     }
 
     /// One whose statements are all planned by way of an optimizer.
     pub fn optimizing(setup: &[String]) -> Self {
-        Self::of(Server::optimizing(), setup)
+        Self::of(Server::optimizing(), 1, setup)
     }
 
-    fn of(server: Server, setup: &[String]) -> Self {
+    fn of(server: Server, times: usize, setup: &[String]) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-        let mut ours = Self { runtime, session: server.session(), _server: server };
+        let mut ours = Self { runtime, session: server.session(), times, _server: server };
         for statement in ["SET NAMES utf8mb4", "SET time_zone = '+00:00'"] {
             ours.answer(statement);
         }
@@ -40,17 +42,58 @@ impl Ours {
     }
 }
 
-impl Answers for Ours {
-    fn answer(&mut self, statement: &str) -> Answer {
+/// What statements say that are not the same each time.
+const OF_THE_MOMENT: [&str; 12] = [
+    "RAND",
+    "UUID",
+    "SLEEP",
+    "NOW",
+    "SYSDATE",
+    "CUR",
+    "UTC_",
+    "LOCALTIME",
+    "@",
+    "FOUND_ROWS",
+    "LOCK",
+    "UNIX_TIMESTAMP",
+];
+/// How often a query is asked: the first time it is planned, the second time a plan is kept of its shape, which
+/// answers the third time.
+const TIMES: usize = 3;
+
+impl Ours {
+    /// The answer, and how many warnings there are.
+    fn answer_once(&mut self, statement: &str) -> (Answer, usize) {
         let mut kept = Kept::default();
         let query = self.session.query(statement.as_bytes(), false, &mut kept);
-        match self.runtime.block_on(query) {
+        let answer = match self.runtime.block_on(query) {
             Ok(()) => {
                 let columns = kept.columns.iter().map(|each| (escaped(&each.name), kind(each)));
                 Answer::Rows { columns: columns.collect(), rows: ordered(statement, kept.rows) }
             }
             Err(error) => Answer::Error(error.code.number(), escaped(&error.message)),
+        };
+        (answer, kept.warnings)
+    }
+}
+
+impl Answers for Ours {
+    fn answer(&mut self, statement: &str) -> Answer {
+        let (answer, warnings) = self.answer_once(statement);
+        let said = statement.trim_start().to_uppercase();
+        if !said.starts_with("SELECT") || OF_THE_MOMENT.iter().any(|word| said.contains(word)) {
+            return answer;
         }
+        for _ in 1..self.times {
+            let (again, warnings_again) = self.answer_once(statement);
+            let what = difference(&answer, &again);
+            let warned = warnings != warnings_again;
+            let what = what.or(warned.then(|| format!("{warnings} warnings, {warnings_again}")));
+            if let Some(what) = what {
+                return Answer::Error(0, format!("asked again it is another: {what}"));
+            }
+        }
+        answer
     }
 }
 
@@ -58,6 +101,7 @@ impl Answers for Ours {
 struct Kept {
     columns: Vec<Column>,
     rows: Vec<Vec<String>>,
+    warnings: usize,
 }
 
 impl Reply for Kept {
@@ -72,7 +116,8 @@ impl Reply for Kept {
         Ok(())
     }
 
-    fn done(&mut self, _outcome: &Outcome, _more: bool) -> Result<()> {
+    fn done(&mut self, outcome: &Outcome, _more: bool) -> Result<()> {
+        self.warnings = usize::from(outcome.warnings);
         Ok(())
     }
 

@@ -72,7 +72,8 @@ impl Tests {
         Some(tests)
     }
 
-    fn add(&mut self, condition: &Condition, table: &Table) -> Option<()> {
+    /// Adds one; `None`, and nothing is added, where the engine has no exact answer to it.
+    pub fn add(&mut self, condition: &Condition, table: &Table) -> Option<()> {
         if let Some(text) = text_test(condition, table, true) {
             self.texts.push(text);
         } else {

@@ -9,7 +9,7 @@ use remora_engine::{ColumnType, Value};
 use remora_mysql::{Collation, unquoted};
 
 use super::{
-    lift::{Constants, Literal, LiteralKind},
+    lift::{Constants, Literal, LiteralKind, literals_of},
     shape::Group,
 };
 use crate::catalog::ColumnSpec;
@@ -105,12 +105,7 @@ fn canonical_integer(text: &str) -> Option<i128> {
 impl<'a> Constants<'a> {
     /// The literals of a group.
     pub fn group(&self, group: Group) -> &'a [Literal] {
-        let end = self.ends.get(group).copied().unwrap_or(0);
-        let start = match group.checked_sub(1) {
-            Some(before) => self.ends.get(before).copied().unwrap_or(0),
-            None => 0,
-        };
-        self.literals.get(start..end).unwrap_or_default()
+        literals_of(self.literals, self.ends, group)
     }
 
     /// The only literal of a group.

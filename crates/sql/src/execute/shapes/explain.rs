@@ -46,6 +46,7 @@ pub(crate) fn explain(
     Some(match plan {
         AnyPlan::One(plan) => vec![access(&plan, &reader, &constants)?],
         AnyPlan::Joined(plan) => plan.accesses(),
+        AnyPlan::Planned(_) => return None,
     })
 }
 

@@ -105,6 +105,21 @@ impl Lifted {
         self.pieces.capacity() <= KEPT && self.literals.capacity() <= KEPT
     }
 
+    /// The literals of a group.
+    pub fn literals_of(&self, group: usize) -> &[Literal] {
+        literals_of(&self.literals, &self.ends, group)
+    }
+
+    /// The literal that begins at a place of the text, behind its sign, and its group.
+    pub fn literal_at(&self, place: usize) -> Option<(&Literal, usize)> {
+        let begins = |literal: &&Literal| match literal.kind {
+            LiteralKind::Parameter => literal.end == place + 1,
+            _ => literal.start == place,
+        };
+        let (at, literal) = self.literals.iter().enumerate().find(|(_, it)| begins(it))?;
+        Some((literal, self.ends.partition_point(|end| *end <= at)))
+    }
+
     /// The constants of the statement.
     pub fn constants<'a>(
         &'a self,
@@ -114,6 +129,20 @@ impl Lifted {
     ) -> Constants<'a> {
         Constants { text, mode, literals: &self.literals, ends: &self.ends, parameters }
     }
+}
+
+/// The literals of a group, given where each ends.
+pub(super) fn literals_of<'l>(
+    literals: &'l [Literal],
+    ends: &[usize],
+    group: usize,
+) -> &'l [Literal] {
+    let end = ends.get(group).copied().unwrap_or(0);
+    let start = match group.checked_sub(1) {
+        Some(before) => ends.get(before).copied().unwrap_or(0),
+        None => 0,
+    };
+    literals.get(start..end).unwrap_or_default()
 }
 
 struct Reading<'a> {

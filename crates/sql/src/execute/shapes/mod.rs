@@ -15,6 +15,7 @@ mod lift;
 mod output;
 mod parse;
 mod plan;
+mod planned;
 mod run;
 mod shape;
 mod table;
@@ -36,7 +37,7 @@ use crate::{
     Identity, Outcome, Reply, Result,
     aside::read_aside,
     catalog::{Reader, Verb},
-    parse::{LONG_BYTES, Source, Statement},
+    parse::{LONG_BYTES, Source, Statement, split},
     shared::Known,
     state::SessionState,
 };
@@ -47,10 +48,11 @@ enum AnyShape {
     Joined(join::Shape),
 }
 
-/// A plan of one table or of several.
+/// A plan of one table or of several, or those that were made of statements without a shape.
 enum AnyPlan {
     One(Box<Plan>),
     Joined(join::Plan),
+    Planned(planned::Kept),
 }
 
 /// What is kept of a prepared statement that has such a shape.
@@ -61,7 +63,8 @@ pub(crate) struct PreparedShape {
 
 struct PreparedPlan {
     lifted: Lifted,
-    shape: AnyShape,
+    /// Its shape, if it has one.
+    shape: Option<AnyShape>,
     database: Option<String>,
     /// The newest plan.
     plan: parking_lot::Mutex<Option<Arc<AnyPlan>>>,
@@ -106,8 +109,8 @@ async fn run_lifted<R: Reply>(
     let plans = &session.shared.plans;
     let known = if lifted.has_key { plans.get(&lifted.key) } else { None };
     let known = match known {
-        Some(Known::NoShape) => return Ok(None),
         Some(Known::Plan(plan)) => plan.downcast::<AnyPlan>().ok(),
+        Some(Known::Seen) => Some(Arc::new(AnyPlan::Planned(planned::Kept::default()))),
         None => None,
     };
     let remember = |known| {
@@ -115,25 +118,34 @@ async fn run_lifted<R: Reply>(
             plans.put(&lifted.key, known);
         }
     };
-    let plan = match known.filter(|plan| plan.is_current(&reader)) {
-        Some(plan) => plan,
-        None => {
-            let Some(shape) = AnyShape::of(text, mode, &lifted.pieces) else {
-                remember(Known::NoShape);
-                return Ok(None);
-            };
+    let plan = match &known {
+        Some(plan) if plan.is_current(&reader) => Arc::clone(plan),
+        _ => {
+            let shape = AnyShape::of(text, mode, &lifted.pieces);
             let database = session.database.as_deref();
-            let Some(plan) = AnyPlan::new(&shape, session, &reader, database) else {
+            let made = shape.and_then(|shape| AnyPlan::new(&shape, session, &reader, database));
+            let planned = known.filter(|known| known.is_planned());
+            let Some(plan) = made.map(Arc::new).or(planned) else {
+                remember(Known::Seen);
                 return Ok(None);
             };
-            let plan = Arc::new(plan);
-            if plan.is_current(&reader) {
+            if plan.is_planned() || plan.is_current(&reader) {
                 remember(Known::Plan(Arc::<AnyPlan>::clone(&plan)));
             }
             plan
         }
     };
-    plan.run(session, &reader, &lifted.constants(text, mode, &[]), reply).await
+    let constants = lifted.constants(text, mode, &[]);
+    match &*plan {
+        AnyPlan::Planned(kept) => {
+            let source = |session: &SessionState| {
+                let source = split(text, false, mode).ok()?.pop()?;
+                Some(Arc::new(Source { interrupted: Arc::clone(&session.interrupted), ..source }))
+            };
+            kept.run(session, &reader, &constants, source, reply).await
+        }
+        plan => plan.run(session, &reader, &constants, reply).await,
+    }
 }
 
 /// Answers a SELECT; `None` if it has none of the shapes.
@@ -204,20 +216,15 @@ pub(crate) fn prepare(
         return Ok(PreparedShape::default());
     }
     let shape = AnyShape::of(&source.text, source.mode, &lifted.pieces);
-    let prepared = shape.map(|shape| PreparedPlan {
-        lifted,
-        shape,
-        database,
-        plan: parking_lot::Mutex::new(None),
-    });
-    Ok(PreparedShape { prepared })
+    let plan = parking_lot::Mutex::new(None);
+    Ok(PreparedShape { prepared: Some(PreparedPlan { lifted, shape, database, plan }) })
 }
 
 /// Answers a prepared statement; `None` if it has none of the shapes.
 pub(crate) async fn run_prepared<R: Reply>(
     session: &mut SessionState,
     shape: &PreparedShape,
-    source: &Source,
+    source: &Arc<Source>,
     parameters: &[Value],
     reply: &mut R,
 ) -> Result<Option<Outcome>> {
@@ -226,20 +233,28 @@ pub(crate) async fn run_prepared<R: Reply>(
         return Ok(None);
     }
     let reader = session.reader();
-    let plan = known.plan.lock().clone().filter(|plan| plan.is_current(&reader));
+    let plan = known.plan.lock().clone();
     let plan = match plan {
-        Some(plan) => plan,
-        None => {
+        Some(plan) if plan.is_current(&reader) => plan,
+        plan => {
             let database = known.database.as_deref();
-            let plan = AnyPlan::new(&known.shape, session, &reader, database);
-            let Some(plan) = plan else { return Ok(None) };
-            let plan = Arc::new(plan);
+            let shape = known.shape.as_ref();
+            let made = shape.and_then(|shape| AnyPlan::new(shape, session, &reader, database));
+            let planned = plan.filter(|plan| plan.is_planned());
+            let plan = made.map(Arc::new).or(planned);
+            let plan = plan.unwrap_or_else(|| Arc::new(AnyPlan::Planned(planned::Kept::default())));
             *known.plan.lock() = Some(Arc::clone(&plan));
             plan
         }
     };
     let constants = known.lifted.constants(&source.text, source.mode, parameters);
-    plan.run(session, &reader, &constants, reply).await
+    match &*plan {
+        AnyPlan::Planned(kept) => {
+            let source = |_: &SessionState| Some(Arc::clone(source));
+            kept.run(session, &reader, &constants, source, reply).await
+        }
+        plan => plan.run(session, &reader, &constants, reply).await,
+    }
 }
 
 /// The keys that the condition of a SELECT names, each once and in their order, if that is all it
@@ -302,6 +317,7 @@ impl AnyPlan {
         match self {
             Self::One(plan) => plan.table.name.check(identity, Verb::Select),
             Self::Joined(plan) => plan.check(identity),
+            Self::Planned(_) => Ok(()),
         }
     }
 
@@ -310,7 +326,13 @@ impl AnyPlan {
         match self {
             Self::One(plan) => plan.table.is_current(reader),
             Self::Joined(plan) => plan.is_current(reader),
+            Self::Planned(kept) => kept.is_current(reader),
         }
+    }
+
+    /// Whether it was made of statements without a shape.
+    fn is_planned(&self) -> bool {
+        matches!(self, Self::Planned(_))
     }
 
     async fn run<R: Reply>(
@@ -323,6 +345,7 @@ impl AnyPlan {
         match self {
             Self::One(plan) => run::run(session, reader, plan, constants, reply).await,
             Self::Joined(plan) => join::run(session, reader, plan, constants, reply).await,
+            Self::Planned(_) => Ok(None),
         }
     }
 }

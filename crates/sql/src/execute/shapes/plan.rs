@@ -1,5 +1,6 @@
 //! A statement's shape against a table: what is asked of the engine, to be filled with constants.
 
+use jiff::tz::TimeZone;
 use remora_engine::{ColumnType, SortBy, SortKey};
 use remora_mysql::Collation;
 
@@ -9,7 +10,13 @@ use super::{
     shape::{ColumnName, Group, Item, JsonKeys, Match, OrderBy, Repeated, Select, Shape, Value},
     table::Table,
 };
-use crate::{Column, catalog::Reader, meaning::types::ExprType, shared::InstanceState};
+use crate::{
+    Column,
+    catalog::Reader,
+    meaning::types::ExprType,
+    scan::{EngineTable, FewScan},
+    shared::InstanceState,
+};
 
 /// Most rows of a search that are collected before they are sent.
 pub(super) const MAX_PAGE_ROWS: u64 = 10_000;
@@ -71,6 +78,8 @@ pub(super) struct PageWork {
     pub sort: Vec<SortKey>,
     /// MATCHes that must be the one of the condition.
     pub scores: Vec<Match>,
+    /// How rows are read by key where few are looked at.
+    pub few: Option<FewScan>,
 }
 
 /// What is sent of a row that was found.
@@ -130,7 +139,7 @@ impl Plan {
             items if select.group.is_some() => facet(select, items, &table)?,
             [Item::One(Value::CountRows, _), ..] => count(select, &table)?,
             [Item::One(Value::Least(_) | Value::Greatest(_), _), ..] => ends(select, &table)?,
-            _ => by_key(&table).or_else(|| page(select, &table))?,
+            _ => by_key(&table).or_else(|| page(select, &table, reader))?,
         };
         Some(Self { table, columns, work, limit: select.limit, offset: select.offset })
     }
@@ -223,7 +232,7 @@ fn joined(select: &Select, keys: &JsonKeys, table: &Table) -> Option<(Work, Vec<
     Some((Work::Keys(KeyWork { test, fields, branches, order: KeyOrder::AsAsked }), columns))
 }
 
-fn page(select: &Select, table: &Table) -> Option<(Work, Vec<Column>)> {
+fn page(select: &Select, table: &Table, reader: &Reader) -> Option<(Work, Vec<Column>)> {
     // Without a condition all rows are asked for: they are not collected.
     if select.limit.is_none() && select.condition.is_none() {
         return None;
@@ -261,7 +270,36 @@ fn page(select: &Select, table: &Table) -> Option<(Work, Vec<Column>)> {
             sort.push(SortKey { by: SortBy::Key, descending: false });
         }
     }
-    Some((Work::Page(PageWork { tests, fields: page_fields, sort, scores }), columns))
+    let by_key = tests.texts.is_empty() && scores.is_empty() && is_key_order(&sort, table);
+    let few = by_key.then(|| few(&page_fields, table, reader)).flatten();
+    Some((Work::Page(PageWork { tests, fields: page_fields, sort, scores, few }), columns))
+}
+
+/// Whether an order is that of the keys.
+fn is_key_order(sort: &[SortKey], table: &Table) -> bool {
+    let key = &table.schema().primary_key;
+    let is_part = |(sort, position): (&SortKey, &usize)| {
+        let part = table.schema().columns.get(*position);
+        let named =
+            matches!(&sort.by, SortBy::Column(name) if part.is_some_and(|it| it.name == *name));
+        named && !sort.descending
+    };
+    match sort {
+        [SortKey { by: SortBy::Key, descending }] => !descending,
+        sort => sort.len() <= key.len() && sort.iter().zip(key).all(is_part),
+    }
+}
+
+/// Reads these columns of few rows.
+fn few(fields: &[PageField], table: &Table, reader: &Reader) -> Option<FewScan> {
+    let position = |field: &PageField| match field {
+        PageField::Column(position) => Some(*position),
+        PageField::Score => None,
+    };
+    let positions = fields.iter().map(position).collect::<Option<Vec<usize>>>()?;
+    let (reader, name) = (reader.clone(), table.engine_name.clone());
+    let read = EngineTable::new(reader, &table.name, name, None, TimeZone::UTC).ok()?;
+    read.few_of(&positions)
 }
 
 fn count(select: &Select, table: &Table) -> Option<(Work, Vec<Column>)> {

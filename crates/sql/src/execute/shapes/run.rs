@@ -17,7 +17,9 @@ use super::{
 use crate::{
     Cell, Outcome, Reply, Result,
     catalog::{Reader, Verb},
-    error::from_engine,
+    error::{from_engine, from_plan},
+    output,
+    scan::Most,
     state::SessionState,
 };
 
@@ -194,6 +196,10 @@ impl Asked<'_> {
     ) -> Sent {
         let Page { mut limit, offset } = self.page;
         let Some(selection) = self.selection(&work.tests) else { return Ok(None) };
+        if let Some(sent) = self.few(session, work, &selection, reply)? {
+            reply.drain().await?;
+            return Ok(Some(sent));
+        }
         if self.plan.limit.is_none() {
             // All that there are, if they are few.
             limit = self.reader.count(&selection).map_err(failed)?.count;
@@ -238,6 +244,27 @@ impl Asked<'_> {
         }
         session.note_search(&request.selection, &found.report, found.total);
         Ok(Some(found.hits.len() as u64))
+    }
+
+    /// Sends the rows of a page where few are looked at for it: without the numbers that a search tells.
+    fn few<R: Reply>(
+        &self,
+        session: &SessionState,
+        work: &PageWork,
+        selection: &Selection,
+        reply: &mut R,
+    ) -> Sent {
+        let Some(few) = &work.few else { return Ok(None) };
+        let Page { limit, offset } = self.page;
+        let wanted = self.plan.limit.is_some().then(|| offset.saturating_add(limit));
+        let zone = &session.variables.time_zone.zone;
+        let read = few.read(self.reader, selection.filter.clone(), wanted, zone, Most::HERE);
+        let Some(batch) = read.map_err(from_plan)? else { return Ok(None) };
+        let page = self.page.of(batch.num_rows());
+        let batch = batch.slice(page.start, page.len());
+        reply.columns(&self.plan.columns)?;
+        output::send(&batch, &self.plan.columns, reply)?;
+        Ok(Some(batch.num_rows() as u64))
     }
 
     /// Whether the scores that are asked for are those of the MATCH in the condition.

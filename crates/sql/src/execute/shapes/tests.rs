@@ -16,9 +16,9 @@ use crate::{
 };
 
 #[derive(Debug, Default, PartialEq)]
-struct Collected {
-    columns: Vec<Column>,
-    rows: Vec<Vec<String>>,
+pub(super) struct Collected {
+    pub(super) columns: Vec<Column>,
+    pub(super) rows: Vec<Vec<String>>,
 }
 
 impl Reply for Collected {
@@ -41,7 +41,7 @@ impl Reply for Collected {
     }
 }
 
-struct Fixture {
+pub(super) struct Fixture {
     _directory: tempfile::TempDir,
     session: SessionState,
     runtime: tokio::runtime::Runtime,
@@ -103,7 +103,7 @@ fn articles() -> Schema {
     schema("articles", columns, &[0], &[&[2], &[3]])
 }
 
-fn fixture() -> Fixture {
+pub(super) fn fixture() -> Fixture {
     let directory = tempfile::tempdir().unwrap();
     let database = Database::open(directory.path(), Options::default()).unwrap();
     database.create_table(articles()).unwrap();
@@ -178,14 +178,14 @@ fn sales(database: &Database) {
 
 impl Fixture {
     /// The quick way; `None` if the statement has none of the shapes.
-    fn quick(&mut self, text: &str) -> Option<Collected> {
+    pub(super) fn quick(&mut self, text: &str) -> Option<Collected> {
         let mut reply = Collected::default();
         let run = shapes::run_text(&mut self.session, text.as_bytes(), &mut reply);
         let outcome = self.runtime.block_on(run).unwrap();
         outcome.map(|_| reply)
     }
 
-    fn general(&mut self, text: &str) -> Collected {
+    pub(super) fn general(&mut self, text: &str) -> Collected {
         let source = split(text.as_bytes(), false, LexMode::default()).unwrap().pop().unwrap();
         let statement = Statement { source: Arc::new(source), parameters: &[] };
         let mut reply = Collected::default();
@@ -195,7 +195,7 @@ impl Fixture {
     }
 
     /// Runs a statement of any kind.
-    fn run(&mut self, text: &str) {
+    pub(super) fn run(&mut self, text: &str) {
         let source = split(text.as_bytes(), false, LexMode::default()).unwrap().pop().unwrap();
         let statement = Statement { source: Arc::new(source), parameters: &[] };
         let mut reply = Collected::default();

@@ -87,9 +87,7 @@ fn padded_key(text: &str) -> Vec<u8> {
 /// Two bytes a weight; `pad` ends the key where spaces at the end do not count.
 fn weights(text: &str, table: &Table, pad: u16) -> Vec<u8> {
     let mut key = Vec::with_capacity(text.len() * 2 + 2);
-    for letter in text.chars() {
-        table.push(letter, &mut key);
-    }
+    table.push_all(text, &mut key);
     if pad > 0 {
         key.extend_from_slice(&pad.to_be_bytes());
     }

@@ -47,12 +47,15 @@ pub(super) struct Table {
     pages: Vec<u16>,
     entries: Vec<[WeightRange; PAGE]>,
     missing: Missing,
+    /// The weights of ASCII characters that have one and only one; 0 for the others. Most texts are of these.
+    ascii: [u16; 128],
 }
 
 impl Table {
     fn decode(bytes: &[u8], missing: Missing) -> Self {
         let pages = vec![NO_PAGE; 0x11_0000 / PAGE];
-        let mut table = Self { weights: Vec::new(), pages, entries: Vec::new(), missing };
+        let (weights, entries) = (Vec::new(), Vec::new());
+        let mut table = Self { weights, pages, entries, missing, ascii: [0; 128] };
         let mut numbers = Numbers { bytes: bytes.iter() };
         let (mut code, mut weight) = (0usize, 0i64);
         while let Some(head) = numbers.next() {
@@ -67,7 +70,11 @@ impl Table {
             table.place(code, (first, count));
             code += 1;
         }
-        table
+        let ascii = std::array::from_fn(|code| match table.told(code) {
+            Some([weight]) => *weight,
+            _ => 0,
+        });
+        Self { ascii, ..table }
     }
 
     fn place(&mut self, code: usize, place: WeightRange) {
@@ -92,8 +99,18 @@ impl Table {
         self.weights.get(first..first + usize::from(count))
     }
 
+    /// Adds the weights of a text's characters.
+    pub(super) fn push_all(&self, text: &str, key: &mut Vec<u8>) {
+        for letter in text.chars() {
+            match self.ascii.get(letter as usize) {
+                Some(&weight) if weight > 0 => key.extend_from_slice(&weight.to_be_bytes()),
+                _ => self.push(letter, key),
+            }
+        }
+    }
+
     /// Adds the weights of a character.
-    pub(super) fn push(&self, letter: char, key: &mut Vec<u8>) {
+    fn push(&self, letter: char, key: &mut Vec<u8>) {
         let code = letter as u32;
         if let Some(weights) = self.told(code as usize) {
             weights.iter().for_each(|weight| key.extend_from_slice(&weight.to_be_bytes()));

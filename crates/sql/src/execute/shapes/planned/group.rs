@@ -1,0 +1,154 @@
+//! Groups of one batch and what is calculated of each.
+
+use std::sync::Arc;
+
+use datafusion::{
+    arrow::{
+        array::{ArrayRef, RecordBatch, UInt32Array},
+        compute::{take, take_arrays},
+        datatypes::{DataType, SchemaRef},
+        row::{RowConverter, SortField},
+    },
+    common::ScalarValue,
+    error::Result as PlanResult,
+    logical_expr::EmitTo,
+    physical_expr::aggregate::AggregateFunctionExpr,
+    physical_plan::{
+        ExecutionPlan,
+        aggregates::{AggregateExec, AggregateMode},
+    },
+};
+use rustc_hash::FxHashMap;
+
+use super::steps::{Asked, Expression, all_evaluated, of_columns};
+
+/// What rows are grouped by, and what is calculated of each group.
+pub(super) struct Grouping {
+    keys: Vec<Expression>,
+    functions: Vec<Function>,
+    schema: SchemaRef,
+}
+
+struct Function {
+    of: Arc<AggregateFunctionExpr>,
+    args: Vec<Expression>,
+}
+
+/// The group of each row, and the first row of each group.
+struct Groups {
+    of_rows: Vec<usize>,
+    firsts: Vec<u32>,
+}
+
+impl Grouping {
+    /// What an aggregation says; `None` if it is not done here.
+    pub(super) fn of(plan: &AggregateExec) -> Option<Self> {
+        let by = plan.group_expr();
+        let is_plain = *plan.mode() == AggregateMode::Single
+            && !by.has_grouping_set()
+            && plan.limit_options().is_none()
+            && plan.filter_expr().iter().all(Option::is_none)
+            && plan.aggr_expr().iter().all(|function| function.order_bys().is_empty());
+        if !is_plain {
+            return None;
+        }
+        let keys: Vec<Expression> = by.expr().iter().map(|(key, _)| Arc::clone(key)).collect();
+        let input = plan.input_schema();
+        // Zeros of both signs are one group.
+        let float = |key: &Expression| {
+            let kind = key.data_type(&input);
+            kind.map_or(true, |kind| matches!(kind, DataType::Float32 | DataType::Float64))
+        };
+        if keys.iter().any(float) {
+            return None;
+        }
+        let functions = plan.aggr_expr().iter();
+        let functions = functions.map(|of| Function { of: Arc::clone(of), args: of.expressions() });
+        Some(Self { keys, functions: functions.collect(), schema: plan.schema() })
+    }
+
+    pub(super) fn expressions(&self) -> Vec<&Expression> {
+        self.keys.iter().chain(self.functions.iter().flat_map(|function| &function.args)).collect()
+    }
+
+    /// A row for each group, in the order in which they begin.
+    pub(super) fn apply(&self, batch: &RecordBatch, asked: Asked<'_>) -> PlanResult<RecordBatch> {
+        if self.keys.is_empty() {
+            let values = self.functions.iter().map(|function| function.of_all(batch, asked));
+            return of_columns(&self.schema, values.collect::<PlanResult<_>>()?, 1);
+        }
+        if batch.num_rows() == 0 {
+            return Ok(RecordBatch::new_empty(Arc::clone(&self.schema)));
+        }
+        let keys = all_evaluated(&self.keys, batch, asked)?;
+        let groups = Groups::of(&keys, batch.num_rows())?;
+        let firsts = UInt32Array::from(groups.firsts.clone());
+        let mut columns = take_arrays(&keys, &firsts, None)?;
+        for function in &self.functions {
+            columns.push(function.of_groups(batch, &groups, asked)?);
+        }
+        of_columns(&self.schema, columns, groups.firsts.len())
+    }
+}
+
+impl Groups {
+    fn of(keys: &[ArrayRef], rows: usize) -> PlanResult<Self> {
+        let fields = keys.iter().map(|key| SortField::new(key.data_type().clone()));
+        let converted = RowConverter::new(fields.collect())?.convert_columns(keys)?;
+        let mut known: FxHashMap<&[u8], usize> = FxHashMap::default();
+        let mut groups = Self { of_rows: Vec::with_capacity(rows), firsts: Vec::new() };
+        let converted: Vec<_> = converted.iter().collect();
+        for (at, row) in converted.iter().enumerate() {
+            let group = *known.entry(row.as_ref()).or_insert_with(|| {
+                groups.firsts.push(at as u32);
+                groups.firsts.len() - 1
+            });
+            groups.of_rows.push(group);
+        }
+        Ok(groups)
+    }
+
+    /// The rows of each group.
+    fn rows(&self) -> Vec<Vec<u32>> {
+        let mut rows = vec![Vec::new(); self.firsts.len()];
+        for (at, group) in self.of_rows.iter().enumerate() {
+            if let Some(of_group) = rows.get_mut(*group) {
+                of_group.push(at as u32);
+            }
+        }
+        rows
+    }
+}
+
+impl Function {
+    fn of_all(&self, batch: &RecordBatch, asked: Asked<'_>) -> PlanResult<ArrayRef> {
+        let mut accumulator = self.of.create_accumulator()?;
+        if batch.num_rows() > 0 {
+            accumulator.update_batch(&all_evaluated(&self.args, batch, asked)?)?;
+        }
+        accumulator.evaluate()?.to_array()
+    }
+
+    fn of_groups(
+        &self,
+        batch: &RecordBatch,
+        groups: &Groups,
+        asked: Asked<'_>,
+    ) -> PlanResult<ArrayRef> {
+        let args = all_evaluated(&self.args, batch, asked)?;
+        if self.of.groups_accumulator_supported() {
+            let mut accumulator = self.of.create_groups_accumulator()?;
+            accumulator.update_batch(&args, &groups.of_rows, None, groups.firsts.len())?;
+            return accumulator.evaluate(EmitTo::All);
+        }
+        let mut values = Vec::with_capacity(groups.firsts.len());
+        for rows in groups.rows() {
+            let rows = UInt32Array::from(rows);
+            let of_group = args.iter().map(|arg| Ok(take(arg, &rows, None)?));
+            let mut accumulator = self.of.create_accumulator()?;
+            accumulator.update_batch(&of_group.collect::<PlanResult<Vec<_>>>()?)?;
+            values.push(accumulator.evaluate()?);
+        }
+        ScalarValue::iter_to_array(values)
+    }
+}

@@ -1,0 +1,195 @@
+//! Statements over few rows of one table, planned once for all of a shape: any expression, any groups and
+//! order.
+//!
+//! What comes a second time is planned without its literals: conditions that compare columns with them, and
+//! LIMIT, are taken off the syntax tree ([`taken`]) and asked of the engine with the literals of each run. What
+//! is left is planned as any query is and becomes steps over one batch of rows ([`steps`], [`group`]). Literals
+//! that stand elsewhere are a part of the plan, so a shape may have several. A run that looks at few rows does so in
+//! the thread of its connection, one that looks at more where plans run, and of very many the statement goes the
+//! general way ([`Most`](crate::scan::Most)).
+
+mod group;
+mod make;
+mod pure;
+mod run;
+mod steps;
+mod taken;
+#[cfg(test)]
+mod tests;
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering::Relaxed},
+};
+
+use jiff::tz::TimeZone;
+use parking_lot::RwLock;
+use remora_engine::Value;
+use remora_mysql::{Collation, SqlMode};
+
+use super::{
+    condition::Tests,
+    lift::{Constants, LiteralKind},
+    shape::Group,
+    table::Table,
+};
+use crate::{
+    Column, Outcome, Reply, Result,
+    catalog::Reader,
+    parse::{Source, Statement},
+    scan::FewScan,
+    state::SessionState,
+};
+use steps::Step;
+
+/// Most plans of one shape.
+const MAX_PLANS: usize = 8;
+/// Plans that a shape may cost before each must have been used so often.
+const FREE_PLANS: u32 = 4;
+
+/// The plans of one shape.
+#[derive(Default)]
+pub(super) struct Kept {
+    /// The newest first.
+    plans: RwLock<Vec<Arc<Plan>>>,
+    made: AtomicU32,
+    used: AtomicU32,
+}
+
+/// A statement made ready.
+pub(super) struct Plan {
+    table: Table,
+    meaning: Meaning,
+    /// The literals that are a part of it.
+    fixed: Vec<(Group, Vec<Fixed>)>,
+    /// The conditions that are filled with the others.
+    tests: Tests,
+    limit: Option<Group>,
+    offset: Option<Group>,
+    scan: FewScan,
+    steps: Vec<Step>,
+    /// Whether its expressions call functions, which may ask for the session.
+    calls: bool,
+    columns: Vec<Column>,
+}
+
+/// What of a session decides what a statement means.
+#[derive(PartialEq)]
+struct Meaning {
+    database: Option<String>,
+    sql_mode: SqlMode,
+    collation: Collation,
+    time_zone: TimeZone,
+    division_digits: u8,
+    week_format: u8,
+    max_text_bytes: u64,
+    max_concat_bytes: u64,
+}
+
+/// A literal that is a part of a plan.
+#[derive(PartialEq)]
+enum Fixed {
+    Text(LiteralKind, Box<[u8]>),
+    Parameter(Value),
+}
+
+impl Meaning {
+    fn of(session: &SessionState) -> Self {
+        let variables = &session.variables;
+        Self {
+            database: session.database.clone(),
+            sql_mode: variables.sql_mode,
+            collation: variables.collation_connection,
+            time_zone: variables.time_zone.zone.clone(),
+            division_digits: variables.div_precision_increment,
+            week_format: variables.default_week_format,
+            max_text_bytes: variables.max_allowed_packet,
+            max_concat_bytes: variables.group_concat_max_len,
+        }
+    }
+}
+
+impl Plan {
+    fn is_for(&self, meaning: &Meaning, reader: &Reader, constants: &Constants<'_>) -> bool {
+        self.meaning == *meaning
+            && self.fixed.iter().all(|(group, kept)| *kept == fixed(*group, constants))
+            && self.table.is_current(reader)
+    }
+}
+
+/// The literals of a group as plans keep them.
+fn fixed(group: Group, constants: &Constants<'_>) -> Vec<Fixed> {
+    let kept = constants.group(group).iter().map(|literal| match literal.kind {
+        LiteralKind::Parameter => {
+            let value = constants.parameters.get(literal.start);
+            Fixed::Parameter(value.cloned().unwrap_or(Value::Null))
+        }
+        kind => {
+            let bytes = constants.text.get(literal.start..literal.end).unwrap_or_default();
+            Fixed::Text(kind, bytes.into())
+        }
+    });
+    kept.collect()
+}
+
+impl Kept {
+    /// Whether there is a plan for tables as they are.
+    pub fn is_current(&self, reader: &Reader) -> bool {
+        self.plans.read().iter().any(|plan| plan.table.is_current(reader))
+    }
+
+    /// Runs a statement of the shape; `source` gives its text where it is to be planned. `None` if it goes the
+    /// general way.
+    pub async fn run<R: Reply>(
+        &self,
+        session: &mut SessionState,
+        reader: &Reader,
+        constants: &Constants<'_>,
+        source: impl FnOnce(&SessionState) -> Option<Arc<Source>>,
+        reply: &mut R,
+    ) -> Result<Option<Outcome>> {
+        let meaning = Meaning::of(session);
+        let found = {
+            let plans = self.plans.read();
+            plans.iter().find(|plan| plan.is_for(&meaning, reader, constants)).map(Arc::clone)
+        };
+        let plan = match found {
+            Some(plan) => plan,
+            None => match self.make(session, reader, constants, meaning, source).await {
+                Some(plan) => plan,
+                None => return Ok(None),
+            },
+        };
+        let outcome = run::run(session, reader, &plan, constants, reply).await?;
+        self.used.fetch_add(u32::from(outcome.is_some()), Relaxed);
+        Ok(outcome)
+    }
+
+    /// Plans the statement; `None` where that is not worth while or cannot be kept.
+    async fn make(
+        &self,
+        session: &mut SessionState,
+        reader: &Reader,
+        constants: &Constants<'_>,
+        meaning: Meaning,
+        source: impl FnOnce(&SessionState) -> Option<Arc<Source>>,
+    ) -> Option<Arc<Plan>> {
+        let (made, used) = (self.made.fetch_add(1, Relaxed), self.used.load(Relaxed));
+        if made >= FREE_PLANS.saturating_add(used / 2) {
+            self.made.fetch_sub(1, Relaxed);
+            return None;
+        }
+        let statement = Statement { source: source(session)?, parameters: constants.parameters };
+        let Some(plan) = make::plan(session, &statement, reader, constants, meaning).await else {
+            // What cannot be kept is not tried again and again.
+            self.made.fetch_add(1, Relaxed);
+            return None;
+        };
+        let plan = Arc::new(plan);
+        let mut plans = self.plans.write();
+        plans.retain(|plan| plan.table.is_current(reader));
+        plans.truncate(MAX_PLANS - 1);
+        plans.insert(0, Arc::clone(&plan));
+        Some(plan)
+    }
+}

@@ -1,0 +1,205 @@
+//! Takes off a syntax tree what is asked of the engine with the literals of each run.
+
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, Expr, LimitClause, Query, Select, UnaryOperator, ValueWithSpan,
+};
+
+use super::super::{
+    condition::Tests,
+    lift::{Lifted, LiteralKind},
+    shape::{ColumnName, Comparison, Condition, Group},
+    table::Table,
+};
+
+/// What was taken.
+#[derive(Default)]
+pub(super) struct Taken {
+    pub tests: Tests,
+    pub limit: Option<Group>,
+    pub offset: Option<Group>,
+    /// The literals of it all.
+    pub groups: Vec<Group>,
+}
+
+impl Taken {
+    /// Takes the conditions of WHERE that the engine answers exactly whatever their literals are.
+    pub fn conditions(&mut self, select: &mut Select, lifted: &Lifted, table: &Table) {
+        let Some(condition) = select.selection.take() else { return };
+        let mut parts = Vec::new();
+        conjuncts(condition, &mut parts);
+        let mut left = Vec::new();
+        for part in parts {
+            let mut reading = Reading { lifted, groups: Vec::new() };
+            let condition = reading.condition(&part);
+            match condition.and_then(|condition| self.tests.add(&condition, table)) {
+                Some(()) => self.groups.append(&mut reading.groups),
+                None => left.push(part),
+            }
+        }
+        select.selection = left.into_iter().reduce(|left, right| Expr::BinaryOp {
+            left: Box::new(left),
+            op: BinaryOperator::And,
+            right: Box::new(right),
+        });
+    }
+
+    /// Takes LIMIT and OFFSET; `None` if they are not literals.
+    pub fn page(&mut self, query: &mut Query, lifted: &Lifted) -> Option<()> {
+        let (limit, offset) = match query.limit_clause.take() {
+            None => return Some(()),
+            Some(LimitClause::LimitOffset { limit, offset, limit_by }) if limit_by.is_empty() => {
+                (limit, offset.map(|offset| offset.value))
+            }
+            Some(LimitClause::OffsetCommaLimit { offset, limit }) => (Some(limit), Some(offset)),
+            Some(_) => return None,
+        };
+        let mut reading = Reading { lifted, groups: Vec::new() };
+        self.limit =
+            limit.map(|limit| reading.literal(&limit)).map_or(Some(None), |it| it.map(Some))?;
+        self.offset =
+            offset.map(|offset| reading.literal(&offset)).map_or(Some(None), |it| it.map(Some))?;
+        self.groups.append(&mut reading.groups);
+        Some(())
+    }
+}
+
+/// The conditions that must all hold.
+fn conjuncts(condition: Expr, parts: &mut Vec<Expr>) {
+    // By a list of what is to do, for there may be thousands.
+    let mut left = vec![condition];
+    while let Some(condition) = left.pop() {
+        match condition {
+            Expr::BinaryOp { left: one, op: BinaryOperator::And, right: other } => {
+                left.push(*other);
+                left.push(*one);
+            }
+            Expr::Nested(inner)
+                if matches!(*inner, Expr::BinaryOp { op: BinaryOperator::And, .. }) =>
+            {
+                left.push(*inner);
+            }
+            other => parts.push(other),
+        }
+    }
+}
+
+struct Reading<'l> {
+    lifted: &'l Lifted,
+    /// The literals that were read.
+    groups: Vec<Group>,
+}
+
+impl Reading<'_> {
+    /// The condition; `None` if it is none of columns and literals.
+    fn condition(&mut self, expr: &Expr) -> Option<Condition> {
+        match expr {
+            Expr::Nested(inner) => self.condition(inner),
+            Expr::UnaryOp { op: UnaryOperator::Not, expr } => {
+                Some(Condition::Not(Box::new(self.condition(expr)?)))
+            }
+            Expr::IsNull(expr) => Some(Condition::IsNull(column(expr)?)),
+            Expr::IsNotNull(expr) => {
+                Some(Condition::Not(Box::new(Condition::IsNull(column(expr)?))))
+            }
+            Expr::Between { expr, negated, low, high } => {
+                let column = column(expr)?;
+                let between = Condition::Between(column, self.literal(low)?, self.literal(high)?);
+                Some(negated_if(*negated, between))
+            }
+            Expr::InList { expr, list, negated } => {
+                let column = column(expr)?;
+                let listed = Condition::In(vec![column], self.list(list)?);
+                Some(negated_if(*negated, listed))
+            }
+            Expr::BinaryOp { left, op, right } => self.binary(left, op, right),
+            _ => None,
+        }
+    }
+
+    fn binary(&mut self, left: &Expr, op: &BinaryOperator, right: &Expr) -> Option<Condition> {
+        let comparison = match op {
+            BinaryOperator::And => {
+                return Some(Condition::And(vec![self.condition(left)?, self.condition(right)?]));
+            }
+            BinaryOperator::Or => return self.either(left, right),
+            BinaryOperator::Eq => Comparison::Equal,
+            BinaryOperator::NotEq => Comparison::NotEqual,
+            BinaryOperator::Lt => Comparison::Less,
+            BinaryOperator::LtEq => Comparison::LessOrEqual,
+            BinaryOperator::Gt => Comparison::Greater,
+            BinaryOperator::GtEq => Comparison::GreaterOrEqual,
+            _ => return None,
+        };
+        match column(left) {
+            Some(column) => Some(Condition::Compare(column, comparison, self.literal(right)?)),
+            None => {
+                Some(Condition::Compare(column(right)?, comparison.mirrored(), self.literal(left)?))
+            }
+        }
+    }
+
+    /// A chain of ORs, which leans to the left, as one.
+    fn either(&mut self, left: &Expr, right: &Expr) -> Option<Condition> {
+        let mut parts = vec![self.condition(right)?];
+        let mut rest = left;
+        while let Expr::BinaryOp { left, op: BinaryOperator::Or, right } = rest {
+            parts.push(self.condition(right)?);
+            rest = left;
+        }
+        parts.push(self.condition(rest)?);
+        parts.reverse();
+        Some(Condition::Or(parts))
+    }
+
+    /// The group of a literal that stands alone.
+    fn literal(&mut self, expr: &Expr) -> Option<Group> {
+        let group = self.group_of(expr)?;
+        let range = self.lifted.literals_of(group);
+        (range.len() == 1).then(|| {
+            self.groups.push(group);
+            group
+        })
+    }
+
+    /// The group of all literals of a list.
+    fn list(&mut self, list: &[Expr]) -> Option<Group> {
+        let group = self.group_of(list.first()?)?;
+        let same = list.iter().all(|member| self.group_of(member) == Some(group));
+        (same && self.lifted.literals_of(group).len() == list.len()).then(|| {
+            self.groups.push(group);
+            group
+        })
+    }
+
+    fn group_of(&self, expr: &Expr) -> Option<Group> {
+        let (value, negative) = match expr {
+            Expr::UnaryOp { op: UnaryOperator::Minus, expr } => (expr.as_ref(), true),
+            expr => (expr, false),
+        };
+        let Expr::Value(ValueWithSpan { span, .. }) = value else { return None };
+        let place = usize::try_from(span.start.column).ok()?.checked_sub(1)?;
+        let (literal, group) = self.lifted.literal_at(place)?;
+        let told = literal.kind == LiteralKind::Parameter
+            || negative == (literal.kind == LiteralKind::Negative);
+        told.then_some(group)
+    }
+}
+
+fn negated_if(negated: bool, condition: Condition) -> Condition {
+    if negated { Condition::Not(Box::new(condition)) } else { condition }
+}
+
+/// The column that an expression is, with its table's name in front or without.
+fn column(expr: &Expr) -> Option<ColumnName> {
+    match expr {
+        Expr::Nested(inner) => column(inner),
+        Expr::Identifier(name) => Some(ColumnName { table: None, name: name.value.clone() }),
+        Expr::CompoundIdentifier(names) => match names.as_slice() {
+            [table, name] => {
+                Some(ColumnName { table: Some(table.value.clone()), name: name.value.clone() })
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
