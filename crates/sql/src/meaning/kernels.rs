@@ -1,4 +1,5 @@
-//! Functions of exact numbers over whole columns: what they give row by row, a few times sooner.
+//! Functions of exact numbers, and sort keys of texts, over whole columns: what they give row by row, a few times
+//! sooner.
 //!
 //! Where a type is not known here, or a number finds no place, a kernel gives nothing: then the
 //! function runs row by row, and the error names the row's values.
@@ -7,14 +8,18 @@ use std::sync::Arc;
 
 use datafusion::{
     arrow::{
-        array::{Array, ArrayRef, AsArray, Decimal128Array, Int64Array, UInt64Array},
+        array::{
+            Array, ArrayRef, AsArray, BinaryViewBuilder, Decimal128Array, Int64Array, UInt64Array,
+        },
         buffer::{NullBuffer, ScalarBuffer},
         datatypes::{DataType, Decimal128Type, Int64Type, UInt64Type},
     },
+    common::ScalarValue,
     logical_expr::ColumnarValue,
 };
+use remora_mysql::Collation;
 
-use super::types::ExprType;
+use super::{collation::push_key, types::ExprType};
 use crate::SqlType;
 
 /// What is asked for.
@@ -38,6 +43,9 @@ struct Numbers {
 impl Asked<'_> {
     /// The function's values, if there is a kernel for it.
     pub fn evaluate(&self) -> Option<ArrayRef> {
+        if self.name == "collation_key" {
+            return self.sort_keys();
+        }
         let scale = self.result_scale()?;
         let numbers = match (self.name, self.args) {
             ("+", [_, _]) => self.calculated(scale, i128::checked_add)?,
@@ -47,6 +55,40 @@ impl Asked<'_> {
             _ => return None,
         };
         self.array(numbers)
+    }
+
+    /// `collation_key(texts, number of the collation)`.
+    fn sort_keys(&self) -> Option<ArrayRef> {
+        /// What takes more is made row by row, where it is limited.
+        const MOST_BYTES: usize = 16 << 20;
+        let ([ColumnarValue::Array(texts), ColumnarValue::Scalar(number)], Some(kind)) =
+            (self.args, self.types.first())
+        else {
+            return None;
+        };
+        let ScalarValue::Int64(Some(number)) = number else { return None };
+        let collation = Collation(u16::try_from(*number).ok()?);
+        let is_plain = kind.is_string() && kind.members.is_none() && kind.kind != SqlType::Json;
+        if !is_plain || *self.held != DataType::BinaryView {
+            return None;
+        }
+        let texts = texts.as_string_view_opt()?;
+        let mut keys = BinaryViewBuilder::with_capacity(texts.len());
+        let (mut key, mut bytes) = (Vec::new(), 0);
+        for text in texts {
+            let Some(text) = text else {
+                keys.append_null();
+                continue;
+            };
+            key.clear();
+            push_key(text, collation, &mut key);
+            bytes += key.len();
+            if bytes > MOST_BYTES {
+                return None;
+            }
+            keys.append_value(&key);
+        }
+        Some(Arc::new(keys.finish()))
     }
 
     fn result_scale(&self) -> Option<u32> {

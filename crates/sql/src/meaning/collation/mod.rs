@@ -65,11 +65,23 @@ pub(crate) fn key(text: &str, collation: Collation) -> Cow<'_, [u8]> {
     match kind(collation) {
         Kind::Bytes => Cow::Borrowed(text.as_bytes()),
         Kind::PaddedBytes => Cow::Owned(padded_key(text)),
-        Kind::General => Cow::Owned(weights(without_padding(text), &GENERAL, 0x20)),
-        Kind::Unicode4 => Cow::Owned(weights(without_padding(text), &UCA_4, UCA_4.space())),
-        Kind::Unicode9 => Cow::Owned(weights(text, &UCA_9, 0)),
+        Kind::General | Kind::Unicode4 | Kind::Unicode9 => {
+            let mut key = Vec::with_capacity(text.len() * 2 + 2);
+            push_key(text, collation, &mut key);
+            Cow::Owned(key)
+        }
         Kind::Unicode9Accents => Cow::Owned(levels(text, false)),
         Kind::Unicode9Case => Cow::Owned(levels(text, true)),
+    }
+}
+
+/// Adds the sort key of a text.
+pub(crate) fn push_key(text: &str, collation: Collation, out: &mut Vec<u8>) {
+    match kind(collation) {
+        Kind::General => push_weights(without_padding(text), &GENERAL, 0x20, out),
+        Kind::Unicode4 => push_weights(without_padding(text), &UCA_4, UCA_4.space(), out),
+        Kind::Unicode9 => push_weights(text, &UCA_9, 0, out),
+        _ => out.extend_from_slice(&key(text, collation)),
     }
 }
 
@@ -84,19 +96,24 @@ fn padded_key(text: &str) -> Vec<u8> {
     key
 }
 
-/// Two bytes a weight; `pad` ends the key where spaces at the end do not count.
-fn weights(text: &str, table: &Table, pad: u16) -> Vec<u8> {
+/// Two bytes a weight.
+fn weights(text: &str, table: &Table) -> Vec<u8> {
     let mut key = Vec::with_capacity(text.len() * 2 + 2);
-    table.push_all(text, &mut key);
+    push_weights(text, table, 0, &mut key);
+    key
+}
+
+/// The same added to a key, which `pad` ends where spaces at the end do not count.
+fn push_weights(text: &str, table: &Table, pad: u16, key: &mut Vec<u8>) {
+    table.push_all(text, key);
     if pad > 0 {
         key.extend_from_slice(&pad.to_be_bytes());
     }
-    key
 }
 
 /// Letters, then what is written over them, then whether they are capital.
 fn levels(text: &str, with_case: bool) -> Vec<u8> {
-    let mut key = weights(text, &UCA_9, 0);
+    let mut key = weights(text, &UCA_9);
     key.extend_from_slice(&[0, 0]);
     let compatible = icu_normalizer::DecomposingNormalizerBorrowed::new_nfkd();
     for letter in compatible.normalize(text).chars().flat_map(char::to_lowercase) {
@@ -132,9 +149,9 @@ pub(crate) fn letter_key(letter: char, collation: Collation) -> Vec<u8> {
     let text: &str = letter.encode_utf8(&mut bytes);
     match kind(collation) {
         Kind::Bytes | Kind::PaddedBytes => text.as_bytes().to_vec(),
-        Kind::General => weights(text, &GENERAL, 0),
-        Kind::Unicode4 => weights(text, &UCA_4, 0),
-        Kind::Unicode9 => weights(text, &UCA_9, 0),
+        Kind::General => weights(text, &GENERAL),
+        Kind::Unicode4 => weights(text, &UCA_4),
+        Kind::Unicode9 => weights(text, &UCA_9),
         Kind::Unicode9Accents => levels(text, false),
         Kind::Unicode9Case => levels(text, true),
     }

@@ -101,11 +101,22 @@ impl Table {
 
     /// Adds the weights of a text's characters.
     pub(super) fn push_all(&self, text: &str, key: &mut Vec<u8>) {
-        for letter in text.chars() {
-            match self.ascii.get(letter as usize) {
-                Some(&weight) if weight > 0 => key.extend_from_slice(&weight.to_be_bytes()),
-                _ => self.push(letter, key),
+        let weight = |byte: &u8| self.ascii.get(usize::from(*byte)).copied().unwrap_or(0);
+        let mut rest = text;
+        while !rest.is_empty() {
+            let plain = rest.as_bytes().iter().take_while(|byte| weight(byte) > 0).count();
+            let (run, behind) = rest.split_at(plain);
+            let start = key.len();
+            key.resize(start + 2 * plain, 0);
+            let places = key.get_mut(start..).unwrap_or_default().chunks_exact_mut(2);
+            for (place, byte) in places.zip(run.as_bytes()) {
+                place.copy_from_slice(&weight(byte).to_be_bytes());
             }
+            let mut letters = behind.chars();
+            if let Some(letter) = letters.next() {
+                self.push(letter, key);
+            }
+            rest = letters.as_str();
         }
     }
 

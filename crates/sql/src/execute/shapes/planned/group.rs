@@ -108,6 +108,19 @@ impl Groups {
         Ok(groups)
     }
 
+    /// The first row of each group that has a value.
+    fn first_present(&self, values: &ArrayRef) -> UInt32Array {
+        let mut firsts = vec![None; self.firsts.len()];
+        for (at, group) in self.of_rows.iter().enumerate() {
+            if let Some(first @ None) = firsts.get_mut(*group)
+                && values.is_valid(at)
+            {
+                *first = Some(at as u32);
+            }
+        }
+        UInt32Array::from(firsts)
+    }
+
     /// The rows of each group.
     fn rows(&self) -> Vec<Vec<u32>> {
         let mut rows = vec![Vec::new(); self.firsts.len()];
@@ -136,6 +149,11 @@ impl Function {
         asked: Asked<'_>,
     ) -> PlanResult<ArrayRef> {
         let args = all_evaluated(&self.args, batch, asked)?;
+        if let ("any_value", false, [arg]) =
+            (self.of.fun().name(), self.of.is_distinct(), &args[..])
+        {
+            return Ok(take(arg, &groups.first_present(arg), None)?);
+        }
         if self.of.groups_accumulator_supported() {
             let mut accumulator = self.of.create_groups_accumulator()?;
             accumulator.update_batch(&args, &groups.of_rows, None, groups.firsts.len())?;
