@@ -47,7 +47,7 @@ pub use request::{
 };
 pub use schema::{
     ColumnDef, ColumnType, Comparison, DeclaredTable, Filter, HIDDEN_KEY, HIDDEN_PREFIX,
-    IndexColumn, IndexDef, Literal, Schema, TextDef,
+    IndexColumn, IndexDef, Literal, Schema, TextDef, register_text_key,
 };
 pub use statistics::{LevelStatistics, TableStatistics};
 pub use transaction::Transaction;

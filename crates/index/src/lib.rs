@@ -13,6 +13,7 @@ mod bytes;
 mod docset;
 mod error;
 mod keys;
+mod text_order;
 mod varint;
 
 pub mod column;
@@ -24,3 +25,4 @@ pub use bytes::{SectionTag, SectionWriter, Sections, Slice};
 pub use docset::DocSet;
 pub use error::{IndexError, Result};
 pub use keys::{BloomCounts, Keys, KeysWriter};
+pub use text_order::{TextKey, TextOrder};

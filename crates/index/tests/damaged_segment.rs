@@ -23,7 +23,10 @@ fn spec() -> SegmentSpec {
             ColumnSpec { id: 2, kind: ColumnKind::Bytes },
         ],
         texts: vec![TextSpec { id: 3, normalization: Normalization::default() }],
-        indexes: vec![IndexSpec { id: 4, parts: vec![IndexPart { column: 2, descending: false }] }],
+        indexes: vec![IndexSpec {
+            id: 4,
+            parts: vec![IndexPart { column: 2, descending: false, order: None }],
+        }],
     }
 }
 

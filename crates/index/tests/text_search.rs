@@ -23,7 +23,10 @@ fn spec() -> SegmentSpec {
     SegmentSpec {
         columns: vec![ColumnSpec { id: 4, kind: ColumnKind::Ordinal }],
         texts: vec![TextSpec { id: 2, normalization: Normalization::default() }],
-        indexes: vec![IndexSpec { id: 5, parts: vec![IndexPart { column: 4, descending: true }] }],
+        indexes: vec![IndexSpec {
+            id: 5,
+            parts: vec![IndexPart { column: 4, descending: true, order: None }],
+        }],
     }
 }
 

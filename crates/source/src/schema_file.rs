@@ -241,7 +241,11 @@ impl SchemaFile {
                 _ => (part.as_str(), false),
             };
             let places = self.positions("an index", &[name.to_owned()])?;
-            Ok(places.into_iter().map(move |column| IndexColumn { column, descending }))
+            Ok(places.into_iter().map(move |column| IndexColumn {
+                column,
+                descending,
+                order: None,
+            }))
         };
         let columns = parts.iter().map(part).collect::<Result<Vec<_>>>()?;
         Ok(IndexDef { columns: columns.into_iter().flatten().collect() })

@@ -12,6 +12,7 @@ use remora_index::{
 use crate::{
     ColumnDef, Result, Schema, TextDef, Value,
     encode::{column_kind, encode_cell},
+    schema::text_order,
 };
 
 /// What the segments of a table index.
@@ -29,15 +30,25 @@ pub(crate) fn segment_spec(schema: &Schema) -> SegmentSpec {
 pub(crate) fn index_specs(schema: &Schema) -> Vec<IndexSpec> {
     let mut specs: Vec<IndexSpec> = Vec::with_capacity(schema.indexes.len());
     for index in &schema.indexes {
-        let parts = index.columns.iter().filter_map(|part| {
+        let parts = index.columns.iter().map_while(|part| {
             let column = schema.columns.get(part.column)?.id;
-            Some(IndexPart { column, descending: part.descending })
+            let order = match part.order {
+                Some(number) => Some(text_order(number)?),
+                None => None,
+            };
+            Some(IndexPart { column, descending: part.descending, order })
         });
         let parts: Vec<IndexPart> = parts.collect();
+        if parts.is_empty() {
+            continue;
+        }
         let mut hash = crc32fast::Hasher::new();
         for part in &parts {
             hash.update(&part.column.to_le_bytes());
             hash.update(&[u8::from(part.descending)]);
+            if let Some(order) = part.order {
+                hash.update(&order.number.to_le_bytes());
+            }
         }
         let mut id = hash.finalize();
         while specs.iter().any(|other| other.id == id) {

@@ -84,6 +84,10 @@ impl Condition {
                 let values = values.collect::<Result<_>>()?;
                 Ok(Self::In { column: position, kind: column.kind, values })
             }
+            Filter::KeyIn(name, ..) | Filter::KeyWithin(name, ..) => {
+                let message = format!("required rows are not chosen by keys of texts: '{name}'");
+                Err(Error::request(RequestPart::Schema, message))
+            }
             Filter::IsNull(name) => Ok(Self::IsNull(find_column(schema, name)?.0)),
             Filter::IsNotNull(name) => {
                 Ok(Self::Not(Box::new(Self::IsNull(find_column(schema, name)?.0))))

@@ -7,7 +7,7 @@
 use std::ops::Bound::{self, Included, Unbounded};
 
 use remora_index::{
-    DocSet,
+    DocSet, TextOrder,
     column::{Column, Predicate},
     segment::Segment,
 };
@@ -17,7 +17,10 @@ use super::{
     docs::Docs,
     literal::{self, Bounds, OwnedCell},
 };
-use crate::{ColumnDef, Comparison, Error, Filter, Literal, RequestPart, Result, Schema};
+use crate::{
+    ColumnDef, ColumnType, Comparison, Error, Filter, Literal, RequestPart, Result, Schema,
+    schema::text_order,
+};
 
 /// Deepest nesting of a filter.
 const MAX_DEPTH: usize = 32;
@@ -31,6 +34,8 @@ const RETAIN_SHARE: usize = 16;
 pub(super) enum Condition {
     /// The column of this number satisfies the predicate.
     Column { id: u32, predicate: Predicate },
+    /// The key of the column's text, in an order, satisfies the predicate.
+    Keyed { id: u32, order: TextOrder, predicate: Predicate },
     /// No row satisfies it.
     Never,
     /// All hold.
@@ -41,6 +46,23 @@ pub(super) enum Condition {
     Not(Box<Condition>),
 }
 
+/// A condition on one column that must hold.
+#[derive(Clone, Copy)]
+pub(super) struct Conjunct<'c> {
+    /// The column's number.
+    pub id: u32,
+    /// The order whose keys are meant; `None` for the column's values.
+    pub order: Option<TextOrder>,
+    pub predicate: &'c Predicate,
+}
+
+/// A column that has one value in every row, or texts of one key in an order.
+pub(super) struct Equality {
+    pub id: u32,
+    pub order: Option<TextOrder>,
+    pub value: OwnedCell,
+}
+
 impl Condition {
     /// Resolves a filter.
     pub fn new(schema: &Schema, filter: &Filter) -> Result<Self> {
@@ -48,9 +70,12 @@ impl Condition {
     }
 
     /// The conditions on columns that must all hold.
-    pub fn conjuncts(&self) -> Vec<(u32, &Predicate)> {
+    pub fn conjuncts(&self) -> Vec<Conjunct<'_>> {
         match self {
-            Self::Column { id, predicate } => vec![(*id, predicate)],
+            Self::Column { id, predicate } => vec![Conjunct { id: *id, order: None, predicate }],
+            Self::Keyed { id, order, predicate } => {
+                vec![Conjunct { id: *id, order: Some(*order), predicate }]
+            }
             Self::All(parts) => parts.iter().flat_map(Self::conjuncts).collect(),
             _ => Vec::new(),
         }
@@ -66,7 +91,7 @@ impl Condition {
     }
 
     /// The columns that have one value in every row that satisfies the condition.
-    pub fn equalities(&self) -> Vec<(u32, OwnedCell)> {
+    pub fn equalities(&self) -> Vec<Equality> {
         let one = |predicate: &Predicate| match predicate {
             Predicate::IsNull => Some(OwnedCell::Null),
             Predicate::OrdinalRange(Included(from), Included(to)) if from == to => {
@@ -86,7 +111,10 @@ impl Condition {
             _ => None,
         };
         let conjuncts = self.conjuncts().into_iter();
-        conjuncts.filter_map(|(id, predicate)| Some((id, one(predicate)?))).collect()
+        let equality = |Conjunct { id, order, predicate }: Conjunct<'_>| {
+            Some(Equality { id, order, value: one(predicate)? })
+        };
+        conjuncts.filter_map(equality).collect()
     }
 
     /// Keeps of `docs` those that satisfy the condition. Deleted documents may be among them.
@@ -113,6 +141,10 @@ impl Condition {
                 None if holds_for_null(predicate) => Ok(DocSet::all(len)),
                 None => Ok(DocSet::empty()),
             },
+            Self::Keyed { id, order, predicate } => match segment.column(*id) {
+                Some(column) => Ok(column.select_by_key(*order, predicate)?),
+                None => Ok(DocSet::empty()),
+            },
             Self::All(parts) => {
                 let narrowed =
                     parts.iter().try_fold(Docs::Every, |docs, part| -> Result<Docs> {
@@ -131,6 +163,10 @@ impl Condition {
         match self {
             Self::Never => docs.clear(),
             Self::Column { id, predicate } => retain_column(segment.column(*id), predicate, docs),
+            Self::Keyed { id, order, predicate } => match segment.column(*id) {
+                Some(column) => column.retain_by_key(docs, *order, predicate),
+                None => docs.clear(),
+            },
             Self::All(parts) => parts.iter().for_each(|part| part.retain(segment, docs)),
             Self::Any(parts) => {
                 let mut rest = docs.clone();
@@ -192,6 +228,16 @@ impl<'s> Compiler<'s> {
                 let high = literal::bounds(column, high)?.to;
                 Ok(range(column, low.map(Included), high.map(Included)))
             }
+            Filter::KeyIn(column, order, keys) => self.keyed(column, *order, |this| {
+                this.count_values(keys.len())?;
+                let mut keys = keys.clone();
+                keys.sort_unstable();
+                keys.dedup();
+                Ok(Predicate::BytesIn(keys))
+            }),
+            Filter::KeyWithin(column, order, low, high) => {
+                self.keyed(column, *order, |_| Ok(Predicate::BytesRange(low.clone(), high.clone())))
+            }
             Filter::IsNull(column) => Ok(is_null(self.column(column)?)),
             Filter::IsNotNull(column) => Ok(not(is_null(self.column(column)?))),
             Filter::And(parts) => Ok(Condition::All(self.conditions(parts, depth)?)),
@@ -208,12 +254,34 @@ impl<'s> Compiler<'s> {
         indexed(self.schema, name, RequestPart::Filter)
     }
 
-    fn one_of(&mut self, column: &ColumnDef, literals: &[Literal]) -> Result<Condition> {
-        self.in_values = self.in_values.saturating_add(literals.len());
+    /// A condition on the keys of a column's texts.
+    fn keyed(
+        &mut self,
+        column: &str,
+        order: u32,
+        predicate: impl FnOnce(&mut Self) -> Result<Predicate>,
+    ) -> Result<Condition> {
+        let column = self.column(column)?;
+        let name = &column.name;
+        if column.kind != ColumnType::Text {
+            return Err(invalid(format!("'{name}' is no text: its values have no keys")));
+        }
+        let known = text_order(order);
+        let order = known.ok_or_else(|| invalid(format!("'{name}' has no order {order}")))?;
+        Ok(Condition::Keyed { id: column.id, order, predicate: predicate(self)? })
+    }
+
+    fn count_values(&mut self, count: usize) -> Result<()> {
+        self.in_values = self.in_values.saturating_add(count);
         if self.in_values > MAX_IN_VALUES {
             let message = format!("The filter has more than {MAX_IN_VALUES} IN values; split it");
             return Err(invalid(message));
         }
+        Ok(())
+    }
+
+    fn one_of(&mut self, column: &ColumnDef, literals: &[Literal]) -> Result<Condition> {
+        self.count_values(literals.len())?;
         let (mut ordinals, mut bytes) = (Vec::new(), Vec::new());
         for literal in literals.iter().filter(|literal| !literal::is_null(literal)) {
             match literal::bounds(column, literal)?.exact() {

@@ -6,11 +6,11 @@
 
 use std::ops::{Bound, Range};
 
-use remora_index::segment::{IndexSpec, SegmentIndex};
+use remora_index::segment::{IndexPart, IndexSpec, SegmentIndex};
 
 use super::{
     docs::Docs,
-    filter::Condition,
+    filter::{Condition, Equality},
     literal::OwnedCell,
     order::{After, Order, PartBy, SegmentOrder},
 };
@@ -39,16 +39,22 @@ impl IndexOrder {
         index_specs(schema).into_iter().find_map(|spec| Self::of(spec, order, &equal))
     }
 
-    fn of(spec: IndexSpec, order: &Order, equal: &[(u32, OwnedCell)]) -> Option<Self> {
+    fn of(spec: IndexSpec, order: &Order, equal: &[Equality]) -> Option<Self> {
         let behind = spec.parts.len().checked_sub(order.parts.len())?;
         let (first, rest) = spec.parts.split_at(behind);
-        let value = |column: u32| equal.iter().find(|(id, _)| *id == column);
-        let prefix = first.iter().map(|part| value(part.column).map(|(_, value)| value.clone()));
+        let value = |part: &IndexPart| {
+            let of_part = |it: &&Equality| it.id == part.column && it.order == part.order;
+            equal.iter().find(of_part).map(|it| it.value.clone())
+        };
+        let prefix = first.iter().map(value);
         let prefix: Vec<OwnedCell> = prefix.collect::<Option<_>>()?;
         let reversed = order.key_descending;
         let same = rest.iter().zip(&order.parts).all(|(mine, asked)| match asked.by {
             PartBy::Column(id, _) => {
-                id == mine.column && (mine.descending != asked.descending) == reversed
+                // Rows are ordered by the bytes of texts.
+                mine.order.is_none()
+                    && id == mine.column
+                    && (mine.descending != asked.descending) == reversed
             }
             PartBy::Score => false,
         });

@@ -15,7 +15,10 @@ use remora_index::{
     segment::{IndexSpec, Segment, SegmentIndex},
 };
 
-use super::{filter::Condition, literal::OwnedCell};
+use super::{
+    filter::{Condition, Conjunct},
+    literal::OwnedCell,
+};
 use crate::{Schema, indexing::index_specs};
 
 /// More candidates than one in this many documents are found sooner from the columns.
@@ -69,11 +72,15 @@ impl IndexRanges {
 }
 
 impl Asked {
-    fn new(spec: IndexSpec, conjuncts: &[(u32, &Predicate)]) -> Option<Self> {
+    fn new(spec: IndexSpec, conjuncts: &[Conjunct<'_>]) -> Option<Self> {
         let (mut values, mut bounds) = (Vec::new(), None);
         for part in &spec.parts {
-            let of_column = conjuncts.iter().filter(|(id, _)| *id == part.column);
-            match Said::of(of_column.map(|(_, predicate)| *predicate)) {
+            // NULL has no key, and is found by either order.
+            let of_part = |it: &&Conjunct<'_>| {
+                let is_null = matches!(it.predicate, Predicate::IsNull);
+                it.id == part.column && (it.order == part.order || is_null)
+            };
+            match Said::of(conjuncts.iter().filter(of_part).map(|it| it.predicate)) {
                 Said::Values(of_part) => values.push(of_part),
                 Said::Bounds(low, high) => {
                     bounds = Some((low, high));

@@ -36,8 +36,8 @@ impl KeyRanges {
             if !is_ordinal(column.kind) {
                 break;
             }
-            let of_column = conjuncts.iter().filter(|(id, _)| *id == column.id);
-            match Said::of(of_column.map(|(_, predicate)| *predicate)) {
+            let of_column = conjuncts.iter().filter(|it| it.id == column.id && it.order.is_none());
+            match Said::of(of_column.map(|it| it.predicate)) {
                 Said::Values(of_part) => values.push(of_part),
                 Said::Range(low, high) => {
                     range = Some((low, high));

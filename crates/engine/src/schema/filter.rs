@@ -1,5 +1,7 @@
 //! A condition on columns: of the rows that a table has, and of those that a request asks for.
 
+use std::ops::Bound;
+
 use serde::{Deserialize, Serialize};
 
 use crate::Value;
@@ -21,6 +23,10 @@ pub enum Filter {
     In(String, Vec<Literal>),
     /// The value lies between the two, both included.
     Between(String, Literal, Literal),
+    /// The key of the text, in the order of this number, is one of these ([`crate::register_text_key`]).
+    KeyIn(String, u32, Vec<Vec<u8>>),
+    /// The key of the text, in the order of this number, lies within these bounds.
+    KeyWithin(String, u32, Bound<Vec<u8>>, Bound<Vec<u8>>),
     /// The value is NULL.
     IsNull(String),
     /// The value is not NULL.

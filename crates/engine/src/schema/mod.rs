@@ -2,6 +2,7 @@
 
 mod filter;
 mod synonyms;
+mod text_order;
 mod validate;
 
 use remora_index::text::{Normalization, Width};
@@ -9,6 +10,8 @@ use serde::{Deserialize, Serialize};
 
 pub use filter::{Comparison, Filter, Literal};
 pub(crate) use synonyms::Synonyms;
+pub use text_order::register_text_key;
+pub(crate) use text_order::text_order;
 use validate::{MAX_INDEXES, MAX_KEY_PARTS};
 
 /// The name of a key column that is never shown: of a table that declares no key. What SQL makes
@@ -60,7 +63,8 @@ impl Schema {
                 held.push(part);
             }
         }
-        let ascending = |part: &IndexColumn| (!part.descending).then_some(part.column);
+        let ascending =
+            |part: &IndexColumn| (!part.descending && part.order.is_none()).then_some(part.column);
         let places: Option<Vec<usize>> = held.iter().map(ascending).collect();
         let is_of_key = places.is_some_and(|places| self.primary_key.starts_with(&places));
         let index = IndexDef { columns: held };
@@ -154,6 +158,9 @@ pub struct IndexColumn {
     /// Greatest first.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub descending: bool,
+    /// The number of the order that its texts have ([`register_text_key`]); `None` for that of their bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order: Option<u32>,
 }
 
 /// One text index over one or several columns.

@@ -158,6 +158,9 @@ impl Schema {
                 ensure(column.indexed, || {
                     format!("column {name:?} is in the row store only: no index can be by it")
                 })?;
+                ensure(part.order.is_none() || column.kind == ColumnType::Text, || {
+                    format!("column {name:?} is no text: it has no order but its own")
+                })?;
             }
         }
         Ok(())
@@ -176,6 +179,11 @@ impl Schema {
             Filter::In(column, literals) => {
                 *parts = parts.saturating_add(literals.len());
                 column
+            }
+            Filter::KeyIn(column, ..) | Filter::KeyWithin(column, ..) => {
+                return ensure(false, || {
+                    format!("the filter of required rows asks for keys of texts: {column:?}")
+                });
             }
             Filter::And(filters) | Filter::Or(filters) => {
                 let mut filters = filters.iter();

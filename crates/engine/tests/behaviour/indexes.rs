@@ -1,11 +1,11 @@
 //! Searches along secondary indexes give what filtering and sorting every row gives.
 
-use std::{cmp::Ordering, sync::Arc};
+use std::{cmp::Ordering, ops::Bound, sync::Arc};
 
 use remora_engine::{
     Change, ChangeBatch, ColumnDef, ColumnType, Comparison, Database, Definition, Filter,
     IndexColumn, IndexDef, Literal, Schema, SearchRequest, Selection, SortBy, SortKey,
-    TableChanges, Value,
+    TableChanges, Value, register_text_key,
 };
 
 use crate::common::*;
@@ -18,11 +18,23 @@ type Order = (i64, Option<i64>, i64, Option<String>);
 type Test = Box<dyn Fn(&Order) -> bool>;
 
 fn index(columns: &[(usize, bool)]) -> IndexDef {
-    let column = |&(column, descending): &(usize, bool)| IndexColumn { column, descending };
+    let column =
+        |&(column, descending): &(usize, bool)| IndexColumn { column, descending, order: None };
     IndexDef { columns: columns.iter().map(column).collect() }
 }
 
+/// The number of the order without regard to case.
+const FOLDED: u32 = 7;
+
+/// The same index with its texts in that order.
+fn folded(mut index: IndexDef) -> IndexDef {
+    let texts = index.columns.iter_mut().filter(|part| part.column == 3);
+    texts.for_each(|part| part.order = Some(FOLDED));
+    index
+}
+
 fn schema(indexes: Vec<IndexDef>) -> Schema {
+    register_text_key(|_, text, key| key.extend(text.to_ascii_lowercase()));
     let column = |id, kind, nullable| ColumnDef {
         id,
         name: COLUMNS[id as usize].to_owned(),
@@ -55,6 +67,8 @@ fn all_indexes() -> Vec<IndexDef> {
         index(&[(1, false), (2, true)]),
         index(&[(3, true), (1, false)]),
         index(&[(3, false), (2, false)]),
+        folded(index(&[(3, false), (2, false)])),
+        folded(index(&[(1, false), (3, true)])),
     ]
 }
 
@@ -75,7 +89,7 @@ fn random_order(random: &mut Random, id: i64) -> Order {
         1..4 => Some(random.below(6) as i64),
         _ => Some(7),
     };
-    let name = (random.below(9) > 0).then(|| format!("name {}", random.below(60)));
+    let name = (random.below(9) > 0).then(|| any_name(random, 60));
     (id, status, random.below(900) as i64, name)
 }
 
@@ -83,15 +97,50 @@ fn value(order: &Order, column: usize) -> Value {
     row(order)[column].clone()
 }
 
+/// A name, of which some differ in case alone.
+fn any_name(random: &mut Random, bound: u64) -> String {
+    let name = if random.below(3) == 0 { "Name" } else { "name" };
+    format!("{name} {}", random.below(bound))
+}
+
+/// A condition on names without regard to case.
+fn folded_condition(kind: u64, (a, b): (Value, Value)) -> (Filter, Test) {
+    let key = |value: &Value| match value {
+        Value::Text(text) => text.to_ascii_lowercase().into_bytes(),
+        other => panic!("no text: {other:?}"),
+    };
+    let (a, b) = (key(&a).min(key(&b)), key(&a).max(key(&b)));
+    let of = |order: &Order| order.3.as_ref().map(|name| name.to_ascii_lowercase().into_bytes());
+    let name = COLUMNS[3].to_owned();
+    match kind {
+        0 => {
+            let filter = Filter::KeyIn(name, FOLDED, vec![a.clone()]);
+            (filter, Box::new(move |order| of(order).is_some_and(|key| key == a)))
+        }
+        1 => {
+            let filter = Filter::KeyIn(name, FOLDED, vec![b.clone(), a.clone()]);
+            (filter, Box::new(move |order| of(order).is_some_and(|key| key == a || key == b)))
+        }
+        _ => {
+            let (low, high) = (Bound::Excluded(a.clone()), Bound::Included(b.clone()));
+            let filter = Filter::KeyWithin(name, FOLDED, low, high);
+            (filter, Box::new(move |order| of(order).is_some_and(|key| key > a && key <= b)))
+        }
+    }
+}
+
 /// A condition on a column, and what it means.
 fn condition(random: &mut Random, column: usize) -> (Filter, Test) {
     let name = COLUMNS[column].to_owned();
-    let mut literal = || match column {
+    let literal = |random: &mut Random| match column {
         1 => Value::Int(random.below(9) as i64),
         2 => Value::Int(random.below(920) as i64 - 10),
-        _ => Value::Text(format!("name {}", random.below(62)).into()),
+        _ => Value::Text(any_name(random, 62).into()),
     };
-    let (a, b) = (literal(), literal());
+    let (a, b) = (literal(random), literal(random));
+    if column == 3 && random.below(2) == 0 {
+        return folded_condition(random.below(3), (a, b));
+    }
     let compare = |comparison, literal: &Value| Filter::Compare {
         column: COLUMNS[column].to_owned(),
         comparison,

@@ -26,7 +26,7 @@ mod tests;
 use std::{cmp::Ordering, sync::Arc};
 
 use self::{cursor::Cursor, dictionary::Dictionary, plain::Plain, values::Values};
-use crate::{Bitmap, DocSet, IndexError, Result, SectionTag, Sections};
+use crate::{Bitmap, DocSet, IndexError, Result, SectionTag, Sections, TextOrder};
 
 pub use self::{predicate::Predicate, writer::ColumnWriter};
 
@@ -161,6 +161,50 @@ impl Column {
             Layout::Plain(plain) => plain.select(predicate),
             Layout::Dictionary(dictionary) => dictionary.select(predicate),
         })
+    }
+
+    /// The documents whose key in an order of texts satisfies the condition. Of a column of few distinct values
+    /// each is looked at once.
+    ///
+    /// # Errors
+    /// Those of [`Column::select`].
+    pub fn select_by_key(&self, order: TextOrder, predicate: &Predicate) -> Result<DocSet> {
+        let mut key = Vec::new();
+        let mut holds = |cell: Cell<'_>| match cell {
+            Cell::Bytes(text) => {
+                order.write_key(text, &mut key);
+                predicate.matches(Cell::Bytes(&key))
+            }
+            cell => predicate.matches(cell),
+        };
+        if let Layout::Dictionary(dictionary) = &self.layout {
+            let values = dictionary.values();
+            let values = (0..values.len()).map(|index| values.get(index));
+            let matching = values.filter(|value| holds(*value)).filter_map(|value| match value {
+                Cell::Bytes(text) => Some(text.to_vec()),
+                _ => None,
+            });
+            return self.select(&Predicate::BytesIn(matching.collect()));
+        }
+        let mut words = vec![0_u64; self.doc_count.div_ceil(64) as usize];
+        for (word, first) in words.iter_mut().zip((0..self.doc_count).step_by(64)) {
+            for doc in first..self.doc_count.min(first + 64) {
+                *word |= u64::from(holds(self.get(doc))) << (doc - first);
+            }
+        }
+        Ok(doc_set(self.doc_count, words))
+    }
+
+    /// Keeps of `docs` those whose key in an order of texts satisfies the condition.
+    pub fn retain_by_key(&self, docs: &mut Vec<u32>, order: TextOrder, predicate: &Predicate) {
+        let mut key = Vec::new();
+        docs.retain(|&doc| match self.get(doc) {
+            Cell::Bytes(text) => {
+                order.write_key(text, &mut key);
+                predicate.matches(Cell::Bytes(&key))
+            }
+            cell => predicate.matches(cell),
+        });
     }
 
     /// Keeps of `docs` those that satisfy the condition: cheaper than [`Column::select`] where

@@ -3,22 +3,24 @@
 //! ```text
 //! section SIDX, id of the index:
 //! index  := doc_count:u32 part_count:u8 width:u8 0:u16 part{part_count} packed zero{8}
-//! part   := column:u32 descending:u8
+//! part   := column:u32 flags:u8 order:u32?    flags: 1 descending, 2 the number of an order of texts follows
 //! packed := one document number of `width` bits for each document
 //! ```
 //! Documents stand in the order of their values in the first part, then in the second, …, and those
 //! that are equal in all parts in ascending order, which is that of their keys. The values themselves
 //! stand in the columns alone. NULL is the least value; a column that the segment does not have is
-//! NULL everywhere.
+//! NULL everywhere. Texts stand in the order of their bytes or of their keys ([`TextOrder`]), which are made anew
+//! where documents are compared.
 
 use std::{
+    cell,
     cmp::Ordering,
     ops::{Bound, Range},
 };
 
 use super::Segment;
 use crate::{
-    IndexError, Result, SectionTag, SectionWriter, Sections, Slice,
+    IndexError, Result, SectionTag, SectionWriter, Sections, Slice, TextOrder,
     column::{
         Cell, Column,
         cursor::Cursor,
@@ -29,6 +31,8 @@ use crate::{
 pub(super) const INDEX: SectionTag = SectionTag(*b"SIDX");
 /// Most parts of an index.
 const MAX_PARTS: usize = 32;
+const DESCENDING: u8 = 1;
+const ORDERED: u8 = 2;
 
 /// One index to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,11 +50,20 @@ pub struct IndexPart {
     pub column: u32,
     /// Greatest first.
     pub descending: bool,
+    /// How its texts are ordered; `None` by their bytes.
+    pub order: Option<TextOrder>,
+}
+
+/// A part as it is stored.
+struct StoredPart {
+    column: u32,
+    descending: bool,
+    order: Option<u32>,
 }
 
 /// The stored order of one index.
 pub(super) struct StoredIndex {
-    pub parts: Vec<IndexPart>,
+    parts: Vec<StoredPart>,
     docs: Slice,
     width: u32,
 }
@@ -70,15 +83,25 @@ impl StoredIndex {
         }
         let mut parts = Vec::with_capacity(part_count.into());
         for _ in 0..part_count {
-            let (column, descending) = (cursor.u32()?, cursor.u8()?);
-            if descending > 1 {
+            let (column, flags) = (cursor.u32()?, cursor.u8()?);
+            if flags > DESCENDING | ORDERED {
                 return Err(corrupt());
             }
-            parts.push(IndexPart { column, descending: descending == 1 });
+            let order = (flags & ORDERED > 0).then(|| cursor.u32()).transpose()?;
+            parts.push(StoredPart { column, descending: flags & DESCENDING > 0, order });
         }
         let docs = cursor.slice(packed::packed_bytes(doc_count, width) + PADDING_BYTES)?;
         cursor.finish()?;
         Ok(Some(Self { parts, docs, width }))
+    }
+
+    /// Whether it is by these parts.
+    pub fn is_by(&self, parts: &[IndexPart]) -> bool {
+        let same = |(mine, part): (&StoredPart, &IndexPart)| {
+            let order = part.order.map(|order| order.number);
+            (mine.column, mine.descending, mine.order) == (part.column, part.descending, order)
+        };
+        self.parts.len() == parts.len() && self.parts.iter().zip(parts).all(same)
     }
 }
 
@@ -96,7 +119,9 @@ pub(super) fn write(spec: &IndexSpec, docs: &[u32], out: &mut SectionWriter) -> 
     section.extend([spec.parts.len() as u8, width as u8, 0, 0]);
     for part in &spec.parts {
         section.extend(part.column.to_le_bytes());
-        section.push(u8::from(part.descending));
+        let ordered = if part.order.is_some() { ORDERED } else { 0 };
+        section.push(u8::from(part.descending) | ordered);
+        section.extend(part.order.into_iter().flat_map(|order| order.number.to_le_bytes()));
     }
     packed::pack(docs.iter().map(|&doc| u64::from(doc)), width, &mut section);
     section.extend([0; PADDING_BYTES]);
@@ -109,14 +134,35 @@ pub struct SegmentIndex<'s> {
     docs: &'s Slice,
     width: u32,
     doc_count: u32,
-    parts: Vec<(Option<&'s Column>, bool)>,
+    parts: Vec<ReadPart<'s>>,
+    /// The key that was made last.
+    key: cell::Cell<Vec<u8>>,
+}
+
+/// A part with the values that its order is by.
+#[derive(Clone, Copy)]
+pub(super) struct ReadPart<'s> {
+    pub column: Option<&'s Column>,
+    pub descending: bool,
+    pub order: Option<TextOrder>,
+}
+
+impl<'s> ReadPart<'s> {
+    pub fn new(segment: &'s Segment, part: &IndexPart) -> Self {
+        let IndexPart { column, descending, order } = *part;
+        Self { column: segment.column(column), descending, order }
+    }
+
+    fn cell(&self, doc: u32) -> Cell<'s> {
+        self.column.map_or(Cell::Null, |column| column.get(doc))
+    }
 }
 
 impl<'s> SegmentIndex<'s> {
-    pub(super) fn new(segment: &'s Segment, stored: &'s StoredIndex) -> Self {
-        let parts = stored.parts.iter();
-        let parts = parts.map(|part| (segment.column(part.column), part.descending)).collect();
-        Self { docs: &stored.docs, width: stored.width, doc_count: segment.doc_count(), parts }
+    pub(super) fn new(segment: &'s Segment, stored: &'s StoredIndex, spec: &IndexSpec) -> Self {
+        let parts = spec.parts.iter().map(|part| ReadPart::new(segment, part)).collect();
+        let (docs, width, doc_count) = (&stored.docs, stored.width, segment.doc_count());
+        Self { docs, width, doc_count, parts, key: cell::Cell::default() }
     }
 
     /// How many documents, deleted ones included.
@@ -136,14 +182,14 @@ impl<'s> SegmentIndex<'s> {
     }
 
     /// The positions of the documents whose first parts have these values, and whose next part lies
-    /// within the bounds. Cost: two searches, each of which reads the columns log2(documents) times.
+    /// within the bounds; of a part that has an order they are keys. Cost: two searches, each of which reads the columns log2(documents) times.
     pub fn range(
         &self,
         prefix: &[Cell<'_>],
         low: Bound<Cell<'_>>,
         high: Bound<Cell<'_>>,
     ) -> Range<u32> {
-        let descending = self.parts.get(prefix.len()).is_some_and(|(_, descending)| *descending);
+        let descending = self.parts.get(prefix.len()).is_some_and(|part| part.descending);
         let (first, last) = if descending { (high, low) } else { (low, high) };
         let from = |bound: Bound<Cell<'_>>, is_end: bool| {
             let (cell, is_past_equal) = match bound {
@@ -179,11 +225,19 @@ impl<'s> SegmentIndex<'s> {
     /// How a document's first parts stand to these values, in the order of the index.
     fn compare_with(&self, doc: u32, prefix: &[Cell<'_>], next: Option<Cell<'_>>) -> Ordering {
         let wanted = prefix.iter().copied().chain(next);
-        for ((column, descending), wanted) in self.parts.iter().zip(wanted) {
-            let cell = column.map_or(Cell::Null, |column| column.get(doc));
-            let ordering = cell.cmp(&wanted);
+        for (part, wanted) in self.parts.iter().zip(wanted) {
+            let ordering = match (part.cell(doc), part.order) {
+                (Cell::Bytes(text), Some(order)) => {
+                    let mut key = self.key.take();
+                    order.write_key(text, &mut key);
+                    let ordering = Cell::Bytes(&key).cmp(&wanted);
+                    self.key.set(key);
+                    ordering
+                }
+                (cell, _) => cell.cmp(&wanted),
+            };
             if ordering.is_ne() {
-                return if *descending { ordering.reverse() } else { ordering };
+                return if part.descending { ordering.reverse() } else { ordering };
             }
         }
         Ordering::Equal
@@ -196,26 +250,41 @@ impl<'s> SegmentIndex<'s> {
             let doc = self.doc(position);
             doc < self.doc_count && seen.insert(doc)
         });
-        let compare = |a: u32, b: u32| {
-            let parts = self.parts.iter().map(|&(column, descending)| (column, column, descending));
-            compare_parts(parts, a, b).then(a.cmp(&b))
+        let mut keys = Keys::default();
+        let mut compare = |a: u32, b: u32| {
+            let parts = self.parts.iter().map(|&part| (part, part));
+            compare_parts(parts, a, b, &mut keys).then(a.cmp(&b))
         };
         once && (1..self.doc_count)
             .all(|position| compare(self.doc(position - 1), self.doc(position)).is_lt())
     }
 }
 
-/// How two documents stand to each other in columns of theirs.
+/// Two keys that are compared. Kept between comparisons for their memory.
+#[derive(Default)]
+pub(super) struct Keys {
+    one: Vec<u8>,
+    other: Vec<u8>,
+}
+
+/// How two documents stand to each other in parts of theirs.
 pub(super) fn compare_parts<'c>(
-    parts: impl Iterator<Item = (Option<&'c Column>, Option<&'c Column>, bool)>,
+    parts: impl Iterator<Item = (ReadPart<'c>, ReadPart<'c>)>,
     a: u32,
     b: u32,
+    keys: &mut Keys,
 ) -> Ordering {
-    for (mine, theirs, descending) in parts {
-        let cell = |column: Option<&'c Column>, doc| column.map_or(Cell::Null, |it| it.get(doc));
-        let ordering = cell(mine, a).cmp(&cell(theirs, b));
+    for (mine, theirs) in parts {
+        let ordering = match (mine.cell(a), theirs.cell(b), mine.order) {
+            (Cell::Bytes(one), Cell::Bytes(other), Some(order)) if one != other => {
+                order.write_key(one, &mut keys.one);
+                order.write_key(other, &mut keys.other);
+                keys.one.cmp(&keys.other)
+            }
+            (one, other, _) => one.cmp(&other),
+        };
         if ordering.is_ne() {
-            return if descending { ordering.reverse() } else { ordering };
+            return if mine.descending { ordering.reverse() } else { ordering };
         }
     }
     Ordering::Equal

@@ -1,7 +1,10 @@
 //! Merges segments without reading a row: keys and columns are copied in key order, postings are
 //! renumbered.
 
-use super::{IndexSpec, MAX_DOCUMENTS, MergeInput, SPEC, Segment, SegmentSpec, encode_spec, index};
+use super::{
+    IndexSpec, MAX_DOCUMENTS, MergeInput, SPEC, Segment, SegmentSpec, encode_spec,
+    index::{self, ReadPart},
+};
 use crate::{
     IndexError, Keys, KeysWriter, Result, SectionWriter,
     column::{Cell, ColumnWriter},
@@ -105,19 +108,19 @@ impl MergeOrder {
                 None => sorted.extend((0..len).filter_map(new)),
             }
         }
-        let columns: Vec<Vec<_>> = inputs
+        let of_inputs: Vec<Vec<ReadPart<'_>>> = inputs
             .iter()
             .map(|input| {
-                let parts = spec.parts.iter();
-                parts.map(|part| input.segment.column(part.column)).collect()
+                spec.parts.iter().map(|part| ReadPart::new(&input.segment, part)).collect()
             })
             .collect();
+        let mut keys = index::Keys::default();
         sorted.sort_by(|&a, &b| {
             let ((in_a, doc_a), (in_b, doc_b)) =
                 (self.documents[a as usize], self.documents[b as usize]);
-            let of_both = columns[in_a as usize].iter().zip(&columns[in_b as usize]);
-            let parts = of_both.zip(&spec.parts).map(|((&a, &b), part)| (a, b, part.descending));
-            index::compare_parts(parts, doc_a, doc_b).then(a.cmp(&b))
+            let of_both = of_inputs[in_a as usize].iter().zip(&of_inputs[in_b as usize]);
+            let parts = of_both.map(|(&a, &b)| (a, b));
+            index::compare_parts(parts, doc_a, doc_b, &mut keys).then(a.cmp(&b))
         });
         sorted
     }

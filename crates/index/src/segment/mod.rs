@@ -165,7 +165,7 @@ impl Segment {
     /// The index, or `None` if the segment was written before it existed.
     pub fn index(&self, spec: &IndexSpec) -> Option<SegmentIndex<'_>> {
         let (_, stored) = self.indexes.iter().find(|(id, _)| *id == spec.id)?;
-        (stored.parts == spec.parts).then(|| SegmentIndex::new(self, stored))
+        stored.is_by(&spec.parts).then(|| SegmentIndex::new(self, stored, spec))
     }
 
     /// Name, part and bytes of each section, for reports.

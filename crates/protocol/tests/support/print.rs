@@ -97,6 +97,7 @@ fn print_filter(filter: &Filter) -> String {
         Filter::Between(column, low, high) => {
             format!("{} BETWEEN {} AND {}", quote(column), value(low), value(high))
         }
+        Filter::KeyIn(..) | Filter::KeyWithin(..) => unreachable!("no line asks for keys of texts"),
         Filter::IsNull(column) => format!("{} IS NULL", quote(column)),
         Filter::IsNotNull(column) => format!("{} IS NOT NULL", quote(column)),
         Filter::Not(inner) => format!("NOT {}", print_filter(inner)),

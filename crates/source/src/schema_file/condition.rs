@@ -162,6 +162,8 @@ impl Condition {
                 let values = Some(vec![Constant::of(low), Constant::of(high)]);
                 Self { values, ..on(column, Operator::Between) }
             }
+            // No definition has them.
+            Filter::KeyIn(..) | Filter::KeyWithin(..) => Self::default(),
             Filter::IsNull(column) => on(column, Operator::IsNull),
             Filter::IsNotNull(column) => on(column, Operator::IsNotNull),
         }

@@ -50,6 +50,11 @@ fn test(filter: &Filter) -> String {
         Filter::Between(column, low, high) => {
             format!("{column} from {} to {}", constant(low), constant(high))
         }
+        Filter::KeyIn(column, _, keys) => match keys.len() {
+            1 => format!("{column} equal by its collation"),
+            count => format!("{column} one of {count} by its collation"),
+        },
+        Filter::KeyWithin(column, ..) => format!("{column} within bounds by its collation"),
         Filter::IsNull(column) => format!("{column} is NULL"),
         Filter::IsNotNull(column) => format!("{column} is not NULL"),
         Filter::And(parts) => joined(parts, " and ", test),

@@ -91,7 +91,7 @@ fn index_columns(table: &SourceTable, line: &str) -> Option<Vec<IndexColumn>> {
             break;
         }
         let descending = scan.skip("DESC");
-        columns.push(IndexColumn { column, descending });
+        columns.push(IndexColumn { column, descending, order: None });
         if !scan.skip_symbol(",") {
             break;
         }

@@ -122,7 +122,7 @@ impl Draft {
                 _ => true,
             };
             let whole = is_by_bytes && part.prefix.is_none();
-            whole.then_some(IndexColumn { column, descending: part.descending })
+            whole.then_some(IndexColumn { column, descending: part.descending, order: None })
         });
         columns.collect()
     }

@@ -1,0 +1,23 @@
+//! Orders of texts that the program has told of.
+//!
+//! The engine knows the order of bytes alone. Who knows others makes their keys by one function for the whole
+//! process, as segments are sorted in the background too, whatever database they are of.
+
+use std::sync::OnceLock;
+
+use remora_index::{TextKey, TextOrder};
+
+static KEY: OnceLock<TextKey> = OnceLock::new();
+
+/// Tells what makes the keys of texts in orders other than that of their bytes; the first who tells is heard.
+/// Call it before a database is opened: an index by an order that nothing is known of is neither made nor used,
+/// and is made by a merge afterwards.
+pub fn register_text_key(key: TextKey) {
+    // The same function is told again by who does not know of it.
+    let _ = KEY.set(key);
+}
+
+/// The order of this number; `None` as long as nobody told of any.
+pub(crate) fn text_order(number: u32) -> Option<TextOrder> {
+    KEY.get().map(|&key| TextOrder { number, key })
+}
