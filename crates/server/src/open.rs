@@ -2,7 +2,7 @@
 
 use std::{fs::Permissions, os::unix::fs::PermissionsExt, path::Path};
 
-use remora_engine::{Database, Schema};
+use remora_engine::{Database, Options, Schema};
 use rustix::{fs::Mode, process::umask};
 
 use crate::{
@@ -21,7 +21,7 @@ use crate::{
 pub fn open_database(settings: &Settings) -> Result<Database> {
     crate::dump::refuse_half_loaded(&settings.data)?;
     keep_from_others(&settings.data);
-    let database = Database::open(&settings.data, settings.engine_options())?;
+    let database = open_with_collations(&settings.data, settings.engine_options())?;
     if settings.dump.load_on_startup && database.tables().is_empty() {
         crate::dump::load_newest_dump(&database, settings)?;
     }
@@ -30,6 +30,15 @@ pub fn open_database(settings: &Settings) -> Result<Database> {
         make_table(&database, &schema, settings.dialect)?;
     }
     Ok(database)
+}
+
+/// Opens a data directory, some indexes of which may be by collations.
+pub(crate) fn open_with_collations(
+    data: &Path,
+    options: Options,
+) -> remora_engine::Result<Database> {
+    remora_sql::register_collations();
+    Database::open(data, options)
 }
 
 /// What others than the owner may not do with what is stored: write as its group, anything as others.

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use remora_engine::{Database, Value};
+use remora_mysql::Collation;
 
 use crate::{
     Host, Identity, Session,
+    meaning::collation::push_key,
     shared::{InstanceState, Settings, Usage},
     variables::definition,
 };
@@ -16,9 +18,22 @@ pub struct Instance {
     shared: Arc<InstanceState>,
 }
 
+/// Tells the engine how the texts of each collation are ordered, by the collation's number. Do so before a
+/// database is opened, so that its indexes over texts are made and used from the beginning.
+pub fn register_collations() {
+    remora_engine::register_text_key(|number, text, key| {
+        let collation = Collation(u16::try_from(number).unwrap_or(Collation::BINARY.0));
+        match std::str::from_utf8(text) {
+            Ok(text) => push_key(text, collation, key),
+            Err(_) => key.extend_from_slice(text),
+        }
+    });
+}
+
 impl Instance {
     /// The SQL side of this database in this server.
     pub fn new(database: Database, host: Arc<dyn Host>, settings: Settings) -> Self {
+        register_collations();
         Self { shared: Arc::new(InstanceState::new(database, host, settings)) }
     }
 

@@ -47,7 +47,7 @@ pub use declared_numbers::DeclaredNumbers;
 pub use error::{Error, Result};
 pub use host::{Account, Alone, Host, Process, ReplicaReport, nobody_followed};
 pub use identity::{Access, Identity, Right};
-pub use instance::Instance;
+pub use instance::{Instance, register_collations};
 pub use reply::{Outcome, Reply, ResultCharset};
 pub use session::{Prepared, Session, Status};
 pub use shared::{MAX_DIRECT_ROWS, Settings, Usage};

@@ -17,6 +17,7 @@ use crate::{Result, dump::refuse_half_loaded};
 pub fn check(options: &CheckOptions) -> Result<ExitCode> {
     super::require_data_directory(&options.dir)?;
     refuse_half_loaded(&options.dir)?;
+    remora_sql::register_collations();
     let shown = std::io::stderr().is_terminal();
     let mut progress = |step: CheckStep<'_>| {
         if shown {

@@ -19,7 +19,7 @@ use super::{
     output::{elapsed, thousands},
     serve::runtime,
 };
-use crate::{Error, Result, Server, settings::Settings};
+use crate::{Error, Result, Server, open::open_with_collations, settings::Settings};
 
 /// Short articles of facts in several languages.
 const SAMPLE: &[u8] = include_bytes!("../../sample/articles.jsonl");
@@ -60,7 +60,7 @@ pub fn demo(options: &DemoOptions) -> Result<ExitCode> {
         ..Settings::default()
     }
     .finish()?;
-    let database = Database::open(&data, settings.engine_options())?;
+    let database = open_with_collations(&data, settings.engine_options())?;
     let table = table_name(options.file.as_deref());
     load(&database, &table, options.file.as_deref())?;
     let runtime = runtime(0)?;

@@ -9,7 +9,7 @@ use super::{DumpCommand, output::counted};
 use crate::{
     Result,
     dump::{load_dump, refuse_half_loaded},
-    open::keep_from_others,
+    open::{keep_from_others, open_with_collations},
     settings::Settings,
 };
 
@@ -35,7 +35,7 @@ pub fn dump(command: &DumpCommand) -> Result<ExitCode> {
 fn open(data: &Path) -> Result<Database> {
     let settings = Settings { data: data.to_owned(), ..Settings::default() };
     keep_from_others(data);
-    Ok(Database::open(data, settings.engine_options())?)
+    Ok(open_with_collations(data, settings.engine_options())?)
 }
 
 fn save(data: &Path, file: &Path) -> Result<()> {

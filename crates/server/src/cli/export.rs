@@ -14,7 +14,9 @@ use super::{
     ExportFormat, ExportOptions,
     output::{counted, thousands},
 };
-use crate::{Error, Result, dump::refuse_half_loaded, settings::Settings};
+use crate::{
+    Error, Result, dump::refuse_half_loaded, open::open_with_collations, settings::Settings,
+};
 
 /// Exports the table.
 ///
@@ -26,7 +28,7 @@ pub fn export(options: &ExportOptions) -> Result<ExitCode> {
     let settings = Settings { data: options.data.clone(), ..Settings::default() };
     super::require_data_directory(&options.data)?;
     refuse_half_loaded(&options.data)?;
-    let database = Database::open(&options.data, settings.engine_options())?;
+    let database = open_with_collations(&options.data, settings.engine_options())?;
     let result = write(&database, options);
     database.close()?;
     let rows = result?;

@@ -15,7 +15,12 @@ use super::{
     ImportOptions, OnError,
     output::{counted, thousands},
 };
-use crate::{Error, Result, dump::refuse_half_loaded, open::keep_from_others, settings::Settings};
+use crate::{
+    Error, Result,
+    dump::refuse_half_loaded,
+    open::{keep_from_others, open_with_collations},
+    settings::Settings,
+};
 use progress::Display;
 use remote::RemoteTable;
 
@@ -44,7 +49,7 @@ pub fn import(options: &ImportOptions) -> Result<ExitCode> {
             let settings = Settings { data: data.clone(), ..Settings::default() };
             refuse_half_loaded(data)?;
             keep_from_others(data);
-            let database = Database::open(data, engine_options(&settings))?;
+            let database = open_with_collations(data, engine_options(&settings))?;
             let result = into_database(&database, options, &mut inputs);
             database.close()?;
             result?

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use remora_engine::{
     ColumnDef, ColumnType, HIDDEN_KEY, IndexColumn, Normalization, Schema, TextDef,
 };
-use remora_mysql::LexMode;
+use remora_mysql::{Collation, LexMode};
 
 use super::{SourceColumn, SourceTable, SourceType};
 use crate::mysql::scan::Scan;
@@ -75,7 +75,8 @@ fn schema(table: &SourceTable, previous: Option<&Schema>, highest: u32) -> Schem
 }
 
 /// The leading columns of the index that a line of `SHOW CREATE TABLE` declares, as far as the engine
-/// orders them as the source does: whole ones that are no texts.
+/// orders them as the source does: whole ones, and texts by the number of their collation. Of texts the whole stands
+/// in the columns, whatever part of it the index declares.
 fn index_columns(table: &SourceTable, line: &str) -> Option<Vec<IndexColumn>> {
     let mut scan = Scan::of(line, LexMode::default())?;
     scan.skip("UNIQUE");
@@ -85,18 +86,37 @@ fn index_columns(table: &SourceTable, line: &str) -> Option<Vec<IndexColumn>> {
     let mut columns = Vec::new();
     while let Some(name) = scan.name() {
         let column = table.columns.iter().position(|column| column.name == name)?;
-        let kind = table.columns.get(column)?.kind.engine_type();
+        let definition = table.columns.get(column)?;
         // `(10)` is a prefix.
-        if matches!(kind, ColumnType::Text | ColumnType::Json) || scan.is_symbol("(") {
-            break;
-        }
+        let is_whole = !scan.skip_parentheses();
+        let order = match definition.kind.engine_type() {
+            ColumnType::Text => match order(definition) {
+                Some(order) => order,
+                None => break,
+            },
+            ColumnType::Json => break,
+            _ if is_whole => None,
+            _ => break,
+        };
         let descending = scan.skip("DESC");
-        columns.push(IndexColumn { column, descending, order: None });
+        columns.push(IndexColumn { column, descending, order });
         if !scan.skip_symbol(",") {
             break;
         }
     }
     Some(columns)
+}
+
+/// The order of a column's texts: `Some(None)` is that of their bytes, `None` none that is known.
+fn order(column: &SourceColumn) -> Option<Option<u32>> {
+    let is_text =
+        matches!(column.kind, SourceType::Char(_) | SourceType::VarChar(_) | SourceType::Text(_));
+    let collation = column.collation.filter(|_| is_text)?;
+    let by_bytes = [Collation::BINARY, Collation::UTF8MB4_0900_BIN];
+    match by_bytes.iter().any(|other| u64::from(other.0) == collation) {
+        true => Some(None),
+        false => u32::try_from(collation).ok().map(Some),
+    }
 }
 
 /// The key of a table without one, behind its columns: the hash of its row and a number among equal

@@ -5,15 +5,18 @@
 //! carried down to the comparisons, each of which is made so that it does not hold where it would
 //! be unknown.
 
+use std::ops::Bound;
+
 use remora_engine::{Comparison as EngineComparison, Filter, Literal, TextQuery};
+use remora_mysql::Collation;
 
 use super::{
-    constant::{Comparable, Fitted},
+    constant::{Comparable, Constant, Fitted},
     lift::Constants,
     shape::{Comparison, Condition, Group, Match, Repeated},
     table::Table,
 };
-use crate::search;
+use crate::{meaning::collation::push_key, search};
 
 /// A condition over columns.
 #[derive(Debug)]
@@ -32,6 +35,8 @@ pub(super) enum Test {
 pub(super) struct Operand {
     pub name: String,
     pub comparable: Option<Comparable>,
+    /// How its texts compare, where that is not as their bytes do.
+    pub collation: Option<Collation>,
 }
 
 /// A condition over texts.
@@ -144,14 +149,14 @@ fn column_test(condition: &Condition, table: &Table, positive: bool) -> Option<T
     match condition {
         Condition::Compare(column, comparison, group) => {
             let comparison = if positive { *comparison } else { comparison.negated() };
-            Some(Test::Compare(table.compared(column)?, comparison, *group))
+            Some(Test::Compare(table.asked(column)?, comparison, *group))
         }
         Condition::In(columns, group) => {
             let [column] = columns.as_slice() else { return None };
-            Some(Test::In(table.compared(column)?, *group, positive))
+            Some(Test::In(table.asked(column)?, *group, positive))
         }
         Condition::Between(column, low, high) => {
-            Some(Test::Between(table.compared(column)?, *low, *high, positive))
+            Some(Test::Between(table.asked(column)?, *low, *high, positive))
         }
         Condition::IsNull(column) => Some(Test::IsNull(table.tested(column)?, positive)),
         Condition::And(parts) => several(parts, positive),
@@ -166,7 +171,6 @@ fn column_test(condition: &Condition, table: &Table, positive: bool) -> Option<T
 
 impl TextTest {
     fn fill(&self, constants: &Constants<'_>, table: &Table) -> Option<TextQuery> {
-        use super::constant::Constant;
         let several = |parts: &[Self]| {
             parts.iter().map(|part| part.fill(constants, table)).collect::<Option<Vec<_>>>()
         };
@@ -201,20 +205,19 @@ impl Test {
         };
         match self {
             Self::Compare(operand, comparison, group) => {
-                let fitted = operand.fit(constants, group + offset)?;
-                Some(operand.compare(*comparison, fitted))
+                operand.test(*comparison, &constants.one(group + offset))
             }
             Self::In(operand, group, positive) => {
                 operand.one_of(constants, group + offset, *positive)
             }
             Self::Between(operand, low, high, positive) => {
-                let low = operand.fit(constants, low + offset)?;
-                let high = operand.fit(constants, high + offset)?;
+                let low = constants.one(low + offset);
+                let high = constants.one(high + offset);
                 let (below, above) = match positive {
                     true => (Comparison::GreaterOrEqual, Comparison::LessOrEqual),
                     false => (Comparison::Less, Comparison::Greater),
                 };
-                let parts = vec![operand.compare(below, low), operand.compare(above, high)];
+                let parts = vec![operand.test(below, &low)?, operand.test(above, &high)?];
                 Some(if *positive { Filter::And(parts) } else { Filter::Or(parts) })
             }
             Self::IsNull(operand, positive) => Some(match positive {
@@ -233,8 +236,44 @@ impl Test {
 }
 
 impl Operand {
-    fn fit(&self, constants: &Constants<'_>, group: Group) -> Option<Fitted> {
-        self.comparable?.fit(&constants.one(group))
+    /// The condition that the column compares so with a constant; `None` where that takes a conversion.
+    fn test(&self, comparison: Comparison, constant: &Constant<'_>) -> Option<Filter> {
+        match (self.comparable, self.collation) {
+            (Some(comparable), _) => Some(self.compare(comparison, comparable.fit(constant)?)),
+            (None, Some(collation)) => self.compare_keys(collation, comparison, constant),
+            (None, None) => None,
+        }
+    }
+
+    /// The same of a column of texts that do not compare as their bytes do.
+    fn compare_keys(
+        &self,
+        collation: Collation,
+        comparison: Comparison,
+        constant: &Constant<'_>,
+    ) -> Option<Filter> {
+        use Bound::{Excluded, Included, Unbounded};
+        let text = match constant {
+            Constant::Text(text) => text,
+            Constant::Null => return Some(self.nothing()),
+            _ => return None,
+        };
+        let mut key = Vec::new();
+        push_key(text, collation, &mut key);
+        let (column, order) = (self.name.clone(), u32::from(collation.0));
+        let (low, high) = match comparison {
+            Comparison::Equal => return Some(Filter::KeyIn(column, order, vec![key])),
+            Comparison::NotEqual => {
+                let equal = Filter::KeyIn(column, order, vec![key]);
+                let other = Filter::Not(Box::new(equal));
+                return Some(Filter::And(vec![self.is_not_null(), other]));
+            }
+            Comparison::Less => (Unbounded, Excluded(key)),
+            Comparison::LessOrEqual => (Unbounded, Included(key)),
+            Comparison::Greater => (Excluded(key), Unbounded),
+            Comparison::GreaterOrEqual => (Included(key), Unbounded),
+        };
+        Some(Filter::KeyWithin(column, order, low, high))
     }
 
     /// The condition that the column compares so with a constant; none holds where it is NULL.
@@ -264,17 +303,37 @@ impl Operand {
     }
 
     fn one_of(&self, constants: &Constants<'_>, group: Group, positive: bool) -> Option<Filter> {
-        let comparable = self.comparable?;
-        let mut values = Vec::new();
+        let literals = constants.group(group).iter().map(|literal| constants.constant(literal));
         let mut has_null = false;
-        for literal in constants.group(group) {
-            match comparable.fit(&constants.constant(literal))? {
-                Fitted::Value(value) => values.push(Literal::Value(value)),
-                Fitted::Below | Fitted::Above => {}
-                Fitted::Null => has_null = true,
+        let holds = match (self.comparable, self.collation) {
+            (Some(comparable), _) => {
+                let mut values = Vec::new();
+                for constant in literals {
+                    match comparable.fit(&constant)? {
+                        Fitted::Value(value) => values.push(Literal::Value(value)),
+                        Fitted::Below | Fitted::Above => {}
+                        Fitted::Null => has_null = true,
+                    }
+                }
+                Filter::In(self.name.clone(), values)
             }
-        }
-        let holds = Filter::In(self.name.clone(), values);
+            (None, Some(collation)) => {
+                let mut keys = Vec::new();
+                for constant in literals {
+                    match constant {
+                        Constant::Text(text) => {
+                            let mut key = Vec::new();
+                            push_key(&text, collation, &mut key);
+                            keys.push(key);
+                        }
+                        Constant::Null => has_null = true,
+                        _ => return None,
+                    }
+                }
+                Filter::KeyIn(self.name.clone(), collation.0.into(), keys)
+            }
+            (None, None) => return None,
+        };
         Some(match (positive, has_null) {
             (true, _) => holds,
             (false, true) => self.nothing(),

@@ -27,7 +27,7 @@ use std::{cell::Cell, sync::Arc};
 pub(crate) use explain::{Access, explain};
 use lift::{Constants, Lifted, Piece};
 use remora_engine::{KeyValues, Value};
-use remora_mysql::LexMode;
+use remora_mysql::{Collation, LexMode};
 
 use self::{
     plan::{Plan, Work},
@@ -359,5 +359,7 @@ fn is_select(text: &[u8]) -> bool {
 
 /// Whether what the session set leaves rows as they are answered here.
 fn answers(session: &SessionState) -> bool {
-    session.variables.sql_select_limit == u64::MAX
+    let variables = &session.variables;
+    // Texts would compare by their bytes with literals that are bytes.
+    variables.sql_select_limit == u64::MAX && variables.collation_connection != Collation::BINARY
 }

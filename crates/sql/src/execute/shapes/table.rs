@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use remora_engine::Schema;
+use remora_engine::{ColumnType, Schema};
 
 use super::{condition::Operand, constant::Comparable, shape::ColumnName};
 use crate::{
     Column, SqlType,
     catalog::{Reader, SqlTable, TableName},
-    meaning::expr_type,
+    meaning::{collation::is_bytes, expr_type},
     shared::InstanceState,
     state::SessionState,
     transaction::Overlay,
@@ -110,10 +110,16 @@ impl Table {
         (positive || !nullable).then_some(position)
     }
 
-    /// A column that is compared with constants.
+    /// A column whose values are compared with constants as they are.
     pub fn compared(&self, column: &ColumnName) -> Option<Operand> {
         let operand = self.tested(column)?;
         operand.comparable.is_some().then_some(operand)
+    }
+
+    /// A column that is compared with constants, by its values or by the keys of its texts.
+    pub fn asked(&self, column: &ColumnName) -> Option<Operand> {
+        let operand = self.tested(column)?;
+        (operand.comparable.is_some() || operand.collation.is_some()).then_some(operand)
     }
 
     /// A column that may be asked for NULL.
@@ -127,8 +133,11 @@ impl Table {
         if !definition.indexed {
             return None;
         }
-        let comparable = Comparable::of(definition.kind, self.sql.columns.get(position)?);
-        Some(Operand { name: definition.name.clone(), comparable })
+        let spec = self.sql.columns.get(position)?;
+        let comparable = Comparable::of(definition.kind, spec);
+        let has_keys = definition.kind == ColumnType::Text && spec.kind.is_text();
+        let collation = Some(spec.kind.collation).filter(|it| has_keys && !is_bytes(*it));
+        Some(Operand { name: definition.name.clone(), comparable, collation })
     }
 
     /// What a client is told of a column that is selected under this name.

@@ -110,19 +110,22 @@ impl Draft {
         schema
     }
 
-    /// The leading columns of a key that the engine orders as SQL does: whole ones, of texts those whose
-    /// collation is that of their bytes.
+    /// The leading columns of a key that the engine orders as SQL does: whole ones. Texts may be longer than
+    /// what the key declares of them, since the whole of them stands in the columns.
     fn index_columns(&self, key: &Key) -> Vec<IndexColumn> {
         let columns = key.parts.iter().map_while(|part| {
             let column = self.column(part.column()?)?;
             let kind = &self.columns.get(column)?.spec.kind;
-            let is_by_bytes = match kind.engine_type() {
-                ColumnType::Text => kind.is_text() && collation::is_bytes(kind.collation),
-                ColumnType::Json => false,
-                _ => true,
+            let collation = kind.collation;
+            let order = match kind.engine_type() {
+                ColumnType::Text if !kind.is_text() => return None,
+                ColumnType::Text if !collation::is_bytes(collation) => Some(collation.0.into()),
+                ColumnType::Text => None,
+                ColumnType::Json => return None,
+                _ if part.prefix.is_some() => return None,
+                _ => None,
             };
-            let whole = is_by_bytes && part.prefix.is_none();
-            whole.then_some(IndexColumn { column, descending: part.descending, order: None })
+            Some(IndexColumn { column, descending: part.descending, order })
         });
         columns.collect()
     }
