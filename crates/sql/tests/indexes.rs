@@ -80,7 +80,15 @@ fn conditions(random: &mut Random) -> String {
 fn select(random: &mut Random) -> String {
     let filter = conditions(random);
     let direction = random.choose(&["", " DESC"]);
-    match random.below(7) {
+    let id = random.below(ROWS);
+    match random.below(10) {
+        7 => format!("SELECT id, price + 1 FROM @ WHERE id > {id} ORDER BY id{direction} LIMIT 30"),
+        8 => format!(
+            "SELECT id, UPPER(mail) FROM @ WHERE id < {id} ORDER BY user{direction}, id{direction} LIMIT 9, 40"
+        ),
+        9 => format!(
+            "SELECT state + 1 AS s, COUNT(*), MAX(mail) FROM @ WHERE id > {id} GROUP BY s ORDER BY s"
+        ),
         0 => format!("SELECT COUNT(*), SUM(price), MIN(made), MAX(user) FROM @{filter}"),
         1 => format!("SELECT state, COUNT(*) FROM @{filter} GROUP BY state ORDER BY state"),
         2 => {
@@ -110,9 +118,11 @@ async fn both(session: &mut Session, statement: &str) {
 }
 
 async fn compare(session: &mut Session, random: &mut Random, rounds: usize) {
-    for _ in 0..rounds {
+    for round in 0..rounds {
         let statement = select(random);
-        let plain = rows(session, &statement.replace('@', "plain")).await;
+        // No plan is kept of a text that comes once.
+        let once = statement.replacen("SELECT", &format!("SELECT /* {round} {} */", random.0), 1);
+        let plain = rows(session, &once.replace('@', "plain")).await;
         let keyed = rows(session, &statement.replace('@', "keyed")).await;
         assert_eq!(keyed, plain, "{statement}");
     }

@@ -5,9 +5,14 @@ use datafusion::{
     error::Result as PlanResult,
 };
 use jiff::tz::TimeZone;
-use remora_engine::{Filter, ScanRequest};
+use remora_engine::{
+    ColumnBatch, ColumnType, Filter, ScanRequest, SearchRequest, Selection, SortKey, Value,
+};
 
-use super::exec::{ScanExec, external, placed, record_batch};
+use super::{
+    exec::{ScanExec, external, placed, record_batch},
+    overlaid::column,
+};
 use crate::{MAX_DIRECT_ROWS, catalog::Reader};
 
 /// How much may be looked at.
@@ -68,14 +73,10 @@ impl FewScan {
         zone: TimeZone,
         most: Most,
     ) -> PlanResult<Option<impl Iterator<Item = PlanResult<RecordBatch>>>> {
-        let filter = match (self.filter.clone(), filter) {
-            (Some(one), Some(other)) => Some(Filter::And(vec![one, other])),
-            (one, other) => one.or(other),
-        };
         let request = ScanRequest {
             table: self.table.clone(),
             text: None,
-            filter,
+            filter: self.with(filter),
             columns: self.columns.clone(),
             scores: Vec::new(),
             batch_rows: BATCH_ROWS,
@@ -112,6 +113,56 @@ impl FewScan {
             batches.push(batch);
         }
         joined(&self.schema, batches).map(Some)
+    }
+
+    /// The first rows of an order for which `filter` holds too, as one batch: without a look at the others where
+    /// keys or an index have the order. `None` if they are more than a page may hold.
+    pub(crate) fn first(
+        &self,
+        reader: &Reader,
+        filter: Option<Filter>,
+        (sort, limit): (&[SortKey], usize),
+        zone: &TimeZone,
+    ) -> PlanResult<Option<RecordBatch>> {
+        let schema = reader.schema(&self.table).map_err(external)?;
+        let columns = self.columns.iter().filter_map(|position| schema.columns.get(*position));
+        let columns: Vec<_> = columns.map(|column| (column.kind, column.name.clone())).collect();
+        let request = SearchRequest {
+            selection: Selection {
+                table: self.table.clone(),
+                filter: self.with(filter),
+                ..Selection::default()
+            },
+            sort: sort.to_vec(),
+            limit,
+            fields: columns.iter().map(|(_, name)| name.clone()).collect(),
+            ..SearchRequest::default()
+        };
+        let hits = match reader.search(&request) {
+            Ok(found) => found.hits,
+            // More than a page may be.
+            Err(remora_engine::Error::Request { .. }) => return Ok(None),
+            Err(error) => return Err(external(error)),
+        };
+        let of_hits = |(at, (kind, _)): (usize, &(ColumnType, String))| {
+            let values = hits.iter().map(|hit| hit.fields.get(at).unwrap_or(&Value::Null));
+            column(*kind, values, hits.len())
+        };
+        let columns = columns.iter().enumerate().map(of_hits).collect();
+        let batch = ColumnBatch { rows: hits.len(), columns };
+        record_batch(placed(batch, &self.places), &self.schema, zone).map(Some)
+    }
+
+    /// The position in the table of a column of the batches.
+    pub(crate) fn position(&self, place: usize) -> Option<usize> {
+        self.columns.get(*self.places.get(place)?).copied()
+    }
+
+    fn with(&self, filter: Option<Filter>) -> Option<Filter> {
+        match (self.filter.clone(), filter) {
+            (Some(one), Some(other)) => Some(Filter::And(vec![one, other])),
+            (one, other) => one.or(other),
+        }
     }
 
     /// The columns of the rows.

@@ -4,10 +4,13 @@
 //! The engine's `!=` holds for NULL and its NOT knows no third truth, so what is negated is said
 //! otherwise.
 
+use std::ops::Bound;
+
 use datafusion::{
     common::ScalarValue,
     logical_expr::{
-        Between, BinaryExpr, Expr, Operator, TableProviderFilterPushDown, expr::InList,
+        Between, BinaryExpr, Expr, Operator, TableProviderFilterPushDown,
+        expr::{InList, ScalarFunction},
     },
 };
 use remora_engine::{
@@ -103,6 +106,12 @@ fn binary_filter(table: &EngineTable, binary: &BinaryExpr) -> Option<Filter> {
         _ => match (left.as_ref(), right.as_ref()) {
             (Expr::Column(_), Expr::Literal(value, _)) => compare(table, left, *op, value),
             (Expr::Literal(value, _), Expr::Column(_)) => compare(table, right, op.swap()?, value),
+            (Expr::ScalarFunction(call), Expr::Literal(value, _)) => {
+                keyed(table, call)?.compare(*op, value)
+            }
+            (Expr::Literal(value, _), Expr::ScalarFunction(call)) => {
+                keyed(table, call)?.compare(op.swap()?, value)
+            }
             _ => None,
         },
     }
@@ -152,6 +161,9 @@ fn compare(
 fn in_list(table: &EngineTable, list: &InList) -> Option<Filter> {
     if list.negated {
         return None;
+    }
+    if let Expr::ScalarFunction(call) = list.expr.as_ref() {
+        return keyed(table, call)?.one_of(&list.list);
     }
     let column = column(table, &list.expr)?;
     // A NULL in the list makes nothing true.
@@ -236,6 +248,63 @@ impl Subject {
             }
             _ => None,
         }
+    }
+}
+
+/// The keys of a column's texts, as comparisons by a collation ask for them.
+struct Keyed {
+    column: String,
+    order: u32,
+}
+
+/// `collation_key(column, number of the collation)`.
+fn keyed(table: &EngineTable, call: &ScalarFunction) -> Option<Keyed> {
+    let ("collation_key", [of, Expr::Literal(ScalarValue::Int64(Some(number)), _)]) =
+        (call.name(), call.args.as_slice())
+    else {
+        return None;
+    };
+    let Expr::Column(named) = of else { return None };
+    let index = table.schema.index_of(&named.name).ok()?;
+    let definition = table.table.schema.columns.get(*table.positions.get(index)?)?;
+    let spec = table.table.columns.get(*table.positions.get(index)?)?;
+    let has_keys = definition.indexed && definition.kind == ColumnType::Text && spec.kind.is_text();
+    let order = u32::try_from(*number).ok()?;
+    has_keys.then(|| Keyed { column: definition.name.clone(), order })
+}
+
+impl Keyed {
+    fn compare(self, operator: Operator, value: &ScalarValue) -> Option<Filter> {
+        use Bound::{Excluded, Included, Unbounded};
+        let ScalarValue::BinaryView(Some(key)) = value else { return None };
+        let (column, order, key) = (self.column, self.order, key.clone());
+        let (low, high) = match operator {
+            Operator::Eq => return Some(Filter::KeyIn(column, order, vec![key])),
+            Operator::NotEq => {
+                let present = Filter::IsNotNull(column.clone());
+                let equal = Filter::KeyIn(column, order, vec![key]);
+                return Some(Filter::And(vec![present, Filter::Not(Box::new(equal))]));
+            }
+            Operator::Lt => (Unbounded, Excluded(key)),
+            Operator::LtEq => (Unbounded, Included(key)),
+            Operator::Gt => (Excluded(key), Unbounded),
+            Operator::GtEq => (Included(key), Unbounded),
+            _ => return None,
+        };
+        Some(Filter::KeyWithin(column, order, low, high))
+    }
+
+    fn one_of(self, list: &[Expr]) -> Option<Filter> {
+        let mut keys = Vec::new();
+        for each in list {
+            match each {
+                Expr::Literal(ScalarValue::BinaryView(Some(key)), _) => keys.push(key.clone()),
+                // A NULL in the list makes nothing true.
+                Expr::Literal(value, _) if value.is_null() => {}
+                _ => return None,
+            }
+        }
+        Some(Filter::KeyIn(self.column, self.order, keys))
     }
 }
 

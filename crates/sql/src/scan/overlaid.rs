@@ -65,7 +65,7 @@ impl Overlaid {
 }
 
 /// Values of one type as a column.
-fn column<'v>(
+pub(super) fn column<'v>(
     kind: ColumnType,
     values: impl Iterator<Item = &'v Value> + Clone,
     rows: usize,

@@ -90,7 +90,8 @@ impl Parser<'_> {
         if !self.word("SELECT") {
             return None;
         }
-        let _ = self.word("ALL") || self.word("SQL_NO_CACHE");
+        let distinct = self.word("DISTINCT");
+        let _ = !distinct && (self.word("ALL") || self.word("SQL_NO_CACHE"));
         let mut items = vec![self.item()?];
         while self.mark(",") {
             items.push(self.item()?);
@@ -104,6 +105,12 @@ impl Parser<'_> {
             true if self.word("BY") => Some(self.column()?),
             true => return None,
             false => None,
+        };
+        let group = match (distinct, items.as_slice(), &group) {
+            (false, ..) => group,
+            // The distinct values of a column are its groups.
+            (true, [Item::One(Value::Column(column), _)], None) => Some(column.clone()),
+            (true, ..) => return None,
         };
         let order = self.order()?;
         let (limit, offset) = self.limit()?;

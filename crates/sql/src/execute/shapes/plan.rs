@@ -43,8 +43,8 @@ pub(super) enum Work {
     Count(Tests),
     /// How many rows there are of each value.
     Facet(FacetWork),
-    /// The least and the greatest first part of the key.
-    Ends(Tests, Vec<bool>),
+    /// The least or the greatest values of columns.
+    Ends(Tests, Vec<End>),
 }
 
 /// Rows by their keys.
@@ -89,12 +89,21 @@ pub(super) enum PageField {
     Score,
 }
 
+/// The least or the greatest value of a column.
+#[derive(Debug)]
+pub(super) struct End {
+    pub column: String,
+    pub greatest: bool,
+}
+
 /// How many rows there are of each value.
 #[derive(Debug)]
 pub(super) struct FacetWork {
     pub tests: Tests,
     /// The name of the column.
     pub column: String,
+    /// How its texts compare, where that is not as their bytes do.
+    pub collation: Option<Collation>,
     /// For each item whether it is the number of rows.
     pub counts: Vec<bool>,
     pub order: FacetOrder,
@@ -312,36 +321,39 @@ fn count(select: &Select, table: &Table) -> Option<(Work, Vec<Column>)> {
 fn ends(select: &Select, table: &Table) -> Option<(Work, Vec<Column>)> {
     let plain = select.order.is_empty() && select.limit.is_none();
     let tests = Tests::new(select.condition.as_ref(), table)?;
-    let first = *table.schema().primary_key.first()?;
-    let (mut greatest, mut columns) = (Vec::new(), Vec::new());
+    let (mut ends, mut columns) = (Vec::new(), Vec::new());
     for item in &select.items {
-        let (column, is_greatest, name) = match item {
+        let (column, greatest, name) = match item {
             Item::One(Value::Least(column), name) => (column, false, name),
             Item::One(Value::Greatest(column), name) => (column, true, name),
             _ => return None,
         };
-        if table.position(column)? != first {
+        let position = table.position(column)?;
+        let kind = table.schema().columns.get(position)?.kind;
+        let is_number = matches!(kind, ColumnType::Int(_) | ColumnType::Uint(_));
+        let is_time = matches!(kind, ColumnType::Date | ColumnType::DateTime);
+        if !is_number && !is_time && !matches!(kind, ColumnType::Decimal(..)) {
             return None;
         }
-        table.compared(column)?;
         let mut described = ExprType::null().column_named(name);
-        let of_column = table.described(first, name)?;
+        let of_column = table.described(position, name)?;
         described.kind = of_column.kind;
         described.unsigned = of_column.unsigned;
         described.collation = of_column.collation;
         described.length = of_column.length;
-        greatest.push(is_greatest);
+        described.decimals = of_column.decimals;
+        ends.push(End { column: sortable(position, table)?, greatest });
         columns.push(described);
     }
-    let integers = columns.iter().all(|column| column.collation == Collation::BINARY.0);
-    (plain && integers).then_some((Work::Ends(tests, greatest), columns))
+    let plain_numbers = columns.iter().all(|column| column.collation == Collation::BINARY.0);
+    (plain && plain_numbers).then_some((Work::Ends(tests, ends), columns))
 }
 
 fn facet(select: &Select, items: &[Item], table: &Table) -> Option<(Work, Vec<Column>)> {
     let tests = Tests::new(select.condition.as_ref(), table)?;
     let grouped = table.position(select.group.as_ref()?)?;
-    // Values that are equal in SQL must be the same in the engine.
-    table.compared(select.group.as_ref()?)?;
+    // Values that are equal in SQL must be the same in the engine, or are found to be when it runs.
+    let collation = table.asked(select.group.as_ref()?)?.collation;
     let (mut counts, mut columns) = (Vec::new(), Vec::new());
     for item in items {
         match item {
@@ -377,7 +389,7 @@ fn facet(select: &Select, items: &[Item], table: &Table) -> Option<(Work, Vec<Co
         _ => return None,
     };
     let column = table.schema().columns.get(grouped)?.name.clone();
-    Some((Work::Facet(FacetWork { tests, column, counts, order }), columns))
+    Some((Work::Facet(FacetWork { tests, column, collation, counts, order }), columns))
 }
 
 /// What a part of ORDER BY means: an alias before a column.
@@ -411,7 +423,7 @@ fn ordered<'s>(by: &'s OrderBy, select: &'s Select, table: &Table) -> Option<Ord
 }
 
 /// The column's name, if the engine orders its values as SQL does.
-fn sortable(position: usize, table: &Table) -> Option<String> {
+pub(super) fn sortable(position: usize, table: &Table) -> Option<String> {
     let definition = table.schema().columns.get(position)?;
     let spec = table.sql.columns.get(position)?;
     let same = match definition.kind {

@@ -1,9 +1,11 @@
 //! Asks the engine what a plan says and sends the rows.
 
 use remora_engine::{
-    Error as EngineError, FacetRequest, KeyValues, SearchRequest, Selection, SortBy, SortKey,
-    Value, compare,
+    Error as EngineError, FacetRequest, Filter, KeyValues, SearchRequest, Selection, SortBy,
+    SortKey, Value, compare,
 };
+
+use remora_mysql::Collation;
 
 use super::{
     condition::{Selected, Tests},
@@ -11,13 +13,15 @@ use super::{
     lift::Constants,
     output::send,
     plan::{
-        FacetOrder, FacetWork, KeyOrder, KeyWork, MAX_PAGE_ROWS, PageField, PageWork, Plan, Work,
+        End, FacetOrder, FacetWork, KeyOrder, KeyWork, MAX_PAGE_ROWS, PageField, PageWork, Plan,
+        Work,
     },
 };
 use crate::{
     Cell, Outcome, Reply, Result,
     catalog::{Reader, Verb},
     error::{from_engine, from_plan},
+    meaning::collation::push_key,
     output,
     scan::Most,
     state::SessionState,
@@ -57,7 +61,7 @@ pub(super) async fn run<R: Reply>(
         Work::Page(work) => asked.page(session, work, reply).await?,
         Work::Count(tests) => asked.count(session, tests, reply)?,
         Work::Facet(work) => asked.facet(session, work, reply).await?,
-        Work::Ends(tests, greatest) => asked.ends(session, tests, greatest, reply)?,
+        Work::Ends(tests, ends) => asked.ends(session, tests, ends, reply)?,
     };
     let Some(rows) = rows else { return Ok(None) };
     session.warnings.clear();
@@ -86,6 +90,42 @@ impl Page {
 
 fn failed(error: EngineError) -> crate::Error {
     from_engine(&error)
+}
+
+/// Most values that are put in the order of a collation here.
+const MAX_KEYED: usize = 10_000;
+
+/// Values in the order of a collation; `None` if there are many, or if some are one by the collation: which of
+/// them is shown is decided by the rows.
+fn by_keys(
+    values: Vec<(Value, u64)>,
+    collation: Collation,
+    order: FacetOrder,
+) -> Option<Vec<(Value, u64)>> {
+    if values.len() > MAX_KEYED {
+        return None;
+    }
+    let key = |value: &Value| match value {
+        Value::Text(text) => {
+            let mut key = Vec::new();
+            push_key(text, collation, &mut key);
+            Some(Some(key))
+        }
+        Value::Null => Some(None),
+        _ => None,
+    };
+    let keyed = values.into_iter().map(|(value, count)| Some((key(&value)?, value, count)));
+    let mut keyed = keyed.collect::<Option<Vec<_>>>()?;
+    keyed.sort_by(|a, b| a.0.cmp(&b.0));
+    if keyed.windows(2).any(|pair| matches!(pair, [(a, ..), (b, ..)] if a == b)) {
+        return None;
+    }
+    match order {
+        FacetOrder::Value(false) => {}
+        FacetOrder::Value(true) => keyed.reverse(),
+        FacetOrder::Frequent => keyed.sort_by(|a, b| b.2.cmp(&a.2)),
+    }
+    Some(keyed.into_iter().map(|(_, value, count)| (value, count)).collect())
 }
 
 struct Asked<'a> {
@@ -305,7 +345,7 @@ impl Asked<'_> {
         reply: &mut R,
     ) -> Sent {
         let Some(selection) = self.selection(&work.tests) else { return Ok(None) };
-        let by_count = work.order == FacetOrder::Frequent;
+        let by_count = work.order == FacetOrder::Frequent && work.collation.is_none();
         let number = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         let (limit, offset) = match by_count {
             true => (number(self.page.limit), number(self.page.offset)),
@@ -314,11 +354,18 @@ impl Asked<'_> {
         let column = work.column.clone();
         let request = FacetRequest { selection, column, limit, offset };
         let mut found = self.reader.facet(&request).map_err(failed)?;
-        if let FacetOrder::Value(descending) = work.order {
+        if let Some(collation) = work.collation {
+            let Some(sorted) = by_keys(found.values, collation, work.order) else {
+                return Ok(None);
+            };
+            found.values = sorted;
+        } else if let FacetOrder::Value(descending) = work.order {
             found.values.sort_by(|a, b| compare(&a.0, &b.0));
             if descending {
                 found.values.reverse();
             }
+        }
+        if !by_count {
             let page = self.page.of(found.values.len());
             found.values = found.values.drain(page).collect();
         }
@@ -345,21 +392,33 @@ impl Asked<'_> {
         &self,
         session: &mut SessionState,
         tests: &Tests,
-        greatest: &[bool],
+        ends: &[End],
         reply: &mut R,
     ) -> Sent {
         let Some(selection) = self.selection(tests) else { return Ok(None) };
         let mut row = Vec::new();
-        for &descending in greatest {
+        for End { column, greatest } in ends {
+            let mut selection = selection.clone();
+            if !greatest {
+                // NULL comes before all values.
+                let present = Filter::IsNotNull(column.clone());
+                let filter = selection.filter.take();
+                selection.filter = Some(match filter {
+                    Some(filter) => Filter::And(vec![filter, present]),
+                    None => present,
+                });
+            }
             let request = SearchRequest {
-                selection: selection.clone(),
-                sort: vec![SortKey { by: SortBy::Key, descending }],
+                selection,
+                sort: vec![SortKey { by: SortBy::Column(column.clone()), descending: *greatest }],
                 limit: 1,
+                fields: vec![column.clone()],
                 ..SearchRequest::default()
             };
             let found = self.reader.search(&request).map_err(failed)?;
-            let first = found.hits.into_iter().next().and_then(|hit| hit.key.into_iter().next());
-            row.push(first.unwrap_or(Value::Null));
+            let first = found.hits.into_iter().next();
+            let value = first.and_then(|hit| hit.fields.into_iter().next());
+            row.push(value.unwrap_or(Value::Null));
         }
         reply.columns(&self.plan.columns)?;
         send(reply, &self.plan.columns, &row, &session.variables.time_zone.zone)?;

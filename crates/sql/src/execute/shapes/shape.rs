@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! statement := select ("UNION" "ALL"? select)*     each of them may stand in parentheses
-//! select    := "SELECT" item ("," item)* "FROM" (table | joined) ("WHERE" condition)?
+//! select    := "SELECT" "DISTINCT"? item ("," item)* "FROM" (table | joined) ("WHERE" condition)?
 //!              ("GROUP" "BY" column)? ("ORDER" "BY" order ("," order)*)? ("LIMIT" …)?
 //! joined    := json "JOIN" table "ON" column "=" column | table "JOIN" json "ON" column "=" column
 //! json      := "JSON_TABLE" "(" literal "," literal "COLUMNS" "(" name integer "PATH" literal "))"

@@ -110,12 +110,6 @@ impl Table {
         (positive || !nullable).then_some(position)
     }
 
-    /// A column whose values are compared with constants as they are.
-    pub fn compared(&self, column: &ColumnName) -> Option<Operand> {
-        let operand = self.tested(column)?;
-        operand.comparable.is_some().then_some(operand)
-    }
-
     /// A column that is compared with constants, by its values or by the keys of its texts.
     pub fn asked(&self, column: &ColumnName) -> Option<Operand> {
         let operand = self.tested(column)?;

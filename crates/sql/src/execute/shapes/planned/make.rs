@@ -9,7 +9,7 @@ use super::{
     },
     Meaning, Plan, fixed,
     pure::is_pure,
-    steps::{Stepped, stepped},
+    steps::{self, Stepped, stepped},
     taken::Taken,
 };
 use crate::{
@@ -61,12 +61,14 @@ pub(super) async fn plan(
         session.warnings.clear();
         return None;
     }
-    let (Stepped { scan, steps, calls }, columns) = planned?;
+    let (stepped, columns) = planned?;
+    let order = steps::order(&stepped, &table);
+    let Stepped { scan, steps, calls } = stepped;
     let groups = 0..lifted.ends.len();
     let rest = groups.filter(|group| !taken.groups.contains(group));
     let fixed = rest.map(|group| (group, fixed(group, constants))).collect();
     let Taken { tests, limit, offset, .. } = taken;
-    Some(Plan { table, meaning, fixed, tests, limit, offset, scan, steps, calls, columns })
+    Some(Plan { table, meaning, fixed, tests, limit, offset, scan, steps, order, calls, columns })
 }
 
 async fn planned(

@@ -24,7 +24,7 @@ use std::sync::{
 
 use jiff::tz::TimeZone;
 use parking_lot::RwLock;
-use remora_engine::Value;
+use remora_engine::{SortKey, Value};
 use remora_mysql::{Collation, SqlMode};
 
 use super::{
@@ -68,6 +68,8 @@ pub(super) struct Plan {
     offset: Option<Group>,
     scan: FewScan,
     steps: Vec<Step>,
+    /// The order of the rows, if the engine has it and each row that is shown is one of the table.
+    order: Option<Vec<SortKey>>,
     /// Whether its expressions call functions, which may ask for the session.
     calls: bool,
     columns: Vec<Column>,

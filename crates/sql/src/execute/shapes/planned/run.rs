@@ -13,7 +13,10 @@ use datafusion::{
 use jiff::tz::TimeZone;
 use remora_engine::Filter;
 
-use super::{super::lift::Constants, Plan};
+use super::{
+    super::{lift::Constants, plan::MAX_PAGE_ROWS},
+    Plan,
+};
 use crate::{
     Error, Outcome, Reply, Result,
     catalog::{Reader, Verb},
@@ -81,7 +84,10 @@ pub(super) async fn run<R: Reply>(
     };
     let batch = match asked.evaluated(Most::HERE).await.map_err(from_plan)? {
         Some(batch) => Some(batch),
-        None => aside(session, asked).await?,
+        None => match asked.first_rows().map_err(from_plan)? {
+            Some(batch) => Some(batch),
+            None => aside(session, asked).await?,
+        },
     };
     let Some(batch) = batch else {
         session.warnings.clear();
@@ -110,12 +116,19 @@ async fn aside(session: &SessionState, asked: Asked) -> Result<Option<RecordBatc
     Ok(running.next(session).await?.flatten())
 }
 
+impl Plan {
+    /// The step before which rows are cut to a page: before what is selected is calculated of them.
+    fn cut(&self) -> usize {
+        let last = self.steps.iter().rposition(|step| !step.keeps_rows());
+        last.map_or(0, |last| last + 1)
+    }
+}
+
 impl Asked {
     /// The rows; `None` if more would be looked at than may be.
     async fn evaluated(&self, most: Most) -> PlanResult<Option<RecordBatch>> {
         let steps = &self.plan.steps;
-        // Rows are cut before what is selected is calculated of them.
-        let cut = steps.iter().rposition(|step| !step.keeps_rows()).map_or(0, |last| last + 1);
+        let cut = self.plan.cut();
         let by_row = steps.iter().take(cut).take_while(|step| step.is_by_row()).count();
         let last = self.page.offset.saturating_add(self.page.limit);
         let limit = (cut == 0 && self.page.limit < u64::MAX).then_some(last);
@@ -149,7 +162,13 @@ impl Asked {
         };
         // A step of no rows gives the columns of that step.
         let done = if batches.is_empty() { 0 } else { by_row };
-        let mut batch = joined(&schema, batches)?;
+        self.finished(joined(&schema, batches)?, done, cut).map(Some)
+    }
+
+    /// What the steps behind the first `done` make of a batch, cut to the page before the step `cut`.
+    fn finished(&self, batch: RecordBatch, done: usize, cut: usize) -> PlanResult<RecordBatch> {
+        let (steps, options) = (&self.plan.steps, self.options());
+        let mut batch = batch;
         for (at, step) in steps.iter().enumerate().skip(done) {
             if at == cut {
                 batch = self.page.of(&batch);
@@ -157,7 +176,19 @@ impl Asked {
             self.check()?;
             batch = step.apply(&batch, options.as_ref())?;
         }
-        Ok(Some(if cut == steps.len() { self.page.of(&batch) } else { batch }))
+        Ok(if cut == steps.len() { self.page.of(&batch) } else { batch })
+    }
+
+    /// The same of a page whose order the engine has; `None` if it is none.
+    fn first_rows(&self) -> PlanResult<Option<RecordBatch>> {
+        let last = self.page.offset.saturating_add(self.page.limit);
+        let (Some(order), true) = (&self.plan.order, last <= MAX_PAGE_ROWS) else {
+            return Ok(None);
+        };
+        let (filter, zone) = (self.filter.clone(), &self.zone);
+        let sort = (order.as_slice(), last as usize);
+        let batch = self.plan.scan.first(&self.reader, filter, sort, zone)?;
+        batch.map(|batch| self.finished(batch, 0, self.plan.cut())).transpose()
     }
 
     fn batches(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use datafusion::{
     arrow::{
         array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, UInt32Array},
-        compute::{filter_record_batch, take_record_batch},
+        compute::{SortOptions, filter_record_batch, take_record_batch},
         datatypes::{DataType, SchemaRef},
         row::{RowConverter, SortField},
     },
@@ -15,14 +15,21 @@ use datafusion::{
         tree_node::{Transformed, TreeNode, TreeNodeRecursion},
     },
     error::Result as PlanResult,
-    physical_expr::{LexOrdering, PhysicalExpr, PhysicalSortExpr, ScalarFunctionExpr},
+    physical_expr::{
+        LexOrdering, PhysicalExpr, PhysicalSortExpr, ScalarFunctionExpr, expressions::Column,
+    },
     physical_plan::{
         ExecutionPlan, aggregates::AggregateExec, filter::FilterExec, projection::ProjectionExec,
         sorts::sort::SortExec,
     },
 };
 
-use super::group::Grouping;
+use remora_engine::{SortBy, SortKey};
+
+use super::{
+    super::{plan::sortable, table::Table},
+    group::Grouping,
+};
 use crate::scan::{FewScan, ScanExec};
 
 /// Most expressions of a plan, one within the other: they are evaluated on the stack of a connection.
@@ -88,6 +95,38 @@ fn below(plan: &Arc<dyn ExecutionPlan>, steps: &mut Vec<Step>) -> Option<FewScan
     let scan = below(aggregate.input(), steps)?;
     steps.push(Step::Group(Grouping::of(aggregate)?));
     Some(scan)
+}
+
+/// The order that steps bring the rows of a scan in, as the engine says it; `None` if they do more than that, or
+/// the engine does not have it.
+pub(super) fn order(stepped: &Stepped, table: &Table) -> Option<Vec<SortKey>> {
+    // For each column at hand its place in the scan.
+    let count = stepped.scan.schema().fields().len();
+    let mut places: Vec<Option<usize>> = (0..count).map(Some).collect();
+    let place = |places: &[Option<usize>], expression: &Expression| {
+        let column = expression.downcast_ref::<Column>()?;
+        places.get(column.index()).copied().flatten()
+    };
+    let mut order = None;
+    for step in &stepped.steps {
+        match step {
+            Step::Project(expressions, _) => {
+                places = expressions.iter().map(|each| place(&places, each)).collect();
+            }
+            Step::Sort(keys) if order.is_none() => {
+                let key = |(expression, key): &(Expression, PhysicalSortExpr)| {
+                    let position = stepped.scan.position(place(&places, expression)?)?;
+                    let by = SortBy::Column(sortable(position, table)?);
+                    let SortOptions { descending, nulls_first } = key.options;
+                    // NULL is the least.
+                    (nulls_first != descending).then_some(SortKey { by, descending })
+                };
+                order = Some(keys.iter().map(key).collect::<Option<Vec<_>>>()?);
+            }
+            _ => return None,
+        }
+    }
+    Some(order.unwrap_or_else(|| vec![SortKey { by: SortBy::Key, descending: false }]))
 }
 
 fn sort_keys(order: &LexOrdering) -> Vec<(Expression, PhysicalSortExpr)> {

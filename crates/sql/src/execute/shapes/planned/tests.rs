@@ -30,8 +30,8 @@ fn plans_are_kept_for_statements_of_one_table() {
             "SELECT SUM(kind) FROM articles WHERE id BETWEEN 20 AND 75",
         ],
         [
-            "SELECT DISTINCT body FROM articles WHERE id BETWEEN 1 AND 30 ORDER BY body",
-            "SELECT DISTINCT body FROM articles WHERE id BETWEEN 60 AND 61 ORDER BY body",
+            "SELECT DISTINCT body, kind FROM articles WHERE id BETWEEN 1 AND 30 ORDER BY body, kind",
+            "SELECT DISTINCT body, kind FROM articles WHERE id BETWEEN 60 AND 61 ORDER BY body, kind",
         ],
         [
             "SELECT body FROM articles WHERE id BETWEEN 1 AND 30 ORDER BY body, id LIMIT 4",
@@ -117,8 +117,8 @@ fn a_plan_is_made_anew_when_its_table_or_session_changes() {
 fn what_is_not_the_same_each_time_is_not_kept() {
     let mut fixture = fixture();
     for text in [
-        "SELECT id, NOW(6) FROM articles WHERE id < 9 ORDER BY body",
-        "SELECT id + RAND() FROM articles WHERE id < 9 ORDER BY body",
+        "SELECT id, NOW(6) FROM articles WHERE id < 9 ORDER BY body, kind",
+        "SELECT id + RAND() FROM articles WHERE id < 9 ORDER BY body, kind",
         "SELECT id + 1, CONNECTION_ID() FROM articles WHERE id < 9",
         "SELECT ! kind FROM articles WHERE id < 9",
         "SELECT id + 1, (SELECT MAX(id) FROM articles) FROM articles WHERE id < 9",
