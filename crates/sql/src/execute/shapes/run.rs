@@ -123,7 +123,7 @@ fn by_keys(
     match order {
         FacetOrder::Value(false) => {}
         FacetOrder::Value(true) => keyed.reverse(),
-        FacetOrder::Frequent => keyed.sort_by(|a, b| b.2.cmp(&a.2)),
+        FacetOrder::Frequent => keyed.sort_by_key(|(_, _, count)| std::cmp::Reverse(*count)),
     }
     Some(keyed.into_iter().map(|(_, value, count)| (value, count)).collect())
 }
