@@ -5,21 +5,25 @@
 
 use std::borrow::Cow;
 
-use remora_engine::{ColumnType, Value};
+use remora_engine::{ColumnType, Date, DateTime, Decimal, Value};
 use remora_mysql::{Collation, unquoted};
 
 use super::{
     lift::{Constants, Literal, LiteralKind, literals_of},
     shape::Group,
 };
-use crate::catalog::ColumnSpec;
+use crate::{catalog::ColumnSpec, meaning::temporal::days_in_month};
 
 /// What a literal says.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Constant<'a> {
     Null,
     Integer(i128),
+    /// Digits with a point among them.
+    Number(Cow<'a, str>),
     Text(Cow<'a, str>),
+    /// A date or a moment that a client sent as such.
+    Moment(DateTime),
     /// Something that is not compared here.
     Other,
 }
@@ -41,9 +45,16 @@ pub(super) enum Fitted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Comparable {
     /// Integers between these two, unsigned or not.
-    Integer { least: i128, greatest: i128, unsigned: bool },
+    Integer {
+        least: i128,
+        greatest: i128,
+        unsigned: bool,
+    },
     /// Text, by its bytes.
     Text,
+    Decimal,
+    Date,
+    DateTime,
 }
 
 impl Comparable {
@@ -64,6 +75,16 @@ impl Comparable {
             }
             _ => None,
         }
+    }
+
+    /// The same where it is a condition of rows, not what their keys are.
+    pub fn of_condition(kind: ColumnType, spec: &ColumnSpec) -> Option<Self> {
+        Self::of(kind, spec).or(match kind {
+            ColumnType::Decimal(..) => Some(Self::Decimal),
+            ColumnType::Date => Some(Self::Date),
+            ColumnType::DateTime => Some(Self::DateTime),
+            _ => None,
+        })
     }
 
     /// The constant as a value of the column; `None` where that takes a conversion.
@@ -88,8 +109,68 @@ impl Comparable {
                 Some(Fitted::Value(Value::Text(text.as_ref().into())))
             }
             (Self::Text, _) => None,
+            (Self::Decimal, Constant::Integer(number)) => {
+                Some(Fitted::Value(Value::Decimal(Decimal::from_scaled(*number, 0))))
+            }
+            (Self::Decimal, Constant::Number(text)) => {
+                let scale = text.len() - text.find('.')? - 1;
+                let number = Decimal::parse(text, MAX_DIGITS, u8::try_from(scale).ok()?)?;
+                Some(Fitted::Value(Value::Decimal(number)))
+            }
+            (Self::Decimal, _) => None,
+            (Self::Date | Self::DateTime, constant) => {
+                let moment = match constant {
+                    Constant::Text(text) => plain_moment(text)?,
+                    Constant::Moment(moment) => *moment,
+                    _ => return None,
+                };
+                match (self, moment.micros) {
+                    (Self::DateTime, _) => Some(Fitted::Value(Value::DateTime(moment))),
+                    (_, 0) => Some(Fitted::Value(Value::Date(moment.date))),
+                    // A date is compared as the moment it begins at.
+                    _ => None,
+                }
+            }
         }
     }
+}
+
+/// Most digits of a decimal.
+const MAX_DIGITS: u8 = 65;
+
+/// `2026-11-24`, or with a time behind it `2026-11-24 10:38:54.25`: a day that there is, in the form in which it
+/// is shown.
+fn plain_moment(text: &str) -> Option<DateTime> {
+    let number = |range: std::ops::Range<usize>| -> Option<u64> {
+        let digits = text.get(range)?;
+        digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
+    };
+    let mark = |at: usize, mark: u8| (text.as_bytes().get(at) == Some(&mark)).then_some(());
+    (mark(4, b'-')?, mark(7, b'-')?);
+    let year = u16::try_from(number(0..4)?).ok().filter(|year| *year > 0)?;
+    let month = u8::try_from(number(5..7)?).ok().filter(|month| (1..=12).contains(month))?;
+    let day = u8::try_from(number(8..10)?).ok()?;
+    if day == 0 || day > days_in_month(year, month) {
+        return None;
+    }
+    let date = Date { year, month, day };
+    if text.len() == 10 {
+        return Some(DateTime { date, micros: 0 });
+    }
+    (mark(10, b' ')?, mark(13, b':')?, mark(16, b':')?);
+    let (hour, minute, second) = (number(11..13)?, number(14..16)?, number(17..19)?);
+    if hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    let micros = match text.get(19..)?.strip_prefix('.') {
+        None if text.len() == 19 => 0,
+        Some(digits) if (1..=6).contains(&digits.len()) => {
+            number(20..text.len())? * 10_u64.pow(6 - digits.len() as u32)
+        }
+        _ => return None,
+    };
+    let seconds = (hour * 60 + minute) * 60 + second;
+    Some(DateTime { date, micros: seconds * 1_000_000 + micros })
 }
 
 /// An integer as it is written by machines: nothing that a conversion would have to say about it.
@@ -133,12 +214,19 @@ impl<'a> Constants<'a> {
                 integer(bytes()).map_or(Constant::Other, |number| Constant::Integer(-number))
             }
             LiteralKind::Text => self.text_constant(bytes()),
-            LiteralKind::Inexact => Constant::Other,
+            LiteralKind::Inexact => match std::str::from_utf8(bytes()) {
+                Ok(digits) if digits.bytes().all(|it| it.is_ascii_digit() || it == b'.') => {
+                    Constant::Number(Cow::Borrowed(digits))
+                }
+                _ => Constant::Other,
+            },
             LiteralKind::Parameter => match self.parameters.get(literal.start) {
                 Some(Value::Null) => Constant::Null,
                 Some(Value::Int(number)) => Constant::Integer((*number).into()),
                 Some(Value::Uint(number)) => Constant::Integer((*number).into()),
                 Some(Value::Text(text)) => Constant::Text(Cow::Borrowed(text)),
+                Some(Value::Date(date)) => Constant::Moment(DateTime { date: *date, micros: 0 }),
+                Some(Value::DateTime(moment)) => Constant::Moment(*moment),
                 _ => Constant::Other,
             },
         }
@@ -176,6 +264,32 @@ mod tests {
         assert_eq!(canonical_integer("0"), Some(0));
         for text in ["", "-", "-0", "012", "12a", " 12", "1.0", "1e3", "9999999999999999"] {
             assert_eq!(canonical_integer(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn only_days_that_there_are_in_their_usual_form_are_moments() {
+        let moment = |text: &str| plain_moment(text).map(|it| (it.date.day, it.micros));
+        assert_eq!(moment("2024-02-29"), Some((29, 0)));
+        assert_eq!(moment("2024-12-31 00:00:01"), Some((31, 1_000_000)));
+        assert_eq!(moment("2024-12-31 23:59:59.25"), Some((31, 86_399_250_000)));
+        for text in [
+            "2023-02-29",
+            "0000-01-01",
+            "2024-13-01",
+            "2024-01-00",
+            "2024-1-01",
+            "24-01-01",
+            "2024-01-01 ",
+            "2024-01-01T00:00:00",
+            "2024-01-01 24:00:00",
+            "2024-01-01 00:00",
+            "2024-01-01 00:00:00.",
+            "2024-01-01 00:00:00.1234567",
+            "2024-01-0é",
+            "+024-01-01",
+        ] {
+            assert_eq!(moment(text), None, "{text}");
         }
     }
 

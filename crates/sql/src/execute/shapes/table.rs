@@ -128,7 +128,7 @@ impl Table {
             return None;
         }
         let spec = self.sql.columns.get(position)?;
-        let comparable = Comparable::of(definition.kind, spec);
+        let comparable = Comparable::of_condition(definition.kind, spec);
         let has_keys = definition.kind == ColumnType::Text && spec.kind.is_text();
         let collation = Some(spec.kind.collation).filter(|it| has_keys && !is_bytes(*it));
         Some(Operand { name: definition.name.clone(), comparable, collation })

@@ -305,6 +305,14 @@ fn searches_counts_and_facets() {
         ("SELECT DISTINCT note FROM articles WHERE id > 3", false),
         ("SELECT note, COUNT(*) FROM articles GROUP BY note ORDER BY note DESC", true),
         ("SELECT COUNT(*) AS n, body FROM articles GROUP BY body ORDER BY n DESC, body", true),
+        ("SELECT price, COUNT(*) FROM shop.sold GROUP BY price ORDER BY price DESC", true),
+        ("SELECT COUNT(*) FROM shop.sold WHERE price > 0.25 AND price <> 0.3", true),
+        (
+            "SELECT COUNT(*) FROM shop.sold WHERE price IN (0.3, 0.12, 0.125, 7) OR price = 0.040",
+            true,
+        ),
+        ("SELECT COUNT(*) FROM shop.sold WHERE price BETWEEN 0.105 AND 1", true),
+        ("SELECT COUNT(*) FROM shop.sold WHERE NOT price >= 0.1111", true),
         ("SELECT MIN(id), MAX(id) FROM articles", true),
         ("SELECT MAX(id) FROM articles WHERE id > 1000", true),
         ("SELECT MAX(price), MIN(at), MIN(kind) FROM articles", true),
@@ -457,6 +465,34 @@ fn what_takes_a_conversion_goes_the_general_way() {
         "INSERT INTO articles (id) VALUES (1)",
     ] {
         assert!(fixture.quick(text).is_none(), "{text}");
+    }
+}
+
+#[test]
+fn moments_are_compared_with_what_is_surely_one() {
+    let mut fixture = fixture();
+    fixture.run("CREATE TABLE visits (id INT PRIMARY KEY, day DATE, at DATETIME(3))");
+    fixture.run(
+        "INSERT INTO visits VALUES (1, '2025-03-01', '2025-03-01 00:00:00'), (2, '2025-03-02', \
+         '2025-03-01 10:00:00.5'), (3, NULL, NULL), (4, '2024-02-29', '2025-03-02 10:00:00.501')",
+    );
+    for (text, count) in [
+        ("day = '2025-03-01'", 1),
+        ("day <> '2025-03-01'", 2),
+        ("day IN ('2025-03-01', '2024-02-29', '2024-02-28')", 2),
+        ("day BETWEEN '2024-03-01' AND '2025-03-02'", 2),
+        ("at = '2025-03-01'", 1),
+        ("at > '2025-03-01'", 2),
+        ("at >= '2025-03-01 10:00:00.5' AND at < '2025-03-02 10:00:00.5011'", 2),
+        ("NOT at < '2025-03-02'", 1),
+    ] {
+        let text = format!("SELECT COUNT(*) FROM visits WHERE {text}");
+        fixture.same(&text, true);
+        assert_eq!(fixture.quick(&text).unwrap().rows, [[format!("Int({count})")]], "{text}");
+    }
+    for text in ["day = '2025-03-01 10:00:00'", "day = '2025-3-1'", "at > 20250301", "day = '0'"] {
+        let text = format!("SELECT COUNT(*) FROM visits WHERE {text}");
+        assert!(fixture.quick(&text).is_none(), "{text}");
     }
 }
 
