@@ -146,7 +146,8 @@ fn plain_moment(text: &str) -> Option<DateTime> {
         digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
     };
     let mark = |at: usize, mark: u8| (text.as_bytes().get(at) == Some(&mark)).then_some(());
-    (mark(4, b'-')?, mark(7, b'-')?);
+    mark(4, b'-')?;
+    mark(7, b'-')?;
     let year = u16::try_from(number(0..4)?).ok().filter(|year| *year > 0)?;
     let month = u8::try_from(number(5..7)?).ok().filter(|month| (1..=12).contains(month))?;
     let day = u8::try_from(number(8..10)?).ok()?;
@@ -157,7 +158,9 @@ fn plain_moment(text: &str) -> Option<DateTime> {
     if text.len() == 10 {
         return Some(DateTime { date, micros: 0 });
     }
-    (mark(10, b' ')?, mark(13, b':')?, mark(16, b':')?);
+    mark(10, b' ')?;
+    mark(13, b':')?;
+    mark(16, b':')?;
     let (hour, minute, second) = (number(11..13)?, number(14..16)?, number(17..19)?);
     if hour > 23 || minute > 59 || second > 59 {
         return None;
