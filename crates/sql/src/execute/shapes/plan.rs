@@ -93,7 +93,9 @@ pub(super) enum PageField {
 #[derive(Debug)]
 pub(super) struct End {
     pub column: String,
-    pub greatest: bool,
+    pub nullable: bool,
+    /// The order at whose beginning it stands.
+    pub sort: SortKey,
 }
 
 /// How many rows there are of each value.
@@ -342,7 +344,14 @@ fn ends(select: &Select, table: &Table) -> Option<(Work, Vec<Column>)> {
         described.collation = of_column.collation;
         described.length = of_column.length;
         described.decimals = of_column.decimals;
-        ends.push(End { column: sortable(position, table)?, greatest });
+        let column = sortable(position, table)?;
+        // The order of the keys is at hand.
+        let by = match table.schema().primary_key.first() == Some(&position) {
+            true => SortBy::Key,
+            false => SortBy::Column(column.clone()),
+        };
+        let nullable = table.schema().columns.get(position)?.nullable;
+        ends.push(End { column, nullable, sort: SortKey { by, descending: greatest } });
         columns.push(described);
     }
     let plain_numbers = columns.iter().all(|column| column.collation == Collation::BINARY.0);

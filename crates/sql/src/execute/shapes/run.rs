@@ -1,8 +1,8 @@
 //! Asks the engine what a plan says and sends the rows.
 
 use remora_engine::{
-    Error as EngineError, FacetRequest, Filter, KeyValues, SearchRequest, Selection, SortBy,
-    SortKey, Value, compare,
+    Error as EngineError, FacetRequest, Filter, KeyValues, SearchRequest, Selection, SortBy, Value,
+    compare,
 };
 
 use remora_mysql::Collation;
@@ -397,9 +397,9 @@ impl Asked<'_> {
     ) -> Sent {
         let Some(selection) = self.selection(tests) else { return Ok(None) };
         let mut row = Vec::new();
-        for End { column, greatest } in ends {
+        for End { column, nullable, sort } in ends {
             let mut selection = selection.clone();
-            if !greatest {
+            if *nullable && !sort.descending {
                 // NULL comes before all values.
                 let present = Filter::IsNotNull(column.clone());
                 let filter = selection.filter.take();
@@ -410,7 +410,7 @@ impl Asked<'_> {
             }
             let request = SearchRequest {
                 selection,
-                sort: vec![SortKey { by: SortBy::Column(column.clone()), descending: *greatest }],
+                sort: vec![sort.clone()],
                 limit: 1,
                 fields: vec![column.clone()],
                 ..SearchRequest::default()
