@@ -3,40 +3,18 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+#[path = "support/random.rs"]
+mod random;
 mod support;
 
 use std::fmt::Write;
 
+use random::Random;
 use remora_sql::Session;
 use support::{Server, rows, run};
 
 const ROWS: u64 = 20_000;
 const ROUNDS: usize = 250;
-
-/// Numbers that look random (SplitMix64).
-struct Random(u64);
-
-impl Random {
-    fn seeded() -> Self {
-        let seed = std::env::var("REMORA_SEED").ok().and_then(|seed| seed.parse().ok());
-        let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos() as u64;
-        let seed = seed.unwrap_or(now);
-        println!("REMORA_SEED={seed}");
-        Self(seed)
-    }
-
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % limit
-    }
-
-    fn choose<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.below(of.len() as u64) as usize]
-    }
-}
 
 /// A value of a row's column, or one to compare it with.
 fn value(random: &mut Random, column: &str) -> String {
@@ -121,7 +99,8 @@ async fn compare(session: &mut Session, random: &mut Random, rounds: usize) {
     for round in 0..rounds {
         let statement = select(random);
         // No plan is kept of a text that comes once.
-        let once = statement.replacen("SELECT", &format!("SELECT /* {round} {} */", random.0), 1);
+        let once =
+            statement.replacen("SELECT", &format!("SELECT /* {round} {} */", random.next()), 1);
         let plain = rows(session, &once.replace('@', "plain")).await;
         let keyed = rows(session, &statement.replace('@', "keyed")).await;
         assert_eq!(keyed, plain, "{statement}");

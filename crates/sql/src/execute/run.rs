@@ -92,24 +92,23 @@ impl Query {
         query: ast::Query,
         source: &Source,
     ) -> Result<Self> {
-        Self::reading(session, query, source, |tables| tables).await
+        Self::reading(session, query, source, false).await
     }
 
-    /// Resolves a query of few rows.
+    /// Resolves a query of few rows, whose plan is kept.
     pub(super) async fn of_few(
         session: &SessionState,
         query: ast::Query,
         source: &Source,
     ) -> Result<Self> {
-        let plain = |tables| altered(tables, EngineTable::without_text_index);
-        Self::reading(session, query, source, plain).await
+        Self::reading(session, query, source, true).await
     }
 
     async fn reading(
         session: &SessionState,
         mut query: ast::Query,
         source: &Source,
-        read: impl FnOnce(Tables) -> Tables,
+        is_kept: bool,
     ) -> Result<Self> {
         let is_light = is_light(&query);
         sought::settle(session, &mut query, source).await?;
@@ -127,14 +126,17 @@ impl Query {
         });
         let Resolved { query, columns, tables, window } = resolved?;
         let memory = session.shared.settings.max_query_memory_bytes;
-        let extent = Extent::of(&query);
+        let extent = if is_kept { Extent::Kept } else { Extent::of(&query) };
         let tables = match has_joins(&query) {
             // None of which says what its key is.
-            true => altered(tables, EngineTable::without_key),
+            true => altered(tables, |_, table| table.without_key()),
             false => tables,
         };
-        let tables = read(tables);
-        let planner = Planner::new(session.context(), memory, tables, catalog.rows(), extent);
+        let (tables, rows) = match is_kept {
+            true => (altered(tables, |relation, table| table.kept(relation)), 0),
+            false => (tables, catalog.rows()),
+        };
+        let planner = Planner::new(session.context(), memory, tables, rows, extent);
         let planner = Arc::new(planner);
         let is_long = source.is_long();
         Ok(Self { query, planner, shown: columns, window, is_light, is_long })
@@ -232,20 +234,24 @@ impl Query {
         Ok(self.described(&schema.await?))
     }
 
-    /// Its plan and its columns, made without an optimizer; `None` if it is not that plain.
-    pub(super) async fn direct(
+    /// Its plan and its columns, where possible made without an optimizer; `None` if it counts rows that are not
+    /// shown.
+    pub(super) async fn to_keep(
         &self,
         session: &SessionState,
     ) -> Result<Option<(Arc<dyn ExecutionPlan>, Vec<Column>)>> {
         if self.window.is_some() {
             return Ok(None);
         }
-        let made =
-            self.planned(session, |planner, query| async move { planner.direct_plan(query) });
-        Ok(made.await?.map(|plan| {
-            let columns = self.described(&plan.schema());
-            (plan, columns)
-        }))
+        let made = self.planned(session, |planner, query| async move {
+            match planner.direct_plan(query.clone())? {
+                Some(plan) => Ok(plan),
+                None => planner.physical_plan(query).await,
+            }
+        });
+        let plan = made.await?;
+        let columns = self.described(&plan.schema());
+        Ok(Some((plan, columns)))
     }
 
     /// What it would do, a line for each step.
@@ -320,11 +326,11 @@ impl Query {
 type Tables = Vec<(String, Arc<dyn TableProvider>)>;
 
 /// The tables of a query, those of the engine otherwise.
-fn altered(tables: Tables, alter: fn(&EngineTable) -> EngineTable) -> Tables {
+fn altered(tables: Tables, alter: fn(&str, &EngineTable) -> EngineTable) -> Tables {
     let altered = |(name, table): (String, Arc<dyn TableProvider>)| {
         let any: &dyn std::any::Any = table.as_ref();
         let made: Option<Arc<dyn TableProvider>> =
-            any.downcast_ref::<EngineTable>().map(|table| Arc::new(alter(table)) as _);
+            any.downcast_ref::<EngineTable>().map(|table| Arc::new(alter(&name, table)) as _);
         (name, made.unwrap_or(table))
     };
     tables.into_iter().map(altered).collect()

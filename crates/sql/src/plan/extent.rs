@@ -25,6 +25,8 @@ pub(crate) enum Extent {
     OneTable,
     /// Anything.
     Any,
+    /// Anything, as a plan that is kept: joins and orders stay where they were written.
+    Kept,
 }
 
 /// Rules about several tables, queries within queries, and UNION.
@@ -51,6 +53,8 @@ const RUNNING_OF_SEVERAL: [&str; 5] = [
 ];
 /// Rules that move the reading of fields of structures, which no column here is.
 const OF_STRUCTURES: [&str; 2] = ["extract_leaf_expressions", "push_down_leaf_projections"];
+/// What a plan that is kept needs: groups are made in one step.
+const OF_KEPT: [&str; 1] = ["CombinePartialFinalAggregate"];
 /// What expressions need: some functions are others by the time they run.
 const OF_CONSTANTS: [&str; 1] = ["simplify_expressions"];
 
@@ -81,12 +85,13 @@ impl Extent {
         let logical = |name: &str| match self {
             Self::Constants => OF_CONSTANTS.contains(&name),
             Self::OneTable => !OF_SEVERAL.contains(&name) && !OF_STRUCTURES.contains(&name),
-            Self::Any => !OF_STRUCTURES.contains(&name),
+            Self::Any | Self::Kept => !OF_STRUCTURES.contains(&name),
         };
         let running = |name: &str| match self {
             Self::Constants => false,
             Self::OneTable => !RUNNING_OF_SEVERAL.contains(&name),
             Self::Any => true,
+            Self::Kept => OF_KEPT.contains(&name),
         };
         let mut logical_rules = Optimizer::new().rules;
         logical_rules.retain(|rule| logical(rule.name()));
@@ -98,7 +103,7 @@ impl Extent {
         let mut running_rules = PhysicalOptimizer::new().rules;
         running_rules.retain(|rule| running(rule.name()));
         let mut config = any.config().clone();
-        if self != Self::Any {
+        if matches!(self, Self::Constants | Self::OneTable) {
             // The second time finds nothing more in so small a plan.
             config.options_mut().optimizer.max_passes = 1;
         }

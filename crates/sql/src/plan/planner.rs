@@ -41,6 +41,7 @@ const MAX_JOIN_KEY_BYTES: usize = 64 << 20;
 static CONSTANTS: LazyLock<PlanState> = LazyLock::new(|| Extent::Constants.rules_of(base()));
 static ONE_TABLE: LazyLock<PlanState> = LazyLock::new(|| Extent::OneTable.rules_of(base()));
 static ANY: LazyLock<PlanState> = LazyLock::new(|| Extent::Any.rules_of(base()));
+static KEPT: LazyLock<PlanState> = LazyLock::new(|| Extent::Kept.rules_of(base()));
 
 /// Makes plans of one statement.
 pub(crate) struct Planner {
@@ -89,6 +90,7 @@ impl Planner {
             Extent::Constants => CONSTANTS.clone(),
             Extent::OneTable => ONE_TABLE.clone(),
             Extent::Any => ANY.clone(),
+            Extent::Kept => KEPT.clone(),
         };
         let partitions = match rows > MAX_DIRECT_ROWS {
             true => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),

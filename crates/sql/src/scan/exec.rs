@@ -73,7 +73,9 @@ pub(crate) struct ScanExec {
     zone: TimeZone,
     pub(super) overlay: Option<Overlaid>,
     /// Columns of the projection that the engine can compare.
-    subjects: Vec<Option<Subject>>,
+    pub(super) subjects: Vec<Option<Subject>>,
+    /// What a kept plan calls the table.
+    pub(super) relation: Option<Arc<str>>,
     /// What joins will know of their keys when this is read.
     pub(super) dynamic: Vec<Arc<dyn PhysicalExpr>>,
     batches: Batches,
@@ -98,6 +100,7 @@ impl ScanExec {
             called: table.called(),
             rows: shape.rows(table),
             subjects: shape.projection.iter().map(|index| Subject::of(table, *index)).collect(),
+            relation: table.relation.clone(),
             dynamic: Vec::new(),
             zone: table.zone.clone(),
             overlay: Overlaid::of(table),
@@ -158,11 +161,11 @@ impl ScanShape {
     /// How many rows of the table these are.
     fn rows(&self, table: &EngineTable) -> Precision<usize> {
         let most = |rows: usize| self.limit.map_or(rows, |limit| limit.min(rows));
-        if table.overlay.is_some() {
-            return Precision::Inexact(most(table.rows()));
+        if table.overlay.is_some() || table.relation.is_some() {
+            return Precision::Inexact(most(table.rows_now()));
         }
         if self.filter.is_none() && self.text.is_none() {
-            return Precision::Exact(most(table.rows()));
+            return Precision::Exact(most(table.rows_now()));
         }
         let selection = Selection {
             table: table.engine_name.clone(),
@@ -173,7 +176,7 @@ impl ScanShape {
         // Counting is quick beside a join that begins with the wrong side.
         match table.reader.count(&selection) {
             Ok(counted) => Precision::Exact(most(usize::try_from(counted.count).unwrap_or(0))),
-            Err(_) => Precision::Inexact(most(table.rows())),
+            Err(_) => Precision::Inexact(most(table.rows_now())),
         }
     }
 }

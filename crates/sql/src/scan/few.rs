@@ -1,16 +1,29 @@
 //! A table's rows where few are looked at.
 
+use std::sync::Arc;
+
 use datafusion::{
-    arrow::{array::RecordBatch, compute::concat_batches, datatypes::SchemaRef},
+    arrow::{
+        array::{Array, ArrayRef, AsArray, RecordBatch},
+        compute::concat_batches,
+        datatypes::SchemaRef,
+    },
+    common::ScalarValue,
     error::Result as PlanResult,
+    physical_expr::{
+        PhysicalExpr, ScalarFunctionExpr,
+        expressions::{Column, DynamicFilterPhysicalExpr, Literal as Constant},
+    },
 };
 use jiff::tz::TimeZone;
 use remora_engine::{
-    ColumnBatch, ColumnType, Filter, ScanRequest, SearchRequest, Selection, SortKey, Value,
+    ColumnBatch, ColumnType, Filter, Literal, Scan, ScanRequest, SearchRequest, Selection, SortKey,
+    Value,
 };
 
 use super::{
     exec::{ScanExec, external, placed, record_batch},
+    filter::Subject,
     overlaid::column,
 };
 use crate::{MAX_DIRECT_ROWS, catalog::Reader};
@@ -42,18 +55,33 @@ pub(crate) struct FewScan {
     places: Vec<usize>,
     schema: SchemaRef,
     filter: Option<Filter>,
+    subjects: Vec<Option<Subject>>,
+    relation: Option<Arc<str>>,
+}
+
+/// Rows that are read batch by batch.
+pub(crate) struct FewRows<'s> {
+    of: &'s FewScan,
+    scan: Scan,
+    zone: TimeZone,
 }
 
 impl ScanExec {
     /// The same for few rows; `None` where it asks more than conditions on columns of the snapshot.
     pub(crate) fn few(&self) -> Option<FewScan> {
+        // What a join learns of its keys leaves out rows that it would leave out itself.
+        let learnt = |filter: &Arc<dyn PhysicalExpr>| {
+            filter.downcast_ref::<DynamicFilterPhysicalExpr>().is_some()
+        };
         let is_plain = self.overlay.is_none()
             && self.scores.is_empty()
-            && self.dynamic.is_empty()
+            && self.dynamic.iter().all(learnt)
             && self.shape.text.is_none()
             && self.shape.limit.is_none();
         is_plain.then(|| FewScan {
             table: self.table.clone(),
+            subjects: self.subjects.clone(),
+            relation: self.relation.clone(),
             columns: self.columns.clone(),
             places: self.places.clone(),
             schema: self.schema.clone(),
@@ -72,7 +100,7 @@ impl FewScan {
         limit: Option<u64>,
         zone: TimeZone,
         most: Most,
-    ) -> PlanResult<Option<impl Iterator<Item = PlanResult<RecordBatch>>>> {
+    ) -> PlanResult<Option<FewRows<'_>>> {
         let request = ScanRequest {
             table: self.table.clone(),
             text: None,
@@ -86,10 +114,7 @@ impl FewScan {
         let Some(scan) = reader.scan_few(request, most.documents).map_err(external)? else {
             return Ok(None);
         };
-        let (places, schema) = (&self.places, &self.schema);
-        Ok(Some(scan.map(move |batch| {
-            record_batch(placed(batch.map_err(external)?, places), schema, &zone)
-        })))
+        Ok(Some(FewRows { of: self, scan, zone }))
     }
 
     /// The same as one batch.
@@ -153,6 +178,36 @@ impl FewScan {
         record_batch(placed(batch, &self.places), &self.schema, zone).map(Some)
     }
 
+    /// The condition that what an expression is of is equal to one of these values, of which those that are NULL
+    /// are equal to nothing; `None` if the engine has no answer to it.
+    pub(crate) fn one_of(
+        &self,
+        expression: &Arc<dyn PhysicalExpr>,
+        values: &ArrayRef,
+    ) -> Option<Filter> {
+        if let Some(column) = expression.downcast_ref::<Column>() {
+            let subject = self.subjects.get(column.index())?.as_ref()?;
+            let present = (0..values.len()).filter(|row| values.is_valid(*row));
+            let value = |row| subject.literal(&ScalarValue::try_from_array(values, row).ok()?);
+            let literals: Option<Vec<Literal>> = present.map(value).collect();
+            return Some(Filter::In(subject.name.clone(), literals?));
+        }
+        let call = expression.downcast_ref::<ScalarFunctionExpr>()?;
+        let ("collation_key", [of, number]) = (call.name(), call.args()) else { return None };
+        let subject = self.subjects.get(of.downcast_ref::<Column>()?.index())?.as_ref()?;
+        let ScalarValue::Int64(Some(number)) = number.downcast_ref::<Constant>()?.value() else {
+            return None;
+        };
+        let keys = values.as_binary_view_opt()?.iter().flatten().map(<[u8]>::to_vec);
+        let order = u32::try_from(*number).ok()?;
+        subject.has_keys.then(|| Filter::KeyIn(subject.name.clone(), order, keys.collect()))
+    }
+
+    /// What the plan that it is of calls the table.
+    pub(crate) fn relation(&self) -> Option<&str> {
+        self.relation.as_deref()
+    }
+
     /// The position in the table of a column of the batches.
     pub(crate) fn position(&self, place: usize) -> Option<usize> {
         self.columns.get(*self.places.get(place)?).copied()
@@ -168,6 +223,25 @@ impl FewScan {
     /// The columns of the rows.
     pub(crate) fn schema(&self) -> &SchemaRef {
         &self.schema
+    }
+}
+
+impl FewRows<'_> {
+    /// How many rows are still to come.
+    pub(crate) fn rows(&self) -> u64 {
+        self.scan.rows()
+    }
+}
+
+impl Iterator for FewRows<'_> {
+    type Item = PlanResult<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let batch = self.scan.next()?;
+        let made = batch.map_err(external).and_then(|batch| {
+            record_batch(placed(batch, &self.of.places), &self.of.schema, &self.zone)
+        });
+        Some(made)
     }
 }
 

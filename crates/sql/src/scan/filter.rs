@@ -198,6 +198,8 @@ pub(super) struct Subject {
     pub name: String,
     kind: ExprType,
     is_bool: bool,
+    /// Whether it is of texts, which have keys by their collation.
+    pub has_keys: bool,
 }
 
 fn column(table: &EngineTable, expr: &Expr) -> Option<Subject> {
@@ -214,7 +216,8 @@ impl Subject {
         }
         let kind = ExprType::of_field(table.schema.field(index));
         let is_bool = definition.kind == ColumnType::Bool;
-        Some(Self { name: definition.name.clone(), kind, is_bool })
+        let has_keys = definition.kind == ColumnType::Text && kind.is_text();
+        Some(Self { name: definition.name.clone(), kind, is_bool, has_keys })
     }
 
     /// The constant as a value of the column; `None` if it is NULL or of another type.

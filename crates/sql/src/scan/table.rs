@@ -47,6 +47,8 @@ pub(crate) struct EngineTable {
     constraints: Constraints,
     /// Whether conditions on texts are asked of the text index.
     pub(super) by_text_index: bool,
+    /// What a kept plan calls it.
+    pub(super) relation: Option<Arc<str>>,
     name: String,
     rows: usize,
 }
@@ -107,13 +109,19 @@ impl EngineTable {
             scores: Vec::new(),
             constraints,
             by_text_index: true,
+            relation: None,
             name: name.table.clone(),
             rows: 0,
         }
     }
 
-    /// How many rows there are.
+    /// How many rows there are, as far as plans may rely on it.
     pub(crate) fn rows(&self) -> usize {
+        if self.relation.is_some() { usize::MAX } else { self.rows }
+    }
+
+    /// About how many rows there are.
+    pub(super) fn rows_now(&self) -> usize {
         self.rows
     }
 
@@ -170,9 +178,10 @@ impl EngineTable {
         Self { constraints: Constraints::default(), ..self.clone() }
     }
 
-    /// The same, of which conditions on texts are tested row by row: of few rows that is sooner done.
-    pub(crate) fn without_text_index(&self) -> Self {
-        Self { by_text_index: false, ..self.clone() }
+    /// The same for a plan that is kept, whose scan is known by the name of the relation. How many rows there are
+    /// is unknown by then. Conditions on texts are tested row by row: of few rows that is sooner done.
+    pub(crate) fn kept(&self, relation: &str) -> Self {
+        Self { by_text_index: false, relation: Some(relation.into()), ..self.clone() }
     }
 
     /// Reads these columns of the schema, of the rows that conditions let through as far as the engine
@@ -265,9 +274,9 @@ impl TableProvider for EngineTable {
 
     fn statistics(&self) -> Option<Statistics> {
         let unknown = Statistics::new_unknown(&self.schema);
-        let rows = match &self.overlay {
-            None => Precision::Exact(self.rows),
-            Some(_) => Precision::Inexact(self.rows),
+        let rows = match self.overlay.is_some() || self.relation.is_some() {
+            false => Precision::Exact(self.rows),
+            true => Precision::Inexact(self.rows),
         };
         Some(unknown.with_num_rows(rows))
     }

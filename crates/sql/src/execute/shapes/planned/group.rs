@@ -67,6 +67,16 @@ impl Grouping {
         Some(Self { keys, functions: functions.collect(), schema: plan.schema() })
     }
 
+    /// How many columns it gives.
+    pub(super) fn width(&self) -> usize {
+        self.schema.fields().len()
+    }
+
+    /// What rows are grouped by, at a place.
+    pub(super) fn key(&self, place: usize) -> Option<&Expression> {
+        self.keys.get(place)
+    }
+
     pub(super) fn expressions(&self) -> Vec<&Expression> {
         self.keys.iter().chain(self.functions.iter().flat_map(|function| &function.args)).collect()
     }

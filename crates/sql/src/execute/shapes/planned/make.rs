@@ -1,23 +1,23 @@
 //! A statement becomes a plan that is kept.
 
-use datafusion::sql::sqlparser::ast::{self, Query, SetExpr, TableFactor};
+use std::sync::atomic::AtomicU32;
+
+use datafusion::sql::sqlparser::ast::{self, Query, SetExpr};
 
 use super::{
-    super::{
-        lift::{Constants, Lifted},
-        table::Table,
-    },
-    Meaning, Plan, fixed,
+    super::lift::{Constants, Lifted},
+    Meaning, Plan, Read, fixed,
+    from::Tables,
     pure::is_pure,
-    steps::{self, Stepped, stepped},
+    steps,
     taken::Taken,
+    tree::{Tree, tree},
 };
 use crate::{
     Column,
     catalog::Reader,
     execute::{hinted_limit, marks, run::Query as Planning},
     parse::Statement,
-    plan::Extent,
     state::SessionState,
 };
 
@@ -45,11 +45,11 @@ pub(super) async fn plan(
         return None;
     }
     let ast::Statement::Query(mut query) = statement.parse().ok()? else { return None };
-    let table = table_of(&query, session, reader)?;
+    let tables = Tables::of(&query, session, reader)?;
     let mut taken = Taken::default();
     taken.page(&mut query, &lifted)?;
     if let SetExpr::Select(select) = query.body.as_mut() {
-        taken.conditions(select, &lifted, &table);
+        taken.conditions(select, &lifted, &tables);
     }
     if !is_pure(&query) {
         return None;
@@ -61,42 +61,45 @@ pub(super) async fn plan(
         session.warnings.clear();
         return None;
     }
-    let (stepped, columns) = planned?;
-    let order = steps::order(&stepped, &table);
-    let Stepped { scan, steps, calls } = stepped;
+    let (tree, columns) = planned?;
+    let of_scan = |scan: usize| tables.of_relation(tree.scans.get(scan)?.relation()?);
+    let order = steps::order(&tree, |scan| tables.all.get(of_scan(scan)?));
     let groups = 0..lifted.ends.len();
     let rest = groups.filter(|group| !taken.groups.contains(group));
     let fixed = rest.map(|group| (group, fixed(group, constants))).collect();
-    let Taken { tests, limit, offset, .. } = taken;
-    Some(Plan { table, meaning, fixed, tests, limit, offset, scan, steps, order, calls, columns })
+    let Taken { mut tests, limit, offset, .. } = taken;
+    let mut reads = Vec::new();
+    let Tree { scans, root, calls } = tree;
+    for scan in scans {
+        let table = tables.of_relation(scan.relation()?)?;
+        let place = tests.iter().position(|(of, _)| *of == table);
+        reads.push(Read { scan, tests: place.map(|place| tests.swap_remove(place)) });
+    }
+    if !tests.is_empty() {
+        // A table whose conditions were taken is read nowhere.
+        return None;
+    }
+    Some(Plan {
+        tables: tables.all,
+        meaning,
+        fixed,
+        limit,
+        offset,
+        reads,
+        root,
+        order,
+        calls,
+        columns,
+        given_up: AtomicU32::new(0),
+    })
 }
 
 async fn planned(
     session: &SessionState,
     query: Query,
     statement: &Statement<'_>,
-) -> Option<(Stepped, Vec<Column>)> {
+) -> Option<(Tree, Vec<Column>)> {
     let planning = Planning::of_few(session, query, &statement.source).await.ok()?;
-    let (plan, columns) = planning.direct(session).await.ok()??;
-    Some((stepped(&plan)?, columns))
-}
-
-/// The table of a query that is of one table of the engine, and locks nothing.
-fn table_of(query: &Query, session: &SessionState, reader: &Reader) -> Option<Table> {
-    if Extent::of(query) != Extent::OneTable || !query.locks.is_empty() {
-        return None;
-    }
-    let SetExpr::Select(select) = query.body.as_ref() else { return None };
-    let [from] = select.from.as_slice() else { return None };
-    let TableFactor::Table { name, alias, args: None, .. } = &from.relation else { return None };
-    let names: Option<Vec<&str>> =
-        name.0.iter().map(|part| Some(part.as_ident()?.value.as_str())).collect();
-    let (database, table) = match names?.as_slice() {
-        [table] => (session.database.as_deref(), *table),
-        [database, table] => (Some(*database), *table),
-        _ => return None,
-    };
-    let alias = alias.as_ref().map(|alias| alias.name.value.as_str());
-    let table = Table::of((database, table), alias, &session.shared, reader)?;
-    (from.joins.is_empty() && !table.is_changed_by(session)).then_some(table)
+    let (plan, columns) = planning.to_keep(session).await.ok()??;
+    Some((tree(&plan)?, columns))
 }

@@ -1,21 +1,27 @@
-//! Statements over few rows of one table, planned once for all of a shape: any expression, any groups and
-//! order.
+//! Statements over few rows, planned once for all of a shape: any expression, joins by equality, semi-joins, any
+//! groups and order.
 //!
 //! What comes a second time is planned without its literals: conditions that compare columns with them, and
 //! LIMIT, are taken off the syntax tree ([`taken`]) and asked of the engine with the literals of each run. What
-//! is left is planned as any query is and becomes steps over one batch of rows ([`steps`], [`group`]). Literals
+//! is left is planned as any query is and becomes a tree ([`tree`]) of scans, joins ([`mod@join`]) and steps over one batch
+//! of rows ([`steps`], [`group`]). Which side of a join is read first is decided at each run: the one of which fewer
+//! rows are left by conditions, and of the other those that have its keys ([`read`]). Literals
 //! that stand elsewhere are a part of the plan, so a shape may have several. A run that looks at few rows does so in
 //! the thread of its connection, one that looks at more where plans run, and of very many the statement goes the
 //! general way ([`Most`](crate::scan::Most)).
 
+mod from;
 mod group;
+mod join;
 mod make;
 mod pure;
+mod read;
 mod run;
 mod steps;
 mod taken;
 #[cfg(test)]
 mod tests;
+mod tree;
 
 use std::sync::{
     Arc,
@@ -40,7 +46,7 @@ use crate::{
     scan::FewScan,
     state::SessionState,
 };
-use steps::Step;
+use tree::Part;
 
 /// Most plans of one shape.
 const MAX_PLANS: usize = 8;
@@ -58,21 +64,30 @@ pub(super) struct Kept {
 
 /// A statement made ready.
 pub(super) struct Plan {
-    table: Table,
+    /// All that it names.
+    tables: Vec<Table>,
     meaning: Meaning,
     /// The literals that are a part of it.
     fixed: Vec<(Group, Vec<Fixed>)>,
-    /// The conditions that are filled with the others.
-    tests: Tests,
     limit: Option<Group>,
     offset: Option<Group>,
-    scan: FewScan,
-    steps: Vec<Step>,
-    /// The order of the rows, if the engine has it and each row that is shown is one of the table.
-    order: Option<Vec<SortKey>>,
+    reads: Vec<Read>,
+    root: Part,
+    /// The order of the rows, if the engine has it of the rows of a scan, each of which gives at most one that is
+    /// shown, or several beside each other.
+    order: Option<(usize, Vec<SortKey>)>,
     /// Whether its expressions call functions, which may ask for the session.
     calls: bool,
     columns: Vec<Column>,
+    /// How often in turn it was of too many rows.
+    given_up: AtomicU32,
+}
+
+/// A table that is read.
+struct Read {
+    scan: FewScan,
+    /// The conditions that are filled with the other literals, and the table among all that they are of.
+    tests: Option<(usize, Tests)>,
 }
 
 /// What of a session decides what a statement means.
@@ -112,10 +127,14 @@ impl Meaning {
 }
 
 impl Plan {
+    fn is_current(&self, reader: &Reader) -> bool {
+        self.tables.iter().all(|table| table.is_current(reader))
+    }
+
     fn is_for(&self, meaning: &Meaning, reader: &Reader, constants: &Constants<'_>) -> bool {
         self.meaning == *meaning
             && self.fixed.iter().all(|(group, kept)| *kept == fixed(*group, constants))
-            && self.table.is_current(reader)
+            && self.is_current(reader)
     }
 }
 
@@ -137,7 +156,7 @@ fn fixed(group: Group, constants: &Constants<'_>) -> Vec<Fixed> {
 impl Kept {
     /// Whether there is a plan for tables as they are.
     pub fn is_current(&self, reader: &Reader) -> bool {
-        self.plans.read().iter().any(|plan| plan.table.is_current(reader))
+        self.plans.read().iter().any(|plan| plan.is_current(reader))
     }
 
     /// Runs a statement of the shape; `source` gives its text where it is to be planned. `None` if it goes the
@@ -189,7 +208,7 @@ impl Kept {
         };
         let plan = Arc::new(plan);
         let mut plans = self.plans.write();
-        plans.retain(|plan| plan.table.is_current(reader));
+        plans.retain(|plan| plan.is_current(reader));
         plans.truncate(MAX_PLANS - 1);
         plans.insert(0, Arc::clone(&plan));
         Some(plan)

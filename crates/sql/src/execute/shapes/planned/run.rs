@@ -1,7 +1,10 @@
 //! Runs a kept plan.
 
 use std::{
-    sync::{Arc, LazyLock, atomic::AtomicBool},
+    sync::{
+        Arc, LazyLock,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     time::{Duration, Instant},
 };
 
@@ -15,10 +18,14 @@ use remora_engine::Filter;
 
 use super::{
     super::{lift::Constants, plan::MAX_PAGE_ROWS},
-    Plan,
+    Plan, Read,
+    read::Reading,
+    steps::Step,
+    tree::{Join, Of},
 };
 use crate::{
     Error, Outcome, Reply, Result,
+    aside::wait_aside,
     catalog::{Reader, Verb},
     error::from_plan,
     execute::runtime::Running,
@@ -29,6 +36,14 @@ use crate::{
 
 /// Options, but for the session's.
 static OPTIONS: LazyLock<ConfigOptions> = LazyLock::new(ConfigOptions::new);
+/// A plan that was of too many rows so often in turn goes the general way, and is tried again each so many runs.
+const GIVEN_UP: u32 = 3;
+const TRIED_AGAIN: u32 = 16;
+/// So many rows are joined at once whatever a page is; of pages the factor by which more are tried.
+const FEW_ROWS: u64 = 64;
+const FEW_PAGES: u64 = 4;
+/// How often the first rows of an order are tried.
+const WALKS: usize = 3;
 /// How long a run keeps its thread.
 const SLICE: Duration = Duration::from_millis(10);
 
@@ -41,12 +56,13 @@ struct Page {
 
 /// A plan with what one run asks of it.
 #[derive(Clone)]
-struct Asked {
-    plan: Arc<Plan>,
-    reader: Reader,
-    filter: Option<Filter>,
+pub(super) struct Asked {
+    pub(super) plan: Arc<Plan>,
+    pub(super) reader: Reader,
+    /// What is asked of each scan.
+    pub(super) filters: Vec<Option<Filter>>,
     page: Page,
-    zone: TimeZone,
+    pub(super) zone: TimeZone,
     context: Context,
 }
 
@@ -58,16 +74,18 @@ pub(super) async fn run<R: Reply>(
     constants: &Constants<'_>,
     reply: &mut R,
 ) -> Result<Option<Outcome>> {
-    if plan.table.is_changed_by(session) {
+    if plan.tables.iter().any(|table| table.is_changed_by(session)) || plan.is_given_up() {
         return Ok(None);
     }
-    plan.table.name.check(&session.identity, Verb::Select)?;
+    for table in &plan.tables {
+        table.name.check(&session.identity, Verb::Select)?;
+    }
     let (limit, offset) = (constants.rows(plan.limit), constants.rows(plan.offset));
     if limit.is_some() != plan.limit.is_some() || offset.is_some() != plan.offset.is_some() {
         return Ok(None);
     }
     let page = Page { offset: offset.unwrap_or(0), limit: limit.unwrap_or(u64::MAX) };
-    let Some(selected) = plan.tests.fill(constants, &plan.table) else { return Ok(None) };
+    let Some(filters) = plan.filters(constants) else { return Ok(None) };
     if page.limit == 0 {
         // Nothing is calculated for no rows.
         return Ok(None);
@@ -77,18 +95,20 @@ pub(super) async fn run<R: Reply>(
     let asked = Asked {
         plan: Arc::clone(plan),
         reader: reader.clone(),
-        filter: selected.filter,
+        filters,
         page,
         zone: session.variables.time_zone.zone.clone(),
         context: session.context(),
     };
-    let batch = match asked.evaluated(Most::HERE).await.map_err(from_plan)? {
-        Some(batch) => Some(batch),
-        None => match asked.first_rows().map_err(from_plan)? {
-            Some(batch) => Some(batch),
-            None => aside(session, asked).await?,
-        },
+    let here = match &plan.root.of {
+        Of::Scan(_) => asked.here().await,
+        Of::Join(join) => asked.joined_here(join),
     };
+    let batch = match here.map_err(from_plan)? {
+        Some(batch) => Some(batch),
+        None => aside(session, asked).await?,
+    };
+    plan.note_given_up(batch.is_none());
     let Some(batch) = batch else {
         session.warnings.clear();
         return Ok(None);
@@ -109,7 +129,11 @@ async fn aside(session: &SessionState, asked: Asked) -> Result<Option<RecordBatc
     let ended: Arc<AtomicBool> = Arc::clone(&asked.context.ended);
     let mut running = Running::start(session, ended, move |sender| async move {
         let _room = room;
-        let made = asked.evaluated(Most::ASIDE).await.map_err(from_plan);
+        let made = match &asked.plan.root.of {
+            Of::Scan(_) => asked.evaluated(Most::ASIDE).await,
+            Of::Join(join) => wait_aside(|| asked.joined(join, Most::ASIDE)),
+        };
+        let made = made.map_err(from_plan);
         // Nobody waits for it where the session has ended.
         let _ = sender.send(made).await;
     })?;
@@ -119,24 +143,92 @@ async fn aside(session: &SessionState, asked: Asked) -> Result<Option<RecordBatc
 impl Plan {
     /// The step before which rows are cut to a page: before what is selected is calculated of them.
     fn cut(&self) -> usize {
-        let last = self.steps.iter().rposition(|step| !step.keeps_rows());
+        let last = self.root.steps.iter().rposition(|step| !step.keeps_rows());
         last.map_or(0, |last| last + 1)
+    }
+
+    /// Whether each row of its only table is one that is shown.
+    fn each_is_shown(&self) -> bool {
+        let keeps = |step: &Step| step.keeps_rows() || matches!(step, Step::Sort(_));
+        matches!(self.root.of, Of::Scan(_)) && self.root.steps.iter().all(keeps)
+    }
+
+    /// What is asked of each scan with these literals; `None` where one takes a conversion.
+    fn filters(&self, constants: &Constants<'_>) -> Option<Vec<Option<Filter>>> {
+        let filter = |read: &Read| match &read.tests {
+            None => Some(None),
+            Some((table, tests)) => {
+                tests.fill(constants, self.tables.get(*table)?).map(|selected| selected.filter)
+            }
+        };
+        self.reads.iter().map(filter).collect()
+    }
+
+    /// Whether to go the general way at once, as the last runs had to after they had begun.
+    fn is_given_up(&self) -> bool {
+        let given_up = self.given_up.load(Relaxed);
+        let is_given_up = given_up >= GIVEN_UP && !given_up.is_multiple_of(TRIED_AGAIN);
+        if is_given_up {
+            self.given_up.fetch_add(1, Relaxed);
+        }
+        is_given_up
+    }
+
+    fn note_given_up(&self, is_given_up: bool) {
+        match is_given_up {
+            true => self.given_up.store(self.given_up.load(Relaxed).saturating_add(1), Relaxed),
+            false => self.given_up.store(0, Relaxed),
+        }
     }
 }
 
 impl Asked {
-    /// The rows; `None` if more would be looked at than may be.
+    /// The rows of one table, made in this thread.
+    async fn here(&self) -> PlanResult<Option<RecordBatch>> {
+        match self.evaluated(Most::HERE).await? {
+            Some(batch) => Ok(Some(batch)),
+            None => self.first_rows(),
+        }
+    }
+
+    /// The same of several tables. Where an index has the order and a page is asked for, its first rows are
+    /// joined before all are, unless fewer are to be read by conditions.
+    fn joined_here(&self, join: &Join) -> PlanResult<Option<RecordBatch>> {
+        let last = self.page.offset.saturating_add(self.page.limit);
+        let mut reading = Reading::new(self, Most::HERE, None)?;
+        let few = last.saturating_mul(FEW_PAGES).max(FEW_ROWS);
+        if last <= MAX_PAGE_ROWS
+            && reading.fewest() > few
+            && let Some(batch) = self.first_rows()?
+        {
+            return Ok(Some(batch));
+        }
+        let Some(batch) = reading.join(join)? else { return Ok(None) };
+        self.finished(batch, 0, self.plan.cut()).map(Some)
+    }
+
+    /// The rows of several tables; `None` if more would be looked at than may be.
+    fn joined(&self, join: &Join, most: Most) -> PlanResult<Option<RecordBatch>> {
+        let Some(batch) = Reading::new(self, most, None)?.join(join)? else { return Ok(None) };
+        self.finished(batch, 0, self.plan.cut()).map(Some)
+    }
+
+    /// The rows of one table; `None` if more would be looked at than may be.
     async fn evaluated(&self, most: Most) -> PlanResult<Option<RecordBatch>> {
-        let steps = &self.plan.steps;
+        let steps = &self.plan.root.steps;
         let cut = self.plan.cut();
         let by_row = steps.iter().take(cut).take_while(|step| step.is_by_row()).count();
         let last = self.page.offset.saturating_add(self.page.limit);
         let limit = (cut == 0 && self.page.limit < u64::MAX).then_some(last);
         let options = self.options();
-        let Some(read) = self.batches(limit, most)? else { return Ok(None) };
+        let Some(read) = self.plan.reads.first() else { return Ok(None) };
+        let (filter, zone) = (self.filter(), self.zone.clone());
+        let Some(found) = read.scan.batches(&self.reader, filter, limit, zone, most)? else {
+            return Ok(None);
+        };
         let (mut batches, mut bytes, mut rows) = (Vec::new(), 0, 0);
         let mut since = Instant::now();
-        for batch in read {
+        for batch in found {
             let mut batch = batch?;
             for step in steps.iter().take(by_row) {
                 batch = step.apply(&batch, options.as_ref())?;
@@ -158,7 +250,7 @@ impl Asked {
         }
         let schema = match batches.first() {
             Some(batch) => batch.schema(),
-            None => Arc::clone(self.plan.scan.schema()),
+            None => Arc::clone(read.scan.schema()),
         };
         // A step of no rows gives the columns of that step.
         let done = if batches.is_empty() { 0 } else { by_row };
@@ -167,7 +259,7 @@ impl Asked {
 
     /// What the steps behind the first `done` make of a batch, cut to the page before the step `cut`.
     fn finished(&self, batch: RecordBatch, done: usize, cut: usize) -> PlanResult<RecordBatch> {
-        let (steps, options) = (&self.plan.steps, self.options());
+        let (steps, options) = (&self.plan.root.steps, self.options());
         let mut batch = batch;
         for (at, step) in steps.iter().enumerate().skip(done) {
             if at == cut {
@@ -179,29 +271,44 @@ impl Asked {
         Ok(if cut == steps.len() { self.page.of(&batch) } else { batch })
     }
 
-    /// The same of a page whose order the engine has; `None` if it is none.
+    /// A page of what is made of the first rows of an order that the engine has; `None` if they do not fill it.
     fn first_rows(&self) -> PlanResult<Option<RecordBatch>> {
         let last = self.page.offset.saturating_add(self.page.limit);
-        let (Some(order), true) = (&self.plan.order, last <= MAX_PAGE_ROWS) else {
+        let (Some((scan, order)), true) = (&self.plan.order, last <= MAX_PAGE_ROWS) else {
             return Ok(None);
         };
-        let (filter, zone) = (self.filter.clone(), &self.zone);
-        let sort = (order.as_slice(), last as usize);
-        let batch = self.plan.scan.first(&self.reader, filter, sort, zone)?;
-        batch.map(|batch| self.finished(batch, 0, self.plan.cut())).transpose()
+        let Some(read) = self.plan.reads.get(*scan) else { return Ok(None) };
+        let each_is_shown = self.plan.each_is_shown();
+        let mut count = if each_is_shown { last } else { last.max(FEW_ROWS) };
+        for _ in 0..WALKS {
+            let filter = self.filters.get(*scan).cloned().flatten();
+            let sort = (order.as_slice(), count as usize);
+            let first = read.scan.first(&self.reader, filter, sort, &self.zone)?;
+            let Some(first) = first else { return Ok(None) };
+            let is_all = (first.num_rows() as u64) < count;
+            let batch = match &self.plan.root.of {
+                Of::Scan(_) => Some(first),
+                Of::Join(join) => {
+                    Reading::new(self, Most::HERE, Some((*scan, first)))?.join(join)?
+                }
+            };
+            let Some(batch) = batch else { return Ok(None) };
+            let batch = self.finished(batch, 0, self.plan.cut())?;
+            if each_is_shown || is_all || batch.num_rows() as u64 == self.page.limit {
+                return Ok(Some(batch));
+            }
+            count = count.saturating_mul(FEW_PAGES).min(MAX_PAGE_ROWS);
+        }
+        Ok(None)
     }
 
-    fn batches(
-        &self,
-        limit: Option<u64>,
-        most: Most,
-    ) -> PlanResult<Option<impl Iterator<Item = PlanResult<RecordBatch>>>> {
-        let (filter, zone) = (self.filter.clone(), self.zone.clone());
-        self.plan.scan.batches(&self.reader, filter, limit, zone, most)
+    /// What is asked of the only scan.
+    fn filter(&self) -> Option<Filter> {
+        self.filters.first().cloned().flatten()
     }
 
     /// What functions ask, if any are called.
-    fn options(&self) -> Option<Arc<ConfigOptions>> {
+    pub(super) fn options(&self) -> Option<Arc<ConfigOptions>> {
         self.plan.calls.then(|| {
             let mut options = OPTIONS.clone();
             options.extensions.insert(self.context.clone());
@@ -210,7 +317,7 @@ impl Asked {
     }
 
     /// 1317 where the statement is to end.
-    fn check(&self) -> PlanResult<()> {
+    pub(super) fn check(&self) -> PlanResult<()> {
         match self.context.is_over() {
             true => Err(DataFusionError::External(Box::new(Error::interrupted()))),
             false => Ok(()),

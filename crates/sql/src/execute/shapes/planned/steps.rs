@@ -1,4 +1,4 @@
-//! A plan of DataFusion as steps over one batch.
+//! Steps over one batch of rows.
 
 use std::sync::Arc;
 
@@ -12,15 +12,11 @@ use datafusion::{
     common::{
         config::ConfigOptions,
         exec_err,
-        tree_node::{Transformed, TreeNode, TreeNodeRecursion},
+        tree_node::{Transformed, TreeNode},
     },
     error::Result as PlanResult,
     physical_expr::{
         LexOrdering, PhysicalExpr, PhysicalSortExpr, ScalarFunctionExpr, expressions::Column,
-    },
-    physical_plan::{
-        ExecutionPlan, aggregates::AggregateExec, filter::FilterExec, projection::ProjectionExec,
-        sorts::sort::SortExec,
     },
 };
 
@@ -29,11 +25,9 @@ use remora_engine::{SortBy, SortKey};
 use super::{
     super::{plan::sortable, table::Table},
     group::Grouping,
+    tree::{Of, Origin, Tree},
 };
-use crate::scan::{FewScan, ScanExec};
-
-/// Most expressions of a plan, one within the other: they are evaluated on the stack of a connection.
-const MAX_DEPTH: usize = 32;
+use crate::scan::FewScan;
 
 /// One step.
 pub(super) enum Step {
@@ -49,107 +43,62 @@ pub(super) type Expression = Arc<dyn PhysicalExpr>;
 /// What functions ask for the session that they are called by; `None` where none are called.
 pub(super) type Asked<'a> = Option<&'a Arc<ConfigOptions>>;
 
-/// A plan in steps.
-pub(super) struct Stepped {
-    pub scan: FewScan,
-    pub steps: Vec<Step>,
-    /// Whether there are functions in it.
-    pub calls: bool,
-}
-
-/// The steps of a plan; `None` if it has others than these.
-pub(super) fn stepped(plan: &Arc<dyn ExecutionPlan>) -> Option<Stepped> {
-    let mut steps = Vec::new();
-    let scan = below(plan, &mut steps)?;
-    let mut calls = false;
-    for step in &steps {
-        for expression in step.expressions() {
-            calls |= examined(expression)?;
-        }
-    }
-    Some(Stepped { scan, steps, calls })
-}
-
-fn below(plan: &Arc<dyn ExecutionPlan>, steps: &mut Vec<Step>) -> Option<FewScan> {
-    let any: &dyn std::any::Any = plan.as_ref();
-    if let Some(scan) = any.downcast_ref::<ScanExec>() {
-        return scan.few();
-    }
-    if let Some(filter) = any.downcast_ref::<FilterExec>() {
-        let scan = below(filter.input(), steps)?;
-        steps.push(Step::Filter(Arc::clone(filter.predicate())));
-        return (filter.projection().is_none() && filter.fetch().is_none()).then_some(scan);
-    }
-    if let Some(projection) = any.downcast_ref::<ProjectionExec>() {
-        let scan = below(projection.input(), steps)?;
-        let expressions = projection.expr().iter().map(|each| Arc::clone(&each.expr));
-        steps.push(Step::Project(expressions.collect(), projection.schema()));
-        return Some(scan);
-    }
-    if let Some(sort) = any.downcast_ref::<SortExec>() {
-        let scan = below(sort.input(), steps)?;
-        steps.push(Step::Sort(sort_keys(sort.expr())));
-        return sort.fetch().is_none().then_some(scan);
-    }
-    let aggregate = any.downcast_ref::<AggregateExec>()?;
-    let scan = below(aggregate.input(), steps)?;
-    steps.push(Step::Group(Grouping::of(aggregate)?));
-    Some(scan)
-}
-
-/// The order that steps bring the rows of a scan in, as the engine says it; `None` if they do more than that, or
-/// the engine does not have it.
-pub(super) fn order(stepped: &Stepped, table: &Table) -> Option<Vec<SortKey>> {
-    // For each column at hand its place in the scan.
-    let count = stepped.scan.schema().fields().len();
-    let mut places: Vec<Option<usize>> = (0..count).map(Some).collect();
-    let place = |places: &[Option<usize>], expression: &Expression| {
-        let column = expression.downcast_ref::<Column>()?;
-        places.get(column.index()).copied().flatten()
-    };
+/// The order that a plan brings the rows of a scan in, as the engine says it, and that scan; `None` if it does more
+/// than that, or the engine does not have it. `table` gives the table of a scan.
+pub(super) fn order<'t>(
+    tree: &Tree,
+    table: impl Fn(usize) -> Option<&'t Table>,
+) -> Option<(usize, Vec<SortKey>)> {
+    let mut origins = tree.root.of.origins(&tree.scans);
     let mut order = None;
-    for step in &stepped.steps {
-        match step {
-            Step::Project(expressions, _) => {
-                places = expressions.iter().map(|each| place(&places, each)).collect();
+    for step in &tree.root.steps {
+        if let Step::Sort(keys) = step {
+            if order.is_some() {
+                return None;
             }
-            Step::Sort(keys) if order.is_none() => {
-                let key = |(expression, key): &(Expression, PhysicalSortExpr)| {
-                    let position = stepped.scan.position(place(&places, expression)?)?;
-                    let by = SortBy::Column(sortable(position, table)?);
-                    let SortOptions { descending, nulls_first } = key.options;
-                    // NULL is the least.
-                    (nulls_first != descending).then_some(SortKey { by, descending })
-                };
-                order = Some(keys.iter().map(key).collect::<Option<Vec<_>>>()?);
-            }
-            _ => return None,
+            order = Some(sorted_by(keys, &origins, &tree.scans, &table)?);
+        } else if !step.is_by_row() {
+            return None;
         }
+        origins = step.origins(origins);
     }
-    Some(order.unwrap_or_else(|| vec![SortKey { by: SortBy::Key, descending: false }]))
+    let (scan, order) = match (order, &tree.root.of) {
+        (Some(order), _) => order,
+        (None, Of::Scan(scan)) => (*scan, vec![SortKey { by: SortBy::Key, descending: false }]),
+        (None, Of::Join(_)) => return None,
+    };
+    tree.root.of.follows(scan).then_some((scan, order))
 }
 
-fn sort_keys(order: &LexOrdering) -> Vec<(Expression, PhysicalSortExpr)> {
+/// The keys of an order as the engine says them, where all are columns of one scan.
+fn sorted_by<'t>(
+    keys: &[(Expression, PhysicalSortExpr)],
+    origins: &[Origin],
+    scans: &[FewScan],
+    table: &impl Fn(usize) -> Option<&'t Table>,
+) -> Option<(usize, Vec<SortKey>)> {
+    let mut of = None;
+    let mut order = Vec::new();
+    for (expression, key) in keys {
+        let column = expression.downcast_ref::<Column>()?;
+        let (scan, place) = origins.get(column.index()).copied().flatten()?;
+        if *of.get_or_insert(scan) != scan {
+            return None;
+        }
+        let position = scans.get(scan)?.position(place)?;
+        let by = SortBy::Column(sortable(position, table(scan)?)?);
+        let SortOptions { descending, nulls_first } = key.options;
+        // NULL is the least.
+        if nulls_first == descending {
+            return None;
+        }
+        order.push(SortKey { by, descending });
+    }
+    Some((of?, order))
+}
+
+pub(super) fn sort_keys(order: &LexOrdering) -> Vec<(Expression, PhysicalSortExpr)> {
     order.iter().map(|key| (Arc::clone(&key.expr), key.clone())).collect()
-}
-
-/// Whether functions are called in an expression; `None` if it is too deep.
-fn examined(expression: &Expression) -> Option<bool> {
-    fn depth(expression: &Expression) -> usize {
-        let below = expression.children().into_iter().map(depth).max();
-        1 + below.unwrap_or(0)
-    }
-    if depth(expression) > MAX_DEPTH {
-        return None;
-    }
-    let mut calls = false;
-    expression
-        .apply(|each| {
-            calls |= each.downcast_ref::<ScalarFunctionExpr>().is_some();
-            Ok(TreeNodeRecursion::Continue)
-        })
-        .ok()?;
-    Some(calls)
 }
 
 impl Step {
@@ -163,7 +112,31 @@ impl Step {
         matches!(self, Self::Project(..) | Self::Filter(_))
     }
 
-    fn expressions(&self) -> Vec<&Expression> {
+    /// What each column is of, given that of the columns below.
+    pub(super) fn origins(&self, below: Vec<Origin>) -> Vec<Origin> {
+        match self {
+            Self::Filter(_) | Self::Sort(_) => below,
+            Self::Project(expressions, _) => {
+                let origin = |expression: &Expression| {
+                    let column = expression.downcast_ref::<Column>()?;
+                    below.get(column.index()).copied().flatten()
+                };
+                expressions.iter().map(origin).collect()
+            }
+            Self::Group(grouping) => vec![None; grouping.width()],
+        }
+    }
+
+    /// The expression of the columns below that a column is; `None` if it is of many rows.
+    pub(super) fn of_column(&self, place: usize) -> Option<Expression> {
+        match self {
+            Self::Filter(_) | Self::Sort(_) => Some(Arc::new(Column::new("", place))),
+            Self::Project(expressions, _) => expressions.get(place).cloned(),
+            Self::Group(grouping) => grouping.key(place).cloned(),
+        }
+    }
+
+    pub(super) fn expressions(&self) -> Vec<&Expression> {
         match self {
             Self::Filter(predicate) => vec![predicate],
             Self::Project(expressions, _) => expressions.iter().collect(),

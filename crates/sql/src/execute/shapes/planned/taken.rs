@@ -1,20 +1,25 @@
 //! Takes off a syntax tree what is asked of the engine with the literals of each run.
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, LimitClause, Query, Select, UnaryOperator, ValueWithSpan,
+    BinaryOperator, Expr, JoinConstraint, LimitClause, Query, Select, UnaryOperator, Value,
+    ValueWithSpan,
 };
 
-use super::super::{
-    condition::Tests,
-    lift::{Lifted, LiteralKind},
-    shape::{ColumnName, Comparison, Condition, Group},
-    table::Table,
+use super::{
+    super::{
+        condition::Tests,
+        lift::{Lifted, LiteralKind},
+        shape::{ColumnName, Comparison, Condition, Group},
+        table::Table,
+    },
+    from::{Tables, constraint, may_be_bare},
 };
 
 /// What was taken.
 #[derive(Default)]
 pub(super) struct Taken {
-    pub tests: Tests,
+    /// The conditions of each table that has some.
+    pub tests: Vec<(usize, Tests)>,
     pub limit: Option<Group>,
     pub offset: Option<Group>,
     /// The literals of it all.
@@ -22,25 +27,67 @@ pub(super) struct Taken {
 }
 
 impl Taken {
-    /// Takes the conditions of WHERE that the engine answers exactly whatever their literals are.
-    pub fn conditions(&mut self, select: &mut Select, lifted: &Lifted, table: &Table) {
-        let Some(condition) = select.selection.take() else { return };
+    /// Takes the conditions of WHERE and ON that the engine answers exactly whatever their literals are.
+    pub fn conditions(&mut self, select: &mut Select, lifted: &Lifted, tables: &Tables) {
+        if let Some(condition) = select.selection.take() {
+            let of = |condition: &Condition| tables.of_where(condition);
+            select.selection = self.of_condition(condition, lifted, tables, of);
+        }
+        let joins = select.from.iter_mut().enumerate();
+        let joins = joins.flat_map(|(part, from)| {
+            let joins = from.joins.iter_mut().enumerate();
+            joins.map(move |(place, join)| ((part, place), join))
+        });
+        for (place, join) in joins {
+            let whole = join.clone();
+            let Some(constraint) = constraint(&mut join.join_operator) else { continue };
+            let JoinConstraint::On(condition) = constraint else { continue };
+            let of = |condition: &Condition| tables.of_join(condition, &whole, place);
+            match self.of_condition(condition.clone(), lifted, tables, of) {
+                Some(rest) => *condition = rest,
+                None if may_be_bare(&whole) => *constraint = JoinConstraint::None,
+                None => *condition = Expr::Value(Value::Boolean(true).into()),
+            }
+        }
+    }
+
+    /// Takes what it can of a condition and gives the rest; `of` gives the table that a part is of.
+    fn of_condition(
+        &mut self,
+        condition: Expr,
+        lifted: &Lifted,
+        tables: &Tables,
+        of: impl Fn(&Condition) -> Option<usize>,
+    ) -> Option<Expr> {
         let mut parts = Vec::new();
         conjuncts(condition, &mut parts);
         let mut left = Vec::new();
         for part in parts {
             let mut reading = Reading { lifted, groups: Vec::new() };
-            let condition = reading.condition(&part);
-            match condition.and_then(|condition| self.tests.add(&condition, table)) {
+            let taken = reading.condition(&part).and_then(|condition| {
+                let table = of(&condition)?;
+                self.add(table, &condition, tables.all.get(table)?)
+            });
+            match taken {
                 Some(()) => self.groups.append(&mut reading.groups),
                 None => left.push(part),
             }
         }
-        select.selection = left.into_iter().reduce(|left, right| Expr::BinaryOp {
+        left.into_iter().reduce(|left, right| Expr::BinaryOp {
             left: Box::new(left),
             op: BinaryOperator::And,
             right: Box::new(right),
-        });
+        })
+    }
+
+    fn add(&mut self, place: usize, condition: &Condition, table: &Table) -> Option<()> {
+        if let Some((_, tests)) = self.tests.iter_mut().find(|(of, _)| *of == place) {
+            return tests.add(condition, table);
+        }
+        let mut tests = Tests::default();
+        tests.add(condition, table)?;
+        self.tests.push((place, tests));
+        Some(())
     }
 
     /// Takes LIMIT and OFFSET; `None` if they are not literals.

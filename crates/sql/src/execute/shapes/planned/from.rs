@@ -1,0 +1,237 @@
+//! The tables of a query, and which conditions are of which of them.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    Join, JoinConstraint, JoinOperator, ObjectName, Query, SetExpr, TableFactor, Visit, Visitor,
+};
+
+use super::super::{
+    shape::{ColumnName, Condition},
+    table::Table,
+};
+use crate::{catalog::Reader, state::SessionState};
+
+/// Most tables of a query.
+const MAX_TABLES: usize = 16;
+
+/// The tables of a query.
+pub(super) struct Tables {
+    /// Those of the queries within it too.
+    pub all: Vec<Table>,
+    /// Those that it joins itself, in their order.
+    outer: Vec<Outer>,
+    /// Whether there are others among those, whose columns are not known.
+    has_others: bool,
+}
+
+/// A table that a query joins itself.
+struct Outer {
+    /// Its place among all.
+    table: usize,
+    /// Which of the comma's parts of FROM it is in, and its place there: ON names those before it alone.
+    part: (usize, usize),
+    /// Whether an outer join may give rows without one of it.
+    may_miss: bool,
+}
+
+impl Tables {
+    /// The tables of a query that locks nothing; `None` if one is not of the engine, or has rows of the session.
+    pub(super) fn of(query: &Query, session: &SessionState, reader: &Reader) -> Option<Self> {
+        let mut seeking = Seeking { session, reader, all: Vec::new() };
+        if query.visit(&mut seeking).is_break() {
+            return None;
+        }
+        let all = seeking.all;
+        let mut this = Self { all, outer: Vec::new(), has_others: false };
+        let SetExpr::Select(select) = query.body.as_ref() else { return None };
+        for (at, from) in select.from.iter().enumerate() {
+            let start = this.outer.len();
+            this.add(&from.relation, (at, 0), false);
+            for (place, Join { relation, join_operator, .. }) in from.joins.iter().enumerate() {
+                this.add(relation, (at, place + 1), is_left(join_operator));
+                if !is_left(join_operator) && !is_inner(join_operator) {
+                    for outer in this.outer.iter_mut().skip(start) {
+                        outer.may_miss = true;
+                    }
+                }
+            }
+        }
+        (!this.all.is_empty() && this.all.len() <= MAX_TABLES).then_some(this)
+    }
+
+    fn add(&mut self, factor: &TableFactor, part: (usize, usize), may_miss: bool) {
+        let called = called(factor);
+        let place = |called: &str| {
+            let mut same = self.all.iter().enumerate().filter(|(_, it)| it.called() == called);
+            same.next().map(|(place, _)| place)
+        };
+        match called.and_then(place) {
+            Some(table) => self.outer.push(Outer { table, part, may_miss }),
+            None => self.has_others = true,
+        }
+    }
+
+    /// The table that a condition of WHERE is of, if its rows may be left out by it.
+    pub(super) fn of_where(&self, condition: &Condition) -> Option<usize> {
+        let outer = self.owner(condition)?;
+        (!outer.may_miss).then_some(outer.table)
+    }
+
+    /// The same of a condition that the join at a place of a part of FROM has. Rows of the table behind LEFT JOIN are
+    /// left out by its own.
+    pub(super) fn of_join(
+        &self,
+        condition: &Condition,
+        join: &Join,
+        (part, place): (usize, usize),
+    ) -> Option<usize> {
+        let outer = self.owner(condition)?;
+        if outer.part.0 != part || outer.part.1 > place + 1 {
+            return None;
+        }
+        let is_its_own = called(&join.relation) == Some(self.all.get(outer.table)?.called());
+        let leaves_out = match is_left(&join.join_operator) {
+            true => is_its_own,
+            false => is_inner(&join.join_operator) && !outer.may_miss,
+        };
+        leaves_out.then_some(outer.table)
+    }
+
+    /// The one table that all columns of a condition are of.
+    fn owner(&self, condition: &Condition) -> Option<&Outer> {
+        let mut names = Vec::new();
+        if !columns(condition, &mut names) {
+            return None;
+        }
+        let mut owner: Option<&Outer> = None;
+        for name in names {
+            if name.table.is_none() && self.has_others {
+                return None;
+            }
+            let of = |outer: &&Outer| {
+                self.all.get(outer.table).is_some_and(|table| table.position(name).is_some())
+            };
+            let mut having = self.outer.iter().filter(of);
+            let (Some(having), None) = (having.next(), having.next()) else { return None };
+            if owner.is_some_and(|owner| owner.table != having.table) {
+                return None;
+            }
+            owner = Some(having);
+        }
+        let owner = owner?;
+        let table = self.all.get(owner.table)?;
+        // Else one does not know which of them a scan is of.
+        let same = self.all.iter().filter(|it| it.called().eq_ignore_ascii_case(table.called()));
+        (same.count() == 1).then_some(owner)
+    }
+
+    /// The table that a scan is of, given what its plan calls it.
+    pub(super) fn of_relation(&self, relation: &str) -> Option<usize> {
+        let is_it = |table: &Table| {
+            let rest = relation.strip_prefix(table.called());
+            rest.is_some_and(|rest| rest.is_empty() || rest == "#1")
+        };
+        self.all.iter().position(is_it)
+    }
+}
+
+/// Whether rows of the left side are kept, and those of the right may miss.
+fn is_left(operator: &JoinOperator) -> bool {
+    matches!(operator, JoinOperator::Left(_) | JoinOperator::LeftOuter(_))
+}
+
+fn is_inner(operator: &JoinOperator) -> bool {
+    use JoinOperator::{CrossJoin, Inner, Join, StraightJoin};
+    matches!(operator, Join(_) | Inner(_) | CrossJoin(_) | StraightJoin(_))
+}
+
+/// What is asked of a join, if it is a condition.
+pub(super) fn constraint(operator: &mut JoinOperator) -> Option<&mut JoinConstraint> {
+    use JoinOperator::{Inner, Join, Left, LeftOuter, StraightJoin};
+    match operator {
+        Join(constraint)
+        | Inner(constraint)
+        | StraightJoin(constraint)
+        | Left(constraint)
+        | LeftOuter(constraint) => Some(constraint),
+        _ => None,
+    }
+}
+
+/// Whether nothing need be asked of a join.
+pub(super) fn may_be_bare(join: &Join) -> bool {
+    is_inner(&join.join_operator)
+}
+
+/// What a query calls a table.
+fn called(factor: &TableFactor) -> Option<&str> {
+    let TableFactor::Table { name, alias, .. } = factor else { return None };
+    match alias {
+        Some(alias) => Some(alias.name.value.as_str()),
+        None => Some(name.0.last()?.as_ident()?.value.as_str()),
+    }
+}
+
+/// Adds the columns of a condition; whether it is of columns and literals alone.
+fn columns<'c>(condition: &'c Condition, names: &mut Vec<&'c ColumnName>) -> bool {
+    match condition {
+        Condition::Compare(name, ..) | Condition::Between(name, ..) | Condition::IsNull(name) => {
+            names.push(name);
+            true
+        }
+        Condition::In(of, _) => {
+            names.extend(of);
+            true
+        }
+        Condition::And(parts) | Condition::Or(parts) => {
+            parts.iter().all(|part| columns(part, names))
+        }
+        Condition::Not(part) | Condition::Again(part, _) => columns(part, names),
+        Condition::Like(..) | Condition::Holds(..) | Condition::Match(_) => false,
+    }
+}
+
+struct Seeking<'a> {
+    session: &'a SessionState,
+    reader: &'a Reader,
+    all: Vec<Table>,
+}
+
+impl Seeking<'_> {
+    fn table(&self, name: &ObjectName, factor: &TableFactor) -> Option<Table> {
+        let names: Option<Vec<&str>> =
+            name.0.iter().map(|part| Some(part.as_ident()?.value.as_str())).collect();
+        let (database, table) = match names?.as_slice() {
+            [table] => (self.session.database.as_deref(), *table),
+            [database, table] => (Some(*database), *table),
+            _ => return None,
+        };
+        let called = called(factor);
+        let table = Table::of((database, table), called, &self.session.shared, self.reader)?;
+        (!table.is_changed_by(self.session)).then_some(table)
+    }
+}
+
+impl Visitor for Seeking<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        match query.with.is_none() && query.locks.is_empty() {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
+        match factor {
+            TableFactor::Derived { .. } | TableFactor::NestedJoin { .. } => {}
+            TableFactor::Table { name, args: None, .. } => match self.table(name, factor) {
+                Some(table) if self.all.len() < MAX_TABLES => self.all.push(table),
+                _ => return ControlFlow::Break(()),
+            },
+            _ => return ControlFlow::Break(()),
+        }
+        ControlFlow::Continue(())
+    }
+}

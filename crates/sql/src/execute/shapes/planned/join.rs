@@ -1,0 +1,253 @@
+//! Rows of two sides become those of a join.
+
+use datafusion::{
+    arrow::{
+        array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, UInt32Array},
+        compute::take,
+        datatypes::DataType,
+        row::{RowConverter, Rows, SortField},
+    },
+    common::{JoinSide, JoinType, exec_err},
+    error::Result as PlanResult,
+};
+use rustc_hash::FxHashMap;
+
+use super::{
+    steps::{Asked, all_evaluated, evaluated, of_columns},
+    tree::{Join, Residual, Side},
+};
+
+/// Rows of both sides that match, the number of one beside that of the other. They are in the order of the side
+/// that was read first.
+struct Pairs {
+    left: Vec<u32>,
+    right: Vec<u32>,
+}
+
+/// Which rows of both sides are given; `None` stands for NULLs.
+struct Chosen {
+    left: Option<UInt32Array>,
+    right: Option<UInt32Array>,
+    mark: Option<BooleanArray>,
+}
+
+/// The rows of a join whose sides are these, in the order of the side `first`; `None` if more than `most` pairs
+/// would be looked at.
+pub(super) fn joined(
+    join: &Join,
+    (left, right): (&RecordBatch, &RecordBatch),
+    first: Side,
+    most: usize,
+    asked: Asked<'_>,
+) -> PlanResult<Option<RecordBatch>> {
+    let (mut left_keys, mut right_keys) = (Vec::new(), Vec::new());
+    for (of_left, of_right) in &join.on {
+        left_keys.push(evaluated(of_left, left, asked)?);
+        right_keys.push(evaluated(of_right, right, asked)?);
+    }
+    let rows = (left.num_rows(), right.num_rows());
+    let pairs = match first {
+        Side::Left => pairs((&left_keys, rows.0), (&right_keys, rows.1), most)?
+            .map(|(left, right)| Pairs { left, right }),
+        Side::Right => pairs((&right_keys, rows.1), (&left_keys, rows.0), most)?
+            .map(|(right, left)| Pairs { left, right }),
+    };
+    let Some(mut pairs) = pairs else { return Ok(None) };
+    if let Some(filter) = &join.filter {
+        pairs = pairs.that_hold(filter, (left, right), asked)?;
+    }
+    let chosen = pairs.chosen(join.kind, rows)?;
+    let mut columns = columns_of(left, chosen.left.as_ref())?;
+    columns.extend(columns_of(right, chosen.right.as_ref())?);
+    let rows = chosen.left.as_ref().or(chosen.right.as_ref()).map_or(0, Array::len);
+    columns.extend(chosen.mark.map(|mark| std::sync::Arc::new(mark) as ArrayRef));
+    if let Some(projection) = &join.projection {
+        columns = projection.iter().filter_map(|place| columns.get(*place).cloned()).collect();
+    }
+    of_columns(&join.schema, columns, rows).map(Some)
+}
+
+/// The rows of one side beside those of the other with the same keys; `None` if they are too many. NULL is equal to
+/// nothing.
+fn pairs(
+    (first_keys, first_rows): (&[ArrayRef], usize),
+    (other_keys, other_rows): (&[ArrayRef], usize),
+    most: usize,
+) -> PlanResult<Option<(Vec<u32>, Vec<u32>)>> {
+    let (mut first, mut other) = (Vec::new(), Vec::new());
+    if first_keys.is_empty() {
+        if first_rows.saturating_mul(other_rows) > most {
+            return Ok(None);
+        }
+        for row in 0..first_rows as u32 {
+            first.extend(std::iter::repeat_n(row, other_rows));
+            other.extend(0..other_rows as u32);
+        }
+        return Ok(Some((first, other)));
+    }
+    let fields = first_keys.iter().map(|key| SortField::new(key.data_type().clone()));
+    let converter = RowConverter::new(fields.collect())?;
+    let (sought, held) =
+        (converter.convert_columns(first_keys)?, converter.convert_columns(other_keys)?);
+    let held = Held::new(&held, other_keys);
+    for row in 0..first_rows {
+        if first_keys.iter().any(|key| key.is_null(row)) {
+            continue;
+        }
+        for same in held.rows_of(sought.row(row).as_ref()) {
+            first.push(row as u32);
+            other.push(same);
+        }
+        if first.len() > most {
+            return Ok(None);
+        }
+    }
+    Ok(Some((first, other)))
+}
+
+/// The rows of a side by their keys.
+struct Held<'r> {
+    firsts: FxHashMap<&'r [u8], u32>,
+    /// For each row the next with the same key.
+    next: Vec<u32>,
+}
+
+/// No row.
+const END: u32 = u32::MAX;
+
+impl<'r> Held<'r> {
+    fn new(rows: &'r Rows, keys: &[ArrayRef]) -> Self {
+        let count = rows.num_rows();
+        let mut held = Self { firsts: FxHashMap::default(), next: vec![END; count] };
+        held.firsts.reserve(count);
+        // From behind, so that those of a key ascend.
+        for row in (0..count).rev() {
+            if keys.iter().any(|key| key.is_null(row)) {
+                continue;
+            }
+            let after = held.firsts.insert(rows.row(row).data(), row as u32);
+            if let (Some(after), Some(next)) = (after, held.next.get_mut(row)) {
+                *next = after;
+            }
+        }
+        held
+    }
+
+    fn rows_of(&self, key: &[u8]) -> impl Iterator<Item = u32> {
+        let first = self.firsts.get(key).copied();
+        std::iter::successors(first, |row| {
+            self.next.get(*row as usize).copied().filter(|next| *next != END)
+        })
+    }
+}
+
+impl Pairs {
+    /// Those for which a condition holds.
+    fn that_hold(
+        self,
+        filter: &Residual,
+        (left, right): (&RecordBatch, &RecordBatch),
+        asked: Asked<'_>,
+    ) -> PlanResult<Self> {
+        let count = self.left.len();
+        // Nothing is calculated for no rows: it might be an error.
+        if count == 0 {
+            return Ok(self);
+        }
+        let (of_left, of_right) =
+            (UInt32Array::from(self.left.clone()), UInt32Array::from(self.right.clone()));
+        let mut columns = Vec::with_capacity(filter.columns.len());
+        for (side, place) in &filter.columns {
+            columns.push(match side {
+                JoinSide::Left => take(left.column(*place), &of_left, None)?,
+                JoinSide::Right => take(right.column(*place), &of_right, None)?,
+                JoinSide::None => return exec_err!("a column is of no side"),
+            });
+        }
+        let batch = of_columns(&filter.schema, columns, count)?;
+        let holds = all_evaluated(std::slice::from_ref(&filter.condition), &batch, asked)?;
+        let Some(holds) = holds.first().filter(|it| *it.data_type() == DataType::Boolean) else {
+            return exec_err!("a condition is none");
+        };
+        let holds = holds.as_boolean();
+        let kept = |rows: &[u32]| {
+            let kept = rows.iter().enumerate();
+            let kept = kept.filter(|(at, _)| holds.is_valid(*at) && holds.value(*at));
+            kept.map(|(_, row)| *row).collect()
+        };
+        Ok(Self { left: kept(&self.left), right: kept(&self.right) })
+    }
+
+    /// The rows that a join of a kind gives.
+    fn chosen(self, kind: JoinType, (left, right): (usize, usize)) -> PlanResult<Chosen> {
+        let Self { left: of_left, right: of_right } = self;
+        let only_left =
+            |rows: Vec<u32>, mark| Chosen { left: Some(rows.into()), right: None, mark };
+        let only_right =
+            |rows: Vec<u32>, mark| Chosen { left: None, right: Some(rows.into()), mark };
+        Ok(match kind {
+            JoinType::Inner => {
+                Chosen { left: Some(of_left.into()), right: Some(of_right.into()), mark: None }
+            }
+            JoinType::Left => {
+                let (of_left, of_right) = with_unmatched(&of_left, &of_right, left);
+                Chosen { left: Some(of_left.into()), right: Some(of_right.into()), mark: None }
+            }
+            JoinType::Right => {
+                let (of_right, of_left) = with_unmatched(&of_right, &of_left, right);
+                Chosen { left: Some(of_left.into()), right: Some(of_right.into()), mark: None }
+            }
+            JoinType::LeftSemi => only_left(those(&matched(&of_left, left), true), None),
+            JoinType::LeftAnti => only_left(those(&matched(&of_left, left), false), None),
+            JoinType::LeftMark => {
+                only_left((0..left as u32).collect(), Some(matched(&of_left, left).into()))
+            }
+            JoinType::RightSemi => only_right(those(&matched(&of_right, right), true), None),
+            JoinType::RightAnti => only_right(those(&matched(&of_right, right), false), None),
+            JoinType::RightMark => {
+                only_right((0..right as u32).collect(), Some(matched(&of_right, right).into()))
+            }
+            JoinType::Full => return exec_err!("a full join is not made here"),
+        })
+    }
+}
+
+/// Which of so many rows are among these.
+fn matched(rows: &[u32], count: usize) -> Vec<bool> {
+    let mut matched = vec![false; count];
+    for row in rows {
+        if let Some(matched) = matched.get_mut(*row as usize) {
+            *matched = true;
+        }
+    }
+    matched
+}
+
+/// The rows that are matched, or are not.
+fn those(matched: &[bool], wanted: bool) -> Vec<u32> {
+    let rows = matched.iter().enumerate().filter(|(_, matched)| **matched == wanted);
+    rows.map(|(row, _)| row as u32).collect()
+}
+
+/// The pairs, which are in the order of the first, and each row of it that has none beside nothing.
+fn with_unmatched(first: &[u32], other: &[u32], count: usize) -> (Vec<u32>, Vec<Option<u32>>) {
+    let (mut rows, mut others) = (Vec::with_capacity(count), Vec::with_capacity(count));
+    let mut pairs = first.iter().zip(other).peekable();
+    for row in 0..count as u32 {
+        let before = rows.len();
+        while let Some((_, other)) = pairs.next_if(|(first, _)| **first == row) {
+            rows.push(row);
+            others.push(Some(*other));
+        }
+        if rows.len() == before {
+            rows.push(row);
+            others.push(None);
+        }
+    }
+    (rows, others)
+}
+
+fn columns_of(batch: &RecordBatch, rows: Option<&UInt32Array>) -> PlanResult<Vec<ArrayRef>> {
+    let Some(rows) = rows else { return Ok(Vec::new()) };
+    batch.columns().iter().map(|column| Ok(take(column, rows, None)?)).collect()
+}

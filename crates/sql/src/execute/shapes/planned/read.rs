@@ -1,0 +1,232 @@
+//! Reads the rows of a plan of several tables: of one side of a join those that the other side asks for.
+
+use std::sync::Arc;
+
+use datafusion::{
+    arrow::{
+        array::{Array, ArrayRef, RecordBatch, UInt32Array},
+        compute::take,
+        row::{RowConverter, SortField},
+    },
+    common::config::ConfigOptions,
+    error::Result as PlanResult,
+    physical_expr::expressions::Column,
+};
+use remora_engine::Filter;
+use rustc_hash::FxHashSet;
+
+use super::{
+    join::joined,
+    run::Asked,
+    steps::{Expression, Step, evaluated},
+    tree::{Join, Of, Part, Side, moved},
+};
+use crate::scan::{FewRows, Most, joined as one_batch};
+
+/// One run's reading of all tables.
+pub(super) struct Reading<'a> {
+    asked: &'a Asked,
+    options: Option<Arc<ConfigOptions>>,
+    most: Most,
+    /// The rows of a scan that were read already.
+    given: Option<(usize, RecordBatch)>,
+    scans: Vec<Opened<'a>>,
+}
+
+/// A scan by its conditions alone.
+struct Opened<'a> {
+    /// `None` if they are too many, or were read.
+    rows: Option<FewRows<'a>>,
+    count: u64,
+}
+
+/// Values of an expression, without which rows are not looked at.
+struct Wanted {
+    of: Expression,
+    values: ArrayRef,
+}
+
+impl<'a> Reading<'a> {
+    /// Begins to read; `given` are the rows of a scan where they are known.
+    pub(super) fn new(
+        asked: &'a Asked,
+        most: Most,
+        given: Option<(usize, RecordBatch)>,
+    ) -> PlanResult<Self> {
+        let options = asked.options();
+        let mut this = Self { asked, options, most, given, scans: Vec::new() };
+        for scan in 0..asked.plan.reads.len() {
+            let opened = match &this.given {
+                Some((given, _)) if *given == scan => Opened { rows: None, count: 0 },
+                _ => {
+                    let rows = this.open(scan, Vec::new())?;
+                    let count = rows.as_ref().map_or(u64::MAX, FewRows::rows);
+                    Opened { rows, count }
+                }
+            };
+            this.scans.push(opened);
+        }
+        Ok(this)
+    }
+
+    /// The rows of the table of which the fewest are to be read.
+    pub(super) fn fewest(&self) -> u64 {
+        self.scans.iter().map(|scan| scan.count).min().unwrap_or(u64::MAX)
+    }
+
+    /// The rows of a join; `None` if more would be looked at than may be.
+    pub(super) fn join(&mut self, join: &Join) -> PlanResult<Option<RecordBatch>> {
+        self.joined(join, &[])
+    }
+
+    fn open(&self, scan: usize, more: Vec<Filter>) -> PlanResult<Option<FewRows<'a>>> {
+        let Some(read) = self.asked.plan.reads.get(scan) else { return Ok(None) };
+        let own = self.asked.filters.get(scan).cloned().flatten();
+        let mut filters = more;
+        filters.extend(own);
+        let filter = match filters.len() {
+            0 | 1 => filters.pop(),
+            _ => Some(Filter::And(filters)),
+        };
+        read.scan.batches(&self.asked.reader, filter, None, self.asked.zone.clone(), self.most)
+    }
+
+    fn rows(&mut self, part: &Part, wanted: &[Wanted]) -> PlanResult<Option<RecordBatch>> {
+        let below = wanted.iter().filter_map(|wanted| wanted.below(part));
+        let below: Vec<Wanted> = below.collect();
+        let by_row = part.steps.iter().take_while(|step| step.is_by_row()).count();
+        let (batch, done) = match &part.of {
+            Of::Scan(scan) => {
+                (self.scanned(*scan, &below, part.steps.get(..by_row).unwrap_or_default())?, by_row)
+            }
+            Of::Join(join) => (self.joined(join, &below)?, 0),
+        };
+        let Some(mut batch) = batch else { return Ok(None) };
+        for step in part.steps.iter().skip(done) {
+            batch = step.apply(&batch, self.options.as_ref())?;
+        }
+        Ok(Some(batch))
+    }
+
+    /// The rows of a scan behind steps that take one row after the other.
+    fn scanned(
+        &mut self,
+        scan: usize,
+        wanted: &[Wanted],
+        steps: &[Step],
+    ) -> PlanResult<Option<RecordBatch>> {
+        let Some(read) = self.asked.plan.reads.get(scan) else { return Ok(None) };
+        let rows: Box<dyn Iterator<Item = PlanResult<RecordBatch>>> = match &self.given {
+            Some((given, batch)) if *given == scan => Box::new(std::iter::once(Ok(batch.clone()))),
+            _ => {
+                let more = wanted.iter().filter_map(|it| read.scan.one_of(&it.of, &it.values));
+                let more: Vec<Filter> = more.collect();
+                let opened = self.scans.get_mut(scan).and_then(|opened| opened.rows.take());
+                let rows = match (opened, more.is_empty()) {
+                    (Some(opened), true) => Some(opened),
+                    _ => self.open(scan, more)?,
+                };
+                let Some(rows) = rows else { return Ok(None) };
+                Box::new(rows)
+            }
+        };
+        let mut schema = Arc::clone(read.scan.schema());
+        for step in steps {
+            if let Step::Project(_, projected) = step {
+                schema = Arc::clone(projected);
+            }
+        }
+        let (mut batches, mut bytes) = (Vec::new(), 0);
+        for batch in rows {
+            let mut batch = batch?;
+            for step in steps {
+                batch = step.apply(&batch, self.options.as_ref())?;
+            }
+            bytes += batch.get_array_memory_size();
+            if bytes > self.most.bytes {
+                return Ok(None);
+            }
+            self.asked.check()?;
+            batches.push(batch);
+        }
+        one_batch(&schema, batches).map(Some)
+    }
+
+    fn joined(&mut self, join: &Join, wanted: &[Wanted]) -> PlanResult<Option<RecordBatch>> {
+        let first = join.kept().unwrap_or_else(|| {
+            match self.count(&join.left) <= self.count(&join.right) {
+                true => Side::Left,
+                false => Side::Right,
+            }
+        });
+        let (one, other) = match first {
+            Side::Left => (&join.left, &join.right),
+            Side::Right => (&join.right, &join.left),
+        };
+        let of_first = wanted.iter().filter_map(|it| it.of_side(join, first)).collect::<Vec<_>>();
+        let Some(read) = self.rows(one, &of_first)? else { return Ok(None) };
+        if read.num_rows() == 0 {
+            // Each row that is given is one of the first, or beside one.
+            return Ok(Some(RecordBatch::new_empty(Arc::clone(&join.schema))));
+        }
+        let second = if first == Side::Left { Side::Right } else { Side::Left };
+        let mut of_second: Vec<Wanted> =
+            wanted.iter().filter_map(|it| it.of_side(join, second)).collect();
+        let most_keys = self.count(other).min(self.most.documents);
+        for (of_left, of_right) in &join.on {
+            let (known, sought) = match first {
+                Side::Left => (of_left, of_right),
+                Side::Right => (of_right, of_left),
+            };
+            let values = distinct(&evaluated(known, &read, self.options.as_ref())?)?;
+            if (values.len() as u64) < most_keys {
+                of_second.push(Wanted { of: Arc::clone(sought), values });
+            }
+        }
+        let Some(beside) = self.rows(other, &of_second)? else { return Ok(None) };
+        self.asked.check()?;
+        let sides = if first == Side::Left { (&read, &beside) } else { (&beside, &read) };
+        let most = usize::try_from(self.most.documents).unwrap_or(usize::MAX);
+        let made = joined(join, sides, first, most, self.options.as_ref())?;
+        Ok(made.filter(|made| made.get_array_memory_size() <= self.most.bytes))
+    }
+
+    /// About how many rows are read to begin with.
+    fn count(&self, part: &Part) -> u64 {
+        match &part.of {
+            Of::Scan(scan) => self.scans.get(*scan).map_or(0, |scan| scan.count),
+            Of::Join(join) => match join.kept() {
+                Some(Side::Left) => self.count(&join.left),
+                Some(Side::Right) => self.count(&join.right),
+                None => self.count(&join.left).min(self.count(&join.right)),
+            },
+        }
+    }
+}
+
+impl Wanted {
+    /// The same of what a part's steps are done with; `None` if that cannot be said.
+    fn below(&self, part: &Part) -> Option<Self> {
+        Some(Self { of: part.below(&self.of)?, values: Arc::clone(&self.values) })
+    }
+
+    /// The same of one side of a join; `None` if it is not of that side.
+    fn of_side(&self, join: &Join, side: Side) -> Option<Self> {
+        let column = |place| {
+            let (of, place) = join.side_of(place)?;
+            (of == side).then(|| Arc::new(Column::new("", place)) as Expression)
+        };
+        Some(Self { of: moved(&self.of, &column)?, values: Arc::clone(&self.values) })
+    }
+}
+
+/// Each value once, without NULL.
+fn distinct(values: &ArrayRef) -> PlanResult<ArrayRef> {
+    let fields = vec![SortField::new(values.data_type().clone())];
+    let rows = RowConverter::new(fields)?.convert_columns(std::slice::from_ref(values))?;
+    let mut known: FxHashSet<&[u8]> = FxHashSet::default();
+    let new =
+        |row: &u32| values.is_valid(*row as usize) && known.insert(rows.row(*row as usize).data());
+    let firsts: Vec<u32> = (0..values.len() as u32).filter(new).collect();
+    Ok(take(values, &UInt32Array::from(firsts), None)?)
+}

@@ -1,0 +1,324 @@
+//! A plan of DataFusion as scans, joins and steps over what they give.
+
+use std::sync::Arc;
+
+use datafusion::{
+    arrow::datatypes::{DataType, SchemaRef},
+    common::{
+        JoinSide, JoinType, NullEquality,
+        tree_node::{TreeNode, TreeNodeRecursion},
+    },
+    physical_expr::{ScalarFunctionExpr, expressions::Column},
+    physical_plan::{
+        ExecutionPlan,
+        aggregates::AggregateExec,
+        coop::CooperativeExec,
+        filter::FilterExec,
+        joins::{HashJoinExec, utils::JoinFilter},
+        projection::{ProjectionExec, ProjectionExpr},
+        sorts::sort::SortExec,
+    },
+};
+
+use super::{
+    group::Grouping,
+    steps::{Expression, Step, sort_keys},
+};
+use crate::scan::{FewScan, ScanExec};
+
+/// Most expressions of a plan, one within the other: they are evaluated on the stack of a connection.
+const MAX_DEPTH: usize = 32;
+/// Most tables of a plan.
+const MAX_SCANS: usize = 16;
+
+/// A plan in scans, joins and steps.
+pub(super) struct Tree {
+    pub scans: Vec<FewScan>,
+    pub root: Part,
+    /// Whether there are functions in it.
+    pub calls: bool,
+}
+
+/// Rows and what is done with them.
+pub(super) struct Part {
+    pub of: Of,
+    pub steps: Vec<Step>,
+}
+
+/// Where rows come from.
+pub(super) enum Of {
+    Scan(usize),
+    Join(Box<Join>),
+}
+
+/// Two sides that are joined.
+pub(super) struct Join {
+    pub left: Part,
+    pub right: Part,
+    pub kind: JoinType,
+    /// What of the left is equal to what of the right.
+    pub on: Vec<(Expression, Expression)>,
+    pub filter: Option<Residual>,
+    /// How many columns the sides have.
+    pub widths: (usize, usize),
+    /// What of the joined columns is given.
+    pub projection: Option<Vec<usize>>,
+    /// The columns that are given.
+    pub schema: SchemaRef,
+}
+
+/// A condition of joined rows that is no equality.
+pub(super) struct Residual {
+    pub condition: Expression,
+    /// The side and the place of each column that it is of.
+    pub columns: Vec<(JoinSide, usize)>,
+    pub schema: SchemaRef,
+}
+
+/// The place in a scan that a column is of.
+pub(super) type Origin = Option<(usize, usize)>;
+
+/// A side of a join.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    Left,
+    Right,
+}
+
+/// The scans and steps of a plan; `None` if it has others than these.
+pub(super) fn tree(plan: &Arc<dyn ExecutionPlan>) -> Option<Tree> {
+    let mut reading = Reading { scans: Vec::new(), calls: false };
+    let part = reading.part(plan)?;
+    let Reading { scans, calls } = reading;
+    Some(Tree { scans, root: part, calls })
+}
+
+struct Reading {
+    scans: Vec<FewScan>,
+    calls: bool,
+}
+
+impl Reading {
+    fn part(&mut self, plan: &Arc<dyn ExecutionPlan>) -> Option<Part> {
+        let any: &dyn std::any::Any = plan.as_ref();
+        if let Some(scan) = any.downcast_ref::<ScanExec>() {
+            self.scans.push(scan.few()?);
+            let of = Of::Scan(self.scans.len() - 1);
+            return (self.scans.len() <= MAX_SCANS).then_some(Part { of, steps: Vec::new() });
+        }
+        if let Some(join) = any.downcast_ref::<HashJoinExec>() {
+            let of = Of::Join(Box::new(self.join(join)?));
+            return Some(Part { of, steps: Vec::new() });
+        }
+        let below = plan.children();
+        let [below] = below.as_slice() else { return None };
+        let mut part = self.part(below)?;
+        for step in steps(any)? {
+            for expression in step.expressions() {
+                self.examine(expression)?;
+            }
+            part.steps.push(step);
+        }
+        Some(part)
+    }
+
+    fn join(&mut self, join: &HashJoinExec) -> Option<Join> {
+        let is_plain = join.null_equality() == NullEquality::NullEqualsNothing
+            && !join.null_aware
+            && join.fetch().is_none()
+            && *join.join_type() != JoinType::Full;
+        if !is_plain {
+            return None;
+        }
+        let (left, right) = (self.part(join.left())?, self.part(join.right())?);
+        let (of_left, of_right) = (join.left().schema(), join.right().schema());
+        for (one, other) in join.on() {
+            self.examine(one)?;
+            self.examine(other)?;
+            let kind = one.data_type(&of_left).ok()?;
+            // Zeros of both signs are equal.
+            let is_float = matches!(kind, DataType::Float32 | DataType::Float64);
+            if is_float || other.data_type(&of_right).ok()? != kind {
+                return None;
+            }
+        }
+        let filter = match join.filter() {
+            None => None,
+            Some(filter) => {
+                self.examine(filter.expression())?;
+                Some(residual(filter))
+            }
+        };
+        Some(Join {
+            left,
+            right,
+            kind: *join.join_type(),
+            on: join.on().to_vec(),
+            filter,
+            widths: (of_left.fields().len(), of_right.fields().len()),
+            projection: join.projection.as_deref().map(<[usize]>::to_vec),
+            schema: join.schema(),
+        })
+    }
+
+    /// Notes whether functions are called in an expression; `None` if it is too deep, or asks more than a row.
+    fn examine(&mut self, expression: &Expression) -> Option<()> {
+        fn depth(expression: &Expression) -> usize {
+            let below = expression.children().into_iter().map(depth).max();
+            1 + below.unwrap_or(0)
+        }
+        if depth(expression) > MAX_DEPTH {
+            return None;
+        }
+        let mut is_of_a_row = true;
+        expression
+            .apply(|each| {
+                if let Some(call) = each.downcast_ref::<ScalarFunctionExpr>() {
+                    self.calls = true;
+                    // They read the snapshot of the statement that was planned.
+                    is_of_a_row &= !matches!(call.name(), "subquery" | "outer_value");
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+            .ok()?;
+        is_of_a_row.then_some(())
+    }
+}
+
+/// What an operator of one input does; `None` if it is none of these.
+fn steps(plan: &dyn std::any::Any) -> Option<Vec<Step>> {
+    if plan.is::<CooperativeExec>() {
+        return Some(Vec::new());
+    }
+    if let Some(filter) = plan.downcast_ref::<FilterExec>() {
+        let mut steps = vec![Step::Filter(Arc::clone(filter.predicate()))];
+        if let Some(places) = filter.projection().as_deref() {
+            let (within, schema) = (filter.input().schema(), filter.schema());
+            let column = |place: &usize| {
+                Arc::new(Column::new(within.field(*place).name(), *place)) as Expression
+            };
+            steps.push(Step::Project(places.iter().map(column).collect(), schema));
+        }
+        return filter.fetch().is_none().then_some(steps);
+    }
+    if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
+        let expressions = projection.expr().iter();
+        let expressions = expressions.map(|each: &ProjectionExpr| Arc::clone(&each.expr));
+        return Some(vec![Step::Project(expressions.collect(), projection.schema())]);
+    }
+    if let Some(sort) = plan.downcast_ref::<SortExec>() {
+        return sort.fetch().is_none().then(|| vec![Step::Sort(sort_keys(sort.expr()))]);
+    }
+    let aggregate = plan.downcast_ref::<AggregateExec>()?;
+    Some(vec![Step::Group(Grouping::of(aggregate)?)])
+}
+
+fn residual(filter: &JoinFilter) -> Residual {
+    let columns = filter.column_indices().iter().map(|column| (column.side, column.index));
+    Residual {
+        condition: Arc::clone(filter.expression()),
+        columns: columns.collect(),
+        schema: Arc::clone(filter.schema()),
+    }
+}
+
+impl Part {
+    /// What each column is of.
+    pub(super) fn origins(&self, scans: &[FewScan]) -> Vec<Origin> {
+        let mut origins = self.of.origins(scans);
+        for step in &self.steps {
+            origins = step.origins(origins);
+        }
+        origins
+    }
+
+    /// Whether the rows keep the order in which a scan's are read, if that is the first, and are all there.
+    pub(super) fn follows(&self, scan: usize) -> bool {
+        self.steps.iter().all(Step::is_by_row) && self.of.follows(scan)
+    }
+
+    /// The same expression of what steps are done with; `None` if there is none.
+    pub(super) fn below(&self, expression: &Expression) -> Option<Expression> {
+        let mut expression = Arc::clone(expression);
+        for step in self.steps.iter().rev() {
+            expression = moved(&expression, &|place| step.of_column(place))?;
+        }
+        Some(expression)
+    }
+}
+
+impl Of {
+    /// What each column is of.
+    pub(super) fn origins(&self, scans: &[FewScan]) -> Vec<Origin> {
+        match self {
+            Self::Scan(scan) => {
+                let count = scans.get(*scan).map_or(0, |scan| scan.schema().fields().len());
+                (0..count).map(|place| Some((*scan, place))).collect()
+            }
+            Self::Join(join) => {
+                let (left, right) = (join.left.origins(scans), join.right.origins(scans));
+                let origin = |place| {
+                    let (side, place) = join.side_of(place)?;
+                    let origins = if side == Side::Left { &left } else { &right };
+                    origins.get(place).copied().flatten()
+                };
+                (0..join.schema.fields().len()).map(origin).collect()
+            }
+        }
+    }
+
+    /// Whether its rows keep the order in which a scan's are read, if that is the first.
+    pub(super) fn follows(&self, scan: usize) -> bool {
+        match self {
+            Self::Scan(own) => *own == scan,
+            Self::Join(join) => match join.kept() {
+                Some(Side::Left) => join.left.follows(scan),
+                Some(Side::Right) => join.right.follows(scan),
+                None => join.left.follows(scan) || join.right.follows(scan),
+            },
+        }
+    }
+}
+
+impl Join {
+    /// The side that must be read first; `None` where it may be either.
+    pub(super) fn kept(&self) -> Option<Side> {
+        use JoinType::{Left, LeftAnti, LeftMark, Right, RightAnti, RightMark};
+        match self.kind {
+            Left | LeftAnti | LeftMark => Some(Side::Left),
+            Right | RightAnti | RightMark => Some(Side::Right),
+            _ => None,
+        }
+    }
+
+    /// The side and the place there of a column that is given; `None` if it is of neither.
+    pub(super) fn side_of(&self, place: usize) -> Option<(Side, usize)> {
+        use JoinType::{LeftAnti, LeftMark, LeftSemi, RightAnti, RightMark, RightSemi};
+        let place = match &self.projection {
+            Some(projection) => *projection.get(place)?,
+            None => place,
+        };
+        let (left, right) = self.widths;
+        match self.kind {
+            LeftSemi | LeftAnti | LeftMark => (place < left).then_some((Side::Left, place)),
+            RightSemi | RightAnti | RightMark => (place < right).then_some((Side::Right, place)),
+            _ if place < left => Some((Side::Left, place)),
+            _ => Some((Side::Right, place - left)),
+        }
+    }
+}
+
+/// A column, or the key of one, with another column in its place.
+pub(super) fn moved(
+    expression: &Expression,
+    to: &dyn Fn(usize) -> Option<Expression>,
+) -> Option<Expression> {
+    if let Some(column) = expression.downcast_ref::<Column>() {
+        return to(column.index());
+    }
+    let call = expression.downcast_ref::<ScalarFunctionExpr>()?;
+    let ("collation_key", [of, number]) = (call.name(), call.args()) else { return None };
+    let of = to(of.downcast_ref::<Column>()?.index())?;
+    of.downcast_ref::<Column>()?;
+    Arc::clone(expression).with_new_children(vec![of, Arc::clone(number)]).ok()
+}
