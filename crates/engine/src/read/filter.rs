@@ -92,29 +92,26 @@ impl Condition {
 
     /// The columns that have one value in every row that satisfies the condition.
     pub fn equalities(&self) -> Vec<Equality> {
-        let one = |predicate: &Predicate| match predicate {
-            Predicate::IsNull => Some(OwnedCell::Null),
-            Predicate::OrdinalRange(Included(from), Included(to)) if from == to => {
-                Some(OwnedCell::Ordinal(*from))
-            }
-            Predicate::BytesRange(Included(from), Included(to)) if from == to => {
-                Some(OwnedCell::Bytes(from.clone()))
-            }
-            Predicate::OrdinalIn(values) => match values[..] {
-                [only] => Some(OwnedCell::Ordinal(only)),
-                _ => None,
-            },
-            Predicate::BytesIn(values) => match &values[..] {
-                [only] => Some(OwnedCell::Bytes(only.clone())),
-                _ => None,
-            },
-            _ => None,
-        };
         let conjuncts = self.conjuncts().into_iter();
         let equality = |Conjunct { id, order, predicate }: Conjunct<'_>| {
-            Some(Equality { id, order, value: one(predicate)? })
+            Some(Equality { id, order, value: only_value(predicate)? })
         };
         conjuncts.filter_map(equality).collect()
+    }
+
+    /// Whether it says that these columns have one value each, and no more.
+    pub fn says_only(&self, columns: &[(u32, Option<TextOrder>)]) -> bool {
+        let conjuncts = self.conjuncts();
+        let parts = match self {
+            Self::All(parts) => parts.len(),
+            _ => 1,
+        };
+        let is_one = |of: &(u32, Option<TextOrder>)| {
+            let mut said = conjuncts.iter().filter(|it| (it.id, it.order) == *of);
+            let only = said.next().is_some_and(|it| only_value(it.predicate).is_some());
+            only && said.next().is_none()
+        };
+        conjuncts.len() == parts && parts == columns.len() && columns.iter().all(is_one)
     }
 
     /// Keeps of `docs` those that satisfy the condition. Deleted documents may be among them.
@@ -183,6 +180,28 @@ impl Condition {
                 remove(docs, &kept);
             }
         }
+    }
+}
+
+/// The only value that satisfies a predicate.
+fn only_value(predicate: &Predicate) -> Option<OwnedCell> {
+    match predicate {
+        Predicate::IsNull => Some(OwnedCell::Null),
+        Predicate::OrdinalRange(Included(from), Included(to)) if from == to => {
+            Some(OwnedCell::Ordinal(*from))
+        }
+        Predicate::BytesRange(Included(from), Included(to)) if from == to => {
+            Some(OwnedCell::Bytes(from.clone()))
+        }
+        Predicate::OrdinalIn(values) => match values[..] {
+            [only] => Some(OwnedCell::Ordinal(only)),
+            _ => None,
+        },
+        Predicate::BytesIn(values) => match &values[..] {
+            [only] => Some(OwnedCell::Bytes(only.clone())),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

@@ -6,25 +6,40 @@
 
 use std::ops::{Bound, Range};
 
-use remora_index::segment::{IndexPart, IndexSpec, SegmentIndex};
+use remora_index::{
+    DocSet,
+    segment::{IndexPart, IndexSpec, SegmentIndex},
+};
 
 use super::{
     docs::Docs,
     filter::{Condition, Equality},
+    index_ranges::Asked,
     literal::OwnedCell,
     order::{After, Order, PartBy, SegmentOrder},
 };
-use crate::{Schema, indexing::index_specs, snapshot::SegmentView};
+use crate::{Result, Schema, indexing::index_specs, snapshot::SegmentView};
 
 /// The walk is given up once it took one step for so many rows that are selected: a look at each of
 /// them costs less by then.
 const STEP_SHARE: u64 = 4;
+/// The same of a walk on which the condition is asked, for so many documents that a segment has. A step costs as much
+/// as a look at so many in a column.
+const WALKED_SHARE: u32 = 64;
+const MIN_WALKED: u32 = 1_024;
+/// Documents that the condition is asked of at once.
+const MIN_CHUNK: usize = 32;
+const MAX_CHUNK: usize = 4_096;
 
 /// An index that has the order of a request.
 pub(super) struct IndexOrder {
     spec: IndexSpec,
     /// The values of its first columns in all rows that are selected.
     prefix: Vec<OwnedCell>,
+    /// The bounds of the column behind them.
+    bounds: Option<(Bound<OwnedCell>, Bound<OwnedCell>)>,
+    /// Whether all rows between those are selected.
+    is_all: bool,
     /// Whether it is walked from its end.
     reversed: bool,
 }
@@ -36,7 +51,16 @@ impl IndexOrder {
             return None;
         }
         let equal = condition.map(Condition::equalities).unwrap_or_default();
-        index_specs(schema).into_iter().find_map(|spec| Self::of(spec, order, &equal))
+        let found = index_specs(schema).into_iter().find_map(|spec| Self::of(spec, order, &equal));
+        let mut found = found?;
+        if let Some(condition) = condition {
+            let asked = Asked::new(found.spec.clone(), &condition.conjuncts());
+            found.bounds = asked.and_then(|asked| asked.bounds_behind(found.prefix.len()));
+            let parts = found.spec.parts.iter().take(found.prefix.len());
+            let columns: Vec<_> = parts.map(|part| (part.column, part.order)).collect();
+            found.is_all = condition.says_only(&columns);
+        }
+        Some(found)
     }
 
     fn of(spec: IndexSpec, order: &Order, equal: &[Equality]) -> Option<Self> {
@@ -58,7 +82,7 @@ impl IndexOrder {
             }
             PartBy::Score => false,
         });
-        same.then_some(Self { spec, prefix, reversed })
+        same.then_some(Self { spec, prefix, bounds: None, is_all: true, reversed })
     }
 
     /// The first `wanted` live documents of those selected behind `after`; `None` if they are found
@@ -92,6 +116,54 @@ impl IndexOrder {
             }
         }
         Some(found)
+    }
+
+    /// The first `wanted` live documents that satisfy the condition, which is asked of those on the way alone;
+    /// `None` if so many are passed over that they are found sooner without the index.
+    pub fn walked(
+        &self,
+        view: &SegmentView,
+        condition: Option<&Condition>,
+        wanted: usize,
+    ) -> Result<Option<Vec<u32>>> {
+        let Some(index) = view.segment.index(&self.spec) else { return Ok(None) };
+        let condition = condition.filter(|_| !self.is_all);
+        let mut positions = self.range(&index);
+        let mut steps = (view.segment.doc_count() / WALKED_SHARE).max(MIN_WALKED) as usize;
+        steps = steps.saturating_add(wanted);
+        let mut found = Vec::new();
+        let mut chunk = wanted.clamp(1, MAX_CHUNK);
+        while found.len() < wanted && !positions.is_empty() {
+            let count = chunk.min(positions.len());
+            let Some(left) = steps.checked_sub(count) else { return Ok(None) };
+            steps = left;
+            let mut docs: Vec<u32> = match self.reversed {
+                true => positions.by_ref().rev().take(count).map(|at| index.doc(at)).collect(),
+                false => positions.by_ref().take(count).map(|at| index.doc(at)).collect(),
+            };
+            docs.retain(|doc| !view.is_deleted(*doc));
+            if let Some(condition) = condition {
+                let mut sorted = docs.clone();
+                sorted.sort_unstable();
+                let sorted = Docs::Some(DocSet::List(sorted));
+                let kept = condition.filtered(&view.segment, sorted)?;
+                docs.retain(|doc| kept.contains(*doc));
+            }
+            found.append(&mut docs);
+            chunk = chunk.saturating_mul(2).clamp(MIN_CHUNK, MAX_CHUNK);
+        }
+        found.truncate(wanted);
+        Ok(Some(found))
+    }
+
+    /// Where the rows lie that have the prefix and are within the bounds behind it.
+    fn range(&self, index: &SegmentIndex<'_>) -> Range<u32> {
+        let prefix: Vec<_> = self.prefix.iter().map(OwnedCell::as_cell).collect();
+        let (low, high) = match &self.bounds {
+            Some((low, high)) => (low.as_ref(), high.as_ref()),
+            None => (Bound::Unbounded, Bound::Unbounded),
+        };
+        index.range(&prefix, low.map(OwnedCell::as_cell), high.map(OwnedCell::as_cell))
     }
 
     /// Where the rows lie that have the prefix and are behind `after`.

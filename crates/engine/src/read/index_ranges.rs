@@ -30,7 +30,7 @@ const SEARCH_COST: usize = 512;
 pub(super) struct IndexRanges(Vec<Asked>);
 
 /// What a condition says of one index.
-struct Asked {
+pub(super) struct Asked {
     spec: IndexSpec,
     /// The values of the first columns: those of each.
     values: Vec<Vec<OwnedCell>>,
@@ -72,7 +72,8 @@ impl IndexRanges {
 }
 
 impl Asked {
-    fn new(spec: IndexSpec, conjuncts: &[Conjunct<'_>]) -> Option<Self> {
+    /// What conditions say of an index; `None` if nothing.
+    pub fn new(spec: IndexSpec, conjuncts: &[Conjunct<'_>]) -> Option<Self> {
         let (mut values, mut bounds) = (Vec::new(), None);
         for part in &spec.parts {
             // NULL has no key, and is found by either order.
@@ -90,6 +91,11 @@ impl Asked {
             }
         }
         (!values.is_empty() || bounds.is_some()).then_some(Self { spec, values, bounds })
+    }
+
+    /// The bounds of the column behind so many that have one value.
+    pub fn bounds_behind(self, columns: usize) -> Option<(Bound<OwnedCell>, Bound<OwnedCell>)> {
+        (self.values.len() == columns).then_some(self.bounds).flatten()
     }
 
     /// The positions of the index; `None` if there are too many to look up.

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use super::{
     docs::Docs,
+    filter::Condition,
     index_order::IndexOrder,
     merge::Merge,
     order::{After, DocumentAddress, KeySeat, SegmentOrder},
@@ -70,12 +71,45 @@ pub(super) fn by_value(
     if request.limit == 0 {
         return Vec::new();
     }
-    let segments = view.segments.iter().zip(selected).zip(orders).enumerate();
-    let streams = segments.map(|(segment, ((view, docs), order))| {
+    let segments = view.segments.iter().zip(selected).zip(orders);
+    let firsts = segments.map(|((view, docs), order)| {
         let by_index = index.and_then(|index| index.first(view, docs, order, after, wanted));
-        let first = by_index.unwrap_or_else(|| top_of_segment(view, docs, order, after, wanted));
-        first.into_iter().map(move |doc| DocumentAddress { segment, doc })
+        by_index.unwrap_or_else(|| top_of_segment(view, docs, order, after, wanted))
     });
+    merged(firsts.collect(), orders, request)
+}
+
+/// The page of a selection in an order that an index has, whose condition is asked of no more documents than the
+/// page needs; `None` if it is found sooner otherwise.
+pub(super) fn walked(
+    view: &TableView,
+    condition: Option<&Condition>,
+    orders: &[SegmentOrder<'_>],
+    index: &IndexOrder,
+    request: &SearchRequest,
+) -> Result<Option<Vec<DocumentAddress>>> {
+    let wanted = request.limit + request.offset;
+    if request.limit == 0 {
+        return Ok(Some(Vec::new()));
+    }
+    let mut firsts = Vec::with_capacity(view.segments.len());
+    for segment in &view.segments {
+        let Some(first) = index.walked(segment, condition, wanted)? else { return Ok(None) };
+        firsts.push(first);
+    }
+    Ok(Some(merged(firsts, orders, request)))
+}
+
+/// The page of the first rows of each segment.
+fn merged(
+    firsts: Vec<Vec<u32>>,
+    orders: &[SegmentOrder<'_>],
+    request: &SearchRequest,
+) -> Vec<DocumentAddress> {
+    let streams = firsts
+        .into_iter()
+        .enumerate()
+        .map(|(segment, first)| first.into_iter().map(move |doc| DocumentAddress { segment, doc }));
     let merged = Merge::new(streams, |a: &DocumentAddress, b: &DocumentAddress| {
         let (mine, theirs) = (&orders[a.segment], &orders[b.segment]);
         mine.compare_across(a.doc, theirs, b.doc)

@@ -6,11 +6,11 @@ use super::{
     facet::facet,
     get::{get, get_many},
     scan::Scan,
-    search::{count, search},
+    search::{count, first, search},
 };
 use crate::{
-    CountReply, FacetReply, FacetRequest, KeyValues, Position, Result, Row, ScanRequest, Schema,
-    SearchReply, SearchRequest, Selection, SourcePositions, Value,
+    CountReply, FacetReply, FacetRequest, Hit, KeyValues, Position, Result, Row, ScanRequest,
+    Schema, SearchReply, SearchRequest, Selection, SourcePositions, Value,
     error::no_table,
     shared::DatabaseState,
     snapshot::{Snapshot, TableView},
@@ -124,6 +124,15 @@ impl Reader {
         let mut reply = search(table, request, bm25, self.position())?;
         reply.report.sources = self.sources().clone();
         Ok(reply)
+    }
+
+    /// The rows of a page in an order that an index has, found without a look at the others and without their
+    /// number; `None` where [`Reader::search`] finds them sooner.
+    ///
+    /// # Errors
+    /// As in [`Reader::search`].
+    pub fn first_page(&self, request: &SearchRequest) -> Result<Option<Vec<Hit>>> {
+        first(self.table(&request.selection.table)?, request)
     }
 
     /// COUNT.

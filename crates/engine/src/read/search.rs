@@ -11,7 +11,7 @@ use super::{
     select::Plan,
 };
 use crate::{
-    CountReply, Position, Result, SearchReply, SearchRequest, Selection, snapshot::TableView,
+    CountReply, Hit, Position, Result, SearchReply, SearchRequest, Selection, snapshot::TableView,
 };
 
 /// SEARCH. `bm25` is (k1, b); `position` is the view's.
@@ -67,6 +67,28 @@ pub(crate) fn search(
         cursor,
         report: selected.report,
     })
+}
+
+/// The rows of a page whose order an index has, without their number; `None` if they are found sooner by [`search`].
+pub(crate) fn first(view: &TableView, request: &SearchRequest) -> Result<Option<Vec<Hit>>> {
+    page::check(request)?;
+    if request.selection.text.is_some() || request.after.is_some() || request.highlight.is_some() {
+        return Ok(None);
+    }
+    let schema = &view.schema;
+    let order = Order::new(schema, &request.sort)?;
+    if order.is_by_key() || order.needs_scores() {
+        return Ok(None);
+    }
+    let plan = Plan::new(view, &request.selection)?;
+    let condition = plan.condition.as_ref();
+    let Some(index) = IndexOrder::find(schema, &order, condition) else { return Ok(None) };
+    let orders: Vec<SegmentOrder<'_>> =
+        view.segments.iter().map(|segment| SegmentOrder::new(&order, segment, None)).collect();
+    let places = page::walked(view, condition, &orders, &index, request)?;
+    let Some(places) = places else { return Ok(None) };
+    let output = Output::new(schema, request, None)?;
+    output.hits(view, &places, None).map(Some)
 }
 
 /// COUNT. `position` is the view's.

@@ -163,8 +163,13 @@ impl FewScan {
             fields: columns.iter().map(|(_, name)| name.clone()).collect(),
             ..SearchRequest::default()
         };
-        let hits = match reader.search(&request) {
-            Ok(found) => found.hits,
+        let found = match reader.first_page(&request) {
+            Ok(Some(hits)) => Ok(hits),
+            Ok(None) => reader.search(&request).map(|found| found.hits),
+            Err(error) => Err(error),
+        };
+        let hits = match found {
+            Ok(hits) => hits,
             // More than a page may be.
             Err(remora_engine::Error::Request { .. }) => return Ok(None),
             Err(error) => return Err(external(error)),

@@ -264,7 +264,15 @@ impl Asked<'_> {
         if work.fields.contains(&PageField::Score) && !scored {
             return Ok(None);
         }
-        let found = match self.reader.search(&request) {
+        let found = match self.reader.first_page(&request) {
+            Ok(Some(hits)) => Ok((hits, None)),
+            Ok(None) => {
+                let found = self.reader.search(&request);
+                found.map(|found| (found.hits, Some((found.report, found.total))))
+            }
+            Err(error) => Err(error),
+        };
+        let (hits, told) = match found {
             Ok(found) => found,
             // More than a page may be: the general way sends rows as it reads them.
             Err(EngineError::Request { .. }) => return Ok(None),
@@ -273,7 +281,7 @@ impl Asked<'_> {
         reply.columns(&self.plan.columns)?;
         let zone = session.variables.time_zone.zone.clone();
         let mut row = Vec::with_capacity(work.fields.len());
-        for hit in &found.hits {
+        for hit in &hits {
             row.clear();
             let mut values = hit.fields.iter();
             row.extend(work.fields.iter().map(|field| match field {
@@ -282,8 +290,10 @@ impl Asked<'_> {
             }));
             send(reply, &self.plan.columns, &row, &zone)?;
         }
-        session.note_search(&request.selection, &found.report, found.total);
-        Ok(Some(found.hits.len() as u64))
+        if let Some((report, total)) = told {
+            session.note_search(&request.selection, &report, total);
+        }
+        Ok(Some(hits.len() as u64))
     }
 
     /// Sends the rows of a page where few are looked at for it: without the numbers that a search tells.

@@ -22,6 +22,7 @@ mod taken;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod window;
 
 use std::sync::{
     Arc,

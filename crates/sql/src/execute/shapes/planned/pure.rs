@@ -26,6 +26,21 @@ const PURE: &[&str] = &[
     "truncate", "ucase", "unhex", "upper", "var_pop", "var_samp", "variance", "weekday", "year",
 ];
 
+/// Functions of windows.
+const OF_WINDOWS: &[&str] = &[
+    "cume_dist",
+    "dense_rank",
+    "first_value",
+    "lag",
+    "last_value",
+    "lead",
+    "nth_value",
+    "ntile",
+    "percent_rank",
+    "rank",
+    "row_number",
+];
+
 /// Whether all functions of a query are of their arguments alone.
 pub(super) fn is_pure(query: &Query) -> bool {
     query.visit(&mut Seeking).is_continue()
@@ -48,8 +63,10 @@ impl Visitor for Seeking {
             [name] => name.as_ident().map(|name| name.value.to_ascii_lowercase()),
             _ => None,
         };
-        let is_pure = function.over.is_none()
-            && name.is_some_and(|name| PURE.binary_search(&name.as_str()).is_ok());
+        let is_pure = name.is_some_and(|name| {
+            PURE.binary_search(&name.as_str()).is_ok()
+                || function.over.is_some() && OF_WINDOWS.contains(&name.as_str())
+        });
         if is_pure { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }
 }

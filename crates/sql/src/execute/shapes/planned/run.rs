@@ -39,11 +39,11 @@ static OPTIONS: LazyLock<ConfigOptions> = LazyLock::new(ConfigOptions::new);
 /// A plan that was of too many rows so often in turn goes the general way, and is tried again each so many runs.
 const GIVEN_UP: u32 = 3;
 const TRIED_AGAIN: u32 = 16;
-/// So many rows are joined at once whatever a page is; of pages the factor by which more are tried.
+/// So few rows are joined at once rather than by way of an order; of pages the factor by which more are tried.
 const FEW_ROWS: u64 = 64;
 const FEW_PAGES: u64 = 4;
 /// How often the first rows of an order are tried.
-const WALKS: usize = 3;
+const WALKS: usize = 4;
 /// How long a run keeps its thread.
 const SLICE: Duration = Duration::from_millis(10);
 
@@ -147,6 +147,13 @@ impl Plan {
         last.map_or(0, |last| last + 1)
     }
 
+    /// Whether conditions are asked of other tables than the one whose rows have the order.
+    fn asks_others(&self) -> bool {
+        let ordered = self.order.as_ref().map(|(scan, _)| *scan);
+        let asked = self.reads.iter().enumerate().filter(|(_, read)| read.tests.is_some());
+        asked.map(|(scan, _)| Some(scan)).any(|scan| scan != ordered)
+    }
+
     /// Whether each row of its only table is one that is shown.
     fn each_is_shown(&self) -> bool {
         let keeps = |step: &Step| step.keeps_rows() || matches!(step, Step::Sort(_));
@@ -195,9 +202,16 @@ impl Asked {
     /// joined before all are, unless fewer are to be read by conditions.
     fn joined_here(&self, join: &Join) -> PlanResult<Option<RecordBatch>> {
         let last = self.page.offset.saturating_add(self.page.limit);
+        if last > MAX_PAGE_ROWS {
+            return self.joined(join, Most::HERE);
+        }
+        let asks_others = self.plan.asks_others();
+        if !asks_others && let Some(batch) = self.first_rows()? {
+            return Ok(Some(batch));
+        }
         let mut reading = Reading::new(self, Most::HERE, None)?;
         let few = last.saturating_mul(FEW_PAGES).max(FEW_ROWS);
-        if last <= MAX_PAGE_ROWS
+        if asks_others
             && reading.fewest() > few
             && let Some(batch) = self.first_rows()?
         {
@@ -279,7 +293,7 @@ impl Asked {
         };
         let Some(read) = self.plan.reads.get(*scan) else { return Ok(None) };
         let each_is_shown = self.plan.each_is_shown();
-        let mut count = if each_is_shown { last } else { last.max(FEW_ROWS) };
+        let mut count = last;
         for _ in 0..WALKS {
             let filter = self.filters.get(*scan).cloned().flatten();
             let sort = (order.as_slice(), count as usize);

@@ -26,6 +26,7 @@ use super::{
     super::{plan::sortable, table::Table},
     group::Grouping,
     tree::{Of, Origin, Tree},
+    window::Window,
 };
 use crate::scan::FewScan;
 
@@ -35,6 +36,7 @@ pub(super) enum Step {
     Project(Vec<Expression>, SchemaRef),
     Group(Grouping),
     Sort(Vec<(Expression, PhysicalSortExpr)>),
+    Window(Window),
 }
 
 /// An expression, evaluated for the session that runs it.
@@ -124,6 +126,7 @@ impl Step {
                 expressions.iter().map(origin).collect()
             }
             Self::Group(grouping) => vec![None; grouping.width()],
+            Self::Window(window) => vec![None; window.width()],
         }
     }
 
@@ -133,15 +136,17 @@ impl Step {
             Self::Filter(_) | Self::Sort(_) => Some(Arc::new(Column::new("", place))),
             Self::Project(expressions, _) => expressions.get(place).cloned(),
             Self::Group(grouping) => grouping.key(place).cloned(),
+            Self::Window(_) => None,
         }
     }
 
-    pub(super) fn expressions(&self) -> Vec<&Expression> {
+    pub(super) fn expressions(&self) -> Vec<Expression> {
         match self {
-            Self::Filter(predicate) => vec![predicate],
-            Self::Project(expressions, _) => expressions.iter().collect(),
-            Self::Group(grouping) => grouping.expressions(),
-            Self::Sort(keys) => keys.iter().map(|(expression, _)| expression).collect(),
+            Self::Filter(predicate) => vec![Arc::clone(predicate)],
+            Self::Project(expressions, _) => expressions.clone(),
+            Self::Group(grouping) => grouping.expressions().into_iter().cloned().collect(),
+            Self::Sort(keys) => keys.iter().map(|(expression, _)| Arc::clone(expression)).collect(),
+            Self::Window(window) => window.expressions(),
         }
     }
 
@@ -165,6 +170,7 @@ impl Step {
             }
             Self::Group(grouping) => grouping.apply(batch, asked),
             Self::Sort(keys) => sorted(batch, keys, asked),
+            Self::Window(window) => window.apply(batch),
         }
     }
 }

@@ -23,6 +23,7 @@ use datafusion::{
 use super::{
     group::Grouping,
     steps::{Expression, Step, sort_keys},
+    window::Window,
 };
 use crate::scan::{FewScan, ScanExec};
 
@@ -113,10 +114,16 @@ impl Reading {
         let below = plan.children();
         let [below] = below.as_slice() else { return None };
         let mut part = self.part(below)?;
-        for step in steps(any)? {
-            for expression in step.expressions() {
+        for step in steps(plan)? {
+            let called = std::mem::take(&mut self.calls);
+            for expression in &step.expressions() {
                 self.examine(expression)?;
             }
+            if self.calls && matches!(step, Step::Window(_)) {
+                // Its functions ask for the session that it was planned for.
+                return None;
+            }
+            self.calls |= called;
             part.steps.push(step);
         }
         Some(part)
@@ -174,7 +181,8 @@ impl Reading {
         expression
             .apply(|each| {
                 if let Some(call) = each.downcast_ref::<ScalarFunctionExpr>() {
-                    self.calls = true;
+                    // Keys of texts are the same for each session.
+                    self.calls |= call.name() != "collation_key";
                     // They read the snapshot of the statement that was planned.
                     is_of_a_row &= !matches!(call.name(), "subquery" | "outer_value");
                 }
@@ -186,7 +194,8 @@ impl Reading {
 }
 
 /// What an operator of one input does; `None` if it is none of these.
-fn steps(plan: &dyn std::any::Any) -> Option<Vec<Step>> {
+fn steps(of: &Arc<dyn ExecutionPlan>) -> Option<Vec<Step>> {
+    let plan: &dyn std::any::Any = of.as_ref();
     if plan.is::<CooperativeExec>() {
         return Some(Vec::new());
     }
@@ -208,6 +217,10 @@ fn steps(plan: &dyn std::any::Any) -> Option<Vec<Step>> {
     }
     if let Some(sort) = plan.downcast_ref::<SortExec>() {
         return sort.fetch().is_none().then(|| vec![Step::Sort(sort_keys(sort.expr()))]);
+    }
+    if let Some(window) = Window::of(of) {
+        let sort = window.order().map(|order| Step::Sort(sort_keys(order)));
+        return Some(sort.into_iter().chain([Step::Window(window)]).collect());
     }
     let aggregate = plan.downcast_ref::<AggregateExec>()?;
     Some(vec![Step::Group(Grouping::of(aggregate)?)])
