@@ -59,7 +59,13 @@ fn select(random: &mut Random) -> String {
     let filter = conditions(random);
     let direction = random.choose(&["", " DESC"]);
     let id = random.below(ROWS);
-    match random.below(10) {
+    match random.below(11) {
+        10 => {
+            let by = random.choose(&["", "made", "user", "price", "state, made", "state", "name"]);
+            let by = if by.is_empty() { String::new() } else { format!("{by}, ") };
+            let by = by.replace(',', &format!("{direction},"));
+            format!("SELECT id, user FROM @ ORDER BY {by}id{direction} LIMIT 7 OFFSET {id}")
+        }
         7 => format!("SELECT id, price + 1 FROM @ WHERE id > {id} ORDER BY id{direction} LIMIT 30"),
         8 => format!(
             "SELECT id, UPPER(mail) FROM @ WHERE id < {id} ORDER BY user{direction}, id{direction} LIMIT 9, 40"

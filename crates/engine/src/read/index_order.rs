@@ -44,6 +44,28 @@ pub(super) struct IndexOrder {
     reversed: bool,
 }
 
+/// The documents of a segment in the order of an index.
+pub(super) struct IndexWalk<'v> {
+    index: SegmentIndex<'v>,
+    range: Range<u32>,
+    reversed: bool,
+}
+
+impl IndexWalk<'_> {
+    /// How many there are.
+    pub fn len(&self) -> u32 {
+        self.range.end.saturating_sub(self.range.start)
+    }
+
+    /// The one at a place.
+    pub fn doc(&self, place: u32) -> u32 {
+        match self.reversed {
+            true => self.index.doc(self.range.end - 1 - place),
+            false => self.index.doc(self.range.start + place),
+        }
+    }
+}
+
 impl IndexOrder {
     /// An index that has the order, of rows that satisfy the condition.
     pub fn find(schema: &Schema, order: &Order, condition: Option<&Condition>) -> Option<Self> {
@@ -154,6 +176,18 @@ impl IndexOrder {
         }
         found.truncate(wanted);
         Ok(Some(found))
+    }
+
+    /// Whether all rows that it walks over are selected.
+    pub fn is_all(&self) -> bool {
+        self.is_all
+    }
+
+    /// The documents of a segment that it walks over; `None` if the segment does not have the index.
+    pub fn walk<'v>(&self, view: &'v SegmentView) -> Option<IndexWalk<'v>> {
+        let index = view.segment.index(&self.spec)?;
+        let range = self.range(&index);
+        Some(IndexWalk { index, range, reversed: self.reversed })
     }
 
     /// Where the rows lie that have the prefix and are within the bounds behind it.

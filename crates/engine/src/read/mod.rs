@@ -39,6 +39,7 @@ mod matching;
 mod merge;
 mod narrow;
 mod occurrences;
+mod offset;
 mod order;
 mod output;
 mod page;

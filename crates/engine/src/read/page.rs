@@ -5,8 +5,9 @@ use std::cmp::Ordering;
 use super::{
     docs::Docs,
     filter::Condition,
-    index_order::IndexOrder,
+    index_order::{IndexOrder, IndexWalk},
     merge::Merge,
+    offset,
     order::{After, DocumentAddress, KeySeat, SegmentOrder},
 };
 use crate::{
@@ -16,6 +17,11 @@ use crate::{
 
 /// Most rows a request may pass over and return together.
 const MAX_ROWS: usize = 10_000_000;
+
+/// Rows that are passed over before they are counted rather than read.
+const MIN_SKIPPED: usize = 1_000;
+/// Most rows of a page and before it that are read one by one along an index.
+const MAX_WALKED: usize = 10_000;
 
 /// Refuses pages that would cost unbounded memory.
 pub(super) fn check(request: &SearchRequest) -> Result<()> {
@@ -92,12 +98,81 @@ pub(super) fn walked(
     if request.limit == 0 {
         return Ok(Some(Vec::new()));
     }
+    if passes_over(view, request) && index.is_all() {
+        return Ok(skipped_along(view, orders, index, request));
+    }
+    if wanted > MAX_WALKED {
+        return Ok(None);
+    }
     let mut firsts = Vec::with_capacity(view.segments.len());
     for segment in &view.segments {
         let Some(first) = index.walked(segment, condition, wanted)? else { return Ok(None) };
         firsts.push(first);
     }
     Ok(Some(merged(firsts, orders, request)))
+}
+
+/// Whether a page begins so far behind the first row that the rows before it are to be counted, not read. Those that
+/// are deleted are not told apart without a look.
+pub(super) fn passes_over(view: &TableView, request: &SearchRequest) -> bool {
+    request.offset >= MIN_SKIPPED && view.segments.iter().all(|segment| segment.deleted.is_none())
+}
+
+/// The page behind an offset of all rows in key order.
+pub(super) fn skipped_by_key(
+    view: &TableView,
+    descending: bool,
+    request: &SearchRequest,
+) -> Vec<DocumentAddress> {
+    let lengths: Vec<u32> = view.segments.iter().map(|it| it.segment.doc_count()).collect();
+    let address = |(segment, place): (usize, u32)| {
+        let last = lengths[segment] - 1;
+        DocumentAddress { segment, doc: if descending { last - place } else { place } }
+    };
+    let keys = |place: DocumentAddress| view.segments[place.segment].segment.keys();
+    let compare = |a: &DocumentAddress, b: &DocumentAddress| {
+        let ordering = keys(*a).compare(a.doc, keys(*b), b.doc);
+        if descending { ordering.reverse() } else { ordering }
+    };
+    skipped(&lengths, address, compare, request)
+}
+
+/// The same of the rows between the ends of an index's range; `None` if a segment does not have it.
+fn skipped_along(
+    view: &TableView,
+    orders: &[SegmentOrder<'_>],
+    index: &IndexOrder,
+    request: &SearchRequest,
+) -> Option<Vec<DocumentAddress>> {
+    let walks: Option<Vec<_>> = view.segments.iter().map(|it| index.walk(it)).collect();
+    let walks = walks?;
+    let lengths: Vec<u32> = walks.iter().map(IndexWalk::len).collect();
+    let address = |(segment, place): (usize, u32)| {
+        let doc = walks.get(segment).map_or(0, |walk| walk.doc(place));
+        DocumentAddress { segment, doc }
+    };
+    let compare = |a: &DocumentAddress, b: &DocumentAddress| {
+        orders[a.segment].compare_across(a.doc, &orders[b.segment], b.doc)
+    };
+    Some(skipped(&lengths, address, compare, request))
+}
+
+/// The page behind an offset of sequences that are merged, of so many rows each; `address` gives the row at a place.
+fn skipped(
+    lengths: &[u32],
+    address: impl Fn((usize, u32)) -> DocumentAddress,
+    compare: impl Fn(&DocumentAddress, &DocumentAddress) -> Ordering,
+    request: &SearchRequest,
+) -> Vec<DocumentAddress> {
+    let ordered = |a, b| compare(&address(a), &address(b));
+    let starts = offset::split(lengths, request.offset as u64, ordered);
+    let limit = u32::try_from(request.limit).unwrap_or(u32::MAX);
+    let address = &address;
+    let streams = starts.into_iter().zip(lengths).enumerate().map(|(segment, (start, length))| {
+        let end = start.saturating_add(limit).min(*length);
+        (start..end).map(move |place| address((segment, place)))
+    });
+    Merge::new(streams, compare).take(request.limit).collect()
 }
 
 /// The page of the first rows of each segment.

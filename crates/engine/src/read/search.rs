@@ -77,15 +77,20 @@ pub(crate) fn first(view: &TableView, request: &SearchRequest) -> Result<Option<
     }
     let schema = &view.schema;
     let order = Order::new(schema, &request.sort)?;
-    if order.is_by_key() || order.needs_scores() {
+    if order.needs_scores() {
         return Ok(None);
     }
     let plan = Plan::new(view, &request.selection)?;
     let condition = plan.condition.as_ref();
-    let Some(index) = IndexOrder::find(schema, &order, condition) else { return Ok(None) };
-    let orders: Vec<SegmentOrder<'_>> =
-        view.segments.iter().map(|segment| SegmentOrder::new(&order, segment, None)).collect();
-    let places = page::walked(view, condition, &orders, &index, request)?;
+    let places = if order.is_by_key() {
+        let is_all = condition.is_none() && page::passes_over(view, request);
+        is_all.then(|| page::skipped_by_key(view, order.key_descending, request))
+    } else {
+        let Some(index) = IndexOrder::find(schema, &order, condition) else { return Ok(None) };
+        let orders = view.segments.iter().map(|segment| SegmentOrder::new(&order, segment, None));
+        let orders: Vec<SegmentOrder<'_>> = orders.collect();
+        page::walked(view, condition, &orders, &index, request)?
+    };
     let Some(places) = places else { return Ok(None) };
     let output = Output::new(schema, request, None)?;
     output.hits(view, &places, None).map(Some)

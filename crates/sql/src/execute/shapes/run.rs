@@ -244,7 +244,8 @@ impl Asked<'_> {
             // All that there are, if they are few.
             limit = self.reader.count(&selection).map_err(failed)?.count;
         }
-        if offset.saturating_add(limit) > MAX_PAGE_ROWS || !self.scores_the_condition(work) {
+        let is_page = offset.saturating_add(limit) <= MAX_PAGE_ROWS;
+        if limit > MAX_PAGE_ROWS || !self.scores_the_condition(work) {
             return Ok(None);
         }
         let columns = &self.plan.table.schema().columns;
@@ -266,6 +267,7 @@ impl Asked<'_> {
         }
         let found = match self.reader.first_page(&request) {
             Ok(Some(hits)) => Ok((hits, None)),
+            Ok(None) if !is_page => return Ok(None),
             Ok(None) => {
                 let found = self.reader.search(&request);
                 found.map(|found| (found.hits, Some((found.report, found.total))))

@@ -23,6 +23,9 @@ use super::{
 };
 use crate::scan::{FewRows, Most, joined as one_batch};
 
+/// How many rows of a value are expected where that is not known.
+const ROWS_OF_A_VALUE: u64 = 8;
+
 /// One run's reading of all tables.
 pub(super) struct Reading<'a> {
     asked: &'a Asked,
@@ -154,7 +157,9 @@ impl<'a> Reading<'a> {
 
     fn joined(&mut self, join: &Join, wanted: &[Wanted]) -> PlanResult<Option<RecordBatch>> {
         let first = join.kept().unwrap_or_else(|| {
-            match self.count(&join.left) <= self.count(&join.right) {
+            match self.count_of_side(join, Side::Left, wanted)
+                <= self.count_of_side(join, Side::Right, wanted)
+            {
                 true => Side::Left,
                 false => Side::Right,
             }
@@ -172,7 +177,7 @@ impl<'a> Reading<'a> {
         let second = if first == Side::Left { Side::Right } else { Side::Left };
         let mut of_second: Vec<Wanted> =
             wanted.iter().filter_map(|it| it.of_side(join, second)).collect();
-        let most_keys = self.count(other).min(self.most.documents);
+        let most_keys = self.count(other, &[]).min(self.most.documents);
         for (of_left, of_right) in &join.on {
             let (known, sought) = match first {
                 Side::Left => (of_left, of_right),
@@ -192,15 +197,28 @@ impl<'a> Reading<'a> {
     }
 
     /// About how many rows are read to begin with.
-    fn count(&self, part: &Part) -> u64 {
+    fn count(&self, part: &Part, wanted: &[Wanted]) -> u64 {
+        let below: Vec<Wanted> = wanted.iter().filter_map(|wanted| wanted.below(part)).collect();
         match &part.of {
-            Of::Scan(scan) => self.scans.get(*scan).map_or(0, |scan| scan.count),
+            Of::Scan(scan) => {
+                let own = self.scans.get(*scan).map_or(0, |scan| scan.count);
+                let values = below.iter().map(|wanted| wanted.values.len() as u64);
+                values.map(|values| values.saturating_mul(ROWS_OF_A_VALUE)).fold(own, u64::min)
+            }
             Of::Join(join) => match join.kept() {
-                Some(Side::Left) => self.count(&join.left),
-                Some(Side::Right) => self.count(&join.right),
-                None => self.count(&join.left).min(self.count(&join.right)),
+                Some(side) => self.count_of_side(join, side, &below),
+                None => {
+                    let left = self.count_of_side(join, Side::Left, &below);
+                    left.min(self.count_of_side(join, Side::Right, &below))
+                }
             },
         }
+    }
+
+    fn count_of_side(&self, join: &Join, side: Side, wanted: &[Wanted]) -> u64 {
+        let of_side: Vec<Wanted> = wanted.iter().filter_map(|it| it.of_side(join, side)).collect();
+        let part = if side == Side::Left { &join.left } else { &join.right };
+        self.count(part, &of_side)
     }
 }
 
