@@ -167,3 +167,100 @@ async fn a_table_with_keys_answers_as_one_without() {
     let shown = rows(&mut session, "SHOW CREATE TABLE keyed").await;
     assert!(shown.contains("KEY `later` (`user`,`made`)"), "{shown}");
 }
+
+/// Literals for a column of moments in Berlin around the ends of summer, when clocks show an hour twice, and of
+/// its beginning, when they leave one out; of a column of bytes, and of doubles.
+fn other_value(random: &mut Random, column: &str) -> String {
+    match column {
+        "at" => {
+            let day = random.choose(&["2025-03-30", "2025-10-26", "2026-03-29", "2026-07-01"]);
+            let (hour, minute) = (random.below(5), random.choose(&["00", "30"]));
+            let second = random.choose(&["00", "59.5"]);
+            format!("'{day} {hour:02}:{minute}:{second}'")
+        }
+        "code" => {
+            let bytes = random.below(300);
+            let hex = random.choose(&["x'@'", "0x@", "UNHEX('@')", "'a'"]);
+            hex.replace('@', &format!("{bytes:04x}"))
+        }
+        _ => random.choose(&["0", "1", "-1", "0.5", "7.25", "1e1", "12.125"]).to_owned(),
+    }
+}
+
+/// Moments, bytes and doubles compare by their keys as they do where an expression hides the column.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn moments_bytes_and_doubles_are_found_by_keys() {
+    let server = Server::new();
+    let session = &mut server.session();
+    let mut random = Random::seeded();
+    let columns = "id INT PRIMARY KEY, at TIMESTAMP(3) NULL, code VARBINARY(8), ratio DOUBLE";
+    let keys = "KEY (at), KEY (code), KEY (ratio)";
+    run(session, &format!("CREATE TABLE t ({columns}, {keys})")).await.unwrap();
+    run(session, "SET time_zone = '+00:00'").await.unwrap();
+    let mut insert = "INSERT INTO t VALUES (-1, NULL, NULL, NULL), (-2, 0, '', -0e0)".to_owned();
+    for id in 0..3_000 {
+        // Two hours around each change of clocks, in steps of a quarter.
+        let day = random.choose(&["2025-03-30", "2025-10-26", "2026-03-29", "2026-07-01"]);
+        let at = format!("{day} 0{}:{}:00", random.below(4), random.choose(&["00", "15", "30"]));
+        let ratio = (random.below(200) as f64 - 50.0) / 8.0;
+        write!(insert, ", ({id}, '{at}', UNHEX('{:04x}'), {ratio})", random.below(300)).unwrap();
+    }
+    run(session, "SET sql_mode = ''").await.unwrap();
+    run(session, &insert).await.unwrap();
+    for zone in ["Europe/Berlin", "+00:00", "-03:30"] {
+        run(session, &format!("SET time_zone = '{zone}'")).await.unwrap();
+        for _ in 0..120 {
+            let column = random.choose(&["at", "code", "ratio"]);
+            let [a, b] = [0, 1].map(|_| other_value(&mut random, column));
+            let condition = match random.below(4) {
+                0 => format!("@ BETWEEN {a} AND {b}"),
+                1 => format!("@ IN ({a}, {b})"),
+                _ => format!("@ {} {a}", random.choose(&["=", "<", ">=", "<>", "<=>", ">"])),
+            };
+            let hidden = match column {
+                "at" => "at + INTERVAL 0 SECOND",
+                "code" => "CONCAT(code, '')",
+                _ => "(ratio + 0)",
+            };
+            let asked = |column| {
+                let condition = condition.replace('@', column);
+                format!("SELECT id + 0, at FROM t WHERE {condition} ORDER BY id")
+            };
+            let expected = rows(session, &asked(hidden)).await;
+            // The second time its plan is kept, the third it runs.
+            for _ in 0..3 {
+                assert_eq!(rows(session, &asked(column)).await, expected, "{}", asked(column));
+            }
+        }
+    }
+    for condition in ["at > '2026-01-01'", "code = x'0102'", "ratio < 1.5"] {
+        let explain = format!("EXPLAIN FORMAT=TREE SELECT id + 0 FROM t WHERE {condition}");
+        let told = rows(session, &explain).await;
+        assert!(!told.contains("every row"), "{told}");
+    }
+}
+
+/// A key of bytes is looked up.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn keys_of_bytes_are_looked_up() {
+    let server = Server::new();
+    let session = &mut server.session();
+    run(session, "CREATE TABLE t (id BINARY(4) PRIMARY KEY, n INT)").await.unwrap();
+    run(session, "INSERT INTO t VALUES ('abcd', 1), (x'00ff00fe', 2), ('ab', 3)").await.unwrap();
+    for (literal, expected) in [
+        ("'abcd'", "1"),
+        ("x'00FF00fe'", "2"),
+        ("0x00ff00fe", "2"),
+        ("'ab'", ""),
+        ("'ab\\0\\0'", "3"),
+        ("'ABCD'", ""),
+        ("UNHEX('00ff00fe')", "2"),
+    ] {
+        let asked = format!("SELECT n FROM t WHERE id = {literal}");
+        for _ in 0..3 {
+            assert_eq!(rows(session, &asked).await, expected, "{asked}");
+        }
+    }
+    let told = rows(session, "EXPLAIN SELECT n FROM t WHERE id = x'00ff00fe'").await;
+    assert!(told.contains("PRIMARY"), "{told}");
+}

@@ -363,3 +363,34 @@ async fn definitions_change_beside_read_committed() {
     run(&mut one, "INSERT INTO young VALUES (1)").await.unwrap();
     assert_eq!(run(&mut one, "COMMIT").await.unwrap_err().code, ErrorCode::Deadlock);
 }
+
+/// The first statement of a transaction that reads decides what all of them see, however it begins.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_moment_begins_with_any_statement_that_reads() {
+    let server = Server::new();
+    accounts(&server).await;
+    let (mut session, mut other) = (server.session(), server.session());
+    run(&mut session, "SET autocommit = 0").await.unwrap();
+    for (round, first) in [
+        "SELECT money FROM account WHERE id = 1",
+        "/* of a tool */ SELECT money FROM account WHERE id = 1",
+        "-- of a person\nSELECT money FROM account WHERE id = 1",
+        "(SELECT money FROM account WHERE id = 1)",
+        "WITH t AS (SELECT money FROM account WHERE id = 1) SELECT money FROM t",
+    ]
+    .iter()
+    .enumerate()
+    {
+        // Twice, so that its plan is kept.
+        for again in 0..2 {
+            let seen = rows(&mut session, first).await;
+            let money = 1_000 * (round + 1) + again;
+            run(&mut other, &format!("UPDATE account SET money = {money} WHERE id = 1"))
+                .await
+                .unwrap();
+            let later = rows(&mut session, "SELECT money FROM account WHERE id = 1").await;
+            assert_eq!(seen, later, "{first}");
+            run(&mut session, "COMMIT").await.unwrap();
+        }
+    }
+}

@@ -17,7 +17,7 @@ const ORDERS: u64 = 12_000;
 const ROUNDS: u64 = 400;
 
 /// Statements of a shop; `{u}`, `{o}`, `{s}`, `{c}` and `{d}` are a user, an order, a state, a country and a day.
-const STATEMENTS: [&str; 26] = [
+const STATEMENTS: [&str; 28] = [
     "SELECT o.id, u.name FROM orders o JOIN users u ON u.id = o.user WHERE o.state = {s} ORDER BY o.made DESC, o.id DESC LIMIT 10",
     "SELECT o.id, u.name FROM orders o JOIN users u ON u.id = o.user WHERE u.country = {c} ORDER BY o.made, o.id LIMIT 5, 20",
     "SELECT o.id, u.name FROM orders o LEFT JOIN users u ON u.id = o.user ORDER BY o.made DESC, o.id DESC LIMIT 40",
@@ -44,6 +44,8 @@ const STATEMENTS: [&str; 26] = [
     "SELECT u.id, o.id FROM users u RIGHT JOIN orders o ON o.user = u.id AND u.country = {c} WHERE o.user = {u}",
     "SELECT o.id, o.total FROM orders o JOIN users u ON u.id = o.user WHERE u.mail = 'M{u}' ORDER BY o.total DESC, o.id LIMIT 3",
     "SELECT COUNT(*), SUM(o.total) FROM orders o JOIN users u USING (id) WHERE u.country = {c} AND o.total < {u}",
+    "SELECT a.id FROM orders a WHERE a.user = {u} AND EXISTS (SELECT 1 FROM orders b WHERE b.made = a.made AND b.user <> a.user)",
+    "SELECT a.id FROM orders a WHERE a.made = {d} AND NOT EXISTS (SELECT 1 FROM orders b WHERE b.user = a.user AND b.total > a.total)",
 ];
 
 fn filled(random: &mut Random, statement: &str) -> String {
@@ -111,6 +113,31 @@ async fn fill(session: &mut Session, random: &mut Random, table: &str, rows: u64
     }
 }
 
+/// Queries within EXISTS over `orders a`, that name it by an equality and by other conditions.
+const WITHIN: [&str; 6] = [
+    "SELECT * FROM orders b WHERE b.user = a.user AND b.id <> a.id",
+    "SELECT 1 FROM orders b WHERE b.user = a.user AND b.state <> a.state AND b.made > a.made",
+    "SELECT 1 FROM items i WHERE i.orders = a.id AND i.price > a.total AND i.pieces < {s}",
+    "SELECT 1 FROM users u WHERE u.id = a.user AND (u.country = {c} OR a.state IS NULL OR u.name < a.made)",
+    "SELECT 1 FROM (SELECT user, made FROM orders WHERE state = {s}) b WHERE b.user = a.user AND b.made <=> a.made",
+    "SELECT 1 FROM orders b JOIN items i ON i.orders = b.id WHERE b.user = a.user AND i.price NOT BETWEEN a.total AND {u}",
+];
+
+/// What is asked as a join is what the query says when it runs for each row, which it does where it is selected.
+async fn compare_exists(session: &mut Session, random: &mut Random) {
+    for within in WITHIN {
+        for negation in ["", "NOT "] {
+            let exists = filled(random, &format!("{negation}EXISTS ({within})"));
+            let rows = filled(random, "a.id % 97 = {s} AND (a.state <> {s} OR a.made > {d})");
+            let joined = format!("SELECT a.id FROM orders a WHERE {rows} AND {exists}");
+            let each = format!(
+                "SELECT id FROM (SELECT a.id, {exists} AS e FROM orders a WHERE {rows}) t WHERE e"
+            );
+            assert_eq!(told(session, &joined).await, told(session, &each).await, "{joined}");
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn joins_of_kept_plans_answer_as_those_planned_each_time() {
     let server = Server::new();
@@ -134,6 +161,7 @@ async fn joins_of_kept_plans_answer_as_those_planned_each_time() {
     fill(session, &mut random, "items", ORDERS, "{id}, {o}, {u}, {u}.5, {s}").await;
     fill(session, &mut random, "mails", USERS, "{id}, 'M{u}', 'said {id}'").await;
     compare(session, &mut random, ROUNDS).await;
+    compare_exists(session, &mut random).await;
     change(session, &mut random).await;
     compare(session, &mut random, ROUNDS / 2).await;
     run(session, "BEGIN").await.unwrap();

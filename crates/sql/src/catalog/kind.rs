@@ -110,7 +110,16 @@ impl TypeSpec {
 
     /// Whether it holds text in a character set.
     pub(crate) fn is_text(&self) -> bool {
-        let texts = matches!(
+        (self.is_string() && self.collation != Collation::BINARY) || self.has_labels()
+    }
+
+    /// Whether it is one of the BINARY and BLOB types.
+    pub(crate) fn is_bytes(&self) -> bool {
+        self.is_string() && self.collation == Collation::BINARY
+    }
+
+    fn is_string(&self) -> bool {
+        matches!(
             self.sql,
             SqlType::Char
                 | SqlType::VarChar
@@ -118,8 +127,7 @@ impl TypeSpec {
                 | SqlType::Blob
                 | SqlType::MediumBlob
                 | SqlType::LongBlob
-        );
-        (texts && self.collation != Collation::BINARY) || self.has_labels()
+        )
     }
 
     /// Whether it is ENUM or SET.

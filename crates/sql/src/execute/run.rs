@@ -26,7 +26,7 @@ use crate::{
     meaning::{Reading, rewrite},
     output,
     parse::{Source, Statement},
-    plan::{Extent, Planner, has_joins, is_light, normalise_recursive},
+    plan::{Extent, KeptPlan, Planner, has_joins, is_light, normalise_recursive},
     resolve::{Resolved, SessionCatalog, Shown, resolve},
     scan::EngineTable,
     state::SessionState,
@@ -234,23 +234,18 @@ impl Query {
         Ok(self.described(&schema.await?))
     }
 
-    /// Its plan and its columns, where possible made without an optimizer; `None` if it counts rows that are not
-    /// shown.
+    /// Its plan for many runs and its columns; `None` if it counts rows that are not shown.
     pub(super) async fn to_keep(
         &self,
         session: &SessionState,
-    ) -> Result<Option<(Arc<dyn ExecutionPlan>, Vec<Column>)>> {
+    ) -> Result<Option<(KeptPlan, Vec<Column>)>> {
         if self.window.is_some() {
             return Ok(None);
         }
-        let made = self.planned(session, |planner, query| async move {
-            match planner.direct_plan(query.clone())? {
-                Some(plan) => Ok(plan),
-                None => planner.physical_plan(query).await,
-            }
-        });
+        let made =
+            self.planned(session, |planner, query| async move { planner.kept_plan(query).await });
         let plan = made.await?;
-        let columns = self.described(&plan.schema());
+        let columns = self.described(&plan.0.schema());
         Ok(Some((plan, columns)))
     }
 

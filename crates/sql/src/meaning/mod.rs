@@ -20,7 +20,7 @@ mod compare;
 mod copies;
 pub(crate) mod decimal;
 mod declared;
-mod encoding;
+pub(crate) mod encoding;
 mod formatted;
 mod function;
 pub(crate) mod geometry;

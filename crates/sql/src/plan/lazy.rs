@@ -14,8 +14,11 @@ use datafusion::{
     },
 };
 
+use crate::scan::settled;
+
 /// Functions that warn of nothing and fail never, and cost little.
-const HARMLESS: [&str; 5] = ["collation_key", "sort_key", "row_key", "typed", "truth"];
+const HARMLESS: [&str; 6] =
+    ["collation_key", "sort_key", "row_key", "typed", "truth", settled::NAME];
 
 /// The plan with its filters' conditions in turn.
 pub(super) fn in_turn(plan: LogicalPlan) -> Result<LogicalPlan> {

@@ -12,10 +12,11 @@ mod lazy;
 mod planner;
 mod recursive;
 mod rules;
+mod settle;
 mod subquery;
 mod united;
 mod watch;
 
 pub(crate) use extent::{Extent, has_joins, is_light};
-pub(crate) use planner::Planner;
+pub(crate) use planner::{KeptPlan, Planner};
 pub(crate) use recursive::normalise_recursive;

@@ -14,6 +14,7 @@ use datafusion::{
         planner::{ContextProvider, ExprPlanner},
     },
     optimizer::{Analyzer, AnalyzerRule},
+    physical_expr::PhysicalExpr,
     physical_plan::ExecutionPlan,
     prelude::SessionConfig,
     sql::{
@@ -25,7 +26,7 @@ use rustc_hash::FxHashMap;
 
 use super::{
     Extent, direct, functions, keys::SidesWithoutKeys, lateral::Laterals, lazy,
-    recursive::LastRound, rules, subquery::Subqueries, united, watch,
+    recursive::LastRound, rules, settle::settle, subquery::Subqueries, united, watch,
 };
 use crate::{MAX_DIRECT_ROWS, Result, error::from_plan, meaning, state::Context};
 
@@ -42,6 +43,9 @@ static CONSTANTS: LazyLock<PlanState> = LazyLock::new(|| Extent::Constants.rules
 static ONE_TABLE: LazyLock<PlanState> = LazyLock::new(|| Extent::OneTable.rules_of(base()));
 static ANY: LazyLock<PlanState> = LazyLock::new(|| Extent::Any.rules_of(base()));
 static KEPT: LazyLock<PlanState> = LazyLock::new(|| Extent::Kept.rules_of(base()));
+
+/// A plan for many runs, and the constants that it reads by their numbers.
+pub(crate) type KeptPlan = (Arc<dyn ExecutionPlan>, Vec<Arc<dyn PhysicalExpr>>);
 
 /// Makes plans of one statement.
 pub(crate) struct Planner {
@@ -131,12 +135,17 @@ impl Planner {
         physical(&self.state, plan).await.map_err(from_plan)
     }
 
-    /// The plan of a query of one table, made without an optimizer however many rows it has; `None` if it
-    /// needs one.
-    pub(crate) fn direct_plan(&self, query: ast::Query) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    /// The plan of a query for many runs, made without an optimizer where it is of one table however many rows that
+    /// has, and the constants that are settled for each run.
+    pub(crate) async fn kept_plan(&self, query: ast::Query) -> Result<KeptPlan> {
         let _planning = self.context.planning.begin();
         let plan = analysed(&self.state, self.plan(query)?).map_err(from_plan)?;
-        direct::made(&plan, &self.state).map_err(from_plan)
+        let (plan, settled) = settle(plan, &self.state).map_err(from_plan)?;
+        let plan = match direct::made(&plan, &self.state).map_err(from_plan)? {
+            Some(made) => made,
+            None => optimised(&self.state, plan).await.map_err(from_plan)?,
+        };
+        Ok((plan, settled))
     }
 
     /// A plan that is to be run: it ends when the statement does.

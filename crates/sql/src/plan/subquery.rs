@@ -200,7 +200,7 @@ impl Asking<'_> {
                 Expr::ScalarSubquery(_) => {
                     !is_volatile(plan)? && self.scalar_joins(plan, outer.is_empty(), place)?
                 }
-                Expr::Exists(_) => self.node == Node::Filter && is_simple(plan)?,
+                Expr::Exists(_) => self.node == Node::Filter && exists_joins(plan)?,
                 Expr::InSubquery(within) => in_joins(within, place, outer.is_empty())?,
                 _ => false,
             };
@@ -384,12 +384,26 @@ fn has_simple_aggregate(plan: &LogicalPlan) -> PlanResult<bool> {
 /// Whether outer columns are in equalities of filters alone, below nothing but what leaves rows as
 /// they are.
 fn is_simple(plan: &LogicalPlan) -> PlanResult<bool> {
+    correlates(plan, &|parts| parts.iter().copied().all(is_equality))
+}
+
+/// Whether EXISTS becomes a semi-join: beside an equality, which is its key, any condition of a row and an
+/// outer one may stand (`l2.supplier <> l1.supplier`).
+fn exists_joins(plan: &LogicalPlan) -> PlanResult<bool> {
+    correlates(plan, &|parts| {
+        parts.iter().copied().any(is_equality) && !parts.iter().any(|part| part.is_volatile())
+    })
+}
+
+/// Whether outer columns are in conditions of filters alone that may be there together, below nothing but what
+/// leaves rows as they are.
+fn correlates(plan: &LogicalPlan, may: &dyn Fn(&[&Expr]) -> bool) -> PlanResult<bool> {
     match plan {
-        LogicalPlan::Projection(inner) if !has_outer(&inner.expr) => is_simple(&inner.input),
+        LogicalPlan::Projection(inner) if !has_outer(&inner.expr) => correlates(&inner.input, may),
         LogicalPlan::Filter(inner) => {
-            let parts = split_conjunction(&inner.predicate);
-            let fine = parts.into_iter().all(|part| !part.contains_outer() || is_equality(part));
-            Ok(fine && is_simple(&inner.input)?)
+            let mut parts = split_conjunction(&inner.predicate);
+            parts.retain(|part| part.contains_outer());
+            Ok((parts.is_empty() || may(&parts)) && correlates(&inner.input, may)?)
         }
         other => Ok(outer_columns(other)?.is_empty()),
     }

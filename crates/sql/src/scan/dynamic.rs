@@ -12,7 +12,7 @@ use datafusion::{
         expressions::{BinaryExpr, Column, DynamicFilterPhysicalExpr, InListExpr, Literal},
     },
 };
-use remora_engine::{Comparison, Filter, Literal as Constant};
+use remora_engine::{Filter, Literal as Constant};
 
 use super::filter::Subject;
 use crate::scan::outer;
@@ -60,19 +60,10 @@ fn constant(expr: &Arc<dyn PhysicalExpr>) -> Option<&ScalarValue> {
 
 fn compared(binary: &BinaryExpr, subjects: &[Option<Subject>]) -> Option<Filter> {
     let subject = subject(binary.left(), subjects)?;
-    let literal = match constant(binary.right()) {
-        Some(value) => subject.literal(value)?,
-        None => subject.literal(&outer::value_now(binary.right())?)?,
-    };
-    let comparison = match binary.op() {
-        Operator::Eq => Comparison::Equal,
-        Operator::Lt => Comparison::Less,
-        Operator::LtEq => Comparison::LessOrEqual,
-        Operator::Gt => Comparison::Greater,
-        Operator::GtEq => Comparison::GreaterOrEqual,
-        _ => return None,
-    };
-    Some(Filter::Compare { column: subject.name.clone(), comparison, literal })
+    match constant(binary.right()) {
+        Some(value) => subject.compare(*binary.op(), value),
+        None => subject.compare(*binary.op(), &outer::value_now(binary.right())?),
+    }
 }
 
 /// A key that is one of some, or a key of several columns, of which each is one of some.

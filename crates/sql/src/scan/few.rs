@@ -25,6 +25,7 @@ use super::{
     exec::{ScanExec, external, placed, record_batch},
     filter::Subject,
     overlaid::column,
+    settled::{Sought, sought},
 };
 use crate::{MAX_DIRECT_ROWS, catalog::Reader};
 
@@ -57,6 +58,8 @@ pub(crate) struct FewScan {
     filter: Option<Filter>,
     subjects: Vec<Option<Subject>>,
     relation: Option<Arc<str>>,
+    /// What is known of its rows once a run's constants are.
+    sought: Vec<Sought>,
 }
 
 /// Rows that are read batch by batch.
@@ -82,6 +85,7 @@ impl ScanExec {
             table: self.table.clone(),
             subjects: self.subjects.clone(),
             relation: self.relation.clone(),
+            sought: Vec::new(),
             columns: self.columns.clone(),
             places: self.places.clone(),
             schema: self.schema.clone(),
@@ -206,6 +210,20 @@ impl FewScan {
         let keys = values.as_binary_view_opt()?.iter().flatten().map(<[u8]>::to_vec);
         let order = u32::try_from(*number).ok()?;
         subject.has_keys.then(|| Filter::KeyIn(subject.name.clone(), order, keys.collect()))
+    }
+
+    /// Looks up rows by what a condition on its columns says of a run's constants.
+    pub(crate) fn seek(&mut self, condition: &Arc<dyn PhysicalExpr>) {
+        self.sought.extend(sought(condition));
+    }
+
+    /// What that is, given the constants. What the engine cannot say is left out.
+    pub(crate) fn settled_filters(&self, constants: &[ScalarValue]) -> Vec<Filter> {
+        let filter = |sought: &Sought| {
+            let subject = self.subjects.get(sought.column)?.as_ref()?;
+            subject.compare(sought.operator, constants.get(sought.number)?)
+        };
+        self.sought.iter().filter_map(filter).collect()
     }
 
     /// What the plan that it is of calls the table.

@@ -13,6 +13,7 @@ use datafusion::{
         expr::{InList, ScalarFunction},
     },
 };
+use jiff::tz::TimeZone;
 use remora_engine::{
     ColumnType, Comparison, Date, DateTime, Decimal, Filter, Literal, TextQuery, Value,
 };
@@ -20,7 +21,10 @@ use remora_engine::{
 use super::EngineTable;
 use crate::{
     SqlType,
-    meaning::{temporal::Moment, types::ExprType},
+    meaning::{
+        temporal::{Moment, only_moment},
+        types::ExprType,
+    },
     search::{self, Answer},
 };
 
@@ -139,23 +143,7 @@ fn compare(
     operator: Operator,
     value: &ScalarValue,
 ) -> Option<Filter> {
-    let column = column(table, of)?;
-    let literal = column.literal(value)?;
-    let comparison = match operator {
-        Operator::Eq => Comparison::Equal,
-        Operator::NotEq => Comparison::NotEqual,
-        Operator::Lt => Comparison::Less,
-        Operator::LtEq => Comparison::LessOrEqual,
-        Operator::Gt => Comparison::Greater,
-        Operator::GtEq => Comparison::GreaterOrEqual,
-        _ => return None,
-    };
-    let present = Filter::IsNotNull(column.name.clone());
-    let compared = Filter::Compare { column: column.name, comparison, literal };
-    Some(match comparison {
-        Comparison::NotEqual => Filter::And(vec![present, compared]),
-        _ => compared,
-    })
+    column(table, of)?.compare(operator, value)
 }
 
 fn in_list(table: &EngineTable, list: &InList) -> Option<Filter> {
@@ -198,8 +186,11 @@ pub(super) struct Subject {
     pub name: String,
     kind: ExprType,
     is_bool: bool,
+    is_bytes: bool,
     /// Whether it is of texts, which have keys by their collation.
     pub has_keys: bool,
+    /// Whose clocks show moments.
+    zone: TimeZone,
 }
 
 fn column(table: &EngineTable, expr: &Expr) -> Option<Subject> {
@@ -216,13 +207,36 @@ impl Subject {
         }
         let kind = ExprType::of_field(table.schema.field(index));
         let is_bool = definition.kind == ColumnType::Bool;
+        let is_bytes = table.table.columns.get(*table.positions.get(index)?)?.kind.is_bytes();
         let has_keys = definition.kind == ColumnType::Text && kind.is_text();
-        Some(Self { name: definition.name.clone(), kind, is_bool, has_keys })
+        let (name, zone) = (definition.name.clone(), table.zone.clone());
+        Some(Self { name, kind, is_bool, is_bytes, has_keys, zone })
     }
 
     /// The constant as a value of the column; `None` if it is NULL or of another type.
     pub(super) fn literal(&self, value: &ScalarValue) -> Option<Literal> {
         self.value(value).map(Literal::Value)
+    }
+
+    /// The condition that the column compares so with a constant; `None` if that is NULL or of another type.
+    pub(super) fn compare(&self, operator: Operator, value: &ScalarValue) -> Option<Filter> {
+        let comparison = match operator {
+            Operator::Eq => Comparison::Equal,
+            Operator::NotEq => Comparison::NotEqual,
+            Operator::Lt => Comparison::Less,
+            Operator::LtEq => Comparison::LessOrEqual,
+            Operator::Gt => Comparison::Greater,
+            Operator::GtEq => Comparison::GreaterOrEqual,
+            _ => return None,
+        };
+        let (column, literal) = (self.name.clone(), self.literal(value)?);
+        let present = Filter::IsNotNull(column.clone());
+        let compared = Filter::Compare { column, comparison, literal };
+        Some(match comparison {
+            // It holds for NULL in the engine.
+            Comparison::NotEqual => Filter::And(vec![present, compared]),
+            _ => compared,
+        })
     }
 
     fn value(&self, value: &ScalarValue) -> Option<Value> {
@@ -231,7 +245,14 @@ impl Subject {
             return None;
         }
         match value {
-            ScalarValue::Int64(Some(packed)) if self.kind.has_date() => date_value(kind, *packed),
+            ScalarValue::Int64(Some(packed)) if self.kind.has_date() => {
+                date_value(kind, *packed, &self.zone)
+            }
+            ScalarValue::Binary(Some(bytes)) | ScalarValue::BinaryView(Some(bytes))
+                if self.is_bytes =>
+            {
+                Some(Value::Bytes(bytes.as_slice().into()))
+            }
             ScalarValue::Int64(Some(micros)) if matches!(kind, SqlType::Time(_)) => {
                 Some(Value::Time(*micros))
             }
@@ -311,8 +332,8 @@ impl Keyed {
     }
 }
 
-/// A packed date as a value of a DATE or DATETIME column. Moments depend on the session's zone.
-fn date_value(kind: SqlType, packed: i64) -> Option<Value> {
+/// A packed date as a value of a column of dates or moments, which clocks of `zone` show.
+fn date_value(kind: SqlType, packed: i64, zone: &TimeZone) -> Option<Value> {
     let moment = Moment::unpack(packed);
     let date = Date { year: moment.year, month: moment.month, day: moment.day };
     match kind {
@@ -321,6 +342,7 @@ fn date_value(kind: SqlType, packed: i64) -> Option<Value> {
             let micros = u64::try_from(moment.micros).ok()?;
             Some(Value::DateTime(DateTime { date, micros }))
         }
+        SqlType::Timestamp(_) => only_moment(moment, zone).map(Value::Timestamp),
         _ => None,
     }
 }

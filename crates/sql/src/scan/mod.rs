@@ -8,6 +8,7 @@ mod few;
 mod filter;
 pub(crate) mod outer;
 mod overlaid;
+pub(crate) mod settled;
 mod table;
 
 pub(crate) use arrays::array;

@@ -165,9 +165,6 @@ impl Session {
 
     async fn run_text<R: Reply>(&mut self, text: &[u8], many: bool, reply: &mut R) -> Result<()> {
         self.begin();
-        if begins_with_select(text) {
-            self.state.begin_reading(Kind::Select).await?;
-        }
         reply.charset(self.result_charset());
         if let Some(outcome) = execute::run_text(&mut self.state, text, reply).await? {
             return self.state.finish(Kind::Select, outcome, false, reply);
@@ -284,12 +281,6 @@ impl Session {
 fn without_end(text: &[u8]) -> &[u8] {
     let zeros = text.iter().rev().take_while(|byte| **byte == 0).count();
     text.get(..text.len() - zeros).unwrap_or_default()
-}
-
-/// Whether a text is surely about rows that are read.
-fn begins_with_select(text: &[u8]) -> bool {
-    let text = text.trim_ascii_start();
-    text.get(..6).is_some_and(|word| word.eq_ignore_ascii_case(b"SELECT"))
 }
 
 impl SessionState {

@@ -13,6 +13,7 @@ use std::{
 
 use datafusion::{
     common::{
+        ScalarValue,
         config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions},
         plan_err,
     },
@@ -105,6 +106,8 @@ pub(crate) struct Context {
     pub max_batch_bytes: u64,
     /// Whether the statement is being planned: what is calculated then becomes a part of the plan.
     pub planning: Planning,
+    /// What a kept plan's constants are in this run, where a clock decides them.
+    pub settled: Arc<[ScalarValue]>,
 }
 
 /// Whether a statement is being planned. Clones share it.
@@ -201,6 +204,7 @@ impl Context {
             most_recursion_rounds: variables.cte_max_recursion_depth,
             max_batch_bytes: session.shared.settings.max_query_memory_bytes,
             planning: Planning::default(),
+            settled: Arc::default(),
         }
     }
 

@@ -205,7 +205,7 @@ impl Test {
         };
         match self {
             Self::Compare(operand, comparison, group) => {
-                operand.test(*comparison, &constants.one(group + offset))
+                operand.test(*comparison, &constants.one(group + offset), constants)
             }
             Self::In(operand, group, positive) => {
                 operand.one_of(constants, group + offset, *positive)
@@ -217,7 +217,10 @@ impl Test {
                     true => (Comparison::GreaterOrEqual, Comparison::LessOrEqual),
                     false => (Comparison::Less, Comparison::Greater),
                 };
-                let parts = vec![operand.test(below, &low)?, operand.test(above, &high)?];
+                let parts = vec![
+                    operand.test(below, &low, constants)?,
+                    operand.test(above, &high, constants)?,
+                ];
                 Some(if *positive { Filter::And(parts) } else { Filter::Or(parts) })
             }
             Self::IsNull(operand, positive) => Some(match positive {
@@ -237,9 +240,16 @@ impl Test {
 
 impl Operand {
     /// The condition that the column compares so with a constant; `None` where that takes a conversion.
-    fn test(&self, comparison: Comparison, constant: &Constant<'_>) -> Option<Filter> {
+    fn test(
+        &self,
+        comparison: Comparison,
+        constant: &Constant<'_>,
+        constants: &Constants<'_>,
+    ) -> Option<Filter> {
         match (self.comparable, self.collation) {
-            (Some(comparable), _) => Some(self.compare(comparison, comparable.fit(constant)?)),
+            (Some(comparable), _) => {
+                Some(self.compare(comparison, comparable.fit_in(constant, &constants.zone)?))
+            }
             (None, Some(collation)) => self.compare_keys(collation, comparison, constant),
             (None, None) => None,
         }
@@ -309,7 +319,7 @@ impl Operand {
             (Some(comparable), _) => {
                 let mut values = Vec::new();
                 for constant in literals {
-                    match comparable.fit(&constant)? {
+                    match comparable.fit_in(&constant, &constants.zone)? {
                         Fitted::Value(value) => values.push(Literal::Value(value)),
                         Fitted::Below | Fitted::Above => {}
                         Fitted::Null => has_null = true,

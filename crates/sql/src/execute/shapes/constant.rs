@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use jiff::tz::TimeZone;
 use remora_engine::{ColumnType, Date, DateTime, Decimal, Value};
 use remora_mysql::{Collation, unquoted};
 
@@ -12,7 +13,14 @@ use super::{
     lift::{Constants, Literal, LiteralKind, literals_of},
     shape::Group,
 };
-use crate::{catalog::ColumnSpec, meaning::temporal::days_in_month};
+use crate::{
+    SqlType,
+    catalog::ColumnSpec,
+    meaning::{
+        encoding::from_hex,
+        temporal::{Moment, days_in_month, only_moment},
+    },
+};
 
 /// What a literal says.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +30,8 @@ pub(super) enum Constant<'a> {
     /// Digits with a point among them.
     Number(Cow<'a, str>),
     Text(Cow<'a, str>),
+    /// Bytes that are no text.
+    Bytes(Cow<'a, [u8]>),
     /// A date or a moment that a client sent as such.
     Moment(DateTime),
     /// Something that is not compared here.
@@ -52,9 +62,14 @@ pub(super) enum Comparable {
     },
     /// Text, by its bytes.
     Text,
+    /// Bytes that are no text.
+    Bytes,
     Decimal,
+    Double,
     Date,
     DateTime,
+    /// A moment, of which the session's clocks show a date and a time.
+    Timestamp,
 }
 
 impl Comparable {
@@ -73,6 +88,7 @@ impl Comparable {
             ColumnType::Text if spec.kind.collation == Collation::UTF8MB4_0900_BIN => {
                 (!spec.kind.has_labels()).then_some(Self::Text)
             }
+            ColumnType::Bytes if spec.kind.is_bytes() => Some(Self::Bytes),
             _ => None,
         }
     }
@@ -83,11 +99,26 @@ impl Comparable {
             ColumnType::Decimal(..) => Some(Self::Decimal),
             ColumnType::Date => Some(Self::Date),
             ColumnType::DateTime => Some(Self::DateTime),
+            ColumnType::Timestamp => Some(Self::Timestamp),
+            ColumnType::Double if spec.kind.sql == SqlType::Double => Some(Self::Double),
             _ => None,
         })
     }
 
-    /// The constant as a value of the column; `None` where that takes a conversion.
+    /// The constant as a value of the column in a session of this time zone; `None` where that takes a conversion.
+    pub fn fit_in(self, constant: &Constant<'_>, zone: &TimeZone) -> Option<Fitted> {
+        let moment = match (self, constant) {
+            (Self::Timestamp, Constant::Text(text)) => plain_moment(text)?,
+            (Self::Timestamp, Constant::Moment(moment)) => *moment,
+            _ => return self.fit(constant),
+        };
+        let DateTime { date, micros } = moment;
+        let micros = i64::try_from(micros).ok()?;
+        let shown = Moment { year: date.year, month: date.month, day: date.day, micros };
+        Some(Fitted::Value(Value::Timestamp(only_moment(shown, zone)?)))
+    }
+
+    /// The constant as a value of the column; `None` where that takes a conversion, or the session's time zone.
     pub fn fit(self, constant: &Constant<'_>) -> Option<Fitted> {
         match (self, constant) {
             (_, Constant::Null) => Some(Fitted::Null),
@@ -109,6 +140,21 @@ impl Comparable {
                 Some(Fitted::Value(Value::Text(text.as_ref().into())))
             }
             (Self::Text, _) => None,
+            (Self::Bytes, Constant::Bytes(bytes)) => {
+                Some(Fitted::Value(Value::Bytes(bytes.as_ref().into())))
+            }
+            // Others are bytes in the client's character set.
+            (Self::Bytes, Constant::Text(text)) if text.is_ascii() => {
+                Some(Fitted::Value(Value::Bytes(text.as_bytes().into())))
+            }
+            (Self::Bytes | Self::Timestamp, _) => None,
+            (Self::Double, Constant::Integer(number)) if number.unsigned_abs() <= MAX_EXACT => {
+                Some(Fitted::Value(Value::Float(*number as f64)))
+            }
+            (Self::Double, Constant::Number(text)) => {
+                Some(Fitted::Value(Value::Float(text.parse().ok()?)))
+            }
+            (Self::Double, _) => None,
             (Self::Decimal, Constant::Integer(number)) => {
                 Some(Fitted::Value(Value::Decimal(Decimal::from_scaled(*number, 0))))
             }
@@ -137,6 +183,8 @@ impl Comparable {
 
 /// Most digits of a decimal.
 const MAX_DIGITS: u8 = 65;
+/// The greatest integer up to which each is a double.
+const MAX_EXACT: u128 = 1 << 53;
 
 /// `2026-11-24`, or with a time behind it `2026-11-24 10:38:54.25`: a day that there is, in the form in which it
 /// is shown.
@@ -223,11 +271,16 @@ impl<'a> Constants<'a> {
                 }
                 _ => Constant::Other,
             },
+            LiteralKind::Hex => match hex_bytes(bytes()) {
+                Some(bytes) => Constant::Bytes(Cow::Owned(bytes)),
+                None => Constant::Other,
+            },
             LiteralKind::Parameter => match self.parameters.get(literal.start) {
                 Some(Value::Null) => Constant::Null,
                 Some(Value::Int(number)) => Constant::Integer((*number).into()),
                 Some(Value::Uint(number)) => Constant::Integer((*number).into()),
                 Some(Value::Text(text)) => Constant::Text(Cow::Borrowed(text)),
+                Some(Value::Bytes(bytes)) => Constant::Bytes(Cow::Borrowed(bytes)),
                 Some(Value::Date(date)) => Constant::Moment(DateTime { date: *date, micros: 0 }),
                 Some(Value::DateTime(moment)) => Constant::Moment(*moment),
                 _ => Constant::Other,
@@ -245,6 +298,12 @@ impl<'a> Constants<'a> {
         let unquoted = String::from_utf8(unquoted(quoted, self.mode));
         unquoted.map_or(Constant::Other, |text| Constant::Text(Cow::Owned(text)))
     }
+}
+
+/// The bytes of `x'1f'` or `0x1f`.
+fn hex_bytes(literal: &[u8]) -> Option<Vec<u8>> {
+    let digits = literal.get(2..)?;
+    from_hex(std::str::from_utf8(digits.strip_suffix(b"'").unwrap_or(digits)).ok()?)
 }
 
 fn integer(digits: &[u8]) -> Option<i128> {
@@ -294,6 +353,29 @@ mod tests {
         ] {
             assert_eq!(moment(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn what_clocks_show_twice_or_never_is_no_one_moment() {
+        let berlin = TimeZone::get("Europe/Berlin").unwrap();
+        let fit = |text: &str| Comparable::Timestamp.fit_in(&Constant::Text(text.into()), &berlin);
+        let moment = |micros| Some(Fitted::Value(Value::Timestamp(micros)));
+        assert_eq!(fit("2020-07-01 12:00:00.5"), moment(1_593_597_600_500_000));
+        assert_eq!(fit("2020-10-25 02:30:00"), None);
+        assert_eq!(fit("2020-03-29 02:30:00"), None);
+        assert_eq!(Comparable::Timestamp.fit(&Constant::Text("2020-07-01".into())), None);
+    }
+
+    #[test]
+    fn bytes_are_hexadecimal_or_plain() {
+        let fit = |constant: &Constant<'_>| Comparable::Bytes.fit(constant);
+        let bytes = |bytes: &[u8]| Some(Fitted::Value(Value::Bytes(bytes.into())));
+        assert_eq!(hex_bytes(b"x'00fF'").as_deref(), Some(&[0, 255][..]));
+        assert_eq!(hex_bytes(b"0xabc").as_deref(), Some(&[10, 188][..]));
+        assert_eq!(fit(&Constant::Bytes([0, 255][..].into())), bytes(&[0, 255]));
+        assert_eq!(fit(&Constant::Text("ab".into())), bytes(b"ab"));
+        assert_eq!(fit(&Constant::Text("é".into())), None);
+        assert_eq!(fit(&Constant::Integer(1)), None);
     }
 
     #[test]

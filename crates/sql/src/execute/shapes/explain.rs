@@ -39,7 +39,7 @@ pub(crate) fn explain(
     }
     let shape = AnyShape::of(text, mode, &lifted.pieces)?;
     let reader = session.reader();
-    let constants = lifted.constants(text, mode, parameters);
+    let constants = lifted.constants(text, mode, parameters, session);
     let plan = AnyPlan::new(&shape, session, &reader, database)?;
     // What may not be read is refused where it is planned.
     plan.check(&session.identity).ok()?;

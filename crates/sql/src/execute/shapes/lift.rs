@@ -7,8 +7,11 @@
 //! ```
 //! The key has the blanks and comments of the text, since names of columns may have them.
 
+use jiff::tz::TimeZone;
 use remora_engine::Value;
 use remora_mysql::{LexMode, Lexer, Token, TokenKind};
+
+use crate::state::SessionState;
 
 /// Texts without literals up to this length are remembered.
 const MAX_KEY_BYTES: usize = 4_096;
@@ -29,6 +32,8 @@ pub(super) enum LiteralKind {
     Text,
     /// A number with a point or an exponent.
     Inexact,
+    /// Bytes in hexadecimal digits.
+    Hex,
     /// `?`: `start` is its number.
     Parameter,
 }
@@ -68,13 +73,15 @@ pub(super) struct Lifted {
 }
 
 /// The values of a statement's literals.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Constants<'a> {
     pub text: &'a [u8],
     pub mode: LexMode,
     pub literals: &'a [Literal],
     pub ends: &'a [usize],
     pub parameters: &'a [Value],
+    /// The session's.
+    pub zone: TimeZone,
 }
 
 impl Lifted {
@@ -120,14 +127,16 @@ impl Lifted {
         Some((literal, self.ends.partition_point(|end| *end <= at)))
     }
 
-    /// The constants of the statement.
+    /// The constants of the statement in a session.
     pub fn constants<'a>(
         &'a self,
         text: &'a [u8],
         mode: LexMode,
         parameters: &'a [Value],
+        session: &SessionState,
     ) -> Constants<'a> {
-        Constants { text, mode, literals: &self.literals, ends: &self.ends, parameters }
+        let zone = session.variables.time_zone.zone.clone();
+        Constants { text, mode, literals: &self.literals, ends: &self.ends, parameters, zone }
     }
 }
 
@@ -215,6 +224,7 @@ impl Reading<'_> {
         match token.kind {
             TokenKind::Integer => of(LiteralKind::Integer),
             TokenKind::Decimal | TokenKind::Float => of(LiteralKind::Inexact),
+            TokenKind::Hex => of(LiteralKind::Hex),
             TokenKind::Text => match before {
                 // One text behind another is a part of it.
                 Some(Piece::Literal(_)) => None,
@@ -333,5 +343,5 @@ impl Reading<'_> {
 
 /// Whether a statement that may be answered here begins so.
 fn begins(token: &Token, text: &[u8]) -> bool {
-    token.is_word(text, "SELECT") || token.is(text, "(")
+    token.is_word(text, "SELECT") || token.is_word(text, "WITH") || token.is(text, "(")
 }

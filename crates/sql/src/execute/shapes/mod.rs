@@ -37,7 +37,7 @@ use crate::{
     Identity, Outcome, Reply, Result,
     aside::read_aside,
     catalog::{Reader, Verb},
-    parse::{LONG_BYTES, Source, Statement, split},
+    parse::{Kind, LONG_BYTES, Source, Statement, split},
     shared::Known,
     state::SessionState,
 };
@@ -105,6 +105,8 @@ async fn run_lifted<R: Reply>(
     if !is_read || lifted.has_parameters() {
         return Ok(None);
     }
+    // What begins as it does reads rows, whatever comments stand before it.
+    session.begin_reading(Kind::Select).await?;
     let reader = session.reader();
     let plans = &session.shared.plans;
     let known = if lifted.has_key { plans.get(&lifted.key) } else { None };
@@ -135,7 +137,7 @@ async fn run_lifted<R: Reply>(
             plan
         }
     };
-    let constants = lifted.constants(text, mode, &[]);
+    let constants = lifted.constants(text, mode, &[], session);
     match &*plan {
         AnyPlan::Planned(kept) => {
             let source = |session: &SessionState| {
@@ -200,7 +202,7 @@ async fn run_part<R: Reply>(
     let Some(plan) = AnyPlan::new(&shape, session, &reader, database) else {
         return Ok(None);
     };
-    let constants = lifted.constants(text, source.mode, statement.parameters);
+    let constants = lifted.constants(text, source.mode, statement.parameters, session);
     plan.run(session, &reader, &constants, reply).await
 }
 
@@ -247,7 +249,7 @@ pub(crate) async fn run_prepared<R: Reply>(
             plan
         }
     };
-    let constants = known.lifted.constants(&source.text, source.mode, parameters);
+    let constants = known.lifted.constants(&source.text, source.mode, parameters, session);
     match &*plan {
         AnyPlan::Planned(kept) => {
             let source = |_: &SessionState| Some(Arc::clone(source));
@@ -281,7 +283,7 @@ pub(crate) fn named_keys(
     }
     plan.table.name.check(&session.identity, Verb::Select)?;
     let mut named = Vec::new();
-    let constants = lifted.constants(text, mode, parameters);
+    let constants = lifted.constants(text, mode, parameters, session);
     let filled = work.test.fill(&constants, work.branches, &mut named);
     keys::sort(&mut named);
     Ok(filled.map(|()| named))
@@ -353,8 +355,11 @@ impl AnyPlan {
 /// Whether the text may be a SELECT.
 fn is_select(text: &[u8]) -> bool {
     let trimmed = text.trim_ascii_start();
-    let verb = trimmed.get(..6).is_some_and(|verb| verb.eq_ignore_ascii_case(b"SELECT"));
-    verb || matches!(trimmed.first(), Some(b'(' | b'/' | b'-' | b'#'))
+    let begins_with =
+        |verb: &[u8]| trimmed.get(..verb.len()).is_some_and(|word| word.eq_ignore_ascii_case(verb));
+    begins_with(b"SELECT")
+        || begins_with(b"WITH")
+        || matches!(trimmed.first(), Some(b'(' | b'/' | b'-' | b'#'))
 }
 
 /// Whether what the session set leaves rows as they are answered here.

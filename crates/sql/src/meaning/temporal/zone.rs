@@ -32,12 +32,23 @@ pub(crate) fn local_of_utc(micros: i64, zone: &TimeZone) -> Option<Moment> {
 /// Microseconds since 1970 UTC when clocks of the zone show this; the earlier one of two, the end
 /// of a gap for what they never show.
 pub(crate) fn utc_of_local(moment: Moment, zone: &TimeZone) -> Option<i64> {
+    Some(moment_of_clock(civil(moment)?, zone)?.as_microsecond())
+}
+
+/// The same where clocks of the zone show it once: then what they show before and after that moment is less and
+/// greater, so that moments compare with it as what is shown does. `None` for what they show twice or never.
+pub(crate) fn only_moment(shown: Moment, zone: &TimeZone) -> Option<i64> {
+    let moment = zone.to_ambiguous_timestamp(civil(shown)?).unambiguous().ok()?;
+    Some(moment.as_microsecond())
+}
+
+fn civil(moment: Moment) -> Option<DateTime> {
     let year = i16::try_from(moment.year).ok()?;
     let date = Date::new(year, moment.month as i8, moment.day as i8).ok()?;
     let (hour, minute) = (moment.hour() as i8, moment.minute() as i8);
     let nanoseconds = moment.fraction() as i32 * 1_000;
     let time = Time::new(hour, minute, moment.second() as i8, nanoseconds).ok()?;
-    Some(moment_of_clock(DateTime::from_parts(date, time), zone)?.as_microsecond())
+    Some(DateTime::from_parts(date, time))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Join, JoinConstraint, JoinOperator, ObjectName, Query, SetExpr, TableFactor, Visit, Visitor,
+    Join, JoinConstraint, JoinOperator, ObjectName, Query, Select, TableFactor, Visit, Visitor,
 };
 
 use super::super::{
@@ -15,17 +15,21 @@ use crate::{catalog::Reader, state::SessionState};
 /// Most tables of a query.
 const MAX_TABLES: usize = 16;
 
-/// The tables of a query.
+/// The tables of a query, those of the queries within it too.
 pub(super) struct Tables {
-    /// Those of the queries within it too.
     pub all: Vec<Table>,
-    /// Those that it joins itself, in their order.
-    outer: Vec<Outer>,
-    /// Whether there are others among those, whose columns are not known.
+}
+
+/// The tables that one SELECT joins itself.
+pub(super) struct Joined<'t> {
+    all: &'t [Table],
+    /// In their order.
+    tables: Vec<Outer>,
+    /// Whether there are others among them, whose columns are not known.
     has_others: bool,
 }
 
-/// A table that a query joins itself.
+/// A table that a SELECT joins itself.
 struct Outer {
     /// Its place among all.
     table: usize,
@@ -38,28 +42,43 @@ struct Outer {
 impl Tables {
     /// The tables of a query that locks nothing; `None` if one is not of the engine, or has rows of the session.
     pub(super) fn of(query: &Query, session: &SessionState, reader: &Reader) -> Option<Self> {
-        let mut seeking = Seeking { session, reader, all: Vec::new() };
+        let mut seeking = Seeking { session, reader, all: Vec::new(), named: Vec::new() };
         if query.visit(&mut seeking).is_break() {
             return None;
         }
         let all = seeking.all;
-        let mut this = Self { all, outer: Vec::new(), has_others: false };
-        let SetExpr::Select(select) = query.body.as_ref() else { return None };
+        (!all.is_empty() && all.len() <= MAX_TABLES).then_some(Self { all })
+    }
+
+    /// Those that a SELECT joins.
+    pub(super) fn joined_by(&self, select: &Select) -> Joined<'_> {
+        let mut joined = Joined { all: &self.all, tables: Vec::new(), has_others: false };
         for (at, from) in select.from.iter().enumerate() {
-            let start = this.outer.len();
-            this.add(&from.relation, (at, 0), false);
+            let start = joined.tables.len();
+            joined.add(&from.relation, (at, 0), false);
             for (place, Join { relation, join_operator, .. }) in from.joins.iter().enumerate() {
-                this.add(relation, (at, place + 1), is_left(join_operator));
+                joined.add(relation, (at, place + 1), is_left(join_operator));
                 if !is_left(join_operator) && !is_inner(join_operator) {
-                    for outer in this.outer.iter_mut().skip(start) {
+                    for outer in joined.tables.iter_mut().skip(start) {
                         outer.may_miss = true;
                     }
                 }
             }
         }
-        (!this.all.is_empty() && this.all.len() <= MAX_TABLES).then_some(this)
+        joined
     }
 
+    /// The table that a scan is of, given what its plan calls it.
+    pub(super) fn of_relation(&self, relation: &str) -> Option<usize> {
+        let is_it = |table: &Table| {
+            let rest = relation.strip_prefix(table.called());
+            rest.is_some_and(|rest| rest.is_empty() || rest == "#1")
+        };
+        self.all.iter().position(is_it)
+    }
+}
+
+impl Joined<'_> {
     fn add(&mut self, factor: &TableFactor, part: (usize, usize), may_miss: bool) {
         let called = called(factor);
         let place = |called: &str| {
@@ -67,7 +86,7 @@ impl Tables {
             same.next().map(|(place, _)| place)
         };
         match called.and_then(place) {
-            Some(table) => self.outer.push(Outer { table, part, may_miss }),
+            Some(table) => self.tables.push(Outer { table, part, may_miss }),
             None => self.has_others = true,
         }
     }
@@ -112,7 +131,7 @@ impl Tables {
             let of = |outer: &&Outer| {
                 self.all.get(outer.table).is_some_and(|table| table.position(name).is_some())
             };
-            let mut having = self.outer.iter().filter(of);
+            let mut having = self.tables.iter().filter(of);
             let (Some(having), None) = (having.next(), having.next()) else { return None };
             if owner.is_some_and(|owner| owner.table != having.table) {
                 return None;
@@ -124,15 +143,6 @@ impl Tables {
         // Else one does not know which of them a scan is of.
         let same = self.all.iter().filter(|it| it.called().eq_ignore_ascii_case(table.called()));
         (same.count() == 1).then_some(owner)
-    }
-
-    /// The table that a scan is of, given what its plan calls it.
-    pub(super) fn of_relation(&self, relation: &str) -> Option<usize> {
-        let is_it = |table: &Table| {
-            let rest = relation.strip_prefix(table.called());
-            rest.is_some_and(|rest| rest.is_empty() || rest == "#1")
-        };
-        self.all.iter().position(is_it)
     }
 }
 
@@ -196,9 +206,18 @@ struct Seeking<'a> {
     session: &'a SessionState,
     reader: &'a Reader,
     all: Vec<Table>,
+    /// What WITH gives names to: a table that is called so is taken for it.
+    named: Vec<String>,
 }
 
 impl Seeking<'_> {
+    /// Whether it is what WITH gives a name to.
+    fn is_named(&self, name: &ObjectName) -> bool {
+        let [part] = name.0.as_slice() else { return false };
+        let part = part.as_ident().map(|part| part.value.as_str());
+        part.is_some_and(|part| self.named.iter().any(|it| it.eq_ignore_ascii_case(part)))
+    }
+
     fn table(&self, name: &ObjectName, factor: &TableFactor) -> Option<Table> {
         let names: Option<Vec<&str>> =
             name.0.iter().map(|part| Some(part.as_ident()?.value.as_str())).collect();
@@ -217,7 +236,13 @@ impl Visitor for Seeking<'_> {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
-        match query.with.is_none() && query.locks.is_empty() {
+        if let Some(with) = &query.with {
+            if with.recursive {
+                return ControlFlow::Break(());
+            }
+            self.named.extend(with.cte_tables.iter().map(|it| it.alias.name.value.clone()));
+        }
+        match query.locks.is_empty() {
             true => ControlFlow::Continue(()),
             false => ControlFlow::Break(()),
         }
@@ -226,6 +251,7 @@ impl Visitor for Seeking<'_> {
     fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
         match factor {
             TableFactor::Derived { .. } | TableFactor::NestedJoin { .. } => {}
+            TableFactor::Table { name, args: None, .. } if self.is_named(name) => {}
             TableFactor::Table { name, args: None, .. } => match self.table(name, factor) {
                 Some(table) if self.all.len() < MAX_TABLES => self.all.push(table),
                 _ => return ControlFlow::Break(()),

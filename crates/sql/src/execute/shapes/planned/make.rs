@@ -2,14 +2,14 @@
 
 use std::sync::atomic::AtomicU32;
 
-use datafusion::sql::sqlparser::ast::{self, Query, SetExpr};
+use datafusion::sql::sqlparser::ast::{self, Query};
 
 use super::{
     super::lift::{Constants, Lifted},
     Meaning, Plan, Read, fixed,
     from::Tables,
     pure::is_pure,
-    steps,
+    steps::{self, Expression},
     taken::Taken,
     tree::{Tree, tree},
 };
@@ -48,9 +48,7 @@ pub(super) async fn plan(
     let tables = Tables::of(&query, session, reader)?;
     let mut taken = Taken::default();
     taken.page(&mut query, &lifted)?;
-    if let SetExpr::Select(select) = query.body.as_mut() {
-        taken.conditions(select, &lifted, &tables);
-    }
+    taken.conditions(&mut query, &lifted, &tables);
     if !is_pure(&query) {
         return None;
     }
@@ -61,18 +59,24 @@ pub(super) async fn plan(
         session.warnings.clear();
         return None;
     }
-    let (tree, columns) = planned?;
+    let (tree, settled, columns) = planned?;
     let of_scan = |scan: usize| tables.of_relation(tree.scans.get(scan)?.relation()?);
     let order = steps::order(&tree, |scan| tables.all.get(of_scan(scan)?));
     let groups = 0..lifted.ends.len();
     let rest = groups.filter(|group| !taken.groups.contains(group));
     let fixed = rest.map(|group| (group, fixed(group, constants))).collect();
     let Taken { mut tests, limit, offset, .. } = taken;
-    let mut reads = Vec::new();
+    let mut reads: Vec<Read> = Vec::new();
     let Tree { scans, root, calls } = tree;
+    let mut seen = vec![false; tables.all.len()];
     for scan in scans {
         let table = tables.of_relation(scan.relation()?)?;
         let place = tests.iter().position(|(of, _)| *of == table);
+        // The conditions of a table that is read twice would be asked of one of its scans alone.
+        let is_again = std::mem::replace(seen.get_mut(table)?, true);
+        if is_again {
+            return None;
+        }
         reads.push(Read { scan, tests: place.map(|place| tests.swap_remove(place)) });
     }
     if !tests.is_empty() {
@@ -88,6 +92,7 @@ pub(super) async fn plan(
         reads,
         root,
         order,
+        settled,
         calls,
         columns,
         given_up: AtomicU32::new(0),
@@ -98,8 +103,8 @@ async fn planned(
     session: &SessionState,
     query: Query,
     statement: &Statement<'_>,
-) -> Option<(Tree, Vec<Column>)> {
+) -> Option<(Tree, Vec<Expression>, Vec<Column>)> {
     let planning = Planning::of_few(session, query, &statement.source).await.ok()?;
-    let (plan, columns) = planning.to_keep(session).await.ok()??;
-    Some((tree(&plan)?, columns))
+    let ((plan, settled), columns) = planning.to_keep(session).await.ok()??;
+    Some((tree(&plan)?, settled, columns))
 }

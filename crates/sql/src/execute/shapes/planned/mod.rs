@@ -47,6 +47,7 @@ use crate::{
     scan::FewScan,
     state::SessionState,
 };
+use steps::Expression;
 use tree::Part;
 
 /// Most plans of one shape.
@@ -77,6 +78,8 @@ pub(super) struct Plan {
     /// The order of the rows, if the engine has it of the rows of a scan, each of which gives at most one that is
     /// shown, or several beside each other.
     order: Option<(usize, Vec<SortKey>)>,
+    /// The constants that a clock decides, by their numbers.
+    settled: Vec<Expression>,
     /// Whether its expressions call functions, which may ask for the session.
     calls: bool,
     columns: Vec<Column>,

@@ -5,25 +5,27 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{DataType, Expr, Query, TypedString, Visit, Visitor};
 
-/// Functions of their arguments alone, whose texts are not much longer than those. One that is not here is planned
-/// each time.
+/// Functions of their arguments alone, whose texts are not much longer than those, and those of a clock, which are
+/// settled for each run. One that is not here is planned each time.
 #[rustfmt::skip]
 const PURE: &[&str] = &[
     "abs", "adddate", "any_value", "ascii", "avg", "bin", "bit_and", "bit_count", "bit_length",
     "bit_or", "bit_xor", "ceil", "ceiling", "char_length", "character_length", "coalesce",
-    "concat", "concat_ws", "conv", "count", "crc32", "date", "date_add", "date_format",
-    "date_sub", "datediff", "day", "dayname", "dayofmonth", "dayofweek", "dayofyear", "elt",
-    "exp", "field", "find_in_set", "floor", "format", "from_base64", "greatest", "group_concat",
-    "hex", "hour", "if", "ifnull", "insert", "instr", "isnull", "json_array", "json_arrayagg",
-    "json_contains", "json_contains_path", "json_extract", "json_keys", "json_length",
-    "json_object", "json_objectagg", "json_type", "json_unquote", "json_valid", "json_value",
-    "last_day", "lcase", "least", "left", "length", "ln", "locate", "log", "log10", "log2",
-    "lower", "ltrim", "max", "md5", "microsecond", "mid", "min", "minute", "mod", "month",
-    "monthname", "nullif", "octet_length", "ord", "position", "pow", "power", "quarter",
-    "replace", "reverse", "right", "round", "rtrim", "second", "sha1", "sha2", "sign", "sqrt",
-    "std", "stddev", "stddev_pop", "stddev_samp", "strcmp", "subdate", "substr", "substring",
-    "substring_index", "sum", "time_to_sec", "timestampdiff", "to_base64", "to_days", "trim",
-    "truncate", "ucase", "unhex", "upper", "var_pop", "var_samp", "variance", "weekday", "year",
+    "concat", "concat_ws", "conv", "count", "crc32", "curdate", "current_date",
+    "current_timestamp", "date", "date_add", "date_format", "date_sub", "datediff", "day",
+    "dayname", "dayofmonth", "dayofweek", "dayofyear", "elt", "exp", "field", "find_in_set",
+    "floor", "format", "from_base64", "greatest", "group_concat", "hex", "hour", "if", "ifnull",
+    "insert", "instr", "isnull", "json_array", "json_arrayagg", "json_contains",
+    "json_contains_path", "json_extract", "json_keys", "json_length", "json_object",
+    "json_objectagg", "json_type", "json_unquote", "json_valid", "json_value", "last_day",
+    "lcase", "least", "left", "length", "ln", "localtime", "localtimestamp", "locate", "log",
+    "log10", "log2", "lower", "ltrim", "max", "md5", "microsecond", "mid", "min", "minute", "mod",
+    "month", "monthname", "now", "nullif", "octet_length", "ord", "position", "pow", "power",
+    "quarter", "replace", "reverse", "right", "round", "rtrim", "second", "sha1", "sha2", "sign",
+    "sqrt", "std", "stddev", "stddev_pop", "stddev_samp", "strcmp", "subdate", "substr",
+    "substring", "substring_index", "sum", "time_to_sec", "timestampdiff", "to_base64", "to_days",
+    "trim", "truncate", "ucase", "unhex", "unix_timestamp", "upper", "utc_date", "utc_timestamp",
+    "var_pop", "var_samp", "variance", "weekday", "year",
 ];
 
 /// Functions of windows.

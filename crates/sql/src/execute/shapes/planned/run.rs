@@ -9,8 +9,8 @@ use std::{
 };
 
 use datafusion::{
-    arrow::array::RecordBatch,
-    common::config::ConfigOptions,
+    arrow::{array::RecordBatch, datatypes::Schema as ArrowSchema},
+    common::{ScalarValue, config::ConfigOptions},
     error::{DataFusionError, Result as PlanResult},
 };
 use jiff::tz::TimeZone;
@@ -20,7 +20,7 @@ use super::{
     super::{lift::Constants, plan::MAX_PAGE_ROWS},
     Plan, Read,
     read::Reading,
-    steps::Step,
+    steps::{Expression, Step, evaluated, of_columns},
     tree::{Join, Of},
 };
 use crate::{
@@ -85,7 +85,10 @@ pub(super) async fn run<R: Reply>(
         return Ok(None);
     }
     let page = Page { offset: offset.unwrap_or(0), limit: limit.unwrap_or(u64::MAX) };
-    let Some(filters) = plan.filters(constants) else { return Ok(None) };
+    let mut context = session.context();
+    let Ok(settled) = plan.settled(&context) else { return Ok(None) };
+    context.settled = settled;
+    let Some(filters) = plan.filters(constants, &context.settled) else { return Ok(None) };
     if page.limit == 0 {
         // Nothing is calculated for no rows.
         return Ok(None);
@@ -98,7 +101,7 @@ pub(super) async fn run<R: Reply>(
         filters,
         page,
         zone: session.variables.time_zone.zone.clone(),
-        context: session.context(),
+        context,
     };
     let here = match &plan.root.of {
         Of::Scan(_) => asked.here().await,
@@ -160,15 +163,36 @@ impl Plan {
         matches!(self.root.of, Of::Scan(_)) && self.root.steps.iter().all(keeps)
     }
 
-    /// What is asked of each scan with these literals; `None` where one takes a conversion.
-    fn filters(&self, constants: &Constants<'_>) -> Option<Vec<Option<Filter>>> {
-        let filter = |read: &Read| match &read.tests {
-            None => Some(None),
-            Some((table, tests)) => {
-                tests.fill(constants, self.tables.get(*table)?).map(|selected| selected.filter)
+    /// What is asked of each scan with these literals and constants; `None` where one takes a conversion.
+    fn filters(
+        &self,
+        constants: &Constants<'_>,
+        settled: &[ScalarValue],
+    ) -> Option<Vec<Option<Filter>>> {
+        let filter = |read: &Read| {
+            let mut filters = read.scan.settled_filters(settled);
+            if let Some((table, tests)) = &read.tests {
+                filters.extend(tests.fill(constants, self.tables.get(*table)?)?.filter);
             }
+            Some(match filters.len() {
+                0 | 1 => filters.pop(),
+                _ => Some(Filter::And(filters)),
+            })
         };
         self.reads.iter().map(filter).collect()
+    }
+
+    /// What the constants that a clock decides are in this run.
+    fn settled(&self, context: &Context) -> PlanResult<Arc<[ScalarValue]>> {
+        if self.settled.is_empty() {
+            return Ok(Arc::default());
+        }
+        let (options, row) = (options(context), one_row()?);
+        let value = |constant: &Expression| {
+            let value = evaluated(constant, &row, Some(&options))?;
+            ScalarValue::try_from_array(&value, 0)
+        };
+        self.settled.iter().map(value).collect()
     }
 
     /// Whether to go the general way at once, as the last runs had to after they had begun.
@@ -323,11 +347,7 @@ impl Asked {
 
     /// What functions ask, if any are called.
     pub(super) fn options(&self) -> Option<Arc<ConfigOptions>> {
-        self.plan.calls.then(|| {
-            let mut options = OPTIONS.clone();
-            options.extensions.insert(self.context.clone());
-            Arc::new(options)
-        })
+        self.plan.calls.then(|| options(&self.context))
     }
 
     /// 1317 where the statement is to end.
@@ -337,6 +357,18 @@ impl Asked {
             false => Ok(()),
         }
     }
+}
+
+/// The options of functions that ask this session.
+fn options(context: &Context) -> Arc<ConfigOptions> {
+    let mut options = OPTIONS.clone();
+    options.extensions.insert(context.clone());
+    Arc::new(options)
+}
+
+/// A row without columns, for which constants are evaluated.
+fn one_row() -> PlanResult<RecordBatch> {
+    of_columns(&Arc::new(ArrowSchema::empty()), Vec::new(), 1)
 }
 
 impl Page {

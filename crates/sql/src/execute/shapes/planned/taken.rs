@@ -1,8 +1,10 @@
 //! Takes off a syntax tree what is asked of the engine with the literals of each run.
 
+use std::ops::ControlFlow;
+
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, JoinConstraint, LimitClause, Query, Select, UnaryOperator, Value,
-    ValueWithSpan,
+    ValueWithSpan, VisitMut, VisitorMut,
 };
 
 use super::{
@@ -27,10 +29,18 @@ pub(super) struct Taken {
 }
 
 impl Taken {
-    /// Takes the conditions of WHERE and ON that the engine answers exactly whatever their literals are.
-    pub fn conditions(&mut self, select: &mut Select, lifted: &Lifted, tables: &Tables) {
+    /// Takes the conditions of WHERE and ON, of the queries within too, that the engine answers exactly whatever
+    /// their literals are.
+    pub fn conditions(&mut self, query: &mut Query, lifted: &Lifted, tables: &Tables) {
+        let _ = query.visit(&mut EachSelect(|select: &mut Select| {
+            self.of_select(select, lifted, tables);
+        }));
+    }
+
+    fn of_select(&mut self, select: &mut Select, lifted: &Lifted, tables: &Tables) {
+        let joined = tables.joined_by(select);
         if let Some(condition) = select.selection.take() {
-            let of = |condition: &Condition| tables.of_where(condition);
+            let of = |condition: &Condition| joined.of_where(condition);
             select.selection = self.of_condition(condition, lifted, tables, of);
         }
         let joins = select.from.iter_mut().enumerate();
@@ -42,7 +52,7 @@ impl Taken {
             let whole = join.clone();
             let Some(constraint) = constraint(&mut join.join_operator) else { continue };
             let JoinConstraint::On(condition) = constraint else { continue };
-            let of = |condition: &Condition| tables.of_join(condition, &whole, place);
+            let of = |condition: &Condition| joined.of_join(condition, &whole, place);
             match self.of_condition(condition.clone(), lifted, tables, of) {
                 Some(rest) => *condition = rest,
                 None if may_be_bare(&whole) => *constraint = JoinConstraint::None,
@@ -107,6 +117,18 @@ impl Taken {
             offset.map(|offset| reading.literal(&offset)).map_or(Some(None), |it| it.map(Some))?;
         self.groups.append(&mut reading.groups);
         Some(())
+    }
+}
+
+/// Does something to each SELECT of a query.
+struct EachSelect<F>(F);
+
+impl<F: FnMut(&mut Select)> VisitorMut for EachSelect<F> {
+    type Break = ();
+
+    fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        (self.0)(select);
+        ControlFlow::Continue(())
     }
 }
 

@@ -117,7 +117,7 @@ fn a_plan_is_made_anew_when_its_table_or_session_changes() {
 fn what_is_not_the_same_each_time_is_not_kept() {
     let mut fixture = fixture();
     for text in [
-        "SELECT id, NOW(6) FROM articles WHERE id < 9 ORDER BY body, kind",
+        "SELECT id, SYSDATE(6) FROM articles WHERE id < 9 ORDER BY body, kind",
         "SELECT id + RAND() FROM articles WHERE id < 9 ORDER BY body, kind",
         "SELECT id + 1, CONNECTION_ID() FROM articles WHERE id < 9",
         "SELECT id + 1 FROM articles WHERE at > TIME'10:00:00'",
@@ -183,6 +183,83 @@ fn plans_are_kept_for_windows_and_queries_within() {
         let texts = ["1", "2", "3", "0", "77"].map(|literal| template.replace('@', literal));
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         fixture.kept(&texts, template.contains("LIMIT"));
+    }
+}
+
+#[test]
+fn literals_of_queries_within_are_no_part_of_a_plan() {
+    let mut fixture = fixture();
+    for template in [
+        "SELECT k.w, k.i FROM shop.stock k WHERE k.q > 1 AND EXISTS (SELECT * FROM shop.sold s WHERE s.item = k.i AND s.w = k.w AND n < @)",
+        "SELECT k.w, k.i FROM shop.stock k WHERE NOT EXISTS (SELECT * FROM shop.sold s WHERE s.item = k.i AND s.o <> @ AND s.w <> k.w)",
+        "SELECT COUNT(*) FROM shop.stock k WHERE k.i IN (SELECT s.item FROM shop.sold s JOIN shop.place p ON p.p_w = s.w AND p_d > @ WHERE s.o < @)",
+        "SELECT p.name, t.c FROM shop.place p JOIN (SELECT w, COUNT(*) AS c FROM shop.sold WHERE o BETWEEN 1 AND @ GROUP BY w) t ON t.w = p.p_w WHERE p.p_d < 4",
+        "SELECT k.i, (SELECT COUNT(*) FROM shop.sold s WHERE s.item = k.i AND o > @) AS n FROM shop.stock k WHERE k.w = @",
+        "WITH t AS (SELECT w, COUNT(*) AS c FROM shop.sold WHERE o > @ GROUP BY w) SELECT p.name, t.c FROM shop.place p JOIN t ON t.w = p.p_w WHERE p.p_d = 1",
+        "WITH stock AS (SELECT i, q FROM shop.stock WHERE w = @) SELECT s.o, stock.q FROM shop.sold s JOIN stock ON i = s.item WHERE s.n = 2",
+    ] {
+        // A shape may have eight plans.
+        let texts = (0..24).map(|literal| template.replace('@', &literal.to_string()));
+        let texts: Vec<String> = texts.collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        fixture.kept(&texts, false);
+    }
+}
+
+#[test]
+fn what_a_clock_says_is_settled_for_each_run() {
+    let mut fixture = fixture();
+    fixture.run(
+        "CREATE TABLE shop.visits (id INT PRIMARY KEY, day DATE, at DATETIME(3), seen TIMESTAMP(6) NULL, KEY (at), KEY (seen))",
+    );
+    for day in 1..=28 {
+        fixture.run(&format!(
+            "INSERT INTO shop.visits VALUES ({day}, '2026-02-{day}', '2026-02-{day} 12:00:00', '2026-02-{day} 11:59:59.5')"
+        ));
+    }
+    fixture.run("INSERT INTO shop.visits VALUES (99, NULL, NULL, NULL)");
+    for text in [
+        "SELECT id + 1 FROM shop.visits WHERE at > NOW() - INTERVAL 7 DAY",
+        "SELECT id, at FROM shop.visits WHERE CURDATE() = day",
+        "SELECT COUNT(*) FROM shop.visits WHERE seen BETWEEN NOW() - INTERVAL 3 DAY AND CURRENT_TIMESTAMP",
+        "SELECT id, DATEDIFF(NOW(), at), NOW(3) FROM shop.visits WHERE day >= CURRENT_DATE - INTERVAL 1 WEEK AND id < 20",
+        "SELECT v.id, w.id FROM shop.visits v JOIN shop.visits w ON w.day = v.day WHERE v.at < DATE_SUB(NOW(), INTERVAL 20 DAY) AND w.seen <> NOW()",
+        "SELECT day, COUNT(*) FROM shop.visits WHERE at >= UTC_TIMESTAMP() - INTERVAL 36 HOUR OR day = DATE(NOW()) GROUP BY day",
+    ] {
+        for (at, now) in ["2026-02-14 12:00:00", "2026-02-27 23:59:59", "2026-02-02", "2030-01-01"]
+            .iter()
+            .enumerate()
+        {
+            fixture.run(&format!("SET timestamp = UNIX_TIMESTAMP('{now}')"));
+            let general = fixture.general(text);
+            let mut general = general;
+            let Some(mut kept) = fixture.quick(text) else {
+                assert_eq!(at, 0, "no plan was kept: {text}");
+                continue;
+            };
+            kept.rows.sort();
+            general.rows.sort();
+            assert_eq!(kept, general, "{text} at {now}");
+        }
+    }
+}
+
+#[test]
+fn a_table_that_a_plan_reads_twice_has_its_conditions_both_times() {
+    let mut fixture = fixture();
+    for template in [
+        "WITH t AS (SELECT w, i, q FROM shop.stock WHERE i < @) SELECT COUNT(*) FROM t JOIN t AS u ON u.w = t.w AND u.q <> t.q",
+        "SELECT COUNT(*) FROM shop.stock a JOIN shop.stock b ON b.i = a.i WHERE a.w = @ AND b.w <> @",
+        "WITH t AS (SELECT w, i FROM shop.stock WHERE i < @) SELECT k.i FROM shop.stock k WHERE k.w IN (SELECT w FROM t) AND k.i IN (SELECT i FROM t)",
+    ] {
+        for literal in 0..12 {
+            let text = template.replace('@', &literal.to_string());
+            let mut general = fixture.general(&text);
+            let Some(mut kept) = fixture.quick(&text) else { continue };
+            kept.rows.sort();
+            general.rows.sort();
+            assert_eq!(kept, general, "{text}");
+        }
     }
 }
 

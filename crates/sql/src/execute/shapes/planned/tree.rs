@@ -114,6 +114,12 @@ impl Reading {
         let below = plan.children();
         let [below] = below.as_slice() else { return None };
         let mut part = self.part(below)?;
+        if let (Of::Scan(scan), true, Some(filter)) =
+            (&part.of, part.steps.is_empty(), any.downcast_ref::<FilterExec>())
+        {
+            // It is tested of the rows all the same.
+            self.scans.get_mut(*scan)?.seek(filter.predicate());
+        }
         for step in steps(plan)? {
             let called = std::mem::take(&mut self.calls);
             for expression in &step.expressions() {
