@@ -198,7 +198,7 @@ async fn moments_bytes_and_doubles_are_found_by_keys() {
     run(session, &format!("CREATE TABLE t ({columns}, {keys})")).await.unwrap();
     run(session, "SET time_zone = '+00:00'").await.unwrap();
     let mut insert = "INSERT INTO t VALUES (-1, NULL, NULL, NULL), (-2, 0, '', -0e0)".to_owned();
-    for id in 0..3_000 {
+    for id in 0..600 {
         // Two hours around each change of clocks, in steps of a quarter.
         let day = random.choose(&["2025-03-30", "2025-10-26", "2026-03-29", "2026-07-01"]);
         let at = format!("{day} 0{}:{}:00", random.below(4), random.choose(&["00", "15", "30"]));
@@ -218,7 +218,7 @@ async fn moments_bytes_and_doubles_are_found_by_keys() {
                 _ => format!("@ {} {a}", random.choose(&["=", "<", ">=", "<>", "<=>", ">"])),
             };
             let hidden = match column {
-                "at" => "at + INTERVAL 0 SECOND",
+                "at" => "IFNULL(at, at)",
                 "code" => "CONCAT(code, '')",
                 _ => "(ratio + 0)",
             };

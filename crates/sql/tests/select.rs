@@ -324,3 +324,26 @@ async fn long_queries_are_ended() {
     session.interrupter().store(true, std::sync::atomic::Ordering::Relaxed);
     assert!(rows(&mut session, "select 1").await.starts_with("1317 "));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_join_with_a_union_ends() {
+    let server = Server::new();
+    let mut session = server.session();
+    for statement in [
+        "CREATE TABLE a (id INT PRIMARY KEY, n INT)",
+        "CREATE TABLE b (id INT PRIMARY KEY, n INT)",
+        "INSERT INTO a VALUES (1, 10), (2, 20), (3, 10)",
+        "INSERT INTO b VALUES (2, 7), (3, 8), (4, 9)",
+    ] {
+        run(&mut session, statement).await.unwrap();
+    }
+    let union = "(SELECT id, n FROM a UNION ALL SELECT id, n FROM b) t";
+    let grouped =
+        format!("SELECT t.id, COUNT(*) FROM {union} JOIN a ON a.id = t.id WHERE a.n = 10");
+    let statement = format!("{grouped} GROUP BY t.id ORDER BY t.id");
+    let asked = rows(&mut session, &statement);
+    let told = tokio::time::timeout(std::time::Duration::from_secs(60), asked).await.unwrap();
+    assert_eq!(told, "1|1\n3|2");
+    let limited = format!("SELECT t.n FROM a JOIN {union} ON a.id = t.id LIMIT 3");
+    assert_eq!(rows(&mut session, &limited).await.lines().count(), 3);
+}

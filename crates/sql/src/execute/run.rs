@@ -245,7 +245,7 @@ impl Query {
         let made =
             self.planned(session, |planner, query| async move { planner.kept_plan(query).await });
         let plan = made.await?;
-        let columns = self.described(&plan.0.schema());
+        let columns = self.described(&plan.plan.schema());
         Ok(Some((plan, columns)))
     }
 

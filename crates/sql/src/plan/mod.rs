@@ -20,3 +20,5 @@ mod watch;
 pub(crate) use extent::{Extent, has_joins, is_light};
 pub(crate) use planner::{KeptPlan, Planner};
 pub(crate) use recursive::normalise_recursive;
+pub(crate) use settle::Settled;
+pub(crate) use united::InTurn;

@@ -14,7 +14,6 @@ use datafusion::{
         planner::{ContextProvider, ExprPlanner},
     },
     optimizer::{Analyzer, AnalyzerRule},
-    physical_expr::PhysicalExpr,
     physical_plan::ExecutionPlan,
     prelude::SessionConfig,
     sql::{
@@ -25,8 +24,15 @@ use datafusion::{
 use rustc_hash::FxHashMap;
 
 use super::{
-    Extent, direct, functions, keys::SidesWithoutKeys, lateral::Laterals, lazy,
-    recursive::LastRound, rules, settle::settle, subquery::Subqueries, united, watch,
+    Extent, direct, functions,
+    keys::SidesWithoutKeys,
+    lateral::Laterals,
+    lazy,
+    recursive::LastRound,
+    rules,
+    settle::{Settled, settle},
+    subquery::Subqueries,
+    united, watch,
 };
 use crate::{MAX_DIRECT_ROWS, Result, error::from_plan, meaning, state::Context};
 
@@ -45,7 +51,10 @@ static ANY: LazyLock<PlanState> = LazyLock::new(|| Extent::Any.rules_of(base()))
 static KEPT: LazyLock<PlanState> = LazyLock::new(|| Extent::Kept.rules_of(base()));
 
 /// A plan for many runs, and the constants that it reads by their numbers.
-pub(crate) type KeptPlan = (Arc<dyn ExecutionPlan>, Vec<Arc<dyn PhysicalExpr>>);
+pub(crate) struct KeptPlan {
+    pub plan: Arc<dyn ExecutionPlan>,
+    pub settled: Vec<Settled<Arc<dyn ExecutionPlan>>>,
+}
 
 /// Makes plans of one statement.
 pub(crate) struct Planner {
@@ -102,6 +111,8 @@ impl Planner {
         };
         let mut config = state.config().clone().with_target_partitions(partitions);
         let options = config.options_mut();
+        let is_kept = extent == Extent::Kept;
+        let context = Context { is_kept, ..context };
         options.extensions.insert(context.clone());
         options.optimizer.hash_join_inlist_pushdown_max_distinct_values =
             (rows / ROWS_OF_JOIN_KEY).clamp(MIN_JOIN_KEYS, MAX_JOIN_KEYS);
@@ -141,11 +152,24 @@ impl Planner {
         let _planning = self.context.planning.begin();
         let plan = analysed(&self.state, self.plan(query)?).map_err(from_plan)?;
         let (plan, settled) = settle(plan, &self.state).map_err(from_plan)?;
-        let plan = match direct::made(&plan, &self.state).map_err(from_plan)? {
-            Some(made) => made,
-            None => optimised(&self.state, plan).await.map_err(from_plan)?,
-        };
-        Ok((plan, settled))
+        let mut ready = Vec::with_capacity(settled.len());
+        for each in settled {
+            ready.push(match each {
+                Settled::Constant(constant) => Settled::Constant(constant),
+                Settled::Query(query, is_exists) => {
+                    Settled::Query(self.made(query).await?, is_exists)
+                }
+            });
+        }
+        Ok(KeptPlan { plan: self.made(plan).await?, settled: ready })
+    }
+
+    /// The plan of one table made at once, of several by way of an optimizer.
+    async fn made(&self, plan: LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
+        match direct::made(&plan, &self.state).map_err(from_plan)? {
+            Some(made) => Ok(made),
+            None => optimised(&self.state, plan).await.map_err(from_plan),
+        }
     }
 
     /// A plan that is to be run: it ends when the statement does.

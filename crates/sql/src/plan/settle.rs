@@ -1,6 +1,6 @@
-//! Takes what a clock decides out of a plan that is kept: `NOW() - INTERVAL 7 DAY` is another moment at each run.
-//! The greatest expressions of no columns that ask a clock become functions that read their values
-//! ([`crate::scan::settled`]).
+//! Takes out of a plan that is kept what is another constant at each run: what a clock decides (`NOW() - INTERVAL 7
+//! DAY`), and queries of no outer row that are asked for a value (`(SELECT MAX(id) FROM t)`, `EXISTS (…)`). Functions that
+//! read their values stand in their places ([`crate::scan::settled`]).
 
 use std::sync::Arc;
 
@@ -18,53 +18,83 @@ use datafusion::{
     physical_expr::{PhysicalExpr, create_physical_expr},
 };
 
+use super::subquery::{Alone, alone};
 use crate::scan::settled;
 
 /// Functions that ask when the statement began.
 const OF_A_CLOCK: [&str; 5] =
     ["now", "current_date", "utc_date", "utc_timestamp", "unix_timestamp"];
 
+/// A constant that is settled for each run. It may read those before it.
+pub(crate) enum Settled<P> {
+    Constant(Arc<dyn PhysicalExpr>),
+    /// The only value of a query, or whether it has rows.
+    Query(P, bool),
+}
+
+type Constants = Vec<Settled<LogicalPlan>>;
+
 /// The plan, and the constants that its functions read, in the order of their numbers.
-pub(super) fn settle(
+pub(super) fn settle(plan: LogicalPlan, state: &PlanState) -> PlanResult<(LogicalPlan, Constants)> {
+    let mut constants = Vec::new();
+    let plan = settled_in(plan, state, &mut constants)?;
+    Ok((plan, constants))
+}
+
+fn settled_in(
     plan: LogicalPlan,
     state: &PlanState,
-) -> PlanResult<(LogicalPlan, Vec<Arc<dyn PhysicalExpr>>)> {
-    let nothing = DFSchema::empty();
+    constants: &mut Constants,
+) -> PlanResult<LogicalPlan> {
+    let plan = replaced(plan, &mut |expr| {
+        let Some(Alone { plan, is_exists }) = alone(expr)? else { return Ok(None) };
+        let query = settled_in(plan, state, constants)?;
+        constants.push(Settled::Query(query, is_exists));
+        Ok(Some(constants.len() - 1))
+    })?;
     let planning = PhysicalPlanningContext::default();
-    let mut constants = Vec::new();
-    let settled = plan.transform_up_with_subqueries(|node| {
+    replaced(plan, &mut |expr| {
+        if !asks_a_clock(expr) {
+            return Ok(None);
+        }
+        let properties = state.execution_props();
+        let constant = create_physical_expr(expr, &DFSchema::empty(), properties, &planning)?;
+        constants.push(Settled::Constant(constant));
+        Ok(Some(constants.len() - 1))
+    })
+}
+
+/// The plan with the greatest expressions replaced of which `number` gives the number of a constant.
+fn replaced(
+    plan: LogicalPlan,
+    number: &mut dyn FnMut(&Expr) -> PlanResult<Option<usize>>,
+) -> PlanResult<LogicalPlan> {
+    let done = plan.transform_up_with_subqueries(|node| {
         let names = NamePreserver::new(&node);
         node.map_expressions(|expr| {
             let name = names.save(&expr);
             let new = expr.transform_down(|expr| {
-                if !is_settled(&expr) {
-                    return Ok(Transformed::no(expr));
-                }
-                let field = expr.to_field(&nothing)?.1;
-                let value = settled::value(constants.len(), &field);
-                let properties = state.execution_props();
-                constants.push(create_physical_expr(&expr, &nothing, properties, &planning)?);
+                let Some(number) = number(&expr)? else { return Ok(Transformed::no(expr)) };
+                let field = expr.to_field(&DFSchema::empty())?.1;
+                let value = settled::value(number, &field);
                 Ok(Transformed::new(value, true, TreeNodeRecursion::Jump))
             })?;
-            Ok(Transformed::new(
-                name.restore(new.data),
-                new.transformed,
-                TreeNodeRecursion::Continue,
-            ))
+            let (new, is_new) = (name.restore(new.data), new.transformed);
+            Ok(Transformed::new(new, is_new, TreeNodeRecursion::Continue))
         })
     })?;
-    Ok((settled.data, constants))
+    Ok(done.data)
 }
 
-/// Whether an expression asks a clock and nothing else but constants.
-fn is_settled(expr: &Expr) -> bool {
+/// Whether an expression asks a clock, and nothing else but constants.
+fn asks_a_clock(expr: &Expr) -> bool {
     let (mut asks, mut is_constant) = (false, true);
     // Nothing fails on the way.
     let _ = expr.apply(|each| {
         match each {
             Expr::ScalarFunction(call) => {
                 asks |= OF_A_CLOCK.contains(&call.name());
-                is_constant &= !each.is_volatile_node();
+                is_constant &= !each.is_volatile_node() || call.name() == settled::NAME;
             }
             Expr::Literal(..)
             | Expr::BinaryExpr(_)

@@ -194,7 +194,12 @@ impl Asking<'_> {
         let outer = outer_columns(plan)?;
         // A join knows the query around it, not one further out.
         let near = outer.iter().all(|(_, column)| self.schema.has_column(column));
+        // A plan that is kept settles those for each run.
+        let is_settled = outer.is_empty()
+            && matches!(kind, Kind::Scalar | Kind::Exists)
+            && Context::of_options(self.options).is_some_and(|context| context.is_kept);
         let joins = near
+            && !is_settled
             && !self.runs_at_once(plan, outer.is_empty(), value)?
             && match &expr {
                 Expr::ScalarSubquery(_) => {
@@ -440,6 +445,25 @@ struct Subquery {
     is_direct: AtomicBool,
     /// What the query gave last that values are compared with, and for which outer columns.
     members: Mutex<Option<(Vec<ScalarValue>, Arc<Members>)>>,
+}
+
+/// A query of no outer row, of which a value or its having rows is asked.
+pub(super) struct Alone {
+    /// Not more rows than it takes to know.
+    pub plan: LogicalPlan,
+    pub is_exists: bool,
+}
+
+/// The query that an expression runs, if it is one of no outer row and gives the same each time.
+pub(super) fn alone(expr: &Expr) -> PlanResult<Option<Alone>> {
+    let Expr::ScalarFunction(call) = expr else { return Ok(None) };
+    let function: &dyn std::any::Any = call.func.inner().as_ref();
+    let Some(subquery) = function.downcast_ref::<Subquery>() else { return Ok(None) };
+    if !call.args.is_empty() || subquery.is_volatile {
+        return Ok(None);
+    }
+    let plan = subquery.few(subquery.plan.as_ref().clone())?;
+    Ok(Some(Alone { plan, is_exists: subquery.kind == Kind::Exists }))
 }
 
 /// What a subquery gave, by the values it was asked with.

@@ -1,5 +1,6 @@
 //! The rows of a UNION come part by part, as MySQL gives them: DataFusion would take the batches of
-//! all parts as they are ready.
+//! all parts as they are ready. They are one partition for what stands above them: a join whose side had several
+//! would wait for all of them to begin, which they do not while one is read after the other.
 
 use std::{fmt, sync::Arc};
 
@@ -14,31 +15,23 @@ use datafusion::{
     physical_plan::{
         ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan,
         ExecutionPlanProperties, Partitioning, PlanProperties, ReplaceChildrenOptions,
-        coalesce_partitions::CoalescePartitionsExec, limit::GlobalLimitExec,
-        stream::RecordBatchStreamAdapter,
+        stream::RecordBatchStreamAdapter, union::UnionExec,
     },
 };
 use futures::{StreamExt, TryStreamExt};
 
-/// The plan with one partition after the other wherever partitions become one.
+/// The plan with the parts of each UNION one after the other.
 pub(super) fn in_order(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
-    let done = plan.transform_up(|plan| {
-        let Some(merged) = plan.downcast_ref::<CoalescePartitionsExec>() else {
-            return Ok(Transformed::no(plan));
-        };
-        let fetch = plan.fetch();
-        let in_turn: Arc<dyn ExecutionPlan> = Arc::new(InTurn::new(Arc::clone(merged.input())));
-        Ok(Transformed::yes(match fetch {
-            Some(_) => Arc::new(GlobalLimitExec::new(in_turn, 0, fetch)),
-            None => in_turn,
-        }))
+    let done = plan.transform_up(|plan| match plan.is::<UnionExec>() {
+        true => Ok(Transformed::yes(Arc::new(InTurn::new(plan)) as Arc<dyn ExecutionPlan>)),
+        false => Ok(Transformed::no(plan)),
     });
     done.map(|done| done.data)
 }
 
 /// Reads the partitions of a plan one after the other.
 #[derive(Debug)]
-struct InTurn {
+pub(crate) struct InTurn {
     parts: Arc<dyn ExecutionPlan>,
     properties: Arc<PlanProperties>,
 }

@@ -1,5 +1,5 @@
-//! Constants that a clock decides, in plans that are kept: `NOW() - INTERVAL 7 DAY`. Each is evaluated once a run,
-//! and what stands in its place in the plan reads its value from the run's [`Context`].
+//! Constants of plans that are kept which are others at each run: `NOW() - INTERVAL 7 DAY`, `(SELECT MAX(id) FROM t)`.
+//! Each is evaluated once a run, and what stands in its place in the plan reads its value from the run's [`Context`].
 
 use std::{
     hash::{Hash, Hasher},

@@ -106,7 +106,9 @@ pub(crate) struct Context {
     pub max_batch_bytes: u64,
     /// Whether the statement is being planned: what is calculated then becomes a part of the plan.
     pub planning: Planning,
-    /// What a kept plan's constants are in this run, where a clock decides them.
+    /// Whether the statement is planned for many runs.
+    pub is_kept: bool,
+    /// What a kept plan's constants are in this run, by their numbers.
     pub settled: Arc<[ScalarValue]>,
 }
 
@@ -204,6 +206,7 @@ impl Context {
             most_recursion_rounds: variables.cte_max_recursion_depth,
             max_batch_bytes: session.shared.settings.max_query_memory_bytes,
             planning: Planning::default(),
+            is_kept: false,
             settled: Arc::default(),
         }
     }

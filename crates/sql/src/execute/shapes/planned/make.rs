@@ -9,7 +9,7 @@ use super::{
     Meaning, Plan, Read, fixed,
     from::Tables,
     pure::is_pure,
-    steps::{self, Expression},
+    steps,
     taken::Taken,
     tree::{Tree, tree},
 };
@@ -59,7 +59,7 @@ pub(super) async fn plan(
         session.warnings.clear();
         return None;
     }
-    let (tree, settled, columns) = planned?;
+    let (tree, columns) = planned?;
     let of_scan = |scan: usize| tables.of_relation(tree.scans.get(scan)?.relation()?);
     let order = steps::order(&tree, |scan| tables.all.get(of_scan(scan)?));
     let groups = 0..lifted.ends.len();
@@ -67,7 +67,7 @@ pub(super) async fn plan(
     let fixed = rest.map(|group| (group, fixed(group, constants))).collect();
     let Taken { mut tests, limit, offset, .. } = taken;
     let mut reads: Vec<Read> = Vec::new();
-    let Tree { scans, root, calls } = tree;
+    let Tree { scans, root, settled, calls } = tree;
     let mut seen = vec![false; tables.all.len()];
     for scan in scans {
         let table = tables.of_relation(scan.relation()?)?;
@@ -103,8 +103,8 @@ async fn planned(
     session: &SessionState,
     query: Query,
     statement: &Statement<'_>,
-) -> Option<(Tree, Vec<Expression>, Vec<Column>)> {
+) -> Option<(Tree, Vec<Column>)> {
     let planning = Planning::of_few(session, query, &statement.source).await.ok()?;
-    let ((plan, settled), columns) = planning.to_keep(session).await.ok()??;
-    Some((tree(&plan)?, settled, columns))
+    let (plan, columns) = planning.to_keep(session).await.ok()??;
+    Some((tree(&plan)?, columns))
 }

@@ -44,10 +44,10 @@ use crate::{
     Column, Outcome, Reply, Result,
     catalog::Reader,
     parse::{Source, Statement},
+    plan::Settled,
     scan::FewScan,
     state::SessionState,
 };
-use steps::Expression;
 use tree::Part;
 
 /// Most plans of one shape.
@@ -78,8 +78,8 @@ pub(super) struct Plan {
     /// The order of the rows, if the engine has it of the rows of a scan, each of which gives at most one that is
     /// shown, or several beside each other.
     order: Option<(usize, Vec<SortKey>)>,
-    /// The constants that a clock decides, by their numbers.
-    settled: Vec<Expression>,
+    /// The constants that are settled for each run, by their numbers.
+    settled: Vec<Settled<Part>>,
     /// Whether its expressions call functions, which may ask for the session.
     calls: bool,
     columns: Vec<Column>,

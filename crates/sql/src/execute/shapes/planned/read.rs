@@ -18,8 +18,8 @@ use rustc_hash::FxHashSet;
 use super::{
     join::joined,
     run::Asked,
-    steps::{Expression, Step, evaluated},
-    tree::{Join, Of, Part, Side, moved},
+    steps::{Expression, Step, evaluated, of_columns, one_row},
+    tree::{Join, Of, Part, Side, Union, moved},
 };
 use crate::scan::{FewRows, Most, joined as one_batch};
 
@@ -50,15 +50,18 @@ struct Wanted {
 }
 
 impl<'a> Reading<'a> {
-    /// Begins to read; `given` are the rows of a scan where they are known.
+    /// Begins to read what rows are of; `given` are the rows of a scan where they are known.
     pub(super) fn new(
         asked: &'a Asked,
+        of: &Of,
         most: Most,
         given: Option<(usize, RecordBatch)>,
     ) -> PlanResult<Self> {
         let options = asked.options();
         let mut this = Self { asked, options, most, given, scans: Vec::new() };
-        for scan in 0..asked.plan.reads.len() {
+        let unread = || Opened { rows: None, count: u64::MAX };
+        this.scans.resize_with(asked.plan.reads.len(), unread);
+        for scan in of.scans() {
             let opened = match &this.given {
                 Some((given, _)) if *given == scan => Opened { rows: None, count: 0 },
                 _ => {
@@ -67,7 +70,9 @@ impl<'a> Reading<'a> {
                     Opened { rows, count }
                 }
             };
-            this.scans.push(opened);
+            if let Some(place) = this.scans.get_mut(scan) {
+                *place = opened;
+            }
         }
         Ok(this)
     }
@@ -77,9 +82,15 @@ impl<'a> Reading<'a> {
         self.scans.iter().map(|scan| scan.count).min().unwrap_or(u64::MAX)
     }
 
-    /// The rows of a join; `None` if more would be looked at than may be.
-    pub(super) fn join(&mut self, join: &Join) -> PlanResult<Option<RecordBatch>> {
-        self.joined(join, &[])
+    /// The rows of a join or a union; `None` if more would be looked at than may be.
+    pub(super) fn all(&mut self, of: &Of) -> PlanResult<Option<RecordBatch>> {
+        match of {
+            // That is read batch by batch.
+            Of::Scan(_) => Ok(None),
+            Of::Join(join) => self.joined(join, &[]),
+            Of::Union(union) => self.united(union, &[]),
+            Of::OneRow => one_row().map(Some),
+        }
     }
 
     fn open(&self, scan: usize, more: Vec<Filter>) -> PlanResult<Option<FewRows<'a>>> {
@@ -94,6 +105,11 @@ impl<'a> Reading<'a> {
         read.scan.batches(&self.asked.reader, filter, None, self.asked.zone.clone(), self.most)
     }
 
+    /// The rows of a part; `None` if more would be looked at than may be.
+    pub(super) fn part(&mut self, part: &Part) -> PlanResult<Option<RecordBatch>> {
+        self.rows(part, &[])
+    }
+
     fn rows(&mut self, part: &Part, wanted: &[Wanted]) -> PlanResult<Option<RecordBatch>> {
         let below = wanted.iter().filter_map(|wanted| wanted.below(part));
         let below: Vec<Wanted> = below.collect();
@@ -103,6 +119,8 @@ impl<'a> Reading<'a> {
                 (self.scanned(*scan, &below, part.steps.get(..by_row).unwrap_or_default())?, by_row)
             }
             Of::Join(join) => (self.joined(join, &below)?, 0),
+            Of::Union(union) => (self.united(union, &below)?, 0),
+            Of::OneRow => (Some(one_row()?), 0),
         };
         let Some(mut batch) = batch else { return Ok(None) };
         for step in part.steps.iter().skip(done) {
@@ -155,6 +173,21 @@ impl<'a> Reading<'a> {
         one_batch(&schema, batches).map(Some)
     }
 
+    fn united(&mut self, union: &Union, wanted: &[Wanted]) -> PlanResult<Option<RecordBatch>> {
+        let (mut batches, mut bytes) = (Vec::new(), 0);
+        for part in &union.parts {
+            let Some(batch) = self.rows(part, wanted)? else { return Ok(None) };
+            bytes += batch.get_array_memory_size();
+            if bytes > self.most.bytes {
+                return Ok(None);
+            }
+            self.asked.check()?;
+            let rows = batch.num_rows();
+            batches.push(of_columns(&union.schema, batch.columns().to_vec(), rows)?);
+        }
+        one_batch(&union.schema, batches).map(Some)
+    }
+
     fn joined(&mut self, join: &Join, wanted: &[Wanted]) -> PlanResult<Option<RecordBatch>> {
         let first = join.kept().unwrap_or_else(|| {
             match self.count_of_side(join, Side::Left, wanted)
@@ -204,6 +237,11 @@ impl<'a> Reading<'a> {
                 let own = self.scans.get(*scan).map_or(0, |scan| scan.count);
                 let values = below.iter().map(|wanted| wanted.values.len() as u64);
                 values.map(|values| values.saturating_mul(ROWS_OF_A_VALUE)).fold(own, u64::min)
+            }
+            Of::OneRow => 1,
+            Of::Union(union) => {
+                let counts = union.parts.iter().map(|part| self.count(part, &below));
+                counts.fold(0, u64::saturating_add)
             }
             Of::Join(join) => match join.kept() {
                 Some(side) => self.count_of_side(join, side, &below),

@@ -9,7 +9,7 @@ use std::{
 };
 
 use datafusion::{
-    arrow::{array::RecordBatch, datatypes::Schema as ArrowSchema},
+    arrow::array::RecordBatch,
     common::{ScalarValue, config::ConfigOptions},
     error::{DataFusionError, Result as PlanResult},
 };
@@ -20,8 +20,8 @@ use super::{
     super::{lift::Constants, plan::MAX_PAGE_ROWS},
     Plan, Read,
     read::Reading,
-    steps::{Expression, Step, evaluated, of_columns},
-    tree::{Join, Of},
+    steps::{Expression, Step, evaluated, one_row},
+    tree::{Of, Part},
 };
 use crate::{
     Error, Outcome, Reply, Result,
@@ -30,6 +30,7 @@ use crate::{
     error::from_plan,
     execute::runtime::Running,
     output,
+    plan::Settled,
     scan::{Most, joined},
     state::{Context, SessionState},
 };
@@ -85,27 +86,29 @@ pub(super) async fn run<R: Reply>(
         return Ok(None);
     }
     let page = Page { offset: offset.unwrap_or(0), limit: limit.unwrap_or(u64::MAX) };
-    let mut context = session.context();
-    let Ok(settled) = plan.settled(&context) else { return Ok(None) };
-    context.settled = settled;
-    let Some(filters) = plan.filters(constants, &context.settled) else { return Ok(None) };
+    let Some(filters) = plan.filters(constants, &[]) else { return Ok(None) };
     if page.limit == 0 {
         // Nothing is calculated for no rows.
         return Ok(None);
     }
     session.check_interrupted()?;
     session.warnings.clear();
-    let asked = Asked {
+    let mut asked = Asked {
         plan: Arc::clone(plan),
         reader: reader.clone(),
         filters,
         page,
         zone: session.variables.time_zone.zone.clone(),
-        context,
+        context: session.context(),
     };
+    if !asked.settle(constants)? {
+        plan.note_given_up(true);
+        session.warnings.clear();
+        return Ok(None);
+    }
     let here = match &plan.root.of {
         Of::Scan(_) => asked.here().await,
-        Of::Join(join) => asked.joined_here(join),
+        of => asked.joined_here(of),
     };
     let batch = match here.map_err(from_plan)? {
         Some(batch) => Some(batch),
@@ -134,7 +137,7 @@ async fn aside(session: &SessionState, asked: Asked) -> Result<Option<RecordBatc
         let _room = room;
         let made = match &asked.plan.root.of {
             Of::Scan(_) => asked.evaluated(Most::ASIDE).await,
-            Of::Join(join) => wait_aside(|| asked.joined(join, Most::ASIDE)),
+            of => wait_aside(|| asked.joined(of, Most::ASIDE)),
         };
         let made = made.map_err(from_plan);
         // Nobody waits for it where the session has ended.
@@ -182,19 +185,6 @@ impl Plan {
         self.reads.iter().map(filter).collect()
     }
 
-    /// What the constants that a clock decides are in this run.
-    fn settled(&self, context: &Context) -> PlanResult<Arc<[ScalarValue]>> {
-        if self.settled.is_empty() {
-            return Ok(Arc::default());
-        }
-        let (options, row) = (options(context), one_row()?);
-        let value = |constant: &Expression| {
-            let value = evaluated(constant, &row, Some(&options))?;
-            ScalarValue::try_from_array(&value, 0)
-        };
-        self.settled.iter().map(value).collect()
-    }
-
     /// Whether to go the general way at once, as the last runs had to after they had begun.
     fn is_given_up(&self) -> bool {
         let given_up = self.given_up.load(Relaxed);
@@ -214,6 +204,43 @@ impl Plan {
 }
 
 impl Asked {
+    /// Settles the constants of this run one after the other, and what they say of the scans. Whether that was
+    /// done: else the general way tells why not, or more rows would be looked at than may be in this thread.
+    fn settle(&mut self, constants: &Constants<'_>) -> Result<bool> {
+        let plan = Arc::clone(&self.plan);
+        let mut values: Vec<ScalarValue> = Vec::with_capacity(plan.settled.len());
+        for settled in &plan.settled {
+            let value = match settled {
+                Settled::Constant(constant) => self.constant(constant),
+                Settled::Query(part, is_exists) => self.query(part, *is_exists),
+            };
+            self.check().map_err(from_plan)?;
+            let Ok(Some(value)) = value else { return Ok(false) };
+            values.push(value);
+            self.context.settled = values.as_slice().into();
+            let Some(filters) = plan.filters(constants, &values) else { return Ok(false) };
+            self.filters = filters;
+        }
+        Ok(true)
+    }
+
+    fn constant(&self, constant: &Expression) -> PlanResult<Option<ScalarValue>> {
+        let value = evaluated(constant, &one_row()?, Some(&options(&self.context)))?;
+        ScalarValue::try_from_array(&value, 0).map(Some)
+    }
+
+    /// The only value of a query, or whether it has rows; `None` if it has several.
+    fn query(&self, part: &Part, is_exists: bool) -> PlanResult<Option<ScalarValue>> {
+        let read = Reading::new(self, &part.of, Most::HERE, None)?.part(part)?;
+        let Some(batch) = read else { return Ok(None) };
+        match (is_exists, batch.num_rows()) {
+            (true, rows) => Ok(Some(ScalarValue::Boolean(Some(rows > 0)))),
+            (false, 0) => ScalarValue::try_from(batch.schema().field(0).data_type()).map(Some),
+            (false, 1) => ScalarValue::try_from_array(batch.column(0), 0).map(Some),
+            (false, _) => Ok(None),
+        }
+    }
+
     /// The rows of one table, made in this thread.
     async fn here(&self) -> PlanResult<Option<RecordBatch>> {
         match self.evaluated(Most::HERE).await? {
@@ -224,16 +251,16 @@ impl Asked {
 
     /// The same of several tables. Where an index has the order and a page is asked for, its first rows are
     /// joined before all are, unless fewer are to be read by conditions.
-    fn joined_here(&self, join: &Join) -> PlanResult<Option<RecordBatch>> {
+    fn joined_here(&self, of: &Of) -> PlanResult<Option<RecordBatch>> {
         let last = self.page.offset.saturating_add(self.page.limit);
         if last > MAX_PAGE_ROWS {
-            return self.joined(join, Most::HERE);
+            return self.joined(of, Most::HERE);
         }
         let asks_others = self.plan.asks_others();
         if !asks_others && let Some(batch) = self.first_rows()? {
             return Ok(Some(batch));
         }
-        let mut reading = Reading::new(self, Most::HERE, None)?;
+        let mut reading = Reading::new(self, of, Most::HERE, None)?;
         let few = last.saturating_mul(FEW_PAGES).max(FEW_ROWS);
         if asks_others
             && reading.fewest() > few
@@ -241,13 +268,13 @@ impl Asked {
         {
             return Ok(Some(batch));
         }
-        let Some(batch) = reading.join(join)? else { return Ok(None) };
+        let Some(batch) = reading.all(of)? else { return Ok(None) };
         self.finished(batch, 0, self.plan.cut()).map(Some)
     }
 
     /// The rows of several tables; `None` if more would be looked at than may be.
-    fn joined(&self, join: &Join, most: Most) -> PlanResult<Option<RecordBatch>> {
-        let Some(batch) = Reading::new(self, most, None)?.join(join)? else { return Ok(None) };
+    fn joined(&self, of: &Of, most: Most) -> PlanResult<Option<RecordBatch>> {
+        let Some(batch) = Reading::new(self, of, most, None)?.all(of)? else { return Ok(None) };
         self.finished(batch, 0, self.plan.cut()).map(Some)
     }
 
@@ -326,9 +353,7 @@ impl Asked {
             let is_all = (first.num_rows() as u64) < count;
             let batch = match &self.plan.root.of {
                 Of::Scan(_) => Some(first),
-                Of::Join(join) => {
-                    Reading::new(self, Most::HERE, Some((*scan, first)))?.join(join)?
-                }
+                of => Reading::new(self, of, Most::HERE, Some((*scan, first)))?.all(of)?,
             };
             let Some(batch) = batch else { return Ok(None) };
             let batch = self.finished(batch, 0, self.plan.cut())?;
@@ -364,11 +389,6 @@ fn options(context: &Context) -> Arc<ConfigOptions> {
     let mut options = OPTIONS.clone();
     options.extensions.insert(context.clone());
     Arc::new(options)
-}
-
-/// A row without columns, for which constants are evaluated.
-fn one_row() -> PlanResult<RecordBatch> {
-    of_columns(&Arc::new(ArrowSchema::empty()), Vec::new(), 1)
 }
 
 impl Page {

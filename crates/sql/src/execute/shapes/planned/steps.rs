@@ -1,12 +1,12 @@
 //! Steps over one batch of rows.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use datafusion::{
     arrow::{
         array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, UInt32Array},
         compute::{SortOptions, filter_record_batch, take_record_batch},
-        datatypes::{DataType, SchemaRef},
+        datatypes::{DataType, Schema, SchemaRef},
         row::{RowConverter, SortField},
     },
     common::{
@@ -37,6 +37,8 @@ pub(super) enum Step {
     Group(Grouping),
     Sort(Vec<(Expression, PhysicalSortExpr)>),
     Window(Window),
+    /// The rows at these places.
+    Cut(Range<usize>),
 }
 
 /// An expression, evaluated for the session that runs it.
@@ -67,7 +69,7 @@ pub(super) fn order<'t>(
     let (scan, order) = match (order, &tree.root.of) {
         (Some(order), _) => order,
         (None, Of::Scan(scan)) => (*scan, vec![SortKey { by: SortBy::Key, descending: false }]),
-        (None, Of::Join(_)) => return None,
+        (None, Of::Join(_) | Of::Union(_) | Of::OneRow) => return None,
     };
     tree.root.of.follows(scan).then_some((scan, order))
 }
@@ -117,7 +119,7 @@ impl Step {
     /// What each column is of, given that of the columns below.
     pub(super) fn origins(&self, below: Vec<Origin>) -> Vec<Origin> {
         match self {
-            Self::Filter(_) | Self::Sort(_) => below,
+            Self::Filter(_) | Self::Sort(_) | Self::Cut(_) => below,
             Self::Project(expressions, _) => {
                 let origin = |expression: &Expression| {
                     let column = expression.downcast_ref::<Column>()?;
@@ -136,7 +138,8 @@ impl Step {
             Self::Filter(_) | Self::Sort(_) => Some(Arc::new(Column::new("", place))),
             Self::Project(expressions, _) => expressions.get(place).cloned(),
             Self::Group(grouping) => grouping.key(place).cloned(),
-            Self::Window(_) => None,
+            // Which rows are cut depends on those that are left out.
+            Self::Window(_) | Self::Cut(_) => None,
         }
     }
 
@@ -147,6 +150,7 @@ impl Step {
             Self::Group(grouping) => grouping.expressions().into_iter().cloned().collect(),
             Self::Sort(keys) => keys.iter().map(|(expression, _)| Arc::clone(expression)).collect(),
             Self::Window(window) => window.expressions(),
+            Self::Cut(_) => Vec::new(),
         }
     }
 
@@ -171,6 +175,11 @@ impl Step {
             Self::Group(grouping) => grouping.apply(batch, asked),
             Self::Sort(keys) => sorted(batch, keys, asked),
             Self::Window(window) => window.apply(batch),
+            Self::Cut(places) => {
+                let end = places.end.min(batch.num_rows());
+                let from = places.start.min(end);
+                Ok(batch.slice(from, end - from))
+            }
         }
     }
 }
@@ -216,6 +225,11 @@ fn bound(
         Ok(Transformed::yes(Arc::new(bound) as Expression))
     });
     done.map(|done| done.data)
+}
+
+/// A row without columns.
+pub(super) fn one_row() -> PlanResult<RecordBatch> {
+    of_columns(&Arc::new(Schema::empty()), Vec::new(), 1)
 }
 
 /// A batch of these columns.

@@ -196,6 +196,11 @@ fn literals_of_queries_within_are_no_part_of_a_plan() {
         "SELECT p.name, t.c FROM shop.place p JOIN (SELECT w, COUNT(*) AS c FROM shop.sold WHERE o BETWEEN 1 AND @ GROUP BY w) t ON t.w = p.p_w WHERE p.p_d < 4",
         "SELECT k.i, (SELECT COUNT(*) FROM shop.sold s WHERE s.item = k.i AND o > @) AS n FROM shop.stock k WHERE k.w = @",
         "WITH t AS (SELECT w, COUNT(*) AS c FROM shop.sold WHERE o > @ GROUP BY w) SELECT p.name, t.c FROM shop.place p JOIN t ON t.w = p.p_w WHERE p.p_d = 1",
+        "SELECT w AS a, i FROM shop.stock WHERE q > @ UNION ALL SELECT o, n FROM shop.sold WHERE w = @",
+        "SELECT w FROM shop.stock WHERE i < @ UNION SELECT p_d FROM shop.place WHERE p_w > @ UNION SELECT NULL FROM shop.sold WHERE o = @ ORDER BY 1",
+        "SELECT t.a, COUNT(*) FROM (SELECT w AS a, i FROM shop.stock UNION ALL SELECT w, item FROM shop.sold WHERE o > @) t JOIN shop.place p ON p.p_w = t.a WHERE p.p_d = 1 GROUP BY t.a",
+        "(SELECT w, i FROM shop.stock WHERE w > @ ORDER BY q DESC, i LIMIT 3) UNION ALL (SELECT o, n FROM shop.sold WHERE w = @ ORDER BY 1, 2 LIMIT 1, 2)",
+        "SELECT t.w, t.q, p.name FROM (SELECT w, q FROM shop.stock WHERE i <> @ ORDER BY q DESC, w, i LIMIT 5) t JOIN shop.place p ON p.p_w = t.w",
         "WITH stock AS (SELECT i, q FROM shop.stock WHERE w = @) SELECT s.o, stock.q FROM shop.sold s JOIN stock ON i = s.item WHERE s.n = 2",
     ] {
         // A shape may have eight plans.
@@ -241,6 +246,29 @@ fn what_a_clock_says_is_settled_for_each_run() {
             general.rows.sort();
             assert_eq!(kept, general, "{text} at {now}");
         }
+    }
+}
+
+#[test]
+fn queries_of_no_outer_row_are_settled_for_each_run() {
+    let mut fixture = fixture();
+    for template in [
+        "SELECT EXISTS(SELECT 1 FROM shop.stock WHERE q > @) AS taken",
+        "SELECT NOT EXISTS(SELECT * FROM shop.sold WHERE o = @ AND n = 1), (SELECT MAX(q) FROM shop.stock WHERE i < @)",
+        "SELECT w, i FROM shop.stock WHERE i = (SELECT MIN(item) FROM shop.sold WHERE o > @)",
+        "SELECT o, price FROM shop.sold WHERE w = @ AND price > (SELECT AVG(price) FROM shop.sold s WHERE s.o < (SELECT MAX(o) FROM shop.sold x))",
+        "SELECT w, i FROM shop.stock WHERE q = (SELECT q FROM shop.stock k WHERE k.w = 1 AND k.i = @) OR (SELECT NULL) IS NOT NULL",
+        "SELECT p.name FROM shop.place p JOIN shop.sold s ON s.w = p.p_w WHERE s.o = (SELECT MAX(x.o) FROM shop.sold x WHERE x.w = @) AND p.p_d = 1",
+    ] {
+        let texts = (0..12).map(|literal| template.replace('@', &literal.to_string()));
+        let texts: Vec<String> = texts.collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        fixture.kept(&texts, false);
+    }
+    // It has several rows.
+    let text = "SELECT w FROM shop.stock WHERE i = (SELECT item FROM shop.sold WHERE o > 0)";
+    for _ in 0..3 {
+        assert!(fixture.quick(text).is_none());
     }
 }
 

@@ -15,8 +15,11 @@ use datafusion::{
         coop::CooperativeExec,
         filter::FilterExec,
         joins::{HashJoinExec, utils::JoinFilter},
+        limit::GlobalLimitExec,
+        placeholder_row::PlaceholderRowExec,
         projection::{ProjectionExec, ProjectionExpr},
         sorts::sort::SortExec,
+        union::UnionExec,
     },
 };
 
@@ -25,7 +28,10 @@ use super::{
     steps::{Expression, Step, sort_keys},
     window::Window,
 };
-use crate::scan::{FewScan, ScanExec};
+use crate::{
+    plan::{InTurn, KeptPlan, Settled},
+    scan::{FewScan, ScanExec},
+};
 
 /// Most expressions of a plan, one within the other: they are evaluated on the stack of a connection.
 const MAX_DEPTH: usize = 32;
@@ -36,6 +42,8 @@ const MAX_SCANS: usize = 16;
 pub(super) struct Tree {
     pub scans: Vec<FewScan>,
     pub root: Part,
+    /// The constants that are settled before the rows are made.
+    pub settled: Vec<Settled<Part>>,
     /// Whether there are functions in it.
     pub calls: bool,
 }
@@ -50,6 +58,15 @@ pub(super) struct Part {
 pub(super) enum Of {
     Scan(usize),
     Join(Box<Join>),
+    Union(Union),
+    /// One row without columns, of which constants are selected.
+    OneRow,
+}
+
+/// Rows of several parts, one part behind the other.
+pub(super) struct Union {
+    pub parts: Vec<Part>,
+    pub schema: SchemaRef,
 }
 
 /// Two sides that are joined.
@@ -87,11 +104,16 @@ pub(super) enum Side {
 }
 
 /// The scans and steps of a plan; `None` if it has others than these.
-pub(super) fn tree(plan: &Arc<dyn ExecutionPlan>) -> Option<Tree> {
+pub(super) fn tree(of: &KeptPlan) -> Option<Tree> {
     let mut reading = Reading { scans: Vec::new(), calls: false };
-    let part = reading.part(plan)?;
+    let root = reading.part(&of.plan)?;
+    let settled = of.settled.iter().map(|each| match each {
+        Settled::Constant(constant) => Some(Settled::Constant(Arc::clone(constant))),
+        Settled::Query(query, is_exists) => Some(Settled::Query(reading.part(query)?, *is_exists)),
+    });
+    let settled = settled.collect::<Option<_>>()?;
     let Reading { scans, calls } = reading;
-    Some(Tree { scans, root: part, calls })
+    Some(Tree { scans, root, settled, calls })
 }
 
 struct Reading {
@@ -110,6 +132,14 @@ impl Reading {
         if let Some(join) = any.downcast_ref::<HashJoinExec>() {
             let of = Of::Join(Box::new(self.join(join)?));
             return Some(Part { of, steps: Vec::new() });
+        }
+        if any.is::<PlaceholderRowExec>() {
+            return Some(Part { of: Of::OneRow, steps: Vec::new() });
+        }
+        if let Some(union) = any.downcast_ref::<UnionExec>() {
+            let parts = union.inputs().iter().map(|input| self.part(input));
+            let (parts, schema) = (parts.collect::<Option<_>>()?, plan.schema());
+            return Some(Part { of: Of::Union(Union { parts, schema }), steps: Vec::new() });
         }
         let below = plan.children();
         let [below] = below.as_slice() else { return None };
@@ -201,7 +231,7 @@ impl Reading {
 /// What an operator of one input does; `None` if it is none of these.
 fn steps(of: &Arc<dyn ExecutionPlan>) -> Option<Vec<Step>> {
     let plan: &dyn std::any::Any = of.as_ref();
-    if plan.is::<CooperativeExec>() {
+    if plan.is::<CooperativeExec>() || plan.is::<InTurn>() {
         return Some(Vec::new());
     }
     if let Some(filter) = plan.downcast_ref::<FilterExec>() {
@@ -221,7 +251,13 @@ fn steps(of: &Arc<dyn ExecutionPlan>) -> Option<Vec<Step>> {
         return Some(vec![Step::Project(expressions.collect(), projection.schema())]);
     }
     if let Some(sort) = plan.downcast_ref::<SortExec>() {
-        return sort.fetch().is_none().then(|| vec![Step::Sort(sort_keys(sort.expr()))]);
+        let sorted = Step::Sort(sort_keys(sort.expr()));
+        let cut = sort.fetch().map(|fetch| Step::Cut(0..fetch));
+        return Some(std::iter::once(sorted).chain(cut).collect());
+    }
+    if let Some(limit) = plan.downcast_ref::<GlobalLimitExec>() {
+        let end = limit.fetch().map_or(usize::MAX, |fetch| limit.skip().saturating_add(fetch));
+        return Some(vec![Step::Cut(limit.skip()..end)]);
     }
     if let Some(window) = Window::of(of) {
         let sort = window.order().map(|order| Step::Sort(sort_keys(order)));
@@ -266,6 +302,16 @@ impl Part {
 }
 
 impl Of {
+    /// The scans that its rows are of.
+    pub(super) fn scans(&self) -> Vec<usize> {
+        match self {
+            Self::Scan(scan) => vec![*scan],
+            Self::Join(join) => [join.left.of.scans(), join.right.of.scans()].concat(),
+            Self::Union(union) => union.parts.iter().flat_map(|part| part.of.scans()).collect(),
+            Self::OneRow => Vec::new(),
+        }
+    }
+
     /// What each column is of.
     pub(super) fn origins(&self, scans: &[FewScan]) -> Vec<Origin> {
         match self {
@@ -282,6 +328,8 @@ impl Of {
                 };
                 (0..join.schema.fields().len()).map(origin).collect()
             }
+            Self::Union(union) => vec![None; union.schema.fields().len()],
+            Self::OneRow => Vec::new(),
         }
     }
 
@@ -294,6 +342,7 @@ impl Of {
                 Some(Side::Right) => join.right.follows(scan),
                 None => join.left.follows(scan) || join.right.follows(scan),
             },
+            Self::Union(_) | Self::OneRow => false,
         }
     }
 }
