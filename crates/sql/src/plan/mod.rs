@@ -19,3 +19,4 @@ mod watch;
 pub(crate) use extent::{Extent, has_joins, is_light};
 pub(crate) use planner::Planner;
 pub(crate) use recursive::normalise_recursive;
+pub(crate) use subquery::subquery_plan;

@@ -14,6 +14,7 @@ use super::{
     Env, Resolver, alias,
     expr::ClauseContext,
     named_once,
+    places::{Place, SelectKind, Standing},
     scope::{Clause, Named, Relation, Scope, Visible, quoted, unknown_column},
 };
 use crate::{
@@ -142,7 +143,9 @@ impl Resolver<'_> {
                     given.columns.iter().map(|column| column.name.value.clone()).collect();
                 let names = (!columns.is_empty()).then_some(columns);
                 let scope = if *lateral { Some(before) } else { env.scope };
-                let outputs = self.query(subquery, Env { scope, ..env }, names.as_deref())?;
+                let standing = Standing::of(SelectKind::Derived);
+                let outputs =
+                    self.query(subquery, Env { scope, standing, ..env }, names.as_deref())?;
                 if names.as_ref().is_some_and(|names| names.len() != outputs.len()) {
                     let message = "In definition of view, derived table or common table \
                                    expression, SELECT list and column names list have different \
@@ -211,6 +214,8 @@ impl Resolver<'_> {
         *name = ObjectName::from(vec![quoted(&unique)]);
         let (columns, key) = described(provider.as_ref());
         self.tables.push((unique.clone(), provider));
+        let Standing { select, kind } = env.standing;
+        self.places.push(Place { unique: unique.clone(), alias: called.clone(), select, kind });
         let database = Some(full.database);
         Ok(Relation { alias: called, database, unique, columns, key })
     }

@@ -14,6 +14,7 @@ use super::{
     expr::{Alias, ClauseContext, is_aggregate},
     from::{binary, opaque},
     grouping, items,
+    places::Standing,
     scope::{Clause, Scope, Visible, quoted, unknown_column},
 };
 use crate::{Error, Result, parse::function_call};
@@ -41,6 +42,9 @@ impl Resolver<'_> {
     ) -> Result<Vec<Output>> {
         select.select_modifiers = None;
         select.optimizer_hints.clear();
+        self.selects += 1;
+        let standing = Standing { select: self.selects, ..env.standing };
+        let env = Env { standing, ..env };
         let mut scope = Scope::new(env.scope);
         self.from(&mut select.from, &mut scope, env)?;
         let scope = scope;

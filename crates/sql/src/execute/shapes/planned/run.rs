@@ -17,17 +17,19 @@ use jiff::tz::TimeZone;
 use remora_engine::Filter;
 
 use super::{
-    super::{lift::Constants, plan::MAX_PAGE_ROWS},
+    super::{explain::Explained, lift::Constants, plan::MAX_PAGE_ROWS},
     Plan, Read,
     read::Reading,
+    said,
     steps::Step,
+    trace::{ReadRows, Trace},
     tree::{Join, Of},
 };
 use crate::{
     Error, Outcome, Reply, Result,
     aside::wait_aside,
     catalog::{Reader, Verb},
-    error::from_plan,
+    error::{from_engine, from_plan},
     execute::runtime::Running,
     output,
     scan::{Most, joined},
@@ -64,6 +66,8 @@ pub(super) struct Asked {
     page: Page,
     pub(super) zone: TimeZone,
     context: Context,
+    /// What notes how rows are read, where that is asked.
+    pub(super) trace: Option<Trace>,
 }
 
 /// Runs it; `None` if a literal takes a conversion, or too many rows would be looked at.
@@ -74,40 +78,11 @@ pub(super) async fn run<R: Reply>(
     constants: &Constants<'_>,
     reply: &mut R,
 ) -> Result<Option<Outcome>> {
-    if plan.tables.iter().any(|table| table.is_changed_by(session)) || plan.is_given_up() {
+    if plan.is_given_up() {
         return Ok(None);
     }
-    for table in &plan.tables {
-        table.name.check(&session.identity, Verb::Select)?;
-    }
-    let (limit, offset) = (constants.rows(plan.limit), constants.rows(plan.offset));
-    if limit.is_some() != plan.limit.is_some() || offset.is_some() != plan.offset.is_some() {
-        return Ok(None);
-    }
-    let page = Page { offset: offset.unwrap_or(0), limit: limit.unwrap_or(u64::MAX) };
-    let Some(filters) = plan.filters(constants) else { return Ok(None) };
-    if page.limit == 0 {
-        // Nothing is calculated for no rows.
-        return Ok(None);
-    }
-    session.check_interrupted()?;
-    session.warnings.clear();
-    let asked = Asked {
-        plan: Arc::clone(plan),
-        reader: reader.clone(),
-        filters,
-        page,
-        zone: session.variables.time_zone.zone.clone(),
-        context: session.context(),
-    };
-    let here = match &plan.root.of {
-        Of::Scan(_) => asked.here().await,
-        Of::Join(join) => asked.joined_here(join),
-    };
-    let batch = match here.map_err(from_plan)? {
-        Some(batch) => Some(batch),
-        None => aside(session, asked).await?,
-    };
+    let Some(asked) = Asked::of(session, reader, plan, constants, None)? else { return Ok(None) };
+    let batch = rows(session, asked).await?;
     plan.note_given_up(batch.is_none());
     let Some(batch) = batch else {
         session.warnings.clear();
@@ -118,6 +93,38 @@ pub(super) async fn run<R: Reply>(
     reply.drain().await?;
     session.found_rows = batch.num_rows() as u64;
     Ok(Some(Outcome::default()))
+}
+
+/// How a statement reads its tables: as it does now, with these literals.
+pub(super) async fn explain(
+    session: &mut SessionState,
+    reader: &Reader,
+    plan: Arc<Plan>,
+    constants: &Constants<'_>,
+) -> Result<Option<Explained>> {
+    let trace = Trace::default();
+    let asked = Asked::of(session, reader, &plan, constants, Some(trace.clone()))?;
+    let Some(asked) = asked else { return Ok(None) };
+    let batch = rows(session, asked).await?;
+    session.warnings.clear();
+    if batch.is_none() {
+        return Ok(None);
+    }
+    let accesses = said::accesses(&plan, reader, &trace.take()).map_err(|it| from_engine(&it))?;
+    Ok(Some(Explained { accesses, selects: plan.selects }))
+}
+
+/// The rows; `None` if more would be looked at than may be.
+async fn rows(session: &SessionState, asked: Asked) -> Result<Option<RecordBatch>> {
+    let plan = Arc::clone(&asked.plan);
+    let here = match &plan.root.of {
+        Of::Scan(_) => asked.here().await,
+        Of::Join(join) => asked.joined_here(join),
+    };
+    match here.map_err(from_plan)? {
+        Some(batch) => Ok(Some(batch)),
+        None => aside(session, asked).await,
+    }
 }
 
 /// The rows, made where plans run.
@@ -190,6 +197,43 @@ impl Plan {
 }
 
 impl Asked {
+    /// What is asked of a plan; `None` if it cannot be, or asks for no rows.
+    fn of(
+        session: &SessionState,
+        reader: &Reader,
+        plan: &Arc<Plan>,
+        constants: &Constants<'_>,
+        trace: Option<Trace>,
+    ) -> Result<Option<Self>> {
+        if plan.tables.iter().any(|table| table.is_changed_by(session)) {
+            return Ok(None);
+        }
+        for table in &plan.tables {
+            table.name.check(&session.identity, Verb::Select)?;
+        }
+        let (limit, offset) = (constants.rows(plan.limit), constants.rows(plan.offset));
+        if limit.is_some() != plan.limit.is_some() || offset.is_some() != plan.offset.is_some() {
+            return Ok(None);
+        }
+        let page = Page { offset: offset.unwrap_or(0), limit: limit.unwrap_or(u64::MAX) };
+        let Some(filters) = plan.filters(constants) else { return Ok(None) };
+        if page.limit == 0 {
+            // Nothing is calculated for no rows.
+            return Ok(None);
+        }
+        session.check_interrupted()?;
+        session.warnings.clear();
+        Ok(Some(Self {
+            plan: Arc::clone(plan),
+            reader: reader.clone(),
+            filters,
+            page,
+            zone: session.variables.time_zone.zone.clone(),
+            context: session.context(),
+            trace,
+        }))
+    }
+
     /// The rows of one table, made in this thread.
     async fn here(&self) -> PlanResult<Option<RecordBatch>> {
         match self.evaluated(Most::HERE).await? {
@@ -237,9 +281,9 @@ impl Asked {
         let options = self.options();
         let Some(read) = self.plan.reads.first() else { return Ok(None) };
         let (filter, zone) = (self.filter(), self.zone.clone());
-        let Some(found) = read.scan.batches(&self.reader, filter, limit, zone, most)? else {
-            return Ok(None);
-        };
+        let rows = read.scan.batches(&self.reader, filter.clone(), limit, zone, most)?;
+        let Some(found) = rows else { return Ok(None) };
+        self.note(0, || ReadRows { limit, ..ReadRows::of(0, filter) });
         let (mut batches, mut bytes, mut rows) = (Vec::new(), 0, 0);
         let mut since = Instant::now();
         for batch in found {
@@ -297,8 +341,10 @@ impl Asked {
         for _ in 0..WALKS {
             let filter = self.filters.get(*scan).cloned().flatten();
             let sort = (order.as_slice(), count as usize);
-            let first = read.scan.first(&self.reader, filter, sort, &self.zone)?;
+            let first = read.scan.first(&self.reader, filter.clone(), sort, &self.zone)?;
             let Some(first) = first else { return Ok(None) };
+            let of_page = || Some((order.clone(), count as usize));
+            self.note(0, || ReadRows { page: of_page(), ..ReadRows::of(*scan, filter) });
             let is_all = (first.num_rows() as u64) < count;
             let batch = match &self.plan.root.of {
                 Of::Scan(_) => Some(first),
@@ -314,6 +360,14 @@ impl Asked {
             count = count.saturating_mul(FEW_PAGES).min(MAX_PAGE_ROWS);
         }
         Ok(None)
+    }
+
+    /// Notes, where that is asked, how rows were read, behind the first `kept` notes.
+    fn note(&self, kept: usize, read: impl FnOnce() -> ReadRows) {
+        if let Some(trace) = &self.trace {
+            trace.truncate(kept);
+            trace.push(read());
+        }
     }
 
     /// What is asked of the only scan.

@@ -51,7 +51,7 @@ pub(super) fn order<'t>(
     tree: &Tree,
     table: impl Fn(usize) -> Option<&'t Table>,
 ) -> Option<(usize, Vec<SortKey>)> {
-    let mut origins = tree.root.of.origins(&tree.scans);
+    let mut origins = tree.root.of.origins(&tree.widths());
     let mut order = None;
     for step in &tree.root.steps {
         if let Step::Sort(keys) = step {
