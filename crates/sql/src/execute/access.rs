@@ -6,6 +6,7 @@ use remora_engine::{AccessPath, FoundBy, TableIndex};
 
 use crate::{
     catalog::{Key, KeyKind, SqlTable},
+    plan::Figures,
     resolve::{Place, SelectKind},
 };
 
@@ -36,6 +37,8 @@ pub(crate) struct Access {
     pub filtered: f64,
     /// What else happens, the words of MySQL first.
     pub extra: Vec<String>,
+    /// What it took, where that was measured.
+    pub measured: Option<Figures>,
 }
 
 /// How the rows of a table are asked for.
@@ -188,6 +191,16 @@ impl Access {
             (SelectKind::Derived, false) => "DERIVED",
             (SelectKind::Derived, true) => "DEPENDENT DERIVED",
         }
+    }
+
+    /// The same with how many rows are looked at, and what else happens.
+    pub fn estimated_line(&self) -> String {
+        let extra = match self.extra.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", self.extra.join("; ")),
+        };
+        let rows = self.rows.map(|rows| format!(" (rows={rows})")).unwrap_or_default();
+        format!("{}{extra} {rows}", self.line())
     }
 
     /// What of it a tree says.

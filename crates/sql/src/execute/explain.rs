@@ -1,7 +1,7 @@
 //! EXPLAIN: how the tables of a statement are read, as it would read them now.
 //!
 //! ```text
-//! explain := ("EXPLAIN" | "DESCRIBE" | "DESC") "EXTENDED"? ("FORMAT" "=" format)? select
+//! explain := ("EXPLAIN" | "DESCRIBE" | "DESC") ("EXTENDED" | "ANALYZE")? ("FORMAT" "=" format)? select
 //! format  := "TRADITIONAL" | "TREE" | "JSON"
 //! ```
 
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use remora_mysql::Collation;
 
-use super::{access::Access, explained, shapes};
+use super::{access::Access, analyzed, explained, shapes};
 use crate::{
     Cell, Column, Error, Outcome, Reply, Result,
     meaning::types::ExprType,
@@ -33,11 +33,9 @@ pub(crate) async fn explain<R: Reply>(
 ) -> Result<Outcome> {
     let source = &statement.source;
     let mut from = 1;
-    if source.is_word(from, "ANALYZE") {
-        return Err(Error::unsupported("EXPLAIN ANALYZE"));
-    }
-    from += usize::from(source.is_word(from, "EXTENDED"));
-    let mut format = Format::Traditional;
+    let is_analysis = source.is_word(from, "ANALYZE");
+    from += usize::from(is_analysis || source.is_word(from, "EXTENDED"));
+    let mut format = if is_analysis { Format::Tree } else { Format::Traditional };
     if source.is_word(from, "FORMAT") {
         format = match source.plain(from + 2).unwrap_or_default().to_uppercase().as_str() {
             "TRADITIONAL" | "DEFAULT" => Format::Traditional,
@@ -49,6 +47,19 @@ pub(crate) async fn explain<R: Reply>(
     }
     let start = source.tokens.get(from).ok_or_else(|| source.syntax_error(from))?.start;
     let inner = inner(statement, start)?;
+    if is_analysis {
+        if format != Format::Tree {
+            return Err(Error::unsupported("EXPLAIN ANALYZE of another FORMAT than TREE"));
+        }
+        let answered = shapes::analyze(session, &inner.source, inner.parameters).await?;
+        let lines = match answered {
+            Some(lines) => lines,
+            None => analyzed(session, &inner).await?,
+        };
+        session.warnings.clear();
+        single(reply, &lines.join("\n"))?;
+        return Ok(Outcome::default());
+    }
     let answered = shapes::explain(session, &inner.source, inner.parameters).await?;
     let (accesses, tree, selects) = match answered {
         Some(shapes::Explained { accesses, selects }) => {

@@ -3,6 +3,7 @@
 //! snapshot of the statement and give the same columns and rows.
 
 mod access;
+mod counted;
 mod explain;
 mod into;
 mod locking;
@@ -114,6 +115,11 @@ async fn explained(
     let query = run::Query::to_explain(session, statement).await?;
     let (lines, accesses) = query.explained(session).await?;
     Ok((lines, accesses, query.places().1))
+}
+
+/// Runs a SELECT and says what each of its steps took.
+async fn analyzed(session: &mut SessionState, statement: &Statement<'_>) -> Result<Vec<String>> {
+    run::Query::to_explain(session, statement).await?.analyzed(session).await
 }
 
 /// Runs DO: a SELECT whose rows nobody wants.

@@ -12,6 +12,7 @@ use datafusion::{
     physical_plan::{
         ExecutionPlan,
         aggregates::AggregateExec,
+        displayable,
         filter::FilterExec,
         joins::{HashJoinExec, NestedLoopJoinExec},
         sorts::sort::SortExec,
@@ -47,6 +48,46 @@ pub(super) fn accesses(
     made.sort_by_key(|access| access.select);
     Ok(made)
 }
+
+/// What a step of a plan does, in MySQL's words where it has some.
+pub(super) fn step(
+    plan: &Arc<dyn ExecutionPlan>,
+    places: &[Place],
+    options: &ConfigOptions,
+) -> String {
+    let any: &dyn std::any::Any = plan.as_ref();
+    if let Some(scan) = any.downcast_ref::<ScanExec>() {
+        let mut walk = Walk { places, options, made: Vec::new(), is_dependent: false };
+        if walk.scan(scan, Above::default()).is_ok()
+            && let Some(access) = walk.made.pop()
+        {
+            return access.estimated_line();
+        }
+    }
+    let said = displayable(plan.as_ref()).one_line().to_string();
+    let name = plan.name();
+    let rest = said.trim().strip_prefix(name).unwrap_or_default().to_owned();
+    let known = STEPS.iter().find(|(theirs, _)| *theirs == name);
+    format!("{}{rest}", known.map_or(name, |(_, ours)| *ours))
+}
+
+/// The names of steps.
+const STEPS: [(&str, &str); 14] = [
+    ("AggregateExec", "Aggregate"),
+    ("BoundedWindowAggExec", "Window aggregate"),
+    ("CrossJoinExec", "Cross join"),
+    ("FilterExec", "Filter"),
+    ("GlobalLimitExec", "Limit"),
+    ("HashJoinExec", "Hash join"),
+    ("LocalLimitExec", "Limit"),
+    ("NestedLoopJoinExec", "Nested loop join"),
+    ("ProjectionExec", "Project"),
+    ("SortExec", "Sort"),
+    ("SortMergeJoinExec", "Merge join"),
+    ("SortPreservingMergeExec", "Merge sorted"),
+    ("UnionExec", "Append"),
+    ("WindowAggExec", "Window aggregate"),
+];
 
 /// What is done with the rows of the table that is read first.
 #[derive(Clone, Copy, Default)]

@@ -26,7 +26,7 @@ use crate::{
     meaning::{Reading, rewrite},
     output,
     parse::{Source, Statement},
-    plan::{Extent, Planner, has_joins, is_light, normalise_recursive},
+    plan::{Extent, MeasuredStep, Planner, has_joins, is_light, normalise_recursive},
     resolve::{Place, Resolved, SessionCatalog, Shown, resolve},
     scan::EngineTable,
     state::SessionState,
@@ -298,6 +298,22 @@ impl Query {
         Ok((lines.lines().map(str::to_owned).collect(), accesses))
     }
 
+    /// Runs it and says of each step what it took, a line each.
+    pub(super) async fn analyzed(&self, session: &SessionState) -> Result<Vec<String>> {
+        let places = self.places.clone();
+        let lines = self.planned(session, |planner, query| async move {
+            let options = planner.state().config_options().clone();
+            let describe = |plan: &Arc<dyn ExecutionPlan>| planned::step(plan, &places, &options);
+            let (plan, steps) = planner.measured_plan(query, describe).await?;
+            let mut stream = stream_of(plan, planner.state().task_ctx())?;
+            while let Some(batch) = stream.next().await {
+                batch.map_err(from_plan)?;
+            }
+            Ok(steps.iter().map(analyzed_line).collect())
+        });
+        lines.await
+    }
+
     /// What `work` makes of the query, where queries are planned.
     async fn planned<T, F>(
         &self,
@@ -404,6 +420,11 @@ fn stream_of(
     }
     let parts = execute_stream_partitioned(plan, context).map_err(from_plan)?;
     Ok(futures::stream::iter(parts).flatten().boxed())
+}
+
+fn analyzed_line(step: &MeasuredStep) -> String {
+    let indent = " ".repeat(4 * step.depth);
+    format!("{indent}-> {} {}", step.what, step.figures())
 }
 
 /// Sends a plan's columns and rows.

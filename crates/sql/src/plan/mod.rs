@@ -9,6 +9,7 @@ mod functions;
 mod keys;
 mod lateral;
 mod lazy;
+mod measured;
 mod planner;
 mod recursive;
 mod rules;
@@ -17,6 +18,7 @@ mod united;
 mod watch;
 
 pub(crate) use extent::{Extent, has_joins, is_light};
+pub(crate) use measured::{Figures, MeasuredStep};
 pub(crate) use planner::Planner;
 pub(crate) use recursive::normalise_recursive;
 pub(crate) use subquery::subquery_plan;

@@ -1,6 +1,6 @@
 //! What EXPLAIN says of the shapes: what a statement would ask of the engine is asked how it would be answered.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 use remora_engine::{FacetRequest, KeyValues, Selection, Value};
 
@@ -17,8 +17,12 @@ use super::{
 use crate::{
     Result,
     catalog::Reader,
-    execute::access::{Access, Wanted},
+    execute::{
+        access::{Access, Wanted},
+        counted::Counted,
+    },
     parse::Source,
+    plan::Figures,
     search,
     state::SessionState,
 };
@@ -58,6 +62,57 @@ pub(crate) async fn explain(
     let Some(accesses) = accesses else { return Ok(None) };
     let selects = accesses.iter().map(|access| access.select).max().unwrap_or(1);
     Ok(Some(Explained { accesses, selects }))
+}
+
+/// Runs a statement and says what its steps took, a line each; `None` if it goes the general way.
+pub(crate) async fn analyze(
+    session: &mut SessionState,
+    source: &Arc<Source>,
+    parameters: &[Value],
+) -> Result<Option<Vec<String>>> {
+    if !answers(session) {
+        return Ok(None);
+    }
+    let (text, mode) = (source.text.as_slice(), source.mode);
+    let mut lifted = Lifted::default();
+    let database = session.database.clone();
+    if !lifted.read(text, mode, database.as_deref()) {
+        return Ok(None);
+    }
+    let reader = session.reader();
+    let constants = lifted.constants(text, mode, parameters);
+    let shape = AnyShape::of(text, mode, &lifted.pieces);
+    let plan = shape.and_then(|shape| AnyPlan::new(&shape, session, &reader, database.as_deref()));
+    let plan = match plan {
+        Some(AnyPlan::Planned(_)) | None => {
+            return Kept::analyze(session, &reader, &constants, source).await;
+        }
+        Some(plan) => plan,
+    };
+    let accesses = match &plan {
+        AnyPlan::One(plan) => of_one(session, &reader, plan, &constants)?,
+        AnyPlan::Joined(plan) => join::explain(session, &reader, plan, &constants)?,
+        AnyPlan::Planned(_) => None,
+    };
+    let Some(accesses) = accesses else { return Ok(None) };
+    let (started, mut counted) = (Instant::now(), Counted::default());
+    if plan.run(session, &reader, &constants, &mut counted).await?.is_none() {
+        return Ok(None);
+    }
+    let last = started.elapsed();
+    let whole = Figures { first: last, last, rows: counted.rows, loops: 1 };
+    Ok(Some(match accesses.as_slice() {
+        [access] => vec![format!("-> {} {whole}", access.estimated_line())],
+        accesses => {
+            let of_table = |access: &Access| {
+                let measured = access.measured.map(|it| format!(" {it}")).unwrap_or_default();
+                format!("    -> {}{measured}", access.estimated_line())
+            };
+            let mut lines = vec![format!("-> Nested loop join {whole}")];
+            lines.extend(accesses.iter().map(of_table));
+            lines
+        }
+    }))
 }
 
 fn of_one(

@@ -24,7 +24,7 @@ mod tests;
 
 use std::{cell::Cell, sync::Arc};
 
-pub(crate) use explain::{Explained, explain};
+pub(crate) use explain::{Explained, analyze, explain};
 use lift::{Constants, Lifted, Piece};
 use remora_engine::{KeyValues, Value};
 use remora_mysql::{Collation, LexMode};

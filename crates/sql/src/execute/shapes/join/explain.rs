@@ -16,6 +16,7 @@ use crate::{
         access::{Access, Wanted},
         shapes::{lift::Constants, shape::Comparison},
     },
+    plan::Figures,
     resolve::SelectKind,
     state::SessionState,
 };
@@ -59,6 +60,8 @@ fn of_chain(
         let Some(read) = reads.next() else { return Ok(()) };
         let mut access = of_step(reader, chain, (number, step), &read)?;
         access.select = select;
+        let (last, rows) = (read.time, read.rows as u64);
+        access.measured = Some(Figures { first: last, last, rows, loops: 1 });
         if select > 1 {
             access.select_kind = SelectKind::Subquery;
         }

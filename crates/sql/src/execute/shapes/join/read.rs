@@ -1,6 +1,11 @@
 //! Reads the tables of a join one after the other, for the rows of those before.
 
-use std::{cell::RefCell, collections::BTreeSet, sync::Arc};
+use std::{
+    cell::RefCell,
+    collections::BTreeSet,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use remora_engine::{Filter, KeyValues, Literal, ScanRequest, Value};
 
@@ -79,6 +84,9 @@ pub(super) struct StepRead {
     pub keys: usize,
     /// The first scan.
     pub scan: Option<ScanRequest>,
+    /// The rows that there were then.
+    pub rows: usize,
+    pub time: Duration,
 }
 
 impl Reading<'_> {
@@ -94,6 +102,7 @@ impl Reading<'_> {
             self.session.check_interrupted()?;
             let Some(filled) = self.fill(step, &before, &rows) else { return Ok(None) };
             self.note(rows.count);
+            let started = self.noted.as_ref().map(|_| Instant::now());
             let next = match (&step.table.temporary, step.key.is_empty()) {
                 (Some(held), _) => whole(step, held, &filled),
                 (None, false) => self.look_up(step, &rows, &filled)?,
@@ -101,13 +110,18 @@ impl Reading<'_> {
             };
             let Some(next) = next else { return Ok(None) };
             rows = next;
+            self.note_more(|step| {
+                step.rows = rows.count;
+                step.time = started.map(|started| started.elapsed()).unwrap_or_default();
+            });
         }
         Ok(Some(rows))
     }
 
     fn note(&self, rows_before: usize) {
         if let Some(noted) = &self.noted {
-            noted.borrow_mut().push(StepRead { rows_before, keys: 0, scan: None });
+            let (rows, time) = (0, Duration::ZERO);
+            noted.borrow_mut().push(StepRead { rows_before, keys: 0, scan: None, rows, time });
         }
     }
 

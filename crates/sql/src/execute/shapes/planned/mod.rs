@@ -205,13 +205,35 @@ impl Kept {
         constants: &Constants<'_>,
         source: &Arc<Source>,
     ) -> Result<Option<Explained>> {
-        let statement = Statement { source: Arc::clone(source), parameters: constants.parameters };
-        let meaning = Meaning::of(session);
-        let plan = make::plan(session, &statement, reader, constants, meaning).await;
-        match plan {
-            Some(plan) => run::explain(session, reader, Arc::new(plan), constants).await,
+        match Self::made(session, reader, constants, source).await {
+            Some(plan) => run::explain(session, reader, plan, constants).await,
             None => Ok(None),
         }
+    }
+
+    /// Runs a statement of the shape that came before, and says what its steps took, a line each; `None` if it goes
+    /// the general way.
+    pub async fn analyze(
+        session: &mut SessionState,
+        reader: &Reader,
+        constants: &Constants<'_>,
+        source: &Arc<Source>,
+    ) -> Result<Option<Vec<String>>> {
+        match Self::made(session, reader, constants, source).await {
+            Some(plan) => run::analyze(session, reader, plan, constants).await,
+            None => Ok(None),
+        }
+    }
+
+    async fn made(
+        session: &mut SessionState,
+        reader: &Reader,
+        constants: &Constants<'_>,
+        source: &Arc<Source>,
+    ) -> Option<Arc<Plan>> {
+        let statement = Statement { source: Arc::clone(source), parameters: constants.parameters };
+        let meaning = Meaning::of(session);
+        make::plan(session, &statement, reader, constants, meaning).await.map(Arc::new)
     }
 
     /// Plans the statement; `None` where that is not worth while or cannot be kept.

@@ -154,6 +154,7 @@ impl<'a> Reading<'a> {
         steps: &[Step],
     ) -> PlanResult<Option<RecordBatch>> {
         let Some(read) = self.asked.plan.reads.get(scan) else { return Ok(None) };
+        let started = self.asked.started();
         let rows: Box<dyn Iterator<Item = PlanResult<RecordBatch>>> = match &self.given {
             Some((given, batch)) if *given == scan => Box::new(std::iter::once(Ok(batch.clone()))),
             _ => {
@@ -187,6 +188,10 @@ impl<'a> Reading<'a> {
             }
             self.asked.check()?;
             batches.push(batch);
+        }
+        if !matches!(&self.given, Some((given, _)) if *given == scan) {
+            let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
+            self.asked.has_read(scan, rows as u64, started);
         }
         one_batch(&schema, batches).map(Some)
     }

@@ -22,7 +22,7 @@ use super::{
     read::Reading,
     said,
     steps::Step,
-    trace::{ReadRows, Trace},
+    trace::{Noted, ReadRows, Trace},
     tree::{Join, Of},
 };
 use crate::{
@@ -32,6 +32,7 @@ use crate::{
     error::{from_engine, from_plan},
     execute::runtime::Running,
     output,
+    plan::Figures,
     scan::{Most, joined},
     state::{Context, SessionState},
 };
@@ -102,16 +103,44 @@ pub(super) async fn explain(
     plan: Arc<Plan>,
     constants: &Constants<'_>,
 ) -> Result<Option<Explained>> {
-    let trace = Trace::default();
-    let asked = Asked::of(session, reader, &plan, constants, Some(trace.clone()))?;
-    let Some(asked) = asked else { return Ok(None) };
-    let batch = rows(session, asked).await?;
-    session.warnings.clear();
-    if batch.is_none() {
+    let Some((noted, _)) = traced(session, reader, &plan, constants).await? else {
         return Ok(None);
-    }
-    let accesses = said::accesses(&plan, reader, &trace.take()).map_err(|it| from_engine(&it))?;
+    };
+    let accesses = said::accesses(&plan, reader, &noted.reads).map_err(|it| from_engine(&it))?;
     Ok(Some(Explained { accesses, selects: plan.selects }))
+}
+
+/// What a statement's steps take, a line each.
+pub(super) async fn analyze(
+    session: &mut SessionState,
+    reader: &Reader,
+    plan: Arc<Plan>,
+    constants: &Constants<'_>,
+) -> Result<Option<Vec<String>>> {
+    let Some((noted, whole)) = traced(session, reader, &plan, constants).await? else {
+        return Ok(None);
+    };
+    said::lines(&plan, reader, &noted, whole).map(Some).map_err(|it| from_engine(&it))
+}
+
+/// Runs a statement, and gives how it was run and what that took; `None` if it goes the general way.
+async fn traced(
+    session: &mut SessionState,
+    reader: &Reader,
+    plan: &Arc<Plan>,
+    constants: &Constants<'_>,
+) -> Result<Option<(Noted, Figures)>> {
+    let trace = Trace::default();
+    let asked = Asked::of(session, reader, plan, constants, Some(trace.clone()))?;
+    let Some(asked) = asked else { return Ok(None) };
+    let started = Instant::now();
+    let batch = rows(session, asked).await?;
+    let last = started.elapsed();
+    session.warnings.clear();
+    Ok(batch.map(|batch| {
+        let rows = batch.num_rows() as u64;
+        (trace.take(), Figures { first: last, last, rows, loops: 1 })
+    }))
 }
 
 /// The rows; `None` if more would be looked at than may be.
@@ -281,6 +310,7 @@ impl Asked {
         let options = self.options();
         let Some(read) = self.plan.reads.first() else { return Ok(None) };
         let (filter, zone) = (self.filter(), self.zone.clone());
+        let started = self.started();
         let rows = read.scan.batches(&self.reader, filter.clone(), limit, zone, most)?;
         let Some(found) = rows else { return Ok(None) };
         self.note(0, || ReadRows { limit, ..ReadRows::of(0, filter) });
@@ -306,6 +336,7 @@ impl Asked {
                 since = Instant::now();
             }
         }
+        self.has_read(0, rows, started);
         let schema = match batches.first() {
             Some(batch) => batch.schema(),
             None => Arc::clone(read.scan.schema()),
@@ -324,7 +355,9 @@ impl Asked {
                 batch = self.page.of(&batch);
             }
             self.check()?;
+            let started = self.started();
             batch = step.apply(&batch, options.as_ref())?;
+            self.has_done(step.name(), &batch, started);
         }
         Ok(if cut == steps.len() { self.page.of(&batch) } else { batch })
     }
@@ -341,10 +374,12 @@ impl Asked {
         for _ in 0..WALKS {
             let filter = self.filters.get(*scan).cloned().flatten();
             let sort = (order.as_slice(), count as usize);
+            let started = self.started();
             let first = read.scan.first(&self.reader, filter.clone(), sort, &self.zone)?;
             let Some(first) = first else { return Ok(None) };
             let of_page = || Some((order.clone(), count as usize));
             self.note(0, || ReadRows { page: of_page(), ..ReadRows::of(*scan, filter) });
+            self.has_read(*scan, first.num_rows() as u64, started);
             let is_all = (first.num_rows() as u64) < count;
             let batch = match &self.plan.root.of {
                 Of::Scan(_) => Some(first),
@@ -367,6 +402,25 @@ impl Asked {
         if let Some(trace) = &self.trace {
             trace.truncate(kept);
             trace.push(read());
+        }
+    }
+
+    /// The time, where what is done is traced.
+    pub(super) fn started(&self) -> Option<Instant> {
+        self.trace.as_ref().map(|_| Instant::now())
+    }
+
+    /// Notes what a read of a scan gave.
+    pub(super) fn has_read(&self, scan: usize, rows: u64, started: Option<Instant>) {
+        if let (Some(trace), Some(started)) = (&self.trace, started) {
+            trace.has_read(scan, rows, started.elapsed());
+        }
+    }
+
+    /// Notes what a step gave.
+    fn has_done(&self, what: &'static str, batch: &RecordBatch, started: Option<Instant>) {
+        if let (Some(trace), Some(started)) = (&self.trace, started) {
+            trace.has_done(what, batch.num_rows() as u64, started.elapsed());
         }
     }
 

@@ -5,12 +5,13 @@ use remora_engine::{AccessPath, FoundBy, Result, SearchRequest, TableIndex};
 use super::{
     Plan, Read,
     steps::Step,
-    trace::{Keys, ReadRows},
+    trace::{Keys, Noted, ReadRows},
     tree::{Of, Part},
 };
 use crate::{
     catalog::Reader,
     execute::access::{Access, Wanted},
+    plan::Figures,
 };
 
 /// How the tables were read, in the order in which they were.
@@ -43,6 +44,40 @@ pub(super) fn accesses(plan: &Plan, reader: &Reader, reads: &[ReadRows]) -> Resu
         }
     }
     Ok(made)
+}
+
+/// What a run took, a line for each table and step, those that come later around those before.
+pub(super) fn lines(
+    plan: &Plan,
+    reader: &Reader,
+    noted: &Noted,
+    whole: Figures,
+) -> Result<Vec<String>> {
+    let figures = |rows: u64, last| Figures { first: last, last, rows, loops: 1 };
+    let mut depth = 0;
+    let mut lines = Vec::new();
+    let mut add = |depth: usize, what: String| {
+        lines.push(format!("{}-> {what}", " ".repeat(4 * depth)));
+    };
+    for step in noted.steps.iter().rev() {
+        add(depth, format!("{} {}", step.what, figures(step.rows, step.time)));
+        depth += 1;
+    }
+    if noted.reads.len() > 1 {
+        add(depth, "Join by keys".to_owned());
+        depth += 1;
+    }
+    let accesses = accesses(plan, reader, &noted.reads)?;
+    for (at, access) in accesses.iter().enumerate() {
+        let measured = match noted.reads.get(at) {
+            Some(read) => figures(read.rows, read.time),
+            None => Figures::default(),
+        };
+        add(depth, format!("{} {measured}", access.estimated_line()));
+    }
+    lines.insert(0, format!("-> Rows {whole}"));
+    lines.iter_mut().skip(1).for_each(|line| line.insert_str(0, "    "));
+    Ok(lines)
 }
 
 /// A table of which no rows were asked for.

@@ -104,6 +104,17 @@ pub(super) fn sort_keys(order: &LexOrdering) -> Vec<(Expression, PhysicalSortExp
 }
 
 impl Step {
+    /// What EXPLAIN calls it.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Filter(_) => "Filter",
+            Self::Project(..) => "Project",
+            Self::Group(_) => "Aggregate",
+            Self::Sort(_) => "Sort",
+            Self::Window(_) => "Window aggregate",
+        }
+    }
+
     /// Whether it gives a row for each row, in their order.
     pub(super) fn keeps_rows(&self) -> bool {
         matches!(self, Self::Project(..))

@@ -1,6 +1,6 @@
 //! Notes of how a run of a plan reads its tables, for EXPLAIN.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use remora_engine::{Filter, SortKey};
@@ -9,7 +9,22 @@ use super::tree::Origin;
 
 /// The reads of a run, in their order. Clones share them.
 #[derive(Clone, Default)]
-pub(super) struct Trace(Arc<Mutex<Vec<ReadRows>>>);
+pub(super) struct Trace(Arc<Mutex<Noted>>);
+
+/// What was noted.
+#[derive(Default)]
+pub(super) struct Noted {
+    pub reads: Vec<ReadRows>,
+    /// The steps behind the tables, in their order.
+    pub steps: Vec<StepTaken>,
+}
+
+/// What a step took.
+pub(super) struct StepTaken {
+    pub what: &'static str,
+    pub rows: u64,
+    pub time: Duration,
+}
 
 /// One read of a scan.
 pub(super) struct ReadRows {
@@ -22,6 +37,9 @@ pub(super) struct ReadRows {
     pub limit: Option<u64>,
     /// The order that its first rows were taken in, and how many.
     pub page: Option<(Vec<SortKey>, usize)>,
+    /// How many rows it gave, and how long that took.
+    pub rows: u64,
+    pub time: Duration,
 }
 
 /// Keys that a table is read by.
@@ -39,7 +57,8 @@ pub(super) struct Keys {
 impl ReadRows {
     /// A read by the conditions of the statement alone.
     pub fn of(scan: usize, filter: Option<Filter>) -> Self {
-        Self { scan, filter, keys: Vec::new(), limit: None, page: None }
+        let (keys, rows, time) = (Vec::new(), 0, Duration::ZERO);
+        Self { scan, filter, keys, limit: None, page: None, rows, time }
     }
 
     /// All that is asked.
@@ -55,15 +74,30 @@ impl ReadRows {
 
 impl Trace {
     pub fn push(&self, read: ReadRows) {
-        self.0.lock().push(read);
+        self.0.lock().reads.push(read);
     }
 
     /// Drops what was tried in vain.
     pub fn truncate(&self, kept: usize) {
-        self.0.lock().truncate(kept);
+        let mut noted = self.0.lock();
+        noted.reads.truncate(kept);
+        noted.steps.clear();
     }
 
-    pub fn take(&self) -> Vec<ReadRows> {
+    /// Says what the newest read of a scan gave.
+    pub fn has_read(&self, scan: usize, rows: u64, time: Duration) {
+        let mut noted = self.0.lock();
+        if let Some(read) = noted.reads.iter_mut().rev().find(|read| read.scan == scan) {
+            (read.rows, read.time) = (rows, time);
+        }
+    }
+
+    /// Says what a step behind the tables gave.
+    pub fn has_done(&self, what: &'static str, rows: u64, time: Duration) {
+        self.0.lock().steps.push(StepTaken { what, rows, time });
+    }
+
+    pub fn take(&self) -> Noted {
         std::mem::take(&mut self.0.lock())
     }
 }
