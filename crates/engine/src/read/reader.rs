@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{
+    distinct::distinct,
     facet::facet,
     get::{get, get_many},
     scan::Scan,
@@ -10,7 +11,8 @@ use super::{
 };
 use crate::{
     AccessPath, CountReply, FacetReply, FacetRequest, Hit, IndexUsage, KeyValues, Position, Result,
-    Row, ScanRequest, Schema, SearchReply, SearchRequest, Selection, SourcePositions, Value,
+    Row, ScanRequest, Schema, SearchReply, SearchRequest, Selection, SourcePositions, TableIndex,
+    Value,
     error::no_table,
     shared::DatabaseState,
     snapshot::{Snapshot, TableView},
@@ -158,6 +160,16 @@ impl Reader {
     /// As in [`Reader::search`].
     pub fn search_access(&self, request: &SearchRequest) -> Result<AccessPath> {
         search_access(self.table(&request.selection.table)?, request)
+    }
+
+    /// About how many different values the first columns of an index have; exactly so many where they are few and no
+    /// row is deleted. `None` if the segments do not hold them. Cost: some searches of each segment's index.
+    ///
+    /// # Errors
+    /// [`crate::Error::NotFound`] if there is no such table, [`crate::Error::Closed`] once the
+    /// database is closed.
+    pub fn distinct(&self, table: &str, index: TableIndex, columns: usize) -> Result<Option<u64>> {
+        Ok(distinct(self.table(table)?, index, columns))
     }
 
     /// How often each index of a table answered since the directory was opened.
