@@ -11,6 +11,7 @@ use support::{Server, rows, run};
 
 const ORDERS: u64 = 30_000;
 const USERS: u64 = 2_000;
+const NULL: &str = "NULL";
 
 async fn shop(server: &Server) -> Session {
     let mut session = server.session();
@@ -68,84 +69,42 @@ async fn check(session: &mut Session, statement: &str, expected: &[Told<'_>]) {
     assert_eq!(found, expected, "{statement}");
 }
 
+/// Statements of one table, and what is told of it.
+#[rustfmt::skip]
+const OF_ONE_TABLE: [(&str, Told<'_>); 11] = [
+    ("SELECT * FROM users WHERE id = 7",
+        ["users", "const", "PRIMARY", "PRIMARY", "4", "const", "1", "100"]),
+    ("SELECT * FROM users u WHERE mail = 'u9@x'",
+        ["u", "const", "mail", "mail", "162", "const", "1", "100"]),
+    ("SELECT * FROM orders WHERE user = 5",
+        ["orders", "ref", "user_made", "user_made", "4", "const", "15", "100"]),
+    ("SELECT COUNT(*) FROM orders WHERE user IN (5, 6) AND made > '2026-05-09'",
+        ["orders", "range", "user_made,made", "user_made", "9", NULL, "21", "100"]),
+    ("SELECT id FROM orders WHERE user = 5 AND total > 50",
+        ["orders", "ref", "user_made", "user_made", "4", "const", "15", "40"]),
+    // No more than the page has.
+    ("SELECT id FROM orders WHERE user = 5 ORDER BY made DESC LIMIT 3",
+        ["orders", "ref", "user_made", "user_made", "4", "const", "3", "100"]),
+    ("SELECT id FROM orders ORDER BY made DESC, id DESC LIMIT 20",
+        ["orders", "index", NULL, "made", "5", NULL, "20", "100"]),
+    // One state has nearly all rows.
+    ("SELECT COUNT(*) FROM orders WHERE state = 2",
+        ["orders", "ALL", "state", NULL, NULL, NULL, "30000", "99"]),
+    ("SELECT COUNT(*) FROM orders WHERE state = 1",
+        ["orders", "ref", "state", "state", "2", "const", "300", "100"]),
+    ("SELECT COUNT(*) FROM orders WHERE user = 5 OR id < 100",
+        ["orders", "index_merge", "PRIMARY,user_made", "user_made,PRIMARY", "4,4", NULL, "115", "100"]),
+    ("SELECT COUNT(*) FROM orders",
+        [NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL]),
+];
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn explain_names_the_key_and_counts_its_rows() {
     let server = Server::new();
     let mut session = shop(&server).await;
-    let session = &mut session;
-    let null = "NULL";
-    check(
-        session,
-        "SELECT * FROM users WHERE id = 7",
-        &[["users", "const", "PRIMARY", "PRIMARY", "4", "const", "1", "100"]],
-    )
-    .await;
-    check(
-        session,
-        "SELECT * FROM users u WHERE mail = 'u9@x'",
-        &[["u", "const", "mail", "mail", "162", "const", "1", "100"]],
-    )
-    .await;
-    check(
-        session,
-        "SELECT * FROM orders WHERE user = 5",
-        &[["orders", "ref", "user_made", "user_made", "4", "const", "15", "100"]],
-    )
-    .await;
-    check(
-        session,
-        "SELECT COUNT(*) FROM orders WHERE user IN (5, 6) AND made > '2026-05-09'",
-        &[["orders", "range", "user_made,made", "user_made", "9", null, "21", "100"]],
-    )
-    .await;
-    check(
-        session,
-        "SELECT id FROM orders WHERE user = 5 AND total > 50",
-        &[["orders", "ref", "user_made", "user_made", "4", "const", "15", "40"]],
-    )
-    .await;
-    check(
-        session,
-        "SELECT id FROM orders WHERE user = 5 ORDER BY made DESC LIMIT 3",
-        &[["orders", "ref", "user_made", "user_made", "4", "const", "15", "100"]],
-    )
-    .await;
-    check(
-        session,
-        "SELECT id FROM orders ORDER BY made DESC, id DESC LIMIT 20",
-        &[["orders", "index", null, "made", "5", null, "20", "100"]],
-    )
-    .await;
-    // One state has nearly all rows.
-    check(
-        session,
-        "SELECT COUNT(*) FROM orders WHERE state = 2",
-        &[["orders", "ALL", "state", null, null, null, "30000", "99"]],
-    )
-    .await;
-    check(
-        session,
-        "SELECT COUNT(*) FROM orders WHERE state = 1",
-        &[["orders", "ref", "state", "state", "2", "const", "300", "100"]],
-    )
-    .await;
-    check(
-        session,
-        "SELECT COUNT(*) FROM orders WHERE user = 5 OR id < 100",
-        &[[
-            "orders",
-            "index_merge",
-            "PRIMARY,user_made",
-            "user_made,PRIMARY",
-            "4,4",
-            null,
-            "115",
-            "100",
-        ]],
-    )
-    .await;
-    let counted = explained(session, "SELECT COUNT(*) FROM orders").await;
-    assert_eq!(counted[0][10], "Select tables optimized away");
+    for (statement, told) in OF_ONE_TABLE {
+        check(&mut session, statement, &[told]).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -153,13 +112,12 @@ async fn explain_tells_joins_in_the_order_they_are_read_in() {
     let server = Server::new();
     let mut session = shop(&server).await;
     let session = &mut session;
-    let null = "NULL";
     check(
         session,
         "SELECT o.id, u.mail FROM orders o JOIN users u ON u.id = o.user WHERE o.state = 1",
         &[
             ["o", "ref", "state", "state", "2", "const", "300", "100"],
-            ["u", "ALL", null, null, null, null, "2000", "100"],
+            ["u", "eq_ref", "PRIMARY", "PRIMARY", "4", "test.o.user", "1", "100"],
         ],
     )
     .await;
@@ -176,7 +134,7 @@ async fn explain_tells_joins_in_the_order_they_are_read_in() {
         session,
         "SELECT o.id, u.mail FROM orders o JOIN users u ON u.id = o.user WHERE o.id IN (3, 4) AND o.total >= 0",
         &[
-            ["o", "range", "PRIMARY", "PRIMARY", "4", null, "2", "100"],
+            ["o", "range", "PRIMARY", "PRIMARY", "4", NULL, "2", "100"],
             ["u", "eq_ref", "PRIMARY", "PRIMARY", "4", "test.o.user", "1", "100"],
         ],
     )
@@ -207,4 +165,140 @@ async fn the_rows_that_are_looked_at_are_those_of_the_key() {
     run(&mut session, "INSERT INTO orders VALUES (90001, 5, 1, '2026-06-01', 1)").await.unwrap();
     let told = explained(&mut session, "SELECT * FROM orders WHERE user = 5").await;
     assert!(told[0][10].contains("1 rows of the session"), "{told:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hints_are_obeyed() {
+    let server = Server::new();
+    let mut session = shop(&server).await;
+    let session = &mut session;
+    check(
+        session,
+        "SELECT COUNT(*) FROM orders FORCE INDEX (state) WHERE state = 2",
+        &[["orders", "ref", "state", "state", "2", "const", "29700", "100"]],
+    )
+    .await;
+    for hinted in [
+        "orders IGNORE INDEX (user_made)",
+        "orders IGNORE KEY FOR JOIN (user_made)",
+        "orders USE INDEX (state, made)",
+        "orders USE INDEX ()",
+    ] {
+        check(
+            session,
+            &format!("SELECT COUNT(*) FROM {hinted} WHERE user = 5"),
+            &[["orders", "ALL", NULL, NULL, NULL, NULL, "30000", "0.05"]],
+        )
+        .await;
+    }
+    check(
+        session,
+        "SELECT /*+ NO_INDEX(o user_made) */ total FROM orders o WHERE user = 5",
+        &[["o", "ALL", NULL, NULL, NULL, NULL, "30000", "0.05"]],
+    )
+    .await;
+    check(
+        session,
+        "SELECT COUNT(*) FROM orders IGNORE INDEX FOR ORDER BY (user_made) WHERE user = 5",
+        &[["orders", "ref", "user_made", "user_made", "4", "const", "15", "100"]],
+    )
+    .await;
+    let sorted = "SELECT id FROM orders IGNORE INDEX FOR ORDER BY (made) ORDER BY made, id LIMIT 5";
+    let told = explained(session, sorted).await;
+    assert!(told[0][10].contains("Using filesort"), "{told:?}");
+    for (statement, error) in [
+        ("SELECT 1 FROM orders o FORCE INDEX (nope)", "1176 Key 'nope' doesn't exist in table 'o'"),
+        (
+            "SELECT 1 FROM orders USE INDEX (made) FORCE INDEX (state)",
+            "1221 Incorrect usage of USE INDEX and FORCE INDEX",
+        ),
+    ] {
+        assert_eq!(rows(session, statement).await, error);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn explain_analyze_runs_the_statement() {
+    let server = Server::new();
+    let mut session = shop(&server).await;
+    for (statement, parts) in [
+        ("SELECT * FROM users WHERE id = 7", vec!["on users using PRIMARY", " rows=1 loops=1)"]),
+        (
+            "SELECT id, total * 2 FROM orders WHERE user = 5 AND total > 50",
+            vec!["Index lookup on orders using user_made", "(rows=15)", " rows=6 loops=1)"],
+        ),
+        (
+            "SELECT o.id, u.mail FROM orders o JOIN users u ON u.id = o.user WHERE u.mail = 'u3@x'",
+            vec![
+                "-> Single-row index lookup on u using mail",
+                "on o using user_made",
+                "rows=15 loops=1)",
+            ],
+        ),
+        (
+            "SELECT id FROM users WHERE id = 1 UNION SELECT id FROM orders WHERE user = 5",
+            vec!["-> Append", "Index lookup on orders using user_made", "rows=15 loops=1)"],
+        ),
+    ] {
+        let told = rows(&mut session, &format!("EXPLAIN ANALYZE {statement}")).await;
+        for part in parts {
+            assert!(told.contains(part), "{statement}: no {part} in\n{told}");
+        }
+        assert!(told.contains("actual time="), "{told}");
+    }
+    let refused = rows(&mut session, "EXPLAIN ANALYZE FORMAT=JSON SELECT 1").await;
+    assert!(refused.starts_with("1235 "), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn show_index_has_cardinalities() {
+    let server = Server::new();
+    let mut session = shop(&server).await;
+    let session = &mut session;
+    let cardinalities = "SELECT CONCAT_WS(' ', INDEX_NAME, SEQ_IN_INDEX, CARDINALITY) AS c \
+                         FROM information_schema.STATISTICS WHERE TABLE_NAME = 'orders'";
+    let told = rows(session, cardinalities).await;
+    for line in ["PRIMARY 1 30000", "user_made 1 2000", "made 1 28", "state 1 2"] {
+        assert!(told.lines().any(|told| told == line), "no {line} in\n{told}");
+    }
+    // Values that only one of two segments has are not lost, and others not counted twice.
+    run(
+        session,
+        "INSERT INTO orders SELECT id + 50000, user, 3, made, total FROM orders WHERE id < 3000",
+    )
+    .await
+    .unwrap();
+    let told = rows(session, cardinalities).await;
+    for line in ["PRIMARY 1 33000", "made 1 28", "state 1 3"] {
+        assert!(told.lines().any(|told| told == line), "no {line} in\n{told}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn indexes_count_their_answers() {
+    let server = Server::new();
+    let mut session = shop(&server).await;
+    let session = &mut session;
+    let usage = "SELECT CONCAT_WS(' ', INDEX_NAME, KIND, ANSWERS) AS u FROM remora.index_usage \
+                 WHERE TABLE_NAME = 'orders' AND ANSWERS > 0 AND INDEX_NAME <> 'PRIMARY'";
+    let lookups = "SELECT ANSWERS FROM remora.index_usage \
+                   WHERE TABLE_NAME = 'orders' AND INDEX_NAME = 'PRIMARY' AND KIND = 'lookup'";
+    let before: u64 = rows(session, lookups).await.parse().unwrap();
+    assert_eq!(rows(session, usage).await, "", "nothing was asked");
+    for statement in [
+        "SELECT total FROM orders WHERE id = 7",
+        "SELECT COUNT(*) FROM orders WHERE user = 5",
+        "SELECT COUNT(*) FROM orders WHERE user = 6",
+        "SELECT COUNT(*) FROM orders WHERE user = 6 AND made > '2026-05-20'",
+        "SELECT id FROM orders ORDER BY made DESC, id DESC LIMIT 20",
+    ] {
+        rows(session, statement).await;
+    }
+    let told = rows(session, usage).await;
+    assert_eq!(told, "user_made equality 2\nuser_made range 1\nmade order 1");
+    assert_eq!(rows(session, lookups).await, (before + 1).to_string());
+    // An index keeps its number when others come and go.
+    run(session, "ALTER TABLE orders DROP KEY state, ADD KEY total (total)").await.unwrap();
+    let told = rows(session, usage).await;
+    assert!(told.contains("user_made equality 2"), "{told}");
 }

@@ -1,11 +1,13 @@
 //! FROM: which relations there are, and what joins make of their columns.
 
+use std::sync::Arc;
+
 use datafusion::{
     catalog::TableProvider,
     common::Constraint,
     sql::sqlparser::ast::{
         BinaryOperator, Expr, Ident, JoinConstraint, JoinOperator, ObjectName, TableFactor,
-        TableWithJoins,
+        TableIndexHints, TableWithJoins,
     },
 };
 use remora_mysql::ErrorCode;
@@ -13,7 +15,7 @@ use remora_mysql::ErrorCode;
 use super::{
     Env, Resolver, alias,
     expr::ClauseContext,
-    named_once,
+    hints, named_once,
     places::{Place, SelectKind, Standing},
     scope::{Clause, Named, Relation, Scope, Visible, quoted, unknown_column},
 };
@@ -21,6 +23,7 @@ use crate::{
     Error, Result,
     catalog::{Origin, ROW_NUMBER, TableName},
     parse::function_call,
+    scan::EngineTable,
 };
 
 /// Most tables of one FROM, as in MySQL.
@@ -130,9 +133,9 @@ impl Resolver<'_> {
             } => {
                 with_hints.clear();
                 partitions.clear();
-                index_hints.clear();
+                let hints = std::mem::take(index_hints);
                 let given = named.take().map(|named| named.name.value);
-                let relation = self.table(name, given, env)?;
+                let relation = self.table(name, given, &hints, env)?;
                 *named = Some(alias(&relation.unique));
                 let visible = relation.visible();
                 Ok((vec![relation], visible))
@@ -184,6 +187,7 @@ impl Resolver<'_> {
         &mut self,
         name: &mut ObjectName,
         given: Option<String>,
+        hints: &[TableIndexHints],
         env: Env<'_>,
     ) -> Result<Relation> {
         let parts: Vec<&Ident> = name.0.iter().filter_map(|part| part.as_ident()).collect();
@@ -211,6 +215,7 @@ impl Resolver<'_> {
         };
         let full = TableName::new(database, table);
         let provider = self.catalog.table(&full)?;
+        let provider = self.hinted(provider, &called, hints)?;
         *name = ObjectName::from(vec![quoted(&unique)]);
         let (columns, key) = described(provider.as_ref());
         self.tables.push((unique.clone(), provider));
@@ -218,6 +223,24 @@ impl Resolver<'_> {
         self.places.push(Place { unique: unique.clone(), alias: called.clone(), select, kind });
         let database = Some(full.database);
         Ok(Relation { alias: called, database, unique, columns, key })
+    }
+}
+
+impl Resolver<'_> {
+    /// The table, of which no more indexes are used than hints allow.
+    fn hinted(
+        &self,
+        provider: Arc<dyn TableProvider>,
+        called: &str,
+        own: &[TableIndexHints],
+    ) -> Result<Arc<dyn TableProvider>> {
+        if own.is_empty() && self.hints.is_empty() {
+            return Ok(provider);
+        }
+        let any: &dyn std::any::Any = provider.as_ref();
+        let Some(table) = any.downcast_ref::<EngineTable>() else { return Ok(provider) };
+        let indexes = hints::allowed(table.sql(), called, own, &self.hints)?;
+        Ok(Arc::new(table.with_indexes(indexes)))
     }
 }
 

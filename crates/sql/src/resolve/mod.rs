@@ -7,6 +7,7 @@
 mod expr;
 mod from;
 mod grouping;
+mod hints;
 mod items;
 mod json_table;
 mod limit;
@@ -38,6 +39,7 @@ use datafusion::{
 use crate::{Error, Result, catalog::TableName, parse::Source};
 
 use expr::ClauseContext;
+use hints::Hint;
 use places::Standing;
 use remora_mysql::ErrorCode;
 use scope::{Clause, Named, Scope, duplicate_column, quoted, unknown_column};
@@ -111,6 +113,7 @@ pub(crate) fn resolve(
         named: HashSet::new(),
         places: Vec::new(),
         selects: 0,
+        hints: Vec::new(),
     };
     let window = limit::take_window(&mut query, limit)?;
     let env = Env { scope: None, common: None, standing: Standing::default() };
@@ -150,6 +153,8 @@ struct Resolver<'c> {
     places: Vec<Place>,
     /// How many SELECTs were met.
     selects: usize,
+    /// The index hints of the SELECT whose FROM is resolved.
+    hints: Vec<Hint>,
 }
 
 /// A column that a query gives.

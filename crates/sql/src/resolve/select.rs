@@ -13,7 +13,7 @@ use super::{
     Env, Output, Resolver, Shown,
     expr::{Alias, ClauseContext, is_aggregate},
     from::{binary, opaque},
-    grouping, items,
+    grouping, hints, items,
     places::Standing,
     scope::{Clause, Scope, Visible, quoted, unknown_column},
 };
@@ -46,7 +46,11 @@ impl Resolver<'_> {
         let standing = Standing { select: self.selects, ..env.standing };
         let env = Env { standing, ..env };
         let mut scope = Scope::new(env.scope);
+        let place = (select.select_token.0.span.start.column as usize).checked_sub(1);
+        let hints = place.map(|place| hints::of_select(self.source, place)).unwrap_or_default();
+        let outer = std::mem::replace(&mut self.hints, hints);
         self.from(&mut select.from, &mut scope, env)?;
+        self.hints = outer;
         let scope = scope;
         if let Some(selection) = &mut select.selection {
             self.expr(selection, &scope, env, ClauseContext::plain(Clause::Where))?;

@@ -195,6 +195,16 @@ impl EngineTable {
         Self { relation: Some(relation.into()), ..self.clone() }
     }
 
+    /// The same, of which these indexes may be used.
+    pub(crate) fn with_indexes(&self, indexes: AllowedIndexes) -> Self {
+        Self { indexes, ..self.clone() }
+    }
+
+    /// What SQL knows of it.
+    pub(crate) fn sql(&self) -> &SqlTable {
+        &self.table
+    }
+
     /// Reads these columns of the schema, of the rows that conditions let through as far as the engine
     /// answers them.
     pub(crate) fn scan_of(
