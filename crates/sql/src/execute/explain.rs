@@ -63,7 +63,7 @@ pub(crate) async fn explain<R: Reply>(
     let answered = shapes::explain(session, &inner.source, inner.parameters).await?;
     let (accesses, tree, selects) = match answered {
         Some(shapes::Explained { accesses, selects }) => {
-            let lines = accesses.iter().map(|access| format!("-> {}", access.line()));
+            let lines = accesses.iter().map(|access| format!("-> {}", access.estimated_line()));
             let tree = lines.collect();
             (accesses, tree, selects)
         }

@@ -7,6 +7,7 @@ use datafusion::{
         config::ConfigOptions,
         tree_node::{TreeNode, TreeNodeRecursion},
     },
+    datasource::source::DataSourceExec,
     error::Result as PlanResult,
     physical_expr::{PhysicalExpr, ScalarFunctionExpr},
     physical_plan::{
@@ -38,7 +39,7 @@ pub(super) fn accesses(
     places: &[Place],
     options: &ConfigOptions,
 ) -> Result<Vec<Access>> {
-    let mut walk = Walk { places, options, made: Vec::new(), is_dependent: false };
+    let mut walk = Walk::new(places, options);
     walk.plan(plan, Above::default())?;
     let Walk { mut made, .. } = walk;
     if made.is_empty() {
@@ -57,7 +58,7 @@ pub(super) fn step(
 ) -> String {
     let any: &dyn std::any::Any = plan.as_ref();
     if let Some(scan) = any.downcast_ref::<ScanExec>() {
-        let mut walk = Walk { places, options, made: Vec::new(), is_dependent: false };
+        let mut walk = Walk::new(places, options);
         if walk.scan(scan, Above::default()).is_ok()
             && let Some(access) = walk.made.pop()
         {
@@ -105,13 +106,27 @@ struct Walk<'a> {
     made: Vec<Access>,
     /// Whether it is within a query that runs for each row around it.
     is_dependent: bool,
+    /// The system's tables that were not met yet, the last first.
+    of_system: Vec<&'a Place>,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    fn new(places: &'a [Place], options: &'a ConfigOptions) -> Self {
+        let of_system = places.iter().rev().filter(|place| place.is_system).collect();
+        Self { places, options, made: Vec::new(), is_dependent: false, of_system }
+    }
+
     fn plan(&mut self, plan: &Arc<dyn ExecutionPlan>, above: Above) -> Result<()> {
         let any: &dyn std::any::Any = plan.as_ref();
         if let Some(scan) = any.downcast_ref::<ScanExec>() {
             return self.scan(scan, above);
+        }
+        if any.is::<DataSourceExec>()
+            && let Some(place) = self.of_system.pop()
+        {
+            let every = Access { rows: None, ..Access::every(&place.alias, 0) };
+            self.made.push(every.placed(Some(place)));
+            return Ok(());
         }
         let mut first = above;
         first.is_filtered |= any.is::<FilterExec>();

@@ -218,9 +218,12 @@ impl Resolver<'_> {
         let provider = self.hinted(provider, &called, hints)?;
         *name = ObjectName::from(vec![quoted(&unique)]);
         let (columns, key) = described(provider.as_ref());
+        let any: &dyn std::any::Any = provider.as_ref();
+        let is_system = !any.is::<EngineTable>();
         self.tables.push((unique.clone(), provider));
         let Standing { select, kind } = env.standing;
-        self.places.push(Place { unique: unique.clone(), alias: called.clone(), select, kind });
+        let (unique_name, alias) = (unique.clone(), called.clone());
+        self.places.push(Place { unique: unique_name, alias, select, kind, is_system });
         let database = Some(full.database);
         Ok(Relation { alias: called, database, unique, columns, key })
     }

@@ -25,6 +25,8 @@ pub(crate) struct Place {
     pub select: usize,
     /// What that is.
     pub kind: SelectKind,
+    /// Whether it is the system's, whose rows are made when it is named.
+    pub is_system: bool,
 }
 
 /// Where a SELECT stands.
