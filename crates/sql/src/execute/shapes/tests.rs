@@ -188,7 +188,8 @@ impl Fixture {
     /// How a statement reads its tables.
     fn explained(&mut self, text: &str) -> Vec<Access> {
         let source = split(text.as_bytes(), false, LexMode::default()).unwrap().pop().unwrap();
-        let explained = shapes::explain(&mut self.session, &Arc::new(source), &[]);
+        let source = Arc::new(source);
+        let explained = shapes::explain(&mut self.session, &source, &[]);
         self.runtime.block_on(explained).unwrap().unwrap().accesses
     }
 
