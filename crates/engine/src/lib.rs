@@ -1,13 +1,14 @@
 //! Remora's engine as a library: tables as views of one ordered, durable change log.
 //!
 //! No module imports one that stands above it. From the bottom: `value`, `error`; `schema` (what a
-//! table is), `change`, `request`, `options`; `encode` (rows as bytes), `indexing` (rows as segments);
+//! table is), `access`, `change`, `request`, `options`; `encode` (rows as bytes), `indexing` (rows as segments);
 //! `storage` (the data directory), `snapshot` (what readers pin), `shared` (what the threads of an open
 //! database share, with the queue of the writer); `merge`, `recovery`, `check`; `read`, `write`,
 //! `transaction`; `database`, which is the door, and `dump` behind it.
 
 #![warn(missing_docs)]
 
+mod access;
 mod change;
 mod check;
 mod database;
@@ -29,6 +30,9 @@ mod transaction;
 mod value;
 mod write;
 
+pub use access::{
+    AccessPath, Allowed, AllowedIndexes, FoundBy, IndexAnswers, IndexSet, IndexUsage, TableIndex,
+};
 pub use change::{Change, ChangeBatch, Definition, Position, SourcePositions, TableChanges};
 pub use check::{CheckReport, CheckStep, CheckedTable, Repaired};
 pub use database::Database;

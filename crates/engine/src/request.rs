@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::{Filter, KeyValues, Position, SourcePositions, Value};
+use crate::{AllowedIndexes, Filter, KeyValues, Position, SourcePositions, Value};
 
 /// Which rows a request is about.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +15,8 @@ pub struct Selection {
     pub filter: Option<Filter>,
     /// Matches words within this many edits (1 or 2) instead of substrings.
     pub fuzzy: Option<u8>,
+    /// The indexes that may be used.
+    pub indexes: AllowedIndexes,
 }
 
 /// A boolean expression over literal texts.
@@ -224,6 +226,8 @@ pub struct ScanRequest {
     pub in_key_order: bool,
     /// Most rows in all.
     pub limit: Option<u64>,
+    /// The indexes that may be used.
+    pub indexes: AllowedIndexes,
 }
 
 /// True figures of one query, for DEBUG.

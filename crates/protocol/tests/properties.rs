@@ -123,7 +123,7 @@ prop_compose! {
         let cursor = cursor || after.is_some();
         let (limit_given, offset_given) = (limit.is_some(), offset.is_some());
         let (limit, offset) = (limit.unwrap_or(100), offset.unwrap_or(0));
-        let selection = Selection { table, text, filter, fuzzy };
+        let selection = Selection { table, text, filter, fuzzy, ..Selection::default() };
         let request = SearchRequest { selection, sort, limit, offset, after, fields, highlight };
         Search { request, limit_given, offset_given, cursor }
     }

@@ -1,6 +1,6 @@
 //! The server's true figures, as INFO and HTTP tell them.
 
-use remora_engine::TableStatistics;
+use remora_engine::{IndexAnswers, Reader, TableStatistics};
 use remora_protocol::{
     http::{Denials, Metrics, Readiness, TableMetrics},
     line::reply::{CacheStats, Identity, IndexInfo, InfoReport, MemoryHealth, MemoryInfo},
@@ -95,9 +95,43 @@ pub(crate) fn tables(shared: &ServerState, sees: Sees<'_>) -> Vec<TableMetrics> 
     let tables = shared.database.tables().into_iter().filter(|table| sees(table));
     let figures = tables.filter_map(|name| {
         let statistics = shared.database.statistics(&name).ok()?;
-        Some(TableMetrics { name, statistics })
+        let index_answers = index_answers(&shared.database.reader(), &name).ok()?;
+        Some(TableMetrics { name, statistics, index_answers })
     });
     figures.collect()
+}
+
+/// How often the indexes of a table answered: each by its columns, for what, and the number.
+fn index_answers(
+    reader: &Reader,
+    table: &str,
+) -> remora_engine::Result<Vec<(String, &'static str, u64)>> {
+    let (schema, usage) = (reader.schema(table)?, reader.index_usage(table)?);
+    let named = |columns: &mut dyn Iterator<Item = usize>| {
+        let names = columns.filter_map(|column| schema.columns.get(column));
+        names.map(|column| column.name.as_str()).collect::<Vec<_>>().join(",")
+    };
+    let mut all = Vec::new();
+    let mut add = |index: &str, counted: &IndexAnswers, is_text: bool| {
+        let kinds = [
+            ("lookup", counted.lookups),
+            ("equality", counted.equalities),
+            ("range", counted.ranges),
+            ("order", counted.orders),
+            ("text", counted.searches),
+        ];
+        let of_kind = kinds.into_iter().filter(|(kind, _)| (*kind == "text") == is_text);
+        all.extend(of_kind.map(|(kind, count)| (index.to_owned(), kind, count)));
+    };
+    add("PRIMARY", &usage.key, false);
+    for (index, counted) in schema.indexes.iter().zip(&usage.secondary) {
+        let columns = &mut index.columns.iter().map(|part| part.column);
+        add(&named(columns), counted, false);
+    }
+    for (text, counted) in schema.texts.iter().zip(&usage.texts) {
+        add(&named(&mut text.columns.iter().copied()), counted, true);
+    }
+    Ok(all)
 }
 
 /// What is measured.

@@ -10,7 +10,7 @@ use remora_index::{
 };
 
 use crate::{
-    ColumnDef, Result, Schema, TextDef, Value,
+    ColumnDef, Result, Schema, TableIndex, TextDef, Value,
     encode::{column_kind, encode_cell},
     schema::text_order,
 };
@@ -28,8 +28,13 @@ pub(crate) fn segment_spec(schema: &Schema) -> SegmentSpec {
 /// The secondary indexes of a table's segments. An index is known by its columns' numbers, which are
 /// never reused: so one that is declared again, or under another name, is the same.
 pub(crate) fn index_specs(schema: &Schema) -> Vec<IndexSpec> {
-    let mut specs: Vec<IndexSpec> = Vec::with_capacity(schema.indexes.len());
-    for index in &schema.indexes {
+    placed_specs(schema).into_iter().map(|(_, spec)| spec).collect()
+}
+
+/// The same, each with its place among the table's indexes.
+pub(crate) fn placed_specs(schema: &Schema) -> Vec<(TableIndex, IndexSpec)> {
+    let mut specs: Vec<(TableIndex, IndexSpec)> = Vec::with_capacity(schema.indexes.len());
+    for (place, index) in schema.indexes.iter().enumerate() {
         let parts = index.columns.iter().map_while(|part| {
             let column = schema.columns.get(part.column)?.id;
             let order = match part.order {
@@ -51,10 +56,10 @@ pub(crate) fn index_specs(schema: &Schema) -> Vec<IndexSpec> {
             }
         }
         let mut id = hash.finalize();
-        while specs.iter().any(|other| other.id == id) {
+        while specs.iter().any(|(_, other)| other.id == id) {
             id = id.wrapping_add(1);
         }
-        specs.push(IndexSpec { id, parts });
+        specs.push((TableIndex::Secondary(place), IndexSpec { id, parts }));
     }
     specs
 }

@@ -7,7 +7,7 @@ mod threads;
 
 pub(crate) use bounded::BoundedIndexer;
 pub(crate) use document::{
-    RowIndexer, index_specs, indexed_texts, lacks_an_index, segment_spec, text_bytes,
+    RowIndexer, index_specs, indexed_texts, lacks_an_index, placed_specs, segment_spec, text_bytes,
 };
 pub use required::RequiredRows;
 pub(crate) use threads::{Indexers, Indexing};

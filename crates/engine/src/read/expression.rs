@@ -101,6 +101,11 @@ fn counted_atoms(text: &str) -> u64 {
 }
 
 impl Expression {
+    /// Whether the text index at a place of the schema is asked.
+    pub fn asks(&self, text: usize) -> bool {
+        self.terms.iter().any(|term| matches!(term.matchers.get(text), Some(Some(_))))
+    }
+
     /// The selection's text condition, if it has one.
     pub fn new(view: &TableView, selection: &Selection) -> Result<Option<Self>> {
         let schema = &*view.schema;

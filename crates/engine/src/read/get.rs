@@ -31,6 +31,7 @@ pub(crate) fn get(view: &TableView, key: &[Value], columns: &[usize]) -> Result<
     let mut segments = view.segments.iter();
     let found = segments.find_map(|segment| Some((segment, find(segment, &key, &mut counts)?)));
     view.activity.looked_up(counts);
+    view.usage.looked_up();
     let Some((segment, doc)) = found else { return Ok(None) };
     let mut values = Row::with_capacity(columns.len());
     read(view, segment, doc, &key, &sources, &mut values)?;
@@ -47,6 +48,7 @@ pub(crate) fn get_many(
 ) -> Result<()> {
     let sources = sources(&view.schema, columns)?;
     let keys = SortedKeys::new(view, keys)?;
+    view.usage.looked_up();
     let mut missing = keys.distinct();
     let mut values = Row::with_capacity(columns.len());
     let (mut entries, mut docs) = (Vec::new(), Vec::new());

@@ -18,7 +18,9 @@ use super::{
     literal::OwnedCell,
     order::{After, Order, PartBy, SegmentOrder},
 };
-use crate::{Result, Schema, indexing::index_specs, snapshot::SegmentView};
+use crate::{
+    Allowed, FoundBy, Result, Schema, TableIndex, indexing::placed_specs, snapshot::SegmentView,
+};
 
 /// The walk is given up once it took one step for so many rows that are selected: a look at each of
 /// them costs less by then.
@@ -33,6 +35,7 @@ const MAX_CHUNK: usize = 4_096;
 
 /// An index that has the order of a request.
 pub(super) struct IndexOrder {
+    index: TableIndex,
     spec: IndexSpec,
     /// The values of its first columns in all rows that are selected.
     prefix: Vec<OwnedCell>,
@@ -42,7 +45,12 @@ pub(super) struct IndexOrder {
     is_all: bool,
     /// Whether it is walked from its end.
     reversed: bool,
+    /// Whether it is walked however many are passed over.
+    forced: bool,
 }
+
+/// The first documents of a segment, and how many were looked at for them.
+pub(super) type Walked = (Vec<u32>, u64);
 
 /// The documents of a segment in the order of an index.
 pub(super) struct IndexWalk<'v> {
@@ -67,16 +75,23 @@ impl IndexWalk<'_> {
 }
 
 impl IndexOrder {
-    /// An index that has the order, of rows that satisfy the condition.
-    pub fn find(schema: &Schema, order: &Order, condition: Option<&Condition>) -> Option<Self> {
+    /// One of the allowed indexes that has the order, of rows that satisfy the condition.
+    pub fn find(
+        schema: &Schema,
+        order: &Order,
+        condition: Option<&Condition>,
+        allowed: Allowed,
+    ) -> Option<Self> {
         if schema.indexes.is_empty() || order.parts.is_empty() {
             return None;
         }
         let equal = condition.map(Condition::equalities).unwrap_or_default();
-        let found = index_specs(schema).into_iter().find_map(|spec| Self::of(spec, order, &equal));
-        let mut found = found?;
+        let specs = placed_specs(schema).into_iter();
+        let mut specs = specs.filter(|(index, _)| allowed.indexes.contains(*index));
+        let mut found = specs.find_map(|(index, spec)| Self::of(index, spec, order, &equal))?;
+        found.forced = allowed.forced;
         if let Some(condition) = condition {
-            let asked = Asked::new(found.spec.clone(), &condition.conjuncts());
+            let asked = Asked::new(found.index, found.spec.clone(), &condition.conjuncts());
             found.bounds = asked.and_then(|asked| asked.bounds_behind(found.prefix.len()));
             let parts = found.spec.parts.iter().take(found.prefix.len());
             let columns: Vec<_> = parts.map(|part| (part.column, part.order)).collect();
@@ -85,7 +100,7 @@ impl IndexOrder {
         Some(found)
     }
 
-    fn of(spec: IndexSpec, order: &Order, equal: &[Equality]) -> Option<Self> {
+    fn of(index: TableIndex, spec: IndexSpec, order: &Order, equal: &[Equality]) -> Option<Self> {
         let behind = spec.parts.len().checked_sub(order.parts.len())?;
         let (first, rest) = spec.parts.split_at(behind);
         let value = |part: &IndexPart| {
@@ -104,7 +119,8 @@ impl IndexOrder {
             }
             PartBy::Score => false,
         });
-        same.then_some(Self { spec, prefix, bounds: None, is_all: true, reversed })
+        let bounds = None;
+        same.then_some(Self { index, spec, prefix, bounds, is_all: true, reversed, forced: false })
     }
 
     /// The first `wanted` live documents of those selected behind `after`; `None` if they are found
@@ -120,6 +136,7 @@ impl IndexOrder {
         let index = view.segment.index(&self.spec)?;
         let mut steps = match docs {
             Docs::Every => u64::MAX,
+            Docs::Some(_) if self.forced => u64::MAX,
             Docs::Some(docs) => u64::from(docs.count()) / STEP_SHARE,
         };
         let is_selected = |doc: u32| match docs {
@@ -147,13 +164,13 @@ impl IndexOrder {
         view: &SegmentView,
         condition: Option<&Condition>,
         wanted: usize,
-    ) -> Result<Option<Vec<u32>>> {
+    ) -> Result<Option<Walked>> {
         let Some(index) = view.segment.index(&self.spec) else { return Ok(None) };
         let condition = condition.filter(|_| !self.is_all);
         let mut positions = self.range(&index);
         let mut steps = (view.segment.doc_count() / WALKED_SHARE).max(MIN_WALKED) as usize;
-        steps = steps.saturating_add(wanted);
-        let mut found = Vec::new();
+        steps = if self.forced { usize::MAX } else { steps.saturating_add(wanted) };
+        let (mut found, mut looked_at) = (Vec::new(), 0);
         let mut chunk = wanted.clamp(1, MAX_CHUNK);
         while found.len() < wanted && !positions.is_empty() {
             let count = chunk.min(positions.len());
@@ -164,6 +181,7 @@ impl IndexOrder {
                 false => positions.by_ref().take(count).map(|at| index.doc(at)).collect(),
             };
             docs.retain(|doc| !view.is_deleted(*doc));
+            looked_at += docs.len() as u64;
             if let Some(condition) = condition {
                 let mut sorted = docs.clone();
                 sorted.sort_unstable();
@@ -175,7 +193,19 @@ impl IndexOrder {
             chunk = chunk.saturating_mul(2).clamp(MIN_CHUNK, MAX_CHUNK);
         }
         found.truncate(wanted);
-        Ok(Some(found))
+        Ok(Some((found, looked_at)))
+    }
+
+    /// Which index it is.
+    pub fn index(&self) -> TableIndex {
+        self.index
+    }
+
+    /// How it finds the rows that it walks over; `None` if those are all.
+    pub fn found_by(&self) -> Option<FoundBy> {
+        let (columns, is_bounded) = (self.prefix.len(), self.bounds.is_some());
+        let is_part = columns > 0 || is_bounded;
+        is_part.then_some(FoundBy { index: self.index, columns, is_bounded, is_single: true })
     }
 
     /// Whether all rows that it walks over are selected.

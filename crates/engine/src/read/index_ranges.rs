@@ -19,7 +19,7 @@ use super::{
     filter::{Condition, Conjunct},
     literal::OwnedCell,
 };
-use crate::{Schema, indexing::index_specs};
+use crate::{FoundBy, IndexSet, Schema, TableIndex, indexing::placed_specs};
 
 /// More candidates than one in this many documents are found sooner from the columns.
 const CANDIDATE_SHARE: u32 = 32;
@@ -31,6 +31,7 @@ pub(super) struct IndexRanges(Vec<Asked>);
 
 /// What a condition says of one index.
 pub(super) struct Asked {
+    index: TableIndex,
     spec: IndexSpec,
     /// The values of the first columns: those of each.
     values: Vec<Vec<OwnedCell>>,
@@ -39,41 +40,47 @@ pub(super) struct Asked {
 }
 
 impl IndexRanges {
-    /// What the condition says; `None` if that is nothing that an index helps with.
-    pub fn new(schema: &Schema, condition: &Condition) -> Option<Self> {
+    /// What the condition says; `None` if that is nothing that one of the allowed indexes helps with.
+    pub fn new(schema: &Schema, condition: &Condition, allowed: IndexSet) -> Option<Self> {
         if schema.indexes.is_empty() {
             return None;
         }
         let conjuncts = condition.conjuncts();
-        let asked = index_specs(schema).into_iter().filter_map(|spec| Asked::new(spec, &conjuncts));
+        let specs = placed_specs(schema).into_iter().filter(|(index, _)| allowed.contains(*index));
+        let asked = specs.filter_map(|(index, spec)| Asked::new(index, spec, &conjuncts));
         let asked: Vec<Asked> = asked.collect();
         (!asked.is_empty()).then_some(Self(asked))
     }
 
     /// The documents of a segment that the condition may hold for, ascending, by the index that
-    /// leaves the fewest; `None` where they are found sooner from the columns.
-    pub fn candidates(&self, segment: &Segment) -> Option<Vec<u32>> {
-        let mut best: Option<(u32, SegmentIndex<'_>, Vec<Range<u32>>)> = None;
+    /// leaves the fewest; `None` where they are found sooner from the columns, unless that is to be `forced`.
+    pub fn candidates(&self, segment: &Segment, forced: bool) -> Option<(Vec<u32>, FoundBy)> {
+        let mut best: Option<(u32, &Asked, SegmentIndex<'_>, Vec<Range<u32>>)> = None;
         for asked in &self.0 {
             let Some(index) = segment.index(&asked.spec) else { continue };
-            let Some(ranges) = asked.ranges(&index) else { continue };
+            let Some(ranges) = asked.ranges(&index, forced) else { continue };
             let count = ranges.iter().map(Range::len).sum::<usize>();
             let Ok(count) = u32::try_from(count) else { continue };
             if best.as_ref().is_none_or(|(least, ..)| count < *least) {
-                best = Some((count, index, ranges));
+                best = Some((count, asked, index, ranges));
             }
         }
-        let (_, index, ranges) =
-            best.filter(|(count, ..)| *count <= segment.doc_count() / CANDIDATE_SHARE)?;
+        let most = segment.doc_count() / if forced { 1 } else { CANDIDATE_SHARE };
+        let (_, asked, index, ranges) = best.filter(|(count, ..)| *count <= most)?;
         let mut docs: Vec<u32> = ranges.into_iter().flatten().map(|at| index.doc(at)).collect();
         docs.sort_unstable();
-        Some(docs)
+        Some((docs, asked.found_by()))
+    }
+
+    /// The indexes that help.
+    pub fn possible(&self) -> impl Iterator<Item = TableIndex> {
+        self.0.iter().map(|asked| asked.index)
     }
 }
 
 impl Asked {
     /// What conditions say of an index; `None` if nothing.
-    pub fn new(spec: IndexSpec, conjuncts: &[Conjunct<'_>]) -> Option<Self> {
+    pub fn new(index: TableIndex, spec: IndexSpec, conjuncts: &[Conjunct<'_>]) -> Option<Self> {
         let (mut values, mut bounds) = (Vec::new(), None);
         for part in &spec.parts {
             // NULL has no key, and is found by either order.
@@ -90,7 +97,22 @@ impl Asked {
                 Said::Nothing => break,
             }
         }
-        (!values.is_empty() || bounds.is_some()).then_some(Self { spec, values, bounds })
+        (!values.is_empty() || bounds.is_some()).then_some(Self { index, spec, values, bounds })
+    }
+
+    /// How rows are found.
+    fn found_by(&self) -> FoundBy {
+        FoundBy {
+            index: self.index,
+            columns: self.values.len(),
+            is_bounded: self.bounds.is_some(),
+            is_single: self.searches() == 1,
+        }
+    }
+
+    /// How many combinations of values of the first columns there are.
+    fn searches(&self) -> usize {
+        self.values.iter().fold(1, |all: usize, of| all.saturating_mul(of.len()))
     }
 
     /// The bounds of the column behind so many that have one value.
@@ -99,9 +121,9 @@ impl Asked {
     }
 
     /// The positions of the index; `None` if there are too many to look up.
-    fn ranges<'a>(&'a self, index: &SegmentIndex<'_>) -> Option<Vec<Range<u32>>> {
-        let searches = self.values.iter().fold(1, |all: usize, of| all.saturating_mul(of.len()));
-        if searches.saturating_mul(SEARCH_COST) > index.len() as usize {
+    fn ranges<'a>(&'a self, index: &SegmentIndex<'_>, forced: bool) -> Option<Vec<Range<u32>>> {
+        let cost = if forced { 1 } else { SEARCH_COST };
+        if self.searches().saturating_mul(cost) > index.len() as usize {
             return None;
         }
         let mut prefixes: Vec<Vec<Cell<'_>>> = vec![Vec::new()];

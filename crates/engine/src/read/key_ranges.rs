@@ -9,7 +9,7 @@ use std::ops::Bound::{Excluded, Included, Unbounded};
 use remora_index::{column::Predicate, segment::Segment};
 
 use super::filter::Condition;
-use crate::{ColumnType, Schema};
+use crate::{ColumnType, FoundBy, Schema, TableIndex};
 
 /// More candidates than one in this many documents are found sooner from the columns.
 const CANDIDATE_SHARE: usize = 32;
@@ -51,11 +51,15 @@ impl KeyRanges {
     }
 
     /// The documents of a segment that the condition may hold for, ascending; `None` where they
-    /// are found sooner from the columns.
-    pub fn candidates(&self, segment: &Segment) -> Option<Vec<u32>> {
+    /// are found sooner from the columns, unless that is to be `forced`.
+    pub fn candidates(&self, segment: &Segment, forced: bool) -> Option<Vec<u32>> {
         let doc_count = segment.doc_count() as usize;
-        let searches = self.values.iter().fold(1, |all: usize, of| all.saturating_mul(of.len()));
-        if searches.saturating_mul(SEARCH_COST) > doc_count {
+        let (cost, most) = match forced {
+            true => (1, doc_count),
+            false => (SEARCH_COST, doc_count / CANDIDATE_SHARE),
+        };
+        let searches = self.ranges();
+        if searches.saturating_mul(cost) > doc_count {
             return None;
         }
         let mut docs = Vec::new();
@@ -66,10 +70,25 @@ impl KeyRanges {
             for (of_part, &at) in self.values.iter().zip(&chosen) {
                 prefix.extend_from_slice(&of_part.get(at).copied()?.to_be_bytes());
             }
-            self.find(segment, &mut prefix, &mut docs, doc_count / CANDIDATE_SHARE)?;
+            self.find(segment, &mut prefix, &mut docs, most)?;
             self.advance(&mut chosen);
         }
         Some(docs)
+    }
+
+    /// How many combinations of values of the first parts there are.
+    fn ranges(&self) -> usize {
+        self.values.iter().fold(1, |all: usize, of| all.saturating_mul(of.len()))
+    }
+
+    /// How rows are found.
+    pub fn found_by(&self) -> FoundBy {
+        FoundBy {
+            index: TableIndex::Key,
+            columns: self.values.len(),
+            is_bounded: self.range.is_some(),
+            is_single: self.ranges() == 1,
+        }
     }
 
     /// Appends the documents of one prefix; `None` if there are more than `most` in all.

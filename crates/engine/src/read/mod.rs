@@ -12,8 +12,8 @@
 //! in `search`.
 //!
 //! Rows whose keys are known take `get`, and `scan` reads columns of all that match instead of a
-//! page, as batches (`column_batch`); both read what is asked from where it is (`source`). A `reader`
-//! is one moment in a caller's hands.
+//! page, as batches (`column_batch`); both read what is asked from where it is (`source`). `distinct` says how many
+//! values an index has. A `reader` is one moment in a caller's hands.
 //!
 //! Nothing is built for rows that are not returned, and nothing is locked: a view never changes.
 
@@ -23,6 +23,7 @@ mod bm25;
 mod column_batch;
 mod columns;
 mod cursor;
+mod distinct;
 mod docs;
 mod expression;
 mod facet;

@@ -5,14 +5,18 @@
 //! what any of them leaves. These are candidates: the whole condition is asked of them afterwards.
 
 use remora_index::segment::Segment;
+use smallvec::SmallVec;
 
 use super::{filter::Condition, index_ranges::IndexRanges, key_ranges::KeyRanges};
-use crate::Schema;
+use crate::{Allowed, FoundBy, Schema, TableIndex};
 
 /// More candidates than one in this many documents are found sooner from the columns.
 const CANDIDATE_SHARE: u32 = 32;
 /// What one condition of several joined by OR costs is about a look at so many values of a column.
 const PART_COST: usize = 256;
+
+/// What found documents, each index once.
+pub(super) type Found = SmallVec<[FoundBy; 2]>;
 
 /// What a condition says of keys and indexes.
 pub(super) struct Narrowing {
@@ -20,45 +24,101 @@ pub(super) struct Narrowing {
     indexes: Option<IndexRanges>,
     /// Of each of these one holds.
     either: Vec<Vec<Narrowing>>,
+    /// Whether they are used though the columns may tell sooner.
+    forced: bool,
 }
 
 impl Narrowing {
-    /// What the condition says; `None` if that is nothing that keys or indexes help with.
-    pub fn new(schema: &Schema, condition: &Condition) -> Option<Self> {
-        let keys = KeyRanges::new(schema, condition);
-        let indexes = IndexRanges::new(schema, condition);
-        let each = |parts: &[Condition]| parts.iter().map(|part| Self::new(schema, part)).collect();
+    /// What the condition says; `None` if that is nothing that the keys or an index helps with that may be used.
+    pub fn new(schema: &Schema, condition: &Condition, allowed: Allowed) -> Option<Self> {
+        let by_key = allowed.indexes.contains(TableIndex::Key);
+        let keys = by_key.then(|| KeyRanges::new(schema, condition)).flatten();
+        let indexes = IndexRanges::new(schema, condition, allowed.indexes);
+        let each = |parts: &[Condition]| {
+            parts.iter().map(|part| Self::new(schema, part, allowed)).collect()
+        };
         let either: Vec<Vec<Self>> =
             condition.alternatives().into_iter().filter_map(each).collect();
         let helps = keys.is_some() || indexes.is_some() || !either.is_empty();
-        helps.then_some(Self { keys, indexes, either })
+        helps.then_some(Self { keys, indexes, either, forced: allowed.forced })
     }
 
-    /// The documents of a segment that the condition may hold for, ascending; `None` where they are found
-    /// sooner from the columns.
-    pub fn candidates(&self, segment: &Segment) -> Option<Vec<u32>> {
-        let by_key = self.keys.as_ref().and_then(|keys| keys.candidates(segment));
-        let by_index = || self.indexes.as_ref().and_then(|it| it.candidates(segment));
-        let by_any = || self.either.iter().find_map(|parts| any_of(parts, segment));
+    /// The documents of a segment that the condition may hold for, ascending, and what found them; `None` where they
+    /// are found sooner from the columns.
+    pub fn candidates(&self, segment: &Segment) -> Option<(Vec<u32>, Found)> {
+        let one = |docs, found_by| (docs, Found::from_iter([found_by]));
+        let keys = self.keys.as_ref();
+        let by_key = keys
+            .and_then(|keys| Some(one(keys.candidates(segment, self.forced)?, keys.found_by())));
+        let by_index = || {
+            let indexes = self.indexes.as_ref()?;
+            let (docs, found_by) = indexes.candidates(segment, self.forced)?;
+            Some(one(docs, found_by))
+        };
+        let by_any = || self.either.iter().find_map(|parts| any_of(parts, segment, self.forced));
         by_key.or_else(by_index).or_else(by_any)
+    }
+
+    /// Whether nothing but conditions joined by OR helps.
+    pub fn is_union(&self) -> bool {
+        self.keys.is_none() && self.indexes.is_none()
+    }
+
+    /// Adds the indexes that help.
+    pub fn possible(&self, indexes: &mut Vec<TableIndex>) {
+        let keys = self.keys.iter().map(|_| TableIndex::Key);
+        let secondary = self.indexes.iter().flat_map(IndexRanges::possible);
+        for index in keys.chain(secondary) {
+            if !indexes.contains(&index) {
+                indexes.push(index);
+            }
+        }
+        self.either.iter().flatten().for_each(|part| part.possible(indexes));
     }
 }
 
 /// What any of the parts leaves.
-fn any_of(parts: &[Narrowing], segment: &Segment) -> Option<Vec<u32>> {
+fn any_of(parts: &[Narrowing], segment: &Segment, forced: bool) -> Option<(Vec<u32>, Found)> {
     let doc_count = segment.doc_count();
-    if parts.len().saturating_mul(PART_COST) > doc_count as usize {
+    let (cost, share) = if forced { (1, 1) } else { (PART_COST, CANDIDATE_SHARE) };
+    if parts.len().saturating_mul(cost) > doc_count as usize {
         return None;
     }
-    let most = (doc_count / CANDIDATE_SHARE) as usize;
-    let mut docs = Vec::new();
+    let most = (doc_count / share) as usize;
+    let (mut docs, mut found) = (Vec::new(), Found::new());
     for part in parts {
-        docs.append(&mut part.candidates(segment)?);
+        let (mut of_part, found_by) = part.candidates(segment)?;
+        docs.append(&mut of_part);
         if docs.len() > most {
-            return None;
+            if !forced {
+                return None;
+            }
+            // Several parts may leave the same.
+            docs.sort_unstable();
+            docs.dedup();
         }
+        let again = found_by.into_iter().map(|it| FoundBy {
+            is_single: it.is_single && found.iter().all(|other: &FoundBy| other.index != it.index),
+            ..it
+        });
+        let again: Found = again.collect();
+        add(again, &mut found);
     }
     docs.sort_unstable();
     docs.dedup();
-    Some(docs)
+    Some((docs, found))
+}
+
+/// Adds what found documents of another part or segment.
+pub(super) fn add(more: Found, found: &mut Found) {
+    for it in more {
+        match found.iter_mut().find(|other| other.index == it.index) {
+            None => found.push(it),
+            Some(other) => {
+                other.columns = other.columns.max(it.columns);
+                other.is_bounded |= it.is_bounded;
+                other.is_single &= it.is_single;
+            }
+        }
+    }
 }

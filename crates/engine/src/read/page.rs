@@ -64,7 +64,8 @@ pub(super) fn by_key(
 }
 
 /// The page of a selection in any other order: the first rows of each segment along an index that has
-/// the order, or by cheap ranks, merged by their values. `orders` has one entry for each segment.
+/// the order, or by cheap ranks, merged by their values. `orders` has one entry for each segment. Also gives whether
+/// an index was walked in each.
 pub(super) fn by_value(
     view: &TableView,
     selected: &[Docs],
@@ -72,44 +73,54 @@ pub(super) fn by_value(
     index: Option<&IndexOrder>,
     after: Option<&After>,
     request: &SearchRequest,
-) -> Vec<DocumentAddress> {
+) -> (Vec<DocumentAddress>, bool) {
     let wanted = request.limit + request.offset;
     if request.limit == 0 {
-        return Vec::new();
+        return (Vec::new(), false);
     }
+    let mut is_walked = index.is_some();
     let segments = view.segments.iter().zip(selected).zip(orders);
     let firsts = segments.map(|((view, docs), order)| {
         let by_index = index.and_then(|index| index.first(view, docs, order, after, wanted));
+        is_walked &= by_index.is_some();
         by_index.unwrap_or_else(|| top_of_segment(view, docs, order, after, wanted))
     });
-    merged(firsts.collect(), orders, request)
+    let firsts = firsts.collect();
+    (merged(firsts, orders, request), is_walked)
 }
 
 /// The page of a selection in an order that an index has, whose condition is asked of no more documents than the
-/// page needs; `None` if it is found sooner otherwise.
+/// page needs, and of how many; `None` if it is found sooner otherwise.
 pub(super) fn walked(
     view: &TableView,
     condition: Option<&Condition>,
     orders: &[SegmentOrder<'_>],
     index: &IndexOrder,
     request: &SearchRequest,
-) -> Result<Option<Vec<DocumentAddress>>> {
+) -> Result<Option<(Vec<DocumentAddress>, u64)>> {
     let wanted = request.limit + request.offset;
     if request.limit == 0 {
-        return Ok(Some(Vec::new()));
+        return Ok(Some((Vec::new(), 0)));
     }
     if passes_over(view, request) && index.is_all() {
-        return Ok(skipped_along(view, orders, index, request));
+        let places = skipped_along(view, orders, index, request);
+        return Ok(places.map(|places| {
+            let count = places.len() as u64;
+            (places, count)
+        }));
     }
     if wanted > MAX_WALKED {
         return Ok(None);
     }
-    let mut firsts = Vec::with_capacity(view.segments.len());
+    let (mut firsts, mut looked_at) = (Vec::with_capacity(view.segments.len()), 0);
     for segment in &view.segments {
-        let Some(first) = index.walked(segment, condition, wanted)? else { return Ok(None) };
+        let Some((first, count)) = index.walked(segment, condition, wanted)? else {
+            return Ok(None);
+        };
         firsts.push(first);
+        looked_at += count;
     }
-    Ok(Some(merged(firsts, orders, request)))
+    Ok(Some((merged(firsts, orders, request), looked_at)))
 }
 
 /// Whether a page begins so far behind the first row that the rows before it are to be counted, not read. Those that

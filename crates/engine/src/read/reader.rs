@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use super::{
+    distinct::distinct,
     facet::facet,
     get::{get, get_many},
     scan::Scan,
-    search::{count, first, search},
+    search::{access, count, first, first_access, search, search_access},
 };
 use crate::{
-    CountReply, FacetReply, FacetRequest, Hit, KeyValues, Position, Result, Row, ScanRequest,
-    Schema, SearchReply, SearchRequest, Selection, SourcePositions, Value,
+    AccessPath, CountReply, FacetReply, FacetRequest, Hit, IndexUsage, KeyValues, Position, Result,
+    Row, ScanRequest, Schema, SearchReply, SearchRequest, Selection, SourcePositions, TableIndex,
+    Value,
     error::no_table,
     shared::DatabaseState,
     snapshot::{Snapshot, TableView},
@@ -133,6 +135,50 @@ impl Reader {
     /// As in [`Reader::search`].
     pub fn first_page(&self, request: &SearchRequest) -> Result<Option<Vec<Hit>>> {
         first(self.table(&request.selection.table)?, request)
+    }
+
+    /// How [`Reader::count`], [`Reader::facet`], [`Reader::scan`] and [`Reader::scan_few`] find the rows of a
+    /// selection now. Cost: that of a count.
+    ///
+    /// # Errors
+    /// As in [`Reader::count`].
+    pub fn access(&self, selection: &Selection) -> Result<AccessPath> {
+        access(self.table(&selection.table)?, selection)
+    }
+
+    /// How [`Reader::first_page`] finds the rows of a page now. Cost: its, without reading the rows.
+    ///
+    /// # Errors
+    /// As in [`Reader::search`].
+    pub fn first_access(&self, request: &SearchRequest) -> Result<Option<AccessPath>> {
+        first_access(self.table(&request.selection.table)?, request)
+    }
+
+    /// How [`Reader::search`] finds the rows of a page now. Cost: its, without reading the rows.
+    ///
+    /// # Errors
+    /// As in [`Reader::search`].
+    pub fn search_access(&self, request: &SearchRequest) -> Result<AccessPath> {
+        search_access(self.table(&request.selection.table)?, request)
+    }
+
+    /// About how many different values the first columns of an index have; exactly so many where they are few and no
+    /// row is deleted. `None` if the segments do not hold them. Cost: some searches of each segment's index.
+    ///
+    /// # Errors
+    /// [`crate::Error::NotFound`] if there is no such table, [`crate::Error::Closed`] once the
+    /// database is closed.
+    pub fn distinct(&self, table: &str, index: TableIndex, columns: usize) -> Result<Option<u64>> {
+        Ok(distinct(self.table(table)?, index, columns))
+    }
+
+    /// How often each index of a table answered since the directory was opened.
+    ///
+    /// # Errors
+    /// [`crate::Error::NotFound`] if there is no such table, [`crate::Error::Closed`] once the
+    /// database is closed.
+    pub fn index_usage(&self, table: &str) -> Result<IndexUsage> {
+        Ok(self.table(table)?.usage.read())
     }
 
     /// COUNT.

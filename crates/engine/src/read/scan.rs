@@ -52,8 +52,8 @@ impl Scan {
         bm25: (f64, f64),
     ) -> Result<Self> {
         let sources = sources(&view.schema, &request.columns)?;
-        let ScanRequest { table, text, filter, scores, .. } = request;
-        let selection = Selection { table, text, filter, fuzzy: None };
+        let ScanRequest { table, text, filter, scores, indexes, .. } = request;
+        let selection = Selection { table, text, filter, fuzzy: None, indexes };
         let every = selection.text.is_none() && selection.filter.is_none();
         let from_rows = sources.iter().any(|source| matches!(source, Source::Row { .. }));
         let (way, rows) = if every && from_rows && scores.is_empty() {
@@ -78,8 +78,8 @@ impl Scan {
         most: u64,
     ) -> Result<Option<Self>> {
         let sources = sources(&view.schema, &request.columns)?;
-        let ScanRequest { table, text, filter, limit, .. } = request;
-        let plan = Plan::new(&view, &Selection { table, text, filter, fuzzy: None })?;
+        let ScanRequest { table, text, filter, limit, indexes, .. } = request;
+        let plan = Plan::new(&view, &Selection { table, text, filter, fuzzy: None, indexes })?;
         let wanted = limit.unwrap_or(u64::MAX);
         let Some(docs) = plan.run_few(&view, most, wanted)? else { return Ok(None) };
         let rows = count_live(&docs, &view.segments).min(wanted);

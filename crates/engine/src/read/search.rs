@@ -4,14 +4,15 @@ use std::time::Instant;
 
 use super::{
     index_order::IndexOrder,
-    order::{After, Order, SegmentOrder},
+    order::{After, DocumentAddress, Order, SegmentOrder},
     output::Output,
     page,
     score::Scoring,
     select::Plan,
 };
 use crate::{
-    CountReply, Hit, Position, Result, SearchReply, SearchRequest, Selection, snapshot::TableView,
+    AccessPath, CountReply, Hit, Position, Result, SearchReply, SearchRequest, Selection,
+    TableIndex, snapshot::TableView,
 };
 
 /// SEARCH. `bm25` is (k1, b); `position` is the view's.
@@ -52,8 +53,14 @@ pub(crate) fn search(
     let places = if order.is_by_key() {
         page::by_key(view, docs, order.key_descending, after.as_ref(), request)
     } else {
-        let index = IndexOrder::find(schema, &order, plan.condition.as_ref());
-        page::by_value(view, docs, &orders, index.as_ref(), after.as_ref(), request)
+        let allowed = request.selection.indexes.order;
+        let index = IndexOrder::find(schema, &order, plan.condition.as_ref(), allowed);
+        let (places, is_walked) =
+            page::by_value(view, docs, &orders, index.as_ref(), after.as_ref(), request);
+        if let (Some(index), true) = (index, is_walked) {
+            view.usage.ordered(index.index());
+        }
+        places
     };
     let hits = output.hits(view, &places, scores.as_deref())?;
     let last = places.last();
@@ -71,29 +78,105 @@ pub(crate) fn search(
 
 /// The rows of a page whose order an index has, without their number; `None` if they are found sooner by [`search`].
 pub(crate) fn first(view: &TableView, request: &SearchRequest) -> Result<Option<Vec<Hit>>> {
-    page::check(request)?;
-    if request.selection.text.is_some() || request.after.is_some() || request.highlight.is_some() {
+    let Some(FirstPage { places, index, .. }) = FirstPage::find(view, request)? else {
         return Ok(None);
-    }
-    let schema = &view.schema;
-    let order = Order::new(schema, &request.sort)?;
-    if order.needs_scores() {
-        return Ok(None);
-    }
-    let plan = Plan::new(view, &request.selection)?;
-    let condition = plan.condition.as_ref();
-    let places = if order.is_by_key() {
-        let is_all = condition.is_none() && page::passes_over(view, request);
-        is_all.then(|| page::skipped_by_key(view, order.key_descending, request))
-    } else {
-        let Some(index) = IndexOrder::find(schema, &order, condition) else { return Ok(None) };
+    };
+    view.usage.ordered(index.map_or(TableIndex::Key, |index| index.index()));
+    let output = Output::new(&view.schema, request, None)?;
+    output.hits(view, &places, None).map(Some)
+}
+
+/// A page whose order the keys or an index have.
+struct FirstPage {
+    places: Vec<DocumentAddress>,
+    /// `None` for the keys.
+    index: Option<IndexOrder>,
+    /// How many rows were looked at.
+    looked_at: u64,
+}
+
+impl FirstPage {
+    fn find(view: &TableView, request: &SearchRequest) -> Result<Option<Self>> {
+        page::check(request)?;
+        let selection = &request.selection;
+        if selection.text.is_some() || request.after.is_some() || request.highlight.is_some() {
+            return Ok(None);
+        }
+        let schema = &view.schema;
+        let order = Order::new(schema, &request.sort)?;
+        if order.needs_scores() {
+            return Ok(None);
+        }
+        let plan = Plan::new(view, selection)?;
+        let condition = plan.condition.as_ref();
+        if order.is_by_key() {
+            let is_all = condition.is_none() && page::passes_over(view, request);
+            return Ok(is_all.then(|| {
+                let places = page::skipped_by_key(view, order.key_descending, request);
+                Self { looked_at: places.len() as u64, places, index: None }
+            }));
+        }
+        let Some(index) = IndexOrder::find(schema, &order, condition, selection.indexes.order)
+        else {
+            return Ok(None);
+        };
         let orders = view.segments.iter().map(|segment| SegmentOrder::new(&order, segment, None));
         let orders: Vec<SegmentOrder<'_>> = orders.collect();
-        page::walked(view, condition, &orders, &index, request)?
-    };
-    let Some(places) = places else { return Ok(None) };
-    let output = Output::new(schema, request, None)?;
-    output.hits(view, &places, None).map(Some)
+        let walked = page::walked(view, condition, &orders, &index, request)?;
+        Ok(walked.map(|(places, looked_at)| Self { places, index: Some(index), looked_at }))
+    }
+
+    fn path(&self, view: &TableView) -> AccessPath {
+        let index = self.index.as_ref();
+        AccessPath {
+            found_by: index.and_then(IndexOrder::found_by).into_iter().collect(),
+            ordered_by: Some(index.map_or(TableIndex::Key, IndexOrder::index)),
+            examined: self.looked_at,
+            matching: self.places.len() as u64,
+            segments: view.segments.len(),
+            ..AccessPath::default()
+        }
+    }
+}
+
+/// How [`first`] finds the rows of a page.
+pub(crate) fn first_access(
+    view: &TableView,
+    request: &SearchRequest,
+) -> Result<Option<AccessPath>> {
+    let Some(first) = FirstPage::find(view, request)? else { return Ok(None) };
+    let possible = Plan::new(view, &request.selection)?.possible();
+    Ok(Some(AccessPath { possible, ..first.path(view) }))
+}
+
+/// How [`search`] finds the rows of a page.
+pub(crate) fn search_access(view: &TableView, request: &SearchRequest) -> Result<AccessPath> {
+    page::check(request)?;
+    let plan = Plan::new(view, &request.selection)?;
+    let order = Order::new(&view.schema, &request.sort)?;
+    let (mut path, docs) = plan.access(view)?;
+    if order.is_by_key() {
+        path.ordered_by = Some(TableIndex::Key);
+    } else if !order.needs_scores() {
+        let allowed = request.selection.indexes.order;
+        let index = IndexOrder::find(&view.schema, &order, plan.condition.as_ref(), allowed);
+        let orders = view.segments.iter().map(|segment| SegmentOrder::new(&order, segment, None));
+        let orders: Vec<SegmentOrder<'_>> = orders.collect();
+        let (_, is_walked) = page::by_value(view, &docs, &orders, index.as_ref(), None, request);
+        path.ordered_by = index.filter(|_| is_walked).map(|index| index.index());
+    }
+    let is_every = plan.expression.is_none() && plan.condition.is_none();
+    if is_every && path.ordered_by.is_some() {
+        // No more are looked at than the page needs.
+        path.examined = path.examined.min((request.limit + request.offset) as u64);
+        path.matching = path.examined;
+    }
+    Ok(path)
+}
+
+/// How the rows of a selection are found.
+pub(crate) fn access(view: &TableView, selection: &Selection) -> Result<AccessPath> {
+    Ok(Plan::new(view, selection)?.access(view)?.0)
 }
 
 /// COUNT. `position` is the view's.

@@ -9,11 +9,11 @@ use super::{
     expression::{Expression, Node},
     filter::Condition,
     matching::matching,
-    narrow::Narrowing,
+    narrow::{self, Found, Narrowing},
     occurrences::Occurrences,
 };
 use crate::{
-    Position, QueryReport, Result, Selection,
+    AccessPath, Position, QueryReport, Result, Selection, TableIndex,
     snapshot::{SegmentView, TableView},
 };
 
@@ -49,7 +49,8 @@ impl Plan {
         let expression = Expression::new(view, selection)?;
         let filter = selection.filter.as_ref();
         let condition = filter.map(|filter| Condition::new(&view.schema, filter)).transpose()?;
-        let narrowing = condition.as_ref().and_then(|it| Narrowing::new(&view.schema, it));
+        let allowed = selection.indexes.find;
+        let narrowing = condition.as_ref().and_then(|it| Narrowing::new(&view.schema, it, allowed));
         Ok(Self { expression, condition, narrowing })
     }
 
@@ -73,6 +74,7 @@ impl Plan {
         mut learnt: Option<&mut Occurrences>,
     ) -> Result<Selected> {
         let mut report = self.report(view, position);
+        self.note_searched(view);
         let mut docs = Vec::with_capacity(view.segments.len());
         for (at, segment) in view.segments.iter().enumerate() {
             let learnt = learnt.as_deref_mut().map(|learnt| (learnt, at));
@@ -88,11 +90,13 @@ impl Plan {
         if let Some(condition) = &self.condition {
             let filtering = Instant::now();
             report.index_time = filtering - started;
+            let mut found = Found::new();
             for (docs, view) in docs.iter_mut().zip(&view.segments) {
                 let matching = std::mem::replace(docs, Docs::Every);
-                let candidates = self.narrowed(view, matching);
+                let candidates = self.narrowed(view, matching, &mut found);
                 *docs = Docs::Some(condition.filtered(&view.segment, candidates)?);
             }
+            view.usage.found(&found);
             total = count_live(&docs, &view.segments);
             report.filter_time = filtering.elapsed();
         } else {
@@ -109,9 +113,9 @@ impl Plan {
             return Ok(None);
         }
         let mut docs = Vec::with_capacity(view.segments.len());
-        let mut looked_at = 0_u64;
+        let (mut looked_at, mut found) = (0_u64, Found::new());
         for segment in &view.segments {
-            let left = self.narrowed(segment, Docs::Every);
+            let left = self.narrowed(segment, Docs::Every, &mut found);
             looked_at += match (&left, &self.condition) {
                 (Docs::Some(candidates), _) => u64::from(candidates.count()),
                 (Docs::Every, None) => u64::from(segment.segment.doc_count()).min(wanted),
@@ -122,6 +126,7 @@ impl Plan {
             }
             docs.push(left);
         }
+        view.usage.found(&found);
         let Some(condition) = &self.condition else { return Ok(Some(docs)) };
         let segments = view.segments.iter().zip(docs);
         let matching =
@@ -129,21 +134,60 @@ impl Plan {
         matching.collect::<Result<_>>().map(Some)
     }
 
+    /// The indexes that the condition says something of.
+    pub fn possible(&self) -> Vec<TableIndex> {
+        let mut indexes = Vec::new();
+        self.narrowing.iter().for_each(|narrowing| narrowing.possible(&mut indexes));
+        indexes
+    }
+
+    /// The rows, and how they are found. Says nothing of an order.
+    pub fn access(&self, view: &TableView) -> Result<(AccessPath, Vec<Docs>)> {
+        let mut path = AccessPath {
+            by_text: self.expression.is_some(),
+            possible: self.possible(),
+            segments: view.segments.len(),
+            ..AccessPath::default()
+        };
+        let mut report = QueryReport::default();
+        let (mut all, mut found) = (Vec::with_capacity(view.segments.len()), Found::new());
+        for segment in &view.segments {
+            let docs = match &self.expression {
+                Some(expression) => {
+                    Docs::Some(matching(view, segment, expression, &mut report, None)?)
+                }
+                None => Docs::Every,
+            };
+            let docs = self.narrowed(segment, docs, &mut found);
+            path.scanned += usize::from(matches!(docs, Docs::Every));
+            path.examined += docs.count_live(segment);
+            let docs = match &self.condition {
+                Some(condition) => Docs::Some(condition.filtered(&segment.segment, docs)?),
+                None => docs,
+            };
+            path.matching += docs.count_live(segment);
+            all.push(docs);
+        }
+        let narrowing = self.narrowing.as_ref();
+        path.is_union = found.len() > 1 && narrowing.is_some_and(Narrowing::is_union);
+        path.found_by = found.into_vec();
+        Ok((path, all))
+    }
+
     /// Those of a segment's documents that may satisfy the condition, as far as its keys and indexes
-    /// tell sooner than its columns.
-    fn narrowed(&self, view: &SegmentView, docs: Docs) -> Docs {
+    /// tell sooner than its columns; `found` takes which of them did.
+    fn narrowed(&self, view: &SegmentView, docs: Docs, found: &mut Found) -> Docs {
         let segment = &view.segment;
         let few = segment.doc_count() / FEW_SHARE;
         if matches!(&docs, Docs::Some(docs) if docs.count() <= few) {
             return docs;
         }
         let candidates = self.narrowing.as_ref().and_then(|it| it.candidates(segment));
-        match (candidates, docs) {
-            (None, docs) => docs,
-            (Some(candidates), Docs::Every) => Docs::Some(DocSet::List(candidates)),
-            (Some(candidates), Docs::Some(docs)) => {
-                Docs::Some(DocSet::List(candidates).intersect(&docs))
-            }
+        let Some((candidates, found_by)) = candidates else { return docs };
+        narrow::add(found_by, found);
+        match docs {
+            Docs::Every => Docs::Some(DocSet::List(candidates)),
+            Docs::Some(docs) => Docs::Some(DocSet::List(candidates).intersect(&docs)),
         }
     }
 
@@ -156,6 +200,7 @@ impl Plan {
             let selected = self.run(view, position, started)?;
             return Ok((selected.total, selected.report));
         };
+        self.note_searched(view);
         let mut total = 0;
         let mut report = self.report(view, position);
         for segment in &view.segments {
@@ -174,6 +219,13 @@ impl Plan {
         report.after_filters = total;
         report.index_time = started.elapsed();
         Ok((total, report))
+    }
+
+    /// Counts the text indexes that are asked.
+    fn note_searched(&self, view: &TableView) {
+        let Some(expression) = &self.expression else { return };
+        let places = 0..view.schema.texts.len();
+        places.filter(|place| expression.asks(*place)).for_each(|place| view.usage.searched(place));
     }
 
     /// A report of what is known before anything is matched.

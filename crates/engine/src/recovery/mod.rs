@@ -34,7 +34,7 @@ use crate::{
     indexing::BoundedIndexer,
     merge::CHANGE_BYTES,
     schema::Synonyms,
-    snapshot::{SegmentView, Snapshot, TableView},
+    snapshot::{SegmentView, Snapshot, TableView, UsageCounters},
     storage::{
         catalog::{
             ChangedKeys, read_log_after, read_position, read_sources, read_staged, read_tables,
@@ -405,6 +405,7 @@ impl Recovering {
     fn view(self, changed: Position) -> TableView {
         let Self { number, schema, format, rows, segments, .. } = self;
         let synonyms = Arc::new(Synonyms::of(&schema));
+        let usage = Arc::new(UsageCounters::of(&schema, None));
         TableView {
             number,
             schema,
@@ -416,6 +417,7 @@ impl Recovering {
             rows,
             staged: None,
             activity: Arc::default(),
+            usage,
         }
     }
 }

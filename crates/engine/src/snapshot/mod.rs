@@ -4,12 +4,14 @@
 mod activity;
 mod published;
 mod segment_view;
+mod usage;
 
 use std::{collections::HashMap, sync::Arc};
 
 pub(crate) use activity::{Activity, Done};
 pub(crate) use published::{Claim, Claims, Published};
 pub(crate) use segment_view::SegmentView;
+pub(crate) use usage::UsageCounters;
 
 use crate::{
     Position, Schema, SourcePositions,
@@ -61,6 +63,8 @@ pub(crate) struct TableView {
     pub staged: Option<u32>,
     /// What was done with the table.
     pub activity: Arc<Activity>,
+    /// How often its indexes answered.
+    pub usage: Arc<UsageCounters>,
 }
 
 impl TableView {

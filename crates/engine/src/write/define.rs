@@ -20,7 +20,7 @@ use crate::{
     indexing::{BoundedIndexer, RequiredRows},
     schema::Synonyms,
     shared::Definitions,
-    snapshot::{SegmentView, Snapshot, TableView},
+    snapshot::{SegmentView, Snapshot, TableView, UsageCounters},
     storage::{
         catalog,
         rows::rows_at,
@@ -248,6 +248,10 @@ impl Drafted {
             None => (position, Position(0)),
         };
         let activity = before.map(|view| Arc::clone(&view.activity)).unwrap_or_default();
+        let usage = match before {
+            Some(view) if Arc::ptr_eq(&view.schema, &schema) => Arc::clone(&view.usage),
+            before => Arc::new(UsageCounters::of(&schema, before.map(|view| &*view.usage))),
+        };
         let synonyms = Arc::new(Synonyms::of(&schema));
         let rows = rows_at(store, number, &format, staged);
         TableView {
@@ -261,6 +265,7 @@ impl Drafted {
             rows,
             staged,
             activity,
+            usage,
         }
     }
 }

@@ -46,6 +46,8 @@ pub struct TableMetrics {
     pub name: String,
     /// Its figures.
     pub statistics: TableStatistics,
+    /// How often its indexes answered: their columns, for what, and the number.
+    pub index_answers: Vec<(String, &'static str, u64)>,
 }
 
 /// One source.
@@ -299,6 +301,7 @@ impl Page {
         self.by_table("remora_table_index_bytes", help, &metrics.tables, |t| t.index_bytes as f64);
         let help = "Bytes of the row store on disk";
         self.by_table("remora_table_store_bytes", help, &metrics.tables, |t| t.store_bytes as f64);
+        self.index_answers(&metrics.tables);
         if metrics.sources.is_empty() {
             return;
         }
@@ -323,6 +326,18 @@ impl Page {
         }
         self.source_statements(&metrics.sources);
         self.source_tables(&metrics.sources);
+    }
+
+    fn index_answers(&mut self, tables: &[TableMetrics]) {
+        let name = "remora_index_answers_total";
+        self.family(name, "counter", "Requests that an index answered, by what it was asked");
+        for table in tables {
+            for (index, kind, count) in &table.index_answers {
+                let labels =
+                    [("table", table.name.as_str()), ("index", index.as_str()), ("kind", kind)];
+                self.sample(name, &labels, count);
+            }
+        }
     }
 
     fn source_statements(&mut self, sources: &[SourceMetrics]) {

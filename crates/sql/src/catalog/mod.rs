@@ -3,6 +3,7 @@
 
 mod column;
 mod databases;
+mod index;
 mod key;
 mod kind;
 mod names;

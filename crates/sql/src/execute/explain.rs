@@ -1,21 +1,19 @@
-//! EXPLAIN: which index answers, in plain words.
+//! EXPLAIN: how the tables of a statement are read, as it would read them now.
 //!
 //! ```text
-//! explain := ("EXPLAIN" | "DESCRIBE" | "DESC") "EXTENDED"? ("FORMAT" "=" format)? select
+//! explain := ("EXPLAIN" | "DESCRIBE" | "DESC") ("EXTENDED" | "ANALYZE")? ("FORMAT" "=" format)? select
 //! format  := "TRADITIONAL" | "TREE" | "JSON"
 //! ```
 
+use std::sync::Arc;
+
 use remora_mysql::Collation;
 
-use super::{
-    explained,
-    shapes::{self, Access},
-};
+use super::{access::Access, analyzed, explained, shapes};
 use crate::{
     Cell, Column, Error, Outcome, Reply, Result,
     meaning::types::ExprType,
-    parse::{Statement, split},
-    scan::SCAN_OF,
+    parse::{Source, Statement, split},
     state::SessionState,
 };
 
@@ -35,11 +33,9 @@ pub(crate) async fn explain<R: Reply>(
 ) -> Result<Outcome> {
     let source = &statement.source;
     let mut from = 1;
-    if source.is_word(from, "ANALYZE") {
-        return Err(Error::unsupported("EXPLAIN ANALYZE"));
-    }
-    from += usize::from(source.is_word(from, "EXTENDED"));
-    let mut format = Format::Traditional;
+    let is_analysis = source.is_word(from, "ANALYZE");
+    from += usize::from(is_analysis || source.is_word(from, "EXTENDED"));
+    let mut format = if is_analysis { Format::Tree } else { Format::Traditional };
     if source.is_word(from, "FORMAT") {
         format = match source.plain(from + 2).unwrap_or_default().to_uppercase().as_str() {
             "TRADITIONAL" | "DEFAULT" => Format::Traditional,
@@ -50,50 +46,58 @@ pub(crate) async fn explain<R: Reply>(
         from += 3;
     }
     let start = source.tokens.get(from).ok_or_else(|| source.syntax_error(from))?.start;
-    let text = source.text.get(start..).unwrap_or_default();
-    let (accesses, tree) = match shapes::explain(session, text, statement.parameters) {
-        Some(accesses) => {
-            let line = |access: &Access| format!("-> {} on {}", access.extra, access.table);
-            let tree = accesses.iter().map(line).collect();
-            (accesses, tree)
+    let inner = inner(statement, start)?;
+    if is_analysis {
+        if format != Format::Tree {
+            return Err(Error::unsupported("EXPLAIN ANALYZE of another FORMAT than TREE"));
         }
-        None => planned(session, statement, text).await?,
+        let answered = shapes::analyze(session, &inner.source, inner.parameters).await?;
+        let lines = match answered {
+            Some(lines) => lines,
+            None => analyzed(session, &inner).await?,
+        };
+        session.warnings.clear();
+        single(reply, &lines.join("\n"))?;
+        return Ok(Outcome::default());
+    }
+    let answered = shapes::explain(session, &inner.source, inner.parameters).await?;
+    let (accesses, tree, selects) = match answered {
+        Some(shapes::Explained { accesses, selects }) => {
+            let lines = accesses.iter().map(|access| format!("-> {}", access.estimated_line()));
+            let tree = lines.collect();
+            (accesses, tree, selects)
+        }
+        None => {
+            let (lines, accesses, selects) = explained(session, &inner).await?;
+            (accesses, lines, selects)
+        }
     };
+    session.warnings.clear();
     match format {
-        Format::Traditional => traditional(reply, &accesses)?,
+        Format::Traditional => traditional(reply, &accesses, selects)?,
         Format::Tree => single(reply, &tree.join("\n"))?,
         Format::Json => single(reply, &json(&accesses, &tree))?,
     }
     Ok(Outcome::default())
 }
 
-/// What the planner makes of it.
-async fn planned(
-    session: &mut SessionState,
-    statement: &Statement<'_>,
-    text: &[u8],
-) -> Result<(Vec<Access>, Vec<String>)> {
-    let mut sources = split(text, false, statement.source.mode)?;
-    let source = sources.pop().ok_or_else(|| Error::unsupported("EXPLAIN"))?;
-    let inner = Statement { source: source.into(), ..statement.clone() };
-    let lines = explained(session, &inner).await?;
-    let scan = |line: &String| {
-        let (table, extra) = line.trim().strip_prefix(SCAN_OF)?.split_once(": ")?;
-        let by_text = extra.contains("the text index");
-        let every = extra.contains("every row");
-        let kind = match (by_text, every) {
-            (true, _) => "fulltext",
-            (_, true) => "ALL",
-            _ => "range",
-        };
-        let (table, extra) = (table.to_owned(), extra.to_owned());
-        Some(Access { table, kind, key: None, rows: 0, extra })
-    };
-    Ok((lines.iter().filter_map(scan).collect(), lines))
+/// The statement that stands from a place of the text on.
+fn inner<'a>(statement: &Statement<'a>, start: usize) -> Result<Statement<'a>> {
+    let source = &statement.source;
+    let text = source.text.get(start..).unwrap_or_default();
+    let made = split(text, false, source.mode)?.pop();
+    let made = made.ok_or_else(|| Error::unsupported("EXPLAIN"))?;
+    let made = Source { interrupted: Arc::clone(&source.interrupted), ..made };
+    Ok(Statement { source: Arc::new(made), ..statement.clone() })
+}
+
+/// A text, or NULL.
+fn shown(text: &Option<String>) -> Cell<'_> {
+    text.as_deref().map_or(Cell::Null, Cell::Text)
 }
 
 /// MySQL's table of twelve columns.
-fn traditional<R: Reply>(reply: &mut R, accesses: &[Access]) -> Result<()> {
+fn traditional<R: Reply>(reply: &mut R, accesses: &[Access], selects: usize) -> Result<()> {
     const NAMES: [&str; 12] = [
         "id",
         "select_type",
@@ -117,21 +121,26 @@ fn traditional<R: Reply>(reply: &mut R, accesses: &[Access]) -> Result<()> {
         })
         .collect();
     reply.columns(&columns)?;
+    let text = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
     for access in accesses {
-        let key = access.key.as_deref().map_or(Cell::Null, Cell::Text);
+        let (table, key) = (text(&access.table), text(&access.key));
+        let (length, compared) = (text(&access.key_len), text(&access.compared));
+        let possible = text(&Some(access.possible.join(",")));
+        let extra = text(&Some(access.extra.join("; ")));
+        let whole = |number: u64| Cell::Int(i64::try_from(number).unwrap_or(i64::MAX));
         reply.row(&[
-            Cell::Int(1),
-            Cell::Text("SIMPLE"),
-            Cell::Text(&access.table),
+            whole(access.select as u64),
+            Cell::Text(access.select_type(selects)),
+            shown(&table),
             Cell::Null,
-            Cell::Text(access.kind),
-            key,
-            key,
-            Cell::Null,
-            Cell::Null,
-            Cell::Int(i64::try_from(access.rows).unwrap_or(i64::MAX)),
-            Cell::Double(100.0),
-            Cell::Text(&access.extra),
+            access.kind.map_or(Cell::Null, Cell::Text),
+            shown(&possible),
+            shown(&key),
+            shown(&length),
+            shown(&compared),
+            access.rows.map_or(Cell::Null, whole),
+            access.rows.map_or(Cell::Null, |_| Cell::Double(access.filtered)),
+            shown(&extra),
         ])?;
     }
     Ok(())
@@ -149,9 +158,13 @@ fn json(accesses: &[Access], tree: &[String]) -> String {
             serde_json::json!({
                 "table_name": access.table,
                 "access_type": access.kind,
+                "possible_keys": access.possible,
                 "key": access.key,
+                "key_length": access.key_len,
+                "ref": access.compared,
                 "rows_examined_per_scan": access.rows,
-                "message": access.extra,
+                "filtered": access.filtered,
+                "message": access.extra.join("; "),
             })
         })
         .collect();

@@ -2,9 +2,12 @@
 //! else as a plan of DataFusion ([`run`]) in threads of its own ([`runtime`]). Both read the one
 //! snapshot of the statement and give the same columns and rows.
 
+mod access;
+mod counted;
 mod explain;
 mod into;
 mod locking;
+mod planned;
 mod run;
 mod runtime;
 mod shapes;
@@ -104,9 +107,19 @@ fn is_binary_operator(source: &Source, at: usize) -> bool {
     !is_type && !names.iter().any(|word| before(word)) && at + 1 < source.tokens.len()
 }
 
-/// What a SELECT would do, a line for each step, in plain words where a table is read.
-async fn explained(session: &mut SessionState, statement: &Statement<'_>) -> Result<Vec<String>> {
-    run::Query::of(session, statement).await?.explained(session).await
+/// What a SELECT would do, a line for each step, and how it would read its tables, of how many SELECTs.
+async fn explained(
+    session: &mut SessionState,
+    statement: &Statement<'_>,
+) -> Result<(Vec<String>, Vec<access::Access>, usize)> {
+    let query = run::Query::to_explain(session, statement).await?;
+    let (lines, accesses) = query.explained(session).await?;
+    Ok((lines, accesses, query.places().1))
+}
+
+/// Runs a SELECT and says what each of its steps took.
+async fn analyzed(session: &mut SessionState, statement: &Statement<'_>) -> Result<Vec<String>> {
+    run::Query::to_explain(session, statement).await?.analyzed(session).await
 }
 
 /// Runs DO: a SELECT whose rows nobody wants.

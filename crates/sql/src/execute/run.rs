@@ -18,7 +18,7 @@ use remora_engine::Value;
 use remora_mysql::ErrorCode;
 use tokio::{runtime::Handle, sync::mpsc::Sender};
 
-use super::{runtime::Running, sought};
+use super::{access::Access, planned, runtime::Running, sought};
 use crate::{
     Column, Error, Reply, Result,
     aside::{read_aside, wait_aside},
@@ -26,8 +26,8 @@ use crate::{
     meaning::{Reading, rewrite},
     output,
     parse::{Source, Statement},
-    plan::{Extent, KeptPlan, Planner, has_joins, is_light, normalise_recursive},
-    resolve::{Resolved, SessionCatalog, Shown, resolve},
+    plan::{Extent, KeptPlan, MeasuredStep, Planner, has_joins, is_light, normalise_recursive},
+    resolve::{Place, Resolved, SessionCatalog, Shown, resolve},
     scan::EngineTable,
     state::SessionState,
 };
@@ -43,6 +43,18 @@ pub(super) struct Query {
     is_light: bool,
     /// Whether planning it may take so long that others should not wait for the thread.
     is_long: bool,
+    /// Where its tables stand.
+    places: Vec<Place>,
+    /// How many SELECTs it has.
+    selects: usize,
+}
+
+/// For whom a query is resolved.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Run,
+    Keep,
+    Explain,
 }
 
 /// All rows of a query.
@@ -92,7 +104,15 @@ impl Query {
         query: ast::Query,
         source: &Source,
     ) -> Result<Self> {
-        Self::reading(session, query, source, false).await
+        Self::reading(session, query, source, Purpose::Run).await
+    }
+
+    /// Resolves a query that is to be explained.
+    pub(super) async fn to_explain(
+        session: &SessionState,
+        statement: &Statement<'_>,
+    ) -> Result<Self> {
+        Self::reading(session, parsed(statement)?, &statement.source, Purpose::Explain).await
     }
 
     /// Resolves a query of few rows, whose plan is kept.
@@ -101,14 +121,14 @@ impl Query {
         query: ast::Query,
         source: &Source,
     ) -> Result<Self> {
-        Self::reading(session, query, source, true).await
+        Self::reading(session, query, source, Purpose::Keep).await
     }
 
     async fn reading(
         session: &SessionState,
         mut query: ast::Query,
         source: &Source,
-        is_kept: bool,
+        purpose: Purpose,
     ) -> Result<Self> {
         let is_light = is_light(&query);
         sought::settle(session, &mut query, source).await?;
@@ -124,22 +144,26 @@ impl Query {
             normalise_recursive(&mut resolved.query);
             Ok(resolved)
         });
-        let Resolved { query, columns, tables, window } = resolved?;
+        let Resolved { query, columns, tables, places, selects, window } = resolved?;
         let memory = session.shared.settings.max_query_memory_bytes;
-        let extent = if is_kept { Extent::Kept } else { Extent::of(&query) };
+        let extent = if purpose == Purpose::Keep { Extent::Kept } else { Extent::of(&query) };
         let tables = match has_joins(&query) {
             // None of which says what its key is.
             true => altered(tables, |_, table| table.without_key()),
             false => tables,
         };
-        let (tables, rows) = match is_kept {
-            true => (altered(tables, |relation, table| table.kept(relation)), 0),
-            false => (tables, catalog.rows()),
+        let (tables, rows) = match purpose {
+            Purpose::Run => (tables, catalog.rows()),
+            Purpose::Keep => (altered(tables, |relation, table| table.kept(relation)), 0),
+            Purpose::Explain => {
+                (altered(tables, |relation, table| table.in_plan(relation)), catalog.rows())
+            }
         };
         let planner = Planner::new(session.context(), memory, tables, rows, extent);
         let planner = Arc::new(planner);
         let is_long = source.is_long();
-        Ok(Self { query, planner, shown: columns, window, is_light, is_long })
+        let shown = columns;
+        Ok(Self { query, planner, shown, window, is_light, is_long, places, selects })
     }
 
     /// Sends the columns and the rows.
@@ -249,13 +273,40 @@ impl Query {
         Ok(Some((plan, columns)))
     }
 
-    /// What it would do, a line for each step.
-    pub(super) async fn explained(&self, session: &SessionState) -> Result<Vec<String>> {
+    /// Where its tables stand, and how many SELECTs it has.
+    pub(super) fn places(&self) -> (&[Place], usize) {
+        (&self.places, self.selects)
+    }
+
+    /// What it would do, a line for each step, and how it would read its tables.
+    pub(super) async fn explained(
+        &self,
+        session: &SessionState,
+    ) -> Result<(Vec<String>, Vec<Access>)> {
+        let places = self.places.clone();
         let shown = self.planned(session, |planner, query| async move {
             let plan = planner.physical_plan(query).await?;
-            Ok(displayable(plan.as_ref()).indent(false).to_string())
+            let accesses = planned::accesses(&plan, &places, planner.state().config_options())?;
+            Ok((displayable(plan.as_ref()).indent(false).to_string(), accesses))
         });
-        Ok(shown.await?.lines().map(str::to_owned).collect())
+        let (lines, accesses) = shown.await?;
+        Ok((lines.lines().map(str::to_owned).collect(), accesses))
+    }
+
+    /// Runs it and says of each step what it took, a line each.
+    pub(super) async fn analyzed(&self, session: &SessionState) -> Result<Vec<String>> {
+        let places = self.places.clone();
+        let lines = self.planned(session, |planner, query| async move {
+            let options = planner.state().config_options().clone();
+            let describe = |plan: &Arc<dyn ExecutionPlan>| planned::step(plan, &places, &options);
+            let (plan, steps) = planner.measured_plan(query, describe).await?;
+            let mut stream = stream_of(plan, planner.state().task_ctx())?;
+            while let Some(batch) = stream.next().await {
+                batch.map_err(from_plan)?;
+            }
+            Ok(steps.iter().map(analyzed_line).collect())
+        });
+        lines.await
     }
 
     /// What `work` makes of the query, where queries are planned.
@@ -364,6 +415,11 @@ fn stream_of(
     }
     let parts = execute_stream_partitioned(plan, context).map_err(from_plan)?;
     Ok(futures::stream::iter(parts).flatten().boxed())
+}
+
+fn analyzed_line(step: &MeasuredStep) -> String {
+    let indent = " ".repeat(4 * step.depth);
+    format!("{indent}-> {} {}", step.what, step.figures())
 }
 
 /// Sends a plan's columns and rows.

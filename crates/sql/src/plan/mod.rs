@@ -9,6 +9,7 @@ mod functions;
 mod keys;
 mod lateral;
 mod lazy;
+mod measured;
 mod planner;
 mod recursive;
 mod rules;
@@ -18,7 +19,9 @@ mod united;
 mod watch;
 
 pub(crate) use extent::{Extent, has_joins, is_light};
+pub(crate) use measured::{Figures, MeasuredStep};
 pub(crate) use planner::{KeptPlan, Planner};
 pub(crate) use recursive::normalise_recursive;
 pub(crate) use settle::Settled;
+pub(crate) use subquery::subquery_plan;
 pub(crate) use united::InTurn;

@@ -28,6 +28,7 @@ use super::{
     keys::SidesWithoutKeys,
     lateral::Laterals,
     lazy,
+    measured::{self, MeasuredStep},
     recursive::LastRound,
     rules,
     settle::{Settled, settle},
@@ -176,6 +177,17 @@ impl Planner {
     pub(crate) async fn watched_plan(&self, query: ast::Query) -> Result<Arc<dyn ExecutionPlan>> {
         let plan = self.physical_plan(query).await?;
         watch::watched(plan, &self.context).map_err(from_plan)
+    }
+
+    /// The same, each of its steps measured.
+    pub(crate) async fn measured_plan(
+        &self,
+        query: ast::Query,
+        describe: impl Fn(&Arc<dyn ExecutionPlan>) -> String,
+    ) -> Result<(Arc<dyn ExecutionPlan>, Vec<MeasuredStep>)> {
+        let plan = self.physical_plan(query).await?;
+        let (plan, steps) = measured::measured(&plan, &describe).map_err(from_plan)?;
+        Ok((watch::watched(plan, &self.context).map_err(from_plan)?, steps))
     }
 
     /// Whether the statement is to end.

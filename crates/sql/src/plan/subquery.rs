@@ -2,6 +2,8 @@
 //! planning a join costs more. They become functions of the outer columns they name, which run the
 //! query for each set of their values; a query of one table is planned once ([`super::direct`]).
 
+mod explained;
+
 use std::{
     fmt,
     hash::{Hash, Hasher},
@@ -34,6 +36,7 @@ use datafusion::{
     optimizer::AnalyzerRule,
     physical_plan::{ExecutionPlan, collect, execution_plan::reset_plan_states},
 };
+pub(crate) use explained::subquery_plan;
 use futures::FutureExt;
 use parking_lot::Mutex;
 use remora_mysql::ErrorCode;

@@ -9,6 +9,7 @@ use remora_mysql::ErrorCode;
 
 use super::{
     Env, Resolver,
+    places::{SelectKind, Standing},
     scope::{Clause, Scope, unknown_column, written},
 };
 use crate::{Error, Result};
@@ -118,7 +119,8 @@ impl VisitorMut for Walk<'_, '_> {
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
         let mut taken = std::mem::replace(query, empty());
-        let env = Env { scope: Some(self.scope), ..self.env };
+        let standing = Standing::of(SelectKind::Subquery);
+        let env = Env { scope: Some(self.scope), standing, ..self.env };
         if let Err(error) = self.resolver.query(&mut taken, env, None) {
             return ControlFlow::Break(error);
         }

@@ -1,11 +1,13 @@
 //! FROM: which relations there are, and what joins make of their columns.
 
+use std::sync::Arc;
+
 use datafusion::{
     catalog::TableProvider,
     common::Constraint,
     sql::sqlparser::ast::{
         BinaryOperator, Expr, Ident, JoinConstraint, JoinOperator, ObjectName, TableFactor,
-        TableWithJoins,
+        TableIndexHints, TableWithJoins,
     },
 };
 use remora_mysql::ErrorCode;
@@ -13,13 +15,15 @@ use remora_mysql::ErrorCode;
 use super::{
     Env, Resolver, alias,
     expr::ClauseContext,
-    named_once,
+    hints, named_once,
+    places::{Place, SelectKind, Standing},
     scope::{Clause, Named, Relation, Scope, Visible, quoted, unknown_column},
 };
 use crate::{
     Error, Result,
     catalog::{Origin, ROW_NUMBER, TableName},
     parse::function_call,
+    scan::EngineTable,
 };
 
 /// Most tables of one FROM, as in MySQL.
@@ -129,9 +133,9 @@ impl Resolver<'_> {
             } => {
                 with_hints.clear();
                 partitions.clear();
-                index_hints.clear();
+                let hints = std::mem::take(index_hints);
                 let given = named.take().map(|named| named.name.value);
-                let relation = self.table(name, given, env)?;
+                let relation = self.table(name, given, &hints, env)?;
                 *named = Some(alias(&relation.unique));
                 let visible = relation.visible();
                 Ok((vec![relation], visible))
@@ -142,7 +146,9 @@ impl Resolver<'_> {
                     given.columns.iter().map(|column| column.name.value.clone()).collect();
                 let names = (!columns.is_empty()).then_some(columns);
                 let scope = if *lateral { Some(before) } else { env.scope };
-                let outputs = self.query(subquery, Env { scope, ..env }, names.as_deref())?;
+                let standing = Standing::of(SelectKind::Derived);
+                let outputs =
+                    self.query(subquery, Env { scope, standing, ..env }, names.as_deref())?;
                 if names.as_ref().is_some_and(|names| names.len() != outputs.len()) {
                     let message = "In definition of view, derived table or common table \
                                    expression, SELECT list and column names list have different \
@@ -181,6 +187,7 @@ impl Resolver<'_> {
         &mut self,
         name: &mut ObjectName,
         given: Option<String>,
+        hints: &[TableIndexHints],
         env: Env<'_>,
     ) -> Result<Relation> {
         let parts: Vec<&Ident> = name.0.iter().filter_map(|part| part.as_ident()).collect();
@@ -208,11 +215,35 @@ impl Resolver<'_> {
         };
         let full = TableName::new(database, table);
         let provider = self.catalog.table(&full)?;
+        let provider = self.hinted(provider, &called, hints)?;
         *name = ObjectName::from(vec![quoted(&unique)]);
         let (columns, key) = described(provider.as_ref());
+        let any: &dyn std::any::Any = provider.as_ref();
+        let is_system = !any.is::<EngineTable>();
         self.tables.push((unique.clone(), provider));
+        let Standing { select, kind } = env.standing;
+        let (unique_name, alias) = (unique.clone(), called.clone());
+        self.places.push(Place { unique: unique_name, alias, select, kind, is_system });
         let database = Some(full.database);
         Ok(Relation { alias: called, database, unique, columns, key })
+    }
+}
+
+impl Resolver<'_> {
+    /// The table, of which no more indexes are used than hints allow.
+    fn hinted(
+        &self,
+        provider: Arc<dyn TableProvider>,
+        called: &str,
+        own: &[TableIndexHints],
+    ) -> Result<Arc<dyn TableProvider>> {
+        if own.is_empty() && self.hints.is_empty() {
+            return Ok(provider);
+        }
+        let any: &dyn std::any::Any = provider.as_ref();
+        let Some(table) = any.downcast_ref::<EngineTable>() else { return Ok(provider) };
+        let indexes = hints::allowed(table.sql(), called, own, &self.hints)?;
+        Ok(Arc::new(table.with_indexes(indexes)))
     }
 }
 

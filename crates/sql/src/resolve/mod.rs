@@ -7,10 +7,12 @@
 mod expr;
 mod from;
 mod grouping;
+mod hints;
 mod items;
 mod json_table;
 mod limit;
 mod matching;
+mod places;
 mod quantified;
 mod rows;
 mod scope;
@@ -20,6 +22,7 @@ mod tables;
 mod values;
 
 pub(crate) use items::texts;
+pub(crate) use places::{Place, SelectKind};
 pub(crate) use select::MAX_COLUMNS;
 pub(crate) use tables::SessionCatalog;
 
@@ -36,6 +39,8 @@ use datafusion::{
 use crate::{Error, Result, catalog::TableName, parse::Source};
 
 use expr::ClauseContext;
+use hints::Hint;
+use places::Standing;
 use remora_mysql::ErrorCode;
 use scope::{Clause, Named, Scope, duplicate_column, quoted, unknown_column};
 
@@ -67,6 +72,10 @@ pub(crate) struct Resolved {
     pub columns: Vec<Shown>,
     /// The tables it reads.
     pub tables: Vec<(String, Arc<dyn TableProvider>)>,
+    /// Where they stand, in their order.
+    pub places: Vec<Place>,
+    /// How many SELECTs there are.
+    pub selects: usize,
     /// With SQL_CALC_FOUND_ROWS the rows to pass over and to show: the query has them all.
     pub window: Option<(u64, u64)>,
 }
@@ -102,14 +111,17 @@ pub(crate) fn resolve(
         said: 0,
         has_queries: has_queries(&query),
         named: HashSet::new(),
+        places: Vec::new(),
+        selects: 0,
+        hints: Vec::new(),
     };
     let window = limit::take_window(&mut query, limit)?;
-    let env = Env { scope: None, common: None };
+    let env = Env { scope: None, common: None, standing: Standing::default() };
     let columns = resolver.query(&mut query, env, None)?;
     let columns = columns.into_iter().map(|column| column.shown).collect();
-    let mut tables = resolver.tables;
+    let Resolver { mut tables, places, selects, .. } = resolver;
     scores::replaced(&mut query, &mut tables)?;
-    Ok(Resolved { query, columns, tables, window })
+    Ok(Resolved { query, columns, tables, places, selects, window })
 }
 
 /// Most SELECTs and tables of a plan that are there because a common table expression is used more than
@@ -137,6 +149,12 @@ struct Resolver<'c> {
     has_queries: bool,
     /// The common table expressions that were named, as plans call them.
     named: HashSet<String>,
+    /// Where the tables stand.
+    places: Vec<Place>,
+    /// How many SELECTs were met.
+    selects: usize,
+    /// The index hints of the SELECT whose FROM is resolved.
+    hints: Vec<Hint>,
 }
 
 /// A column that a query gives.
@@ -152,6 +170,7 @@ struct Output {
 struct Env<'a> {
     scope: Option<&'a Scope<'a>>,
     common: Option<&'a Common<'a>>,
+    standing: Standing,
 }
 
 /// Common table expressions, the innermost first.
@@ -222,12 +241,13 @@ impl Resolver<'_> {
             cte.alias.columns.iter().map(|column| column.name.value.clone()).collect();
         let given = (!given.is_empty()).then_some(given);
         let before = self.parts;
+        let derived = Env { standing: Standing::of(SelectKind::Derived), ..env };
         let columns = match with.recursive {
             true => {
                 let itself = (earlier.as_str(), unique.as_str());
-                self.recursive(&mut cte.query, itself, env, given.as_deref())?
+                self.recursive(&mut cte.query, itself, derived, given.as_deref())?
             }
-            false => self.query(&mut cte.query, env, given.as_deref())?,
+            false => self.query(&mut cte.query, derived, given.as_deref())?,
         };
         cte.alias = alias(&unique);
         let columns = named_once(&columns)?;
@@ -262,7 +282,8 @@ impl Resolver<'_> {
             parts: 1,
             outer: env.common,
         };
-        let env = Env { common: Some(&common), ..env };
+        let standing = Standing::of(SelectKind::Union);
+        let env = Env { common: Some(&common), standing, ..env };
         let others = self.set_expr(right, env, None)?;
         same_count(&columns, &others)?;
         self.order_by_outputs(query, &columns, env)?;
@@ -312,7 +333,8 @@ impl Resolver<'_> {
                     *set_quantifier = SetQuantifier::None;
                 }
                 let mut columns = self.set_expr(left, env, names)?;
-                let others = self.set_expr(right, env, None)?;
+                let standing = Standing::of(SelectKind::Union);
+                let others = self.set_expr(right, Env { standing, ..env }, None)?;
                 same_count(&columns, &others)?;
                 // They are columns of no table any more.
                 for Output { shown, .. } in &mut columns {

@@ -13,7 +13,8 @@ use super::{
     Env, Output, Resolver, Shown,
     expr::{Alias, ClauseContext, is_aggregate},
     from::{binary, opaque},
-    grouping, items,
+    grouping, hints, items,
+    places::Standing,
     scope::{Clause, Scope, Visible, quoted, unknown_column},
 };
 use crate::{Error, Result, parse::function_call};
@@ -41,8 +42,15 @@ impl Resolver<'_> {
     ) -> Result<Vec<Output>> {
         select.select_modifiers = None;
         select.optimizer_hints.clear();
+        self.selects += 1;
+        let standing = Standing { select: self.selects, ..env.standing };
+        let env = Env { standing, ..env };
         let mut scope = Scope::new(env.scope);
+        let place = (select.select_token.0.span.start.column as usize).checked_sub(1);
+        let hints = place.map(|place| hints::of_select(self.source, place)).unwrap_or_default();
+        let outer = std::mem::replace(&mut self.hints, hints);
         self.from(&mut select.from, &mut scope, env)?;
+        self.hints = outer;
         let scope = scope;
         if let Some(selection) = &mut select.selection {
             self.expr(selection, &scope, env, ClauseContext::plain(Clause::Where))?;

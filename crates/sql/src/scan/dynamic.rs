@@ -29,6 +29,17 @@ pub(super) fn conditions(
     found
 }
 
+/// The columns that are to be equal to values of a row around the query, by their places, and what those are of.
+pub(super) fn sought(filters: &[Arc<dyn PhysicalExpr>]) -> Vec<(usize, String)> {
+    let equal = |filter: &Arc<dyn PhysicalExpr>| {
+        let binary = filter.downcast_ref::<BinaryExpr>()?;
+        let column = binary.left().downcast_ref::<Column>()?;
+        let of = outer::column_of(binary.right())?;
+        (*binary.op() == Operator::Eq).then(|| (column.index(), of))
+    };
+    filters.iter().filter_map(equal).collect()
+}
+
 fn collect(expr: &Arc<dyn PhysicalExpr>, subjects: &[Option<Subject>], found: &mut Vec<Filter>) {
     if let Some(dynamic) = expr.downcast_ref::<DynamicFilterPhysicalExpr>() {
         if let Ok(current) = dynamic.current() {

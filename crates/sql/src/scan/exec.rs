@@ -25,10 +25,17 @@ use datafusion::{
 };
 use futures::{TryStreamExt, stream::BoxStream};
 use jiff::tz::TimeZone;
-use remora_engine::{ColumnBatch, Filter, Scan, ScanRequest, Selection, TextQuery};
+use remora_engine::{
+    AccessPath, AllowedIndexes, ColumnBatch, Comparison, Filter, Literal, Scan, ScanRequest,
+    Selection, TextQuery,
+};
 
 use super::{EngineTable, array, dynamic, filter::Subject, overlaid::Overlaid};
-use crate::{catalog::Reader, scan::SCAN_OF, search};
+use crate::{
+    catalog::{Reader, SqlTable},
+    scan::SCAN_OF,
+    search,
+};
 
 /// What of a table is read.
 #[derive(Clone, Debug)]
@@ -74,8 +81,11 @@ pub(crate) struct ScanExec {
     pub(super) overlay: Option<Overlaid>,
     /// Columns of the projection that the engine can compare.
     pub(super) subjects: Vec<Option<Subject>>,
-    /// What a kept plan calls the table.
+    /// What its plan calls the table.
     pub(super) relation: Option<Arc<str>>,
+    /// What SQL knows of the table.
+    sql: Arc<SqlTable>,
+    pub(super) indexes: AllowedIndexes,
     /// What joins will know of their keys when this is read.
     pub(super) dynamic: Vec<Arc<dyn PhysicalExpr>>,
     batches: Batches,
@@ -101,6 +111,8 @@ impl ScanExec {
             rows: shape.rows(table),
             subjects: shape.projection.iter().map(|index| Subject::of(table, *index)).collect(),
             relation: table.relation.clone(),
+            sql: Arc::clone(&table.table),
+            indexes: table.indexes,
             dynamic: Vec::new(),
             zone: table.zone.clone(),
             overlay: Overlaid::of(table),
@@ -123,6 +135,97 @@ impl ScanExec {
         self
     }
 
+    /// How its rows are found, as far as that is known before a join's other side is read, and the columns of the row
+    /// around the query by which they are; `None` of a temporary table. In the place of that row's values stand some
+    /// that the table has.
+    pub(crate) fn access(&self) -> remora_engine::Result<Option<(AccessPath, Vec<String>)>> {
+        if self.table.is_empty() {
+            return Ok(None);
+        }
+        let mut conditions: Vec<Filter> = self.shape.filter.iter().cloned().collect();
+        let mut compared = Vec::new();
+        for (place, of) in dynamic::sought(&self.dynamic) {
+            if let Some(condition) = self.sampled(place)? {
+                conditions.push(condition);
+                compared.push(of);
+            }
+        }
+        let selection = Selection {
+            table: self.table.clone(),
+            text: self.shape.text.clone(),
+            filter: (!conditions.is_empty()).then_some(Filter::And(conditions)),
+            fuzzy: None,
+            indexes: self.indexes,
+        };
+        Ok(Some((self.reader.access(&selection)?, compared)))
+    }
+
+    /// That a column has the value that it has in the first row.
+    fn sampled(&self, place: usize) -> remora_engine::Result<Option<Filter>> {
+        let (Some(Some(subject)), Some(column)) =
+            (self.subjects.get(place), self.places.get(place).and_then(|at| self.columns.get(*at)))
+        else {
+            return Ok(None);
+        };
+        let request = ScanRequest {
+            table: self.table.clone(),
+            columns: vec![*column],
+            batch_rows: 1,
+            limit: Some(1),
+            ..ScanRequest::default()
+        };
+        let first = self.reader.scan(request)?.next().transpose()?;
+        let value = first.and_then(|first| Some(first.columns.first()?.value(0)));
+        let value = value.filter(|value| !value.is_null());
+        Ok(value.map(|value| Filter::Compare {
+            column: subject.name.clone(),
+            comparison: Comparison::Equal,
+            literal: Literal::Value(value),
+        }))
+    }
+
+    /// What of the table is asked, in words; nothing where every row is.
+    pub(crate) fn asked(&self) -> Option<String> {
+        let ScanShape { filter, text, .. } = &self.shape;
+        (filter.is_some() || text.is_some())
+            .then(|| search::selection(text.as_ref(), filter.as_ref()))
+    }
+
+    /// What the text index is asked, in words.
+    pub(crate) fn asked_of_text(&self) -> Option<String> {
+        self.shape.text.as_ref().map(|text| search::selection(Some(text), None))
+    }
+
+    /// Whether a join leaves out rows by the keys of its other side.
+    pub(crate) fn is_joined(&self) -> bool {
+        !self.dynamic.is_empty()
+    }
+
+    /// Most rows that are read.
+    pub(crate) fn limit(&self) -> Option<usize> {
+        self.shape.limit
+    }
+
+    /// How many rows the session has of its own.
+    pub(crate) fn own_rows(&self) -> usize {
+        self.overlay.as_ref().map_or(0, Overlaid::row_count)
+    }
+
+    /// What its plan calls the table.
+    pub(crate) fn relation(&self) -> Option<&str> {
+        self.relation.as_deref()
+    }
+
+    /// What the engine calls the table.
+    pub(crate) fn called(&self) -> &str {
+        &self.called
+    }
+
+    /// What SQL knows of the table.
+    pub(crate) fn sql(&self) -> &Arc<SqlTable> {
+        &self.sql
+    }
+
     /// Begins to read. A join's other side has ended by now, so that its keys are known.
     fn begin(&self, columns: Vec<usize>) -> Result<Scan> {
         let mut conditions = dynamic::conditions(&self.dynamic, &self.subjects);
@@ -141,6 +244,7 @@ impl ScanExec {
             batch_rows: self.batches.rows,
             in_key_order: self.batches.in_key_order,
             limit: self.shape.limit.map(|limit| limit as u64),
+            indexes: self.indexes,
         };
         self.reader.scan(request).map_err(external)
     }
@@ -161,7 +265,7 @@ impl ScanShape {
     /// How many rows of the table these are.
     fn rows(&self, table: &EngineTable) -> Precision<usize> {
         let most = |rows: usize| self.limit.map_or(rows, |limit| limit.min(rows));
-        if table.overlay.is_some() || table.relation.is_some() {
+        if table.overlay.is_some() || table.is_kept {
             return Precision::Inexact(most(table.rows_now()));
         }
         if self.filter.is_none() && self.text.is_none() {
@@ -172,6 +276,7 @@ impl ScanShape {
             text: self.text.clone(),
             filter: self.filter.clone(),
             fuzzy: None,
+            indexes: table.indexes,
         };
         // Counting is quick beside a join that begins with the wrong side.
         match table.reader.count(&selection) {

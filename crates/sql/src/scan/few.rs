@@ -17,8 +17,8 @@ use datafusion::{
 };
 use jiff::tz::TimeZone;
 use remora_engine::{
-    ColumnBatch, ColumnType, Filter, Literal, Scan, ScanRequest, SearchRequest, Selection, SortKey,
-    Value,
+    AllowedIndexes, ColumnBatch, ColumnType, Filter, Literal, Scan, ScanRequest, SearchRequest,
+    Selection, SortKey, Value,
 };
 
 use super::{
@@ -60,6 +60,7 @@ pub(crate) struct FewScan {
     relation: Option<Arc<str>>,
     /// What is known of its rows once a run's constants are.
     sought: Vec<Sought>,
+    indexes: AllowedIndexes,
 }
 
 /// Rows that are read batch by batch.
@@ -90,6 +91,7 @@ impl ScanExec {
             places: self.places.clone(),
             schema: self.schema.clone(),
             filter: self.shape.filter.clone(),
+            indexes: self.indexes,
         })
     }
 }
@@ -114,6 +116,7 @@ impl FewScan {
             batch_rows: BATCH_ROWS,
             in_key_order: true,
             limit,
+            indexes: self.indexes,
         };
         let Some(scan) = reader.scan_few(request, most.documents).map_err(external)? else {
             return Ok(None);
@@ -156,17 +159,8 @@ impl FewScan {
         let schema = reader.schema(&self.table).map_err(external)?;
         let columns = self.columns.iter().filter_map(|position| schema.columns.get(*position));
         let columns: Vec<_> = columns.map(|column| (column.kind, column.name.clone())).collect();
-        let request = SearchRequest {
-            selection: Selection {
-                table: self.table.clone(),
-                filter: self.with(filter),
-                ..Selection::default()
-            },
-            sort: sort.to_vec(),
-            limit,
-            fields: columns.iter().map(|(_, name)| name.clone()).collect(),
-            ..SearchRequest::default()
-        };
+        let fields = columns.iter().map(|(_, name)| name.clone()).collect();
+        let request = SearchRequest { fields, ..self.page(filter, (sort, limit)) };
         let found = match reader.first_page(&request) {
             Ok(Some(hits)) => Ok(hits),
             Ok(None) => reader.search(&request).map(|found| found.hits),
@@ -185,6 +179,26 @@ impl FewScan {
         let columns = columns.iter().enumerate().map(of_hits).collect();
         let batch = ColumnBatch { rows: hits.len(), columns };
         record_batch(placed(batch, &self.places), &self.schema, zone).map(Some)
+    }
+
+    /// The rows for which `filter` holds too.
+    pub(crate) fn selection(&self, filter: Option<Filter>) -> Selection {
+        Selection {
+            table: self.table.clone(),
+            filter: self.with(filter),
+            indexes: self.indexes,
+            ..Selection::default()
+        }
+    }
+
+    /// The first of those in an order.
+    pub(crate) fn page(
+        &self,
+        filter: Option<Filter>,
+        (sort, limit): (&[SortKey], usize),
+    ) -> SearchRequest {
+        let selection = self.selection(filter);
+        SearchRequest { selection, sort: sort.to_vec(), limit, ..SearchRequest::default() }
     }
 
     /// The condition that what an expression is of is equal to one of these values, of which those that are NULL

@@ -18,6 +18,8 @@ use datafusion::{
 };
 use parking_lot::Mutex;
 
+use crate::catalog::Origin;
+
 /// The values of the outer columns that a query names. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OuterRow(Arc<Mutex<Vec<ScalarValue>>>);
@@ -79,6 +81,16 @@ pub(crate) fn value_now(expr: &Arc<dyn PhysicalExpr>) -> Option<ScalarValue> {
     let call = expr.downcast_ref::<ScalarFunctionExpr>()?;
     let function: &dyn std::any::Any = call.fun().inner().as_ref();
     function.downcast_ref::<OuterValue>()?.now()
+}
+
+/// The column that an expression reads, as `database.table.column`, if it is one that does.
+pub(crate) fn column_of(expr: &Arc<dyn PhysicalExpr>) -> Option<String> {
+    let call = expr.downcast_ref::<ScalarFunctionExpr>()?;
+    let function: &dyn std::any::Any = call.fun().inner().as_ref();
+    let field = &function.downcast_ref::<OuterValue>()?.field;
+    let named = Origin::read(field.metadata());
+    let named = named.map(|of| format!("{}.{}.{}", of.database, of.table, of.column));
+    Some(named.unwrap_or_else(|| "func".to_owned()))
 }
 
 impl ScalarUDFImpl for OuterValue {

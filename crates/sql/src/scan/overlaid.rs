@@ -32,6 +32,11 @@ impl Overlaid {
         Some(Self { overlay, schema: Arc::clone(&table.table.schema) })
     }
 
+    /// How many rows the session has of its own.
+    pub(super) fn row_count(&self) -> usize {
+        self.overlay.row_count()
+    }
+
     /// The columns of the key.
     pub(super) fn key(&self) -> &[usize] {
         &self.schema.primary_key

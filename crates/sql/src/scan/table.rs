@@ -12,7 +12,7 @@ use datafusion::{
     physical_plan::ExecutionPlan,
 };
 use jiff::tz::TimeZone;
-use remora_engine::TextQuery;
+use remora_engine::{AllowedIndexes, TextQuery};
 
 use super::{
     exec::{Batches, ScanExec, ScanShape},
@@ -47,8 +47,12 @@ pub(crate) struct EngineTable {
     constraints: Constraints,
     /// Whether conditions on texts are asked of the text index.
     pub(super) by_text_index: bool,
-    /// What a kept plan calls it.
+    /// What its plan calls it, where somebody asks for that.
     pub(super) relation: Option<Arc<str>>,
+    /// Whether the plan is kept, for rows that are not known yet.
+    pub(super) is_kept: bool,
+    /// Which indexes the statement lets be used.
+    pub(super) indexes: AllowedIndexes,
     name: String,
     rows: usize,
 }
@@ -110,6 +114,8 @@ impl EngineTable {
             constraints,
             by_text_index: true,
             relation: None,
+            is_kept: false,
+            indexes: AllowedIndexes::default(),
             name: name.table.clone(),
             rows: 0,
         }
@@ -117,7 +123,7 @@ impl EngineTable {
 
     /// How many rows there are, as far as plans may rely on it.
     pub(crate) fn rows(&self) -> usize {
-        if self.relation.is_some() { usize::MAX } else { self.rows }
+        if self.is_kept { usize::MAX } else { self.rows }
     }
 
     /// About how many rows there are.
@@ -181,7 +187,22 @@ impl EngineTable {
     /// The same for a plan that is kept, whose scan is known by the name of the relation. How many rows there are
     /// is unknown by then. Conditions on texts are tested row by row: of few rows that is sooner done.
     pub(crate) fn kept(&self, relation: &str) -> Self {
-        Self { by_text_index: false, relation: Some(relation.into()), ..self.clone() }
+        Self { by_text_index: false, is_kept: true, ..self.in_plan(relation) }
+    }
+
+    /// The same, whose scan is known by the name of the relation.
+    pub(crate) fn in_plan(&self, relation: &str) -> Self {
+        Self { relation: Some(relation.into()), ..self.clone() }
+    }
+
+    /// The same, of which these indexes may be used.
+    pub(crate) fn with_indexes(&self, indexes: AllowedIndexes) -> Self {
+        Self { indexes, ..self.clone() }
+    }
+
+    /// What SQL knows of it.
+    pub(crate) fn sql(&self) -> &SqlTable {
+        &self.table
     }
 
     /// Reads these columns of the schema, of the rows that conditions let through as far as the engine
@@ -274,7 +295,7 @@ impl TableProvider for EngineTable {
 
     fn statistics(&self) -> Option<Statistics> {
         let unknown = Statistics::new_unknown(&self.schema);
-        let rows = match self.overlay.is_some() || self.relation.is_some() {
+        let rows = match self.overlay.is_some() || self.is_kept {
             false => Precision::Exact(self.rows),
             true => Precision::Inexact(self.rows),
         };

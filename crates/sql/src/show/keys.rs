@@ -1,6 +1,6 @@
 //! What information_schema says of keys and conditions.
 
-use remora_engine::Value;
+use remora_engine::{TableIndex, Value};
 
 use super::{
     grid::{maybe, number, text, yes},
@@ -8,13 +8,13 @@ use super::{
 };
 use crate::{
     Result,
-    catalog::{KeyKind, Line, PartOf},
+    catalog::{Key, KeyKind, Line, PartOf},
+    error::from_engine,
     state::SessionState,
 };
 
 /// The rows of STATISTICS, in the order of SHOW INDEX.
 pub(super) fn statistics(session: &SessionState, known: &Known) -> Result<Vec<Vec<Value>>> {
-    let count = known.statistics(session)?.rows;
     let mut rows = Vec::new();
     for key in known.ordered_keys() {
         let unique = matches!(key.kind, KeyKind::Primary | KeyKind::Unique);
@@ -43,7 +43,7 @@ pub(super) fn statistics(session: &SessionState, known: &Known) -> Result<Vec<Ve
                 Value::Uint(place),
                 maybe(column),
                 maybe(sorted),
-                Value::Uint(count),
+                number(cardinality(session, known, key, place)?),
                 number(part.prefix),
                 Value::Null,
                 text(if nullable { "YES" } else { "" }),
@@ -56,6 +56,64 @@ pub(super) fn statistics(session: &SessionState, known: &Known) -> Result<Vec<Ve
         }
     }
     Ok(rows)
+}
+
+/// About how many different values so many leading parts of a key have; `None` where that is not known.
+fn cardinality(
+    session: &SessionState,
+    known: &Known,
+    key: &Key,
+    parts: u64,
+) -> Result<Option<u64>> {
+    let count = known.statistics(session)?.rows;
+    let is_whole = usize::try_from(parts).is_ok_and(|parts| parts == key.parts.len());
+    if key.kind == KeyKind::Fulltext || is_whole && known.table.is_unique(key) {
+        return Ok(Some(count));
+    }
+    let Some((index, columns)) = known.table.index_of(key) else { return Ok(None) };
+    let Some(parts) = usize::try_from(parts).ok().filter(|parts| *parts <= columns) else {
+        return Ok(None);
+    };
+    if known.engine_name.is_empty() {
+        return Ok(None);
+    }
+    let found = session.reader().distinct(&known.engine_name, index, parts);
+    found.map_err(|error| from_engine(&error))
+}
+
+/// The rows of `remora.index_usage`: how often each key of a table answered, by what it was asked.
+pub(super) fn usage(session: &SessionState, known: &Known) -> Result<Vec<Vec<Value>>> {
+    let usage = session.reader().index_usage(&known.engine_name);
+    let usage = usage.map_err(|error| from_engine(&error))?;
+    let mut rows = Vec::new();
+    for key in known.ordered_keys() {
+        let counted = match known.table.index_of(key) {
+            Some((TableIndex::Key, _)) => Some(usage.key),
+            Some((TableIndex::Secondary(place), _)) => usage.secondary.get(place).copied(),
+            None => text_index(known, key).and_then(|place| usage.texts.get(place).copied()),
+        };
+        let Some(counted) = counted else { continue };
+        let uses = [
+            ("lookup", counted.lookups, key.kind == KeyKind::Primary),
+            ("equality", counted.equalities, key.kind != KeyKind::Fulltext),
+            ("range", counted.ranges, key.kind != KeyKind::Fulltext),
+            ("order", counted.orders, key.kind != KeyKind::Fulltext),
+            ("text", counted.searches, key.kind == KeyKind::Fulltext),
+        ];
+        for (kind, count, _) in uses.into_iter().filter(|(.., can)| *can) {
+            let name = &known.name;
+            let named = [text(&name.database), text(&name.table), text(&key.name), text(kind)];
+            rows.push(named.into_iter().chain([Value::Uint(count)]).collect());
+        }
+    }
+    Ok(rows)
+}
+
+/// The place of the text index that a key is.
+fn text_index(known: &Known, key: &Key) -> Option<usize> {
+    let columns = key.parts.iter().map(|part| known.table.column(part.column()?));
+    let columns: Vec<usize> = columns.collect::<Option<_>>()?;
+    known.table.schema.texts.iter().position(|text| text.columns == columns)
 }
 
 /// The foreign keys of a table with their names and columns.
@@ -166,7 +224,7 @@ pub(super) fn references(known: &Known, all: &[Known]) -> Vec<Vec<Value>> {
 /// The unique key that begins with the columns a foreign key points to.
 fn referenced_key<'k>(foreign: &Foreign, all: &'k [Known]) -> Option<&'k str> {
     let parent = all.iter().find(|known| known.name == foreign.table)?;
-    let begins = |key: &&crate::catalog::Key| {
+    let begins = |key: &&Key| {
         let same = |(part, column): (&crate::catalog::KeyPart, &String)| match &part.of {
             PartOf::Column(name) => name.eq_ignore_ascii_case(column),
             PartOf::Expression(_) => false,

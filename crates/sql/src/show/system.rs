@@ -29,8 +29,8 @@ use crate::{
     state::SessionState,
 };
 
-/// The database whose tables of the system's are not listed.
-const UNLISTED: &str = "mysql";
+/// The databases whose tables of the system's are not listed.
+const UNLISTED: [&str; 2] = ["mysql", "remora"];
 
 /// A table of the system's.
 pub(super) struct SystemTable {
@@ -49,7 +49,7 @@ pub(super) fn system_tables() -> &'static [SystemTable] {
 
 /// Those that are listed.
 fn listed_tables() -> impl Iterator<Item = &'static SystemTable> {
-    system_tables().iter().filter(|table| table.name.database != UNLISTED)
+    system_tables().iter().filter(|table| !UNLISTED.contains(&&*table.name.database))
 }
 
 fn read(declared: &str) -> Vec<SystemTable> {
@@ -80,10 +80,10 @@ pub(super) fn is_system(database: &str) -> bool {
         .any(|system| system.eq_ignore_ascii_case(database))
 }
 
-/// Whether the table is the system's. `mysql.user` is one that is read by its name and listed nowhere,
-/// so that no dump takes it along and overwrites the accounts of the server that it is read into.
+/// Whether the table is the system's. `mysql.user` and `remora.index_usage` are read by their names and listed
+/// nowhere, so that no dump takes the first along and overwrites the accounts of the server that it is read into.
 pub(super) fn is_systems(name: &TableName) -> bool {
-    is_system(&name.database) || name.database == UNLISTED && find(name).is_ok()
+    is_system(&name.database) || UNLISTED.contains(&&*name.database) && find(name).is_ok()
 }
 
 /// The system's table of this name, in any case; 1109, 1146.
@@ -111,7 +111,12 @@ pub(super) fn provider(session: &SessionState, name: &TableName) -> Result<Arc<d
 pub(super) fn rows(session: &SessionState, name: &TableName) -> Result<Vec<Vec<Value>>> {
     match name.database.as_str() {
         "performance_schema" => return performance(session, &name.table),
-        UNLISTED => return Ok(privileges::accounts(session)),
+        "mysql" => return Ok(privileges::accounts(session)),
+        "remora" => {
+            let known = tables::all(session)?;
+            let rows = known.iter().map(|known| keys::usage(session, known));
+            return Ok(rows.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect());
+        }
         _ => {}
     }
     let each = |rows: &dyn Fn(&Known) -> Vec<Vec<Value>>| -> Result<Vec<Vec<Value>>> {

@@ -45,6 +45,7 @@ fn request(random: &mut Random, rows: &[Row]) -> ScanRequest {
         batch_rows: random.one(&[0, 1, 7, 100, 10_000]),
         in_key_order: random.chance(50),
         limit: random.chance(30).then(|| random.below(60) as u64),
+        ..ScanRequest::default()
     }
 }
 

@@ -38,6 +38,7 @@ pub fn request(random: &mut Random, rows: &[crate::Row]) -> SearchRequest {
         text: random.chance(85).then(|| random.query(rows, 3)),
         filter: random.chance(50).then(|| random.filter(3)),
         fuzzy: None,
+        ..Selection::default()
     };
     let limit = random.one(&[0, 1, 5, 20, 1000]);
     let offset = random.one(&[0, 0, 0, 3, 17]);

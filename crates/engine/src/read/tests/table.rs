@@ -122,6 +122,7 @@ pub fn view(schema: Schema, segments: Vec<Vec<Stored>>) -> TableView {
     let synonyms = Arc::new(Synonyms::of(&schema));
     let format = Arc::new(crate::encode::RowFormat::new(Arc::clone(&schema)));
     let (defined, changed) = (Position(0), Position(0));
+    let usage = Arc::new(crate::snapshot::UsageCounters::of(&schema, None));
     TableView {
         number: 1,
         schema,
@@ -133,6 +134,7 @@ pub fn view(schema: Schema, segments: Vec<Vec<Stored>>) -> TableView {
         rows,
         staged: None,
         activity: Arc::default(),
+        usage,
     }
 }
 

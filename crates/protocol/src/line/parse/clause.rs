@@ -83,7 +83,7 @@ impl<'l> Clauses<'l> {
         self.check_limits()?;
         let text = combined(self.text, TextQuery::And);
         let filter = combined(self.filters, Filter::And);
-        Ok(Selection { table, text, filter, fuzzy: self.fuzzy })
+        Ok(Selection { table, text, filter, fuzzy: self.fuzzy, ..Selection::default() })
     }
 
     fn check_limits(&self) -> Result<(), LineError> {

@@ -1,86 +1,255 @@
-//! What EXPLAIN says of the shapes.
+//! What EXPLAIN says of the shapes: what a statement would ask of the engine is asked how it would be answered.
 
-use remora_engine::{KeyValues, Value};
+use std::{sync::Arc, time::Instant};
+
+use remora_engine::{FacetRequest, KeyValues, Selection, Value};
 
 use super::{
-    AnyPlan, AnyShape,
+    AnyPlan, AnyShape, answers,
     condition::Tests,
+    join,
+    keys::{distinct, sort},
     lift::{Constants, Lifted},
-    plan::{Plan, Work},
+    plan::{FacetOrder, FacetWork, KeyOrder, KeyWork, PageWork, Plan, Work},
+    planned::Kept,
+    run::{Asked, by_keys, failed},
 };
-use crate::{catalog::Reader, search, state::SessionState};
+use crate::{
+    Result,
+    catalog::Reader,
+    execute::{
+        access::{Access, Wanted},
+        counted::Counted,
+    },
+    parse::Source,
+    plan::Figures,
+    search,
+    state::SessionState,
+};
 
-/// One table's part in the answer.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Access {
-    /// What the statement calls the table.
-    pub table: String,
-    /// MySQL's word for the way: `const`, `range`, `fulltext`, `ALL`.
-    pub kind: &'static str,
-    /// The index that answers.
-    pub key: Option<String>,
-    /// How many rows are looked at, about.
-    pub rows: u64,
-    /// What happens, in words.
-    pub extra: String,
+/// How a statement reads its tables, and how many SELECTs it has.
+pub(crate) struct Explained {
+    pub accesses: Vec<Access>,
+    pub selects: usize,
 }
 
-/// How a text would be answered, table by table; `None` if it has none of the shapes.
-pub(crate) fn explain(
-    session: &SessionState,
-    text: &[u8],
+/// How a statement would be answered, table by table; `None` if it goes the general way.
+pub(crate) async fn explain(
+    session: &mut SessionState,
+    source: &Arc<Source>,
     parameters: &[Value],
-) -> Option<Vec<Access>> {
-    let mode = session.lex_mode();
-    let mut lifted = Lifted::default();
-    let database = session.database.as_deref();
-    if !lifted.read(text, mode, database) {
-        return None;
+) -> Result<Option<Explained>> {
+    if !answers(session) {
+        return Ok(None);
     }
-    let shape = AnyShape::of(text, mode, &lifted.pieces)?;
+    let (text, mode) = (source.text.as_slice(), source.mode);
+    let mut lifted = Lifted::default();
+    let database = session.database.clone();
+    if !lifted.read(text, mode, database.as_deref()) {
+        return Ok(None);
+    }
     let reader = session.reader();
     let constants = lifted.constants(text, mode, parameters, session);
-    let plan = AnyPlan::new(&shape, session, &reader, database)?;
-    // What may not be read is refused where it is planned.
-    plan.check(&session.identity).ok()?;
-    Some(match plan {
-        AnyPlan::One(plan) => vec![access(&plan, &reader, &constants)?],
-        AnyPlan::Joined(plan) => plan.accesses(),
-        AnyPlan::Planned(_) => return None,
-    })
+    let shape = AnyShape::of(text, mode, &lifted.pieces);
+    let plan = shape.and_then(|shape| AnyPlan::new(&shape, session, &reader, database.as_deref()));
+    let accesses = match plan {
+        Some(AnyPlan::One(plan)) => of_one(session, &reader, &plan, &constants)?,
+        Some(AnyPlan::Joined(plan)) => join::explain(session, &reader, &plan, &constants)?,
+        Some(AnyPlan::Planned(_)) | None => {
+            return Kept::explain(session, &reader, &constants, source).await;
+        }
+    };
+    let Some(accesses) = accesses else { return Ok(None) };
+    let selects = accesses.iter().map(|access| access.select).max().unwrap_or(1);
+    Ok(Some(Explained { accesses, selects }))
 }
 
-fn access(plan: &Plan, reader: &Reader, constants: &Constants<'_>) -> Option<Access> {
-    let table = plan.table.called().to_owned();
-    let all = reader.row_count(&plan.table.engine_name).ok()?;
-    let access = |kind, key: Option<&str>, rows, extra: String| Access {
-        table: table.clone(),
-        kind,
-        key: key.map(str::to_owned),
-        rows,
-        extra,
-    };
-    let searched = |tests: &Tests, what: &str| {
-        let selected = tests.fill(constants, &plan.table)?;
-        let words = search::selection(selected.text.as_ref(), selected.filter.as_ref());
-        let (kind, key) = match (&selected.text, &selected.filter) {
-            (Some(_), _) => ("fulltext", Some("text index")),
-            (None, Some(_)) => ("range", None),
-            (None, None) => ("index", Some("PRIMARY")),
-        };
-        Some(access(kind, key, all, format!("{what}: {words}")))
-    };
-    match &plan.work {
-        Work::Keys(work) => {
-            let mut keys: Vec<KeyValues> = Vec::new();
-            work.test.fill(constants, work.branches, &mut keys)?;
-            let kind = if work.test.is_single { "const" } else { "range" };
-            let extra = format!("Look-up of {} keys in the primary key", keys.len());
-            Some(access(kind, Some("PRIMARY"), keys.len() as u64, extra))
+/// Runs a statement and says what its steps took, a line each; `None` if it goes the general way.
+pub(crate) async fn analyze(
+    session: &mut SessionState,
+    source: &Arc<Source>,
+    parameters: &[Value],
+) -> Result<Option<Vec<String>>> {
+    if !answers(session) {
+        return Ok(None);
+    }
+    let (text, mode) = (source.text.as_slice(), source.mode);
+    let mut lifted = Lifted::default();
+    let database = session.database.clone();
+    if !lifted.read(text, mode, database.as_deref()) {
+        return Ok(None);
+    }
+    let reader = session.reader();
+    let constants = lifted.constants(text, mode, parameters, session);
+    let shape = AnyShape::of(text, mode, &lifted.pieces);
+    let plan = shape.and_then(|shape| AnyPlan::new(&shape, session, &reader, database.as_deref()));
+    let plan = match plan {
+        Some(AnyPlan::Planned(_)) | None => {
+            return Kept::analyze(session, &reader, &constants, source).await;
         }
-        Work::Page(work) => searched(&work.tests, "One page of a search"),
-        Work::Count(tests) => searched(tests, "Count, no row is read"),
-        Work::Facet(work) => searched(&work.tests, "Counts of each value, no row is read"),
-        Work::Ends(tests, _) => searched(tests, "First and last key, no row is read"),
+        Some(plan) => plan,
+    };
+    let accesses = match &plan {
+        AnyPlan::One(plan) => of_one(session, &reader, plan, &constants)?,
+        AnyPlan::Joined(plan) => join::explain(session, &reader, plan, &constants)?,
+        AnyPlan::Planned(_) => None,
+    };
+    let Some(accesses) = accesses else { return Ok(None) };
+    let (started, mut counted) = (Instant::now(), Counted::default());
+    if plan.run(session, &reader, &constants, &mut counted).await?.is_none() {
+        return Ok(None);
+    }
+    let last = started.elapsed();
+    let whole = Figures { first: last, last, rows: counted.rows, loops: 1 };
+    Ok(Some(match accesses.as_slice() {
+        [access] => vec![format!("-> {} {whole}", access.estimated_line())],
+        accesses => {
+            let of_table = |access: &Access| {
+                let measured = access.measured.map(|it| format!(" {it}")).unwrap_or_default();
+                format!("    -> {}{measured}", access.estimated_line())
+            };
+            let mut lines = vec![format!("-> Nested loop join {whole}")];
+            lines.extend(accesses.iter().map(of_table));
+            lines
+        }
+    }))
+}
+
+fn of_one(
+    session: &SessionState,
+    reader: &Reader,
+    plan: &Plan,
+    constants: &Constants<'_>,
+) -> Result<Option<Vec<Access>>> {
+    let Some(asked) = Asked::of(session, reader, plan, constants)? else { return Ok(None) };
+    let access = match &plan.work {
+        Work::Keys(work) => asked.explain_keys(work)?,
+        Work::Page(work) => asked.explain_page(session, work)?,
+        Work::Count(tests) => asked.explain_count(tests)?,
+        Work::Facet(work) => asked.explain_facet(work)?,
+        Work::Ends(tests, ends) => {
+            let Some(requests) = asked.end_requests(tests, ends) else { return Ok(None) };
+            let mut made = Vec::new();
+            for request in requests {
+                let path = reader.search_access(&request).map_err(failed)?;
+                let wanted =
+                    Wanted { in_order: true, has_condition: request.selection.filter.is_some() };
+                let mut access = asked.access(&request.selection, &path, wanted);
+                access.say("the first of an order");
+                made.push(access);
+            }
+            return Ok(Some(made));
+        }
+    };
+    Ok(access.map(|access| vec![access]))
+}
+
+impl Asked<'_> {
+    fn access(
+        &self,
+        selection: &Selection,
+        path: &remora_engine::AccessPath,
+        wanted: Wanted,
+    ) -> Access {
+        let table = &self.plan.table;
+        let mut access = Access::of(&table.sql, table.called(), path, wanted);
+        if let Some(text) = &selection.text {
+            access.say(search::selection(Some(text), None));
+        }
+        access
+    }
+
+    fn explain_keys(&self, work: &KeyWork) -> Result<Option<Access>> {
+        let table = &self.plan.table;
+        if work.test.is_single && work.branches.times == 1 && self.page.is_everything() {
+            let Some(key) = work.test.single(self.constants) else { return Ok(None) };
+            let row = match key {
+                Some(key) => {
+                    self.reader.get_columns(&table.engine_name, &key, &[]).map_err(failed)?
+                }
+                None => None,
+            };
+            return Ok(match row {
+                Some(_) => Some(Access::by_keys(&table.sql, table.called(), "const", 1)),
+                None if work.test.by_bytes => None,
+                None => Some(Access::of_no_table("no matching row in const table")),
+            });
+        }
+        let mut keys: Vec<KeyValues> = Vec::new();
+        let filled = work.test.fill(self.constants, work.branches, &mut keys);
+        if work.test.by_bytes || filled.is_none() {
+            return Ok(None);
+        }
+        match work.order {
+            KeyOrder::Ascending | KeyOrder::Descending => sort(&mut keys),
+            KeyOrder::FirstAsked => distinct(&mut keys),
+            KeyOrder::AsAsked => {}
+        }
+        let mut access = Access::by_keys(&table.sql, table.called(), "range", keys.len() as u64);
+        access.say("Using where");
+        access.say(format!("{} keys at once", keys.len()));
+        Ok(Some(access))
+    }
+
+    fn explain_page(&self, session: &SessionState, work: &PageWork) -> Result<Option<Access>> {
+        let Some(selection) = self.selection(&work.tests) else { return Ok(None) };
+        let has_condition = selection.filter.is_some();
+        if self.few(session, work, &selection)?.is_some() {
+            let mut path = self.reader.access(&selection).map_err(failed)?;
+            let last = self.page.offset.saturating_add(self.page.limit);
+            if !has_condition {
+                path.examined = path.examined.min(last);
+                path.matching = path.examined;
+            }
+            let wanted = Wanted { in_order: false, has_condition };
+            return Ok(Some(self.access(&selection, &path, wanted)));
+        }
+        let Some((request, is_page)) = self.search(work, selection)? else { return Ok(None) };
+        let path = match self.reader.first_access(&request) {
+            Ok(None) if !is_page => return Ok(None),
+            Ok(None) => self.reader.search_access(&request),
+            Ok(Some(path)) => Ok(path),
+            Err(error) => Err(error),
+        };
+        let path = match path {
+            Ok(path) => path,
+            Err(remora_engine::Error::Request { .. }) => return Ok(None),
+            Err(error) => return Err(failed(error)),
+        };
+        let wanted = Wanted { in_order: true, has_condition };
+        Ok(Some(self.access(&request.selection, &path, wanted)))
+    }
+
+    fn explain_count(&self, tests: &Tests) -> Result<Option<Access>> {
+        let Some(selection) = self.selection(tests) else { return Ok(None) };
+        if selection.text.is_none() && selection.filter.is_none() {
+            return Ok(Some(Access::of_no_table("Select tables optimized away")));
+        }
+        let path = self.reader.access(&selection).map_err(failed)?;
+        let wanted = Wanted { in_order: false, has_condition: selection.filter.is_some() };
+        let mut access = self.access(&selection, &path, wanted);
+        access.say("Count, no row is read");
+        Ok(Some(access))
+    }
+
+    fn explain_facet(&self, work: &FacetWork) -> Result<Option<Access>> {
+        let Some(selection) = self.selection(&work.tests) else { return Ok(None) };
+        if let Some(collation) = work.collation {
+            let (selection, column) = (selection.clone(), work.column.clone());
+            let request = FacetRequest { selection, column, limit: usize::MAX, offset: 0 };
+            let found = self.reader.facet(&request).map_err(failed)?;
+            if by_keys(found.values, collation, work.order).is_none() {
+                return Ok(None);
+            }
+        }
+        let path = self.reader.access(&selection).map_err(failed)?;
+        let wanted = Wanted { in_order: false, has_condition: selection.filter.is_some() };
+        let mut access = self.access(&selection, &path, wanted);
+        access.say("Counts of each value, no row is read");
+        if let FacetOrder::Value(_) = work.order {
+            access.say_first("Using filesort");
+        }
+        access.say_first("Using temporary");
+        Ok(Some(access))
     }
 }

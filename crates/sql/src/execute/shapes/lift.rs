@@ -93,6 +93,9 @@ impl Lifted {
         self.literals.clear();
         self.ends.clear();
         self.has_key = true;
+        if has_index_hint(text) {
+            return false;
+        }
         self.key.push(u8::from(mode.ansi_quotes) | u8::from(mode.no_backslash_escapes) << 1);
         self.key.extend_from_slice(database.unwrap_or("").as_bytes());
         self.key.push(0);
@@ -138,6 +141,14 @@ impl Lifted {
         let zone = session.variables.time_zone.zone.clone();
         Constants { text, mode, literals: &self.literals, ends: &self.ends, parameters, zone }
     }
+}
+
+/// Whether a comment may say which indexes are to be used.
+fn has_index_hint(text: &[u8]) -> bool {
+    let Some(place) = memchr::memmem::find(text, b"/*+") else { return false };
+    let hint = text.get(place..).unwrap_or_default();
+    let hint = hint.get(..memchr::memmem::find(hint, b"*/").unwrap_or(hint.len()));
+    hint.unwrap_or_default().windows(5).any(|word| word.eq_ignore_ascii_case(b"INDEX"))
 }
 
 /// The literals of a group, given where each ends.

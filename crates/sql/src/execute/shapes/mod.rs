@@ -24,7 +24,7 @@ mod tests;
 
 use std::{cell::Cell, sync::Arc};
 
-pub(crate) use explain::{Access, explain};
+pub(crate) use explain::{Explained, analyze, explain};
 use lift::{Constants, Lifted, Piece};
 use remora_engine::{KeyValues, Value};
 use remora_mysql::{Collation, LexMode};
@@ -34,7 +34,7 @@ use self::{
     shape::Shape,
 };
 use crate::{
-    Identity, Outcome, Reply, Result,
+    Outcome, Reply, Result,
     aside::read_aside,
     catalog::{Reader, Verb},
     parse::{Kind, LONG_BYTES, Source, Statement, split},
@@ -312,15 +312,6 @@ impl AnyPlan {
                 Self::Joined(join::Plan::new(shape, session, reader, database)?)
             }
         })
-    }
-
-    /// 1142 if one of its tables may not be read.
-    fn check(&self, identity: &Identity) -> Result<()> {
-        match self {
-            Self::One(plan) => plan.table.name.check(identity, Verb::Select),
-            Self::Joined(plan) => plan.check(identity),
-            Self::Planned(_) => Ok(()),
-        }
     }
 
     /// Whether the tables are still those that the plan was made for.

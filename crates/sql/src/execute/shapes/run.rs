@@ -1,5 +1,6 @@
 //! Asks the engine what a plan says and sends the rows.
 
+use datafusion::arrow::array::RecordBatch;
 use remora_engine::{
     Error as EngineError, FacetRequest, Filter, KeyValues, SearchRequest, Selection, SortBy, Value,
     compare,
@@ -38,21 +39,10 @@ pub(super) async fn run<R: Reply>(
     constants: &Constants<'_>,
     reply: &mut R,
 ) -> Result<Option<Outcome>> {
-    if plan.table.is_changed_by(session) {
-        return Ok(None);
-    }
-    plan.table.name.check(&session.identity, Verb::Select)?;
-    let limited = plan.limit.is_some();
-    let limit = constants.rows(plan.limit);
-    let offset = constants.rows(plan.offset);
-    if (limited && limit.is_none()) || (plan.offset.is_some() && offset.is_none()) {
-        return Ok(None);
-    }
-    let page = Page { limit: limit.unwrap_or(u64::MAX), offset: offset.unwrap_or(0) };
-    let asked = Asked { reader, plan, constants, page };
+    let Some(asked) = Asked::of(session, reader, plan, constants)? else { return Ok(None) };
     let rows = match &plan.work {
         Work::Keys(work)
-            if work.test.is_single && work.branches.times == 1 && page.is_everything() =>
+            if work.test.is_single && work.branches.times == 1 && asked.page.is_everything() =>
         {
             asked.single(session, work, reply)?
         }
@@ -71,13 +61,13 @@ pub(super) async fn run<R: Reply>(
 
 /// LIMIT and OFFSET.
 #[derive(Clone, Copy)]
-struct Page {
-    limit: u64,
-    offset: u64,
+pub(super) struct Page {
+    pub limit: u64,
+    pub offset: u64,
 }
 
 impl Page {
-    fn is_everything(self) -> bool {
+    pub fn is_everything(self) -> bool {
         self.limit == u64::MAX && self.offset == 0
     }
 
@@ -88,7 +78,7 @@ impl Page {
     }
 }
 
-fn failed(error: EngineError) -> crate::Error {
+pub(super) fn failed(error: EngineError) -> crate::Error {
     from_engine(&error)
 }
 
@@ -97,7 +87,7 @@ const MAX_KEYED: usize = 10_000;
 
 /// Values in the order of a collation; `None` if there are many, or if some are one by the collation: which of
 /// them is shown is decided by the rows.
-fn by_keys(
+pub(super) fn by_keys(
     values: Vec<(Value, u64)>,
     collation: Collation,
     order: FacetOrder,
@@ -128,15 +118,37 @@ fn by_keys(
     Some(keyed.into_iter().map(|(_, value, count)| (value, count)).collect())
 }
 
-struct Asked<'a> {
-    reader: &'a Reader,
-    plan: &'a Plan,
-    constants: &'a Constants<'a>,
-    page: Page,
+/// A plan with what one statement asks of it.
+pub(super) struct Asked<'a> {
+    pub reader: &'a Reader,
+    pub plan: &'a Plan,
+    pub constants: &'a Constants<'a>,
+    pub page: Page,
 }
 
 /// How many rows were sent; `None` if the statement goes the general way.
 type Sent = Result<Option<u64>>;
+
+impl<'a> Asked<'a> {
+    /// What is asked; `None` if the statement goes the general way. 1142 if the table may not be read.
+    pub fn of(
+        session: &SessionState,
+        reader: &'a Reader,
+        plan: &'a Plan,
+        constants: &'a Constants<'a>,
+    ) -> Result<Option<Self>> {
+        if plan.table.is_changed_by(session) {
+            return Ok(None);
+        }
+        plan.table.name.check(&session.identity, Verb::Select)?;
+        let (limit, offset) = (constants.rows(plan.limit), constants.rows(plan.offset));
+        if limit.is_some() != plan.limit.is_some() || offset.is_some() != plan.offset.is_some() {
+            return Ok(None);
+        }
+        let page = Page { limit: limit.unwrap_or(u64::MAX), offset: offset.unwrap_or(0) };
+        Ok(Some(Self { reader, plan, constants, page }))
+    }
+}
 
 impl Asked<'_> {
     fn single<R: Reply>(&self, session: &SessionState, work: &KeyWork, reply: &mut R) -> Sent {
@@ -222,10 +234,10 @@ impl Asked<'_> {
     }
 
     /// The rows that are asked for; `None` if a literal takes a conversion.
-    fn selection(&self, tests: &Tests) -> Option<Selection> {
+    pub fn selection(&self, tests: &Tests) -> Option<Selection> {
         let Selected { text, filter } = tests.fill(self.constants, &self.plan.table)?;
         let table = self.plan.table.engine_name.clone();
-        Some(Selection { table, text, filter, fuzzy: None })
+        Some(Selection { table, text, filter, ..Selection::default() })
     }
 
     async fn page<R: Reply>(
@@ -234,37 +246,16 @@ impl Asked<'_> {
         work: &PageWork,
         reply: &mut R,
     ) -> Sent {
-        let Page { mut limit, offset } = self.page;
         let Some(selection) = self.selection(&work.tests) else { return Ok(None) };
-        if let Some(sent) = self.few(session, work, &selection, reply)? {
+        if let Some(batch) = self.few(session, work, &selection)? {
+            let page = self.page.of(batch.num_rows());
+            let batch = batch.slice(page.start, page.len());
+            reply.columns(&self.plan.columns)?;
+            output::send(&batch, &self.plan.columns, reply)?;
             reply.drain().await?;
-            return Ok(Some(sent));
+            return Ok(Some(batch.num_rows() as u64));
         }
-        if self.plan.limit.is_none() {
-            // All that there are, if they are few.
-            limit = self.reader.count(&selection).map_err(failed)?.count;
-        }
-        let is_page = offset.saturating_add(limit) <= MAX_PAGE_ROWS;
-        if limit > MAX_PAGE_ROWS || !self.scores_the_condition(work) {
-            return Ok(None);
-        }
-        let columns = &self.plan.table.schema().columns;
-        let name = |field: &PageField| match field {
-            PageField::Column(position) => columns.get(*position).map(|c| c.name.clone()),
-            PageField::Score => None,
-        };
-        let request = SearchRequest {
-            selection,
-            sort: work.sort.clone(),
-            limit: limit as usize,
-            offset: offset as usize,
-            fields: work.fields.iter().filter_map(name).collect(),
-            ..SearchRequest::default()
-        };
-        let scored = work.sort.iter().any(|key| key.by == SortBy::Score);
-        if work.fields.contains(&PageField::Score) && !scored {
-            return Ok(None);
-        }
+        let Some((request, is_page)) = self.search(work, selection)? else { return Ok(None) };
         let found = match self.reader.first_page(&request) {
             Ok(Some(hits)) => Ok((hits, None)),
             Ok(None) if !is_page => return Ok(None),
@@ -298,25 +289,55 @@ impl Asked<'_> {
         Ok(Some(hits.len() as u64))
     }
 
-    /// Sends the rows of a page where few are looked at for it: without the numbers that a search tells.
-    fn few<R: Reply>(
+    /// What the engine is asked for a page, and whether that is no longer than a page may be; `None` if the
+    /// statement goes the general way.
+    pub fn search(
+        &self,
+        work: &PageWork,
+        selection: Selection,
+    ) -> Result<Option<(SearchRequest, bool)>> {
+        let Page { mut limit, offset } = self.page;
+        if self.plan.limit.is_none() {
+            // All that there are, if they are few.
+            limit = self.reader.count(&selection).map_err(failed)?.count;
+        }
+        let is_page = offset.saturating_add(limit) <= MAX_PAGE_ROWS;
+        if limit > MAX_PAGE_ROWS || !self.scores_the_condition(work) {
+            return Ok(None);
+        }
+        let scored = work.sort.iter().any(|key| key.by == SortBy::Score);
+        if work.fields.contains(&PageField::Score) && !scored {
+            return Ok(None);
+        }
+        let columns = &self.plan.table.schema().columns;
+        let name = |field: &PageField| match field {
+            PageField::Column(position) => columns.get(*position).map(|c| c.name.clone()),
+            PageField::Score => None,
+        };
+        let request = SearchRequest {
+            selection,
+            sort: work.sort.clone(),
+            limit: limit as usize,
+            offset: offset as usize,
+            fields: work.fields.iter().filter_map(name).collect(),
+            ..SearchRequest::default()
+        };
+        Ok(Some((request, is_page)))
+    }
+
+    /// The rows of a page and before it where few are looked at for them: without the numbers that a search tells.
+    pub fn few(
         &self,
         session: &SessionState,
         work: &PageWork,
         selection: &Selection,
-        reply: &mut R,
-    ) -> Sent {
+    ) -> Result<Option<RecordBatch>> {
         let Some(few) = &work.few else { return Ok(None) };
         let Page { limit, offset } = self.page;
         let wanted = self.plan.limit.is_some().then(|| offset.saturating_add(limit));
         let zone = &session.variables.time_zone.zone;
         let read = few.read(self.reader, selection.filter.clone(), wanted, zone, Most::HERE);
-        let Some(batch) = read.map_err(from_plan)? else { return Ok(None) };
-        let page = self.page.of(batch.num_rows());
-        let batch = batch.slice(page.start, page.len());
-        reply.columns(&self.plan.columns)?;
-        output::send(&batch, &self.plan.columns, reply)?;
-        Ok(Some(batch.num_rows() as u64))
+        read.map_err(from_plan)
     }
 
     /// Whether the scores that are asked for are those of the MATCH in the condition.
@@ -407,9 +428,23 @@ impl Asked<'_> {
         ends: &[End],
         reply: &mut R,
     ) -> Sent {
-        let Some(selection) = self.selection(tests) else { return Ok(None) };
+        let Some(requests) = self.end_requests(tests, ends) else { return Ok(None) };
         let mut row = Vec::new();
-        for End { column, nullable, sort } in ends {
+        for request in requests {
+            let found = self.reader.search(&request).map_err(failed)?;
+            let first = found.hits.into_iter().next();
+            let value = first.and_then(|hit| hit.fields.into_iter().next());
+            row.push(value.unwrap_or(Value::Null));
+        }
+        reply.columns(&self.plan.columns)?;
+        send(reply, &self.plan.columns, &row, &session.variables.time_zone.zone)?;
+        Ok(Some(1))
+    }
+
+    /// The searches for the least and greatest values.
+    pub fn end_requests(&self, tests: &Tests, ends: &[End]) -> Option<Vec<SearchRequest>> {
+        let selection = self.selection(tests)?;
+        let request = |End { column, nullable, sort }: &End| {
             let mut selection = selection.clone();
             if *nullable && !sort.descending {
                 // NULL comes before all values.
@@ -420,20 +455,14 @@ impl Asked<'_> {
                     None => present,
                 });
             }
-            let request = SearchRequest {
+            SearchRequest {
                 selection,
                 sort: vec![sort.clone()],
                 limit: 1,
                 fields: vec![column.clone()],
                 ..SearchRequest::default()
-            };
-            let found = self.reader.search(&request).map_err(failed)?;
-            let first = found.hits.into_iter().next();
-            let value = first.and_then(|hit| hit.fields.into_iter().next());
-            row.push(value.unwrap_or(Value::Null));
-        }
-        reply.columns(&self.plan.columns)?;
-        send(reply, &self.plan.columns, &row, &session.variables.time_zone.zone)?;
-        Ok(Some(1))
+            }
+        };
+        Some(ends.iter().map(request).collect())
     }
 }

@@ -19,11 +19,13 @@
 //! All columns of facts are integers. Whatever does not fit, or takes more rows than are worth
 //! collecting, goes the general way.
 
+mod explain;
 mod parse;
 mod plan;
 mod read;
 mod run;
 
+pub(super) use explain::explain;
 pub(super) use parse::shape;
 pub(super) use plan::Plan;
 pub(super) use run::run;

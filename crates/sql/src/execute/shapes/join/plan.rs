@@ -8,7 +8,6 @@ use crate::{
     execute::shapes::{
         condition::Operand,
         constant::Comparable,
-        explain::Access,
         shape::{ColumnName, Comparison, Group},
         table::Table,
     },
@@ -136,11 +135,6 @@ impl Plan {
         Some(Self { chain, output, columns })
     }
 
-    /// How each table is read, in that order.
-    pub(in crate::execute::shapes) fn accesses(&self) -> Vec<Access> {
-        self.chain.accesses()
-    }
-
     /// Whether all tables are still those that it was made for.
     pub(in crate::execute::shapes) fn is_current(&self, reader: &Reader) -> bool {
         self.chain.is_current(reader)
@@ -152,23 +146,6 @@ impl Chain {
     pub(super) fn tables(&self) -> Vec<&Table> {
         let before = self.before.iter().flat_map(|(chain, _)| chain.tables());
         self.steps.iter().map(|step| &step.table).chain(before).collect()
-    }
-
-    fn accesses(&self) -> Vec<Access> {
-        let before = self.before.iter().flat_map(|(chain, _)| chain.accesses());
-        let own = self.steps.iter().enumerate().map(|(number, step)| {
-            let (kind, what) = match (step.key.is_empty(), number) {
-                _ if step.table.temporary.is_some() => ("ALL", "Every row of a temporary table"),
-                (true, _) => ("range", "Look-up of rows by what their keys begin with"),
-                (false, 0) => ("const", "Look-up by the primary key"),
-                (false, _) => ("eq_ref", "Look-up by the primary key"),
-            };
-            let behind = if number == 0 { "" } else { ", for the rows of the tables before" };
-            let key = step.table.temporary.is_none().then(|| "PRIMARY".to_owned());
-            let table = step.table.called().to_owned();
-            Access { table, kind, key, rows: 1, extra: format!("{what}{behind}") }
-        });
-        before.chain(own).collect()
     }
 
     fn is_current(&self, reader: &Reader) -> bool {

@@ -1,6 +1,11 @@
 //! Reads the tables of a join one after the other, for the rows of those before.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    cell::RefCell,
+    collections::BTreeSet,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use remora_engine::{Filter, KeyValues, Literal, ScanRequest, Value};
 
@@ -67,6 +72,21 @@ pub(super) struct Reading<'a> {
     pub(super) session: &'a SessionState,
     pub(super) reader: &'a Reader,
     pub(super) constants: &'a Constants<'a>,
+    /// How the tables are read, where that is to be told.
+    pub(super) noted: Option<RefCell<Vec<StepRead>>>,
+}
+
+/// How a table was read.
+pub(super) struct StepRead {
+    /// For how many rows of the tables before.
+    pub rows_before: usize,
+    /// Keys that were looked up.
+    pub keys: usize,
+    /// The first scan.
+    pub scan: Option<ScanRequest>,
+    /// The rows that there were then.
+    pub rows: usize,
+    pub time: Duration,
 }
 
 impl Reading<'_> {
@@ -81,6 +101,8 @@ impl Reading<'_> {
         for step in &chain.steps {
             self.session.check_interrupted()?;
             let Some(filled) = self.fill(step, &before, &rows) else { return Ok(None) };
+            self.note(rows.count);
+            let started = self.noted.as_ref().map(|_| Instant::now());
             let next = match (&step.table.temporary, step.key.is_empty()) {
                 (Some(held), _) => whole(step, held, &filled),
                 (None, false) => self.look_up(step, &rows, &filled)?,
@@ -88,8 +110,28 @@ impl Reading<'_> {
             };
             let Some(next) = next else { return Ok(None) };
             rows = next;
+            self.note_more(|step| {
+                step.rows = rows.count;
+                step.time = started.map(|started| started.elapsed()).unwrap_or_default();
+            });
         }
         Ok(Some(rows))
+    }
+
+    fn note(&self, rows_before: usize) {
+        if let Some(noted) = &self.noted {
+            let (rows, time) = (0, Duration::ZERO);
+            noted.borrow_mut().push(StepRead { rows_before, keys: 0, scan: None, rows, time });
+        }
+    }
+
+    /// Says more of the table that is read.
+    fn note_more(&self, say: impl FnOnce(&mut StepRead)) {
+        if let Some(noted) = &self.noted
+            && let Some(step) = noted.borrow_mut().last_mut()
+        {
+            say(step);
+        }
     }
 
     /// The tests of each row so far, one row's after the other's.
@@ -156,6 +198,7 @@ impl Reading<'_> {
             }
             of_row.resize(keys.len(), row);
         }
+        self.note_more(|step| step.keys = keys.len());
         let mut found: Vec<(usize, Vec<Value>)> = Vec::new();
         let table = &step.table.engine_name;
         self.reader
@@ -198,6 +241,9 @@ impl Reading<'_> {
                 batch_rows: BATCH_ROWS,
                 ..ScanRequest::default()
             };
+            self.note_more(|step| {
+                step.scan.get_or_insert_with(|| request.clone());
+            });
             let scan = self.reader.scan(request).map_err(|error| from_engine(&error))?;
             if next.count as u64 + scan.rows() > MAX_ROWS as u64 {
                 return Ok(None);

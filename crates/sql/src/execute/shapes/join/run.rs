@@ -29,7 +29,7 @@ pub(in crate::execute::shapes) async fn run<R: Reply>(
         return Ok(None);
     }
     plan.check(&session.identity)?;
-    let reading = Reading { session: &*session, reader, constants };
+    let reading = Reading { session: &*session, reader, constants, noted: None };
     let Some(rows) = reading.rows(&plan.chain)? else { return Ok(None) };
     reply.columns(&plan.columns)?;
     let count = |count: usize| Cell::Int(i64::try_from(count).unwrap_or(i64::MAX));

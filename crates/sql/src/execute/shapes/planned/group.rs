@@ -67,6 +67,11 @@ impl Grouping {
         Some(Self { keys, functions: functions.collect(), schema: plan.schema() })
     }
 
+    /// Whether there are groups.
+    pub(super) fn has_keys(&self) -> bool {
+        !self.keys.is_empty()
+    }
+
     /// How many columns it gives.
     pub(super) fn width(&self) -> usize {
         self.schema.fields().len()

@@ -18,6 +18,7 @@ use crate::{
     catalog::Reader,
     execute::{hinted_limit, marks, run::Query as Planning},
     parse::Statement,
+    resolve::Place,
     state::SessionState,
 };
 
@@ -59,7 +60,7 @@ pub(super) async fn plan(
         session.warnings.clear();
         return None;
     }
-    let (tree, columns) = planned?;
+    let Planned { tree, columns, places, selects } = planned?;
     let of_scan = |scan: usize| tables.of_relation(tree.scans.get(scan)?.relation()?);
     let order = steps::order(&tree, |scan| tables.all.get(of_scan(scan)?));
     let groups = 0..lifted.ends.len();
@@ -71,13 +72,15 @@ pub(super) async fn plan(
     let mut seen = vec![false; tables.all.len()];
     for scan in scans {
         let table = tables.of_relation(scan.relation()?)?;
-        let place = tests.iter().position(|(of, _)| *of == table);
         // The conditions of a table that is read twice would be asked of one of its scans alone.
         let is_again = std::mem::replace(seen.get_mut(table)?, true);
         if is_again {
             return None;
         }
-        reads.push(Read { scan, tests: place.map(|place| tests.swap_remove(place)) });
+        let tests_of = tests.iter().position(|(of, _)| *of == table);
+        let place = places.iter().find(|place| scan.relation() == Some(&place.unique)).cloned();
+        let tests = tests_of.map(|at| tests.swap_remove(at));
+        reads.push(Read { scan, table, place, tests });
     }
     if !tests.is_empty() {
         // A table whose conditions were taken is read nowhere.
@@ -95,6 +98,7 @@ pub(super) async fn plan(
         settled,
         calls,
         columns,
+        selects,
         given_up: AtomicU32::new(0),
     })
 }
@@ -103,8 +107,17 @@ async fn planned(
     session: &SessionState,
     query: Query,
     statement: &Statement<'_>,
-) -> Option<(Tree, Vec<Column>)> {
+) -> Option<Planned> {
     let planning = Planning::of_few(session, query, &statement.source).await.ok()?;
     let (plan, columns) = planning.to_keep(session).await.ok()??;
-    Some((tree(&plan)?, columns))
+    let (places, selects) = planning.places();
+    Some(Planned { tree: tree(&plan)?, columns, places: places.to_vec(), selects })
+}
+
+/// What planning gives.
+struct Planned {
+    tree: Tree,
+    columns: Vec<Column>,
+    places: Vec<Place>,
+    selects: usize,
 }

@@ -17,10 +17,12 @@ mod make;
 mod pure;
 mod read;
 mod run;
+mod said;
 mod steps;
 mod taken;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod tree;
 mod window;
 
@@ -36,6 +38,7 @@ use remora_mysql::{Collation, SqlMode};
 
 use super::{
     condition::Tests,
+    explain::Explained,
     lift::{Constants, LiteralKind},
     shape::Group,
     table::Table,
@@ -45,6 +48,7 @@ use crate::{
     catalog::Reader,
     parse::{Source, Statement},
     plan::Settled,
+    resolve::Place,
     scan::FewScan,
     state::SessionState,
 };
@@ -83,6 +87,8 @@ pub(super) struct Plan {
     /// Whether its expressions call functions, which may ask for the session.
     calls: bool,
     columns: Vec<Column>,
+    /// How many SELECTs it has.
+    selects: usize,
     /// How often in turn it was of too many rows.
     given_up: AtomicU32,
 }
@@ -90,6 +96,10 @@ pub(super) struct Plan {
 /// A table that is read.
 struct Read {
     scan: FewScan,
+    /// The table among all.
+    table: usize,
+    /// Where it stands in the statement.
+    place: Option<Place>,
     /// The conditions that are filled with the other literals, and the table among all that they are of.
     tests: Option<(usize, Tests)>,
 }
@@ -188,6 +198,45 @@ impl Kept {
         let outcome = run::run(session, reader, &plan, constants, reply).await?;
         self.used.fetch_add(u32::from(outcome.is_some()), Relaxed);
         Ok(outcome)
+    }
+
+    /// How a statement of the shape that came before reads its tables, and how many SELECTs it has; `None` if it
+    /// goes the general way. Reads what a run reads.
+    pub async fn explain(
+        session: &mut SessionState,
+        reader: &Reader,
+        constants: &Constants<'_>,
+        source: &Arc<Source>,
+    ) -> Result<Option<Explained>> {
+        match Self::made(session, reader, constants, source).await {
+            Some(plan) => run::explain(session, reader, plan, constants).await,
+            None => Ok(None),
+        }
+    }
+
+    /// Runs a statement of the shape that came before, and says what its steps took, a line each; `None` if it goes
+    /// the general way.
+    pub async fn analyze(
+        session: &mut SessionState,
+        reader: &Reader,
+        constants: &Constants<'_>,
+        source: &Arc<Source>,
+    ) -> Result<Option<Vec<String>>> {
+        match Self::made(session, reader, constants, source).await {
+            Some(plan) => run::analyze(session, reader, plan, constants).await,
+            None => Ok(None),
+        }
+    }
+
+    async fn made(
+        session: &mut SessionState,
+        reader: &Reader,
+        constants: &Constants<'_>,
+        source: &Arc<Source>,
+    ) -> Option<Arc<Plan>> {
+        let statement = Statement { source: Arc::clone(source), parameters: constants.parameters };
+        let meaning = Meaning::of(session);
+        make::plan(session, &statement, reader, constants, meaning).await.map(Arc::new)
     }
 
     /// Plans the statement; `None` where that is not worth while or cannot be kept.

@@ -10,7 +10,7 @@ use datafusion::{
     },
     common::config::ConfigOptions,
     error::Result as PlanResult,
-    physical_expr::expressions::Column,
+    physical_expr::{ScalarFunctionExpr, expressions::Column},
 };
 use remora_engine::Filter;
 use rustc_hash::FxHashSet;
@@ -19,7 +19,8 @@ use super::{
     join::joined,
     run::Asked,
     steps::{Expression, Step, evaluated, of_columns, one_row},
-    tree::{Join, Of, Part, Side, Union, moved},
+    trace::{Keys, ReadRows},
+    tree::{Join, Of, Origin, Part, Side, Union, moved},
 };
 use crate::scan::{FewRows, Most, joined as one_batch};
 
@@ -47,6 +48,8 @@ struct Opened<'a> {
 struct Wanted {
     of: Expression,
     values: ArrayRef,
+    /// The column of another scan that they are of, where that is traced.
+    from: Origin,
 }
 
 impl<'a> Reading<'a> {
@@ -84,6 +87,9 @@ impl<'a> Reading<'a> {
 
     /// The rows of a join or a union; `None` if more would be looked at than may be.
     pub(super) fn all(&mut self, of: &Of) -> PlanResult<Option<RecordBatch>> {
+        if let Some(trace) = &self.asked.trace {
+            trace.truncate(usize::from(self.given.is_some()));
+        }
         match of {
             // That is read batch by batch.
             Of::Scan(_) => Ok(None),
@@ -129,6 +135,35 @@ impl<'a> Reading<'a> {
         Ok(Some(batch))
     }
 
+    /// Notes how a scan is read, where that is asked.
+    fn note(&self, scan: usize, wanted: &[Wanted]) {
+        let (Some(trace), Some(read)) = (&self.asked.trace, self.asked.plan.reads.get(scan)) else {
+            return;
+        };
+        let mut noted = ReadRows::of(scan, self.asked.filters.get(scan).cloned().flatten());
+        for it in wanted {
+            let Some(filter) = read.scan.one_of(&it.of, &it.values) else { continue };
+            let column = it.of.downcast_ref::<Column>();
+            let place = column.or_else(|| {
+                let call = it.of.downcast_ref::<ScalarFunctionExpr>()?;
+                call.args().first()?.downcast_ref::<Column>()
+            });
+            let count = it.values.len() as u64;
+            let place = place.map(Column::index);
+            noted.keys.push(Keys { filter, place, from: it.from, count });
+        }
+        trace.push(noted);
+    }
+
+    /// The column of a scan that an expression of a part is, where that is traced.
+    fn origin(&self, part: &Part, expression: &Expression) -> Origin {
+        self.asked.trace.as_ref()?;
+        let scans = self.asked.plan.reads.iter();
+        let widths: Vec<usize> = scans.map(|read| read.scan.schema().fields().len()).collect();
+        let column = expression.downcast_ref::<Column>()?;
+        part.origins(&widths).get(column.index()).copied().flatten()
+    }
+
     /// The rows of a scan behind steps that take one row after the other.
     fn scanned(
         &mut self,
@@ -137,6 +172,7 @@ impl<'a> Reading<'a> {
         steps: &[Step],
     ) -> PlanResult<Option<RecordBatch>> {
         let Some(read) = self.asked.plan.reads.get(scan) else { return Ok(None) };
+        let started = self.asked.started();
         let rows: Box<dyn Iterator<Item = PlanResult<RecordBatch>>> = match &self.given {
             Some((given, batch)) if *given == scan => Box::new(std::iter::once(Ok(batch.clone()))),
             _ => {
@@ -148,6 +184,7 @@ impl<'a> Reading<'a> {
                     _ => self.open(scan, more)?,
                 };
                 let Some(rows) = rows else { return Ok(None) };
+                self.note(scan, wanted);
                 Box::new(rows)
             }
         };
@@ -169,6 +206,10 @@ impl<'a> Reading<'a> {
             }
             self.asked.check()?;
             batches.push(batch);
+        }
+        if !matches!(&self.given, Some((given, _)) if *given == scan) {
+            let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
+            self.asked.has_read(scan, rows as u64, started);
         }
         one_batch(&schema, batches).map(Some)
     }
@@ -218,7 +259,8 @@ impl<'a> Reading<'a> {
             };
             let values = distinct(&evaluated(known, &read, self.options.as_ref())?)?;
             if (values.len() as u64) < most_keys {
-                of_second.push(Wanted { of: Arc::clone(sought), values });
+                let from = self.origin(one, known);
+                of_second.push(Wanted { of: Arc::clone(sought), values, from });
             }
         }
         let Some(beside) = self.rows(other, &of_second)? else { return Ok(None) };
@@ -263,7 +305,7 @@ impl<'a> Reading<'a> {
 impl Wanted {
     /// The same of what a part's steps are done with; `None` if that cannot be said.
     fn below(&self, part: &Part) -> Option<Self> {
-        Some(Self { of: part.below(&self.of)?, values: Arc::clone(&self.values) })
+        Some(Self { of: part.below(&self.of)?, values: Arc::clone(&self.values), from: self.from })
     }
 
     /// The same of one side of a join; `None` if it is not of that side.
@@ -272,7 +314,8 @@ impl Wanted {
             let (of, place) = join.side_of(place)?;
             (of == side).then(|| Arc::new(Column::new("", place)) as Expression)
         };
-        Some(Self { of: moved(&self.of, &column)?, values: Arc::clone(&self.values) })
+        let values = Arc::clone(&self.values);
+        Some(Self { of: moved(&self.of, &column)?, values, from: self.from })
     }
 }
 

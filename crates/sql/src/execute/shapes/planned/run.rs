@@ -17,20 +17,22 @@ use jiff::tz::TimeZone;
 use remora_engine::Filter;
 
 use super::{
-    super::{lift::Constants, plan::MAX_PAGE_ROWS},
+    super::{explain::Explained, lift::Constants, plan::MAX_PAGE_ROWS},
     Plan, Read,
     read::Reading,
+    said,
     steps::{Expression, Step, evaluated, one_row},
+    trace::{Noted, ReadRows, Trace},
     tree::{Of, Part},
 };
 use crate::{
     Error, Outcome, Reply, Result,
     aside::wait_aside,
     catalog::{Reader, Verb},
-    error::from_plan,
+    error::{from_engine, from_plan},
     execute::runtime::Running,
     output,
-    plan::Settled,
+    plan::{Figures, Settled},
     scan::{Most, joined},
     state::{Context, SessionState},
 };
@@ -65,6 +67,8 @@ pub(super) struct Asked {
     page: Page,
     pub(super) zone: TimeZone,
     context: Context,
+    /// What notes how rows are read, where that is asked.
+    pub(super) trace: Option<Trace>,
 }
 
 /// Runs it; `None` if a literal takes a conversion, or too many rows would be looked at.
@@ -75,45 +79,11 @@ pub(super) async fn run<R: Reply>(
     constants: &Constants<'_>,
     reply: &mut R,
 ) -> Result<Option<Outcome>> {
-    if plan.tables.iter().any(|table| table.is_changed_by(session)) || plan.is_given_up() {
+    if plan.is_given_up() {
         return Ok(None);
     }
-    for table in &plan.tables {
-        table.name.check(&session.identity, Verb::Select)?;
-    }
-    let (limit, offset) = (constants.rows(plan.limit), constants.rows(plan.offset));
-    if limit.is_some() != plan.limit.is_some() || offset.is_some() != plan.offset.is_some() {
-        return Ok(None);
-    }
-    let page = Page { offset: offset.unwrap_or(0), limit: limit.unwrap_or(u64::MAX) };
-    let Some(filters) = plan.filters(constants, &[]) else { return Ok(None) };
-    if page.limit == 0 {
-        // Nothing is calculated for no rows.
-        return Ok(None);
-    }
-    session.check_interrupted()?;
-    session.warnings.clear();
-    let mut asked = Asked {
-        plan: Arc::clone(plan),
-        reader: reader.clone(),
-        filters,
-        page,
-        zone: session.variables.time_zone.zone.clone(),
-        context: session.context(),
-    };
-    if !asked.settle(constants)? {
-        plan.note_given_up(true);
-        session.warnings.clear();
-        return Ok(None);
-    }
-    let here = match &plan.root.of {
-        Of::Scan(_) => asked.here().await,
-        of => asked.joined_here(of),
-    };
-    let batch = match here.map_err(from_plan)? {
-        Some(batch) => Some(batch),
-        None => aside(session, asked).await?,
-    };
+    let Some(asked) = Asked::of(session, reader, plan, constants, None)? else { return Ok(None) };
+    let batch = rows(session, asked).await?;
     plan.note_given_up(batch.is_none());
     let Some(batch) = batch else {
         session.warnings.clear();
@@ -124,6 +94,66 @@ pub(super) async fn run<R: Reply>(
     reply.drain().await?;
     session.found_rows = batch.num_rows() as u64;
     Ok(Some(Outcome::default()))
+}
+
+/// How a statement reads its tables: as it does now, with these literals.
+pub(super) async fn explain(
+    session: &mut SessionState,
+    reader: &Reader,
+    plan: Arc<Plan>,
+    constants: &Constants<'_>,
+) -> Result<Option<Explained>> {
+    let Some((noted, _)) = traced(session, reader, &plan, constants).await? else {
+        return Ok(None);
+    };
+    let accesses = said::accesses(&plan, reader, &noted.reads).map_err(|it| from_engine(&it))?;
+    Ok(Some(Explained { accesses, selects: plan.selects }))
+}
+
+/// What a statement's steps take, a line each.
+pub(super) async fn analyze(
+    session: &mut SessionState,
+    reader: &Reader,
+    plan: Arc<Plan>,
+    constants: &Constants<'_>,
+) -> Result<Option<Vec<String>>> {
+    let Some((noted, whole)) = traced(session, reader, &plan, constants).await? else {
+        return Ok(None);
+    };
+    said::lines(&plan, reader, &noted, whole).map(Some).map_err(|it| from_engine(&it))
+}
+
+/// Runs a statement, and gives how it was run and what that took; `None` if it goes the general way.
+async fn traced(
+    session: &mut SessionState,
+    reader: &Reader,
+    plan: &Arc<Plan>,
+    constants: &Constants<'_>,
+) -> Result<Option<(Noted, Figures)>> {
+    let trace = Trace::default();
+    let asked = Asked::of(session, reader, plan, constants, Some(trace.clone()))?;
+    let Some(asked) = asked else { return Ok(None) };
+    let started = Instant::now();
+    let batch = rows(session, asked).await?;
+    let last = started.elapsed();
+    session.warnings.clear();
+    Ok(batch.map(|batch| {
+        let rows = batch.num_rows() as u64;
+        (trace.take(), Figures { first: last, last, rows, loops: 1 })
+    }))
+}
+
+/// The rows; `None` if more would be looked at than may be.
+async fn rows(session: &SessionState, asked: Asked) -> Result<Option<RecordBatch>> {
+    let plan = Arc::clone(&asked.plan);
+    let here = match &plan.root.of {
+        Of::Scan(_) => asked.here().await,
+        of => asked.joined_here(of),
+    };
+    match here.map_err(from_plan)? {
+        Some(batch) => Ok(Some(batch)),
+        None => aside(session, asked).await,
+    }
 }
 
 /// The rows, made where plans run.
@@ -204,6 +234,44 @@ impl Plan {
 }
 
 impl Asked {
+    /// What is asked of a plan; `None` if it cannot be, or asks for no rows.
+    fn of(
+        session: &SessionState,
+        reader: &Reader,
+        plan: &Arc<Plan>,
+        constants: &Constants<'_>,
+        trace: Option<Trace>,
+    ) -> Result<Option<Self>> {
+        if plan.tables.iter().any(|table| table.is_changed_by(session)) {
+            return Ok(None);
+        }
+        for table in &plan.tables {
+            table.name.check(&session.identity, Verb::Select)?;
+        }
+        let (limit, offset) = (constants.rows(plan.limit), constants.rows(plan.offset));
+        if limit.is_some() != plan.limit.is_some() || offset.is_some() != plan.offset.is_some() {
+            return Ok(None);
+        }
+        let page = Page { offset: offset.unwrap_or(0), limit: limit.unwrap_or(u64::MAX) };
+        let Some(filters) = plan.filters(constants, &[]) else { return Ok(None) };
+        if page.limit == 0 {
+            // Nothing is calculated for no rows.
+            return Ok(None);
+        }
+        session.check_interrupted()?;
+        session.warnings.clear();
+        let mut this = Self {
+            plan: Arc::clone(plan),
+            reader: reader.clone(),
+            filters,
+            page,
+            zone: session.variables.time_zone.zone.clone(),
+            context: session.context(),
+            trace,
+        };
+        Ok(this.settle(constants)?.then_some(this))
+    }
+
     /// Settles the constants of this run one after the other, and what they say of the scans. Whether that was
     /// done: else the general way tells why not, or more rows would be looked at than may be in this thread.
     fn settle(&mut self, constants: &Constants<'_>) -> Result<bool> {
@@ -220,6 +288,9 @@ impl Asked {
             self.context.settled = values.as_slice().into();
             let Some(filters) = plan.filters(constants, &values) else { return Ok(false) };
             self.filters = filters;
+        }
+        if let Some(trace) = &self.trace {
+            trace.keep();
         }
         Ok(true)
     }
@@ -288,9 +359,10 @@ impl Asked {
         let options = self.options();
         let Some(read) = self.plan.reads.first() else { return Ok(None) };
         let (filter, zone) = (self.filter(), self.zone.clone());
-        let Some(found) = read.scan.batches(&self.reader, filter, limit, zone, most)? else {
-            return Ok(None);
-        };
+        let started = self.started();
+        let rows = read.scan.batches(&self.reader, filter.clone(), limit, zone, most)?;
+        let Some(found) = rows else { return Ok(None) };
+        self.note(0, || ReadRows { limit, ..ReadRows::of(0, filter) });
         let (mut batches, mut bytes, mut rows) = (Vec::new(), 0, 0);
         let mut since = Instant::now();
         for batch in found {
@@ -313,6 +385,7 @@ impl Asked {
                 since = Instant::now();
             }
         }
+        self.has_read(0, rows, started);
         let schema = match batches.first() {
             Some(batch) => batch.schema(),
             None => Arc::clone(read.scan.schema()),
@@ -331,7 +404,9 @@ impl Asked {
                 batch = self.page.of(&batch);
             }
             self.check()?;
+            let started = self.started();
             batch = step.apply(&batch, options.as_ref())?;
+            self.has_done(step.name(), &batch, started);
         }
         Ok(if cut == steps.len() { self.page.of(&batch) } else { batch })
     }
@@ -348,8 +423,12 @@ impl Asked {
         for _ in 0..WALKS {
             let filter = self.filters.get(*scan).cloned().flatten();
             let sort = (order.as_slice(), count as usize);
-            let first = read.scan.first(&self.reader, filter, sort, &self.zone)?;
+            let started = self.started();
+            let first = read.scan.first(&self.reader, filter.clone(), sort, &self.zone)?;
             let Some(first) = first else { return Ok(None) };
+            let of_page = || Some((order.clone(), count as usize));
+            self.note(0, || ReadRows { page: of_page(), ..ReadRows::of(*scan, filter) });
+            self.has_read(*scan, first.num_rows() as u64, started);
             let is_all = (first.num_rows() as u64) < count;
             let batch = match &self.plan.root.of {
                 Of::Scan(_) => Some(first),
@@ -363,6 +442,33 @@ impl Asked {
             count = count.saturating_mul(FEW_PAGES).min(MAX_PAGE_ROWS);
         }
         Ok(None)
+    }
+
+    /// Notes, where that is asked, how rows were read, behind the first `kept` notes.
+    fn note(&self, kept: usize, read: impl FnOnce() -> ReadRows) {
+        if let Some(trace) = &self.trace {
+            trace.truncate(kept);
+            trace.push(read());
+        }
+    }
+
+    /// The time, where what is done is traced.
+    pub(super) fn started(&self) -> Option<Instant> {
+        self.trace.as_ref().map(|_| Instant::now())
+    }
+
+    /// Notes what a read of a scan gave.
+    pub(super) fn has_read(&self, scan: usize, rows: u64, started: Option<Instant>) {
+        if let (Some(trace), Some(started)) = (&self.trace, started) {
+            trace.has_read(scan, rows, started.elapsed());
+        }
+    }
+
+    /// Notes what a step gave.
+    fn has_done(&self, what: &'static str, batch: &RecordBatch, started: Option<Instant>) {
+        if let (Some(trace), Some(started)) = (&self.trace, started) {
+            trace.has_done(what, batch.num_rows() as u64, started.elapsed());
+        }
     }
 
     /// What is asked of the only scan.

@@ -53,7 +53,7 @@ pub(super) fn order<'t>(
     tree: &Tree,
     table: impl Fn(usize) -> Option<&'t Table>,
 ) -> Option<(usize, Vec<SortKey>)> {
-    let mut origins = tree.root.of.origins(&tree.scans);
+    let mut origins = tree.root.of.origins(&tree.widths());
     let mut order = None;
     for step in &tree.root.steps {
         if let Step::Sort(keys) = step {
@@ -106,6 +106,18 @@ pub(super) fn sort_keys(order: &LexOrdering) -> Vec<(Expression, PhysicalSortExp
 }
 
 impl Step {
+    /// What EXPLAIN calls it.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Filter(_) => "Filter",
+            Self::Project(..) => "Project",
+            Self::Group(_) => "Aggregate",
+            Self::Sort(_) => "Sort",
+            Self::Window(_) => "Window aggregate",
+            Self::Cut(_) => "Limit",
+        }
+    }
+
     /// Whether it gives a row for each row, in their order.
     pub(super) fn keeps_rows(&self) -> bool {
         matches!(self, Self::Project(..))

@@ -276,10 +276,17 @@ fn residual(filter: &JoinFilter) -> Residual {
     }
 }
 
+impl Tree {
+    /// How many columns each scan has.
+    pub(super) fn widths(&self) -> Vec<usize> {
+        self.scans.iter().map(|scan| scan.schema().fields().len()).collect()
+    }
+}
+
 impl Part {
-    /// What each column is of.
-    pub(super) fn origins(&self, scans: &[FewScan]) -> Vec<Origin> {
-        let mut origins = self.of.origins(scans);
+    /// What each column is of, given how many columns each scan has.
+    pub(super) fn origins(&self, widths: &[usize]) -> Vec<Origin> {
+        let mut origins = self.of.origins(widths);
         for step in &self.steps {
             origins = step.origins(origins);
         }
@@ -312,15 +319,15 @@ impl Of {
         }
     }
 
-    /// What each column is of.
-    pub(super) fn origins(&self, scans: &[FewScan]) -> Vec<Origin> {
+    /// What each column is of, given how many columns each scan has.
+    pub(super) fn origins(&self, widths: &[usize]) -> Vec<Origin> {
         match self {
             Self::Scan(scan) => {
-                let count = scans.get(*scan).map_or(0, |scan| scan.schema().fields().len());
+                let count = widths.get(*scan).copied().unwrap_or(0);
                 (0..count).map(|place| Some((*scan, place))).collect()
             }
             Self::Join(join) => {
-                let (left, right) = (join.left.origins(scans), join.right.origins(scans));
+                let (left, right) = (join.left.origins(widths), join.right.origins(widths));
                 let origin = |place| {
                     let (side, place) = join.side_of(place)?;
                     let origins = if side == Side::Left { &left } else { &right };

@@ -1,0 +1,158 @@
+//! How many different values the leading columns of an index have.
+//!
+//! Equal values are a run of an index, and two searches find its end: where there are few runs they are counted. Else
+//! runs of some documents are looked at: one in so many documents is of a run of so many, so that the mean of one by
+//! the length of each is the share of values among documents. What a larger segment has too is not counted again.
+
+use std::cmp::{Ordering, Reverse};
+
+use remora_index::{
+    TextOrder,
+    column::{Cell, Column},
+    segment::SegmentIndex,
+};
+
+use super::literal::OwnedCell;
+use crate::{
+    Schema, TableIndex,
+    indexing::placed_specs,
+    snapshot::{SegmentView, TableView},
+};
+
+/// Most runs of a segment that are counted one by one.
+const MAX_COUNTED: usize = 64;
+/// Documents of a segment whose runs are looked at otherwise.
+const SAMPLES: u32 = 48;
+
+/// About how many different values the first columns of an index have, deleted rows' among them; exactly so many
+/// where they are few and no row is deleted. `None` if the segments do not hold them.
+pub(crate) fn distinct(view: &TableView, index: TableIndex, columns: usize) -> Option<u64> {
+    let mut sorted = Vec::with_capacity(view.segments.len());
+    for segment in &view.segments {
+        sorted.push(Sorted::of(&view.schema, segment, index, columns)?);
+    }
+    sorted.sort_by_key(|sorted| Reverse(sorted.len));
+    let mut count = 0.0;
+    for (at, segment) in sorted.iter().enumerate() {
+        let larger = sorted.get(..at).unwrap_or_default();
+        let is_new = |values: &[OwnedCell]| larger.iter().all(|it| it.run(values).is_empty());
+        count += segment.count(is_new);
+    }
+    Some((count.round() as u64).min(view.live_count()))
+}
+
+/// A segment in the order of some columns.
+struct Sorted<'s> {
+    len: u32,
+    /// `None` where it is that of the keys.
+    index: Option<SegmentIndex<'s>>,
+    parts: Vec<Part<'s>>,
+}
+
+struct Part<'s> {
+    column: Option<&'s Column>,
+    descending: bool,
+    order: Option<TextOrder>,
+}
+
+impl Part<'_> {
+    fn value(&self, doc: u32) -> OwnedCell {
+        let cell = self.column.map_or(Cell::Null, |column| column.get(doc));
+        match (cell, self.order) {
+            (Cell::Bytes(text), Some(order)) => {
+                let mut key = Vec::new();
+                order.write_key(text, &mut key);
+                OwnedCell::Bytes(key)
+            }
+            (cell, _) => OwnedCell::new(cell),
+        }
+    }
+}
+
+impl<'s> Sorted<'s> {
+    fn of(
+        schema: &Schema,
+        view: &'s SegmentView,
+        index: TableIndex,
+        columns: usize,
+    ) -> Option<Self> {
+        let (segment, len) = (&view.segment, view.segment.doc_count());
+        if index == TableIndex::Key {
+            let part = |position: &usize| {
+                let column = schema.columns.get(*position).filter(|column| column.indexed)?;
+                let column = segment.column(column.id);
+                Some(Part { column, descending: false, order: None })
+            };
+            let parts = schema.primary_key.iter().take(columns).map(part);
+            return Some(Self { len, index: None, parts: parts.collect::<Option<_>>()? });
+        }
+        let mut specs = placed_specs(schema).into_iter();
+        let (_, spec) = specs.find(|(place, _)| *place == index)?;
+        let parts = spec.parts.iter().take(columns).map(|part| Part {
+            column: segment.column(part.column),
+            descending: part.descending,
+            order: part.order,
+        });
+        Some(Self { len, index: Some(segment.index(&spec)?), parts: parts.collect() })
+    }
+
+    fn doc(&self, position: u32) -> u32 {
+        self.index.as_ref().map_or(position, |index| index.doc(position))
+    }
+
+    fn values(&self, position: u32) -> Vec<OwnedCell> {
+        let doc = self.doc(position);
+        self.parts.iter().map(|part| part.value(doc)).collect()
+    }
+
+    /// The positions of the documents that have these values.
+    fn run(&self, values: &[OwnedCell]) -> std::ops::Range<u32> {
+        let compare = |position: u32| {
+            let doc = self.doc(position);
+            let pairs = self.parts.iter().zip(values);
+            let ordering = pairs.map(|(part, value)| {
+                let ordering = part.value(doc).cmp(value);
+                if part.descending { ordering.reverse() } else { ordering }
+            });
+            ordering.fold(Ordering::Equal, Ordering::then)
+        };
+        let from = |is_before: &dyn Fn(Ordering) -> bool| {
+            let (mut low, mut high) = (0, self.len);
+            while low < high {
+                let middle = low + (high - low) / 2;
+                match is_before(compare(middle)) {
+                    true => low = middle + 1,
+                    false => high = middle,
+                }
+            }
+            low
+        };
+        from(&Ordering::is_lt)..from(&Ordering::is_le)
+    }
+
+    /// About how many values there are that are new.
+    fn count(&self, is_new: impl Fn(&[OwnedCell]) -> bool) -> f64 {
+        let (mut position, mut runs, mut new) = (0, 0, 0.0);
+        while position < self.len && runs < MAX_COUNTED {
+            let values = self.values(position);
+            new += f64::from(u8::from(is_new(&values)));
+            // Orders that are not as they should be end, too.
+            position = self.run(&values).end.max(position + 1);
+            runs += 1;
+        }
+        if position >= self.len {
+            return new;
+        }
+        let samples = SAMPLES.min(self.len);
+        let mut share = 0.0;
+        for sample in 0..samples {
+            let place = (u64::from(self.len) * u64::from(2 * sample + 1)) / u64::from(2 * samples);
+            let values = self.values(place as u32);
+            let run = self.run(&values);
+            if is_new(&values) {
+                share += 1.0 / f64::from((run.end - run.start).max(1));
+            }
+        }
+        share * f64::from(self.len) / f64::from(samples)
+    }
+}

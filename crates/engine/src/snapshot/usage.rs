@@ -1,0 +1,124 @@
+//! How often each index of a table answered.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering::Relaxed},
+};
+
+use remora_index::segment::IndexSpec;
+
+use crate::{FoundBy, IndexAnswers, IndexUsage, Schema, TableIndex, indexing::placed_specs};
+
+/// The counters of a table's indexes under one definition. An index that the next definition has too keeps its own.
+#[derive(Debug, Default)]
+pub(crate) struct UsageCounters {
+    key: Arc<Counters>,
+    /// By their places in the definition.
+    secondary: Vec<Option<(IndexSpec, Arc<Counters>)>>,
+    /// By their numbers.
+    texts: Vec<(u32, Arc<Counters>)>,
+}
+
+#[derive(Debug, Default)]
+struct Counters {
+    lookups: AtomicU64,
+    equalities: AtomicU64,
+    ranges: AtomicU64,
+    orders: AtomicU64,
+    searches: AtomicU64,
+}
+
+impl Counters {
+    fn read(&self) -> IndexAnswers {
+        IndexAnswers {
+            lookups: self.lookups.load(Relaxed),
+            equalities: self.equalities.load(Relaxed),
+            ranges: self.ranges.load(Relaxed),
+            orders: self.orders.load(Relaxed),
+            searches: self.searches.load(Relaxed),
+        }
+    }
+}
+
+impl UsageCounters {
+    /// Those of a definition that takes the place of another.
+    pub fn of(schema: &Schema, before: Option<&Self>) -> Self {
+        let known = |spec: &IndexSpec| {
+            let mut all = before?.secondary.iter().flatten();
+            all.find(|(other, _)| other == spec).map(|(_, counters)| Arc::clone(counters))
+        };
+        let mut secondary = vec![None; schema.indexes.len()];
+        for (index, spec) in placed_specs(schema) {
+            if let TableIndex::Secondary(place) = index
+                && let Some(counted) = secondary.get_mut(place)
+            {
+                let counters = known(&spec).unwrap_or_default();
+                *counted = Some((spec, counters));
+            }
+        }
+        let searched = |id: u32| {
+            let mut all = before?.texts.iter();
+            all.find(|(other, _)| *other == id).map(|(_, counters)| Arc::clone(counters))
+        };
+        let texts =
+            schema.texts.iter().map(|text| (text.id, searched(text.id).unwrap_or_default()));
+        let key = before.map(|before| Arc::clone(&before.key)).unwrap_or_default();
+        Self { key, secondary, texts: texts.collect() }
+    }
+
+    /// What was counted.
+    pub fn read(&self) -> IndexUsage {
+        let counted = |it: &Option<(IndexSpec, Arc<Counters>)>| match it {
+            Some((_, counters)) => counters.read(),
+            None => IndexAnswers::default(),
+        };
+        IndexUsage {
+            key: self.key.read(),
+            secondary: self.secondary.iter().map(counted).collect(),
+            texts: self.texts.iter().map(|(_, counters)| counters.read()).collect(),
+        }
+    }
+
+    fn counters(&self, index: TableIndex) -> Option<&Counters> {
+        match index {
+            TableIndex::Key => Some(&self.key),
+            TableIndex::Secondary(place) => {
+                self.secondary.get(place)?.as_ref().map(|(_, counters)| &**counters)
+            }
+        }
+    }
+
+    /// Rows were looked up by their whole keys.
+    #[inline]
+    pub fn looked_up(&self) {
+        self.key.lookups.fetch_add(1, Relaxed);
+    }
+
+    /// Indexes found the rows of a condition.
+    #[inline]
+    pub fn found(&self, by: &[FoundBy]) {
+        for found_by in by {
+            if let Some(counters) = self.counters(found_by.index) {
+                let counter =
+                    if found_by.is_bounded { &counters.ranges } else { &counters.equalities };
+                counter.fetch_add(1, Relaxed);
+            }
+        }
+    }
+
+    /// An index gave rows in their order.
+    #[inline]
+    pub fn ordered(&self, by: TableIndex) {
+        if let Some(counters) = self.counters(by) {
+            counters.orders.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// The text index at a place of the definition was searched.
+    #[inline]
+    pub fn searched(&self, place: usize) {
+        if let Some((_, counters)) = self.texts.get(place) {
+            counters.searches.fetch_add(1, Relaxed);
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! How a table is read, in MySQL's words.
+
+use std::borrow::Cow;
+
+use remora_engine::{AccessPath, FoundBy, TableIndex};
+
+use crate::{
+    catalog::{Key, KeyKind, SqlTable},
+    plan::Figures,
+    resolve::{Place, SelectKind},
+};
+
+/// One table's part in the answer to EXPLAIN.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Access {
+    /// The number of the SELECT, from 1.
+    pub select: usize,
+    /// What that is to the statement.
+    pub select_kind: SelectKind,
+    /// Whether it runs for each row around it.
+    pub is_dependent: bool,
+    /// What the statement calls the table; `None` where none is read.
+    pub table: Option<String>,
+    /// MySQL's word for the way: `const`, `ref`, `range`, `ALL`.
+    pub kind: Option<&'static str>,
+    /// The keys that the condition says something of.
+    pub possible: Vec<String>,
+    /// The key that answers, or several.
+    pub key: Option<String>,
+    /// Bytes of the key's columns that are used.
+    pub key_len: Option<String>,
+    /// What they are compared with.
+    pub compared: Option<String>,
+    /// How many rows are looked at, for each row of the tables before.
+    pub rows: Option<u64>,
+    /// Of 100 of those how many the condition leaves.
+    pub filtered: f64,
+    /// What else happens, the words of MySQL first.
+    pub extra: Vec<String>,
+    /// What it took, where that was measured.
+    pub measured: Option<Figures>,
+}
+
+/// How the rows of a table are asked for.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Wanted {
+    /// Whether they are to be in an order that is not the table's own.
+    pub in_order: bool,
+    /// Whether there is a condition.
+    pub has_condition: bool,
+}
+
+impl Access {
+    /// A table that is read by this path.
+    pub fn of(table: &SqlTable, called: &str, path: &AccessPath, wanted: Wanted) -> Self {
+        let mut this = Self {
+            select: 1,
+            table: Some(called.to_owned()),
+            possible: possible(table, &path.possible),
+            rows: Some(path.examined),
+            filtered: share(path.matching, path.examined),
+            ..Self::default()
+        };
+        this.find(table, path, wanted);
+        let whole = matches!(this.kind, Some("ALL" | "index" | "range" | "index_merge"));
+        if wanted.has_condition && (whole || path.matching < path.examined) {
+            this.say("Using where");
+        }
+        if wanted.in_order && path.ordered_by.is_none() {
+            this.say("Using filesort");
+        }
+        if path.scanned > 0 && path.scanned < path.segments && !path.found_by.is_empty() {
+            let (scanned, segments) = (path.scanned, path.segments);
+            this.say(format!("every row of {scanned} of {segments} segments"));
+        }
+        this
+    }
+
+    /// Says by which key the rows are found.
+    fn find(&mut self, table: &SqlTable, path: &AccessPath, wanted: Wanted) {
+        if path.by_text {
+            self.kind = Some("fulltext");
+            let mut keys = table.keys.iter().filter(|key| key.kind == KeyKind::Fulltext);
+            self.key = keys.next().map(|key| key.name.clone());
+            self.possible.extend(self.key.clone());
+            self.key_len = Some("0".to_owned());
+            self.compared = Some("const".to_owned());
+            return;
+        }
+        match path.found_by.as_slice() {
+            [] => match path.ordered_by.filter(|_| wanted.in_order) {
+                Some(index) => {
+                    self.kind = Some("index");
+                    self.by(table, &[(index, usize::MAX)]);
+                }
+                None => self.kind = Some("ALL"),
+            },
+            [one] => {
+                self.kind = Some(kind(table, one));
+                self.by(table, &[(one.index, used(one))]);
+                if self.kind != Some("range") {
+                    self.compared = Some(vec!["const"; one.columns].join(","));
+                }
+            }
+            several => {
+                self.kind = Some("index_merge");
+                let used: Vec<_> = several.iter().map(|one| (one.index, used(one))).collect();
+                self.by(table, &used);
+                let keys = self.key.clone().unwrap_or_default();
+                self.say(match path.is_union {
+                    true => format!("Using union({keys})"),
+                    false => "the key that leaves the fewest rows of each segment".to_owned(),
+                });
+            }
+        }
+    }
+
+    /// Names the keys that answer, and how many columns of each are used.
+    fn by(&mut self, table: &SqlTable, used: &[(TableIndex, usize)]) {
+        let names = used.iter().map(|(index, _)| name_of(table, *index));
+        self.key = Some(names.collect::<Vec<_>>().join(","));
+        let bytes = used.iter().filter_map(|(index, columns)| {
+            Some(table.key_bytes(table.key_of(*index)?, *columns).to_string())
+        });
+        self.key_len = Some(bytes.collect::<Vec<_>>().join(","));
+    }
+
+    /// Rows that are looked up by a whole key or by several.
+    pub fn by_keys(table: &SqlTable, called: &str, kind: &'static str, keys: u64) -> Self {
+        let mut this = Self {
+            select: 1,
+            table: Some(called.to_owned()),
+            kind: Some(kind),
+            rows: Some(keys),
+            filtered: 100.0,
+            possible: possible(table, &[TableIndex::Key]),
+            ..Self::default()
+        };
+        this.by(table, &[(TableIndex::Key, usize::MAX)]);
+        if kind != "range" {
+            this.compared = Some(vec!["const"; table.schema.primary_key.len()].join(","));
+        }
+        this
+    }
+
+    /// A table of which every row is looked at.
+    pub fn every(called: &str, rows: u64) -> Self {
+        Self {
+            select: 1,
+            table: Some(called.to_owned()),
+            kind: Some("ALL"),
+            rows: Some(rows),
+            filtered: 100.0,
+            ..Self::default()
+        }
+    }
+
+    /// No table is read.
+    pub fn of_no_table(why: impl Into<String>) -> Self {
+        Self { select: 1, extra: vec![why.into()], ..Self::default() }
+    }
+
+    /// Says something in the last column.
+    pub fn say(&mut self, what: impl Into<String>) {
+        self.extra.push(what.into());
+    }
+
+    /// Says it there before all else.
+    pub fn say_first(&mut self, what: impl Into<String>) {
+        self.extra.insert(0, what.into());
+    }
+
+    /// The same in its place in the statement.
+    pub fn placed(mut self, place: Option<&Place>) -> Self {
+        if let Some(place) = place {
+            (self.select, self.select_kind) = (place.select, place.kind);
+            self.table = Some(place.alias.clone());
+        }
+        self
+    }
+
+    /// MySQL's word for the SELECT, of a statement that has so many.
+    pub fn select_type(&self, selects: usize) -> &'static str {
+        match (self.select_kind, self.is_dependent) {
+            (SelectKind::Primary, _) if selects <= 1 => "SIMPLE",
+            (SelectKind::Primary, _) => "PRIMARY",
+            (SelectKind::Union, false) => "UNION",
+            (SelectKind::Union, true) => "DEPENDENT UNION",
+            (SelectKind::Subquery, false) => "SUBQUERY",
+            (SelectKind::Subquery, true) => "DEPENDENT SUBQUERY",
+            (SelectKind::Derived, false) => "DERIVED",
+            (SelectKind::Derived, true) => "DEPENDENT DERIVED",
+        }
+    }
+
+    /// The same with how many rows are looked at, and what else happens.
+    pub fn estimated_line(&self) -> String {
+        let extra = match self.extra.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", self.extra.join("; ")),
+        };
+        let rows = self.rows.map(|rows| format!(" (rows={rows})")).unwrap_or_default();
+        format!("{}{extra} {rows}", self.line())
+    }
+
+    /// What of it a tree says.
+    pub fn line(&self) -> String {
+        let table = self.table.as_deref().unwrap_or("<none>");
+        let key = self.key.as_deref().unwrap_or_default();
+        let by: Cow<'static, str> = match self.kind {
+            None => return format!("Rows fetched before execution: {}", self.extra.join("; ")),
+            Some("ALL") => return format!("Table scan on {table}"),
+            Some("const" | "eq_ref") => "Single-row index lookup".into(),
+            Some("ref") => "Index lookup".into(),
+            Some("range") => "Index range scan".into(),
+            Some("index") => "Index scan".into(),
+            Some("index_merge") => "Index merge".into(),
+            Some("fulltext") => "Full-text index search".into(),
+            Some(other) => other.into(),
+        };
+        format!("{by} on {table} using {key}")
+    }
+}
+
+/// Whether one row is found, or all of a value, or those of a range.
+fn kind(table: &SqlTable, found_by: &FoundBy) -> &'static str {
+    if found_by.is_bounded || !found_by.is_single {
+        return "range";
+    }
+    match table.key_of(found_by.index) {
+        Some(key) if found_by.columns >= key.parts.len() && table.is_unique(key) => "const",
+        _ => "ref",
+    }
+}
+
+fn used(found_by: &FoundBy) -> usize {
+    found_by.columns + usize::from(found_by.is_bounded)
+}
+
+fn possible(table: &SqlTable, indexes: &[TableIndex]) -> Vec<String> {
+    let helps = |key: &&Key| table.index_of(key).is_some_and(|(index, _)| indexes.contains(&index));
+    table.keys.iter().filter(helps).map(|key| key.name.clone()).collect()
+}
+
+/// What SQL calls an index. One that the library declared has no name: it is called as its first column.
+fn name_of(table: &SqlTable, index: TableIndex) -> String {
+    if let Some(key) = table.key_of(index) {
+        return key.name.clone();
+    }
+    let first = match index {
+        TableIndex::Key => table.schema.primary_key.first().copied(),
+        TableIndex::Secondary(place) => {
+            let columns = table.schema.indexes.get(place).map(|index| &index.columns);
+            columns.and_then(|columns| columns.first()).map(|part| part.column)
+        }
+    };
+    let column = first.and_then(|column| table.schema.columns.get(column));
+    column.map(|column| column.name.clone()).unwrap_or_default()
+}
+
+/// So many of 100.
+fn share(some: u64, all: u64) -> f64 {
+    match all {
+        0 => 100.0,
+        all => (some as f64 * 10_000.0 / all as f64).round() / 100.0,
+    }
+}

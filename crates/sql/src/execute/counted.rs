@@ -1,0 +1,28 @@
+//! A reply that counts rows and keeps none.
+
+use crate::{Cell, Column, Outcome, Reply, Result};
+
+/// How many rows were sent.
+#[derive(Default)]
+pub(super) struct Counted {
+    pub rows: u64,
+}
+
+impl Reply for Counted {
+    fn columns(&mut self, _: &[Column]) -> Result<()> {
+        Ok(())
+    }
+
+    fn row(&mut self, _: &[Cell<'_>]) -> Result<()> {
+        self.rows += 1;
+        Ok(())
+    }
+
+    fn done(&mut self, _: &Outcome, _: bool) -> Result<()> {
+        Ok(())
+    }
+
+    async fn drain(&mut self) -> Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,212 @@
+//! How a plan of DataFusion reads its tables, in the order in which it does.
+
+use std::sync::Arc;
+
+use datafusion::{
+    common::{
+        config::ConfigOptions,
+        tree_node::{TreeNode, TreeNodeRecursion},
+    },
+    datasource::source::DataSourceExec,
+    error::Result as PlanResult,
+    physical_expr::{PhysicalExpr, ScalarFunctionExpr},
+    physical_plan::{
+        ExecutionPlan,
+        aggregates::AggregateExec,
+        displayable,
+        filter::FilterExec,
+        joins::{HashJoinExec, NestedLoopJoinExec},
+        sorts::sort::SortExec,
+        windows::{BoundedWindowAggExec, WindowAggExec},
+    },
+};
+
+use super::access::{Access, Wanted};
+use crate::{
+    Result,
+    error::{from_engine, from_plan},
+    plan::subquery_plan,
+    resolve::Place,
+    scan::ScanExec,
+};
+
+/// What a join's keys leave of the rows, in words: it is known only when the other side was read.
+const OF_A_JOIN: &str = "of which only those whose keys the other side of the join has";
+
+/// The tables of a plan whose relations stand at these places.
+pub(super) fn accesses(
+    plan: &Arc<dyn ExecutionPlan>,
+    places: &[Place],
+    options: &ConfigOptions,
+) -> Result<Vec<Access>> {
+    let mut walk = Walk::new(places, options);
+    walk.plan(plan, Above::default())?;
+    let Walk { mut made, .. } = walk;
+    if made.is_empty() {
+        let why = if places.is_empty() { "No tables used" } else { "No row is read" };
+        made.push(Access::of_no_table(why));
+    }
+    made.sort_by_key(|access| access.select);
+    Ok(made)
+}
+
+/// What a step of a plan does, in MySQL's words where it has some.
+pub(super) fn step(
+    plan: &Arc<dyn ExecutionPlan>,
+    places: &[Place],
+    options: &ConfigOptions,
+) -> String {
+    let any: &dyn std::any::Any = plan.as_ref();
+    if let Some(scan) = any.downcast_ref::<ScanExec>() {
+        let mut walk = Walk::new(places, options);
+        if walk.scan(scan, Above::default()).is_ok()
+            && let Some(access) = walk.made.pop()
+        {
+            return access.estimated_line();
+        }
+    }
+    let said = displayable(plan.as_ref()).one_line().to_string();
+    let name = plan.name();
+    let rest = said.trim().strip_prefix(name).unwrap_or_default().to_owned();
+    let known = STEPS.iter().find(|(theirs, _)| *theirs == name);
+    format!("{}{rest}", known.map_or(name, |(_, ours)| *ours))
+}
+
+/// The names of steps.
+const STEPS: [(&str, &str); 14] = [
+    ("AggregateExec", "Aggregate"),
+    ("BoundedWindowAggExec", "Window aggregate"),
+    ("CrossJoinExec", "Cross join"),
+    ("FilterExec", "Filter"),
+    ("GlobalLimitExec", "Limit"),
+    ("HashJoinExec", "Hash join"),
+    ("LocalLimitExec", "Limit"),
+    ("NestedLoopJoinExec", "Nested loop join"),
+    ("ProjectionExec", "Project"),
+    ("SortExec", "Sort"),
+    ("SortMergeJoinExec", "Merge join"),
+    ("SortPreservingMergeExec", "Merge sorted"),
+    ("UnionExec", "Append"),
+    ("WindowAggExec", "Window aggregate"),
+];
+
+/// What is done with the rows of the table that is read first.
+#[derive(Clone, Copy, Default)]
+struct Above {
+    is_filtered: bool,
+    is_sorted: bool,
+    is_grouped: bool,
+    /// Whether they are joined with those of tables that were read before.
+    is_joined: bool,
+}
+
+struct Walk<'a> {
+    places: &'a [Place],
+    options: &'a ConfigOptions,
+    made: Vec<Access>,
+    /// Whether it is within a query that runs for each row around it.
+    is_dependent: bool,
+    /// The system's tables that were not met yet, the last first.
+    of_system: Vec<&'a Place>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(places: &'a [Place], options: &'a ConfigOptions) -> Self {
+        let of_system = places.iter().rev().filter(|place| place.is_system).collect();
+        Self { places, options, made: Vec::new(), is_dependent: false, of_system }
+    }
+
+    fn plan(&mut self, plan: &Arc<dyn ExecutionPlan>, above: Above) -> Result<()> {
+        let any: &dyn std::any::Any = plan.as_ref();
+        if let Some(scan) = any.downcast_ref::<ScanExec>() {
+            return self.scan(scan, above);
+        }
+        if any.is::<DataSourceExec>()
+            && let Some(place) = self.of_system.pop()
+        {
+            let every = Access { rows: None, ..Access::every(&place.alias, 0) };
+            self.made.push(every.placed(Some(place)));
+            return Ok(());
+        }
+        let mut first = above;
+        first.is_filtered |= any.is::<FilterExec>();
+        first.is_sorted |= any.is::<SortExec>();
+        let grouped = any.downcast_ref::<AggregateExec>();
+        first.is_grouped |= grouped.is_some_and(|grouped| !grouped.group_expr().is_empty());
+        first.is_grouped |= any.is::<WindowAggExec>() || any.is::<BoundedWindowAggExec>();
+        let joins = any.is::<HashJoinExec>() || any.is::<NestedLoopJoinExec>();
+        for (number, child) in plan.children().into_iter().enumerate() {
+            let behind = Above { is_joined: joins, ..Above::default() };
+            self.plan(child, if number == 0 { first } else { behind })?;
+        }
+        for (is_dependent, within) in self.within(plan).map_err(from_plan)? {
+            let outer = std::mem::replace(&mut self.is_dependent, is_dependent);
+            self.plan(&within, Above::default())?;
+            self.is_dependent = outer;
+        }
+        Ok(())
+    }
+
+    /// The plans of queries that functions of a plan run.
+    fn within(
+        &self,
+        plan: &Arc<dyn ExecutionPlan>,
+    ) -> PlanResult<Vec<(bool, Arc<dyn ExecutionPlan>)>> {
+        let mut found = Vec::new();
+        plan.apply_expressions(&mut |expr: &Arc<dyn PhysicalExpr>| {
+            expr.apply(|each| {
+                if let Some(call) = each.downcast_ref::<ScalarFunctionExpr>() {
+                    found.extend(subquery_plan(call, self.options)?);
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })?;
+        Ok(found)
+    }
+
+    fn scan(&mut self, scan: &ScanExec, above: Above) -> Result<()> {
+        let place = self.places.iter().find(|place| scan.relation() == Some(&place.unique));
+        let has_condition = above.is_filtered || scan.asked().is_some();
+        let mut access = match scan.access().map_err(|error| from_engine(&error))? {
+            Some((mut path, compared)) => {
+                if let Some(limit) = scan.limit() {
+                    path.examined = path.examined.min(limit as u64);
+                    path.matching = path.matching.min(limit as u64);
+                }
+                let wanted = Wanted { in_order: false, has_condition };
+                let mut access = Access::of(scan.sql(), scan.called(), &path, wanted);
+                if !compared.is_empty() && access.compared.is_some() {
+                    access.compared = Some(compared.join(","));
+                }
+                access
+            }
+            None => {
+                let mut access = Access::every(scan.called(), 0);
+                if has_condition {
+                    access.say("Using where");
+                }
+                access
+            }
+        };
+        access.is_dependent = self.is_dependent;
+        if scan.own_rows() > 0 {
+            access.rows = access.rows.map(|rows| rows.saturating_add(scan.own_rows() as u64));
+            access.say(format!("{} rows of the session", scan.own_rows()));
+        }
+        if above.is_sorted {
+            access.say_first("Using filesort");
+        }
+        if above.is_grouped {
+            access.say_first("Using temporary");
+        }
+        if above.is_joined {
+            access.say("Using join buffer (hash join)");
+        }
+        if scan.is_joined() && !self.is_dependent {
+            access.say(OF_A_JOIN);
+        }
+        access.extra.extend(scan.asked_of_text());
+        self.made.push(access.placed(place));
+        Ok(())
+    }
+}

@@ -1,0 +1,181 @@
+//! What EXPLAIN says of a run of a plan.
+
+use remora_engine::{AccessPath, FoundBy, Result, SearchRequest, TableIndex};
+
+use super::{
+    Plan, Read,
+    steps::Step,
+    trace::{Keys, Noted, ReadRows},
+    tree::{Of, Part},
+};
+use crate::{
+    catalog::Reader,
+    execute::access::{Access, Wanted},
+    plan::Figures,
+};
+
+/// How the tables were read, in the order in which they were.
+pub(super) fn accesses(plan: &Plan, reader: &Reader, reads: &[ReadRows]) -> Result<Vec<Access>> {
+    let mut made = Vec::new();
+    for (number, read) in reads.iter().enumerate() {
+        if let Some(of) = plan.reads.get(read.scan) {
+            made.push(access(plan, of, reader, read, number == 0)?);
+        }
+    }
+    for (scan, of) in plan.reads.iter().enumerate() {
+        if reads.iter().all(|read| read.scan != scan) {
+            made.push(not_read(plan, of));
+        }
+    }
+    let is_sorted = reads.iter().any(|read| read.page.is_some());
+    let (mut groups, mut sorts) = (false, false);
+    steps(&plan.root, &mut |step| match step {
+        Step::Group(grouping) => groups |= grouping.has_keys(),
+        Step::Window(_) => groups = true,
+        Step::Sort(_) => sorts |= !is_sorted,
+        Step::Filter(_) | Step::Project(..) | Step::Cut(_) => {}
+    });
+    if let Some(first) = made.first_mut() {
+        if sorts && !first.extra.iter().any(|said| said == "Using filesort") {
+            first.say_first("Using filesort");
+        }
+        if groups {
+            first.say_first("Using temporary");
+        }
+    }
+    Ok(made)
+}
+
+/// What a run took, a line for each table and step, those that come later around those before.
+pub(super) fn lines(
+    plan: &Plan,
+    reader: &Reader,
+    noted: &Noted,
+    whole: Figures,
+) -> Result<Vec<String>> {
+    let figures = |rows: u64, last| Figures { first: last, last, rows, loops: 1 };
+    let mut depth = 0;
+    let mut lines = Vec::new();
+    let mut add = |depth: usize, what: String| {
+        lines.push(format!("{}-> {what}", " ".repeat(4 * depth)));
+    };
+    for step in noted.steps.iter().rev() {
+        add(depth, format!("{} {}", step.what, figures(step.rows, step.time)));
+        depth += 1;
+    }
+    if noted.reads.len() > 1 {
+        add(depth, "Join by keys".to_owned());
+        depth += 1;
+    }
+    let accesses = accesses(plan, reader, &noted.reads)?;
+    for (at, access) in accesses.iter().enumerate() {
+        let measured = match noted.reads.get(at) {
+            Some(read) => figures(read.rows, read.time),
+            None => Figures::default(),
+        };
+        add(depth, format!("{} {measured}", access.estimated_line()));
+    }
+    lines.insert(0, format!("-> Rows {whole}"));
+    lines.iter_mut().skip(1).for_each(|line| line.insert_str(0, "    "));
+    Ok(lines)
+}
+
+/// A table of which no rows were asked for.
+fn not_read(plan: &Plan, of: &Read) -> Access {
+    let table = plan.tables.get(of.table).map(|table| table.called().to_owned());
+    let said = "Not read: the tables before have no rows for it".to_owned();
+    Access { table, ..Access::of_no_table(said) }.placed(of.place.as_ref())
+}
+
+fn steps(part: &Part, visit: &mut impl FnMut(&Step)) {
+    part.steps.iter().for_each(&mut *visit);
+    match &part.of {
+        Of::Scan(_) | Of::OneRow => {}
+        Of::Join(join) => {
+            steps(&join.left, visit);
+            steps(&join.right, visit);
+        }
+        Of::Union(union) => union.parts.iter().for_each(|part| steps(part, visit)),
+    }
+}
+
+fn access(
+    plan: &Plan,
+    of: &Read,
+    reader: &Reader,
+    read: &ReadRows,
+    is_first: bool,
+) -> Result<Access> {
+    let Some(table) = plan.tables.get(of.table) else { return Ok(Access::default()) };
+    let mut path = path(of, reader, read)?;
+    if let Some(limit) = read.limit.filter(|_| read.whole_filter().is_none()) {
+        path.examined = path.examined.min(limit);
+        path.matching = path.examined;
+    }
+    let wanted = Wanted { in_order: read.page.is_some(), has_condition: read.filter.is_some() };
+    let mut access =
+        Access::of(&table.sql, table.called(), &path, wanted).placed(of.place.as_ref());
+    if is_first {
+        return Ok(access);
+    }
+    match (path.found_by.as_slice(), read.keys.is_empty()) {
+        ([found_by], false) => by_keys(plan, of, read, found_by, &mut access),
+        _ => access.say("Using join buffer (hash join)"),
+    }
+    Ok(access)
+}
+
+/// Says that rows are looked up by the keys of the tables before.
+fn by_keys(plan: &Plan, of: &Read, read: &ReadRows, found_by: &FoundBy, access: &mut Access) {
+    let Some(table) = plan.tables.get(of.table) else { return };
+    let columns: Vec<usize> = match found_by.index {
+        TableIndex::Key => table.schema().primary_key.clone(),
+        TableIndex::Secondary(place) => {
+            let index = table.schema().indexes.get(place);
+            index.iter().flat_map(|index| &index.columns).map(|part| part.column).collect()
+        }
+    };
+    let keys = |position: usize| {
+        let is_of =
+            |keys: &&Keys| keys.place.and_then(|place| of.scan.position(place)) == Some(position);
+        read.keys.iter().find(is_of)
+    };
+    let used: Vec<Option<&Keys>> =
+        columns.iter().take(found_by.columns).map(|position| keys(*position)).collect();
+    let count: u64 = used.iter().flatten().map(|keys| keys.count).max().unwrap_or(0);
+    if count == 0 {
+        return access.say("Using join buffer (hash join)");
+    }
+    let of_column = |keys: &Option<&Keys>| match keys {
+        Some(keys) => column_name(plan, keys).unwrap_or_else(|| "func".to_owned()),
+        None => "const".to_owned(),
+    };
+    let names: Vec<String> = used.iter().map(of_column).collect();
+    let key = table.sql.key_of(found_by.index);
+    let is_one =
+        key.is_some_and(|key| found_by.columns >= key.parts.len() && table.sql.is_unique(key));
+    access.kind = Some(if is_one { "eq_ref" } else { "ref" });
+    access.compared = Some(names.join(","));
+    access.rows = access.rows.map(|rows| rows.div_ceil(count).max(1));
+    access.say(format!("{count} keys at once"));
+}
+
+/// The name of the column that keys are of.
+fn column_name(plan: &Plan, keys: &Keys) -> Option<String> {
+    let (scan, place) = keys.from?;
+    let read = plan.reads.get(scan)?;
+    let table = plan.tables.get(read.table)?;
+    let column = table.schema().columns.get(read.scan.position(place)?)?;
+    Some(format!("{}.{}.{}", table.name.database, table.called(), column.name))
+}
+
+fn path(of: &Read, reader: &Reader, read: &ReadRows) -> Result<AccessPath> {
+    let Some((sort, limit)) = &read.page else {
+        return reader.access(&of.scan.selection(read.whole_filter()));
+    };
+    let request: SearchRequest = of.scan.page(read.whole_filter(), (sort, *limit));
+    match reader.first_access(&request)? {
+        Some(path) => Ok(path),
+        None => reader.search_access(&request),
+    }
+}
