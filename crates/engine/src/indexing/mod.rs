@@ -7,7 +7,8 @@ mod threads;
 
 pub(crate) use bounded::BoundedIndexer;
 pub(crate) use document::{
-    RowIndexer, index_specs, indexed_texts, lacks_an_index, segment_spec, text_bytes,
+    RowIndexer, has_index, index_specs, indexed_texts, lacks_an_index, segment_spec,
+    stored_indexes, text_bytes,
 };
 pub use required::RequiredRows;
 pub(crate) use threads::{Indexers, Indexing};

@@ -116,6 +116,7 @@ fn print_sort_key(key: &SortKey) -> String {
         SortBy::Key => direction.to_owned(),
         SortBy::Score => format!("_score {direction}"),
         SortBy::Column(name) => format!("{} {direction}", quote(name)),
+        SortBy::TextKey(..) => unreachable!("no line asks for keys of texts"),
     }
 }
 

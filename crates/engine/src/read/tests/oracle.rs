@@ -125,6 +125,7 @@ impl Oracle<'_> {
                         let column = self.schema.columns.iter().position(|one| one.name == *name);
                         compare(&a[column.unwrap()], &b[column.unwrap()])
                     }
+                    SortBy::TextKey(..) => panic!("no keys of texts are known here"),
                 };
                 if ordering.is_ne() {
                     return if key.descending { ordering.reverse() } else { ordering };

@@ -75,28 +75,28 @@ fn schema(table: &SourceTable, previous: Option<&Schema>, highest: u32) -> Schem
 }
 
 /// The leading columns of the index that a line of `SHOW CREATE TABLE` declares, as far as the engine
-/// orders them as the source does: whole ones, and texts by the number of their collation. Of texts the whole stands
-/// in the columns, whatever part of it the index declares.
+/// orders them as the source does: texts by the number of their collation. Of texts and bytes the whole stands in the
+/// columns, whatever part of it the index declares. What an expression gives is in no column here.
 fn index_columns(table: &SourceTable, line: &str) -> Option<Vec<IndexColumn>> {
     let mut scan = Scan::of(line, LexMode::default())?;
+    let is_primary = scan.skip("PRIMARY");
     scan.skip("UNIQUE");
-    if !(scan.skip("KEY") && scan.name().is_some() && scan.skip_symbol("(")) {
+    if !(scan.skip("KEY") && (is_primary || scan.name().is_some()) && scan.skip_symbol("(")) {
         return None;
     }
     let mut columns = Vec::new();
     while let Some(name) = scan.name() {
         let column = table.columns.iter().position(|column| column.name == name)?;
         let definition = table.columns.get(column)?;
-        // `(10)` is a prefix.
-        let is_whole = !scan.skip_parentheses();
+        // `(10)`.
+        scan.skip_parentheses();
         let order = match definition.kind.engine_type() {
             ColumnType::Text => match order(definition) {
                 Some(order) => order,
                 None => break,
             },
             ColumnType::Json => break,
-            _ if is_whole => None,
-            _ => break,
+            _ => None,
         };
         let descending = scan.skip("DESC");
         columns.push(IndexColumn { column, descending, order });
@@ -109,8 +109,8 @@ fn index_columns(table: &SourceTable, line: &str) -> Option<Vec<IndexColumn>> {
 
 /// The order of a column's texts: `Some(None)` is that of their bytes, `None` none that is known.
 fn order(column: &SourceColumn) -> Option<Option<u32>> {
-    let is_text =
-        matches!(column.kind, SourceType::Char(_) | SourceType::VarChar(_) | SourceType::Text(_));
+    use SourceType::{Char, Enum, Set, Text, VarChar};
+    let is_text = matches!(column.kind, Char(_) | VarChar(_) | Text(_) | Enum(_) | Set(_));
     let collation = column.collation.filter(|_| is_text)?;
     let by_bytes = [Collation::BINARY, Collation::UTF8MB4_0900_BIN];
     match by_bytes.iter().any(|other| u64::from(other.0) == collation) {
