@@ -98,7 +98,7 @@ impl TableStatistics {
         let figures = specs.iter().map(|spec| {
             let having = segments.iter().filter(|view| has_index(&view.segment, spec, &specs));
             let mut figures =
-                IndexStatistics { columns: named(schema, spec), ..Default::default() };
+                IndexStatistics { columns: named(schema, spec), ..IndexStatistics::default() };
             having.for_each(|view| {
                 figures.segments += 1;
                 figures.rows += u64::from(view.live_count());

@@ -125,6 +125,7 @@ fn folded_condition(kind: u64, (a, b): (Value, Value)) -> (Filter, Test) {
         Value::Text(text) => text.to_ascii_lowercase().into_bytes(),
         other => panic!("no text: {other:?}"),
     };
+    let begun = String::from_utf8(key(&a)).unwrap();
     let (a, b) = (key(&a).min(key(&b)), key(&a).max(key(&b)));
     let of = |order: &Order| order.3.as_ref().map(|name| name.to_ascii_lowercase().into_bytes());
     let name = COLUMNS[3].to_owned();
@@ -136,6 +137,18 @@ fn folded_condition(kind: u64, (a, b): (Value, Value)) -> (Filter, Test) {
         1 => {
             let filter = Filter::KeyIn(name, FOLDED, vec![b.clone(), a.clone()]);
             (filter, Box::new(move |order| of(order).is_some_and(|key| key == a || key == b)))
+        }
+        2 => {
+            // Of one digit, so that longer ones begin with it.
+            let begun = begun[..begun.len().min(6)].to_uppercase();
+            let filter = Filter::Begins(name, Some(FOLDED), begun.clone());
+            let begun = begun.to_ascii_lowercase().into_bytes();
+            (filter, Box::new(move |order| of(order).is_some_and(|key| key.starts_with(&begun))))
+        }
+        3 => {
+            let filter = Filter::Begins(name, None, begun.clone());
+            let begins = move |name: &String| name.starts_with(&begun);
+            (filter, Box::new(move |order| order.3.as_ref().is_some_and(&begins)))
         }
         _ => {
             let (low, high) = (Bound::Excluded(a.clone()), Bound::Included(b.clone()));
@@ -155,7 +168,7 @@ fn condition(random: &mut Random, column: usize) -> (Filter, Test) {
     };
     let (a, b) = (literal(random), literal(random));
     if column == 3 && random.below(2) == 0 {
-        return folded_condition(random.below(3), (a, b));
+        return folded_condition(random.below(5), (a, b));
     }
     let compare = |comparison, literal: &Value| Filter::Compare {
         column: COLUMNS[column].to_owned(),

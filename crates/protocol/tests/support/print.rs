@@ -97,7 +97,9 @@ fn print_filter(filter: &Filter) -> String {
         Filter::Between(column, low, high) => {
             format!("{} BETWEEN {} AND {}", quote(column), value(low), value(high))
         }
-        Filter::KeyIn(..) | Filter::KeyWithin(..) => unreachable!("no line asks for keys of texts"),
+        Filter::KeyIn(..) | Filter::KeyWithin(..) | Filter::Begins(..) => {
+            unreachable!("no line asks for keys of texts")
+        }
         Filter::IsNull(column) => format!("{} IS NULL", quote(column)),
         Filter::IsNotNull(column) => format!("{} IS NOT NULL", quote(column)),
         Filter::Not(inner) => format!("NOT {}", print_filter(inner)),

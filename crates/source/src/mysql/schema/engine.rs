@@ -277,3 +277,75 @@ impl SourceType {
         matches!(self, Self::Char(_) | Self::VarChar(_) | Self::Text(_))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use remora_mysql::Charset;
+
+    use super::{
+        super::{ColumnDefault, Generation, Labels, Range, TextType, Words},
+        *,
+    };
+
+    fn column(name: &str, kind: SourceType, collation: Option<u64>) -> SourceColumn {
+        SourceColumn {
+            name: name.to_owned(),
+            ordinal: 0,
+            kind,
+            range: Range::default(),
+            nullable: false,
+            generation: Generation::None,
+            default: ColumnDefault::None,
+            collation,
+            renamed_from: None,
+        }
+    }
+
+    /// The indexes of a table whose keys are declared by these lines: places of columns and numbers of orders.
+    fn indexes(lines: &str) -> Vec<Vec<(usize, bool, Option<u32>)>> {
+        let charset = Charset::named("utf8mb4").unwrap();
+        let text = |length| TextType { charset, length };
+        let labels = Labels { charset, labels: vec!["x".to_owned()] };
+        let columns = vec![
+            column("mail", SourceType::VarChar(text(90)), Some(255)),
+            column("state", SourceType::Enum(labels), Some(255)),
+            column("made", SourceType::DateTime(0), None),
+            column("hash", SourceType::VarBinary(32), Some(63)),
+            column("body", SourceType::Text(text(65_535)), Some(255)),
+            column("code", SourceType::VarChar(text(9)), Some(309)),
+        ];
+        let statement =
+            format!("CREATE TABLE `t` (\n  `mail` varchar(90),\n{lines}\n) ENGINE=InnoDB");
+        let table = SourceTable {
+            database: "d".to_owned(),
+            name: "t".to_owned(),
+            key: vec![0],
+            image_columns: columns.len(),
+            columns,
+            unique_keys: Vec::new(),
+            period_end: None,
+            words: Words::of(&statement),
+        };
+        let part = |part: &IndexColumn| (part.column, part.descending, part.order);
+        let indexes = table.to_schema().indexes;
+        indexes.iter().map(|index| index.columns.iter().map(part).collect()).collect()
+    }
+
+    #[test]
+    fn keys_of_a_source_become_indexes() {
+        let of_mail = vec![(0, false, Some(255))];
+        assert_eq!(indexes("  PRIMARY KEY (`mail`)"), vec![of_mail.clone()]);
+        let lines = "  PRIMARY KEY (`mail`),\n  UNIQUE KEY `u` (`mail`(9)),\n  \
+                     KEY `s` (`state`,`made` DESC),\n  KEY `h` (`hash`(4),`code`) USING BTREE,\n  \
+                     KEY `b` (`body`(20),`made`),\n  KEY `x` (`made`,`body`(20)),\n  \
+                     KEY `f` ((lower(`mail`))),\n  KEY `g` (`code`,(lower(`mail`)))";
+        let expected = vec![
+            of_mail,
+            vec![(1, false, Some(255)), (2, true, None)],
+            vec![(3, false, None), (5, false, None)],
+            vec![(2, false, None)],
+            vec![(5, false, None)],
+        ];
+        assert_eq!(indexes(lines), expected);
+    }
+}

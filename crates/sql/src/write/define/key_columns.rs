@@ -37,7 +37,9 @@ pub(super) async fn add_key_columns(
     for key in draft.keys.iter().filter(|key| matches!(key.kind, KeyKind::Unique | KeyKind::Plain))
     {
         for (nth, part) in key.parts.iter().enumerate() {
-            if let PartOf::Expression(expression) = &part.of {
+            if let PartOf::Expression(expression) = &part.of
+                && !(key.kind == KeyKind::Plain && is_of_arrays(expression)?)
+            {
                 wanted.push((key_column(&key.name, nth), expression.clone()));
             }
         }
@@ -55,6 +57,19 @@ pub(super) async fn add_key_columns(
         draft.columns.push(DraftColumn { name, spec, id });
     }
     Ok(())
+}
+
+/// Whether a key is over the members of arrays, for which there is no index.
+fn is_of_arrays(expression: &str) -> Result<bool> {
+    read(expression, |tokens| {
+        while !tokens.at_end() {
+            if tokens.accept("ARRAY") && tokens.is(")") {
+                return Ok(true);
+            }
+            tokens.next();
+        }
+        Ok(false)
+    })
 }
 
 /// Whether the draft still has every column that a key's expression names; 3837.

@@ -3,14 +3,20 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Join, JoinConstraint, JoinOperator, ObjectName, Query, SetExpr, TableFactor, Visit, Visitor,
+    Expr, Join, JoinConstraint, JoinOperator, ObjectName, Query, SetExpr, TableFactor, Visit,
+    Visitor,
 };
+
+use remora_mysql::Collation;
 
 use super::super::{
     shape::{ColumnName, Condition},
     table::Table,
 };
-use crate::{catalog::Reader, state::SessionState};
+use crate::{
+    catalog::{Reader, plain_text},
+    state::SessionState,
+};
 
 /// Most tables of a query.
 const MAX_TABLES: usize = 16;
@@ -23,6 +29,8 @@ pub(super) struct Tables {
     outer: Vec<Outer>,
     /// Whether there are others among those, whose columns are not known.
     has_others: bool,
+    /// The collation of the session's own texts.
+    connection: Collation,
 }
 
 /// A table that a query joins itself.
@@ -43,7 +51,8 @@ impl Tables {
             return None;
         }
         let all = seeking.all;
-        let mut this = Self { all, outer: Vec::new(), has_others: false };
+        let connection = session.variables.collation_connection;
+        let mut this = Self { all, outer: Vec::new(), has_others: false, connection };
         let SetExpr::Select(select) = query.body.as_ref() else { return None };
         for (at, from) in select.from.iter().enumerate() {
             let start = this.outer.len();
@@ -126,6 +135,30 @@ impl Tables {
         (same.count() == 1).then_some(owner)
     }
 
+    /// The hidden column that has what an expression gives, which a key is over.
+    pub(super) fn hidden_column(&self, expr: &Expr) -> Option<ColumnName> {
+        if self.all.iter().all(|table| table.sql.expressions.is_empty()) {
+            return None;
+        }
+        let (called, text) = plain_text(expr)?;
+        let table = match (&called, self.all.as_slice()) {
+            (Some(called), _) => self.all.iter().find(|table| table.called() == called)?,
+            // Of several tables a column might be of any.
+            (None, [table]) if !self.has_others => table,
+            (None, _) => return None,
+        };
+        let place = self.all.iter().position(|other| std::ptr::eq(other, table));
+        let may_miss = |outer: &Outer| Some(outer.table) == place && outer.may_miss;
+        if self.outer.iter().any(may_miss) {
+            // Where a row is missing it gives something that the column does not have.
+            return None;
+        }
+        let mut keys = table.sql.expressions.iter().filter(|key| key.is_for(self.connection));
+        let hidden = keys.find(|key| key.text == text)?.position;
+        let name = table.schema().columns.get(hidden)?.name.clone();
+        Some(ColumnName { table: Some(table.called().to_owned()), name, hidden: Some(hidden) })
+    }
+
     /// The table that a scan is of, given what its plan calls it.
     pub(super) fn of_relation(&self, relation: &str) -> Option<usize> {
         let is_it = |table: &Table| {
@@ -176,7 +209,10 @@ fn called(factor: &TableFactor) -> Option<&str> {
 /// Adds the columns of a condition; whether it is of columns and literals alone.
 fn columns<'c>(condition: &'c Condition, names: &mut Vec<&'c ColumnName>) -> bool {
     match condition {
-        Condition::Compare(name, ..) | Condition::Between(name, ..) | Condition::IsNull(name) => {
+        Condition::Compare(name, ..)
+        | Condition::Between(name, ..)
+        | Condition::Begins(name, _)
+        | Condition::IsNull(name) => {
             names.push(name);
             true
         }

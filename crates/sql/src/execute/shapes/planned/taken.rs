@@ -14,6 +14,7 @@ use super::{
     },
     from::{Tables, constraint, may_be_bare},
 };
+use crate::search;
 
 /// What was taken.
 #[derive(Default)]
@@ -63,7 +64,7 @@ impl Taken {
         conjuncts(condition, &mut parts);
         let mut left = Vec::new();
         for part in parts {
-            let mut reading = Reading { lifted, groups: Vec::new() };
+            let mut reading = Reading { lifted, tables: Some(tables), groups: Vec::new() };
             let taken = reading.condition(&part).and_then(|condition| {
                 let table = of(&condition)?;
                 self.add(table, &condition, tables.all.get(table)?)
@@ -100,7 +101,7 @@ impl Taken {
             Some(LimitClause::OffsetCommaLimit { offset, limit }) => (Some(limit), Some(offset)),
             Some(_) => return None,
         };
-        let mut reading = Reading { lifted, groups: Vec::new() };
+        let mut reading = Reading { lifted, tables: None, groups: Vec::new() };
         self.limit =
             limit.map(|limit| reading.literal(&limit)).map_or(Some(None), |it| it.map(Some))?;
         self.offset =
@@ -132,6 +133,8 @@ fn conjuncts(condition: Expr, parts: &mut Vec<Expr>) {
 
 struct Reading<'l> {
     lifted: &'l Lifted,
+    /// What expressions may be of that a key is over.
+    tables: Option<&'l Tables>,
     /// The literals that were read.
     groups: Vec<Group>,
 }
@@ -144,17 +147,27 @@ impl Reading<'_> {
             Expr::UnaryOp { op: UnaryOperator::Not, expr } => {
                 Some(Condition::Not(Box::new(self.condition(expr)?)))
             }
-            Expr::IsNull(expr) => Some(Condition::IsNull(column(expr)?)),
+            Expr::IsNull(expr) => Some(Condition::IsNull(self.column(expr)?)),
             Expr::IsNotNull(expr) => {
-                Some(Condition::Not(Box::new(Condition::IsNull(column(expr)?))))
+                Some(Condition::Not(Box::new(Condition::IsNull(self.column(expr)?))))
             }
             Expr::Between { expr, negated, low, high } => {
-                let column = column(expr)?;
+                let column = self.column(expr)?;
                 let between = Condition::Between(column, self.literal(low)?, self.literal(high)?);
                 Some(negated_if(*negated, between))
             }
+            Expr::Like { negated: false, any: false, expr, pattern, escape_char: None } => {
+                let Expr::Value(ValueWithSpan { value, .. }) = pattern.as_ref() else {
+                    return None;
+                };
+                let Value::SingleQuotedString(text) = value else { return None };
+                // Patterns of other forms are a part of a plan.
+                search::plain_beginning(text)?;
+                let column = self.column(expr)?;
+                Some(Condition::Begins(column, self.literal(pattern)?))
+            }
             Expr::InList { expr, list, negated } => {
-                let column = column(expr)?;
+                let column = self.column(expr)?;
                 let listed = Condition::In(vec![column], self.list(list)?);
                 Some(negated_if(*negated, listed))
             }
@@ -177,12 +190,18 @@ impl Reading<'_> {
             BinaryOperator::GtEq => Comparison::GreaterOrEqual,
             _ => return None,
         };
-        match column(left) {
+        match self.column(left) {
             Some(column) => Some(Condition::Compare(column, comparison, self.literal(right)?)),
             None => {
-                Some(Condition::Compare(column(right)?, comparison.mirrored(), self.literal(left)?))
+                let column = self.column(right)?;
+                Some(Condition::Compare(column, comparison.mirrored(), self.literal(left)?))
             }
         }
+    }
+
+    /// The column that an expression is, or the hidden one that has what it gives.
+    fn column(&self, expr: &Expr) -> Option<ColumnName> {
+        column(expr).or_else(|| self.tables?.hidden_column(expr))
     }
 
     /// A chain of ORs, which leans to the left, as one.
@@ -240,11 +259,15 @@ fn negated_if(negated: bool, condition: Condition) -> Condition {
 fn column(expr: &Expr) -> Option<ColumnName> {
     match expr {
         Expr::Nested(inner) => column(inner),
-        Expr::Identifier(name) => Some(ColumnName { table: None, name: name.value.clone() }),
+        Expr::Identifier(name) => {
+            Some(ColumnName { table: None, name: name.value.clone(), hidden: None })
+        }
         Expr::CompoundIdentifier(names) => match names.as_slice() {
-            [table, name] => {
-                Some(ColumnName { table: Some(table.value.clone()), name: name.value.clone() })
-            }
+            [table, name] => Some(ColumnName {
+                table: Some(table.value.clone()),
+                name: name.value.clone(),
+                hidden: None,
+            }),
             _ => None,
         },
         _ => None,
