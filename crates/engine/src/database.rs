@@ -488,6 +488,7 @@ impl Database {
             ..TableStatistics::default()
         };
         table.segments.iter().for_each(|view| statistics.add(&table.schema, view));
+        statistics.tell_indexes(&table.schema, &table.segments);
         statistics.tell(table.activity.done());
         statistics.merge_failure = table.activity.merge_failure();
         Ok(statistics)

@@ -53,7 +53,7 @@ pub use schema::{
     ColumnDef, ColumnType, Comparison, DeclaredTable, Filter, HIDDEN_KEY, HIDDEN_PREFIX,
     IndexColumn, IndexDef, Literal, Schema, TextDef, register_text_key,
 };
-pub use statistics::{LevelStatistics, TableStatistics};
+pub use statistics::{IndexStatistics, LevelStatistics, TableStatistics};
 pub use transaction::Transaction;
 pub use value::{Date, DateTime, Decimal, KeyValues, Row, Value, ZERO_TIMESTAMP_MICROS, compare};
 pub use write::{LargeBatch, Pending, Pipeline};

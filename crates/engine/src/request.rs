@@ -105,6 +105,8 @@ pub enum SortBy {
     Key,
     /// A column.
     Column(String),
+    /// The texts of a column by their keys in the order of this number ([`crate::register_text_key`]).
+    TextKey(String, u32),
     /// The BM25 score.
     Score,
 }

@@ -1,7 +1,11 @@
 //! The figures of a table.
 
+use remora_index::segment::IndexSpec;
+
 use crate::{
-    Schema, merge,
+    Schema,
+    indexing::{index_for, index_specs},
+    merge,
     snapshot::{Done, SegmentView},
 };
 
@@ -40,6 +44,19 @@ pub struct TableStatistics {
     pub merged_bytes: u64,
     /// Why the last merge failed; `None` if it did not. Other tables are merged all the same.
     pub merge_failure: Option<String>,
+    /// The secondary indexes that are declared, each once.
+    pub indexes: Vec<IndexStatistics>,
+}
+
+/// How far a secondary index is made: merges in the background make one that was declared later.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IndexStatistics {
+    /// Its columns: `status, created DESC`.
+    pub columns: String,
+    /// The segments that have it, or a longer one that begins with it.
+    pub segments: u64,
+    /// Rows of those.
+    pub rows: u64,
 }
 
 /// The segments of one level: each level's are eight times as large as the last one's.
@@ -75,6 +92,23 @@ impl TableStatistics {
         self.add_to_level(view);
     }
 
+    /// Tells of the secondary indexes of a table with these segments.
+    pub(crate) fn tell_indexes(&mut self, schema: &Schema, segments: &[SegmentView]) {
+        let specs = index_specs(schema);
+        let figures = specs.iter().map(|spec| {
+            let having =
+                segments.iter().filter(|view| index_for(&view.segment, spec, &specs).is_some());
+            let mut figures =
+                IndexStatistics { columns: named(schema, spec), ..IndexStatistics::default() };
+            having.for_each(|view| {
+                figures.segments += 1;
+                figures.rows += u64::from(view.live_count());
+            });
+            figures
+        });
+        self.indexes = figures.collect();
+    }
+
     fn add_to_level(&mut self, view: &SegmentView) {
         let level = merge::tier(view.bytes());
         let place = self.levels.partition_point(|known| known.level < level);
@@ -96,4 +130,14 @@ impl TableStatistics {
         self.merges = done.merges;
         self.merged_bytes = done.merged_bytes;
     }
+}
+
+/// The columns of an index.
+fn named(schema: &Schema, spec: &IndexSpec) -> String {
+    let parts = spec.parts.iter().map(|part| {
+        let column = schema.columns.iter().find(|column| column.id == part.column);
+        let name = column.map_or("", |column| column.name.as_str());
+        format!("{name}{}", if part.descending { " DESC" } else { "" })
+    });
+    parts.collect::<Vec<String>>().join(", ")
 }

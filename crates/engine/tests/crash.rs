@@ -24,10 +24,14 @@ use std::{
 
 use common::*;
 use remora_engine::{
-    Change, ChangeBatch, Database, Durability, Error, Options, Row, Schema, TableChanges, Value,
+    Change, ChangeBatch, Comparison, Database, Definition, Durability, Error, Filter, IndexColumn,
+    IndexDef, Literal, Options, Row, Schema, SearchRequest, Selection, SortBy, SortKey,
+    TableChanges, Value,
 };
 
 const DIRECTORY: &str = "REMORA_CRASH_DIRECTORY";
+/// Whether the child makes and drops indexes while it writes.
+const INDEXES: &str = "REMORA_CRASH_INDEXES";
 const PHASE: &str = "REMORA_CRASH_PHASE";
 /// What gives the full disk room.
 const FREE: &str = "REMORA_CRASH_FREE";
@@ -94,7 +98,10 @@ fn child_that_writes_until_it_is_killed() {
     let Ok(directory) = std::env::var(DIRECTORY) else { return };
     let database = open(Path::new(&directory), options());
     std::thread::scope(|scope| {
-        for writer in 0..WRITERS as i64 {
+        if std::env::var(INDEXES).is_ok() {
+            scope.spawn(|| define_indexes(&database));
+        }
+        for writer in (0..WRITERS as i64).filter(|writer| writes(*writer)) {
             let database = &database;
             scope.spawn(move || {
                 let first = last_batch(database, writer) + 1;
@@ -107,6 +114,30 @@ fn child_that_writes_until_it_is_killed() {
             });
         }
     });
+}
+
+/// Whether the child has a writer: transactions and batches in parts end where the table is altered.
+fn writes(writer: i64) -> bool {
+    std::env::var(INDEXES).is_err() || ![TRANSACTION_WRITER, PARTS_WRITER].contains(&writer)
+}
+
+/// Declares and drops indexes, over and over; the merges make them meanwhile.
+fn define_indexes(database: &Database) {
+    let by = |columns: &[(usize, bool)]| IndexDef {
+        columns: columns
+            .iter()
+            .map(|&(column, descending)| IndexColumn { column, descending, order: None })
+            .collect(),
+    };
+    let all = [by(&[(1, false)]), by(&[(1, true), (0, false)]), by(&[(1, false), (0, true)])];
+    for number in 0_usize.. {
+        let indexes = all.iter().enumerate().filter(|(at, _)| (number >> at) % 2 == 0);
+        let indexes = indexes.map(|(_, index)| index.clone()).collect();
+        let altered =
+            Definition::Alter { schema: Schema { indexes, ..schema() }, fills: Vec::new() };
+        database.define(vec![altered], Vec::new()).unwrap();
+        std::thread::sleep(Duration::from_millis(3));
+    }
 }
 
 fn write(database: &Database, writer: i64, number: i64) {
@@ -140,10 +171,11 @@ fn write_transaction(database: &Database, writer: i64, number: i64) {
     }
 }
 
-fn spawn_child(directory: &Path) -> Child {
+fn spawn_child(directory: &Path, with_indexes: bool) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "child_that_writes_until_it_is_killed", "--nocapture"])
         .env(DIRECTORY, directory)
+        .envs(with_indexes.then_some((INDEXES, "yes")))
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -152,8 +184,13 @@ fn spawn_child(directory: &Path) -> Child {
 
 /// Lets a child write for a random time, kills it, and notes the last acknowledged batch of each
 /// writer. One child in four is killed while it starts; each other one has been told of a batch.
-fn run_and_kill(directory: &Path, random: &mut Random, acknowledged: &mut [i64]) {
-    let mut child = spawn_child(directory);
+fn run_and_kill(
+    directory: &Path,
+    random: &mut Random,
+    acknowledged: &mut [i64],
+    with_indexes: bool,
+) {
+    let mut child = spawn_child(directory, with_indexes);
     let output = BufReader::new(child.stdout.take().unwrap());
     let patience = Duration::from_millis(random.below(200));
     let at_start = random.below(4) == 0;
@@ -198,14 +235,62 @@ fn verify(directory: &Path, acknowledged: &[i64]) -> Vec<i64> {
             assert_eq!(find(&database, &term), ids(&term), "{term}");
         }
     }
+    compare_by_score(&database, &expected);
     check_is_clean(database);
     last
 }
 
+/// What indexes answer, whichever there are, and what a look at every row gives.
+fn compare_by_score(database: &Database, expected: &BTreeMap<i64, Row>) {
+    let scores: Vec<(i64, i64)> =
+        expected.iter().map(|(id, row)| (id_of(&row[1..]), *id)).collect();
+    let mut values: Vec<i64> = scores.iter().map(|(score, _)| *score).collect();
+    values.dedup();
+    values.push(-1);
+    for value in values {
+        let of_value = Filter::Compare {
+            column: "score".to_owned(),
+            comparison: Comparison::Equal,
+            literal: Literal::Value(Value::Int(value)),
+        };
+        let filter = Some(of_value);
+        let selection = Selection { table: TABLE.to_owned(), filter, ..Selection::default() };
+        let found = database.count(&selection).unwrap().count;
+        let expected = scores.iter().filter(|(score, _)| *score == value).count();
+        assert_eq!(found, expected as u64, "score {value}");
+    }
+    for descending in [false, true] {
+        let request = SearchRequest {
+            selection: Selection { table: TABLE.to_owned(), ..Selection::default() },
+            sort: vec![SortKey { by: SortBy::Column("score".to_owned()), descending }],
+            limit: 50,
+            ..SearchRequest::default()
+        };
+        let mut sorted = scores.clone();
+        sorted.sort_unstable();
+        if descending {
+            sorted.reverse();
+        }
+        let sorted: Vec<i64> = sorted.into_iter().map(|(_, id)| id).take(50).collect();
+        let hits = database.search(&request).unwrap().hits;
+        assert_eq!(hits.iter().map(|hit| id_of(&hit.key)).collect::<Vec<_>>(), sorted);
+    }
+}
+
 #[test]
 fn acknowledged_batches_survive_kill_9() {
-    let rounds = std::env::var("REMORA_CRASH_ROUNDS").ok().and_then(|rounds| rounds.parse().ok());
-    let rounds: u64 = rounds.unwrap_or(12);
+    kill_over_and_over(12, false);
+}
+
+/// The same while indexes are declared, made and dropped.
+#[test]
+fn indexes_survive_kill_9() {
+    kill_over_and_over(8, true);
+}
+
+fn kill_over_and_over(rounds: u64, with_indexes: bool) {
+    let told = std::env::var("REMORA_CRASH_ROUNDS").ok().and_then(|rounds| rounds.parse().ok());
+    let rounds = told.unwrap_or(rounds);
     let mut random = Random::seeded();
     let mut directory = tempfile::tempdir().unwrap();
     let mut acknowledged = vec![0; WRITERS];
@@ -214,7 +299,7 @@ fn acknowledged_batches_survive_kill_9() {
             directory = tempfile::tempdir().unwrap();
             acknowledged.fill(0);
         }
-        run_and_kill(directory.path(), &mut random, &mut acknowledged);
+        run_and_kill(directory.path(), &mut random, &mut acknowledged, with_indexes);
         acknowledged = verify(directory.path(), &acknowledged);
         println!("round {round}: batches {acknowledged:?}");
     }

@@ -214,3 +214,78 @@ fn an_index_of_other_parts_is_not_the_one_that_is_asked() {
     let other = IndexSpec { id: 0, parts: vec![part(2, false)] };
     assert!(segment.index(&other).is_none());
 }
+
+/// Rows of few states and of numbers that all differ.
+fn many(count: u32) -> Segment {
+    let rows =
+        (0..count).map(|key| (key, (Some((key % 5) as u8), Some(format!("{}", key ^ 0x5a)))));
+    build(&rows.collect::<Vec<_>>(), indexes())
+}
+
+#[test]
+fn an_index_takes_the_bits_of_a_document_number_and_a_byte() {
+    for count in [100, 1_000, 5_000, 70_000] {
+        let segment = many(count);
+        let most = f64::from(count) * (f64::from(count).log2() / 8.0 + 1.0);
+        let sizes = segment.section_sizes().into_iter().filter(|(name, ..)| name == "SIDX");
+        let sizes: Vec<u64> = sizes.map(|(.., bytes)| bytes).collect();
+        assert_eq!(sizes.len(), indexes().len());
+        assert!(sizes.iter().all(|&bytes| (bytes as f64) < most), "{count}: {sizes:?} {most}");
+    }
+}
+
+thread_local! {
+    static KEYS: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+}
+
+/// Bytes as they are, counted.
+const COUNTED: TextOrder = TextOrder {
+    number: 8,
+    key: |_, text, key| {
+        KEYS.set(KEYS.get() + 1);
+        key.extend(text);
+    },
+};
+
+#[test]
+fn what_lies_outside_a_segment_takes_two_looks() {
+    let rows = (0..20_000_u32).map(|key| (key, (None, Some(format!("m{key:05}")))));
+    let by = IndexSpec { id: 1, parts: vec![IndexPart { order: Some(COUNTED), ..part(2, false) }] };
+    let segment = build(&rows.collect::<Vec<_>>(), vec![by.clone()]);
+    let index = segment.index(&by).unwrap();
+    let looks = |text: &str| {
+        KEYS.set(0);
+        let cell = Cell::Bytes(text.as_bytes());
+        let found = index.range(&[], Included(cell), Included(cell)).len();
+        (found, KEYS.get())
+    };
+    assert!(looks("a").1 <= 2, "{:?}", looks("a"));
+    assert!(looks("z").1 <= 2, "{:?}", looks("z"));
+    assert_eq!((looks("a").0, looks("z").0, looks("m00000").0, looks("m19999").0), (0, 0, 1, 1));
+    let (found, count) = looks("m12345");
+    assert!(found == 1 && count <= 2 + 15 + 3, "{count}");
+}
+
+proptest! {
+    #[test]
+    fn groups_end_where_a_column_changes(
+        rows in rows(120), at in any::<prop::sample::Index>(), spec in 0..8usize,
+    ) {
+        let rows: Vec<(u32, Row)> = (0..).zip(rows).collect();
+        let (segment, spec) = (build(&rows, indexes()), indexes().swap_remove(spec));
+        let index = segment.index(&spec).unwrap();
+        let at = at.index(rows.len()) as u32;
+        for parts in 1..=spec.parts.len() {
+            let values = |position: u32| -> Vec<Sorted> {
+                let row = &rows[index.doc(position) as usize].1;
+                spec.parts[..parts].iter().map(|part| Sorted::of(row, part)).collect()
+            };
+            let len = rows.len() as u32;
+            let end = (at..len).take_while(|other| values(*other) == values(at)).count() as u32;
+            prop_assert_eq!(index.group(at..len, parts, false), at..at + end);
+            let start = (0..=at).rev().take_while(|other| values(*other) == values(at)).count();
+            prop_assert_eq!(index.group(0..at + 1, parts, true), at + 1 - start as u32..at + 1);
+        }
+        prop_assert_eq!(index.group(3..3, 1, false), 3..3);
+    }
+}

@@ -123,7 +123,11 @@ fn rewrite(zone: &Zone, schema: &Schema, filter: &mut Filter) {
             put(kind, low);
             put(kind, high);
         }
-        Filter::KeyIn(..) | Filter::KeyWithin(..) | Filter::IsNull(_) | Filter::IsNotNull(_) => {}
+        Filter::KeyIn(..)
+        | Filter::KeyWithin(..)
+        | Filter::Begins(..)
+        | Filter::IsNull(_)
+        | Filter::IsNotNull(_) => {}
         Filter::And(parts) | Filter::Or(parts) => {
             parts.iter_mut().for_each(|part| rewrite(zone, schema, part));
         }

@@ -21,8 +21,17 @@ use remora_sql::Session;
 use support::{Answer, Server, run};
 
 /// The scripts.
-const SCRIPTS: [&str; 8] =
-    ["insert", "duplicate", "update", "transactions", "define", "rebuild", "functional", "plans"];
+const SCRIPTS: [&str; 9] = [
+    "insert",
+    "duplicate",
+    "update",
+    "transactions",
+    "define",
+    "rebuild",
+    "functional",
+    "plans",
+    "keys",
+];
 
 /// A statement, what MySQL answered, and whether the answer is known to differ.
 struct Step {
@@ -213,6 +222,11 @@ async fn tables_made_anew() {
 #[tokio::test(flavor = "multi_thread")]
 async fn unique_keys_over_expressions() {
     check("functional").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_that_are_not_unique() {
+    check("keys").await;
 }
 
 /// What is planned without an optimizer, and subqueries that are no joins.

@@ -35,8 +35,55 @@ fn value(random: &mut Random, column: &str) -> String {
 
 const COLUMNS: [&str; 6] = ["user", "state", "made", "price", "name", "mail"];
 
+/// An expression that a key is over, of columns whose names stand behind `of`, and something to compare it with.
+fn expression(random: &mut Random, of: &str) -> (String, String) {
+    match random.below(5) {
+        0 => (format!("LOWER({of}name)"), format!("'N{}'", random.below(400))),
+        1 => (format!("month({of}made)"), (1 + random.below(10)).to_string()),
+        2 => (format!("({of}user + 1)"), random.below(705).to_string()),
+        3 => (format!("LEFT({of}mail, 2)"), format!("'{}'", random.choose(&["KI", "kj", "k"]))),
+        _ => (format!("CAST({of}price AS SIGNED)"), random.below(92).to_string()),
+    }
+}
+
+/// A pattern of LIKE, most of which ask for a beginning.
+fn pattern(random: &mut Random) -> String {
+    let number = random.below(30);
+    let begins = random.choose(&["ki", "KÍm", "n", "N", "kj", "k_m", "%m", "kim\\\\"]);
+    match random.below(6) {
+        0 => format!("{begins}{number}"),
+        1 => format!("{begins}{number}%1"),
+        2 => format!("{begins}%"),
+        _ => format!("{begins}{number}%"),
+    }
+}
+
+/// A condition on an expression, or of LIKE.
+fn other_condition(random: &mut Random, of: &str) -> String {
+    if random.below(2) == 0 {
+        let column = random.choose(&["mail", "name", "mail", "LOWER(@name)"]);
+        let column = match column.split_once('@') {
+            Some((call, name)) => format!("{call}{of}{name}"),
+            None => format!("{of}{column}"),
+        };
+        let not = random.choose(&["", "", "", "NOT "]);
+        return format!("{column} {not}LIKE '{}'", pattern(random));
+    }
+    let (expression, a) = expression(random, of);
+    match random.below(7) {
+        0..3 => format!("{expression} = {a}"),
+        3 => format!("{a} {} {expression}", random.choose(&["<", ">=", "<=>", "<>"])),
+        4 => format!("{expression} IN ({a}, NULL, {a})"),
+        5 => format!("{expression} BETWEEN {a} AND {a}"),
+        _ => format!("NOT ({expression} = {a} OR {expression} IS NULL)"),
+    }
+}
+
 /// A condition on a column, whose name stands behind `of`.
 fn condition(random: &mut Random, of: &str) -> String {
+    if random.below(3) == 0 {
+        return other_condition(random, of);
+    }
     let column = random.choose(&COLUMNS);
     let (a, b) = (value(random, column), value(random, column));
     match random.below(8) {
@@ -59,7 +106,19 @@ fn select(random: &mut Random) -> String {
     let filter = conditions(random);
     let direction = random.choose(&["", " DESC"]);
     let id = random.below(ROWS);
-    match random.below(11) {
+    match random.below(13) {
+        11 => {
+            let (by, _) = expression(random, "");
+            format!("SELECT id, name FROM @{filter} ORDER BY {by}{direction}, id LIMIT 12")
+        }
+        12 => {
+            let (by, other) = (random.choose(&["mail", "name"]), random.choose(&["", " DESC"]));
+            let limit = 1 + random.below(40);
+            format!(
+                "SELECT id, user FROM @ WHERE {by} LIKE '{}' ORDER BY {by}{direction}, id{other} LIMIT {limit}",
+                pattern(random)
+            )
+        }
         10 => {
             let by = random.choose(&["", "made", "user", "price", "state, made", "state", "name"]);
             let by = if by.is_empty() { String::new() } else { format!("{by}, ") };
@@ -139,7 +198,9 @@ async fn a_table_with_keys_answers_as_one_without() {
                    mail VARCHAR(20) COLLATE utf8mb4_0900_ai_ci";
     run(&mut session, &format!("CREATE TABLE plain ({columns})")).await.unwrap();
     let keys = "KEY (user), KEY (state, made), KEY (made DESC), KEY (price), KEY (name, user), \
-                KEY (user, state DESC), KEY (mail), KEY (state, mail(2) DESC, made)";
+                KEY (user, state DESC), KEY (mail), KEY (state, mail(2) DESC, made), KEY (name), \
+                KEY low ((LOWER(name))), KEY ((MONTH(made)), state), KEY ((user + 1) DESC), \
+                KEY ((LEFT(mail, 2))), KEY ((CAST(price AS SIGNED)))";
     run(&mut session, &format!("CREATE TABLE keyed ({columns}, {keys})")).await.unwrap();
     for from in (0..ROWS).step_by(5_000) {
         let mut insert = "INSERT INTO @ VALUES ".to_owned();
@@ -263,4 +324,76 @@ async fn keys_of_bytes_are_looked_up() {
     }
     let told = rows(session, "EXPLAIN SELECT n FROM t WHERE id = x'00ff00fe'").await;
     assert!(told.contains("PRIMARY"), "{told}");
+}
+
+/// What a statement's plan says.
+async fn explained(session: &mut Session, statement: &str) -> String {
+    rows(session, &format!("EXPLAIN {statement}")).await
+}
+
+#[tokio::test]
+async fn an_expression_that_a_key_is_over_is_asked_of_the_key() {
+    let server = Server::new();
+    let mut session = server.session();
+    let columns = "id INT PRIMARY KEY, a INT, name VARCHAR(20), d DATE, doc JSON";
+    let keys = "KEY low ((LOWER(name))), KEY none ((COALESCE(a, 7))), KEY y ((YEAR(d))), \
+                KEY j ((CAST(doc->>'$.year' AS SIGNED)))";
+    run(&mut session, &format!("CREATE TABLE t ({columns}, {keys})")).await.unwrap();
+    let values = "(1, NULL, 'Ab', '2020-01-01', '{\"year\": 5}'), (2, 7, 'aB', NULL, NULL), \
+                  (3, 3, 'c', '2021-02-03', '{\"year\": \"6\"}')";
+    run(&mut session, &format!("INSERT INTO t VALUES {values}")).await.unwrap();
+    let cases = [
+        ("LOWER(t.name) = 'ab'", "1\n2"),
+        ("lower( name ) IN ('x', 'C')", "3"),
+        ("COALESCE(a, 7) = 7", "1\n2"),
+        ("YEAR(d) BETWEEN 2021 AND 2022", "3"),
+        ("6 <= CAST(doc->>'$.year' AS SIGNED)", "3"),
+        ("LOWER(name) LIKE 'a%'", "1\n2"),
+        ("YEAR(d) IS NULL", "2"),
+    ];
+    for (condition, expected) in cases {
+        let statement = format!("SELECT id FROM t WHERE {condition} ORDER BY id");
+        let plan = explained(&mut session, &statement).await;
+        assert!(plan.contains("#key"), "{statement}: {plan}");
+        for _ in 0..3 {
+            assert_eq!(rows(&mut session, &statement).await, expected, "{statement}");
+        }
+    }
+    // What a row that is missing gives is in no column.
+    let outer = "SELECT t.id, u.id FROM t LEFT JOIN t u ON u.id = t.id + 2 WHERE \
+                 COALESCE(u.a, 7) = 7 ORDER BY t.id";
+    for _ in 0..3 {
+        assert_eq!(rows(&mut session, outer).await, "2|NULL\n3|NULL");
+    }
+    // Nobody names the column.
+    let named = run(&mut session, "SELECT `#key0` FROM t WHERE LOWER(name) = 'ab'").await;
+    assert!(named.unwrap_err().message.contains("Unknown column"), "the hidden column has a name");
+    assert_eq!(
+        rows(&mut session, "SELECT * FROM t WHERE LOWER(name) = 'c'").await.split('|').count(),
+        5
+    );
+    run(&mut session, "DROP INDEX low ON t").await.unwrap();
+    let statement = "SELECT id FROM t WHERE LOWER(name) = 'ab' ORDER BY id";
+    assert!(!explained(&mut session, statement).await.contains("#key"));
+    assert_eq!(rows(&mut session, statement).await, "1\n2");
+}
+
+#[tokio::test]
+async fn keys_that_are_no_index_are_told() {
+    let server = Server::new();
+    let mut session = server.session();
+    let columns = "id INT PRIMARY KEY, a INT, long_text TEXT, short BLOB, name VARCHAR(20)";
+    let keys = "KEY (a), KEY x (a, name), KEY long_key (long_text(9)), KEY both (a, long_text(9))";
+    run(&mut session, &format!("CREATE TABLE t ({columns}, {keys})")).await.unwrap();
+    run(&mut session, "INSERT INTO t (id, a) VALUES (1, 2), (2, 3)").await.unwrap();
+    let answers = run(&mut session, "SHOW ENGINE remora STATUS").await.unwrap();
+    let row = answers.sets[0].rows.iter().find(|row| row[1] == "test.t").unwrap();
+    for line in [
+        "index (a): in 1 of 1 segments, 2 of 2 rows",
+        "index (a, name): in 1 of 1 segments, 2 of 2 rows",
+        "key long_key: no index, as its column is too long to be held in columns",
+        "key both: an index of its first 1 columns, as the next is too long to be held in columns",
+    ] {
+        assert!(row[2].lines().any(|it| it == line), "{line}: {}", row[2]);
+    }
 }

@@ -5,12 +5,13 @@ use std::borrow::Cow;
 use remora_index::{
     column::Cell,
     segment::{
-        ColumnSpec, Document, IndexPart, IndexSpec, Segment, SegmentBuilder, SegmentSpec, TextSpec,
+        ColumnSpec, Document, IndexPart, IndexSpec, Segment, SegmentBuilder, SegmentIndex,
+        SegmentSpec, TextSpec,
     },
 };
 
 use crate::{
-    ColumnDef, Result, Schema, TableIndex, TextDef, Value,
+    ColumnDef, IndexSet, Result, Schema, TableIndex, TextDef, Value,
     encode::{column_kind, encode_cell},
     schema::text_order,
 };
@@ -22,10 +23,27 @@ pub(crate) fn segment_spec(schema: &Schema) -> SegmentSpec {
         columns.map(|(_, column)| ColumnSpec { id: column.id, kind: column_kind(column.kind) });
     let texts = schema.texts.iter();
     let texts = texts.map(|text| TextSpec { id: text.id, normalization: text.normalization });
-    SegmentSpec { columns: columns.collect(), texts: texts.collect(), indexes: index_specs(schema) }
+    SegmentSpec {
+        columns: columns.collect(),
+        texts: texts.collect(),
+        indexes: stored_indexes(schema),
+    }
 }
 
-/// The secondary indexes of a table's segments. An index is known by its columns' numbers, which are
+/// The secondary indexes that segments store: one that another begins with is answered by that.
+pub(crate) fn stored_indexes(schema: &Schema) -> Vec<IndexSpec> {
+    let mut specs = index_specs(schema);
+    let all = specs.clone();
+    specs.retain(|spec| !all.iter().any(|other| is_longer(other, spec)));
+    specs
+}
+
+/// Whether an index begins with another and goes on.
+fn is_longer(index: &IndexSpec, other: &IndexSpec) -> bool {
+    index.parts.len() > other.parts.len() && index.parts.starts_with(&other.parts)
+}
+
+/// The secondary indexes that a table declares. An index is known by its columns' numbers, which are
 /// never reused: so one that is declared again, or under another name, is the same.
 pub(crate) fn index_specs(schema: &Schema) -> Vec<IndexSpec> {
     placed_specs(schema).into_iter().map(|(_, spec)| spec).collect()
@@ -44,7 +62,7 @@ pub(crate) fn placed_specs(schema: &Schema) -> Vec<(TableIndex, IndexSpec)> {
             Some(IndexPart { column, descending: part.descending, order })
         });
         let parts: Vec<IndexPart> = parts.collect();
-        if parts.is_empty() {
+        if parts.is_empty() || specs.iter().any(|other| other.parts == parts) {
             continue;
         }
         let mut hash = crc32fast::Hasher::new();
@@ -64,9 +82,29 @@ pub(crate) fn placed_specs(schema: &Schema) -> Vec<(TableIndex, IndexSpec)> {
     specs
 }
 
-/// Whether a segment was made before one of the table's indexes was declared.
-pub(crate) fn lacks_an_index(segment: &Segment, specs: &[IndexSpec]) -> bool {
-    specs.iter().any(|spec| segment.index(spec).is_none())
+/// Whether a segment was made before one of the indexes that are stored was declared.
+pub(crate) fn lacks_an_index(segment: &Segment, stored: &[IndexSpec]) -> bool {
+    stored.iter().any(|spec| segment.index(spec).is_none())
+}
+
+/// The index of a segment that answers for one of a table's: its own, or a longer one that begins with it.
+pub(crate) fn index_for<'s>(
+    segment: &'s Segment,
+    spec: &IndexSpec,
+    all: &[IndexSpec],
+) -> Option<SegmentIndex<'s>> {
+    let mut longer = all.iter().filter(|other| is_longer(other, spec));
+    segment.index(spec).or_else(|| longer.find_map(|other| segment.index(other)))
+}
+
+/// The indexes of a set, and those that are stored in the place of one of them.
+pub(crate) fn allowed_specs(schema: &Schema, allowed: IndexSet) -> Vec<(TableIndex, IndexSpec)> {
+    let specs = placed_specs(schema);
+    let named = |spec: &IndexSpec| {
+        let mut named = specs.iter().filter(|(index, _)| allowed.contains(*index));
+        named.any(|(_, it)| it == spec || is_longer(spec, it))
+    };
+    specs.iter().filter(|(_, spec)| named(spec)).cloned().collect()
 }
 
 /// The original texts that a text index holds of a row: one for each of its columns that is not
@@ -176,4 +214,42 @@ fn byte_cells(schema: &Schema, row: &[Value]) -> Vec<ScratchCell> {
 /// The columns that the segments hold, with their positions in a row.
 fn indexed_columns(schema: &Schema) -> impl Iterator<Item = (usize, &ColumnDef)> {
     schema.columns.iter().enumerate().filter(|(_, column)| column.indexed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ColumnType, IndexColumn, encode::strategies::table};
+
+    fn index(schema: &mut Schema, columns: &[(usize, bool)]) {
+        let column = |&(column, descending)| IndexColumn { column, descending, order: None };
+        schema.add_index(columns.iter().map(column));
+    }
+
+    #[test]
+    fn an_index_that_another_begins_with_is_stored_once() {
+        let mut schema = table(&[ColumnType::Int(64); 4]);
+        schema.primary_key = vec![0, 1];
+        schema.columns.iter_mut().for_each(|column| column.indexed = true);
+        index(&mut schema, &[(2, false)]);
+        index(&mut schema, &[(2, false), (3, true), (1, false)]);
+        index(&mut schema, &[(2, false), (3, true)]);
+        index(&mut schema, &[(2, false), (3, false)]);
+        index(&mut schema, &[(2, true)]);
+        let of_key: [&[(usize, bool)]; 2] = [&[(0, false)], &[(0, false), (1, false)]];
+        of_key.iter().for_each(|columns| index(&mut schema, columns));
+        assert_eq!((schema.indexes.len(), index_specs(&schema).len()), (5, 5));
+        let stored: Vec<usize> =
+            stored_indexes(&schema).iter().map(|spec| spec.parts.len()).collect();
+        assert_eq!(stored, [3, 2, 1]);
+    }
+
+    #[test]
+    fn keys_of_texts_are_no_index_of_them() {
+        let mut schema = table(&[ColumnType::Text, ColumnType::Int(64)]);
+        schema.primary_key = vec![0, 1];
+        schema.columns.iter_mut().for_each(|column| column.indexed = true);
+        index(&mut schema, &[(0, false)]);
+        assert_eq!(schema.indexes.len(), 1);
+    }
 }

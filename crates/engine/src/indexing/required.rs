@@ -84,7 +84,7 @@ impl Condition {
                 let values = values.collect::<Result<_>>()?;
                 Ok(Self::In { column: position, kind: column.kind, values })
             }
-            Filter::KeyIn(name, ..) | Filter::KeyWithin(name, ..) => {
+            Filter::KeyIn(name, ..) | Filter::KeyWithin(name, ..) | Filter::Begins(name, ..) => {
                 let message = format!("required rows are not chosen by keys of texts: '{name}'");
                 Err(Error::request(RequestPart::Schema, message))
             }

@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use crate::{
     Options,
-    indexing::{index_specs, lacks_an_index},
+    indexing::{lacks_an_index, stored_indexes},
     snapshot::{Claims, SegmentView, TableView},
 };
 
@@ -199,11 +199,11 @@ fn unindexed(table: &TableView, free: &[usize], size: Size) -> Option<usize> {
     if table.schema.indexes.is_empty() || size == Size::Relief {
         return None;
     }
-    let specs = index_specs(&table.schema);
+    let stored = stored_indexes(&table.schema);
     free.iter().copied().find(|&index| {
         let view = &table.segments[index];
         size.takes(tier(view.bytes()), table.segments.len())
-            && lacks_an_index(&view.segment, &specs)
+            && lacks_an_index(&view.segment, &stored)
     })
 }
 

@@ -72,12 +72,14 @@ fn fingerprint(schema: &Schema, order: &Order) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(schema.name.as_bytes());
     for part in &order.parts {
-        let (tag, id) = match part.by {
-            PartBy::Column(id, _) => (1, id),
-            PartBy::Score => (2, 0),
+        let (tag, id, order) = match part.by {
+            PartBy::Column(id, _) => (1, id, None),
+            PartBy::Score => (2, 0, None),
+            PartBy::Keyed(id, order) => (3, id, Some(order.number)),
         };
         hasher.update(&[0, tag, u8::from(part.descending)]);
         hasher.update(&id.to_le_bytes());
+        order.iter().for_each(|order| hasher.update(&order.to_le_bytes()));
     }
     hasher.update(&[0, 0, u8::from(order.key_descending)]);
     hasher.finalize()
@@ -103,6 +105,7 @@ fn push_cell(cell: Cell<'_>, out: &mut Vec<u8>) {
 fn cell(by: &PartBy, rest: &mut &[u8]) -> Option<OwnedCell> {
     let kind = match by {
         PartBy::Column(_, kind) => column_kind(*kind),
+        PartBy::Keyed(..) => ColumnKind::Bytes,
         PartBy::Score => ColumnKind::Ordinal,
     };
     match (take::<1>(rest)?, kind) {

@@ -15,7 +15,7 @@ use remora_index::{
 use super::literal::OwnedCell;
 use crate::{
     Schema, TableIndex,
-    indexing::placed_specs,
+    indexing::{index_for, index_specs, placed_specs},
     snapshot::{SegmentView, TableView},
 };
 
@@ -88,12 +88,13 @@ impl<'s> Sorted<'s> {
         }
         let mut specs = placed_specs(schema).into_iter();
         let (_, spec) = specs.find(|(place, _)| *place == index)?;
+        let stored = index_for(segment, &spec, &index_specs(schema))?;
         let parts = spec.parts.iter().take(columns).map(|part| Part {
             column: segment.column(part.column),
             descending: part.descending,
             order: part.order,
         });
-        Some(Self { len, index: Some(segment.index(&spec)?), parts: parts.collect() })
+        Some(Self { len, index: Some(stored), parts: parts.collect() })
     }
 
     fn doc(&self, position: u32) -> u32 {

@@ -8,11 +8,12 @@ use std::ops::Bound::{self, Included, Unbounded};
 
 use remora_index::{
     DocSet, TextOrder,
-    column::{Column, Predicate},
+    column::{Cell, Column, Predicate},
     segment::Segment,
 };
 
 use super::{
+    beginning::{Letters, Scratch, end_of},
     columns::indexed,
     docs::Docs,
     literal::{self, Bounds, OwnedCell},
@@ -36,6 +37,8 @@ pub(super) enum Condition {
     Column { id: u32, predicate: Predicate },
     /// The key of the column's text, in an order, satisfies the predicate.
     Keyed { id: u32, order: TextOrder, predicate: Predicate },
+    /// The column's text begins with letters.
+    Begins { id: u32, letters: Letters },
     /// No row satisfies it.
     Never,
     /// All hold.
@@ -142,6 +145,11 @@ impl Condition {
                 Some(column) => Ok(column.select_by_key(*order, predicate)?),
                 None => Ok(DocSet::empty()),
             },
+            Self::Begins { id, letters } => {
+                let mut docs: Vec<u32> = (0..len).collect();
+                retain_letters(segment.column(*id), letters, &mut docs);
+                Ok(DocSet::ascending(docs, len))
+            }
             Self::All(parts) => {
                 let narrowed =
                     parts.iter().try_fold(Docs::Every, |docs, part| -> Result<Docs> {
@@ -164,6 +172,7 @@ impl Condition {
                 Some(column) => column.retain_by_key(docs, *order, predicate),
                 None => docs.clear(),
             },
+            Self::Begins { id, letters } => retain_letters(segment.column(*id), letters, docs),
             Self::All(parts) => parts.iter().for_each(|part| part.retain(segment, docs)),
             Self::Any(parts) => {
                 let mut rest = docs.clone();
@@ -213,6 +222,14 @@ fn retain_column(column: Option<&Column>, predicate: &Predicate, docs: &mut Vec<
     }
 }
 
+fn retain_letters(column: Option<&Column>, letters: &Letters, docs: &mut Vec<u32>) {
+    let mut scratch = Scratch::default();
+    docs.retain(|&doc| match column.map(|column| column.get(doc)) {
+        Some(Cell::Bytes(text)) => letters.begin(text, &mut scratch),
+        _ => false,
+    });
+}
+
 fn holds_for_null(predicate: &Predicate) -> bool {
     matches!(predicate, Predicate::IsNull)
 }
@@ -257,6 +274,16 @@ impl<'s> Compiler<'s> {
             Filter::KeyWithin(column, order, low, high) => {
                 self.keyed(column, *order, |_| Ok(Predicate::BytesRange(low.clone(), high.clone())))
             }
+            Filter::Begins(column, Some(order), text) => self.begins(column, *order, text),
+            Filter::Begins(column, None, text) => {
+                let column = self.column(column)?;
+                if column.kind != ColumnType::Text {
+                    return Err(no_text(&column.name));
+                }
+                let (low, high) = (Included(text.as_bytes().to_vec()), end_of(text.as_bytes()));
+                let predicate = Predicate::BytesRange(low, high);
+                Ok(Condition::Column { id: column.id, predicate })
+            }
             Filter::IsNull(column) => Ok(is_null(self.column(column)?)),
             Filter::IsNotNull(column) => Ok(not(is_null(self.column(column)?))),
             Filter::And(parts) => Ok(Condition::All(self.conditions(parts, depth)?)),
@@ -280,14 +307,26 @@ impl<'s> Compiler<'s> {
         order: u32,
         predicate: impl FnOnce(&mut Self) -> Result<Predicate>,
     ) -> Result<Condition> {
+        let (id, order) = self.ordered(column, order)?;
+        Ok(Condition::Keyed { id, order, predicate: predicate(self)? })
+    }
+
+    /// A condition on the first letters of a column's texts.
+    fn begins(&self, column: &str, order: u32, text: &str) -> Result<Condition> {
+        let (id, order) = self.ordered(column, order)?;
+        Ok(Condition::Begins { id, letters: Letters::new(text, order) })
+    }
+
+    /// The number of a column of texts, and an order of theirs.
+    fn ordered(&self, column: &str, order: u32) -> Result<(u32, TextOrder)> {
         let column = self.column(column)?;
         let name = &column.name;
         if column.kind != ColumnType::Text {
-            return Err(invalid(format!("'{name}' is no text: its values have no keys")));
+            return Err(no_text(name));
         }
         let known = text_order(order);
         let order = known.ok_or_else(|| invalid(format!("'{name}' has no order {order}")))?;
-        Ok(Condition::Keyed { id: column.id, order, predicate: predicate(self)? })
+        Ok((column.id, order))
     }
 
     fn count_values(&mut self, count: usize) -> Result<()> {
@@ -375,6 +414,10 @@ fn not(condition: Condition) -> Condition {
         Condition::Not(inner) => *inner,
         other => Condition::Not(Box::new(other)),
     }
+}
+
+fn no_text(name: &str) -> Error {
+    invalid(format!("'{name}' is no text: its values have no keys"))
 }
 
 fn invalid(message: String) -> Error {

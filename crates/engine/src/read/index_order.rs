@@ -2,7 +2,9 @@
 //!
 //! An index has the order of a request if its columns are those of the order, all in the same or all in
 //! the opposite direction, behind columns that the condition gives one value. It is walked from one
-//! end, and what was not selected is passed over, until the page is full.
+//! end, and what was not selected is passed over, until the page is full. Rows that are equal in those columns
+//! come in key order; where the index goes on with other columns, or keys are wanted in the other direction, they
+//! are sorted.
 
 use std::ops::{Bound, Range};
 
@@ -19,12 +21,12 @@ use super::{
     order::{After, Order, PartBy, SegmentOrder},
 };
 use crate::{
-    Allowed, FoundBy, Result, Schema, TableIndex, indexing::placed_specs, snapshot::SegmentView,
+    Allowed, FoundBy, Result, Schema, TableIndex, indexing::allowed_specs, snapshot::SegmentView,
 };
 
 /// The walk is given up once it took one step for so many rows that are selected: a look at each of
 /// them costs less by then.
-const STEP_SHARE: u64 = 4;
+const STEP_SHARE: usize = 4;
 /// The same of a walk on which the condition is asked, for so many documents that a segment has. A step costs as much
 /// as a look at so many in a column.
 const WALKED_SHARE: u32 = 64;
@@ -33,8 +35,18 @@ const MIN_WALKED: u32 = 1_024;
 const MIN_CHUNK: usize = 32;
 const MAX_CHUNK: usize = 4_096;
 
-/// An index that has the order of a request.
+/// The indexes that have the order of a request. A segment is walked along the first of them that it has.
 pub(super) struct IndexOrder {
+    along: Vec<Along>,
+    /// Whether one is walked however many are passed over.
+    forced: bool,
+}
+
+/// The first documents of a segment, and how many were looked at for them.
+pub(super) type Walked = (Vec<u32>, u64);
+
+/// An index that has the order of a request.
+struct Along {
     index: TableIndex,
     spec: IndexSpec,
     /// The values of its first columns in all rows that are selected.
@@ -45,12 +57,17 @@ pub(super) struct IndexOrder {
     is_all: bool,
     /// Whether it is walked from its end.
     reversed: bool,
-    /// Whether it is walked however many are passed over.
-    forced: bool,
+    ties: Ties,
 }
 
-/// The first documents of a segment, and how many were looked at for them.
-pub(super) type Walked = (Vec<u32>, u64);
+/// How rows follow each other that are equal in the columns of the order.
+#[derive(Clone, Copy)]
+enum Ties {
+    /// As the index has them: by key, in the direction of the walk.
+    Walked,
+    /// Otherwise: the rows that are equal in so many first columns of the index are sorted by key.
+    Sorted { parts: usize, descending: bool },
+}
 
 /// The documents of a segment in the order of an index.
 pub(super) struct IndexWalk<'v> {
@@ -75,7 +92,7 @@ impl IndexWalk<'_> {
 }
 
 impl IndexOrder {
-    /// One of the allowed indexes that has the order, of rows that satisfy the condition.
+    /// The allowed indexes that have the order, of rows that satisfy the condition; `None` if none has it.
     pub fn find(
         schema: &Schema,
         order: &Order,
@@ -86,45 +103,20 @@ impl IndexOrder {
             return None;
         }
         let equal = condition.map(Condition::equalities).unwrap_or_default();
-        let specs = placed_specs(schema).into_iter();
-        let mut specs = specs.filter(|(index, _)| allowed.indexes.contains(*index));
-        let mut found = specs.find_map(|(index, spec)| Self::of(index, spec, order, &equal))?;
-        found.forced = allowed.forced;
+        let key: Vec<IndexPart> = key_parts(schema);
+        let specs = allowed_specs(schema, allowed.indexes).into_iter();
+        let along = |(index, spec)| Along::of(index, spec, order, &equal, &key);
+        let mut found: Vec<Along> = specs.filter_map(along).collect();
         if let Some(condition) = condition {
-            let asked = Asked::new(found.index, found.spec.clone(), &condition.conjuncts());
-            found.bounds = asked.and_then(|asked| asked.bounds_behind(found.prefix.len()));
-            let parts = found.spec.parts.iter().take(found.prefix.len());
-            let columns: Vec<_> = parts.map(|part| (part.column, part.order)).collect();
-            found.is_all = condition.says_only(&columns);
+            found.iter_mut().for_each(|along| along.ask(condition));
         }
-        Some(found)
-    }
-
-    fn of(index: TableIndex, spec: IndexSpec, order: &Order, equal: &[Equality]) -> Option<Self> {
-        let behind = spec.parts.len().checked_sub(order.parts.len())?;
-        let (first, rest) = spec.parts.split_at(behind);
-        let value = |part: &IndexPart| {
-            let of_part = |it: &&Equality| it.id == part.column && it.order == part.order;
-            equal.iter().find(of_part).map(|it| it.value.clone())
-        };
-        let prefix = first.iter().map(value);
-        let prefix: Vec<OwnedCell> = prefix.collect::<Option<_>>()?;
-        let reversed = order.key_descending;
-        let same = rest.iter().zip(&order.parts).all(|(mine, asked)| match asked.by {
-            PartBy::Column(id, _) => {
-                // Rows are ordered by the bytes of texts.
-                mine.order.is_none()
-                    && id == mine.column
-                    && (mine.descending != asked.descending) == reversed
-            }
-            PartBy::Score => false,
-        });
-        let bounds = None;
-        same.then_some(Self { index, spec, prefix, bounds, is_all: true, reversed, forced: false })
+        // Those whose rows need no sorting first.
+        found.sort_by_key(|along| matches!(along.ties, Ties::Sorted { .. }));
+        (!found.is_empty()).then_some(Self { along: found, forced: allowed.forced })
     }
 
     /// The first `wanted` live documents of those selected behind `after`; `None` if they are found
-    /// sooner without the index.
+    /// sooner without an index.
     pub fn first(
         &self,
         view: &SegmentView,
@@ -133,53 +125,48 @@ impl IndexOrder {
         after: Option<&After>,
         wanted: usize,
     ) -> Option<Vec<u32>> {
-        let index = view.segment.index(&self.spec)?;
+        let (along, index) = self.of(view)?;
         let mut steps = match docs {
-            Docs::Every => u64::MAX,
-            Docs::Some(_) if self.forced => u64::MAX,
-            Docs::Some(docs) => u64::from(docs.count()) / STEP_SHARE,
+            Docs::Every => usize::MAX,
+            Docs::Some(_) if self.forced => usize::MAX,
+            Docs::Some(docs) => docs.count() as usize / STEP_SHARE,
         };
         let is_selected = |doc: u32| match docs {
             Docs::Every => true,
             Docs::Some(docs) => docs.contains(doc),
         };
-        let mut positions = self.positions(&index, order, after);
+        let mut positions = along.positions(&index, order, after)?;
         let mut found = Vec::new();
-        while found.len() < wanted {
-            let next = if self.reversed { positions.next_back() } else { positions.next() };
-            let Some(position) = next else { break };
-            steps = steps.checked_sub(1)?;
-            let doc = index.doc(position);
-            if !view.is_deleted(doc) && is_selected(doc) {
-                found.push(doc);
-            }
+        while found.len() < wanted && !positions.is_empty() {
+            let docs = along.next(&index, &mut positions, MIN_CHUNK, steps)?;
+            steps = steps.saturating_sub(docs.len());
+            found
+                .extend(docs.into_iter().filter(|doc| !view.is_deleted(*doc) && is_selected(*doc)));
         }
+        found.truncate(wanted);
         Some(found)
     }
 
     /// The first `wanted` live documents that satisfy the condition, which is asked of those on the way alone;
-    /// `None` if so many are passed over that they are found sooner without the index.
+    /// `None` if so many are passed over that they are found sooner without an index.
     pub fn walked(
         &self,
         view: &SegmentView,
         condition: Option<&Condition>,
         wanted: usize,
     ) -> Result<Option<Walked>> {
-        let Some(index) = view.segment.index(&self.spec) else { return Ok(None) };
-        let condition = condition.filter(|_| !self.is_all);
-        let mut positions = self.range(&index);
+        let Some((along, index)) = self.of(view) else { return Ok(None) };
+        let condition = condition.filter(|_| !along.is_all);
+        let mut positions = along.range(&index);
         let mut steps = (view.segment.doc_count() / WALKED_SHARE).max(MIN_WALKED) as usize;
         steps = if self.forced { usize::MAX } else { steps.saturating_add(wanted) };
         let (mut found, mut looked_at) = (Vec::new(), 0);
         let mut chunk = wanted.clamp(1, MAX_CHUNK);
         while found.len() < wanted && !positions.is_empty() {
-            let count = chunk.min(positions.len());
-            let Some(left) = steps.checked_sub(count) else { return Ok(None) };
-            steps = left;
-            let mut docs: Vec<u32> = match self.reversed {
-                true => positions.by_ref().rev().take(count).map(|at| index.doc(at)).collect(),
-                false => positions.by_ref().take(count).map(|at| index.doc(at)).collect(),
+            let Some(mut docs) = along.next(&index, &mut positions, chunk, steps) else {
+                return Ok(None);
             };
+            steps = steps.saturating_sub(docs.len());
             docs.retain(|doc| !view.is_deleted(*doc));
             looked_at += docs.len() as u64;
             if let Some(condition) = condition {
@@ -196,28 +183,135 @@ impl IndexOrder {
         Ok(Some((found, looked_at)))
     }
 
-    /// Which index it is.
+    /// Which index is walked, of segments that have all of them.
     pub fn index(&self) -> TableIndex {
-        self.index
+        self.along.first().map_or(TableIndex::Key, |along| along.index)
     }
 
     /// How it finds the rows that it walks over; `None` if those are all.
     pub fn found_by(&self) -> Option<FoundBy> {
-        let (columns, is_bounded) = (self.prefix.len(), self.bounds.is_some());
+        let along = self.along.first()?;
+        let (columns, is_bounded) = (along.prefix.len(), along.bounds.is_some());
         let is_part = columns > 0 || is_bounded;
-        is_part.then_some(FoundBy { index: self.index, columns, is_bounded, is_single: true })
+        is_part.then_some(FoundBy { index: along.index, columns, is_bounded, is_single: true })
     }
 
-    /// Whether all rows that it walks over are selected.
+    /// Whether all rows that it walks over are selected, and come in the order of the request.
     pub fn is_all(&self) -> bool {
-        self.is_all
+        self.along.iter().all(|along| along.is_all && matches!(along.ties, Ties::Walked))
     }
 
     /// The documents of a segment that it walks over; `None` if the segment does not have the index.
     pub fn walk<'v>(&self, view: &'v SegmentView) -> Option<IndexWalk<'v>> {
-        let index = view.segment.index(&self.spec)?;
-        let range = self.range(&index);
-        Some(IndexWalk { index, range, reversed: self.reversed })
+        let (along, index) = self.of(view)?;
+        let range = along.range(&index);
+        Some(IndexWalk { index, range, reversed: along.reversed })
+    }
+
+    /// The first of the indexes that a segment has.
+    fn of<'v>(&self, view: &'v SegmentView) -> Option<(&Along, SegmentIndex<'v>)> {
+        self.along.iter().find_map(|along| Some((along, view.segment.index(&along.spec)?)))
+    }
+}
+
+/// The primary key as the last parts of an index that say no more than that its rows are in key order.
+fn key_parts(schema: &Schema) -> Vec<IndexPart> {
+    let columns = schema.primary_key.iter().filter_map(|&place| schema.columns.get(place));
+    columns.map(|it| IndexPart { column: it.id, descending: false, order: None }).collect()
+}
+
+impl Along {
+    fn of(
+        index: TableIndex,
+        spec: IndexSpec,
+        order: &Order,
+        equal: &[Equality],
+        key: &[IndexPart],
+    ) -> Option<Self> {
+        let value = |part: &IndexPart| {
+            let of_part = |it: &&Equality| it.id == part.column && it.order == part.order;
+            equal.iter().find(of_part).map(|it| it.value.clone())
+        };
+        let values = spec.parts.iter().map_while(value);
+        let mut prefix: Vec<OwnedCell> = values.collect();
+        // Columns of the order may have one value too, so the longest prefix need not be what it goes on behind.
+        loop {
+            let rest = spec.parts.get(prefix.len()..).unwrap_or_default();
+            if let Some(reversed) = direction(rest, order) {
+                let behind = rest.get(order.parts.len()..).unwrap_or_default();
+                let parts = prefix.len() + order.parts.len();
+                let descending = order.key_descending;
+                let is_by_key = behind.is_empty() || behind == key;
+                let ties = match is_by_key && reversed == descending {
+                    true => Ties::Walked,
+                    false => Ties::Sorted { parts, descending },
+                };
+                let bounds = None;
+                return Some(Self { index, spec, prefix, bounds, is_all: true, reversed, ties });
+            }
+            prefix.pop()?;
+        }
+    }
+
+    /// What a condition says of the rows that are walked over.
+    fn ask(&mut self, condition: &Condition) {
+        let asked = Asked::new(self.index, self.spec.clone(), &condition.conjuncts());
+        self.bounds = asked.and_then(|asked| asked.bounds_behind(self.prefix.len()));
+        let parts = self.spec.parts.iter().take(self.prefix.len());
+        let columns: Vec<_> = parts.map(|part| (part.column, part.order)).collect();
+        self.is_all = condition.says_only(&columns);
+    }
+
+    /// The next documents of the walk in the order of the request, about `count` and no more than `most`; `None` if that
+    /// is not enough for any.
+    fn next(
+        &self,
+        index: &SegmentIndex<'_>,
+        positions: &mut Range<u32>,
+        count: usize,
+        most: usize,
+    ) -> Option<Vec<u32>> {
+        let Ties::Sorted { parts, descending } = self.ties else {
+            let taken = self.take(positions, u32::try_from(count.min(most)).unwrap_or(u32::MAX));
+            return (most > 0).then(|| self.docs(index, taken).collect());
+        };
+        let mut docs = Vec::new();
+        while docs.len() < count && positions.start < positions.end {
+            let group = index.group(positions.clone(), parts, self.reversed);
+            if docs.len() + group.len() > most {
+                return (!docs.is_empty()).then_some(docs);
+            }
+            let group = self.take(positions, group.len() as u32);
+            let start = docs.len();
+            docs.extend(self.docs(index, group));
+            let group = docs.get_mut(start..).unwrap_or_default();
+            group.sort_unstable();
+            if descending {
+                group.reverse();
+            }
+        }
+        Some(docs)
+    }
+
+    /// Takes positions off the end at which the walk is.
+    fn take(&self, positions: &mut Range<u32>, count: u32) -> Range<u32> {
+        let count = count.min(positions.end.saturating_sub(positions.start));
+        match self.reversed {
+            true => {
+                positions.end -= count;
+                positions.end..positions.end + count
+            }
+            false => {
+                positions.start += count;
+                positions.start - count..positions.start
+            }
+        }
+    }
+
+    fn docs(&self, index: &SegmentIndex<'_>, taken: Range<u32>) -> impl Iterator<Item = u32> {
+        let Range { start, end } = taken;
+        let reversed = self.reversed;
+        (start..end).map(move |at| index.doc(if reversed { end - 1 - (at - start) } else { at }))
     }
 
     /// Where the rows lie that have the prefix and are within the bounds behind it.
@@ -230,21 +324,44 @@ impl IndexOrder {
         index.range(&prefix, low.map(OwnedCell::as_cell), high.map(OwnedCell::as_cell))
     }
 
-    /// Where the rows lie that have the prefix and are behind `after`.
+    /// Where the rows lie that have the prefix and are behind `after`; `None` where they are not beside each other.
     fn positions(
         &self,
         index: &SegmentIndex<'_>,
         order: &SegmentOrder<'_>,
         after: Option<&After>,
-    ) -> Range<u32> {
+    ) -> Option<Range<u32>> {
         let prefix: Vec<_> = self.prefix.iter().map(OwnedCell::as_cell).collect();
         let all = index.range(&prefix, Bound::Unbounded, Bound::Unbounded);
-        let Some(after) = after else { return all };
-        let is_after = order.is_after(after);
-        if self.reversed {
-            all.start..index.partition_point(all.clone(), is_after)
-        } else {
-            index.partition_point(all.clone(), |doc| !is_after(doc))..all.end
+        let Some(after) = after else { return Some(all) };
+        if matches!(self.ties, Ties::Sorted { .. }) {
+            return None;
         }
+        let is_after = order.is_after(after);
+        Some(match self.reversed {
+            true => all.start..index.partition_point(all.clone(), is_after),
+            false => index.partition_point(all.clone(), |doc| !is_after(doc))..all.end,
+        })
     }
+}
+
+/// Whether an index that goes on with these parts is walked from its end to have the order; `None` if it does not
+/// have it.
+fn direction(parts: &[IndexPart], order: &Order) -> Option<bool> {
+    let mut reversed = None;
+    let mut parts = parts.iter();
+    for asked in &order.parts {
+        let mine = parts.next()?;
+        let (id, by) = match asked.by {
+            PartBy::Column(id, _) => (id, None),
+            PartBy::Keyed(id, order) => (id, Some(order)),
+            PartBy::Score => return None,
+        };
+        let opposite = mine.descending != asked.descending;
+        if (mine.column, mine.order) != (id, by) || reversed.is_some_and(|it| it != opposite) {
+            return None;
+        }
+        reversed = Some(opposite);
+    }
+    reversed
 }

@@ -19,7 +19,7 @@ use super::{
     filter::{Condition, Conjunct},
     literal::OwnedCell,
 };
-use crate::{FoundBy, IndexSet, Schema, TableIndex, indexing::placed_specs};
+use crate::{FoundBy, IndexSet, Schema, TableIndex, indexing::allowed_specs};
 
 /// More candidates than one in this many documents are found sooner from the columns.
 const CANDIDATE_SHARE: u32 = 32;
@@ -46,7 +46,7 @@ impl IndexRanges {
             return None;
         }
         let conjuncts = condition.conjuncts();
-        let specs = placed_specs(schema).into_iter().filter(|(index, _)| allowed.contains(*index));
+        let specs = allowed_specs(schema, allowed).into_iter();
         let asked = specs.filter_map(|(index, spec)| Asked::new(index, spec, &conjuncts));
         let asked: Vec<Asked> = asked.collect();
         (!asked.is_empty()).then_some(Self(asked))

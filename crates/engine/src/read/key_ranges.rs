@@ -9,7 +9,7 @@ use std::ops::Bound::{Excluded, Included, Unbounded};
 use remora_index::{column::Predicate, segment::Segment};
 
 use super::filter::Condition;
-use crate::{ColumnType, FoundBy, Schema, TableIndex};
+use crate::{FoundBy, Schema, TableIndex};
 
 /// More candidates than one in this many documents are found sooner from the columns.
 const CANDIDATE_SHARE: usize = 32;
@@ -33,7 +33,7 @@ impl KeyRanges {
         let (mut values, mut range) = (Vec::new(), None);
         for &position in &schema.primary_key {
             let column = schema.columns.get(position)?;
-            if !is_ordinal(column.kind) {
+            if !column.kind.is_ordinal_in_keys() {
                 break;
             }
             let of_column = conjuncts.iter().filter(|it| it.id == column.id && it.order.is_none());
@@ -178,18 +178,6 @@ impl Said {
             None => Self::Nothing,
         }
     }
-}
-
-/// Whether values of this type are the same eight bytes in a key and in a column.
-fn is_ordinal(kind: ColumnType) -> bool {
-    matches!(
-        kind,
-        ColumnType::Int(_)
-            | ColumnType::Uint(_)
-            | ColumnType::Date
-            | ColumnType::DateTime
-            | ColumnType::Timestamp
-    )
 }
 
 /// Makes the number that the bytes are one greater; false if there is none of their length.

@@ -18,6 +18,7 @@
 //! Nothing is built for rows that are not returned, and nothing is locked: a view never changes.
 
 mod asked;
+mod beginning;
 mod best;
 mod bm25;
 mod column_batch;

@@ -3,13 +3,14 @@
 use std::cmp::Ordering;
 
 use remora_index::{
-    Keys,
+    Keys, TextOrder,
     column::{Cell, Column},
 };
 
 use super::{columns::indexed, docs::Docs, literal::OwnedCell, score::SegmentScores};
 use crate::{
     ColumnType, Error, RequestPart, Result, Schema, SortBy, SortKey,
+    schema::text_order,
     snapshot::{SegmentView, TableView},
 };
 
@@ -36,6 +37,8 @@ pub(super) struct Part {
 pub(super) enum PartBy {
     /// The column of this number.
     Column(u32, ColumnType),
+    /// The texts of the column of this number, by their keys in an order.
+    Keyed(u32, TextOrder),
     /// The score.
     Score,
 }
@@ -60,6 +63,15 @@ impl Order {
                 SortBy::Column(name) => {
                     let column = indexed(schema, name, RequestPart::Sort)?;
                     PartBy::Column(column.id, column.kind)
+                }
+                SortBy::TextKey(name, order) => {
+                    let column = indexed(schema, name, RequestPart::Sort)?;
+                    let known = text_order(*order).filter(|_| column.kind == ColumnType::Text);
+                    let order = known.ok_or_else(|| {
+                        let message = format!("'{name}' has no order {order}");
+                        Error::request(RequestPart::Sort, message)
+                    })?;
+                    PartBy::Keyed(column.id, order)
                 }
             };
             parts.push(Part { by, descending });
@@ -104,6 +116,7 @@ struct SegmentPart<'v> {
 
 enum PartValues<'v> {
     Column(Option<&'v Column>),
+    Keyed(Option<&'v Column>, TextOrder),
     Score(&'v SegmentScores),
 }
 
@@ -112,6 +125,7 @@ impl<'v> SegmentOrder<'v> {
     pub fn new(order: &Order, view: &'v SegmentView, scores: Option<&'v SegmentScores>) -> Self {
         let values = |part: &Part| match (&part.by, scores) {
             (PartBy::Column(id, _), _) => PartValues::Column(view.segment.column(*id)),
+            (PartBy::Keyed(id, order), _) => PartValues::Keyed(view.segment.column(*id), *order),
             (PartBy::Score, Some(scores)) => PartValues::Score(scores),
             (PartBy::Score, None) => PartValues::Column(None),
         };
@@ -137,7 +151,15 @@ impl<'v> SegmentOrder<'v> {
             PartValues::Column(Some(column)) => {
                 docs.for_each_live(view, |doc| visit(column.rank(doc) ^ flip, doc));
             }
-            PartValues::Column(None) => docs.for_each_live(view, |doc| visit(0, doc)),
+            PartValues::Column(None) | PartValues::Keyed(None, _) => {
+                docs.for_each_live(view, |doc| visit(0, doc));
+            }
+            PartValues::Keyed(Some(column), order) => {
+                let mut key = Vec::new();
+                docs.for_each_live(view, |doc| {
+                    visit(rank(column.get(doc), *order, &mut key) ^ flip, doc)
+                });
+            }
             PartValues::Score(scores) => {
                 scores.iter().for_each(|(doc, score)| visit(score.to_bits() ^ flip, doc));
             }
@@ -155,6 +177,7 @@ impl<'v> SegmentOrder<'v> {
             let ordering = match &part.values {
                 PartValues::Column(Some(column)) => column.compare(a, b),
                 PartValues::Column(None) => Ordering::Equal,
+                PartValues::Keyed(..) => part.compare(part.cell(a), part.cell(b)),
                 PartValues::Score(scores) => scores.get(a).total_cmp(&scores.get(b)),
             };
             if ordering.is_ne() {
@@ -167,7 +190,7 @@ impl<'v> SegmentOrder<'v> {
     /// How a document follows one of another segment.
     pub fn compare_across(&self, doc: u32, other: &SegmentOrder<'_>, other_doc: u32) -> Ordering {
         for (part, theirs) in self.parts.iter().zip(&other.parts) {
-            let ordering = part.cell(doc).cmp(&theirs.cell(other_doc));
+            let ordering = part.compare(part.cell(doc), theirs.cell(other_doc));
             if ordering.is_ne() {
                 return directed(ordering, part.descending);
             }
@@ -185,7 +208,7 @@ impl<'v> SegmentOrder<'v> {
         let seat = KeySeat::new(self.keys, &after.key);
         move |doc| {
             for (part, cell) in self.parts.iter().zip(&after.cells) {
-                let ordering = part.cell(doc).cmp(&cell.as_cell());
+                let ordering = part.compare(part.cell(doc), cell.as_cell());
                 if ordering.is_ne() {
                     return directed(ordering, part.descending).is_gt();
                 }
@@ -195,13 +218,36 @@ impl<'v> SegmentOrder<'v> {
     }
 }
 
+/// A number that orders texts as the beginnings of their keys do.
+fn rank(cell: Cell<'_>, order: TextOrder, key: &mut Vec<u8>) -> u64 {
+    let Cell::Bytes(text) = cell else { return 0 };
+    order.write_key(text, key);
+    let mut first = [0; 8];
+    first.iter_mut().zip(key).for_each(|(slot, byte)| *slot = *byte);
+    u64::from_be_bytes(first)
+}
+
 impl SegmentPart<'_> {
     /// The value of this part; scores are not negative, so that their bits have their order.
     fn cell(&self, doc: u32) -> Cell<'_> {
         match &self.values {
-            PartValues::Column(Some(column)) => column.get(doc),
-            PartValues::Column(None) => Cell::Null,
+            PartValues::Column(column) | PartValues::Keyed(column, _) => {
+                column.map_or(Cell::Null, |column| column.get(doc))
+            }
             PartValues::Score(scores) => Cell::Ordinal(scores.get(doc).to_bits()),
+        }
+    }
+
+    /// How two values of this part stand to each other; of texts that are in an order by their keys.
+    fn compare(&self, one: Cell<'_>, other: Cell<'_>) -> Ordering {
+        match (&self.values, one, other) {
+            (PartValues::Keyed(_, order), Cell::Bytes(one), Cell::Bytes(other)) if one != other => {
+                let (mut mine, mut theirs) = (Vec::new(), Vec::new());
+                order.write_key(one, &mut mine);
+                order.write_key(other, &mut theirs);
+                mine.cmp(&theirs)
+            }
+            _ => one.cmp(&other),
         }
     }
 }

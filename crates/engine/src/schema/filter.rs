@@ -27,6 +27,9 @@ pub enum Filter {
     KeyIn(String, u32, Vec<Vec<u8>>),
     /// The key of the text, in the order of this number, lies within these bounds.
     KeyWithin(String, u32, Bound<Vec<u8>>, Bound<Vec<u8>>),
+    /// The text begins with these letters: the key of each, in the order of this number and with the same letter behind
+    /// it, is that of the text's. `None` for the same bytes.
+    Begins(String, Option<u32>, String),
     /// The value is NULL.
     IsNull(String),
     /// The value is not NULL.

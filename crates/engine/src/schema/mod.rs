@@ -52,8 +52,8 @@ impl Schema {
     }
 
     /// Declares a secondary index by its leading columns, up to the first one that the segments do not
-    /// hold. Nothing is declared where that is none, where the primary key begins with them, or where
-    /// they are declared already.
+    /// hold. Nothing is declared where that is none, where the primary key begins with them in the order that keys
+    /// have, or where they are declared already.
     pub fn add_index(&mut self, columns: impl IntoIterator<Item = IndexColumn>) {
         let is_held =
             |part: &IndexColumn| self.columns.get(part.column).is_some_and(|it| it.indexed);
@@ -63,9 +63,11 @@ impl Schema {
                 held.push(part);
             }
         }
-        let ascending =
-            |part: &IndexColumn| (!part.descending && part.order.is_none()).then_some(part.column);
-        let places: Option<Vec<usize>> = held.iter().map(ascending).collect();
+        let as_in_key = |part: &IndexColumn| {
+            let kind = self.columns.get(part.column)?.kind;
+            (!part.descending && kind.is_ordinal_in_keys()).then_some(part.column)
+        };
+        let places: Option<Vec<usize>> = held.iter().map(as_in_key).collect();
         let is_of_key = places.is_some_and(|places| self.primary_key.starts_with(&places));
         let index = IndexDef { columns: held };
         if !is_of_key && !self.indexes.contains(&index) && self.indexes.len() < MAX_INDEXES {
@@ -140,6 +142,14 @@ pub enum ColumnType {
     Timestamp,
     /// JSON.
     Json,
+}
+
+impl ColumnType {
+    /// Whether values of this type are the same eight bytes in a key and in a column, so that keys answer for them
+    /// as an index does.
+    pub(crate) fn is_ordinal_in_keys(self) -> bool {
+        matches!(self, Self::Int(_) | Self::Uint(_) | Self::Date | Self::DateTime | Self::Timestamp)
+    }
 }
 
 /// A secondary index: each segment's documents in the order of columns. A segment that was made before

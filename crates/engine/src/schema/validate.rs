@@ -180,7 +180,9 @@ impl Schema {
                 *parts = parts.saturating_add(literals.len());
                 column
             }
-            Filter::KeyIn(column, ..) | Filter::KeyWithin(column, ..) => {
+            Filter::KeyIn(column, ..)
+            | Filter::KeyWithin(column, ..)
+            | Filter::Begins(column, ..) => {
                 return ensure(false, || {
                     format!("the filter of required rows asks for keys of texts: {column:?}")
                 });

@@ -1,9 +1,9 @@
 //! Builds a segment from documents.
 
-use std::cmp::Ordering;
+use std::cell::RefCell;
 
 use super::{
-    Document, IndexPart, IndexSpec, MAX_DOCUMENTS, SPEC, Segment, SegmentSpec, encode_spec, index,
+    Document, IndexSpec, MAX_DOCUMENTS, SPEC, Segment, SegmentSpec, encode_spec, index, sort_key,
 };
 use crate::{
     IndexError, KeysWriter, Result, SectionWriter,
@@ -96,58 +96,17 @@ impl SegmentBuilder {
 
     /// The documents in the order of an index.
     fn order(&self, index: &IndexSpec) -> Vec<u32> {
-        let parts: Vec<_> = index.parts.iter().map(|part| self.sorting(part)).collect();
-        let mut docs: Vec<u32> = (0..self.doc_count).collect();
-        docs.sort_by(|&a, &b| {
-            for (values, descending) in &parts {
-                let ordering = values.cell(a).cmp(&values.cell(b));
-                if ordering.is_ne() {
-                    return if *descending { ordering.reverse() } else { ordering };
-                }
-            }
-            Ordering::Equal
+        let parts = index.parts.iter().map(|part| {
+            let column = self.columns.iter().find(|column| column.id() == part.column);
+            (column, (part.descending, part.order))
         });
-        docs
-    }
-    /// What a part sorts by, and whether the greatest comes first.
-    fn sorting(&self, part: &IndexPart) -> (Sorting<'_>, bool) {
-        let column = self.columns.iter().find(|column| column.id() == part.column);
-        let sorting = match (column, part.order) {
-            (Some(column), Some(order)) => {
-                let key = |doc: u32| match column.cell(doc) {
-                    Cell::Bytes(text) => {
-                        let mut key = Vec::new();
-                        order.write_key(text, &mut key);
-                        Some(key.into_boxed_slice())
-                    }
-                    _ => None,
-                };
-                Sorting::Keys((0..self.doc_count).map(key).collect())
+        let parts: Vec<_> = parts.collect();
+        let text = RefCell::new(Vec::new());
+        sort_key::sorted(0..self.doc_count, |doc, key| {
+            for (column, by) in &parts {
+                let cell = column.map_or(Cell::Null, |column| column.cell(doc));
+                sort_key::push_part(cell, *by, &mut text.borrow_mut(), key);
             }
-            (Some(column), None) => Sorting::Cells(column),
-            (None, _) => Sorting::Nothing,
-        };
-        (sorting, part.descending)
-    }
-}
-
-/// What documents are sorted by.
-enum Sorting<'b> {
-    Cells(&'b ColumnWriter),
-    /// Keys of texts, each of which is made once.
-    Keys(Vec<Option<Box<[u8]>>>),
-    Nothing,
-}
-
-impl Sorting<'_> {
-    fn cell(&self, doc: u32) -> Cell<'_> {
-        match self {
-            Self::Cells(column) => column.cell(doc),
-            Self::Keys(keys) => {
-                let key = keys.get(doc as usize).and_then(Option::as_deref);
-                key.map_or(Cell::Null, Cell::Bytes)
-            }
-            Self::Nothing => Cell::Null,
-        }
+        })
     }
 }

@@ -18,7 +18,7 @@ use std::{
     ops::{Bound, Range},
 };
 
-use super::Segment;
+use super::{Segment, sort_key::push_part};
 use crate::{
     IndexError, Result, SectionTag, SectionWriter, Sections, Slice, TextOrder,
     column::{
@@ -156,6 +156,11 @@ impl<'s> ReadPart<'s> {
     fn cell(&self, doc: u32) -> Cell<'s> {
         self.column.map_or(Cell::Null, |column| column.get(doc))
     }
+
+    /// Appends what the part adds to a document's key.
+    pub fn push_key(&self, doc: u32, text: &mut Vec<u8>, key: &mut Vec<u8>) {
+        push_part(self.cell(doc), (self.descending, self.order), text, key);
+    }
 }
 
 impl<'s> SegmentIndex<'s> {
@@ -182,7 +187,9 @@ impl<'s> SegmentIndex<'s> {
     }
 
     /// The positions of the documents whose first parts have these values, and whose next part lies
-    /// within the bounds; of a part that has an order they are keys. Cost: two searches, each of which reads the columns log2(documents) times.
+    /// within the bounds; of a part that has an order they are keys. Cost: two searches, the first of which reads the
+    /// columns log2(documents) times and the second twice log2(positions); two looks where none lie within them
+    /// because all are less or all are greater.
     pub fn range(
         &self,
         prefix: &[Cell<'_>],
@@ -191,21 +198,82 @@ impl<'s> SegmentIndex<'s> {
     ) -> Range<u32> {
         let descending = self.parts.get(prefix.len()).is_some_and(|part| part.descending);
         let (first, last) = if descending { (high, low) } else { (low, high) };
-        let from = |bound: Bound<Cell<'_>>, is_end: bool| {
-            let (cell, is_past_equal) = match bound {
-                Bound::Included(cell) => (Some(cell), is_end),
-                Bound::Excluded(cell) => (Some(cell), !is_end),
-                Bound::Unbounded => (None, is_end),
-            };
-            self.partition_point(0..self.doc_count, |doc| {
-                match self.compare_with(doc, prefix, cell) {
-                    Ordering::Equal => is_past_equal,
-                    ordering => ordering.is_lt(),
-                }
-            })
+        let start =
+            self.first_without(0..self.doc_count, |doc| self.is_before(doc, prefix, first, false));
+        let end = self.near_first_without(start..self.doc_count, |doc| {
+            self.is_before(doc, prefix, last, true)
+        });
+        start..end
+    }
+
+    /// Whether a document stands before a bound, which is one of the start or of the end of a range.
+    fn is_before(
+        &self,
+        doc: u32,
+        prefix: &[Cell<'_>],
+        bound: Bound<Cell<'_>>,
+        is_end: bool,
+    ) -> bool {
+        let (cell, is_past_equal) = match bound {
+            Bound::Included(cell) => (Some(cell), is_end),
+            Bound::Excluded(cell) => (Some(cell), !is_end),
+            Bound::Unbounded => (None, is_end),
         };
-        let start = from(first, false);
-        start..from(last, true).max(start)
+        match self.compare_with(doc, prefix, cell) {
+            Ordering::Equal => is_past_equal,
+            ordering => ordering.is_lt(),
+        }
+    }
+
+    /// The partition point, after a look at both ends.
+    fn first_without(&self, within: Range<u32>, holds: impl Fn(u32) -> bool) -> u32 {
+        match within.end.checked_sub(1) {
+            Some(last) if within.start <= last && holds(self.doc(within.start)) => {
+                match holds(self.doc(last)) {
+                    true => within.end,
+                    false => self.partition_point(within.start + 1..last, holds),
+                }
+            }
+            _ => within.start,
+        }
+    }
+
+    /// The partition point, which is expected near the start.
+    fn near_first_without(&self, within: Range<u32>, holds: impl Fn(u32) -> bool) -> u32 {
+        let (mut start, mut step) = (within.start, 1_u32);
+        loop {
+            let next = start.saturating_add(step).min(within.end);
+            if start == next || !holds(self.doc(next - 1)) {
+                return self.partition_point(start..next.max(start + 1) - 1, holds);
+            }
+            (start, step) = (next, step.saturating_mul(2));
+        }
+    }
+
+    /// The positions at one end of a range whose documents are equal in so many first parts. Cost: twice
+    /// log2(positions) comparisons.
+    pub fn group(&self, within: Range<u32>, parts: usize, at_end: bool) -> Range<u32> {
+        let Some(last) = within.end.checked_sub(1).filter(|last| *last >= within.start) else {
+            return within;
+        };
+        let first = self.doc(if at_end { last } else { within.start });
+        let keys = cell::RefCell::new(Keys::default());
+        let is_equal = |doc: u32| {
+            let parts = self.parts.iter().take(parts).map(|&part| (part, part));
+            compare_parts(parts, first, doc, &mut keys.borrow_mut()).is_eq()
+        };
+        if !at_end {
+            return within.start..self.near_first_without(within, is_equal);
+        }
+        let (mut end, mut step) = (last, 1_u32);
+        loop {
+            let next = end.saturating_sub(step).max(within.start);
+            if next == end || !is_equal(self.doc(next)) {
+                let from = if next == end { next } else { next + 1 };
+                return self.partition_point(from..end, |doc| !is_equal(doc))..within.end;
+            }
+            (end, step) = (next, step.saturating_mul(2));
+        }
     }
 
     /// The first of these positions whose document the test does not hold for; it holds for all
@@ -250,25 +318,28 @@ impl<'s> SegmentIndex<'s> {
             let doc = self.doc(position);
             doc < self.doc_count && seen.insert(doc)
         });
-        let mut keys = Keys::default();
-        let mut compare = |a: u32, b: u32| {
-            let parts = self.parts.iter().map(|&part| (part, part));
-            compare_parts(parts, a, b, &mut keys).then(a.cmp(&b))
-        };
-        once && (1..self.doc_count)
-            .all(|position| compare(self.doc(position - 1), self.doc(position)).is_lt())
+        let (mut text, mut last, mut next) = (Vec::new(), (Vec::new(), 0), (Vec::new(), 0));
+        once && (0..self.doc_count).all(|position| {
+            let doc = self.doc(position);
+            next.0.clear();
+            self.parts.iter().for_each(|part| part.push_key(doc, &mut text, &mut next.0));
+            next.1 = doc;
+            let is_right = position == 0 || last < next;
+            std::mem::swap(&mut last, &mut next);
+            is_right
+        })
     }
 }
 
 /// Two keys that are compared. Kept between comparisons for their memory.
 #[derive(Default)]
-pub(super) struct Keys {
+struct Keys {
     one: Vec<u8>,
     other: Vec<u8>,
 }
 
 /// How two documents stand to each other in parts of theirs.
-pub(super) fn compare_parts<'c>(
+fn compare_parts<'c>(
     parts: impl Iterator<Item = (ReadPart<'c>, ReadPart<'c>)>,
     a: u32,
     b: u32,

@@ -1,9 +1,12 @@
 //! Merges segments without reading a row: keys and columns are copied in key order, postings are
 //! renumbered.
 
+use std::cell::RefCell;
+
 use super::{
     IndexSpec, MAX_DOCUMENTS, MergeInput, SPEC, Segment, SegmentSpec, encode_spec,
     index::{self, ReadPart},
+    sort_key,
 };
 use crate::{
     IndexError, Keys, KeysWriter, Result, SectionWriter,
@@ -96,33 +99,29 @@ impl MergeOrder {
         Ok(order)
     }
 
-    /// The new documents in the order of an index. Those of an input that has the index come as a
-    /// run that is sorted already, which the sort finds and merges.
+    /// The new documents in the order of an index. Those of an input that has it come in that order already.
     fn sorted(&self, inputs: &[MergeInput], spec: &IndexSpec) -> Vec<u32> {
-        let mut sorted: Vec<u32> = Vec::with_capacity(self.documents.len());
-        for (input, map) in inputs.iter().zip(&self.maps) {
-            let len = input.segment.doc_count();
-            let new = |doc: u32| map.get(doc as usize).copied().filter(|&doc| doc != GONE);
-            match input.segment.index(spec) {
-                Some(index) => sorted.extend((0..len).filter_map(|at| new(index.doc(at)))),
-                None => sorted.extend((0..len).filter_map(new)),
-            }
-        }
-        let of_inputs: Vec<Vec<ReadPart<'_>>> = inputs
-            .iter()
-            .map(|input| {
-                spec.parts.iter().map(|part| ReadPart::new(&input.segment, part)).collect()
-            })
-            .collect();
-        let mut keys = index::Keys::default();
-        sorted.sort_by(|&a, &b| {
-            let ((in_a, doc_a), (in_b, doc_b)) =
-                (self.documents[a as usize], self.documents[b as usize]);
-            let of_both = of_inputs[in_a as usize].iter().zip(&of_inputs[in_b as usize]);
-            let parts = of_both.map(|(&a, &b)| (a, b));
-            index::compare_parts(parts, doc_a, doc_b, &mut keys).then(a.cmp(&b))
+        let of_input = inputs.iter().map(|input| {
+            spec.parts.iter().map(|part| ReadPart::new(&input.segment, part)).collect()
         });
-        sorted
+        let parts: Vec<Vec<ReadPart<'_>>> = of_input.collect();
+        let text = RefCell::new(Vec::new());
+        let write_key = |new: u32, key: &mut Vec<u8>| {
+            let (input, doc) = self.documents[new as usize];
+            let parts = &parts[input as usize];
+            parts.iter().for_each(|part| part.push_key(doc, &mut text.borrow_mut(), key));
+        };
+        let runs = inputs.iter().zip(&self.maps).map(
+            |(input, map)| -> Box<dyn Iterator<Item = u32> + '_> {
+                let new = move |doc: u32| map.get(doc as usize).copied().filter(|&doc| doc != GONE);
+                let docs = 0..input.segment.doc_count();
+                match input.segment.index(spec) {
+                    Some(index) => Box::new(docs.filter_map(move |at| new(index.doc(at)))),
+                    None => Box::new(sort_key::sorted(docs.filter_map(new), write_key).into_iter()),
+                }
+            },
+        );
+        sort_key::merged(runs.collect(), write_key)
     }
 
     fn push(&mut self, input: u32, doc: u32) {

@@ -3,6 +3,7 @@
 mod builder;
 mod index;
 mod merge;
+mod sort_key;
 
 use std::{borrow::Cow, fs::File, sync::Arc};
 

@@ -305,7 +305,7 @@ fn sort_key(key: &Map<String, Value>, limits: &ParseLimits) -> Result<SortKey, L
 
 fn sort_bytes(key: &SortKey) -> usize {
     match &key.by {
-        SortBy::Column(name) => name.len(),
+        SortBy::Column(name) | SortBy::TextKey(name, _) => name.len(),
         SortBy::Key | SortBy::Score => 0,
     }
 }

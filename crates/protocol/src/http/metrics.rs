@@ -201,6 +201,18 @@ impl Page {
         }
     }
 
+    /// How far the indexes are made that were declared behind rows.
+    fn indexes(&mut self, tables: &[TableMetrics]) {
+        let name = "remora_table_indexed_rows";
+        self.family(name, "gauge", "Rows that a secondary index has");
+        for table in tables {
+            for index in &table.statistics.indexes {
+                let labels = [("table", table.name.as_str()), ("index", index.columns.as_str())];
+                self.sample(name, &labels, index.rows);
+            }
+        }
+    }
+
     fn clients(&mut self, metrics: &Metrics<'_>) {
         let info = &metrics.info;
         let connected = info.connected_clients;
@@ -302,6 +314,7 @@ impl Page {
         let help = "Bytes of the row store on disk";
         self.by_table("remora_table_store_bytes", help, &metrics.tables, |t| t.store_bytes as f64);
         self.index_answers(&metrics.tables);
+        self.indexes(&metrics.tables);
         if metrics.sources.is_empty() {
             return;
         }

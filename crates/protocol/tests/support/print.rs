@@ -97,7 +97,9 @@ fn print_filter(filter: &Filter) -> String {
         Filter::Between(column, low, high) => {
             format!("{} BETWEEN {} AND {}", quote(column), value(low), value(high))
         }
-        Filter::KeyIn(..) | Filter::KeyWithin(..) => unreachable!("no line asks for keys of texts"),
+        Filter::KeyIn(..) | Filter::KeyWithin(..) | Filter::Begins(..) => {
+            unreachable!("no line asks for keys of texts")
+        }
         Filter::IsNull(column) => format!("{} IS NULL", quote(column)),
         Filter::IsNotNull(column) => format!("{} IS NOT NULL", quote(column)),
         Filter::Not(inner) => format!("NOT {}", print_filter(inner)),
@@ -116,6 +118,7 @@ fn print_sort_key(key: &SortKey) -> String {
         SortBy::Key => direction.to_owned(),
         SortBy::Score => format!("_score {direction}"),
         SortBy::Column(name) => format!("{} {direction}", quote(name)),
+        SortBy::TextKey(..) => unreachable!("no line asks for keys of texts"),
     }
 }
 

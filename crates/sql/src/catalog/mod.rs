@@ -3,6 +3,7 @@
 
 mod column;
 mod databases;
+mod expression_key;
 mod index;
 mod key;
 mod kind;
@@ -18,6 +19,7 @@ pub(crate) use databases::{
     SYSTEM_DATABASES, check_database, check_seen, database_collation, database_denied,
     database_exists, database_position, databases, may_see,
 };
+pub(crate) use expression_key::{ExpressionKey, plain_text};
 pub(crate) use key::{
     Check, Key, KeyKind, KeyPart, Line, PartOf, column_list, parse_key, parse_line, quoted_name,
 };

@@ -12,15 +12,15 @@ use remora_mysql::Collation;
 use rustc_hash::FxHashMap;
 
 use super::{
-    Check, ColumnSpec, Key, KeyKind, KeyPart, Line, PartOf, TableOptions, TypeSpec, column_line,
-    parse_line, quoted_name,
+    Check, ColumnSpec, ExpressionKey, Key, KeyKind, KeyPart, Line, PartOf, TableOptions, TypeSpec,
+    column_line, parse_line, quoted_name,
 };
 use crate::{Result, parse::read};
 
 /// The name of the key column that a table without a primary key gets. It is never shown.
 pub(crate) const ROW_NUMBER: &str = remora_engine::HIDDEN_KEY;
 
-/// The name of the hidden column of what a part of a unique key gives that is an expression.
+/// The name of the hidden column of what a part of a key gives that is an expression.
 pub(crate) fn key_column(key: &str, part: usize) -> String {
     format!("{}{part}.{key}", remora_engine::HIDDEN_PREFIX)
 }
@@ -54,6 +54,8 @@ pub(crate) struct SqlTable {
     pub foreign: Vec<Line>,
     /// Its options.
     pub options: TableOptions,
+    /// Expressions that its keys are over.
+    pub expressions: Vec<ExpressionKey>,
 }
 
 impl SqlTable {
@@ -89,6 +91,7 @@ impl SqlTable {
             checks: Vec::new(),
             foreign: Vec::new(),
             options,
+            expressions: Vec::new(),
         };
         for line in lines {
             match line {
@@ -100,6 +103,7 @@ impl SqlTable {
         if declared.is_none() {
             table.derive_keys();
         }
+        table.expressions = ExpressionKey::all(&table);
         table
     }
 
@@ -163,6 +167,12 @@ impl SqlTable {
                 self.schema.columns.iter().position(|column| column.name == name)
             }
         }
+    }
+
+    /// Whether an index begins with a column.
+    pub(crate) fn leads_index(&self, position: usize) -> bool {
+        let mut firsts = self.schema.indexes.iter().filter_map(|index| index.columns.first());
+        firsts.any(|first| first.column == position)
     }
 
     /// The position of the AUTO_INCREMENT column.

@@ -5,6 +5,7 @@
 //! Nothing here needs types; what needs them is `meaning`'s.
 
 mod expr;
+mod expression_keys;
 mod from;
 mod grouping;
 mod hints;
@@ -41,7 +42,7 @@ use crate::{Error, Result, catalog::TableName, parse::Source};
 use expr::ClauseContext;
 use hints::Hint;
 use places::Standing;
-use remora_mysql::ErrorCode;
+use remora_mysql::{Collation, ErrorCode};
 use scope::{Clause, Named, Scope, duplicate_column, quoted, unknown_column};
 
 /// Deepest nesting of queries.
@@ -62,6 +63,9 @@ pub(crate) trait Catalog {
 
     /// Whether plain columns beside groups are an error.
     fn only_full_group_by(&self) -> bool;
+
+    /// The collation of the session's own texts.
+    fn connection_collation(&self) -> Collation;
 }
 
 /// A query whose names are clear.
@@ -120,6 +124,7 @@ pub(crate) fn resolve(
     let columns = resolver.query(&mut query, env, None)?;
     let columns = columns.into_iter().map(|column| column.shown).collect();
     let Resolver { mut tables, places, selects, .. } = resolver;
+    expression_keys::replaced(&mut query, &mut tables, catalog.connection_collation());
     scores::replaced(&mut query, &mut tables)?;
     Ok(Resolved { query, columns, tables, places, selects, window })
 }

@@ -28,7 +28,7 @@ const CONDITION: &str = "match_as_condition";
 const MAX_SCORES: usize = 64;
 
 /// The tables of a statement by the names that its plan has for them.
-type Tables = Vec<(String, Arc<dyn TableProvider>)>;
+pub(super) type Tables = Vec<(String, Arc<dyn TableProvider>)>;
 
 /// Replaces every MATCH that is a number. 1191 where no text index holds the columns of one.
 pub(super) fn replaced(query: &mut Query, tables: &mut Tables) -> Result<()> {
@@ -112,7 +112,8 @@ impl Scores<'_> {
     }
 }
 
-fn each_condition(select: &mut Select, visit: &mut dyn FnMut(&mut Expr)) {
+/// Visits WHERE, HAVING and ON.
+pub(super) fn each_condition(select: &mut Select, visit: &mut dyn FnMut(&mut Expr)) {
     let conditions = [&mut select.selection, &mut select.having];
     conditions.into_iter().flatten().for_each(&mut *visit);
     for join in select.from.iter_mut().flat_map(|from| from.joins.iter_mut()) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use datafusion::catalog::TableProvider;
 use parking_lot::Mutex;
 use remora_engine::Value;
-use remora_mysql::{ErrorCode, SqlMode, TokenKind};
+use remora_mysql::{Collation, ErrorCode, SqlMode, TokenKind};
 use rustc_hash::FxHashMap;
 
 use super::Catalog;
@@ -103,5 +103,9 @@ impl Catalog for SessionCatalog<'_> {
 
     fn only_full_group_by(&self) -> bool {
         self.session.variables.sql_mode.has(SqlMode::ONLY_FULL_GROUP_BY)
+    }
+
+    fn connection_collation(&self) -> Collation {
+        self.session.variables.collation_connection
     }
 }

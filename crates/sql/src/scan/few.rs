@@ -18,7 +18,7 @@ use datafusion::{
 use jiff::tz::TimeZone;
 use remora_engine::{
     AllowedIndexes, ColumnBatch, ColumnType, Filter, Literal, Scan, ScanRequest, SearchRequest,
-    Selection, SortKey, Value,
+    Selection, SortBy, SortKey, Value,
 };
 
 use super::{
@@ -163,6 +163,10 @@ impl FewScan {
         let request = SearchRequest { fields, ..self.page(filter, (sort, limit)) };
         let found = match reader.first_page(&request) {
             Ok(Some(hits)) => Ok(hits),
+            // A key for each text is made sooner a column at a time.
+            Ok(None) if sort.iter().any(|key| matches!(key.by, SortBy::TextKey(..))) => {
+                return Ok(None);
+            }
             Ok(None) => reader.search(&request).map(|found| found.hits),
             Err(error) => Err(error),
         };

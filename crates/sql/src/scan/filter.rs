@@ -18,6 +18,8 @@ use remora_engine::{
     ColumnType, Comparison, Date, DateTime, Decimal, Filter, Literal, TextQuery, Value,
 };
 
+use remora_mysql::Collation;
+
 use super::EngineTable;
 use crate::{
     SqlType,
@@ -45,6 +47,7 @@ pub(super) fn support(table: &EngineTable, filter: &Expr) -> TableProviderFilter
         None => match text(table, filter) {
             Answer::Exact(_) => true,
             Answer::Superset(_) => false,
+            Answer::Scan if beginning(table, filter).is_some() => false,
             Answer::Scan => return TableProviderFilterPushDown::Unsupported,
         },
     };
@@ -57,18 +60,19 @@ pub(super) fn support(table: &EngineTable, filter: &Expr) -> TableProviderFilter
 
 /// What of the conditions, all of which are to hold, the engine answers.
 pub(super) fn translate_all(table: &EngineTable, filters: &[Expr]) -> Translated {
-    let translated: Vec<Filter> =
+    let mut translated: Vec<Filter> =
         filters.iter().filter_map(|filter| translate(table, filter)).collect();
-    let texts = filters.iter().filter(|filter| translate(table, filter).is_none());
-    let texts: Vec<Answer> = texts.map(|filter| text(table, filter)).collect();
+    let rest = filters.iter().filter(|filter| translate(table, filter).is_none());
+    let texts: Vec<Answer> = rest.clone().map(|filter| text(table, filter)).collect();
     let exact = texts.iter().all(|answer| matches!(answer, Answer::Exact(_)));
-    let mut texts: Vec<TextQuery> = texts
-        .into_iter()
-        .filter_map(|answer| match answer {
-            Answer::Exact(query) | Answer::Superset(query) => Some(query),
-            Answer::Scan => None,
-        })
-        .collect();
+    translated.extend(rest.filter_map(|filter| Some(beginning(table, filter)?.filter)));
+    // Where no index has the order of a column the text index leaves fewer rows of which to ask the letters.
+    let begun = filters.iter().filter(|filter| {
+        beginning(table, filter).is_some_and(|begins| begins.is_all && !begins.has_index)
+    });
+    let begun = begun.map(|filter| text(table, filter));
+    let mut texts: Vec<TextQuery> =
+        texts.into_iter().chain(begun).filter_map(Answer::superset).collect();
     let text = if texts.len() > 1 { Some(TextQuery::And(texts)) } else { texts.pop() };
     let filter = match translated.len() {
         0 => None,
@@ -98,8 +102,39 @@ fn translate(table: &EngineTable, filter: &Expr) -> Option<Filter> {
         Expr::Between(between) => range(table, between),
         Expr::IsNull(inner) => Some(Filter::IsNull(column(table, inner)?.name)),
         Expr::IsNotNull(inner) => Some(Filter::IsNotNull(column(table, inner)?.name)),
+        Expr::ScalarFunction(_) => {
+            beginning(table, filter).filter(|begins| begins.is_all).map(|begins| begins.filter)
+        }
         _ => None,
     }
+}
+
+/// What LIKE says of the beginning of a column's texts.
+struct Beginning {
+    filter: Filter,
+    /// Whether it says no more.
+    is_all: bool,
+    /// Whether an index begins with the column.
+    has_index: bool,
+}
+
+fn beginning(table: &EngineTable, filter: &Expr) -> Option<Beginning> {
+    let Expr::ScalarFunction(call) = filter else { return None };
+    let (of, pattern, escape) = match (call.name(), call.args.as_slice()) {
+        ("truth", [inner]) => return beginning(table, inner),
+        ("like", [of, pattern]) => (of, pattern, Some('\\')),
+        ("like", [of, pattern, escape]) => (of, pattern, search::text(escape)?.chars().next()),
+        _ => return None,
+    };
+    let subject = column(table, of)?;
+    let collation = subject.letters?;
+    let (letters, is_all) = search::beginning(&search::text(pattern)?, escape);
+    let position = table.table.schema.columns.iter().position(|it| it.name == subject.name)?;
+    (!letters.is_empty()).then(|| Beginning {
+        filter: search::begins(&subject.name, collation, &letters),
+        is_all,
+        has_index: table.table.leads_index(position),
+    })
 }
 
 fn binary_filter(table: &EngineTable, binary: &BinaryExpr) -> Option<Filter> {
@@ -191,6 +226,8 @@ pub(super) struct Subject {
     pub has_keys: bool,
     /// Whose clocks show moments.
     zone: TimeZone,
+    /// How its letters compare, if it is of texts that are no labels.
+    letters: Option<Collation>,
 }
 
 fn column(table: &EngineTable, expr: &Expr) -> Option<Subject> {
@@ -207,10 +244,13 @@ impl Subject {
         }
         let kind = ExprType::of_field(table.schema.field(index));
         let is_bool = definition.kind == ColumnType::Bool;
-        let is_bytes = table.table.columns.get(*table.positions.get(index)?)?.kind.is_bytes();
         let has_keys = definition.kind == ColumnType::Text && kind.is_text();
         let (name, zone) = (definition.name.clone(), table.zone.clone());
-        Some(Self { name, kind, is_bool, is_bytes, has_keys, zone })
+        let spec = table.table.columns.get(*table.positions.get(index)?)?;
+        let is_bytes = spec.kind.is_bytes();
+        let has_letters = definition.kind == ColumnType::Text && spec.kind.is_text();
+        let letters = (has_letters && !spec.kind.has_labels()).then_some(spec.kind.collation);
+        Some(Self { name, kind, is_bool, is_bytes, has_keys, letters, zone })
     }
 
     /// The constant as a value of the column; `None` if it is NULL or of another type.

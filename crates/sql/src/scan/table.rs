@@ -20,7 +20,7 @@ use super::{
     filter,
 };
 use crate::{
-    catalog::{ColumnSpec, Origin, Reader, SqlTable, TableName},
+    catalog::{ColumnSpec, ExpressionKey, Origin, Reader, SqlTable, TableName},
     meaning::{expr_type, types::ExprType},
     search,
     transaction::{Overlay, TemporaryTable},
@@ -28,6 +28,9 @@ use crate::{
 
 /// What the columns of scores are called, with a number behind it.
 const SCORE: &str = "#score";
+
+/// What hidden columns are called that a statement reads, with their positions behind it.
+const HIDDEN: &str = "#key";
 
 /// A table, as one statement reads it.
 #[derive(Clone)]
@@ -137,6 +140,26 @@ impl EngineTable {
             true => self.name.clone(),
             false => self.engine_name.clone(),
         }
+    }
+
+    /// The expressions that keys of it are over.
+    pub(crate) fn expressions(&self) -> &[ExpressionKey] {
+        &self.table.expressions
+    }
+
+    /// The table with a hidden column, and what it is called; `None` where scores stand behind the columns.
+    pub(crate) fn showing(&self, position: usize) -> Option<(String, Self)> {
+        let name = format!("{HIDDEN}{position}");
+        if self.schema.index_of(&name).is_ok() {
+            return Some((name, self.clone()));
+        }
+        let spec = self.table.columns.get(position).filter(|_| self.scores.is_empty())?;
+        let mut made = self.clone();
+        let mut fields: Vec<Arc<Field>> = made.schema.fields().iter().cloned().collect();
+        fields.push(Arc::new(expr_type(spec).field(&name)));
+        made.schema = Arc::new(ArrowSchema::new(fields));
+        made.positions.push(position);
+        Some((name, made))
     }
 
     /// How many scores its rows have.

@@ -3,10 +3,15 @@
 //! A pattern's pieces between its wildcards must all occur; where there is one, and nothing but `%`
 //! around it, that is all that LIKE says. Letters are equal as the column's collation has it.
 
-use std::sync::{Arc, LazyLock};
+use std::{
+    ops::Bound,
+    sync::{Arc, LazyLock},
+};
 
 use parking_lot::RwLock;
-use remora_engine::{ColumnLetters, ColumnType, LetterClasses, Piece, PieceMatch, TextQuery};
+use remora_engine::{
+    ColumnLetters, ColumnType, Filter, LetterClasses, Piece, PieceMatch, TextQuery,
+};
 use remora_mysql::Collation;
 use rustc_hash::FxHashMap;
 
@@ -36,6 +41,35 @@ pub(crate) fn like(table: &SqlTable, column: usize, pattern: &str, escape: Optio
             Answer::Superset(TextQuery::And(queries))
         }
     }
+}
+
+/// The letters that LIKE asks for before its first wildcard, and whether `%` behind them is all else that it says.
+pub(crate) fn beginning(pattern: &str, escape: Option<char>) -> (String, bool) {
+    let pieces = pieces(pattern, escape);
+    let is_all = matches!(pieces.as_slice(), [(_, true), (rest, false)] if rest.is_empty());
+    (pieces.into_iter().next().unwrap_or_default().0, is_all)
+}
+
+/// What texts begin with, where LIKE says no more and its pattern escapes nothing.
+pub(crate) fn plain_beginning(pattern: &str) -> Option<String> {
+    let (letters, is_all) = beginning(pattern, None);
+    (is_all && !pattern.contains('\\')).then_some(letters)
+}
+
+/// The condition that a column's text begins with these letters, with the bounds of its key that an index looks for.
+pub(crate) fn begins(column: &str, collation: Collation, letters: &str) -> Filter {
+    let column = column.to_owned();
+    if collation::is_bytes(collation) {
+        return Filter::Begins(column, None, letters.to_owned());
+    }
+    let order = u32::from(collation.0);
+    let by_letter = match collation::is_exact(collation) {
+        true => Filter::Begins(column.clone(), None, letters.to_owned()),
+        false => Filter::Begins(column.clone(), Some(order), letters.to_owned()),
+    };
+    let low = collation::beginning_key(letters, collation);
+    let high = collation::end_of(&low);
+    Filter::And(vec![Filter::KeyWithin(column, order, Bound::Included(low), high), by_letter])
 }
 
 /// `INSTR(column, text) > 0`, and what else says that a column holds a text.
@@ -151,6 +185,19 @@ mod tests {
         assert_eq!(cut("%%a%%b_c"), "%|a%|b|c");
         assert_eq!(cut("100\\%%"), "100%%|");
         assert_eq!(cut(""), "");
+    }
+
+    #[test]
+    fn a_beginning_stands_before_the_first_wildcard() {
+        let cut = |pattern| beginning(pattern, Some('\\'));
+        assert_eq!(cut("abc%"), ("abc".to_owned(), true));
+        assert_eq!(cut("abc%%"), ("abc".to_owned(), true));
+        assert_eq!(cut("a\\%c%"), ("a%c".to_owned(), true));
+        assert_eq!(cut("abc"), ("abc".to_owned(), false));
+        assert_eq!(cut("abc_"), ("abc".to_owned(), false));
+        assert_eq!(cut("ab%c%"), ("ab".to_owned(), false));
+        assert_eq!(cut("%"), (String::new(), true));
+        assert_eq!(cut("_%"), (String::new(), false));
     }
 
     #[test]

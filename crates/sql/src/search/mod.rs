@@ -13,8 +13,8 @@ use remora_engine::TextQuery;
 
 pub(crate) use boolean::matching;
 pub(crate) use function::{Sought, match_function};
-pub(crate) use like::{holds, like};
-pub(crate) use plan::{Asked, plan};
+pub(crate) use like::{beginning, begins, holds, like, plain_beginning};
+pub(crate) use plan::{Asked, plan, text};
 pub(crate) use words::selection;
 
 /// What the text index knows of a condition.
@@ -29,6 +29,14 @@ pub(crate) enum Answer {
 }
 
 impl Answer {
+    /// The query, if there is one.
+    pub(crate) fn superset(self) -> Option<TextQuery> {
+        match self {
+            Self::Exact(query) | Self::Superset(query) => Some(query),
+            Self::Scan => None,
+        }
+    }
+
     /// The query, if it says just what the condition says.
     pub(crate) fn exact(self) -> Option<TextQuery> {
         match self {

@@ -135,7 +135,8 @@ impl Asked<'_> {
     }
 }
 
-fn text(expr: &Expr) -> Option<String> {
+/// The text that a literal is.
+pub(crate) fn text(expr: &Expr) -> Option<String> {
     match expr {
         Expr::Literal(
             ScalarValue::Utf8(Some(text))

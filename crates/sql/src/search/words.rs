@@ -55,6 +55,7 @@ fn test(filter: &Filter) -> String {
             count => format!("{column} one of {count} by its collation"),
         },
         Filter::KeyWithin(column, ..) => format!("{column} within bounds by its collation"),
+        Filter::Begins(column, _, text) => format!("{column} begins with {text:?}"),
         Filter::IsNull(column) => format!("{column} is NULL"),
         Filter::IsNotNull(column) => format!("{column} is not NULL"),
         Filter::And(parts) => joined(parts, " and ", test),

@@ -3,7 +3,7 @@
 //! Of `remora` a row for the server and one for each table. Of `InnoDB` one row with the text of
 //! all, since that is where tools look.
 
-use remora_engine::{LevelStatistics, TableStatistics};
+use remora_engine::{IndexStatistics, LevelStatistics, TableStatistics};
 use remora_mysql::ErrorCode;
 
 use super::{
@@ -11,7 +11,12 @@ use super::{
     shown::{Filter, Shown},
     tables::{self, ENGINE},
 };
-use crate::{Error, Result, parse::Tokens, state::SessionState};
+use crate::{
+    Error, Result,
+    catalog::{Key, KeyKind, SqlTable},
+    parse::Tokens,
+    state::SessionState,
+};
 
 const OWN: &str = "Remora";
 const COLUMNS: [&str; 3] =
@@ -49,7 +54,12 @@ fn parts(session: &SessionState) -> Result<Vec<(String, String)>> {
     let mut parts = vec![(String::new(), of_server(session)?)];
     for known in tables::all(session)? {
         let name = format!("{}.{}", known.name.database, known.name.table);
-        parts.push((name, of_table(&known.statistics(session)?)));
+        let mut status = of_table(&known.statistics(session)?);
+        of_keys(&known.table).into_iter().for_each(|line| {
+            status.push('\n');
+            status.push_str(&line);
+        });
+        parts.push((name, status));
     }
     Ok(parts)
 }
@@ -85,6 +95,7 @@ fn of_table(figures: &TableStatistics) -> String {
         shown.push_str(&lines(&[("merge failed", failure.clone())]));
     }
     figures.levels.iter().for_each(|level| shown.push_str(&of_level(level)));
+    figures.indexes.iter().for_each(|index| shown.push_str(&of_index(index, figures)));
     shown.push('\n');
     shown.push_str(&lines(&[
         ("bloom filter checks", figures.bloom_checks.to_string()),
@@ -106,6 +117,48 @@ fn of_table(figures: &TableStatistics) -> String {
 fn of_level(figures: &LevelStatistics) -> String {
     let LevelStatistics { level, segments, rows, deleted, bytes } = figures;
     format!("\nlevel {level}: {segments} segments, {rows} rows, {deleted} deleted, {bytes} bytes")
+}
+
+/// How far an index is made.
+fn of_index(index: &IndexStatistics, of: &TableStatistics) -> String {
+    let IndexStatistics { columns, segments, rows } = index;
+    let (all, all_rows) = (of.segments, of.rows);
+    format!("\nindex ({columns}): in {segments} of {all} segments, {rows} of {all_rows} rows")
+}
+
+/// The keys that are no index, or one of their first columns alone.
+fn of_keys(table: &SqlTable) -> Vec<String> {
+    let schema = &table.schema;
+    let by_index = schema.indexes.iter().map(|index| {
+        let columns = index.columns.iter().map(|part| part.column);
+        columns.collect::<Vec<usize>>()
+    });
+    let all: Vec<Vec<usize>> = by_index.chain([schema.primary_key.clone()]).collect();
+    let keys = table.keys.iter();
+    let keys = keys.filter(|key| matches!(key.kind, KeyKind::Unique | KeyKind::Plain));
+    let line = |key: &Key| {
+        let parts = 0..key.parts.len();
+        let places: Vec<Option<usize>> = parts.map(|nth| table.key_part(key, nth)).collect();
+        let same = |columns: &Vec<usize>| {
+            let pairs = columns.iter().zip(&places);
+            pairs.take_while(|(column, place)| Some(**column) == **place).count()
+        };
+        let held = all.iter().map(same).max().unwrap_or(0);
+        let why = match places.get(held)? {
+            None => "what its expression gives is in no column",
+            Some(place) if schema.columns.get(*place).is_some_and(|it| it.indexed) => {
+                "the next has no order that is known"
+            }
+            Some(_) => "the next is too long to be held in columns",
+        };
+        Some(match held {
+            0 => {
+                format!("key {}: no index, as {}", key.name, why.replace("the next", "its column"))
+            }
+            _ => format!("key {}: an index of its first {held} columns, as {why}", key.name),
+        })
+    };
+    keys.filter_map(line).collect()
 }
 
 fn lines(figures: &[(&str, String)]) -> String {

@@ -95,7 +95,9 @@ impl Oracle<'_> {
                 ordering(column, low).is_some_and(Ordering::is_ge)
                     && ordering(column, high).is_some_and(Ordering::is_le)
             }
-            Filter::KeyIn(..) | Filter::KeyWithin(..) => panic!("no order of texts is known here"),
+            Filter::KeyIn(..) | Filter::KeyWithin(..) | Filter::Begins(..) => {
+                panic!("no order of texts is known here")
+            }
             Filter::IsNull(column) => value(column).is_null(),
             Filter::IsNotNull(column) => !value(column).is_null(),
             Filter::And(parts) => parts.iter().all(|part| self.holds(part, row)),
@@ -125,6 +127,7 @@ impl Oracle<'_> {
                         let column = self.schema.columns.iter().position(|one| one.name == *name);
                         compare(&a[column.unwrap()], &b[column.unwrap()])
                     }
+                    SortBy::TextKey(..) => panic!("no keys of texts are known here"),
                 };
                 if ordering.is_ne() {
                     return if key.descending { ordering.reverse() } else { ordering };

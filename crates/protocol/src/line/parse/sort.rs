@@ -28,7 +28,7 @@ pub(super) fn read(tokens: &mut Tokens, clauses: &mut Clauses) -> Result<(), Lin
     let surplus = if clauses.limits.strict { SINGLE_SORT } else { SORT_COMMA };
     clauses.sort = keys.iter().map(|words| sort_key(words, surplus)).collect::<Result<_, _>>()?;
     let bytes = |key: &SortKey| match &key.by {
-        SortBy::Column(name) => name.len(),
+        SortBy::Column(name) | SortBy::TextKey(name, _) => name.len(),
         SortBy::Key | SortBy::Score => 0,
     };
     clauses.query_bytes += clauses.sort.iter().map(bytes).sum::<usize>();

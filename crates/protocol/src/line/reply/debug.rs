@@ -107,7 +107,7 @@ fn shown_order(sort: &[SortKey]) -> String {
     let shown = |key: &SortKey| {
         let by = match &key.by {
             SortBy::Key => "id",
-            SortBy::Column(name) => name,
+            SortBy::Column(name) | SortBy::TextKey(name, _) => name,
             SortBy::Score => "_score",
         };
         format!("{by} {}", if key.descending { "DESC" } else { "ASC" })

@@ -75,28 +75,28 @@ fn schema(table: &SourceTable, previous: Option<&Schema>, highest: u32) -> Schem
 }
 
 /// The leading columns of the index that a line of `SHOW CREATE TABLE` declares, as far as the engine
-/// orders them as the source does: whole ones, and texts by the number of their collation. Of texts the whole stands
-/// in the columns, whatever part of it the index declares.
+/// orders them as the source does: texts by the number of their collation. Of texts and bytes the whole stands in the
+/// columns, whatever part of it the index declares. What an expression gives is in no column here.
 fn index_columns(table: &SourceTable, line: &str) -> Option<Vec<IndexColumn>> {
     let mut scan = Scan::of(line, LexMode::default())?;
+    let is_primary = scan.skip("PRIMARY");
     scan.skip("UNIQUE");
-    if !(scan.skip("KEY") && scan.name().is_some() && scan.skip_symbol("(")) {
+    if !(scan.skip("KEY") && (is_primary || scan.name().is_some()) && scan.skip_symbol("(")) {
         return None;
     }
     let mut columns = Vec::new();
     while let Some(name) = scan.name() {
         let column = table.columns.iter().position(|column| column.name == name)?;
         let definition = table.columns.get(column)?;
-        // `(10)` is a prefix.
-        let is_whole = !scan.skip_parentheses();
+        // `(10)`.
+        scan.skip_parentheses();
         let order = match definition.kind.engine_type() {
             ColumnType::Text => match order(definition) {
                 Some(order) => order,
                 None => break,
             },
             ColumnType::Json => break,
-            _ if is_whole => None,
-            _ => break,
+            _ => None,
         };
         let descending = scan.skip("DESC");
         columns.push(IndexColumn { column, descending, order });
@@ -109,8 +109,8 @@ fn index_columns(table: &SourceTable, line: &str) -> Option<Vec<IndexColumn>> {
 
 /// The order of a column's texts: `Some(None)` is that of their bytes, `None` none that is known.
 fn order(column: &SourceColumn) -> Option<Option<u32>> {
-    let is_text =
-        matches!(column.kind, SourceType::Char(_) | SourceType::VarChar(_) | SourceType::Text(_));
+    use SourceType::{Char, Enum, Set, Text, VarChar};
+    let is_text = matches!(column.kind, Char(_) | VarChar(_) | Text(_) | Enum(_) | Set(_));
     let collation = column.collation.filter(|_| is_text)?;
     let by_bytes = [Collation::BINARY, Collation::UTF8MB4_0900_BIN];
     match by_bytes.iter().any(|other| u64::from(other.0) == collation) {
@@ -275,5 +275,77 @@ impl SourceType {
     /// Whether it gets a text index.
     fn is_searched(&self) -> bool {
         matches!(self, Self::Char(_) | Self::VarChar(_) | Self::Text(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use remora_mysql::Charset;
+
+    use super::{
+        super::{ColumnDefault, Generation, Labels, Range, TextType, Words},
+        *,
+    };
+
+    fn column(name: &str, kind: SourceType, collation: Option<u64>) -> SourceColumn {
+        SourceColumn {
+            name: name.to_owned(),
+            ordinal: 0,
+            kind,
+            range: Range::default(),
+            nullable: false,
+            generation: Generation::None,
+            default: ColumnDefault::None,
+            collation,
+            renamed_from: None,
+        }
+    }
+
+    /// The indexes of a table whose keys are declared by these lines: places of columns and numbers of orders.
+    fn indexes(lines: &str) -> Vec<Vec<(usize, bool, Option<u32>)>> {
+        let charset = Charset::named("utf8mb4").unwrap();
+        let text = |length| TextType { charset, length };
+        let labels = Labels { charset, labels: vec!["x".to_owned()] };
+        let columns = vec![
+            column("mail", SourceType::VarChar(text(90)), Some(255)),
+            column("state", SourceType::Enum(labels), Some(255)),
+            column("made", SourceType::DateTime(0), None),
+            column("hash", SourceType::VarBinary(32), Some(63)),
+            column("body", SourceType::Text(text(65_535)), Some(255)),
+            column("code", SourceType::VarChar(text(9)), Some(309)),
+        ];
+        let statement =
+            format!("CREATE TABLE `t` (\n  `mail` varchar(90),\n{lines}\n) ENGINE=InnoDB");
+        let table = SourceTable {
+            database: "d".to_owned(),
+            name: "t".to_owned(),
+            key: vec![0],
+            image_columns: columns.len(),
+            columns,
+            unique_keys: Vec::new(),
+            period_end: None,
+            words: Words::of(&statement),
+        };
+        let part = |part: &IndexColumn| (part.column, part.descending, part.order);
+        let indexes = table.to_schema().indexes;
+        indexes.iter().map(|index| index.columns.iter().map(part).collect()).collect()
+    }
+
+    #[test]
+    fn keys_of_a_source_become_indexes() {
+        let of_mail = vec![(0, false, Some(255))];
+        assert_eq!(indexes("  PRIMARY KEY (`mail`)"), vec![of_mail.clone()]);
+        let lines = "  PRIMARY KEY (`mail`),\n  UNIQUE KEY `u` (`mail`(9)),\n  \
+                     KEY `s` (`state`,`made` DESC),\n  KEY `h` (`hash`(4),`code`) USING BTREE,\n  \
+                     KEY `b` (`body`(20),`made`),\n  KEY `x` (`made`,`body`(20)),\n  \
+                     KEY `f` ((lower(`mail`))),\n  KEY `g` (`code`,(lower(`mail`)))";
+        let expected = vec![
+            of_mail,
+            vec![(1, false, Some(255)), (2, true, None)],
+            vec![(3, false, None), (5, false, None)],
+            vec![(2, false, None)],
+            vec![(5, false, None)],
+        ];
+        assert_eq!(indexes(lines), expected);
     }
 }

@@ -25,6 +25,8 @@ pub(super) enum Test {
     In(Operand, Group, bool),
     Between(Operand, Group, Group, bool),
     IsNull(Operand, bool),
+    /// The text begins with what stands before the only `%` of a pattern.
+    Begins(Operand, Collation, Group),
     All(Vec<Test>),
     Any(Vec<Test>),
     Again(Box<Test>, Repeated),
@@ -104,10 +106,18 @@ impl Tests {
 
     /// Fills in the constants; `None` where one takes a conversion.
     pub fn fill(&self, constants: &Constants<'_>, table: &Table) -> Option<Selected> {
-        let texts = self.texts.iter().map(|test| test.fill(constants, table));
-        let mut texts: Vec<TextQuery> = texts.collect::<Option<_>>()?;
         let columns = self.columns.iter().map(|test| test.fill(constants, 0));
         let mut columns: Vec<Filter> = columns.collect::<Option<_>>()?;
+        let mut texts: Vec<TextQuery> = Vec::new();
+        for test in &self.texts {
+            match test.beginning(constants, table) {
+                Some((filter, query)) => {
+                    columns.push(filter);
+                    texts.extend(query);
+                }
+                None => texts.push(test.fill(constants, table)?),
+            }
+        }
         let text = if texts.len() > 1 { Some(TextQuery::And(texts)) } else { texts.pop() };
         let filter = if columns.len() > 1 { Some(Filter::And(columns)) } else { columns.pop() };
         Some(Selected { text, filter })
@@ -159,6 +169,10 @@ fn column_test(condition: &Condition, table: &Table, positive: bool) -> Option<T
             Some(Test::Between(table.asked(column)?, *low, *high, positive))
         }
         Condition::IsNull(column) => Some(Test::IsNull(table.tested(column)?, positive)),
+        Condition::Begins(column, pattern) if positive => {
+            let (operand, collation) = table.texts(column)?;
+            Some(Test::Begins(operand, collation, *pattern))
+        }
         Condition::And(parts) => several(parts, positive),
         Condition::Or(parts) => several(parts, !positive),
         Condition::Again(part, repeated) if positive => {
@@ -170,6 +184,25 @@ fn column_test(condition: &Condition, table: &Table, positive: bool) -> Option<T
 }
 
 impl TextTest {
+    /// The condition that it is on a column, where it asks for a beginning; and where no index has the column's order, a
+    /// query that leaves few rows of which to ask that.
+    fn beginning(
+        &self,
+        constants: &Constants<'_>,
+        table: &Table,
+    ) -> Option<(Filter, Option<TextQuery>)> {
+        let Self::Like(column, pattern, None) = self else { return None };
+        let Constant::Text(pattern) = constants.one(*pattern) else { return None };
+        let letters = search::plain_beginning(&pattern).filter(|letters| !letters.is_empty())?;
+        let (operand, collation) = table.texts_at(*column)?;
+        let begins = search::begins(&operand.name, collation, &letters);
+        let query = match table.sql.leads_index(*column) {
+            true => None,
+            false => search::like(&table.sql, *column, &pattern, None).superset(),
+        };
+        Some((begins, query))
+    }
+
     fn fill(&self, constants: &Constants<'_>, table: &Table) -> Option<TextQuery> {
         let several = |parts: &[Self]| {
             parts.iter().map(|part| part.fill(constants, table)).collect::<Option<Vec<_>>>()
@@ -227,6 +260,14 @@ impl Test {
                 true => Filter::IsNull(operand.name.clone()),
                 false => operand.is_not_null(),
             }),
+            Self::Begins(operand, collation, pattern) => match constants.one(pattern + offset) {
+                Constant::Null => Some(operand.nothing()),
+                Constant::Text(pattern) => {
+                    let letters = search::plain_beginning(&pattern)?;
+                    Some(search::begins(&operand.name, *collation, &letters))
+                }
+                _ => None,
+            },
             Self::All(parts) => Some(Filter::And(several(parts)?)),
             Self::Any(parts) => Some(Filter::Or(several(parts)?)),
             Self::Again(part, repeated) => {

@@ -183,7 +183,7 @@ impl Parser<'_> {
         self.expect(")")?;
         self.expect(")")?;
         let alias = self.alias()??;
-        let key = ColumnName { table: None, name: String::new() };
+        let key = ColumnName { table: None, name: String::new(), hidden: None };
         Some(JsonKeys { array, members, member, range, alias, column, key })
     }
 
@@ -529,7 +529,7 @@ impl Parser<'_> {
             table = Some(std::mem::replace(&mut name, self.name()?));
         }
         // A third part would be a database's table.
-        (!self.is(".") && !self.is("(")).then_some(ColumnName { table, name })
+        (!self.is(".") && !self.is("(")).then_some(ColumnName { table, name, hidden: None })
     }
 
     /// The outer `None` is for what follows a value and is no alias.

@@ -229,7 +229,7 @@ fn joined(select: &Select, keys: &JsonKeys, table: &Table) -> Option<(Work, Vec<
     let plain = select.condition.is_none() && select.group.is_none() && select.order.is_empty();
     let may_be_keys = |item: &Item| match item {
         Item::Every(name) => name.is_none(),
-        Item::One(Value::Column(ColumnName { table: None, name }), _) => {
+        Item::One(Value::Column(ColumnName { table: None, name, .. }), _) => {
             name.eq_ignore_ascii_case(&keys.column)
         }
         Item::One(..) => false,
@@ -414,7 +414,7 @@ fn ordered<'s>(by: &'s OrderBy, select: &'s Select, table: &Table) -> Option<Ord
         }
     };
     let aliased = match value {
-        Value::Column(ColumnName { table: None, name }) => {
+        Value::Column(ColumnName { table: None, name, .. }) => {
             let mut named = select.items.iter().filter_map(|item| match item {
                 Item::One(value, alias) if alias.eq_ignore_ascii_case(name) => Some(value),
                 _ => None,

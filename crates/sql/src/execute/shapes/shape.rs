@@ -95,6 +95,8 @@ pub(super) enum Value {
 pub(super) struct ColumnName {
     pub table: Option<String>,
     pub name: String,
+    /// The position of a hidden column that no name means.
+    pub hidden: Option<usize>,
 }
 
 /// What rows are ordered by.
@@ -133,6 +135,8 @@ pub(super) enum Condition {
     Between(ColumnName, Group, Group),
     IsNull(ColumnName),
     Like(ColumnName, Group),
+    /// LIKE with a pattern that asks for a beginning.
+    Begins(ColumnName, Group),
     /// INSTR(column, text) > 0 and its kin, with the number.
     Holds(ColumnName, Group, Group),
     Match(Match),

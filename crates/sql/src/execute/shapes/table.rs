@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use remora_engine::{ColumnType, Schema};
+use remora_mysql::Collation;
 
 use super::{condition::Operand, constant::Comparable, shape::ColumnName};
 use crate::{
@@ -100,7 +101,7 @@ impl Table {
         if !self.is_called(column.table.as_deref()) {
             return None;
         }
-        self.sql.column(&column.name)
+        column.hidden.or_else(|| self.sql.column(&column.name))
     }
 
     /// The position of a column of text; one that may be NULL has no negation here.
@@ -119,6 +120,19 @@ impl Table {
     /// A column that may be asked for NULL.
     pub fn tested(&self, column: &ColumnName) -> Option<Operand> {
         self.operand(self.position(column)?)
+    }
+
+    /// A column of texts that conditions can be asked of, and how they compare.
+    pub fn texts(&self, column: &ColumnName) -> Option<(Operand, Collation)> {
+        self.texts_at(self.position(column)?)
+    }
+
+    /// The same of the column at a position.
+    pub fn texts_at(&self, position: usize) -> Option<(Operand, Collation)> {
+        let kind = &self.sql.columns.get(position)?.kind;
+        let is_text = self.schema().columns.get(position)?.kind == ColumnType::Text;
+        let has_letters = is_text && kind.is_text() && !kind.has_labels();
+        has_letters.then(|| Some((self.operand(position)?, kind.collation)))?
     }
 
     /// The column at a position, if conditions can be asked of it.

@@ -3,7 +3,7 @@
 
 mod table;
 
-use std::borrow::Cow;
+use std::{borrow::Cow, ops::Bound};
 
 use remora_mysql::{Collation, ErrorCode};
 
@@ -83,6 +83,30 @@ pub(crate) fn push_key(text: &str, collation: Collation, out: &mut Vec<u8>) {
         Kind::Unicode9 => push_weights(text, &UCA_9, 0, out),
         _ => out.extend_from_slice(&key(text, collation)),
     }
+}
+
+/// What the keys of all texts begin with that begin with these letters, in any spelling.
+pub(crate) fn beginning_key(letters: &str, collation: Collation) -> Vec<u8> {
+    let table = match kind(collation) {
+        Kind::Bytes => return letters.as_bytes().to_vec(),
+        Kind::PaddedBytes => return without_padding(letters).as_bytes().to_vec(),
+        Kind::General => &GENERAL,
+        Kind::Unicode4 => &UCA_4,
+        Kind::Unicode9 | Kind::Unicode9Accents | Kind::Unicode9Case => &UCA_9,
+    };
+    weights(without_padding(letters), table)
+}
+
+/// The bound above all keys that begin so.
+pub(crate) fn end_of(beginning: &[u8]) -> Bound<Vec<u8>> {
+    let mut end = beginning.to_vec();
+    while let Some(last) = end.pop() {
+        if let Some(next) = last.checked_add(1) {
+            end.push(next);
+            return Bound::Excluded(end);
+        }
+    }
+    Bound::Unbounded
 }
 
 fn without_padding(text: &str) -> &str {
@@ -265,6 +289,30 @@ mod tests {
         assert!(!same("É", "é", "utf8mb4_0900_as_cs"));
         assert!(same("a", "a  ", "utf8mb4_bin"));
         assert!(!same("a", "a ", "utf8mb4_0900_bin"));
+    }
+
+    #[test]
+    fn keys_begin_with_that_of_a_beginning() {
+        let names = [
+            "binary",
+            "utf8mb4_0900_bin",
+            "utf8mb4_bin",
+            "utf8mb4_general_ci",
+            "utf8mb4_unicode_ci",
+            "utf8mb4_0900_ai_ci",
+            "utf8mb4_0900_as_ci",
+            "utf8mb4_0900_as_cs",
+            "latin1_swedish_ci",
+        ];
+        for collation in names.map(by_name) {
+            for begins in ["", "a", "É", "ab ", "ab  ", "ß", "ひ", "a b"] {
+                let beginning = beginning_key(begins, collation);
+                for behind in ["", " ", "   ", "z", "\t", "\u{301}", "一", "\u{ad}", " x"] {
+                    let whole = key(&format!("{begins}{behind}"), collation).into_owned();
+                    assert!(whole.starts_with(&beginning), "{collation:?} {begins:?} {behind:?}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use remora_engine::{
-    ColumnDef, ColumnType, DeclaredTable, HIDDEN_PREFIX, IndexColumn, Normalization, Schema,
-    TextDef,
+    ColumnDef, ColumnType, DeclaredTable, IndexColumn, Normalization, Schema, TextDef,
 };
 
 use super::draft::{Draft, invalid_default};
 use crate::{
     Result, SqlType,
-    catalog::{DefaultSpec, Key, KeyKind, Line, SqlTable, row_number_column},
+    catalog::{DefaultSpec, Key, KeyKind, Line, PartOf, SqlTable, key_column, row_number_column},
     meaning::collation,
     state::SessionState,
     write::convert::{Converter, Slot, text_of},
@@ -79,8 +78,7 @@ impl Draft {
                 name: column.name.clone(),
                 kind: column.spec.kind.engine_type(),
                 nullable: !column.spec.not_null,
-                indexed: !column.name.starts_with(HIDDEN_PREFIX)
-                    && self.is_indexed(&column.name, &column.spec.kind),
+                indexed: self.is_indexed(&column.name, &column.spec.kind),
                 declared: Some(column.spec.written(collation)),
             })
             .collect();
@@ -105,16 +103,20 @@ impl Draft {
             declared: Some(self.declared()),
         };
         let declared = self.keys.iter();
-        let declared = declared.filter(|key| matches!(key.kind, KeyKind::Unique | KeyKind::Plain));
+        let ordered = [KeyKind::Primary, KeyKind::Unique, KeyKind::Plain];
+        let declared = declared.filter(|key| ordered.contains(&key.kind));
         declared.for_each(|key| schema.add_index(self.index_columns(key)));
         schema
     }
 
-    /// The leading columns of a key that the engine orders as SQL does: whole ones. Texts may be longer than
-    /// what the key declares of them, since the whole of them stands in the columns.
+    /// The leading columns of a key that the engine orders as SQL does, those of its expressions among them. Texts
+    /// and bytes may be longer than what the key declares of them, since the whole of them stands in the columns.
     fn index_columns(&self, key: &Key) -> Vec<IndexColumn> {
-        let columns = key.parts.iter().map_while(|part| {
-            let column = self.column(part.column()?)?;
+        let columns = key.parts.iter().enumerate().map_while(|(nth, part)| {
+            let column = match &part.of {
+                PartOf::Column(name) => self.column(name)?,
+                PartOf::Expression(_) => self.column(&key_column(&key.name, nth))?,
+            };
             let kind = &self.columns.get(column)?.spec.kind;
             let collation = kind.collation;
             let order = match kind.engine_type() {
@@ -122,7 +124,6 @@ impl Draft {
                 ColumnType::Text if !collation::is_bytes(collation) => Some(collation.0.into()),
                 ColumnType::Text => None,
                 ColumnType::Json => return None,
-                _ if part.prefix.is_some() => return None,
                 _ => None,
             };
             Some(IndexColumn { column, descending: part.descending, order })

@@ -151,8 +151,9 @@ impl Draft {
             KeyKind::Primary => 0,
             KeyKind::Unique if self.is_not_null(key) => 1,
             KeyKind::Unique => 2,
+            KeyKind::Plain if key.columns().is_none() => 4,
             KeyKind::Plain | KeyKind::Spatial | KeyKind::Vector => 3,
-            KeyKind::Fulltext => 4,
+            KeyKind::Fulltext => 5,
         };
         let mut ordered = self.keys.clone();
         ordered.sort_by_key(order);

@@ -1,6 +1,5 @@
-//! Unique keys over expressions. What an expression gives is a column of its own that nobody sees,
-//! computed when a row is written, as MySQL has it: so such a key is checked as any other. Its type is
-//! the expression's.
+//! Keys over expressions. What an expression gives is a column of its own that nobody sees, computed when a row is
+//! written, as MySQL has it: so such a key is checked and is an index as any other. Its type is the expression's.
 
 use std::sync::Arc;
 
@@ -26,7 +25,7 @@ use crate::{
 /// The table of no rows that expressions are asked of for their types.
 const ROWS: &str = "#rows";
 
-/// Adds the hidden columns of a finished draft's unique keys. Those that `previous` has of the same
+/// Adds the hidden columns of a finished draft's keys. Those that `previous` has of the same
 /// expressions stay.
 pub(super) async fn add_key_columns(
     session: &mut SessionState,
@@ -35,9 +34,12 @@ pub(super) async fn add_key_columns(
     previous: Option<&SqlTable>,
 ) -> Result<()> {
     let mut wanted = Vec::new();
-    for key in draft.keys.iter().filter(|key| key.kind == KeyKind::Unique) {
+    for key in draft.keys.iter().filter(|key| matches!(key.kind, KeyKind::Unique | KeyKind::Plain))
+    {
         for (nth, part) in key.parts.iter().enumerate() {
-            if let PartOf::Expression(expression) = &part.of {
+            if let PartOf::Expression(expression) = &part.of
+                && !(key.kind == KeyKind::Plain && is_of_arrays(expression)?)
+            {
                 wanted.push((key_column(&key.name, nth), expression.clone()));
             }
         }
@@ -55,6 +57,19 @@ pub(super) async fn add_key_columns(
         draft.columns.push(DraftColumn { name, spec, id });
     }
     Ok(())
+}
+
+/// Whether a key is over the members of arrays, for which there is no index.
+fn is_of_arrays(expression: &str) -> Result<bool> {
+    read(expression, |tokens| {
+        while !tokens.at_end() {
+            if tokens.accept("ARRAY") && tokens.is(")") {
+                return Ok(true);
+            }
+            tokens.next();
+        }
+        Ok(false)
+    })
 }
 
 /// Whether the draft still has every column that a key's expression names; 3837.

@@ -3,14 +3,20 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Join, JoinConstraint, JoinOperator, ObjectName, Query, Select, TableFactor, Visit, Visitor,
+    Expr, Join, JoinConstraint, JoinOperator, ObjectName, Query, Select, TableFactor, Visit,
+    Visitor,
 };
+
+use remora_mysql::Collation;
 
 use super::super::{
     shape::{ColumnName, Condition},
     table::Table,
 };
-use crate::{catalog::Reader, state::SessionState};
+use crate::{
+    catalog::{Reader, plain_text},
+    state::SessionState,
+};
 
 /// Most tables of a query.
 const MAX_TABLES: usize = 16;
@@ -18,6 +24,8 @@ const MAX_TABLES: usize = 16;
 /// The tables of a query, those of the queries within it too.
 pub(super) struct Tables {
     pub all: Vec<Table>,
+    /// The collation of the session's own texts.
+    connection: Collation,
 }
 
 /// The tables that one SELECT joins itself.
@@ -27,6 +35,8 @@ pub(super) struct Joined<'t> {
     tables: Vec<Outer>,
     /// Whether there are others among them, whose columns are not known.
     has_others: bool,
+    /// The collation of the session's own texts.
+    connection: Collation,
 }
 
 /// A table that a SELECT joins itself.
@@ -47,12 +57,14 @@ impl Tables {
             return None;
         }
         let all = seeking.all;
-        (!all.is_empty() && all.len() <= MAX_TABLES).then_some(Self { all })
+        let connection = session.variables.collation_connection;
+        (!all.is_empty() && all.len() <= MAX_TABLES).then_some(Self { all, connection })
     }
 
     /// Those that a SELECT joins.
     pub(super) fn joined_by(&self, select: &Select) -> Joined<'_> {
-        let mut joined = Joined { all: &self.all, tables: Vec::new(), has_others: false };
+        let (all, connection) = (self.all.as_slice(), self.connection);
+        let mut joined = Joined { all, tables: Vec::new(), has_others: false, connection };
         for (at, from) in select.from.iter().enumerate() {
             let start = joined.tables.len();
             joined.add(&from.relation, (at, 0), false);
@@ -144,6 +156,30 @@ impl Joined<'_> {
         let same = self.all.iter().filter(|it| it.called().eq_ignore_ascii_case(table.called()));
         (same.count() == 1).then_some(owner)
     }
+
+    /// The hidden column that has what an expression gives, which a key is over.
+    pub(super) fn hidden_column(&self, expr: &Expr) -> Option<ColumnName> {
+        if self.all.iter().all(|table| table.sql.expressions.is_empty()) {
+            return None;
+        }
+        let (called, text) = plain_text(expr)?;
+        let table = match (&called, self.all) {
+            (Some(called), _) => self.all.iter().find(|table| table.called() == called)?,
+            // Of several tables a column might be of any.
+            (None, [table]) if !self.has_others => table,
+            (None, _) => return None,
+        };
+        let place = self.all.iter().position(|other| std::ptr::eq(other, table));
+        let may_miss = |outer: &Outer| Some(outer.table) == place && outer.may_miss;
+        if self.tables.iter().any(may_miss) {
+            // Where a row is missing it gives something that the column does not have.
+            return None;
+        }
+        let mut keys = table.sql.expressions.iter().filter(|key| key.is_for(self.connection));
+        let hidden = keys.find(|key| key.text == text)?.position;
+        let name = table.schema().columns.get(hidden)?.name.clone();
+        Some(ColumnName { table: Some(table.called().to_owned()), name, hidden: Some(hidden) })
+    }
 }
 
 /// Whether rows of the left side are kept, and those of the right may miss.
@@ -186,7 +222,10 @@ fn called(factor: &TableFactor) -> Option<&str> {
 /// Adds the columns of a condition; whether it is of columns and literals alone.
 fn columns<'c>(condition: &'c Condition, names: &mut Vec<&'c ColumnName>) -> bool {
     match condition {
-        Condition::Compare(name, ..) | Condition::Between(name, ..) | Condition::IsNull(name) => {
+        Condition::Compare(name, ..)
+        | Condition::Between(name, ..)
+        | Condition::Begins(name, _)
+        | Condition::IsNull(name) => {
             names.push(name);
             true
         }

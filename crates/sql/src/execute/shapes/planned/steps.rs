@@ -10,13 +10,15 @@ use datafusion::{
         row::{RowConverter, SortField},
     },
     common::{
+        ScalarValue,
         config::ConfigOptions,
         exec_err,
         tree_node::{Transformed, TreeNode},
     },
     error::Result as PlanResult,
     physical_expr::{
-        LexOrdering, PhysicalExpr, PhysicalSortExpr, ScalarFunctionExpr, expressions::Column,
+        LexOrdering, PhysicalExpr, PhysicalSortExpr, ScalarFunctionExpr,
+        expressions::{Column, Literal},
     },
 };
 
@@ -84,13 +86,19 @@ fn sorted_by<'t>(
     let mut of = None;
     let mut order = Vec::new();
     for (expression, key) in keys {
-        let column = expression.downcast_ref::<Column>()?;
+        let (column, collation) = sorted_column(expression)?;
         let (scan, place) = origins.get(column.index()).copied().flatten()?;
         if *of.get_or_insert(scan) != scan {
             return None;
         }
         let position = scans.get(scan)?.position(place)?;
-        let by = SortBy::Column(sortable(position, table(scan)?)?);
+        let by = match collation {
+            None => SortBy::Column(sortable(position, table(scan)?)?),
+            Some(number) => {
+                let (operand, _) = table(scan)?.texts_at(position)?;
+                SortBy::TextKey(operand.name, number)
+            }
+        };
         let SortOptions { descending, nulls_first } = key.options;
         // NULL is the least.
         if nulls_first == descending {
@@ -99,6 +107,19 @@ fn sorted_by<'t>(
         order.push(SortKey { by, descending });
     }
     Some((of?, order))
+}
+
+/// The column that is sorted by, and the number of the collation by whose keys.
+fn sorted_column(expression: &Expression) -> Option<(&Column, Option<u32>)> {
+    if let Some(column) = expression.downcast_ref::<Column>() {
+        return Some((column, None));
+    }
+    let call = expression.downcast_ref::<ScalarFunctionExpr>()?;
+    let ("collation_key", [of, number]) = (call.name(), call.args()) else { return None };
+    let ScalarValue::Int64(Some(number)) = number.downcast_ref::<Literal>()?.value() else {
+        return None;
+    };
+    Some((of.downcast_ref::<Column>()?, Some(u32::try_from(*number).ok()?)))
 }
 
 pub(super) fn sort_keys(order: &LexOrdering) -> Vec<(Expression, PhysicalSortExpr)> {

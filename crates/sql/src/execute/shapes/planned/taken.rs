@@ -14,8 +14,9 @@ use super::{
         shape::{ColumnName, Comparison, Condition, Group},
         table::Table,
     },
-    from::{Tables, constraint, may_be_bare},
+    from::{Joined, Tables, constraint, may_be_bare},
 };
+use crate::search;
 
 /// What was taken.
 #[derive(Default)]
@@ -41,7 +42,7 @@ impl Taken {
         let joined = tables.joined_by(select);
         if let Some(condition) = select.selection.take() {
             let of = |condition: &Condition| joined.of_where(condition);
-            select.selection = self.of_condition(condition, lifted, tables, of);
+            select.selection = self.of_condition(condition, lifted, (tables, &joined), of);
         }
         let joins = select.from.iter_mut().enumerate();
         let joins = joins.flat_map(|(part, from)| {
@@ -53,7 +54,7 @@ impl Taken {
             let Some(constraint) = constraint(&mut join.join_operator) else { continue };
             let JoinConstraint::On(condition) = constraint else { continue };
             let of = |condition: &Condition| joined.of_join(condition, &whole, place);
-            match self.of_condition(condition.clone(), lifted, tables, of) {
+            match self.of_condition(condition.clone(), lifted, (tables, &joined), of) {
                 Some(rest) => *condition = rest,
                 None if may_be_bare(&whole) => *constraint = JoinConstraint::None,
                 None => *condition = Expr::Value(Value::Boolean(true).into()),
@@ -66,14 +67,14 @@ impl Taken {
         &mut self,
         condition: Expr,
         lifted: &Lifted,
-        tables: &Tables,
+        (tables, joined): (&Tables, &Joined<'_>),
         of: impl Fn(&Condition) -> Option<usize>,
     ) -> Option<Expr> {
         let mut parts = Vec::new();
         conjuncts(condition, &mut parts);
         let mut left = Vec::new();
         for part in parts {
-            let mut reading = Reading { lifted, groups: Vec::new() };
+            let mut reading = Reading { lifted, tables: Some(joined), groups: Vec::new() };
             let taken = reading.condition(&part).and_then(|condition| {
                 let table = of(&condition)?;
                 self.add(table, &condition, tables.all.get(table)?)
@@ -110,7 +111,7 @@ impl Taken {
             Some(LimitClause::OffsetCommaLimit { offset, limit }) => (Some(limit), Some(offset)),
             Some(_) => return None,
         };
-        let mut reading = Reading { lifted, groups: Vec::new() };
+        let mut reading = Reading { lifted, tables: None, groups: Vec::new() };
         self.limit =
             limit.map(|limit| reading.literal(&limit)).map_or(Some(None), |it| it.map(Some))?;
         self.offset =
@@ -154,6 +155,8 @@ fn conjuncts(condition: Expr, parts: &mut Vec<Expr>) {
 
 struct Reading<'l> {
     lifted: &'l Lifted,
+    /// What expressions may be of that a key is over.
+    tables: Option<&'l Joined<'l>>,
     /// The literals that were read.
     groups: Vec<Group>,
 }
@@ -166,17 +169,27 @@ impl Reading<'_> {
             Expr::UnaryOp { op: UnaryOperator::Not, expr } => {
                 Some(Condition::Not(Box::new(self.condition(expr)?)))
             }
-            Expr::IsNull(expr) => Some(Condition::IsNull(column(expr)?)),
+            Expr::IsNull(expr) => Some(Condition::IsNull(self.column(expr)?)),
             Expr::IsNotNull(expr) => {
-                Some(Condition::Not(Box::new(Condition::IsNull(column(expr)?))))
+                Some(Condition::Not(Box::new(Condition::IsNull(self.column(expr)?))))
             }
             Expr::Between { expr, negated, low, high } => {
-                let column = column(expr)?;
+                let column = self.column(expr)?;
                 let between = Condition::Between(column, self.literal(low)?, self.literal(high)?);
                 Some(negated_if(*negated, between))
             }
+            Expr::Like { negated: false, any: false, expr, pattern, escape_char: None } => {
+                let Expr::Value(ValueWithSpan { value, .. }) = pattern.as_ref() else {
+                    return None;
+                };
+                let Value::SingleQuotedString(text) = value else { return None };
+                // Patterns of other forms are a part of a plan.
+                search::plain_beginning(text)?;
+                let column = self.column(expr)?;
+                Some(Condition::Begins(column, self.literal(pattern)?))
+            }
             Expr::InList { expr, list, negated } => {
-                let column = column(expr)?;
+                let column = self.column(expr)?;
                 let listed = Condition::In(vec![column], self.list(list)?);
                 Some(negated_if(*negated, listed))
             }
@@ -199,12 +212,18 @@ impl Reading<'_> {
             BinaryOperator::GtEq => Comparison::GreaterOrEqual,
             _ => return None,
         };
-        match column(left) {
+        match self.column(left) {
             Some(column) => Some(Condition::Compare(column, comparison, self.literal(right)?)),
             None => {
-                Some(Condition::Compare(column(right)?, comparison.mirrored(), self.literal(left)?))
+                let column = self.column(right)?;
+                Some(Condition::Compare(column, comparison.mirrored(), self.literal(left)?))
             }
         }
+    }
+
+    /// The column that an expression is, or the hidden one that has what it gives.
+    fn column(&self, expr: &Expr) -> Option<ColumnName> {
+        column(expr).or_else(|| self.tables?.hidden_column(expr))
     }
 
     /// A chain of ORs, which leans to the left, as one.
@@ -262,11 +281,15 @@ fn negated_if(negated: bool, condition: Condition) -> Condition {
 fn column(expr: &Expr) -> Option<ColumnName> {
     match expr {
         Expr::Nested(inner) => column(inner),
-        Expr::Identifier(name) => Some(ColumnName { table: None, name: name.value.clone() }),
+        Expr::Identifier(name) => {
+            Some(ColumnName { table: None, name: name.value.clone(), hidden: None })
+        }
         Expr::CompoundIdentifier(names) => match names.as_slice() {
-            [table, name] => {
-                Some(ColumnName { table: Some(table.value.clone()), name: name.value.clone() })
-            }
+            [table, name] => Some(ColumnName {
+                table: Some(table.value.clone()),
+                name: name.value.clone(),
+                hidden: None,
+            }),
             _ => None,
         },
         _ => None,

@@ -1,0 +1,151 @@
+//! Expressions that a key is over, where they are compared with constants or ordered by: they become the hidden column
+//! that has what they give, so that the key's index answers.
+
+use std::{any::Any, ops::ControlFlow, sync::Arc};
+
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, Expr, GroupByExpr, JoinOperator, OrderByKind, Query, Select, SelectItem,
+    SetExpr, TableFactor, UnaryOperator, VisitMut, VisitorMut,
+};
+use remora_mysql::Collation;
+
+use super::{
+    grouping,
+    scope::quoted,
+    scores::{Tables, each_condition},
+};
+use crate::{catalog::plain_text, scan::EngineTable};
+
+/// Replaces them, for a session whose connection has this collation.
+pub(super) fn replaced(query: &mut Query, tables: &mut Tables, connection: Collation) {
+    let has_keys = |(_, provider): &(String, Arc<dyn datafusion::catalog::TableProvider>)| {
+        let provider: &dyn Any = provider.as_ref();
+        provider.downcast_ref::<EngineTable>().is_some_and(|table| !table.expressions().is_empty())
+    };
+    if tables.iter().any(has_keys) {
+        let _: ControlFlow<()> = query.visit(&mut Replacing { tables, connection });
+    }
+}
+
+struct Replacing<'t> {
+    tables: &'t mut Tables,
+    connection: Collation,
+}
+
+impl VisitorMut for Replacing<'_> {
+    type Break = ();
+
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        if let SetExpr::Select(select) = query.body.as_ref()
+            && is_of_rows(select)
+            && let Some(order) = &mut query.order_by
+            && let OrderByKind::Expressions(parts) = &mut order.kind
+        {
+            let own = own_tables(select);
+            parts.iter_mut().for_each(|part| self.replace(&mut part.expr, &own));
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        let (own, having) = (own_tables(select), select.having.take());
+        each_condition(select, &mut |condition| self.in_condition(condition, &own));
+        select.having = having;
+        ControlFlow::Continue(())
+    }
+}
+
+/// The tables that a SELECT reads itself, as plans call them; none where a join may give a row without one of theirs,
+/// of which the expression gives something that the column does not have.
+fn own_tables(select: &Select) -> Vec<String> {
+    use JoinOperator::{CrossJoin, Inner, Join, StraightJoin};
+    let mut joins = select.from.iter().flat_map(|from| &from.joins);
+    let are_inner = joins.all(|join| {
+        matches!(join.join_operator, Join(_) | Inner(_) | CrossJoin(_) | StraightJoin(_))
+    });
+    if !are_inner {
+        return Vec::new();
+    }
+    let factors = select.from.iter().flat_map(|from| {
+        std::iter::once(&from.relation).chain(from.joins.iter().map(|join| &join.relation))
+    });
+    let name = |factor: &TableFactor| match factor {
+        TableFactor::Table { alias: Some(alias), .. } => Some(alias.name.value.clone()),
+        TableFactor::Table { name, .. } => Some(name.0.last()?.as_ident()?.value.clone()),
+        _ => None,
+    };
+    factors.filter_map(name).collect()
+}
+
+/// Whether each row that is shown is one of the tables'.
+fn is_of_rows(select: &Select) -> bool {
+    let is_grouped = match &select.group_by {
+        GroupByExpr::Expressions(groups, _) => !groups.is_empty(),
+        GroupByExpr::All(_) => true,
+    };
+    let has_aggregate = |item: &SelectItem| match item {
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => {
+            grouping::has_aggregate(expr)
+        }
+        _ => true,
+    };
+    !is_grouped && select.distinct.is_none() && !select.projection.iter().any(has_aggregate)
+}
+
+impl Replacing<'_> {
+    fn in_condition(&mut self, condition: &mut Expr, own: &[String]) {
+        use BinaryOperator::{And, Eq, Gt, GtEq, Lt, LtEq, NotEq, Or, Spaceship, Xor};
+        match condition {
+            Expr::Nested(inner) | Expr::UnaryOp { op: UnaryOperator::Not, expr: inner } => {
+                self.in_condition(inner, own);
+            }
+            Expr::BinaryOp { left, op: And | Or | Xor, right } => {
+                self.in_condition(right, own);
+                self.in_condition(left, own);
+            }
+            Expr::BinaryOp { left, op: Eq | NotEq | Lt | LtEq | Gt | GtEq | Spaceship, right } => {
+                match (is_constant(left), is_constant(right)) {
+                    (false, true) => self.replace(left, own),
+                    (true, false) => self.replace(right, own),
+                    _ => {}
+                }
+            }
+            Expr::IsNull(inner) | Expr::IsNotNull(inner) => self.replace(inner, own),
+            Expr::Between { expr, low, high, .. } if is_constant(low) && is_constant(high) => {
+                self.replace(expr, own);
+            }
+            Expr::InList { expr, list, .. } if list.iter().all(is_constant) => {
+                self.replace(expr, own)
+            }
+            Expr::Like { expr, pattern, .. } if is_constant(pattern) => self.replace(expr, own),
+            _ => {}
+        }
+    }
+
+    fn replace(&mut self, expr: &mut Expr, own: &[String]) {
+        if matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Value(_)) {
+            return;
+        }
+        let Some((Some(relation), text)) = plain_text(expr) else { return };
+        let mut tables = self.tables.iter_mut().filter(|(name, _)| own.contains(name));
+        let Some((_, provider)) = tables.find(|(name, _)| *name == relation) else { return };
+        let provided: &dyn Any = provider.as_ref();
+        let Some(table) = provided.downcast_ref::<EngineTable>() else { return };
+        let mut keys = table.expressions().iter().filter(|key| key.is_for(self.connection));
+        let Some(key) = keys.find(|key| key.text == text) else { return };
+        let Some((name, showing)) = table.showing(key.position) else { return };
+        *expr = Expr::CompoundIdentifier(vec![quoted(&relation), quoted(&name)]);
+        *provider = Arc::new(showing);
+    }
+}
+
+/// Whether it is a literal.
+fn is_constant(expr: &Expr) -> bool {
+    match expr {
+        Expr::Value(_) | Expr::TypedString(_) => true,
+        Expr::Nested(inner) | Expr::UnaryOp { op: UnaryOperator::Minus, expr: inner } => {
+            is_constant(inner)
+        }
+        _ => false,
+    }
+}
