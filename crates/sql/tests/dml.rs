@@ -21,8 +21,17 @@ use remora_sql::Session;
 use support::{Answer, Server, run};
 
 /// The scripts.
-const SCRIPTS: [&str; 8] =
-    ["insert", "duplicate", "update", "transactions", "define", "rebuild", "functional", "plans"];
+const SCRIPTS: [&str; 9] = [
+    "insert",
+    "duplicate",
+    "update",
+    "transactions",
+    "define",
+    "rebuild",
+    "functional",
+    "plans",
+    "views",
+];
 
 /// A statement, what MySQL answered, and whether the answer is known to differ.
 struct Step {
@@ -219,4 +228,9 @@ async fn unique_keys_over_expressions() {
 #[tokio::test(flavor = "multi_thread")]
 async fn plans_of_small_tables() {
     check("plans").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn views() {
+    check("views").await;
 }

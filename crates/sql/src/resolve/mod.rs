@@ -6,6 +6,7 @@
 
 mod expr;
 mod from;
+mod frozen;
 mod grouping;
 mod items;
 mod json_table;
@@ -18,12 +19,15 @@ mod scores;
 mod select;
 mod tables;
 mod values;
+mod views;
 
+pub(crate) use frozen::{check_column_name, frozen};
 pub(crate) use items::texts;
 pub(crate) use select::MAX_COLUMNS;
 pub(crate) use tables::SessionCatalog;
+pub(crate) use views::expanded;
 
-use std::{collections::HashSet, ops::ControlFlow, sync::Arc};
+use std::{cell::RefCell, collections::HashSet, ops::ControlFlow, sync::Arc};
 
 use datafusion::{
     catalog::TableProvider,
@@ -33,7 +37,11 @@ use datafusion::{
     },
 };
 
-use crate::{Error, Result, catalog::TableName, parse::Source};
+use crate::{
+    Error, Result,
+    catalog::{TableName, View},
+    parse::Source,
+};
 
 use expr::ClauseContext;
 use remora_mysql::ErrorCode;
@@ -48,6 +56,9 @@ const MAX_WITHIN: usize = 12;
 pub(crate) trait Catalog {
     /// The table of this name; 1146, 1142.
     fn table(&self, name: &TableName) -> Result<Arc<dyn TableProvider>>;
+
+    /// The view of this name, if no table has it; 1142.
+    fn view(&self, name: &TableName) -> Result<Option<View>>;
 
     /// The database for names without one; 1046.
     fn database(&self) -> Result<&str>;
@@ -89,20 +100,7 @@ pub(crate) fn resolve(
     catalog: &dyn Catalog,
     limit: u64,
 ) -> Result<Resolved> {
-    let tables = Vec::new();
-    let used = HashSet::new();
-    let mut resolver = Resolver {
-        catalog,
-        source,
-        used,
-        tables,
-        depth: 0,
-        parts: 0,
-        copied: 0,
-        said: 0,
-        has_queries: has_queries(&query),
-        named: HashSet::new(),
-    };
+    let mut resolver = resolver(&query, source, catalog);
     let window = limit::take_window(&mut query, limit)?;
     let env = Env { scope: None, common: None };
     let columns = resolver.query(&mut query, env, None)?;
@@ -110,6 +108,25 @@ pub(crate) fn resolve(
     let mut tables = resolver.tables;
     scores::replaced(&mut query, &mut tables)?;
     Ok(Resolved { query, columns, tables, window })
+}
+
+/// What resolves a query.
+fn resolver<'c>(query: &Query, source: &'c Source, catalog: &'c dyn Catalog) -> Resolver<'c> {
+    Resolver {
+        catalog,
+        source,
+        used: HashSet::new(),
+        tables: Vec::new(),
+        depth: 0,
+        parts: 0,
+        copied: 0,
+        said: 0,
+        has_queries: has_queries(query) || views::names_view(query, catalog),
+        named: HashSet::new(),
+        views: 0,
+        within: Vec::new(),
+        notes: None,
+    }
 }
 
 /// Most SELECTs and tables of a plan that are there because a common table expression is used more than
@@ -137,6 +154,12 @@ struct Resolver<'c> {
     has_queries: bool,
     /// The common table expressions that were named, as plans call them.
     named: HashSet<String>,
+    /// The views that were named, those within views too.
+    views: usize,
+    /// The views that are being resolved, one within the other.
+    within: Vec<TableName>,
+    /// What names mean, of a query that becomes a view.
+    notes: Option<RefCell<frozen::Notes>>,
 }
 
 /// A column that a query gives.
@@ -446,6 +469,13 @@ fn has_queries(query: &Query) -> bool {
         }
     }
     query.visit(&mut Counted(0)).is_break()
+}
+
+/// 1353.
+fn column_counts() -> Error {
+    let message = "In definition of view, derived table or common table expression, SELECT list and column \
+                   names list have different column counts";
+    Error::new(ErrorCode::ViewColumns, message)
 }
 
 /// Columns as a relation has them; 1060 if two have one name.

@@ -238,6 +238,45 @@ fn all_queries_mean_the_same(mut ours: ours::Ours) {
     assert!(out_of_range * 100 <= count * MOST_OUT_OF_RANGE, "{out_of_range} of {count}");
 }
 
+/// A query as a view gives what it gives as a derived table.
+#[test]
+fn random_views_are_what_their_queries_are() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let seed = number("REMORA_SEED").unwrap_or_else(random::new_seed);
+    let count = number("REMORA_QUERIES").map_or(RANDOM_QUERIES, |count| count as usize);
+    let mut ours = ours::Ours::new(&setup());
+    let mut generator = queries::Generator::new(seed);
+    let (mut wrong, mut made) = (Vec::new(), 0);
+    for number in 0..count {
+        let query = generator.query().part.text();
+        // A view over a view every now and then.
+        let within = format!("SELECT * FROM ({query}) q");
+        let derived = ours.answer(&format!("SELECT * FROM ({query}) v"));
+        let views = match number % 3 {
+            0 => vec![format!("CREATE OR REPLACE VIEW v AS {query}")],
+            1 => vec![format!("CREATE OR REPLACE VIEW v AS {within}")],
+            _ => vec![
+                format!("CREATE OR REPLACE VIEW inner_v AS {query}"),
+                "CREATE OR REPLACE VIEW v AS SELECT * FROM inner_v".to_owned(),
+            ],
+        };
+        let refused = views.iter().find_map(|view| match ours.answer(view) {
+            Answer::Error(code, message) => Some(Answer::Error(code, message)),
+            Answer::Rows { .. } => None,
+        });
+        made += usize::from(refused.is_none());
+        // What is wrong for some rows alone is told when they are read.
+        let found = refused.unwrap_or_else(|| ours.answer("SELECT * FROM v"));
+        if let Some(what) = golden::difference(&derived, &found) {
+            wrong.push(format!("{query}\n{what}"));
+        }
+    }
+    println!("seed {seed}: {made} views of {count} queries");
+    let shown: Vec<String> = wrong.iter().take(SHOWN).cloned().collect();
+    assert!(wrong.is_empty(), "seed {seed}: {} differ:\n{}", wrong.len(), shown.join("\n\n"));
+    assert!(made * 2 > count, "seed {seed}: only {made} of {count} are views");
+}
+
 /// Whether MySQL only calculated an expression for rows that another condition had already taken
 /// out here: then it must be out of range here as well where nothing is taken out. See "The order
 /// of conditions" in docs/sql-differences.md.
