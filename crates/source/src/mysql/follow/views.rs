@@ -5,7 +5,11 @@
 //! tells of the later statement too, and they are read again. `information_schema.VIEWS` has them with all names
 //! resolved, so nothing of them is understood here.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    thread::sleep,
+    time::{Duration, Instant},
+};
 
 use remora_engine::DeclaredView;
 
@@ -14,9 +18,14 @@ use crate::{
     Result,
     mysql::{
         connection::Connection,
+        gtid::Flavor,
         quote::{quoted, quoted_text},
     },
 };
+
+/// How long a source may take to do what it logged, and how often it is asked.
+const PATIENCE: Duration = Duration::from_secs(5);
+const STEP: Duration = Duration::from_millis(2);
 
 /// A row of `information_schema.VIEWS`.
 type Row = (
@@ -33,8 +42,23 @@ type Row = (
 impl Applier {
     /// Keeps the views that the source has now.
     pub fn follow_views(&mut self) -> Result<()> {
+        self.wait_until_done()?;
         let positions = changed(&mut self.source, &self.shared)?;
         self.take_step(Step { positions, ..Step::default() })
+    }
+
+    /// Waits until the source is what its log says: a MySQL sends what it logs before it has done it.
+    fn wait_until_done(&mut self) -> Result<()> {
+        if self.source.server.flavor != Flavor::MySql {
+            return Ok(());
+        }
+        let applied = quoted_text(&self.applied.to_string());
+        let is_done = format!("SELECT GTID_SUBSET({applied}, @@GLOBAL.gtid_executed)");
+        let begun = Instant::now();
+        while self.source.first::<u8>(&is_done)? == Some(0) && begun.elapsed() < PATIENCE {
+            sleep(STEP);
+        }
+        Ok(())
     }
 }
 
