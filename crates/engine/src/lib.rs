@@ -50,8 +50,8 @@ pub use request::{
     TextQuery,
 };
 pub use schema::{
-    ColumnDef, ColumnType, Comparison, DeclaredTable, Filter, HIDDEN_KEY, HIDDEN_PREFIX,
-    IndexColumn, IndexDef, Literal, Schema, TextDef, register_text_key,
+    ColumnDef, ColumnType, Comparison, DeclaredTable, DeclaredView, Filter, HIDDEN_KEY,
+    HIDDEN_PREFIX, IndexColumn, IndexDef, Literal, Schema, TextDef, register_text_key,
 };
 pub use statistics::{IndexStatistics, LevelStatistics, TableStatistics};
 pub use transaction::Transaction;

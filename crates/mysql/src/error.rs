@@ -226,6 +226,8 @@ error_codes! {
     UnknownEngine = 1286 "42000",
     /// Syntax that is on its way out.
     DeprecatedSyntax = 1287 "HY000",
+    /// A table whose rows cannot be changed.
+    NotUpdatable = 1288 "HY000",
     /// An option forbids the statement.
     OptionPreventsStatement = 1290 "HY000",
     /// A value that is none of its type.
@@ -248,8 +250,16 @@ error_codes! {
     NoData = 1329 "02000",
     /// The table is not of this kind.
     WrongObject = 1347 "HY000",
-    /// A derived table with other names than columns.
+    /// A clause that no view has.
+    ViewClause = 1350 "HY000",
+    /// A variable or parameter in a view.
+    ViewVariable = 1351 "HY000",
+    /// A temporary table in a view.
+    ViewTemporaryTable = 1352 "HY000",
+    /// A derived table or view with other names than columns.
     ViewColumns = 1353 "HY000",
+    /// A view over what is not there, or may not be read.
+    ViewInvalid = 1356 "HY000",
     /// A column without default has no value.
     NoDefault = 1364 "HY000",
     /// A division by zero in strict mode.
@@ -276,10 +286,16 @@ error_codes! {
     ScaleAbovePrecision = 1427 "42000",
     /// A date beyond the calendar.
     DateOverflow = 1441 "22008",
+    /// A view that would go to another database.
+    SchemaChange = 1450 "HY000",
     /// Too many prepared statements.
     TooManyStatements = 1461 "42000",
+    /// A view that reads itself.
+    ViewRecursion = 1462 "HY000",
     /// No AUTO_INCREMENT value is left.
     AutoIncrementExhausted = 1467 "HY000",
+    /// A table that takes no rows.
+    NotInsertable = 1471 "HY000",
     /// Queries within queries, too deep.
     NestingTooDeep = 1473 "HY000",
     /// A literal that is none of its type.

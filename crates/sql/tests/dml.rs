@@ -21,7 +21,7 @@ use remora_sql::Session;
 use support::{Answer, Server, run};
 
 /// The scripts.
-const SCRIPTS: [&str; 9] = [
+const SCRIPTS: [&str; 10] = [
     "insert",
     "duplicate",
     "update",
@@ -31,6 +31,7 @@ const SCRIPTS: [&str; 9] = [
     "functional",
     "plans",
     "keys",
+    "views",
 ];
 
 /// A statement, what MySQL answered, and whether the answer is known to differ.
@@ -233,4 +234,9 @@ async fn keys_that_are_not_unique() {
 #[tokio::test(flavor = "multi_thread")]
 async fn plans_of_small_tables() {
     check("plans").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn views() {
+    check("views").await;
 }

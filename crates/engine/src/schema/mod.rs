@@ -1,5 +1,6 @@
 //! What a table is: typed columns, a primary key, text indexes, and which rows belong.
 
+mod declared_view;
 mod filter;
 mod synonyms;
 mod text_order;
@@ -8,6 +9,7 @@ mod validate;
 use remora_index::text::{Normalization, Width};
 use serde::{Deserialize, Serialize};
 
+pub use declared_view::DeclaredView;
 pub use filter::{Comparison, Filter, Literal};
 pub(crate) use synonyms::Synonyms;
 pub use text_order::register_text_key;

@@ -14,6 +14,7 @@ mod login;
 mod prepared;
 mod rights;
 mod talk;
+mod views;
 mod zones;
 
 use client::{Client, Entry};

@@ -23,3 +23,4 @@ mod statements;
 mod strict;
 mod texts;
 mod versioned;
+mod views;

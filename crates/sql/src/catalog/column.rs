@@ -16,7 +16,7 @@ use super::{
     key::{Check, parse_check_words, quoted_name},
     kind::{Charset, TypeSpec, check_length, parse_charset, parse_type, resolve_collation},
 };
-use crate::{Result, SqlType, parse::Tokens};
+use crate::{Column, Result, SqlType, parse::Tokens};
 
 /// A declared column, but for its name.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,6 +94,51 @@ impl ColumnSpec {
             invisible: false,
             comment: String::new(),
         }
+    }
+
+    /// The declaration of a column that holds what a query gives.
+    pub(crate) fn of_result(column: &Column, table: Collation) -> Self {
+        let collation = Collation(column.collation);
+        let text = collation != Collation::BINARY;
+        let characters = if text { u64::from(column.length) / 4 } else { u64::from(column.length) };
+        let mut kind = TypeSpec { unsigned: column.unsigned, ..TypeSpec::plain(column.kind) };
+        match column.kind {
+            SqlType::Null => kind = TypeSpec { length: 0, ..TypeSpec::plain(SqlType::VarChar) },
+            SqlType::Char | SqlType::VarChar => kind.length = characters,
+            SqlType::TinyBlob => kind.length = 255,
+            SqlType::Blob => kind.length = 65_535,
+            SqlType::MediumBlob => kind.length = 16_777_215,
+            SqlType::LongBlob => kind.length = 4_294_967_295,
+            // Their labels are not known here.
+            SqlType::Enum | SqlType::Set => {
+                kind = TypeSpec { length: characters, ..TypeSpec::plain(SqlType::VarChar) };
+            }
+            _ => {}
+        }
+        let textual = matches!(
+            kind.sql,
+            SqlType::Char
+                | SqlType::VarChar
+                | SqlType::TinyBlob
+                | SqlType::Blob
+                | SqlType::MediumBlob
+                | SqlType::LongBlob
+        );
+        if textual && column.kind != SqlType::Null {
+            kind.collation = collation;
+            kind.collation_said = collation != table && text;
+        }
+        let mut spec = Self::plain(kind);
+        spec.not_null = column.not_null;
+        let moment = matches!(
+            spec.kind.sql,
+            SqlType::Date | SqlType::DateTime(_) | SqlType::Timestamp(_) | SqlType::Time(_)
+        );
+        if spec.not_null && column.original_table.is_empty() && !moment && !spec.kind.is_blob() {
+            let zero: &[u8] = if textual { b"" } else { b"0" };
+            spec.default = DefaultSpec::Constant(zero.to_vec());
+        }
+        spec
     }
 
     /// Reads what stands behind a column's name; `table` is the collation of the table.

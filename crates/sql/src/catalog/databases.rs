@@ -6,7 +6,11 @@
 
 use remora_mysql::{Collation, ErrorCode};
 
-use crate::{Access, Error, Identity, Result, catalog::TableName, shared::InstanceState};
+use crate::{
+    Access, Error, Identity, Result,
+    catalog::{TableName, View},
+    shared::InstanceState,
+};
 
 /// What the stored names of databases begin with.
 const STORED: &str = "#database.";
@@ -64,6 +68,7 @@ pub(crate) fn databases(shared: &InstanceState) -> Vec<String> {
     names.extend(SYSTEM_DATABASES.iter().map(|name| (*name).to_owned()));
     names.push(shared.settings.default_database.clone());
     names.extend(empty_databases(shared));
+    names.extend(View::names(&shared.database.reader()).map(|name| name.database));
     names.retain(|name| !name.is_empty());
     names.sort();
     names.dedup();

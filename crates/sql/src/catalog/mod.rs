@@ -11,6 +11,7 @@ mod names;
 mod options;
 mod origin;
 mod table;
+mod view;
 
 pub(crate) use column::{
     ColumnExtras, ColumnSpec, DefaultSpec, Generated, column_line, parse_default_clause,
@@ -28,6 +29,7 @@ pub(crate) use names::{TableName, Verb};
 pub(crate) use options::TableOptions;
 pub(crate) use origin::Origin;
 pub(crate) use table::{ROW_NUMBER, SqlTable, key_column, parse_column, row_number_column};
+pub(crate) use view::{View, ViewHead, not_a_table, not_a_view};
 
 /// The tables of one moment, as statements read them.
 pub(crate) type Reader = remora_engine::Reader;

@@ -4,6 +4,8 @@
 //! database. Names of databases and tables are exact, as MySQL has them on Linux; names of columns
 //! and aliases are without regard to case.
 
+use std::fmt;
+
 use remora_mysql::ErrorCode;
 
 use crate::{
@@ -29,6 +31,8 @@ pub(crate) enum Verb {
     Delete,
     /// CREATE TABLE.
     Create,
+    /// CREATE VIEW and ALTER VIEW.
+    CreateView,
     /// ALTER TABLE.
     Alter,
     /// CREATE INDEX and DROP INDEX.
@@ -44,7 +48,12 @@ impl Verb {
         match self {
             Self::Select | Self::Show => Access::Read,
             Self::Insert | Self::Replace | Self::Update | Self::Delete => Access::Write,
-            Self::Create | Self::Alter | Self::Index | Self::Drop | Self::Rename => Access::Define,
+            Self::Create
+            | Self::CreateView
+            | Self::Alter
+            | Self::Index
+            | Self::Drop
+            | Self::Rename => Access::Define,
         }
     }
 
@@ -57,6 +66,7 @@ impl Verb {
             Self::Update => "UPDATE",
             Self::Delete => "DELETE",
             Self::Create => "CREATE",
+            Self::CreateView => "CREATE VIEW",
             Self::Alter => "ALTER",
             Self::Index => "INDEX",
             Self::Drop => "DROP",
@@ -72,6 +82,12 @@ pub(crate) struct TableName {
     pub database: String,
     /// The table in it.
     pub table: String,
+}
+
+impl fmt::Display for TableName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}.{}", self.database, self.table)
+    }
 }
 
 impl TableName {

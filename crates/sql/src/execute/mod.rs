@@ -12,6 +12,7 @@ mod run;
 mod runtime;
 mod shapes;
 mod sought;
+mod views;
 mod wide;
 
 use crate::{
@@ -24,6 +25,7 @@ pub(crate) use explain::explain;
 use remora_mysql::{ErrorCode, Token};
 pub(crate) use run::collect;
 pub(crate) use shapes::{PreparedShape, named_keys, prepare, run_prepared, run_text};
+pub(crate) use views::describe_shown;
 
 /// Runs a SELECT whose rows are kept from others already, if it asks for that.
 pub(crate) async fn run<R: Reply>(
@@ -78,7 +80,7 @@ fn hinted_limit(source: &Source) -> Option<u64> {
 }
 
 /// Warns of each `!` that stands for NOT, and of each `BINARY` that stands for CAST.
-fn warn_of_marks(session: &SessionState, source: &Source) {
+pub(crate) fn warn_of_marks(session: &SessionState, source: &Source) {
     marks(source).for_each(|said| session.warn(ErrorCode::DeprecatedSyntax, said));
 }
 

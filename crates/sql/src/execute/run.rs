@@ -18,7 +18,7 @@ use remora_engine::Value;
 use remora_mysql::ErrorCode;
 use tokio::{runtime::Handle, sync::mpsc::Sender};
 
-use super::{access::Access, planned, runtime::Running, sought};
+use super::{access::Access, planned, runtime::Running, sought, views};
 use crate::{
     Column, Error, Reply, Result,
     aside::{read_aside, wait_aside},
@@ -131,6 +131,7 @@ impl Query {
         purpose: Purpose,
     ) -> Result<Self> {
         let is_light = is_light(&query);
+        Box::pin(views::describe_for(session, &query)).await?;
         sought::settle(session, &mut query, source).await?;
         let catalog = SessionCatalog::new(session, source);
         let limit = session.variables.sql_select_limit;

@@ -42,6 +42,11 @@ impl<'t> Tokens<'t> {
         next
     }
 
+    /// How quotes are read.
+    pub(crate) fn mode(&self) -> LexMode {
+        self.mode
+    }
+
     /// How many tokens were taken.
     pub(crate) fn place(&self) -> usize {
         self.at
@@ -174,6 +179,16 @@ impl<'t> Tokens<'t> {
         };
         self.next();
         Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// What a variable is called, `@` and quotes taken off.
+    pub(crate) fn variable_name(&self, token: &Token) -> String {
+        let name = self.bytes(token).get(1..).unwrap_or_default();
+        let name = match name.first() {
+            Some(b'`' | b'\'' | b'"') => unquoted(name, self.mode),
+            _ => name.to_vec(),
+        };
+        String::from_utf8_lossy(&name).into_owned()
     }
 
     /// Takes a text literal, with those that stand right behind it.

@@ -205,20 +205,26 @@ impl Walk<'_, '_> {
             Expr::Identifier(ident) if ident.quote_style.is_none() && is_variable(ident) => {
                 self.resolver.variable(&ident.value)
             }
-            Expr::Identifier(ident) => self.name(std::slice::from_ref(ident)).map(Some),
-            Expr::CompoundIdentifier(name) => self.name(name).map(Some),
+            Expr::Identifier(ident) => self.noted_name(std::slice::from_ref(ident)).map(Some),
+            Expr::CompoundIdentifier(name) => self.noted_name(name).map(Some),
             Expr::MatchAgainst { columns, match_value, opt_search_modifier } => {
                 let mut names = Vec::with_capacity(columns.len());
                 for column in columns {
                     let parts: Vec<Ident> =
                         column.0.iter().filter_map(|part| part.as_ident().cloned()).collect();
-                    names.push(self.name(&parts)?);
+                    names.push(self.noted_name(&parts)?);
                 }
                 let mode = opt_search_modifier.as_ref().map(ToString::to_string);
                 Ok(Some(super::matching::call(names, match_value, mode)))
             }
             _ => Ok(None),
         }
+    }
+
+    fn noted_name(&self, name: &[Ident]) -> Result<Expr> {
+        let meant = self.name(name)?;
+        self.resolver.note_name(name, &meant, self.scope);
+        Ok(meant)
     }
 
     fn name(&self, name: &[Ident]) -> Result<Expr> {

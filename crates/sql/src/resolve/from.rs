@@ -13,9 +13,9 @@ use datafusion::{
 use remora_mysql::ErrorCode;
 
 use super::{
-    Env, Resolver, alias,
+    Env, Resolver, alias, column_counts,
     expr::ClauseContext,
-    hints, named_once,
+    frozen, hints, named_once,
     places::{Place, SelectKind, Standing},
     scope::{Clause, Named, Relation, Scope, Visible, quoted, unknown_column},
 };
@@ -71,7 +71,11 @@ impl Resolver<'_> {
             let mut lateral = Scope::new(env.scope);
             lateral.add(before.relations.clone(), before.visible.clone())?;
             lateral.add(joined.0.clone(), joined.1.clone())?;
+            let place = frozen::place_of(&join.relation);
             let right = self.factor(&mut join.relation, &lateral, env)?;
+            if let Some(JoinConstraint::Natural) = constraint_of(&join.join_operator) {
+                self.note_natural(place, &common_names(&joined.1, &right.1));
+            }
             joined = self.join(&mut join.join_operator, joined, right, env)?;
             check_count(joined.0.len())?;
         }
@@ -135,6 +139,12 @@ impl Resolver<'_> {
                 partitions.clear();
                 let hints = std::mem::take(index_hints);
                 let given = named.take().map(|named| named.name.value);
+                if let Some((made, relation)) = self.view(name, given.as_deref(), env)? {
+                    hints::check_none(&hints, &relation.alias)?;
+                    *factor = made;
+                    let visible = relation.visible();
+                    return Ok((vec![relation], visible));
+                }
                 let relation = self.table(name, given, &hints, env)?;
                 *named = Some(alias(&relation.unique));
                 let visible = relation.visible();
@@ -150,10 +160,7 @@ impl Resolver<'_> {
                 let outputs =
                     self.query(subquery, Env { scope, standing, ..env }, names.as_deref())?;
                 if names.as_ref().is_some_and(|names| names.len() != outputs.len()) {
-                    let message = "In definition of view, derived table or common table \
-                                   expression, SELECT list and column names list have different \
-                                   column counts";
-                    return Err(Error::new(ErrorCode::ViewColumns, message));
+                    return Err(column_counts());
                 }
                 let unique = self.unique(&given.name.value);
                 *named = Some(alias(&unique));
@@ -163,6 +170,7 @@ impl Resolver<'_> {
                     unique,
                     columns: named_once(&outputs)?,
                     key: Vec::new(),
+                    is_view: false,
                 };
                 let visible = relation.visible();
                 Ok((vec![relation], visible))
@@ -196,7 +204,7 @@ impl Resolver<'_> {
             [database, table] => (Some(database.value.clone()), table.value.clone()),
             _ => return Err(Error::unsupported(&*name)),
         };
-        let called = given.unwrap_or_else(|| table.clone());
+        let called = given.clone().unwrap_or_else(|| table.clone());
         let unique = self.unique(&called);
         self.parts += 1;
         if database.is_none()
@@ -205,17 +213,21 @@ impl Resolver<'_> {
             self.count_copy(common)?;
             *name = ObjectName::from(vec![quoted(&common.unique)]);
             let columns = common.columns.clone();
-            let relation =
-                Relation { alias: called, database: None, unique, columns, key: Vec::new() };
-            return Ok(relation);
+            let key = Vec::new();
+            let (database, is_view) = (None, false);
+            return Ok(Relation { alias: called, database, unique, columns, key, is_view });
         }
         let database = match database {
             Some(database) => database,
+            // The tables of views have their databases.
+            None if !self.within.is_empty() => return Err(Error::unsupported(&*name)),
             None => self.catalog.database()?.to_owned(),
         };
         let full = TableName::new(database, table);
         let provider = self.catalog.table(&full)?;
         let provider = self.hinted(provider, &called, hints)?;
+        let written: Vec<&Ident> = name.0.iter().filter_map(|part| part.as_ident()).collect();
+        self.note_relation(&written, given.as_deref(), &full, &unique);
         *name = ObjectName::from(vec![quoted(&unique)]);
         let (columns, key) = described(provider.as_ref());
         let any: &dyn std::any::Any = provider.as_ref();
@@ -224,8 +236,9 @@ impl Resolver<'_> {
         let Standing { select, kind } = env.standing;
         let (unique_name, alias) = (unique.clone(), called.clone());
         self.places.push(Place { unique: unique_name, alias, select, kind, is_system });
+        let is_view = full.database.eq_ignore_ascii_case("information_schema");
         let database = Some(full.database);
-        Ok(Relation { alias: called, database, unique, columns, key })
+        Ok(Relation { alias: called, database, unique, columns, key, is_view })
     }
 }
 
@@ -305,6 +318,19 @@ fn taken(operator: &mut JoinOperator) -> Result<(Side, JoinConstraint)> {
         _ => return Err(Error::unsupported("this kind of JOIN")),
     };
     Ok((side, std::mem::replace(constraint, JoinConstraint::None)))
+}
+
+/// What a join says of its sides.
+fn constraint_of(operator: &JoinOperator) -> Option<&JoinConstraint> {
+    match operator {
+        JoinOperator::Join(constraint)
+        | JoinOperator::Inner(constraint)
+        | JoinOperator::Left(constraint)
+        | JoinOperator::LeftOuter(constraint)
+        | JoinOperator::Right(constraint)
+        | JoinOperator::RightOuter(constraint) => Some(constraint),
+        _ => None,
+    }
 }
 
 fn set(operator: &mut JoinOperator, side: Side, on: Option<Expr>) {

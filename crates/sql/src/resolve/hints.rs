@@ -165,6 +165,12 @@ fn key<'t>(table: &'t SqlTable, name: &str) -> Option<&'t Key> {
 }
 
 /// 1176.
+/// 1176 for an index of what has none.
+pub(super) fn check_none(own: &[TableIndexHints], called: &str) -> Result<()> {
+    let mut names = own.iter().flat_map(|hint| &hint.index_names);
+    names.next().map_or(Ok(()), |name| Err(missing(&name.value, called)))
+}
+
 fn missing(key: &str, table: &str) -> Error {
     let message = format!("Key '{key}' doesn't exist in table '{table}'");
     Error::new(ErrorCode::KeyMissing, message)

@@ -89,6 +89,7 @@ impl Resolver<'_> {
             unique,
             columns: described.iter().map(named).collect(),
             key: Vec::new(),
+            is_view: false,
         };
         Ok((factor, relation))
     }

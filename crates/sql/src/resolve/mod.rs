@@ -7,6 +7,7 @@
 mod expr;
 mod expression_keys;
 mod from;
+mod frozen;
 mod grouping;
 mod hints;
 mod items;
@@ -21,13 +22,16 @@ mod scores;
 mod select;
 mod tables;
 mod values;
+mod views;
 
+pub(crate) use frozen::{check_column_name, frozen};
 pub(crate) use items::texts;
 pub(crate) use places::{Place, SelectKind};
 pub(crate) use select::MAX_COLUMNS;
 pub(crate) use tables::SessionCatalog;
+pub(crate) use views::expanded;
 
-use std::{collections::HashSet, ops::ControlFlow, sync::Arc};
+use std::{cell::RefCell, collections::HashSet, ops::ControlFlow, sync::Arc};
 
 use datafusion::{
     catalog::TableProvider,
@@ -37,7 +41,11 @@ use datafusion::{
     },
 };
 
-use crate::{Error, Result, catalog::TableName, parse::Source};
+use crate::{
+    Error, Result,
+    catalog::{TableName, View},
+    parse::Source,
+};
 
 use expr::ClauseContext;
 use hints::Hint;
@@ -54,6 +62,9 @@ const MAX_WITHIN: usize = 12;
 pub(crate) trait Catalog {
     /// The table of this name; 1146, 1142.
     fn table(&self, name: &TableName) -> Result<Arc<dyn TableProvider>>;
+
+    /// The view of this name, if no table has it; 1142.
+    fn view(&self, name: &TableName) -> Result<Option<View>>;
 
     /// The database for names without one; 1046.
     fn database(&self) -> Result<&str>;
@@ -102,23 +113,7 @@ pub(crate) fn resolve(
     catalog: &dyn Catalog,
     limit: u64,
 ) -> Result<Resolved> {
-    let tables = Vec::new();
-    let used = HashSet::new();
-    let mut resolver = Resolver {
-        catalog,
-        source,
-        used,
-        tables,
-        depth: 0,
-        parts: 0,
-        copied: 0,
-        said: 0,
-        has_queries: has_queries(&query),
-        named: HashSet::new(),
-        places: Vec::new(),
-        selects: 0,
-        hints: Vec::new(),
-    };
+    let mut resolver = resolver(&query, source, catalog);
     let window = limit::take_window(&mut query, limit)?;
     let env = Env { scope: None, common: None, standing: Standing::default() };
     let columns = resolver.query(&mut query, env, None)?;
@@ -127,6 +122,28 @@ pub(crate) fn resolve(
     expression_keys::replaced(&mut query, &mut tables, catalog.connection_collation());
     scores::replaced(&mut query, &mut tables)?;
     Ok(Resolved { query, columns, tables, places, selects, window })
+}
+
+/// What resolves a query.
+fn resolver<'c>(query: &Query, source: &'c Source, catalog: &'c dyn Catalog) -> Resolver<'c> {
+    Resolver {
+        catalog,
+        source,
+        used: HashSet::new(),
+        tables: Vec::new(),
+        depth: 0,
+        parts: 0,
+        copied: 0,
+        said: 0,
+        has_queries: has_queries(query) || views::names_view(query, catalog),
+        named: HashSet::new(),
+        places: Vec::new(),
+        selects: 0,
+        hints: Vec::new(),
+        views: 0,
+        within: Vec::new(),
+        notes: None,
+    }
 }
 
 /// Most SELECTs and tables of a plan that are there because a common table expression is used more than
@@ -160,6 +177,12 @@ struct Resolver<'c> {
     selects: usize,
     /// The index hints of the SELECT whose FROM is resolved.
     hints: Vec<Hint>,
+    /// The views that were named, those within views too.
+    views: usize,
+    /// The views that are being resolved, one within the other.
+    within: Vec<TableName>,
+    /// What names mean, of a query that becomes a view.
+    notes: Option<RefCell<frozen::Notes>>,
 }
 
 /// A column that a query gives.
@@ -473,6 +496,13 @@ fn has_queries(query: &Query) -> bool {
         }
     }
     query.visit(&mut Counted(0)).is_break()
+}
+
+/// 1353.
+fn column_counts() -> Error {
+    let message = "In definition of view, derived table or common table expression, SELECT list and column \
+                   names list have different column counts";
+    Error::new(ErrorCode::ViewColumns, message)
 }
 
 /// Columns as a relation has them; 1060 if two have one name.

@@ -18,6 +18,8 @@ pub(super) struct Relation {
     pub columns: Vec<Named>,
     /// The columns of its primary key, in lower case; empty if it has none.
     pub key: Vec<String>,
+    /// Whether it is a view, whose columns are called as they are there, however they are written.
+    pub is_view: bool,
 }
 
 /// A column's name.

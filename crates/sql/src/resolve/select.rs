@@ -13,6 +13,7 @@ use super::{
     Env, Output, Resolver, Shown,
     expr::{Alias, ClauseContext, is_aggregate},
     from::{binary, opaque},
+    frozen::NotedItem,
     grouping, hints, items,
     places::Standing,
     scope::{Clause, Scope, Visible, quoted, unknown_column},
@@ -94,8 +95,14 @@ impl Resolver<'_> {
         let texts = column.checked_sub(1).map(|place| items::texts(self.source, place));
         let mut texts = texts.unwrap_or_default().into_iter();
         let mut made = Vec::new();
+        let mut noted = Vec::new();
         for each in std::mem::take(&mut select.projection) {
             let text = texts.next();
+            let before = made.len();
+            let is_given = match each {
+                SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..) => None,
+                _ => Some(matches!(each, SelectItem::ExprWithAlias { .. })),
+            };
             match each {
                 SelectItem::Wildcard(_) => made.extend(everything(scope)?),
                 SelectItem::QualifiedWildcard(kind, _) => made.extend(all_of(&kind, scope)?),
@@ -112,8 +119,25 @@ impl Resolver<'_> {
             if made.len() > MAX_COLUMNS {
                 return Err(Error::new(ErrorCode::TooManyColumns, "Too many columns"));
             }
+            if self.notes.is_some() {
+                noted.push(self.noted_item(
+                    made.get(before..).unwrap_or_default(),
+                    is_given,
+                    scope,
+                ));
+            }
         }
+        self.note_items(select, noted);
         Ok(made)
+    }
+
+    /// What an item gives, for a query that becomes a view: one of which it is told whether its name was given,
+    /// or all columns.
+    fn noted_item(&self, made: &[Item], is_given: Option<bool>, scope: &Scope<'_>) -> NotedItem {
+        match (made, is_given) {
+            ([item], Some(is_given)) => NotedItem::One(item.shown.name.clone(), is_given),
+            (all, _) => self.noted_all(all.iter().map(|item| (&item.expr, &item.shown)), scope),
+        }
     }
 
     fn item(
@@ -129,7 +153,7 @@ impl Resolver<'_> {
         let place = ClauseContext { aggregates: true, ..ClauseContext::plain(Clause::Fields) };
         self.expr(&mut expr, scope, env, place)?;
         let (table, column) = column_of(&expr, scope).unwrap_or_default();
-        if is_column && !is_named && is_of_system(&expr, scope) {
+        if is_column && !is_named && is_of_view(&expr, scope) {
             name.clone_from(&column);
         }
         let shown = Shown { name, table, column };
@@ -372,13 +396,11 @@ fn is_name(expr: &Expr) -> bool {
     matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
 }
 
-/// Whether an expression is a column of information_schema: those are views, whose columns are called
-/// as they are there, however they are written.
-fn is_of_system(expr: &Expr, scope: &Scope<'_>) -> bool {
+/// Whether an expression is a column of a view.
+fn is_of_view(expr: &Expr, scope: &Scope<'_>) -> bool {
     let Expr::CompoundIdentifier(name) = expr else { return false };
     let relation = name.first().and_then(|unique| scope.planned_relation(&unique.value));
-    let database = relation.and_then(|relation| relation.database.as_deref());
-    database.is_some_and(|database| database.eq_ignore_ascii_case("information_schema"))
+    relation.is_some_and(|relation| relation.is_view)
 }
 
 fn shown_of(visible: &Visible) -> Shown {

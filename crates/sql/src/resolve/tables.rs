@@ -8,10 +8,10 @@ use remora_engine::Value;
 use remora_mysql::{Collation, ErrorCode, SqlMode, TokenKind};
 use rustc_hash::FxHashMap;
 
-use super::Catalog;
+use super::{Catalog, views::recursive};
 use crate::{
     Error, Result,
-    catalog::{Reader, TableName, Verb, database_exists},
+    catalog::{Reader, TableName, Verb, View, database_exists},
     error::from_engine,
     parse::Source,
     scan::EngineTable,
@@ -27,6 +27,8 @@ pub(crate) struct SessionCatalog<'a> {
     assigns: bool,
     known: Mutex<FxHashMap<TableName, Arc<dyn TableProvider>>>,
     rows: Mutex<usize>,
+    /// The view that is being made of the statement.
+    made: Option<TableName>,
 }
 
 impl<'a> SessionCatalog<'a> {
@@ -36,7 +38,13 @@ impl<'a> SessionCatalog<'a> {
             .iter()
             .any(|token| token.kind == TokenKind::Operator && source.bytes(token) == b":=");
         let reader = session.reader();
-        Self { session, reader, assigns, known: Mutex::default(), rows: Mutex::default() }
+        let (known, rows) = (Mutex::default(), Mutex::default());
+        Self { session, reader, assigns, known, rows, made: None }
+    }
+
+    /// The same for a query that becomes the view of this name.
+    pub(crate) fn for_view(self, name: TableName) -> Self {
+        Self { made: Some(name), ..self }
     }
 
     /// How many rows the tables have that were asked for.
@@ -52,6 +60,10 @@ impl<'a> SessionCatalog<'a> {
         let zone = self.session.variables.time_zone.zone.clone();
         let transaction = &self.session.transaction;
         if let Some(table) = transaction.temporary(name) {
+            if self.made.is_some() {
+                let message = format!("View's SELECT refers to a temporary table '{}'", name.table);
+                return Err(Error::new(ErrorCode::ViewTemporaryTable, message));
+            }
             let table = EngineTable::temporary(self.reader.clone(), name, table, zone);
             return Ok(Arc::new(table));
         }
@@ -84,6 +96,20 @@ impl Catalog for SessionCatalog<'_> {
         let table = self.find(name)?;
         self.known.lock().insert(name.clone(), Arc::clone(&table));
         Ok(table)
+    }
+
+    fn view(&self, name: &TableName) -> Result<Option<View>> {
+        let Some(view) = View::find(&self.reader, name).transpose() else { return Ok(None) };
+        let is_table = self.session.transaction.temporary(name).is_some()
+            || self.reader.schema(&name.engine_name(&self.session.shared)).is_ok();
+        if is_table {
+            return Ok(None);
+        }
+        name.check(&self.session.identity, Verb::Select)?;
+        if self.made.as_ref() == Some(name) {
+            return Err(recursive(name));
+        }
+        view.map(Some)
     }
 
     fn database(&self) -> Result<&str> {

@@ -360,6 +360,9 @@ impl SessionState {
         statement: &Statement<'_>,
         reply: &mut R,
     ) -> Result<Outcome> {
+        if statement.kind() == Kind::Show {
+            execute::describe_shown(self, &statement.source).await?;
+        }
         match show::run(self, statement, reply).await? {
             show::Answer::Sent(outcome) => Ok(outcome),
             show::Answer::Select(statement) => execute::run_planned(self, &statement, reply).await,

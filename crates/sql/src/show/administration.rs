@@ -5,11 +5,11 @@ use remora_mysql::TokenKind;
 
 use super::{
     grid::{Grid, text},
-    listing, system, tables,
+    listing, system, tables, views,
 };
 use crate::{
     Access, Error, Outcome, Reply, Result,
-    catalog::{TableName, Verb, database_denied},
+    catalog::{TableName, Verb, database_denied, not_a_table},
     error::from_engine,
     parse::{Statement, Tokens},
     state::SessionState,
@@ -106,6 +106,9 @@ fn check_lock(session: &SessionState, name: &TableName, writes: bool) -> Result<
     if !is_own && !session.identity.may(&name.database, &name.table, access) {
         return Err(database_denied(&session.identity, &name.database));
     }
+    if views::find(session, name)?.is_some() {
+        return Ok(());
+    }
     tables::one(session, name).map(|_| ())
 }
 
@@ -179,6 +182,12 @@ async fn maintain<R: Reply>(
 async fn told(session: &SessionState, kind: &str, name: &TableName) -> Vec<(&'static str, String)> {
     let failed =
         |error: Error| vec![("Error", error.message), ("status", "Operation failed".to_owned())];
+    if let Ok(Some(_)) = views::find(session, name) {
+        return match kind {
+            "CHECK" => vec![("status", "OK".to_owned())],
+            _ => failed(not_a_table(name)),
+        };
+    }
     let known = match tables::one(session, name) {
         Ok(known) => known,
         Err(error) => return failed(error),

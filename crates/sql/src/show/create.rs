@@ -4,11 +4,11 @@ use remora_mysql::{Collation, ErrorCode};
 
 use super::{
     grid::{Grid, text},
-    listing, system, tables,
+    listing, system, tables, views,
 };
 use crate::{
     Error, Result,
-    catalog::{SYSTEM_DATABASES, Verb, check_seen, database_collation, quoted_name},
+    catalog::{SYSTEM_DATABASES, Verb, check_seen, database_collation, not_a_view, quoted_name},
     parse::Tokens,
     state::SessionState,
 };
@@ -23,9 +23,12 @@ pub(super) fn shown(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<G
     }
     if tokens.accept("VIEW") {
         let name = listing::table_name(session, tokens)?;
+        tokens.expect_end()?;
+        if let Some(view) = views::find(session, &name)? {
+            return Ok(views::created(session, &view));
+        }
         tables::one(session, &name)?;
-        let message = format!("'{}.{}' is not VIEW", name.database, name.table);
-        return Err(Error::new(ErrorCode::WrongObject, message));
+        return Err(not_a_view(&name));
     }
     for kind in ["PROCEDURE", "FUNCTION", "TRIGGER", "EVENT"] {
         if tokens.accept(kind) {
@@ -58,6 +61,9 @@ fn table(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Grid> {
         let made = format!("CREATE TABLE {table} (\n{}\n) {charset}", columns.join(",\n"));
         grid.push(vec![text(&found.name.table), text(made)]);
         return Ok(grid);
+    }
+    if let Some(view) = views::find(session, &name)? {
+        return Ok(views::created(session, &view));
     }
     if session.transaction.temporary(&name).is_none() {
         name.check(&session.identity, Verb::Show)?;

@@ -8,11 +8,12 @@ use super::{
     shown::{Filter, Shown},
     system,
     tables::{self, Known},
+    views,
 };
 use crate::{
     Access, Result,
     catalog::{TableName, check_seen},
-    parse::Tokens,
+    parse::{Source, Tokens},
     state::SessionState,
 };
 
@@ -203,6 +204,19 @@ fn table_of(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<TableName
     Ok(name)
 }
 
+/// The table whose columns a statement asks for, if it asks for any's.
+pub(crate) fn table_of_columns(session: &SessionState, source: &Source) -> Option<TableName> {
+    let mut tokens = Tokens::new(&source.text, &source.tokens, source.mode);
+    if tokens.accept_any(&["DESCRIBE", "DESC", "EXPLAIN"]) {
+        return table_name(session, &mut tokens).ok();
+    }
+    tokens.expect("SHOW").ok()?;
+    tokens.accept("EXTENDED");
+    tokens.accept("FULL");
+    let asks = tokens.accept_any(&["COLUMNS", "FIELDS"]);
+    if asks { table_of(session, &mut tokens).ok() } else { None }
+}
+
 /// SHOW DATABASES.
 pub(super) fn databases(session: &SessionState, tokens: &mut Tokens<'_>) -> Result<Shown> {
     let filter = Filter::read(tokens)?;
@@ -236,6 +250,9 @@ pub(super) fn tables(session: &SessionState, tokens: &mut Tokens<'_>, full: bool
     let known = tables::all(session)?;
     let own = known.into_iter().filter(|known| known.name.database == database);
     names.extend(own.map(|known| (known.name.table, "BASE TABLE")));
+    let views = views::names(session).into_iter().filter(|name| name.database == database);
+    names.extend(views.map(|name| (name.table, "VIEW")));
+    names.sort_by(|(a, _), (b, _)| a.cmp(b));
     for (name, kind) in names {
         let mut row = vec![text(name), text(kind)];
         row.truncate(grid.width());
@@ -256,6 +273,8 @@ pub(super) fn table_status(session: &SessionState, tokens: &mut Tokens<'_>) -> R
             rows.push(system::table_row(session, &known, &started)?);
         }
     }
+    let views = views::names(session).into_iter().filter(|name| name.database == database);
+    rows.extend(views.map(|name| views::table_row(&name, &started)));
     let positions: Vec<usize> = std::iter::once(2).chain(4..=20).collect();
     grid.rows = system::taken(rows, &positions);
     Ok(Shown { grid, filter })
@@ -289,6 +308,8 @@ pub(super) fn describe(session: &SessionState, tokens: &mut Tokens<'_>) -> Resul
 fn column_grid(session: &SessionState, name: &TableName, full: bool) -> Result<Grid> {
     let rows = if system::is_systems(name) {
         system::system_columns(system::find(name)?)
+    } else if views::find(session, name)?.is_some() {
+        views::column_rows(session, name)?
     } else {
         let known = tables::one(session, name)?;
         let may_write = session.identity.may(&name.database, &name.table, Access::Write);
@@ -311,7 +332,7 @@ pub(super) fn indexes(session: &SessionState, tokens: &mut Tokens<'_>) -> Result
     let mut grid = Grid::new(&INDEXES);
     if system::is_systems(&name) {
         system::find(&name)?;
-    } else {
+    } else if views::find(session, &name)?.is_none() {
         let known: Known = tables::one(session, &name)?;
         let rows = keys::statistics(session, &known)?;
         grid.rows = system::taken(rows, &[2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17]);

@@ -15,6 +15,7 @@ mod server;
 mod shown;
 mod system;
 mod tables;
+mod views;
 
 use std::sync::Arc;
 
@@ -26,6 +27,7 @@ use crate::{
     parse::{Kind, Source, Statement, split},
     state::SessionState,
 };
+pub(crate) use listing::table_of_columns;
 pub(crate) use meta::show as show_meta;
 use shown::{Filter, Shown};
 

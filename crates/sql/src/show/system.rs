@@ -19,6 +19,7 @@ use super::{
     grid::{Grid, text, unknown_table},
     keys, privileges, processes, server,
     tables::{self, CATALOG, ENGINE, Known},
+    views,
 };
 use crate::{
     Access, Result,
@@ -126,6 +127,7 @@ pub(super) fn rows(session: &SessionState, name: &TableName) -> Result<Vec<Vec<V
         "SCHEMATA" => schemata(session),
         "TABLES" => all_tables(session)?,
         "COLUMNS" => columns(session)?,
+        "VIEWS" => views::rows(session),
         "STATISTICS" => {
             let known = tables::all(session)?;
             let rows = known.iter().map(|known| keys::statistics(session, known));
@@ -207,6 +209,7 @@ fn all_tables(session: &SessionState) -> Result<Vec<Vec<Value>>> {
     for known in tables::all(session)? {
         rows.push(table_row(session, &known, &started)?);
     }
+    rows.extend(views::names(session).iter().map(|name| views::table_row(name, &started)));
     Ok(rows)
 }
 
@@ -252,6 +255,9 @@ fn columns(session: &SessionState) -> Result<Vec<Vec<Value>>> {
         let may_write = session.identity.may(&name.database, &name.table, Access::Write);
         rows.extend(known.column_rows(may_write));
     }
+    // Of a view that is wrong nothing is known.
+    let views = views::names(session).into_iter();
+    rows.extend(views.filter_map(|name| views::column_rows(session, &name).ok()).flatten());
     Ok(rows)
 }
 

@@ -16,6 +16,7 @@ use std::{
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use remora_engine::Value;
 use rustc_hash::FxHashMap;
 
@@ -27,8 +28,8 @@ pub(crate) use variables::VariableTarget;
 pub(crate) use warnings::{Level, Warning, Warnings};
 
 use crate::{
-    Error, Identity, Result,
-    catalog::{Reader, check_seen},
+    Column, Error, Identity, Result,
+    catalog::{Reader, TableName, check_seen},
     parse::Source,
     shared::{InstanceState, LocksOwner},
     transaction::TransactionState,
@@ -49,6 +50,15 @@ pub struct Encryption {
 
 /// Statements by their names in lower case.
 pub(crate) type NamedStatements = FxHashMap<String, Arc<Source>>;
+
+/// The columns of views.
+#[derive(Default)]
+pub(crate) struct DescribedViews {
+    /// What each view gives, or what is wrong with it.
+    pub columns: FxHashMap<TableName, Result<Vec<Column>>>,
+    /// Whether they are being found out.
+    pub is_busy: bool,
+}
 
 /// One client's state.
 pub(crate) struct SessionState {
@@ -93,6 +103,8 @@ pub(crate) struct SessionState {
     pub encryption: Option<Encryption>,
     /// The last search, for SHOW META.
     pub meta: Option<Box<Meta>>,
+    /// The columns of views, as the running statement is told of them.
+    pub described_views: Mutex<DescribedViews>,
     /// The locks by name, which are free again when this goes.
     pub locks: LocksOwner,
 }
@@ -124,6 +136,7 @@ impl SessionState {
             counts_found_rows: false,
             encryption: None,
             meta: None,
+            described_views: Mutex::default(),
             locks,
         }
     }

@@ -26,6 +26,8 @@ use theirs::Theirs;
 const RANDOM_STATEMENTS: usize = 300;
 /// Random queries of several tables; `REMORA_QUERIES` says how many else.
 const RANDOM_QUERIES: usize = 400;
+/// Random queries that become views.
+const RANDOM_VIEWS: usize = 150;
 /// Of how many at least one server may meet a number out of range, in percent.
 const MOST_OUT_OF_RANGE: usize = 30;
 /// How many Remora may refuse with an error of its own, in percent: no answer is no wrong one.
@@ -236,6 +238,54 @@ fn all_queries_mean_the_same(mut ours: ours::Ours) {
     assert!(wrong.is_empty(), "seed {seed}: {} differ:\n{}", wrong.len(), shown.join("\n\n"));
     assert!(refused * 100 <= count * MOST_REFUSED, "{refused} of {count} were refused");
     assert!(out_of_range * 100 <= count * MOST_OUT_OF_RANGE, "{out_of_range} of {count}");
+}
+
+/// A query as a view gives what it gives as a derived table.
+#[test]
+fn random_views_are_what_their_queries_are() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let seed = number("REMORA_SEED").unwrap_or_else(random::new_seed);
+    let count = number("REMORA_QUERIES").map_or(RANDOM_VIEWS, |count| count as usize);
+    let mut ours = ours::Ours::new(&setup());
+    let mut generator = queries::Generator::new(seed);
+    let (mut wrong, mut made) = (Vec::new(), 0);
+    for number in 0..count {
+        let query = generator.query().part.text();
+        // Expressions are longer than names of columns may be.
+        let Answer::Rows { columns, .. } = ours.answer(&query) else { continue };
+        let names: Vec<String> = (1..=columns.len()).map(|number| format!("c{number}")).collect();
+        let names = names.join(", ");
+        let derived = sorted(ours.answer(&format!("SELECT * FROM ({query}) v ({names})")));
+        let views = match number % 3 {
+            0 => vec![format!("CREATE OR REPLACE VIEW v ({names}) AS {query}")],
+            1 => vec![format!("CREATE OR REPLACE VIEW v AS SELECT * FROM ({query}) q ({names})")],
+            _ => vec![
+                format!("CREATE OR REPLACE VIEW inner_v ({names}) AS {query}"),
+                "CREATE OR REPLACE VIEW v AS SELECT * FROM inner_v".to_owned(),
+            ],
+        };
+        let refused = views.iter().find_map(|view| match ours.answer(view) {
+            error @ Answer::Error(..) => Some(error),
+            Answer::Rows { .. } => None,
+        });
+        made += usize::from(refused.is_none());
+        let found = refused.unwrap_or_else(|| sorted(ours.answer("SELECT * FROM v")));
+        if let Some(what) = golden::difference(&derived, &found) {
+            wrong.push(format!("{query}\n{what}"));
+        }
+    }
+    println!("seed {seed}: {made} views of {count} queries");
+    let shown: Vec<String> = wrong.iter().take(SHOWN).cloned().collect();
+    assert!(wrong.is_empty(), "seed {seed}: {} differ:\n{}", wrong.len(), shown.join("\n\n"));
+    assert!(made * 2 > count, "seed {seed}: only {made} of {count} are views");
+}
+
+/// An answer whose rows have no order.
+fn sorted(answer: Answer) -> Answer {
+    match answer {
+        Answer::Rows { columns, rows } => Answer::Rows { columns, rows: golden::ordered("", rows) },
+        error => error,
+    }
 }
 
 /// Whether MySQL only calculated an expression for rows that another condition had already taken

@@ -39,8 +39,15 @@ struct Altered<'t> {
 impl Applier {
     /// Applies a statement of the binlog.
     pub fn apply_statement(&mut self, query: &Query, statement: Statement) -> Result<()> {
+        let may_change_views = statement.may_change_views();
+        self.apply_to_tables(query, statement)?;
+        if may_change_views { self.follow_views() } else { Ok(()) }
+    }
+
+    fn apply_to_tables(&mut self, query: &Query, statement: Statement) -> Result<()> {
         let counters = &self.shared.board.counters;
-        if self.ignores(&query.sql) || statement == Statement::Harmless {
+        let is_harmless = matches!(statement, Statement::Harmless | Statement::Views);
+        if self.ignores(&query.sql) || is_harmless {
             count(&counters.harmless_statements, 1);
             return Ok(());
         }
@@ -101,6 +108,7 @@ impl Applier {
             Statement::Repair(tables) => tables.iter().for_each(|table| self.miss(table)),
             Statement::Temporary(_)
             | Statement::Rows
+            | Statement::Views
             | Statement::Harmless
             | Statement::Unknown => {}
         }
@@ -138,7 +146,8 @@ impl Applier {
                 self.settle(&table, &mut step)?;
             }
         }
-        self.take_step(step)
+        self.take_step(step)?;
+        self.follow_views()
     }
 
     /// Commits a step behind everything that was submitted.

@@ -34,6 +34,7 @@ mod step;
 mod table;
 mod tables;
 mod temporary;
+mod views;
 mod whole_copies;
 
 use std::{

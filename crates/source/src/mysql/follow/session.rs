@@ -25,7 +25,7 @@ use super::{
     shared::FollowState,
     status::State,
     step::Step,
-    tables,
+    tables, views,
 };
 use crate::{
     Error, Result,
@@ -63,6 +63,7 @@ pub(super) fn run(shared: &Arc<FollowState>, anew: &mut bool) -> Result<()> {
     let (synced, obeyed) = shared.ordered_copies();
     let wanted = tables::Wanted { anew: *anew, synced };
     let compared = tables::compare(shared, &mut source, &wanted, &mut step)?;
+    step.positions.extend(views::changed(&mut source, shared)?);
     let merged = Merged::load(&mut source)?;
     let text = source_text(source.server.flavor, &source.server.uuid);
     step.positions.push((source_key(&settings.name), text));

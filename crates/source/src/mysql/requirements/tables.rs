@@ -41,7 +41,8 @@ pub fn check_tables(
         rows.into_iter().map(|(database, table, kind)| ((database, table), kind)).collect();
     for pattern in selection.patterns() {
         let fits = |(database, table): &(String, String)| pattern.fits(database, table);
-        let found = seen.iter().any(|(name, kind)| is_table(kind) && fits(name));
+        let is_followed = |kind: &str| is_table(kind) || kind == "VIEW";
+        let found = seen.iter().any(|(name, kind)| is_followed(kind) && fits(name));
         if !found && !here.iter().any(fits) {
             return Err(missing(connection, settings, &seen, pattern.database, pattern.table)?);
         }
@@ -71,7 +72,9 @@ fn missing(
     }
     if let Some(kind) = seen.get(&(database.to_owned(), table.to_owned())) {
         let kind = kind.to_lowercase();
-        return Ok(Error::Setting(format!("{name} is a {kind}: only tables can be followed")));
+        return Ok(Error::Setting(format!(
+            "{name} is a {kind}: only tables and views can be followed"
+        )));
     }
     let statement = format!("SELECT 1 FROM {}.{} LIMIT 0", quoted(database), quoted(table));
     match connection.first::<u8>(&statement) {

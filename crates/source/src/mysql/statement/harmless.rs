@@ -8,9 +8,6 @@ use crate::mysql::scan::Scan;
 /// What a harmless statement begins with, modifiers left out.
 pub(super) const HARMLESS: &[&[&str]] = &[
     // What is stored beside tables.
-    &["CREATE", "VIEW"],
-    &["ALTER", "VIEW"],
-    &["DROP", "VIEW"],
     &["CREATE", "TRIGGER"],
     &["DROP", "TRIGGER"],
     &["CREATE", "PROCEDURE"],
@@ -76,6 +73,10 @@ pub(super) const HARMLESS: &[&[&str]] = &[
     &["CACHE", "INDEX"],
     &["LOAD", "INDEX"],
 ];
+
+/// What a statement begins with that is about views, modifiers left out.
+pub(super) const OF_VIEWS: &[&[&str]] =
+    &[&["CREATE", "VIEW"], &["ALTER", "VIEW"], &["DROP", "VIEW"]];
 
 /// Whether a statement begins as one of these.
 pub(super) fn is_harmless(scan: &Scan<'_>, list: &[&[&str]]) -> bool {

@@ -19,7 +19,7 @@ mod harmless;
 pub(crate) use alteration::Alteration;
 
 use alteration::Clauses;
-use harmless::{HARMLESS, is_harmless};
+use harmless::{HARMLESS, OF_VIEWS, is_harmless};
 
 use super::{
     binlog::Query,
@@ -54,6 +54,8 @@ pub(crate) enum Statement {
     Temporary(TableName),
     /// Rows changed without a row event.
     Rows,
+    /// Views that come, change or go.
+    Views,
     /// Nothing that concerns tables.
     Harmless,
     /// Not understood: whatever a statement can do to tables.
@@ -137,6 +139,7 @@ impl Statement {
             | Self::Repair(_)
             | Self::Temporary(_)
             | Self::Rows
+            | Self::Views
             | Self::Harmless => false,
         };
         if changes { Fate::Changes } else { Fate::Stays(name) }
@@ -159,6 +162,11 @@ impl Statement {
         }
     }
 
+    /// Whether views may be others, or have other names, behind it.
+    pub fn may_change_views(&self) -> bool {
+        matches!(self, Self::Views | Self::Rename(_) | Self::DropDatabase(_))
+    }
+
     /// Every table that it names.
     fn tables(&self) -> Vec<TableName> {
         match self {
@@ -174,7 +182,7 @@ impl Statement {
             Self::DropDatabase(database) => {
                 vec![TableName { database: database.clone(), table: String::new() }]
             }
-            Self::Rows | Self::Harmless | Self::Unknown => Vec::new(),
+            Self::Rows | Self::Views | Self::Harmless | Self::Unknown => Vec::new(),
         }
     }
 }
@@ -205,6 +213,9 @@ impl Parser<'_> {
         };
         if understood.is_some() {
             return understood;
+        }
+        if is_harmless(&whole, OF_VIEWS) {
+            return Some(Statement::Views);
         }
         if is_harmless(&whole, HARMLESS) {
             return Some(Statement::Harmless);
@@ -597,11 +608,9 @@ mod tests {
     #[test]
     fn harmless_statements_are_known_and_others_are_not() {
         for sql in [
-            "CREATE OR REPLACE ALGORITHM=MERGE DEFINER=`a`@`%` SQL SECURITY INVOKER VIEW v AS SELECT 1",
             "CREATE DEFINER = CURRENT_USER() TRIGGER r BEFORE INSERT ON t FOR EACH ROW SET @a = 1",
             "CREATE DEFINER=a @ 'b' PROCEDURE p() DROP TABLE t",
             "CREATE AGGREGATE FUNCTION f(x INT) RETURNS INT RETURN 1",
-            "DROP VIEW t",
             "DROP TEMPORARY TABLE t",
             "ALTER DATABASE d CHARACTER SET utf8mb4",
             "GRANT SELECT ON t TO u",
@@ -611,6 +620,13 @@ mod tests {
             "",
         ] {
             assert_eq!(parse(sql), Statement::Harmless, "{sql}");
+        }
+        for sql in [
+            "CREATE OR REPLACE ALGORITHM=MERGE DEFINER=`a`@`%` SQL SECURITY INVOKER VIEW v AS SELECT 1",
+            "ALTER VIEW v AS SELECT 1",
+            "DROP VIEW IF EXISTS t",
+        ] {
+            assert_eq!(parse(sql), Statement::Views, "{sql}");
         }
         for sql in [
             "ALTER DATABASE `#mysql50#a-b` UPGRADE DATA DIRECTORY NAME",

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use remora_engine::{Definition, Schema, Value};
-use remora_mysql::{Collation, ErrorCode};
+use remora_mysql::ErrorCode;
 
 use super::{
     define,
@@ -18,10 +18,10 @@ use super::{
     table_exists,
 };
 use crate::{
-    Access, Column, Error, Outcome, Result, SqlType,
+    Access, Column, Error, Outcome, Result,
     catalog::{
-        ColumnSpec, DefaultSpec, SYSTEM_DATABASES, SqlTable, TableName, TypeSpec, Verb,
-        database_collation, database_denied, database_exists, parse_line,
+        ColumnSpec, SYSTEM_DATABASES, SqlTable, TableName, Verb, View, database_collation,
+        database_denied, database_exists, parse_line,
     },
     parse::Tokens,
     shared::position_name,
@@ -53,7 +53,7 @@ pub(super) async fn run(
     let mut draft = Draft::default();
     if let Some(like) = like(tokens, session)? {
         tokens.expect_end()?;
-        let table = table_of(session, &like)?;
+        let table = table_of(session, &like, Verb::Alter)?;
         draft = Draft::of(&table);
         draft.columns.iter_mut().for_each(|column| column.id = None);
         draft.row_number = None;
@@ -224,7 +224,7 @@ fn check_temporary_name(session: &SessionState, name: &TableName) -> Result<()> 
     check_place(session, name)
 }
 
-fn check_spelling(name: &TableName) -> Result<()> {
+pub(super) fn check_spelling(name: &TableName) -> Result<()> {
     let wrong = name.table.is_empty()
         || name.table.ends_with(' ')
         || name.table.chars().count() > 64
@@ -239,7 +239,7 @@ fn check_spelling(name: &TableName) -> Result<()> {
 }
 
 /// Whether tables are made in the database.
-fn check_place(session: &SessionState, name: &TableName) -> Result<()> {
+pub(super) fn check_place(session: &SessionState, name: &TableName) -> Result<()> {
     let system = SYSTEM_DATABASES.iter().any(|system| system.eq_ignore_ascii_case(&name.database));
     if system {
         return Err(database_denied(&session.identity, &name.database));
@@ -257,6 +257,7 @@ fn exists(session: &SessionState, name: &TableName, temporary: bool) -> bool {
     }
     let shared = &session.shared;
     shared.database.schema(&name.engine_name(shared)).is_ok()
+        || View::is_there(&shared.database.reader(), name)
 }
 
 /// Makes the table of a draft, and the tables of its unique keys; 1050 if there is one by now.
@@ -332,54 +333,9 @@ fn add_selected(draft: &mut Draft, columns: &[Column]) -> Result<Vec<usize>> {
             places.push(place);
             continue;
         }
-        let spec = spec_of(column, draft.options.collation);
+        let spec = ColumnSpec::of_result(column, draft.options.collation);
         draft.columns.push(DraftColumn { name: column.name.clone(), spec, id: None });
         places.push(draft.columns.len() - 1);
     }
     Ok(places)
-}
-
-/// The declaration of a column that holds what a query gives.
-pub(super) fn spec_of(column: &Column, table: Collation) -> ColumnSpec {
-    let collation = Collation(column.collation);
-    let text = collation != Collation::BINARY;
-    let characters = if text { u64::from(column.length) / 4 } else { u64::from(column.length) };
-    let mut kind = TypeSpec { unsigned: column.unsigned, ..TypeSpec::plain(column.kind) };
-    match column.kind {
-        SqlType::Null => kind = TypeSpec { length: 0, ..TypeSpec::plain(SqlType::VarChar) },
-        SqlType::Char | SqlType::VarChar => kind.length = characters,
-        SqlType::TinyBlob => kind.length = 255,
-        SqlType::Blob => kind.length = 65_535,
-        SqlType::MediumBlob => kind.length = 16_777_215,
-        SqlType::LongBlob => kind.length = 4_294_967_295,
-        // Their labels are not known here.
-        SqlType::Enum | SqlType::Set => {
-            kind = TypeSpec { length: characters, ..TypeSpec::plain(SqlType::VarChar) };
-        }
-        _ => {}
-    }
-    let textual = matches!(
-        kind.sql,
-        SqlType::Char
-            | SqlType::VarChar
-            | SqlType::TinyBlob
-            | SqlType::Blob
-            | SqlType::MediumBlob
-            | SqlType::LongBlob
-    );
-    if textual && column.kind != SqlType::Null {
-        kind.collation = collation;
-        kind.collation_said = collation != table && text;
-    }
-    let mut spec = ColumnSpec::plain(kind);
-    spec.not_null = column.not_null;
-    let moment = matches!(
-        spec.kind.sql,
-        SqlType::Date | SqlType::DateTime(_) | SqlType::Timestamp(_) | SqlType::Time(_)
-    );
-    if spec.not_null && column.original_table.is_empty() && !moment && !spec.kind.is_blob() {
-        let zero: &[u8] = if textual { b"" } else { b"0" };
-        spec.default = DefaultSpec::Constant(zero.to_vec());
-    }
-    spec
 }

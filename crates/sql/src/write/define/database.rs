@@ -7,7 +7,7 @@ use super::{define, hidden_tables};
 use crate::{
     Error, Outcome, Result,
     catalog::{
-        SYSTEM_DATABASES, SqlTable, TableName, TableOptions, check_database, database_denied,
+        SYSTEM_DATABASES, SqlTable, TableName, TableOptions, View, check_database, database_denied,
         database_exists, database_position, databases,
     },
     identity::STORED_POINT,
@@ -107,6 +107,10 @@ pub(super) async fn drop(session: &mut SessionState, tokens: &mut Tokens<'_>) ->
         positions.push((position_name(&table), String::new()));
         session.shared.counters.forget(&table);
         definitions.push(Definition::Drop(table));
+        dropped += 1;
+    }
+    for view in View::names(&session.shared.database.reader()).filter(|it| it.database == name) {
+        positions.push(View::to_forget(&view));
         dropped += 1;
     }
     positions.push((database_position(&name), String::new()));

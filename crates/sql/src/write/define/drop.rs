@@ -10,11 +10,11 @@ use super::{
     create::check_name,
     define, dropping,
     foreign::{Moved, follow},
-    hidden_tables, table_exists,
+    hidden_tables, table_exists, view,
 };
 use crate::{
     Error, Outcome, Result,
-    catalog::{TableName, Verb},
+    catalog::{TableName, Verb, View},
     parse::Tokens,
     shared::position_name,
     state::SessionState,
@@ -29,10 +29,10 @@ use crate::{
 pub(super) async fn drop(session: &mut SessionState, tokens: &mut Tokens<'_>) -> Result<Outcome> {
     let temporary = tokens.accept("TEMPORARY");
     if tokens.accept("VIEW") && !temporary {
-        return drop_views(session, tokens);
+        return view::drop(session, tokens).await;
     }
     if !tokens.accept_any(&["TABLE", "TABLES"]) {
-        return Err(Error::unsupported("DROP of anything but tables and databases"));
+        return Err(Error::unsupported("DROP of anything but tables, views and databases"));
     }
     let lenient = tokens.accept_all("IF EXISTS");
     let names = names(session, tokens)?;
@@ -75,19 +75,6 @@ pub(super) async fn drop(session: &mut SessionState, tokens: &mut Tokens<'_>) ->
     }
     if !definitions.is_empty() {
         define(session, definitions, positions).await?;
-    }
-    Ok(Outcome::default())
-}
-
-/// There are no views, so there is none to drop.
-fn drop_views(session: &mut SessionState, tokens: &mut Tokens<'_>) -> Result<Outcome> {
-    let lenient = tokens.accept_all("IF EXISTS");
-    for name in names(session, tokens)? {
-        let message = format!("Unknown table '{}.{}'", name.database, name.table);
-        if !lenient {
-            return Err(Error::new(ErrorCode::UnknownTable, message));
-        }
-        session.note(ErrorCode::UnknownTable, message);
     }
     Ok(Outcome::default())
 }
@@ -176,6 +163,12 @@ pub(super) async fn rename(session: &mut SessionState, tokens: &mut Tokens<'_>) 
         }
     }
     tokens.expect_end()?;
+    if let [(from, to)] = &pairs[..]
+        && let Some(view) = view::renamed(session, from)?
+    {
+        view::rename(session, view, to.clone()).await?;
+        return Ok(Outcome::default());
+    }
     rename_all(session, pairs).await?;
     Ok(Outcome::default())
 }
@@ -238,7 +231,11 @@ impl Renaming {
         }
         check_name(session, &to)?;
         let new_name = to.engine_name(&session.shared);
-        let is_there = session.shared.database.schema(&new_name).is_ok();
+        let database = &session.shared.database;
+        if View::is_there(&database.reader(), &to) {
+            return Err(table_exists(&to.table));
+        }
+        let is_there = database.schema(&new_name).is_ok();
         if self.renamed.contains_key(&to) || is_there && !self.free.contains(&to) {
             return Err(table_exists(&to.table));
         }

@@ -6,10 +6,7 @@ use std::sync::Arc;
 use remora_engine::HIDDEN_PREFIX;
 use remora_mysql::ErrorCode;
 
-use super::{
-    create::spec_of,
-    draft::{Draft, DraftColumn},
-};
+use super::draft::{Draft, DraftColumn};
 use crate::{
     Column, Error, Result, SqlType,
     catalog::{
@@ -150,7 +147,7 @@ async fn types(
 
 /// The declaration of the hidden column of an expression of this type.
 fn spec(column: &Column, draft: &Draft, expression: &str) -> Result<ColumnSpec> {
-    let mut spec = spec_of(column, draft.options.collation);
+    let mut spec = ColumnSpec::of_result(column, draft.options.collation);
     if matches!(spec.kind.sql, SqlType::Json | SqlType::Geometry) {
         let message =
             "Cannot create a functional index on a function that returns a JSON or GEOMETRY value.";

@@ -14,6 +14,7 @@ mod key_columns;
 mod rebuild;
 mod stored;
 mod temporary;
+mod view;
 
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ use remora_mysql::ErrorCode;
 use super::{rows::TargetTable, unique::UniqueKey};
 use crate::{
     Error, Outcome, Result,
-    catalog::{SqlTable, TableName},
+    catalog::{SqlTable, TableName, ViewHead},
     error::from_engine_write,
     parse::{Statement, Tokens},
     shared::position_name,
@@ -58,13 +59,27 @@ pub(super) async fn run(session: &mut SessionState, statement: &Statement<'_>) -
         tokens.next();
         return create::run(session, &mut tokens, statement.parameters).await;
     }
+    if let Some(alters) = takes_view(&mut tokens) {
+        return view::create(session, &mut tokens, alters).await;
+    }
     let shared = Arc::clone(&session.shared);
     // A temporary table's name is nobody else's.
     let _alone = if temporary { None } else { Some(session.wait_for(shared.naming.lock()).await?) };
     run_alone(session, statement, &mut tokens).await
 }
 
-/// Runs any definition but CREATE TABLE, which may wait for a query; no other definition finds out
+/// Takes CREATE or ALTER where a view's definition stands behind it; says whether it is ALTER.
+fn takes_view(tokens: &mut Tokens<'_>) -> Option<bool> {
+    let mut ahead = *tokens;
+    let alters = ahead.accept("ALTER");
+    if !(alters || ahead.accept("CREATE")) || !ViewHead::is_next(&ahead) {
+        return None;
+    }
+    *tokens = ahead;
+    Some(alters)
+}
+
+/// Runs any definition but CREATE TABLE and CREATE VIEW, which may wait for a query; no other definition finds out
 /// what there is meanwhile.
 async fn run_alone(
     session: &mut SessionState,

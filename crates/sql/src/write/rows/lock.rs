@@ -7,7 +7,7 @@ use super::{
     target::{TargetTable, table_of},
     update::{key_items, key_of, named_tables},
 };
-use crate::{Result, parse::Tokens, state::SessionState, transaction::TableStorage};
+use crate::{Result, catalog::Verb, parse::Tokens, state::SessionState, transaction::TableStorage};
 
 /// Words that end the tables of a FROM clause.
 const CLAUSES: [&str; 7] = ["WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "WINDOW", "INTO"];
@@ -42,7 +42,7 @@ pub(super) async fn protect(
     let rest = tokens.skip_until(|tokens| grouped(tokens) || begins_lock(tokens))?;
     let rest = start..rest.end;
     for one in &named {
-        let Ok(table) = table_of(session, &one.name) else { continue };
+        let Ok(table) = table_of(session, &one.name, Verb::Select) else { continue };
         let place = TableStorage::Engine(one.name.engine_name(&session.shared).into());
         let is_temporary = session.transaction.temporary(&one.name).is_some();
         let target = TargetTable::at(one.name.clone(), place, table);

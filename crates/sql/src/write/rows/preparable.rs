@@ -40,7 +40,7 @@ fn check_target(session: &SessionState, name: &TableName, verb: Verb) -> Result<
     if session.transaction.temporary(name).is_none() {
         name.check(&session.identity, verb)?;
     }
-    table_of(session, name).map(|_| ())
+    table_of(session, name, verb).map(|_| ())
 }
 
 /// INSERT and REPLACE. Gives what is read.

@@ -7,7 +7,7 @@ use remora_mysql::ErrorCode;
 
 use crate::{
     Error, Result,
-    catalog::{ROW_NUMBER, SqlTable, TableName, Verb},
+    catalog::{ROW_NUMBER, SqlTable, TableName, Verb, View, not_a_table},
     parse::Tokens,
     state::SessionState,
     transaction::{Key, TableStorage},
@@ -53,7 +53,8 @@ impl TargetTable {
         }
         name.check(&session.identity, verb)?;
         let engine_name = name.engine_name(&session.shared);
-        let schema = session.reader().schema(&engine_name).map_err(|_| name.missing())?;
+        let schema = session.reader().schema(&engine_name);
+        let schema = schema.map_err(|_| no_table(session, name, verb))?;
         check_local(session, &engine_name)?;
         let place = TableStorage::Engine(engine_name.into());
         session.transaction.check_writable(&place)?;
@@ -281,14 +282,39 @@ pub(crate) fn check_local(session: &SessionState, engine_name: &str) -> Result<(
     }
 }
 
-/// What is declared of a table that a statement names, whether it is written or not; 1142 if it may
-/// not be read.
-pub(crate) fn table_of(session: &SessionState, name: &TableName) -> Result<Arc<SqlTable>> {
+/// What a statement is told that would do this to what is no table: 1146, or what is not done to views.
+fn no_table(session: &SessionState, name: &TableName, verb: Verb) -> Error {
+    if !View::is_there(&session.reader(), name) {
+        return name.missing();
+    }
+    let (code, of, wish) = match verb {
+        Verb::Insert | Verb::Replace => (ErrorCode::NotInsertable, "INSERT", "insertable-into"),
+        Verb::Update => (ErrorCode::NotUpdatable, "UPDATE", "updatable"),
+        Verb::Delete => (ErrorCode::NotUpdatable, "DELETE", "updatable"),
+        Verb::Rename => return Error::unsupported("RENAME of a view together with others"),
+        Verb::Alter | Verb::Index => return not_a_table(name),
+        // Those who drop a table do not mean a view.
+        Verb::Drop | Verb::Create | Verb::CreateView | Verb::Select | Verb::Show => {
+            return name.missing();
+        }
+    };
+    let message = format!("The target table {} of the {of} is not {wish}", name.table);
+    Error::new(code, message)
+}
+
+/// What is declared of a table that a statement names to do this to it or to one beside it; 1142 if it
+/// may not be read.
+pub(crate) fn table_of(
+    session: &SessionState,
+    name: &TableName,
+    verb: Verb,
+) -> Result<Arc<SqlTable>> {
     if let Some(temporary) = session.transaction.temporary(name) {
         return Ok(SqlTable::of(&temporary.schema));
     }
     name.check(&session.identity, Verb::Select)?;
     let engine_name = name.engine_name(&session.shared);
-    let schema = session.reader().schema(&engine_name).map_err(|_| name.missing())?;
+    let schema = session.reader().schema(&engine_name);
+    let schema = schema.map_err(|_| no_table(session, name, verb))?;
     Ok(SqlTable::of(&schema))
 }

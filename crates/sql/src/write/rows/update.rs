@@ -707,7 +707,7 @@ pub(super) fn assigned_column(
         if !fits {
             continue;
         }
-        let known = super::target::table_of(session, &table.name)?;
+        let known = super::target::table_of(session, &table.name, Verb::Update)?;
         if let Some(column) = known.column(name) {
             if found.is_some() {
                 let message = format!("Column '{name}' in field list is ambiguous");

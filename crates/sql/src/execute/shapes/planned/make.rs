@@ -12,6 +12,7 @@ use super::{
     steps,
     taken::Taken,
     tree::{Tree, tree},
+    views::NamedView,
 };
 use crate::{
     Column,
@@ -46,6 +47,7 @@ pub(super) async fn plan(
         return None;
     }
     let ast::Statement::Query(mut query) = statement.parse().ok()? else { return None };
+    let views = NamedView::all_of(&mut query, session, reader)?;
     let tables = Tables::of(&query, session, reader)?;
     let mut taken = Taken::default();
     taken.page(&mut query, &lifted)?;
@@ -88,6 +90,7 @@ pub(super) async fn plan(
     }
     Some(Plan {
         tables: tables.all,
+        views,
         meaning,
         fixed,
         limit,

@@ -24,6 +24,7 @@ mod taken;
 mod tests;
 mod trace;
 mod tree;
+mod views;
 mod window;
 
 use std::sync::{
@@ -53,6 +54,7 @@ use crate::{
     state::SessionState,
 };
 use tree::Part;
+use views::NamedView;
 
 /// Most plans of one shape.
 const MAX_PLANS: usize = 8;
@@ -72,6 +74,8 @@ pub(super) struct Kept {
 pub(super) struct Plan {
     /// All that it names.
     tables: Vec<Table>,
+    /// The views that it names.
+    views: Vec<NamedView>,
     meaning: Meaning,
     /// The literals that are a part of it.
     fixed: Vec<(Group, Vec<Fixed>)>,
@@ -143,6 +147,7 @@ impl Meaning {
 impl Plan {
     fn is_current(&self, reader: &Reader) -> bool {
         self.tables.iter().all(|table| table.is_current(reader))
+            && self.views.iter().all(|view| view.is_current(reader))
     }
 
     fn is_for(&self, meaning: &Meaning, reader: &Reader, constants: &Constants<'_>) -> bool {

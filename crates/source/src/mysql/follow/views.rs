@@ -1,0 +1,173 @@
+//! The source's views, kept as their definitions: where a statement may have changed one, all are read anew,
+//! before the statement's position is stored.
+//!
+//! The definitions are the source's at that moment, which may be later than the statement's; then the stream
+//! tells of the later statement too, and they are read again. `information_schema.VIEWS` has them with all names
+//! resolved, so nothing of them is understood here.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+use remora_engine::DeclaredView;
+
+use super::{applier::Applier, positions::Stored, shared::FollowState, step::Step};
+use crate::{
+    Result,
+    mysql::{
+        connection::Connection,
+        gtid::Flavor,
+        quote::{quoted, quoted_text},
+    },
+};
+
+/// How long a source may take to do what it logged, and how often it is asked.
+const PATIENCE: Duration = Duration::from_secs(5);
+const STEP: Duration = Duration::from_millis(2);
+
+/// A row of `information_schema.VIEWS`.
+type Row = (
+    String,
+    String,
+    Option<String>,
+    Option<String>,
+    Option<String>,
+    Option<String>,
+    String,
+    String,
+);
+
+impl Applier {
+    /// Keeps the views that the source has now.
+    pub fn follow_views(&mut self) -> Result<()> {
+        self.wait_until_done()?;
+        let positions = changed(&mut self.source, &self.shared)?;
+        self.take_step(Step { positions, ..Step::default() })
+    }
+
+    /// Waits until the source is what its log says: a MySQL sends what it logs before it has done it.
+    fn wait_until_done(&mut self) -> Result<()> {
+        if self.source.server.flavor != Flavor::MySql {
+            return Ok(());
+        }
+        let applied = quoted_text(&self.applied.to_string());
+        let is_done = format!("SELECT GTID_SUBSET({applied}, @@GLOBAL.gtid_executed)");
+        let begun = Instant::now();
+        while self.source.first::<u8>(&is_done)? == Some(0) && begun.elapsed() < PATIENCE {
+            sleep(STEP);
+        }
+        Ok(())
+    }
+}
+
+/// What is to be kept of the source's views, as far as it is not kept already.
+///
+/// # Errors
+/// Those of [`Connection::rows`].
+pub(super) fn changed(source: &mut Connection, shared: &FollowState) -> Result<Vec<Stored>> {
+    let name = &shared.settings.name;
+    let mut views = read(source, shared)?;
+    let positions = shared.database.source_positions();
+    let mut changed = Vec::new();
+    for (position, kept) in positions.iter() {
+        let Some(view) = DeclaredView::name_of(position) else { continue };
+        let read = views.remove(view);
+        let is_own =
+            DeclaredView::read(kept).is_some_and(|kept| kept.source.as_ref() == Some(name));
+        match read {
+            Some(_) if !is_own => {
+                tracing::warn!(
+                    "the view {view} of {name} is not followed: there is another of that name"
+                );
+            }
+            Some(read) if read.written() != kept => {
+                changed.push((position.to_owned(), read.written()));
+            }
+            None if is_own => changed.push((position.to_owned(), String::new())),
+            Some(_) | None => {}
+        }
+    }
+    changed.extend(views.iter().map(|(view, read)| (DeclaredView::position(view), read.written())));
+    Ok(changed)
+}
+
+/// The views of the source that are selected, by `database.view`.
+fn read(source: &mut Connection, shared: &FollowState) -> Result<BTreeMap<String, DeclaredView>> {
+    let rows: Vec<Row> = source.rows(
+        "SELECT TABLE_SCHEMA, TABLE_NAME, VIEW_DEFINITION, CHECK_OPTION, DEFINER, SECURITY_TYPE, \
+         CHARACTER_SET_CLIENT, COLLATION_CONNECTION FROM information_schema.VIEWS \
+         WHERE TABLE_SCHEMA NOT IN ('information_schema', 'mysql', 'performance_schema', 'sys')",
+    )?;
+    let rows: Vec<Row> =
+        rows.into_iter().filter(|row| shared.selection.matches(&row.0, &row.1)).collect();
+    let mut columns = columns(source, &rows)?;
+    let mut views = BTreeMap::new();
+    for row in rows {
+        let view = format!("{}.{}", row.0, row.1);
+        let columns = columns.remove(&view).unwrap_or_default();
+        let declared = declared(row, &columns, &shared.settings.name);
+        if let Some(reason) = &declared.refused {
+            tracing::warn!("the view {view} cannot be read: {reason}");
+        }
+        views.insert(view, declared);
+    }
+    Ok(views)
+}
+
+/// The columns of all tables and views in the databases of these, by `database.table`.
+fn columns(source: &mut Connection, rows: &[Row]) -> Result<BTreeMap<String, Vec<String>>> {
+    let databases: BTreeSet<String> = rows.iter().map(|row| quoted_text(&row.0)).collect();
+    let mut columns = BTreeMap::<String, Vec<String>>::new();
+    if databases.is_empty() {
+        return Ok(columns);
+    }
+    let databases: Vec<String> = databases.into_iter().collect();
+    let named: Vec<(String, String, String)> = source.rows(&format!(
+        "SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME FROM information_schema.COLUMNS \
+         WHERE TABLE_SCHEMA IN ({}) ORDER BY TABLE_SCHEMA, TABLE_NAME, ORDINAL_POSITION",
+        databases.join(", ")
+    ))?;
+    for (database, table, column) in named {
+        columns.entry(format!("{database}.{table}")).or_default().push(column);
+    }
+    Ok(columns)
+}
+
+/// A view as it is kept.
+fn declared(row: Row, columns: &[String], source: &str) -> DeclaredView {
+    let (database, view, select, check, definer, security, client, connection) = row;
+    let select = select.unwrap_or_default();
+    let definer = definer.unwrap_or_default();
+    let (user, host) = definer.rsplit_once('@').unwrap_or((&definer, "%"));
+    let columns: Vec<String> = columns.iter().map(|column| quoted(column)).collect();
+    let columns = match columns.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", columns.join(",")),
+    };
+    let check = check.filter(|check| matches!(check.as_str(), "CASCADED" | "LOCAL"));
+    let check = check.map_or_else(String::new, |check| format!(" WITH {check} CHECK OPTION"));
+    let security = match security.as_deref() {
+        Some("INVOKER") => "INVOKER",
+        _ => "DEFINER",
+    };
+    let refused = select.is_empty().then(|| {
+        let name = format!("{}.{}", quoted(&database), quoted(&view));
+        format!("its definition is not shown to the account of the source: GRANT SHOW VIEW ON {name} there")
+    });
+    DeclaredView {
+        statement: format!(
+            "CREATE ALGORITHM=UNDEFINED DEFINER={}@{} SQL SECURITY {security} VIEW {}.{}{columns} AS \
+             {select}{check}",
+            quoted(user),
+            quoted(host),
+            quoted(&database),
+            quoted(&view),
+        ),
+        character_set_client: client,
+        collation_connection: connection,
+        source: Some(source.to_owned()),
+        refused,
+    }
+}

@@ -1,0 +1,56 @@
+//! The views of a plan: it is made of their SELECTs, and holds while they are what they were.
+
+use datafusion::sql::sqlparser::ast::Query;
+
+use crate::{
+    catalog::{Reader, TableName, Verb, View},
+    resolve::expanded,
+    state::SessionState,
+};
+
+/// A view that a plan was made of.
+pub(super) struct NamedView {
+    name: TableName,
+    /// What a table would be called that has its name by now.
+    engine_name: String,
+    /// Its definition.
+    kept: Box<str>,
+}
+
+impl NamedView {
+    /// Puts the SELECTs of views in the places of their names. `None` where a plan is not kept.
+    pub(super) fn all_of(
+        query: &mut Query,
+        session: &SessionState,
+        reader: &Reader,
+    ) -> Option<Vec<Self>> {
+        if !View::are_there(reader) {
+            return Some(Vec::new());
+        }
+        let shared = &session.shared;
+        let views = expanded(query, |database, table| {
+            let name = TableName::new(database.or(session.database.as_deref())?, table);
+            let is_table = session.transaction.temporary(&name).is_some()
+                || reader.schema(&name.engine_name(shared)).is_ok();
+            if is_table { None } else { View::find(reader, &name).ok().flatten() }
+        })?;
+        let named = views.into_iter().map(|view| {
+            let kept = View::kept(reader, &view.name)?.into();
+            let engine_name = view.name.engine_name(shared);
+            Some(Self { name: view.name, engine_name, kept })
+        });
+        named.collect()
+    }
+
+    /// Whether it is what it was.
+    pub(super) fn is_current(&self, reader: &Reader) -> bool {
+        View::kept(reader, &self.name) == Some(&*self.kept)
+            && reader.schema(&self.engine_name).is_err()
+    }
+
+    /// Whether its name means it to a session that may read it.
+    pub(super) fn is_read_by(&self, session: &SessionState) -> bool {
+        session.transaction.temporary(&self.name).is_none()
+            && self.name.check(&session.identity, Verb::Select).is_ok()
+    }
+}

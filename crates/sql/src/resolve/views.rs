@@ -1,0 +1,334 @@
+//! A view stands for its SELECT: it becomes a derived table, whose names are its own affair.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::{
+    ast::{
+        Expr, Ident, ObjectName, Query, Select, Statement as Parsed, TableAliasColumnDef,
+        TableFactor, Value, ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut,
+        helpers::attached_token::AttachedToken,
+    },
+    tokenizer::Span,
+};
+use remora_mysql::{ErrorCode, LexMode};
+
+use super::{
+    Catalog, Env, Resolver, alias, named_once,
+    places::{SelectKind, Standing},
+    scope::Relation,
+    too_nested,
+};
+use crate::{
+    Error, Result,
+    catalog::{TableName, View},
+    parse::{Statement, split},
+};
+
+/// Most views of a statement, those within views counted each time. Views that read another twice double
+/// it with each.
+const MAX_VIEWS: usize = 256;
+
+/// Most views one within the other: each takes much of a stack.
+const MAX_WITHIN: usize = 16;
+/// Most views of a statement whose plan is kept.
+const MAX_KEPT: usize = 16;
+
+impl View {
+    /// The syntax tree of its SELECT. No place in it is one of the statement that names the view.
+    pub(crate) fn query(&self) -> Result<Query> {
+        let mut query = parsed(&self.select).map_err(|error| {
+            let message = format!("The view '{}' is not understood: {}", self.name, error.message);
+            Error::new(ErrorCode::ViewInvalid, message)
+        })?;
+        let mut placeless = Placeless::default();
+        let _ = VisitMut::visit(&mut query, &mut placeless);
+        match placeless.lacks_database && !placeless.has_with {
+            true => Err(Error::unsupported(format!(
+                "the view '{}', whose tables lack their databases",
+                self.name
+            ))),
+            false => Ok(query),
+        }
+    }
+}
+
+/// The syntax tree of a SELECT that is kept.
+pub(super) fn parsed(select: &str) -> Result<Query> {
+    let mut sources = split(select.as_bytes(), false, LexMode::default())?;
+    let source = sources.pop().ok_or_else(|| Error::unsupported("a view of nothing"))?;
+    match (Statement { source: source.into(), parameters: &[] }).parse()? {
+        Parsed::Query(query) => Ok(*query),
+        other => Err(Error::unsupported(other)),
+    }
+}
+
+/// Takes the places of a text off its tree.
+#[derive(Default)]
+struct Placeless {
+    /// Whether a table has no database, or is a common table expression.
+    lacks_database: bool,
+    has_with: bool,
+}
+
+impl VisitorMut for Placeless {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        self.has_with |= query.with.is_some();
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        select.select_token = AttachedToken::empty();
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_relation(&mut self, relation: &mut ObjectName) -> ControlFlow<()> {
+        let parts = relation.0.iter().filter_map(|part| part.as_ident());
+        let parts: Vec<Ident> = parts.cloned().map(placeless).collect();
+        let is_dual = |name: &Ident| name.value.eq_ignore_ascii_case("dual");
+        self.lacks_database |= matches!(parts.as_slice(), [one] if !is_dual(one));
+        *relation = ObjectName::from(parts);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::Identifier(name) => name.span = Span::empty(),
+            Expr::CompoundIdentifier(names) => {
+                names.iter_mut().for_each(|name| name.span = Span::empty());
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_value(&mut self, value: &mut ValueWithSpan) -> ControlFlow<()> {
+        value.span = Span::empty();
+        ControlFlow::Continue(())
+    }
+}
+
+fn placeless(name: Ident) -> Ident {
+    Ident { span: Span::empty(), ..name }
+}
+
+impl Resolver<'_> {
+    /// What the view of a name in FROM becomes; `None` if it is none.
+    pub(super) fn view(
+        &mut self,
+        name: &ObjectName,
+        given: Option<&str>,
+        env: Env<'_>,
+    ) -> Result<Option<(TableFactor, Relation)>> {
+        let parts: Vec<&Ident> = name.0.iter().filter_map(|part| part.as_ident()).collect();
+        let full = match parts.as_slice() {
+            [table] if env.common.is_some_and(|all| all.find(&table.value).is_some()) => {
+                return Ok(None);
+            }
+            [table] => match self.catalog.database() {
+                Ok(database) => TableName::new(database, &table.value),
+                Err(_) => return Ok(None),
+            },
+            [database, table] => TableName::new(&database.value, &table.value),
+            _ => return Ok(None),
+        };
+        let Some(view) = self.catalog.view(&full)? else { return Ok(None) };
+        self.enter(&full)?;
+        let read = self.view_body(&view);
+        self.within.pop();
+        let (query, columns) = read.map_err(|error| invalid(error, &full))?;
+        let called = given.unwrap_or(&full.table).to_owned();
+        let unique = self.unique(&called);
+        self.note_relation(&parts, given, &full, &unique);
+        let factor = TableFactor::Derived {
+            lateral: false,
+            subquery: Box::new(query),
+            alias: Some(alias(&unique)),
+            sample: None,
+        };
+        let relation = Relation {
+            alias: called,
+            database: Some(full.database),
+            unique,
+            columns,
+            key: Vec::new(),
+            is_view: true,
+        };
+        Ok(Some((factor, relation)))
+    }
+
+    /// 1462 for a view within itself; 1038 for too many.
+    fn enter(&mut self, name: &TableName) -> Result<()> {
+        if self.within.contains(name) {
+            return Err(recursive(name));
+        }
+        if self.within.len() >= MAX_WITHIN {
+            return Err(too_nested());
+        }
+        self.views += 1;
+        if self.views > MAX_VIEWS {
+            let message = format!(
+                "The views of the statement read more than {MAX_VIEWS} views, those within views counted \
+                 each time"
+            );
+            return Err(Error::new(ErrorCode::OutOfMemory, message));
+        }
+        self.within.push(name.clone());
+        Ok(())
+    }
+
+    fn view_body(&mut self, view: &View) -> Result<(Query, Vec<super::scope::Named>)> {
+        let mut query = view.query()?;
+        let names = (!view.head.columns.is_empty()).then_some(view.head.columns.as_slice());
+        let standing = Standing::of(SelectKind::Derived);
+        let env = Env { scope: None, common: None, standing };
+        let outputs = self.query(&mut query, env, names)?;
+        if names.is_some_and(|names| names.len() != outputs.len()) {
+            return Err(super::column_counts());
+        }
+        Ok((query, named_once(&outputs)?))
+    }
+}
+
+/// Whether a query names a view.
+pub(super) fn names_view(query: &Query, catalog: &dyn Catalog) -> bool {
+    struct Seeking<'c>(&'c dyn Catalog);
+    impl Visitor for Seeking<'_> {
+        type Break = ();
+
+        fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
+            let parts: Vec<&str> = relation
+                .0
+                .iter()
+                .filter_map(|part| part.as_ident())
+                .map(|part| part.value.as_str())
+                .collect();
+            let name = match parts.as_slice() {
+                [table] => self.0.database().ok().map(|database| TableName::new(database, *table)),
+                [database, table] => Some(TableName::new(*database, *table)),
+                _ => None,
+            };
+            // What is wrong with it is told where it is read.
+            match name.is_some_and(|name| !matches!(self.0.view(&name), Ok(None))) {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        }
+    }
+    Visit::visit(query, &mut Seeking(catalog)).is_break()
+}
+
+/// What is wrong within a view is told of the view: 1356.
+fn invalid(error: Error, name: &TableName) -> Error {
+    let hidden = matches!(
+        error.code,
+        ErrorCode::NoSuchTable
+            | ErrorCode::UnknownColumn
+            | ErrorCode::UnknownDatabase
+            | ErrorCode::DatabaseAccessDenied
+            | ErrorCode::DoesNotExist
+            | ErrorCode::TableAccessDenied
+            | ErrorCode::ColumnAccessDenied
+    );
+    if !hidden && !is_invalid(&error) {
+        return error;
+    }
+    let message = format!(
+        "View '{name}' references invalid table(s) or column(s) or function(s) or definer/invoker of view \
+         lack rights to use them"
+    );
+    Error::new(ErrorCode::ViewInvalid, message)
+}
+
+/// Whether MySQL's words were found for a view within.
+fn is_invalid(error: &Error) -> bool {
+    error.code == ErrorCode::ViewInvalid && error.message.starts_with("View '")
+}
+
+/// 1462.
+pub(super) fn recursive(name: &TableName) -> Error {
+    let message = format!("`{}`.`{}` contains view recursion", name.database, name.table);
+    Error::new(ErrorCode::ViewRecursion, message)
+}
+
+/// Puts the SELECTs of views in the places of their names; `None` where names may mean something else.
+/// Gives the views that were named, each once, those within views too.
+pub(crate) fn expanded(
+    query: &mut Query,
+    mut find: impl FnMut(Option<&str>, &str) -> Option<View>,
+) -> Option<Vec<View>> {
+    let (common, views) = (Vec::new(), Vec::new());
+    let mut expanding = Expanding { find: &mut find, made: 0, common, views };
+    match VisitMut::visit(query, &mut expanding).is_continue() {
+        true => Some(expanding.views),
+        false => None,
+    }
+}
+
+struct Expanding<'f> {
+    find: &'f mut dyn FnMut(Option<&str>, &str) -> Option<View>,
+    /// How many names became SELECTs.
+    made: usize,
+    /// What WITH gives names to: they are taken for nothing else.
+    common: Vec<String>,
+    views: Vec<View>,
+}
+
+impl VisitorMut for Expanding<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        let named = query.with.iter().flat_map(|with| &with.cte_tables);
+        self.common.extend(named.map(|it| it.alias.name.value.clone()));
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
+        let TableFactor::Table { name, alias: given, args: None, index_hints, .. } = factor else {
+            return ControlFlow::Continue(());
+        };
+        let is_hinted = !index_hints.is_empty();
+        let parts: Vec<&Ident> = name.0.iter().filter_map(|part| part.as_ident()).collect();
+        let found = match parts.as_slice() {
+            [table] if self.common.iter().any(|it| it.eq_ignore_ascii_case(&table.value)) => None,
+            [table] => (self.find)(None, &table.value),
+            [database, table] => (self.find)(Some(&database.value), &table.value),
+            _ => None,
+        };
+        let Some(view) = found else { return ControlFlow::Continue(()) };
+        self.made += 1;
+        // A view has no indexes to be hinted at.
+        let is_kept = self.made <= MAX_KEPT && !is_hinted;
+        let Some(query) = view.query().ok().filter(|_| is_kept) else {
+            return ControlFlow::Break(());
+        };
+        let called = given.take().map_or_else(|| view.name.table.clone(), |it| it.name.value);
+        let mut named = alias(&called);
+        named.columns = columns_of(&view.head.columns);
+        *factor = TableFactor::Derived {
+            lateral: false,
+            subquery: Box::new(query),
+            alias: Some(named),
+            sample: None,
+        };
+        if self.views.iter().all(|known| known.name != view.name) {
+            self.views.push(view);
+        }
+        // What is within it is visited next.
+        ControlFlow::Continue(())
+    }
+}
+
+/// The names behind an alias.
+fn columns_of(names: &[String]) -> Vec<TableAliasColumnDef> {
+    let column =
+        |name: &String| TableAliasColumnDef { name: Ident::with_quote('`', name), data_type: None };
+    names.iter().map(column).collect()
+}
+
+/// A text as the default `sql_mode` reads it.
+pub(super) fn quoted_text(text: &str) -> Value {
+    let escaped = text.replace('\\', "\\\\").replace('\'', "\\'").replace('\0', "\\0");
+    Value::Placeholder(format!("'{escaped}'"))
+}

@@ -1,0 +1,246 @@
+//! CREATE, ALTER, DROP and RENAME of views.
+
+use std::sync::Arc;
+
+use datafusion::sql::sqlparser::ast;
+use remora_engine::Definition;
+use remora_mysql::{ErrorCode, LexMode, TokenKind};
+
+use super::{
+    create::{check_place, check_spelling},
+    define, table_exists,
+};
+use crate::{
+    Error, Outcome, Result,
+    catalog::{TableName, Verb, View, ViewHead, not_a_view},
+    execute,
+    parse::{Source, Statement, Tokens, split},
+    resolve::{SessionCatalog, check_column_name, frozen},
+    state::SessionState,
+    write::rows::table_name,
+};
+
+/// Runs CREATE VIEW or ALTER VIEW from the word behind CREATE or ALTER on.
+pub(super) async fn create(
+    session: &mut SessionState,
+    tokens: &mut Tokens<'_>,
+    alters: bool,
+) -> Result<Outcome> {
+    let (mut head, select) = ViewHead::read(tokens)?;
+    let name = match head.name.clone() {
+        (Some(database), table) => TableName::new(database, table),
+        (None, table) => TableName::new(session.current_database()?, table),
+    };
+    check_spelling(&name)?;
+    name.check(&session.identity, Verb::CreateView)?;
+    check_place(session, &name)?;
+    if head.definer.is_none() {
+        head.definer = Some((session.identity.user.clone(), session.identity.host.clone()));
+    }
+    if let Some(outcome) = taken(session, &name, &head, alters)? {
+        return Ok(outcome);
+    }
+    head.columns.iter().try_for_each(|column| check_column_name(column))?;
+    let source = Arc::new(select_source(tokens, select)?);
+    let select = kept_select(session, &source, &name, &head.columns)?;
+    check_plan(session, &name, &head, &select).await?;
+    execute::warn_of_marks(session, &source);
+    let variables = &session.variables;
+    let charset = variables.character_set_client.name().to_owned();
+    let made = View::new(name.clone(), head, select, (charset, variables.collation_connection));
+    let shared = Arc::clone(&session.shared);
+    let _alone = session.wait_for(shared.naming.lock()).await?;
+    if let Some(outcome) = taken(session, &name, &made.head, alters)? {
+        return Ok(outcome);
+    }
+    // Vacant where it is made: sources make tables too.
+    let vacant = Definition::Vacant(name.engine_name(&session.shared));
+    define(session, vec![vacant], vec![made.to_keep()]).await?;
+    Ok(Outcome::default())
+}
+
+/// What is wrong with what the name means so far; an outcome where nothing is to be done.
+fn taken(
+    session: &SessionState,
+    name: &TableName,
+    head: &ViewHead,
+    alters: bool,
+) -> Result<Option<Outcome>> {
+    let replaces = head.replaces || alters;
+    let reader = session.shared.database.reader();
+    if reader.schema(&name.engine_name(&session.shared)).is_ok() {
+        if replaces {
+            return Err(not_a_view(name));
+        }
+        return already(session, name, head.lenient);
+    }
+    match View::find(&reader, name) {
+        Ok(None) if alters => Err(name.missing()),
+        Ok(None) => Ok(None),
+        Ok(Some(view)) if replaces => check_local(&view).map(|()| None),
+        Err(_) if replaces => Ok(None),
+        Ok(Some(_)) | Err(_) => already(session, name, head.lenient),
+    }
+}
+
+/// 1050, or a note of it.
+fn already(session: &SessionState, name: &TableName, lenient: bool) -> Result<Option<Outcome>> {
+    let error = table_exists(&name.table);
+    if !lenient {
+        return Err(error);
+    }
+    session.note(error.code, error.message);
+    Ok(Some(Outcome::default()))
+}
+
+/// 1290 for a view that follows a source.
+fn check_local(view: &View) -> Result<()> {
+    let Some(source) = &view.declared.source else { return Ok(()) };
+    let message = format!(
+        "View '{}' follows the source '{source}' and is read-only here, so it cannot execute this statement",
+        view.name
+    );
+    Err(Error::new(ErrorCode::OptionPreventsStatement, message))
+}
+
+/// The SELECT as a statement of its own; 1350 and 1351 for what no view has.
+fn select_source(tokens: &Tokens<'_>, select: std::ops::Range<usize>) -> Result<Source> {
+    let mode = tokens.mode();
+    let mut made = split(tokens.slice(select), false, mode)?;
+    let source = made.pop().ok_or_else(|| tokens.syntax_error())?;
+    let varies = |kind: TokenKind| {
+        matches!(kind, TokenKind::UserVariable | TokenKind::SystemVariable | TokenKind::Parameter)
+    };
+    for (at, token) in source.tokens.iter().enumerate() {
+        if varies(token.kind) {
+            let message = "View's SELECT contains a variable or parameter";
+            return Err(Error::new(ErrorCode::ViewVariable, message));
+        }
+        if source.is_word(at, "INTO") && !(at > 0 && source.is(at - 1, ".")) {
+            let message = "View's SELECT contains a 'INTO' clause";
+            return Err(Error::new(ErrorCode::ViewClause, message));
+        }
+        if mode.pipes_as_concat && source.is(at, "||") {
+            return Err(Error::unsupported("|| in a view with PIPES_AS_CONCAT: write CONCAT"));
+        }
+        let is_introducer = source.bytes(token).first() == Some(&b'_')
+            && source.tokens.get(at + 1).is_some_and(|next| next.kind == TokenKind::Text);
+        if is_introducer && !mode.client.is_utf8() {
+            let what = "a text with a character set in a view, of a client whose own is not UTF-8";
+            return Err(Error::unsupported(what));
+        }
+    }
+    Ok(source)
+}
+
+/// The text of the SELECT that is kept.
+fn kept_select(
+    session: &SessionState,
+    source: &Arc<Source>,
+    name: &TableName,
+    columns: &[String],
+) -> Result<String> {
+    let statement = Statement { source: Arc::clone(source), parameters: &[] };
+    let query = match statement.parse()? {
+        ast::Statement::Query(query) => *query,
+        other => return Err(Error::unsupported(other)),
+    };
+    if !query.locks.is_empty() {
+        return Err(Error::unsupported("FOR UPDATE or FOR SHARE in a view"));
+    }
+    let catalog = SessionCatalog::new(session, source).for_view(name.clone());
+    // As MySQL has it, a view that is being made is not there yet.
+    frozen(query, source, &catalog, columns).map_err(|error| match error.code {
+        ErrorCode::ViewRecursion => name.missing(),
+        _ => error,
+    })
+}
+
+/// What else is wrong with the SELECT is found where it is planned. 1166 for a column without a name that a
+/// column may have.
+async fn check_plan(
+    session: &mut SessionState,
+    name: &TableName,
+    head: &ViewHead,
+    select: &str,
+) -> Result<()> {
+    let made = split(select.as_bytes(), false, LexMode::default())?.pop();
+    let source = made.ok_or_else(|| Error::unsupported("a view of nothing"))?;
+    let statement = Statement { source: Arc::new(source), parameters: &[] };
+    let described = Box::pin(execute::columns(session, &statement)).await?;
+    if head.columns.is_empty() {
+        described.iter().try_for_each(|column| check_column_name(&column.name))?;
+    }
+    tracing::debug!(view = %name, columns = described.len(), "a view is made");
+    Ok(())
+}
+
+/// Runs DROP VIEW from the word behind VIEW on.
+pub(super) async fn drop(session: &mut SessionState, tokens: &mut Tokens<'_>) -> Result<Outcome> {
+    let lenient = tokens.accept_all("IF EXISTS");
+    let mut names = vec![table_name(tokens, session)?];
+    while tokens.take(",") {
+        names.push(table_name(tokens, session)?);
+    }
+    tokens.accept_any(&["RESTRICT", "CASCADE"]);
+    tokens.expect_end()?;
+    let reader = session.shared.database.reader();
+    let (mut forgotten, mut missing) = (Vec::new(), Vec::new());
+    for name in &names {
+        name.check(&session.identity, Verb::Drop)?;
+        if reader.schema(&name.engine_name(&session.shared)).is_ok() {
+            return Err(not_a_view(name));
+        }
+        match View::find(&reader, name) {
+            Ok(None) => missing.push(name.to_string()),
+            Ok(Some(view)) => {
+                check_local(&view)?;
+                forgotten.push(View::to_forget(name));
+            }
+            Err(_) => forgotten.push(View::to_forget(name)),
+        }
+    }
+    if !missing.is_empty() && !lenient {
+        let message = format!("Unknown table '{}'", missing.join(","));
+        return Err(Error::new(ErrorCode::UnknownTable, message));
+    }
+    for name in missing {
+        session.note(ErrorCode::UnknownTable, format!("Unknown table '{name}'"));
+    }
+    if !forgotten.is_empty() {
+        define(session, Vec::new(), forgotten).await?;
+    }
+    Ok(Outcome::default())
+}
+
+/// The view that RENAME TABLE means by a name, if it means one.
+pub(super) fn renamed(session: &SessionState, name: &TableName) -> Result<Option<View>> {
+    let reader = session.shared.database.reader();
+    let is_table = session.transaction.temporary(name).is_some()
+        || reader.schema(&name.engine_name(&session.shared)).is_ok();
+    if is_table { Ok(None) } else { View::find(&reader, name) }
+}
+
+/// Gives a view another name in its database.
+pub(super) async fn rename(session: &mut SessionState, view: View, to: TableName) -> Result<()> {
+    view.name.check(&session.identity, Verb::Rename)?;
+    check_spelling(&to)?;
+    to.check(&session.identity, Verb::CreateView)?;
+    check_place(session, &to)?;
+    check_local(&view)?;
+    if to.database != view.name.database {
+        let message = format!(
+            "Changing schema from '{}' to '{}' is not allowed.",
+            view.name.database, to.database
+        );
+        return Err(Error::new(ErrorCode::SchemaChange, message));
+    }
+    let reader = session.shared.database.reader();
+    let engine_name = to.engine_name(&session.shared);
+    if View::is_there(&reader, &to) || reader.schema(&engine_name).is_ok() {
+        return Err(table_exists(&to.table));
+    }
+    let forgotten = View::to_forget(&view.name);
+    let kept = view.renamed(to).to_keep();
+    define(session, vec![Definition::Vacant(engine_name)], vec![forgotten, kept]).await
+}
