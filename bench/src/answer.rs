@@ -29,7 +29,10 @@ impl Answer {
 impl fmt::Display for Answer {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Rows(rows) => write!(out, "{} rows {rows:.SHOWN$?}", rows.len()),
+            Self::Rows(rows) => {
+                let text: String = format!("{rows:?}").chars().take(SHOWN).collect();
+                write!(out, "{} rows {text}", rows.len())
+            }
             Self::Error(code, message) => write!(out, "error {code}: {message}"),
         }
     }

@@ -1,12 +1,12 @@
 //! sysbench's own read-only workloads with prepared statements, run by sysbench: Remora that follows a
-//! MariaDB, that MariaDB, and a MySQL with the same rows, in turn.
+//! MariaDB, that MariaDB, and a MySQL with rows of its own, in turn.
 //!
 //! Clients and servers share the machine, so each rate has the server's processor time for a query beside it.
 
 use std::{fs, path::PathBuf, process::Command, time::Duration};
 
 use anyhow::{Context, Result, bail, ensure};
-use mysql::{Row, prelude::Queryable};
+use mysql::{Conn, Row, prelude::Queryable};
 use serde::Serialize;
 
 use crate::{
@@ -92,20 +92,24 @@ pub fn sysbench(options: &SysbenchOptions) -> Result<()> {
     );
     let prepare = |holder: &Holder| {
         let arguments = arguments(holder, "oltp_read_only", options, 1);
-        // The same rows on every server.
-        run(&[arguments, vec!["--rand-seed=7".into(), "prepare".into()]].concat(), 600).map(drop)
+        run(&[arguments, vec!["prepare".to_owned()]].concat(), 600).map(drop)
     };
     let beside = Beside::start(&options.beside, options.tables, &prepare, &|_| Ok(()))?;
-    compare(&beside.holders, options)?;
+    let [remora, source, ..] = &beside.holders[..] else { bail!("a server is missing") };
+    compare([remora, source], options)?;
     let (mut loads, mut report) = (Vec::new(), Report::new(machine(), "MariaDB 10.11"));
     for (workload, target) in WORKLOADS {
         if !options.only.is_empty() && !options.only.iter().any(|name| name == workload) {
             continue;
         }
         for &threads in &options.threads {
-            let load = measure(&beside.holders, workload, target, threads, options)?;
-            report.add(figure(&load));
-            loads.push(load);
+            match measure(&beside.holders, workload, target, threads, options) {
+                Ok(load) => {
+                    report.add(figure(&load));
+                    loads.push(load);
+                }
+                Err(error) => report.add(failed(workload, threads, &error)),
+            }
         }
     }
     report.machine_at_end();
@@ -117,7 +121,10 @@ pub fn sysbench(options: &SysbenchOptions) -> Result<()> {
         .with_context(|| format!("cannot write {}", options.json.display()))?;
     serde_json::to_writer_pretty(file, &Written { report: &report, loads: &loads })?;
     println!("everything: {}", options.json.display());
-    Ok(())
+    match report.wrong() {
+        0 => Ok(()),
+        wrong => bail!("{wrong} workloads failed"),
+    }
 }
 
 /// All rounds of one workload.
@@ -196,27 +203,17 @@ fn queries(output: &str) -> Result<(f64, f64)> {
     Ok((count.trim().parse()?, rate.parse()?))
 }
 
-/// Asks all servers the workloads' statements, which must have the same answers.
-fn compare(holders: &[Holder], options: &SysbenchOptions) -> Result<()> {
+/// Asks Remora and its source the workloads' statements, which must have the same answers.
+fn compare(holders: [&Holder; 2], options: &SysbenchOptions) -> Result<()> {
     let limit = Duration::from_secs(PATIENCE);
-    let mut connections =
-        holders.iter().map(|holder| holder.connect_for(limit)).collect::<Result<Vec<_>>>()?;
+    let (mut own, mut source) = (holders[0].connect_for(limit)?, holders[1].connect_for(limit)?);
     for statement in statements(options) {
-        let mut first = None;
-        for (connection, holder) in connections.iter_mut().zip(holders) {
-            let rows: Vec<Row> = connection
-                .query(&statement)
-                .with_context(|| format!("{statement} on {}", holder.name))?;
-            let answer = Answer::of(rows, is_ordered(&statement));
-            match &first {
-                None => first = Some((&holder.name, answer)),
-                Some((name, given)) => ensure!(
-                    *given == answer,
-                    "{statement}\n{name}: {given}\n{}: {answer}",
-                    holder.name
-                ),
-            }
-        }
+        let answer = |connection: &mut Conn| -> Result<Answer> {
+            let rows: Vec<Row> = connection.query(&statement).context(statement.clone())?;
+            Ok(Answer::of(rows, is_ordered(&statement)))
+        };
+        let (own, source) = (answer(&mut own)?, answer(&mut source)?);
+        ensure!(own == source, "{statement}\nRemora: {own}\nMariaDB: {source}");
     }
     Ok(())
 }
@@ -256,6 +253,13 @@ fn figure(load: &Load) -> Figure {
     let ratios: Vec<f64> = ratios.map(|(own, source)| own / source).collect();
     let name = format!("{}, {} threads, in rates of MariaDB", load.workload, load.threads);
     Figure::new(&name, "x", Spread::of(ratios), Target::AtLeast(load.target))
+}
+
+/// A workload that a server did not do.
+fn failed(workload: &str, threads: u32, error: &anyhow::Error) -> Figure {
+    let name = format!("{workload}, {threads} threads");
+    let wrong = Some(format!("{error:#}"));
+    Figure { wrong, ..Figure::new(&name, "x", Spread::default(), Target::None) }
 }
 
 fn table(loads: &[Load]) -> Table {

@@ -77,11 +77,28 @@ pub fn difference(filled: &Filled, answers: &[(&str, &Answer)]) -> String {
     for (name, answer) in answers {
         text += &format!("\n  {name}: {answer}");
     }
-    if let [(_, Answer::Rows(one)), (_, Answer::Rows(other)), ..] = answers {
-        let at = one.iter().zip(other).position(|(one, other)| one != other);
-        if let Some(at) = at {
-            text += &format!("\n  row {at}: {:?} and {:?}", one[at], other[at]);
+    let Some((_, Answer::Rows(first))) = answers.first() else { return text };
+    for (name, answer) in answers {
+        let Answer::Rows(rows) = answer else { continue };
+        if let Some(at) = first.iter().zip(rows).position(|(one, other)| one != other) {
+            text += &format!("\n  row {at} by {name}: {:?}, not {:?}", rows[at], first[at]);
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_names_the_first_row_that_differs() {
+        let filled =
+            Filled { text: "SELECT 1".into(), prepared: String::new(), values: Vec::new() };
+        let rows = |last: &str| Answer::Rows(vec![vec!["a".to_owned()], vec![last.to_owned()]]);
+        let (one, other) = (rows("b"), rows("c"));
+        let text = difference(&filled, &[("one", &one), ("same", &one), ("other", &other)]);
+        assert!(text.starts_with("SELECT 1\n  one: 2 rows"), "{text}");
+        assert!(text.ends_with("\n  row 1 by other: [\"c\"], not [\"b\"]"), "{text}");
+    }
 }

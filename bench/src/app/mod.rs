@@ -55,6 +55,9 @@ pub struct AppOptions {
     /// Prepared statements instead of texts.
     #[arg(long)]
     prepared: bool,
+    /// The same literals in all runs of a statement: what costs more without is planned each time.
+    #[arg(long)]
+    same_literals: bool,
     /// Which parts; all if not given.
     #[arg(long, value_enum, value_delimiter = ',')]
     part: Vec<Part>,
@@ -98,6 +101,7 @@ struct Written<'r> {
     seed: u64,
     scale: f64,
     prepared: bool,
+    same_literals: bool,
     servers: &'r [&'r str],
     report: &'r Report,
     statements: &'r [Figures],
@@ -180,8 +184,12 @@ fn start(options: &AppOptions, shop: &Shop) -> Result<Beside> {
 fn measure(options: &AppOptions, holders: &[Holder], shop: &Shop) -> Result<Vec<Figures>> {
     let asker = |holder| Asker::new(holder, options.limit(), options.prepared);
     let mut askers: Vec<Asker<'_>> = holders.iter().map(asker).collect::<Result<_>>()?;
-    let effort =
-        Effort { compared: options.compared, runs: options.runs, budget: options.budget() };
+    let effort = Effort {
+        compared: options.compared,
+        runs: options.runs,
+        budget: options.budget(),
+        is_same: options.same_literals,
+    };
     let mut draw = Draw::new(shop, options.seed);
     let mut all = Vec::new();
     for template in Template::read(STATEMENTS)? {
@@ -251,13 +259,14 @@ fn write(
     statements: &[Figures],
     adversarial: &[CaseTimes],
 ) -> Result<()> {
-    let &AppOptions { seed, scale, prepared, ref json, .. } = options;
+    let &AppOptions { seed, scale, prepared, same_literals, ref json, .. } = options;
     if let Some(directory) = json.parent() {
         fs::create_dir_all(directory)?;
     }
     let file =
         fs::File::create(json).with_context(|| format!("cannot write {}", json.display()))?;
-    let written = Written { seed, scale, prepared, servers, report, statements, adversarial };
+    let written =
+        Written { seed, scale, prepared, same_literals, servers, report, statements, adversarial };
     serde_json::to_writer_pretty(file, &written)?;
     println!("everything: {}", json.display());
     Ok(())
@@ -282,7 +291,10 @@ mod tests {
             }
         }
         assert!(templates.len() >= 45);
-        assert_eq!(templates.iter().filter(|template| template.is("point")).count(), 1);
+        assert_eq!(
+            templates.iter().filter(|one| one.notes.contains(&"point".to_owned())).count(),
+            1
+        );
     }
 
     #[test]

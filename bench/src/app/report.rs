@@ -11,6 +11,8 @@ const ONE_TABLE_CPU_US: f64 = 60.0;
 const THREE_TABLES_CPU_US: f64 = 150.0;
 /// How many times as long as the point select what an index answers at once may take.
 const NEAR: f64 = 1.2;
+/// Statements behind that are named.
+const SHOWN: usize = 12;
 /// How many times as fast as another server the statements should be, by their geometric mean.
 const MEAN: f64 = 3.0;
 
@@ -55,10 +57,16 @@ fn digits(ms: f64) -> String {
 
 /// What should be reached, and what was.
 pub fn figures(statements: &[Figures], servers: &[&str]) -> Vec<Figure> {
-    let behind = statements.iter().filter(|one| one.is_behind());
-    let behind: Vec<&str> = behind.map(|one| one.name.as_str()).collect();
+    let slowest = |one: &Figures| {
+        let ratios = (1..servers.len()).filter_map(|server| one.ratio(server));
+        ratios.fold(f64::INFINITY, f64::min)
+    };
+    let mut behind: Vec<&Figures> = statements.iter().filter(|one| one.is_behind()).collect();
+    behind.sort_by(|a, b| slowest(a).total_cmp(&slowest(b)));
     let mut count = single("statements behind", "", behind.len() as f64, Target::AtMost(0.0));
-    count.note = format!("of {}", statements.len());
+    let worst = behind.iter().take(SHOWN).map(|one| format!("{} {:.2}", one.name, slowest(one)));
+    let worst = worst.collect::<Vec<_>>().join(", ");
+    count.note = format!("of {}: {worst}", statements.len());
     let mut figures = vec![count];
     for (server, name) in servers.iter().enumerate().skip(1) {
         let ratios: Vec<f64> = statements.iter().filter_map(|one| one.ratio(server)).collect();

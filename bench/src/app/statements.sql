@@ -64,6 +64,12 @@ ORDER BY created_at DESC, id DESC LIMIT 20;
 -- next page by key [near]
 SELECT id, status, total FROM orders WHERE id > {order} ORDER BY id LIMIT 50;
 
+-- users in the order of their e-mails [near]
+SELECT id, email, name FROM users ORDER BY email LIMIT 20;
+
+-- next page of users by name [near]
+SELECT id, email, name FROM users WHERE name > {name} ORDER BY name, id LIMIT 20;
+
 -- a far page by key
 SELECT id, status, total FROM orders ORDER BY id LIMIT 20 OFFSET {offset};
 
