@@ -42,6 +42,8 @@ pub struct Beside {
     pub holders: Vec<Holder>,
     /// The process that follows.
     pub remora: Remora,
+    /// Its resident memory when it had all rows and was asked nothing yet.
+    pub resident_at_first: u64,
     /// The MariaDB that is followed.
     pub source: Server,
     _mysql: Option<Server>,
@@ -79,7 +81,15 @@ impl Beside {
         remora.wait_for(&position(&source)?)?;
         remora.settle()?;
         holders.insert(0, Holder::of("Remora", remora.sql_port, "root", remora.process_id()));
-        Ok(Self { holders, remora, source, _mysql: mysql, _directory: directory })
+        let resident_at_first = remora.resident_bytes()?;
+        Ok(Self {
+            holders,
+            remora,
+            resident_at_first,
+            source,
+            _mysql: mysql,
+            _directory: directory,
+        })
     }
 }
 

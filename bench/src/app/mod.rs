@@ -231,8 +231,9 @@ fn memory(beside: &Beside) -> Result<Figure> {
     ))?;
     let rows = rows.flatten().unwrap_or_default() as u64;
     figure.note = format!(
-        "{:.0} MiB resident, {:.0} MiB in the source's files, {:.0} MiB of rows and indexes",
+        "{:.0} MiB resident ({:.0} before it was asked), {:.0} MiB in the source's files, {:.0} MiB of rows and indexes",
         mib(resident),
+        mib(beside.resident_at_first),
         mib(data),
         mib(rows)
     );
@@ -283,7 +284,7 @@ mod tests {
         let mut names = std::collections::BTreeSet::new();
         for template in &templates {
             assert!(names.insert(&template.name), "{}", template.name);
-            let known = ["point", "near", "one-table", "three-tables"];
+            let known = ["point", "near", "one-table", "three-tables", "list-rows", "list-sums"];
             assert!(template.notes.iter().all(|note| known.contains(&note.as_str())));
             for seed in 0..20 {
                 let filled = template.fill(&mut Draw::new(&shop, seed)).unwrap();

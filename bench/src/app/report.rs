@@ -13,6 +13,8 @@ const THREE_TABLES_CPU_US: f64 = 150.0;
 const NEAR: f64 = 1.2;
 /// Statements behind that are named.
 const SHOWN: usize = 12;
+/// How many times as long as its rows the sums over a list of keys may take.
+const SUMS: f64 = 1.1;
 /// How many times as fast as another server the statements should be, by their geometric mean.
 const MEAN: f64 = 3.0;
 
@@ -74,6 +76,7 @@ pub fn figures(statements: &[Figures], servers: &[&str]) -> Vec<Figure> {
         figures.push(single(&name, "x", geometric_mean(&ratios), Target::AtLeast(MEAN)));
     }
     figures.extend(near(statements));
+    figures.extend(sums_of_lists(statements));
     figures.extend(fixed_cost(statements, "one-table", ONE_TABLE_CPU_US));
     figures.extend(fixed_cost(statements, "three-tables", THREE_TABLES_CPU_US));
     figures
@@ -86,11 +89,23 @@ pub fn single(name: &str, unit: &'static str, value: f64, target: Target) -> Fig
 
 /// How far statements that an index answers at once are from the point select.
 fn near(statements: &[Figures]) -> Option<Figure> {
-    let own = |one: &Figures| Some(one.times.first()?.as_ref()?.p50_ms);
-    let point = statements.iter().find(|one| has(one, "point")).and_then(own)?;
+    let point = own(statements.iter().find(|one| has(one, "point"))?)?;
     let near = statements.iter().filter(|one| has(one, "near"));
     let ratios = near.filter_map(|one| Some((one.name.as_str(), own(one)? / point)));
     largest("an index's first rows in times of the point select", "x", ratios, NEAR)
+}
+
+/// How far sums over a list of keys are from the rows of such a list.
+fn sums_of_lists(statements: &[Figures]) -> Option<Figure> {
+    let of = |note: &str| own(statements.iter().find(|one| has(one, note))?);
+    let ratio = of("list-sums")? / of("list-rows")?;
+    let target = Target::AtMost(SUMS);
+    Some(single("sums over a list of keys in times of its rows", "x", ratio, target))
+}
+
+/// Remora's median.
+fn own(figures: &Figures) -> Option<f64> {
+    Some(figures.times.first()?.as_ref()?.p50_ms)
 }
 
 /// The processor time of statements that have next to nothing to do.

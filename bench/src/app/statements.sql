@@ -162,10 +162,13 @@ GROUP BY user_id HAVING COUNT(*) > 3 ORDER BY orders DESC, user_id LIMIT 20;
 -- ten orders by key
 SELECT id, status, total FROM orders WHERE id IN ({orders:10});
 
--- a thousand orders by key, summed
+-- a thousand orders by key [list-rows]
+SELECT id, total FROM orders WHERE id IN ({orders:1000});
+
+-- a thousand orders by key, summed [list-sums]
 SELECT COUNT(*), SUM(total) FROM orders WHERE id IN ({orders:1000});
 
--- a thousand products' items, summed
+-- a thousand orders' items, summed
 SELECT COUNT(*), SUM(quantity) FROM order_items WHERE order_id IN ({orders:1000});
 
 -- ten users' orders

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     answer::Answer,
-    measure::{microseconds, percentile},
+    measure::{Spent, microseconds, percentile},
 };
 
 /// Fewest runs that count; of statements that take far longer than the budget, fewest at all.
@@ -113,8 +113,8 @@ pub fn measure(
         compare(template, askers, draw, &mut figures, &mut answers)?;
     }
     let mut walls = vec![Vec::new(); askers.len()];
-    let spent = |askers: &[Asker<'_>]| -> Vec<Option<Duration>> {
-        askers.iter().map(|asker| asker.processor().precise()).collect()
+    let spent = |askers: &[Asker<'_>]| -> Vec<Option<Spent>> {
+        askers.iter().map(|asker| asker.processor().spent()).collect()
     };
     let (before, begun) = (spent(askers), Instant::now());
     let mut filled = template.fill(draw)?;
@@ -133,7 +133,7 @@ pub fn measure(
         }
     }
     let cpu = before.into_iter().zip(spent(askers));
-    let cpu = cpu.map(|(before, after)| Some(after?.saturating_sub(before?)));
+    let cpu = cpu.map(|(before, after)| Some(before?.until(after?)));
     let times = walls.into_iter().zip(cpu);
     figures.times = times.map(|(w, cpu)| (!w.is_empty()).then(|| Times::of(w, cpu))).collect();
     Ok(figures)
