@@ -11,11 +11,16 @@
 //! cargo run --release -p bench -- small-queries
 //! cargo run --release -p bench -- tpcc --server mysql97 --terminals 2
 //! cargo run --release -p bench -- tpcc-reads
+//! cargo run --release -p bench -- app --scale 0.1
+//! cargo run --release -p bench -- sysbench --threads 1,8
 //! cargo run --release -p bench -- replication --server mysql97 --seconds 30 --rows 100000
 //! ```
 //! Servers and loaded rivals are kept under `${XDG_CACHE_HOME:-~/.cache}/remora-bench`; `bench/scripts` has
 //! what they need that Cargo does not bring.
 
+mod answer;
+mod app;
+mod beside;
 mod corpus;
 mod extend;
 mod hostile;
@@ -31,6 +36,7 @@ mod replication;
 mod report;
 mod small_queries;
 mod suite;
+mod sysbench;
 mod table;
 mod tpcc;
 
@@ -69,6 +75,10 @@ enum Suite {
     Hostile(hostile::HostileOptions),
     /// Queries over small tables, no two alike: reading and planning.
     SmallQueries(small_queries::SmallQueryOptions),
+    /// An application's ordinary statements with their usual indexes, beside real servers.
+    App(Box<app::AppOptions>),
+    /// The read-only workloads of sysbench, run by sysbench.
+    Sysbench(Box<sysbench::SysbenchOptions>),
     /// Following a real server: applying, latency, and what it costs the source.
     Replication(Box<replication::ReplicationOptions>),
     /// Writes TPC-C's transactions to a real server and checks that its conditions hold.
@@ -84,6 +94,8 @@ fn main() -> Result<()> {
         Suite::ManyKeys(options) => many_keys::many_keys(&options),
         Suite::Hostile(options) => hostile::hostile(&options),
         Suite::SmallQueries(options) => small_queries::small_queries(&options),
+        Suite::App(options) => app::app(&options),
+        Suite::Sysbench(options) => sysbench::sysbench(&options),
         Suite::Replication(options) => replication::replication(&options),
         Suite::Tpcc(options) => tpcc::tpcc(&options),
         Suite::TpccReads(options) => tpcc::reads(&options),

@@ -81,12 +81,34 @@ impl Processor {
         Some(TICK * ticks)
     }
 
+    /// Both at this moment.
+    pub fn spent(self) -> Option<Spent> {
+        Some(Spent { precise: self.precise()?, whole: self.whole()? })
+    }
+
     fn process(self) -> Option<u32> {
         match self {
             Self::Own => Some(std::process::id()),
             Self::Of(process) => Some(process),
             Self::Unknown => None,
         }
+    }
+}
+
+/// What a process had spent at a moment, by both of the system's counts.
+#[derive(Clone, Copy, Debug)]
+pub struct Spent {
+    precise: Duration,
+    whole: Duration,
+}
+
+impl Spent {
+    /// What was spent from this moment to a later one: to the nanosecond, unless threads that ended
+    /// meanwhile took theirs along.
+    pub fn until(self, later: Self) -> Duration {
+        let precise = later.precise.saturating_sub(self.precise);
+        let whole = later.whole.saturating_sub(self.whole);
+        if whole > precise + 2 * TICK { whole } else { precise }
     }
 }
 
@@ -223,6 +245,17 @@ mod tests {
         });
         assert_eq!(timing.unwrap().runs, 5);
         assert_eq!(runs, 5 + WARM_UP_RUNS);
+    }
+
+    #[test]
+    fn what_ended_threads_spent_is_counted() {
+        let spent = |precise, whole| Spent {
+            precise: Duration::from_millis(precise),
+            whole: Duration::from_millis(whole),
+        };
+        let between = |before: Spent, after| before.until(after).as_millis();
+        assert_eq!(between(spent(100, 100), spent(105, 110)), 5);
+        assert_eq!(between(spent(100, 100), spent(40, 180)), 80);
     }
 
     #[test]

@@ -57,19 +57,7 @@ impl Kind {
     /// # Errors
     /// The script cannot be run, or ends with an error.
     pub fn fetch(self) -> Result<()> {
-        if self.root().is_ok() {
-            return Ok(());
-        }
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/fetch");
-        let status = Command::new(&script)
-            .arg(self.name())
-            .stdin(Stdio::null())
-            .status()
-            .with_context(|| format!("cannot run {}", script.display()))?;
-        if !status.success() {
-            bail!("{} {} ended with {status}", script.display(), self.name());
-        }
-        Ok(())
+        if self.root().is_ok() { Ok(()) } else { fetch(self.name()) }
     }
 
     /// Where its programs and messages lie: the folder that a package calls `/usr`.
@@ -92,6 +80,23 @@ impl Kind {
     pub(crate) fn directory(self) -> Result<PathBuf> {
         Ok(cache_directory()?.join(self.name()))
     }
+}
+
+/// Fetches what `peers/scripts/fetch` knows under this name, unless it is there.
+///
+/// # Errors
+/// The script cannot be run, or ends with an error.
+pub fn fetch(name: &str) -> Result<()> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/fetch");
+    let status = Command::new(&script)
+        .arg(name)
+        .stdin(Stdio::null())
+        .status()
+        .with_context(|| format!("cannot run {}", script.display()))?;
+    if !status.success() {
+        bail!("{} {name} ended with {status}", script.display());
+    }
+    Ok(())
 }
 
 /// Where servers and loaded corpora are kept between runs.

@@ -10,6 +10,6 @@ mod replication;
 mod server;
 mod template;
 
-pub use kind::{Kind, cache_directory};
+pub use kind::{Kind, cache_directory, fetch};
 pub use replication::replicate;
 pub use server::{FOLLOWER_PASSWORD, FOLLOWER_USER, HOST, Server};

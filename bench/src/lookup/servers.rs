@@ -1,21 +1,22 @@
 //! The servers that are asked for rows by key: Remora and real ones, each with the same rows.
 
 use std::{
-    io::{BufRead, BufReader},
+    io::BufReader,
     path::Path,
     process::{Child, Command, Stdio},
     time::Duration,
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use mysql::{Compression, Conn, OptsBuilder, prelude::Queryable};
 use remora_peers::{Kind, Server};
 
 use super::rows::{ROWS_PER_INSERT, engine_table, insert};
-use crate::{measure::Processor, remora::binary};
+use crate::{
+    measure::Processor,
+    remora::{announced_sql_port, binary},
+};
 
-/// What stands before the address of the MySQL protocol in the server's first lines.
-const ANNOUNCEMENT: &str = "MySQL protocol: ";
 /// The database and the table.
 pub const DATABASE: &str = "bench";
 
@@ -51,6 +52,17 @@ impl Drop for Runs {
 }
 
 impl Holder {
+    /// A server that others keep running.
+    pub fn of(name: &str, port: u16, user: &'static str, process: u32) -> Self {
+        Self { name: name.to_owned(), table: "sbtest", port, user, process, _runs: None }
+    }
+
+    /// Where it listens and who may ask, as options of MySQL's clients.
+    pub fn client_options(&self) -> [String; 3] {
+        let (port, user) = (self.port, self.user);
+        ["--host=127.0.0.1".to_owned(), format!("--port={port}"), format!("--user={user}")]
+    }
+
     /// A connection, compressed or not.
     pub fn connect(&self, compressed: bool) -> Result<Conn> {
         self.open(self.options().compress(compressed.then(Compression::default)))
@@ -119,21 +131,10 @@ pub fn remora(directory: &Path, rows: u64) -> Result<Holder> {
     let mut output = BufReader::new(process.stdout.take().context("no output of the server")?);
     let id = process.id();
     let runs = Runs::Remora(process);
-    let mut line = String::new();
-    loop {
-        line.clear();
-        if output.read_line(&mut line)? == 0 {
-            bail!("the server ended before it named its address");
-        }
-        if let Some((_, address)) = line.split_once(ANNOUNCEMENT) {
-            let port = address.trim().rsplit(':').next().context("no port")?.parse()?;
-            // What it prints later goes nowhere, and it must not wait for that.
-            std::thread::spawn(move || std::io::copy(&mut output, &mut std::io::sink()));
-            let name = "Remora".to_owned();
-            let (table, user) = ("sbtest", "root");
-            return Ok(Holder { name, table, port, user, process: id, _runs: Some(runs) });
-        }
-    }
+    let port = announced_sql_port(&mut output)?;
+    // What it prints later goes nowhere, and it must not wait for that.
+    std::thread::spawn(move || std::io::copy(&mut output, &mut std::io::sink()));
+    Ok(Holder { _runs: Some(runs), ..Holder::of("Remora", port, "root", id) })
 }
 
 /// A real server with the rows in a table of each of these engines.

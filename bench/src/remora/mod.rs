@@ -6,7 +6,7 @@ mod throughput;
 mod writes;
 
 pub use engine::Engine;
-pub use server::{Server, announced_address, binary};
+pub use server::{Server, announced_address, announced_sql_port, binary};
 pub use throughput::throughput;
 pub use writes::under_writes;
 

@@ -20,6 +20,8 @@ use crate::{
 
 /// What stands before the address in the server's first lines.
 const ANNOUNCEMENT: &str = "line protocol: ";
+/// What stands before the address of MySQL's protocol.
+const SQL_ANNOUNCEMENT: &str = "MySQL protocol: ";
 /// Longest wait for the server to end after SIGTERM.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The query cache is off: every reply is worked out. The log is quiet.
@@ -154,6 +156,19 @@ pub fn announced_address(process: &mut Child) -> Result<(String, BufReader<Child
         line.clear();
     }
     bail!("it ended before it named its address")
+}
+
+/// The port of MySQL's protocol in what a server prints next.
+pub fn announced_sql_port(output: &mut BufReader<ChildStdout>) -> Result<u16> {
+    let mut line = String::new();
+    while output.read_line(&mut line)? > 0 {
+        if let Some((_, address)) = line.split_once(SQL_ANNOUNCEMENT) {
+            let port = address.trim().rsplit(':').next().context("no port")?;
+            return Ok(port.parse()?);
+        }
+        line.clear();
+    }
+    bail!("it ended before it named its address for SQL")
 }
 
 /// The server's binary beside this one, built first where Cargo runs us.

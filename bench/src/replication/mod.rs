@@ -9,9 +9,9 @@ mod conditions;
 mod cost;
 mod large;
 mod latency;
-mod remora;
-mod report;
-mod source;
+pub mod remora;
+pub mod report;
+pub mod source;
 mod tpcc_parts;
 mod wiki;
 

@@ -1,4 +1,4 @@
-//! Remora as it follows: `remora serve --mysql`, asked over the line protocol.
+//! Remora as it follows: `remora serve --mysql`, told and asked over the line protocol; SQL listens too.
 
 use std::{
     collections::BTreeMap,
@@ -15,11 +15,11 @@ use anyhow::{Context, Result, bail};
 use crate::{
     measure::Processor,
     peers::{LineClient, numbers},
-    remora::announced_address,
+    remora::{announced_address, announced_sql_port},
 };
 
 /// Every reply is worked out, and nothing listens that is not asked.
-const SETTINGS: &str = "[listen]\nline = \"127.0.0.1:0\"\nhttp = \"\"\nsql = \"\"\n\n\
+const SETTINGS: &str = "[listen]\nline = \"127.0.0.1:0\"\nhttp = \"\"\nsql = \"127.0.0.1:0\"\n\n\
                         [cache]\nenabled = false\n\n[logging]\nlevel = \"warn\"\n";
 /// Longest wait for a copy or a position.
 const PATIENCE: Duration = Duration::from_secs(1_200);
@@ -35,6 +35,8 @@ pub struct Remora {
     _output: BufReader<ChildStdout>,
     client: LineClient,
     address: String,
+    /// Where MySQL's protocol is spoken, on 127.0.0.1.
+    pub sql_port: u16,
     /// When the process was started.
     pub started: Instant,
     directory: PathBuf,
@@ -61,13 +63,14 @@ impl Remora {
             .stdout(Stdio::piped())
             .spawn()
             .with_context(|| format!("cannot start {}", program.display()))?;
-        let connected = announced_address(&mut process).and_then(|(address, output)| {
-            Ok((LineClient::connect(address.as_str())?, address, output))
+        let connected = announced_address(&mut process).and_then(|(address, mut output)| {
+            let sql_port = announced_sql_port(&mut output)?;
+            Ok((LineClient::connect(address.as_str())?, address, sql_port, output))
         });
         match connected {
-            Ok((client, address, output)) => {
+            Ok((client, address, sql_port, output)) => {
                 let directory = directory.to_owned();
-                Ok(Self { process, _output: output, client, address, started, directory })
+                Ok(Self { process, _output: output, client, address, sql_port, started, directory })
             }
             Err(error) => {
                 process.kill()?;

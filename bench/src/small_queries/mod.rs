@@ -10,12 +10,13 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use mysql::{Conn, Error as ClientError, Row, Value, prelude::Queryable};
+use mysql::{Conn, Error as ClientError, Row, prelude::Queryable};
 use remora_peers::Kind;
 use serde::Serialize;
 
 use self::generate::Draw;
 use crate::{
+    answer::{Answer, is_ordered},
     lookup::servers::{self, Holder},
     measure::{microseconds, percentile},
     suite::WorkDirectory,
@@ -41,13 +42,6 @@ pub struct SmallQueryOptions {
 
 /// Differences that are shown.
 const SHOWN: usize = 20;
-
-/// What a server answered: its rows, in an order of their own where the query has none, or an error.
-#[derive(Clone, Debug, PartialEq)]
-enum Answer {
-    Rows(Vec<Vec<String>>),
-    Error(u16, String),
-}
 
 /// What one server took.
 #[derive(Serialize)]
@@ -126,19 +120,7 @@ fn ask(holder: &Holder, options: &SmallQueryOptions) -> Result<(Figures, Vec<Ans
 
 fn answer(connection: &mut Conn, query: &str) -> Result<Answer> {
     match connection.query::<Row, _>(query) {
-        Ok(rows) => {
-            let text = |value: Value| match value {
-                Value::NULL => "NULL".to_owned(),
-                Value::Bytes(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-                other => format!("{other:?}"),
-            };
-            let cells = |row: Row| row.unwrap().into_iter().map(text).collect();
-            let mut rows: Vec<Vec<String>> = rows.into_iter().map(cells).collect();
-            if !query.contains("ORDER BY") {
-                rows.sort_unstable();
-            }
-            Ok(Answer::Rows(rows))
-        }
+        Ok(rows) => Ok(Answer::of(rows, is_ordered(query))),
         Err(ClientError::MySqlError(error)) => Ok(Answer::Error(error.code, error.message)),
         Err(error) => Err(error).with_context(|| query.to_owned()),
     }

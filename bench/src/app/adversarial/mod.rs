@@ -1,0 +1,192 @@
+//! Data that estimates go wrong with: a value that 99 % of the rows have, columns that say the same, ranges
+//! without a row, a parent with half of all children. Each statement is asked as it is and with the access
+//! paths that hints force; how far the chosen one is from the best is what counts.
+
+mod rows;
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+
+pub use rows::{TABLES, literal};
+
+use super::{
+    asker::{Asker, difference},
+    draw::Draw,
+    rows::Shop,
+    template::{Filled, Template},
+};
+use crate::{
+    lookup::servers::Holder,
+    measure::{microseconds, percentile},
+    table::Table,
+};
+
+pub const SCHEMA: &str = include_str!("schema.sql");
+const STATEMENTS: &str = include_str!("statements.sql");
+/// How many times as long as the best forced way the chosen one may take.
+pub const BOUND: f64 = 3.0;
+
+/// Most runs of a case; the first are not counted, and the budget ends no fewer than the fewest.
+const RUNS: usize = 60;
+const UNCOUNTED_RUNS: usize = 3;
+const LEAST_RUNS: usize = 8;
+
+/// A statement, and other ways of writing it that force a path.
+struct Case {
+    name: String,
+    /// The first is the statement as people write it.
+    ways: Vec<(String, Template)>,
+}
+
+/// What was measured of a case.
+#[derive(Serialize)]
+pub struct CaseTimes {
+    pub name: String,
+    /// Medians of Remora by way, in milliseconds: the chosen one first.
+    pub ways: Vec<(String, f64)>,
+    /// The chosen way's median on the server that is followed.
+    pub source_ms: f64,
+    /// The chosen way's time in those of the best of the others.
+    pub of_best: f64,
+    /// What differed or failed.
+    pub wrong: Option<String>,
+}
+
+/// The cases of the file: a statement called `or` is another way of writing the one before.
+fn cases() -> Result<Vec<Case>> {
+    let mut cases: Vec<Case> = Vec::new();
+    for template in Template::read(STATEMENTS)? {
+        let with = |hint: &str| {
+            let text = template.text.replace(" {hint}", hint);
+            Template { text, ..template.clone() }
+        };
+        if template.name == "or" {
+            let case = cases.last_mut().context("nothing stands before the first or")?;
+            case.ways.push((format!("way {}", case.ways.len()), template));
+            continue;
+        }
+        let mut ways = vec![("chosen".to_owned(), with(""))];
+        let hints = template.notes.iter();
+        ways.extend(hints.map(|hint| (hint.clone(), with(&format!(" {hint}")))));
+        cases.push(Case { name: template.name.clone(), ways });
+    }
+    Ok(cases)
+}
+
+/// Measures all cases on Remora, beside the server that is followed.
+pub fn measure(
+    remora: &Holder,
+    source: &Holder,
+    shop: &Shop,
+    seed: u64,
+    limit: Duration,
+    budget: Duration,
+) -> Result<Vec<CaseTimes>> {
+    let mut remora = Asker::new(remora, limit, false)?;
+    let mut source = Asker::new(source, limit, false)?;
+    let mut all = Vec::new();
+    for case in cases()? {
+        eprintln!("{}", case.name);
+        all.push(measure_case(&case, &mut remora, &mut source, shop, seed, budget)?);
+    }
+    Ok(all)
+}
+
+fn measure_case(
+    case: &Case,
+    remora: &mut Asker<'_>,
+    source: &mut Asker<'_>,
+    shop: &Shop,
+    seed: u64,
+    budget: Duration,
+) -> Result<CaseTimes> {
+    // Draws of the same seed, so that all ways are asked with the same literals.
+    let mut draws: Vec<Draw<'_>> = case.ways.iter().map(|_| Draw::new(shop, seed)).collect();
+    let mut walls = vec![Vec::new(); case.ways.len()];
+    let (mut source_walls, mut wrong) = (Vec::new(), None);
+    let begun = Instant::now();
+    // The first runs make plans and are not counted.
+    for run in 1..=RUNS {
+        let ways = case.ways.iter().zip(&mut draws);
+        let filled: Vec<Filled> =
+            ways.map(|((_, template), draw)| template.fill(draw)).collect::<Result<_>>()?;
+        let chosen = filled.first().context("a case has a statement")?;
+        let (truth, took) = source.ask(chosen)?;
+        source_walls.push(took);
+        // In turn, since the first to ask for a row finds it in no cache.
+        for turn in 0..filled.len() {
+            let at = (run + turn) % filled.len();
+            let (answer, took) = remora.ask(&filled[at])?;
+            walls[at].push(took);
+            if answer != truth && wrong.is_none() {
+                let answers = [(source.name(), &truth), (remora.name(), &answer)];
+                wrong = Some(format!("{}: {}", case.ways[at].0, difference(&filled[at], &answers)));
+            }
+        }
+        if run == UNCOUNTED_RUNS {
+            walls.iter_mut().for_each(Vec::clear);
+            source_walls.clear();
+        }
+        if run >= LEAST_RUNS && begun.elapsed() > budget {
+            break;
+        }
+    }
+    let medians = walls.into_iter().map(median);
+    let ways: Vec<(String, f64)> =
+        case.ways.iter().map(|(name, _)| name.clone()).zip(medians).collect();
+    let chosen = ways.first().map_or(0.0, |way| way.1);
+    let best = ways.iter().skip(1).map(|way| way.1).fold(f64::INFINITY, f64::min);
+    let source_ms = median(source_walls);
+    Ok(CaseTimes { name: case.name.clone(), of_best: chosen / best, ways, source_ms, wrong })
+}
+
+fn median(mut walls: Vec<Duration>) -> f64 {
+    walls.sort_unstable();
+    microseconds(percentile(&walls, 50)) / 1e3
+}
+
+/// The cases for people.
+pub fn table(cases: &[CaseTimes]) -> Table {
+    let mut table =
+        Table::new(&["adversarial, ms", "chosen", "best forced", "ratio", "MariaDB", "", "best"]);
+    for case in cases {
+        let best = case.ways.iter().skip(1).min_by(|a, b| a.1.total_cmp(&b.1));
+        let (way, time) = best.map_or(("", 0.0), |(way, time)| (way, *time));
+        let verdict = match &case.wrong {
+            Some(_) => "WRONG",
+            None if case.of_best > BOUND => "MISSED",
+            None => "",
+        };
+        table.row(vec![
+            case.name.clone(),
+            format!("{:.3}", case.ways.first().map_or(0.0, |way| way.1)),
+            format!("{time:.3}"),
+            format!("{:.2}", case.of_best),
+            format!("{:.3}", case.source_ms),
+            verdict.to_owned(),
+            way.to_owned(),
+        ]);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_case_has_other_ways_and_all_can_be_filled() {
+        let shop = Shop::new(0.01);
+        for case in cases().unwrap() {
+            assert!(case.ways.len() > 1, "{}", case.name);
+            let filled: Vec<Filled> = (case.ways.iter())
+                .map(|(_, template)| template.fill(&mut Draw::new(&shop, 3)).unwrap())
+                .collect();
+            assert!(filled.iter().all(|one| !one.text.contains(['{', '}'])), "{}", case.name);
+            assert!(filled.iter().all(|one| one.values == filled[0].values), "{}", case.name);
+            assert!(!filled[0].text.contains("INDEX"), "{}", case.name);
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! One connection that asks statements and takes their times.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use mysql::{Conn, Error as ClientError, Row, prelude::Queryable};
+
+use super::template::Filled;
+use crate::{
+    answer::{Answer, is_ordered},
+    lookup::servers::Holder,
+    measure::Processor,
+};
+
+/// A connection to a server.
+pub struct Asker<'h> {
+    holder: &'h Holder,
+    connection: Conn,
+    limit: Duration,
+    is_prepared: bool,
+}
+
+impl<'h> Asker<'h> {
+    /// Connects: for texts or for prepared statements, which answer within the limit.
+    pub fn new(holder: &'h Holder, limit: Duration, is_prepared: bool) -> Result<Self> {
+        let connection = holder.connect_for(limit)?;
+        Ok(Self { holder, connection, limit, is_prepared })
+    }
+
+    /// What the server is called.
+    pub fn name(&self) -> &str {
+        &self.holder.name
+    }
+
+    /// Whose time the work is.
+    pub fn processor(&self) -> Processor {
+        self.holder.processor()
+    }
+
+    /// Asks, and reads all rows; the time is that of asking and reading.
+    pub fn ask(&mut self, filled: &Filled) -> Result<(Answer, Duration)> {
+        let begun = Instant::now();
+        match self.rows(filled) {
+            Ok((rows, took)) => Ok((Answer::of(rows, is_ordered(&filled.text)), took)),
+            Err(ClientError::MySqlError(error)) => {
+                Ok((Answer::Error(error.code, error.message), begun.elapsed()))
+            }
+            Err(error) => {
+                let took = begun.elapsed();
+                // What it still does would be counted for the next.
+                self.holder.end(self.connection.connection_id())?;
+                self.connection = self.holder.connect_for(self.limit)?;
+                let message = format!("no answer in {:.1} s: {error}", took.as_secs_f64());
+                Ok((Answer::Error(0, message), took))
+            }
+        }
+    }
+
+    fn rows(&mut self, filled: &Filled) -> Result<(Vec<Row>, Duration), ClientError> {
+        if !self.is_prepared {
+            let begun = Instant::now();
+            let rows = self.connection.query(&filled.text)?;
+            return Ok((rows, begun.elapsed()));
+        }
+        // The connection keeps the last ones it prepared.
+        let statement = self.connection.prep(&filled.prepared)?;
+        let begun = Instant::now();
+        let rows = self.connection.exec(&statement, filled.values.clone())?;
+        Ok((rows, begun.elapsed()))
+    }
+}
+
+/// A statement with the answers that servers gave.
+pub fn difference(filled: &Filled, answers: &[(&str, &Answer)]) -> String {
+    let length = filled.text.len().min(2_000);
+    let mut text = filled.text.get(..length).unwrap_or_default().to_owned();
+    for (name, answer) in answers {
+        text += &format!("\n  {name}: {answer}");
+    }
+    let Some((_, Answer::Rows(first))) = answers.first() else { return text };
+    for (name, answer) in answers {
+        let Answer::Rows(rows) = answer else { continue };
+        if let Some(at) = first.iter().zip(rows).position(|(one, other)| one != other) {
+            text += &format!("\n  row {at} by {name}: {:?}, not {:?}", rows[at], first[at]);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_names_the_first_row_that_differs() {
+        let filled =
+            Filled { text: "SELECT 1".into(), prepared: String::new(), values: Vec::new() };
+        let rows = |last: &str| Answer::Rows(vec![vec!["a".to_owned()], vec![last.to_owned()]]);
+        let (one, other) = (rows("b"), rows("c"));
+        let text = difference(&filled, &[("one", &one), ("same", &one), ("other", &other)]);
+        assert!(text.starts_with("SELECT 1\n  one: 2 rows"), "{text}");
+        assert!(text.ends_with("\n  row 1 by other: [\"c\"], not [\"b\"]"), "{text}");
+    }
+}

@@ -1,0 +1,134 @@
+//! The literals of statements: what is in the shop, drawn anew for each run.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, bail};
+use mysql::Value;
+
+use super::{
+    adversarial,
+    calendar::{DAYS, MONTHS, day, moment, month},
+    rows::{
+        CATEGORIES, CITIES, COLORS, COUNTRIES, FORUMS, STATUSES, Shop, WORDS, coupon, name,
+        rare_word, reference, sku, slug, token,
+    },
+};
+use crate::random::SplitMix64;
+
+/// A stream of literals.
+pub struct Draw<'s> {
+    shop: &'s Shop,
+    random: SplitMix64,
+    /// What was drawn for the statement that is filled: the same where it stands again.
+    drawn: BTreeMap<&'static str, u64>,
+}
+
+impl<'s> Draw<'s> {
+    /// The literals of a seed.
+    pub fn new(shop: &'s Shop, seed: u64) -> Self {
+        Self { shop, random: SplitMix64::new(seed), drawn: BTreeMap::new() }
+    }
+
+    /// Begins a statement.
+    pub fn begin(&mut self) {
+        self.drawn.clear();
+    }
+
+    /// The literals of a marker: one, or so many as stand behind a colon.
+    pub fn literals(&mut self, marker: &str) -> Result<Vec<Value>> {
+        let Some((name, count)) = marker.split_once(':') else {
+            return Ok(vec![self.literal(marker)?]);
+        };
+        let most = match name {
+            "users" => self.shop.users,
+            "orders" => self.shop.orders,
+            _ => bail!("there is no list of {name}"),
+        };
+        let count: u64 = count.parse().with_context(|| format!("how many is {marker}?"))?;
+        Ok((0..count).map(|_| number(1 + self.random.next() % most)).collect())
+    }
+
+    fn literal(&mut self, marker: &str) -> Result<Value> {
+        if let Some(value) = adversarial::literal(marker, &mut |name, most| self.below(name, most))
+        {
+            return Ok(value);
+        }
+        let shop = self.shop;
+        Ok(match marker {
+            "user" => number(self.key("user", shop.users)),
+            "email" => text(shop.email(self.key("user", shop.users))),
+            "token" => text(token(self.key("user", shop.users))),
+            "name" => text(name(self.key("other user", shop.users))),
+            "product" => number(self.key("product", shop.products)),
+            "sku" => text(sku(self.key("product", shop.products))),
+            "order" => number(self.key("order", shop.orders)),
+            "moment" => text(moment(shop.order_second(self.key("order", shop.orders)))),
+            "reference" => text(self.reference()),
+            "category" => number(11 + self.below("category", CATEGORIES - 10)),
+            "slug" => text(slug(11 + self.below("category", CATEGORIES - 10))),
+            "forum" => number(self.key("forum", FORUMS)),
+            "topic" => number(self.key("topic", shop.topics)),
+            "coupon" => text(coupon(self.below("coupon", 500))),
+            "amount" => number(500 + self.below("amount", 700)),
+            "price" => number(2 + self.below("price", 240)),
+            "offset" => number(shop.orders / 5 + self.below("offset", 1_000)),
+            "page" => number(20 * self.below("page", 100)),
+            "day" => text(day(self.below("day", DAYS - 8))),
+            "next_day" => text(day(self.below("day", DAYS - 8) + 1)),
+            "next_week" => text(day(self.below("day", DAYS - 8) + 7)),
+            "month" => text(month(self.below("month", MONTHS))),
+            "next_month" => text(month(self.below("month", MONTHS) + 1)),
+            _ => return self.word(marker),
+        })
+    }
+
+    /// A literal that is a word or holds one.
+    fn word(&mut self, marker: &str) -> Result<Value> {
+        let list = match marker {
+            "status" => &STATUSES[..],
+            "country" => &COUNTRIES,
+            "city" => &CITIES,
+            "color" => &COLORS,
+            "holds" => &WORDS,
+            _ => &[],
+        };
+        if !list.is_empty() {
+            let word = list[self.random.below(list.len())];
+            return Ok(text(if marker == "holds" { format!("%{word}%") } else { word.to_owned() }));
+        }
+        let name = name(self.key("other user", self.shop.users)).to_lowercase();
+        let (first, rest) = name.split_once(' ').context("a name of one word")?;
+        let family = rest.split(' ').next().unwrap_or_default();
+        Ok(text(match marker {
+            "coupon_prefix" => format!("{:.3}%", coupon(self.below("coupon", 500))),
+            "holds_rare" => format!("%{}%", rare_word(self.below("rare", 500))),
+            "name_prefix" => format!("{first} {family:.2}%"),
+            "email_prefix" => format!("{first}.{family:.2}%"),
+            "holds_name" => format!("%{:.3} {family:.4}%", &first[first.len().saturating_sub(3)..]),
+            _ => bail!("nothing is called {marker}"),
+        }))
+    }
+
+    /// The number of a name, drawn where the statement has it first.
+    fn below(&mut self, name: &'static str, most: u64) -> u64 {
+        let random = &mut self.random;
+        *self.drawn.entry(name).or_insert_with(|| random.next() % most)
+    }
+
+    fn key(&mut self, name: &'static str, most: u64) -> u64 {
+        1 + self.below(name, most)
+    }
+
+    /// The payment of an order that may have none.
+    fn reference(&mut self) -> String {
+        reference(self.key("order", self.shop.orders))
+    }
+}
+
+fn number(number: u64) -> Value {
+    Value::Int(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+fn text(text: String) -> Value {
+    Value::Bytes(text.into_bytes())
+}

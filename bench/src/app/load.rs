@@ -1,0 +1,71 @@
+//! Filling a server: most rows before it is followed, the last ones while it is.
+
+use anyhow::{Context, Result};
+use mysql::{Conn, prelude::Queryable};
+
+use super::rows::{Shop, TableRows};
+
+/// Numbers whose rows one INSERT has.
+const NUMBERS: u64 = 500;
+/// What all tables have in common.
+const TABLE_OPTIONS: &str = ") ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci";
+
+/// Which rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Share {
+    /// All but the last two in a hundred, which the binlog does not tell of.
+    Most,
+    /// Those two, in transactions as they come to a server that is followed.
+    Last,
+}
+
+/// Makes tables.
+pub fn create(connection: &mut Conn, schema: &str) -> Result<()> {
+    for table in definitions(schema) {
+        let statement = format!("{table}{TABLE_OPTIONS}");
+        connection.query_drop(&statement).context(statement)?;
+    }
+    Ok(())
+}
+
+/// The definitions of a file, without what is behind the columns.
+pub fn definitions(schema: &str) -> impl Iterator<Item = &str> {
+    schema.split(");\n").map(str::trim).filter(|table| !table.is_empty())
+}
+
+/// Fills tables with a share of their rows.
+pub fn fill(connection: &mut Conn, tables: &[TableRows], shop: &Shop, share: Share) -> Result<()> {
+    // Rows are right; a server that checks them one by one takes twice as long.
+    connection.query_drop("SET foreign_key_checks = 0, unique_checks = 0, autocommit = 0")?;
+    if share == Share::Most {
+        connection.query_drop("SET sql_log_bin = 0")?;
+    }
+    for table in tables {
+        let count = (table.count)(shop);
+        let most = count - count / 50;
+        let (mut first, last) = match share {
+            Share::Most => (1, most),
+            Share::Last => (most + 1, count),
+        };
+        while first <= last {
+            let end = last.min(first + NUMBERS - 1);
+            let mut sql = String::new();
+            (first..=end).for_each(|number| (table.write)(shop, number, &mut sql));
+            if let Some(rows) = sql.strip_prefix(',') {
+                let insert = format!("INSERT INTO {} VALUES {rows}", table.name);
+                connection.query_drop(insert).context(table.name)?;
+                connection.query_drop("COMMIT")?;
+            }
+            first = end + 1;
+        }
+    }
+    Ok(())
+}
+
+/// Counts what the optimizers of the servers go by.
+pub fn analyze(connection: &mut Conn, tables: &[TableRows]) -> Result<()> {
+    let names: Vec<&str> = tables.iter().map(|table| table.name).collect();
+    let statement = format!("ANALYZE NO_WRITE_TO_BINLOG TABLE {}", names.join(", "));
+    let _: Vec<mysql::Row> = connection.query(statement)?;
+    Ok(())
+}

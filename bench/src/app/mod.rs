@@ -1,0 +1,309 @@
+//! The app suite: the ordinary statements of a shop, a forum and a back office, on Remora that follows a
+//! MariaDB, on that MariaDB and on a MySQL, each with the indexes that such tables have.
+//!
+//! Every run of a statement has literals of its own, so that kept plans help and kept answers do not.
+//! Answers are compared before times are taken, and the servers are asked in turn.
+
+mod adversarial;
+mod asker;
+mod calendar;
+mod draw;
+mod load;
+mod report;
+mod rows;
+mod template;
+mod times;
+
+use std::{fs, path::PathBuf, time::Duration};
+
+use anyhow::{Context, Result, bail};
+use mysql::prelude::Queryable;
+use serde::Serialize;
+
+use self::{
+    adversarial::CaseTimes,
+    asker::Asker,
+    draw::Draw,
+    load::{Share, analyze, create, definitions, fill},
+    report::single,
+    rows::Shop,
+    template::Template,
+    times::{Effort, Figures},
+};
+use crate::{
+    beside::{Beside, BesideOptions},
+    lookup::servers::{DATABASE, Holder},
+    measure::directory_bytes,
+    replication::report::{Figure, Report, Target},
+    suite::machine,
+};
+
+const SCHEMA: &str = include_str!("schema.sql");
+const STATEMENTS: &str = include_str!("statements.sql");
+/// How much of the source's data Remora may need of memory.
+const MEMORY: f64 = 0.8;
+
+/// Options of `app`.
+#[derive(clap::Args, Debug)]
+pub struct AppOptions {
+    /// How much there is: 1 are 50,000 users with 500,000 orders.
+    #[arg(long, default_value_t = 1.0)]
+    scale: f64,
+    /// What the literals are drawn by.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Prepared statements instead of texts.
+    #[arg(long)]
+    prepared: bool,
+    /// The same literals in all runs of a statement: what costs more without is planned each time.
+    #[arg(long)]
+    same_literals: bool,
+    /// Which parts; all if not given.
+    #[arg(long, value_enum, value_delimiter = ',')]
+    part: Vec<Part>,
+    /// Statements whose name holds this alone.
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
+    /// Answers of each statement that are compared before times are taken.
+    #[arg(long, value_name = "N", default_value_t = 6)]
+    compared: usize,
+    /// Most runs of each statement.
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    runs: usize,
+    /// How long a statement is measured; a few runs are always made.
+    #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
+    seconds: f64,
+    /// A statement that is silent for longer is ended and has failed.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    limit: u64,
+    /// The servers wait so long at the end, to be looked at by other tools.
+    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+    linger: u64,
+    #[command(flatten)]
+    beside: BesideOptions,
+    /// Write everything that was measured to this file.
+    #[arg(long, value_name = "FILE", default_value = "target/bench-app.json")]
+    json: PathBuf,
+}
+
+/// What is measured.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// The statements of an application.
+    Statements,
+    /// Data that estimates go wrong with: the chosen plan beside forced ones.
+    Adversarial,
+}
+
+/// Everything that one run measured.
+#[derive(Serialize)]
+struct Written<'r> {
+    seed: u64,
+    scale: f64,
+    prepared: bool,
+    same_literals: bool,
+    servers: &'r [&'r str],
+    report: &'r Report,
+    statements: &'r [Figures],
+    adversarial: &'r [CaseTimes],
+}
+
+impl AppOptions {
+    fn wants(&self, part: Part) -> bool {
+        self.part.is_empty() || self.part.contains(&part)
+    }
+
+    fn limit(&self) -> Duration {
+        Duration::from_secs(self.limit)
+    }
+
+    fn budget(&self) -> Duration {
+        Duration::from_secs_f64(self.seconds.clamp(0.0, 3_600.0))
+    }
+}
+
+/// Runs the suite; an error if an answer was wrong, not if it was slow.
+pub fn app(options: &AppOptions) -> Result<()> {
+    let shop = Shop::new(options.scale);
+    let beside = start(options, &shop)?;
+    let names: Vec<&str> = beside.holders.iter().map(|holder| holder.name.as_str()).collect();
+    let mut report = Report::new(machine(), "MariaDB 10.11");
+    let (mut statements, mut cases) = (Vec::new(), Vec::new());
+    if options.wants(Part::Statements) {
+        statements = measure(options, &beside.holders, &shop)?;
+        println!("{}", report::table(&statements, &names));
+        report::figures(&statements, &names).into_iter().for_each(|figure| report.add(figure));
+    }
+    if options.wants(Part::Adversarial) {
+        let [remora, source, ..] = &beside.holders[..] else { bail!("a server is missing") };
+        let (limit, budget) = (options.limit(), options.budget());
+        cases = adversarial::measure(remora, source, &shop, options.seed, limit, budget)?;
+        println!("{}", adversarial::table(&cases));
+        report.add(worst(&cases));
+    }
+    report.add(memory(&beside)?);
+    report.machine_at_end();
+    println!("{report}");
+    let differ = show_differences(&statements, &cases);
+    write(options, &names, &report, &statements, &cases)?;
+    if options.linger > 0 {
+        for holder in &beside.holders {
+            println!("{} lingers: {}", holder.name, holder.client_options().join(" "));
+        }
+        std::thread::sleep(Duration::from_secs(options.linger));
+    }
+    match differ {
+        0 => Ok(()),
+        differ => bail!("the answers of {differ} statements were not the same"),
+    }
+}
+
+/// The servers with the rows.
+fn start(options: &AppOptions, shop: &Shop) -> Result<Beside> {
+    let tables = definitions(SCHEMA).chain(definitions(adversarial::SCHEMA)).count();
+    let limit = Duration::from_secs(600);
+    let fill_with = |holder: &Holder, share: Share| {
+        let mut connection = holder.connect_for(limit)?;
+        if share == Share::Most {
+            create(&mut connection, SCHEMA)?;
+            create(&mut connection, adversarial::SCHEMA)?;
+        }
+        fill(&mut connection, &rows::TABLES, shop, share)?;
+        fill(&mut connection, &adversarial::TABLES, shop, share)
+    };
+    let first = |holder: &Holder| fill_with(holder, Share::Most);
+    let later = |holder: &Holder| {
+        fill_with(holder, Share::Last)?;
+        let mut connection = holder.connect_for(limit)?;
+        analyze(&mut connection, &rows::TABLES)?;
+        analyze(&mut connection, &adversarial::TABLES)
+    };
+    Beside::start(&options.beside, tables, &first, &later)
+}
+
+fn measure(options: &AppOptions, holders: &[Holder], shop: &Shop) -> Result<Vec<Figures>> {
+    let asker = |holder| Asker::new(holder, options.limit(), options.prepared);
+    let mut askers: Vec<Asker<'_>> = holders.iter().map(asker).collect::<Result<_>>()?;
+    let effort = Effort {
+        compared: options.compared,
+        runs: options.runs,
+        budget: options.budget(),
+        is_same: options.same_literals,
+    };
+    let mut draw = Draw::new(shop, options.seed);
+    let mut all = Vec::new();
+    for template in Template::read(STATEMENTS)? {
+        if options.only.as_ref().is_some_and(|part| !template.name.contains(part.as_str())) {
+            continue;
+        }
+        eprintln!("{}", template.name);
+        let figures = times::measure(&template, &mut askers, &mut draw, effort)?;
+        if let Some(difference) = &figures.difference {
+            eprintln!("DIFFERS: {difference}");
+        }
+        all.push(figures);
+    }
+    Ok(all)
+}
+
+/// How far the worst chosen plan is from the best forced one.
+fn worst(cases: &[CaseTimes]) -> Figure {
+    let worst = cases.iter().max_by(|a, b| a.of_best.total_cmp(&b.of_best));
+    let target = Target::AtMost(adversarial::BOUND);
+    let of_best = worst.map_or(0.0, |case| case.of_best);
+    let mut figure = single("worst chosen plan in times of the best forced", "x", of_best, target);
+    figure.note = worst.map(|case| case.name.clone()).unwrap_or_default();
+    figure
+}
+
+/// Remora's memory beside the source's data.
+fn memory(beside: &Beside) -> Result<Figure> {
+    let data = directory_bytes(&beside.source.data().join(DATABASE))?;
+    let resident = beside.remora.resident_bytes()?;
+    let ratio = resident as f64 / data.max(1) as f64;
+    let mut figure =
+        single("memory in sizes of the source's data", "x", ratio, Target::AtMost(MEMORY));
+    let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+    let mut connection = beside.source.connect()?;
+    let rows: Option<Option<f64>> = connection.query_first(format!(
+        "SELECT SUM(data_length + index_length) + 0E0 FROM information_schema.tables
+         WHERE table_schema = '{DATABASE}'"
+    ))?;
+    let rows = rows.flatten().unwrap_or_default() as u64;
+    figure.note = format!(
+        "{:.0} MiB resident ({:.0} before it was asked), {:.0} MiB in the source's files, {:.0} MiB of rows and indexes",
+        mib(resident),
+        mib(beside.resident_at_first),
+        mib(data),
+        mib(rows)
+    );
+    Ok(figure)
+}
+
+/// Prints what differed; how many statements did.
+fn show_differences(statements: &[Figures], cases: &[CaseTimes]) -> usize {
+    let statements =
+        statements.iter().filter_map(|one| Some((&one.name, one.difference.as_ref()?)));
+    let cases = cases.iter().filter_map(|case| Some((&case.name, case.wrong.as_ref()?)));
+    let mut count = 0;
+    for (name, difference) in statements.chain(cases) {
+        println!("DIFFERS: {name}\n{difference}\n");
+        count += 1;
+    }
+    count
+}
+
+fn write(
+    options: &AppOptions,
+    servers: &[&str],
+    report: &Report,
+    statements: &[Figures],
+    adversarial: &[CaseTimes],
+) -> Result<()> {
+    let &AppOptions { seed, scale, prepared, same_literals, ref json, .. } = options;
+    if let Some(directory) = json.parent() {
+        fs::create_dir_all(directory)?;
+    }
+    let file =
+        fs::File::create(json).with_context(|| format!("cannot write {}", json.display()))?;
+    let written =
+        Written { seed, scale, prepared, same_literals, servers, report, statements, adversarial };
+    serde_json::to_writer_pretty(file, &written)?;
+    println!("everything: {}", json.display());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_statement_has_a_name_of_its_own_and_can_be_filled() {
+        let templates = Template::read(STATEMENTS).unwrap();
+        let shop = Shop::new(0.01);
+        let mut names = std::collections::BTreeSet::new();
+        for template in &templates {
+            assert!(names.insert(&template.name), "{}", template.name);
+            let known = ["point", "near", "one-table", "three-tables", "list-rows", "list-sums"];
+            assert!(template.notes.iter().all(|note| known.contains(&note.as_str())));
+            for seed in 0..20 {
+                let filled = template.fill(&mut Draw::new(&shop, seed)).unwrap();
+                assert!(!filled.text.contains(['{', '}']), "{}", template.name);
+            }
+        }
+        assert!(templates.len() >= 45);
+        assert_eq!(
+            templates.iter().filter(|one| one.notes.contains(&"point".to_owned())).count(),
+            1
+        );
+    }
+
+    #[test]
+    fn every_table_has_rows() {
+        let defined = definitions(SCHEMA).chain(definitions(adversarial::SCHEMA));
+        let filled = rows::TABLES.iter().chain(&adversarial::TABLES);
+        for (definition, table) in defined.zip(filled) {
+            assert!(definition.starts_with(&format!("CREATE TABLE {} (", table.name)));
+        }
+    }
+}

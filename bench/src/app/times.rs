@@ -1,0 +1,186 @@
+//! One statement on all servers: answers first, then times, the servers in turn for each draw.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use serde::Serialize;
+
+use super::{
+    asker::{Asker, difference},
+    draw::Draw,
+    template::Template,
+};
+use crate::{
+    answer::Answer,
+    measure::{Spent, microseconds, percentile},
+};
+
+/// Fewest runs that count; of statements that take far longer than the budget, fewest at all.
+const LEAST_RUNS: usize = 7;
+const LEAST_SLOW_RUNS: usize = 3;
+/// In so many budgets even those end.
+const SLOW: u32 = 4;
+
+/// How much is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// Answers that are compared before times are taken.
+    pub compared: usize,
+    /// Most runs that count.
+    pub runs: usize,
+    /// No run starts later, once there are a few.
+    pub budget: Duration,
+    /// Whether all runs have the literals of the first.
+    pub is_same: bool,
+}
+
+impl Effort {
+    /// Whether so many runs are enough after this time.
+    fn is_spent(&self, runs: usize, time: Duration) -> bool {
+        let is_slow = runs >= LEAST_SLOW_RUNS && time > self.budget * SLOW;
+        is_slow || runs >= LEAST_RUNS && time > self.budget
+    }
+}
+
+/// A statement's figures.
+#[derive(Debug, Serialize)]
+pub struct Figures {
+    pub name: String,
+    pub notes: Vec<String>,
+    /// In the order of the servers; `None` where the answer was an error.
+    pub times: Vec<Option<Times>>,
+    /// How many of the answers differed.
+    pub differences: usize,
+    /// The first of them.
+    pub difference: Option<String>,
+}
+
+/// A statement's times on one server.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Times {
+    pub runs: usize,
+    pub p10_ms: f64,
+    pub p50_ms: f64,
+    pub p90_ms: f64,
+    /// Mean processor time of the server, in microseconds.
+    pub cpu_us: Option<f64>,
+}
+
+impl Times {
+    fn of(mut walls: Vec<Duration>, cpu: Option<Duration>) -> Self {
+        walls.sort_unstable();
+        let at = |percent| microseconds(percentile(&walls, percent)) / 1e3;
+        let cpu_us = cpu.map(|cpu| microseconds(cpu) / walls.len().max(1) as f64);
+        let (p10_ms, p50_ms, p90_ms) = (at(10), at(50), at(90));
+        Self { runs: walls.len(), p10_ms, p50_ms, p90_ms, cpu_us }
+    }
+}
+
+impl Figures {
+    /// How many times as long a server takes as the first one.
+    pub fn ratio(&self, server: usize) -> Option<f64> {
+        let of = |server: usize| Some(self.times.get(server)?.as_ref()?.p50_ms);
+        Some(of(server)? / of(0)?)
+    }
+
+    /// Whether the first server takes longer than another one, by more than noise.
+    pub fn is_behind(&self) -> bool {
+        (1..self.times.len())
+            .any(|server| self.ratio(server).is_some_and(|ratio| ratio < 1.0 / 1.1))
+    }
+}
+
+/// Compares the answers to a statement and takes its times.
+pub fn measure(
+    template: &Template,
+    askers: &mut [Asker<'_>],
+    draw: &mut Draw<'_>,
+    effort: Effort,
+) -> Result<Figures> {
+    let mut figures = Figures {
+        name: template.name.clone(),
+        notes: template.notes.clone(),
+        times: Vec::new(),
+        differences: 0,
+        difference: None,
+    };
+    let mut answers = vec![false; askers.len()];
+    let begun = Instant::now();
+    for run in 0..effort.compared {
+        if effort.is_spent(run, begun.elapsed()) {
+            break;
+        }
+        compare(template, askers, draw, &mut figures, &mut answers)?;
+    }
+    let mut walls = vec![Vec::new(); askers.len()];
+    let spent = |askers: &[Asker<'_>]| -> Vec<Option<Spent>> {
+        askers.iter().map(|asker| asker.processor().spent()).collect()
+    };
+    let (before, begun) = (spent(askers), Instant::now());
+    let mut filled = template.fill(draw)?;
+    for run in 0..effort.runs {
+        if effort.is_spent(run, begun.elapsed()) {
+            break;
+        }
+        if !effort.is_same {
+            filled = template.fill(draw)?;
+        }
+        for turn in 0..askers.len() {
+            let server = (run + turn) % askers.len();
+            if answers[server] {
+                walls[server].push(askers[server].ask(&filled)?.1);
+            }
+        }
+    }
+    let cpu = before.into_iter().zip(spent(askers));
+    let cpu = cpu.map(|(before, after)| Some(before?.until(after?)));
+    let times = walls.into_iter().zip(cpu);
+    figures.times = times.map(|(w, cpu)| (!w.is_empty()).then(|| Times::of(w, cpu))).collect();
+    Ok(figures)
+}
+
+/// Asks all servers the same and notes what differs and who answers.
+fn compare(
+    template: &Template,
+    askers: &mut [Asker<'_>],
+    draw: &mut Draw<'_>,
+    figures: &mut Figures,
+    answers: &mut [bool],
+) -> Result<()> {
+    let filled = template.fill(draw)?;
+    let mut given = Vec::new();
+    for (asker, answers) in askers.iter_mut().zip(answers) {
+        let (answer, _) = asker.ask(&filled)?;
+        *answers = !matches!(answer, Answer::Error(..));
+        given.push(answer);
+    }
+    let first = given.first();
+    if given.iter().any(|answer| Some(answer) != first || matches!(answer, Answer::Error(..))) {
+        figures.differences += 1;
+        let names = askers.iter().map(Asker::name);
+        let named: Vec<(&str, &Answer)> = names.zip(&given).collect();
+        figures.difference.get_or_insert_with(|| difference(&filled, &named));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn behind_is_who_takes_a_tenth_longer() {
+        let times = |ms: f64| Some(Times::of(vec![Duration::from_secs_f64(ms / 1e3); 3], None));
+        let figures = |times| Figures {
+            name: String::new(),
+            notes: Vec::new(),
+            times,
+            differences: 0,
+            difference: None,
+        };
+        assert!(!figures(vec![times(1.09), times(1.0), times(5.0)]).is_behind());
+        assert!(figures(vec![times(1.2), times(5.0), times(1.0)]).is_behind());
+        assert!(!figures(vec![None, times(5.0)]).is_behind());
+        assert_eq!(figures(vec![times(1.0), times(5.0)]).ratio(1), Some(5.0));
+    }
+}

@@ -1,0 +1,120 @@
+//! Servers with the same rows: a MariaDB, Remora that follows it as it follows a user's, and a MySQL.
+
+use std::{path::PathBuf, thread};
+
+use anyhow::{Context, Result, anyhow};
+use mysql::prelude::Queryable;
+use remora_peers::{Kind, Server};
+
+use crate::{
+    lookup::servers::{DATABASE, Holder},
+    replication::{remora::Remora, source::position},
+    suite::WorkDirectory,
+};
+
+/// With room for all rows in memory, and no log that anybody waits for.
+const OPTIONS: [&str; 4] = [
+    "--innodb-buffer-pool-size=2G",
+    "--max-connections=300",
+    "--innodb-flush-log-at-trx-commit=0",
+    "--sync-binlog=0",
+];
+const MARIADB_OPTIONS: [&str; 1] = ["--innodb-log-file-size=512M"];
+const MYSQL_OPTIONS: [&str; 2] = ["--innodb-redo-log-capacity=1G", "--skip-log-bin"];
+
+/// Which servers.
+#[derive(clap::Args, Debug)]
+pub struct BesideOptions {
+    /// Remora and the MariaDB it follows alone.
+    #[arg(long)]
+    without_mysql: bool,
+    /// The program that is measured [default: the one beside this, built first].
+    #[arg(long, value_name = "FILE")]
+    remora: Option<PathBuf>,
+}
+
+/// What is done with a server's rows.
+pub type Fill<'f> = &'f (dyn Fn(&Holder) -> Result<()> + Sync);
+
+/// The running servers.
+pub struct Beside {
+    /// Remora, MariaDB and, if wanted, MySQL.
+    pub holders: Vec<Holder>,
+    /// The process that follows.
+    pub remora: Remora,
+    /// Its resident memory when it had all rows and was asked nothing yet.
+    pub resident_at_first: u64,
+    /// The MariaDB that is followed.
+    pub source: Server,
+    _mysql: Option<Server>,
+    _directory: WorkDirectory,
+}
+
+impl Beside {
+    /// Fills the servers with so many tables; does `later` when Remora has copied them, and waits until it
+    /// has that too.
+    pub fn start(
+        options: &BesideOptions,
+        tables: usize,
+        fill: Fill<'_>,
+        later: Fill<'_>,
+    ) -> Result<Self> {
+        let program = options.remora.clone().map_or_else(crate::remora::binary, Ok)?;
+        let directory = WorkDirectory::new()?;
+        let source = start(Kind::MariaDb1011, &MARIADB_OPTIONS)?;
+        let mysql = match options.without_mysql {
+            true => None,
+            false => Some(start(Kind::MySql97, &MYSQL_OPTIONS)?),
+        };
+        let mut holders = vec![holder("MariaDB", &source)?];
+        if let Some(mysql) = &mysql {
+            holders.push(holder("MySQL", mysql)?);
+        }
+        eprintln!("filling");
+        for_each(&holders, fill)?;
+        eprintln!("copying");
+        let url = source.follower_url(DATABASE);
+        let mut remora = Remora::start(&program, &directory.path().join("follower"), &url)?;
+        remora.wait_until_live(tables)?;
+        eprintln!("copied in {:.1} s", remora.started.elapsed().as_secs_f64());
+        for_each(&holders, later)?;
+        remora.wait_for(&position(&source)?)?;
+        remora.settle()?;
+        holders.insert(0, Holder::of("Remora", remora.sql_port, "root", remora.process_id()));
+        let resident_at_first = remora.resident_bytes()?;
+        Ok(Self {
+            holders,
+            remora,
+            resident_at_first,
+            source,
+            _mysql: mysql,
+            _directory: directory,
+        })
+    }
+}
+
+/// An empty server that is asked over TCP.
+fn start(kind: Kind, more: &[&str]) -> Result<Server> {
+    kind.fetch()?;
+    let server = Server::start(kind, &[&OPTIONS, more].concat())?;
+    let mut connection = server.connect()?;
+    connection.query_drop(format!("CREATE DATABASE {DATABASE}"))?;
+    connection.query_drop("CREATE USER bench@'127.0.0.1' IDENTIFIED BY ''")?;
+    connection.query_drop("GRANT ALL ON *.* TO bench@'127.0.0.1'")?;
+    Ok(server)
+}
+
+fn holder(name: &str, server: &Server) -> Result<Holder> {
+    let process = server.process_id().context("the server has ended")?;
+    Ok(Holder::of(name, server.port(), "bench", process))
+}
+
+fn for_each(holders: &[Holder], work: Fill<'_>) -> Result<()> {
+    thread::scope(|scope| {
+        let begun: Vec<_> =
+            holders.iter().map(|holder| scope.spawn(move || work(holder))).collect();
+        begun.into_iter().try_for_each(|thread| {
+            thread.join().map_err(|_| anyhow!("filling a server panicked"))?
+        })
+    })
+}
