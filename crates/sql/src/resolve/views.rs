@@ -21,7 +21,7 @@ use super::{
 use crate::{
     Error, Result,
     catalog::{TableName, View},
-    parse::{Statement, split},
+    parse::{Statement, split, tokens},
 };
 
 /// Most views of a statement, those within views counted each time. Views that read another twice double
@@ -52,8 +52,28 @@ impl View {
     }
 }
 
+/// A text without the character set that servers write into each cast to a text, where it is the one that
+/// texts have here anyway.
+fn without_charsets(select: &str) -> Result<String> {
+    const SAME: [&str; 3] = ["UTF8MB4", "UTF8MB3", "UTF8"];
+    let text = select.as_bytes();
+    let tokens = tokens(text, LexMode::default())?;
+    let (mut kept, mut from) = (String::with_capacity(select.len()), 0);
+    for window in tokens.windows(3) {
+        let [charset, name, close] = window else { continue };
+        let is_same = SAME.iter().any(|same| name.is_word(text, same));
+        if is_same && charset.is_word(text, "CHARSET") && close.is(text, ")") {
+            kept.push_str(select.get(from..charset.start).unwrap_or_default());
+            from = name.end;
+        }
+    }
+    kept.push_str(select.get(from..).unwrap_or_default());
+    Ok(kept)
+}
+
 /// The syntax tree of a SELECT that is kept.
 pub(super) fn parsed(select: &str) -> Result<Query> {
+    let select = without_charsets(select)?;
     let mut sources = split(select.as_bytes(), false, LexMode::default())?;
     let source = sources.pop().ok_or_else(|| Error::unsupported("a view of nothing"))?;
     match (Statement { source: source.into(), parameters: &[] }).parse()? {
@@ -331,4 +351,18 @@ fn columns_of(names: &[String]) -> Vec<TableAliasColumnDef> {
 pub(super) fn quoted_text(text: &str) -> Value {
     let escaped = text.replace('\\', "\\\\").replace('\'', "\\'").replace('\0', "\\0");
     Value::Placeholder(format!("'{escaped}'"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn casts_to_the_usual_character_set_are_plain() {
+        let text = "select cast(`a` as char(3) charset utf8mb4) AS `charset`,'charset utf8mb4)' from `d`.`t`";
+        let kept = "select cast(`a` as char(3) ) AS `charset`,'charset utf8mb4)' from `d`.`t`";
+        assert_eq!(without_charsets(text).unwrap(), kept);
+        let other = "select cast(`a` as char charset latin1)";
+        assert_eq!(without_charsets(other).unwrap(), other);
+    }
 }
