@@ -9,7 +9,9 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use remora_engine::{ColumnData, ColumnValues, Database, Options, Reader, ScanRequest};
+use remora_engine::{
+    AllowedIndexes, ColumnData, ColumnValues, Database, Options, Reader, ScanRequest,
+};
 use remora_source::mysql::{
     Follower, TableState,
     gtid::{Flavor, GtidSet},
@@ -130,6 +132,7 @@ fn state(reader: &Reader) -> Result<State> {
             batch_rows: BATCH_ROWS,
             in_key_order: false,
             limit: None,
+            indexes: AllowedIndexes::default(),
         })?;
         for batch in scan {
             let batch = batch?;

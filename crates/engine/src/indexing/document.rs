@@ -62,7 +62,7 @@ pub(crate) fn placed_specs(schema: &Schema) -> Vec<(TableIndex, IndexSpec)> {
             Some(IndexPart { column, descending: part.descending, order })
         });
         let parts: Vec<IndexPart> = parts.collect();
-        if parts.is_empty() || specs.iter().any(|other| other.parts == parts) {
+        if parts.is_empty() || specs.iter().any(|(_, other)| other.parts == parts) {
             continue;
         }
         let mut hash = crc32fast::Hasher::new();
