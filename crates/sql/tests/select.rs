@@ -344,6 +344,8 @@ async fn a_join_with_a_union_ends() {
     let asked = rows(&mut session, &statement);
     let told = tokio::time::timeout(std::time::Duration::from_secs(60), asked).await.unwrap();
     assert_eq!(told, "1|1\n3|2");
+    let sorted = format!("SELECT t.n FROM a JOIN {union} ON a.id = t.id ORDER BY t.n");
+    assert_eq!(rows(&mut session, &sorted).await, "7\n8\n10\n10\n20");
     let limited = format!("SELECT t.n FROM a JOIN {union} ON a.id = t.id LIMIT 3");
     assert_eq!(rows(&mut session, &limited).await.lines().count(), 3);
 }

@@ -1,6 +1,6 @@
 //! The rows of a UNION come part by part, as MySQL gives them: DataFusion would take the batches of
-//! all parts as they are ready. They are one partition for what stands above them: a join whose side had several
-//! would wait for all of them to begin, which they do not while one is read after the other.
+//! all parts as they are ready. Where partitions become one without an order, the parts are one partition from the
+//! UNION on: a join above them would wait for all to begin, which they do not while one is read after the other.
 
 use std::{fmt, sync::Arc};
 
@@ -15,23 +15,41 @@ use datafusion::{
     physical_plan::{
         ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan,
         ExecutionPlanProperties, Partitioning, PlanProperties, ReplaceChildrenOptions,
-        stream::RecordBatchStreamAdapter, union::UnionExec,
+        coalesce_partitions::CoalescePartitionsExec,
+        sorts::sort_preserving_merge::SortPreservingMergeExec, stream::RecordBatchStreamAdapter,
+        union::UnionExec,
     },
 };
 use futures::{StreamExt, TryStreamExt};
 
-/// The plan with the parts of each UNION one after the other.
+/// The plan with the parts of a UNION one after the other wherever partitions become one without an order.
 pub(super) fn in_order(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
-    let done = plan.transform_up(|plan| match plan.is::<UnionExec>() {
-        true => Ok(Transformed::yes(Arc::new(InTurn::new(plan)) as Arc<dyn ExecutionPlan>)),
-        false => Ok(Transformed::no(plan)),
+    let done = plan.transform_up(|plan| {
+        let Some(merged) = plan.downcast_ref::<CoalescePartitionsExec>() else {
+            return Ok(Transformed::no(plan));
+        };
+        let parts = Arc::clone(merged.input()).transform_down(|below| {
+            // What is sorted part by part is merged by its order.
+            let is_one = below.is::<SortPreservingMergeExec>() || below.is::<InTurn>();
+            if below.is::<UnionExec>() {
+                let in_turn = Arc::new(InTurn::new(below)) as Arc<dyn ExecutionPlan>;
+                return Ok(Transformed::new(in_turn, true, TreeNodeRecursion::Jump));
+            }
+            let next = if is_one { TreeNodeRecursion::Jump } else { TreeNodeRecursion::Continue };
+            Ok(Transformed::new(below, false, next))
+        })?;
+        if !parts.transformed {
+            return Ok(Transformed::no(plan));
+        }
+        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+        Ok(Transformed::yes(plan.replace_children(vec![parts.data], options)?))
     });
     done.map(|done| done.data)
 }
 
 /// Reads the partitions of a plan one after the other.
 #[derive(Debug)]
-pub(crate) struct InTurn {
+struct InTurn {
     parts: Arc<dyn ExecutionPlan>,
     properties: Arc<PlanProperties>,
 }

@@ -60,6 +60,8 @@ pub(crate) struct FewScan {
     relation: Option<Arc<str>>,
     /// What is known of its rows once a run's constants are.
     sought: Vec<Sought>,
+    /// Most rows that are wanted of those for which all conditions hold.
+    limit: Option<u64>,
     indexes: AllowedIndexes,
 }
 
@@ -80,13 +82,13 @@ impl ScanExec {
         let is_plain = self.overlay.is_none()
             && self.scores.is_empty()
             && self.dynamic.iter().all(learnt)
-            && self.shape.text.is_none()
-            && self.shape.limit.is_none();
+            && self.shape.text.is_none();
         is_plain.then(|| FewScan {
             table: self.table.clone(),
             subjects: self.subjects.clone(),
             relation: self.relation.clone(),
             sought: Vec::new(),
+            limit: self.shape.limit.map(|limit| limit as u64),
             columns: self.columns.clone(),
             places: self.places.clone(),
             schema: self.schema.clone(),
@@ -115,7 +117,7 @@ impl FewScan {
             scores: Vec::new(),
             batch_rows: BATCH_ROWS,
             in_key_order: true,
-            limit,
+            limit: limit.into_iter().chain(self.limit).min(),
             indexes: self.indexes,
         };
         let Some(scan) = reader.scan_few(request, most.documents).map_err(external)? else {
@@ -156,6 +158,10 @@ impl FewScan {
         (sort, limit): (&[SortKey], usize),
         zone: &TimeZone,
     ) -> PlanResult<Option<RecordBatch>> {
+        if self.limit.is_some() {
+            // Which rows those are is decided by the order of keys.
+            return Ok(None);
+        }
         let schema = reader.schema(&self.table).map_err(external)?;
         let columns = self.columns.iter().filter_map(|position| schema.columns.get(*position));
         let columns: Vec<_> = columns.map(|column| (column.kind, column.name.clone())).collect();

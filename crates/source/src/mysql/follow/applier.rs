@@ -70,6 +70,8 @@ pub(super) struct Applier {
     pub routes: Routes,
     /// Of tables without a key.
     pub occurrences: Occurrences,
+    /// What differs of the source's views from what is kept, until the next step stores it.
+    pub changed_views: Vec<Stored>,
     /// A table whose rows could not be counted in a large transaction, and why.
     pub uncountable: Option<(TableName, &'static str)>,
     /// Numbers the copies of the session.
@@ -142,6 +144,7 @@ impl Applier {
             batch: Batch::default(),
             routes: Routes::default(),
             occurrences: Occurrences::default(),
+            changed_views: Vec::new(),
             uncountable: None,
             last_copy,
             copying,

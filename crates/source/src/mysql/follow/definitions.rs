@@ -39,9 +39,12 @@ struct Altered<'t> {
 impl Applier {
     /// Applies a statement of the binlog.
     pub fn apply_statement(&mut self, query: &Query, statement: Statement) -> Result<()> {
-        let may_change_views = statement.may_change_views();
+        if statement.may_change_views() {
+            self.look_for_views()?;
+        }
         self.apply_to_tables(query, statement)?;
-        if may_change_views { self.follow_views() } else { Ok(()) }
+        // What no step of its tables has taken along.
+        self.take_step(Step::default())
     }
 
     fn apply_to_tables(&mut self, query: &Query, statement: Statement) -> Result<()> {
@@ -146,13 +149,14 @@ impl Applier {
                 self.settle(&table, &mut step)?;
             }
         }
-        self.take_step(step)?;
-        self.follow_views()
+        self.look_for_views()?;
+        self.take_step(step)
     }
 
     /// Commits a step behind everything that was submitted.
     pub fn take_step(&mut self, mut step: Step) -> Result<()> {
         let (changed, gone) = (std::mem::take(&mut step.changed), std::mem::take(&mut step.gone));
+        step.positions.append(&mut self.changed_views);
         if !step.is_empty() {
             self.commit_step(step)?;
         }

@@ -5,27 +5,19 @@
 //! tells of the later statement too, and they are read again. `information_schema.VIEWS` has them with all names
 //! resolved, so nothing of them is understood here.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    thread::sleep,
-    time::{Duration, Instant},
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use remora_engine::DeclaredView;
 
-use super::{applier::Applier, positions::Stored, shared::FollowState, step::Step};
+use super::{applier::Applier, positions::Stored, shared::FollowState};
 use crate::{
     Result,
     mysql::{
         connection::Connection,
-        gtid::Flavor,
+        copy::wait_until_executed,
         quote::{quoted, quoted_text},
     },
 };
-
-/// How long a source may take to do what it logged, and how often it is asked.
-const PATIENCE: Duration = Duration::from_secs(5);
-const STEP: Duration = Duration::from_millis(2);
 
 /// A row of `information_schema.VIEWS`.
 type Row = (
@@ -40,24 +32,11 @@ type Row = (
 );
 
 impl Applier {
-    /// Keeps the views that the source has now.
-    pub fn follow_views(&mut self) -> Result<()> {
-        self.wait_until_done()?;
-        let positions = changed(&mut self.source, &self.shared)?;
-        self.take_step(Step { positions, ..Step::default() })
-    }
-
-    /// Waits until the source is what its log says: a MySQL sends what it logs before it has done it.
-    fn wait_until_done(&mut self) -> Result<()> {
-        if self.source.server.flavor != Flavor::MySql {
-            return Ok(());
-        }
-        let applied = quoted_text(&self.applied.to_string());
-        let is_done = format!("SELECT GTID_SUBSET({applied}, @@GLOBAL.gtid_executed)");
-        let begun = Instant::now();
-        while self.source.first::<u8>(&is_done)? == Some(0) && begun.elapsed() < PATIENCE {
-            sleep(STEP);
-        }
+    /// Finds out which views the source has now. What differs from what is kept is stored with the next step, so
+    /// that it is there with the statement's position and the tables that it changed.
+    pub fn look_for_views(&mut self) -> Result<()> {
+        wait_until_executed(&mut self.source, &self.applied)?;
+        self.changed_views = changed(&mut self.source, &self.shared)?;
         Ok(())
     }
 }

@@ -201,7 +201,7 @@ fn literals_of_queries_within_are_no_part_of_a_plan() {
         "SELECT t.a, COUNT(*) FROM (SELECT w AS a, i FROM shop.stock UNION ALL SELECT w, item FROM shop.sold WHERE o > @) t JOIN shop.place p ON p.p_w = t.a WHERE p.p_d = 1 GROUP BY t.a",
         "(SELECT w, i FROM shop.stock WHERE w > @ ORDER BY q DESC, i LIMIT 3) UNION ALL (SELECT o, n FROM shop.sold WHERE w = @ ORDER BY 1, 2 LIMIT 1, 2)",
         "SELECT t.w, t.q, p.name FROM (SELECT w, q FROM shop.stock WHERE i <> @ ORDER BY q DESC, w, i LIMIT 5) t JOIN shop.place p ON p.p_w = t.w",
-        "WITH stock AS (SELECT i, q FROM shop.stock WHERE w = @) SELECT s.o, stock.q FROM shop.sold s JOIN stock ON i = s.item WHERE s.n = 2",
+        "WITH k AS (SELECT i, q FROM shop.stock WHERE w = @) SELECT s.o, k.q FROM shop.sold s JOIN k ON i = s.item WHERE s.n = 2",
     ] {
         // A shape may have eight plans.
         let texts = (0..24).map(|literal| template.replace('@', &literal.to_string()));
@@ -277,6 +277,7 @@ fn a_table_that_a_plan_reads_twice_has_its_conditions_both_times() {
     let mut fixture = fixture();
     for template in [
         "WITH t AS (SELECT w, i, q FROM shop.stock WHERE i < @) SELECT COUNT(*) FROM t JOIN t AS u ON u.w = t.w AND u.q <> t.q",
+        "WITH stock AS (SELECT i, q FROM shop.stock WHERE w = @) SELECT s.o, stock.q FROM shop.sold s JOIN stock ON i = s.item WHERE s.n = 2",
         "SELECT COUNT(*) FROM shop.stock a JOIN shop.stock b ON b.i = a.i WHERE a.w = @ AND b.w <> @",
         "WITH t AS (SELECT w, i FROM shop.stock WHERE i < @) SELECT k.i FROM shop.stock k WHERE k.w IN (SELECT w FROM t) AND k.i IN (SELECT i FROM t)",
     ] {

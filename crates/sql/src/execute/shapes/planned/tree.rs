@@ -29,7 +29,7 @@ use super::{
     window::Window,
 };
 use crate::{
-    plan::{InTurn, KeptPlan, Settled},
+    plan::{KeptPlan, Settled},
     scan::{FewScan, ScanExec},
 };
 
@@ -231,7 +231,7 @@ impl Reading {
 /// What an operator of one input does; `None` if it is none of these.
 fn steps(of: &Arc<dyn ExecutionPlan>) -> Option<Vec<Step>> {
     let plan: &dyn std::any::Any = of.as_ref();
-    if plan.is::<CooperativeExec>() || plan.is::<InTurn>() {
+    if plan.is::<CooperativeExec>() {
         return Some(Vec::new());
     }
     if let Some(filter) = plan.downcast_ref::<FilterExec>() {
