@@ -3,7 +3,7 @@
 use remora_engine::TableIndex;
 use remora_mysql::CHARSETS;
 
-use super::{Key, KeyKind, KeyPart, PartOf, SqlTable, TypeSpec};
+use super::{Key, KeyKind, KeyPart, SqlTable, TypeSpec};
 use crate::SqlType;
 
 impl SqlTable {
@@ -13,9 +13,9 @@ impl SqlTable {
         let columns: Vec<(usize, bool)> = match key.kind {
             KeyKind::Primary => return Some((TableIndex::Key, key.parts.len())),
             KeyKind::Unique | KeyKind::Plain => {
-                let parts = key.parts.iter();
+                let parts = key.parts.iter().enumerate();
                 parts
-                    .map_while(|part| Some((self.column(part.column()?)?, part.descending)))
+                    .map_while(|(nth, part)| Some((self.key_part(key, nth)?, part.descending)))
                     .collect()
             }
             KeyKind::Fulltext | KeyKind::Spatial | KeyKind::Vector => return None,
@@ -47,14 +47,13 @@ impl SqlTable {
 
     /// The bytes that MySQL says so many leading columns of a key have.
     pub(crate) fn key_bytes(&self, key: &Key, columns: usize) -> u64 {
-        let part = |part: &KeyPart| {
-            let PartOf::Column(name) = &part.of else { return 0 };
-            let Some(position) = self.column(name) else { return 0 };
+        let part = |(nth, part): (usize, &KeyPart)| {
+            let Some(position) = self.key_part(key, nth) else { return 0 };
             let Some(spec) = self.columns.get(position) else { return 0 };
             let may_be_null = key.kind != KeyKind::Primary && !spec.not_null;
             spec.kind.key_bytes(part.prefix) + u64::from(may_be_null)
         };
-        key.parts.iter().take(columns).map(part).sum()
+        key.parts.iter().enumerate().take(columns).map(part).sum()
     }
 
     /// Whether no two rows are equal in a key, NULLs included.

@@ -78,13 +78,22 @@ fn cardinality(
         return Ok(None);
     }
     let found = session.reader().distinct(&known.engine_name, index, parts);
-    found.map_err(|error| from_engine(&error))
+    Ok(if_there(found)?.flatten())
+}
+
+/// What is said of a table; `None` if it is gone since it was listed.
+fn if_there<T>(said: remora_engine::Result<T>) -> Result<Option<T>> {
+    match said {
+        Ok(said) => Ok(Some(said)),
+        Err(remora_engine::Error::NotFound { .. }) => Ok(None),
+        Err(error) => Err(from_engine(&error)),
+    }
 }
 
 /// The rows of `remora.index_usage`: how often each key of a table answered, by what it was asked.
 pub(super) fn usage(session: &SessionState, known: &Known) -> Result<Vec<Vec<Value>>> {
     let usage = session.reader().index_usage(&known.engine_name);
-    let usage = usage.map_err(|error| from_engine(&error))?;
+    let Some(usage) = if_there(usage)? else { return Ok(Vec::new()) };
     let mut rows = Vec::new();
     for key in known.ordered_keys() {
         let counted = match known.table.index_of(key) {

@@ -11,15 +11,17 @@ use super::{
 use crate::{
     catalog::Reader,
     execute::access::{Access, Wanted},
-    plan::Figures,
+    plan::{Figures, Settled},
 };
 
 /// How the tables were read, in the order in which they were.
 pub(super) fn accesses(plan: &Plan, reader: &Reader, reads: &[ReadRows]) -> Result<Vec<Access>> {
     let mut made = Vec::new();
+    let joined = joined(plan);
     for (number, read) in reads.iter().enumerate() {
         if let Some(of) = plan.reads.get(read.scan) {
-            made.push(access(plan, of, reader, read, number == 0)?);
+            let is_first = number == 0 || !joined.contains(&read.scan);
+            made.push(access(plan, of, reader, read, is_first)?);
         }
     }
     for (scan, of) in plan.reads.iter().enumerate() {
@@ -63,10 +65,12 @@ pub(super) fn lines(
         add(depth, format!("{} {}", step.what, figures(step.rows, step.time)));
         depth += 1;
     }
-    if noted.reads.len() > 1 {
-        add(depth, "Join by keys".to_owned());
-        depth += 1;
+    match &plan.root.of {
+        Of::Union(_) => add(depth, "Append".to_owned()),
+        Of::Join(_) => add(depth, "Join by keys".to_owned()),
+        Of::Scan(_) | Of::OneRow => {}
     }
+    depth += usize::from(matches!(plan.root.of, Of::Union(_) | Of::Join(_)));
     let accesses = accesses(plan, reader, &noted.reads)?;
     for (at, access) in accesses.iter().enumerate() {
         let measured = match noted.reads.get(at) {
@@ -85,6 +89,25 @@ fn not_read(plan: &Plan, of: &Read) -> Access {
     let table = plan.tables.get(of.table).map(|table| table.called().to_owned());
     let said = "Not read: the tables before have no rows for it".to_owned();
     Access { table, ..Access::of_no_table(said) }.placed(of.place.as_ref())
+}
+
+/// The scans that are sides of joins.
+fn joined(plan: &Plan) -> Vec<usize> {
+    fn add(of: &Of, joined: &mut Vec<usize>) {
+        match of {
+            Of::Scan(_) | Of::OneRow => {}
+            Of::Join(_) => joined.extend(of.scans()),
+            Of::Union(union) => union.parts.iter().for_each(|part| add(&part.of, joined)),
+        }
+    }
+    let mut joined = Vec::new();
+    add(&plan.root.of, &mut joined);
+    for settled in &plan.settled {
+        if let Settled::Query(part, _) = settled {
+            add(&part.of, &mut joined);
+        }
+    }
+    joined
 }
 
 fn steps(part: &Part, visit: &mut impl FnMut(&Step)) {
