@@ -89,6 +89,12 @@ fn a_copy_is_made_while_following_is_stopped_too() {
     let server = TestServer::following(&source.follower_url("shop"));
     let mut client = server.connect();
     until_count(&mut client, 2);
+    // Rows of a copy are there a moment before it is counted.
+    let start = Instant::now();
+    while copies(&mut client) == 0 {
+        assert!(start.elapsed() < PATIENCE, "{}", client.ask("REPLICATION STATUS"));
+        std::thread::sleep(Duration::from_millis(10));
+    }
     let first = copies(&mut client);
     sync(&mut client);
     assert_eq!(copies(&mut client), first + 1);

@@ -221,6 +221,12 @@ impl Direct<'_> {
         if let Some(moved) = moved_below(filter)? {
             return self.node(&moved, needed, fetch);
         }
+        if let LogicalPlan::Filter(below) = filter.input.as_ref() {
+            // As of a view with conditions of its own: the engine is asked for both.
+            let both = below.predicate.clone().and(filter.predicate.clone());
+            let both = LogicalPlan::Filter(Filter::try_new(both, Arc::clone(&below.input))?);
+            return self.node(&both, needed, fetch);
+        }
         let schema = filter.input.schema();
         let Divided { asked, kept } = self.divided(filter)?;
         if !kept.iter().all(|part| needed.add(schema, part)) {

@@ -135,7 +135,8 @@ fn access(
         path.examined = path.examined.min(limit);
         path.matching = path.examined;
     }
-    let wanted = Wanted { in_order: read.page.is_some(), has_condition: read.filter.is_some() };
+    let has_condition = of.scan.selection(read.filter.clone()).filter.is_some();
+    let wanted = Wanted { in_order: read.page.is_some(), has_condition };
     let mut access =
         Access::of(&table.sql, table.called(), &path, wanted).placed(of.place.as_ref());
     if is_first {
