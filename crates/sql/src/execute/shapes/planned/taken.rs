@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, JoinConstraint, LimitClause, Query, Select, UnaryOperator, Value,
-    ValueWithSpan, VisitMut, VisitorMut,
+    BinaryOperator, Expr, JoinConstraint, LimitClause, Query, Select, SelectItem, SetExpr,
+    UnaryOperator, Value, ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut,
 };
 
 use super::{
@@ -31,8 +31,14 @@ pub(super) struct Taken {
 
 impl Taken {
     /// Takes the conditions of WHERE and ON, of the queries within too, that the engine answers exactly whatever
-    /// their literals are.
+    /// their literals are. Where a column is called as a query within is written, its literals are a part of the plan.
     pub fn conditions(&mut self, query: &mut Query, lifted: &Lifted, tables: &Tables) {
+        if Visit::visit(&*query, &mut NamedByText).is_break() {
+            if let SetExpr::Select(select) = query.body.as_mut() {
+                self.of_select(select, lifted, tables);
+            }
+            return;
+        }
         let _ = query.visit(&mut EachSelect(|select: &mut Select| {
             self.of_select(select, lifted, tables);
         }));
@@ -118,6 +124,35 @@ impl Taken {
             offset.map(|offset| reading.literal(&offset)).map_or(Some(None), |it| it.map(Some))?;
         self.groups.append(&mut reading.groups);
         Some(())
+    }
+}
+
+/// Breaks at a SELECT with a column that is called as a query within is written.
+struct NamedByText;
+
+impl Visitor for NamedByText {
+    type Break = ();
+
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
+        let has_query = |item: &SelectItem| match item {
+            SelectItem::UnnamedExpr(expr) => Visit::visit(expr, &mut AnyQuery).is_break(),
+            _ => false,
+        };
+        match select.projection.iter().any(has_query) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+}
+
+/// Breaks at any query.
+struct AnyQuery;
+
+impl Visitor for AnyQuery {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        ControlFlow::Break(())
     }
 }
 

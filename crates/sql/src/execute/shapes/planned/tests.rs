@@ -254,7 +254,7 @@ fn queries_of_no_outer_row_are_settled_for_each_run() {
     let mut fixture = fixture();
     for template in [
         "SELECT EXISTS(SELECT 1 FROM shop.stock WHERE q > @) AS taken",
-        "SELECT NOT EXISTS(SELECT * FROM shop.sold WHERE o = @ AND n = 1), (SELECT MAX(q) FROM shop.stock WHERE i < @)",
+        "SELECT NOT EXISTS(SELECT * FROM shop.sold WHERE o = @ AND n = 1) AS a, (SELECT MAX(q) FROM shop.stock WHERE i < @) AS b",
         "SELECT w, i FROM shop.stock WHERE i = (SELECT MIN(item) FROM shop.sold WHERE o > @)",
         "SELECT o, price FROM shop.sold WHERE w = @ AND price > (SELECT AVG(price) FROM shop.sold s WHERE s.o < (SELECT MAX(o) FROM shop.sold x))",
         "SELECT w, i FROM shop.stock WHERE q = (SELECT q FROM shop.stock k WHERE k.w = 1 AND k.i = @) OR (SELECT NULL) IS NOT NULL",
@@ -278,6 +278,8 @@ fn a_table_that_a_plan_reads_twice_has_its_conditions_both_times() {
     for template in [
         "WITH t AS (SELECT w, i, q FROM shop.stock WHERE i < @) SELECT COUNT(*) FROM t JOIN t AS u ON u.w = t.w AND u.q <> t.q",
         "WITH stock AS (SELECT i, q FROM shop.stock WHERE w = @) SELECT s.o, stock.q FROM shop.sold s JOIN stock ON i = s.item WHERE s.n = 2",
+        "SELECT NOT EXISTS(SELECT * FROM shop.sold WHERE o = @), (SELECT MAX(q) FROM shop.stock WHERE i < @), 7",
+        "SELECT k.i, (SELECT COUNT(*) FROM shop.sold s WHERE s.item = k.i AND o > @) FROM shop.stock k WHERE k.w = @",
         "SELECT COUNT(*) FROM shop.stock a JOIN shop.stock b ON b.i = a.i WHERE a.w = @ AND b.w <> @",
         "WITH t AS (SELECT w, i FROM shop.stock WHERE i < @) SELECT k.i FROM shop.stock k WHERE k.w IN (SELECT w FROM t) AND k.i IN (SELECT i FROM t)",
     ] {
