@@ -1,5 +1,5 @@
-//! The source's views, kept as their definitions: where a statement may have changed one, all are read anew,
-//! before the statement's position is stored.
+//! The source's views, kept as their definitions: where a statement may have changed one, all are read anew, and
+//! what differs is stored in one commit with the statement's position.
 //!
 //! The definitions are the source's at that moment, which may be later than the statement's; then the stream
 //! tells of the later statement too, and they are read again. `information_schema.VIEWS` has them with all names
