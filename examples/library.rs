@@ -33,7 +33,12 @@ fn main() -> Result<()> {
     reply.hits.iter().for_each(|hit| println!("  {}", hit.fields[0]));
 
     let column = "habitat".to_owned();
-    let facet = database.facet(&FacetRequest { selection, column, limit: 10, offset: 0 })?;
+    let facet = database.facet(&FacetRequest {
+        selection,
+        column,
+        limit: 10,
+        ..FacetRequest::default()
+    })?;
     facet.values.iter().for_each(|(habitat, count)| println!("{habitat}: {count}"));
 
     database.close()?;

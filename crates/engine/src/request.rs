@@ -193,6 +193,8 @@ pub struct FacetRequest {
     pub limit: usize,
     /// How many values to pass over.
     pub offset: usize,
+    /// Whether the values alone are wanted: their counts may be any numbers above 0.
+    pub values_only: bool,
 }
 
 /// The answer to FACET: values by count descending, ties by value ascending.

@@ -1,14 +1,17 @@
 //! Large batches are indexed by threads of their own, side by side, while their callers prepare the
 //! next ones and the writer commits those before.
 
-use std::{num::NonZero, sync::Arc, thread};
+use std::{num::NonZero, sync::Arc, thread, time::Duration};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
+use parking_lot::Mutex;
 use remora_index::segment::Segment;
 
 use super::RowIndexer;
 use crate::{Error, Result, Row, Schema};
 
+/// How long a thread waits for more.
+const IDLE: Duration = Duration::from_secs(1);
 /// Most threads that index.
 const THREADS_MAX: usize = 16;
 
@@ -74,8 +77,28 @@ impl Indexing {
     }
 }
 
+/// Begins a thread for what comes, which ends when nothing more does: what it has freed is kept for it by the allocator
+/// for as long as it is there.
 fn run(tasks: &Receiver<Task>) {
-    for Task { schema, rows, text_bytes, segment } in tasks {
+    for task in tasks {
+        let first = Mutex::new(Some(task));
+        let work = || {
+            let next = || first.lock().take().or_else(|| tasks.recv_timeout(IDLE).ok());
+            std::iter::from_fn(next).for_each(Task::run);
+        };
+        thread::scope(|scope| {
+            let builder = thread::Builder::new().name("remora-indexing".to_owned());
+            if builder.spawn_scoped(scope, work).is_err() {
+                // There is no thread to be had: this one is.
+                first.lock().take().into_iter().for_each(Task::run);
+            }
+        });
+    }
+}
+
+impl Task {
+    fn run(self) {
+        let Self { schema, rows, text_bytes, segment } = self;
         // A caller that is gone does not want to know.
         let _ = segment.send(index(&schema, rows, text_bytes));
     }

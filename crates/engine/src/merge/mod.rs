@@ -11,8 +11,10 @@ mod plan;
 mod tests;
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeSet, HashMap},
+    panic::resume_unwind,
     sync::{Arc, atomic::Ordering},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -32,27 +34,42 @@ use crate::{
 pub(crate) use checkpoint::{CHANGE_BYTES, checkpoint, write_recovered};
 pub(crate) use plan::{Limit, Size, is_crowded, is_merge_due, tier};
 
+/// From so many bytes on a merge has a thread of its own.
+const OWN_THREAD_BYTES: u64 = 1 << 20;
 /// How long a thread sleeps when nobody wakes it.
 const IDLE: Duration = Duration::from_secs(1);
 /// How long after a failed checkpoint the next one is tried.
 const CHECKPOINT_RETRY: Duration = Duration::from_secs(5);
 
-/// Without a batch for so long a database is idle.
+/// A table that nothing was written to for so long is quiet.
 const QUIET: Duration = Duration::from_secs(5);
 
-/// Since when no batch was written.
-struct Quiet {
-    position: Position,
-    since: Instant,
-}
+/// Since when no row of each table was changed.
+#[derive(Default)]
+struct Quiet(HashMap<u32, (Position, Instant)>);
 
 impl Quiet {
-    /// Which of the large merges are to be done at `now`.
-    fn size(&mut self, position: Position, now: Instant) -> Size {
-        if position != self.position {
-            *self = Self { position, since: now };
+    /// Takes note of the tables at `now`.
+    fn look(&mut self, tables: impl Iterator<Item = (u32, Position)>, now: Instant) {
+        let before = std::mem::take(&mut self.0);
+        self.0.extend(tables.map(|(number, changed)| {
+            let since = before.get(&number).filter(|(position, _)| *position == changed);
+            (number, (changed, since.map_or(now, |(_, since)| *since)))
+        }));
+    }
+
+    /// Whether all tables are quiet at `now`.
+    fn is_everywhere(&self, now: Instant) -> bool {
+        self.0.values().all(|(_, since)| now - *since >= QUIET)
+    }
+
+    /// Which of a table's large merges are to be done at `now`.
+    fn size(&self, (number, changed): (u32, Position), now: Instant) -> Size {
+        let since = self.0.get(&number).filter(|(position, _)| *position == changed);
+        match since {
+            Some((_, since)) if now - *since >= QUIET => Size::Idle,
+            _ => Size::Large,
         }
-        if now - self.since >= QUIET { Size::Idle } else { Size::Large }
     }
 }
 
@@ -61,12 +78,13 @@ pub(crate) fn run_small(shared: &DatabaseState) {
     let _guard = PoisonOnPanic(shared, "small merge");
     while shared.published.stopped().is_none() {
         let limit = Limit::of(&shared.options);
-        let due =
-            |current: &Snapshot, claims: &Claims<'_>| find(current, claims, Size::Small, &limit);
-        shared
-            .published
-            .wait_for_work(Instant::now() + IDLE, |current, claims| due(current, claims).is_some());
-        merge_next(shared, Size::Small);
+        let find = |current: &Snapshot, claims: &Claims<'_>| {
+            choose(current.tables.values(), claims, Size::Small, &limit)
+        };
+        shared.published.wait_for_work(Instant::now() + IDLE, |current, claims| {
+            find(current, claims).is_some()
+        });
+        merge_chosen(shared, find);
     }
 }
 
@@ -74,17 +92,41 @@ pub(crate) fn run_small(shared: &DatabaseState) {
 pub(crate) fn run_large(shared: &DatabaseState) {
     let _guard = PoisonOnPanic(shared, "large merge");
     let mut retry = Instant::now();
-    let mut quiet = Quiet { position: shared.published.load().position, since: retry };
+    let mut quiet = Quiet::default();
+    let mut flushed = shared.published.load().position;
     while shared.published.stopped().is_none() {
-        let size = quiet.size(shared.published.load().position, Instant::now());
+        let limit = Limit::of(&shared.options);
+        let now = Instant::now();
+        let current = shared.published.load();
+        quiet.look(current.tables.values().map(|table| (table.number, table.changed)), now);
+        if current.position != flushed && quiet.is_everywhere(now) {
+            flushed = current.position;
+            flush(shared);
+        }
+        drop(current);
+        let find = |current: &Snapshot, claims: &Claims<'_>| {
+            current.tables.values().find_map(|table| {
+                let size = quiet.size((table.number, table.changed), now);
+                choose(std::iter::once(table), claims, size, &limit)
+            })
+        };
         shared.published.wait_for_work(Instant::now() + IDLE, |current, claims| {
             (is_checkpoint_due(shared) && retry <= Instant::now())
-                || find(current, claims, size, &Limit::of(&shared.options)).is_some()
+                || find(current, claims).is_some()
         });
         if is_checkpoint_due(shared) && retry <= Instant::now() && !try_checkpoint(shared) {
             retry = Instant::now() + CHECKPOINT_RETRY;
         }
-        merge_next(shared, size);
+        merge_chosen(shared, find);
+    }
+}
+
+/// Has the store move what it holds in memory to files: there it takes half as much, and a start replays less.
+fn flush(shared: &DatabaseState) {
+    let flushed = shared.store().and_then(|store| store.flush(Instant::now()));
+    if let Err(error) = flushed {
+        // Nothing is lost, and who writes next is told of what stands in the way.
+        tracing::debug!(%error, "the row store was not flushed while nothing was written");
     }
 }
 
@@ -133,10 +175,6 @@ fn try_checkpoint(shared: &DatabaseState) -> bool {
 /// A table and which of its segments are merged.
 type Choice = (Arc<TableView>, Vec<usize>);
 
-fn find(current: &Snapshot, claims: &Claims<'_>, size: Size, limit: &Limit) -> Option<Choice> {
-    choose(current.tables.values(), claims, size, limit)
-}
-
 fn choose<'t>(
     mut tables: impl Iterator<Item = &'t Arc<TableView>>,
     claims: &Claims<'_>,
@@ -146,11 +184,6 @@ fn choose<'t>(
     tables.find_map(|table| {
         plan::plan(table, claims, size, limit).map(|chosen| (Arc::clone(table), chosen))
     })
-}
-
-fn merge_next(shared: &DatabaseState, size: Size) {
-    let limit = Limit::of(&shared.options);
-    merge_chosen(shared, |current, claims| find(current, claims, size, &limit));
 }
 
 /// Merges what is chosen; false if nothing was.
@@ -176,7 +209,7 @@ fn merge_claimed(shared: &DatabaseState, claim: &Claim<'_>) -> Result<()> {
 /// Merges claimed segments of a table into one.
 fn merge_inputs(shared: &DatabaseState, table: &TableView, inputs: &[SegmentView]) -> Result<()> {
     shared.merging.fetch_add(1, Ordering::Relaxed);
-    let merged = merge_views(&table.schema, inputs);
+    let merged = merge_aside(&table.schema, inputs);
     shared.merging.fetch_sub(1, Ordering::Relaxed);
     let output = merged.inspect_err(|error| {
         let (why, name) = (in_files(shared, inputs, error), &table.schema.name);
@@ -207,6 +240,22 @@ fn in_files(shared: &DatabaseState, inputs: &[SegmentView], error: &Error) -> St
         true => error.to_string(),
         false => format!("{error}, in one of {}", paths.join(", ")),
     }
+}
+
+/// The same as [`merge_views`]; of large segments in a thread that ends with it. What a thread has freed is kept for it
+/// by the allocator, a few times the segments' size after a merge, and given back when it ends.
+fn merge_aside(schema: &Schema, views: &[SegmentView]) -> Result<Option<Arc<Segment>>> {
+    let bytes: u64 = views.iter().map(SegmentView::bytes).sum();
+    if bytes < OWN_THREAD_BYTES {
+        return merge_views(schema, views);
+    }
+    thread::scope(|scope| {
+        let builder = thread::Builder::new().name("remora-merging".to_owned());
+        match builder.spawn_scoped(scope, || merge_views(schema, views)) {
+            Ok(merging) => merging.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            Err(_) => merge_views(schema, views),
+        }
+    })
 }
 
 /// One segment with the live documents of `views`; `None` if there are none.

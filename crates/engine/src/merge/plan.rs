@@ -7,7 +7,8 @@
 //! batches is merged once, by as many segments as are there, and not once per tier. (Over 40,000
 //! appends of 3 KB: 27 segments at most and 4.9 merges of each byte; over 300 of 500 KB: 27 and
 //! one.) Where the upper tiers come too late, the quick thread and at last the writer itself take one
-//! of them: see [`NEARLY_CROWDED`] and [`Size::Relief`].
+//! of them: see [`NEARLY_CROWDED`] and [`Size::Relief`]. What a table that is quiet has is merged further, since
+//! each look-up asks every segment: see [`QUIET_SHARE`].
 
 use std::time::Instant;
 
@@ -30,6 +31,9 @@ const LAST_SMALL_TIER: u32 = 1;
 /// From this many segments on, the quick thread takes one tier more: a long merge of another table
 /// may keep the other thread for as long as the rest would need to come to [`SEGMENTS_MAX`].
 const NEARLY_CROWDED: usize = 40;
+/// In a table that is quiet a segment becomes one with all smaller ones unless it has more than so many times their
+/// bytes: so each byte is merged about five times while a table grows by a factor of eight, and few segments are left.
+const QUIET_SHARE: u64 = 4;
 /// With this many segments a table's writer merges and waits.
 pub(crate) const SEGMENTS_MAX: usize = 64;
 
@@ -92,7 +96,7 @@ pub(crate) enum Size {
     Small,
     /// The others.
     Large,
-    /// The others, while nothing is written: however few segments the table has.
+    /// Those and more, of a table that nothing is written to: however few segments it has.
     Idle,
     /// What a writer does that would wait otherwise: the quickest of the small ones, and one tier
     /// more.
@@ -125,7 +129,8 @@ pub(crate) fn plan(
         })
         .collect();
     let bytes: Vec<u64> = free.iter().map(|&index| table.segments[index].bytes()).collect();
-    let chosen = full_tier(&bytes, size, table.segments.len());
+    let chosen = full_tier(&bytes, size, table.segments.len())
+        .or_else(|| (size == Size::Idle).then(|| similar(&bytes)).flatten());
     let chosen = chosen.map(|chosen| chosen.into_iter().map(|i| free[i]).collect());
     let chosen = chosen.and_then(|chosen| within(table, chosen, limit));
     let alone = || mostly_deleted(table, &free, size).or_else(|| unindexed(table, &free, size));
@@ -183,6 +188,20 @@ fn full_tier(bytes: &[u64], size: Size, segments: usize) -> Option<Vec<usize>> {
     // Smallest first, so that a limit leaves out the largest.
     chosen.sort_by_key(|&index| bytes[index]);
     (chosen.len() > 1).then_some(chosen)
+}
+
+/// The most segments, smallest first, of which the largest is not far larger than the others together.
+fn similar(bytes: &[u64]) -> Option<Vec<usize>> {
+    let mut chosen: Vec<usize> = (0..bytes.len()).collect();
+    chosen.sort_by_key(|&index| bytes[index]);
+    while let Some(last) = chosen.pop() {
+        let others: u64 = chosen.iter().map(|&index| bytes[index]).sum();
+        if !chosen.is_empty() && bytes[last] <= others.saturating_mul(QUIET_SHARE) {
+            chosen.push(last);
+            return Some(chosen);
+        }
+    }
+    None
 }
 
 /// A segment more than half of whose documents are gone: merged alone, it shrinks.
@@ -250,6 +269,18 @@ mod tests {
         );
         assert_eq!(full_tier(&loaded[2..], Size::Idle, FULL_TIER), None);
         assert_eq!(full_tier(&[1; FULL_TIER], Size::Idle, FULL_TIER), None);
+    }
+
+    #[test]
+    fn what_is_quiet_is_merged_with_what_is_not_far_larger() {
+        let count = |bytes: &[u64]| similar(bytes).map(|chosen| chosen.len());
+        assert_eq!((count(&[]), count(&[5])), (None, None));
+        assert_eq!(count(&[100, 90, 110, 95, 105]), Some(5));
+        assert_eq!(count(&[1_000, 249]), None);
+        assert_eq!(count(&[1_000, 250]), Some(2));
+        // The largest is left alone, not the others.
+        assert_eq!(count(&[10_000, 90, 110]), Some(2));
+        assert_eq!(similar(&[10_000, 110, 90]), Some(vec![2, 1]));
     }
 
     #[test]

@@ -113,14 +113,22 @@ fn the_writer_waits_for_the_merges() {
 }
 
 #[test]
-fn a_database_is_idle_some_time_after_its_last_batch() {
+fn a_table_is_quiet_some_time_after_its_last_change() {
     let start = Instant::now();
-    let mut quiet = Quiet { position: Position(1), since: start };
-    assert_eq!(quiet.size(Position(1), start), Size::Large);
-    assert_eq!(quiet.size(Position(1), start + QUIET), Size::Idle);
-    assert_eq!(quiet.size(Position(2), start + QUIET), Size::Large);
-    assert_eq!(quiet.size(Position(2), start + QUIET + QUIET / 2), Size::Large);
-    assert_eq!(quiet.size(Position(2), start + 2 * QUIET), Size::Idle);
+    let mut quiet = Quiet::default();
+    let (one, other) = ((1, Position(1)), (2, Position(1)));
+    quiet.look([one, other].into_iter(), start);
+    assert_eq!(quiet.size(one, start), Size::Large);
+    assert_eq!(quiet.size(one, start + QUIET), Size::Idle);
+    let changed = (1, Position(2));
+    assert_eq!(quiet.size(changed, start + QUIET), Size::Large);
+    quiet.look([changed, other].into_iter(), start + QUIET);
+    assert_eq!(quiet.size(other, start + QUIET), Size::Idle);
+    assert_eq!(quiet.size(changed, start + QUIET + QUIET / 2), Size::Large);
+    assert_eq!(quiet.size(changed, start + 2 * QUIET), Size::Idle);
+    // A table that is gone is forgotten.
+    quiet.look([other].into_iter(), start + 3 * QUIET);
+    assert_eq!(quiet.size(changed, start + 9 * QUIET), Size::Large);
 }
 
 /// Deletions fill the log as insertions do: they lead to checkpoints, which trim it.

@@ -6,9 +6,9 @@ use rustc_hash::FxHashMap;
 
 use remora_index::{DocSet, column::Cell};
 
-use super::{columns::indexed, literal::OwnedCell, select::Plan};
+use super::{columns::indexed, filter::ValueTest, literal::OwnedCell, select::Plan};
 use crate::{
-    ColumnDef, FacetReply, FacetRequest, Position, RequestPart, Result,
+    ColumnDef, FacetReply, FacetRequest, Position, QueryReport, RequestPart, Result,
     encode::decode_cell,
     snapshot::{SegmentView, TableView},
 };
@@ -22,19 +22,36 @@ pub(crate) fn facet(
     let started = Instant::now();
     let column = indexed(&view.schema, &request.column, RequestPart::Facet)?;
     let plan = Plan::new(view, &request.selection)?;
-    let mut selected = plan.run(view, position, started)?;
     let mut tally = Tally::default();
+    if request.values_only && tally.take_values(column, view, &plan).is_some() {
+        let mut report = plan.report(view, position);
+        report.index_time = started.elapsed();
+        return Ok(reply(tally, column, request, (started, report)));
+    }
+    let selected = plan.run(view, position, started)?;
+    tally = Tally::default();
     for (docs, segment) in selected.docs.into_iter().zip(&view.segments) {
         tally.add(column, segment, &docs.into_live(segment));
     }
+    let (total, report) = (selected.total, selected.report);
+    Ok(FacetReply { matched: total, ..reply(tally, column, request, (started, report)) })
+}
+
+/// The reply that a tally is.
+fn reply(
+    tally: Tally,
+    column: &ColumnDef,
+    request: &FacetRequest,
+    (started, mut report): (Instant, QueryReport),
+) -> FacetReply {
     let counts = tally.into_counts();
     let distinct = counts.len() as u64;
     let values = page(counts, request).into_iter();
     let values: Vec<_> =
         values.map(|(cell, count)| (decode_cell(column.kind, cell.as_cell()), count)).collect();
-    selected.report.returned = values.len() as u64;
-    selected.report.total_time = started.elapsed();
-    Ok(FacetReply { values, distinct, matched: selected.total, report: selected.report })
+    report.returned = values.len() as u64;
+    report.total_time = started.elapsed();
+    FacetReply { values, distinct, matched: distinct, report }
 }
 
 /// Counts by value, over segments.
@@ -46,6 +63,31 @@ struct Tally {
 }
 
 impl Tally {
+    /// Adds the values of a column without a look at its documents; `None` where they are needed: if some are deleted,
+    /// if the condition is of other columns, or if a segment has no list of its values.
+    fn take_values(&mut self, column: &ColumnDef, view: &TableView, plan: &Plan) -> Option<()> {
+        if plan.expression.is_some() {
+            return None;
+        }
+        let mut test = match &plan.condition {
+            Some(condition) => Some(ValueTest::new(condition, column.id)?),
+            None => None,
+        };
+        for segment in &view.segments {
+            let values = match segment.segment.column(column.id) {
+                _ if segment.deleted.is_some() => return None,
+                Some(column) => column.distinct_values()?,
+                None => return None,
+            };
+            for cell in values {
+                if test.as_mut().is_none_or(|test| test.holds(cell)) {
+                    self.add_cell(cell, 1);
+                }
+            }
+        }
+        Some(())
+    }
+
     fn add(&mut self, column: &ColumnDef, view: &SegmentView, docs: &DocSet) {
         match view.segment.column(column.id) {
             Some(column) => column.count_values(docs, &mut |cell, count| {

@@ -4,7 +4,10 @@
 //! therefore true for NULL, and NOT is the complement of what it negates, rows with NULL
 //! included.
 
-use std::ops::Bound::{self, Included, Unbounded};
+use std::{
+    cmp::Ordering,
+    ops::Bound::{self, Included, Unbounded},
+};
 
 use remora_index::{
     DocSet, TextOrder,
@@ -84,6 +87,31 @@ impl Condition {
         }
     }
 
+    /// Whether it says nothing but its [`Condition::conjuncts`].
+    pub fn is_of_conjuncts(&self) -> bool {
+        match self {
+            Self::Column { .. } | Self::Keyed { .. } => true,
+            Self::All(parts) => parts.iter().all(Self::is_of_conjuncts),
+            _ => false,
+        }
+    }
+
+    /// Bounds of columns that hold wherever one of several conditions joined by OR does, since each has some.
+    pub fn hulls(&self) -> Vec<(u32, Predicate)> {
+        let of_each = |parts: &[Self]| {
+            let (first, rest) = parts.split_first()?;
+            first.conjuncts().into_iter().find_map(|it| {
+                let widest = rest.iter().try_fold(ordinal_range(&it)?, |(low, high), part| {
+                    let conjuncts = part.conjuncts().into_iter().filter(|other| other.id == it.id);
+                    let (from, to) = conjuncts.filter_map(|other| ordinal_range(&other)).next()?;
+                    Some((wider(low, from, Ordering::is_lt), wider(high, to, Ordering::is_gt)))
+                });
+                widest.map(|(low, high)| (it.id, Predicate::OrdinalRange(low, high)))
+            })
+        };
+        self.alternatives().into_iter().filter_map(of_each).collect()
+    }
+
     /// Conditions of each of which one part must hold.
     pub fn alternatives(&self) -> Vec<&[Self]> {
         match self {
@@ -115,6 +143,18 @@ impl Condition {
             only && said.next().is_none()
         };
         conjuncts.len() == parts && parts == columns.len() && columns.iter().all(is_one)
+    }
+
+    /// Whether it says nothing of any column but this one.
+    fn is_of(&self, column: u32) -> bool {
+        match self {
+            Self::Never => true,
+            Self::Column { id, .. } | Self::Keyed { id, .. } | Self::Begins { id, .. } => {
+                *id == column
+            }
+            Self::All(parts) | Self::Any(parts) => parts.iter().all(|part| part.is_of(column)),
+            Self::Not(part) => part.is_of(column),
+        }
     }
 
     /// Keeps of `docs` those that satisfy the condition. Deleted documents may be among them.
@@ -192,6 +232,48 @@ impl Condition {
     }
 }
 
+/// Whether a condition on one column alone holds for a value of it; `None` if it is of others.
+pub(super) struct ValueTest<'c> {
+    condition: &'c Condition,
+    key: Vec<u8>,
+    scratch: Scratch,
+}
+
+impl<'c> ValueTest<'c> {
+    /// The test of a column's values; `None` if the condition is of another column too.
+    pub fn new(condition: &'c Condition, column: u32) -> Option<Self> {
+        condition.is_of(column).then(|| Self {
+            condition,
+            key: Vec::new(),
+            scratch: Scratch::default(),
+        })
+    }
+
+    /// Whether it holds.
+    pub fn holds(&mut self, cell: Cell<'_>) -> bool {
+        self.tests(self.condition, cell)
+    }
+
+    fn tests(&mut self, condition: &Condition, cell: Cell<'_>) -> bool {
+        match (condition, cell) {
+            (Condition::Never, _) => false,
+            (Condition::Column { predicate, .. }, cell) => predicate.matches(cell),
+            (Condition::Keyed { order, predicate, .. }, Cell::Bytes(text)) => {
+                order.write_key(text, &mut self.key);
+                predicate.matches(Cell::Bytes(&self.key))
+            }
+            (Condition::Keyed { predicate, .. }, cell) => predicate.matches(cell),
+            (Condition::Begins { letters, .. }, Cell::Bytes(text)) => {
+                letters.begin(text, &mut self.scratch)
+            }
+            (Condition::Begins { .. }, _) => false,
+            (Condition::All(parts), cell) => parts.iter().all(|part| self.tests(part, cell)),
+            (Condition::Any(parts), cell) => parts.iter().any(|part| self.tests(part, cell)),
+            (Condition::Not(part), cell) => !self.tests(part, cell),
+        }
+    }
+}
+
 /// The only value that satisfies a predicate.
 fn only_value(predicate: &Predicate) -> Option<OwnedCell> {
     match predicate {
@@ -211,6 +293,34 @@ fn only_value(predicate: &Predicate) -> Option<OwnedCell> {
             _ => None,
         },
         _ => None,
+    }
+}
+
+/// The range that a condition on a column's numbers is.
+fn ordinal_range(conjunct: &Conjunct<'_>) -> Option<(Bound<u64>, Bound<u64>)> {
+    match (conjunct.order, conjunct.predicate) {
+        (None, Predicate::OrdinalRange(low, high)) => Some((*low, *high)),
+        _ => None,
+    }
+}
+
+/// Of two bounds on one side the one that lets more through: that of which `is_further` holds.
+fn wider(one: Bound<u64>, other: Bound<u64>, is_further: fn(Ordering) -> bool) -> Bound<u64> {
+    let value = |bound: &Bound<u64>| match bound {
+        Included(value) | Bound::Excluded(value) => Some(*value),
+        Unbounded => None,
+    };
+    match (value(&one), value(&other)) {
+        (None, _) | (_, None) => Unbounded,
+        (Some(mine), Some(theirs)) if mine == theirs => {
+            if matches!(one, Included(_)) {
+                one
+            } else {
+                other
+            }
+        }
+        (Some(mine), Some(theirs)) if is_further(mine.cmp(&theirs)) => one,
+        _ => other,
     }
 }
 

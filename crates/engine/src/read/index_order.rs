@@ -15,13 +15,15 @@ use remora_index::{
 
 use super::{
     docs::Docs,
-    filter::{Condition, Equality},
+    filter::{Condition, Conjunct, Equality},
     index_ranges::Asked,
     literal::OwnedCell,
     order::{After, Order, PartBy, SegmentOrder},
 };
 use crate::{
-    Allowed, FoundBy, Result, Schema, TableIndex, indexing::allowed_specs, snapshot::SegmentView,
+    Allowed, FoundBy, Result, Schema, TableIndex,
+    indexing::allowed_specs,
+    snapshot::{SegmentView, TableView},
 };
 
 /// The walk is given up once it took one step for so many rows that are selected: a look at each of
@@ -94,11 +96,12 @@ impl IndexWalk<'_> {
 impl IndexOrder {
     /// The allowed indexes that have the order, of rows that satisfy the condition; `None` if none has it.
     pub fn find(
-        schema: &Schema,
+        view: &TableView,
         order: &Order,
         condition: Option<&Condition>,
         allowed: Allowed,
     ) -> Option<Self> {
+        let schema = &view.schema;
         if schema.indexes.is_empty() || order.parts.is_empty() {
             return None;
         }
@@ -110,8 +113,12 @@ impl IndexOrder {
         if let Some(condition) = condition {
             found.iter_mut().for_each(|along| along.ask(condition));
         }
-        // Those whose rows need no sorting first.
-        found.sort_by_key(|along| matches!(along.ties, Ties::Sorted { .. }));
+        if found.len() > 1 {
+            // The one that is walked over the fewest rows first, of those whose rows need no sorting.
+            found.sort_by_cached_key(|along| {
+                (along.rows(view), matches!(along.ties, Ties::Sorted { .. }))
+            });
+        }
         (!found.is_empty()).then_some(Self { along: found, forced: allowed.forced })
     }
 
@@ -253,9 +260,24 @@ impl Along {
         }
     }
 
+    /// How many rows lie between the ends of the walk, where a segment does not have the index all of it.
+    fn rows(&self, view: &TableView) -> u64 {
+        let of_segment = |view: &SegmentView| match view.segment.index(&self.spec) {
+            Some(index) => self.range(&index).len() as u64,
+            None => u64::from(view.segment.doc_count()),
+        };
+        view.segments.iter().map(of_segment).sum()
+    }
+
     /// What a condition says of the rows that are walked over.
     fn ask(&mut self, condition: &Condition) {
-        let asked = Asked::new(self.index, self.spec.clone(), &condition.conjuncts());
+        // Behind a row of a page come those that are less, or equal and behind it by another column.
+        let hulls = condition.hulls();
+        let hulls =
+            hulls.iter().map(|(id, predicate)| Conjunct { id: *id, order: None, predicate });
+        let mut conjuncts = condition.conjuncts();
+        conjuncts.extend(hulls);
+        let asked = Asked::new(self.index, self.spec.clone(), &conjuncts);
         self.bounds = asked.and_then(|asked| asked.bounds_behind(self.prefix.len()));
         let parts = self.spec.parts.iter().take(self.prefix.len());
         let columns: Vec<_> = parts.map(|part| (part.column, part.order)).collect();

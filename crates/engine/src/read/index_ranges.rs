@@ -23,8 +23,12 @@ use crate::{FoundBy, IndexSet, Schema, TableIndex, indexing::allowed_specs};
 
 /// More candidates than one in this many documents are found sooner from the columns.
 const CANDIDATE_SHARE: u32 = 32;
-/// A search of an index takes about as long as a look at so many values of a column.
+/// A search of an index takes about as long as a look at so many values of a column; of one whose texts have an
+/// order, as so many keys that are made of them.
 const SEARCH_COST: usize = 512;
+pub(super) const KEYED_SEARCH_COST: usize = 32;
+/// More candidates than one in so many documents are found sooner by a key made of each text.
+pub(super) const KEYED_CANDIDATE_SHARE: u32 = 2;
 
 /// What a condition says of the leading columns of each index.
 pub(super) struct IndexRanges(Vec<Asked>);
@@ -37,6 +41,8 @@ pub(super) struct Asked {
     values: Vec<Vec<OwnedCell>>,
     /// The bounds of the column behind them.
     bounds: Option<(Bound<OwnedCell>, Bound<OwnedCell>)>,
+    /// Whether that is all that the condition says.
+    is_all: bool,
 }
 
 impl IndexRanges {
@@ -48,13 +54,17 @@ impl IndexRanges {
         let conjuncts = condition.conjuncts();
         let specs = allowed_specs(schema, allowed).into_iter();
         let asked = specs.filter_map(|(index, spec)| Asked::new(index, spec, &conjuncts));
-        let asked: Vec<Asked> = asked.collect();
+        let mut asked: Vec<Asked> = asked.collect();
+        if condition.is_of_conjuncts() {
+            asked.iter_mut().for_each(|it| it.is_all = it.says_all(&conjuncts));
+        }
         (!asked.is_empty()).then_some(Self(asked))
     }
 
     /// The documents of a segment that the condition may hold for, ascending, by the index that
-    /// leaves the fewest; `None` where they are found sooner from the columns, unless that is to be `forced`.
-    pub fn candidates(&self, segment: &Segment, forced: bool) -> Option<(Vec<u32>, FoundBy)> {
+    /// leaves the fewest, and whether it holds for all of them; `None` where they are found sooner from the columns,
+    /// unless that is to be `forced`.
+    pub fn candidates(&self, segment: &Segment, forced: bool) -> Option<(Vec<u32>, FoundBy, bool)> {
         let mut best: Option<(u32, &Asked, SegmentIndex<'_>, Vec<Range<u32>>)> = None;
         for asked in &self.0 {
             let Some(index) = segment.index(&asked.spec) else { continue };
@@ -65,11 +75,17 @@ impl IndexRanges {
                 best = Some((count, asked, index, ranges));
             }
         }
-        let most = segment.doc_count() / if forced { 1 } else { CANDIDATE_SHARE };
-        let (_, asked, index, ranges) = best.filter(|(count, ..)| *count <= most)?;
+        let share = |asked: &Asked| if forced { 1 } else { asked.candidate_share() };
+        let (_, asked, index, ranges) =
+            best.filter(|(count, asked, ..)| *count <= segment.doc_count() / share(asked))?;
         let mut docs: Vec<u32> = ranges.into_iter().flatten().map(|at| index.doc(at)).collect();
         docs.sort_unstable();
-        Some((docs, asked.found_by()))
+        Some((docs, asked.found_by(), asked.is_all))
+    }
+
+    /// Whether it is of texts by their keys alone.
+    pub fn is_keyed(&self) -> bool {
+        self.0.iter().all(Asked::is_keyed)
     }
 
     /// The indexes that help.
@@ -97,11 +113,41 @@ impl Asked {
                 Said::Nothing => break,
             }
         }
-        (!values.is_empty() || bounds.is_some()).then_some(Self { index, spec, values, bounds })
+        (!values.is_empty() || bounds.is_some()).then_some(Self {
+            index,
+            spec,
+            values,
+            bounds,
+            is_all: false,
+        })
+    }
+
+    /// What a condition says of an index; `None` if that is not all that it says.
+    pub fn of_all(index: TableIndex, spec: &IndexSpec, condition: &Condition) -> Option<Self> {
+        let conjuncts = condition.conjuncts();
+        if !condition.is_of_conjuncts() {
+            return None;
+        }
+        let asked = Self::new(index, spec.clone(), &conjuncts)?;
+        asked.says_all(&conjuncts).then_some(asked)
+    }
+
+    /// Whether the conditions say no more.
+    fn says_all(&self, conjuncts: &[Conjunct<'_>]) -> bool {
+        let parts = self.values.len() + usize::from(self.bounds.is_some());
+        let parts = self.spec.parts.get(..parts).unwrap_or_default();
+        conjuncts.iter().all(|it| match it.predicate {
+            // What else is said of the column is left out beside it.
+            Predicate::IsNull => {
+                let alone = conjuncts.iter().filter(|other| other.id == it.id).count() == 1;
+                alone && parts.iter().any(|part| part.column == it.id)
+            }
+            _ => parts.iter().any(|part| (part.column, part.order) == (it.id, it.order)),
+        })
     }
 
     /// How rows are found.
-    fn found_by(&self) -> FoundBy {
+    pub fn found_by(&self) -> FoundBy {
         FoundBy {
             index: self.index,
             columns: self.values.len(),
@@ -120,10 +166,26 @@ impl Asked {
         (self.values.len() == columns).then_some(self.bounds).flatten()
     }
 
+    /// Whether a look at the columns makes keys of texts.
+    fn is_keyed(&self) -> bool {
+        let parts = self.values.len() + usize::from(self.bounds.is_some());
+        self.spec.parts.iter().take(parts).any(|part| part.order.is_some())
+    }
+
+    fn candidate_share(&self) -> u32 {
+        if self.is_keyed() { KEYED_CANDIDATE_SHARE } else { CANDIDATE_SHARE }
+    }
+
+    /// About how many values of a column could be looked at instead of all searches.
+    pub fn search_cost(&self) -> usize {
+        let each = if self.is_keyed() { KEYED_SEARCH_COST } else { SEARCH_COST };
+        self.searches().saturating_mul(each)
+    }
+
     /// The positions of the index; `None` if there are too many to look up.
-    fn ranges<'a>(&'a self, index: &SegmentIndex<'_>, forced: bool) -> Option<Vec<Range<u32>>> {
-        let cost = if forced { 1 } else { SEARCH_COST };
-        if self.searches().saturating_mul(cost) > index.len() as usize {
+    pub fn ranges<'a>(&'a self, index: &SegmentIndex<'_>, forced: bool) -> Option<Vec<Range<u32>>> {
+        let cost = if forced { self.searches() } else { self.search_cost() };
+        if cost > index.len() as usize {
             return None;
         }
         let mut prefixes: Vec<Vec<Cell<'_>>> = vec![Vec::new()];

@@ -8,7 +8,7 @@
 //! needs it by `bm25` (`occurrences` and `asked` say how often terms occur, `best` leaves out rows that
 //! cannot be on the page), `page` takes the rows of the page, along an index where one has its order
 //! (`index_order`), and `output` turns those few into a reply.
-//! COUNT stops after `select`; `facet` counts values instead. All of SEARCH and COUNT is put together
+//! COUNT stops after `select`, or sooner where an index knows (`index_count`); `facet` counts values instead. All of SEARCH and COUNT is put together
 //! in `search`.
 //!
 //! Rows whose keys are known take `get`, and `scan` reads columns of all that match instead of a
@@ -32,6 +32,7 @@ mod filter;
 mod fuzzy;
 mod get;
 mod highlight;
+mod index_count;
 mod index_order;
 mod index_ranges;
 mod key_ranges;

@@ -7,7 +7,11 @@
 use remora_index::segment::Segment;
 use smallvec::SmallVec;
 
-use super::{filter::Condition, index_ranges::IndexRanges, key_ranges::KeyRanges};
+use super::{
+    filter::Condition,
+    index_ranges::{IndexRanges, KEYED_CANDIDATE_SHARE, KEYED_SEARCH_COST},
+    key_ranges::KeyRanges,
+};
 use crate::{Allowed, FoundBy, Schema, TableIndex};
 
 /// More candidates than one in this many documents are found sooner from the columns.
@@ -17,6 +21,16 @@ const PART_COST: usize = 256;
 
 /// What found documents, each index once.
 pub(super) type Found = SmallVec<[FoundBy; 2]>;
+
+/// Documents that a condition may hold for.
+pub(super) struct Candidates {
+    /// In ascending order.
+    pub docs: Vec<u32>,
+    /// What found them.
+    pub found: Found,
+    /// Whether it is known that it holds for all of them.
+    pub is_all: bool,
+}
 
 /// What a condition says of keys and indexes.
 pub(super) struct Narrowing {
@@ -43,17 +57,22 @@ impl Narrowing {
         helps.then_some(Self { keys, indexes, either, forced: allowed.forced })
     }
 
-    /// The documents of a segment that the condition may hold for, ascending, and what found them; `None` where they
-    /// are found sooner from the columns.
-    pub fn candidates(&self, segment: &Segment) -> Option<(Vec<u32>, Found)> {
-        let one = |docs, found_by| (docs, Found::from_iter([found_by]));
+    /// The documents of a segment that the condition may hold for, ascending; `None` where they are found sooner from
+    /// the columns.
+    pub fn candidates(&self, segment: &Segment) -> Option<Candidates> {
+        let one = |docs, found_by, is_all| Candidates {
+            docs,
+            found: Found::from_iter([found_by]),
+            is_all,
+        };
         let keys = self.keys.as_ref();
-        let by_key = keys
-            .and_then(|keys| Some(one(keys.candidates(segment, self.forced)?, keys.found_by())));
+        let by_key = keys.and_then(|keys| {
+            Some(one(keys.candidates(segment, self.forced)?, keys.found_by(), false))
+        });
         let by_index = || {
             let indexes = self.indexes.as_ref()?;
-            let (docs, found_by) = indexes.candidates(segment, self.forced)?;
-            Some(one(docs, found_by))
+            let (docs, found_by, is_all) = indexes.candidates(segment, self.forced)?;
+            Some(one(docs, found_by, is_all))
         };
         let by_any = || self.either.iter().find_map(|parts| any_of(parts, segment, self.forced));
         by_key.or_else(by_index).or_else(by_any)
@@ -62,6 +81,11 @@ impl Narrowing {
     /// Whether nothing but conditions joined by OR helps.
     pub fn is_union(&self) -> bool {
         self.keys.is_none() && self.indexes.is_none()
+    }
+
+    /// Whether all that helps are indexes of texts by their keys.
+    fn is_keyed(&self) -> bool {
+        self.keys.is_none() && self.indexes.as_ref().is_some_and(IndexRanges::is_keyed)
     }
 
     /// Adds the indexes that help.
@@ -78,16 +102,22 @@ impl Narrowing {
 }
 
 /// What any of the parts leaves.
-fn any_of(parts: &[Narrowing], segment: &Segment, forced: bool) -> Option<(Vec<u32>, Found)> {
+fn any_of(parts: &[Narrowing], segment: &Segment, forced: bool) -> Option<Candidates> {
     let doc_count = segment.doc_count();
-    let (cost, share) = if forced { (1, 1) } else { (PART_COST, CANDIDATE_SHARE) };
+    let (cost, share) = match forced {
+        true => (1, 1),
+        false if parts.iter().all(Narrowing::is_keyed) => {
+            (KEYED_SEARCH_COST, KEYED_CANDIDATE_SHARE)
+        }
+        false => (PART_COST, CANDIDATE_SHARE),
+    };
     if parts.len().saturating_mul(cost) > doc_count as usize {
         return None;
     }
     let most = (doc_count / share) as usize;
     let (mut docs, mut found) = (Vec::new(), Found::new());
     for part in parts {
-        let (mut of_part, found_by) = part.candidates(segment)?;
+        let Candidates { docs: mut of_part, found: found_by, .. } = part.candidates(segment)?;
         docs.append(&mut of_part);
         if docs.len() > most {
             if !forced {
@@ -106,7 +136,7 @@ fn any_of(parts: &[Narrowing], segment: &Segment, forced: bool) -> Option<(Vec<u
     }
     docs.sort_unstable();
     docs.dedup();
-    Some((docs, found))
+    Some(Candidates { docs, found, is_all: false })
 }
 
 /// Adds what found documents of another part or segment.

@@ -54,7 +54,7 @@ pub(crate) fn search(
         page::by_key(view, docs, order.key_descending, after.as_ref(), request)
     } else {
         let allowed = request.selection.indexes.order;
-        let index = IndexOrder::find(schema, &order, plan.condition.as_ref(), allowed);
+        let index = IndexOrder::find(view, &order, plan.condition.as_ref(), allowed);
         let (places, is_walked) =
             page::by_value(view, docs, &orders, index.as_ref(), after.as_ref(), request);
         if let (Some(index), true) = (index, is_walked) {
@@ -116,8 +116,7 @@ impl FirstPage {
                 Self { looked_at: places.len() as u64, places, index: None }
             }));
         }
-        let Some(index) = IndexOrder::find(schema, &order, condition, selection.indexes.order)
-        else {
+        let Some(index) = IndexOrder::find(view, &order, condition, selection.indexes.order) else {
             return Ok(None);
         };
         let orders = view.segments.iter().map(|segment| SegmentOrder::new(&order, segment, None));
@@ -159,7 +158,7 @@ pub(crate) fn search_access(view: &TableView, request: &SearchRequest) -> Result
         path.ordered_by = Some(TableIndex::Key);
     } else if !order.needs_scores() {
         let allowed = request.selection.indexes.order;
-        let index = IndexOrder::find(&view.schema, &order, plan.condition.as_ref(), allowed);
+        let index = IndexOrder::find(view, &order, plan.condition.as_ref(), allowed);
         let orders = view.segments.iter().map(|segment| SegmentOrder::new(&order, segment, None));
         let orders: Vec<SegmentOrder<'_>> = orders.collect();
         let (_, is_walked) = page::by_value(view, &docs, &orders, index.as_ref(), None, request);

@@ -8,12 +8,13 @@ use super::{
     docs::Docs,
     expression::{Expression, Node},
     filter::Condition,
+    index_count::IndexCount,
     matching::matching,
     narrow::{self, Found, Narrowing},
     occurrences::Occurrences,
 };
 use crate::{
-    AccessPath, Position, QueryReport, Result, Selection, TableIndex,
+    AccessPath, Allowed, Position, QueryReport, Result, Selection, TableIndex,
     snapshot::{SegmentView, TableView},
 };
 
@@ -28,6 +29,8 @@ pub(super) struct Plan {
     pub condition: Option<Condition>,
     /// What the condition says of keys and indexes.
     narrowing: Option<Narrowing>,
+    /// What may find rows.
+    allowed: Allowed,
 }
 
 /// The rows of a selection.
@@ -38,6 +41,23 @@ pub(super) struct Selected {
     pub total: u64,
     /// What it took.
     pub report: QueryReport,
+}
+
+/// What keys and indexes leave of a segment's documents.
+struct Narrowed {
+    docs: Docs,
+    /// Whether it is known that the condition holds for all of them.
+    is_all: bool,
+}
+
+impl Narrowed {
+    /// Those that satisfy the condition.
+    fn satisfying(self, condition: &Condition, view: &SegmentView) -> Result<Docs> {
+        match self.is_all {
+            true => Ok(self.docs),
+            false => Ok(Docs::Some(condition.filtered(&view.segment, self.docs)?)),
+        }
+    }
 }
 
 /// How many rows a selection has, and what it took.
@@ -51,7 +71,7 @@ impl Plan {
         let condition = filter.map(|filter| Condition::new(&view.schema, filter)).transpose()?;
         let allowed = selection.indexes.find;
         let narrowing = condition.as_ref().and_then(|it| Narrowing::new(&view.schema, it, allowed));
-        Ok(Self { expression, condition, narrowing })
+        Ok(Self { expression, condition, narrowing, allowed })
     }
 
     /// Evaluates it. `started` is when the request came.
@@ -93,8 +113,7 @@ impl Plan {
             let mut found = Found::new();
             for (docs, view) in docs.iter_mut().zip(&view.segments) {
                 let matching = std::mem::replace(docs, Docs::Every);
-                let candidates = self.narrowed(view, matching, &mut found);
-                *docs = Docs::Some(condition.filtered(&view.segment, candidates)?);
+                *docs = self.narrowed(view, matching, &mut found).satisfying(condition, view)?;
             }
             view.usage.found(&found);
             total = count_live(&docs, &view.segments);
@@ -116,7 +135,7 @@ impl Plan {
         let (mut looked_at, mut found) = (0_u64, Found::new());
         for segment in &view.segments {
             let left = self.narrowed(segment, Docs::Every, &mut found);
-            looked_at += match (&left, &self.condition) {
+            looked_at += match (&left.docs, &self.condition) {
                 (Docs::Some(candidates), _) => u64::from(candidates.count()),
                 (Docs::Every, None) => u64::from(segment.segment.doc_count()).min(wanted),
                 (Docs::Every, Some(_)) => u64::from(segment.segment.doc_count()),
@@ -127,10 +146,11 @@ impl Plan {
             docs.push(left);
         }
         view.usage.found(&found);
-        let Some(condition) = &self.condition else { return Ok(Some(docs)) };
+        let Some(condition) = &self.condition else {
+            return Ok(Some(docs.into_iter().map(|left| left.docs).collect()));
+        };
         let segments = view.segments.iter().zip(docs);
-        let matching =
-            segments.map(|(view, docs)| condition.filtered(&view.segment, docs).map(Docs::Some));
+        let matching = segments.map(|(view, docs)| docs.satisfying(condition, view));
         matching.collect::<Result<_>>().map(Some)
     }
 
@@ -158,12 +178,12 @@ impl Plan {
                 }
                 None => Docs::Every,
             };
-            let docs = self.narrowed(segment, docs, &mut found);
-            path.scanned += usize::from(matches!(docs, Docs::Every));
-            path.examined += docs.count_live(segment);
+            let left = self.narrowed(segment, docs, &mut found);
+            path.scanned += usize::from(matches!(left.docs, Docs::Every));
+            path.examined += left.docs.count_live(segment);
             let docs = match &self.condition {
-                Some(condition) => Docs::Some(condition.filtered(&segment.segment, docs)?),
-                None => docs,
+                Some(condition) => left.satisfying(condition, segment)?,
+                None => left.docs,
             };
             path.matching += docs.count_live(segment);
             all.push(docs);
@@ -176,24 +196,32 @@ impl Plan {
 
     /// Those of a segment's documents that may satisfy the condition, as far as its keys and indexes
     /// tell sooner than its columns; `found` takes which of them did.
-    fn narrowed(&self, view: &SegmentView, docs: Docs, found: &mut Found) -> Docs {
+    fn narrowed(&self, view: &SegmentView, docs: Docs, found: &mut Found) -> Narrowed {
         let segment = &view.segment;
         let few = segment.doc_count() / FEW_SHARE;
         if matches!(&docs, Docs::Some(docs) if docs.count() <= few) {
-            return docs;
+            return Narrowed { docs, is_all: false };
         }
         let candidates = self.narrowing.as_ref().and_then(|it| it.candidates(segment));
-        let Some((candidates, found_by)) = candidates else { return docs };
-        narrow::add(found_by, found);
-        match docs {
-            Docs::Every => Docs::Some(DocSet::List(candidates)),
-            Docs::Some(docs) => Docs::Some(DocSet::List(candidates).intersect(&docs)),
-        }
+        let Some(candidates) = candidates else { return Narrowed { docs, is_all: false } };
+        narrow::add(candidates.found, found);
+        let left = DocSet::List(candidates.docs);
+        let docs = match docs {
+            Docs::Every => Docs::Some(left),
+            Docs::Some(docs) => Docs::Some(left.intersect(&docs)),
+        };
+        Narrowed { docs, is_all: candidates.is_all }
     }
 
     /// How many rows it has. Asks the text index for the number alone where it knows that sooner
     /// than the documents.
     pub fn count(&self, view: &TableView, position: Position, started: Instant) -> Result<Counted> {
+        if let Some(counted) = self.count_by_index(view)? {
+            let mut report = self.report(view, position);
+            report.after_filters = counted;
+            report.index_time = started.elapsed();
+            return Ok((counted, report));
+        }
         let pattern = self.expression.as_ref().and_then(Expression::only_pattern);
         let (Some(pattern), [text], None) = (pattern, &view.schema.texts[..], &self.condition)
         else {
@@ -221,6 +249,26 @@ impl Plan {
         Ok((total, report))
     }
 
+    /// How many rows satisfy the condition, where an index says that of one segment or more.
+    fn count_by_index(&self, view: &TableView) -> Result<Option<u64>> {
+        let (None, Some(condition)) = (&self.expression, &self.condition) else { return Ok(None) };
+        let Some(counting) = IndexCount::new(&view.schema, condition, self.allowed) else {
+            return Ok(None);
+        };
+        let (mut total, mut found) = (0, Found::new());
+        for segment in &view.segments {
+            total += match counting.count(segment, condition, &mut found)? {
+                Some(count) => count,
+                None => {
+                    let docs = self.narrowed(segment, Docs::Every, &mut found);
+                    docs.satisfying(condition, segment)?.count_live(segment)
+                }
+            };
+        }
+        view.usage.found(&found);
+        Ok(Some(total))
+    }
+
     /// Counts the text indexes that are asked.
     fn note_searched(&self, view: &TableView) {
         let Some(expression) = &self.expression else { return };
@@ -229,7 +277,7 @@ impl Plan {
     }
 
     /// A report of what is known before anything is matched.
-    fn report(&self, view: &TableView, position: Position) -> QueryReport {
+    pub fn report(&self, view: &TableView, position: Position) -> QueryReport {
         QueryReport {
             position,
             terms: self.expression.as_ref().map_or(0, |expression| expression.terms.len() as u64),

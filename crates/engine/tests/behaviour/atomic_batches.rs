@@ -26,7 +26,8 @@ fn no_reader_sees_half_a_batch() {
             while !done.load(Ordering::Relaxed) {
                 let selection = Selection { table: TABLE.to_owned(), ..Selection::default() };
                 let column = "score".to_owned();
-                let request = FacetRequest { selection, column, limit: 10, offset: 0 };
+                let request =
+                    FacetRequest { selection, column, limit: 10, ..FacetRequest::default() };
                 let facet = database.facet(&request).unwrap();
                 assert_eq!((facet.values.len(), facet.matched), (1, ROWS_OF_A_BATCH as u64));
                 let remora_engine::Value::Int(score) = facet.values[0].0 else { panic!() };

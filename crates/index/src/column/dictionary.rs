@@ -90,6 +90,11 @@ impl Dictionary {
         &self.values
     }
 
+    /// Each value that some document has, NULL first.
+    pub fn distinct_values(&self) -> impl Iterator<Item = Cell<'_>> {
+        (0..self.values.len().saturating_add(self.first_code)).map(|code| self.value(code))
+    }
+
     /// The code of a document, which orders as the values do.
     #[inline]
     pub fn code(&self, doc: u32) -> u32 {

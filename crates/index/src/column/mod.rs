@@ -178,13 +178,7 @@ impl Column {
             cell => predicate.matches(cell),
         };
         if let Layout::Dictionary(dictionary) = &self.layout {
-            let values = dictionary.values();
-            let values = (0..values.len()).map(|index| values.get(index));
-            let matching = values.filter(|value| holds(*value)).filter_map(|value| match value {
-                Cell::Bytes(text) => Some(text.to_vec()),
-                _ => None,
-            });
-            return self.select(&Predicate::BytesIn(matching.collect()));
+            return self.select(&texts_of_keys(dictionary, &mut holds));
         }
         let mut words = vec![0_u64; self.doc_count.div_ceil(64) as usize];
         for (word, first) in words.iter_mut().zip((0..self.doc_count).step_by(64)) {
@@ -198,13 +192,23 @@ impl Column {
     /// Keeps of `docs` those whose key in an order of texts satisfies the condition.
     pub fn retain_by_key(&self, docs: &mut Vec<u32>, order: TextOrder, predicate: &Predicate) {
         let mut key = Vec::new();
-        docs.retain(|&doc| match self.get(doc) {
+        let mut holds = |cell: Cell<'_>| match cell {
             Cell::Bytes(text) => {
                 order.write_key(text, &mut key);
                 predicate.matches(Cell::Bytes(&key))
             }
             cell => predicate.matches(cell),
-        });
+        };
+        match &self.layout {
+            // A key for each value is less to make than one for each document.
+            Layout::Dictionary(dictionary)
+                if (dictionary.values().len() as usize) < docs.len()
+                    && !matches!(predicate, Predicate::IsNull) =>
+            {
+                dictionary.retain(docs, &texts_of_keys(dictionary, &mut holds));
+            }
+            _ => docs.retain(|&doc| holds(self.get(doc))),
+        }
     }
 
     /// Keeps of `docs` those that satisfy the condition: cheaper than [`Column::select`] where
@@ -239,6 +243,14 @@ impl Column {
         }
     }
 
+    /// Each value that some document has, once, NULL first and the others ascending; `None` if they are not listed.
+    pub fn distinct_values(&self) -> Option<impl Iterator<Item = Cell<'_>>> {
+        match &self.layout {
+            Layout::Plain(_) => None,
+            Layout::Dictionary(dictionary) => Some(dictionary.distinct_values()),
+        }
+    }
+
     /// Calls `visit` once for each distinct value among `docs` with how many have it, in ascending
     /// order of the values, NULL first.
     pub fn count_values(&self, docs: &DocSet, visit: &mut dyn FnMut(Cell<'_>, u32)) {
@@ -247,6 +259,17 @@ impl Column {
             Layout::Dictionary(dictionary) => dictionary.count_values(docs, visit),
         }
     }
+}
+
+/// The condition that a text is one of those for which `holds` does.
+fn texts_of_keys(dictionary: &Dictionary, holds: &mut dyn FnMut(Cell<'_>) -> bool) -> Predicate {
+    let values = dictionary.values();
+    let values = (0..values.len()).map(|index| values.get(index));
+    let matching = values.filter(|value| holds(*value)).filter_map(|value| match value {
+        Cell::Bytes(text) => Some(text.to_vec()),
+        _ => None,
+    });
+    Predicate::BytesIn(matching.collect())
 }
 
 fn kind_code(kind: ColumnKind) -> u8 {

@@ -30,7 +30,7 @@ impl Predicate {
     }
 
     /// Whether a value satisfies the condition; one of another kind does not.
-    pub(super) fn matches(&self, cell: Cell<'_>) -> bool {
+    pub fn matches(&self, cell: Cell<'_>) -> bool {
         match (cell, self) {
             (Cell::Null, Self::IsNull) => true,
             (Cell::Ordinal(value), Self::OrdinalRange(low, high)) => (*low, *high).contains(&value),

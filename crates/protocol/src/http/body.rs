@@ -91,7 +91,7 @@ pub fn parse_facet(
     body.selection(&mut clauses, Text::Optional)?;
     let (limit, offset) = body.page()?;
     let selection = clauses.finish(table.to_owned())?;
-    Ok(FacetRequest { selection, column, limit, offset })
+    Ok(FacetRequest { selection, column, limit, offset, values_only: false })
 }
 
 /// Reads the body of an optimisation: the table, or all.

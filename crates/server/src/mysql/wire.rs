@@ -37,7 +37,18 @@ macro_rules! socket {
             }
 
             fn read_now(&self, buffer: &mut ReadBuf<'_>) -> io::Result<usize> {
-                self.try_read_buf(buffer)
+                let mut read = Err(io::ErrorKind::WouldBlock.into());
+                // Fewer bytes than there is room for were all (epoll(7)): whoever asks again waits, without another call
+                // that says so.
+                let _ = self.try_io(Interest::READABLE, || {
+                    let room = buffer.remaining();
+                    read = self.try_read_buf(buffer);
+                    match read {
+                        Ok(count) if count == 0 || count == room => Ok(()),
+                        _ => Err(io::ErrorKind::WouldBlock.into()),
+                    }
+                });
+                read
             }
 
             fn writable(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {

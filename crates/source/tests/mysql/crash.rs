@@ -153,7 +153,13 @@ fn survives_kills_of_both_sides(kind: Kind) {
         stop.store(true, Ordering::Relaxed);
         generator = writer.join().unwrap();
         if generator.lost {
+            let last = generator.history.pop().unwrap_or_default();
             generator = Generator::attach(&server, generator.random.clone());
+            if last.starts_with("TRUNCATE") {
+                // MariaDB that is killed in the middle of it may have emptied the table without an event in its
+                // binlog, which no follower hears of (4 of 25 kills of a 10.11 that does nothing else).
+                generator.again(&last);
+            }
         }
         assert_whole(&directory);
         let followed = Followed::start_in(&server, directory);

@@ -264,7 +264,8 @@ impl ScalarUDFImpl for Function {
         let scalars: Vec<Option<&ScalarValue>> = args.args.iter().map(as_scalar).collect();
         let types = argument_types(&args.arg_fields, &scalars, self.dialect.collation);
         let kind = ExprType::of_field(&args.return_field);
-        let context = Context::of_options(&args.config_options);
+        let caller = Context::of_caller();
+        let context = caller.as_deref().or_else(|| Context::of_options(&args.config_options));
         let call = Call { context, types: &types, result: &kind };
         let constant = args.args.iter().all(|arg| as_scalar(arg).is_some());
         let once = constant && !self.definition.volatile;

@@ -248,7 +248,11 @@ impl ScalarUDFImpl for Condition {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> PlanResult<ColumnarValue> {
-        check(&args.config_options)?;
+        match Context::of_caller() {
+            Some(context) if context.is_over() => return Err(ended()),
+            Some(_) => {}
+            None => check(&args.config_options)?,
+        }
         match args.args.into_iter().next() {
             Some(value) => Ok(value),
             None => exec_err!("watched has an argument"),

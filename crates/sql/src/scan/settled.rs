@@ -100,10 +100,9 @@ impl ScalarUDFImpl for SettledValue {
         Ok(Arc::clone(&self.field))
     }
 
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> PlanResult<ColumnarValue> {
-        let context = Context::of_options(&args.config_options);
-        match context.and_then(|context| context.settled.get(self.number)) {
-            Some(value) => Ok(ColumnarValue::Scalar(value.clone())),
+    fn invoke_with_args(&self, _: ScalarFunctionArgs) -> PlanResult<ColumnarValue> {
+        match Context::of_caller().and_then(|context| context.settled.get(self.number).cloned()) {
+            Some(value) => Ok(ColumnarValue::Scalar(value)),
             None => exec_err!("a constant of a kept plan was not settled"),
         }
     }

@@ -4,6 +4,7 @@
 
 use std::{
     any::Any,
+    cell::RefCell,
     fmt,
     sync::{
         Arc,
@@ -53,6 +54,28 @@ pub(crate) struct UserVariables {
 struct KeptVariables {
     values: FxHashMap<String, Value>,
     bytes: usize,
+}
+
+thread_local! {
+    static CALLER: RefCell<Option<Arc<Context>>> = const { RefCell::new(None) };
+}
+
+/// As long as it is held, functions that are called in this thread ask a context.
+pub(crate) struct Caller {
+    before: Option<Arc<Context>>,
+}
+
+impl Caller {
+    /// Has them ask this one.
+    pub(crate) fn new(context: &Arc<Context>) -> Self {
+        Self { before: CALLER.replace(Some(Arc::clone(context))) }
+    }
+}
+
+impl Drop for Caller {
+    fn drop(&mut self) {
+        CALLER.set(self.before.take());
+    }
 }
 
 /// What functions may ask.
@@ -214,6 +237,12 @@ impl Context {
     /// The context of the statement that a function runs in, if there is one.
     pub(crate) fn of_options(options: &ConfigOptions) -> Option<&Self> {
         options.extensions.get::<Self>()
+    }
+
+    /// The context of the kept plan that runs in this thread, if one does: its functions were made with the options of
+    /// the statement that it was planned for.
+    pub(crate) fn of_caller() -> Option<Arc<Self>> {
+        CALLER.with_borrow(Clone::clone)
     }
 
     /// Whether a function that waits is to give up.

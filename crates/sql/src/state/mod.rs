@@ -21,7 +21,7 @@ use remora_engine::Value;
 use rustc_hash::FxHashMap;
 
 pub(crate) use chance::{Chances, Generator};
-pub(crate) use context::{Clock, Context, UserVariables};
+pub(crate) use context::{Caller, Clock, Context, UserVariables};
 pub(crate) use meta::Meta;
 use remora_mysql::{ErrorCode, LexMode};
 pub(crate) use variables::VariableTarget;

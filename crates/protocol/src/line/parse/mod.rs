@@ -162,7 +162,7 @@ fn parse_facet(tokens: &mut Tokens, limits: &ParseLimits) -> Result<Command, Lin
     let limit = clauses.limit.unwrap_or(limits.default_limit);
     let offset = clauses.offset.unwrap_or(0);
     let selection: Selection = clauses.finish(table)?;
-    Ok(Command::Facet(FacetRequest { selection, column, limit, offset }))
+    Ok(Command::Facet(FacetRequest { selection, column, limit, offset, values_only: false }))
 }
 
 fn parse_get(tokens: &mut Tokens, limits: &ParseLimits) -> Result<Command, LineError> {

@@ -85,6 +85,11 @@ impl Generator {
         }
     }
 
+    /// Runs a statement of which it is not known whether the source ran it.
+    pub fn again(&mut self, statement: &str) {
+        self.run(statement);
+    }
+
     /// One transaction, or one schema change where the chance has it.
     pub fn step(&mut self, ddl_percent: usize) {
         if self.random.chance(ddl_percent) {

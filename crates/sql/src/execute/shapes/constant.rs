@@ -10,7 +10,7 @@ use remora_engine::{ColumnType, Date, DateTime, Decimal, Value};
 use remora_mysql::{Collation, unquoted};
 
 use super::{
-    lift::{Constants, Literal, LiteralKind, literals_of},
+    lift::{Constants, FIRST_SUM, Literal, LiteralKind, literals_of},
     shape::Group,
 };
 use crate::{
@@ -242,6 +242,10 @@ impl<'a> Constants<'a> {
 
     /// The only literal of a group.
     pub fn one(&self, group: Group) -> Constant<'a> {
+        if let Some(place) = group.checked_sub(FIRST_SUM) {
+            let sum = self.sums.get(place).copied().flatten();
+            return sum.map_or(Constant::Other, |sum| Constant::Integer(sum.into()));
+        }
         match self.group(group) {
             [literal] => self.constant(literal),
             _ => Constant::Other,

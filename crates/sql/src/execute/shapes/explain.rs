@@ -236,7 +236,8 @@ impl Asked<'_> {
         let Some(selection) = self.selection(&work.tests) else { return Ok(None) };
         if let Some(collation) = work.collation {
             let (selection, column) = (selection.clone(), work.column.clone());
-            let request = FacetRequest { selection, column, limit: usize::MAX, offset: 0 };
+            let request =
+                FacetRequest { selection, column, limit: usize::MAX, ..FacetRequest::default() };
             let found = self.reader.facet(&request).map_err(failed)?;
             if by_keys(found.values, collation, work.order).is_none() {
                 return Ok(None);

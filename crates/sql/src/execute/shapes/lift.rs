@@ -18,6 +18,9 @@ const MAX_KEY_BYTES: usize = 4_096;
 /// Most parts of a tuple.
 const MAX_ARITY: usize = 64;
 
+/// Groups from this number on are sums of literals.
+pub(super) const FIRST_SUM: usize = usize::MAX / 2;
+
 const LITERAL: u8 = 1;
 const LIST: u8 = 2;
 
@@ -80,6 +83,8 @@ pub(super) struct Constants<'a> {
     pub literals: &'a [Literal],
     pub ends: &'a [usize],
     pub parameters: &'a [Value],
+    /// What the sums of a plan are, the groups from [`FIRST_SUM`] on; `None` where one is no number of 64 bits.
+    pub sums: Vec<Option<i64>>,
     /// The session's.
     pub zone: TimeZone,
 }
@@ -126,7 +131,8 @@ impl Lifted {
             LiteralKind::Parameter => literal.end == place + 1,
             _ => literal.start == place,
         };
-        let (at, literal) = self.literals.iter().enumerate().find(|(_, it)| begins(it))?;
+        let at = self.literals.partition_point(|literal| literal.end <= place);
+        let literal = self.literals.get(at).filter(begins)?;
         Some((literal, self.ends.partition_point(|end| *end <= at)))
     }
 
@@ -139,7 +145,8 @@ impl Lifted {
         session: &SessionState,
     ) -> Constants<'a> {
         let zone = session.variables.time_zone.zone.clone();
-        Constants { text, mode, literals: &self.literals, ends: &self.ends, parameters, zone }
+        let (literals, ends) = (&self.literals, &self.ends);
+        Constants { text, mode, literals, ends, parameters, sums: Vec::new(), zone }
     }
 }
 

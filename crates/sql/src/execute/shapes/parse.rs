@@ -234,9 +234,12 @@ impl Parser<'_> {
     fn value(&mut self) -> Option<Value> {
         if self.is_call("COUNT") {
             self.at += 2;
-            self.expect("*")?;
+            let value = match self.mark("*") {
+                true => Value::CountRows,
+                false => Value::CountValues(self.column()?),
+            };
             self.expect(")")?;
-            return Some(Value::CountRows);
+            return Some(value);
         }
         for (name, make) in
             [("MIN", Value::Least as fn(ColumnName) -> Value), ("MAX", Value::Greatest)]

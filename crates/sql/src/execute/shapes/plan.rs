@@ -5,7 +5,7 @@ use remora_engine::{ColumnType, SortBy, SortKey};
 use remora_mysql::Collation;
 
 use super::{
-    condition::Tests,
+    condition::{Test, Tests},
     keys::KeyTest,
     shape::{ColumnName, Group, Item, JsonKeys, Match, OrderBy, Repeated, Select, Shape, Value},
     table::Table,
@@ -148,7 +148,7 @@ impl Plan {
         let by_key = |table: &Table| Self::keys(select, shape.branches, table);
         let (work, columns) = match &select.items[..] {
             items if select.group.is_some() => facet(select, items, &table)?,
-            [Item::One(Value::CountRows, _), ..] => count(select, &table)?,
+            [Item::One(Value::CountRows | Value::CountValues(_), _), ..] => count(select, &table)?,
             [Item::One(Value::Least(_) | Value::Greatest(_), _), ..] => ends(select, &table)?,
             _ => by_key(&table).or_else(|| page(select, &table, reader))?,
         };
@@ -315,8 +315,14 @@ fn few(fields: &[PageField], table: &Table, reader: &Reader) -> Option<FewScan> 
 
 fn count(select: &Select, table: &Table) -> Option<(Work, Vec<Column>)> {
     let plain = select.order.is_empty() && select.limit.is_none();
-    let [Item::One(Value::CountRows, name)] = select.items.as_slice() else { return None };
-    let tests = Tests::new(select.condition.as_ref(), table)?;
+    let [Item::One(value, name)] = select.items.as_slice() else { return None };
+    let mut tests = Tests::new(select.condition.as_ref(), table)?;
+    if let Value::CountValues(column) = value {
+        let position = table.position(column)?;
+        if table.schema().columns.get(position)?.nullable {
+            tests.columns.push(Test::IsNull(table.tested(column)?, false));
+        }
+    }
     plain.then(|| (Work::Count(tests), vec![ExprType::int(21).not_null().column_named(name)]))
 }
 

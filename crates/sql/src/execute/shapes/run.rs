@@ -385,7 +385,8 @@ impl Asked<'_> {
             false => (usize::MAX, 0),
         };
         let column = work.column.clone();
-        let request = FacetRequest { selection, column, limit, offset };
+        let values_only = !work.counts.contains(&true) && work.order != FacetOrder::Frequent;
+        let request = FacetRequest { selection, column, limit, offset, values_only };
         let mut found = self.reader.facet(&request).map_err(failed)?;
         if let Some(collation) = work.collation {
             let Some(sorted) = by_keys(found.values, collation, work.order) else {
@@ -431,8 +432,11 @@ impl Asked<'_> {
         let Some(requests) = self.end_requests(tests, ends) else { return Ok(None) };
         let mut row = Vec::new();
         for request in requests {
-            let found = self.reader.search(&request).map_err(failed)?;
-            let first = found.hits.into_iter().next();
+            let hits = match self.reader.first_page(&request).map_err(failed)? {
+                Some(hits) => hits,
+                None => self.reader.search(&request).map_err(failed)?.hits,
+            };
+            let first = hits.into_iter().next();
             let value = first.and_then(|hit| hit.fields.into_iter().next());
             row.push(value.unwrap_or(Value::Null));
         }

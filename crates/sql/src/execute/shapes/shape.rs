@@ -7,7 +7,7 @@
 //! joined    := json "JOIN" table "ON" column "=" column | table "JOIN" json "ON" column "=" column
 //! json      := "JSON_TABLE" "(" literal "," literal "COLUMNS" "(" name integer "PATH" literal "))"
 //!              "AS"? name
-//! item      := "*" | table ".*" | (column | "COUNT" "(" "*" ")" | ("MIN" | "MAX") "(" column ")"
+//! item      := "*" | table ".*" | (column | "COUNT" "(" ("*" | column) ")" | ("MIN" | "MAX") "(" column ")"
 //!              | match) ("AS"? name)?
 //! condition := of AND, OR, NOT, parentheses, and comparisons of a column with literals
 //! match     := "MATCH" "(" column, … ")" "AGAINST" "(" literal mode? ")"
@@ -85,6 +85,7 @@ pub(super) enum Item {
 pub(super) enum Value {
     Column(ColumnName),
     CountRows,
+    CountValues(ColumnName),
     Least(ColumnName),
     Greatest(ColumnName),
     Score(Match),

@@ -3,7 +3,7 @@
 
 mod table;
 
-use std::{borrow::Cow, ops::Bound};
+use std::{borrow::Cow, ops::Bound, sync::LazyLock};
 
 use remora_mysql::{Collation, ErrorCode};
 
@@ -30,7 +30,17 @@ enum Kind {
     Unicode9Case,
 }
 
+/// Numbers of collations are below this.
+const NUMBERS: u16 = 4_096;
+
 fn kind(collation: Collation) -> Kind {
+    // A look at names would cost more than a short key.
+    static KINDS: LazyLock<Vec<Kind>> =
+        LazyLock::new(|| (0..NUMBERS).map(|number| kind_by_name(Collation(number))).collect());
+    KINDS.get(usize::from(collation.0)).copied().unwrap_or(Kind::Unicode4)
+}
+
+fn kind_by_name(collation: Collation) -> Kind {
     let name = collation.name();
     match collation {
         Collation::BINARY | Collation::UTF8MB4_0900_BIN => return Kind::Bytes,

@@ -16,6 +16,8 @@ use std::sync::LazyLock;
 /// Code points of a page.
 const PAGE: usize = 256;
 const NO_PAGE: u16 = u16::MAX;
+/// Bytes of a text that are weighed at once.
+const PIECE: usize = 32;
 
 /// `utf8mb4_0900_ai_ci`.
 pub(super) static UCA_9: LazyLock<Table> =
@@ -47,15 +49,15 @@ pub(super) struct Table {
     pages: Vec<u16>,
     entries: Vec<[WeightRange; PAGE]>,
     missing: Missing,
-    /// The weights of ASCII characters that have one and only one; 0 for the others. Most texts are of these.
-    ascii: [u16; 128],
+    /// The weights of ASCII characters that have one and only one; 0 for other bytes. Most texts are of these.
+    plain: [u16; 256],
 }
 
 impl Table {
     fn decode(bytes: &[u8], missing: Missing) -> Self {
         let pages = vec![NO_PAGE; 0x11_0000 / PAGE];
         let (weights, entries) = (Vec::new(), Vec::new());
-        let mut table = Self { weights, pages, entries, missing, ascii: [0; 128] };
+        let mut table = Self { weights, pages, entries, missing, plain: [0; 256] };
         let mut numbers = Numbers { bytes: bytes.iter() };
         let (mut code, mut weight) = (0usize, 0i64);
         while let Some(head) = numbers.next() {
@@ -70,11 +72,13 @@ impl Table {
             table.place(code, (first, count));
             code += 1;
         }
-        let ascii = std::array::from_fn(|code| match table.told(code) {
+        let plain = std::array::from_fn(|code| match table.told(code) {
+            _ if code > 127 => 0,
             Some([weight]) => *weight,
+            None if missing == Missing::Itself => code as u16,
             _ => 0,
         });
-        Self { ascii, ..table }
+        Self { plain, ..table }
     }
 
     fn place(&mut self, code: usize, place: WeightRange) {
@@ -101,17 +105,28 @@ impl Table {
 
     /// Adds the weights of a text's characters.
     pub(super) fn push_all(&self, text: &str, key: &mut Vec<u8>) {
-        let weight = |byte: &u8| self.ascii.get(usize::from(*byte)).copied().unwrap_or(0);
         let mut rest = text;
         while !rest.is_empty() {
-            let plain = rest.as_bytes().iter().take_while(|byte| weight(byte) > 0).count();
-            let (run, behind) = rest.split_at(plain);
-            let start = key.len();
-            key.resize(start + 2 * plain, 0);
-            let places = key.get_mut(start..).unwrap_or_default().chunks_exact_mut(2);
-            for (place, byte) in places.zip(run.as_bytes()) {
-                place.copy_from_slice(&weight(byte).to_be_bytes());
+            let mut plain = 0;
+            for piece in rest.as_bytes().chunks(PIECE) {
+                // Gathered first, for a key is long and grows slowly by two bytes at a time.
+                let mut weights = [[0; 2]; PIECE];
+                let mut count = 0;
+                for (place, byte) in weights.iter_mut().zip(piece) {
+                    let weight = self.plain.get(usize::from(*byte)).copied().unwrap_or(0);
+                    if weight == 0 {
+                        break;
+                    }
+                    *place = weight.to_be_bytes();
+                    count += 1;
+                }
+                key.extend_from_slice(weights.get(..count).unwrap_or_default().as_flattened());
+                plain += count;
+                if count < piece.len() {
+                    break;
+                }
             }
+            let (_, behind) = rest.split_at(plain);
             let mut letters = behind.chars();
             if let Some(letter) = letters.next() {
                 self.push(letter, key);

@@ -23,8 +23,9 @@ use crate::{
     state::SessionState,
 };
 
-/// Longest text of which plans are kept: a longer one costs less to plan than to run, or nests deep.
-const MAX_TEXT_BYTES: usize = 2_048;
+/// Longest text of which plans are kept, without its literals: a longer one costs less to plan than to run, or nests
+/// deep.
+const MAX_KEY_BYTES: usize = 2_048;
 
 /// Plans a statement; `None` if it cannot be kept. What is wrong with it is told by the general way.
 pub(super) async fn plan(
@@ -35,15 +36,14 @@ pub(super) async fn plan(
     meaning: Meaning,
 ) -> Option<Plan> {
     let source = &statement.source;
-    let is_plain = source.text.len() <= MAX_TEXT_BYTES
-        && marks(source).next().is_none()
-        && hinted_limit(source).is_none();
+    let is_plain = marks(source).next().is_none() && hinted_limit(source).is_none();
     if !is_plain {
         return None;
     }
     // Places in the text are those of this statement, which may have stood behind blanks.
     let mut lifted = Lifted::default();
-    if !lifted.read(&source.text, source.mode, session.database.as_deref()) {
+    let is_read = lifted.read(&source.text, source.mode, session.database.as_deref());
+    if !is_read || !lifted.has_key || lifted.key.len() > MAX_KEY_BYTES {
         return None;
     }
     let ast::Statement::Query(mut query) = statement.parse().ok()? else { return None };
@@ -68,7 +68,7 @@ pub(super) async fn plan(
     let groups = 0..lifted.ends.len();
     let rest = groups.filter(|group| !taken.groups.contains(group));
     let fixed = rest.map(|group| (group, fixed(group, constants))).collect();
-    let Taken { mut tests, limit, offset, .. } = taken;
+    let Taken { mut tests, limit, offset, sums, .. } = taken;
     let mut reads: Vec<Read> = Vec::new();
     let Tree { scans, root, settled, calls } = tree;
     let mut seen = vec![false; tables.all.len()];
@@ -95,6 +95,7 @@ pub(super) async fn plan(
         fixed,
         limit,
         offset,
+        sums,
         reads,
         root,
         order,

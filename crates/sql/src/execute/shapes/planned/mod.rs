@@ -53,6 +53,7 @@ use crate::{
     scan::FewScan,
     state::SessionState,
 };
+use taken::Sum;
 use tree::Part;
 use views::NamedView;
 
@@ -81,6 +82,8 @@ pub(super) struct Plan {
     fixed: Vec<(Group, Vec<Fixed>)>,
     limit: Option<Group>,
     offset: Option<Group>,
+    /// The sums of literals that conditions ask for.
+    sums: Vec<Sum>,
     reads: Vec<Read>,
     root: Part,
     /// The order of the rows, if the engine has it of the rows of a scan, each of which gives at most one that is

@@ -8,7 +8,6 @@ use datafusion::{
         compute::take,
         row::{RowConverter, SortField},
     },
-    common::config::ConfigOptions,
     error::Result as PlanResult,
     physical_expr::{ScalarFunctionExpr, expressions::Column},
 };
@@ -30,7 +29,6 @@ const ROWS_OF_A_VALUE: u64 = 8;
 /// One run's reading of all tables.
 pub(super) struct Reading<'a> {
     asked: &'a Asked,
-    options: Option<Arc<ConfigOptions>>,
     most: Most,
     /// The rows of a scan that were read already.
     given: Option<(usize, RecordBatch)>,
@@ -60,8 +58,7 @@ impl<'a> Reading<'a> {
         most: Most,
         given: Option<(usize, RecordBatch)>,
     ) -> PlanResult<Self> {
-        let options = asked.options();
-        let mut this = Self { asked, options, most, given, scans: Vec::new() };
+        let mut this = Self { asked, most, given, scans: Vec::new() };
         let unread = || Opened { rows: None, count: u64::MAX };
         this.scans.resize_with(asked.plan.reads.len(), unread);
         for scan in of.scans() {
@@ -130,7 +127,7 @@ impl<'a> Reading<'a> {
         };
         let Some(mut batch) = batch else { return Ok(None) };
         for step in part.steps.iter().skip(done) {
-            batch = step.apply(&batch, self.options.as_ref())?;
+            batch = step.apply(&batch, self.asked.asked())?;
         }
         Ok(Some(batch))
     }
@@ -198,7 +195,7 @@ impl<'a> Reading<'a> {
         for batch in rows {
             let mut batch = batch?;
             for step in steps {
-                batch = step.apply(&batch, self.options.as_ref())?;
+                batch = step.apply(&batch, self.asked.asked())?;
             }
             bytes += batch.get_array_memory_size();
             if bytes > self.most.bytes {
@@ -257,7 +254,7 @@ impl<'a> Reading<'a> {
                 Side::Left => (of_left, of_right),
                 Side::Right => (of_right, of_left),
             };
-            let values = distinct(&evaluated(known, &read, self.options.as_ref())?)?;
+            let values = distinct(&evaluated(known, &read, self.asked.asked())?)?;
             if (values.len() as u64) < most_keys {
                 let from = self.origin(one, known);
                 of_second.push(Wanted { of: Arc::clone(sought), values, from });
@@ -267,7 +264,7 @@ impl<'a> Reading<'a> {
         self.asked.check()?;
         let sides = if first == Side::Left { (&read, &beside) } else { (&beside, &read) };
         let most = usize::try_from(self.most.documents).unwrap_or(usize::MAX);
-        let made = joined(join, sides, first, most, self.options.as_ref())?;
+        let made = joined(join, sides, first, most, self.asked.asked())?;
         Ok(made.filter(|made| made.get_array_memory_size() <= self.most.bytes))
     }
 

@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc, LazyLock,
+        Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
     time::{Duration, Instant},
@@ -10,7 +10,7 @@ use std::{
 
 use datafusion::{
     arrow::array::RecordBatch,
-    common::{ScalarValue, config::ConfigOptions},
+    common::ScalarValue,
     error::{DataFusionError, Result as PlanResult},
 };
 use jiff::tz::TimeZone;
@@ -37,8 +37,6 @@ use crate::{
     state::{Context, SessionState},
 };
 
-/// Options, but for the session's.
-static OPTIONS: LazyLock<ConfigOptions> = LazyLock::new(ConfigOptions::new);
 /// A plan that was of too many rows so often in turn goes the general way, and is tried again each so many runs.
 const GIVEN_UP: u32 = 3;
 const TRIED_AGAIN: u32 = 16;
@@ -66,7 +64,7 @@ pub(super) struct Asked {
     pub(super) filters: Vec<Option<Filter>>,
     page: Page,
     pub(super) zone: TimeZone,
-    context: Context,
+    context: Arc<Context>,
     /// What notes how rows are read, where that is asked.
     pub(super) trace: Option<Trace>,
 }
@@ -256,6 +254,8 @@ impl Asked {
         if !plan.views.iter().all(|view| view.is_read_by(session)) {
             return Ok(None);
         }
+        let sums = plan.sums.iter().map(|sum| sum.value(constants)).collect();
+        let constants = &Constants { sums, ..constants.clone() };
         let (limit, offset) = (constants.rows(plan.limit), constants.rows(plan.offset));
         if limit.is_some() != plan.limit.is_some() || offset.is_some() != plan.offset.is_some() {
             return Ok(None);
@@ -274,7 +274,7 @@ impl Asked {
             filters,
             page,
             zone: session.variables.time_zone.zone.clone(),
-            context: session.context(),
+            context: Arc::new(session.context()),
             trace,
         };
         Ok(this.settle(constants)?.then_some(this))
@@ -293,7 +293,7 @@ impl Asked {
             self.check().map_err(from_plan)?;
             let Ok(Some(value)) = value else { return Ok(false) };
             values.push(value);
-            self.context.settled = values.as_slice().into();
+            Arc::make_mut(&mut self.context).settled = values.as_slice().into();
             let Some(filters) = plan.filters(constants, &values) else { return Ok(false) };
             self.filters = filters;
         }
@@ -304,7 +304,7 @@ impl Asked {
     }
 
     fn constant(&self, constant: &Expression) -> PlanResult<Option<ScalarValue>> {
-        let value = evaluated(constant, &one_row()?, Some(&options(&self.context)))?;
+        let value = evaluated(constant, &one_row()?, Some(&self.context))?;
         ScalarValue::try_from_array(&value, 0).map(Some)
     }
 
@@ -364,7 +364,7 @@ impl Asked {
         let by_row = steps.iter().take(cut).take_while(|step| step.is_by_row()).count();
         let last = self.page.offset.saturating_add(self.page.limit);
         let limit = (cut == 0 && self.page.limit < u64::MAX).then_some(last);
-        let options = self.options();
+        let asked = self.asked();
         let Some(read) = self.plan.reads.first() else { return Ok(None) };
         let (filter, zone) = (self.filter(), self.zone.clone());
         let started = self.started();
@@ -376,7 +376,7 @@ impl Asked {
         for batch in found {
             let mut batch = batch?;
             for step in steps.iter().take(by_row) {
-                batch = step.apply(&batch, options.as_ref())?;
+                batch = step.apply(&batch, asked)?;
             }
             bytes += batch.get_array_memory_size();
             if bytes > most.bytes {
@@ -405,7 +405,7 @@ impl Asked {
 
     /// What the steps behind the first `done` make of a batch, cut to the page before the step `cut`.
     fn finished(&self, batch: RecordBatch, done: usize, cut: usize) -> PlanResult<RecordBatch> {
-        let (steps, options) = (&self.plan.root.steps, self.options());
+        let (steps, asked) = (&self.plan.root.steps, self.asked());
         let mut batch = batch;
         for (at, step) in steps.iter().enumerate().skip(done) {
             if at == cut {
@@ -413,7 +413,7 @@ impl Asked {
             }
             self.check()?;
             let started = self.started();
-            batch = step.apply(&batch, options.as_ref())?;
+            batch = step.apply(&batch, asked)?;
             self.has_done(step.name(), &batch, started);
         }
         Ok(if cut == steps.len() { self.page.of(&batch) } else { batch })
@@ -485,8 +485,8 @@ impl Asked {
     }
 
     /// What functions ask, if any are called.
-    pub(super) fn options(&self) -> Option<Arc<ConfigOptions>> {
-        self.plan.calls.then(|| options(&self.context))
+    pub(super) fn asked(&self) -> Option<&Arc<Context>> {
+        self.plan.calls.then_some(&self.context)
     }
 
     /// 1317 where the statement is to end.
@@ -496,13 +496,6 @@ impl Asked {
             false => Ok(()),
         }
     }
-}
-
-/// The options of functions that ask this session.
-fn options(context: &Context) -> Arc<ConfigOptions> {
-    let mut options = OPTIONS.clone();
-    options.extensions.insert(context.clone());
-    Arc::new(options)
 }
 
 impl Page {

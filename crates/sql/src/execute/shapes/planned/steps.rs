@@ -9,12 +9,7 @@ use datafusion::{
         datatypes::{DataType, Schema, SchemaRef},
         row::{RowConverter, SortField},
     },
-    common::{
-        ScalarValue,
-        config::ConfigOptions,
-        exec_err,
-        tree_node::{Transformed, TreeNode},
-    },
+    common::{ScalarValue, exec_err},
     error::Result as PlanResult,
     physical_expr::{
         LexOrdering, PhysicalExpr, PhysicalSortExpr, ScalarFunctionExpr,
@@ -30,7 +25,10 @@ use super::{
     tree::{Of, Origin, Tree},
     window::Window,
 };
-use crate::scan::FewScan;
+use crate::{
+    scan::FewScan,
+    state::{Caller, Context},
+};
 
 /// One step.
 pub(super) enum Step {
@@ -46,8 +44,8 @@ pub(super) enum Step {
 /// An expression, evaluated for the session that runs it.
 pub(super) type Expression = Arc<dyn PhysicalExpr>;
 
-/// What functions ask for the session that they are called by; `None` where none are called.
-pub(super) type Asked<'a> = Option<&'a Arc<ConfigOptions>>;
+/// What functions ask that are called; `None` where none are.
+pub(super) type Asked<'a> = Option<&'a Arc<Context>>;
 
 /// The order that a plan brings the rows of a scan in, as the engine says it, and that scan; `None` if it does more
 /// than that, or the engine does not have it. `table` gives the table of a scan.
@@ -207,7 +205,10 @@ impl Step {
             }
             Self::Group(grouping) => grouping.apply(batch, asked),
             Self::Sort(keys) => sorted(batch, keys, asked),
-            Self::Window(window) => window.apply(batch),
+            Self::Window(window) => {
+                let _caller = asked.map(Caller::new);
+                window.apply(batch)
+            }
             Self::Cut(places) => {
                 let end = places.end.min(batch.num_rows());
                 let from = places.start.min(end);
@@ -223,11 +224,8 @@ pub(super) fn evaluated(
     batch: &RecordBatch,
     asked: Asked<'_>,
 ) -> PlanResult<ArrayRef> {
-    let value = match asked {
-        None => expression.evaluate(batch)?,
-        Some(options) => bound(expression, batch, options)?.evaluate(batch)?,
-    };
-    value.into_array(batch.num_rows())
+    let _caller = asked.map(Caller::new);
+    expression.evaluate(batch)?.into_array(batch.num_rows())
 }
 
 /// The same of several.
@@ -237,27 +235,6 @@ pub(super) fn all_evaluated(
     asked: Asked<'_>,
 ) -> PlanResult<Vec<ArrayRef>> {
     expressions.iter().map(|expression| evaluated(expression, batch, asked)).collect()
-}
-
-/// The expression with functions that ask this session: those of a plan have the session's that it was made
-/// for.
-fn bound(
-    expression: &Expression,
-    batch: &RecordBatch,
-    options: &Arc<ConfigOptions>,
-) -> PlanResult<Expression> {
-    let schema = batch.schema_ref();
-    let done = Arc::clone(expression).transform_up(|each| {
-        let Some(call) = each.downcast_ref::<ScalarFunctionExpr>() else {
-            return Ok(Transformed::no(each));
-        };
-        let (function, args) = (Arc::new(call.fun().clone()), call.args().to_vec());
-        let field = each.return_field(schema)?;
-        let bound =
-            ScalarFunctionExpr::new(call.name(), function, args, field, Arc::clone(options));
-        Ok(Transformed::yes(Arc::new(bound) as Expression))
-    });
-    done.map(|done| done.data)
 }
 
 /// A row without columns.

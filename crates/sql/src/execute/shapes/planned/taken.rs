@@ -10,13 +10,17 @@ use datafusion::sql::sqlparser::ast::{
 use super::{
     super::{
         condition::Tests,
-        lift::{Lifted, LiteralKind},
+        constant::Constant,
+        lift::{Constants, FIRST_SUM, Lifted, LiteralKind},
         shape::{ColumnName, Comparison, Condition, Group},
         table::Table,
     },
     from::{Joined, Tables, constraint, may_be_bare},
 };
 use crate::search;
+
+/// Most columns of a row that is compared.
+const MAX_ROW: usize = 8;
 
 /// What was taken.
 #[derive(Default)]
@@ -27,6 +31,28 @@ pub(super) struct Taken {
     pub offset: Option<Group>,
     /// The literals of it all.
     pub groups: Vec<Group>,
+    /// The sums that conditions ask for, by their numbers.
+    pub sums: Vec<Sum>,
+}
+
+/// Two literals that are added, or the second taken off the first.
+#[derive(Debug)]
+pub(super) struct Sum {
+    left: Group,
+    is_difference: bool,
+    right: Group,
+}
+
+impl Sum {
+    /// What it is with these literals; `None` if they are no integers, or it is none of 64 bits.
+    pub(super) fn value(&self, constants: &Constants<'_>) -> Option<i64> {
+        let number = |group| match constants.one(group) {
+            Constant::Integer(number) => i64::try_from(number).ok(),
+            _ => None,
+        };
+        let (left, right) = (number(self.left)?, number(self.right)?);
+        if self.is_difference { left.checked_sub(right) } else { left.checked_add(right) }
+    }
 }
 
 impl Taken {
@@ -80,11 +106,13 @@ impl Taken {
         conjuncts(condition, &mut parts);
         let mut left = Vec::new();
         for part in parts {
-            let mut reading = Reading { lifted, tables: Some(joined), groups: Vec::new() };
+            let sums = std::mem::take(&mut self.sums);
+            let mut reading = Reading { lifted, tables: Some(joined), groups: Vec::new(), sums };
             let taken = reading.condition(&part).and_then(|condition| {
                 let table = of(&condition)?;
                 self.add(table, &condition, tables.all.get(table)?)
             });
+            self.sums = reading.sums;
             match taken {
                 Some(()) => self.groups.append(&mut reading.groups),
                 None => left.push(part),
@@ -117,7 +145,7 @@ impl Taken {
             Some(LimitClause::OffsetCommaLimit { offset, limit }) => (Some(limit), Some(offset)),
             Some(_) => return None,
         };
-        let mut reading = Reading { lifted, tables: None, groups: Vec::new() };
+        let mut reading = Reading { lifted, tables: None, groups: Vec::new(), sums: Vec::new() };
         self.limit =
             limit.map(|limit| reading.literal(&limit)).map_or(Some(None), |it| it.map(Some))?;
         self.offset =
@@ -194,6 +222,7 @@ struct Reading<'l> {
     tables: Option<&'l Joined<'l>>,
     /// The literals that were read.
     groups: Vec<Group>,
+    sums: Vec<Sum>,
 }
 
 impl Reading<'_> {
@@ -210,7 +239,7 @@ impl Reading<'_> {
             }
             Expr::Between { expr, negated, low, high } => {
                 let column = self.column(expr)?;
-                let between = Condition::Between(column, self.literal(low)?, self.literal(high)?);
+                let between = Condition::Between(column, self.number(low)?, self.number(high)?);
                 Some(negated_if(*negated, between))
             }
             Expr::Like { negated: false, any: false, expr, pattern, escape_char: None } => {
@@ -247,13 +276,45 @@ impl Reading<'_> {
             BinaryOperator::GtEq => Comparison::GreaterOrEqual,
             _ => return None,
         };
+        if let (Expr::Tuple(left), Expr::Tuple(right)) = (left, right) {
+            return self.row(left, comparison, right);
+        }
         match self.column(left) {
-            Some(column) => Some(Condition::Compare(column, comparison, self.literal(right)?)),
+            Some(column) => Some(Condition::Compare(column, comparison, self.number(right)?)),
             None => {
                 let column = self.column(right)?;
-                Some(Condition::Compare(column, comparison.mirrored(), self.literal(left)?))
+                Some(Condition::Compare(column, comparison.mirrored(), self.number(left)?))
             }
         }
+    }
+
+    /// A comparison of rows: by the first columns that are not equal.
+    fn row(&mut self, left: &[Expr], comparison: Comparison, right: &[Expr]) -> Option<Condition> {
+        let strict = match comparison {
+            Comparison::Less | Comparison::LessOrEqual => Comparison::Less,
+            Comparison::Greater | Comparison::GreaterOrEqual => Comparison::Greater,
+            Comparison::Equal | Comparison::NotEqual => return None,
+        };
+        if left.len() != right.len() || left.len() < 2 || left.len() > MAX_ROW {
+            return None;
+        }
+        let columns = left.iter().map(|it| self.column(it)).collect::<Option<Vec<_>>>()?;
+        let literals = right.iter().map(|it| self.literal(it)).collect::<Option<Vec<_>>>()?;
+        let pairs: Vec<_> = columns.into_iter().zip(literals).collect();
+        let last = pairs.len() - 1;
+        let decided_at = |place: usize| {
+            let equal = pairs.iter().take(place);
+            let mut parts: Vec<Condition> = equal
+                .map(|(column, group)| {
+                    Condition::Compare(column.clone(), Comparison::Equal, *group)
+                })
+                .collect();
+            let comparison = if place == last { comparison } else { strict };
+            let (column, group) = pairs.get(place)?;
+            parts.push(Condition::Compare(column.clone(), comparison, *group));
+            if parts.len() == 1 { parts.pop() } else { Some(Condition::And(parts)) }
+        };
+        (0..pairs.len()).map(decided_at).collect::<Option<_>>().map(Condition::Or)
     }
 
     /// The column that an expression is, or the hidden one that has what it gives.
@@ -282,6 +343,19 @@ impl Reading<'_> {
             self.groups.push(group);
             group
         })
+    }
+
+    /// The group of a literal that stands alone, or of the sum or the difference of two.
+    fn number(&mut self, expr: &Expr) -> Option<Group> {
+        let (left, is_difference, right) = match expr {
+            Expr::Nested(inner) => return self.number(inner),
+            Expr::BinaryOp { left, op: BinaryOperator::Plus, right } => (left, false, right),
+            Expr::BinaryOp { left, op: BinaryOperator::Minus, right } => (left, true, right),
+            expr => return self.literal(expr),
+        };
+        let (left, right) = (self.literal(left)?, self.literal(right)?);
+        self.sums.push(Sum { left, is_difference, right });
+        FIRST_SUM.checked_add(self.sums.len() - 1)
     }
 
     /// The group of all literals of a list.

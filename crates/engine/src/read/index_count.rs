@@ -1,0 +1,108 @@
+//! Rows that an index counts without a look at one of them.
+//!
+//! Where all that a condition says is of the leading columns of one index, or several such conditions are joined by
+//! OR, the rows that satisfy it are ranges of that index. How long they are is their number; of deleted rows,
+//! which are still in the index, those that satisfy the condition are taken off.
+
+use std::ops::Range;
+
+use remora_index::{
+    DocSet,
+    segment::{IndexSpec, Segment, SegmentIndex},
+};
+
+use super::{
+    docs::Docs,
+    filter::Condition,
+    index_ranges::Asked,
+    narrow::{Found, add},
+};
+use crate::{
+    Allowed, FoundBy, Result, Schema, TableIndex, indexing::allowed_specs, snapshot::SegmentView,
+};
+
+/// The indexes that count the rows of a condition.
+pub(super) struct IndexCount(Vec<Counting>);
+
+/// What a condition says of one index.
+struct Counting {
+    index: TableIndex,
+    spec: IndexSpec,
+    /// One of these holds.
+    either: Vec<Asked>,
+}
+
+impl IndexCount {
+    /// Those that may be used; `None` if there are none.
+    pub fn new(schema: &Schema, condition: &Condition, allowed: Allowed) -> Option<Self> {
+        if schema.indexes.is_empty() {
+            return None;
+        }
+        let whole = std::slice::from_ref(condition);
+        let parts = match condition {
+            Condition::Any(parts) => parts.as_slice(),
+            _ => whole,
+        };
+        let specs = allowed_specs(schema, allowed.indexes).into_iter();
+        let counting = specs.filter_map(|(index, spec)| {
+            let asked = |part: &Condition| Asked::of_all(index, &spec, part);
+            let either = parts.iter().map(asked).collect::<Option<Vec<_>>>()?;
+            Some(Counting { index, spec, either })
+        });
+        let counting: Vec<Counting> = counting.collect();
+        (!counting.is_empty()).then_some(Self(counting))
+    }
+
+    /// How many live documents of a segment satisfy the condition; `None` if they are counted sooner from the columns.
+    pub fn count(
+        &self,
+        view: &SegmentView,
+        condition: &Condition,
+        found: &mut Found,
+    ) -> Result<Option<u64>> {
+        let counted = self.0.iter().find_map(|it| Some((it, it.ranges(&view.segment)?)));
+        let Some((counting, (index, ranges))) = counted else { return Ok(None) };
+        let count: u64 = ranges.iter().map(|range| range.len() as u64).sum();
+        add(counting.found_by(), found);
+        let Some(deleted) = view.deleted.as_deref().filter(|_| count > 0) else {
+            return Ok(Some(count));
+        };
+        if count <= u64::from(view.deleted_count) {
+            let docs = ranges.into_iter().flatten().map(|at| index.doc(at));
+            return Ok(Some(docs.filter(|doc| !deleted.contains(*doc)).count() as u64));
+        }
+        let gone = Docs::Some(DocSet::List(deleted.iter().collect()));
+        let gone = condition.filtered(&view.segment, gone)?;
+        Ok(Some(count.saturating_sub(u64::from(gone.count()))))
+    }
+}
+
+impl Counting {
+    /// The positions of the documents, which do not overlap; `None` if there are too many to look up.
+    fn ranges<'s>(&self, segment: &'s Segment) -> Option<(SegmentIndex<'s>, Vec<Range<u32>>)> {
+        let cost = self.either.iter().map(Asked::search_cost).fold(0, usize::saturating_add);
+        let index = segment.index(&self.spec).filter(|index| cost <= index.len() as usize)?;
+        let mut all = Vec::with_capacity(self.either.len());
+        for asked in &self.either {
+            all.append(&mut asked.ranges(&index, true)?);
+        }
+        all.sort_unstable_by_key(|range| range.start);
+        let mut apart: Vec<Range<u32>> = Vec::with_capacity(all.len());
+        for range in all {
+            match apart.last_mut() {
+                Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+                _ => apart.push(range),
+            }
+        }
+        Some((index, apart))
+    }
+
+    fn found_by(&self) -> Found {
+        let each = self.either.iter().map(Asked::found_by);
+        let (mut found, is_one) = (Found::new(), self.either.len() == 1);
+        add(each.collect(), &mut found);
+        let told = |it: FoundBy| FoundBy { is_single: it.is_single && is_one, ..it };
+        debug_assert!(found.iter().all(|it| it.index == self.index), "one index");
+        found.into_iter().map(told).collect()
+    }
+}
