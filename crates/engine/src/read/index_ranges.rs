@@ -226,11 +226,13 @@ impl Said {
             let (from, to) = match predicate {
                 Predicate::IsNull => return Self::Values(vec![OwnedCell::Null]),
                 Predicate::OrdinalIn(values) => {
-                    list = Some(values.iter().copied().map(OwnedCell::Ordinal).collect());
+                    let values = values.iter().copied().map(OwnedCell::Ordinal);
+                    list = Some(in_both(list, values.collect()));
                     continue;
                 }
                 Predicate::BytesIn(values) => {
-                    list = Some(values.iter().cloned().map(OwnedCell::Bytes).collect());
+                    let values = values.iter().cloned().map(OwnedCell::Bytes);
+                    list = Some(in_both(list, values.collect()));
                     continue;
                 }
                 Predicate::OrdinalRange(from, to) => {
@@ -255,6 +257,13 @@ impl Said {
             _ => Self::Bounds(low, high),
         }
     }
+}
+
+/// The values that stand in a list, which ascends, and in the one before, if there was one.
+fn in_both(before: Option<Vec<OwnedCell>>, list: Vec<OwnedCell>) -> Vec<OwnedCell> {
+    let Some(mut before) = before else { return list };
+    before.retain(|value| list.binary_search(value).is_ok());
+    before
 }
 
 /// Of two bounds on one side the one that lets less through; `side` is how the value of the tighter
