@@ -103,14 +103,6 @@ fn rows_sums_and_long_lists_are_parameters() {
             "SELECT id + 0 AS i FROM articles WHERE id > 9 - 4 AND (20 + 3) > id",
             "SELECT id + 0 AS i FROM articles WHERE id > 60 - 1 AND (70 + 1) > id",
         ],
-        [
-            "SELECT id, SUM(id) OVER (ORDER BY kind, id) AS s FROM articles WHERE id < 20",
-            "SELECT id, SUM(id) OVER (ORDER BY kind, id) AS s FROM articles WHERE id < 50",
-        ],
-        [
-            "SELECT id, LAG(UPPER(body)) OVER (PARTITION BY kind % 2 ORDER BY id) AS l FROM articles WHERE id < 20",
-            "SELECT id, LAG(UPPER(body)) OVER (PARTITION BY kind % 2 ORDER BY id) AS l FROM articles WHERE id < 60",
-        ],
     ] {
         fixture.kept(&texts, false);
     }
