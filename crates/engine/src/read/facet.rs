@@ -24,25 +24,23 @@ pub(crate) fn facet(
     let plan = Plan::new(view, &request.selection)?;
     let mut tally = Tally::default();
     if request.values_only && tally.take_values(column, view, &plan).is_some() {
-        let mut report = plan.report(view, position);
-        report.index_time = started.elapsed();
-        return Ok(reply(tally, column, request, (started, report)));
+        let (matched, report) = plan.count(view, position, started)?;
+        return Ok(reply(tally, column, request, (started, matched, report)));
     }
     let selected = plan.run(view, position, started)?;
     tally = Tally::default();
     for (docs, segment) in selected.docs.into_iter().zip(&view.segments) {
         tally.add(column, segment, &docs.into_live(segment));
     }
-    let (total, report) = (selected.total, selected.report);
-    Ok(FacetReply { matched: total, ..reply(tally, column, request, (started, report)) })
+    Ok(reply(tally, column, request, (started, selected.total, selected.report)))
 }
 
-/// The reply that a tally is.
+/// The reply that a tally of so many rows is.
 fn reply(
     tally: Tally,
     column: &ColumnDef,
     request: &FacetRequest,
-    (started, mut report): (Instant, QueryReport),
+    (started, matched, mut report): (Instant, u64, QueryReport),
 ) -> FacetReply {
     let counts = tally.into_counts();
     let distinct = counts.len() as u64;
@@ -51,7 +49,7 @@ fn reply(
         values.map(|(cell, count)| (decode_cell(column.kind, cell.as_cell()), count)).collect();
     report.returned = values.len() as u64;
     report.total_time = started.elapsed();
-    FacetReply { values, distinct, matched: distinct, report }
+    FacetReply { values, distinct, matched, report }
 }
 
 /// Counts by value, over segments.

@@ -258,11 +258,9 @@ impl<'c> ValueTest<'c> {
         match (condition, cell) {
             (Condition::Never, _) => false,
             (Condition::Column { predicate, .. }, cell) => predicate.matches(cell),
-            (Condition::Keyed { order, predicate, .. }, Cell::Bytes(text)) => {
-                order.write_key(text, &mut self.key);
-                predicate.matches(Cell::Bytes(&self.key))
+            (Condition::Keyed { order, predicate, .. }, cell) => {
+                predicate.matches_by_key(*order, cell, &mut self.key)
             }
-            (Condition::Keyed { predicate, .. }, cell) => predicate.matches(cell),
             (Condition::Begins { letters, .. }, Cell::Bytes(text)) => {
                 letters.begin(text, &mut self.scratch)
             }

@@ -277,7 +277,7 @@ impl Plan {
     }
 
     /// A report of what is known before anything is matched.
-    pub fn report(&self, view: &TableView, position: Position) -> QueryReport {
+    fn report(&self, view: &TableView, position: Position) -> QueryReport {
         QueryReport {
             position,
             terms: self.expression.as_ref().map_or(0, |expression| expression.terms.len() as u64),

@@ -170,13 +170,7 @@ impl Column {
     /// Those of [`Column::select`].
     pub fn select_by_key(&self, order: TextOrder, predicate: &Predicate) -> Result<DocSet> {
         let mut key = Vec::new();
-        let mut holds = |cell: Cell<'_>| match cell {
-            Cell::Bytes(text) => {
-                order.write_key(text, &mut key);
-                predicate.matches(Cell::Bytes(&key))
-            }
-            cell => predicate.matches(cell),
-        };
+        let mut holds = |cell: Cell<'_>| predicate.matches_by_key(order, cell, &mut key);
         if let Layout::Dictionary(dictionary) = &self.layout {
             return self.select(&texts_of_keys(dictionary, &mut holds));
         }
@@ -192,13 +186,7 @@ impl Column {
     /// Keeps of `docs` those whose key in an order of texts satisfies the condition.
     pub fn retain_by_key(&self, docs: &mut Vec<u32>, order: TextOrder, predicate: &Predicate) {
         let mut key = Vec::new();
-        let mut holds = |cell: Cell<'_>| match cell {
-            Cell::Bytes(text) => {
-                order.write_key(text, &mut key);
-                predicate.matches(Cell::Bytes(&key))
-            }
-            cell => predicate.matches(cell),
-        };
+        let mut holds = |cell: Cell<'_>| predicate.matches_by_key(order, cell, &mut key);
         match &self.layout {
             // A key for each value is less to make than one for each document.
             Layout::Dictionary(dictionary)

@@ -3,6 +3,7 @@
 use std::ops::{Bound, RangeBounds};
 
 use super::{Cell, ColumnKind};
+use crate::TextOrder;
 
 /// A condition on one column. NULL satisfies only [`Predicate::IsNull`].
 #[derive(Clone, Debug)]
@@ -43,6 +44,17 @@ impl Predicate {
                 values.binary_search_by(|other| other.as_slice().cmp(value)).is_ok()
             }
             _ => false,
+        }
+    }
+
+    /// The same of the key that a text has in an order. `key` is memory that is used again.
+    pub fn matches_by_key(&self, order: TextOrder, cell: Cell<'_>, key: &mut Vec<u8>) -> bool {
+        match cell {
+            Cell::Bytes(text) => {
+                order.write_key(text, key);
+                self.matches(Cell::Bytes(key))
+            }
+            cell => self.matches(cell),
         }
     }
 }

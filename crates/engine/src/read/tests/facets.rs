@@ -34,8 +34,9 @@ proptest! {
             counts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| compare(&a.0, &b.0)));
             let (limit, offset) = (random.below(8), random.below(3));
             let column = schema.columns[column].name.to_uppercase();
-            let reply = facet(&view, &FacetRequest { selection, column, limit, offset, values_only: false }, POSITION);
-            let reply = reply.unwrap();
+            let request =
+                FacetRequest { selection, column, limit, offset, ..FacetRequest::default() };
+            let reply = facet(&view, &request, POSITION).unwrap();
             prop_assert_eq!(reply.matched, selected.len() as u64);
             prop_assert_eq!(reply.distinct, counts.len() as u64);
             let page: Vec<_> = counts.into_iter().skip(offset).take(limit).collect();

@@ -37,7 +37,7 @@ fn kind(collation: Collation) -> Kind {
     // A look at names would cost more than a short key.
     static KINDS: LazyLock<Vec<Kind>> =
         LazyLock::new(|| (0..NUMBERS).map(|number| kind_by_name(Collation(number))).collect());
-    KINDS.get(usize::from(collation.0)).copied().unwrap_or(Kind::Unicode4)
+    KINDS.get(usize::from(collation.0)).copied().unwrap_or_else(|| kind_by_name(collation))
 }
 
 fn kind_by_name(collation: Collation) -> Kind {

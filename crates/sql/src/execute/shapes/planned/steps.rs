@@ -205,10 +205,7 @@ impl Step {
             }
             Self::Group(grouping) => grouping.apply(batch, asked),
             Self::Sort(keys) => sorted(batch, keys, asked),
-            Self::Window(window) => {
-                let _caller = asked.map(Caller::new);
-                window.apply(batch)
-            }
+            Self::Window(window) => window.apply(batch),
             Self::Cut(places) => {
                 let end = places.end.min(batch.num_rows());
                 let from = places.start.min(end);
