@@ -89,7 +89,7 @@ fn rows_sums_and_long_lists_are_parameters() {
         ],
         [
             "SELECT id + 0 AS i FROM articles WHERE (kind, id, body) >= (2, 30, 'q')",
-            "SELECT id + 0 AS i FROM articles WHERE (kind, id, body) >= (0, -1, '')",
+            "SELECT id + 0 AS i FROM articles WHERE (kind, id, body) >= (1, 40, 'm')",
         ],
         [
             "SELECT id + 0 AS i FROM articles WHERE NOT (kind, id) > (2, 30)",
