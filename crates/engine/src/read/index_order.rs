@@ -8,10 +8,7 @@
 
 use std::ops::{Bound, Range};
 
-use remora_index::{
-    DocSet,
-    segment::{IndexPart, IndexSpec, SegmentIndex},
-};
+use remora_index::segment::{IndexPart, IndexSpec, SegmentIndex};
 
 use super::{
     docs::Docs,
@@ -19,6 +16,7 @@ use super::{
     index_ranges::Asked,
     literal::OwnedCell,
     order::{After, Order, PartBy, SegmentOrder},
+    walk::{self, MIN_CHUNK, Walked},
 };
 use crate::{
     Allowed, FoundBy, Result, Schema, TableIndex,
@@ -29,23 +27,12 @@ use crate::{
 /// The walk is given up once it took one step for so many rows that are selected: a look at each of
 /// them costs less by then.
 const STEP_SHARE: usize = 4;
-/// The same of a walk on which the condition is asked, for so many documents that a segment has. A step costs as much
-/// as a look at so many in a column.
-const WALKED_SHARE: u32 = 64;
-const MIN_WALKED: u32 = 1_024;
-/// Documents that the condition is asked of at once.
-const MIN_CHUNK: usize = 32;
-const MAX_CHUNK: usize = 4_096;
-
 /// The indexes that have the order of a request. A segment is walked along the first of them that it has.
 pub(super) struct IndexOrder {
     along: Vec<Along>,
     /// Whether one is walked however many are passed over.
     forced: bool,
 }
-
-/// The first documents of a segment, and how many were looked at for them.
-pub(super) type Walked = (Vec<u32>, u64);
 
 /// An index that has the order of a request.
 struct Along {
@@ -165,34 +152,21 @@ impl IndexOrder {
         let Some((along, index)) = self.of(view) else { return Ok(None) };
         let condition = condition.filter(|_| !along.is_all);
         let mut positions = along.range(&index);
-        let mut steps = (view.segment.doc_count() / WALKED_SHARE).max(MIN_WALKED) as usize;
-        steps = if self.forced { usize::MAX } else { steps.saturating_add(wanted) };
-        let (mut found, mut looked_at) = (Vec::new(), 0);
-        let mut chunk = wanted.clamp(1, MAX_CHUNK);
-        while found.len() < wanted && !positions.is_empty() {
-            let Some(mut docs) = along.next(&index, &mut positions, chunk, steps) else {
-                return Ok(None);
-            };
-            steps = steps.saturating_sub(docs.len());
-            docs.retain(|doc| !view.is_deleted(*doc));
-            looked_at += docs.len() as u64;
-            if let Some(condition) = condition {
-                let mut sorted = docs.clone();
-                sorted.sort_unstable();
-                let sorted = Docs::Some(DocSet::List(sorted));
-                let kept = condition.filtered(&view.segment, sorted)?;
-                docs.retain(|doc| kept.contains(*doc));
-            }
-            found.append(&mut docs);
-            chunk = chunk.saturating_mul(2).clamp(MIN_CHUNK, MAX_CHUNK);
-        }
-        found.truncate(wanted);
-        Ok(Some((found, looked_at)))
+        let next = |count, most| match positions.is_empty() {
+            true => Some(Vec::new()),
+            false => along.next(&index, &mut positions, count, most),
+        };
+        walk::walked(view, condition, wanted, self.forced, next)
     }
 
     /// Which index is walked, of segments that have all of them.
     pub fn index(&self) -> TableIndex {
         self.along.first().map_or(TableIndex::Key, |along| along.index)
+    }
+
+    /// About how many rows it walks over.
+    pub fn rows(&self, view: &TableView) -> u64 {
+        self.along.first().map_or(u64::MAX, |along| along.rows(view))
     }
 
     /// How it finds the rows that it walks over; `None` if those are all.

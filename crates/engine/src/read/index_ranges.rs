@@ -65,6 +65,26 @@ impl IndexRanges {
     /// leaves the fewest, and whether it holds for all of them; `None` where they are found sooner from the columns,
     /// unless that is to be `forced`.
     pub fn candidates(&self, segment: &Segment, forced: bool) -> Option<(Vec<u32>, FoundBy, bool)> {
+        let share = |asked: &Asked| if forced { 1 } else { asked.candidate_share() };
+        let (_, asked, index, ranges) = self
+            .fewest(segment, forced)
+            .filter(|(count, asked, ..)| *count <= segment.doc_count() / share(asked))?;
+        let mut docs: Vec<u32> = ranges.into_iter().flatten().map(|at| index.doc(at)).collect();
+        docs.sort_unstable();
+        Some((docs, asked.found_by(), asked.is_all))
+    }
+
+    /// How many documents of a segment the index leaves that leaves the fewest.
+    pub fn count(&self, segment: &Segment, forced: bool) -> Option<u32> {
+        self.fewest(segment, forced).map(|(count, ..)| count)
+    }
+
+    /// The index that leaves the fewest documents of a segment: how many, and its ranges.
+    fn fewest<'s>(
+        &self,
+        segment: &'s Segment,
+        forced: bool,
+    ) -> Option<(u32, &Asked, SegmentIndex<'s>, Vec<Range<u32>>)> {
         let mut best: Option<(u32, &Asked, SegmentIndex<'_>, Vec<Range<u32>>)> = None;
         for asked in &self.0 {
             let Some(index) = segment.index(&asked.spec) else { continue };
@@ -75,12 +95,12 @@ impl IndexRanges {
                 best = Some((count, asked, index, ranges));
             }
         }
-        let share = |asked: &Asked| if forced { 1 } else { asked.candidate_share() };
-        let (_, asked, index, ranges) =
-            best.filter(|(count, asked, ..)| *count <= segment.doc_count() / share(asked))?;
-        let mut docs: Vec<u32> = ranges.into_iter().flatten().map(|at| index.doc(at)).collect();
-        docs.sort_unstable();
-        Some((docs, asked.found_by(), asked.is_all))
+        best
+    }
+
+    /// How many values one of the indexes may have to look for.
+    pub fn most_searches(&self) -> usize {
+        self.0.iter().map(Asked::searches).max().unwrap_or(0)
     }
 
     /// Whether it is of texts by their keys alone.

@@ -4,7 +4,10 @@
 //! next part lies between two, are runs of documents, and two searches find each run. They are
 //! candidates: the whole condition is asked of them afterwards.
 
-use std::ops::Bound::{Excluded, Included, Unbounded};
+use std::ops::{
+    Bound::{Excluded, Included, Unbounded},
+    Range,
+};
 
 use remora_index::{column::Predicate, segment::Segment};
 
@@ -76,8 +79,35 @@ impl KeyRanges {
         Some(docs)
     }
 
+    /// Between which documents of a segment those stand that the condition may hold for. Cost: two searches.
+    pub fn hull(&self, segment: &Segment) -> Option<Range<u32>> {
+        let keys = segment.keys();
+        let mut least = Vec::with_capacity(8 * self.values.len() + 8);
+        let mut greatest = least.clone();
+        for of_part in &self.values {
+            least.extend_from_slice(&of_part.first()?.to_be_bytes());
+            greatest.extend_from_slice(&of_part.last()?.to_be_bytes());
+        }
+        if let Some((low, high)) = self.range {
+            least.extend_from_slice(&low.to_be_bytes());
+            greatest.extend_from_slice(&high.to_be_bytes());
+        }
+        let start = keys.lower_bound(&least);
+        let end = if increment(&mut greatest) { keys.lower_bound(&greatest) } else { keys.len() };
+        Some(start..end.max(start))
+    }
+
+    /// At most how many documents of a segment the condition may hold for.
+    pub fn most(&self, segment: &Segment) -> u32 {
+        let count = self.hull(segment).map_or(segment.doc_count(), |hull| hull.end - hull.start);
+        match self.whole {
+            true => u32::try_from(self.ranges()).unwrap_or(u32::MAX).min(count),
+            false => count,
+        }
+    }
+
     /// How many combinations of values of the first parts there are.
-    fn ranges(&self) -> usize {
+    pub fn ranges(&self) -> usize {
         self.values.iter().fold(1, |all: usize, of| all.saturating_mul(of.len()))
     }
 

@@ -35,6 +35,7 @@ mod highlight;
 mod index_count;
 mod index_order;
 mod index_ranges;
+mod key_order;
 mod key_ranges;
 mod letters;
 mod literal;
@@ -53,6 +54,7 @@ mod search;
 mod select;
 mod source;
 mod texts;
+mod walk;
 
 #[cfg(test)]
 mod tests;

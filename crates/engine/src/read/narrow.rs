@@ -4,6 +4,8 @@
 //! (`index_ranges`). Where conditions are joined by OR, each must narrow, by whatever it can, and what is left is
 //! what any of them leaves. These are candidates: the whole condition is asked of them afterwards.
 
+use std::ops::Range;
+
 use remora_index::segment::Segment;
 use smallvec::SmallVec;
 
@@ -30,6 +32,12 @@ pub(super) struct Candidates {
     pub found: Found,
     /// Whether it is known that it holds for all of them.
     pub is_all: bool,
+}
+
+impl Candidates {
+    fn of(docs: Vec<u32>, found_by: FoundBy, is_all: bool) -> Self {
+        Self { docs, found: Found::from_iter([found_by]), is_all }
+    }
 }
 
 /// What a condition says of keys and indexes.
@@ -60,22 +68,48 @@ impl Narrowing {
     /// The documents of a segment that the condition may hold for, ascending; `None` where they are found sooner from
     /// the columns.
     pub fn candidates(&self, segment: &Segment) -> Option<Candidates> {
-        let one = |docs, found_by, is_all| Candidates {
-            docs,
-            found: Found::from_iter([found_by]),
-            is_all,
-        };
         let keys = self.keys.as_ref();
         let by_key = keys.and_then(|keys| {
-            Some(one(keys.candidates(segment, self.forced)?, keys.found_by(), false))
+            Some(Candidates::of(keys.candidates(segment, self.forced)?, keys.found_by(), false))
         });
         let by_index = || {
             let indexes = self.indexes.as_ref()?;
             let (docs, found_by, is_all) = indexes.candidates(segment, self.forced)?;
-            Some(one(docs, found_by, is_all))
+            Some(Candidates::of(docs, found_by, is_all))
         };
         let by_any = || self.either.iter().find_map(|parts| any_of(parts, segment, self.forced));
         by_key.or_else(by_index).or_else(by_any)
+    }
+
+    /// The same though the columns may tell sooner, if they are at most so many, and so many values to look for.
+    pub fn most_candidates(&self, segment: &Segment, most: u64) -> Option<Candidates> {
+        if let Some(keys) = &self.keys
+            && keys.ranges() as u64 <= most
+            && u64::from(keys.most(segment)) <= most
+        {
+            let docs = keys.candidates(segment, true)?;
+            return Some(Candidates::of(docs, keys.found_by(), false));
+        }
+        let indexes = self.indexes.as_ref().filter(|it| it.most_searches() as u64 <= most)?;
+        let is_few = |count: &u32| u64::from(*count) <= most;
+        indexes.count(segment, true).filter(is_few)?;
+        let (docs, found_by, is_all) = indexes.candidates(segment, true)?;
+        Some(Candidates::of(docs, found_by, is_all))
+    }
+
+    /// How many documents of a segment the condition may hold for, as far as the keys or one index tell without a look
+    /// at them; `None` if they do not.
+    pub fn count(&self, segment: &Segment) -> Option<u32> {
+        let by_key = self.keys.as_ref().map(|keys| keys.most(segment));
+        let by_index =
+            self.indexes.as_ref().and_then(|indexes| indexes.count(segment, self.forced));
+        by_key.into_iter().chain(by_index).min()
+    }
+
+    /// Between which documents of a segment those stand that the condition may hold for; `None` if the keys do not
+    /// tell.
+    pub fn hull(&self, segment: &Segment) -> Option<Range<u32>> {
+        self.keys.as_ref()?.hull(segment)
     }
 
     /// Whether nothing but conditions joined by OR helps.

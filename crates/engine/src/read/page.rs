@@ -6,6 +6,7 @@ use super::{
     docs::Docs,
     filter::Condition,
     index_order::{IndexOrder, IndexWalk},
+    key_order::KeyWalk,
     merge::Merge,
     offset,
     order::{After, DocumentAddress, KeySeat, SegmentOrder},
@@ -55,6 +56,16 @@ pub(super) fn by_key(
         }
         walk.directed(descending).map(move |doc| DocumentAddress { segment, doc })
     });
+    merged_by_key(view, streams, descending, request)
+}
+
+/// The page of documents of each segment that are in key order.
+fn merged_by_key<I: Iterator<Item = DocumentAddress>>(
+    view: &TableView,
+    streams: impl IntoIterator<Item = I>,
+    descending: bool,
+    request: &SearchRequest,
+) -> Vec<DocumentAddress> {
     let keys = |place: &DocumentAddress| view.segments[place.segment].segment.keys();
     let merged = Merge::new(streams, |a: &DocumentAddress, b: &DocumentAddress| {
         let ordering = keys(a).compare(a.doc, keys(b), b.doc);
@@ -121,6 +132,30 @@ pub(super) fn walked(
         looked_at += count;
     }
     Ok(Some((merged(firsts, orders, request), looked_at)))
+}
+
+/// How many rows of an order it takes for a page; `None` if those are none, or too many to be read one by one.
+pub(super) fn wanted(request: &SearchRequest) -> Option<usize> {
+    let wanted = request.limit + request.offset;
+    (request.limit > 0 && wanted <= MAX_WALKED).then_some(wanted)
+}
+
+/// The page in key order of those of which a condition holds, which is asked of no more documents than the page needs,
+/// and of how many; `None` if it is found sooner otherwise.
+pub(super) fn walked_by_key(
+    view: &TableView,
+    walk: &KeyWalk<'_>,
+    descending: bool,
+    request: &SearchRequest,
+) -> Result<Option<(Vec<DocumentAddress>, u64)>> {
+    let wanted = request.limit + request.offset;
+    let (mut streams, mut looked_at) = (Vec::with_capacity(view.segments.len()), 0);
+    for (segment, of_segment) in view.segments.iter().enumerate() {
+        let Some((first, count)) = walk.first(of_segment, wanted)? else { return Ok(None) };
+        streams.push(first.into_iter().map(move |doc| DocumentAddress { segment, doc }));
+        looked_at += count;
+    }
+    Ok(Some((merged_by_key(view, streams, descending, request), looked_at)))
 }
 
 /// Whether a page begins so far behind the first row that the rows before it are to be counted, not read. Those that

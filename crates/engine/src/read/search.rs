@@ -110,13 +110,30 @@ impl FirstPage {
         let plan = Plan::new(view, selection)?;
         let condition = plan.condition.as_ref();
         if order.is_by_key() {
-            let is_all = condition.is_none() && page::passes_over(view, request);
-            return Ok(is_all.then(|| {
-                let places = page::skipped_by_key(view, order.key_descending, request);
-                Self { looked_at: places.len() as u64, places, index: None }
-            }));
+            let descending = order.key_descending;
+            let found = match condition {
+                Some(_) => {
+                    let allowed = selection.indexes.order;
+                    let wanted = page::wanted(request).map(|wanted| (descending, wanted));
+                    let walk = wanted.and_then(|wanted| plan.key_walk(view, wanted, allowed));
+                    walk.map_or(Ok(None), |walk| {
+                        page::walked_by_key(view, &walk, descending, request)
+                    })?
+                }
+                None => page::passes_over(view, request).then(|| {
+                    let places = page::skipped_by_key(view, descending, request);
+                    let count = places.len() as u64;
+                    (places, count)
+                }),
+            };
+            return Ok(found.map(|(places, looked_at)| Self { places, index: None, looked_at }));
         }
-        let Some(index) = IndexOrder::find(view, &order, condition, selection.indexes.order) else {
+        let allowed = selection.indexes.order;
+        let index = IndexOrder::find(view, &order, condition, allowed);
+        let Some(index) = index.filter(|index| {
+            let wanted = request.limit + request.offset;
+            allowed.forced || index.is_all() || plan.is_walked(view, index.rows(view), wanted)
+        }) else {
             return Ok(None);
         };
         let orders = view.segments.iter().map(|segment| SegmentOrder::new(&order, segment, None));

@@ -9,8 +9,9 @@ use super::{
     expression::{Expression, Node},
     filter::Condition,
     index_count::IndexCount,
+    key_order::KeyWalk,
     matching::matching,
-    narrow::{self, Found, Narrowing},
+    narrow::{self, Candidates, Found, Narrowing},
     occurrences::Occurrences,
 };
 use crate::{
@@ -51,6 +52,17 @@ struct Narrowed {
 }
 
 impl Narrowed {
+    /// Those of `docs` that are candidates; `found` takes what found them.
+    fn of(docs: Docs, candidates: Candidates, found: &mut Found) -> Self {
+        narrow::add(candidates.found, found);
+        let left = DocSet::List(candidates.docs);
+        let docs = match docs {
+            Docs::Every => Docs::Some(left),
+            Docs::Some(docs) => Docs::Some(left.intersect(&docs)),
+        };
+        Self { docs, is_all: candidates.is_all }
+    }
+
     /// Those that satisfy the condition.
     fn satisfying(self, condition: &Condition, view: &SegmentView) -> Result<Docs> {
         match self.is_all {
@@ -59,6 +71,9 @@ impl Narrowed {
         }
     }
 }
+
+/// A walk over so few takes no longer than to find out that it is not the best way.
+const MIN_LOOKED_AT: u64 = 64;
 
 /// How many rows a selection has, and what it took.
 type Counted = (u64, QueryReport);
@@ -77,6 +92,34 @@ impl Plan {
     /// Evaluates it. `started` is when the request came.
     pub fn run(&self, view: &TableView, position: Position, started: Instant) -> Result<Selected> {
         self.run_learning(view, position, started, None)
+    }
+
+    /// The walk in key order for the first `wanted` rows; `None` without a condition, or if they are found sooner
+    /// otherwise.
+    pub fn key_walk(
+        &self,
+        view: &TableView,
+        (descending, wanted): (bool, usize),
+        allowed: Allowed,
+    ) -> Option<KeyWalk<'_>> {
+        let condition = self.condition.as_ref()?;
+        let all = view.segments.iter().map(|view| u64::from(view.segment.doc_count())).sum();
+        let is_sooner = allowed.forced || self.is_walked(view, all, wanted);
+        let is_allowed = allowed.indexes.contains(TableIndex::Key) && is_sooner;
+        let narrowing = self.narrowing.as_ref();
+        let walk = KeyWalk { condition, narrowing, descending, forced: allowed.forced };
+        is_allowed.then_some(walk)
+    }
+
+    /// Whether the first `wanted` rows are found sooner by a walk over so many of which they are some than by a look
+    /// at those that keys or an index leave, as far as how many those are tells where they stand.
+    pub fn is_walked(&self, view: &TableView, over: u64, wanted: usize) -> bool {
+        let left = view.segments.iter().map(|view| {
+            let count = self.narrowing.as_ref().and_then(|it| it.count(&view.segment));
+            u64::from(count.unwrap_or_else(|| view.segment.doc_count()))
+        });
+        let left: u64 = left.sum();
+        over.saturating_mul(wanted as u64) / left.max(1) <= left.max(MIN_LOOKED_AT)
     }
 
     /// What its terms' occurrences are to be noted in.
@@ -134,7 +177,13 @@ impl Plan {
         let mut docs = Vec::with_capacity(view.segments.len());
         let (mut looked_at, mut found) = (0_u64, Found::new());
         for segment in &view.segments {
-            let left = self.narrowed(segment, Docs::Every, &mut found);
+            let mut left = self.narrowed(segment, Docs::Every, &mut found);
+            let is_small = u64::from(segment.segment.doc_count()) + looked_at <= most;
+            if let (Docs::Every, Some(narrowing), false) = (&left.docs, &self.narrowing, is_small) {
+                // A look at all of them is sooner, but too much.
+                let fewer = narrowing.most_candidates(&segment.segment, most - looked_at);
+                left = fewer.map_or(left, |fewer| Narrowed::of(Docs::Every, fewer, &mut found));
+            }
             looked_at += match (&left.docs, &self.condition) {
                 (Docs::Some(candidates), _) => u64::from(candidates.count()),
                 (Docs::Every, None) => u64::from(segment.segment.doc_count()).min(wanted),
@@ -203,14 +252,10 @@ impl Plan {
             return Narrowed { docs, is_all: false };
         }
         let candidates = self.narrowing.as_ref().and_then(|it| it.candidates(segment));
-        let Some(candidates) = candidates else { return Narrowed { docs, is_all: false } };
-        narrow::add(candidates.found, found);
-        let left = DocSet::List(candidates.docs);
-        let docs = match docs {
-            Docs::Every => Docs::Some(left),
-            Docs::Some(docs) => Docs::Some(left.intersect(&docs)),
-        };
-        Narrowed { docs, is_all: candidates.is_all }
+        match candidates {
+            Some(candidates) => Narrowed::of(docs, candidates, found),
+            None => Narrowed { docs, is_all: false },
+        }
     }
 
     /// How many rows it has. Asks the text index for the number alone where it knows that sooner

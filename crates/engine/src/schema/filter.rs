@@ -42,6 +42,16 @@ pub enum Filter {
     Not(Box<Filter>),
 }
 
+impl Filter {
+    /// The condition that all of these hold; `None` of none.
+    pub fn all_of(mut filters: Vec<Self>) -> Option<Self> {
+        match filters.len() {
+            0 | 1 => filters.pop(),
+            _ => Some(Self::And(filters)),
+        }
+    }
+}
+
 /// A comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -14,7 +14,12 @@ use datafusion::{
     },
 };
 
-use super::{bare::BareLiterals, functions, rules};
+use super::{
+    bare::BareLiterals,
+    functions,
+    partitions::{self, PartitionsOfNull},
+    rules,
+};
 
 /// What a query is made of, as far as the rules that it needs go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +107,10 @@ impl Extent {
         }
         let mut running_rules = PhysicalOptimizer::new().rules;
         running_rules.retain(|rule| running(rule.name()));
+        let place = running_rules.iter().position(|rule| rule.name() == partitions::BEHIND);
+        if let Some(place) = place {
+            running_rules.insert(place + 1, Arc::new(PartitionsOfNull));
+        }
         let mut config = any.config().clone();
         if matches!(self, Self::Constants | Self::OneTable) {
             // The second time finds nothing more in so small a plan.

@@ -31,7 +31,7 @@ use super::{
     measured::{self, MeasuredStep},
     recursive::LastRound,
     rules,
-    settle::{Settled, settle},
+    settle::{RowQuery, Settled, settle},
     subquery::Subqueries,
     united, watch,
 };
@@ -55,6 +55,8 @@ static KEPT: LazyLock<PlanState> = LazyLock::new(|| Extent::Kept.rules_of(base()
 pub(crate) struct KeptPlan {
     pub plan: Arc<dyn ExecutionPlan>,
     pub settled: Vec<Settled<Arc<dyn ExecutionPlan>>>,
+    /// The queries that run for one row after the other, by their numbers.
+    pub queries: Vec<RowQuery<Arc<dyn ExecutionPlan>>>,
 }
 
 /// Makes plans of one statement.
@@ -152,17 +154,21 @@ impl Planner {
     pub(crate) async fn kept_plan(&self, query: ast::Query) -> Result<KeptPlan> {
         let _planning = self.context.planning.begin();
         let plan = analysed(&self.state, self.plan(query)?).map_err(from_plan)?;
-        let (plan, settled) = settle(plan, &self.state).map_err(from_plan)?;
-        let mut ready = Vec::with_capacity(settled.len());
-        for each in settled {
-            ready.push(match each {
+        let (plan, decided) = settle(plan, &self.state).map_err(from_plan)?;
+        let mut settled = Vec::with_capacity(decided.constants.len());
+        for each in decided.constants {
+            settled.push(match each {
                 Settled::Constant(constant) => Settled::Constant(constant),
                 Settled::Query(query, is_exists) => {
                     Settled::Query(self.made(query).await?, is_exists)
                 }
             });
         }
-        Ok(KeptPlan { plan: self.made(plan).await?, settled: ready })
+        let mut queries = Vec::with_capacity(decided.queries.len());
+        for RowQuery { plan, is_exists, slots } in decided.queries {
+            queries.push(RowQuery { plan: self.made(plan).await?, is_exists, slots });
+        }
+        Ok(KeptPlan { plan: self.made(plan).await?, settled, queries })
     }
 
     /// The plan of one table made at once, of several by way of an optimizer.

@@ -1,8 +1,9 @@
 //! Takes out of a plan that is kept what is another constant at each run: what a clock decides (`NOW() - INTERVAL 7
 //! DAY`), and queries of no outer row that are asked for a value (`(SELECT MAX(id) FROM t)`, `EXISTS (…)`). Functions that
-//! read their values stand in their places ([`crate::scan::settled`]).
+//! read their values stand in their places ([`crate::scan::settled`]). Queries that name columns of the row around them, and
+//! become no joins, become queries of such values, which run for one row after the other.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use datafusion::{
     common::{
@@ -18,8 +19,14 @@ use datafusion::{
     physical_expr::{PhysicalExpr, create_physical_expr},
 };
 
-use super::subquery::{Alone, alone};
-use crate::scan::settled;
+use super::{
+    planner,
+    subquery::{Alone, alone, by_row},
+};
+use crate::scan::{
+    by_row,
+    settled::{self, Slot},
+};
 
 /// Functions that ask when the statement began.
 const OF_A_CLOCK: [&str; 5] =
@@ -32,52 +39,82 @@ pub(crate) enum Settled<P> {
     Query(P, bool),
 }
 
-type Constants = Vec<Settled<LogicalPlan>>;
-
-/// The plan, and the constants that its functions read, in the order of their numbers.
-pub(super) fn settle(plan: LogicalPlan, state: &PlanState) -> PlanResult<(LogicalPlan, Constants)> {
-    let mut constants = Vec::new();
-    let plan = settled_in(plan, state, &mut constants)?;
-    Ok((plan, constants))
+/// A query of the rows around it, as one of the values of slots.
+pub(crate) struct RowQuery<P> {
+    pub plan: P,
+    /// Whether it is asked for rows rather than its only value.
+    pub is_exists: bool,
+    /// The slots of the values that it is given, in their order.
+    pub slots: Range<usize>,
 }
 
-fn settled_in(
-    plan: LogicalPlan,
-    state: &PlanState,
-    constants: &mut Constants,
-) -> PlanResult<LogicalPlan> {
-    let plan = replaced(plan, &mut |expr| {
-        let Some(Alone { plan, is_exists }) = alone(expr)? else { return Ok(None) };
-        let query = settled_in(plan, state, constants)?;
-        constants.push(Settled::Query(query, is_exists));
-        Ok(Some(constants.len() - 1))
-    })?;
-    let planning = PhysicalPlanningContext::default();
-    replaced(plan, &mut |expr| {
-        if !asks_a_clock(expr) {
-            return Ok(None);
-        }
-        let properties = state.execution_props();
-        let constant = create_physical_expr(expr, &DFSchema::empty(), properties, &planning)?;
-        constants.push(Settled::Constant(constant));
-        Ok(Some(constants.len() - 1))
-    })
+/// What a plan reads that each run, or each row, decides.
+#[derive(Default)]
+pub(super) struct Decided {
+    /// In the order of their numbers.
+    pub constants: Vec<Settled<LogicalPlan>>,
+    pub queries: Vec<RowQuery<LogicalPlan>>,
+    /// How many slots those have.
+    pub slots: usize,
 }
 
-/// The plan with the greatest expressions replaced of which `number` gives the number of a constant.
+/// The plan, and what its functions read.
+pub(super) fn settle(plan: LogicalPlan, state: &PlanState) -> PlanResult<(LogicalPlan, Decided)> {
+    let mut decided = Decided::default();
+    let plan = decided.taken_of(plan, state)?;
+    Ok((plan, decided))
+}
+
+impl Decided {
+    fn taken_of(&mut self, plan: LogicalPlan, state: &PlanState) -> PlanResult<LogicalPlan> {
+        let plan = replaced(plan, &mut |expr| {
+            let Some(Alone { plan, is_exists }) = alone(expr)? else { return Ok(None) };
+            let query = self.taken_of(plan, state)?;
+            self.constants.push(Settled::Query(query, is_exists));
+            self.newest(expr).map(Some)
+        })?;
+        let plan = replaced(plan, &mut |expr| {
+            let Expr::ScalarFunction(call) = expr else { return Ok(None) };
+            let from = self.slots;
+            let Some(query) = by_row(call, from)? else { return Ok(None) };
+            self.slots += call.args.len();
+            let (slots, plan) = (from..self.slots, planner::analysed(state, query.plan)?);
+            let plan = self.taken_of(plan, state)?;
+            self.queries.push(RowQuery { plan, is_exists: query.is_exists, slots });
+            let number = self.queries.len() - 1;
+            Ok(Some(by_row::value(number, query.field, call.args.clone())))
+        })?;
+        let planning = PhysicalPlanningContext::default();
+        replaced(plan, &mut |expr| {
+            if !asks_a_clock(expr) {
+                return Ok(None);
+            }
+            let properties = state.execution_props();
+            let constant = create_physical_expr(expr, &DFSchema::empty(), properties, &planning)?;
+            self.constants.push(Settled::Constant(constant));
+            self.newest(expr).map(Some)
+        })
+    }
+
+    /// What reads the newest of the constants.
+    fn newest(&self, expr: &Expr) -> PlanResult<Expr> {
+        let field = expr.to_field(&DFSchema::empty())?.1;
+        Ok(settled::value(Slot::Run(self.constants.len() - 1), &field))
+    }
+}
+
+/// The plan with the greatest expressions replaced in whose places `new` gives others.
 fn replaced(
     plan: LogicalPlan,
-    number: &mut dyn FnMut(&Expr) -> PlanResult<Option<usize>>,
+    new: &mut dyn FnMut(&Expr) -> PlanResult<Option<Expr>>,
 ) -> PlanResult<LogicalPlan> {
     let done = plan.transform_up_with_subqueries(|node| {
         let names = NamePreserver::new(&node);
         node.map_expressions(|expr| {
             let name = names.save(&expr);
             let new = expr.transform_down(|expr| {
-                let Some(number) = number(&expr)? else { return Ok(Transformed::no(expr)) };
-                let field = expr.to_field(&DFSchema::empty())?.1;
-                let value = settled::value(number, &field);
-                Ok(Transformed::new(value, true, TreeNodeRecursion::Jump))
+                let Some(new) = new(&expr)? else { return Ok(Transformed::no(expr)) };
+                Ok(Transformed::new(new, true, TreeNodeRecursion::Jump))
             })?;
             let (new, is_new) = (name.restore(new.data), new.transformed);
             Ok(Transformed::new(new, is_new, TreeNodeRecursion::Continue))

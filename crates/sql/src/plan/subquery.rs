@@ -50,7 +50,10 @@ use super::{
 use crate::{
     Error,
     meaning::{self, types::ExprType},
-    scan::outer::OuterRow,
+    scan::{
+        outer::OuterRow,
+        settled::{self, Slot},
+    },
     state::Context,
 };
 
@@ -356,6 +359,33 @@ pub(super) fn alone(expr: &Expr) -> PlanResult<Option<Alone>> {
     Ok(Some(Alone { plan, is_exists: subquery.kind == Kind::Exists }))
 }
 
+/// A query of the row around it, of which a value or its having rows is asked.
+pub(super) struct ByRow {
+    /// Not more rows than it takes to know; slots stand for the values of the row.
+    pub plan: LogicalPlan,
+    pub is_exists: bool,
+    /// The field of what it gives.
+    pub field: Field,
+}
+
+/// The query that a function runs, if it is one of the row around it and gives the same for the same row. The values of
+/// the row stand in the slots from `slot` on, as the function's arguments.
+pub(super) fn by_row(call: &ScalarFunction, slot: usize) -> PlanResult<Option<ByRow>> {
+    let function: &dyn std::any::Any = call.func.inner().as_ref();
+    let Some(subquery) = function.downcast_ref::<Subquery>() else { return Ok(None) };
+    let is_exists = subquery.kind == Kind::Exists;
+    let is_plain = is_exists || subquery.kind == Kind::Scalar;
+    if call.args.is_empty() || !is_plain || subquery.is_volatile {
+        return Ok(None);
+    }
+    let plan = subquery.replaced(|at| {
+        let (field, _) = subquery.outer.get(at)?;
+        let field = field.as_ref().clone().with_nullable(true);
+        Some(settled::value(Slot::Row(slot + at), &field))
+    })?;
+    Ok(Some(ByRow { plan: subquery.few(plan)?, is_exists, field: subquery.field() }))
+}
+
 /// What a subquery gave, by the values it was asked with.
 #[derive(Default)]
 struct Known {
@@ -526,7 +556,7 @@ impl Subquery {
         let row = OuterRow::default();
         let plan = self.replaced(|at| fields.get(at).map(|field| row.value(at, field)))?;
         let plan = planner::analysed(&state, self.few(plan)?)?;
-        let Some(plan) = direct::planned(&plan, &state)? else { return Ok(None) };
+        let Some(plan) = direct::made(&plan, &state)? else { return Ok(None) };
         let plan = watched(plan, options)?;
         Ok(Some(Ready { plan, row, task: state.task_ctx() }))
     }

@@ -10,6 +10,7 @@ use datafusion::{
     },
     common::ScalarValue,
     error::Result as PlanResult,
+    logical_expr::Operator,
     physical_expr::{
         PhysicalExpr, ScalarFunctionExpr,
         expressions::{Column, DynamicFilterPhysicalExpr, Literal as Constant},
@@ -17,8 +18,8 @@ use datafusion::{
 };
 use jiff::tz::TimeZone;
 use remora_engine::{
-    AllowedIndexes, ColumnBatch, ColumnType, Filter, Literal, Scan, ScanRequest, SearchRequest,
-    Selection, SortBy, SortKey, Value,
+    AllowedIndexes, ColumnBatch, ColumnType, Filter, Hit, Literal, Scan, ScanRequest,
+    SearchRequest, Selection, SortBy, SortKey, Value,
 };
 
 use super::{
@@ -27,7 +28,7 @@ use super::{
     overlaid::column,
     settled::{Sought, sought},
 };
-use crate::{MAX_DIRECT_ROWS, catalog::Reader};
+use crate::{MAX_DIRECT_ROWS, catalog::Reader, state::Context};
 
 /// How much may be looked at.
 #[derive(Clone, Copy, Debug)]
@@ -158,6 +159,35 @@ impl FewScan {
         (sort, limit): (&[SortKey], usize),
         zone: &TimeZone,
     ) -> PlanResult<Option<RecordBatch>> {
+        self.first_by(reader, (sort, limit), filter, zone, |request| {
+            match reader.first_page(request)? {
+                Some(hits) => Ok(Some(hits)),
+                // A key for each text is made sooner a column at a time.
+                None if sort.iter().any(|key| matches!(key.by, SortBy::TextKey(..))) => Ok(None),
+                None => reader.search(request).map(|found| Some(found.hits)),
+            }
+        })
+    }
+
+    /// The same where keys or an index have the order, and that is the soonest way as far as is known beforehand.
+    pub(crate) fn first_along(
+        &self,
+        reader: &Reader,
+        filter: Option<Filter>,
+        page: (&[SortKey], usize),
+        zone: &TimeZone,
+    ) -> PlanResult<Option<RecordBatch>> {
+        self.first_by(reader, page, filter, zone, |request| reader.first_page(request))
+    }
+
+    fn first_by(
+        &self,
+        reader: &Reader,
+        (sort, limit): (&[SortKey], usize),
+        filter: Option<Filter>,
+        zone: &TimeZone,
+        find: impl FnOnce(&SearchRequest) -> remora_engine::Result<Option<Vec<Hit>>>,
+    ) -> PlanResult<Option<RecordBatch>> {
         if self.limit.is_some() {
             // Which rows those are is decided by the order of keys.
             return Ok(None);
@@ -167,19 +197,10 @@ impl FewScan {
         let columns: Vec<_> = columns.map(|column| (column.kind, column.name.clone())).collect();
         let fields = columns.iter().map(|(_, name)| name.clone()).collect();
         let request = SearchRequest { fields, ..self.page(filter, (sort, limit)) };
-        let found = match reader.first_page(&request) {
-            Ok(Some(hits)) => Ok(hits),
-            // A key for each text is made sooner a column at a time.
-            Ok(None) if sort.iter().any(|key| matches!(key.by, SortBy::TextKey(..))) => {
-                return Ok(None);
-            }
-            Ok(None) => reader.search(&request).map(|found| found.hits),
-            Err(error) => Err(error),
-        };
-        let hits = match found {
-            Ok(hits) => hits,
+        let hits = match find(&request) {
+            Ok(Some(hits)) => hits,
             // More than a page may be.
-            Err(remora_engine::Error::Request { .. }) => return Ok(None),
+            Ok(None) | Err(remora_engine::Error::Request { .. }) => return Ok(None),
             Err(error) => return Err(external(error)),
         };
         let of_hits = |(at, (kind, _)): (usize, &(ColumnType, String))| {
@@ -241,13 +262,25 @@ impl FewScan {
         self.sought.extend(sought(condition));
     }
 
-    /// What that is, given the constants. What the engine cannot say is left out.
-    pub(crate) fn settled_filters(&self, constants: &[ScalarValue]) -> Vec<Filter> {
+    /// What that is in this run: of its constants, or of the row around a query that runs for one row after the
+    /// other. What the engine cannot say is left out.
+    pub(crate) fn settled_filters(&self, context: &Arc<Context>, of_row: bool) -> Vec<Filter> {
         let filter = |sought: &Sought| {
             let subject = self.subjects.get(sought.column)?.as_ref()?;
-            subject.compare(sought.operator, constants.get(sought.number)?)
+            let value = sought.value(context)?;
+            if value.is_null() && is_false_of_null(sought.operator) {
+                return Some(Filter::In(subject.name.clone(), Vec::new()));
+            }
+            match (sought.order, value) {
+                (None, value) => subject.compare(sought.operator, &value),
+                (Some(order), ScalarValue::BinaryView(Some(key))) => {
+                    let is_equal = subject.has_keys && sought.operator == Operator::Eq;
+                    is_equal.then(|| Filter::KeyIn(subject.name.clone(), order, vec![key]))
+                }
+                _ => None,
+            }
         };
-        self.sought.iter().filter_map(filter).collect()
+        self.sought.iter().filter(|sought| sought.is_of_row == of_row).filter_map(filter).collect()
     }
 
     /// What the plan that it is of calls the table.
@@ -265,6 +298,11 @@ impl FewScan {
             (Some(one), Some(other)) => Some(Filter::And(vec![one, other])),
             (one, other) => one.or(other),
         }
+    }
+
+    /// How many rows the table has.
+    pub(crate) fn row_count(&self, reader: &Reader) -> PlanResult<u64> {
+        reader.row_count(&self.table).map_err(external)
     }
 
     /// The columns of the rows.
@@ -290,6 +328,12 @@ impl Iterator for FewRows<'_> {
         });
         Some(made)
     }
+}
+
+/// Whether a comparison with NULL holds never.
+fn is_false_of_null(operator: Operator) -> bool {
+    use Operator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
+    matches!(operator, Eq | NotEq | Lt | LtEq | Gt | GtEq)
 }
 
 /// Batches as one.

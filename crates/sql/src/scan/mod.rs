@@ -2,6 +2,7 @@
 //! filtered behind it.
 
 mod arrays;
+pub(crate) mod by_row;
 mod dynamic;
 mod exec;
 mod few;

@@ -1,5 +1,6 @@
 //! Constants of plans that are kept which are others at each run: `NOW() - INTERVAL 7 DAY`, `(SELECT MAX(id) FROM t)`.
-//! Each is evaluated once a run, and what stands in its place in the plan reads its value from the run's [`Context`].
+//! Each is evaluated once a run, and what stands in its place in the plan reads its value from the run's [`Context`]. So do
+//! queries that run for one row after the other read the values of the row around them.
 
 use std::{
     hash::{Hash, Hasher},
@@ -7,8 +8,11 @@ use std::{
 };
 
 use datafusion::{
-    arrow::datatypes::{DataType, Field, FieldRef},
-    common::exec_err,
+    arrow::{
+        array::{RecordBatch, RecordBatchOptions},
+        datatypes::{DataType, Field, FieldRef, Schema},
+    },
+    common::{ScalarValue, exec_err},
     error::Result as PlanResult,
     logical_expr::{
         ColumnarValue, Expr, Operator, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
@@ -16,71 +20,171 @@ use datafusion::{
     },
     physical_expr::{
         PhysicalExpr, ScalarFunctionExpr,
-        expressions::{BinaryExpr, Column},
+        expressions::{BinaryExpr, CaseExpr, Column, Literal},
     },
 };
 
-use crate::state::Context;
+use crate::state::{Caller, Context};
 
 /// What the plan calls the function.
 pub(crate) const NAME: &str = "settled";
 
-/// Reads the constant of a number. It is volatile for the planner, which would calculate it once for all runs.
+/// Which of a run's values it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Slot {
+    /// A constant of the run.
+    Run(usize),
+    /// A value of the row around a query that runs for one row after the other.
+    Row(usize),
+}
+
+/// Reads the value of a slot. It is volatile for the planner, which would calculate it once for all runs.
 #[derive(Debug)]
 struct SettledValue {
-    number: usize,
+    slot: Slot,
     field: FieldRef,
     signature: Signature,
 }
 
-/// A column that is compared with such a constant.
-#[derive(Clone, Copy, Debug)]
+/// A column that is compared with such a value.
+#[derive(Clone, Debug)]
 pub(super) struct Sought {
     /// The place of the column.
     pub column: usize,
     pub operator: Operator,
-    /// The number of the constant.
-    pub number: usize,
+    /// The collation by whose keys they are compared, if they are texts.
+    pub order: Option<u32>,
+    /// Whether it is a value of the row around.
+    pub is_of_row: bool,
+    value: Arc<dyn PhysicalExpr>,
 }
 
-/// What reads the constant of a number; `field` describes it.
-pub(crate) fn value(number: usize, field: &Field) -> Expr {
+/// What reads the value of a slot; `field` describes it.
+pub(crate) fn value(slot: Slot, field: &Field) -> Expr {
     let signature = Signature::nullary(Volatility::Volatile);
-    let function = SettledValue { number, field: Arc::new(field.clone()), signature };
+    let function = SettledValue { slot, field: Arc::new(field.clone()), signature };
     Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(ScalarUDF::from(function)), Vec::new()))
 }
 
-/// The comparisons of columns with such constants that hold for each row for which a condition does.
+/// The comparisons of columns with such values that hold for each row for which a condition does.
 pub(super) fn sought(condition: &Arc<dyn PhysicalExpr>) -> Vec<Sought> {
     let mut found = Vec::new();
-    let mut left = vec![condition];
-    while let Some(condition) = left.pop() {
+    for condition in &conditions_of(condition) {
         let Some(binary) = condition.downcast_ref::<BinaryExpr>() else { continue };
-        if *binary.op() == Operator::And {
-            left.extend([binary.left(), binary.right()]);
-            continue;
-        }
-        let sides = (place(binary.left()), number(binary.right()));
-        let mirrored = (place(binary.right()), number(binary.left()));
-        let (sides, operator) = match (sides, mirrored) {
-            ((Some(column), Some(number)), _) => ((column, number), Some(*binary.op())),
-            (_, (Some(column), Some(number))) => ((column, number), binary.op().swap()),
-            _ => continue,
+        let (left, right) = (binary.left(), binary.right());
+        let of = |column: &_, value: &Arc<dyn PhysicalExpr>, operator| {
+            let ((place, order), (slot, of_value)) = (column_of(column)?, slot_of(value)?);
+            let is_of_row = matches!(slot, Slot::Row(_));
+            let value = Arc::clone(value);
+            (order == of_value).then_some(Sought {
+                column: place,
+                operator,
+                order,
+                is_of_row,
+                value,
+            })
         };
-        let (column, number) = sides;
-        found.extend(operator.map(|operator| Sought { column, operator, number }));
+        let mirrored = || of(right, left, binary.op().swap()?);
+        found.extend(of(left, right, *binary.op()).or_else(mirrored));
     }
     found
 }
 
-fn place(expression: &Arc<dyn PhysicalExpr>) -> Option<usize> {
-    expression.downcast_ref::<Column>().map(Column::index)
+/// The conditions of which all must hold for a condition to hold, in the order in which they are evaluated. It is made
+/// of them by AND, or as `CASE WHEN first IS NOT TRUE THEN false … ELSE last END` where some are not to be evaluated for
+/// rows that others leave out.
+pub(crate) fn conditions_of(condition: &Arc<dyn PhysicalExpr>) -> Vec<Arc<dyn PhysicalExpr>> {
+    let mut found = Vec::new();
+    let mut left = vec![Arc::clone(condition)];
+    while let Some(condition) = left.pop() {
+        match condition.downcast_ref::<BinaryExpr>() {
+            Some(binary) if *binary.op() == Operator::And => {
+                left.extend([Arc::clone(binary.right()), Arc::clone(binary.left())]);
+                continue;
+            }
+            _ => {}
+        }
+        match in_turn(&condition) {
+            Some(parts) => left.extend(parts.into_iter().rev()),
+            None => found.push(condition),
+        }
+    }
+    found
 }
 
-fn number(expression: &Arc<dyn PhysicalExpr>) -> Option<usize> {
+fn in_turn(condition: &Arc<dyn PhysicalExpr>) -> Option<Vec<Arc<dyn PhysicalExpr>>> {
+    let is = |expression: &Arc<dyn PhysicalExpr>, value: bool| {
+        let literal = expression.downcast_ref::<Literal>();
+        literal.is_some_and(|it| *it.value() == ScalarValue::Boolean(Some(value)))
+    };
+    let case = condition.downcast_ref::<CaseExpr>()?;
+    let (None, Some(last)) = (case.expr(), case.else_expr()) else { return None };
+    let mut parts = Vec::with_capacity(case.when_then_expr().len() + 1);
+    for (when, then) in case.when_then_expr() {
+        let when = when.downcast_ref::<BinaryExpr>()?;
+        let is_not_true = *when.op() == Operator::IsDistinctFrom && is(when.right(), true);
+        if !is_not_true || !is(then, false) {
+            return None;
+        }
+        parts.push(Arc::clone(when.left()));
+    }
+    parts.push(Arc::clone(last));
+    Some(parts)
+}
+
+impl Sought {
+    /// The value in this run; `None` if it has none.
+    pub(super) fn value(&self, context: &Arc<Context>) -> Option<ScalarValue> {
+        if let (Some(slot), None) = (plain_slot(&self.value), self.order) {
+            return slot.value(context);
+        }
+        let _caller = Caller::new(context);
+        let options = RecordBatchOptions::new().with_row_count(Some(1));
+        let schema = Arc::new(Schema::empty());
+        let row = RecordBatch::try_new_with_options(schema, Vec::new(), &options).ok()?;
+        let value = self.value.evaluate(&row).ok()?.into_array(1).ok()?;
+        ScalarValue::try_from_array(&value, 0).ok()
+    }
+}
+
+impl Slot {
+    fn value(self, context: &Context) -> Option<ScalarValue> {
+        match self {
+            Self::Run(number) => context.settled.get(number).cloned(),
+            Self::Row(number) => context.outer_row.get(number).cloned(),
+        }
+    }
+}
+
+/// The place of a column, and the collation if it is the keys of one.
+fn column_of(expression: &Arc<dyn PhysicalExpr>) -> Option<(usize, Option<u32>)> {
+    let (of, order) = key_of(expression);
+    of.downcast_ref::<Column>().map(|column| (column.index(), order))
+}
+
+/// The slot that is read, and the collation if it is the key of what stands there.
+fn slot_of(expression: &Arc<dyn PhysicalExpr>) -> Option<(Slot, Option<u32>)> {
+    let (of, order) = key_of(expression);
+    plain_slot(of).map(|slot| (slot, order))
+}
+
+/// What an expression is the key of by a collation, or the expression itself.
+fn key_of(expression: &Arc<dyn PhysicalExpr>) -> (&Arc<dyn PhysicalExpr>, Option<u32>) {
+    let key = || {
+        let call = expression.downcast_ref::<ScalarFunctionExpr>()?;
+        let ("collation_key", [of, number]) = (call.name(), call.args()) else { return None };
+        let ScalarValue::Int64(Some(number)) = number.downcast_ref::<Literal>()?.value() else {
+            return None;
+        };
+        Some((of, Some(u32::try_from(*number).ok()?)))
+    };
+    key().unwrap_or((expression, None))
+}
+
+fn plain_slot(expression: &Arc<dyn PhysicalExpr>) -> Option<Slot> {
     let call = expression.downcast_ref::<ScalarFunctionExpr>()?;
     let function: &dyn std::any::Any = call.fun().inner().as_ref();
-    function.downcast_ref::<SettledValue>().map(|settled| settled.number)
+    function.downcast_ref::<SettledValue>().map(|settled| settled.slot)
 }
 
 impl ScalarUDFImpl for SettledValue {
@@ -101,7 +205,7 @@ impl ScalarUDFImpl for SettledValue {
     }
 
     fn invoke_with_args(&self, _: ScalarFunctionArgs) -> PlanResult<ColumnarValue> {
-        match Context::of_caller().and_then(|context| context.settled.get(self.number).cloned()) {
+        match Context::of_caller().and_then(|context| self.slot.value(&context)) {
             Some(value) => Ok(ColumnarValue::Scalar(value)),
             None => exec_err!("a constant of a kept plan was not settled"),
         }
@@ -110,7 +214,7 @@ impl ScalarUDFImpl for SettledValue {
 
 impl PartialEq for SettledValue {
     fn eq(&self, other: &Self) -> bool {
-        self.number == other.number && self.field == other.field
+        self.slot == other.slot && self.field == other.field
     }
 }
 
@@ -118,6 +222,6 @@ impl Eq for SettledValue {}
 
 impl Hash for SettledValue {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.number.hash(state);
+        self.slot.hash(state);
     }
 }

@@ -133,6 +133,8 @@ pub(crate) struct Context {
     pub is_kept: bool,
     /// What a kept plan's constants are in this run, by their numbers.
     pub settled: Arc<[ScalarValue]>,
+    /// What the queries of a kept plan that run for each row read of that row.
+    pub outer_row: Vec<ScalarValue>,
 }
 
 /// Whether a statement is being planned. Clones share it.
@@ -231,6 +233,7 @@ impl Context {
             planning: Planning::default(),
             is_kept: false,
             settled: Arc::default(),
+            outer_row: Vec::new(),
         }
     }
 

@@ -28,7 +28,7 @@ use crate::{
     storage::store::{Keyspace, StoreBatch},
 };
 
-const ROW_BLOCK_BYTES: u32 = 16 << 10;
+const ROW_BLOCK_BYTES: u32 = 4 << 10;
 const SMALL_BLOCK_BYTES: u32 = 4 << 10;
 const ROWS_PREFIX: &str = "rows-";
 /// Where each batch leaves its number, in "meta".

@@ -6,7 +6,9 @@ use datafusion::sql::sqlparser::ast::{self, Query};
 
 use super::{
     super::lift::{Constants, Lifted},
-    Meaning, Plan, Read, fixed,
+    Meaning, Plan, Read,
+    by_row::RowQuery,
+    fixed,
     from::Tables,
     pure::is_pure,
     steps,
@@ -19,6 +21,7 @@ use crate::{
     catalog::Reader,
     execute::{hinted_limit, marks, run::Query as Planning},
     parse::Statement,
+    plan,
     resolve::Place,
     state::SessionState,
 };
@@ -64,13 +67,21 @@ pub(super) async fn plan(
     }
     let Planned { tree, columns, places, selects } = planned?;
     let of_scan = |scan: usize| tables.of_relation(tree.scans.get(scan)?.relation()?);
-    let order = steps::order(&tree, |scan| tables.all.get(of_scan(scan)?));
+    let table = |scan: usize| tables.all.get(of_scan(scan)?);
+    let order = steps::order(&tree, &tree.root, table);
+    let orders: Vec<_> =
+        tree.queries.iter().map(|query| steps::first_of(&tree, &query.plan, table)).collect();
     let groups = 0..lifted.ends.len();
     let rest = groups.filter(|group| !taken.groups.contains(group));
     let fixed = rest.map(|group| (group, fixed(group, constants))).collect();
     let Taken { mut tests, limit, offset, sums, .. } = taken;
     let mut reads: Vec<Read> = Vec::new();
-    let Tree { scans, root, settled, calls } = tree;
+    let Tree { scans, root, settled, queries, calls } = tree;
+    let queries = queries.into_iter().zip(orders).map(|(query, order)| {
+        let plan::RowQuery { plan: part, is_exists, slots } = query;
+        RowQuery { part, is_exists, slots, order }
+    });
+    let queries = queries.collect();
     let mut seen = vec![false; tables.all.len()];
     for scan in scans {
         let table = tables.of_relation(scan.relation()?)?;
@@ -100,6 +111,7 @@ pub(super) async fn plan(
         root,
         order,
         settled,
+        queries,
         calls,
         columns,
         selects,

@@ -10,6 +10,7 @@
 //! the thread of its connection, one that looks at more where plans run, and of very many the statement goes the
 //! general way ([`Most`](crate::scan::Most)).
 
+mod by_row;
 mod from;
 mod group;
 mod join;
@@ -53,6 +54,7 @@ use crate::{
     scan::FewScan,
     state::SessionState,
 };
+use by_row::RowQuery;
 use taken::Sum;
 use tree::Part;
 use views::NamedView;
@@ -91,6 +93,8 @@ pub(super) struct Plan {
     order: Option<(usize, Vec<SortKey>)>,
     /// The constants that are settled for each run, by their numbers.
     settled: Vec<Settled<Part>>,
+    /// The queries that run for one row after the other, by their numbers.
+    queries: Vec<RowQuery>,
     /// Whether its expressions call functions, which may ask for the session.
     calls: bool,
     columns: Vec<Column>,

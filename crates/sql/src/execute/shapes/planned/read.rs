@@ -82,6 +82,11 @@ impl<'a> Reading<'a> {
         self.scans.iter().map(|scan| scan.count).min().unwrap_or(u64::MAX)
     }
 
+    /// How many rows of a scan its conditions leave, as far as that is known.
+    pub(super) fn count_of(&self, scan: usize) -> u64 {
+        self.scans.get(scan).map_or(u64::MAX, |scan| scan.count)
+    }
+
     /// The rows of a join or a union; `None` if more would be looked at than may be.
     pub(super) fn all(&mut self, of: &Of) -> PlanResult<Option<RecordBatch>> {
         if let Some(trace) = &self.asked.trace {
@@ -99,12 +104,7 @@ impl<'a> Reading<'a> {
     fn open(&self, scan: usize, more: Vec<Filter>) -> PlanResult<Option<FewRows<'a>>> {
         let Some(read) = self.asked.plan.reads.get(scan) else { return Ok(None) };
         let own = self.asked.filters.get(scan).cloned().flatten();
-        let mut filters = more;
-        filters.extend(own);
-        let filter = match filters.len() {
-            0 | 1 => filters.pop(),
-            _ => Some(Filter::And(filters)),
-        };
+        let filter = Filter::all_of(more.into_iter().chain(own).collect());
         read.scan.batches(&self.asked.reader, filter, None, self.asked.zone.clone(), self.most)
     }
 
@@ -127,7 +127,8 @@ impl<'a> Reading<'a> {
         };
         let Some(mut batch) = batch else { return Ok(None) };
         for step in part.steps.iter().skip(done) {
-            batch = step.apply(&batch, self.asked.asked())?;
+            let Some(made) = self.asked.apply(step, &batch)? else { return Ok(None) };
+            batch = made;
         }
         Ok(Some(batch))
     }
@@ -187,15 +188,18 @@ impl<'a> Reading<'a> {
         };
         let mut schema = Arc::clone(read.scan.schema());
         for step in steps {
-            if let Step::Project(_, projected) = step {
-                schema = Arc::clone(projected);
+            match step {
+                Step::Project(_, projected) => schema = Arc::clone(projected),
+                Step::Beside(beside) => schema = Arc::clone(beside.schema()),
+                _ => {}
             }
         }
         let (mut batches, mut bytes) = (Vec::new(), 0);
         for batch in rows {
             let mut batch = batch?;
             for step in steps {
-                batch = step.apply(&batch, self.asked.asked())?;
+                let Some(made) = self.asked.apply(step, &batch)? else { return Ok(None) };
+                batch = made;
             }
             bytes += batch.get_array_memory_size();
             if bytes > self.most.bytes {

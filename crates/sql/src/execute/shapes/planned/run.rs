@@ -14,7 +14,7 @@ use datafusion::{
     error::{DataFusionError, Result as PlanResult},
 };
 use jiff::tz::TimeZone;
-use remora_engine::Filter;
+use remora_engine::{Filter, SortKey};
 
 use super::{
     super::{explain::Explained, lift::Constants, plan::MAX_PAGE_ROWS},
@@ -33,7 +33,7 @@ use crate::{
     execute::runtime::Running,
     output,
     plan::{Figures, Settled},
-    scan::{Most, joined},
+    scan::{FewScan, Most, joined},
     state::{Context, SessionState},
 };
 
@@ -47,6 +47,15 @@ const FEW_PAGES: u64 = 4;
 const WALKS: usize = 4;
 /// How long a run keeps its thread.
 const SLICE: Duration = Duration::from_millis(10);
+
+/// How the first rows of an order are found.
+type First = fn(
+    &FewScan,
+    &Reader,
+    Option<Filter>,
+    (&[SortKey], usize),
+    &TimeZone,
+) -> PlanResult<Option<RecordBatch>>;
 
 /// Which rows are shown.
 #[derive(Clone, Copy)]
@@ -64,7 +73,9 @@ pub(super) struct Asked {
     pub(super) filters: Vec<Option<Filter>>,
     page: Page,
     pub(super) zone: TimeZone,
-    context: Arc<Context>,
+    pub(super) context: Arc<Context>,
+    /// Whether it runs where plans run.
+    pub(super) is_aside: bool,
     /// What notes how rows are read, where that is asked.
     pub(super) trace: Option<Trace>,
 }
@@ -128,6 +139,10 @@ async fn traced(
     plan: &Arc<Plan>,
     constants: &Constants<'_>,
 ) -> Result<Option<(Noted, Figures)>> {
+    if !plan.queries.is_empty() {
+        // How those run for each row is told by the general way.
+        return Ok(None);
+    }
     let trace = Trace::default();
     let asked = Asked::of(session, reader, plan, constants, Some(trace.clone()))?;
     let Some(asked) = asked else { return Ok(None) };
@@ -163,6 +178,7 @@ async fn aside(session: &SessionState, asked: Asked) -> Result<Option<RecordBatc
     let ended: Arc<AtomicBool> = Arc::clone(&asked.context.ended);
     let mut running = Running::start(session, ended, move |sender| async move {
         let _room = room;
+        let asked = Asked { is_aside: true, ..asked };
         let made = match &asked.plan.root.of {
             Of::Scan(_) => asked.evaluated(Most::ASIDE).await,
             of => wait_aside(|| asked.joined(of, Most::ASIDE)),
@@ -194,21 +210,20 @@ impl Plan {
         matches!(self.root.of, Of::Scan(_)) && self.root.steps.iter().all(keeps)
     }
 
-    /// What is asked of each scan with these literals and constants; `None` where one takes a conversion.
+    /// What is asked of each scan with these literals, and with the constants of a context; `None` where one takes a
+    /// conversion.
     fn filters(
         &self,
         constants: &Constants<'_>,
-        settled: &[ScalarValue],
+        context: Option<&Arc<Context>>,
     ) -> Option<Vec<Option<Filter>>> {
         let filter = |read: &Read| {
-            let mut filters = read.scan.settled_filters(settled);
+            let settled = context.map(|context| read.scan.settled_filters(context, false));
+            let mut filters = settled.unwrap_or_default();
             if let Some((table, tests)) = &read.tests {
                 filters.extend(tests.fill(constants, self.tables.get(*table)?)?.filter);
             }
-            Some(match filters.len() {
-                0 | 1 => filters.pop(),
-                _ => Some(Filter::And(filters)),
-            })
+            Some(Filter::all_of(filters))
         };
         self.reads.iter().map(filter).collect()
     }
@@ -261,7 +276,7 @@ impl Asked {
             return Ok(None);
         }
         let page = Page { offset: offset.unwrap_or(0), limit: limit.unwrap_or(u64::MAX) };
-        let Some(filters) = plan.filters(constants, &[]) else { return Ok(None) };
+        let Some(filters) = plan.filters(constants, None) else { return Ok(None) };
         if page.limit == 0 {
             // Nothing is calculated for no rows.
             return Ok(None);
@@ -275,6 +290,7 @@ impl Asked {
             page,
             zone: session.variables.time_zone.zone.clone(),
             context: Arc::new(session.context()),
+            is_aside: false,
             trace,
         };
         Ok(this.settle(constants)?.then_some(this))
@@ -294,7 +310,8 @@ impl Asked {
             let Ok(Some(value)) = value else { return Ok(false) };
             values.push(value);
             Arc::make_mut(&mut self.context).settled = values.as_slice().into();
-            let Some(filters) = plan.filters(constants, &values) else { return Ok(false) };
+            let filters = plan.filters(constants, Some(&self.context));
+            let Some(filters) = filters else { return Ok(false) };
             self.filters = filters;
         }
         if let Some(trace) = &self.trace {
@@ -322,9 +339,12 @@ impl Asked {
 
     /// The rows of one table, made in this thread.
     async fn here(&self) -> PlanResult<Option<RecordBatch>> {
+        if let Some(batch) = self.first_rows(FewScan::first_along)? {
+            return Ok(Some(batch));
+        }
         match self.evaluated(Most::HERE).await? {
             Some(batch) => Ok(Some(batch)),
-            None => self.first_rows(),
+            None => self.first_rows(FewScan::first),
         }
     }
 
@@ -336,25 +356,36 @@ impl Asked {
             return self.joined(of, Most::HERE);
         }
         let asks_others = self.plan.asks_others();
-        if !asks_others && let Some(batch) = self.first_rows()? {
+        if !asks_others && let Some(batch) = self.first_rows(FewScan::first)? {
             return Ok(Some(batch));
         }
         let mut reading = Reading::new(self, of, Most::HERE, None)?;
         let few = last.saturating_mul(FEW_PAGES).max(FEW_ROWS);
         if asks_others
             && reading.fewest() > few
-            && let Some(batch) = self.first_rows()?
+            && self.is_walked(&reading, last)?
+            && let Some(batch) = self.first_rows(FewScan::first)?
         {
             return Ok(Some(batch));
         }
         let Some(batch) = reading.all(of)? else { return Ok(None) };
-        self.finished(batch, 0, self.plan.cut()).map(Some)
+        self.finished(batch, 0, self.plan.cut())
+    }
+
+    /// Whether so many first rows of the order are likely to be found before as many rows are joined as the table has
+    /// of which the fewest are read.
+    fn is_walked(&self, reading: &Reading<'_>, last: u64) -> PlanResult<bool> {
+        let Some((scan, _)) = &self.plan.order else { return Ok(false) };
+        let Some(read) = self.plan.reads.get(*scan) else { return Ok(false) };
+        let rows = read.scan.row_count(&self.reader)?;
+        let (rows, fewest) = (reading.count_of(*scan).min(rows), reading.fewest().max(1));
+        Ok(last.saturating_mul(rows) / fewest <= fewest)
     }
 
     /// The rows of several tables; `None` if more would be looked at than may be.
     fn joined(&self, of: &Of, most: Most) -> PlanResult<Option<RecordBatch>> {
         let Some(batch) = Reading::new(self, of, most, None)?.all(of)? else { return Ok(None) };
-        self.finished(batch, 0, self.plan.cut()).map(Some)
+        self.finished(batch, 0, self.plan.cut())
     }
 
     /// The rows of one table; `None` if more would be looked at than may be.
@@ -364,7 +395,6 @@ impl Asked {
         let by_row = steps.iter().take(cut).take_while(|step| step.is_by_row()).count();
         let last = self.page.offset.saturating_add(self.page.limit);
         let limit = (cut == 0 && self.page.limit < u64::MAX).then_some(last);
-        let asked = self.asked();
         let Some(read) = self.plan.reads.first() else { return Ok(None) };
         let (filter, zone) = (self.filter(), self.zone.clone());
         let started = self.started();
@@ -376,7 +406,8 @@ impl Asked {
         for batch in found {
             let mut batch = batch?;
             for step in steps.iter().take(by_row) {
-                batch = step.apply(&batch, asked)?;
+                let Some(made) = self.apply(step, &batch)? else { return Ok(None) };
+                batch = made;
             }
             bytes += batch.get_array_memory_size();
             if bytes > most.bytes {
@@ -400,12 +431,18 @@ impl Asked {
         };
         // A step of no rows gives the columns of that step.
         let done = if batches.is_empty() { 0 } else { by_row };
-        self.finished(joined(&schema, batches)?, done, cut).map(Some)
+        self.finished(joined(&schema, batches)?, done, cut)
     }
 
-    /// What the steps behind the first `done` make of a batch, cut to the page before the step `cut`.
-    fn finished(&self, batch: RecordBatch, done: usize, cut: usize) -> PlanResult<RecordBatch> {
-        let (steps, asked) = (&self.plan.root.steps, self.asked());
+    /// What the steps behind the first `done` make of a batch, cut to the page before the step `cut`; `None` if more
+    /// would be looked at than may be.
+    fn finished(
+        &self,
+        batch: RecordBatch,
+        done: usize,
+        cut: usize,
+    ) -> PlanResult<Option<RecordBatch>> {
+        let steps = &self.plan.root.steps;
         let mut batch = batch;
         for (at, step) in steps.iter().enumerate().skip(done) {
             if at == cut {
@@ -413,14 +450,15 @@ impl Asked {
             }
             self.check()?;
             let started = self.started();
-            batch = step.apply(&batch, asked)?;
+            let Some(made) = self.apply(step, &batch)? else { return Ok(None) };
+            batch = made;
             self.has_done(step.name(), &batch, started);
         }
-        Ok(if cut == steps.len() { self.page.of(&batch) } else { batch })
+        Ok(Some(if cut == steps.len() { self.page.of(&batch) } else { batch }))
     }
 
-    /// A page of what is made of the first rows of an order that the engine has; `None` if they do not fill it.
-    fn first_rows(&self) -> PlanResult<Option<RecordBatch>> {
+    /// A page of what is made of the first rows of an order that the engine has, as `find` finds them; `None` if they do not fill it.
+    fn first_rows(&self, find: First) -> PlanResult<Option<RecordBatch>> {
         let last = self.page.offset.saturating_add(self.page.limit);
         let (Some((scan, order)), true) = (&self.plan.order, last <= MAX_PAGE_ROWS) else {
             return Ok(None);
@@ -432,7 +470,7 @@ impl Asked {
             let filter = self.filters.get(*scan).cloned().flatten();
             let sort = (order.as_slice(), count as usize);
             let started = self.started();
-            let first = read.scan.first(&self.reader, filter.clone(), sort, &self.zone)?;
+            let first = find(&read.scan, &self.reader, filter.clone(), sort, &self.zone)?;
             let Some(first) = first else { return Ok(None) };
             let of_page = || Some((order.clone(), count as usize));
             self.note(0, || ReadRows { page: of_page(), ..ReadRows::of(*scan, filter) });
@@ -443,7 +481,8 @@ impl Asked {
                 of => Reading::new(self, of, Most::HERE, Some((*scan, first)))?.all(of)?,
             };
             let Some(batch) = batch else { return Ok(None) };
-            let batch = self.finished(batch, 0, self.plan.cut())?;
+            let finished = self.finished(batch, 0, self.plan.cut())?;
+            let Some(batch) = finished else { return Ok(None) };
             if each_is_shown || is_all || batch.num_rows() as u64 == self.page.limit {
                 return Ok(Some(batch));
             }
@@ -482,6 +521,11 @@ impl Asked {
     /// What is asked of the only scan.
     fn filter(&self) -> Option<Filter> {
         self.filters.first().cloned().flatten()
+    }
+
+    /// The same for what is read within it, of which nothing is noted.
+    pub(super) fn untraced(&self) -> Self {
+        Self { trace: None, ..self.clone() }
     }
 
     /// What functions ask, if any are called.

@@ -35,7 +35,7 @@ pub(super) fn accesses(plan: &Plan, reader: &Reader, reads: &[ReadRows]) -> Resu
         Step::Group(grouping) => groups |= grouping.has_keys(),
         Step::Window(_) => groups = true,
         Step::Sort(_) => sorts |= !is_sorted,
-        Step::Filter(_) | Step::Project(..) | Step::Cut(_) => {}
+        Step::Filter(_) | Step::Project(..) | Step::Cut(_) | Step::Beside(_) => {}
     });
     if let Some(first) = made.first_mut() {
         if sorts && !first.extra.iter().any(|said| said == "Using filesort") {

@@ -21,8 +21,9 @@ use remora_engine::{SortBy, SortKey};
 
 use super::{
     super::{plan::sortable, table::Table},
+    by_row::Beside,
     group::Grouping,
-    tree::{Of, Origin, Tree},
+    tree::{Of, Origin, Part, Tree},
     window::Window,
 };
 use crate::{
@@ -39,6 +40,7 @@ pub(super) enum Step {
     Window(Window),
     /// The rows at these places.
     Cut(Range<usize>),
+    Beside(Beside),
 }
 
 /// An expression, evaluated for the session that runs it.
@@ -51,11 +53,12 @@ pub(super) type Asked<'a> = Option<&'a Arc<Context>>;
 /// than that, or the engine does not have it. `table` gives the table of a scan.
 pub(super) fn order<'t>(
     tree: &Tree,
+    part: &Part,
     table: impl Fn(usize) -> Option<&'t Table>,
 ) -> Option<(usize, Vec<SortKey>)> {
-    let mut origins = tree.root.of.origins(&tree.widths());
+    let mut origins = part.of.origins(&tree.widths());
     let mut order = None;
-    for step in &tree.root.steps {
+    for step in &part.steps {
         if let Step::Sort(keys) = step {
             if order.is_some() {
                 return None;
@@ -66,12 +69,35 @@ pub(super) fn order<'t>(
         }
         origins = step.origins(origins);
     }
-    let (scan, order) = match (order, &tree.root.of) {
+    let (scan, order) = match (order, &part.of) {
         (Some(order), _) => order,
         (None, Of::Scan(scan)) => (*scan, vec![SortKey { by: SortBy::Key, descending: false }]),
         (None, Of::Join(_) | Of::Union(_) | Of::OneRow) => return None,
     };
-    tree.root.of.follows(scan).then_some((scan, order))
+    part.of.follows(scan).then_some((scan, order))
+}
+
+/// The order in which a query takes the first rows of its only scan, and how many, if the engine has it.
+pub(super) fn first_of<'t>(
+    tree: &Tree,
+    part: &Part,
+    table: impl Fn(usize) -> Option<&'t Table>,
+) -> Option<(Vec<SortKey>, usize)> {
+    let sorted = part.steps.iter().position(|step| matches!(step, Step::Sort(_)))?;
+    let Some(Step::Cut(places)) = part.steps.get(sorted + 1) else { return None };
+    let before = part.steps.get(..=sorted)?;
+    let mut origins = part.of.origins(&tree.widths());
+    for step in before {
+        if let (Step::Sort(keys), Of::Scan(scan)) = (step, &part.of) {
+            let (of, order) = sorted_by(keys, &origins, &tree.scans, &table)?;
+            return (of == *scan).then_some((order, places.end));
+        }
+        if !step.is_by_row() {
+            return None;
+        }
+        origins = step.origins(origins);
+    }
+    None
 }
 
 /// The keys of an order as the engine says them, where all are columns of one scan.
@@ -134,17 +160,18 @@ impl Step {
             Self::Sort(_) => "Sort",
             Self::Window(_) => "Window aggregate",
             Self::Cut(_) => "Limit",
+            Self::Beside(_) => "Dependent subquery",
         }
     }
 
     /// Whether it gives a row for each row, in their order.
     pub(super) fn keeps_rows(&self) -> bool {
-        matches!(self, Self::Project(..))
+        matches!(self, Self::Project(..) | Self::Beside(_))
     }
 
     /// Whether what it makes of a batch is the same for a part of it.
     pub(super) fn is_by_row(&self) -> bool {
-        matches!(self, Self::Project(..) | Self::Filter(_))
+        matches!(self, Self::Project(..) | Self::Filter(_) | Self::Beside(_))
     }
 
     /// What each column is of, given that of the columns below.
@@ -160,6 +187,11 @@ impl Step {
             }
             Self::Group(grouping) => vec![None; grouping.width()],
             Self::Window(window) => vec![None; window.width()],
+            Self::Beside(beside) => {
+                let mut origins = below;
+                origins.resize(beside.width(), None);
+                origins
+            }
         }
     }
 
@@ -169,8 +201,11 @@ impl Step {
             Self::Filter(_) | Self::Sort(_) => Some(Arc::new(Column::new("", place))),
             Self::Project(expressions, _) => expressions.get(place).cloned(),
             Self::Group(grouping) => grouping.key(place).cloned(),
+            Self::Beside(beside) if place < beside.width_below() => {
+                Some(Arc::new(Column::new("", place)))
+            }
             // Which rows are cut depends on those that are left out.
-            Self::Window(_) | Self::Cut(_) => None,
+            Self::Window(_) | Self::Cut(_) | Self::Beside(_) => None,
         }
     }
 
@@ -182,10 +217,11 @@ impl Step {
             Self::Sort(keys) => keys.iter().map(|(expression, _)| Arc::clone(expression)).collect(),
             Self::Window(window) => window.expressions(),
             Self::Cut(_) => Vec::new(),
+            Self::Beside(beside) => beside.expressions(),
         }
     }
 
-    /// What it makes of a batch.
+    /// What it makes of a batch, if it is no [`Beside`], which asks more.
     pub(super) fn apply(&self, batch: &RecordBatch, asked: Asked<'_>) -> PlanResult<RecordBatch> {
         // Nothing is calculated for no rows: it might be an error.
         let is_empty = batch.num_rows() == 0;
@@ -205,12 +241,16 @@ impl Step {
             }
             Self::Group(grouping) => grouping.apply(batch, asked),
             Self::Sort(keys) => sorted(batch, keys, asked),
-            Self::Window(window) => window.apply(batch),
+            Self::Window(window) => {
+                let _caller = asked.map(Caller::new);
+                window.apply(batch)
+            }
             Self::Cut(places) => {
                 let end = places.end.min(batch.num_rows());
                 let from = places.start.min(end);
                 Ok(batch.slice(from, end - from))
             }
+            Self::Beside(_) => exec_err!("queries of rows are run with their plan"),
         }
     }
 }

@@ -212,6 +212,8 @@ fn plans_are_kept_for_windows_and_queries_within() {
     for template in [
         "SELECT id, RANK() OVER (ORDER BY kind), LAG(id, 2) OVER (ORDER BY id) FROM articles WHERE id < @ * 9",
         "SELECT id, COUNT(kind) OVER (PARTITION BY kind ORDER BY id) AS s FROM articles WHERE id > @ ORDER BY id DESC LIMIT 7",
+        "SELECT id, SUM(kind) OVER (ORDER BY id) AS s, AVG(kind * 2) OVER (PARTITION BY UPPER(body) ORDER BY id ROWS 2 PRECEDING) AS a FROM articles WHERE id > @ ORDER BY id",
+        "SELECT s.o, s.n, SUM(s.price) OVER (ORDER BY s.w, s.d, s.o, s.n) AS so_far, MAX(CONCAT(s.item, 'x')) OVER (PARTITION BY s.w) AS m FROM shop.sold s WHERE s.d <> @ ORDER BY s.w, s.d, s.o, s.n",
         "SELECT id, kind, COUNT(*) OVER (), ROW_NUMBER() OVER (PARTITION BY kind ORDER BY id DESC) FROM articles WHERE id <> @",
         "SELECT k.i, (SELECT COUNT(*) FROM shop.sold s WHERE s.item = k.i) AS n FROM shop.stock k WHERE k.w = @",
         "SELECT k.i, (SELECT MAX(s.price) FROM shop.sold s WHERE s.item = k.i AND s.n < 4) + 1 AS n FROM shop.stock k WHERE k.w = @",
@@ -304,6 +306,44 @@ fn queries_of_no_outer_row_are_settled_for_each_run() {
     }
     // It has several rows.
     let text = "SELECT w FROM shop.stock WHERE i = (SELECT item FROM shop.sold WHERE o > 0)";
+    for _ in 0..3 {
+        assert!(fixture.quick(text).is_none());
+    }
+}
+
+#[test]
+fn queries_of_the_row_around_them_run_for_each() {
+    let mut fixture = fixture();
+    fixture.run(
+        "CREATE TABLE shop.makers (code VARCHAR(9) COLLATE utf8mb4_0900_ai_ci, item INT, KEY (code))",
+    );
+    fixture.run(
+        "CREATE TABLE shop.names (code VARCHAR(9) COLLATE utf8mb4_0900_ai_ci, said TEXT, KEY (code))",
+    );
+    fixture.run(
+        "INSERT INTO shop.makers VALUES ('KI', 1), ('kí', 2), ('x', 3), (NULL, 4), ('o', NULL)",
+    );
+    fixture.run(
+        "INSERT INTO shop.names VALUES ('ki', 'one'), ('Kj', 'two'), ('X', 'three'), (NULL, 'none')",
+    );
+    for template in [
+        "SELECT k.w, k.i, (SELECT s.price FROM shop.sold s WHERE s.item = k.i AND s.w = k.w ORDER BY s.o DESC, s.d, s.n LIMIT 1) AS last FROM shop.stock k WHERE k.w = @",
+        "SELECT k.i, (SELECT s.o FROM shop.sold s WHERE s.item = k.i AND s.n > @ ORDER BY s.price DESC, s.o LIMIT 1, 1) + 1 AS x FROM shop.stock k WHERE k.w = 2 ORDER BY k.q, k.i LIMIT 7",
+        "SELECT k.w, k.i FROM shop.stock k WHERE k.w < 3 AND k.q > @ AND (SELECT s.n FROM shop.sold s WHERE s.item = k.i ORDER BY s.o, s.d, s.n LIMIT 1) > 1",
+        "SELECT k.w, k.i FROM shop.stock k WHERE k.q <> @ AND (SELECT COUNT(*) FROM (SELECT s.n FROM shop.sold s WHERE s.item = k.i AND s.w = k.w LIMIT 2) t) = 2",
+        "SELECT k.i, CASE WHEN EXISTS (SELECT 1 FROM shop.sold s WHERE s.item = k.i AND s.w = k.w AND s.o = @) THEN 'sold' ELSE 'kept' END AS x FROM shop.stock k WHERE k.w = 1",
+        "SELECT k.i, (SELECT CONCAT(p.name, '/', s.o) FROM shop.sold s JOIN shop.place p ON p.p_w = s.w AND p.p_d = s.d WHERE s.item = k.i ORDER BY s.o DESC, p.name, s.n LIMIT 1) AS x FROM shop.stock k WHERE k.w = @",
+        "SELECT k.i, (SELECT s.o FROM shop.sold s WHERE s.item = k.i AND s.price >= (SELECT AVG(x.price) FROM shop.sold x WHERE x.item = k.i AND x.w = s.w) ORDER BY s.o DESC, s.d, s.n LIMIT 1) AS x FROM shop.stock k WHERE k.w = @",
+        "SELECT m.item, (SELECT n.said FROM shop.names n WHERE n.code = m.code LIMIT 1) AS said FROM shop.makers m WHERE m.item <> @",
+    ] {
+        let texts = (0..12).map(|literal| template.replace('@', &literal.to_string()));
+        let texts: Vec<String> = texts.collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        fixture.kept(&texts, template.contains("ORDER BY k.q"));
+    }
+    // Several rows for one around: the general way tells.
+    let text =
+        "SELECT k.i, (SELECT s.o FROM shop.sold s WHERE s.w = k.w) FROM shop.stock k WHERE k.w = 1";
     for _ in 0..3 {
         assert!(fixture.quick(text).is_none());
     }

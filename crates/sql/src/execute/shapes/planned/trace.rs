@@ -67,10 +67,7 @@ impl ReadRows {
     pub fn whole_filter(&self) -> Option<Filter> {
         let mut filters: Vec<Filter> = self.keys.iter().map(|keys| keys.filter.clone()).collect();
         filters.extend(self.filter.clone());
-        match filters.len() {
-            0 | 1 => filters.pop(),
-            _ => Some(Filter::And(filters)),
-        }
+        Filter::all_of(filters)
     }
 }
 

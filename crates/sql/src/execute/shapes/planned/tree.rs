@@ -24,13 +24,14 @@ use datafusion::{
 };
 
 use super::{
+    by_row::Beside,
     group::Grouping,
     steps::{Expression, Step, sort_keys},
     window::Window,
 };
 use crate::{
-    plan::{KeptPlan, Settled},
-    scan::{FewScan, ScanExec},
+    plan::{KeptPlan, RowQuery, Settled},
+    scan::{FewScan, ScanExec, settled::conditions_of},
 };
 
 /// Most expressions of a plan, one within the other: they are evaluated on the stack of a connection.
@@ -44,6 +45,8 @@ pub(super) struct Tree {
     pub root: Part,
     /// The constants that are settled before the rows are made.
     pub settled: Vec<Settled<Part>>,
+    /// The queries that run for one row after the other, by their numbers.
+    pub queries: Vec<RowQuery<Part>>,
     /// Whether there are functions in it.
     pub calls: bool,
 }
@@ -112,8 +115,13 @@ pub(super) fn tree(of: &KeptPlan) -> Option<Tree> {
         Settled::Query(query, is_exists) => Some(Settled::Query(reading.part(query)?, *is_exists)),
     });
     let settled = settled.collect::<Option<_>>()?;
+    let queries = of.queries.iter().map(|RowQuery { plan, is_exists, slots }| {
+        let (plan, slots) = (reading.part(plan)?, slots.clone());
+        Some(RowQuery { plan, is_exists: *is_exists, slots })
+    });
+    let queries = queries.collect::<Option<_>>()?;
     let Reading { scans, calls } = reading;
-    Some(Tree { scans, root, settled, calls })
+    Some(Tree { scans, root, settled, queries, calls })
 }
 
 struct Reading {
@@ -150,16 +158,10 @@ impl Reading {
             // It is tested of the rows all the same.
             self.scans.get_mut(*scan)?.seek(filter.predicate());
         }
-        for step in steps(plan)? {
-            let called = std::mem::take(&mut self.calls);
+        for step in all_steps(plan)? {
             for expression in &step.expressions() {
                 self.examine(expression)?;
             }
-            if self.calls && matches!(step, Step::Window(_)) {
-                // The general way gives its rows in another order where none is asked for.
-                return None;
-            }
-            self.calls |= called;
             part.steps.push(step);
         }
         Some(part)
@@ -219,13 +221,24 @@ impl Reading {
                 if let Some(call) = each.downcast_ref::<ScalarFunctionExpr>() {
                     self.calls = true;
                     // They read the snapshot of the statement that was planned.
-                    is_of_a_row &= !matches!(call.name(), "subquery" | "outer_value");
+                    is_of_a_row &= !matches!(call.name(), "subquery" | "outer_value" | "row_query");
                 }
                 Ok(TreeNodeRecursion::Continue)
             })
             .ok()?;
         is_of_a_row.then_some(())
     }
+}
+
+/// What an operator of one input does, and what is done before for queries in its expressions; `None` if it is none of
+/// these.
+fn all_steps(of: &Arc<dyn ExecutionPlan>) -> Option<Vec<Step>> {
+    let children = of.children();
+    let [below] = children.as_slice() else { return None };
+    // The steps of an operator are of the rows below it, but for a projection that follows.
+    let steps = steps(of)?.into_iter().map(|step| with_queries(step, &below.schema()));
+    let steps = steps.collect::<Option<Vec<_>>>()?;
+    Some(steps.into_iter().flatten().collect())
 }
 
 /// What an operator of one input does; `None` if it is none of these.
@@ -265,6 +278,36 @@ fn steps(of: &Arc<dyn ExecutionPlan>) -> Option<Vec<Step>> {
     }
     let aggregate = plan.downcast_ref::<AggregateExec>()?;
     Some(vec![Step::Group(Grouping::of(aggregate)?)])
+}
+
+/// A step, of rows of this schema, with steps before it for the queries in its expressions that run for each row.
+fn with_queries(step: Step, below: &SchemaRef) -> Option<Vec<Step>> {
+    match step {
+        Step::Project(expressions, schema) => {
+            let (beside, expressions) = Beside::of(expressions, below).ok()?;
+            let before = beside.map(Step::Beside).into_iter();
+            Some(before.chain([Step::Project(expressions, schema)]).collect())
+        }
+        Step::Filter(predicate) => {
+            let (mut made, mut within) = (Vec::new(), Arc::clone(below));
+            for condition in conditions_of(&predicate) {
+                let (beside, condition) = Beside::of(vec![condition], &within).ok()?;
+                if let Some(beside) = beside {
+                    within = Arc::clone(beside.schema());
+                    made.push(Step::Beside(beside));
+                }
+                made.extend(condition.into_iter().map(Step::Filter));
+            }
+            if made.iter().all(|step| matches!(step, Step::Filter(_))) {
+                return Some(vec![Step::Filter(predicate)]);
+            }
+            let fields = below.fields().iter().enumerate();
+            let columns = fields.map(|(at, field)| Arc::new(Column::new(field.name(), at)) as _);
+            made.push(Step::Project(columns.collect(), Arc::clone(below)));
+            Some(made)
+        }
+        step => Some(vec![step]),
+    }
 }
 
 fn residual(filter: &JoinFilter) -> Residual {

@@ -1,0 +1,49 @@
+//! The first rows in key order of which a condition holds: documents stand in key order, so it is asked of one after the
+//! other from an end of them until the page is full.
+
+use std::ops::Range;
+
+use super::{
+    filter::Condition,
+    narrow::Narrowing,
+    walk::{Walked, walked},
+};
+use crate::{Result, snapshot::SegmentView};
+
+/// Walks from an end of each segment.
+pub(super) struct KeyWalk<'c> {
+    pub condition: &'c Condition,
+    pub narrowing: Option<&'c Narrowing>,
+    pub descending: bool,
+    /// However many are passed over.
+    pub forced: bool,
+}
+
+impl KeyWalk<'_> {
+    /// The first `wanted` live documents of a segment, and how many were looked at; `None` if so many are passed over
+    /// that they are found sooner otherwise.
+    pub fn first(&self, view: &SegmentView, wanted: usize) -> Result<Option<Walked>> {
+        let every = 0..view.segment.doc_count();
+        let hull = self.narrowing.and_then(|narrowing| narrowing.hull(&view.segment));
+        let mut left = hull.unwrap_or(every);
+        let next = |count: usize, most: usize| {
+            let taken = self.take(&mut left, count.min(most));
+            (most > 0).then(|| match self.descending {
+                true => taken.rev().collect(),
+                false => taken.collect(),
+            })
+        };
+        walked(view, Some(self.condition), wanted, self.forced, next)
+    }
+
+    fn take(&self, left: &mut Range<u32>, count: usize) -> Range<u32> {
+        let count = u32::try_from(count).unwrap_or(u32::MAX).min(left.end - left.start);
+        if self.descending {
+            left.end -= count;
+            left.end..left.end + count
+        } else {
+            left.start += count;
+            left.start - count..left.start
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! A walk along the documents of a segment in an order that is known, on which the condition is asked.
+
+use remora_index::DocSet;
+
+use super::{docs::Docs, filter::Condition};
+use crate::{Result, snapshot::SegmentView};
+
+/// The walk is given up once it took a step for so many documents that a segment has. A step costs as much as a look at
+/// so many in a column.
+const WALKED_SHARE: u32 = 64;
+const MIN_WALKED: u32 = 1_024;
+/// Documents that the condition is asked of at once.
+pub(super) const MIN_CHUNK: usize = 32;
+const MAX_CHUNK: usize = 4_096;
+
+/// The first documents of a segment, and how many were looked at for them.
+pub(super) type Walked = (Vec<u32>, u64);
+
+/// The first `wanted` live documents that satisfy the condition; `None` if so many are passed over that they are found
+/// sooner otherwise, unless that is `forced`. `next` gives about so many documents of the order as are asked for, but
+/// not more than may be looked at yet: `None` if those are too few to go on, nothing at the end.
+pub(super) fn walked(
+    view: &SegmentView,
+    condition: Option<&Condition>,
+    wanted: usize,
+    forced: bool,
+    mut next: impl FnMut(usize, usize) -> Option<Vec<u32>>,
+) -> Result<Option<Walked>> {
+    let mut steps = (view.segment.doc_count() / WALKED_SHARE).max(MIN_WALKED) as usize;
+    steps = if forced { usize::MAX } else { steps.saturating_add(wanted) };
+    let (mut found, mut looked_at) = (Vec::new(), 0);
+    let mut chunk = wanted.clamp(1, MAX_CHUNK);
+    while found.len() < wanted {
+        let Some(mut docs) = next(chunk, steps) else { return Ok(None) };
+        if docs.is_empty() {
+            break;
+        }
+        steps = steps.saturating_sub(docs.len());
+        docs.retain(|doc| !view.is_deleted(*doc));
+        looked_at += docs.len() as u64;
+        if let Some(condition) = condition {
+            let mut sorted = docs.clone();
+            sorted.sort_unstable();
+            let kept = condition.filtered(&view.segment, Docs::Some(DocSet::List(sorted)))?;
+            docs.retain(|doc| kept.contains(*doc));
+        }
+        found.append(&mut docs);
+        chunk = chunk.saturating_mul(2).clamp(MIN_CHUNK, MAX_CHUNK);
+    }
+    found.truncate(wanted);
+    Ok(Some((found, looked_at)))
+}
