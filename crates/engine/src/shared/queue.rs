@@ -121,6 +121,14 @@ impl WriteQueue {
         taken
     }
 
+    /// Waits until there is something to take, or somebody has who takes look around.
+    pub fn wait(&self) {
+        let mut state = self.state.lock();
+        while state.jobs.is_empty() && state.closed.is_none() && !state.woken {
+            self.filled.wait(&mut state);
+        }
+    }
+
     /// Has who takes look around.
     pub fn wake(&self) {
         self.state.lock().woken = true;

@@ -3,9 +3,11 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{Arc, atomic::Ordering},
+    thread::ScopedJoinHandle,
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
 
 use super::{
@@ -31,6 +33,8 @@ const MERGE_WAIT: Duration = Duration::from_millis(20);
 const PIPELINE_SYNC: Duration = Duration::from_millis(100);
 /// How often it is looked whether a disk that was full has room.
 const ROOM_POLL: Duration = Duration::from_secs(1);
+/// A thread of the writer ends when nothing came for so long.
+const QUIET: Duration = Duration::from_secs(1);
 /// A wait for merges of so long is told to the operator.
 const LONG_WAIT: Duration = Duration::from_secs(1);
 
@@ -62,9 +66,37 @@ pub(super) struct Writer<'s> {
 }
 
 impl Writer<'_> {
+    /// Works until the queue is closed. Each stretch of work has a thread that ends when nothing comes any more: only
+    /// then does the allocator give back what that thread allocated and others freed, which after a copy is more than
+    /// the tables.
     fn run(&mut self) {
+        let mut is_open = true;
+        while is_open {
+            let work = Mutex::new(&mut *self);
+            is_open = std::thread::scope(|scope| {
+                let thread = std::thread::Builder::new().name("remora-writes".to_owned());
+                let done = thread.spawn_scoped(scope, || work.lock().work());
+                match done.map(ScopedJoinHandle::join) {
+                    Ok(Ok(is_open)) => is_open,
+                    Ok(Err(panic)) => std::panic::resume_unwind(panic),
+                    // There are too many threads.
+                    Err(_) => work.lock().work(),
+                }
+            });
+            if is_open {
+                self.shared.queue.wait();
+            }
+        }
+        self.sync_after(Duration::ZERO);
+    }
+
+    /// Does what is queued until nothing came for some time, or the queue is closed; whether it is open.
+    fn work(&mut self) -> bool {
+        let _guard = PoisonOnPanic(self.shared, "writer");
         loop {
-            match self.shared.queue.take(self.patience()) {
+            let patience = self.patience();
+            let began = Instant::now();
+            match self.shared.queue.take(patience.or(Some(QUIET))) {
                 Taken::Group(group) => self.write(group),
                 Taken::Definitions(definitions, waiter) => {
                     waiter.answer(self.define(definitions));
@@ -76,17 +108,17 @@ impl Writer<'_> {
                 Taken::Large(large, waiter) => waiter.answer(self.commit_large(large)),
                 // Nothing is sent: this is the end of the sender.
                 Taken::Hold(until) => _ = until.recv(),
+                Taken::Nothing if patience.is_none() && began.elapsed() >= QUIET => return true,
                 Taken::Nothing => {}
-                Taken::Closed => break,
+                Taken::Closed => return false,
             }
             if !matches!(self.settle_some(), Ok(()) | Err(Error::Full(_))) {
-                break;
+                return false;
             }
             self.sync_if_due();
             // That there is no room yet is nobody's concern here.
             let _ = self.resume();
         }
-        self.sync_after(Duration::ZERO);
     }
 
     /// Writes a group. A batch that expects something of a key is checked against what stands

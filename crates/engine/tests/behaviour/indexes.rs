@@ -10,9 +10,9 @@ use std::{
 };
 
 use remora_engine::{
-    Change, ChangeBatch, ColumnDef, ColumnType, Comparison, Database, Definition, FacetRequest,
-    Filter, IndexColumn, IndexDef, Literal, Schema, SearchRequest, Selection, SortBy, SortKey,
-    TableChanges, Value, register_text_key,
+    AllowedIndexes, Change, ChangeBatch, ColumnDef, ColumnType, Comparison, Database, Definition,
+    FacetRequest, Filter, IndexColumn, IndexDef, Literal, ScanRequest, Schema, SearchRequest,
+    Selection, SortBy, SortKey, TableChanges, Value, register_text_key,
 };
 
 use crate::common::*;
@@ -162,6 +162,7 @@ fn folded_condition(kind: u64, (a, b): (Value, Value)) -> (Filter, Test) {
 fn condition(random: &mut Random, column: usize) -> (Filter, Test) {
     let name = COLUMNS[column].to_owned();
     let literal = |random: &mut Random| match column {
+        0 => Value::Int(random.below(8_000) as i64),
         1 => Value::Int(random.below(9) as i64),
         2 => Value::Int(random.below(920) as i64 - 10),
         _ => Value::Text(any_name(random, 62).into()),
@@ -214,6 +215,9 @@ fn condition(random: &mut Random, column: usize) -> (Filter, Test) {
 }
 
 fn sort(random: &mut Random) -> Vec<SortKey> {
+    if random.below(6) == 0 {
+        return vec![SortKey { by: SortBy::Key, descending: random.below(2) == 0 }];
+    }
     let shapes: [&[usize]; 6] = [&[2], &[1, 2], &[3, 1], &[3, 2], &[1], &[2, 1]];
     let columns = shapes[random.below(6) as usize];
     let descending = random.below(2) == 0;
@@ -266,7 +270,8 @@ fn compare_by(keys: &[SortKey], a: &Order, b: &Order) -> Ordering {
 /// Asks for pages of random searches, behind cursors too, and compares them with the rows.
 fn compare(database: &Database, random: &mut Random, orders: &[Order], times: usize) {
     for _ in 0..times {
-        let mut columns: Vec<usize> = (1..4).filter(|_| random.below(2) == 0).collect();
+        let mut is_asked = |column: &usize| random.below(if *column == 0 { 6 } else { 2 }) == 0;
+        let mut columns: Vec<usize> = (0..4).filter(&mut is_asked).collect();
         if random.below(4) == 0 {
             // Several conditions on one column.
             columns = vec![1 + random.below(3) as usize; 2 + random.below(2) as usize];
@@ -287,7 +292,9 @@ fn compare(database: &Database, random: &mut Random, orders: &[Order], times: us
         let selection = Selection { table: ORDERS.to_owned(), filter, ..Selection::default() };
         let total = expected.len() as u64;
         assert_eq!(database.count(&selection).unwrap().count, total, "{selection:?}");
-        let facet = only.or_else(|| Some(1).filter(|_| selection.filter.is_none()));
+        let facet = only
+            .filter(|column| *column > 0)
+            .or_else(|| Some(1).filter(|_| selection.filter.is_none()));
         facet.iter().for_each(|column| compare_values(database, &selection, *column, &expected));
         let mut request = SearchRequest {
             selection,
@@ -455,6 +462,44 @@ fn an_index_that_is_declared_later_is_made_in_the_background() {
     compare(&database, &mut random, &orders, 60);
     database.optimize(Some(ORDERS)).unwrap();
     assert!(bytes() < before + 5 * 9_000);
+}
+
+/// The columns of so small a segment are read sooner than so many values are looked up, but not if few rows may be read.
+#[test]
+fn many_values_are_looked_up_where_few_rows_may_be_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut random = Random::seeded();
+    let database = Database::open(directory.path(), quick()).unwrap();
+    let orders = filled(&database, &mut random, vec![index(&[(2, false)])]);
+    let list = |column: usize, values: &dyn Fn(&Order) -> Value| {
+        let listed = orders.iter().step_by(100).map(values).map(Literal::Value);
+        Filter::In(COLUMNS[column].to_owned(), listed.collect())
+    };
+    let few = |filter: Filter, most: u64| {
+        let request = ScanRequest {
+            table: ORDERS.to_owned(),
+            text: None,
+            filter: Some(filter),
+            columns: vec![0],
+            scores: Vec::new(),
+            batch_rows: 1_000,
+            in_key_order: true,
+            limit: None,
+            indexes: AllowedIndexes::default(),
+        };
+        database.reader().scan_few(request, most).unwrap().map(|scan| scan.rows())
+    };
+    let amounts = || list(2, &|order| Value::Int(order.2));
+    let wanted =
+        orders.iter().filter(|order| orders.iter().step_by(100).any(|listed| listed.2 == order.2));
+    let wanted = wanted.count() as u64;
+    assert!(wanted > 300, "{wanted}");
+    assert_eq!(few(amounts(), 8_192), Some(wanted));
+    assert_eq!(few(amounts(), wanted - 1), None);
+    assert_eq!(few(list(0, &|order| Value::Int(order.0)), 90), Some(90));
+    assert_eq!(few(list(0, &|order| Value::Int(order.0)), 89), None);
+    // No index helps with those.
+    assert_eq!(few(list(1, &|order| Value::Int(order.1.unwrap_or(1))), 8_192), None);
 }
 
 /// An order of texts that is not the one by which a segment was sorted.

@@ -293,6 +293,8 @@ impl Generator {
             0 | 1 => {
                 let not = self.pick(&["", "NOT "]);
                 let limit = self.pick(&["", " LIMIT 1"]);
+                // MySQL 9.7 takes one with LIMIT in another, in the ON of an outer join, for true where it has no rows.
+                let limit = if self.within > 1 { "" } else { limit };
                 let form = format!("{not}EXISTS (SELECT 1 FROM {table} WHERE {{}}{limit})");
                 Part::of(Kind::Truth, &form, vec![condition])
             }
