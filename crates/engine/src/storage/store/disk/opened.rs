@@ -11,7 +11,7 @@ use std::{
 
 use fjall::{
     CompressionType, Database, KeyspaceCreateOptions, PersistMode,
-    config::{BlockSizePolicy, CompressionPolicy},
+    config::{BlockSizePolicy, CompressionPolicy, PartitioningPolicy},
 };
 use parking_lot::RwLock;
 
@@ -235,6 +235,10 @@ fn open_keyspace(
             .max_memtable_size(memtable_bytes)
             .data_block_size_policy(BlockSizePolicy::all(block_bytes))
             .data_block_compression_policy(CompressionPolicy::all(CompressionType::Lz4))
+            // Of a table of 64 MiB the places of its small blocks are a megabyte, of which a read needs one block. Those
+            // of the first two levels stay in memory.
+            .index_block_partitioning_policy(PartitioningPolicy::new([false, false, true]))
+            .filter_block_partitioning_policy(PartitioningPolicy::new([false, true]))
             // The index knows which keys there are, so a read almost never misses.
             .expect_point_read_hits(true)
     };
