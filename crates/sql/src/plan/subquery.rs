@@ -51,6 +51,7 @@ use crate::{
     Error,
     meaning::{self, types::ExprType},
     scan::{
+        is_false_of_null,
         outer::OuterRow,
         settled::{self, Slot},
     },
@@ -286,12 +287,6 @@ impl Asking<'_> {
         let function = Subquery::new(kind, Arc::clone(plan), outer, context);
         Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(ScalarUDF::from(function)), args))
     }
-}
-
-/// Whether a comparison with NULL does not hold.
-fn is_false_of_null(op: Operator) -> bool {
-    use Operator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
-    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq)
 }
 
 /// Whether a query calculates anew for each row, so that it gives another value each time it runs. A

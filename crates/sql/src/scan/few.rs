@@ -330,8 +330,8 @@ impl Iterator for FewRows<'_> {
     }
 }
 
-/// Whether a comparison with NULL holds never.
-fn is_false_of_null(operator: Operator) -> bool {
+/// Whether a comparison with NULL does not hold.
+pub(crate) fn is_false_of_null(operator: Operator) -> bool {
     use Operator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
     matches!(operator, Eq | NotEq | Lt | LtEq | Gt | GtEq)
 }

@@ -5,7 +5,10 @@ use std::sync::atomic::AtomicU32;
 use datafusion::sql::sqlparser::ast::{self, Query};
 
 use super::{
-    super::lift::{Constants, Lifted},
+    super::{
+        condition::Tests,
+        lift::{Constants, Lifted},
+    },
     Meaning, Plan, Read,
     by_row::RowQuery,
     fixed,
@@ -23,6 +26,7 @@ use crate::{
     parse::Statement,
     plan,
     resolve::Place,
+    scan::FewScan,
     state::SessionState,
 };
 
@@ -74,31 +78,14 @@ pub(super) async fn plan(
     let groups = 0..lifted.ends.len();
     let rest = groups.filter(|group| !taken.groups.contains(group));
     let fixed = rest.map(|group| (group, fixed(group, constants))).collect();
-    let Taken { mut tests, limit, offset, sums, .. } = taken;
-    let mut reads: Vec<Read> = Vec::new();
+    let Taken { tests, limit, offset, sums, .. } = taken;
     let Tree { scans, root, settled, queries, calls } = tree;
     let queries = queries.into_iter().zip(orders).map(|(query, order)| {
         let plan::RowQuery { plan: part, is_exists, slots } = query;
         RowQuery { part, is_exists, slots, order }
     });
     let queries = queries.collect();
-    let mut seen = vec![false; tables.all.len()];
-    for scan in scans {
-        let table = tables.of_relation(scan.relation()?)?;
-        // The conditions of a table that is read twice would be asked of one of its scans alone.
-        let is_again = std::mem::replace(seen.get_mut(table)?, true);
-        if is_again {
-            return None;
-        }
-        let tests_of = tests.iter().position(|(of, _)| *of == table);
-        let place = places.iter().find(|place| scan.relation() == Some(&place.unique)).cloned();
-        let tests = tests_of.map(|at| tests.swap_remove(at));
-        reads.push(Read { scan, table, place, tests });
-    }
-    if !tests.is_empty() {
-        // A table whose conditions were taken is read nowhere.
-        return None;
-    }
+    let reads = reads(scans, &tables, tests, &places)?;
     Some(Plan {
         tables: tables.all,
         views,
@@ -117,6 +104,28 @@ pub(super) async fn plan(
         selects,
         given_up: AtomicU32::new(0),
     })
+}
+
+/// The scans with the conditions that were taken of their tables; `None` if a table is read twice, of which they would be
+/// asked of one scan alone, or one that has some is read nowhere.
+fn reads(
+    scans: Vec<FewScan>,
+    tables: &Tables,
+    mut tests: Vec<(usize, Tests)>,
+    places: &[Place],
+) -> Option<Vec<Read>> {
+    let mut reads: Vec<Read> = Vec::with_capacity(scans.len());
+    for scan in scans {
+        let table = tables.of_relation(scan.relation()?)?;
+        if reads.iter().any(|read| read.table == table) {
+            return None;
+        }
+        let tests_of = tests.iter().position(|(of, _)| *of == table);
+        let place = places.iter().find(|place| scan.relation() == Some(&place.unique)).cloned();
+        let tests = tests_of.map(|at| tests.swap_remove(at));
+        reads.push(Read { scan, table, place, tests });
+    }
+    tests.is_empty().then_some(reads)
 }
 
 async fn planned(
