@@ -551,7 +551,7 @@ impl Subquery {
         let row = OuterRow::default();
         let plan = self.replaced(|at| fields.get(at).map(|field| row.value(at, field)))?;
         let plan = planner::analysed(&state, self.few(plan)?)?;
-        let Some(plan) = direct::made(&plan, &state)? else { return Ok(None) };
+        let Some(plan) = direct::planned(&plan, &state)? else { return Ok(None) };
         let plan = watched(plan, options)?;
         Ok(Some(Ready { plan, row, task: state.task_ctx() }))
     }

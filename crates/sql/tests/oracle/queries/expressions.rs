@@ -281,6 +281,18 @@ impl Generator {
         part
     }
 
+    /// The condition of a join. MySQL 9.7 drops conditions of queries within that of an outer one: of `t LEFT JOIN u ON
+    /// u.id IN (SELECT v.id FROM v WHERE v.name LIKE '%a%')` it gives rows of all v.
+    pub(super) fn on(&mut self, join: &str, columns: &[Column]) -> Part {
+        let within = self.within;
+        if join != "JOIN" {
+            self.within = MAX_WITHIN;
+        }
+        let on = self.truth(columns, 1);
+        self.within = within;
+        on
+    }
+
     /// A condition that asks a query.
     fn of_query(&mut self, columns: &[Column]) -> Part {
         if self.within >= MAX_WITHIN {
@@ -293,8 +305,6 @@ impl Generator {
             0 | 1 => {
                 let not = self.pick(&["", "NOT "]);
                 let limit = self.pick(&["", " LIMIT 1"]);
-                // MySQL 9.7 takes one with LIMIT in another, in the ON of an outer join, for true where it has no rows.
-                let limit = if self.within > 1 { "" } else { limit };
                 let form = format!("{not}EXISTS (SELECT 1 FROM {table} WHERE {{}}{limit})");
                 Part::of(Kind::Truth, &form, vec![condition])
             }

@@ -122,7 +122,7 @@ impl Generator {
             let (table, more) = self.table(TABLES.len());
             columns.extend(more);
             let join = self.pick(&["JOIN", "LEFT JOIN", "RIGHT JOIN", "CROSS JOIN"]);
-            let on = self.truth(&columns, 1);
+            let on = self.on(join, &columns);
             from = match join {
                 "CROSS JOIN" => {
                     Part::of(Kind::Whole, &format!("{{}} CROSS JOIN {table}"), vec![from])
@@ -330,9 +330,9 @@ impl Generator {
             .collect();
         let (table, more) = self.table(TABLES.len());
         outer.extend(more);
-        let on = self.truth(&outer, 1);
-        let items = self.items(&[Kind::Number, Kind::Truth], &outer);
         let join = self.pick(&["JOIN", "LEFT JOIN"]);
+        let on = self.on(join, &outer);
+        let items = self.items(&[Kind::Number, Kind::Truth], &outer);
         let (form, parts) = match self.below(2) {
             0 => (
                 format!("WITH d AS ({{}}) SELECT {{}} FROM d {join} {table} ON {{}}"),
@@ -361,8 +361,8 @@ impl Generator {
         let group = self.number_column(&more);
         let mut all = more.clone();
         all.extend(["g.k", "g.n"].map(|name| Column { name: name.to_owned(), kind: Kind::Number }));
-        let on = self.truth(&all, 1);
         let join = self.pick(&["JOIN", "LEFT JOIN", "RIGHT JOIN"]);
+        let on = self.on(join, &all);
         let (first, second) = (self.pick(&["", " DESC"]), self.pick(&["", " DESC"]));
         let mut form = format!(
             "SELECT g.k, {group} AS h, COUNT(*) AS c, SUM(g.n) AS s FROM ({{}}) AS g \
