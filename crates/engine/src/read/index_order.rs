@@ -27,6 +27,7 @@ use crate::{
 /// The walk is given up once it took one step for so many rows that are selected: a look at each of
 /// them costs less by then.
 const STEP_SHARE: usize = 4;
+
 /// The indexes that have the order of a request. A segment is walked along the first of them that it has.
 pub(super) struct IndexOrder {
     along: Vec<Along>,

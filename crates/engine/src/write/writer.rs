@@ -34,7 +34,7 @@ const PIPELINE_SYNC: Duration = Duration::from_millis(100);
 /// How often it is looked whether a disk that was full has room.
 const ROOM_POLL: Duration = Duration::from_secs(1);
 /// A thread of the writer ends when nothing came for so long.
-const QUIET: Duration = Duration::from_secs(1);
+pub(super) const QUIET: Duration = Duration::from_secs(1);
 /// A wait for merges of so long is told to the operator.
 const LONG_WAIT: Duration = Duration::from_secs(1);
 

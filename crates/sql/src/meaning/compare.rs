@@ -2,10 +2,17 @@
 
 use std::cmp::Ordering;
 
+use datafusion::logical_expr::Operator;
 use remora_mysql::Collation;
 
 use super::{call::Call, collation, json, types::ExprType, value::V};
 use crate::{Result, SqlType};
+
+/// Whether a comparison with NULL does not hold.
+pub(crate) fn is_false_of_null(operator: Operator) -> bool {
+    use Operator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
+    matches!(operator, Eq | NotEq | Lt | LtEq | Gt | GtEq)
+}
 
 /// What both sides become.
 #[derive(Clone, Copy, Debug, PartialEq)]

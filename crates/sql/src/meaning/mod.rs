@@ -45,6 +45,7 @@ use datafusion::{
 use crate::state::Context;
 
 pub(crate) use aggregate::aggregate_function;
+pub(crate) use compare::is_false_of_null;
 pub(crate) use declared::expr_type;
 pub(crate) use rewrite::{Reading, is_volatile, rewrite};
 

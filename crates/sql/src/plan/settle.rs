@@ -23,10 +23,7 @@ use super::{
     planner,
     subquery::{Alone, alone, by_row},
 };
-use crate::scan::{
-    by_row,
-    settled::{self, Slot},
-};
+use crate::scan::settled::{self, Slot};
 
 /// Functions that ask when the statement began.
 const OF_A_CLOCK: [&str; 5] =
@@ -82,7 +79,7 @@ impl Decided {
             let plan = self.taken_of(plan, state)?;
             self.queries.push(RowQuery { plan, is_exists: query.is_exists, slots });
             let number = self.queries.len() - 1;
-            Ok(Some(by_row::value(number, query.field, call.args.clone())))
+            Ok(Some(settled::query(number, &query.field, call.args.clone())))
         })?;
         let planning = PhysicalPlanningContext::default();
         replaced(plan, &mut |expr| {

@@ -49,9 +49,8 @@ use super::{
 };
 use crate::{
     Error,
-    meaning::{self, types::ExprType},
+    meaning::{self, is_false_of_null, types::ExprType},
     scan::{
-        is_false_of_null,
         outer::OuterRow,
         settled::{self, Slot},
     },

@@ -28,7 +28,7 @@ use super::{
     overlaid::column,
     settled::{Sought, sought},
 };
-use crate::{MAX_DIRECT_ROWS, catalog::Reader, state::Context};
+use crate::{MAX_DIRECT_ROWS, catalog::Reader, meaning::is_false_of_null, state::Context};
 
 /// How much may be looked at.
 #[derive(Clone, Copy, Debug)]
@@ -159,7 +159,7 @@ impl FewScan {
         (sort, limit): (&[SortKey], usize),
         zone: &TimeZone,
     ) -> PlanResult<Option<RecordBatch>> {
-        self.first_by(reader, (sort, limit), filter, zone, |request| {
+        self.first_by(reader, filter, (sort, limit), zone, |request| {
             match reader.first_page(request)? {
                 Some(hits) => Ok(Some(hits)),
                 // A key for each text is made sooner a column at a time.
@@ -177,14 +177,14 @@ impl FewScan {
         page: (&[SortKey], usize),
         zone: &TimeZone,
     ) -> PlanResult<Option<RecordBatch>> {
-        self.first_by(reader, page, filter, zone, |request| reader.first_page(request))
+        self.first_by(reader, filter, page, zone, |request| reader.first_page(request))
     }
 
     fn first_by(
         &self,
         reader: &Reader,
-        (sort, limit): (&[SortKey], usize),
         filter: Option<Filter>,
+        (sort, limit): (&[SortKey], usize),
         zone: &TimeZone,
         find: impl FnOnce(&SearchRequest) -> remora_engine::Result<Option<Vec<Hit>>>,
     ) -> PlanResult<Option<RecordBatch>> {
@@ -328,12 +328,6 @@ impl Iterator for FewRows<'_> {
         });
         Some(made)
     }
-}
-
-/// Whether a comparison with NULL does not hold.
-pub(crate) fn is_false_of_null(operator: Operator) -> bool {
-    use Operator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
-    matches!(operator, Eq | NotEq | Lt | LtEq | Gt | GtEq)
 }
 
 /// Batches as one.

@@ -2,7 +2,6 @@
 //! filtered behind it.
 
 mod arrays;
-pub(crate) mod by_row;
 mod dynamic;
 mod exec;
 mod few;
@@ -14,7 +13,7 @@ mod table;
 
 pub(crate) use arrays::array;
 pub(crate) use exec::ScanExec;
-pub(crate) use few::{FewRows, FewScan, Most, is_false_of_null, joined};
+pub(crate) use few::{FewRows, FewScan, Most, joined};
 pub(crate) use table::EngineTable;
 
 /// What begins the line of a plan that is about a table.

@@ -28,6 +28,8 @@ use crate::state::{Caller, Context};
 
 /// What the plan calls the function.
 pub(crate) const NAME: &str = "settled";
+/// The same in the place of a query, which costs more than to read a value.
+pub(crate) const QUERY_NAME: &str = "row_query";
 
 /// Which of a run's values it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -36,6 +38,8 @@ pub(crate) enum Slot {
     Run(usize),
     /// A value of the row around a query that runs for one row after the other.
     Row(usize),
+    /// What such a query gives. The plan is taken to pieces before it runs, and the query becomes a step of its own.
+    Query(usize),
 }
 
 /// Reads the value of a slot. It is volatile for the planner, which would calculate it once for all runs.
@@ -61,9 +65,29 @@ pub(super) struct Sought {
 
 /// What reads the value of a slot; `field` describes it.
 pub(crate) fn value(slot: Slot, field: &Field) -> Expr {
-    let signature = Signature::nullary(Volatility::Volatile);
+    value_for(slot, field, Vec::new())
+}
+
+/// What stands in the place of the query of a number, which names these values of the row around it.
+pub(crate) fn query(number: usize, field: &Field, of_row: Vec<Expr>) -> Expr {
+    value_for(Slot::Query(number), field, of_row)
+}
+
+/// The number of the query in whose place an expression stands, if it is one.
+pub(crate) fn query_of(expression: &Arc<dyn PhysicalExpr>) -> Option<usize> {
+    match plain_slot(expression)? {
+        Slot::Query(number) => Some(number),
+        Slot::Run(_) | Slot::Row(_) => None,
+    }
+}
+
+fn value_for(slot: Slot, field: &Field, args: Vec<Expr>) -> Expr {
+    let signature = match args.is_empty() {
+        true => Signature::nullary(Volatility::Volatile),
+        false => Signature::variadic_any(Volatility::Volatile),
+    };
     let function = SettledValue { slot, field: Arc::new(field.clone()), signature };
-    Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(ScalarUDF::from(function)), Vec::new()))
+    Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(ScalarUDF::from(function)), args))
 }
 
 /// The comparisons of columns with such values that hold for each row for which a condition does.
@@ -152,6 +176,7 @@ impl Slot {
         match self {
             Self::Run(number) => context.settled.get(number).cloned(),
             Self::Row(number) => context.outer_row.get(number).cloned(),
+            Self::Query(_) => None,
         }
     }
 }
@@ -189,7 +214,10 @@ fn plain_slot(expression: &Arc<dyn PhysicalExpr>) -> Option<Slot> {
 
 impl ScalarUDFImpl for SettledValue {
     fn name(&self) -> &'static str {
-        NAME
+        match self.slot {
+            Slot::Run(_) | Slot::Row(_) => NAME,
+            Slot::Query(_) => QUERY_NAME,
+        }
     }
 
     fn signature(&self) -> &Signature {

@@ -137,6 +137,25 @@ fn live_lengths_are_those_of_the_live_documents() {
     }
 }
 
+/// The thread that wrote has ended by then.
+#[test]
+fn a_batch_that_comes_after_a_quiet_time_is_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Arc::new(FaultyStore::default());
+    let database = Arc::new(start(directory.path(), store, Durability::Always));
+    database.create_table(schema()).unwrap();
+    for id in 0..2 {
+        let (done, answer) = std::sync::mpsc::channel();
+        let writing = Arc::clone(&database);
+        std::thread::spawn(move || done.send(writing.apply(put(id, "x"))));
+        let written = answer.recv_timeout(Duration::from_secs(60)).expect("it is written");
+        assert_eq!(written.unwrap(), Position(id as u64 + 1));
+        std::thread::sleep(super::writer::QUIET + Duration::from_millis(300));
+    }
+    assert_eq!(count(&database), 2);
+    database.close().unwrap();
+}
+
 /// Commits and syncs fail one after the other; what is left is the state before or after.
 #[test]
 fn a_large_batch_is_whole_whatever_fails() {

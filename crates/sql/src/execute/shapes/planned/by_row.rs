@@ -7,11 +7,11 @@
 //! The values of a row that a query names are set in its slots, and its tables are looked up by them. Rows of the same
 //! values ask once.
 
-use std::{ops::Range, sync::Arc};
+use std::{ops::Range, sync::Arc, time::Instant};
 
 use datafusion::{
     arrow::{
-        array::RecordBatch,
+        array::{ArrayRef, RecordBatch},
         datatypes::{Field, Schema, SchemaRef},
     },
     common::{
@@ -26,14 +26,12 @@ use rustc_hash::FxHashMap;
 
 use super::{
     read::Reading,
-    run::Asked,
+    run::{Asked, SLICE, value_of},
     steps::{Expression, Step, all_evaluated, of_columns},
     tree::{Of, Part},
 };
-use crate::scan::{Most, by_row::number_of};
+use crate::{aside::wait_aside, scan::settled::query_of};
 
-/// Most rows for each of which a query runs in a connection's thread. One takes about 20 us.
-const MAX_RUNS_HERE: usize = 256;
 /// Of so many rows the first in an order are looked for by that.
 const MANY_ROWS: u64 = 64;
 
@@ -67,7 +65,7 @@ impl Beside {
         let mut replaced = Vec::with_capacity(expressions.len());
         for expression in expressions {
             let new = expression.transform_down(|each| {
-                let Some(number) = number_of(&each) else { return Ok(Transformed::no(each)) };
+                let Some(number) = query_of(&each) else { return Ok(Transformed::no(each)) };
                 let args = each.downcast_ref::<ScalarFunctionExpr>().map(ScalarFunctionExpr::args);
                 calls.push((number, args.unwrap_or_default().to_vec()));
                 let name = format!("query {number}");
@@ -105,35 +103,41 @@ impl Beside {
     /// The rows with what the queries give for each; `None` if one has several rows, or more would be looked at than
     /// may be.
     fn apply(&self, batch: &RecordBatch, asked: &Asked) -> PlanResult<Option<RecordBatch>> {
-        let rows = batch.num_rows();
-        if rows == 0 {
+        if batch.num_rows() == 0 {
             return Ok(Some(RecordBatch::new_empty(Arc::clone(&self.schema))));
         }
-        if !asked.is_aside && rows.saturating_mul(self.calls.len()) > MAX_RUNS_HERE {
-            return Ok(None);
-        }
         let mut columns = batch.columns().to_vec();
+        let mut left = Left::of(asked);
         for (number, args) in &self.calls {
             let args = all_evaluated(args, batch, asked.asked())?;
-            let mut running = Running::of(asked, *number)?;
-            let mut known: FxHashMap<Vec<ScalarValue>, ScalarValue> = FxHashMap::default();
-            let mut values = Vec::with_capacity(rows);
-            for row in 0..rows {
-                let args = args.iter().map(|each| ScalarValue::try_from_array(each, row));
-                let args = args.collect::<PlanResult<Vec<_>>>()?;
-                let value = match known.get(&args) {
-                    Some(known) => known.clone(),
-                    None => {
-                        let Some(value) = running.value(&args)? else { return Ok(None) };
-                        known.insert(args, value.clone());
-                        value
-                    }
-                };
-                values.push(value);
-            }
+            let running = Running::of(asked, *number)?;
+            let Some(values) = running.values(&args, batch.num_rows(), &mut left)? else {
+                return Ok(None);
+            };
             columns.push(ScalarValue::iter_to_array(values)?);
         }
-        of_columns(&self.schema, columns, rows).map(Some)
+        of_columns(&self.schema, columns, batch.num_rows()).map(Some)
+    }
+}
+
+/// What queries may still take for the rows of a batch.
+struct Left {
+    /// When they are to have ended: a connection's thread has others to serve.
+    end: Option<Instant>,
+    bytes: usize,
+}
+
+impl Left {
+    fn of(asked: &Asked) -> Self {
+        let end = (!asked.is_aside).then(|| Instant::now() + SLICE);
+        Self { end, bytes: asked.most().bytes }
+    }
+
+    /// Takes what a value takes; whether there was so much left.
+    fn take(&mut self, value: &ScalarValue) -> bool {
+        let left = self.bytes.checked_sub(value.size());
+        self.bytes = left.unwrap_or(0);
+        left.is_some() && self.end.is_none_or(|end| Instant::now() < end)
     }
 }
 
@@ -143,7 +147,6 @@ struct Running<'a> {
     /// What is asked of the tables around.
     around: &'a Asked,
     asked: Asked,
-    most: Most,
 }
 
 impl<'a> Running<'a> {
@@ -151,9 +154,35 @@ impl<'a> Running<'a> {
         let Some(query) = around.plan.queries.get(number) else {
             return exec_err!("there is no query {number} in a kept plan");
         };
-        let asked = around.untraced();
-        let most = if around.is_aside { Most::ASIDE } else { Most::HERE };
-        Ok(Self { query, around, asked, most })
+        Ok(Self { query, around, asked: around.untraced() })
+    }
+
+    /// What it gives for each row; `None` if that is for one, or takes too much.
+    fn values(
+        mut self,
+        args: &[ArrayRef],
+        rows: usize,
+        left: &mut Left,
+    ) -> PlanResult<Option<Vec<ScalarValue>>> {
+        let mut known: FxHashMap<Vec<ScalarValue>, ScalarValue> = FxHashMap::default();
+        let mut values = Vec::with_capacity(rows);
+        for row in 0..rows {
+            let args = args.iter().map(|each| ScalarValue::try_from_array(each, row));
+            let args = args.collect::<PlanResult<Vec<_>>>()?;
+            let value = match known.get(&args) {
+                Some(known) => known.clone(),
+                None => {
+                    let Some(value) = self.value(&args)? else { return Ok(None) };
+                    known.insert(args, value.clone());
+                    value
+                }
+            };
+            if !left.take(&value) {
+                return Ok(None);
+            }
+            values.push(value);
+        }
+        Ok(Some(values))
     }
 
     /// What it gives for the values of a row; `None` if it has several rows, or looks at too many.
@@ -175,18 +204,15 @@ impl<'a> Running<'a> {
                 *place = Filter::all_of(filters);
             }
         }
-        let Some(batch) = self.rows()? else { return Ok(None) };
-        match (self.query.is_exists, batch.num_rows()) {
-            (true, rows) => Ok(Some(ScalarValue::Boolean(Some(rows > 0)))),
-            (false, 0) => ScalarValue::try_from(batch.schema().field(0).data_type()).map(Some),
-            (false, 1) => ScalarValue::try_from_array(batch.column(0), 0).map(Some),
-            (false, _) => Ok(None),
+        match self.rows()? {
+            Some(batch) => value_of(&batch, self.query.is_exists),
+            None => Ok(None),
         }
     }
 
     fn rows(&self) -> PlanResult<Option<RecordBatch>> {
         let (asked, part) = (&self.asked, &self.query.part);
-        let mut reading = Reading::new(asked, &part.of, self.most, None)?;
+        let mut reading = Reading::new(asked, &part.of, asked.most(), None)?;
         let (Some((order, count)), Of::Scan(scan)) = (&self.query.order, &part.of) else {
             return reading.part(part);
         };
@@ -195,10 +221,10 @@ impl<'a> Running<'a> {
         }
         let Some(read) = asked.plan.reads.get(*scan) else { return Ok(None) };
         let filter = asked.filters.get(*scan).cloned().flatten();
-        let first = read.scan.first(&asked.reader, filter, (order, *count), &asked.zone)?;
+        let first = read.scan.first_along(&asked.reader, filter, (order, *count), &asked.zone)?;
         let Some(first) = first else { return reading.part(part) };
         let is_all = first.num_rows() < *count;
-        let made = Reading::new(asked, &part.of, self.most, Some((*scan, first)))?.part(part)?;
+        let made = Reading::new(asked, &part.of, asked.most(), Some((*scan, first)))?.part(part)?;
         match made {
             Some(made) if is_all || made.num_rows() >= *count => Ok(Some(made)),
             // Conditions behind the scan left some out.
@@ -215,6 +241,7 @@ impl Asked {
         batch: &RecordBatch,
     ) -> PlanResult<Option<RecordBatch>> {
         match step {
+            Step::Beside(beside) if self.is_aside => wait_aside(|| beside.apply(batch, self)),
             Step::Beside(beside) => beside.apply(batch, self),
             step => step.apply(batch, self.asked()).map(Some),
         }

@@ -46,7 +46,7 @@ const FEW_PAGES: u64 = 4;
 /// How often the first rows of an order are tried.
 const WALKS: usize = 4;
 /// How long a run keeps its thread.
-const SLICE: Duration = Duration::from_millis(10);
+pub(super) const SLICE: Duration = Duration::from_millis(10);
 
 /// How the first rows of an order are found.
 type First = fn(
@@ -327,13 +327,9 @@ impl Asked {
 
     /// The only value of a query, or whether it has rows; `None` if it has several.
     fn query(&self, part: &Part, is_exists: bool) -> PlanResult<Option<ScalarValue>> {
-        let read = Reading::new(self, &part.of, Most::HERE, None)?.part(part)?;
-        let Some(batch) = read else { return Ok(None) };
-        match (is_exists, batch.num_rows()) {
-            (true, rows) => Ok(Some(ScalarValue::Boolean(Some(rows > 0)))),
-            (false, 0) => ScalarValue::try_from(batch.schema().field(0).data_type()).map(Some),
-            (false, 1) => ScalarValue::try_from_array(batch.column(0), 0).map(Some),
-            (false, _) => Ok(None),
+        match Reading::new(self, &part.of, Most::HERE, None)?.part(part)? {
+            Some(batch) => value_of(&batch, is_exists),
+            None => Ok(None),
         }
     }
 
@@ -457,7 +453,8 @@ impl Asked {
         Ok(Some(if cut == steps.len() { self.page.of(&batch) } else { batch }))
     }
 
-    /// A page of what is made of the first rows of an order that the engine has, as `find` finds them; `None` if they do not fill it.
+    /// A page of what is made of the first rows of an order that the engine has, as `find` finds them; `None` if
+    /// they do not fill it.
     fn first_rows(&self, find: First) -> PlanResult<Option<RecordBatch>> {
         let last = self.page.offset.saturating_add(self.page.limit);
         let (Some((scan, order)), true) = (&self.plan.order, last <= MAX_PAGE_ROWS) else {
@@ -528,6 +525,11 @@ impl Asked {
         Self { trace: None, ..self.clone() }
     }
 
+    /// How much may be looked at.
+    pub(super) fn most(&self) -> Most {
+        if self.is_aside { Most::ASIDE } else { Most::HERE }
+    }
+
     /// What functions ask, if any are called.
     pub(super) fn asked(&self) -> Option<&Arc<Context>> {
         self.plan.calls.then_some(&self.context)
@@ -539,6 +541,16 @@ impl Asked {
             true => Err(DataFusionError::External(Box::new(Error::interrupted()))),
             false => Ok(()),
         }
+    }
+}
+
+/// The only value of a query's rows, or whether there are any; `None` if there are several.
+pub(super) fn value_of(batch: &RecordBatch, is_exists: bool) -> PlanResult<Option<ScalarValue>> {
+    match (is_exists, batch.num_rows()) {
+        (true, rows) => Ok(Some(ScalarValue::Boolean(Some(rows > 0)))),
+        (false, 0) => ScalarValue::try_from(batch.schema().field(0).data_type()).map(Some),
+        (false, 1) => ScalarValue::try_from_array(batch.column(0), 0).map(Some),
+        (false, _) => Ok(None),
     }
 }
 

@@ -31,7 +31,10 @@ use super::{
 };
 use crate::{
     plan::{KeptPlan, RowQuery, Settled},
-    scan::{FewScan, ScanExec, settled::conditions_of},
+    scan::{
+        FewScan, ScanExec,
+        settled::{self, conditions_of},
+    },
 };
 
 /// Most expressions of a plan, one within the other: they are evaluated on the stack of a connection.
@@ -221,7 +224,8 @@ impl Reading {
                 if let Some(call) = each.downcast_ref::<ScalarFunctionExpr>() {
                     self.calls = true;
                     // They read the snapshot of the statement that was planned.
-                    is_of_a_row &= !matches!(call.name(), "subquery" | "outer_value" | "row_query");
+                    is_of_a_row &=
+                        !matches!(call.name(), "subquery" | "outer_value" | settled::QUERY_NAME);
                 }
                 Ok(TreeNodeRecursion::Continue)
             })
