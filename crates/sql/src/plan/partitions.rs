@@ -1,7 +1,7 @@
 //! Rows of windows come partition by partition, that of NULL first, as MySQL has them where no other order is asked
 //! for. DataFusion, which may choose the order of partitions, sorts NULL last.
 
-use std::sync::Arc;
+use std::{any::Any, sync::Arc};
 
 use datafusion::{
     common::{
@@ -9,10 +9,13 @@ use datafusion::{
         tree_node::{Transformed, TreeNode},
     },
     error::Result as PlanResult,
-    physical_expr::{LexOrdering, OrderingRequirements, PhysicalSortExpr},
+    physical_expr::{
+        LexOrdering, OrderingRequirements, PhysicalExpr, PhysicalSortExpr, expressions::Column,
+    },
     physical_optimizer::PhysicalOptimizerRule,
     physical_plan::{
         ChildrenPropertiesMode, ExecutionPlan, ReplaceChildrenOptions,
+        projection::ProjectionExec,
         sorts::sort::SortExec,
         windows::{BoundedWindowAggExec, WindowAggExec},
     },
@@ -50,24 +53,47 @@ impl PhysicalOptimizerRule for PartitionsOfNull {
     }
 }
 
-/// The sort below a window with NULL first where the window lets it choose; `None` of other plans.
+/// What is below a window, sorted with NULL first where the window lets it choose; `None` of other plans.
 fn sorted(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
-    let any: &dyn std::any::Any = plan.as_ref();
+    let any: &dyn Any = plan.as_ref();
     if !any.is::<WindowAggExec>() && !any.is::<BoundedWindowAggExec>() {
         return None;
     }
     let children = plan.children();
     let [below] = children.as_slice() else { return None };
-    let below: &dyn std::any::Any = below.as_ref();
-    let sort = below.downcast_ref::<SortExec>()?;
     let required = plan.required_input_ordering().pop().flatten();
     let required = OrderingRequirements::into_single(required?);
-    let is_free = |key: &PhysicalSortExpr| {
-        required.iter().any(|it| it.expr.eq(&key.expr) && it.options.is_none())
+    let free = required.iter().filter(|it| it.options.is_none());
+    nulls_first(below, free.map(|it| Arc::clone(&it.expr)).collect())
+}
+
+/// A sort with NULL first by those of its keys that are `free`; it may stand below what selects columns.
+fn nulls_first(
+    plan: &Arc<dyn ExecutionPlan>,
+    free: Vec<Arc<dyn PhysicalExpr>>,
+) -> Option<Arc<dyn ExecutionPlan>> {
+    let any: &dyn Any = plan.as_ref();
+    if let Some(projection) = any.downcast_ref::<ProjectionExec>() {
+        let below = |expr: Arc<dyn PhysicalExpr>| {
+            let any: &dyn Any = expr.as_ref();
+            let place = any.downcast_ref::<Column>()?.index();
+            projection.expr().get(place).map(|selected| Arc::clone(&selected.expr))
+        };
+        let free = free.into_iter().filter_map(below).collect();
+        let sorted = nulls_first(projection.input(), free)?;
+        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+        return Arc::clone(plan).replace_children(vec![sorted], options).ok();
+    }
+    let sort = any.downcast_ref::<SortExec>()?;
+    let changes = |key: &PhysicalSortExpr| {
+        !key.options.nulls_first && free.iter().any(|expr| expr.eq(&key.expr))
     };
+    if !sort.expr().iter().any(changes) {
+        return None;
+    }
     let keys = sort.expr().iter().map(|key| {
         let mut key = key.clone();
-        key.options.nulls_first |= is_free(&key);
+        key.options.nulls_first |= changes(&key);
         key
     });
     let sorted = SortExec::new(LexOrdering::new(keys)?, Arc::clone(sort.input()))

@@ -219,13 +219,16 @@ fn all_queries_mean_the_same(mut ours: ours::Ours) {
             }
             queries::Verdict::Different(what) => {
                 let is_ordered = query.is_ordered;
+                let whole = query.part.text();
                 let differs = |part: &queries::Part| {
                     let smaller = queries::Query { part: part.clone(), is_ordered };
                     matches!(verdict(&smaller), queries::Verdict::Different(_))
                 };
                 let shrunk = query.part.shrunk(differs);
                 let shrunk = queries::Query { part: shrunk, is_ordered };
-                let queries::Verdict::Different(what) = verdict(&shrunk) else { panic!("{what}") };
+                let queries::Verdict::Different(what) = verdict(&shrunk) else {
+                    panic!("seed {seed}, only when it is new: {whole}\n{what}")
+                };
                 wrong.push(format!("{}\n{what}", shrunk.part.text()));
             }
         }
