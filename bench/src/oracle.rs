@@ -57,8 +57,8 @@ impl Oracle {
                     result[*row as usize] = true;
                 }
             }
-            // No suite asks for pieces.
-            TextQuery::Piece(_) => {}
+            // No suite asks for them.
+            TextQuery::Piece(_) | TextQuery::Keywords(_) => {}
             TextQuery::And(parts) => {
                 result.fill(true);
                 for part in parts {
@@ -122,7 +122,7 @@ fn scan_part(
 fn collect_terms(query: &TextQuery, terms: &mut Vec<String>) {
     match query {
         TextQuery::Term(term) => terms.push(normalised(term)),
-        TextQuery::Piece(_) => {}
+        TextQuery::Piece(_) | TextQuery::Keywords(_) => {}
         TextQuery::And(parts) | TextQuery::Or(parts) => {
             parts.iter().for_each(|part| collect_terms(part, terms));
         }

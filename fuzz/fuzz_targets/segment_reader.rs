@@ -11,7 +11,7 @@ use remora_index::{
 
 fn spec() -> SegmentSpec {
     let normalization = Normalization::default();
-    SegmentSpec { columns: Vec::new(), texts: vec![TextSpec { id: 3, normalization }] }
+    SegmentSpec { columns: Vec::new(), texts: vec![TextSpec { id: 3, normalization }], ..SegmentSpec::default() }
 }
 
 fn sound() -> Vec<u8> {
@@ -19,7 +19,7 @@ fn sound() -> Vec<u8> {
     for key in 0..300u64 {
         let text = format!("the {:x} of {}, 東京{}都 c++", key * 0x9e37_79b9, key % 50, key % 7);
         let texts = [vec![text.as_str()]];
-        let document = Document { key: &key.to_be_bytes(), columns: &[], texts: &texts };
+        let document = Document { key: &key.to_be_bytes(), columns: &[], texts: &texts, words: &[] };
         builder.add(&document).unwrap();
     }
     builder.finish().unwrap().bytes().unwrap().into_owned()

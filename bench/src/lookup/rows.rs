@@ -75,6 +75,7 @@ pub fn fill(engine: &Database, name: &str, rows: u64) -> Result<()> {
         required: None,
         indexes: Vec::new(),
         synonyms: Vec::new(),
+        words: None,
         declared: None,
     })?;
     let mut first = 1;

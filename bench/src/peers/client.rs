@@ -78,6 +78,7 @@ fn expression(query: &TextQuery) -> String {
         TextQuery::Term(term) => quoted(term),
         // The protocol has nothing else for a piece.
         TextQuery::Piece(piece) => quoted(&piece.text),
+        TextQuery::Keywords(query) => quoted(&query.text),
         TextQuery::And(parts) => joined(parts, " AND "),
         TextQuery::Or(parts) => joined(parts, " OR "),
         TextQuery::Not(part) => format!("NOT {}", operand(part)),

@@ -112,6 +112,7 @@ impl Syntax<'_> {
         };
         match query {
             TextQuery::Term(text) | TextQuery::Piece(Piece { text, .. }) => (self.term)(text),
+            TextQuery::Keywords(query) => (self.term)(&query.text),
             TextQuery::And(parts) => joined(parts, self.and),
             TextQuery::Or(parts) => joined(parts, self.or),
             TextQuery::Not(part) => format!("{}{}", self.not, self.render(part)),
@@ -124,6 +125,7 @@ impl Syntax<'_> {
 fn terms(query: &TextQuery) -> Vec<&str> {
     match query {
         TextQuery::Term(text) | TextQuery::Piece(Piece { text, .. }) => vec![text],
+        TextQuery::Keywords(query) => vec![&query.text],
         TextQuery::And(parts) | TextQuery::Or(parts) => parts.iter().flat_map(terms).collect(),
         TextQuery::Not(part) => terms(part),
     }

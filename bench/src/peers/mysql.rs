@@ -144,6 +144,7 @@ fn boolean_expression(query: &TextQuery) -> String {
         TextQuery::Term(text) | TextQuery::Piece(Piece { text, .. }) => {
             format!("\"{}\"", text.replace('"', " "))
         }
+        TextQuery::Keywords(query) => query.text.clone(),
         TextQuery::Or(parts) => {
             format!("({})", parts.iter().map(boolean_expression).collect::<Vec<_>>().join(" "))
         }

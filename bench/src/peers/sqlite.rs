@@ -128,6 +128,7 @@ fn match_expression(query: &TextQuery) -> String {
         TextQuery::Term(text) | TextQuery::Piece(Piece { text, .. }) => {
             format!("\"{}\"", text.replace('"', "\"\""))
         }
+        TextQuery::Keywords(query) => query.text.clone(),
         TextQuery::Or(parts) => {
             let parts: Vec<String> = parts.iter().map(match_expression).collect();
             format!("({})", parts.join(" OR "))

@@ -55,6 +55,7 @@ impl Tantivy {
         };
         match query {
             TextQuery::Term(text) | TextQuery::Piece(Piece { text, .. }) => self.phrase(text),
+            TextQuery::Keywords(query) => self.phrase(&query.text),
             TextQuery::And(parts) => all(parts, Occur::Must),
             TextQuery::Or(parts) => all(parts, Occur::Should),
             TextQuery::Not(_) => all(std::slice::from_ref(query), Occur::Must),

@@ -51,6 +51,7 @@ fn schema() -> Schema {
         required: None,
         indexes: Vec::new(),
         synonyms: Vec::new(),
+        words: None,
         declared: None,
     }
 }

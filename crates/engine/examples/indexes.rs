@@ -113,6 +113,7 @@ fn schema(indexes: usize) -> Schema {
         indexes: all.iter().take(indexes).map(index).collect(),
         required: None,
         synonyms: Vec::new(),
+        words: None,
         declared: None,
     }
 }

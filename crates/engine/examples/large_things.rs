@@ -67,6 +67,7 @@ fn schema(name: &str) -> Schema {
         required: None,
         indexes: Vec::new(),
         synonyms: Vec::new(),
+        words: None,
         declared: None,
     }
 }

@@ -40,7 +40,8 @@ pub use error::{Error, Missing, RequestPart, Result};
 pub use indexing::RequiredRows;
 pub use options::{Durability, Options};
 pub use read::{
-    ColumnBatch, ColumnData, ColumnValues, Reader, Scan, Strings, TableVersion, Validity,
+    ColumnBatch, ColumnData, ColumnValues, KeywordQuery, KeywordReport, Reader, Scan, Strings,
+    TableVersion, Validity,
 };
 pub use recovery::Problem;
 pub use remora_index::text::{Normalization, Width, WordPattern};
@@ -51,7 +52,7 @@ pub use request::{
 };
 pub use schema::{
     ColumnDef, ColumnType, Comparison, DeclaredTable, DeclaredView, Filter, HIDDEN_KEY,
-    HIDDEN_PREFIX, IndexColumn, IndexDef, Literal, Schema, TextDef, register_text_key,
+    HIDDEN_PREFIX, IndexColumn, IndexDef, Literal, Schema, TextDef, WordsDef, register_text_key,
 };
 pub use statistics::{IndexStatistics, LevelStatistics, TableStatistics};
 pub use transaction::Transaction;

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::{AllowedIndexes, Filter, KeyValues, Position, SourcePositions, Value};
+use crate::{AllowedIndexes, Filter, KeywordQuery, KeyValues, Position, SourcePositions, Value};
 
 /// Which rows a request is about.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +26,8 @@ pub enum TextQuery {
     Term(String),
     /// Certain texts hold this.
     Piece(Piece),
+    /// A query by the table's keywords finds the row.
+    Keywords(Arc<KeywordQuery>),
     /// All hold.
     And(Vec<TextQuery>),
     /// At least one holds.

@@ -19,6 +19,7 @@ mod varint;
 pub mod column;
 pub mod segment;
 pub mod text;
+pub mod words;
 
 pub use bitmap::Bitmap;
 pub use bytes::{SectionTag, SectionWriter, Sections, Slice};

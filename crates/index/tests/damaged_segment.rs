@@ -27,6 +27,7 @@ fn spec() -> SegmentSpec {
             id: 4,
             parts: vec![IndexPart { column: 2, descending: false, order: None }],
         }],
+        words: Vec::new(),
     }
 }
 
@@ -38,7 +39,7 @@ fn sound() -> Vec<u8> {
         let name = format!("name {}", key % 300);
         let columns = [Cell::Ordinal(key % 90), Cell::Bytes(name.as_bytes())];
         let texts = [vec![text.as_str()]];
-        let document = Document { key: &key.to_be_bytes(), columns: &columns, texts: &texts };
+        let document = Document { key: &key.to_be_bytes(), columns: &columns, texts: &texts, words: &[] };
         builder.add(&document).unwrap();
     }
     builder.finish().unwrap().bytes().unwrap().into_owned()

@@ -56,7 +56,7 @@ fn spec(indexes: Vec<IndexSpec>) -> SegmentSpec {
         ColumnSpec { id: 1, kind: ColumnKind::Ordinal },
         ColumnSpec { id: 2, kind: ColumnKind::Bytes },
     ];
-    SegmentSpec { columns, texts: Vec::new(), indexes }
+    SegmentSpec { columns, texts: Vec::new(), indexes, ..SegmentSpec::default() }
 }
 
 fn cells(row: &Row) -> [Cell<'_>; 2] {
@@ -104,7 +104,7 @@ impl Sorted {
 fn build(rows: &[(u32, Row)], indexes: Vec<IndexSpec>) -> Segment {
     let mut builder = SegmentBuilder::new(&spec(indexes));
     for (key, row) in rows {
-        let document = Document { key: &key.to_be_bytes(), columns: &cells(row), texts: &[] };
+        let document = Document { key: &key.to_be_bytes(), columns: &cells(row), texts: &[], words: &[] };
         builder.add(&document).unwrap();
     }
     builder.finish().unwrap()

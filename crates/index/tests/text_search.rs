@@ -27,6 +27,7 @@ fn spec() -> SegmentSpec {
             id: 5,
             parts: vec![IndexPart { column: 4, descending: true, order: None }],
         }],
+        words: Vec::new(),
     }
 }
 
@@ -35,7 +36,7 @@ fn build(rows: &Rows) -> Segment {
     for (key, texts) in rows {
         let texts = vec![texts.iter().map(String::as_str).collect()];
         let columns = [if key % 3 == 0 { Cell::Null } else { Cell::Ordinal(key / 2) }];
-        let document = Document { key: &key.to_be_bytes(), columns: &columns, texts: &texts };
+        let document = Document { key: &key.to_be_bytes(), columns: &columns, texts: &texts, words: &[] };
         builder.add(&document).unwrap();
     }
     builder.finish().unwrap()

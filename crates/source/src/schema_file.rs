@@ -25,6 +25,10 @@
 //! fold_case = true
 //! fold_accents = false
 //!
+//! [words]                 # keywords for ranked search: MATCH('query')
+//! columns = ["body"]      # field 0, 1 and so on
+//! morphology = "stem_en"  # and all other settings, by Sphinx's names
+//!
 //! [[required]]            # rows for which one of these does not hold are not in the table
 //! column = "status"
 //! op = "="                # = != < <= > >= in between is_null is_not_null
@@ -34,16 +38,19 @@
 
 mod column_type;
 mod condition;
+mod words;
 
 use std::path::Path;
 
 use remora_engine::{
     ColumnDef, ColumnType, Filter, IndexColumn, IndexDef, Normalization, Schema, TextDef, Width,
+    WordsDef,
 };
 use serde::{Deserialize, Serialize};
 
 pub use column_type::TypeName;
 pub use condition::{Condition, Constant, Operator};
+pub use words::{WordSetting, WordsFile};
 
 use crate::{Error, Result};
 
@@ -66,6 +73,9 @@ pub struct SchemaFile {
     /// The secondary indexes: each by these columns, `"created DESC"` greatest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub indexes: Vec<Vec<String>>,
+    /// The words that are searched by rank.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<WordsFile>,
     /// Conditions that each row of the table satisfies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub required: Vec<Condition>,
@@ -198,6 +208,7 @@ impl SchemaFile {
                 .map(|text| TextFile::new(text, names(&text.columns)))
                 .collect(),
             indexes: schema.indexes.iter().map(|index| index_names(schema, index)).collect(),
+            words: schema.words.as_ref().map(|it| WordsFile::new(it, names(&it.columns))),
             required: schema.required.iter().flat_map(Condition::list).collect(),
         }
     }
@@ -227,9 +238,17 @@ impl SchemaFile {
             texts,
             indexes: self.indexes.iter().map(|names| self.index(names)).collect::<Result<_>>()?,
             required: self.required_filter()?,
+            words: self.words_definition()?,
             synonyms: self.synonyms.clone(),
             declared: None,
         })
+    }
+
+    fn words_definition(&self) -> Result<Option<WordsDef>> {
+        let Some(words) = &self.words else { return Ok(None) };
+        let columns = self.positions("words", &words.columns)?;
+        self.refuse_other_types(&columns)?;
+        words.definition(columns).map(Some)
     }
 
     fn index(&self, parts: &[String]) -> Result<IndexDef> {

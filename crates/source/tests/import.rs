@@ -88,6 +88,7 @@ fn schema(columns: &[(&str, ColumnType)]) -> Arc<Schema> {
         required: None,
         indexes: Vec::new(),
         synonyms: Vec::new(),
+        words: None,
         declared: None,
     })
 }

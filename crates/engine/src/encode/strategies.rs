@@ -25,6 +25,7 @@ pub(crate) fn table(kinds: &[ColumnType]) -> Schema {
         required: None,
         indexes: Vec::new(),
         synonyms: Vec::new(),
+        words: None,
         declared: None,
     }
 }

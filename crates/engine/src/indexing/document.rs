@@ -11,7 +11,7 @@ use remora_index::{
 };
 
 use crate::{
-    ColumnDef, IndexSet, Result, Schema, TableIndex, TextDef, Value,
+    ColumnDef, IndexSet, Result, Schema, TableIndex, TextDef, Value, WordsDef,
     encode::{column_kind, encode_cell},
     schema::text_order,
 };
@@ -27,6 +27,7 @@ pub(crate) fn segment_spec(schema: &Schema) -> SegmentSpec {
         columns: columns.collect(),
         texts: texts.collect(),
         indexes: stored_indexes(schema),
+        words: schema.words.as_ref().and_then(WordsDef::spec).into_iter().collect(),
     }
 }
 
@@ -123,6 +124,15 @@ pub(crate) fn indexed_texts<'r>(text: &TextDef, row: &'r [Value]) -> Vec<Cow<'r,
     }
 }
 
+/// The text of each field of a row's words.
+fn fields<'r>(words: &WordsDef, row: &'r [Value]) -> Vec<&'r str> {
+    let text = |&column: &usize| match row.get(column) {
+        Some(Value::Text(text) | Value::Json(text)) => &**text,
+        _ => "",
+    };
+    words.columns.iter().map(text).collect()
+}
+
 /// Bytes of text that the text indexes take in of a row.
 pub(crate) fn text_bytes(schema: &Schema, row: &[Value]) -> usize {
     let texts = schema.texts.iter().flat_map(|text| indexed_texts(text, row));
@@ -165,7 +175,9 @@ impl<'s> RowIndexer<'s> {
             self.schema.texts.iter().map(|text| indexed_texts(text, row)).collect();
         let texts: Vec<Vec<&str>> =
             texts.iter().map(|texts| texts.iter().map(Cow::as_ref).collect()).collect();
-        self.builder.add(&Document { key, columns: &columns, texts: &texts })?;
+        let words = self.schema.words.iter().map(|words| fields(words, row));
+        let words: Vec<Vec<&str>> = words.collect();
+        self.builder.add(&Document { key, columns: &columns, texts: &texts, words: &words })?;
         self.documents += 1;
         Ok(())
     }

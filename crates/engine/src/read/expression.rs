@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use remora_index::text::{AtomKind, Normalization, Pattern, WordPattern, atoms};
 
-use super::{fuzzy::FuzzyTerm, letters::LetterTerm};
+use super::{fuzzy::FuzzyTerm, letters::LetterTerm, ranked::Ranked};
 use crate::{
     ColumnLetters, Error, Piece, PieceMatch, RequestPart, Result, Schema, Selection, TextDef,
     TextQuery, schema::Synonyms, snapshot::TableView,
@@ -21,6 +21,8 @@ pub(super) struct Expression {
     pub root: Node,
     /// The distinct terms in the order of the query, synonyms behind the word they stand for.
     pub terms: Vec<Term>,
+    /// The queries by keywords.
+    pub keywords: Vec<Ranked>,
 }
 
 /// One condition. Conjunctions are flat, and negations inside them stand apart so that they are
@@ -28,6 +30,8 @@ pub(super) struct Expression {
 pub(super) enum Node {
     /// `terms[_]` holds.
     Term(usize),
+    /// `keywords[_]` finds it.
+    Keywords(usize),
     /// All of `all` hold and none of `none`.
     All { all: Vec<Node>, none: Vec<Node> },
     /// At least one holds.
@@ -110,20 +114,22 @@ impl Expression {
     pub fn new(view: &TableView, selection: &Selection) -> Result<Option<Self>> {
         let schema = &*view.schema;
         let Some(query) = &selection.text else { return Ok(None) };
-        if schema.texts.is_empty() {
+        if schema.texts.is_empty() && !asks_keywords(query, MAX_DEPTH) {
             return Err(invalid(format!("Table {} has no text index to search", schema.name)));
         }
         if let Some(distance @ (0 | 3..)) = selection.fuzzy {
             return Err(invalid(format!("FUZZY distance {distance} is not 1 or 2")));
         }
         let mut compiler = Compiler {
+            view,
             schema,
             synonyms: &view.synonyms,
             fuzzy: selection.fuzzy,
             terms: Vec::new(),
+            keywords: Vec::new(),
         };
         let root = compiler.node(query, true, 1)?;
-        Ok(Some(Self { root, terms: compiler.terms }))
+        Ok(Some(Self { root, terms: compiler.terms, keywords: compiler.keywords }))
     }
 
     /// Whether it is a single term and nothing else: the case that must cost nothing extra.
@@ -150,10 +156,12 @@ impl Expression {
 }
 
 struct Compiler<'s> {
+    view: &'s TableView,
     schema: &'s Schema,
     synonyms: &'s Synonyms,
     fuzzy: Option<u8>,
     terms: Vec<Term>,
+    keywords: Vec<Ranked>,
 }
 
 impl Compiler<'_> {
@@ -165,6 +173,10 @@ impl Compiler<'_> {
         match query {
             TextQuery::Term(text) => self.word(text, positive),
             TextQuery::Piece(piece) => self.piece(piece, positive),
+            TextQuery::Keywords(query) => {
+                self.keywords.push(Ranked::new(self.view, query)?);
+                Ok(Node::Keywords(self.keywords.len() - 1))
+            }
             TextQuery::And(parts) => self.all(parts, positive, depth),
             TextQuery::Or(parts) => self.any(parts, positive, depth),
             TextQuery::Not(part) => Ok(match self.node(part, !positive, depth + 1)? {
@@ -271,6 +283,19 @@ impl Compiler<'_> {
             Some(distance) => Matcher::Fuzzy(FuzzyTerm::new(pattern, normalization, distance)),
             None => Matcher::Exact(pattern),
         })
+    }
+}
+
+/// Whether a condition asks for keywords anywhere.
+fn asks_keywords(query: &TextQuery, depth: usize) -> bool {
+    let Some(depth) = depth.checked_sub(1) else { return false };
+    match query {
+        TextQuery::Keywords(_) => true,
+        TextQuery::Term(_) | TextQuery::Piece(_) => false,
+        TextQuery::And(parts) | TextQuery::Or(parts) => {
+            parts.iter().any(|part| asks_keywords(part, depth))
+        }
+        TextQuery::Not(part) => asks_keywords(part, depth),
     }
 }
 

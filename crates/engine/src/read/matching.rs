@@ -74,6 +74,10 @@ impl<'v> SegmentMatcher<'v> {
     fn evaluate(&mut self, node: &Node) -> Result<DocSet> {
         match node {
             Node::Term(term) => self.term(*term),
+            Node::Keywords(query) => match self.expression.keywords.get(*query) {
+                Some(query) => query.documents(self.segment),
+                None => Ok(DocSet::empty()),
+            },
             Node::All { all, none } => {
                 let docs = self.all(all)?;
                 self.subtract(docs, none)

@@ -5,7 +5,7 @@
 //! conditions, `order` and `cursor` the page, `output` the fields. Then `select` asks each
 //! segment which documents match (`matching`, `filter`; `narrow` where keys, `key_ranges`, or indexes,
 //! `index_ranges`, tell sooner), `score` weighs them where the order
-//! needs it by `bm25` (`occurrences` and `asked` say how often terms occur, `best` leaves out rows that
+//! needs it by `bm25`, or by a query's keywords (`ranked`) (`occurrences` and `asked` say how often terms occur, `best` leaves out rows that
 //! cannot be on the page), `page` takes the rows of the page, along an index where one has its order
 //! (`index_order`), and `output` turns those few into a reply.
 //! COUNT stops after `select`, or sooner where an index knows (`index_count`); `facet` counts values instead. All of SEARCH and COUNT is put together
@@ -47,6 +47,7 @@ mod offset;
 mod order;
 mod output;
 mod page;
+mod ranked;
 mod reader;
 mod scan;
 mod score;
@@ -60,5 +61,6 @@ mod walk;
 mod tests;
 
 pub use column_batch::{ColumnBatch, ColumnData, ColumnValues, Strings, Validity};
+pub use ranked::{KeywordQuery, KeywordReport};
 pub use reader::{Reader, TableVersion};
 pub use scan::Scan;

@@ -6,12 +6,13 @@ use super::{
     distinct::distinct,
     facet::facet,
     get::{get, get_many},
+    ranked::Ranked,
     scan::Scan,
     search::{access, count, first, first_access, search, search_access},
 };
 use crate::{
-    AccessPath, CountReply, FacetReply, FacetRequest, Hit, IndexUsage, KeyValues, Position, Result,
-    Row, ScanRequest, Schema, SearchReply, SearchRequest, Selection, SourcePositions, TableIndex,
+    AccessPath, CountReply, FacetReply, FacetRequest, Hit, IndexUsage, KeyValues, KeywordQuery,
+    KeywordReport, Position, Result, Row, ScanRequest, Schema, SearchReply, SearchRequest, Selection, SourcePositions, TableIndex,
     Value,
     error::no_table,
     shared::DatabaseState,
@@ -99,6 +100,14 @@ impl Reader {
     pub fn version(&self, table: &str) -> Result<TableVersion> {
         let table = self.table(table)?;
         Ok(TableVersion { table: table.number, changed: table.changed })
+    }
+
+    /// What a query by a table's keywords is made of.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no such table, [`Error::Request`] if it has no words or the query is refused.
+    pub fn keywords(&self, table: &str, query: &KeywordQuery) -> Result<KeywordReport> {
+        Ok(Ranked::new(self.table(table)?, query)?.report().clone())
     }
 
     /// How many rows a table has, exactly. Cost: an addition a segment.

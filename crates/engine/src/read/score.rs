@@ -12,6 +12,7 @@ use super::{
     docs::Docs,
     expression::Expression,
     occurrences::Occurrences,
+    ranked::Ranked,
 };
 use crate::{
     QueryReport, Result,
@@ -43,6 +44,16 @@ impl SegmentScores {
         };
         let scores = vec![0.0; docs.len()];
         Self { docs, scores }
+    }
+
+    /// The weights that a query by keywords gives.
+    fn weighed(ranked: &Ranked, segment: &SegmentView, docs: &DocSet) -> Result<Self> {
+        let mut weighed = Self { docs: Vec::new(), scores: Vec::new() };
+        ranked.for_each_weight(segment, docs, |doc, weight| {
+            weighed.docs.push(doc);
+            weighed.scores.push(f64::from(weight));
+        })?;
+        Ok(weighed)
     }
 
     /// Adds one term's part to each document that holds it.
@@ -90,6 +101,11 @@ impl Scoring<'_> {
         let Some(expression) = self.expression else {
             return Ok(docs.iter().map(SegmentScores::unscored).collect());
         };
+        if let Some(ranked) = expression.keywords.first() {
+            let segments = view.segments.iter().zip(&docs);
+            let weighed = |(segment, docs)| SegmentScores::weighed(ranked, segment, docs);
+            return segments.map(weighed).collect();
+        }
         let mut asked = Asked { view, expression, occurrences };
         let terms = self.weighted(&mut asked, report)?;
         let norm = Norm::new(view, self.bm25);

@@ -5,6 +5,7 @@ mod filter;
 mod synonyms;
 mod text_order;
 mod validate;
+mod words;
 
 use remora_index::text::{Normalization, Width};
 use serde::{Deserialize, Serialize};
@@ -15,6 +16,7 @@ pub(crate) use synonyms::Synonyms;
 pub use text_order::register_text_key;
 pub(crate) use text_order::text_order;
 use validate::{MAX_INDEXES, MAX_KEY_PARTS};
+pub use words::WordsDef;
 
 /// The name of a key column that is never shown: of a table that declares no key. What SQL makes
 /// holds a number there; what follows a source, what tells equal rows apart.
@@ -42,6 +44,9 @@ pub struct Schema {
     pub required: Option<Filter>,
     /// Groups of words that mean the same to a search.
     pub synonyms: Vec<Vec<String>>,
+    /// The keywords of its texts, for ranked search.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<WordsDef>,
     /// What SQL says of it beyond this, if it came from there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub declared: Option<DeclaredTable>,

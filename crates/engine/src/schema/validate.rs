@@ -25,6 +25,8 @@ const MAX_FILTER_PARTS: usize = 10_000;
 const MAX_SYNONYM_GROUPS: usize = 65_536;
 const MAX_SYNONYMS: usize = 256;
 /// Most bytes of what SQL says of a table and its columns.
+/// Most columns whose words are searched: as many fields has a query's limit.
+const MAX_FIELDS: usize = 256;
 const MAX_DECLARED_BYTES: usize = 8 << 20;
 
 impl Schema {
@@ -37,6 +39,7 @@ impl Schema {
         self.check_columns()?;
         self.check_primary_key()?;
         self.check_texts()?;
+        self.check_words()?;
         self.check_indexes()?;
         if let Some(filter) = &self.required {
             self.check_filter(filter, 1, &mut 0)?;
@@ -48,7 +51,7 @@ impl Schema {
     /// Whether rows and searches are the same under both: whether they differ, if at all, in what
     /// SQL says of them alone and in secondary indexes.
     pub fn means(&self, other: &Schema) -> bool {
-        let Self { name, columns, primary_key, texts, required, synonyms, .. } = self;
+        let Self { name, columns, primary_key, texts, required, synonyms, words, .. } = self;
         let same_columns = columns.len() == other.columns.len()
             && columns.iter().zip(&other.columns).all(|(mine, theirs)| {
                 let ColumnDef { id, name, kind, nullable, indexed, declared: _ } = mine;
@@ -61,6 +64,7 @@ impl Schema {
             && *texts == other.texts
             && *required == other.required
             && *synonyms == other.synonyms
+            && *words == other.words
     }
 
     fn check_declared(&self) -> Result<()> {
@@ -140,6 +144,24 @@ impl Schema {
             }
         }
         Ok(())
+    }
+
+    fn check_words(&self) -> Result<()> {
+        let Some(words) = &self.words else { return Ok(()) };
+        let fields = words.columns.len();
+        ensure((1..=MAX_FIELDS).contains(&fields), || {
+            format!("words are of {fields} columns: give 1 to {MAX_FIELDS}")
+        })?;
+        let mut seen = HashSet::new();
+        for &position in &words.columns {
+            let column = self.column_at(position, "words")?;
+            let name = &column.name;
+            ensure(column.kind == ColumnType::Text, || {
+                format!("column {name:?} is no text: words are of text")
+            })?;
+            ensure(seen.insert(position), || format!("words name column {name:?} twice"))?;
+        }
+        words.analyzer().map(drop)
     }
 
     fn check_indexes(&self) -> Result<()> {

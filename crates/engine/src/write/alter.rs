@@ -33,6 +33,9 @@ pub(super) fn alter(old: &RowFormat, schema: Schema, fills: &[(u32, Value)]) -> 
     change.check_key()?;
     let mut history = old.history().clone();
     let mut index_anew = schema.required != old.schema().required;
+    // The same words have the same number.
+    let number = |schema: &Schema| schema.words.as_ref().map(|words| words.id);
+    index_anew |= schema.words.is_some() && number(&schema) != number(old.schema());
     for column in &schema.columns {
         match change.old_column(column.id) {
             Some(before) => index_anew |= change.keep_column(before, column)?,

@@ -72,6 +72,7 @@ fn schema(indexes: Vec<IndexDef>) -> Schema {
         indexes,
         required: None,
         synonyms: Vec::new(),
+        words: None,
         declared: None,
     }
 }

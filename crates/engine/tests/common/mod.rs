@@ -44,6 +44,7 @@ pub fn schema() -> Schema {
         required: None,
         indexes: Vec::new(),
         synonyms: Vec::new(),
+        words: None,
         declared: None,
     }
 }

@@ -1,6 +1,6 @@
 //! Builds a segment from documents.
 
-use std::cell::RefCell;
+use std::{cell::RefCell, sync::Arc};
 
 use super::{
     Document, IndexSpec, MAX_DOCUMENTS, SPEC, Segment, SegmentSpec, encode_spec, index, sort_key,
@@ -9,6 +9,7 @@ use crate::{
     IndexError, KeysWriter, Result, SectionWriter,
     column::{Cell, ColumnWriter},
     text::TextBuilder,
+    words::WordsBuilder,
 };
 
 /// Builds a segment from documents in strictly ascending key order.
@@ -17,6 +18,7 @@ pub struct SegmentBuilder {
     keys: KeysWriter,
     columns: Vec<ColumnWriter>,
     texts: Vec<TextBuilder>,
+    words: Vec<WordsBuilder>,
     doc_count: u32,
 }
 
@@ -25,7 +27,10 @@ impl SegmentBuilder {
     pub fn new(spec: &SegmentSpec) -> Self {
         let columns = spec.columns.iter().map(|column| ColumnWriter::new(column.id, column.kind));
         let texts = spec.texts.iter().map(|text| TextBuilder::new(text.normalization));
+        let words = spec.words.iter();
+        let words = words.map(|it| WordsBuilder::new(Arc::clone(&it.analyzer), it.fields));
         Self {
+            words: words.collect(),
             keys: KeysWriter::default(),
             columns: columns.collect(),
             texts: texts.collect(),
@@ -55,7 +60,9 @@ impl SegmentBuilder {
     /// - [`IndexError::Full`]: the segment has as many documents or words as its format allows, or
     ///   the document has more than 512 MiB of text.
     pub fn add(&mut self, document: &Document<'_>) -> Result<()> {
-        if document.columns.len() != self.columns.len() || document.texts.len() != self.texts.len()
+        if document.columns.len() != self.columns.len()
+            || document.texts.len() != self.texts.len()
+            || document.words.len() != self.words.len()
         {
             return Err(IndexError::Invalid("a document's shape is not the spec's".to_owned()));
         }
@@ -68,6 +75,9 @@ impl SegmentBuilder {
         }
         for (text, parts) in self.texts.iter_mut().zip(document.texts) {
             text.add(parts)?;
+        }
+        for (words, fields) in self.words.iter_mut().zip(document.words) {
+            words.add(fields)?;
         }
         self.doc_count += 1;
         Ok(())
@@ -87,6 +97,9 @@ impl SegmentBuilder {
         }
         for (text, spec) in self.texts.into_iter().zip(&self.spec.texts) {
             text.finish(spec.id, &mut out)?;
+        }
+        for (words, spec) in self.words.into_iter().zip(&self.spec.words) {
+            words.finish(spec.id, &mut out)?;
         }
         for (index, order) in self.spec.indexes.iter().zip(&orders) {
             index::write(index, order, &mut out)?;

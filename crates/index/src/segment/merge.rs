@@ -12,6 +12,7 @@ use crate::{
     IndexError, Keys, KeysWriter, Result, SectionWriter,
     column::{Cell, ColumnWriter},
     text::{self, GONE, TextSource},
+    words::{self, WordsSource},
 };
 
 /// Merges segments into one, dropping deleted documents. No two inputs hold the same live key.
@@ -45,6 +46,14 @@ pub fn merge(inputs: &[MergeInput], spec: &SegmentSpec) -> Result<Segment> {
             .zip(&order.maps)
             .map(|(input, map)| TextSource { text: input.segment.text(text.id), map });
         text::merge(&sources.collect::<Vec<_>>(), doc_count, text.id, &mut out)?;
+    }
+    for spec in &spec.words {
+        let sources = inputs
+            .iter()
+            .zip(&order.maps)
+            .map(|(input, map)| WordsSource { words: input.segment.words(spec.id), map });
+        let sources: Vec<_> = sources.collect();
+        words::merge(&sources, (doc_count, spec.fields), spec.id, &mut out)?;
     }
     for spec in &spec.indexes {
         index::write(spec, &order.sorted(inputs, spec), &mut out)?;

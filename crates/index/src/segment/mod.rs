@@ -5,13 +5,16 @@ mod index;
 mod merge;
 mod sort_key;
 
-use std::{borrow::Cow, fs::File, sync::Arc};
+use std::{borrow::Cow, fmt, fs::File, sync::Arc};
+
+use remora_words::analysis::Analyzer;
 
 use crate::{
     Bitmap, IndexError, Keys, Result, SectionTag, Sections,
     bytes::read_u32,
     column::{Cell, Column, ColumnKind},
     text::{Normalization, POSITIONS, TextIndex, UNION_COUNTS},
+    words::{WORDS, WordsIndex},
 };
 
 pub use builder::SegmentBuilder;
@@ -36,6 +39,25 @@ pub struct SegmentSpec {
     pub texts: Vec<TextSpec>,
     /// The secondary indexes.
     pub indexes: Vec<IndexSpec>,
+    /// The keywords for ranked search.
+    pub words: Vec<WordsSpec>,
+}
+
+/// Keywords to be written.
+#[derive(Clone)]
+pub struct WordsSpec {
+    /// Stable number, unique in the table beside those of text indexes and never reused.
+    pub id: u32,
+    /// How many fields a document has: 1 to 256.
+    pub fields: usize,
+    /// What says which the keywords of a text are.
+    pub analyzer: Arc<Analyzer>,
+}
+
+impl fmt::Debug for WordsSpec {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("WordsSpec").field("id", &self.id).field("fields", &self.fields).finish()
+    }
 }
 
 /// One column to be written.
@@ -65,6 +87,8 @@ pub struct Document<'a> {
     /// For each text index the original texts of its columns (NULL left out). A match never
     /// spans two of them.
     pub texts: &'a [Vec<&'a str>],
+    /// For each part of the spec's words the texts of their fields, empty where they are NULL.
+    pub words: &'a [Vec<&'a str>],
 }
 
 /// An immutable segment. Cheap to clone behind an `Arc`; safe to read from any thread.
@@ -74,6 +98,7 @@ pub struct Segment {
     columns: Vec<(u32, Column)>,
     texts: Vec<(u32, TextIndex)>,
     indexes: Vec<(u32, StoredIndex)>,
+    words: Vec<(u32, WordsIndex)>,
 }
 
 impl Segment {
@@ -122,7 +147,13 @@ impl Segment {
             let stored = StoredIndex::open(&sections, id, doc_count)?;
             indexes.extend(stored.map(|stored| (id, stored)));
         }
-        Ok(Self { sections, keys, columns, texts, indexes })
+        let ids = sections.sizes().filter(|(tag, ..)| *tag == WORDS).map(|(_, id, _)| id);
+        let mut words = Vec::new();
+        for id in ids {
+            let stored = WordsIndex::open(&sections, id, doc_count)?;
+            words.extend(stored.map(|stored| (id, stored)));
+        }
+        Ok(Self { sections, keys, columns, texts, indexes, words })
     }
 
     /// The bytes as they are written to a file; read back if they are in one.
@@ -161,6 +192,11 @@ impl Segment {
     /// The text index, or `None` if the segment was written before it existed.
     pub fn text(&self, id: u32) -> Option<&TextIndex> {
         self.texts.iter().find(|(other, _)| *other == id).map(|(_, text)| text)
+    }
+
+    /// The keywords, or `None` if the segment was written before they were declared.
+    pub fn words(&self, id: u32) -> Option<&WordsIndex> {
+        self.words.iter().find(|(other, _)| *other == id).map(|(_, words)| words)
     }
 
     /// The index, or `None` if the segment was written before it existed.

@@ -102,7 +102,7 @@ impl TextBuilder {
     pub fn finish(self, id: u32, out: &mut SectionWriter) -> Result<()> {
         let Self { terms, occurrence_terms, occurrence_positions, doc_ends, lengths, seen, .. } =
             self;
-        let order = terms.sorted();
+        let order = terms.sorted(order_key);
         let ordered = Ordered::new(&order, &occurrence_terms, &occurrence_positions, &doc_ends);
         drop((occurrence_terms, occurrence_positions));
         let mut writer = TextWriter::new(lengths);
@@ -124,7 +124,7 @@ impl TextBuilder {
 /// A counting sort in one pass writes to as many places as there are terms, each of them in no near
 /// cache. So it is done in two: first into parts of so many terms that a cache holds the end of
 /// each part, then part by part.
-struct Ordered {
+pub(crate) struct Ordered {
     /// The place of each term in the vocabulary's order, by its number.
     ranks: Vec<u32>,
     /// Where the occurrences of each term begin, by its rank; one more at the end.
@@ -144,7 +144,7 @@ struct Occurrence {
 
 impl Ordered {
     /// The occurrences, document by document, of terms in this order.
-    fn new(order: &[u32], terms: &[u32], positions: &[u32], doc_ends: &[u32]) -> Self {
+    pub fn new(order: &[u32], terms: &[u32], positions: &[u32], doc_ends: &[u32]) -> Self {
         let mut counts = vec![0u32; order.len()];
         terms.iter().for_each(|&term| counts[term as usize] += 1);
         let mut ranks = vec![0; order.len()];
@@ -181,7 +181,7 @@ impl Ordered {
     }
 
     /// Visits the parts in order, each with the ranks of its terms.
-    fn for_each_part(
+    pub fn for_each_part(
         &self,
         mut visit: impl FnMut(Range<usize>, &Part<'_>) -> Result<()>,
     ) -> Result<()> {
@@ -211,7 +211,7 @@ impl Ordered {
 }
 
 /// The sorted occurrences of some terms.
-struct Part<'a> {
+pub(crate) struct Part<'a> {
     /// Where those of each begin among all; one more at the end.
     starts: &'a [u32],
     occurrences: &'a [(u32, u32)],
@@ -219,7 +219,7 @@ struct Part<'a> {
 
 impl Part<'_> {
     /// Calls `visit(index, postings)` for each of the terms.
-    fn for_each(&self, mut visit: impl FnMut(usize, &Decoded) -> Result<()>) -> Result<()> {
+    pub fn for_each(&self, mut visit: impl FnMut(usize, &Decoded) -> Result<()>) -> Result<()> {
         let mut postings = Decoded::default();
         for (at, range) in self.starts.windows(2).enumerate() {
             let place = |start: u32| (start - self.starts[0]) as usize;
@@ -233,13 +233,14 @@ impl Part<'_> {
 /// The texts of some terms side by side: where each was interned is in no near cache, and fetched
 /// one behind the other they wait for memory together.
 #[derive(Default)]
-struct Gathered {
+pub(crate) struct Gathered {
     texts: String,
     ends: Vec<usize>,
 }
 
 impl Gathered {
-    fn gather(&mut self, terms: &Interner, numbers: &[u32]) {
+    /// Fetches the terms of these numbers.
+    pub fn gather(&mut self, terms: &Interner, numbers: &[u32]) {
         self.texts.clear();
         self.ends.clear();
         for &number in numbers {
@@ -248,7 +249,8 @@ impl Gathered {
         }
     }
 
-    fn term(&self, at: usize) -> &str {
+    /// The term at that place among those that were fetched.
+    pub fn term(&self, at: usize) -> &str {
         term_of(&self.texts, &self.ends, at as u32)
     }
 }
@@ -271,7 +273,7 @@ fn decode(occurrences: &[(u32, u32)], out: &mut Decoded) {
 /// Almost every term is short: it is its own key, so that looking one up compares two registers
 /// and follows no pointer.
 #[derive(Default)]
-struct Interner {
+pub(crate) struct Interner {
     short: HashTable<(ShortKey, u32)>,
     long: HashTable<u32>,
     arena: String,
@@ -308,8 +310,9 @@ impl Interner {
         self.short.find(hash_short(&key), |entry| entry.0 == key).map(|&(_, number)| number)
     }
 
+    /// The number of a term.
     #[inline]
-    fn intern(&mut self, term: &str) -> u32 {
+    pub fn intern(&mut self, term: &str) -> u32 {
         let Some(key) = short_key(term.as_bytes()) else { return self.intern_long(term) };
         let hash = hash_short(&key);
         if let Some(&(_, number)) = self.short.find(hash, |entry| entry.0 == key) {
@@ -339,10 +342,10 @@ impl Interner {
         number
     }
 
-    /// The numbers in the order of their terms.
-    fn sorted(&self) -> Vec<u32> {
+    /// The numbers in the order of their terms: by the key, then by their bytes.
+    pub fn sorted(&self, key: impl Fn(&[u8]) -> u64) -> Vec<u32> {
         let keyed =
-            (0..self.len() as u32).map(|number| (order_key(self.term(number).as_bytes()), number));
+            (0..self.len() as u32).map(|number| (key(self.term(number).as_bytes()), number));
         let mut keyed: Vec<(u64, u32)> = keyed.collect();
         keyed.sort_unstable_by(|a, b| {
             a.0.cmp(&b.0).then_with(|| self.term(a.1).cmp(self.term(b.1)))

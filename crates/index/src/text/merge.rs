@@ -3,9 +3,13 @@
 use std::{cmp::Reverse, collections::BinaryHeap};
 
 use super::{
-    TextIndex, characters_seen, postings::Decoded, vocabulary::OrderedTerm, writer::TextWriter,
+    TextIndex, characters_seen,
+    offsets::Offsets,
+    postings::{Decoded, Postings},
+    vocabulary::{OrderedTerm, Vocabulary},
+    writer::TextWriter,
 };
-use crate::{IndexError, Result, SectionWriter};
+use crate::{IndexError, Result, SectionWriter, Slice, bytes::Stored};
 
 /// A document that is not carried over.
 pub(crate) const GONE: u32 = u32::MAX;
@@ -26,34 +30,79 @@ pub(crate) fn merge(
     out: &mut SectionWriter,
 ) -> Result<()> {
     let mut writer = TextWriter::new(merged_lengths(sources, doc_count));
-    let texts: Vec<(&TextIndex, Renumbering<'_>)> = sources
-        .iter()
-        .filter_map(|source| Some((source.text?, Renumbering::new(source.map))))
+    let inputs = sources.iter().filter_map(|source| {
+        let text = source.text?;
+        Some(TermInput {
+            vocabulary: &text.vocabulary,
+            records: &text.records,
+            offsets: &text.posting_offsets,
+            positions: &text.positions,
+            doc_count: text.doc_count,
+            map: source.map,
+        })
+    });
+    merge_terms(inputs.collect(), |term, postings| writer.push(term, postings))?;
+    let known = sources.iter().filter_map(|source| Some((source.text?.seen.as_ref(), source.map)));
+    characters_seen::merge(known, GONE, id, out)?;
+    writer.finish(id, out)
+}
+
+/// The terms of one input of a merge.
+pub(crate) struct TermInput<'a> {
+    /// The terms.
+    pub vocabulary: &'a Vocabulary,
+    /// Their postings.
+    pub records: &'a Slice,
+    /// Where those of each begin.
+    pub offsets: &'a Offsets,
+    /// Their places.
+    pub positions: &'a Stored,
+    /// The documents of the input.
+    pub doc_count: u32,
+    /// The new number of each document, ascending, or [`GONE`].
+    pub map: &'a [u32],
+}
+
+impl TermInput<'_> {
+    fn postings(&self, term: u32) -> Result<Postings<'_>> {
+        Postings::open(self.records, self.offsets.start(term), self.doc_count)
+    }
+}
+
+/// Calls `push` with each term that a live document holds, in order, and its postings under the new numbers.
+pub(crate) fn merge_terms(
+    inputs: Vec<TermInput<'_>>,
+    mut push: impl FnMut(&[u8], &Decoded) -> Result<()>,
+) -> Result<()> {
+    let inputs: Vec<(TermInput<'_>, Renumbering<'_>)> = inputs
+        .into_iter()
+        .map(|input| {
+            let new = Renumbering::new(input.map);
+            (input, new)
+        })
         .collect();
     let next = |index: usize, number: u32| {
-        let vocabulary = &texts[index].0.vocabulary;
+        let vocabulary = inputs[index].0.vocabulary;
         let term = (number < vocabulary.len()).then(|| vocabulary.ordered_term(number));
         term.map(|term| Reverse((term, index, number)))
     };
     let mut heap: BinaryHeap<Reverse<(OrderedTerm<'_>, usize, u32)>> =
-        (0..texts.len()).filter_map(|index| next(index, 0)).collect();
+        (0..inputs.len()).filter_map(|index| next(index, 0)).collect();
     let mut merged = MergedPostings::default();
     while let Some(Reverse((term, index, number))) = heap.pop() {
-        let (text, new) = texts[index];
-        merged.append(text, number, new)?;
+        let (input, new) = &inputs[index];
+        merged.append(input, number, *new)?;
         heap.extend(next(index, number + 1));
         if heap.peek().is_some_and(|Reverse((other, ..))| *other == term) {
             continue;
         }
         let postings = merged.in_order();
         if !postings.docs.is_empty() {
-            writer.push(&term.bytes, postings)?;
+            push(&term.bytes, postings)?;
         }
         merged.all.clear();
     }
-    let known = sources.iter().filter_map(|source| Some((source.text?.seen.as_ref(), source.map)));
-    characters_seen::merge(known, GONE, id, out)?;
-    writer.finish(id, out)
+    Ok(())
 }
 
 fn merged_lengths(sources: &[TextSource<'_>], doc_count: u32) -> Vec<u32> {
@@ -97,12 +146,12 @@ struct MergedPostings {
 
 impl MergedPostings {
     /// Adds an input's live postings under their new numbers.
-    fn append(&mut self, text: &TextIndex, term: u32, new: Renumbering<'_>) -> Result<()> {
-        let postings = text.postings(term)?;
+    fn append(&mut self, input: &TermInput<'_>, term: u32, new: Renumbering<'_>) -> Result<()> {
+        let postings = input.postings(term)?;
         match new {
             Renumbering::Shift { first, documents } => {
                 let start = self.all.docs.len();
-                postings.decode(&text.positions, &mut self.all)?;
+                postings.decode(input.positions, &mut self.all)?;
                 let docs = &mut self.all.docs[start..];
                 if docs.last().is_some_and(|&last| last >= documents) {
                     return Err(IndexError::corrupt("a document past the segment's last"));
@@ -112,7 +161,7 @@ impl MergedPostings {
             }
             Renumbering::Map(map) => {
                 self.input.clear();
-                postings.decode(&text.positions, &mut self.input)?;
+                postings.decode(input.positions, &mut self.input)?;
                 self.append_live(map);
                 Ok(())
             }

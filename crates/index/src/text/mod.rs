@@ -39,6 +39,17 @@ pub(crate) use union_counts::UNION_COUNTS;
 pub use words::{WordPattern, word_runs};
 pub(crate) use writer::POSITIONS;
 
+/// What an index of keywords is made of too.
+pub(crate) mod parts {
+    pub(crate) use super::{
+        builder::{Gathered, Interner, Ordered},
+        merge::{TermInput, merge_terms},
+        offsets::{Offsets, OffsetsWriter},
+        postings::{Cursor, Decoded, Postings, PostingsWriter, positions},
+        vocabulary::{Vocabulary, VocabularyWriter, prefix_key},
+    };
+}
+
 use crate::{
     DocSet, IndexError, Result, Sections, Slice,
     bytes::{Stored, read_u64},

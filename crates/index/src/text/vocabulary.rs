@@ -58,6 +58,11 @@ impl VocabularyWriter {
             self.characters.push(term);
             return Ok(());
         }
+        self.push_word(term)
+    }
+
+    /// Appends the next term, which is a word whatever its characters are.
+    pub fn push_word(&mut self, term: &[u8]) -> Result<()> {
         self.blob.extend_from_slice(term);
         self.blob.push(0);
         self.offsets.push(self.blob.len(), "4 GiB of distinct terms")?;
@@ -287,6 +292,11 @@ impl Vocabulary {
         if is_characters(prefix.as_bytes()) {
             return self.behind_words(self.characters.find_prefix(prefix));
         }
+        self.words_with_prefix(prefix)
+    }
+
+    /// The words that begin so.
+    pub fn words_with_prefix(&self, prefix: &str) -> Range<u32> {
         // No UTF-8 byte is 0xff, so the prefix followed by it is above all it begins.
         let behind: Vec<u8> = prefix.bytes().chain([0xff]).collect();
         self.lower_bound(prefix.as_bytes())..self.lower_bound(&behind)
@@ -313,9 +323,20 @@ impl Vocabulary {
         self.words + characters.start..self.words + characters.end
     }
 
+    /// The words that hold the piece, in order.
+    pub fn words_with_piece(&self, piece: &str) -> Vec<u32> {
+        let found = self.inner(self.words_with_prefix(piece), piece, false);
+        found.into_iter().map(|(word, _)| word).collect()
+    }
+
     /// The terms that contain the piece (or end with it), with how often.
     fn find_inner(&self, piece: &str, at_end: bool) -> Vec<(u32, u32)> {
         let starting = if at_end { self.find_exact(piece) } else { self.find_prefix(piece) };
+        self.inner(starting, piece, at_end)
+    }
+
+    /// The same, of which `starting` begin with the piece.
+    fn inner(&self, starting: Range<u32>, piece: &str, at_end: bool) -> Vec<(u32, u32)> {
         let mut found: Vec<u32> = starting.collect();
         let piece = piece.as_bytes();
         let proved = self.suffixes.proves(piece, at_end);

@@ -76,6 +76,7 @@ fn print_text(text: &TextQuery) -> String {
     match text {
         TextQuery::Term(term) => quote(term),
         TextQuery::Piece(piece) => unreachable!("no line asks for the piece {piece:?}"),
+        TextQuery::Keywords(query) => unreachable!("no line asks for the keywords {query:?}"),
         TextQuery::Not(inner) => format!("NOT {}", print_text(inner)),
         TextQuery::And(all) => grouped(all.iter().map(print_text), " AND "),
         TextQuery::Or(all) => grouped(all.iter().map(print_text), " OR "),

@@ -103,6 +103,7 @@ fn schema_of(sample: &Sample, table: &str, key: &KeyChoice) -> Result<Schema> {
         required: None,
         indexes: Vec::new(),
         synonyms: Vec::new(),
+        words: None,
         declared: None,
     })
 }

@@ -462,6 +462,7 @@ pub(crate) mod tests {
             required: None,
             indexes: Vec::new(),
             synonyms: Vec::new(),
+            words: None,
             declared: None,
         }
     }

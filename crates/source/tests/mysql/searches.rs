@@ -138,7 +138,9 @@ impl Texts {
             TextQuery::And(parts) => parts.iter().all(|part| self.holds(part, row)),
             TextQuery::Or(parts) => parts.iter().any(|part| self.holds(part, row)),
             TextQuery::Not(part) => !self.holds(part, row),
-            TextQuery::Piece(_) => unreachable!("no pieces are asked for here"),
+            TextQuery::Piece(_) | TextQuery::Keywords(_) => {
+                unreachable!("neither pieces nor keywords are asked for here")
+            }
         }
     }
 }

@@ -4,16 +4,18 @@
 //! options := (option [","])*
 //! option  := ["DEFAULT"] ("CHARSET" | "CHARACTER" "SET" | "COLLATE") ["="] name
 //!          | "AUTO_INCREMENT" ["="] number | "COMMENT" ["="] text | "ENGINE" ["="] name
+//!          | word_setting ["="] (text | number)      morphology='stem_en', words='title,body'
 //!          | name ["="] (name | number | text)        of no meaning here, but kept
 //! ```
 
-use remora_mysql::{Collation, TokenKind};
+use remora_mysql::{Collation, ErrorCode, TokenKind};
+use remora_words::{WordsError, settings::Settings};
 
 use super::{
     column::quoted_text,
     kind::{named_charset, named_collation, text_or_name},
 };
-use crate::{Result, parse::Tokens};
+use crate::{Error, Result, parse::Tokens};
 
 /// A table's options.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +30,8 @@ pub(crate) struct TableOptions {
     pub comment: String,
     /// Others, as written: ROW_FORMAT=DYNAMIC.
     pub others: Vec<String>,
+    /// The settings of its words, and `words`, the columns that they are of.
+    pub words: Vec<(String, String)>,
 }
 
 impl Default for TableOptions {
@@ -38,6 +42,7 @@ impl Default for TableOptions {
             auto_increment: None,
             comment: String::new(),
             others: Vec::new(),
+            words: Vec::new(),
         }
     }
 }
@@ -115,9 +120,48 @@ impl TableOptions {
                 self.others.push(format!("{name}={value}"));
             }
         } else {
-            return Ok(false);
+            return self.word_setting(tokens);
         }
         Ok(true)
+    }
+
+    /// Reads a setting of the table's words if one is next.
+    fn word_setting(&mut self, tokens: &mut Tokens<'_>) -> Result<bool> {
+        let mut ahead = *tokens;
+        let Some(name) = ahead.accept_name().map(|name| name.to_lowercase()) else {
+            return Ok(false);
+        };
+        if name != WORDS && !Settings::is_setting(&name) {
+            return Ok(false);
+        }
+        ahead.take("=");
+        let value = if ahead.is_text() { ahead.utf8()? } else { option_value(&mut ahead)? };
+        if FILES.contains(&name.as_str()) {
+            let message = format!(
+                "{name} names a file of the server: give the list itself as {name}_list, or \
+                 declare the words in remora.toml"
+            );
+            return Err(Error::new(ErrorCode::NotSupported, message));
+        }
+        if name != WORDS {
+            Settings::default().set(&name, &value).map_err(|error| wrong_setting(&error))?;
+        }
+        self.words.retain(|(other, _)| *other != name);
+        self.words.push((name, value));
+        *tokens = ahead;
+        Ok(true)
+    }
+
+    /// The settings of the words.
+    ///
+    /// # Errors
+    /// 1064 if they do not go together.
+    pub(crate) fn word_settings(&self) -> Result<Settings> {
+        let mut settings = Settings::default();
+        for (name, value) in self.words.iter().filter(|(name, _)| name != WORDS) {
+            settings.set(name, value).map_err(|error| wrong_setting(&error))?;
+        }
+        Ok(settings)
     }
 
     /// As SHOW CREATE TABLE writes them; `auto_increment` is the next value where the table has
@@ -136,11 +180,24 @@ impl TableOptions {
             out.push(' ');
             out.push_str(other);
         }
+        for (name, value) in &self.words {
+            out.push_str(&format!(" {name}={}", quoted_text(value)));
+        }
         if !self.comment.is_empty() {
             out.push_str(&format!(" COMMENT={}", quoted_text(&self.comment)));
         }
         out
     }
+}
+
+/// The option that names the columns whose words are searched.
+pub(crate) const WORDS: &str = "words";
+/// Settings that name files.
+const FILES: [&str; 3] = ["stopwords", "wordforms", "exceptions"];
+
+/// 1064, with what is wrong.
+fn wrong_setting(error: &WordsError) -> Error {
+    Error::new(ErrorCode::ParseError, error.to_string())
 }
 
 fn option_value(tokens: &mut Tokens<'_>) -> Result<String> {

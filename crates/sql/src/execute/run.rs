@@ -14,7 +14,7 @@ use datafusion::{
     sql::sqlparser::ast,
 };
 use futures::{StreamExt, TryStreamExt, stream::BoxStream};
-use remora_engine::Value;
+use remora_engine::{TextQuery, Value};
 use remora_mysql::ErrorCode;
 use tokio::{runtime::Handle, sync::mpsc::Sender};
 
@@ -47,6 +47,8 @@ pub(super) struct Query {
     places: Vec<Place>,
     /// How many SELECTs it has.
     selects: usize,
+    /// Its queries by keywords, with the engine's names of their tables.
+    searched: Vec<(String, TextQuery)>,
 }
 
 /// For whom a query is resolved.
@@ -145,7 +147,11 @@ impl Query {
             normalise_recursive(&mut resolved.query);
             Ok(resolved)
         });
-        let Resolved { query, columns, tables, places, selects, window } = resolved?;
+        let Resolved { query, columns, tables, places, selects, searched, window } = resolved?;
+        if !searched.is_empty() && purpose == Purpose::Keep {
+            // SHOW META tells of each run.
+            return Err(Error::unsupported("a plan of MATCH('…') that is kept"));
+        }
         let memory = session.shared.settings.max_query_memory_bytes;
         let extent = if purpose == Purpose::Keep { Extent::Kept } else { Extent::of(&query) };
         let tables = match has_joins(&query) {
@@ -164,7 +170,7 @@ impl Query {
         let planner = Arc::new(planner);
         let is_long = source.is_long();
         let shown = columns;
-        Ok(Self { query, planner, shown, window, is_light, is_long, places, selects })
+        Ok(Self { query, planner, shown, window, is_light, is_long, places, selects, searched })
     }
 
     /// Sends the columns and the rows.
@@ -173,6 +179,10 @@ impl Query {
         session: &mut SessionState,
         reply: &mut R,
     ) -> Result<()> {
+        let searched = std::mem::take(&mut self.searched);
+        if !searched.is_empty() {
+            session.note_keywords(searched);
+        }
         if self.is_light && self.window.is_none() {
             return self.send_at_once(session, reply).await;
         }
@@ -201,6 +211,7 @@ impl Query {
             return Err(nothing_given());
         }
         session.found_rows = if self.window.is_some() { passed } else { sent };
+        session.note_returned(sent);
         Ok(())
     }
 

@@ -24,7 +24,7 @@ use datafusion::sql::sqlparser::{
     tokenizer::{Token, Word},
 };
 
-use crate::parse::{MATCH_OF, Unit, function_call};
+use crate::parse::{KEYWORDS, MATCH_OF, Unit, function_call};
 
 /// MySQL, as the parser should have it.
 #[derive(Debug)]
@@ -387,6 +387,9 @@ fn position(parser: &mut Parser) -> Result<Expr, ParserError> {
 /// `(column, …) AGAINST (sought [mode])`: of a literal as the parser has it, of any other expression
 /// as a function.
 fn matching(parser: &mut Parser) -> Result<Expr, ParserError> {
+    if matches!(parser.peek_nth_token_ref(1).token, Token::SingleQuotedString(_)) {
+        return keywords(parser);
+    }
     let columns = parser.parse_parenthesized_qualified_column_list(Mandatory, false)?;
     parser.expect_keyword_is(Keyword::AGAINST)?;
     parser.expect_token(&Token::LParen)?;
@@ -416,6 +419,21 @@ fn matching(parser: &mut Parser) -> Result<Expr, ParserError> {
         )
     }));
     Ok(function_call(MATCH_OF, args))
+}
+
+/// `('query' [, table])`: a query by keywords.
+fn keywords(parser: &mut Parser) -> Result<Expr, ParserError> {
+    parser.expect_token(&Token::LParen)?;
+    let query = parser.parse_expr()?;
+    let options = Expr::Value(Value::SingleQuotedString(String::new()).into());
+    let mut args = vec![query, options];
+    if parser.consume_token(&Token::Comma) {
+        // A name would be taken for a column's.
+        let table = Value::SingleQuotedString(parser.parse_identifier()?.value);
+        args.push(Expr::Value(table.into()));
+    }
+    parser.expect_token(&Token::RParen)?;
+    Ok(function_call(KEYWORDS, args))
 }
 
 /// A unit of time, of one part or of several.

@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::{
 use remora_engine::Value;
 use remora_mysql::{Token, TokenKind, unquoted};
 
-use super::{Source, depth, dialect::MySql, near, sent_bytes};
+use super::{Source, depth, dialect::MySql, keywords, near, sent_bytes};
 use crate::{Error, Result};
 
 /// How deep parentheses and subqueries may nest: each level of them takes the parser much of a stack.
@@ -21,13 +21,18 @@ const MAX_NESTING: usize = 200;
 /// The syntax tree of a statement.
 pub(super) fn statement(source: &Source, parameters: &[Value]) -> Result<ast::Statement> {
     depth::check(source)?;
-    let tokens = Converter::new(source, parameters).convert()?;
+    let options = keywords::option_clause(source)?;
+    let end = options.as_ref().map_or(source.tokens.len(), |(start, _)| *start);
+    let tokens = Converter::new(source, parameters).convert(end)?;
     let dialect = MySql::new(tokens.len(), &source.interrupted);
     let mut parser =
         Parser::new(&dialect).with_recursion_limit(MAX_NESTING).with_tokens_with_locations(tokens);
-    let parsed = parser.parse_statement().map_err(|error| syntax_error(source, &parser, &error))?;
+    let mut parsed = parser.parse_statement().map_err(|error| syntax_error(source, &parser, &error))?;
     if parser.peek_token_ref().token != Out::EOF {
         return Err(near(&source.text, place(source, &parser)));
+    }
+    if let Some((_, options)) = options {
+        keywords::give_options(&mut parsed, &options);
     }
     Ok(parsed)
 }
@@ -65,9 +70,10 @@ impl<'a> Converter<'a> {
         Self { source, parameters: parameters.iter(), wrapped: Vec::new(), out }
     }
 
-    fn convert(mut self) -> Result<Vec<TokenWithSpan>> {
+    /// Converts the tokens before that place.
+    fn convert(mut self, end: usize) -> Result<Vec<TokenWithSpan>> {
         let mut at = 0;
-        while let Some(token) = self.source.tokens.get(at) {
+        while let Some(token) = self.source.tokens.get(at).filter(|_| at < end) {
             at += self.one(at, token)?;
         }
         Ok(self.out)

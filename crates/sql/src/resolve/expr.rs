@@ -8,7 +8,7 @@ use datafusion::sql::sqlparser::ast::{
 use remora_mysql::ErrorCode;
 
 use super::{
-    Env, Resolver,
+    Env, Resolver, keywords,
     places::{SelectKind, Standing},
     scope::{Clause, Scope, unknown_column, written},
 };
@@ -217,6 +217,10 @@ impl Walk<'_, '_> {
                 let mode = opt_search_modifier.as_ref().map(ToString::to_string);
                 Ok(Some(super::matching::call(names, match_value, mode)))
             }
+            Expr::Function(function) if keywords::is_weight(function) => {
+                Ok(Some(self.resolver.weight.clone().unwrap_or_else(keywords::one)))
+            }
+            Expr::Function(function) => keywords::call(function, self.scope),
             _ => Ok(None),
         }
     }

@@ -12,6 +12,7 @@ mod grouping;
 mod hints;
 mod items;
 mod json_table;
+mod keywords;
 mod limit;
 mod matching;
 mod places;
@@ -50,6 +51,7 @@ use crate::{
 use expr::ClauseContext;
 use hints::Hint;
 use places::Standing;
+use remora_engine::TextQuery;
 use remora_mysql::{Collation, ErrorCode};
 use scope::{Clause, Named, Scope, duplicate_column, quoted, unknown_column};
 
@@ -91,6 +93,8 @@ pub(crate) struct Resolved {
     pub places: Vec<Place>,
     /// How many SELECTs there are.
     pub selects: usize,
+    /// The queries by keywords, and the tables that they are asked of.
+    pub searched: Vec<(String, TextQuery)>,
     /// With SQL_CALC_FOUND_ROWS the rows to pass over and to show: the query has them all.
     pub window: Option<(u64, u64)>,
 }
@@ -120,8 +124,8 @@ pub(crate) fn resolve(
     let columns = columns.into_iter().map(|column| column.shown).collect();
     let Resolver { mut tables, places, selects, .. } = resolver;
     expression_keys::replaced(&mut query, &mut tables, catalog.connection_collation());
-    scores::replaced(&mut query, &mut tables)?;
-    Ok(Resolved { query, columns, tables, places, selects, window })
+    let searched = scores::replaced(&mut query, &mut tables)?;
+    Ok(Resolved { query, columns, tables, places, selects, searched, window })
 }
 
 /// What resolves a query.
@@ -140,6 +144,7 @@ fn resolver<'c>(query: &Query, source: &'c Source, catalog: &'c dyn Catalog) -> 
         places: Vec::new(),
         selects: 0,
         hints: Vec::new(),
+        weight: None,
         views: 0,
         within: Vec::new(),
         notes: None,
@@ -177,6 +182,8 @@ struct Resolver<'c> {
     selects: usize,
     /// The index hints of the SELECT whose FROM is resolved.
     hints: Vec<Hint>,
+    /// What WEIGHT() is in the SELECT that is resolved.
+    weight: Option<Expr>,
     /// The views that were named, those within views too.
     views: usize,
     /// The views that are being resolved, one within the other.

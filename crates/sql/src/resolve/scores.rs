@@ -15,31 +15,39 @@ use datafusion::{
     },
 };
 
+use remora_engine::TextQuery;
+
 use super::scope::quoted;
 use crate::{
     Error, Result,
     parse::{MATCH, function_call},
     scan::EngineTable,
+    search::KEYWORDS_MODE,
 };
 
 /// MATCH as a condition, while the others are replaced.
 const CONDITION: &str = "match_as_condition";
+/// A query by keywords as a condition that a column answers.
+const HELD: &str = "match_held";
 /// Most scores of a table in one statement.
 const MAX_SCORES: usize = 64;
 
 /// The tables of a statement by the names that its plan has for them.
 pub(super) type Tables = Vec<(String, Arc<dyn TableProvider>)>;
 
-/// Replaces every MATCH that is a number. 1191 where no text index holds the columns of one.
-pub(super) fn replaced(query: &mut Query, tables: &mut Tables) -> Result<()> {
-    match query.visit(&mut Scores { tables }) {
-        ControlFlow::Continue(()) => Ok(()),
+/// Replaces every MATCH that is a number. 1191 where no text index holds the columns of one. Gives the queries by
+/// keywords, with the engine's names of their tables.
+pub(super) fn replaced(query: &mut Query, tables: &mut Tables) -> Result<Vec<(String, TextQuery)>> {
+    let mut scores = Scores { tables, searched: Vec::new() };
+    match query.visit(&mut scores) {
+        ControlFlow::Continue(()) => Ok(scores.searched),
         ControlFlow::Break(error) => Err(error),
     }
 }
 
 struct Scores<'t> {
     tables: &'t mut Tables,
+    searched: Vec<(String, TextQuery)>,
 }
 
 impl VisitorMut for Scores<'_> {
@@ -47,6 +55,16 @@ impl VisitorMut for Scores<'_> {
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
         each_condition(select, &mut |condition| renamed(condition, MATCH, CONDITION));
+        // The index alone answers a query by keywords: where the table's scan cannot be asked whether it holds,
+        // a column of the table says so.
+        let is_plain = !has_outer_joins(select);
+        if let Some(condition) = &mut select.selection {
+            held(condition, is_plain);
+        }
+        each_join(select, &mut |condition| held(condition, false));
+        if let Some(condition) = &mut select.having {
+            held(condition, false);
+        }
         ControlFlow::Continue(())
     }
 
@@ -57,11 +75,16 @@ impl VisitorMut for Scores<'_> {
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
-        let is_condition = is_called(function, CONDITION);
-        if !is_condition && !is_called(function, MATCH) {
+        let (is_condition, is_held) = (is_called(function, CONDITION), is_called(function, HELD));
+        if !is_condition && !is_held && !is_called(function, MATCH) {
             return ControlFlow::Continue(());
         }
         match self.score(function, is_condition) {
+            Ok(Some(score)) if is_held => {
+                let zero = Expr::Value(Value::Number("0".to_owned(), false).into());
+                let (left, right) = (Box::new(score), Box::new(zero));
+                *expr = Expr::BinaryOp { left, op: BinaryOperator::Gt, right };
+            }
             Ok(Some(score)) => *expr = score,
             Ok(None) => {}
             Err(error) => return ControlFlow::Break(error),
@@ -95,10 +118,10 @@ impl Scores<'_> {
         let (Some(columns), Some((_, provider))) = (columns, table) else { return Ok(None) };
         let provided: &dyn Any = provider.as_ref();
         let Some(table) = provided.downcast_ref::<EngineTable>() else { return Ok(None) };
-        let boolean = mode.to_uppercase().contains("BOOLEAN");
-        let Some((name, scoring)) = table.scoring(&columns, query, boolean)? else {
+        let Some((name, scoring)) = table.scoring(&columns, query, mode)? else {
             return Ok(None);
         };
+        self.searched.extend(scoring.keywords());
         if is_condition {
             return Ok(None);
         }
@@ -112,10 +135,65 @@ impl Scores<'_> {
     }
 }
 
+/// Makes of each query by keywords in a condition one that a column answers, but for those that a scan can be asked:
+/// the parts of an AND, if `is_plain`.
+fn held(condition: &mut Expr, is_plain: bool) {
+    match condition {
+        Expr::Nested(inner) => held(inner, is_plain),
+        Expr::BinaryOp { left, op: BinaryOperator::And, right } => {
+            held(left, is_plain);
+            held(right, is_plain);
+        }
+        Expr::Function(function) if is_called(function, CONDITION) => {
+            if !is_plain && let Some(mode) = keywords_mode(function) {
+                // It weighs 1 where it is found.
+                mode.push_str("\nranker=none");
+                function.name = ObjectName::from(vec![Ident::new(HELD)]);
+            }
+        }
+        Expr::UnaryOp { op: UnaryOperator::Not, expr: inner } => held(inner, false),
+        Expr::BinaryOp { left, op: BinaryOperator::Or | BinaryOperator::Xor, right } => {
+            held(left, false);
+            held(right, false);
+        }
+        _ => {}
+    }
+}
+
+/// The mode of a MATCH by keywords.
+fn keywords_mode(function: &mut Function) -> Option<&mut String> {
+    let FunctionArguments::List(list) = &mut function.args else { return None };
+    match list.args.first_mut()? {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(mode))) => match &mut mode.value {
+            Value::SingleQuotedString(mode) if mode.starts_with(KEYWORDS_MODE) => Some(mode),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn has_outer_joins(select: &Select) -> bool {
+    let mut joins = select.from.iter().flat_map(|from| from.joins.iter());
+    joins.any(|join| {
+        matches!(
+            join.join_operator,
+            JoinOperator::Left(_)
+                | JoinOperator::LeftOuter(_)
+                | JoinOperator::Right(_)
+                | JoinOperator::RightOuter(_)
+        )
+    })
+}
+
 /// Visits WHERE, HAVING and ON.
 pub(super) fn each_condition(select: &mut Select, visit: &mut dyn FnMut(&mut Expr)) {
     let conditions = [&mut select.selection, &mut select.having];
     conditions.into_iter().flatten().for_each(&mut *visit);
+    each_join(select, visit);
+}
+
+/// Visits ON.
+fn each_join(select: &mut Select, visit: &mut dyn FnMut(&mut Expr)) {
     for join in select.from.iter_mut().flat_map(|from| from.joins.iter_mut()) {
         if let JoinOperator::Join(JoinConstraint::On(condition))
         | JoinOperator::Inner(JoinConstraint::On(condition))

@@ -14,7 +14,7 @@ use super::{
     expr::{Alias, ClauseContext, is_aggregate},
     from::{binary, opaque},
     frozen::NotedItem,
-    grouping, hints, items,
+    grouping, hints, items, keywords,
     places::Standing,
     scope::{Clause, Scope, Visible, quoted, unknown_column},
 };
@@ -56,6 +56,9 @@ impl Resolver<'_> {
         if let Some(selection) = &mut select.selection {
             self.expr(selection, &scope, env, ClauseContext::plain(Clause::Where))?;
         }
+        let weight = keywords::weight(select.selection.as_ref());
+        let is_ranked = weight.is_some();
+        let outer_weight = std::mem::replace(&mut self.weight, weight);
         let mut items = self.items(select, &scope, env)?;
         let taken = if order.is_empty() { &[] } else { scope.visible.as_slice() };
         name_items(&mut items, names, taken, env.scope.is_some());
@@ -77,7 +80,11 @@ impl Resolver<'_> {
         if let Some(having) = &mut select.having {
             self.expr(having, &scope, env, place)?;
         }
+        if is_ranked && order.is_empty() && is_of_rows(select, &items, &groups.0) {
+            order.extend(keywords::order(&scope));
+        }
         self.order(order, &items, &aliases, &scope, env)?;
+        self.weight = outer_weight;
         self.group(select, order, groups, &mut items, &scope)?;
         for each in order.iter_mut() {
             by_name(each, &items);
@@ -275,6 +282,12 @@ impl Resolver<'_> {
         select.group_by = GroupByExpr::Expressions(kept, Vec::new());
         Ok(())
     }
+}
+
+/// Whether a SELECT gives rows as they are: neither groups nor distinct ones.
+fn is_of_rows(select: &Select, items: &[Item], groups: &[Expr]) -> bool {
+    let is_grouped = items.iter().any(|item| grouping::has_aggregate(&item.expr));
+    groups.is_empty() && select.distinct.is_none() && !is_grouped
 }
 
 /// Every group before what sums it up.

@@ -289,6 +289,10 @@ impl ScanShape {
 impl ScanExec {
     /// The rows of the snapshot that the session did not change, then its own.
     fn overlaid(&self, overlay: &Overlaid) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+        if self.scores.iter().any(|query| matches!(query, TextQuery::Keywords(_))) {
+            let what = "MATCH('…') of a table that the transaction has changed: commit first";
+            return Err(DataFusionError::External(Box::new(crate::Error::unsupported(what))));
+        }
         let (schema, zone) = (Arc::clone(&self.schema), self.zone.clone());
         let own = overlay.own_rows(&self.columns, &self.scores);
         let own = match own.rows {

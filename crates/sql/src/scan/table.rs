@@ -162,6 +162,12 @@ impl EngineTable {
         Some((name, made))
     }
 
+    /// The queries by keywords that its rows have scores of.
+    pub(crate) fn keywords(&self) -> impl Iterator<Item = (String, TextQuery)> + '_ {
+        let queries = self.scores.iter().filter(|it| matches!(it, TextQuery::Keywords(_)));
+        queries.map(|query| (self.engine_name.clone(), query.clone()))
+    }
+
     /// How many scores its rows have.
     pub(crate) fn score_count(&self) -> usize {
         self.scores.len()
@@ -173,7 +179,7 @@ impl EngineTable {
         &self,
         columns: &[String],
         text: &str,
-        boolean: bool,
+        mode: &str,
     ) -> crate::Result<Option<(String, Self)>> {
         if self.engine_name.is_empty() {
             return Ok(None);
@@ -184,7 +190,7 @@ impl EngineTable {
         };
         let columns: Option<Vec<usize>> = columns.iter().map(position).collect();
         let Some(columns) = columns else { return Ok(None) };
-        let query = search::matching(&self.table, &columns, text, boolean)?;
+        let query = search::matching(&self.table, &columns, text, mode)?;
         let known = self.scores.iter().position(|known| *known == query);
         let name = |index: usize| format!("{SCORE}{index}");
         if let Some(known) = known {

@@ -13,6 +13,7 @@
 use remora_engine::{Piece, PieceMatch, TextQuery};
 use remora_mysql::ErrorCode;
 
+use super::keywords::keywords;
 use crate::{Error, Result, catalog::SqlTable};
 
 /// Deepest nesting of parentheses.
@@ -27,15 +28,24 @@ fn piece(texts: &[u32], text: String, matching: PieceMatch) -> TextQuery {
     TextQuery::Piece(Piece { texts: texts.to_vec(), text, matching, letters: None })
 }
 
-/// What MATCH of these columns asks for; 1191 if no text index holds them.
+/// What MATCH of these columns asks for in a mode; 1191 if no text index holds them.
 pub(crate) fn matching(
     table: &SqlTable,
     columns: &[usize],
     text: &str,
-    boolean: bool,
+    mode: &str,
 ) -> Result<TextQuery> {
+    if let Some(query) = keywords(table, mode, text)? {
+        return Ok(query);
+    }
+    let boolean = is_boolean(mode);
     let texts = indexes(table, columns)?;
     if boolean { in_boolean_mode(&texts, text) } else { Ok(natural(&texts, text)) }
+}
+
+/// Whether a mode is IN BOOLEAN MODE.
+pub(super) fn is_boolean(mode: &str) -> bool {
+    mode.to_uppercase().contains("BOOLEAN")
 }
 
 /// The same of every text index.
@@ -249,6 +259,7 @@ mod tests {
                 PieceMatch::Substring => format!("%{}%", piece.text),
             },
             TextQuery::Term(term) => term.clone(),
+            TextQuery::Keywords(query) => query.text.clone(),
             TextQuery::And(parts) => several(parts, " & "),
             TextQuery::Or(parts) => several(parts, " | "),
             TextQuery::Not(part) => format!("!{}", shown(part)),

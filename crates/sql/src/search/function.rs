@@ -22,7 +22,10 @@ use datafusion::{
 };
 use remora_engine::{Normalization, Piece, PieceMatch, Row, Schema, TextQuery, Value, WordPattern};
 
-use super::boolean::parsed;
+use super::{
+    KEYWORDS_MODE,
+    boolean::{is_boolean, parsed},
+};
 use crate::parse::MATCH;
 
 /// The function: mode, query, texts.
@@ -60,9 +63,13 @@ impl ScalarUDFImpl for MatchFunction {
             let message = "Incorrect arguments to AGAINST".to_owned();
             return Err(DataFusionError::Execution(message));
         };
-        let boolean = mode.to_uppercase().contains("BOOLEAN");
+        if mode.starts_with(KEYWORDS_MODE) {
+            let message = "MATCH('…') is answered by a table's words, not for rows of a \
+                           transaction, of a derived table or of an outer query";
+            return Err(DataFusionError::Execution(message.to_owned()));
+        }
         let query =
-            parsed(&query, boolean).map_err(|error| DataFusionError::External(Box::new(error)))?;
+            parsed(&query, is_boolean(&mode)).map_err(|error| DataFusionError::External(Box::new(error)))?;
         let sought = Sought::new(&query);
         let columns: Vec<ArrayRef> = texts
             .iter()
@@ -113,7 +120,7 @@ impl Sought {
             TextQuery::Or(parts) => Self::Any(several(parts)),
             TextQuery::Not(part) => Self::Not(Box::new(Self::new(part))),
             TextQuery::Piece(piece) => Self::Words(words(piece).map(Box::new)),
-            TextQuery::Term(_) => Self::Words(None),
+            TextQuery::Term(_) | TextQuery::Keywords(_) => Self::Words(None),
         }
     }
 
@@ -155,6 +162,7 @@ fn asked(query: &TextQuery, text: u32) -> bool {
         TextQuery::Not(part) => asked(part, text),
         TextQuery::Piece(piece) => piece.texts.is_empty() || piece.texts.contains(&text),
         TextQuery::Term(_) => true,
+        TextQuery::Keywords(_) => false,
     }
 }
 

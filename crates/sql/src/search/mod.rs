@@ -5,6 +5,7 @@
 
 mod boolean;
 mod function;
+mod keywords;
 mod like;
 mod plan;
 mod words;
@@ -12,6 +13,7 @@ mod words;
 use remora_engine::TextQuery;
 
 pub(crate) use boolean::matching;
+pub(crate) use keywords::KEYWORDS_MODE;
 pub(crate) use function::{Sought, match_function};
 pub(crate) use like::{beginning, begins, holds, like, plain_beginning};
 pub(crate) use plan::{Asked, plan, text};

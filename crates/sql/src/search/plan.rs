@@ -61,8 +61,7 @@ impl Asked<'_> {
             (MATCH, [mode, query, columns @ ..]) => {
                 let columns: Option<Vec<usize>> =
                     columns.iter().map(|column| self.column(column)).collect();
-                let boolean = text(mode)?.to_uppercase().contains("BOOLEAN");
-                let query = matching(self.table, &columns?, &text(query)?, boolean).ok()?;
+                let query = matching(self.table, &columns?, &text(query)?, &text(mode)?).ok()?;
                 Some(Answer::Exact(query))
             }
             _ => None,

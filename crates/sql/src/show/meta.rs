@@ -5,7 +5,7 @@ use remora_mysql::Collation;
 
 use crate::{
     Cell, Column, Outcome, Reply, Result, error::from_engine, meaning::types::ExprType,
-    state::SessionState,
+    state::{Meta, SessionState},
 };
 
 /// SHOW META: names and values, as Sphinx names them.
@@ -14,6 +14,9 @@ pub(crate) fn show<R: Reply>(session: &mut SessionState, reply: &mut R) -> Resul
     let Some(meta) = session.meta.clone() else { return Ok(Outcome::default()) };
     let seconds = |time: std::time::Duration| format!("{:.6}", time.as_secs_f64());
     let report = &meta.report;
+    if matches!(meta.words.first(), Some(TextQuery::Keywords(_))) {
+        return keywords(session, &meta, reply);
+    }
     let mut rows = vec![
         ("total".to_owned(), report.returned.to_string()),
         ("total_found".to_owned(), meta.total_found.to_string()),
@@ -36,6 +39,32 @@ pub(crate) fn show<R: Reply>(session: &mut SessionState, reply: &mut R) -> Resul
         let counted = reader.count(&selection).map_err(|error| from_engine(&error))?;
         rows.push((format!("keyword[{number}]"), text));
         rows.push((format!("docs[{number}]"), counted.count.to_string()));
+    }
+    for (name, value) in &rows {
+        reply.row(&[Cell::Text(name), Cell::Text(value)])?;
+    }
+    Ok(Outcome::default())
+}
+
+/// The rows that were given, and the keywords of a query with their rows and occurrences.
+fn keywords<R: Reply>(
+    session: &mut SessionState,
+    meta: &Meta,
+    reply: &mut R,
+) -> Result<Outcome> {
+    let mut rows = vec![("total".to_owned(), meta.report.returned.to_string())];
+    let reader = session.reader();
+    let mut number = 0;
+    for query in &meta.words {
+        let TextQuery::Keywords(query) = query else { continue };
+        let report = reader.keywords(&meta.table, query).map_err(|error| from_engine(&error))?;
+        for word in report.words {
+            rows.push((format!("keyword[{number}]"), word.word));
+            rows.push((format!("docs[{number}]"), word.counts.documents.to_string()));
+            rows.push((format!("hits[{number}]"), word.counts.hits.to_string()));
+            number += 1;
+        }
+        rows.extend(report.warning.map(|warning| ("warning".to_owned(), warning)));
     }
     for (name, value) in &rows {
         reply.row(&[Cell::Text(name), Cell::Text(value)])?;

@@ -29,6 +29,32 @@ impl Meta {
 }
 
 impl SessionState {
+    /// Remembers queries by keywords for SHOW META, each once.
+    pub(crate) fn note_keywords(&mut self, searched: Vec<(String, TextQuery)>) {
+        let mut meta = Meta::default();
+        for (table, query) in searched {
+            let text = |query: &TextQuery| match query {
+                TextQuery::Keywords(query) => query.text.clone(),
+                _ => String::new(),
+            };
+            let is_known = meta.words.iter().any(|known| text(known) == text(&query));
+            if !is_known && (meta.table.is_empty() || meta.table == table) {
+                meta.table = table;
+                meta.words.push(query);
+            }
+        }
+        self.meta = Some(Box::new(meta));
+    }
+
+    /// How many rows the query by keywords gave that was remembered.
+    pub(crate) fn note_returned(&mut self, rows: u64) {
+        if let Some(meta) = &mut self.meta
+            && matches!(meta.words.first(), Some(TextQuery::Keywords(_)))
+        {
+            meta.report.returned = rows;
+        }
+    }
+
     /// Remembers a search for SHOW META.
     pub(crate) fn note_search(
         &mut self,
@@ -51,7 +77,7 @@ fn collect(query: &TextQuery, words: &mut Vec<TextQuery>) {
             parts.iter().for_each(|part| collect(part, words));
         }
         TextQuery::Not(part) => collect(part, words),
-        TextQuery::Term(_) | TextQuery::Piece(_) => {
+        TextQuery::Term(_) | TextQuery::Piece(_) | TextQuery::Keywords(_) => {
             if words.len() < MAX_WORDS && !words.contains(query) {
                 words.push(query.clone());
             }

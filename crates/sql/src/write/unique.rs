@@ -184,6 +184,7 @@ pub(crate) fn hidden_schema(name: String, owner: &Schema) -> Schema {
         required: None,
         indexes: Vec::new(),
         synonyms: Vec::new(),
+        words: None,
         declared: None,
     }
 }

@@ -38,6 +38,7 @@ impl Oracle<'_> {
         match query {
             TextQuery::Term(term) => self.occurrences(term, row) > 0,
             TextQuery::Piece(piece) => self.holds_piece(piece, row),
+            TextQuery::Keywords(query) => unreachable!("not asked for here: {query:?}"),
             TextQuery::And(parts) => parts.iter().all(|part| self.matches(part, row)),
             TextQuery::Or(parts) => parts.iter().any(|part| self.matches(part, row)),
             TextQuery::Not(part) => !self.matches(part, row),

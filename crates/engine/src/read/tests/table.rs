@@ -64,6 +64,7 @@ pub fn schema(two_texts: bool) -> Schema {
         required: None,
         indexes: Vec::new(),
         synonyms: Vec::new(),
+        words: None,
         declared: None,
     }
 }

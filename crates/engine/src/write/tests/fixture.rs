@@ -24,6 +24,7 @@ pub(crate) fn schema() -> Schema {
         required: None,
         indexes: Vec::new(),
         synonyms: Vec::new(),
+        words: None,
         declared: None,
     }
 }

@@ -57,6 +57,7 @@ impl TypedTable {
         };
         let text = self.text_source.definition(normalize)?;
         let file = SchemaFile {
+            words: None,
             name,
             primary_key: vec![self.primary_key.clone()],
             synonyms: self.synonym_groups(folder)?,

@@ -116,6 +116,7 @@ mod tests {
             texts: Vec::new(),
             indexes: Vec::new(),
             synonyms: Vec::new(),
+            words: None,
             declared: None,
         };
         RequiredRows::of(&schema).unwrap()

@@ -65,6 +65,7 @@ fn schema(table: &SourceTable, previous: Option<&Schema>, highest: u32) -> Schem
         required: previous.and_then(|schema| schema.required.clone()),
         indexes: Vec::new(),
         synonyms: previous.map(|schema| schema.synonyms.clone()).unwrap_or_default(),
+        words: None,
         declared: table.words.of_table(),
     };
     let lines = table.words.of_table().map(|table| table.keys).unwrap_or_default();

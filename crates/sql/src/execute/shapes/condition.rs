@@ -210,7 +210,8 @@ impl TextTest {
         match self {
             Self::Match(columns, group, boolean) => {
                 let Constant::Text(text) = constants.one(*group) else { return None };
-                search::matching(&table.sql, columns, &text, *boolean).ok()
+                let mode = if *boolean { "BOOLEAN" } else { "" };
+                search::matching(&table.sql, columns, &text, mode).ok()
             }
             Self::Like(column, group, zero) => {
                 let Constant::Text(text) = constants.one(*group) else { return None };

@@ -66,6 +66,7 @@ fn schema(name: &str, columns: Vec<ColumnDef>, key: &[usize], texts: &[&[usize]]
         required: None,
         indexes: Vec::new(),
         synonyms: Vec::new(),
+        words: None,
         declared: None,
     }
 }

@@ -4,12 +4,17 @@ use std::sync::Arc;
 
 use remora_engine::{
     ColumnDef, ColumnType, DeclaredTable, IndexColumn, Normalization, Schema, TextDef,
+    WordsDef,
 };
 
-use super::draft::{Draft, invalid_default};
+use remora_mysql::ErrorCode;
+
+use super::draft::{Draft, DraftColumn, invalid_default};
 use crate::{
-    Result, SqlType,
-    catalog::{DefaultSpec, Key, KeyKind, Line, PartOf, SqlTable, key_column, row_number_column},
+    Error, Result, SqlType,
+    catalog::{
+        DefaultSpec, Key, KeyKind, Line, PartOf, SqlTable, WORDS, key_column, row_number_column,
+    },
     meaning::collation,
     state::SessionState,
     write::convert::{Converter, Slot, text_of},
@@ -99,9 +104,11 @@ impl Draft {
             primary_key,
             required: previous.as_ref().and_then(|schema| schema.required.clone()),
             indexes: Vec::new(),
-            synonyms: previous.map(|schema| schema.synonyms.clone()).unwrap_or_default(),
+            synonyms: previous.as_ref().map(|it| it.synonyms.clone()).unwrap_or_default(),
+            words: None,
             declared: Some(self.declared()),
         };
+        schema.words = self.words(previous.as_deref(), &schema);
         let declared = self.keys.iter();
         let ordered = [KeyKind::Primary, KeyKind::Unique, KeyKind::Plain];
         let declared = declared.filter(|key| ordered.contains(&key.kind));
@@ -146,6 +153,60 @@ impl Draft {
             _ => kind.is_blob() && kind.length > SHORT,
         };
         !long || self.keys.iter().any(of_key)
+    }
+
+    /// The words that the options declare: of the columns that they name, or of all texts. Those that mean
+    /// something else than before have another number.
+    fn words(&self, previous: Option<&Schema>, schema: &Schema) -> Option<WordsDef> {
+        if self.options.words.is_empty() {
+            return None;
+        }
+        let columns = self.word_columns().ok()?;
+        let settings = self.options.word_settings().ok()?;
+        let before = previous.and_then(|before| Some((before, before.words.as_ref()?)));
+        let made = |id: u32| WordsDef::new(id, columns.clone(), &settings, Vec::new()).ok();
+        let ids = |places: &[usize], of: &Schema| -> Vec<u32> {
+            places.iter().filter_map(|&place| of.columns.get(place)).map(|it| it.id).collect()
+        };
+        match before {
+            None => made(0),
+            Some((table, words)) => {
+                let made = made(words.id)?;
+                let is_same = made.settings == words.settings
+                    && ids(&made.columns, schema) == ids(&words.columns, table);
+                Some(if is_same { made } else { made.with_id(words.id + 1) })
+            }
+        }
+    }
+
+    /// The columns whose words are searched.
+    ///
+    /// # Errors
+    /// 1072 if one that is named is not there or no text, or there is no text at all.
+    pub(super) fn word_columns(&self) -> Result<Vec<usize>> {
+        let options = &self.options.words;
+        if options.is_empty() {
+            return Ok(Vec::new());
+        }
+        let is_text = |column: &DraftColumn| {
+            column.spec.kind.is_text() && column.spec.kind.engine_type() == ColumnType::Text
+        };
+        let missing = |name: &str| {
+            let message =
+                format!("words name '{name}', which is no column of text of the table: change words='…'");
+            Error::new(ErrorCode::KeyColumnMissing, message)
+        };
+        if let Some((_, names)) = options.iter().find(|(name, _)| name == WORDS) {
+            let place = |name: &str| {
+                let place = self.column(name.trim());
+                let place = place.filter(|&place| self.columns.get(place).is_some_and(is_text));
+                place.ok_or_else(|| missing(name.trim()))
+            };
+            return names.split(',').map(place).collect();
+        }
+        let places = self.columns.iter().enumerate().filter(|(_, column)| is_text(column));
+        let places: Vec<usize> = places.map(|(place, _)| place).collect();
+        if places.is_empty() { Err(missing("text")) } else { Ok(places) }
     }
 
     fn texts(&self, previous: Option<&Schema>, columns: &[ColumnDef]) -> Vec<TextDef> {

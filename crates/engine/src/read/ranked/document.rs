@@ -1,0 +1,104 @@
+//! One document after the other of a segment, as the steps of a query ask for it.
+
+use remora_index::{
+    IndexError,
+    words::{WordCursor, WordsIndex},
+};
+use remora_words::{
+    WordsError,
+    matching::{Document, Matcher, Place},
+};
+
+use crate::{Error, Result};
+
+/// The terms of a query in one segment.
+pub(super) struct SegmentDocument<'a> {
+    doc: u32,
+    /// For each term the cursors of its keywords.
+    terms: Vec<Vec<WordCursor<'a>>>,
+    places: Vec<Place>,
+    failed: Option<IndexError>,
+}
+
+impl<'a> SegmentDocument<'a> {
+    pub(super) fn new(matcher: &Matcher, words: &'a WordsIndex) -> Result<Self> {
+        let terms = matcher.terms().iter().map(|term| {
+            let numbers = term.keywords.iter().filter_map(|keyword| words.find(keyword));
+            numbers.map(|number| words.cursor(number)).collect::<Result<_, IndexError>>()
+        });
+        let terms = terms.collect::<Result<_, IndexError>>()?;
+        Ok(Self { doc: 0, terms, places: Vec::new(), failed: None })
+    }
+
+    /// Goes to a document; they are asked in ascending order.
+    pub(super) fn go_to(&mut self, doc: u32) {
+        self.doc = doc;
+    }
+
+    /// What the index said where evaluating failed.
+    pub(super) fn error(self, error: WordsError) -> Error {
+        match self.failed {
+            Some(error) => error.into(),
+            None => super::refused(error),
+        }
+    }
+
+    /// Keeps what the index said.
+    fn note(&mut self, error: IndexError) -> WordsError {
+        let message = error.to_string();
+        self.failed = Some(error);
+        WordsError::Query(message)
+    }
+}
+
+impl Document for SegmentDocument<'_> {
+    fn frequency(&mut self, term: usize) -> remora_words::Result<u32> {
+        let mut all = 0;
+        let doc = self.doc;
+        let Some(cursors) = self.terms.get_mut(term) else { return Ok(0) };
+        let add = || {
+            for cursor in cursors {
+                if cursor.advance(doc)? == Some(doc) {
+                    all += cursor.frequency()?;
+                }
+            }
+            Ok(())
+        };
+        match add() {
+            Ok(()) => Ok(all),
+            Err(error) => Err(self.note(error)),
+        }
+    }
+
+    fn places(
+        &mut self,
+        term: usize,
+        each: &mut dyn FnMut(Place),
+    ) -> remora_words::Result<()> {
+        let doc = self.doc;
+        let Some(cursors) = self.terms.get_mut(term) else { return Ok(()) };
+        let places = &mut self.places;
+        places.clear();
+        let is_single = cursors.len() == 1;
+        let read = || {
+            for cursor in cursors {
+                if cursor.advance(doc)? != Some(doc) {
+                    continue;
+                }
+                if is_single {
+                    cursor.places(&mut *each)?;
+                } else {
+                    cursor.places(|place| places.push(place))?;
+                }
+            }
+            Ok(())
+        };
+        if let Err(error) = read() {
+            return Err(self.note(error));
+        }
+        self.places.sort_unstable();
+        self.places.dedup();
+        self.places.iter().for_each(|&place| each(place));
+        Ok(())
+    }
+}

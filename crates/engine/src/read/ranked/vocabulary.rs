@@ -1,0 +1,147 @@
+//! The keywords of a whole table, with the counts of its live rows.
+
+use std::collections::BTreeMap;
+
+use remora_index::{Bitmap, DocSet, IndexError, words::WordsIndex};
+use remora_words::{
+    Result, WordsError,
+    analysis::Analyzer,
+    matching::{Counts, Expansion, Place, Vocabulary},
+    query::Wildcard,
+};
+
+use crate::{
+    WordsDef,
+    read::docs::count_live,
+    snapshot::{SegmentView, TableView},
+};
+
+/// The vocabulary of a table at one moment.
+pub(super) struct ViewVocabulary<'v> {
+    view: &'v TableView,
+    id: u32,
+    analyzer: &'v Analyzer,
+}
+
+impl<'v> ViewVocabulary<'v> {
+    pub(super) fn new(view: &'v TableView, words: &WordsDef, analyzer: &'v Analyzer) -> Self {
+        Self { view, id: words.segment_id(), analyzer }
+    }
+
+    /// The segments that have the words.
+    fn segments(&self) -> impl Iterator<Item = (&'v SegmentView, &'v WordsIndex)> {
+        let id = self.id;
+        self.view.segments.iter().filter_map(move |view| Some((view, view.segment.words(id)?)))
+    }
+
+    /// Where the keyword of that number stands in a segment.
+    fn counts_in(view: &SegmentView, words: &WordsIndex, number: u32) -> Result<Counts> {
+        let mut counts = Counts::default();
+        let is_live = |doc| !view.is_deleted(doc);
+        let add = |doc, hits: u32| {
+            if is_live(doc) {
+                counts.documents += 1;
+                counts.hits += u64::from(hits);
+            }
+        };
+        words.for_each_posting(number, add).map_err(corrupt)?;
+        Ok(counts)
+    }
+}
+
+impl Vocabulary for ViewVocabulary<'_> {
+    fn total(&self) -> u64 {
+        self.view.live_count()
+    }
+
+    fn keyword(&self, word: &str, is_exact: bool) -> Option<String> {
+        self.analyzer.keyword(word, is_exact)
+    }
+
+    fn counts(&mut self, keyword: &str) -> Result<Counts> {
+        let mut all = Counts::default();
+        for (view, words) in self.segments() {
+            let Some(number) = words.find(keyword) else { continue };
+            let counts = Self::counts_in(view, words, number)?;
+            all.documents += counts.documents;
+            all.hits += counts.hits;
+        }
+        Ok(all)
+    }
+
+    fn expand(&mut self, pattern: &str) -> Result<Result<Vec<Expansion>, String>> {
+        let pattern = match Wildcard::new(pattern, self.analyzer.settings()) {
+            Ok(pattern) => pattern,
+            Err(warning) => return Ok(Err(warning)),
+        };
+        if pattern.is_nothing() {
+            return Ok(Ok(Vec::new()));
+        }
+        let mut found: BTreeMap<String, Counts> = BTreeMap::new();
+        for (view, words) in self.segments() {
+            let mut numbers = Vec::new();
+            let mut note = |keyword: &str, number| {
+                if pattern.matches(keyword) {
+                    numbers.push((keyword.to_owned(), number));
+                }
+            };
+            match pattern.prefix() {
+                "" => words.for_each_with_piece(pattern.longest_piece(), &mut note),
+                prefix => words.for_each_with_prefix(prefix, &mut note),
+            }
+            for (keyword, number) in numbers {
+                let counts = Self::counts_in(view, words, number)?;
+                let all = found.entry(keyword).or_default();
+                all.documents += counts.documents;
+                all.hits += counts.hits;
+            }
+        }
+        let live = found.into_iter().filter(|(_, counts)| counts.documents > 0);
+        Ok(Ok(live.map(|(keyword, counts)| Expansion { keyword, counts }).collect()))
+    }
+
+    fn union(
+        &mut self,
+        keywords: &[String],
+        counts: Option<&dyn Fn(Place) -> bool>,
+    ) -> Result<u64> {
+        let mut all = 0;
+        for (view, words) in self.segments() {
+            let mut docs = Bitmap::new(view.segment.doc_count());
+            for number in keywords.iter().filter_map(|keyword| words.find(keyword)) {
+                insert(words, number, counts, &mut docs).map_err(corrupt)?;
+            }
+            all += count_live(&DocSet::Bits(docs.into()), view);
+        }
+        Ok(all)
+    }
+}
+
+/// Adds the documents in which the keyword stands at a place that counts.
+fn insert(
+    words: &WordsIndex,
+    number: u32,
+    counts: Option<&dyn Fn(Place) -> bool>,
+    docs: &mut Bitmap,
+) -> remora_index::Result<()> {
+    let Some(counts) = counts else {
+        return words.for_each_posting(number, |doc, _| {
+            docs.insert(doc);
+        });
+    };
+    let mut cursor = words.cursor(number)?;
+    let mut next = cursor.advance(0)?;
+    while let Some(doc) = next {
+        let mut is_counted = false;
+        cursor.places(|place| is_counted |= counts(place))?;
+        if is_counted {
+            docs.insert(doc);
+        }
+        next = cursor.advance(doc + 1)?;
+    }
+    Ok(())
+}
+
+fn corrupt(error: IndexError) -> WordsError {
+    WordsError::Query(error.to_string())
+}

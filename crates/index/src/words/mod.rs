@@ -1,0 +1,205 @@
+//! The keywords of a segment's texts, for ranked search: which documents hold each, how often and where.
+//!
+//! A second analysis of the texts beside the substring index ([`crate::text`]), written with the same parts: a
+//! sorted vocabulary, postings and positions. What a keyword is says the analyzer; here it is bytes. Fields stand
+//! behind each other, so that a place is one number: the last positions of the fields before it, plus the
+//! position in its own.
+//!
+//! ```text
+//! WLEN := fields:u16 has_counts:u8 width:u8 last:width{documents * fields} [count:width{documents * fields}]
+//!                        the last position of each field, and its keywords where that is another number
+//! WSTA := postings:u64 hits:u64 total:u64{fields}         total: keywords of each field
+//! ```
+//! The other sections are those of a text index, under the number of the words' index.
+
+mod builder;
+mod lengths;
+mod merge;
+mod writer;
+
+pub(crate) use builder::WordsBuilder;
+pub(crate) use merge::{WordsSource, merge};
+pub(crate) use writer::STATISTICS as WORDS;
+use remora_words::matching::Place;
+
+use crate::{
+    DocSet, IndexError, Result, Sections, Slice,
+    bytes::Stored,
+    text::{
+        POSITIONS,
+        parts::{Cursor, Offsets, Postings, Vocabulary, positions},
+    },
+};
+use lengths::Lengths;
+
+/// The keywords of a segment.
+#[derive(Clone)]
+pub struct WordsIndex {
+    doc_count: u32,
+    vocabulary: Vocabulary,
+    posting_offsets: Offsets,
+    records: Slice,
+    positions: Stored,
+    lengths: Lengths,
+    totals: Vec<u64>,
+}
+
+impl WordsIndex {
+    /// Opens the words `id`, or `None` if the segment was written before they were declared.
+    pub(crate) fn open(sections: &Sections, id: u32, doc_count: u32) -> Result<Option<Self>> {
+        let Some(statistics) = sections.get(writer::STATISTICS, id) else { return Ok(None) };
+        let lengths = Lengths::open(sections.require(writer::LENGTHS, id)?, doc_count)?;
+        let vocabulary = Vocabulary::open(sections, id)?;
+        let posting_offsets = Offsets::open(sections.require(writer::POSTING_OFFSETS, id)?)?;
+        if posting_offsets.len() != vocabulary.len() {
+            return Err(IndexError::corrupt("the size of the words' index"));
+        }
+        Ok(Some(Self {
+            doc_count,
+            totals: writer::totals(statistics, lengths.fields())?,
+            vocabulary,
+            posting_offsets,
+            records: sections.require(writer::POSTINGS, id)?.clone(),
+            positions: sections.require_stored(POSITIONS, id)?.clone(),
+            lengths,
+        }))
+    }
+
+    /// How many fields the texts have.
+    pub fn fields(&self) -> usize {
+        self.lengths.fields()
+    }
+
+    /// The keywords of each field, deleted documents included.
+    pub fn totals(&self) -> &[u64] {
+        &self.totals
+    }
+
+    /// How many keywords a field of a document has.
+    pub fn count(&self, doc: u32, field: usize) -> u32 {
+        self.lengths.count(doc, field)
+    }
+
+    /// The number of a keyword in this segment.
+    pub fn find(&self, keyword: &str) -> Option<u32> {
+        let at = self.vocabulary.lower_bound(keyword.as_bytes());
+        let is_it = at < self.vocabulary.words() && self.vocabulary.word(at) == keyword.as_bytes();
+        is_it.then_some(at)
+    }
+
+    /// Calls `visit` with each keyword that begins with `prefix`, and its number, in order.
+    pub fn for_each_with_prefix(&self, prefix: &str, visit: impl FnMut(&str, u32)) {
+        self.for_each(self.vocabulary.words_with_prefix(prefix), visit);
+    }
+
+    /// Calls `visit` with each keyword that holds `piece`, and its number, in order.
+    pub fn for_each_with_piece(&self, piece: &str, visit: impl FnMut(&str, u32)) {
+        self.for_each(self.vocabulary.words_with_piece(piece), visit);
+    }
+
+    fn for_each(&self, numbers: impl IntoIterator<Item = u32>, mut visit: impl FnMut(&str, u32)) {
+        for number in numbers {
+            if let Ok(keyword) = std::str::from_utf8(self.vocabulary.word(number)) {
+                visit(keyword, number);
+            }
+        }
+    }
+
+    /// How many documents hold the keyword, deleted ones included.
+    ///
+    /// # Errors
+    /// [`IndexError::Corrupt`] if postings are damaged.
+    pub fn document_count(&self, keyword: u32) -> Result<u32> {
+        Ok(self.postings(keyword)?.df())
+    }
+
+    /// Calls `visit` with each document that holds the keyword, and how often.
+    ///
+    /// # Errors
+    /// [`IndexError::Corrupt`] if postings are damaged.
+    pub fn for_each_posting(&self, keyword: u32, visit: impl FnMut(u32, u32)) -> Result<()> {
+        self.postings(keyword)?.for_each(visit)
+    }
+
+    /// The documents that hold the keyword.
+    ///
+    /// # Errors
+    /// [`IndexError::Corrupt`] if postings are damaged.
+    pub fn documents(&self, keyword: u32) -> Result<DocSet> {
+        let postings = self.postings(keyword)?;
+        if let Some(bits) = postings.to_bitmap() {
+            return Ok(DocSet::Bits(bits.into()));
+        }
+        let mut docs = Vec::with_capacity(postings.df() as usize);
+        postings.for_each_doc(|doc| docs.push(doc))?;
+        Ok(DocSet::ascending(docs, self.doc_count))
+    }
+
+    /// A cursor over the documents that hold the keyword.
+    ///
+    /// # Errors
+    /// [`IndexError::Corrupt`] if postings are damaged; [`IndexError::Io`] if they cannot be read.
+    pub fn cursor(&self, keyword: u32) -> Result<WordCursor<'_>> {
+        let cursor = Cursor::new(&self.postings(keyword)?, &self.positions)?;
+        Ok(WordCursor { cursor, index: self, doc: None })
+    }
+
+    fn postings(&self, keyword: u32) -> Result<Postings<'_>> {
+        Postings::open(&self.records, self.posting_offsets.start(keyword), self.doc_count)
+    }
+}
+
+/// Stands at one document after the other of those that hold a keyword.
+pub struct WordCursor<'a> {
+    cursor: Cursor<'a>,
+    index: &'a WordsIndex,
+    doc: Option<u32>,
+}
+
+impl WordCursor<'_> {
+    /// Goes to the first document that is not below `doc`; `None` if there is none. Documents are asked in ascending
+    /// order.
+    ///
+    /// # Errors
+    /// [`IndexError::Corrupt`] if postings are damaged.
+    #[inline]
+    pub fn advance(&mut self, doc: u32) -> Result<Option<u32>> {
+        if self.doc.is_none_or(|at| at < doc) {
+            self.doc = self.cursor.advance(doc)?;
+            if self.doc.is_none() {
+                self.doc = Some(u32::MAX);
+            }
+        }
+        Ok(self.doc.filter(|&at| at != u32::MAX))
+    }
+
+    /// How often the keyword stands in the document.
+    ///
+    /// # Errors
+    /// [`IndexError::Corrupt`] if postings are damaged.
+    pub fn frequency(&mut self) -> Result<u32> {
+        self.cursor.frequency()
+    }
+
+    /// Calls `each` with the places of the keyword in the document, in order.
+    ///
+    /// # Errors
+    /// [`IndexError::Corrupt`] if positions are damaged; [`IndexError::Io`] if they cannot be read.
+    pub fn places(&mut self, mut each: impl FnMut(Place)) -> Result<()> {
+        let Some(doc) = self.doc else { return Ok(()) };
+        let lengths = &self.index.lengths;
+        let places = self.cursor.places()?;
+        let (mut field, mut before) = (0, 0);
+        let mut last = lengths.last(doc, 0);
+        for at in positions(places) {
+            while at > before + last && field + 1 < lengths.fields() {
+                before += last;
+                field += 1;
+                last = lengths.last(doc, field);
+            }
+            let position = at.saturating_sub(before);
+            each(Place::new(field as u8, position, position == last));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,94 @@
+//! Writes the sections of a segment's words, keyword by keyword.
+
+use super::lengths;
+use crate::{
+    IndexError, Result, SectionTag, SectionWriter, Slice,
+    bytes::read_u64,
+    text::{
+        POSITIONS,
+        parts::{Decoded, OffsetsWriter, PostingsWriter, VocabularyWriter},
+    },
+};
+
+pub(super) const POSTINGS: SectionTag = SectionTag(*b"TPST");
+pub(super) const POSTING_OFFSETS: SectionTag = SectionTag(*b"TPOF");
+pub(super) const LENGTHS: SectionTag = SectionTag(*b"WLEN");
+pub(crate) const STATISTICS: SectionTag = SectionTag(*b"WSTA");
+
+/// The lengths of the fields of all documents, field by field of document after document.
+#[derive(Default)]
+pub(super) struct FieldLengths {
+    pub fields: usize,
+    pub last: Vec<u32>,
+    pub counts: Vec<u32>,
+}
+
+/// Takes keywords in the vocabulary's order.
+pub(super) struct WordsWriter {
+    lengths: FieldLengths,
+    /// Of whole documents, for the bounds of blocks.
+    of_documents: Vec<u32>,
+    vocabulary: VocabularyWriter,
+    postings: PostingsWriter,
+    offsets: OffsetsWriter,
+    posting_count: u64,
+    hit_count: u64,
+}
+
+impl WordsWriter {
+    /// For a segment of these documents.
+    pub(super) fn new(lengths: FieldLengths) -> Self {
+        let of_documents = lengths.counts.chunks(lengths.fields.max(1));
+        let of_documents: Vec<u32> = of_documents.map(|counts| counts.iter().sum()).collect();
+        Self {
+            vocabulary: VocabularyWriter::default(),
+            postings: PostingsWriter::new(of_documents.len() as u32),
+            offsets: OffsetsWriter::default(),
+            posting_count: 0,
+            hit_count: 0,
+            lengths,
+            of_documents,
+        }
+    }
+
+    /// Appends the next keyword with its postings (at least one).
+    pub(super) fn push(&mut self, keyword: &[u8], postings: &Decoded) -> Result<()> {
+        let documents = self.of_documents.len();
+        let is_there = postings.docs.last().is_some_and(|&doc| (doc as usize) < documents);
+        if !is_there || !postings.docs.is_sorted_by(|a, b| a < b) {
+            let what = "a keyword has a document twice or one that is not there";
+            return Err(IndexError::corrupt(what));
+        }
+        self.vocabulary.push_word(keyword)?;
+        self.postings.write(postings, &self.of_documents)?;
+        self.offsets.push(self.postings.records.len(), "4 GiB of postings")?;
+        self.posting_count += postings.docs.len() as u64;
+        self.hit_count += postings.places.len() as u64;
+        Ok(())
+    }
+
+    /// Writes the sections of the words `id`.
+    pub(super) fn finish(self, id: u32, out: &mut SectionWriter) -> Result<()> {
+        let fields = self.lengths.fields;
+        let mut statistics = vec![self.posting_count, self.hit_count];
+        let counts = &self.lengths.counts;
+        statistics.extend((0..fields).map(|field| {
+            counts.iter().skip(field).step_by(fields).map(|&count| u64::from(count)).sum::<u64>()
+        }));
+        let bytes: Vec<u8> = statistics.into_iter().flat_map(u64::to_le_bytes).collect();
+        out.add(STATISTICS, id, &bytes);
+        out.add(LENGTHS, id, &lengths::encode(fields, &self.lengths.last, counts));
+        self.vocabulary.finish(id, out)?;
+        let offsets = Slice::new(self.offsets.finish());
+        out.reserve(offsets.len() + self.postings.records.len() + self.postings.positions.len());
+        out.add(POSTING_OFFSETS, id, &offsets);
+        out.add(POSTINGS, id, &self.postings.records);
+        out.add(POSITIONS, id, &self.postings.positions);
+        Ok(())
+    }
+}
+
+/// The keywords of each field, from the statistics.
+pub(super) fn totals(statistics: &[u8], fields: usize) -> Result<Vec<u64>> {
+    (0..fields).map(|field| read_u64(statistics, 16 + field * 8)).collect()
+}

@@ -1,0 +1,126 @@
+//! MATCH('query') and WEIGHT(): a query by keywords is asked of a table of its SELECT.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
+    OrderByExpr, OrderByOptions, Value, ValueWithSpan, visit_expressions,
+};
+use remora_mysql::ErrorCode;
+
+use super::{
+    matching::text,
+    scope::{Relation, Scope},
+};
+use crate::{
+    Error, Result,
+    parse::{KEYWORDS, MATCH, function_call},
+    search::KEYWORDS_MODE,
+};
+
+/// What a call of [`KEYWORDS`] means: MATCH of a column of the table that is asked, in a mode of its own. `None` for
+/// other functions.
+pub(super) fn call(function: &Function, scope: &Scope<'_>) -> Result<Option<Expr>> {
+    let Some([query, options, table @ ..]) = arguments(function, KEYWORDS) else {
+        return Ok(None);
+    };
+    let (FunctionArg::Unnamed(FunctionArgExpr::Expr(query)), Some(options)) =
+        (query, literal(options))
+    else {
+        return Ok(None);
+    };
+    let relation = match table {
+        [name] => {
+            let name = literal(name).unwrap_or_default();
+            scope.relation(None, name).ok_or_else(|| unknown_table(name))?
+        }
+        _ => scope.relations.first().ok_or_else(|| {
+            Error::new(ErrorCode::NoTablesUsed, "MATCH('…') is asked of a table in FROM")
+        })?,
+    };
+    let column = relation.columns.first().map(|column| relation.reference(&column.planned));
+    let mode = format!("{KEYWORDS_MODE}\n{options}");
+    let args = [text(mode), query.clone()].into_iter().chain(column);
+    Ok(Some(function_call(MATCH, args.collect())))
+}
+
+fn unknown_table(name: &str) -> Error {
+    let message = format!("Unknown table '{name}' in MATCH('…', table)");
+    Error::new(ErrorCode::UnknownTable, message)
+}
+
+/// What WEIGHT() is where rows are chosen by this condition: 1 where it asks for no keywords.
+pub(super) fn weight(condition: Option<&Expr>) -> Option<Expr> {
+    let mut found = None;
+    let _ = visit_expressions(condition?, |expr| match expr {
+        Expr::Function(function) if is_query(function) => {
+            found = Some(Expr::Cast {
+                kind: CastKind::Cast,
+                expr: Box::new(expr.clone()),
+                data_type: DataType::Signed,
+                array: false,
+                format: None,
+            });
+            ControlFlow::Break(())
+        }
+        _ => ControlFlow::Continue(()),
+    });
+    found
+}
+
+/// Whether a function is WEIGHT().
+pub(super) fn is_weight(function: &Function) -> bool {
+    let is_called = function.name.to_string().eq_ignore_ascii_case("weight");
+    is_called
+        && matches!(&function.args, FunctionArguments::List(list) if list.args.is_empty())
+}
+
+/// WEIGHT() where nothing is asked for.
+pub(super) fn one() -> Expr {
+    Expr::Value(ValueWithSpan::from(Value::Number("1".to_owned(), false)))
+}
+
+/// The order of rows that are found by keywords where none is said: the heaviest first, then by key.
+pub(super) fn order(scope: &Scope<'_>) -> Vec<OrderByExpr> {
+    let part = |expr: Expr, is_ascending: bool| OrderByExpr {
+        expr,
+        options: OrderByOptions { asc: Some(is_ascending), nulls_first: None },
+        with_fill: None,
+    };
+    let keys = |relation: &Relation| {
+        let name = |key: &String| Expr::CompoundIdentifier(vec![
+            Ident::with_quote('`', &relation.alias),
+            Ident::with_quote('`', key),
+        ]);
+        relation.key.iter().map(name).collect::<Vec<_>>()
+    };
+    let keys = scope.relations.first().map(keys).unwrap_or_default();
+    let weight = function_call("weight", Vec::new());
+    std::iter::once(part(weight, false)).chain(keys.into_iter().map(|key| part(key, true))).collect()
+}
+
+/// Whether the function is a query by keywords that was resolved.
+fn is_query(function: &Function) -> bool {
+    let Some([mode, ..]) = arguments(function, MATCH) else { return false };
+    literal(mode).is_some_and(|mode| mode.starts_with(KEYWORDS_MODE))
+}
+
+fn arguments<'f>(function: &'f Function, name: &str) -> Option<&'f [FunctionArg]> {
+    if function.name.to_string() != name {
+        return None;
+    }
+    match &function.args {
+        FunctionArguments::List(list) => Some(&list.args),
+        _ => None,
+    }
+}
+
+fn literal(arg: &FunctionArg) -> Option<&str> {
+    match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(ValueWithSpan {
+            value: Value::SingleQuotedString(text),
+            ..
+        }))) => Some(text),
+        _ => None,
+    }
+}

@@ -1,0 +1,111 @@
+//! What each character is to the analysis, in a table of two levels.
+
+use rustc_hash::FxHashMap;
+
+use crate::{
+    Result, WordsError,
+    settings::{Charset, Settings},
+};
+
+/// A character of the table: its folded form and what it is. Zero separates.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Entry(u32);
+
+const FOLDED: u32 = 0x1F_FFFF;
+const LETTER: u32 = 1 << 21;
+const BLENDED: u32 = 1 << 22;
+const GRAM: u32 = 1 << 23;
+const IGNORED: u32 = 1 << 24;
+
+impl Entry {
+    const SEPARATOR: Self = Self(0);
+
+    #[inline]
+    pub(super) fn is_letter(self) -> bool {
+        self.0 & LETTER != 0
+    }
+
+    #[inline]
+    pub(super) fn is_blended(self) -> bool {
+        self.0 & BLENDED != 0
+    }
+
+    #[inline]
+    pub(super) fn is_gram(self) -> bool {
+        self.0 & GRAM != 0
+    }
+
+    #[inline]
+    pub(super) fn is_separator(self) -> bool {
+        self.0 == 0
+    }
+
+    /// What the character is folded to.
+    #[inline]
+    pub(super) fn folded(self) -> char {
+        char::from_u32(self.0 & FOLDED).unwrap_or(char::REPLACEMENT_CHARACTER)
+    }
+}
+
+const PAGE: usize = 256;
+
+/// The entry of every character.
+pub(super) struct CharacterTable {
+    ascii: [Entry; 128],
+    /// Where each page of characters begins in `entries`; equal pages are stored once.
+    pages: Box<[u32]>,
+    entries: Box<[Entry]>,
+}
+
+impl CharacterTable {
+    /// The table of these settings.
+    ///
+    /// # Errors
+    /// [`WordsError::Setting`] for a list that is not understood.
+    pub(super) fn new(settings: &Settings) -> Result<Self> {
+        let mut all = vec![Entry::SEPARATOR; char::MAX as usize + 1];
+        let mut add = |name: &str, charset: Result<Charset, String>, kind: u32| {
+            let wrong = |message| WordsError::Setting { setting: name.to_owned(), message };
+            charset.map_err(wrong)?.for_each(&mut |from, to| {
+                all[from as usize] = Entry(to as u32 | kind);
+            });
+            Ok::<_, WordsError>(())
+        };
+        add("charset_table", settings.charset(), LETTER)?;
+        add("ngram_chars", Charset::parse(settings.ngram_chars()), GRAM)?;
+        add("blend_chars", Charset::parse(settings.blend_chars()), BLENDED)?;
+        add("ignore_chars", Charset::parse(settings.ignore_chars()), IGNORED)?;
+        // A text may hold the end of C's strings, which is no character of a word.
+        all[0] = Entry::SEPARATOR;
+        let mut ascii = [Entry::SEPARATOR; 128];
+        ascii.copy_from_slice(&all[..128]);
+        let mut known: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
+        let (mut pages, mut entries) = (Vec::new(), Vec::new());
+        for page in all.chunks(PAGE) {
+            let key: Vec<u32> = page.iter().map(|entry| entry.0).collect();
+            let start = *known.entry(key).or_insert_with(|| {
+                entries.extend_from_slice(page);
+                (entries.len() - page.len()) as u32
+            });
+            pages.push(start);
+        }
+        Ok(Self { ascii, pages: pages.into(), entries: entries.into() })
+    }
+
+    #[inline]
+    pub(super) fn get(&self, c: char) -> Entry {
+        match self.ascii.get(c as usize) {
+            Some(&entry) => entry,
+            None => {
+                let (page, at) = (c as usize / PAGE, c as usize % PAGE);
+                self.entries[self.pages[page] as usize + at]
+            }
+        }
+    }
+
+    /// The entry of a byte that is a whole character.
+    #[inline]
+    pub(super) fn ascii(&self, byte: u8) -> Option<Entry> {
+        self.ascii.get(usize::from(byte)).copied()
+    }
+}

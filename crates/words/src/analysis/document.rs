@@ -1,0 +1,111 @@
+//! The keywords of a document's field, with their positions.
+
+use super::{
+    Analyzer,
+    forms::Tokens,
+    html,
+    tokenizer::{Kind, Tokenizer},
+};
+
+/// Memory that documents are analysed with, kept from one to the next.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    html: String,
+    word: String,
+    keyword: String,
+    exact: String,
+    variants: Vec<String>,
+}
+
+impl Analyzer {
+    /// Calls `each` with the keywords of one field and their positions, which begin at 1 and never go back.
+    ///
+    /// At one position the word as written (`=word`) and a blended word and its first part may stand together, and a
+    /// blended word may give a keyword twice there. Returns the position of the last keyword, 0 without any: how many
+    /// keywords the field has, as Sphinx counts.
+    pub fn document(
+        &self,
+        text: &str,
+        scratch: &mut Scratch,
+        each: &mut (impl FnMut(&str, u32) + ?Sized),
+    ) -> u32 {
+        if let Some(rules) = &self.html {
+            let mut stripped = std::mem::take(&mut scratch.html);
+            stripped.clear();
+            html::strip(text, rules, &mut stripped);
+            let last = self.plain_document(&stripped, scratch, each);
+            scratch.html = stripped;
+            return last;
+        }
+        self.plain_document(text, scratch, each)
+    }
+
+    fn plain_document(
+        &self,
+        text: &str,
+        scratch: &mut Scratch,
+        each: &mut (impl FnMut(&str, u32) + ?Sized),
+    ) -> u32 {
+        let mut tokens = Tokens::new(Tokenizer::document(&self.rules, text), &self.sequences);
+        let is_plain = self.dictionary.is_plain();
+        let (overshort_step, stop_step) =
+            (self.settings.overshort_step(), self.settings.stopword_step());
+        let Scratch { word, keyword, exact, variants, .. } = scratch;
+        let (mut position, mut step, mut last) = (0_u32, 1, 0);
+        while let Some(token) = tokens.next(word) {
+            position += step + token.skipped * overshort_step;
+            if is_plain && token.kind != Kind::Whole {
+                each(word, position);
+                last = position;
+                step = u32::from(token.kind != Kind::Exception { is_blended: true });
+                continue;
+            }
+            let kept_step = u32::from(!takes_no_position(token.kind));
+            variants.clear();
+            if token.kind == Kind::Whole {
+                self.variants(word, variants);
+            } else {
+                std::mem::swap(word, keyword);
+                variants.push(std::mem::take(keyword));
+            }
+            for (number, variant) in variants.drain(..).enumerate() {
+                position += if number > 0 { step } else { 0 };
+                step = stop_step;
+                if self.dictionary.keyword(&variant, keyword) {
+                    (step, last) = (kept_step, position);
+                    each(keyword, position);
+                    if self.dictionary.has_exact_words {
+                        exact.clear();
+                        exact.push('=');
+                        exact.push_str(&variant);
+                        each(exact, position);
+                    }
+                }
+                *word = variant;
+            }
+        }
+        last
+    }
+
+    /// The forms in which a blended word is indexed.
+    fn variants(&self, word: &str, variants: &mut Vec<String>) {
+        let is_blended = |c: char| self.rules.characters.get(c).is_blended();
+        for trim in &self.rules.blend_mode.variants {
+            let mut variant = word;
+            if trim.head {
+                variant = variant.trim_start_matches(is_blended);
+            }
+            if trim.tail {
+                variant = variant.trim_end_matches(is_blended);
+            }
+            if !variants.iter().any(|other| other == variant) {
+                variants.push(variant.to_owned());
+            }
+        }
+    }
+}
+
+/// Whether what follows stands at the same position.
+fn takes_no_position(kind: Kind) -> bool {
+    matches!(kind, Kind::Whole | Kind::Exception { is_blended: true })
+}

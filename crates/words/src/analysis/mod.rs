@@ -1,0 +1,124 @@
+//! From a text to its keywords: the chain that documents and queries go through.
+//!
+//! ```text
+//! text ──> html ──> tokenizer: exceptions, characters, grams, blended words ──> sequences of word forms
+//!      ──> dictionary: word forms, stemming, stop words ──> keywords
+//! ```
+
+mod characters;
+mod dictionary;
+mod document;
+mod entities;
+mod exceptions;
+mod forms;
+mod html;
+mod query;
+mod stemming;
+#[cfg(test)]
+mod tests;
+mod tokenizer;
+
+pub use document::Scratch;
+pub use query::{QueryToken, QueryTokenKind, QueryTokens};
+
+use self::{
+    characters::CharacterTable,
+    dictionary::Dictionary,
+    exceptions::Exceptions,
+    forms::Sequences,
+    tokenizer::{Rules, Tokenizer},
+};
+use crate::{
+    Result, WordsError,
+    settings::{Files, Settings},
+};
+
+/// Makes keywords of texts and queries, as the settings say.
+pub struct Analyzer {
+    settings: Settings,
+    rules: Rules,
+    dictionary: Dictionary,
+    sequences: Sequences,
+    html: Option<html::Rules>,
+}
+
+impl std::fmt::Debug for Analyzer {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Analyzer").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+impl Analyzer {
+    /// Reads the settings and the files that they name.
+    ///
+    /// # Errors
+    /// [`WordsError::Setting`] if a file is missing or one of its lines is not understood.
+    pub fn new(settings: &Settings, files: &Files) -> Result<Self> {
+        let mut exceptions = Exceptions::default();
+        for (setting, text) in texts(settings, files, 2)? {
+            exceptions.add(text).map_err(|message| refused(setting, message))?;
+        }
+        let rules = Rules::new(settings, CharacterTable::new(settings)?, exceptions);
+        let mut dictionary = Dictionary::new(settings);
+        let mut word = String::new();
+        for (_, text) in texts(settings, files, 0)? {
+            if settings.stopwords_unstemmed() {
+                text.split_whitespace().for_each(|text| dictionary.add_whole(text, &rules));
+                continue;
+            }
+            let mut tokenizer = Tokenizer::document(&rules, text);
+            while tokenizer.next(&mut word).is_some() {
+                dictionary.add_stop_word(&word);
+            }
+        }
+        let mut sequences = Sequences::default();
+        for (setting, text) in texts(settings, files, 1)? {
+            forms::add(text, &rules, &mut dictionary, &mut sequences)
+                .map_err(|message| refused(setting, message))?;
+        }
+        let html = settings.html_strip().then(|| html::Rules::new(settings)).transpose()?;
+        Ok(Self { settings: settings.clone(), rules, dictionary, sequences, html })
+    }
+
+    /// The settings that it was made of.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The tokens of a query.
+    #[must_use]
+    pub fn query<'a>(&'a self, text: &'a str) -> QueryTokens<'a> {
+        QueryTokens::new(self, text)
+    }
+
+    /// The keyword of a query's word as it stands in the index; `None` for a stop word.
+    ///
+    /// `exact` asks for the word as written, `=word`, where the settings index it. A word with wildcards is left as it is.
+    #[must_use]
+    pub fn keyword(&self, word: &str, exact: bool) -> Option<String> {
+        let mut keyword = String::new();
+        if word.contains(|c| self.rules.is_wildcard(c)) {
+            keyword.push_str(word);
+        } else if !self.dictionary.keyword(word, &mut keyword) {
+            return None;
+        }
+        Some(if exact && self.dictionary.has_exact_words { format!("={word}") } else { keyword })
+    }
+}
+
+/// The texts of a setting that names files and of the list that stands for them, by its place among such settings.
+fn texts<'f>(
+    settings: &'f Settings,
+    files: &'f Files,
+    place: usize,
+) -> Result<Vec<(&'static str, &'f str)>> {
+    let (setting, names) = settings.file_names()[place];
+    let (list, entries) = settings.lists()[place];
+    let texts = files.texts(setting, names)?.into_iter().map(|text| (setting, text));
+    Ok(texts.chain(entries.iter().map(|entry| (list, entry.as_str()))).collect())
+}
+
+fn refused(setting: &str, message: String) -> WordsError {
+    WordsError::Setting { setting: setting.to_owned(), message }
+}

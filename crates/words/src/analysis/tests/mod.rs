@@ -1,0 +1,224 @@
+//! The chain against what Sphinx 2.2.11 answers.
+
+mod documents;
+mod queries;
+
+use super::*;
+
+/// Texts under some settings, each with what is expected of it.
+struct Case {
+    name: &'static str,
+    settings: &'static [(&'static str, &'static str)],
+    files: &'static [(&'static str, &'static str)],
+    texts: &'static [(&'static str, &'static str)],
+}
+
+fn analyzer(settings: &[(&str, &str)], files: &[(&str, &str)]) -> Analyzer {
+    let mut all = Settings::default();
+    settings.iter().for_each(|(name, value)| all.set(name, value).unwrap());
+    let mut read = |name: &str| {
+        let (_, text) = files.iter().find(|(other, _)| *other == name).unwrap();
+        Ok((*text).to_owned())
+    };
+    Analyzer::new(&all, &Files::read(&all, &mut read).unwrap()).unwrap()
+}
+
+/// The keywords of a field as `position:keyword`, ordered, each once.
+fn keywords(analyzer: &Analyzer, text: &str) -> String {
+    let mut found = std::collections::BTreeSet::new();
+    let mut last = 0;
+    let mut scratch = Scratch::default();
+    let count = analyzer.document(text, &mut scratch, &mut |keyword: &str, position: u32| {
+        assert!(position >= last.max(1), "{text}");
+        last = position;
+        found.insert((position, keyword.to_owned()));
+    });
+    assert_eq!(count, last);
+    found.into_iter().map(|(at, word)| format!("{at}:{word}")).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn documents_have_the_keywords_of_sphinx() {
+    let mut wrong = Vec::new();
+    for case in documents::CASES {
+        let analyzer = analyzer(case.settings, case.files);
+        for (text, expected) in case.texts {
+            let found = keywords(&analyzer, text);
+            if found != *expected {
+                wrong.push(format!(
+                    "{}: {text:?}\n  found    {found}\n  expected {expected}",
+                    case.name
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The words of a query with their positions, as a parser counts them.
+fn words(analyzer: &Analyzer, query: &str) -> String {
+    let stop_step = analyzer.settings().stopword_step();
+    let (mut position, mut is_quoted, mut is_exact) = (0, false, false);
+    let (mut found, mut start) = (Vec::new(), 0);
+    for token in analyzer.query(query) {
+        assert!(token.start >= start && token.end <= query.len() && token.start <= token.end);
+        start = token.start;
+        match token.kind {
+            QueryTokenKind::Special('"') => is_quoted ^= true,
+            QueryTokenKind::Special('=') => is_exact = true,
+            QueryTokenKind::Special('*') => {
+                position += u32::from(is_quoted || analyzer.settings().has_wildcards());
+            }
+            QueryTokenKind::Special(_) => {}
+            QueryTokenKind::Word { word, is_stop, positions } => {
+                position += token.skipped;
+                let exact = if std::mem::take(&mut is_exact) { "=" } else { "" };
+                if !is_stop {
+                    found.push(format!("{}:{exact}{word}", position + 1));
+                }
+                position = position + positions + if is_stop { stop_step } else { 1 } - 1;
+            }
+        }
+    }
+    found.join(" ")
+}
+
+#[test]
+fn queries_have_the_words_of_sphinx() {
+    let mut wrong = Vec::new();
+    for case in queries::CASES {
+        let analyzer = analyzer(case.settings, case.files);
+        for (text, expected) in case.texts {
+            let found = words(&analyzer, text);
+            if found != *expected {
+                wrong.push(format!(
+                    "{}: {text:?}\n  found    {found}\n  expected {expected}",
+                    case.name
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Numbers that look random, the same each time.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % end
+    }
+}
+
+/// What random texts are made of.
+#[rustfmt::skip]
+const PIECES: [&str; 44] = [
+    "a",
+    "b",
+    "the",
+    "new",
+    " york",
+    "running",
+    "C++",
+    "AT & T",
+    "&",
+    "+",
+    "-",
+    "\\",
+    "\"",
+    "*",
+    "?",
+    "%",
+    "(",
+    ")",
+    "|",
+    "!",
+    "@f",
+    "~3",
+    "/2",
+    "^",
+    "$",
+    "=",
+    "<<",
+    " ",
+    "  ",
+    "\t",
+    "\n",
+    "é",
+    "日",
+    "本語",
+    "\u{ad}",
+    "\u{10400}",
+    "\0",
+    "<b>",
+    "</",
+    "<!--",
+    "&eacute;",
+    "<a title='x'>",
+    "ё",
+    "'",
+];
+
+/// Settings that come together nowhere else.
+const MORE: Case = Case {
+    name: "more",
+    settings: &[
+        ("charset_table", "0..9, english, russian, U+E9, -, $"),
+        ("ngram_len", "2"),
+        ("ngram_chars", "U+3000..U+2FA1F"),
+        ("blend_chars", "&, +, U+2A"),
+        ("exceptions_list", "C++ => cplusplus; AT & T => AT&T"),
+        ("wordforms_list", "new york > ny; a b > c d e; a > b"),
+        ("morphology", "stem_en, libstemmer_fr, soundex"),
+        ("stopwords_list", "the"),
+        ("min_infix_len", "1"),
+        ("html_strip", "1"),
+        ("html_index_attrs", "a=title"),
+    ],
+    files: &[],
+    texts: &[],
+};
+
+#[test]
+fn no_text_breaks_the_chain() {
+    let mut random = Random(7);
+    let mut all: Vec<_> = documents::CASES.iter().chain(queries::CASES).collect();
+    all.push(&MORE);
+    for case in all {
+        let analyzer = analyzer(case.settings, case.files);
+        for _ in 0..200 {
+            let count = random.below(12);
+            let text: String = (0..count).map(|_| PIECES[random.below(PIECES.len())]).collect();
+            keywords(&analyzer, &text);
+            words(&analyzer, &text);
+            let mut tokens = analyzer.query(&text);
+            // A parser may seek anywhere.
+            for _ in 0..10 {
+                let at = random.below(text.len() + 1);
+                if text.is_char_boundary(at) {
+                    tokens.seek(at);
+                }
+                let _ = tokens.next();
+            }
+        }
+    }
+}
+#[test]
+fn stems_are_those_of_sphinx() {
+    // Each line: the morphology, a word and what Sphinx, or the library that it runs with, makes of it.
+    let mut made: std::collections::HashMap<&str, Analyzer> = std::collections::HashMap::new();
+    let mut wrong = Vec::new();
+    for line in include_str!("stems.tsv").lines() {
+        let parts: Vec<_> = line.split('\t').collect();
+        let [morphology, word, expected] = parts[..] else { panic!("{line}") };
+        let analyzer =
+            made.entry(morphology).or_insert_with(|| analyzer(&[("morphology", morphology)], &[]));
+        let found = analyzer.keyword(word, false).unwrap();
+        if found != expected {
+            wrong.push(format!("{line}, found {found}"));
+        }
+    }
+    assert!(made.len() > 15 && wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -1,0 +1,423 @@
+//! Cuts a text into tokens: words, blended words and their parts, exceptions, grams and, in a query, operators.
+
+use super::{characters::CharacterTable, exceptions::Exceptions};
+use crate::settings::{BlendMode, MAX_WORD, Settings};
+
+/// What texts are cut by.
+pub(super) struct Rules {
+    pub characters: CharacterTable,
+    pub exceptions: Exceptions,
+    pub blend_mode: BlendMode,
+    pub min_word_len: u32,
+    pub gram_len: usize,
+    /// Whether `* ? %` are characters of words in queries.
+    pub has_wildcards: bool,
+    /// Whether `=` means something in queries.
+    pub has_exact_words: bool,
+}
+
+impl Rules {
+    pub(super) fn new(
+        settings: &Settings,
+        characters: CharacterTable,
+        exceptions: Exceptions,
+    ) -> Self {
+        Self {
+            characters,
+            exceptions,
+            blend_mode: settings.blend_mode().clone(),
+            min_word_len: settings.min_word_len(),
+            gram_len: settings.ngram_len().max(1) as usize,
+            has_wildcards: settings.has_wildcards(),
+            has_exact_words: settings.index_exact_words(),
+        }
+    }
+
+    /// Whether the character means something in a query, unless it is escaped.
+    pub(super) fn is_special(&self, c: char) -> bool {
+        match c {
+            '(' | ')' | '|' | '-' | '!' | '@' | '~' | '"' | '/' | '^' | '$' | '<' => true,
+            '=' => self.has_exact_words,
+            _ => false,
+        }
+    }
+
+    /// Whether the character stands for others in a query.
+    pub(super) fn is_wildcard(&self, c: char) -> bool {
+        self.has_wildcards && matches!(c, '*' | '?' | '%')
+    }
+}
+
+/// What a token is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A word that stands alone.
+    Word,
+    /// A word with its blended characters; its parts come next.
+    Whole,
+    /// Nothing but blended characters.
+    Pure,
+    /// A part of the last whole.
+    Part,
+    /// An exception; with blended characters it takes no position.
+    Exception { is_blended: bool },
+    /// An operator of a query.
+    Special(char),
+}
+
+/// A token of a text.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Token {
+    pub start: usize,
+    pub end: usize,
+    /// Where the next token is looked for: a separator that ends a word belongs to it.
+    pub resume: usize,
+    /// How many words before it were too short.
+    pub skipped: u32,
+    pub kind: Kind,
+}
+
+/// The tokens of one text.
+pub(super) struct Tokenizer<'a> {
+    rules: &'a Rules,
+    text: &'a str,
+    at: usize,
+    /// Too short words since the last token.
+    skipped: u32,
+    /// The end of the run whose parts are read, and where to go on behind it.
+    parts: Option<(usize, usize)>,
+    is_query: bool,
+    /// The run of an exception with blended characters may go on here; where it began.
+    continued: Option<usize>,
+    pub is_quoted: bool,
+}
+
+/// What a character is where it stands.
+enum Class {
+    Letter(char),
+    Blended(char),
+    Gram,
+    Ignored,
+    Separator,
+    Special(char),
+}
+
+/// A run of letters, blended and ignored characters.
+struct Run {
+    end: usize,
+    resume: usize,
+    length: u32,
+    has_letters: bool,
+    has_blended: bool,
+}
+
+impl<'a> Tokenizer<'a> {
+    pub(super) fn document(rules: &'a Rules, text: &'a str) -> Self {
+        Self {
+            rules,
+            text,
+            at: 0,
+            skipped: 0,
+            parts: None,
+            is_query: false,
+            continued: None,
+            is_quoted: false,
+        }
+    }
+
+    pub(super) fn query(rules: &'a Rules, text: &'a str) -> Self {
+        Self { is_query: true, ..Self::document(rules, text) }
+    }
+
+    /// Goes on there.
+    pub(super) fn seek(&mut self, offset: usize) {
+        (self.at, self.parts) = (offset, None);
+    }
+
+    /// The parts of a whole that are long enough.
+    pub(super) fn count_parts(&self, whole: &Token) -> u32 {
+        let mut parts = Self::query(self.rules, self.text);
+        (parts.at, parts.parts) = (whole.start, Some((whole.end, whole.end)));
+        let mut word = String::new();
+        let is_part = |token: &Token| token.kind == Kind::Part;
+        std::iter::from_fn(|| parts.next(&mut word).filter(is_part)).count() as u32
+    }
+
+    /// The too short words that no token has counted, which are then forgotten.
+    pub(super) fn take_skipped(&mut self) -> u32 {
+        std::mem::take(&mut self.skipped)
+    }
+
+    /// The next token; its folded text is put into `word`.
+    #[inline]
+    pub(super) fn next(&mut self, word: &mut String) -> Option<Token> {
+        if let Some(start) = self.continued.take()
+            && let Some(token) = self.continuation(start, word)
+        {
+            return Some(token);
+        }
+        loop {
+            let limit = self.parts.map_or(self.text.len(), |(end, _)| end);
+            if !self.is_query {
+                self.pass_separators(limit);
+            }
+            if self.at >= limit {
+                let (_, resume) = self.parts.take()?;
+                self.at = resume;
+                continue;
+            }
+            if !self.rules.exceptions.is_empty()
+                && let Some(token) = self.exception(word)
+            {
+                return Some(token);
+            }
+            let start = self.at;
+            let (class, next) = self.classify(start, false);
+            match class {
+                Class::Separator if self.is_lone_star(start) => {
+                    return Some(self.special(start, next, '*'));
+                }
+                Class::Separator | Class::Ignored => self.at = next,
+                Class::Special(c) => return Some(self.special(start, next, c)),
+                Class::Gram => return Some(self.gram(word)),
+                Class::Letter(_) | Class::Blended(_) => {
+                    if let Some(token) = self.run(word) {
+                        return Some(token);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Passes over ASCII separators, by far the most there are.
+    #[inline]
+    fn pass_separators(&mut self, limit: usize) {
+        if !self.rules.exceptions.is_empty() {
+            return;
+        }
+        let bytes = &self.text.as_bytes()[..limit];
+        while let Some(&byte) = bytes.get(self.at)
+            && self.rules.characters.ascii(byte).is_some_and(|entry| entry.is_separator())
+        {
+            self.at += 1;
+        }
+    }
+
+    fn special(&mut self, start: usize, end: usize, c: char) -> Token {
+        self.at = end;
+        Token { start, end, resume: end, skipped: 0, kind: Kind::Special(c) }
+    }
+
+    fn char_at(&self, at: usize) -> Option<char> {
+        let text = self.text;
+        match text.as_bytes().get(at) {
+            Some(byte) if byte.is_ascii() => Some(char::from(*byte)),
+            _ => text.get(at..)?.chars().next(),
+        }
+    }
+
+    /// What stands here, and where the next character does.
+    #[inline]
+    fn classify(&self, at: usize, is_in_run: bool) -> (Class, usize) {
+        let Some(c) = self.char_at(at) else { return (Class::Separator, self.text.len()) };
+        let next = at + c.len_utf8();
+        if self.is_query {
+            if c == '\\' {
+                return match self.char_at(next) {
+                    Some(escaped) => (self.class(escaped), next + escaped.len_utf8()),
+                    None => (Class::Separator, next),
+                };
+            }
+            if self.rules.is_special(c) && !self.is_ordinary(c, next, is_in_run) {
+                return (Class::Special(c), next);
+            }
+        }
+        (self.class(c), next)
+    }
+
+    #[inline]
+    fn class(&self, c: char) -> Class {
+        if self.is_query && self.rules.is_wildcard(c) {
+            return Class::Letter(c);
+        }
+        let entry = self.rules.characters.get(c);
+        if entry.is_letter() {
+            Class::Letter(entry.folded())
+        } else if entry.is_separator() || entry.is_blended() && self.parts.is_some() {
+            Class::Separator
+        } else if entry.is_blended() {
+            Class::Blended(entry.folded())
+        } else if entry.is_gram() {
+            Class::Gram
+        } else {
+            Class::Ignored
+        }
+    }
+
+    /// Whether an operator's character is one of a word here: within a word or quotes, if the settings have it.
+    fn is_ordinary(&self, c: char, next: usize, is_in_run: bool) -> bool {
+        if c == '"' || self.rules.characters.get(c).is_separator() {
+            return false;
+        }
+        if c == '$' {
+            let next = self.char_at(next).map(|c| self.rules.characters.get(c));
+            if !next.is_some_and(|next| next.is_letter() || next.is_blended()) {
+                return false;
+            }
+        }
+        is_in_run || self.is_quoted || self.parts.is_some()
+    }
+
+    /// Whether a `*` between spaces stands here, and is no character of words.
+    fn is_lone_star(&self, at: usize) -> bool {
+        let bytes = self.text.as_bytes();
+        self.is_query
+            && bytes[at] == b'*'
+            && at > 0
+            && bytes[at - 1] == b' '
+            && bytes.get(at + 1) == Some(&b' ')
+    }
+
+    fn exception(&mut self, word: &mut String) -> Option<Token> {
+        let c = self.char_at(self.at)?;
+        if self.parts.is_some() || self.is_query && (c == '\\' || self.rules.is_special(c)) {
+            return None;
+        }
+        let rules = self.rules;
+        let start = self.at;
+        let found = rules.exceptions.find(self.text, start, &rules.characters, self.is_query)?;
+        word.clear();
+        word.push_str(found.keyword);
+        let (end, skipped) = (found.end, self.take_skipped());
+        self.at = end;
+        self.continued = (found.is_blended && !self.is_query).then_some(start);
+        let kind = Kind::Exception { is_blended: found.is_blended };
+        Some(Token { start, end, resume: end, skipped, kind })
+    }
+
+    /// The run that an exception was the beginning of, if it goes on: as a whole, but with a position of its own.
+    fn continuation(&mut self, start: usize, word: &mut String) -> Option<Token> {
+        let (class, _) = self.classify(self.at, true);
+        if !matches!(class, Class::Letter(_) | Class::Blended(_)) {
+            return None;
+        }
+        let rest = std::mem::replace(&mut self.at, start);
+        let Run { end, resume, .. } = self.scan(word);
+        self.at = rest;
+        if end <= rest {
+            return None;
+        }
+        self.parts = Some((end, resume));
+        Some(Token { start, end, resume, skipped: 0, kind: Kind::Word })
+    }
+
+    /// The grams of a run of such characters come one by one.
+    fn gram(&mut self, word: &mut String) -> Token {
+        let rules = self.rules;
+        // It may be escaped.
+        let is_escaped = self.is_query && self.text.as_bytes()[self.at] == b'\\';
+        let start = self.at + usize::from(is_escaped);
+        word.clear();
+        let (mut end, mut first_end, mut count) = (start, start, 0);
+        let mut chars = self.text[start..].chars().map(|c| (c, rules.characters.get(c)));
+        while let Some((c, entry)) = chars.next().filter(|(_, entry)| entry.is_gram()) {
+            end += c.len_utf8();
+            first_end = if count == 0 { end } else { first_end };
+            count += 1;
+            word.push(entry.folded());
+            if count == rules.gram_len {
+                break;
+            }
+        }
+        let goes_on = chars.next().is_some_and(|(_, entry)| entry.is_gram());
+        let resume = if count == rules.gram_len && goes_on { first_end } else { end };
+        self.at = resume;
+        Token { start, end, resume, skipped: self.take_skipped(), kind: Kind::Word }
+    }
+
+    /// The token of the run that begins here; `None` if it is left out.
+    #[inline]
+    fn run(&mut self, word: &mut String) -> Option<Token> {
+        let start = self.at;
+        let Run { end, resume, length, has_letters, has_blended } = self.scan(word);
+        let is_short = length < self.rules.min_word_len && !self.is_starred(word);
+        self.at = resume;
+        let kind = match (self.parts, has_blended) {
+            (Some(_), _) => Kind::Part,
+            (None, false) => Kind::Word,
+            (None, true) if has_letters => {
+                self.parts = Some((end, resume));
+                self.at = start;
+                Kind::Whole
+            }
+            (None, true) => {
+                if self.rules.blend_mode.skips_pure && !self.is_query {
+                    return None;
+                }
+                Kind::Pure
+            }
+        };
+        if self.is_query && word == "*" && (self.rules.has_wildcards || self.is_quoted) {
+            return Some(self.special(start, resume, '*'));
+        }
+        if is_short {
+            self.skipped += 1;
+            return None;
+        }
+        let skipped = self.take_skipped();
+        // Too short parts before a part take no position.
+        let skipped = if kind == Kind::Part { 0 } else { skipped };
+        Some(Token { start, end, resume, skipped, kind })
+    }
+
+    /// Words with a star at an end may be short.
+    fn is_starred(&self, word: &str) -> bool {
+        self.is_query && self.rules.has_wildcards && (word.starts_with('*') || word.ends_with('*'))
+    }
+
+    /// Reads the run that begins here, into `word` as far as words go.
+    #[inline]
+    fn scan(&mut self, word: &mut String) -> Run {
+        word.clear();
+        let limit = self.parts.map_or(self.text.len(), |(end, _)| end);
+        let (mut at, mut length) = (self.at, 0);
+        let (mut has_letters, mut has_blended) = (false, false);
+        let mut push = |c: char, length: &mut u32| {
+            if *length < MAX_WORD {
+                word.push(c);
+            }
+            *length += 1;
+        };
+        let mut resume = None;
+        while at < limit {
+            if !self.is_query
+                && let Some(entry) = self.rules.characters.ascii(self.text.as_bytes()[at])
+                && entry.is_letter()
+            {
+                push(entry.folded(), &mut length);
+                (has_letters, at) = (true, at + 1);
+                continue;
+            }
+            let (class, next) = self.classify(at, at > self.at);
+            match class {
+                Class::Letter(c) => {
+                    push(c, &mut length);
+                    has_letters = true;
+                }
+                Class::Blended(c) => {
+                    push(c, &mut length);
+                    has_blended = true;
+                }
+                Class::Ignored => {}
+                Class::Separator | Class::Special('-') => {
+                    resume = Some(next);
+                    break;
+                }
+                Class::Gram | Class::Special(_) => break,
+            }
+            at = next;
+        }
+        let resume = resume.unwrap_or(at).min(limit);
+        Run { end: at, resume, length, has_letters, has_blended }
+    }
+}

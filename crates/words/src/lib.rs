@@ -1,0 +1,22 @@
+//! Word search as Sphinx has it: what the keywords of a text are, what a query means, and what a document weighs.
+//!
+//! The reference is Sphinx 2.2.11, to the integer. This crate knows texts, queries and the hits of one document;
+//! never segments, tables or sockets.
+//!
+//! ```text
+//! settings ──> analysis ──> keywords of a field            (a segment is built of them)
+//!                 │
+//! query text ──> query ──> tree ──> matching: hits of one document ──> rank: its weight
+//! ```
+
+#![warn(missing_docs)]
+
+mod error;
+
+pub mod analysis;
+pub mod matching;
+pub mod query;
+pub mod rank;
+pub mod settings;
+
+pub use error::{Result, WordsError};

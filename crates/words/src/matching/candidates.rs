@@ -1,0 +1,60 @@
+//! The documents that a query can find, as sets of those that hold its terms.
+
+use super::step::{Leaf, Repeated, Step, Words};
+
+/// Documents by the terms that they hold.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Candidates {
+    /// Those that hold the term.
+    Term(usize),
+    /// Those that are in all of them.
+    All(Vec<Candidates>),
+    /// Those that are in any of them.
+    Any(Vec<Candidates>),
+    /// Those of the first that are not in the second.
+    Without(Box<Candidates>, Box<Candidates>),
+}
+
+impl Candidates {
+    /// The candidates of a step, and whether each of them is found.
+    pub(super) fn of(step: &Step) -> (Self, bool) {
+        match step {
+            Step::Leaf(leaf) => Self::of_leaf(leaf),
+            Step::And(parts) => Self::of_all(parts),
+            Step::Or(parts) => {
+                let (any, exact): (Vec<_>, Vec<bool>) = parts.iter().map(Self::of).unzip();
+                (Self::Any(any), exact.into_iter().all(|exact| exact))
+            }
+            Step::Maybe(parts) => parts.first().map_or((Self::Any(Vec::new()), true), Self::of),
+            Step::AndNot(wanted, unwanted) => {
+                let ((wanted, is_exact), (unwanted, is_certain)) =
+                    (Self::of(wanted), Self::of(unwanted));
+                match is_certain {
+                    true => (Self::Without(Box::new(wanted), Box::new(unwanted)), is_exact),
+                    false => (wanted, false),
+                }
+            }
+            Step::Phrase(words) | Step::Proximity(words, _) => Self::of_words(words),
+            Step::Quorum(words, _) => {
+                let of = |word: &Repeated| Self::of(&word.step).0;
+                (Self::Any(words.iter().map(of).collect()), false)
+            }
+            Step::Before(parts) | Step::Near { parts, .. } => (Self::of_all(parts).0, false),
+            Step::NotNear(part, ..) => (Self::of(part).0, false),
+            Step::Nothing => (Self::Any(Vec::new()), true),
+        }
+    }
+
+    fn of_leaf(leaf: &Leaf) -> (Self, bool) {
+        (Self::Term(leaf.term), leaf.is_unlimited())
+    }
+
+    fn of_words(words: &Words) -> (Self, bool) {
+        (Self::of_all(&words.leaves).0, false)
+    }
+
+    fn of_all(parts: &[Step]) -> (Self, bool) {
+        let (all, exact): (Vec<_>, Vec<bool>) = parts.iter().map(Self::of).unzip();
+        (Self::All(all), exact.into_iter().all(|exact| exact))
+    }
+}

@@ -1,0 +1,351 @@
+//! What the steps of a query say of one document.
+
+use super::{
+    Document,
+    hit::Hit,
+    near, ordered, phrase, proximity,
+    step::{Leaf, Repeated, Step, Words},
+};
+use crate::Result;
+
+/// What a query found in a document.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Found {
+    /// The first 32 fields in which it was found, one bit each.
+    pub fields: u32,
+    /// The sum that BM25 is made of.
+    pub sum: f32,
+}
+
+/// What is asked of the steps beside whether the document is found.
+#[derive(Clone, Copy)]
+struct Wanted {
+    fields: bool,
+    hits: bool,
+}
+
+/// The constant of BM25 that says how soon more of a word count less.
+const SATURATION: f32 = 1.2;
+
+/// Evaluates a step for one document: `None` if the document is not found. `hits`, where asked for, gets the
+/// hits in order of their places.
+pub(crate) fn evaluate(
+    step: &Step,
+    document: &mut dyn Document,
+    with_fields: bool,
+    hits: Option<&mut Vec<Hit>>,
+) -> Result<Option<Found>> {
+    let wanted = Wanted { fields: with_fields, hits: hits.is_some() };
+    let mut own = Vec::new();
+    let out = hits.unwrap_or(&mut own);
+    out.clear();
+    of_step(step, document, wanted, out)
+}
+
+/// Appends the hits of the step, in order, if they are wanted.
+fn of_step(
+    step: &Step,
+    document: &mut dyn Document,
+    wanted: Wanted,
+    out: &mut Vec<Hit>,
+) -> Result<Option<Found>> {
+    match step {
+        Step::Leaf(leaf) => of_leaf(leaf, document, wanted, out),
+        Step::And(parts) => of_and(parts, document, wanted, out),
+        Step::Or(parts) => of_or(parts, document, wanted, out),
+        Step::Maybe(parts) => of_maybe(parts, document, wanted, out),
+        Step::AndNot(wanted_part, unwanted) => {
+            let Some(found) = of_step(wanted_part, document, wanted, out)? else { return Ok(None) };
+            let nothing = Wanted { fields: false, hits: false };
+            let is_excluded = of_step(unwanted, document, nothing, &mut Vec::new())?.is_some();
+            Ok((!is_excluded).then_some(found))
+        }
+        Step::Phrase(words) => of_words(words, document, out, |hits, out| {
+            phrase::find(hits, &words.positions, out);
+        }),
+        Step::Proximity(words, distance) => of_words(words, document, out, |hits, out| {
+            proximity::find(hits, &words.positions, *distance, out);
+        }),
+        Step::Quorum(words, least) => of_quorum(words, *least, document, wanted, out),
+        Step::Before(parts) => of_before(parts, document, out),
+        Step::Near { parts, order, distance } => of_near(parts, order, *distance, document, out),
+        Step::NotNear(part, other, distance) => of_not_near(part, other, *distance, document, out),
+        Step::Nothing => Ok(None),
+    }
+}
+
+fn of_leaf(
+    leaf: &Leaf,
+    document: &mut dyn Document,
+    wanted: Wanted,
+    out: &mut Vec<Hit>,
+) -> Result<Option<Found>> {
+    let frequency = document.frequency(leaf.term)?;
+    if frequency == 0 {
+        return Ok(None);
+    }
+    let sum = saturated(frequency) * leaf.idf;
+    if !wanted.fields && !wanted.hits && leaf.is_unlimited() {
+        return Ok(Some(Found { fields: 0, sum }));
+    }
+    let (mut fields, mut found) = (0, 0);
+    document.places(leaf.term, &mut |place| {
+        // A field that holds the word counts, wherever in it the word may stand.
+        let is_counted = leaf.counts(place);
+        if leaf.limit.fields.contains(place.field()) && (is_counted || !leaf.is_union) {
+            fields |= 1u32.checked_shl(u32::from(place.field())).unwrap_or(0);
+        }
+        if !is_counted {
+            return;
+        }
+        found += 1;
+        if wanted.hits {
+            out.push(Hit {
+                at: u32::from(place.field()) << 24 | place.position(),
+                query_position: leaf.query_position,
+                node_position: leaf.node_position,
+                weight: 1,
+                span: 1,
+                length: 1,
+                is_last: place.is_last(),
+            });
+        }
+    })?;
+    let sum = if leaf.is_union { saturated(found) * leaf.idf } else { sum };
+    Ok((found > 0).then_some(Found { fields, sum }))
+}
+
+/// What so many occurrences are worth: each more counts for less.
+fn saturated(occurrences: u32) -> f32 {
+    let occurrences = occurrences as f32;
+    occurrences / (occurrences + SATURATION)
+}
+
+/// Sorts what was appended behind `start` by places; hits of one place keep their order within a position.
+fn merge(out: &mut [Hit], start: usize) {
+    out[start..].sort_by_key(Hit::order);
+}
+
+fn of_and(
+    parts: &[Step],
+    document: &mut dyn Document,
+    wanted: Wanted,
+    out: &mut Vec<Hit>,
+) -> Result<Option<Found>> {
+    let start = out.len();
+    let mut all: Option<Found> = None;
+    for part in parts {
+        let Some(found) = of_step(part, document, wanted, out)? else {
+            out.truncate(start);
+            return Ok(None);
+        };
+        all = Some(added(all, found));
+    }
+    merge(out, start);
+    Ok(all)
+}
+
+fn of_or(
+    parts: &[Step],
+    document: &mut dyn Document,
+    wanted: Wanted,
+    out: &mut Vec<Hit>,
+) -> Result<Option<Found>> {
+    let start = out.len();
+    let mut all: Option<Found> = None;
+    let mut missed = Vec::new();
+    for part in parts {
+        match of_step(part, document, wanted, out)? {
+            Some(found) => all = Some(added(all, found)),
+            None => missed.push(part),
+        }
+    }
+    if all.is_some() {
+        missed.into_iter().try_for_each(|part| hits_of_missed(part, document, wanted, out))?;
+    }
+    merge(out, start);
+    Ok(all)
+}
+
+/// A quorum that too few words are there for, and what a MAYBE would add, give their hits where another part finds the
+/// document.
+fn hits_of_missed(
+    step: &Step,
+    document: &mut dyn Document,
+    wanted: Wanted,
+    out: &mut Vec<Hit>,
+) -> Result<()> {
+    if !wanted.hits {
+        return Ok(());
+    }
+    match step {
+        Step::Quorum(words, _) => {
+            for word in words {
+                of_step(&word.step, document, HITS, out)?;
+            }
+        }
+        Step::Maybe(parts) => {
+            for part in parts {
+                if of_step(part, document, HITS, out)?.is_none() {
+                    hits_of_missed(part, document, wanted, out)?;
+                }
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn of_maybe(
+    parts: &[Step],
+    document: &mut dyn Document,
+    wanted: Wanted,
+    out: &mut Vec<Hit>,
+) -> Result<Option<Found>> {
+    let start = out.len();
+    let Some((first, others)) = parts.split_first() else { return Ok(None) };
+    let Some(mut all) = of_step(first, document, wanted, out)? else { return Ok(None) };
+    for part in others {
+        match of_step(part, document, wanted, out)? {
+            Some(found) => all = added(Some(all), found),
+            None => hits_of_missed(part, document, wanted, out)?,
+        }
+    }
+    merge(out, start);
+    Ok(Some(all))
+}
+
+fn added(all: Option<Found>, found: Found) -> Found {
+    let Some(all) = all else { return found };
+    Found { fields: all.fields | found.fields, sum: all.sum + found.sum }
+}
+
+const HITS: Wanted = Wanted { fields: false, hits: true };
+
+/// What words between quotes give: the hits that `find` makes of theirs, and the field of the first.
+fn of_words(
+    words: &Words,
+    document: &mut dyn Document,
+    out: &mut Vec<Hit>,
+    find: impl Fn(&[Hit], &mut Vec<Hit>),
+) -> Result<Option<Found>> {
+    let (mut hits, mut all) = (Vec::new(), None);
+    for leaf in &words.leaves {
+        let Some(found) = of_step(leaf, document, HITS, &mut hits)? else { return Ok(None) };
+        all = Some(added(all, found));
+    }
+    // Of one word that is written twice the later one comes first, as the leaves do.
+    hits.sort_by_key(|hit| hit.at);
+    let Some(all) = all else { return Ok(None) };
+    let start = out.len();
+    find(&hits, out);
+    Ok(of_first(all.sum, out, start))
+}
+
+/// A match by composed hits: only the field of the first counts.
+fn of_first(sum: f32, out: &[Hit], start: usize) -> Option<Found> {
+    let first = out.get(start)?;
+    let fields = 1u32.checked_shl(u32::from(first.field())).unwrap_or(0);
+    Some(Found { fields, sum })
+}
+
+fn of_quorum(
+    words: &[Repeated],
+    least: u32,
+    document: &mut dyn Document,
+    wanted: Wanted,
+    out: &mut Vec<Hit>,
+) -> Result<Option<Found>> {
+    let start = out.len();
+    let (mut all, mut count) = (None, 0);
+    for word in words {
+        let from = out.len();
+        let written = word.times;
+        let wanted = Wanted { hits: wanted.hits || written > 1, ..wanted };
+        let Some(found) = of_step(&word.step, document, wanted, out)? else { continue };
+        let hits = out.len() - from;
+        count += if written > 1 { hits.min(written) } else { 1 } as u32;
+        all = Some(added(all, found));
+    }
+    if count < least {
+        out.truncate(start);
+        return Ok(None);
+    }
+    merge(out, start);
+    Ok(all)
+}
+
+fn of_before(
+    parts: &[Step],
+    document: &mut dyn Document,
+    out: &mut Vec<Hit>,
+) -> Result<Option<Found>> {
+    // The sum and the fields are those of the first part alone.
+    let (mut hits, mut part_hits, mut first) = (Vec::new(), Vec::new(), None);
+    for (number, part) in parts.iter().enumerate() {
+        part_hits.clear();
+        let Some(found) = of_step(part, document, HITS, &mut part_hits)? else { return Ok(None) };
+        first = first.or(Some(found));
+        hits.extend(part_hits.iter().map(|&hit| (number, hit)));
+    }
+    hits.sort_by_key(|(part, hit)| (hit.at, *part));
+    let start = out.len();
+    ordered::find(&hits, parts.len(), out);
+    Ok(first.filter(|_| out.len() > start))
+}
+
+fn of_near(
+    parts: &[Step],
+    order: &[usize],
+    distance: u32,
+    document: &mut dyn Document,
+    out: &mut Vec<Hit>,
+) -> Result<Option<Found>> {
+    let (mut hits, mut sum) = (Vec::new(), None);
+    for &part in order {
+        let from = hits.len();
+        let Some(found) = of_step(&parts[part], document, HITS, &mut hits)? else {
+            return Ok(None);
+        };
+        hits[from..].iter_mut().for_each(|hit| hit.node_position = part as u32);
+        sum = Some(sum.map_or(found.sum, |sum: f32| sum + found.sum));
+    }
+    // At one place those of the part that is read first come first.
+    hits.sort_by_key(|hit| hit.at);
+    let start = out.len();
+    near::find(&hits, parts.len(), distance, out);
+    Ok(sum.and_then(|sum| of_first(sum, out, start)))
+}
+
+fn of_not_near(
+    part: &Step,
+    other: &Step,
+    distance: u32,
+    document: &mut dyn Document,
+    out: &mut Vec<Hit>,
+) -> Result<Option<Found>> {
+    let start = out.len();
+    let Some(found) = of_step(part, document, HITS, out)? else { return Ok(None) };
+    let mut others = Vec::new();
+    of_step(other, document, HITS, &mut others)?;
+    let is_near = |hit: &Hit| {
+        let end = hit.at + hit.length.saturating_sub(1);
+        others.iter().any(|other| {
+            let other_end = other.at + other.length.saturating_sub(1);
+            other.field() == hit.field()
+                && other.at <= end + distance
+                && hit.at <= other_end + distance
+        })
+    };
+    let mut place = 0;
+    out.retain(|hit| {
+        place += 1;
+        place <= start || !is_near(hit)
+    });
+    if out.len() == start {
+        return Ok(None);
+    }
+    let fields = out[start..].iter().map(|hit| 1u32.checked_shl(u32::from(hit.field())));
+    let fields = fields.fold(0, |all, bit| all | bit.unwrap_or(0));
+    Ok(Some(Found { fields, sum: found.sum }))
+}

@@ -1,0 +1,70 @@
+//! Where a keyword stands in a document, and what the parts of a query make of it.
+
+/// A keyword's place in a document: its field, its position there, and whether it is the field's last.
+///
+/// ```text
+/// place := field:8 position:23 is_last:1        so that places ascend by field and position
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place(pub u32);
+
+/// The greatest position in a field.
+pub const MAX_POSITION: u32 = (1 << 23) - 1;
+
+impl Place {
+    /// A place; positions begin at 1.
+    pub fn new(field: u8, position: u32, is_last: bool) -> Self {
+        Self(u32::from(field) << 24 | position.min(MAX_POSITION) << 1 | u32::from(is_last))
+    }
+
+    /// The number of the field.
+    pub fn field(self) -> u8 {
+        (self.0 >> 24) as u8
+    }
+
+    /// The position in the field.
+    pub fn position(self) -> u32 {
+        self.0 >> 1 & MAX_POSITION
+    }
+
+    /// Whether no keyword of the field stands behind it.
+    pub fn is_last(self) -> bool {
+        self.0 & 1 == 1
+    }
+}
+
+/// What a part of a query found at one place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hit {
+    /// The field's number times 2^24 plus the position.
+    pub at: u32,
+    /// The word's position in the query.
+    pub query_position: u32,
+    /// The position of the query's part that found it, among those that a NEAR joins.
+    pub node_position: u32,
+    /// How many words it stands for.
+    pub weight: u32,
+    /// How many positions of the query it spans.
+    pub span: u32,
+    /// How many positions of the document it spans.
+    pub length: u32,
+    /// Whether it ends its field.
+    pub is_last: bool,
+}
+
+impl Hit {
+    /// The number of the field.
+    pub fn field(&self) -> u8 {
+        (self.at >> 24) as u8
+    }
+
+    /// The position in the field.
+    pub fn position(&self) -> u32 {
+        self.at & 0xFF_FFFF
+    }
+
+    /// What hits are ordered by.
+    pub(crate) fn order(&self) -> (u32, u32) {
+        (self.at, self.query_position)
+    }
+}

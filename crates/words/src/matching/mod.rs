@@ -1,0 +1,37 @@
+//! Which documents a query finds, and the hits by which they are weighed.
+//!
+//! A query becomes steps over terms (keywords, or unions of those that a wildcard stands for). A step says of one
+//! document whether it is found, the sum that BM25 is made of, and the hits in order of their places. All sums
+//! are of 32 bits, rounded after each operation, in the order that Sphinx adds: the last bit shows in weights.
+
+mod candidates;
+mod evaluate;
+mod hit;
+mod near;
+mod ordered;
+mod phrase;
+mod plan;
+mod proximity;
+mod step;
+
+pub use candidates::Candidates;
+pub use evaluate::Found;
+pub use hit::{Hit, MAX_POSITION, Place};
+pub use plan::{Counts, Expansion, Matcher, PlannedWord, Term, Vocabulary};
+
+use crate::Result;
+
+/// The terms of one document, as an index has them.
+pub trait Document {
+    /// How often the term stands in the document; 0 if it does not.
+    ///
+    /// # Errors
+    /// What the index says.
+    fn frequency(&mut self, term: usize) -> Result<u32>;
+
+    /// Calls `each` for the places of the term in the document, in ascending order.
+    ///
+    /// # Errors
+    /// What the index says.
+    fn places(&mut self, term: usize, each: &mut dyn FnMut(Place)) -> Result<()>;
+}

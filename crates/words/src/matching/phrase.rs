@@ -1,0 +1,50 @@
+//! Phrases: words at the distances that they have in the query.
+
+use super::hit::Hit;
+
+/// A phrase that has begun: the index of the word that comes next, and where.
+struct Begun {
+    next: usize,
+    at: u32,
+}
+
+/// Appends a hit for each place where the words at `positions` of the query stand at those distances. `hits` are
+/// those of all words, ascending. Matches do not overlap: the search goes on behind one.
+pub(crate) fn find(hits: &[Hit], positions: &[u32], out: &mut Vec<Hit>) {
+    let (Some(&first), Some(&last)) = (positions.first(), positions.last()) else { return };
+    let span = last - first;
+    let mut begun: Vec<Begun> = Vec::new();
+    for hit in hits {
+        if hit.query_position == first {
+            let at = hit.at + positions.get(1).map_or(0, |second| second - first);
+            begun.push(Begun { next: 1, at });
+        }
+        let mut is_whole = false;
+        begun.retain_mut(|state| {
+            if state.at < hit.at {
+                return false;
+            }
+            if state.at > hit.at || positions.get(state.next) != Some(&hit.query_position) {
+                return true;
+            }
+            state.next += 1;
+            match positions.get(state.next) {
+                Some(next) => state.at += next - hit.query_position,
+                None => is_whole = true,
+            }
+            true
+        });
+        if is_whole {
+            begun.clear();
+            out.push(Hit {
+                at: hit.at - span,
+                query_position: first,
+                node_position: hit.node_position,
+                weight: positions.len() as u32,
+                span: span + 1,
+                length: span + 1,
+                is_last: false,
+            });
+        }
+    }
+}

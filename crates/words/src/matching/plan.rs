@@ -1,0 +1,504 @@
+//! From the tree of a query to its steps: keywords are looked up, and sums get their order.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{
+    Candidates, Document,
+    evaluate::{Found, evaluate},
+    hit::{Hit, Place},
+    step::{Leaf, Repeated, Step, Words},
+};
+use crate::{
+    Result,
+    query::{Node, Quoted, QuotedKind, Word},
+    rank::{IdfKind, Needs, idf},
+};
+
+/// In how many live documents of the whole table a keyword stands, and how often.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Documents.
+    pub documents: u64,
+    /// Occurrences.
+    pub hits: u64,
+}
+
+/// A keyword that a wildcard stands for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expansion {
+    /// The keyword.
+    pub keyword: String,
+    /// Where it stands.
+    pub counts: Counts,
+}
+
+/// The keywords of a whole table. Its numbers must not depend on how the table is cut.
+pub trait Vocabulary {
+    /// Live documents.
+    fn total(&self) -> u64;
+
+    /// The keyword of a tokenised word; `None` if it is a stop word.
+    fn keyword(&self, word: &str, is_exact: bool) -> Option<String>;
+
+    /// Where a keyword stands.
+    ///
+    /// # Errors
+    /// What the index says.
+    fn counts(&mut self, keyword: &str) -> Result<Counts>;
+
+    /// The keywords that a word with wildcards stands for, in order; `Err` in the answer is a warning: nothing
+    /// is expanded.
+    ///
+    /// # Errors
+    /// What the index says.
+    fn expand(&mut self, pattern: &str) -> Result<Result<Vec<Expansion>, String>>;
+
+    /// The documents in which any of the keywords stands, at a place that `counts` where that is given.
+    ///
+    /// # Errors
+    /// What the index says.
+    fn union(
+        &mut self,
+        keywords: &[String],
+        counts: Option<&dyn Fn(Place) -> bool>,
+    ) -> Result<u64>;
+}
+
+/// What a matcher asks a document for: a keyword, or several that count as one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Term {
+    /// The keywords.
+    pub keywords: Vec<String>,
+    /// The documents of the table in which any of them stands.
+    pub documents: u64,
+    /// Whether it is what a wildcard stands for: only places that a query asks for count in it.
+    pub is_union: bool,
+}
+
+/// A keyword of the query, for reports.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlannedWord {
+    /// As it stands in the index; as it was written if it is a wildcard.
+    pub word: String,
+    /// Where it stands.
+    pub counts: Counts,
+}
+
+/// A query over known keywords.
+#[derive(Clone, Debug)]
+pub struct Matcher {
+    root: Step,
+    terms: Vec<Term>,
+    words: Vec<PlannedWord>,
+    keywords: usize,
+    has_repeats: bool,
+    last_position: u32,
+    warning: Option<String>,
+}
+
+/// A quorum of more words is an AND.
+const QUORUM_WORDS: usize = 256;
+/// An expansion with more hits, in at least [`RARE_DOCUMENTS`], is a keyword of its own.
+const RARE_HITS: u64 = 256;
+/// See [`RARE_HITS`].
+const RARE_DOCUMENTS: u64 = 32;
+
+impl Matcher {
+    /// Plans a query.
+    ///
+    /// # Errors
+    /// What the vocabulary says.
+    pub fn new(root: &Node, vocabulary: &mut dyn Vocabulary, kind: IdfKind) -> Result<Self> {
+        let mut planner = Planner::new(vocabulary);
+        let mut words = Vec::new();
+        collect(root, false, &mut words);
+        let wanted = words.iter().filter(|(_, is_excluded)| !is_excluded);
+        planner.last_position = wanted.map(|(word, _)| word.position).max().unwrap_or(0);
+        let mut words: Vec<&Word> = words.into_iter().map(|(word, _)| word).collect();
+        // Of several at one place, which stars leave, the last comes first.
+        words.reverse();
+        words.sort_by_key(|word| word.position);
+        words.into_iter().try_for_each(|word| planner.look_up(word))?;
+        planner.kind = kind;
+        let root = planner.step(root)?;
+        let told = |it: Expanded| PlannedWord { word: it.word, counts: it.counts };
+        let mut words: Vec<PlannedWord> = planner.expanded.into_iter().map(told).collect();
+        words.append(&mut planner.plain);
+        Ok(Self {
+            root,
+            terms: planner.terms,
+            words,
+            keywords: planner.keywords,
+            has_repeats: planner.has_repeats,
+            last_position: planner.last_position,
+            warning: planner.quorum_warning.or(planner.wildcard_warning),
+        })
+    }
+
+    /// The terms that documents are asked for, by number.
+    pub fn terms(&self) -> &[Term] {
+        &self.terms
+    }
+
+    /// The words of the query, as `SHOW META` tells them.
+    pub fn words(&self) -> &[PlannedWord] {
+        &self.words
+    }
+
+    /// The distinct keywords of the query.
+    pub fn keywords(&self) -> usize {
+        self.keywords
+    }
+
+    /// Whether a word stands in the query twice.
+    pub fn has_repeats(&self) -> bool {
+        self.has_repeats
+    }
+
+    /// The position of the query's last word.
+    pub fn last_position(&self) -> u32 {
+        self.last_position
+    }
+
+    /// What was changed of the query, in Sphinx's words.
+    pub fn warning(&self) -> Option<&str> {
+        self.warning.as_deref()
+    }
+
+    /// The documents that the query can find, and whether it finds each of them.
+    pub fn candidates(&self) -> (Candidates, bool) {
+        Candidates::of(&self.root)
+    }
+
+    /// What the query finds in a document; `None` if it does not find it. `hits` become those that a ranker needs.
+    ///
+    /// # Errors
+    /// What the document says.
+    pub fn evaluate(
+        &self,
+        document: &mut dyn Document,
+        needs: Needs,
+        hits: &mut Vec<Hit>,
+    ) -> Result<Option<Found>> {
+        evaluate(&self.root, document, needs.fields, needs.hits.then_some(hits))
+    }
+}
+
+/// What a word of the query is.
+struct Known {
+    /// The terms of its own, each with its idf's documents.
+    terms: Vec<usize>,
+}
+
+/// A wildcard, for reports.
+struct Expanded {
+    word: String,
+    counts: Counts,
+    /// Those that it has where it is written once.
+    once: Counts,
+}
+
+struct Planner<'a> {
+    vocabulary: &'a mut dyn Vocabulary,
+    known: HashMap<String, Known>,
+    /// The numbers of terms by keyword.
+    numbers: HashMap<(Vec<String>, bool), usize>,
+    terms: Vec<Term>,
+    plain: Vec<PlannedWord>,
+    expanded: Vec<Expanded>,
+    /// The words that have been given their idf.
+    weighed: HashSet<String>,
+    kind: IdfKind,
+    keywords: usize,
+    has_repeats: bool,
+    last_position: u32,
+    quorum_warning: Option<String>,
+    wildcard_warning: Option<String>,
+}
+
+/// What tells a word of the query from others.
+fn text_of(word: &Word) -> String {
+    if word.is_exact { format!("={}", word.text) } else { word.text.clone() }
+}
+
+impl<'a> Planner<'a> {
+    fn new(vocabulary: &'a mut dyn Vocabulary) -> Self {
+        Self {
+            vocabulary,
+            known: HashMap::new(),
+            numbers: HashMap::new(),
+            terms: Vec::new(),
+            plain: Vec::new(),
+            expanded: Vec::new(),
+            weighed: HashSet::new(),
+            kind: IdfKind::default(),
+            keywords: 0,
+            has_repeats: false,
+            last_position: 0,
+            quorum_warning: None,
+            wildcard_warning: None,
+        }
+    }
+
+    fn look_up(&mut self, word: &Word) -> Result<()> {
+        let text = text_of(word);
+        if self.known.contains_key(&text) {
+            self.has_repeats = true;
+            // A wildcard is told as often as it is written.
+            if let Some(known) = self.expanded.iter_mut().find(|it| it.word == word.text) {
+                known.counts.documents += known.once.documents;
+                known.counts.hits += known.once.hits;
+            }
+            return Ok(());
+        }
+        let terms = if word.text.contains(['*', '?', '%']) {
+            self.wildcard(word)?
+        } else {
+            let keyword = self.vocabulary.keyword(&word.text, word.is_exact);
+            vec![self.plain(keyword.unwrap_or_else(|| word.text.clone()))?]
+        };
+        self.keywords += terms.len().max(1);
+        self.known.insert(text, Known { terms });
+        Ok(())
+    }
+
+    fn plain(&mut self, keyword: String) -> Result<usize> {
+        let counts = self.vocabulary.counts(&keyword)?;
+        match self.plain.iter_mut().find(|word| word.word == keyword) {
+            Some(word) => {
+                word.counts.documents += counts.documents;
+                word.counts.hits += counts.hits;
+            }
+            None => self.plain.push(PlannedWord { word: keyword.clone(), counts }),
+        }
+        Ok(self.term(vec![keyword], counts.documents, false))
+    }
+
+    fn term(&mut self, keywords: Vec<String>, documents: u64, is_union: bool) -> usize {
+        let (numbers, terms) = (&mut self.numbers, &mut self.terms);
+        *numbers.entry((keywords, is_union)).or_insert_with_key(|(keywords, _)| {
+            terms.push(Term { keywords: keywords.clone(), documents, is_union });
+            terms.len() - 1
+        })
+    }
+
+    fn wildcard(&mut self, word: &Word) -> Result<Vec<usize>> {
+        let expansions = match self.vocabulary.expand(&word.text)? {
+            Ok(expansions) => expansions,
+            Err(warning) => {
+                self.wildcard_warning = Some(warning);
+                return Ok(vec![self.plain(word.text.clone())?]);
+            }
+        };
+        let sum = |of: fn(&Counts) -> u64| expansions.iter().map(|it| of(&it.counts)).sum();
+        let counts = Counts { documents: sum(|it| it.documents), hits: sum(|it| it.hits) };
+        self.expanded.push(Expanded { word: word.text.clone(), counts, once: counts });
+        let is_rare = |it: &Expansion| {
+            it.counts.hits <= RARE_HITS || it.counts.documents < RARE_DOCUMENTS
+        };
+        let (rare, frequent): (Vec<_>, Vec<_>) = expansions.into_iter().partition(is_rare);
+        let mut terms = Vec::new();
+        for expansion in frequent {
+            let documents = expansion.counts.documents;
+            terms.push(self.term(vec![expansion.keyword], documents, false));
+        }
+        let rare: Vec<String> = rare.into_iter().map(|expansion| expansion.keyword).collect();
+        if !rare.is_empty() || terms.is_empty() {
+            let documents = self.vocabulary.union(&rare, None)?;
+            terms.push(self.term(rare, documents, true));
+        }
+        Ok(terms)
+    }
+
+    /// The step of a word. Where it stands in the query first it has its idf; a wildcard has it everywhere.
+    fn word(&mut self, word: &Word) -> Result<Step> {
+        let text = text_of(word);
+        let is_first = self.weighed.insert(text.clone());
+        let numbers = self.known.get(&text).map_or_else(Vec::new, |known| known.terms.clone());
+        let leaves = numbers.into_iter().map(|term| self.leaf(word, term, is_first));
+        let mut leaves = leaves.collect::<Result<Vec<Step>>>()?;
+        Ok(match leaves.len() {
+            0 => Step::Nothing,
+            1 => leaves.pop().unwrap_or(Step::Nothing),
+            _ => Step::Or(leaves),
+        })
+    }
+
+    fn leaf(&mut self, word: &Word, number: usize, is_first: bool) -> Result<Step> {
+        let mut leaf = Leaf {
+            term: number,
+            query_position: word.position,
+            node_position: 0,
+            idf: 0.0,
+            limit: word.limit,
+            at_start: word.at_start,
+            at_end: word.at_end,
+            is_union: false,
+        };
+        let Some(term) = self.terms.get(number) else { return Ok(Step::Nothing) };
+        leaf.is_union = term.is_union;
+        if is_first || term.is_union {
+            let documents = match term.is_union && !leaf.is_unlimited() {
+                true => self.vocabulary.union(&term.keywords, Some(&|at| leaf.counts(at)))?,
+                false => term.documents,
+            };
+            let total = self.vocabulary.total();
+            leaf.idf = idf(documents, total, self.keywords, word.boost, self.kind);
+        }
+        Ok(Step::Leaf(leaf))
+    }
+
+    fn documents(&self, word: &Word) -> u64 {
+        let terms = self.known.get(&text_of(word)).map_or(&[][..], |known| &known.terms);
+        terms.iter().filter_map(|&term| self.terms.get(term)).map(|term| term.documents).sum()
+    }
+
+    /// The order in which sums of words are added: the rarest first, of equal ones the last.
+    fn order(&self, words: &[&Word]) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..words.len()).rev().collect();
+        order.sort_by_key(|&place| self.documents(words[place]));
+        order
+    }
+
+    fn words(&mut self, words: &[Word]) -> Result<Words> {
+        let order = self.order(&words.iter().collect::<Vec<_>>());
+        let leaves = order.into_iter().map(|place| self.word(&words[place]));
+        let leaves = leaves.collect::<Result<_>>()?;
+        Ok(Words { leaves, positions: words.iter().map(|word| word.position).collect() })
+    }
+
+    fn step(&mut self, node: &Node) -> Result<Step> {
+        Ok(match node {
+            Node::Word(word) => self.word(word)?,
+            Node::Quoted(quoted) => self.quoted(quoted)?,
+            Node::And(parts) => match plain_words(parts) {
+                Some(words) => {
+                    let order = self.order(&words);
+                    let steps = order.into_iter().map(|place| self.word(words[place]));
+                    Step::And(steps.collect::<Result<_>>()?)
+                }
+                None => Step::And(self.steps(parts)?),
+            },
+            Node::Or(parts) => Step::Or(self.steps(parts)?),
+            Node::Maybe(parts) => Step::Maybe(self.steps(parts)?),
+            Node::Before(parts) => Step::Before(self.steps(parts)?),
+            Node::AndNot(wanted, unwanted) => {
+                Step::AndNot(Box::new(self.step(wanted)?), Box::new(self.step(unwanted)?))
+            }
+            Node::NotNear { wanted, unwanted, distance } => {
+                let (wanted, unwanted) = (self.step(wanted)?, self.step(unwanted)?);
+                Step::NotNear(Box::new(wanted), Box::new(unwanted), *distance)
+            }
+            Node::Near { parts, distance } => {
+                let parts = spliced(parts);
+                // As words of an AND; parts of several words come last.
+                let rank = |part: &Node| match part {
+                    Node::Word(word) => self.documents(word),
+                    _ => u64::MAX,
+                };
+                let mut order: Vec<usize> = (0..parts.len()).rev().collect();
+                order.sort_by_key(|&place| rank(&parts[place]));
+                let mut steps: Vec<Step> = vec![Step::Nothing; parts.len()];
+                for &place in &order {
+                    steps[place] = self.step(&parts[place])?;
+                }
+                Step::Near { parts: steps, order, distance: *distance }
+            }
+        })
+    }
+
+    fn steps(&mut self, parts: &[Node]) -> Result<Vec<Step>> {
+        parts.iter().map(|part| self.step(part)).collect()
+    }
+
+    fn quoted(&mut self, quoted: &Quoted) -> Result<Step> {
+        let words = &quoted.words;
+        match quoted.kind {
+            QuotedKind::Phrase => Ok(Step::Phrase(self.words(words)?)),
+            QuotedKind::Proximity(distance) => {
+                Ok(Step::Proximity(self.words(words)?, distance))
+            }
+            QuotedKind::Quorum(least) => self.quorum(words, least, true),
+            QuotedKind::QuorumShare(share) => {
+                let percent = (share * 100.0) as u32;
+                let least = (percent as f32 * words.len() as f32 / 100.0).round();
+                self.quorum(words, (least as u32).max(1), false)
+            }
+        }
+    }
+
+    fn quorum(&mut self, words: &[Word], least: u32, warns: bool) -> Result<Step> {
+        let count = words.len();
+        let all = |planner: &mut Self| Ok(Step::And(planner.words(words)?.leaves));
+        if least == 1 && count > 1 {
+            let steps = words.iter().map(|word| self.word(word));
+            return Ok(Step::Or(steps.collect::<Result<_>>()?));
+        }
+        if least as usize >= count {
+            if warns {
+                self.quorum_warning = Some(format!(
+                    "quorum threshold too high (words={count}, thresh={least}); replacing quorum \
+                     operator with AND operator"
+                ));
+            }
+            return all(self);
+        }
+        if count > QUORUM_WORDS {
+            let warning = format!("too many words ({count}) for quorum; replacing with an AND");
+            self.quorum_warning = Some(warning);
+            return all(self);
+        }
+        let mut distinct: Vec<Repeated> = Vec::new();
+        let mut places: HashMap<String, usize> = HashMap::new();
+        for word in words {
+            match places.get(&text_of(word)) {
+                Some(&place) => distinct[place].times += 1,
+                None => {
+                    places.insert(text_of(word), distinct.len());
+                    let step = self.word(word)?;
+                    distinct.push(Repeated { step, times: 1 });
+                }
+            }
+        }
+        Ok(Step::Quorum(distinct, least))
+    }
+}
+
+/// All words of a query, and whether they are excluded.
+fn collect<'n>(node: &'n Node, is_excluded: bool, words: &mut Vec<(&'n Word, bool)>) {
+    match node {
+        Node::Word(word) => words.push((word, is_excluded)),
+        Node::Quoted(quoted) => words.extend(quoted.words.iter().map(|it| (it, is_excluded))),
+        Node::And(parts)
+        | Node::Or(parts)
+        | Node::Maybe(parts)
+        | Node::Before(parts)
+        | Node::Near { parts, .. } => {
+            parts.iter().for_each(|part| collect(part, is_excluded, words));
+        }
+        Node::AndNot(wanted, unwanted) | Node::NotNear { wanted, unwanted, .. } => {
+            collect(wanted, is_excluded, words);
+            collect(unwanted, true, words);
+        }
+    }
+}
+
+/// The parts of a NEAR, words of an AND among them one by one.
+fn spliced(parts: &[Node]) -> Vec<Node> {
+    let mut all = Vec::with_capacity(parts.len());
+    for part in parts {
+        match part {
+            Node::And(words) if plain_words(words).is_some() => all.extend_from_slice(words),
+            other => all.push(other.clone()),
+        }
+    }
+    all
+}
+
+/// The words, if all parts are words.
+fn plain_words(parts: &[Node]) -> Option<Vec<&Word>> {
+    fn word(part: &Node) -> Option<&Word> {
+        if let Node::Word(word) = part { Some(word) } else { None }
+    }
+    parts.iter().map(word).collect()
+}

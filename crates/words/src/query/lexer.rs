@@ -1,0 +1,403 @@
+//! The tokens of a query: words with their modifiers, operators and field limits.
+
+use super::{
+    fields,
+    tree::{FieldMask, Limit, Word},
+};
+use crate::{
+    Result, WordsError,
+    analysis::{Analyzer, QueryToken, QueryTokenKind, QueryTokens},
+};
+
+/// A token of the grammar.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Token {
+    /// The end of the query.
+    End,
+    /// A word, and the stars before it between its quotes; `None` for one that is left out.
+    Word(Option<Word>, u32),
+    /// A character that means something.
+    Special(char),
+    /// `<<`.
+    Before,
+    /// `NEAR/3`.
+    Near(u32),
+    /// `MAYBE`.
+    Maybe,
+    /// `SENTENCE` (`S`) or `PARAGRAPH` (`P`).
+    Unit(char),
+    /// `@title`: what follows is limited.
+    Limit,
+    /// `ZONE:h1`.
+    Zone,
+}
+
+impl Token {
+    /// As errors call it.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::End => "$end".to_owned(),
+            Self::Word(..) => "TOK_KEYWORD".to_owned(),
+            Self::Special(special) => format!("'{special}'"),
+            Self::Before => "TOK_BEFORE".to_owned(),
+            Self::Near(_) => "TOK_NEAR".to_owned(),
+            Self::Maybe => "TOK_MAYBE".to_owned(),
+            Self::Unit('S') => "TOK_SENTENCE".to_owned(),
+            Self::Unit(_) => "TOK_PARAGRAPH".to_owned(),
+            Self::Limit => "TOK_FIELDLIMIT".to_owned(),
+            Self::Zone => "TOK_ZONE".to_owned(),
+        }
+    }
+}
+
+/// Reads one token after the other.
+pub(super) struct Lexer<'a> {
+    text: &'a str,
+    tokens: QueryTokens<'a>,
+    fields: &'a [String],
+    has_exact_words: bool,
+    takes_wildcards: bool,
+    stop_step: u32,
+    is_relaxed: bool,
+    /// Where the next token is looked for.
+    offset: usize,
+    /// Where the last one was, behind what was passed over.
+    looked_from: usize,
+    /// The limit that holds, and those of the groups around.
+    limit: Limit,
+    outer_limits: Vec<Limit>,
+    /// The position of the last word.
+    position: u32,
+    /// Within quotes hardly anything means something.
+    pub is_quoted: bool,
+    /// The stars so far between the quotes.
+    stars: u32,
+    /// Whether the last token was a word.
+    is_behind_word: bool,
+    /// Where a `^` ended that makes the word behind it the first of its field.
+    caret: Option<usize>,
+    /// How many `=` stand before the next word.
+    equals: usize,
+    /// Whether nothing at all has been read.
+    pub is_empty: bool,
+    /// The last thing that was passed over.
+    pub warning: Option<String>,
+}
+
+impl<'a> Lexer<'a> {
+    pub(super) fn new(text: &'a str, analyzer: &'a Analyzer, fields: &'a [String]) -> Self {
+        const RELAXED: &str = "@@relaxed";
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        let relaxed = text.strip_prefix(RELAXED).filter(|rest| !rest.starts_with(is_name));
+        let settings = analyzer.settings();
+        Self {
+            text,
+            tokens: analyzer.query(text),
+            fields,
+            has_exact_words: settings.index_exact_words(),
+            takes_wildcards: settings.has_wildcards(),
+            stop_step: settings.stopword_step(),
+            is_relaxed: relaxed.is_some(),
+            offset: relaxed.map_or(0, |_| RELAXED.len()),
+            looked_from: 0,
+            limit: Limit::NONE,
+            outer_limits: Vec::new(),
+            position: 0,
+            is_quoted: false,
+            stars: 0,
+            is_behind_word: false,
+            caret: None,
+            equals: 0,
+            is_empty: true,
+            warning: None,
+        }
+    }
+
+    pub(super) fn is_relaxed(&self) -> bool {
+        self.is_relaxed
+    }
+
+    /// The text from where the last token was looked for.
+    pub(super) fn rest(&self) -> &'a str {
+        self.text.get(self.looked_from..).unwrap_or("")
+    }
+
+
+    /// The next token.
+    ///
+    /// # Errors
+    /// [`WordsError::Query`] for a field that is not there or a list of fields that is not ended.
+    pub(super) fn next(&mut self) -> Result<Token> {
+        loop {
+            self.tokens.seek(self.offset);
+            let from = self.offset;
+            self.looked_from = from;
+            let Some(token) = self.tokens.next() else {
+                self.offset = self.text.len();
+                return Ok(Token::End);
+            };
+            self.is_empty &= token.kind == QueryTokenKind::Special('*');
+            let found = match &token.kind {
+                QueryTokenKind::Special(special) => self.special(*special, &token)?,
+                QueryTokenKind::Word { .. } => self.word(token, from)?,
+            };
+            if let Some(found) = found {
+                self.is_behind_word = matches!(found, Token::Word(..));
+                return Ok(found);
+            }
+        }
+    }
+
+    fn follows(&self, end: usize, what: &str) -> bool {
+        self.text.get(end..).is_some_and(|rest| rest.starts_with(what))
+    }
+
+    fn special(&mut self, special: char, token: &QueryToken) -> Result<Option<Token>> {
+        self.offset = token.end;
+        let is_passed_over = match special {
+            '"' => {
+                self.stars = 0;
+                false
+            }
+            '^' => {
+                self.caret(token.end);
+                true
+            }
+            '=' => {
+                self.equals += usize::from(self.has_exact_words);
+                // What follows tells whether it belongs to a word.
+                return Ok(self.exact());
+            }
+            '$' => {
+                if !self.is_quoted && !self.is_behind_word {
+                    self.warn_of_modifier();
+                }
+                true
+            }
+            '*' => {
+                let is_run = self.follows(token.end, "*") || self.text[..token.start].ends_with('*');
+                self.stars += u32::from(self.is_quoted && !is_run);
+                self.position += u32::from(self.takes_wildcards && !self.is_quoted);
+                true
+            }
+            _ if self.is_quoted => true,
+            '<' if self.follows(token.end, "<") => {
+                // The second is passed over, being alone.
+                return Ok(Some(Token::Before));
+            }
+            '<' => true,
+            '@' => return self.field_limit(token.end),
+            '(' => {
+                self.outer_limits.push(self.limit);
+                false
+            }
+            ')' => {
+                self.limit = self.outer_limits.pop().unwrap_or(Limit::NONE);
+                false
+            }
+            _ => false,
+        };
+        Ok((!is_passed_over).then_some(Token::Special(special)))
+    }
+
+    /// A `=` in front of quotes or a group is a token; before a word it is the word's.
+    fn exact(&mut self) -> Option<Token> {
+        let behind = self.text.get(self.offset..).unwrap_or("").trim_start();
+        if self.equals > 0 && !self.is_quoted && behind.starts_with(['"', '(']) {
+            self.equals = 0;
+            return Some(Token::Special('='));
+        }
+        None
+    }
+
+    fn caret(&mut self, end: usize) {
+        self.caret = Some(end);
+        let next = self.text.get(end..).and_then(|rest| rest.chars().next());
+        let specials = ['(', ')', '|', '-', '!', '@', '~', '"', '/', '<'];
+        let is_operator = |c: char| specials.contains(&c) || c == '=' && self.has_exact_words;
+        if !self.is_quoted && next.is_some_and(is_operator) {
+            self.warn_of_modifier();
+        }
+    }
+
+    fn warn_of_modifier(&mut self) {
+        let warning = "query warning: modifiers must be applied to keywords, not operators";
+        self.warning = Some(warning.to_owned());
+    }
+
+    fn field_limit(&mut self, end: usize) -> Result<Option<Token>> {
+        if end == self.text.len() {
+            return Ok(Some(Token::Limit));
+        }
+        let found = fields::parse(self.text, end, self.fields, self.is_relaxed)?;
+        self.offset = found.end;
+        if let Some(name) = found.unknown {
+            self.warning = Some(format!("query warning: no field '{name}' found in schema"));
+        }
+        let Some(limit) = found.limit else { return Ok(None) };
+        self.limit = limit;
+        Ok(Some(Token::Limit))
+    }
+
+    fn word(&mut self, token: QueryToken, from: usize) -> Result<Option<Token>> {
+        let raw = self.text.get(token.start..token.end).unwrap_or("");
+        let is_alone = self.text.get(from..token.start).is_some_and(|gap| gap.trim().is_empty());
+        if !self.is_quoted
+            && is_alone
+            && let Some(operator) = self.operator(raw, token.end)?
+        {
+            return Ok(Some(operator));
+        }
+        let QueryTokenKind::Word { word, is_stop, positions } = token.kind else {
+            return Ok(None);
+        };
+        let position = self.position + token.skipped + 1;
+        self.position += token.skipped + positions;
+        if is_stop {
+            self.position = (self.position + self.stop_step).saturating_sub(1);
+        }
+        let at_start = self.caret.take() == Some(token.start);
+        let equals = std::mem::take(&mut self.equals);
+        self.offset = token.end;
+        let (at_end, boost) = self.modifiers();
+        let word = (!is_stop).then_some(Word {
+            text: format!("{}{word}", "=".repeat(equals.saturating_sub(1))),
+            position,
+            is_exact: equals > 0,
+            at_start,
+            at_end,
+            boost,
+            limit: self.limit,
+        });
+        Ok(Some(Token::Word(word, self.stars)))
+    }
+
+    /// The modifiers behind a word: `$`, and `^2.5`. Without any the word takes one separator with it.
+    fn modifiers(&mut self) -> (bool, f32) {
+        let start = self.offset;
+        let at_end = self.follows(self.offset, "$");
+        self.offset += usize::from(at_end);
+        let mut boost = 1.0;
+        if self.follows(self.offset, "^")
+            && let Some((number, length)) = float(&self.text[self.offset + 1..])
+        {
+            boost = number;
+            self.offset += 1 + length;
+        }
+        // A star that nothing is expanded by.
+        let stars = self.text[self.offset..].bytes().take_while(|&byte| byte == b'*').count();
+        self.offset += stars;
+        if self.offset == start && !self.is_quoted {
+            self.take_separator();
+        }
+        (at_end, boost)
+    }
+
+    /// A word takes one separator behind it with it.
+    fn take_separator(&mut self) {
+        let next = self.text[self.offset..].chars().next();
+        let is_separator = |c: &char| *c == '-' || *c != '\\' && self.tokens.is_separator(*c);
+        self.offset += next.filter(is_separator).map_or(0, char::len_utf8);
+    }
+
+    /// The operator that is written as a word.
+    fn operator(&mut self, raw: &str, end: usize) -> Result<Option<Token>> {
+        let token = match raw {
+            "MAYBE" => Token::Maybe,
+            "SENTENCE" => Token::Unit('S'),
+            "PARAGRAPH" => Token::Unit('P'),
+            "NEAR" => {
+                let digits = self.text[end..].strip_prefix('/').unwrap_or("");
+                let length = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+                if length == 0 {
+                    return Ok(None);
+                }
+                let distance = digits[..length].parse::<u64>().unwrap_or(u64::MAX);
+                self.offset = end + 1 + length;
+                return Ok(Some(Token::Near(distance.min(1 << 24) as u32)));
+            }
+            "ZONE" | "ZONESPAN" if self.follows(end, ":") => return self.zone(end + 1),
+            _ => return Ok(None),
+        };
+        self.offset = end;
+        self.take_separator();
+        Ok(Some(token))
+    }
+
+    /// Texts have no zones here: what is limited to one is in none of them.
+    fn zone(&mut self, start: usize) -> Result<Option<Token>> {
+        let rest = &self.text[start..];
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        let length = |text: &str| text.find(|c| !is_name(c)).unwrap_or(text.len());
+        let end = if let Some(list) = rest.strip_prefix('(') {
+            let end = list.find(|c| !is_name(c) && c != ',').unwrap_or(list.len());
+            if end == 0 || !list[end..].starts_with(')') {
+                let message = match list[end..].chars().next() {
+                    Some(c) => format!("query error: unexpected character '{c}' in zone block operator"),
+                    None => "query error: missing closing ')' in zone block operator".to_owned(),
+                };
+                return Err(WordsError::Query(message));
+            }
+            end + 2
+        } else {
+            length(rest)
+        };
+        if end == 0 {
+            return Ok(None);
+        }
+        self.offset = start + end;
+        self.limit.fields = FieldMask::NONE;
+        Ok(Some(Token::Zone))
+    }
+
+    /// The whole number or, if `takes_fraction`, the fraction that comes next: it ends before a space, the end or an operator.
+    pub(super) fn number(&mut self, takes_fraction: bool) -> Option<Number> {
+        let rest = self.text.get(self.offset..)?;
+        let trimmed = rest.trim_start();
+        let is_number = |c: char| c.is_ascii_digit() || c == '.' && takes_fraction;
+        let length = trimmed.find(|c| !is_number(c)).unwrap_or(trimmed.len());
+        let (number, behind) = trimmed.split_at(length);
+        let goes_on = behind.starts_with(|c: char| c == '.' || c.is_alphanumeric() || c == '_');
+        if goes_on || number.len() > 9 && !number.contains('.') {
+            return None;
+        }
+        let found = match number.contains('.') {
+            true => Number::Fraction(number.parse().ok()?),
+            false => Number::Whole(number.parse().ok()?),
+        };
+        self.offset += rest.len() - behind.len();
+        // It takes a position, as a word does.
+        self.position += 1;
+        Some(found)
+    }
+}
+
+/// A number behind quotes.
+pub(super) enum Number {
+    Whole(u32),
+    Fraction(f32),
+}
+
+/// The number that the text begins with, in digits, with a fraction and an exponent, and its bytes.
+fn float(text: &str) -> Option<(f32, usize)> {
+    let bytes = text.as_bytes();
+    let digits = |from: usize| {
+        let rest = bytes.get(from..).unwrap_or(&[]);
+        from + rest.iter().take_while(|byte| byte.is_ascii_digit()).count()
+    };
+    let mut end = digits(0);
+    if bytes.get(end) == Some(&b'.') {
+        end = digits(end + 1);
+    }
+    if !bytes.get(..end)?.iter().any(u8::is_ascii_digit) {
+        return None;
+    }
+    if matches!(bytes.get(end), Some(b'e' | b'E')) {
+        let sign = usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
+        let exponent = digits(end + 1 + sign);
+        if exponent > end + 1 + sign {
+            end = exponent;
+        }
+    }
+    Some((text[..end].parse().ok()?, end))
+}

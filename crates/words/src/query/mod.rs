@@ -1,0 +1,31 @@
+//! The query language: from the text of a query to a tree of words.
+//!
+//! ```text
+//! query  = ["@@relaxed"] , and ;                    and  = order , { order } ;
+//! order  = neg , { ("<<" | "NEAR/" int) , neg } ;   neg  = alt | [limit] , ("-" | "!") , alt ;
+//! alt    = item , { ("|" | "MAYBE") , item } ;      item = [limit] , atom ;
+//! atom   = keyword | "(" and ")" | ["="] quoted | unit ;
+//! quoted = '"' { keyword | "*" } '"' [ "~" int | "/" int | "/" fraction ] ;
+//! unit   = part { "SENTENCE" part } | part { "PARAGRAPH" part } ;
+//! keyword= { "=" } ["^"] word ["$"] ["^" number] ;
+//! limit  = "@" ( "*" | ["!"] name | ["!"] "(" name { "," name } ")" ) [ "[" int "]" ] ;
+//! ```
+//!
+//! Source: the behaviour of Sphinx 2.2.11, whose errors and warnings are given word for word.
+
+mod fields;
+mod lexer;
+mod nots;
+mod parser;
+mod raw;
+mod tree;
+mod wildcard;
+
+pub use parser::{Parsed, parse};
+pub use wildcard::Wildcard;
+pub use tree::{FieldMask, Limit, Node, Quoted, QuotedKind, Word};
+
+/// Deepest nesting of a query's parentheses.
+pub const MAX_DEPTH: usize = 256;
+/// Most words of a query.
+pub const MAX_WORDS: usize = 4096;

@@ -1,0 +1,294 @@
+//! The grammar.
+
+use super::{
+    MAX_DEPTH, MAX_WORDS,
+    lexer::{Lexer, Number, Token},
+    nots,
+    raw::{Operator, Raw},
+    tree::{Node, Quoted, QuotedKind, Word},
+};
+use crate::{Result, WordsError, analysis::Analyzer};
+
+/// A query that was understood.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parsed {
+    /// What it asks for; `None` if nothing is left of it, so that it finds nothing.
+    pub root: Option<Node>,
+    /// What was passed over, in Sphinx's words.
+    pub warning: Option<String>,
+}
+
+/// Parses a query over the fields of that names.
+///
+/// # Errors
+/// [`WordsError::Query`] with Sphinx's text.
+pub fn parse(text: &str, analyzer: &Analyzer, fields: &[String]) -> Result<Parsed> {
+    let lexer = Lexer::new(text, analyzer, fields);
+    let mut parser = Parser { lexer, token: Token::End, depth: 0, words: 0, changes: 0 };
+    parser.advance()?;
+    if parser.token == Token::End && parser.lexer.is_empty {
+        return Ok(Parsed { root: None, warning: None });
+    }
+    let root = parser.and()?;
+    if parser.token != Token::End {
+        return Err(parser.unexpected(""));
+    }
+    // A query of one part that is limited to no field is kept: its words are told.
+    let is_single = matches!(root, Raw::Word(_) | Raw::Quoted(_));
+    let is_dropped = parser.lexer.is_relaxed() && !is_single;
+    let root = if is_dropped { root.with_fields() } else { root };
+    let root = root.swept().map(nots::computable).transpose()?;
+    Ok(Parsed { root, warning: parser.lexer.warning })
+}
+
+struct Parser<'a> {
+    lexer: Lexer<'a>,
+    /// The token that comes next.
+    token: Token,
+    depth: usize,
+    words: usize,
+    /// How often an operator joined what another one had.
+    changes: usize,
+}
+
+impl Parser<'_> {
+    fn advance(&mut self) -> Result<()> {
+        self.token = self.lexer.next()?;
+        if matches!(self.token, Token::Word(..)) {
+            self.words += 1;
+            if self.words > MAX_WORDS {
+                let message = format!("query has more than {MAX_WORDS} words");
+                return Err(WordsError::Query(message));
+            }
+        }
+        Ok(())
+    }
+
+    fn unexpected(&self, expecting: &str) -> WordsError {
+        let (token, rest) = (self.token.name(), self.lexer.rest());
+        WordsError::Query(format!("syntax error, unexpected {token}{expecting} near '{rest}'"))
+    }
+
+    fn starts_order(&self) -> bool {
+        match self.token {
+            Token::Word(..) | Token::Limit | Token::Zone => true,
+            Token::Special(special) => matches!(special, '"' | '(' | '-' | '!' | '='),
+            _ => false,
+        }
+    }
+
+    /// Joins two parts. Each operator that joins what another one has makes the tree deeper.
+    fn join(&mut self, operator: Operator, left: Raw, right: Raw) -> Result<Raw> {
+        let is_other = |part: &Raw| matches!(part, Raw::Joined(other, _) if *other != operator);
+        self.changes += usize::from(is_other(&left));
+        if self.changes > MAX_DEPTH {
+            let message = format!("query changes its operators more than {MAX_DEPTH} times");
+            return Err(WordsError::Query(message));
+        }
+        Ok(Raw::join(operator, left, right))
+    }
+
+    fn and(&mut self) -> Result<Raw> {
+        let mut all = self.order()?;
+        while self.starts_order() {
+            let next = self.order()?;
+            all = self.join(Operator::And, all, next)?;
+        }
+        Ok(all)
+    }
+
+    fn order(&mut self) -> Result<Raw> {
+        let mut all = self.neg()?;
+        loop {
+            let operator = match self.token {
+                Token::Before => Operator::Before,
+                Token::Near(distance) => Operator::Near(distance),
+                _ => return Ok(all),
+            };
+            self.advance()?;
+            let next = self.neg()?;
+            all = self.join(operator, all, next)?;
+        }
+    }
+
+    fn neg(&mut self) -> Result<Raw> {
+        let is_limited = self.limit()?;
+        if !matches!(self.token, Token::Special('-' | '!')) {
+            return self.alt(is_limited);
+        }
+        self.advance()?;
+        Ok(Raw::Not(Box::new(self.alt(false)?)))
+    }
+
+    fn limit(&mut self) -> Result<bool> {
+        let is_limit = matches!(self.token, Token::Limit | Token::Zone);
+        if is_limit {
+            self.advance()?;
+        }
+        Ok(is_limit)
+    }
+
+    fn alt(&mut self, is_limited: bool) -> Result<Raw> {
+        if !is_limited {
+            self.limit()?;
+        }
+        let mut all = self.atom()?;
+        loop {
+            let operator = match self.token {
+                Token::Special('|') => Operator::Or,
+                Token::Maybe => Operator::Maybe,
+                _ => return Ok(all),
+            };
+            self.advance()?;
+            self.limit()?;
+            let next = self.atom()?;
+            all = self.join(operator, all, next)?;
+        }
+    }
+
+    fn atom(&mut self) -> Result<Raw> {
+        match self.token {
+            Token::Special('(') => self.group(),
+            Token::Special('=') => {
+                self.advance()?;
+                self.exact_quoted()
+            }
+            Token::Special('"') => {
+                let (part, is_plain) = self.quoted(false)?;
+                if is_plain { self.unit(part) } else { Ok(part) }
+            }
+            Token::Word(..) => {
+                let part = self.keyword()?;
+                self.unit(part)
+            }
+            _ => Err(self.unexpected("")),
+        }
+    }
+
+    fn keyword(&mut self) -> Result<Raw> {
+        let Token::Word(word, _) = std::mem::replace(&mut self.token, Token::End) else {
+            return Err(self.unexpected(""));
+        };
+        self.advance()?;
+        Ok(word.map_or(Raw::Empty, Raw::Word))
+    }
+
+    fn group(&mut self) -> Result<Raw> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            let message = format!("query has more than {MAX_DEPTH} parentheses within each other");
+            return Err(WordsError::Query(message));
+        }
+        self.advance()?;
+        let inner = self.and()?;
+        if self.token != Token::Special(')') {
+            return Err(self.unexpected(""));
+        }
+        self.advance()?;
+        self.depth -= 1;
+        Ok(inner)
+    }
+
+    /// Operands of SENTENCE and PARAGRAPH are words and plain phrases.
+    fn unit(&mut self, first: Raw) -> Result<Raw> {
+        let Token::Unit(unit) = self.token else { return Ok(first) };
+        let mut all = first;
+        while let Token::Unit(next) = self.token {
+            if next != unit {
+                return Err(self.unexpected(""));
+            }
+            self.advance()?;
+            let part = match self.token {
+                Token::Word(..) => self.keyword()?,
+                Token::Special('"') => self.plain_phrase()?,
+                _ => return Err(self.unexpected("")),
+            };
+            all = Raw::join(Operator::Unit(unit), all, part);
+        }
+        Ok(all)
+    }
+
+    /// A phrase of one word at least, with nothing behind it.
+    fn plain_phrase(&mut self) -> Result<Raw> {
+        let words = self.quoted_words(true)?.into_iter().map(|(word, _)| word).collect();
+        self.advance()?;
+        if matches!(self.token, Token::Special('~' | '/')) {
+            return Err(self.unexpected(""));
+        }
+        Ok(Raw::Quoted(Quoted { words, kind: QuotedKind::Phrase }))
+    }
+
+    fn exact_quoted(&mut self) -> Result<Raw> {
+        if self.token != Token::Special('"') {
+            return Err(self.unexpected(""));
+        }
+        let (part, _) = self.quoted(true)?;
+        Ok(part)
+    }
+
+    /// Words between quotes, and whether they are a plain phrase.
+    fn quoted(&mut self, is_exact: bool) -> Result<(Raw, bool)> {
+        let mut words = self.quoted_words(false)?;
+        if is_exact {
+            words.iter_mut().for_each(|(word, _)| word.is_exact = true);
+        }
+        self.advance()?;
+        let kind = match self.token {
+            Token::Special('~') if !is_exact => match self.number(false, ", expecting TOK_INT")? {
+                Number::Whole(distance) => QuotedKind::Proximity(distance),
+                Number::Fraction(_) => return Err(self.unexpected(", expecting TOK_INT")),
+            },
+            Token::Special('/') if !is_exact => {
+                match self.number(true, ", expecting TOK_INT or TOK_FLOAT")? {
+                    Number::Whole(count) => QuotedKind::Quorum(count),
+                    Number::Fraction(share) => QuotedKind::QuorumShare(share),
+                }
+            }
+            _ => {
+                let words = shifted(words);
+                return Ok((Raw::Quoted(Quoted { words, kind: QuotedKind::Phrase }), true));
+            }
+        };
+        let words = words.into_iter().map(|(word, _)| word).collect();
+        Ok((Raw::Quoted(Quoted { words, kind }), false))
+    }
+
+    /// The words up to the closing quote, which is the current token then, each with the stars before it.
+    fn quoted_words(&mut self, needs_one: bool) -> Result<Vec<(Word, u32)>> {
+        let mut words = Vec::new();
+        let mut count = 0;
+        self.lexer.is_quoted = true;
+        self.advance()?;
+        loop {
+            match self.token.clone() {
+                Token::Word(word, stars) => words.extend(word.map(|word| (word, stars))),
+                Token::Special('"') if count > 0 || !needs_one => break,
+                _ => return Err(self.unexpected("")),
+            }
+            count += 1;
+            self.advance()?;
+        }
+        self.lexer.is_quoted = false;
+        Ok(words)
+    }
+
+    fn number(&mut self, takes_fraction: bool, expecting: &str) -> Result<Number> {
+        match self.lexer.number(takes_fraction) {
+            Some(number) => {
+                self.advance()?;
+                Ok(number)
+            }
+            None => {
+                self.advance()?;
+                Err(self.unexpected(expecting))
+            }
+        }
+    }
+}
+
+
+/// The words of a phrase, at the places that its stars leave them.
+fn shifted(words: Vec<(Word, u32)>) -> Vec<Word> {
+    let shift = |(word, stars): (Word, u32)| Word { position: word.position + stars, ..word };
+    words.into_iter().map(shift).collect()
+}

@@ -1,0 +1,80 @@
+//! The tree while it is parsed: with the parts that find nothing, and with NOT where it was written.
+
+use super::tree::{FieldMask, Quoted, QuotedKind, Word};
+
+/// A part of a query as it was written.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Raw {
+    /// A stop word, or quotes around nothing.
+    Empty,
+    /// A word.
+    Word(Word),
+    /// Words between quotes.
+    Quoted(Quoted),
+    /// Parts joined by an operator.
+    Joined(Operator, Vec<Raw>),
+    /// What must not be there.
+    Not(Box<Raw>),
+}
+
+/// What joins parts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Operator {
+    And,
+    Or,
+    Maybe,
+    Before,
+    Near(u32),
+    /// SENTENCE or PARAGRAPH.
+    Unit(char),
+}
+
+impl Raw {
+    /// Joins two parts. What stands on the left and has the same operator takes the right part in.
+    pub(super) fn join(operator: Operator, left: Self, right: Self) -> Self {
+        match left {
+            Self::Joined(other, mut parts) if other == operator => {
+                parts.push(right);
+                Self::Joined(operator, parts)
+            }
+            left => Self::Joined(operator, vec![left, right]),
+        }
+    }
+
+    /// The part without what finds nothing; `None` if nothing is left.
+    pub(super) fn swept(self) -> Option<Self> {
+        match self {
+            Self::Empty => None,
+            Self::Quoted(Quoted { words, .. }) if words.is_empty() => None,
+            Self::Quoted(quoted) if quoted.words.len() == 1 => {
+                match quoted.kind {
+                    QuotedKind::Quorum(count) if count > 1 => Some(Self::Quoted(quoted)),
+                    _ => quoted.words.into_iter().next().map(Self::Word),
+                }
+            }
+            Self::Joined(operator, parts) => {
+                let mut parts: Vec<Self> = parts.into_iter().filter_map(Self::swept).collect();
+                match parts.len() {
+                    0 | 1 => parts.pop(),
+                    _ => Some(Self::Joined(operator, parts)),
+                }
+            }
+            Self::Not(part) => part.swept().map(|part| Self::Not(Box::new(part))),
+            other => Some(other),
+        }
+    }
+
+    /// The part without the words that are limited to no field at all.
+    pub(super) fn with_fields(self) -> Self {
+        let has_fields = |word: &Word| word.limit.fields != FieldMask::NONE;
+        match self {
+            Self::Word(word) if !has_fields(&word) => Self::Empty,
+            Self::Quoted(quoted) if !quoted.words.iter().all(has_fields) => Self::Empty,
+            Self::Joined(operator, parts) => {
+                Self::Joined(operator, parts.into_iter().map(Self::with_fields).collect())
+            }
+            Self::Not(part) => Self::Not(Box::new(part.with_fields())),
+            other => other,
+        }
+    }
+}

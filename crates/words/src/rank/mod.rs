@@ -1,0 +1,47 @@
+//! What a document weighs: Sphinx's rankers, to the integer.
+
+mod idf;
+mod runs;
+mod scorer;
+
+pub use idf::{IdfKind, idf};
+pub use scorer::{Needs, Query, Scorer};
+
+/// How documents are weighed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Ranker {
+    /// The longest runs of words in each field's order, then BM25.
+    #[default]
+    ProximityBm25,
+    /// The fields that match, then BM25.
+    Bm25,
+    /// Every document weighs 1.
+    None,
+    /// The occurrences in each field.
+    WordCount,
+    /// The longest runs alone.
+    Proximity,
+    /// The words that match in each field, then the longest run.
+    MatchAny,
+    /// The fields that match, one bit each.
+    FieldMask,
+    /// As `ProximityBm25`, and more for a field that begins with the query or is the query.
+    Sph04,
+}
+
+impl Ranker {
+    /// The ranker of that name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Some(match name.to_ascii_lowercase().as_str() {
+            "proximity_bm25" => Self::ProximityBm25,
+            "bm25" => Self::Bm25,
+            "none" => Self::None,
+            "wordcount" => Self::WordCount,
+            "proximity" => Self::Proximity,
+            "matchany" => Self::MatchAny,
+            "fieldmask" => Self::FieldMask,
+            "sph04" => Self::Sph04,
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,187 @@
+//! The weight of one document after the other.
+
+use super::{Ranker, runs::Runs};
+use crate::matching::{Found, Hit};
+
+/// What rankers know of a query.
+#[derive(Clone, Debug)]
+pub struct Query {
+    /// The weight of each field.
+    pub field_weights: Vec<i32>,
+    /// The distinct keywords of the query.
+    pub keywords: usize,
+    /// Whether a keyword stands in the query twice.
+    pub has_repeats: bool,
+    /// The greatest position of a word in the query.
+    pub last_position: u32,
+}
+
+impl Query {
+    /// Whether it is one word.
+    fn is_single(&self) -> bool {
+        self.keywords == 1 && !self.has_repeats
+    }
+}
+
+/// What a ranker needs of each document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Needs {
+    /// The fields in which it was found.
+    pub fields: bool,
+    /// The hits.
+    pub hits: bool,
+}
+
+/// Weighs the documents that a query finds.
+#[derive(Clone, Debug)]
+pub struct Scorer {
+    ranker: Ranker,
+    query: Query,
+    runs: Runs,
+    /// What one more word in a run counts for `matchany`.
+    run_weight: i32,
+}
+
+impl Scorer {
+    /// For the documents of one query.
+    pub fn new(ranker: Ranker, query: Query) -> Self {
+        let repeats = matches!(ranker, Ranker::ProximityBm25 | Ranker::Proximity);
+        let runs = Runs::new(query.field_weights.len(), repeats && query.has_repeats);
+        let sum = query.field_weights.iter().fold(0i32, |sum, weight| sum.wrapping_add(*weight));
+        let run_weight = sum.wrapping_mul(query.keywords as i32);
+        Self { ranker, query, runs, run_weight }
+    }
+
+    /// What [`Scorer::weight`] reads.
+    pub fn needs(&self) -> Needs {
+        match self.ranker {
+            Ranker::None => Needs { fields: false, hits: false },
+            Ranker::Bm25 => Needs { fields: true, hits: false },
+            Ranker::ProximityBm25 | Ranker::Proximity if self.query.is_single() => {
+                Needs { fields: true, hits: false }
+            }
+            _ => Needs { fields: false, hits: true },
+        }
+    }
+
+    /// The weight of a document.
+    pub fn weight(&mut self, found: &Found, hits: &[Hit]) -> i32 {
+        match self.ranker {
+            Ranker::None => 1,
+            Ranker::Bm25 => thousands(self.of_fields(found.fields), found.sum),
+            // The longest run of one word is one, in each field that has it.
+            Ranker::ProximityBm25 if self.query.is_single() => {
+                thousands(self.of_fields(found.fields), found.sum)
+            }
+            Ranker::ProximityBm25 => thousands(self.of_runs(hits), found.sum),
+            Ranker::Proximity if self.query.is_single() => self.of_fields(found.fields),
+            Ranker::Proximity => self.of_runs(hits),
+            Ranker::WordCount => self.of_words(hits),
+            Ranker::FieldMask => hits.iter().fold(0, |mask, hit| mask | bit(hit)) as i32,
+            Ranker::MatchAny => self.of_any(hits),
+            Ranker::Sph04 => thousands(self.of_heads(hits), found.sum),
+        }
+    }
+
+    fn field_weight(&self, field: usize) -> i32 {
+        self.query.field_weights.get(field).copied().unwrap_or(1)
+    }
+
+    fn of_fields(&self, fields: u32) -> i32 {
+        let matched = (0..32).filter(|field| fields >> field & 1 == 1);
+        sum(matched.map(|field| self.field_weight(field)))
+    }
+
+    fn of_runs(&mut self, hits: &[Hit]) -> i32 {
+        let weights = &self.query.field_weights;
+        let runs = self.runs.of(hits).iter().zip(weights);
+        sum(runs.map(|(&run, &weight)| i32::from(run).wrapping_mul(weight)))
+    }
+
+    fn of_words(&self, hits: &[Hit]) -> i32 {
+        sum(hits.iter().map(|hit| self.field_weight(usize::from(hit.field()))))
+    }
+
+    fn of_any(&mut self, hits: &[Hit]) -> i32 {
+        let mut masks = vec![0u8; self.query.field_weights.len()];
+        for hit in hits {
+            if let Some(mask) = masks.get_mut(usize::from(hit.field())) {
+                *mask |= 1u8.checked_shl(hit.query_position.wrapping_sub(1)).unwrap_or(0);
+            }
+        }
+        let run_weight = self.run_weight;
+        let runs = self.runs.of(hits).iter().zip(&masks).zip(&self.query.field_weights);
+        sum(runs.filter(|((run, _), _)| **run > 0).map(|((&run, mask), &weight)| {
+            let more = (i32::from(run) - 1).wrapping_mul(run_weight);
+            (mask.count_ones() as i32).wrapping_add(more).wrapping_mul(weight)
+        }))
+    }
+
+    /// Runs, and the fields that begin with the query or are the query.
+    fn of_heads(&self, hits: &[Hit]) -> i32 {
+        let mut fields = vec![Head::default(); self.query.field_weights.len()];
+        let mut run = Run::default();
+        for hit in hits {
+            if let Some(field) = fields.get_mut(usize::from(hit.field())) {
+                run.follow(hit, self.query.last_position, field);
+            }
+        }
+        let weighed = fields.iter().zip(&self.query.field_weights);
+        sum(weighed.map(|(field, &weight)| {
+            let points = 4 * i32::from(field.longest)
+                + 2 * i32::from(field.is_head)
+                + i32::from(field.is_exact);
+            points.wrapping_mul(weight)
+        }))
+    }
+}
+
+/// What `sph04` knows of a field.
+#[derive(Clone, Copy, Default)]
+struct Head {
+    longest: u8,
+    is_head: bool,
+    is_exact: bool,
+}
+
+/// The current run of `sph04`.
+#[derive(Default)]
+struct Run {
+    length: u8,
+    expected: Option<i64>,
+    least: u32,
+}
+
+impl Run {
+    fn follow(&mut self, hit: &Hit, last_position: u32, field: &mut Head) {
+        let shift = i64::from(hit.at) - i64::from(hit.query_position);
+        let position = hit.position();
+        if self.expected == Some(shift) && hit.at >= self.least {
+            self.length = self.length.wrapping_add(hit.weight as u8);
+            let is_last = hit.query_position == last_position && position == last_position;
+            field.is_exact |= hit.is_last && is_last;
+        } else {
+            field.is_exact |= position == 1 && hit.is_last && last_position == 1;
+            field.is_head |= position == 1;
+            if hit.at >= self.least {
+                self.length = hit.weight as u8;
+            }
+        }
+        field.longest = field.longest.max(self.length);
+        self.expected = Some(shift + i64::from(hit.span) - 1);
+        self.least = hit.at + 1;
+    }
+}
+
+fn bit(hit: &Hit) -> u32 {
+    1u32.checked_shl(u32::from(hit.field())).unwrap_or(0)
+}
+
+fn sum(weights: impl Iterator<Item = i32>) -> i32 {
+    weights.fold(0, i32::wrapping_add)
+}
+
+/// The points by a thousand, and BM25 in thousandths below them.
+fn thousands(points: i32, sum: f32) -> i32 {
+    points.wrapping_mul(1000).wrapping_add(((sum + 0.5) * 1000.0) as i32)
+}

@@ -1,0 +1,81 @@
+//! Which changes of words are asked for.
+
+/// One way to bring the forms of a word together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Morphology {
+    /// Porter's stemmer of English, as Sphinx has it.
+    English,
+    /// Sphinx's stemmer of Russian.
+    Russian,
+    /// What the word sounds like, by its first letter and consonants.
+    Soundex,
+    /// A Snowball stemmer, by its number in [`SNOWBALL`].
+    Snowball(usize),
+}
+
+/// The languages of Snowball stemmers that answer as Sphinx's library does, with the names that it takes.
+pub(crate) const SNOWBALL: [(&str, &str); 14] = [
+    ("da", "danish"),
+    ("nl", "dutch"),
+    ("en", "english"),
+    ("fr", "french"),
+    ("de", "german"),
+    ("hu", "hungarian"),
+    ("it", "italian"),
+    ("no", "norwegian"),
+    ("pt", "portuguese"),
+    ("ro", "romanian"),
+    ("ru", "russian"),
+    ("es", "spanish"),
+    ("sv", "swedish"),
+    ("tr", "turkish"),
+];
+
+/// Reads a comma list; the first that changes a word wins.
+///
+/// # Errors
+/// What is wrong, for people.
+pub(crate) fn parse(list: &str) -> Result<Vec<Morphology>, String> {
+    let mut found = Vec::new();
+    for name in list.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+        match name {
+            "none" => {}
+            "stem_en" => found.push(Morphology::English),
+            "stem_ru" => found.push(Morphology::Russian),
+            "stem_enru" => found.extend([Morphology::English, Morphology::Russian]),
+            "soundex" => found.push(Morphology::Soundex),
+            _ => found.push(snowball(name)?),
+        }
+    }
+    Ok(found)
+}
+
+/// The list that [`parse`] reads.
+pub(crate) fn to_list(morphology: &[Morphology]) -> String {
+    let name = |one: &Morphology| match *one {
+        Morphology::English => "stem_en".to_owned(),
+        Morphology::Russian => "stem_ru".to_owned(),
+        Morphology::Soundex => "soundex".to_owned(),
+        Morphology::Snowball(number) => format!("libstemmer_{}", SNOWBALL[number].0),
+    };
+    let names: Vec<_> = morphology.iter().map(name).collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(",") }
+}
+
+fn snowball(name: &str) -> Result<Morphology, String> {
+    if let Some(language) = name.strip_prefix("libstemmer_") {
+        let number = SNOWBALL.iter().position(|&(code, long)| language == code || language == long);
+        return number.map(Morphology::Snowball).ok_or_else(|| {
+            let codes: Vec<_> = SNOWBALL.iter().map(|(code, _)| *code).collect();
+            format!("there is no stemmer '{language}': take one of {}", codes.join(", "))
+        });
+    }
+    let is_known = ["stem_cz", "stem_ar", "metaphone"].contains(&name);
+    if is_known || name.starts_with("lemmatize_") {
+        return Err(format!(
+            "'{name}' is not supported: take a stemmer, or list the words as wordforms"
+        ));
+    }
+    let others = "stem_en, stem_ru, stem_enru, soundex, libstemmer_XX or none";
+    Err(format!("there is no morphology '{name}': take {others}"))
+}

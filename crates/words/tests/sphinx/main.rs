@@ -1,0 +1,185 @@
+//! The same queries on Sphinx 2.2.11 and here: the same ids in the same order, the same weights to
+//! the integer, the same statistics of words, the same texts of errors and warnings.
+//!
+//! `REMORA_SEED` repeats a run, `REMORA_QUERIES` says how many queries each test asks.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod answers;
+mod broken;
+mod client;
+mod collection;
+mod compare;
+mod corpus;
+mod engine;
+mod expressions;
+mod peer;
+mod queries;
+mod random;
+mod run;
+mod server;
+mod shrink;
+mod trial;
+
+use std::rc::Rc;
+
+use corpus::{Corpus, Vocabulary};
+use engine::{Found, Idf, Make, Options, Ranker, Sort};
+use queries::Wanted;
+use random::Random;
+use run::{Run, run};
+use server::Index;
+use trial::Sphinx;
+
+/// The engines that are compared with Sphinx.
+fn engines() -> Box<Make> {
+    Box::new(collection::make)
+}
+
+#[test]
+fn plain_queries() {
+    let corpora = |random: &mut Random| {
+        let tiny = (0..3).map(|_| Vocabulary::Tiny);
+        let all = tiny.chain([Vocabulary::Natural, Vocabulary::Inflected]);
+        all.map(|vocabulary| Corpus::random(random, vocabulary, &[])).collect()
+    };
+    let ask = |random: &mut Random, corpus: &Corpus| {
+        (queries::query(random, corpus, Wanted::Distinct), queries::options(random, corpus))
+    };
+    run(Run { name: "plain_queries", corpora: &corpora, ask: &ask, make: &*engines() });
+}
+
+#[test]
+fn repeated_words() {
+    let corpora = |random: &mut Random| {
+        (0..4).map(|_| Corpus::random(random, Vocabulary::Tiny, &[])).collect()
+    };
+    let ask = |random: &mut Random, corpus: &Corpus| {
+        (queries::query(random, corpus, Wanted::Repeated), queries::options(random, corpus))
+    };
+    run(Run { name: "repeated_words", corpora: &corpora, ask: &ask, make: &*engines() });
+}
+
+#[test]
+fn broken_queries() {
+    let corpora = |random: &mut Random| {
+        let exact = ["morphology = stem_en", "index_exact_words = 1"];
+        vec![
+            Corpus::random(random, Vocabulary::Tiny, &[]),
+            Corpus::random(random, Vocabulary::Tiny, &["min_infix_len = 2"]),
+            Corpus::random(random, Vocabulary::Inflected, &exact),
+        ]
+    };
+    let ask =
+        |random: &mut Random, corpus: &Corpus| (broken::query(random, corpus), Options::default());
+    run(Run { name: "broken_queries", corpora: &corpora, ask: &ask, make: &*engines() });
+}
+
+#[test]
+fn expressions() {
+    let corpora = |random: &mut Random| {
+        let lengths = ["index_field_lengths = 1"];
+        vec![
+            Corpus::random(random, Vocabulary::Tiny, &lengths),
+            Corpus::random(random, Vocabulary::Tiny, &[]),
+            Corpus::random(random, Vocabulary::Natural, &lengths),
+        ]
+    };
+    let ask = |random: &mut Random, corpus: &Corpus| {
+        let wanted = if random.once_in(3) { Wanted::Repeated } else { Wanted::Distinct };
+        let ranker = Ranker::Expression(expressions::expression(random, corpus));
+        let field_weights = queries::field_weights(random, corpus);
+        let options = Options { ranker, field_weights, ..Options::default() };
+        (queries::query(random, corpus, wanted), options)
+    };
+    run(Run { name: "expressions", corpora: &corpora, ask: &ask, make: &*engines() });
+}
+
+#[test]
+fn wildcards() {
+    let corpora = |random: &mut Random| {
+        vec![
+            Corpus::random(random, Vocabulary::Natural, &["min_infix_len = 2"]),
+            Corpus::random(random, Vocabulary::Natural, &["min_prefix_len = 2"]),
+            Corpus::random(random, Vocabulary::Tiny, &["min_infix_len = 3"]),
+        ]
+    };
+    let ask = |random: &mut Random, corpus: &Corpus| {
+        (queries::query(random, corpus, Wanted::Wildcards), queries::options(random, corpus))
+    };
+    run(Run { name: "wildcards", corpora: &corpora, ask: &ask, make: &*engines() });
+}
+
+#[test]
+fn morphology_and_stopwords() {
+    let corpora = |random: &mut Random| {
+        let stemmed = Corpus::random(random, Vocabulary::Inflected, &["morphology = stem_en"]);
+        let exact = ["morphology = stem_en", "index_exact_words = 1"];
+        let exact = Corpus::random(random, Vocabulary::Inflected, &exact);
+        let plain = Corpus::random(random, Vocabulary::Tiny, &[]);
+        let (first, third) = (plain.vocabulary[0].clone(), plain.vocabulary[2].clone());
+        vec![stemmed, exact, plain.with_stopwords(&[&first, &third])]
+    };
+    let ask = |random: &mut Random, corpus: &Corpus| {
+        (queries::query(random, corpus, Wanted::Distinct), queries::options(random, corpus))
+    };
+    run(Run { name: "morphology_and_stopwords", corpora: &corpora, ask: &ask, make: &*engines() });
+}
+
+/// Makes one document weigh one more in what finds beta.
+fn altered(query: &str, found: &mut Found) {
+    if query.contains("beta") && found.rows.len() > 2 {
+        found.rows[1].1 += 1;
+    }
+}
+
+#[test]
+fn an_altered_weight_is_found_and_made_small() {
+    let corpora = |random: &mut Random| vec![Corpus::random(random, Vocabulary::Tiny, &[])];
+    let ask = |random: &mut Random, corpus: &Corpus| {
+        let query = queries::query(random, corpus, Wanted::Distinct);
+        (format!("{query} | beta"), queries::options(random, corpus))
+    };
+    let make = peer::make(altered);
+    let run = Run { name: "altered", corpora: &corpora, ask: &ask, make: &*make };
+    let failed = run::failures(&run, run::seed(), 20).failures;
+    let small = &failed.first().expect("the altered weight is found").shrunk;
+    assert_eq!(small.query.trim(), "beta");
+    assert_eq!(small.options, Options::default());
+    assert_eq!(small.corpus.documents.len(), 3);
+}
+
+#[test]
+fn shards_find_what_one_index_finds() {
+    let mut random = Random::named(run::seed(), "shards");
+    let corpus = Rc::new(Corpus::random(&mut random, Vocabulary::Tiny, &[]));
+    let indexes: Vec<Index> =
+        [1, 3].map(|shards| Index { corpus: Rc::clone(&corpus), shards }).into();
+    let mut sphinx = Sphinx::start(&indexes);
+    let idf = Idf { local_df: true, ..Idf::default() };
+    let sort = Sort::Extended("@id asc".to_owned());
+    let options = Options { idf, sort, ..Options::default() };
+    let ids = |found: &Found| found.rows.iter().map(|row| row.0).collect::<Vec<u64>>();
+    for _ in 0..50 {
+        let query = queries::query(&mut random, &corpus, Wanted::Distinct);
+        let one = sphinx.search(0, &query, &options);
+        let three = sphinx.search(1, &query, &options);
+        let (Ok(Ok(one)), Ok(Ok(three))) = (one, three) else { continue };
+        assert_eq!(ids(&one), ids(&three), "{query}");
+        assert_eq!(one.total_found, three.total_found, "{query}");
+    }
+}
+
+#[test]
+fn keywords_are_those_of_the_index() {
+    let mut random = Random::named(run::seed(), "keywords");
+    let corpus = Corpus::random(&mut random, Vocabulary::Tiny, &["morphology = stem_en"]);
+    let documents = corpus.documents.len() as u32;
+    let mut sphinx = Sphinx::start(&[Index { corpus: Rc::new(corpus), shards: 1 }]);
+    let keywords = sphinx.client().keywords("i0", "Alphas quux").unwrap().unwrap();
+    let names: Vec<(&str, &str)> =
+        keywords.iter().map(|word| (&*word.tokenized, &*word.normalized)).collect();
+    assert_eq!(names, [("alphas", "alpha"), ("quux", "quux")]);
+    assert!((1..=documents).contains(&keywords[0].documents));
+    assert!(keywords[0].hits >= keywords[0].documents && keywords[1].hits == 0);
+}

@@ -1,0 +1,144 @@
+//! Asks many random queries, and reports small cases of those whose answers differ.
+
+use std::rc::Rc;
+
+use crate::{
+    compare::{self, Difference, Kind},
+    corpus::Corpus,
+    engine::{Make, Options},
+    random::{Random, new_seed},
+    shrink::shrunk,
+    trial::{Case, Trial, Verdict},
+};
+
+/// Queries of a test; `REMORA_QUERIES` says how many else.
+const QUERIES: usize = 400;
+/// Failing cases that are made small; others are listed as they are.
+const MOST_SHRUNK: usize = 3;
+/// Failing cases that are shown.
+const SHOWN: usize = 30;
+/// How many queries may make Sphinx crash, in percent.
+const MOST_UNANSWERED: usize = 2;
+
+/// What is asked of what.
+pub struct Run<'a> {
+    pub name: &'a str,
+    pub corpora: &'a dyn Fn(&mut Random) -> Vec<Corpus>,
+    /// A query and its options.
+    pub ask: &'a dyn Fn(&mut Random, &Corpus) -> (String, Options),
+    pub make: &'a Make,
+}
+
+/// What came of it.
+#[derive(Default)]
+pub struct Outcome {
+    pub failures: Vec<Failure>,
+    pub unanswered: Vec<String>,
+    pub asked: usize,
+    /// How many of these found rows.
+    pub fruitful: usize,
+    /// How many of these both sides refused.
+    pub refused: usize,
+}
+
+/// A case whose answers differ.
+pub struct Failure {
+    case: Case,
+    difference: Difference,
+    pub shrunk: Case,
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().and_then(|text| text.parse().ok())
+}
+
+pub fn seed() -> u64 {
+    number("REMORA_SEED").unwrap_or_else(new_seed)
+}
+
+/// Fails where an answer differs.
+pub fn run(run: Run) {
+    let count = number("REMORA_QUERIES").map_or(QUERIES, |count| count as usize);
+    let seed = seed();
+    let Outcome { failures, unanswered, asked, fruitful, refused } = failures(&run, seed, count);
+    let name = run.name;
+    println!("{name}, seed {seed}: {asked} queries, {fruitful} found rows, {refused} were refused");
+    unanswered.iter().for_each(|query| println!("  crashed: {query}"));
+    let shown: Vec<String> = failures.iter().enumerate().map(shown).collect();
+    if let Ok(path) = std::env::var("REMORA_ORACLE_REPORT") {
+        std::fs::write(format!("{path}-{name}"), shown.join("\n\n")).unwrap();
+    }
+    let first: Vec<String> = shown.iter().take(SHOWN).cloned().collect();
+    let failed = failures.len();
+    assert!(
+        failures.is_empty(),
+        "{failed} of {asked} differ; repeat with REMORA_SEED={seed}:\n{}",
+        first.join("\n\n")
+    );
+    let crashed = unanswered.len();
+    assert!(crashed * 100 <= count * MOST_UNANSWERED, "Sphinx crashed at {crashed} of {count}");
+}
+
+/// All cases that differ, the first ones made small.
+pub fn failures(run: &Run, seed: u64, count: usize) -> Outcome {
+    let mut random = Random::named(seed, run.name);
+    let corpora = (run.corpora)(&mut random).into_iter().map(Rc::new).collect();
+    let trial = Trial::new(corpora, run.make);
+    let mut outcome = Outcome::default();
+    for number in 0..count {
+        let corpus = Rc::clone(&trial.corpora()[number % trial.corpora().len()]);
+        let (query, mut options) = (run.ask)(&mut random, &corpus);
+        if compare::tolerated(&corpus, &query) {
+            compare::make_tolerable(&mut options);
+        }
+        let case = Case { corpus, query, options };
+        outcome.asked += 1;
+        match trial.verdict(&case) {
+            Verdict::Same(found) => {
+                outcome.refused += usize::from(found.is_none());
+                outcome.fruitful += usize::from(found.is_some_and(|rows| rows > 0));
+            }
+            Verdict::Undefined => outcome.asked -= 1,
+            Verdict::Unanswered => outcome.unanswered.push(case.query),
+            Verdict::Different(difference) => {
+                let small = match outcome.failures.len() < MOST_SHRUNK {
+                    true => small(&trial, run.make, case.clone(), difference.kind),
+                    false => case.clone(),
+                };
+                outcome.failures.push(Failure { case, difference, shrunk: small });
+            }
+        }
+    }
+    outcome
+}
+
+/// A smaller case that differs in the same.
+fn small(trial: &Trial, make: &Make, case: Case, kind: Kind) -> Case {
+    let mut other: Option<Trial> = None;
+    let mut fails = |cases: &[Case]| {
+        let known = trial.knows(cases).then_some(trial);
+        if known.is_none() && !other.as_ref().is_some_and(|other| other.knows(cases)) {
+            let mut corpora: Vec<Rc<Corpus>> = Vec::new();
+            for case in cases {
+                if !corpora.iter().any(|corpus| Rc::ptr_eq(corpus, &case.corpus)) {
+                    corpora.push(Rc::clone(&case.corpus));
+                }
+            }
+            other = Some(Trial::new(corpora, make));
+        }
+        let trial = known.unwrap_or_else(|| other.as_ref().unwrap());
+        let fails = |case: &Case| matches!(trial.verdict(case), Verdict::Different(difference) if difference.kind == kind);
+        cases.iter().map(fails).collect()
+    };
+    shrunk(case, &mut fails)
+}
+
+fn shown((number, failure): (usize, &Failure)) -> String {
+    let Failure { case, difference, shrunk } = failure;
+    let asked = |case: &Case| format!("query: {}\n{:?}", case.query, case.options);
+    let text = &difference.text;
+    match number < MOST_SHRUNK {
+        true => format!("{}\n{text}\nsmaller:\n{}\n{}", asked(case), asked(shrunk), shrunk.corpus),
+        false => format!("{}\n{text}", asked(case)),
+    }
+}

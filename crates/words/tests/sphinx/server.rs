@@ -1,0 +1,169 @@
+//! A `searchd` of this machine over freshly built indexes.
+
+use std::{
+    fmt::Write as _,
+    fs::{self, File},
+    io,
+    net::TcpListener,
+    path::Path,
+    process::{Child, Command, Stdio},
+    rc::Rc,
+    time::{Duration, Instant},
+};
+
+use tempfile::TempDir;
+
+use crate::{client::Client, corpus::Corpus};
+
+/// Longest wait for a start.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Between two looks whether it has started.
+const PAUSE: Duration = Duration::from_millis(10);
+/// Starts tried, each on another port.
+const STARTS: usize = 3;
+
+/// A corpus and in how many parts it is indexed.
+pub struct Index {
+    pub corpus: Rc<Corpus>,
+    pub shards: usize,
+}
+
+/// A running server, which ends with this value.
+pub struct Server {
+    directory: TempDir,
+    indexes: String,
+    child: Child,
+    port: u16,
+}
+
+impl Server {
+    /// Index number n is called `name(n)`, whatever its number of shards.
+    pub fn start(indexes: &[Index]) -> Self {
+        let directory = TempDir::new().unwrap();
+        fs::create_dir(directory.path().join("data")).unwrap();
+        let mut text = String::new();
+        for (number, index) in indexes.iter().enumerate() {
+            write_index(directory.path(), &Self::name(number), index, &mut text);
+        }
+        fs::write(directory.path().join("sphinx.conf"), &text).unwrap();
+        build(directory.path());
+        let (child, port) = launch(directory.path(), &text);
+        Self { directory, indexes: text, child, port }
+    }
+
+    pub fn name(number: usize) -> String {
+        format!("i{number}")
+    }
+
+    pub fn connect(&self) -> io::Result<Client> {
+        Client::connect(self.port)
+    }
+
+    /// Starts it anew over the same indexes: some queries make it crash.
+    pub fn restart(&mut self) {
+        self.stop();
+        (self.child, self.port) = launch(self.directory.path(), &self.indexes);
+    }
+
+    fn stop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Writes the files of an index and its part of the configuration.
+fn write_index(directory: &Path, name: &str, index: &Index, text: &mut String) {
+    for (file, content) in &index.corpus.files {
+        fs::write(directory.join(file), content).unwrap();
+    }
+    if index.shards == 1 {
+        return write_part(directory, name, index, 0, text);
+    }
+    let parts: Vec<String> = (0..index.shards).map(|part| format!("{name}s{part}")).collect();
+    for (part, called) in parts.iter().enumerate() {
+        write_part(directory, called, index, part, text);
+    }
+    writeln!(text, "index {name} {{\n type = distributed").unwrap();
+    for part in parts {
+        writeln!(text, " local = {part}").unwrap();
+    }
+    text.push_str("}\n");
+}
+
+/// Every n-th document, from number `part` on.
+fn write_part(directory: &Path, name: &str, index: &Index, part: usize, text: &mut String) {
+    let corpus = &index.corpus;
+    let mut lines = String::new();
+    for document in corpus.documents.iter().skip(part).step_by(index.shards) {
+        // The last column is an attribute, for an index without one is odd.
+        writeln!(lines, "{}\t{}\t1", document.id, document.fields.join("\t")).unwrap();
+    }
+    fs::write(directory.join(format!("{name}.tsv")), lines).unwrap();
+    writeln!(text, "source {name} {{\n type = tsvpipe\n tsvpipe_command = cat {name}.tsv").unwrap();
+    for field in &corpus.fields {
+        writeln!(text, " tsvpipe_field = {field}").unwrap();
+    }
+    writeln!(text, " tsvpipe_attr_uint = attribute\n}}").unwrap();
+    writeln!(text, "index {name} {{\n source = {name}\n path = data/{name}").unwrap();
+    for setting in &corpus.settings {
+        writeln!(text, " {setting}").unwrap();
+    }
+    text.push_str("}\n");
+}
+
+fn program(name: &str, directory: &Path) -> Command {
+    let mut command = Command::new(name);
+    let output = File::create(directory.join(format!("{name}.out"))).unwrap();
+    command.current_dir(directory).stdin(Stdio::null());
+    command.stdout(output.try_clone().unwrap()).stderr(output);
+    command.args(["--config", "sphinx.conf"]);
+    command
+}
+
+fn build(directory: &Path) {
+    let mut command = program("indexer", directory);
+    let built = started(command.arg("--all").status());
+    let output = || fs::read_to_string(directory.join("indexer.out")).unwrap_or_default();
+    assert!(built.success(), "indexer failed:\n{}", output());
+}
+
+fn started<T>(what: io::Result<T>) -> T {
+    match what {
+        Ok(what) => what,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            panic!("Sphinx is not on this machine: run peers/scripts/fetch sphinx")
+        }
+        Err(error) => panic!("cannot start a program of Sphinx: {error}"),
+    }
+}
+
+/// A server that answers, and its port.
+fn launch(directory: &Path, indexes: &str) -> (Child, u16) {
+    for _ in 0..STARTS {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let text = format!(
+            "{indexes}searchd {{\n listen = 127.0.0.1:{port}\n pid_file = searchd.pid\n \
+             log = searchd.log\n binlog_path =\n workers = threads\n client_timeout = 3600\n \
+             max_packet_size = 64M\n}}\n"
+        );
+        fs::write(directory.join("sphinx.conf"), text).unwrap();
+        let mut child = started(program("searchd", directory).arg("--nodetach").spawn());
+        let begin = Instant::now();
+        while begin.elapsed() < PATIENCE && child.try_wait().unwrap().is_none() {
+            if Client::connect(port).is_ok() {
+                return (child, port);
+            }
+            std::thread::sleep(PAUSE);
+        }
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    let log = fs::read_to_string(directory.join("searchd.log")).unwrap_or_default();
+    panic!("searchd does not start:\n{log}");
+}
