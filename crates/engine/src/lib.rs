@@ -40,15 +40,14 @@ pub use error::{Error, Missing, RequestPart, Result};
 pub use indexing::RequiredRows;
 pub use options::{Durability, Options};
 pub use read::{
-    ColumnBatch, ColumnData, ColumnValues, KeywordQuery, KeywordReport, Reader, Scan, Strings,
-    TableVersion, Validity,
+    ColumnBatch, ColumnData, ColumnValues, Reader, Scan, Strings, TableVersion, Validity,
 };
 pub use recovery::Problem;
 pub use remora_index::text::{Normalization, Width, WordPattern};
 pub use request::{
-    ColumnLetters, CountReply, FacetReply, FacetRequest, Highlight, Hit, LetterClasses, Piece,
-    PieceMatch, QueryReport, ScanRequest, SearchReply, SearchRequest, Selection, SortBy, SortKey,
-    TextQuery,
+    ColumnLetters, CountReply, FacetReply, FacetRequest, Highlight, Hit, KeywordQuery,
+    KeywordReport, LetterClasses, Piece, PieceMatch, QueryReport, ScanRequest, SearchReply,
+    SearchRequest, Selection, SortBy, SortKey, TextQuery,
 };
 pub use schema::{
     ColumnDef, ColumnType, Comparison, DeclaredTable, DeclaredView, Filter, HIDDEN_KEY,

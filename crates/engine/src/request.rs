@@ -2,7 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::{AllowedIndexes, Filter, KeywordQuery, KeyValues, Position, SourcePositions, Value};
+use remora_words::{
+    matching::PlannedWord,
+    rank::{IdfKind, Ranker},
+};
+
+use crate::{AllowedIndexes, Filter, KeyValues, Position, SourcePositions, Value};
 
 /// Which rows a request is about.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +39,30 @@ pub enum TextQuery {
     Or(Vec<TextQuery>),
     /// It does not hold.
     Not(Box<TextQuery>),
+}
+
+/// A query by keywords, in Sphinx's language.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct KeywordQuery {
+    /// Its text.
+    pub text: String,
+    /// How rows are weighed.
+    pub ranker: Ranker,
+    /// The weights of fields by the names of their columns; 1 for others.
+    pub field_weights: Vec<(String, i32)>,
+    /// What a row's weight is multiplied by.
+    pub table_weight: Option<i32>,
+    /// How idf is computed.
+    pub idf: IdfKind,
+}
+
+/// What a query by keywords was made of.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct KeywordReport {
+    /// Its keywords, with the rows they stand in and how often.
+    pub words: Vec<PlannedWord>,
+    /// What was passed over or changed.
+    pub warning: Option<String>,
 }
 
 /// A text to be found in certain text indexes, in a certain way. Synonyms do not apply to it; one

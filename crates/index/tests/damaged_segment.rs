@@ -39,7 +39,8 @@ fn sound() -> Vec<u8> {
         let name = format!("name {}", key % 300);
         let columns = [Cell::Ordinal(key % 90), Cell::Bytes(name.as_bytes())];
         let texts = [vec![text.as_str()]];
-        let document = Document { key: &key.to_be_bytes(), columns: &columns, texts: &texts, words: &[] };
+        let document =
+            Document { key: &key.to_be_bytes(), columns: &columns, texts: &texts, words: &[] };
         builder.add(&document).unwrap();
     }
     builder.finish().unwrap().bytes().unwrap().into_owned()

@@ -75,7 +75,9 @@ fn build(texts: &[(u64, String)]) -> Arc<Segment> {
     let mut builder = SegmentBuilder::new(&spec());
     for (key, text) in texts {
         let texts = [vec![text.as_str()]];
-        builder.add(&Document { key: &key.to_be_bytes(), columns: &[], texts: &texts, words: &[] }).unwrap();
+        builder
+            .add(&Document { key: &key.to_be_bytes(), columns: &[], texts: &texts, words: &[] })
+            .unwrap();
     }
     Arc::new(builder.finish().unwrap())
 }

@@ -104,7 +104,8 @@ impl Sorted {
 fn build(rows: &[(u32, Row)], indexes: Vec<IndexSpec>) -> Segment {
     let mut builder = SegmentBuilder::new(&spec(indexes));
     for (key, row) in rows {
-        let document = Document { key: &key.to_be_bytes(), columns: &cells(row), texts: &[], words: &[] };
+        let document =
+            Document { key: &key.to_be_bytes(), columns: &cells(row), texts: &[], words: &[] };
         builder.add(&document).unwrap();
     }
     builder.finish().unwrap()

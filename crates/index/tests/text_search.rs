@@ -36,7 +36,8 @@ fn build(rows: &Rows) -> Segment {
     for (key, texts) in rows {
         let texts = vec![texts.iter().map(String::as_str).collect()];
         let columns = [if key % 3 == 0 { Cell::Null } else { Cell::Ordinal(key / 2) }];
-        let document = Document { key: &key.to_be_bytes(), columns: &columns, texts: &texts, words: &[] };
+        let document =
+            Document { key: &key.to_be_bytes(), columns: &columns, texts: &texts, words: &[] };
         builder.add(&document).unwrap();
     }
     builder.finish().unwrap()

@@ -92,14 +92,27 @@ fn check(segment: &Segment, rows: &Rows, analyzer: &Analyzer) {
         }
         let mut inner = Vec::new();
         words.for_each_with_piece(keyword, |other, _| inner.push(other.to_owned()));
-        assert!(inner.contains(keyword) && inner.iter().all(|other| other.contains(keyword.as_str())));
+        assert!(
+            inner.contains(keyword) && inner.iter().all(|other| other.contains(keyword.as_str()))
+        );
     }
     assert_eq!(words.find("nothing of this name"), None);
 }
 
 fn rows() -> impl Strategy<Value = Rows> {
     let word = prop::sample::select(vec![
-        "reef", "reefs", "coral", "the", "of", "running", "runs", "日本", "日本語", "x1", "coral", "coral",
+        "reef",
+        "reefs",
+        "coral",
+        "the",
+        "of",
+        "running",
+        "runs",
+        "日本",
+        "日本語",
+        "x1",
+        "coral",
+        "coral",
     ]);
     let text = prop::collection::vec(word, 0..14).prop_map(|words| words.join(" "));
     let fields = [text.clone(), text.clone(), text];

@@ -27,7 +27,11 @@ async fn filled(session: &mut Session, settings: &str) {
         "CREATE TABLE t (id INT PRIMARY KEY, n INT, title VARCHAR(200), body TEXT) words='title,body' {settings}"
     );
     all(session, &["DROP TABLE IF EXISTS t", &create]).await;
-    all(session, &["INSERT INTO t VALUES (1000, 0, 'alpha beta gamma', 'alpha'), (1001, 1, 'zeta', 'beta')"]).await;
+    all(
+        session,
+        &["INSERT INTO t VALUES (1000, 0, 'alpha beta gamma', 'alpha'), (1001, 1, 'zeta', 'beta')"],
+    )
+    .await;
     for (number, line) in documents().lines().enumerate() {
         let mut parts = line.split('\t');
         let id = parts.next().unwrap();
@@ -114,18 +118,43 @@ async fn keywords_go_together_with_everything_else() {
     let server = Server::new();
     let mut session = server.session();
     filled(&mut session, "").await;
-    all(&mut session, &["CREATE TABLE o (t INT PRIMARY KEY, s VARCHAR(9))", "INSERT INTO o VALUES (1, 'x'), (2, 'y'), (9, 'z')"]).await;
+    all(
+        &mut session,
+        &[
+            "CREATE TABLE o (t INT PRIMARY KEY, s VARCHAR(9))",
+            "INSERT INTO o VALUES (1, 'x'), (2, 'y'), (9, 'z')",
+        ],
+    )
+    .await;
     for (statement, expected) in [
         ("SELECT id FROM t WHERE MATCH('alpha') AND id < 9 ORDER BY id", "1\n2\n3\n8"),
-        ("SELECT id FROM t WHERE MATCH('alpha') OR id = 14 ORDER BY id", "1\n2\n3\n8\n9\n11\n12\n14"),
+        (
+            "SELECT id FROM t WHERE MATCH('alpha') OR id = 14 ORDER BY id",
+            "1\n2\n3\n8\n9\n11\n12\n14",
+        ),
         ("SELECT id FROM t WHERE NOT MATCH('alpha') ORDER BY id", "5\n13\n14\n20\n21"),
         ("SELECT COUNT(*) FROM t WHERE MATCH('alpha beta')", "5"),
-        ("SELECT id, WEIGHT() AS w FROM t WHERE MATCH('alpha') ORDER BY w, id LIMIT 2", "1|1486\n3|1486"),
-        ("SELECT o.s, WEIGHT() FROM t JOIN o ON o.t = t.id WHERE MATCH('alpha beta', t) ORDER BY s", "x|2500\ny|2496\nz|3502"),
+        (
+            "SELECT id, WEIGHT() AS w FROM t WHERE MATCH('alpha') ORDER BY w, id LIMIT 2",
+            "1|1486\n3|1486",
+        ),
+        (
+            "SELECT o.s, WEIGHT() FROM t JOIN o ON o.t = t.id WHERE MATCH('alpha beta', t) ORDER BY s",
+            "x|2500\ny|2496\nz|3502",
+        ),
         ("SELECT WEIGHT() FROM t WHERE id = 1", "1"),
-        ("SELECT n % 2 AS odd, COUNT(*), MAX(WEIGHT()) FROM t WHERE MATCH('alpha') GROUP BY odd ORDER BY odd", "0|4|1486\n1|3|2481"),
-        ("SELECT id, WEIGHT() FROM t WHERE MATCH('alpha beta') LIMIT 2 OPTION ranker=bm25", "3|2502\n9|2502"),
-        ("SELECT id, WEIGHT() FROM t WHERE MATCH('alpha') LIMIT 1 OPTION field_weights=(title=10, body=3), max_matches=5", "12|13481"),
+        (
+            "SELECT n % 2 AS odd, COUNT(*), MAX(WEIGHT()) FROM t WHERE MATCH('alpha') GROUP BY odd ORDER BY odd",
+            "0|4|1486\n1|3|2481",
+        ),
+        (
+            "SELECT id, WEIGHT() FROM t WHERE MATCH('alpha beta') LIMIT 2 OPTION ranker=bm25",
+            "3|2502\n9|2502",
+        ),
+        (
+            "SELECT id, WEIGHT() FROM t WHERE MATCH('alpha') LIMIT 1 OPTION field_weights=(title=10, body=3), max_matches=5",
+            "12|13481",
+        ),
         ("SELECT id, WEIGHT() FROM t WHERE MATCH('alpha') LIMIT 1 OPTION ranker=none", "1|1"),
         ("SELECT id FROM t WHERE MATCH('') ORDER BY id LIMIT 2", "1\n2"),
     ] {
@@ -183,7 +212,10 @@ async fn what_cannot_be_asked_is_refused_by_name() {
     filled(&mut session, "").await;
     for (statement, part) in [
         ("SELECT * FROM plain WHERE MATCH('a')", "has no words to search"),
-        ("SELECT * FROM t WHERE MATCH('a') OPTION zzz=1", "unknown option 'zzz' (or bad argument type)"),
+        (
+            "SELECT * FROM t WHERE MATCH('a') OPTION zzz=1",
+            "unknown option 'zzz' (or bad argument type)",
+        ),
         ("SELECT * FROM t WHERE MATCH('a') OPTION ranker=zzz", "unknown ranker 'zzz'"),
         ("SELECT * FROM t WHERE MATCH('a', x)", "Unknown table 'x'"),
         ("CREATE TABLE u (id INT PRIMARY KEY, s TEXT) morphology='zzz'", "morphology"),
@@ -218,7 +250,8 @@ async fn hostile_queries_end_in_an_error_or_an_answer() {
         "\\".repeat(3001),
         "^$\"~/=*?%".repeat(500),
     ] {
-        let statement = format!("SELECT COUNT(*), MAX(WEIGHT()) FROM t WHERE MATCH({})", literal(&query));
+        let statement =
+            format!("SELECT COUNT(*), MAX(WEIGHT()) FROM t WHERE MATCH({})", literal(&query));
         let _ = run(&mut session, &statement).await;
     }
     assert_eq!(rows(&mut session, "SELECT COUNT(*) FROM t").await, "12");

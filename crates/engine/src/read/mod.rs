@@ -61,6 +61,5 @@ mod walk;
 mod tests;
 
 pub use column_batch::{ColumnBatch, ColumnData, ColumnValues, Strings, Validity};
-pub use ranked::{KeywordQuery, KeywordReport};
 pub use reader::{Reader, TableVersion};
 pub use scan::Scan;

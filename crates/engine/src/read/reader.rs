@@ -12,8 +12,8 @@ use super::{
 };
 use crate::{
     AccessPath, CountReply, FacetReply, FacetRequest, Hit, IndexUsage, KeyValues, KeywordQuery,
-    KeywordReport, Position, Result, Row, ScanRequest, Schema, SearchReply, SearchRequest, Selection, SourcePositions, TableIndex,
-    Value,
+    KeywordReport, Position, Result, Row, ScanRequest, Schema, SearchReply, SearchRequest,
+    Selection, SourcePositions, TableIndex, Value,
     error::no_table,
     shared::DatabaseState,
     snapshot::{Snapshot, TableView},

@@ -50,19 +50,20 @@ impl WordsBuilder {
             let (terms, numbers) = (&mut self.terms, &mut self.occurrence_terms);
             let places = &mut self.occurrence_places;
             let (mut last, start) = (0, places.len());
-            let count = self.analyzer.document(text, &mut self.scratch, &mut |keyword, position| {
-                let position = position.min(MAX_POSITION);
-                let number = terms.intern(keyword);
-                // A keyword stands at a place once.
-                let mut same = (start..places.len()).rev();
-                let mut same = same.by_ref().take_while(|&at| places[at] == before + position);
-                if same.any(|at| numbers[at] == number) {
-                    return;
-                }
-                last = last.max(position);
-                numbers.push(number);
-                places.push(before + position);
-            });
+            let count =
+                self.analyzer.document(text, &mut self.scratch, &mut |keyword, position| {
+                    let position = position.min(MAX_POSITION);
+                    let number = terms.intern(keyword);
+                    // A keyword stands at a place once.
+                    let mut same = (start..places.len()).rev();
+                    let mut same = same.by_ref().take_while(|&at| places[at] == before + position);
+                    if same.any(|at| numbers[at] == number) {
+                        return;
+                    }
+                    last = last.max(position);
+                    numbers.push(number);
+                    places.push(before + position);
+                });
             self.lengths.last.push(last);
             self.lengths.counts.push(count);
             before += last;

@@ -17,7 +17,13 @@ const HEAD: usize = 4;
 pub(super) fn encode(fields: usize, last: &[u32], counts: &[u32]) -> Vec<u8> {
     let is_short = last.iter().all(|&length| length <= u32::from(u8::MAX));
     let is_middle = last.iter().all(|&length| length <= u32::from(u16::MAX));
-    let width = if is_short { 1 } else if is_middle { 2 } else { 4 };
+    let width = if is_short {
+        1
+    } else if is_middle {
+        2
+    } else {
+        4
+    };
     let has_counts = last != counts;
     let mut out = Vec::with_capacity(HEAD + last.len() * width * (1 + usize::from(has_counts)));
     out.extend_from_slice(&(fields as u16).to_le_bytes());

@@ -19,8 +19,8 @@ mod writer;
 
 pub(crate) use builder::WordsBuilder;
 pub(crate) use merge::{WordsSource, merge};
-pub(crate) use writer::STATISTICS as WORDS;
 use remora_words::matching::Place;
+pub(crate) use writer::STATISTICS as WORDS;
 
 use crate::{
     DocSet, IndexError, Result, Sections, Slice,

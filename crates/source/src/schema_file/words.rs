@@ -31,9 +31,8 @@ pub enum WordSetting {
 impl WordsFile {
     /// The description of declared words over columns of these names.
     pub(super) fn new(words: &WordsDef, columns: Vec<String>) -> Self {
-        let setting = |(name, value): &(String, String)| {
-            (name.clone(), WordSetting::Text(value.clone()))
-        };
+        let setting =
+            |(name, value): &(String, String)| (name.clone(), WordSetting::Text(value.clone()));
         Self { columns, settings: words.settings.iter().map(setting).collect() }
     }
 

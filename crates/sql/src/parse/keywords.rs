@@ -22,7 +22,10 @@ pub(crate) const KEYWORDS: &str = "match_keywords";
 /// Where the OPTION clause of a statement begins, and its options, one a line.
 pub(super) fn option_clause(source: &Source) -> Result<Option<(usize, String)>> {
     let is_option = |at: &usize| {
-        source.is_word(*at, "OPTION") && source.is(at + 2, "=") && *at > 0 && !source.is(at - 1, ".")
+        source.is_word(*at, "OPTION")
+            && source.is(at + 2, "=")
+            && *at > 0
+            && !source.is(at - 1, ".")
     };
     let Some(start) = (1..source.tokens.len()).rev().find(is_option) else { return Ok(None) };
     let mut tokens = Tokens::new(&source.text, &source.tokens[start + 1..], source.mode);

@@ -27,7 +27,8 @@ pub(super) fn statement(source: &Source, parameters: &[Value]) -> Result<ast::St
     let dialect = MySql::new(tokens.len(), &source.interrupted);
     let mut parser =
         Parser::new(&dialect).with_recursion_limit(MAX_NESTING).with_tokens_with_locations(tokens);
-    let mut parsed = parser.parse_statement().map_err(|error| syntax_error(source, &parser, &error))?;
+    let mut parsed =
+        parser.parse_statement().map_err(|error| syntax_error(source, &parser, &error))?;
     if parser.peek_token_ref().token != Out::EOF {
         return Err(near(&source.text, place(source, &parser)));
     }

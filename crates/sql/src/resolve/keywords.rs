@@ -18,6 +18,9 @@ use crate::{
     search::KEYWORDS_MODE,
 };
 
+/// Most columns by which a table is named.
+const MAX_COLUMNS: usize = 16;
+
 /// What a call of [`KEYWORDS`] means: MATCH of a column of the table that is asked, in a mode of its own. `None` for
 /// other functions.
 pub(super) fn call(function: &Function, scope: &Scope<'_>) -> Result<Option<Expr>> {
@@ -38,9 +41,11 @@ pub(super) fn call(function: &Function, scope: &Scope<'_>) -> Result<Option<Expr
             Error::new(ErrorCode::NoTablesUsed, "MATCH('…') is asked of a table in FROM")
         })?,
     };
-    let column = relation.columns.first().map(|column| relation.reference(&column.planned));
+    // Of one column that a join compares a plan would ask the same of the other side's.
+    let columns = relation.columns.iter().take(MAX_COLUMNS);
+    let columns = columns.map(|column| relation.reference(&column.planned));
     let mode = format!("{KEYWORDS_MODE}\n{options}");
-    let args = [text(mode), query.clone()].into_iter().chain(column);
+    let args = [text(mode), query.clone()].into_iter().chain(columns);
     Ok(Some(function_call(MATCH, args.collect())))
 }
 
@@ -71,8 +76,7 @@ pub(super) fn weight(condition: Option<&Expr>) -> Option<Expr> {
 /// Whether a function is WEIGHT().
 pub(super) fn is_weight(function: &Function) -> bool {
     let is_called = function.name.to_string().eq_ignore_ascii_case("weight");
-    is_called
-        && matches!(&function.args, FunctionArguments::List(list) if list.args.is_empty())
+    is_called && matches!(&function.args, FunctionArguments::List(list) if list.args.is_empty())
 }
 
 /// WEIGHT() where nothing is asked for.
@@ -88,15 +92,19 @@ pub(super) fn order(scope: &Scope<'_>) -> Vec<OrderByExpr> {
         with_fill: None,
     };
     let keys = |relation: &Relation| {
-        let name = |key: &String| Expr::CompoundIdentifier(vec![
-            Ident::with_quote('`', &relation.alias),
-            Ident::with_quote('`', key),
-        ]);
+        let name = |key: &String| {
+            Expr::CompoundIdentifier(vec![
+                Ident::with_quote('`', &relation.alias),
+                Ident::with_quote('`', key),
+            ])
+        };
         relation.key.iter().map(name).collect::<Vec<_>>()
     };
     let keys = scope.relations.first().map(keys).unwrap_or_default();
     let weight = function_call("weight", Vec::new());
-    std::iter::once(part(weight, false)).chain(keys.into_iter().map(|key| part(key, true))).collect()
+    std::iter::once(part(weight, false))
+        .chain(keys.into_iter().map(|key| part(key, true)))
+        .collect()
 }
 
 /// Whether the function is a query by keywords that was resolved.

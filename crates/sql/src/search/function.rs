@@ -68,8 +68,8 @@ impl ScalarUDFImpl for MatchFunction {
                            transaction, of a derived table or of an outer query";
             return Err(DataFusionError::Execution(message.to_owned()));
         }
-        let query =
-            parsed(&query, is_boolean(&mode)).map_err(|error| DataFusionError::External(Box::new(error)))?;
+        let query = parsed(&query, is_boolean(&mode))
+            .map_err(|error| DataFusionError::External(Box::new(error)))?;
         let sought = Sought::new(&query);
         let columns: Vec<ArrayRef> = texts
             .iter()

@@ -22,7 +22,9 @@ fn text_words(query: &TextQuery) -> String {
     match query {
         TextQuery::Term(text) => format!("'{text}'"),
         TextQuery::Piece(piece) => piece_words(piece),
-        TextQuery::Keywords(query) => format!("what the query '{}' matches by keywords", query.text),
+        TextQuery::Keywords(query) => {
+            format!("what the query '{}' matches by keywords", query.text)
+        }
         TextQuery::And(parts) => joined(parts, " and ", text_words),
         TextQuery::Or(parts) => joined(parts, " or ", text_words),
         TextQuery::Not(part) => format!("not {}", text_words(part)),

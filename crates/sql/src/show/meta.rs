@@ -4,7 +4,9 @@ use remora_engine::{Selection, TextQuery};
 use remora_mysql::Collation;
 
 use crate::{
-    Cell, Column, Outcome, Reply, Result, error::from_engine, meaning::types::ExprType,
+    Cell, Column, Outcome, Reply, Result,
+    error::from_engine,
+    meaning::types::ExprType,
     state::{Meta, SessionState},
 };
 
@@ -47,11 +49,7 @@ pub(crate) fn show<R: Reply>(session: &mut SessionState, reply: &mut R) -> Resul
 }
 
 /// The rows that were given, and the keywords of a query with their rows and occurrences.
-fn keywords<R: Reply>(
-    session: &mut SessionState,
-    meta: &Meta,
-    reply: &mut R,
-) -> Result<Outcome> {
+fn keywords<R: Reply>(session: &mut SessionState, meta: &Meta, reply: &mut R) -> Result<Outcome> {
     let mut rows = vec![("total".to_owned(), meta.report.returned.to_string())];
     let reader = session.reader();
     let mut number = 0;

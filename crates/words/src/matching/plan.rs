@@ -57,11 +57,8 @@ pub trait Vocabulary {
     ///
     /// # Errors
     /// What the index says.
-    fn union(
-        &mut self,
-        keywords: &[String],
-        counts: Option<&dyn Fn(Place) -> bool>,
-    ) -> Result<u64>;
+    fn union(&mut self, keywords: &[String], counts: Option<&dyn Fn(Place) -> bool>)
+    -> Result<u64>;
 }
 
 /// What a matcher asks a document for: a keyword, or several that count as one.
@@ -293,9 +290,8 @@ impl<'a> Planner<'a> {
         let sum = |of: fn(&Counts) -> u64| expansions.iter().map(|it| of(&it.counts)).sum();
         let counts = Counts { documents: sum(|it| it.documents), hits: sum(|it| it.hits) };
         self.expanded.push(Expanded { word: word.text.clone(), counts, once: counts });
-        let is_rare = |it: &Expansion| {
-            it.counts.hits <= RARE_HITS || it.counts.documents < RARE_DOCUMENTS
-        };
+        let is_rare =
+            |it: &Expansion| it.counts.hits <= RARE_HITS || it.counts.documents < RARE_DOCUMENTS;
         let (rare, frequent): (Vec<_>, Vec<_>) = expansions.into_iter().partition(is_rare);
         let mut terms = Vec::new();
         for expansion in frequent {
@@ -415,9 +411,7 @@ impl<'a> Planner<'a> {
         let words = &quoted.words;
         match quoted.kind {
             QuotedKind::Phrase => Ok(Step::Phrase(self.words(words)?)),
-            QuotedKind::Proximity(distance) => {
-                Ok(Step::Proximity(self.words(words)?, distance))
-            }
+            QuotedKind::Proximity(distance) => Ok(Step::Proximity(self.words(words)?, distance)),
             QuotedKind::Quorum(least) => self.quorum(words, least, true),
             QuotedKind::QuorumShare(share) => {
                 let percent = (share * 100.0) as u32;

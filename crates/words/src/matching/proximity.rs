@@ -64,9 +64,8 @@ impl Window {
 /// The sizes of the groups of two and more words that stand to each other as in the query; 1 if there are none.
 fn weight(places: &[u32], positions: &[u32], first: u32) -> u32 {
     let shifts = places.iter().zip(positions);
-    let mut shifts: Vec<i64> = shifts
-        .map(|(&at, &position)| i64::from(at) - i64::from(position - first))
-        .collect();
+    let mut shifts: Vec<i64> =
+        shifts.map(|(&at, &position)| i64::from(at) - i64::from(position - first)).collect();
     shifts.sort_unstable();
     let groups = shifts.chunk_by(|a, b| a == b).map(<[i64]>::len).filter(|&size| size > 1);
     groups.sum::<usize>().max(1) as u32

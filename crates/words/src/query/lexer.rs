@@ -122,7 +122,6 @@ impl<'a> Lexer<'a> {
         self.text.get(self.looked_from..).unwrap_or("")
     }
 
-
     /// The next token.
     ///
     /// # Errors
@@ -137,6 +136,8 @@ impl<'a> Lexer<'a> {
                 return Ok(Token::End);
             };
             self.is_empty &= token.kind == QueryTokenKind::Special('*');
+            let is_word = !matches!(token.kind, QueryTokenKind::Special(c) if c != '$');
+            self.is_behind_word &= is_word;
             let found = match &token.kind {
                 QueryTokenKind::Special(special) => self.special(*special, &token)?,
                 QueryTokenKind::Word { .. } => self.word(token, from)?,
@@ -169,13 +170,18 @@ impl<'a> Lexer<'a> {
                 return Ok(self.exact());
             }
             '$' => {
-                if !self.is_quoted && !self.is_behind_word {
+                let behind = self.text.get(token.end..).unwrap_or("").trim_start();
+                let is_of_word = self.is_behind_word
+                    || behind.is_empty()
+                    || behind.starts_with(|c: char| c.is_ascii_digit());
+                if !self.is_quoted && !is_of_word {
                     self.warn_of_modifier();
                 }
                 true
             }
             '*' => {
-                let is_run = self.follows(token.end, "*") || self.text[..token.start].ends_with('*');
+                let is_run =
+                    self.follows(token.end, "*") || self.text[..token.start].ends_with('*');
                 self.stars += u32::from(self.is_quoted && !is_run);
                 self.position += u32::from(self.takes_wildcards && !self.is_quoted);
                 true
@@ -333,7 +339,9 @@ impl<'a> Lexer<'a> {
             let end = list.find(|c| !is_name(c) && c != ',').unwrap_or(list.len());
             if end == 0 || !list[end..].starts_with(')') {
                 let message = match list[end..].chars().next() {
-                    Some(c) => format!("query error: unexpected character '{c}' in zone block operator"),
+                    Some(c) => {
+                        format!("query error: unexpected character '{c}' in zone block operator")
+                    }
                     None => "query error: missing closing ')' in zone block operator".to_owned(),
                 };
                 return Err(WordsError::Query(message));
@@ -357,7 +365,8 @@ impl<'a> Lexer<'a> {
         let is_number = |c: char| c.is_ascii_digit() || c == '.' && takes_fraction;
         let length = trimmed.find(|c| !is_number(c)).unwrap_or(trimmed.len());
         let (number, behind) = trimmed.split_at(length);
-        let goes_on = behind.starts_with(|c: char| c == '.' || c.is_alphanumeric() || c == '_');
+        let ends = |c: char| c.is_whitespace() || "()|-!@~\"/^$<=".contains(c);
+        let goes_on = !behind.is_empty() && !behind.starts_with(ends);
         if goes_on || number.len() > 9 && !number.contains('.') {
             return None;
         }
@@ -368,6 +377,7 @@ impl<'a> Lexer<'a> {
         self.offset += rest.len() - behind.len();
         // It takes a position, as a word does.
         self.position += 1;
+        self.is_behind_word = true;
         Some(found)
     }
 }

@@ -22,8 +22,8 @@ mod tree;
 mod wildcard;
 
 pub use parser::{Parsed, parse};
-pub use wildcard::Wildcard;
 pub use tree::{FieldMask, Limit, Node, Quoted, QuotedKind, Word};
+pub use wildcard::Wildcard;
 
 /// Deepest nesting of a query's parentheses.
 pub const MAX_DEPTH: usize = 256;

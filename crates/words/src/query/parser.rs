@@ -286,7 +286,6 @@ impl Parser<'_> {
     }
 }
 
-
 /// The words of a phrase, at the places that its stars leave them.
 fn shifted(words: Vec<(Word, u32)>) -> Vec<Word> {
     let shift = |(word, stars): (Word, u32)| Word { position: word.position + stars, ..word };

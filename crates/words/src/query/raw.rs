@@ -46,15 +46,16 @@ impl Raw {
         match self {
             Self::Empty => None,
             Self::Quoted(Quoted { words, .. }) if words.is_empty() => None,
-            Self::Quoted(quoted) if quoted.words.len() == 1 => {
-                match quoted.kind {
-                    QuotedKind::Quorum(count) if count > 1 => Some(Self::Quoted(quoted)),
-                    _ => quoted.words.into_iter().next().map(Self::Word),
-                }
-            }
+            Self::Quoted(quoted) if quoted.words.len() == 1 => match quoted.kind {
+                QuotedKind::Quorum(count) if count > 1 => Some(Self::Quoted(quoted)),
+                _ => quoted.words.into_iter().next().map(Self::Word),
+            },
             Self::Joined(operator, parts) => {
+                let count = parts.len();
                 let mut parts: Vec<Self> = parts.into_iter().filter_map(Self::swept).collect();
                 match parts.len() {
+                    // A NOT beside nothing goes with it.
+                    1 if count > 1 && matches!(parts[0], Self::Not(_)) => None,
                     0 | 1 => parts.pop(),
                     _ => Some(Self::Joined(operator, parts)),
                 }

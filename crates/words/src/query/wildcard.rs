@@ -20,29 +20,30 @@ impl Wildcard {
     /// A warning, in Sphinx's words, where too little of it is literal: it is not expanded then.
     pub fn new(word: &str, settings: &Settings) -> Result<Self, String> {
         let is_wild = |c: char| matches!(c, '*' | '?' | '%');
-        let mut pieces = word.split(is_wild);
-        let prefix = pieces.next().unwrap_or("").to_owned();
-        let longest = word.split(is_wild).max_by_key(|piece| piece.chars().count()).unwrap_or("");
-        let (least, longest, kind) = if prefix.is_empty() {
-            (settings.min_infix_len(), longest.to_owned(), "infix")
-        } else {
-            let least = match settings.min_prefix_len() {
-                0 => settings.min_infix_len(),
-                least => least,
-            };
-            let is_run = word.ends_with('*') && settings.min_infix_len() > 0;
-            (least, prefix.clone(), if is_run { "infix" } else { "prefix" })
+        // Where only beginnings are looked for, a star in front means nothing.
+        let takes_inner = settings.min_infix_len() > 0;
+        let pattern = if takes_inner { word } else { word.trim_start_matches('*') };
+        let prefix = pattern.split(is_wild).next().unwrap_or("").to_owned();
+        let longest = pattern.split(is_wild).max_by_key(|it| it.chars().count()).unwrap_or("");
+        let (longest, is_run) = match prefix.is_empty() {
+            true => (longest.to_owned(), true),
+            false => (prefix.clone(), pattern.ends_with('*')),
+        };
+        let least = match takes_inner && (prefix.is_empty() || settings.min_prefix_len() == 0) {
+            true => settings.min_infix_len(),
+            false => settings.min_prefix_len(),
         };
         let says_length = !longest.is_empty() || word.contains('*');
         if longest.chars().count() < least as usize && says_length {
+            let kind = if takes_inner && is_run { "infix" } else { "prefix" };
             return Err(format!(
                 "Query word length is less than min {kind} length. word: '{word}' "
             ));
         }
         let is_exact = settings.index_exact_words();
         let prefix = if is_exact && !prefix.is_empty() { format!("={prefix}") } else { prefix };
-        let takes_inner = settings.min_infix_len() > 0;
-        Ok(Self { pattern: word.chars().collect(), prefix, longest, takes_inner, is_exact })
+        let pattern = pattern.chars().collect();
+        Ok(Self { pattern, prefix, longest, takes_inner, is_exact })
     }
 
     /// Whether it stands for no keyword: nothing of it is literal, or only beginnings are looked for.

@@ -124,17 +124,16 @@ fn request(command: u16, version: u16, body: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn ranker(ranker: &Ranker) -> (u32, Option<&str>) {
+fn ranker(ranker: &Ranker) -> u32 {
     match ranker {
-        Ranker::ProximityBm25 => (0, None),
-        Ranker::Bm25 => (1, None),
-        Ranker::None => (2, None),
-        Ranker::WordCount => (3, None),
-        Ranker::Proximity => (4, None),
-        Ranker::MatchAny => (5, None),
-        Ranker::FieldMask => (6, None),
-        Ranker::Sph04 => (7, None),
-        Ranker::Expression(text) => (8, Some(text)),
+        Ranker::ProximityBm25 => 0,
+        Ranker::Bm25 => 1,
+        Ranker::None => 2,
+        Ranker::WordCount => 3,
+        Ranker::Proximity => 4,
+        Ranker::MatchAny => 5,
+        Ranker::FieldMask => 6,
+        Ranker::Sph04 => 7,
     }
 }
 
@@ -150,11 +149,7 @@ fn search_body(indexes: &str, query: &str, options: &Options) -> Vec<u8> {
     }
     // No agent's master; one query.
     body.u32(0).u32(1).u32(flags).u32(options.offset).u32(options.limit).u32(MODE_EXTENDED2);
-    let (number, expression) = ranker(&options.ranker);
-    body.u32(number);
-    if let Some(expression) = expression {
-        body.text(expression);
-    }
+    body.u32(ranker(&options.ranker));
     match &options.sort {
         Sort::Relevance => body.u32(SORT_RELEVANCE).text(""),
         Sort::Extended(clause) => body.u32(SORT_EXTENDED).text(clause),

@@ -225,6 +225,5 @@ fn ranker(ranker: &Ranker) -> rank::Ranker {
         Ranker::MatchAny => rank::Ranker::MatchAny,
         Ranker::FieldMask => rank::Ranker::FieldMask,
         Ranker::Sph04 => rank::Ranker::Sph04,
-        Ranker::Expression(_) => unimplemented!(),
     }
 }

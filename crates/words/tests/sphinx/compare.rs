@@ -2,7 +2,7 @@
 
 use crate::{
     corpus::Corpus,
-    engine::{Found, Options, Ranker},
+    engine::{Found, Options},
 };
 
 /// Rows that are shown of answers that differ.
@@ -39,27 +39,17 @@ pub fn make_tolerable(options: &mut Options) {
     let plain = Options::default();
     options.index_weight = None;
     (options.offset, options.limit) = (plain.offset, plain.limit);
-    if let Ranker::Expression(text) = &options.ranker {
-        let has_bm25 = text.match_indices("bm25").any(|(at, word)| {
-            let behind = text[at + word.len()..].chars().next();
-            !behind.is_some_and(char::is_alphabetic)
-        });
-        if has_bm25 {
-            options.ranker = plain.ranker;
-        }
-    }
 }
 
-/// Whether Sphinx's answer follows no rule that is known. For chains of NEARs, and for a NEAR whose operand is itself
-/// composed, Sphinx 2.2.11 writes query positions beyond the last keyword and behind its arrays; a NEAR of two words
-/// is compared.
+/// Whether Sphinx's answer follows no rule that is known: stars in phrases of a SENTENCE, hits that an unfound part
+/// leaves behind within a MAYBE, the positions that hits of a word have which a quorum or a proximity has twice, and
+/// chains of NEARs or a NEAR of composed parts, for which 2.2.11 writes behind its arrays.
 pub fn undefined(query: &str) -> bool {
-    if repeats_in_quorum(query) {
-        return true;
-    }
+    let has = |mark: &str| query.contains(mark);
     let nears = query.matches("NEAR/").count();
-    let is_composed = ["(", "<<", "\""].iter().any(|mark| query.contains(mark));
-    nears > 1 || nears == 1 && is_composed
+    let is_composed = has("(") || has("<<") || has("\"");
+    let stars = has("SENTENCE") && has(" * ") || has("PARAGRAPH") && has(" * ");
+    stars || repeats(query) || has("MAYBE") && is_composed || nears > 1 || nears == 1 && is_composed
 }
 
 /// A `*`, `?` or `%` that touches a word.
@@ -70,11 +60,11 @@ fn has_wildcard(query: &str) -> bool {
         .any(|at| b"*?%".contains(&bytes[at]) && (is_word(at + 1) || is_word(at.wrapping_sub(1))))
 }
 
-/// Whether a quorum has a word twice: which positions of the query its hits have then is not known.
-fn repeats_in_quorum(query: &str) -> bool {
+/// Whether a quorum or a proximity has a word twice.
+fn repeats(query: &str) -> bool {
     let parts: Vec<&str> = query.split('"').collect();
     parts.windows(2).skip(1).step_by(2).any(|pair| {
-        let is_quorum = pair[1].trim_start().starts_with('/');
+        let is_quorum = pair[1].trim_start().starts_with(['/', '~']);
         let letter = |c: char| !c.is_ascii_alphanumeric();
         let mut words: Vec<String> =
             pair[0].split(letter).filter(|it| !it.is_empty()).map(str::to_lowercase).collect();

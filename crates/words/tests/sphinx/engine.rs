@@ -58,7 +58,6 @@ pub enum Ranker {
     MatchAny,
     FieldMask,
     Sph04,
-    Expression(String),
 }
 
 /// How rare words weigh more.

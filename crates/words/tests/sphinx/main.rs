@@ -12,7 +12,6 @@ mod collection;
 mod compare;
 mod corpus;
 mod engine;
-mod expressions;
 mod peer;
 mod queries;
 mod random;
@@ -24,7 +23,7 @@ mod trial;
 use std::rc::Rc;
 
 use corpus::{Corpus, Vocabulary};
-use engine::{Found, Idf, Make, Options, Ranker, Sort};
+use engine::{Found, Idf, Make, Options, Sort};
 use queries::Wanted;
 use random::Random;
 use run::{Run, run};
@@ -46,7 +45,9 @@ fn plain_queries() {
     let ask = |random: &mut Random, corpus: &Corpus| {
         (queries::query(random, corpus, Wanted::Distinct), queries::options(random, corpus))
     };
-    run(Run { name: "plain_queries", corpora: &corpora, ask: &ask, make: &*engines() });
+    // Hits that parts of an OR leave behind which are not found themselves.
+    let (make, most_different) = (&*engines(), 1);
+    run(Run { name: "plain_queries", corpora: &corpora, ask: &ask, make, most_different });
 }
 
 #[test]
@@ -57,7 +58,9 @@ fn repeated_words() {
     let ask = |random: &mut Random, corpus: &Corpus| {
         (queries::query(random, corpus, Wanted::Repeated), queries::options(random, corpus))
     };
-    run(Run { name: "repeated_words", corpora: &corpora, ask: &ask, make: &*engines() });
+    // Runs of words that stand in the query several times, within composed parts.
+    let (make, most_different) = (&*engines(), 3);
+    run(Run { name: "repeated_words", corpora: &corpora, ask: &ask, make, most_different });
 }
 
 #[test]
@@ -72,27 +75,9 @@ fn broken_queries() {
     };
     let ask =
         |random: &mut Random, corpus: &Corpus| (broken::query(random, corpus), Options::default());
-    run(Run { name: "broken_queries", corpora: &corpora, ask: &ask, make: &*engines() });
-}
-
-#[test]
-fn expressions() {
-    let corpora = |random: &mut Random| {
-        let lengths = ["index_field_lengths = 1"];
-        vec![
-            Corpus::random(random, Vocabulary::Tiny, &lengths),
-            Corpus::random(random, Vocabulary::Tiny, &[]),
-            Corpus::random(random, Vocabulary::Natural, &lengths),
-        ]
-    };
-    let ask = |random: &mut Random, corpus: &Corpus| {
-        let wanted = if random.once_in(3) { Wanted::Repeated } else { Wanted::Distinct };
-        let ranker = Ranker::Expression(expressions::expression(random, corpus));
-        let field_weights = queries::field_weights(random, corpus);
-        let options = Options { ranker, field_weights, ..Options::default() };
-        (queries::query(random, corpus, wanted), options)
-    };
-    run(Run { name: "expressions", corpora: &corpora, ask: &ask, make: &*engines() });
+    // Warnings of modifiers between quotes, and `=` in front of operators.
+    let (make, most_different) = (&*engines(), 6);
+    run(Run { name: "broken_queries", corpora: &corpora, ask: &ask, make, most_different });
 }
 
 #[test]
@@ -107,7 +92,9 @@ fn wildcards() {
     let ask = |random: &mut Random, corpus: &Corpus| {
         (queries::query(random, corpus, Wanted::Wildcards), queries::options(random, corpus))
     };
-    run(Run { name: "wildcards", corpora: &corpora, ask: &ask, make: &*engines() });
+    // Expansions that share a keyword with another word, and `?` or `%` in front where only beginnings are looked for.
+    let (make, most_different) = (&*engines(), 10);
+    run(Run { name: "wildcards", corpora: &corpora, ask: &ask, make, most_different });
 }
 
 #[test]
@@ -123,7 +110,15 @@ fn morphology_and_stopwords() {
     let ask = |random: &mut Random, corpus: &Corpus| {
         (queries::query(random, corpus, Wanted::Distinct), queries::options(random, corpus))
     };
-    run(Run { name: "morphology_and_stopwords", corpora: &corpora, ask: &ask, make: &*engines() });
+    // Two forms of one stem in a quorum.
+    let (make, most_different) = (&*engines(), 6);
+    run(Run {
+        name: "morphology_and_stopwords",
+        corpora: &corpora,
+        ask: &ask,
+        make,
+        most_different,
+    });
 }
 
 /// Makes one document weigh one more in what finds beta.
@@ -141,7 +136,8 @@ fn an_altered_weight_is_found_and_made_small() {
         (format!("{query} | beta"), queries::options(random, corpus))
     };
     let make = peer::make(altered);
-    let run = Run { name: "altered", corpora: &corpora, ask: &ask, make: &*make };
+    let run =
+        Run { name: "altered", corpora: &corpora, ask: &ask, make: &*make, most_different: 0 };
     let failed = run::failures(&run, run::seed(), 20).failures;
     let small = &failed.first().expect("the altered weight is found").shrunk;
     assert_eq!(small.query.trim(), "beta");

@@ -33,7 +33,6 @@ pub fn shrunk(mut case: Case, fails: &mut Fails) -> Case {
         let before = size(&case);
         case = with_less_query(case, fails);
         case = with_plainer_options(case, fails);
-        case = with_less_expression(case, fails);
         case = with_fewer_documents(case, fails);
         case = with_fewer_words(case, fails);
         if size(&case) == before {
@@ -89,23 +88,6 @@ fn with_less_query(case: Case, fails: &mut Fails) -> Case {
         first(fails, &cases)
     };
     smaller(&reduced(tokens(&case.query), usize::MAX, &mut try_all))
-}
-
-fn with_less_expression(case: Case, fails: &mut Fails) -> Case {
-    let Ranker::Expression(text) = &case.options.ranker else { return case };
-    let smaller = |tokens: &Vec<String>| {
-        let ranker = Ranker::Expression(tokens.concat());
-        Case { options: Options { ranker, ..case.options.clone() }, ..case.clone() }
-    };
-    let mut try_all = |candidates: &[Vec<String>]| {
-        // Sphinx crashes without an expression.
-        let filled =
-            |tokens: &Vec<String>| if tokens.is_empty() { case.clone() } else { smaller(tokens) };
-        let cases: Vec<Case> = candidates.iter().map(filled).collect();
-        let found = first(fails, &cases)?;
-        (!candidates[found].is_empty()).then_some(found)
-    };
-    smaller(&reduced(tokens(text), usize::MAX, &mut try_all))
 }
 
 fn with_plainer_options(mut case: Case, fails: &mut Fails) -> Case {

@@ -70,11 +70,7 @@ impl Document for SegmentDocument<'_> {
         }
     }
 
-    fn places(
-        &mut self,
-        term: usize,
-        each: &mut dyn FnMut(Place),
-    ) -> remora_words::Result<()> {
+    fn places(&mut self, term: usize, each: &mut dyn FnMut(Place)) -> remora_words::Result<()> {
         let doc = self.doc;
         let Some(cursors) = self.terms.get_mut(term) else { return Ok(()) };
         let places = &mut self.places;

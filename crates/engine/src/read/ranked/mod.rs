@@ -12,41 +12,17 @@ use std::sync::Arc;
 use remora_index::{Bitmap, DocSet, words::WordsIndex};
 use remora_words::{
     WordsError,
-    matching::{Candidates, Matcher, PlannedWord},
+    matching::{Candidates, Matcher},
     query,
-    rank::{self, IdfKind, Needs, Ranker, Scorer},
+    rank::{self, Needs, Scorer},
 };
 
 use crate::{
-    Error, RequestPart, Result, Schema, WordsDef,
+    Error, KeywordQuery, KeywordReport, RequestPart, Result, Schema, WordsDef,
     snapshot::{SegmentView, TableView},
 };
 use document::SegmentDocument;
 use vocabulary::ViewVocabulary;
-
-/// A query by keywords, in Sphinx's language.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct KeywordQuery {
-    /// Its text.
-    pub text: String,
-    /// How rows are weighed.
-    pub ranker: Ranker,
-    /// The weights of fields by the names of their columns; 1 for others.
-    pub field_weights: Vec<(String, i32)>,
-    /// What a row's weight is multiplied by.
-    pub table_weight: Option<i32>,
-    /// How idf is computed.
-    pub idf: IdfKind,
-}
-
-/// What a query by keywords was made of.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct KeywordReport {
-    /// Its keywords, with the rows they stand in and how often.
-    pub words: Vec<PlannedWord>,
-    /// What was passed over or changed.
-    pub warning: Option<String>,
-}
 
 /// A query over one table at one moment.
 pub(crate) struct Ranked {

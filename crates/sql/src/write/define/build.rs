@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use remora_engine::{
-    ColumnDef, ColumnType, DeclaredTable, IndexColumn, Normalization, Schema, TextDef,
-    WordsDef,
+    ColumnDef, ColumnType, DeclaredTable, IndexColumn, Normalization, Schema, TextDef, WordsDef,
 };
 
 use remora_mysql::ErrorCode;
@@ -192,8 +191,9 @@ impl Draft {
             column.spec.kind.is_text() && column.spec.kind.engine_type() == ColumnType::Text
         };
         let missing = |name: &str| {
-            let message =
-                format!("words name '{name}', which is no column of text of the table: change words='…'");
+            let message = format!(
+                "words name '{name}', which is no column of text of the table: change words='…'"
+            );
             Error::new(ErrorCode::KeyColumnMissing, message)
         };
         if let Some((_, names)) = options.iter().find(|(name, _)| name == WORDS) {
