@@ -256,3 +256,18 @@ async fn hostile_queries_end_in_an_error_or_an_answer() {
     }
     assert_eq!(rows(&mut session, "SELECT COUNT(*) FROM t").await, "12");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_null_or_a_number_is_sought_as_such() {
+    let server = Server::new();
+    let mut session = server.session();
+    filled(&mut session, "").await;
+    assert_eq!(rows(&mut session, "SELECT id FROM t WHERE MATCH(NULL)").await, "");
+    assert_eq!(rows(&mut session, "SELECT id FROM t WHERE MATCH(2)").await, "14");
+    all(
+        &mut session,
+        &["PREPARE s FROM 'SELECT id, WEIGHT() FROM t WHERE MATCH(?) LIMIT 1'", "SET @q = 'alpha'"],
+    )
+    .await;
+    assert_eq!(rows(&mut session, "EXECUTE s USING @q").await, "12|2481");
+}

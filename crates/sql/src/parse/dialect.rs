@@ -387,7 +387,13 @@ fn position(parser: &mut Parser) -> Result<Expr, ParserError> {
 /// `(column, …) AGAINST (sought [mode])`: of a literal as the parser has it, of any other expression
 /// as a function.
 fn matching(parser: &mut Parser) -> Result<Expr, ParserError> {
-    if matches!(parser.peek_nth_token_ref(1).token, Token::SingleQuotedString(_)) {
+    let is_query = match &parser.peek_nth_token_ref(1).token {
+        Token::SingleQuotedString(_) | Token::Number(..) => true,
+        // A parameter without a value too.
+        Token::Word(word) => word.keyword == Keyword::NULL && word.quote_style.is_none(),
+        _ => false,
+    };
+    if is_query {
         return keywords(parser);
     }
     let columns = parser.parse_parenthesized_qualified_column_list(Mandatory, false)?;
@@ -421,10 +427,19 @@ fn matching(parser: &mut Parser) -> Result<Expr, ParserError> {
     Ok(function_call(MATCH_OF, args))
 }
 
+/// A query by keywords that has none, so that it finds nothing.
+const NOTHING: &str = " ";
+
 /// `('query' [, table])`: a query by keywords.
 fn keywords(parser: &mut Parser) -> Result<Expr, ParserError> {
     parser.expect_token(&Token::LParen)?;
-    let query = parser.parse_expr()?;
+    let query = match parser.parse_value()?.value {
+        Value::Number(digits, _) => digits,
+        Value::Null => NOTHING.to_owned(),
+        Value::SingleQuotedString(text) => text,
+        other => other.to_string(),
+    };
+    let query = Expr::Value(Value::SingleQuotedString(query).into());
     let options = Expr::Value(Value::SingleQuotedString(String::new()).into());
     let mut args = vec![query, options];
     if parser.consume_token(&Token::Comma) {

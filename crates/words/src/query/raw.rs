@@ -5,7 +5,7 @@ use super::tree::{FieldMask, Quoted, QuotedKind, Word};
 /// A part of a query as it was written.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Raw {
-    /// A stop word, or quotes around nothing.
+    /// A stop word.
     Empty,
     /// A word.
     Word(Word),
@@ -51,11 +51,11 @@ impl Raw {
                 _ => quoted.words.into_iter().next().map(Self::Word),
             },
             Self::Joined(operator, parts) => {
-                let count = parts.len();
+                let has_stop_words = parts.contains(&Self::Empty);
                 let mut parts: Vec<Self> = parts.into_iter().filter_map(Self::swept).collect();
                 match parts.len() {
-                    // A NOT beside nothing goes with it.
-                    1 if count > 1 && matches!(parts[0], Self::Not(_)) => None,
+                    // A NOT beside stop words alone goes with them.
+                    1 if has_stop_words && matches!(parts[0], Self::Not(_)) => None,
                     0 | 1 => parts.pop(),
                     _ => Some(Self::Joined(operator, parts)),
                 }

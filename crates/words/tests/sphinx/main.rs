@@ -59,7 +59,7 @@ fn repeated_words() {
         (queries::query(random, corpus, Wanted::Repeated), queries::options(random, corpus))
     };
     // Runs of words that stand in the query several times, within composed parts.
-    let (make, most_different) = (&*engines(), 3);
+    let (make, most_different) = (&*engines(), 5);
     run(Run { name: "repeated_words", corpora: &corpora, ask: &ask, make, most_different });
 }
 
