@@ -105,7 +105,8 @@ impl Reader {
     /// What a query by a table's keywords is made of.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is no such table, [`Error::Request`] if it has no words or the query is refused.
+    /// [`crate::Error::NotFound`] if there is no such table, [`crate::Error::Request`] if it has no
+    /// words or the query is refused.
     pub fn keywords(&self, table: &str, query: &KeywordQuery) -> Result<KeywordReport> {
         Ok(Ranked::new(self.table(table)?, query)?.report().clone())
     }
