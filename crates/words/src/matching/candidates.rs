@@ -40,7 +40,6 @@ impl Candidates {
                 (Self::Any(words.iter().map(of).collect()), false)
             }
             Step::Before(parts) | Step::Near { parts, .. } => (Self::of_all(parts).0, false),
-            Step::NotNear(part, ..) => (Self::of(part).0, false),
             Step::Nothing => (Self::Any(Vec::new()), true),
         }
     }

@@ -69,7 +69,6 @@ fn of_step(
         Step::Quorum(words, least) => of_quorum(words, *least, document, wanted, out),
         Step::Before(parts) => of_before(parts, document, out),
         Step::Near { parts, order, distance } => of_near(parts, order, *distance, document, out),
-        Step::NotNear(part, other, distance) => of_not_near(part, other, *distance, document, out),
         Step::Nothing => Ok(None),
     }
 }
@@ -315,37 +314,4 @@ fn of_near(
     let start = out.len();
     near::find(&hits, parts.len(), distance, out);
     Ok(sum.and_then(|sum| of_first(sum, out, start)))
-}
-
-fn of_not_near(
-    part: &Step,
-    other: &Step,
-    distance: u32,
-    document: &mut dyn Document,
-    out: &mut Vec<Hit>,
-) -> Result<Option<Found>> {
-    let start = out.len();
-    let Some(found) = of_step(part, document, HITS, out)? else { return Ok(None) };
-    let mut others = Vec::new();
-    of_step(other, document, HITS, &mut others)?;
-    let is_near = |hit: &Hit| {
-        let end = hit.at + hit.length.saturating_sub(1);
-        others.iter().any(|other| {
-            let other_end = other.at + other.length.saturating_sub(1);
-            other.field() == hit.field()
-                && other.at <= end + distance
-                && hit.at <= other_end + distance
-        })
-    };
-    let mut place = 0;
-    out.retain(|hit| {
-        place += 1;
-        place <= start || !is_near(hit)
-    });
-    if out.len() == start {
-        return Ok(None);
-    }
-    let fields = out[start..].iter().map(|hit| 1u32.checked_shl(u32::from(hit.field())));
-    let fields = fields.fold(0, |all, bit| all | bit.unwrap_or(0));
-    Ok(Some(Found { fields, sum: found.sum }))
 }

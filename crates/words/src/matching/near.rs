@@ -13,7 +13,8 @@ pub(crate) fn find(hits: &[Hit], parts: usize, distance: u32, out: &mut Vec<Hit>
 
 /// Whether a hit begins so far behind another that it begins something new.
 fn is_far(last: &Hit, hit: &Hit, distance: u32) -> bool {
-    last.at + last.length.saturating_sub(1) + distance < hit.at
+    let end = last.at.saturating_add(last.length.saturating_sub(1));
+    end.saturating_add(distance) < hit.at
 }
 
 fn pairs(hits: &[Hit], distance: u32, out: &mut Vec<Hit>) {

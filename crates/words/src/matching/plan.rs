@@ -381,10 +381,6 @@ impl<'a> Planner<'a> {
             Node::AndNot(wanted, unwanted) => {
                 Step::AndNot(Box::new(self.step(wanted)?), Box::new(self.step(unwanted)?))
             }
-            Node::NotNear { wanted, unwanted, distance } => {
-                let (wanted, unwanted) = (self.step(wanted)?, self.step(unwanted)?);
-                Step::NotNear(Box::new(wanted), Box::new(unwanted), *distance)
-            }
             Node::Near { parts, distance } => {
                 let parts = spliced(parts);
                 // As words of an AND; parts of several words come last.
@@ -470,7 +466,7 @@ fn collect<'n>(node: &'n Node, is_excluded: bool, words: &mut Vec<(&'n Word, boo
         | Node::Near { parts, .. } => {
             parts.iter().for_each(|part| collect(part, is_excluded, words));
         }
-        Node::AndNot(wanted, unwanted) | Node::NotNear { wanted, unwanted, .. } => {
+        Node::AndNot(wanted, unwanted) => {
             collect(wanted, is_excluded, words);
             collect(unwanted, true, words);
         }

@@ -47,7 +47,7 @@ impl Window {
         }
         let (mut least, mut least_at) = (word, at);
         for (other, place) in self.seen.iter_mut().enumerate() {
-            if place.is_some_and(|place| place + reach <= at) {
+            if place.is_some_and(|place| place.saturating_add(reach) <= at) {
                 *place = None;
             }
             if let Some(place) = *place
@@ -57,7 +57,7 @@ impl Window {
             }
         }
         self.least = Some(least);
-        self.expected = least_at + reach;
+        self.expected = least_at.saturating_add(reach);
     }
 }
 

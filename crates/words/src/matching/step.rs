@@ -33,8 +33,6 @@ pub(crate) enum Step {
         /// The greatest distance.
         distance: u32,
     },
-    /// The first where the second is not close.
-    NotNear(Box<Step>, Box<Step>, u32),
     /// Nothing is found: a phrase of no word.
     Nothing,
 }

@@ -24,15 +24,6 @@ pub enum Node {
         /// From the end of one to the start of the next, in words.
         distance: u32,
     },
-    /// The first where the second is not close: `a NOTNEAR/3 b`.
-    NotNear {
-        /// What is asked for.
-        wanted: Box<Node>,
-        /// What must not be close.
-        unwanted: Box<Node>,
-        /// In words, to either side.
-        distance: u32,
-    },
 }
 
 /// One word of a query.
