@@ -156,6 +156,18 @@ async fn keywords_go_together_with_everything_else() {
             "12|13481",
         ),
         ("SELECT id, WEIGHT() FROM t WHERE MATCH('alpha') LIMIT 1 OPTION ranker=none", "1|1"),
+        (
+            "SELECT s, WEIGHT() FROM o WHERE t IN (SELECT id FROM t WHERE MATCH('alpha')) ORDER BY s",
+            "x|1\ny|1\nz|1",
+        ),
+        (
+            "SELECT id, WEIGHT() AS w FROM t WHERE MATCH('alpha') HAVING w > 2000 ORDER BY id",
+            "2|2478\n12|2481",
+        ),
+        (
+            "SELECT id FROM t WHERE MATCH('alpha') OR id = 14 ORDER BY id LIMIT 1 OPTION index_weights=(t=0)",
+            "1",
+        ),
         ("SELECT id FROM t WHERE MATCH('') ORDER BY id LIMIT 2", "1\n2"),
     ] {
         assert_eq!(rows(&mut session, statement).await, expected, "{statement}");
@@ -218,6 +230,12 @@ async fn what_cannot_be_asked_is_refused_by_name() {
         ),
         ("SELECT * FROM t WHERE MATCH('a') OPTION ranker=zzz", "unknown ranker 'zzz'"),
         ("SELECT * FROM t WHERE MATCH('a', x)", "Unknown table 'x'"),
+        ("SELECT * FROM t WHERE MATCH('a') AND WEIGHT() > 1", "WEIGHT() in WHERE"),
+        ("SELECT 1 OPTION ranker=none", "You have an error in your SQL syntax"),
+        (
+            "CREATE TABLE u (id INT PRIMARY KEY, s TEXT) charset_table='a..z, -' ignore_chars='-'",
+            "take it out of one",
+        ),
         ("CREATE TABLE u (id INT PRIMARY KEY, s TEXT) morphology='zzz'", "morphology"),
         ("CREATE TABLE u (id INT PRIMARY KEY, s TEXT) stopwords='/etc/passwd'", "stopwords_list"),
         ("CREATE TABLE u (id INT PRIMARY KEY, s TEXT) words='nosuch'", "nosuch"),

@@ -25,9 +25,9 @@ const MAX_FILTER_PARTS: usize = 10_000;
 const MAX_SYNONYM_GROUPS: usize = 65_536;
 const MAX_SYNONYMS: usize = 256;
 /// Most bytes of what SQL says of a table and its columns.
+const MAX_DECLARED_BYTES: usize = 8 << 20;
 /// Most columns whose words are searched: as many fields has a query's limit.
 const MAX_FIELDS: usize = 256;
-const MAX_DECLARED_BYTES: usize = 8 << 20;
 
 impl Schema {
     /// Whether the definition is one that a table can have.

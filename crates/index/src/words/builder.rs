@@ -52,7 +52,10 @@ impl WordsBuilder {
             let (mut last, start) = (0, places.len());
             let count =
                 self.analyzer.document(text, &mut self.scratch, &mut |keyword, position| {
-                    let position = position.min(MAX_POSITION);
+                    // What stands behind the greatest position is found nowhere.
+                    if position > MAX_POSITION {
+                        return;
+                    }
                     let number = terms.intern(keyword);
                     // A keyword stands at a place once.
                     let mut same = (start..places.len()).rev();
@@ -65,7 +68,7 @@ impl WordsBuilder {
                     places.push(before + position);
                 });
             self.lengths.last.push(last);
-            self.lengths.counts.push(count);
+            self.lengths.counts.push(count.min(MAX_POSITION));
             before += last;
         }
         let end = u32::try_from(self.occurrence_terms.len());

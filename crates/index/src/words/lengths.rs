@@ -63,7 +63,7 @@ impl Lengths {
         self.read(&self.last, doc, field)
     }
 
-    /// The keywords of the field. A field has no more of them than positions but for several at one position.
+    /// The keywords of the field, as Sphinx counts them: up to the position of the last one.
     #[inline]
     pub(super) fn count(&self, doc: u32, field: usize) -> u32 {
         self.read(&self.counts, doc, field)

@@ -180,7 +180,8 @@ impl Query {
         reply: &mut R,
     ) -> Result<()> {
         let searched = std::mem::take(&mut self.searched);
-        if !searched.is_empty() {
+        let is_search = !searched.is_empty();
+        if is_search {
             session.note_keywords(searched);
         }
         if self.is_light && self.window.is_none() {
@@ -211,7 +212,9 @@ impl Query {
             return Err(nothing_given());
         }
         session.found_rows = if self.window.is_some() { passed } else { sent };
-        session.note_returned(sent);
+        if is_search {
+            session.note_returned(sent);
+        }
         Ok(())
     }
 

@@ -33,7 +33,8 @@ pub(super) fn option_clause(source: &Source) -> Result<Option<(usize, String)>> 
     loop {
         let name = tokens.name()?.to_lowercase();
         tokens.need("=")?;
-        lines.push(format!("{name}={}", value(&mut tokens)?));
+        let value = value(&mut tokens)?.replace(['\n', '\r'], " ");
+        lines.push(format!("{name}={value}"));
         if !tokens.take(",") {
             break;
         }
@@ -70,12 +71,17 @@ fn value(tokens: &mut Tokens<'_>) -> Result<String> {
     Ok(parts.join(","))
 }
 
-/// Gives the options to each query by keywords of a statement.
-pub(super) fn give_options(statement: &mut ast::Statement, options: &str) {
-    let _ = statement.visit(&mut Giving(options));
+/// Gives the options to each query by keywords of a statement; says whether there is one.
+pub(super) fn give_options(statement: &mut ast::Statement, options: &str) -> bool {
+    let mut giving = Giving { options, is_given: false };
+    let _ = statement.visit(&mut giving);
+    giving.is_given
 }
 
-struct Giving<'o>(&'o str);
+struct Giving<'o> {
+    options: &'o str,
+    is_given: bool,
+}
 
 impl VisitorMut for Giving<'_> {
     type Break = ();
@@ -84,7 +90,8 @@ impl VisitorMut for Giving<'_> {
         if let Expr::Function(function) = expr
             && let Some([_, options, ..]) = arguments_of(function, KEYWORDS)
         {
-            let text = Value::SingleQuotedString(self.0.to_owned());
+            self.is_given = true;
+            let text = Value::SingleQuotedString(self.options.to_owned());
             *options = FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(text.into())));
         }
         ControlFlow::Continue(())

@@ -32,8 +32,10 @@ pub(super) fn statement(source: &Source, parameters: &[Value]) -> Result<ast::St
     if parser.peek_token_ref().token != Out::EOF {
         return Err(near(&source.text, place(source, &parser)));
     }
-    if let Some((_, options)) = options {
-        keywords::give_options(&mut parsed, &options);
+    if let Some((start, options)) = options
+        && !keywords::give_options(&mut parsed, &options)
+    {
+        return Err(source.syntax_error(start));
     }
     Ok(parsed)
 }

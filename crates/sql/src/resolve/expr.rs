@@ -218,6 +218,9 @@ impl Walk<'_, '_> {
                 Ok(Some(super::matching::call(names, match_value, mode)))
             }
             Expr::Function(function) if keywords::is_weight(function) => {
+                if matches!(self.place.clause, Clause::Where | Clause::On) {
+                    return Err(Error::unsupported("WEIGHT() in WHERE: HAVING may ask for it"));
+                }
                 Ok(Some(self.resolver.weight.clone().unwrap_or_else(keywords::one)))
             }
             Expr::Function(function) => keywords::call(function, self.scope),

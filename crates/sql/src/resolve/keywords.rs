@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
-    OrderByExpr, OrderByOptions, Value, ValueWithSpan, visit_expressions,
+    OrderByExpr, OrderByOptions, Query, Value, ValueWithSpan, Visit, Visitor,
 };
 use remora_mysql::ErrorCode;
 
@@ -54,23 +54,48 @@ fn unknown_table(name: &str) -> Error {
     Error::new(ErrorCode::UnknownTable, message)
 }
 
-/// What WEIGHT() is where rows are chosen by this condition: 1 where it asks for no keywords.
+/// What WEIGHT() is where rows are chosen by this condition; `None` where it asks for no keywords. What queries within
+/// it ask for is theirs.
 pub(super) fn weight(condition: Option<&Expr>) -> Option<Expr> {
-    let mut found = None;
-    let _ = visit_expressions(condition?, |expr| match expr {
-        Expr::Function(function) if is_query(function) => {
-            found = Some(Expr::Cast {
-                kind: CastKind::Cast,
-                expr: Box::new(expr.clone()),
-                data_type: DataType::Signed,
-                array: false,
-                format: None,
-            });
-            ControlFlow::Break(())
+    let mut seeking = Seeking { depth: 0, found: None };
+    let _ = condition?.visit(&mut seeking);
+    Some(Expr::Cast {
+        kind: CastKind::Cast,
+        expr: Box::new(seeking.found?),
+        data_type: DataType::Signed,
+        array: false,
+        format: None,
+    })
+}
+
+/// Seeks a query by keywords outside of queries within the condition.
+struct Seeking {
+    depth: usize,
+    found: Option<Expr>,
+}
+
+impl Visitor for Seeking {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::Function(function) if self.depth == 0 && is_query(function) => {
+                self.found = Some(expr.clone());
+                ControlFlow::Break(())
+            }
+            _ => ControlFlow::Continue(()),
         }
-        _ => ControlFlow::Continue(()),
-    });
-    found
+    }
 }
 
 /// Whether a function is WEIGHT().

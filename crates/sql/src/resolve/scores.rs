@@ -22,7 +22,7 @@ use crate::{
     Error, Result,
     parse::{MATCH, function_call},
     scan::EngineTable,
-    search::KEYWORDS_MODE,
+    search::{KEYWORDS_HELD, KEYWORDS_MODE},
 };
 
 /// MATCH as a condition, while the others are replaced.
@@ -146,8 +146,8 @@ fn held(condition: &mut Expr, is_plain: bool) {
         }
         Expr::Function(function) if is_called(function, CONDITION) => {
             if !is_plain && let Some(mode) = keywords_mode(function) {
-                // It weighs 1 where it is found.
-                mode.push_str("\nranker=none");
+                mode.push('\n');
+                mode.push_str(KEYWORDS_HELD);
                 function.name = ObjectName::from(vec![Ident::new(HELD)]);
             }
         }

@@ -50,15 +50,15 @@ impl Resolver<'_> {
         let place = (select.select_token.0.span.start.column as usize).checked_sub(1);
         let hints = place.map(|place| hints::of_select(self.source, place)).unwrap_or_default();
         let outer = std::mem::replace(&mut self.hints, hints);
+        let outer_weight = self.weight.take();
         self.from(&mut select.from, &mut scope, env)?;
         self.hints = outer;
         let scope = scope;
         if let Some(selection) = &mut select.selection {
             self.expr(selection, &scope, env, ClauseContext::plain(Clause::Where))?;
         }
-        let weight = keywords::weight(select.selection.as_ref());
-        let is_ranked = weight.is_some();
-        let outer_weight = std::mem::replace(&mut self.weight, weight);
+        self.weight = keywords::weight(select.selection.as_ref());
+        let is_ranked = self.weight.is_some();
         let mut items = self.items(select, &scope, env)?;
         let taken = if order.is_empty() { &[] } else { scope.visible.as_slice() };
         name_items(&mut items, names, taken, env.scope.is_some());

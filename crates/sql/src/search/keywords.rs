@@ -11,6 +11,9 @@ use crate::{Error, Result, catalog::SqlTable};
 /// What the mode of such a MATCH begins with; its options follow, one a line.
 pub(crate) const KEYWORDS_MODE: &str = "KEYWORDS";
 
+/// The option, last of all, by which each row that is found weighs 1.
+pub(crate) const KEYWORDS_HELD: &str = "#held=1";
+
 /// The options that change nothing here: answers are whole, exact and made of the numbers of the whole table.
 const HARMLESS: [&str; 9] = [
     "agent_query_timeout",
@@ -63,6 +66,7 @@ fn set(asked: &mut KeywordQuery, table: &str, name: &str, value: &str) -> Result
             let unknown = || refused(table, &format!("unknown ranker '{value}'"));
             asked.ranker = Ranker::by_name(value).ok_or_else(unknown)?;
         }
+        "#held" => (asked.ranker, asked.table_weight) = (Ranker::None, None),
         "field_weights" => asked.field_weights = pairs(value).ok_or_else(bad)?,
         "index_weights" => {
             let weights = pairs(value).ok_or_else(bad)?;

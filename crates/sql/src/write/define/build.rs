@@ -178,6 +178,17 @@ impl Draft {
         }
     }
 
+    /// Whether words can be made as the options declare them.
+    pub(super) fn check_words(&self) -> Result<()> {
+        let columns = self.word_columns()?;
+        if columns.is_empty() {
+            return Ok(());
+        }
+        let settings = self.options.word_settings()?;
+        let made = WordsDef::new(0, columns, &settings, Vec::new());
+        made.map(drop).map_err(|error| Error::new(ErrorCode::ParseError, error.to_string()))
+    }
+
     /// The columns whose words are searched.
     ///
     /// # Errors

@@ -147,7 +147,7 @@ impl Draft {
         self.check_auto_increment()?;
         self.columns.iter().try_for_each(check_column)?;
         self.check_expressions()?;
-        self.word_columns()?;
+        self.check_words()?;
         let order = |key: &Key| match key.kind {
             KeyKind::Primary => 0,
             KeyKind::Unique if self.is_not_null(key) => 1,
