@@ -17,6 +17,7 @@ pub mod analysis;
 pub mod matching;
 pub mod query;
 pub mod rank;
+pub mod scripts;
 pub mod settings;
 
 pub use error::{Result, WordsError};

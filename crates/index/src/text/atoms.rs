@@ -13,8 +13,9 @@ use std::sync::LazyLock;
 
 use icu_properties::{
     CodePointMapData, CodePointMapDataBorrowed,
-    props::{GeneralCategory, GeneralCategoryGroup, Script},
+    props::{GeneralCategory, GeneralCategoryGroup},
 };
+use remora_words::scripts::is_without_spaces;
 
 /// What an atom is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +93,6 @@ static BASIC_PLANE: LazyLock<Box<[AtomKind]>> = LazyLock::new(|| {
     (0..0x1_0000).map(kind).collect()
 });
 
-const SCRIPTS: CodePointMapDataBorrowed<'static, Script> = CodePointMapData::<Script>::new();
 const CATEGORIES: CodePointMapDataBorrowed<'static, GeneralCategory> =
     CodePointMapData::<GeneralCategory>::new();
 
@@ -107,30 +107,6 @@ fn look_up(c: char) -> AtomKind {
     } else {
         AtomKind::Word
     }
-}
-
-fn is_without_spaces(c: char) -> bool {
-    const SPACELESS: [Script; 16] = [
-        Script::Han,
-        Script::Hiragana,
-        Script::Katakana,
-        Script::Bopomofo,
-        Script::Yi,
-        Script::Thai,
-        Script::Lao,
-        Script::Khmer,
-        Script::Myanmar,
-        Script::Tibetan,
-        Script::TaiLe,
-        Script::NewTaiLue,
-        Script::TaiTham,
-        Script::TaiViet,
-        Script::Javanese,
-        Script::Balinese,
-    ];
-    // The prolonged sound marks and kana iteration marks belong to no script of their own.
-    matches!(c, '\u{30fc}' | '\u{ff70}' | '\u{3031}'..='\u{3035}')
-        || SPACELESS.contains(&SCRIPTS.get(c))
 }
 
 #[cfg(test)]

@@ -2,8 +2,10 @@
 
 use icu_properties::{
     CodePointMapData, CodePointMapDataBorrowed,
-    props::{GeneralCategory, GeneralCategoryGroup, Script},
+    props::{GeneralCategory, GeneralCategoryGroup},
 };
+
+use crate::scripts::is_without_spaces;
 
 /// Characters, each with the one that it is folded to.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -141,7 +143,6 @@ fn code(text: &str) -> Result<u32, String> {
     Ok(code)
 }
 
-const SCRIPTS: CodePointMapDataBorrowed<'static, Script> = CodePointMapData::<Script>::new();
 const CATEGORIES: CodePointMapDataBorrowed<'static, GeneralCategory> =
     CodePointMapData::<GeneralCategory>::new();
 
@@ -151,31 +152,6 @@ fn is_word(c: char) -> bool {
     let groups =
         [GeneralCategoryGroup::Letter, GeneralCategoryGroup::Mark, GeneralCategoryGroup::Number];
     c == '_' || groups.iter().any(|group| group.contains(category))
-}
-
-/// Whether its script puts no spaces between words. Hangul does.
-fn is_without_spaces(c: char) -> bool {
-    const UNSPACED: [Script; 16] = [
-        Script::Han,
-        Script::Hiragana,
-        Script::Katakana,
-        Script::Bopomofo,
-        Script::Yi,
-        Script::Thai,
-        Script::Lao,
-        Script::Khmer,
-        Script::Myanmar,
-        Script::Tibetan,
-        Script::TaiLe,
-        Script::NewTaiLue,
-        Script::TaiTham,
-        Script::TaiViet,
-        Script::Javanese,
-        Script::Balinese,
-    ];
-    // Sound and iteration marks of kana belong to no script of their own.
-    matches!(c, '\u{30fc}' | '\u{ff70}' | '\u{3031}'..='\u{3035}')
-        || UNSPACED.contains(&SCRIPTS.get(c))
 }
 
 /// Lower case, where that is one character.
