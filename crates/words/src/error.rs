@@ -17,4 +17,7 @@ pub enum WordsError {
     /// The query is refused, in Sphinx's words: mend the query.
     #[error("{0}")]
     Query(String),
+    /// The ranking expression is refused, in Sphinx's words where it has any: mend the expression.
+    #[error("{0}")]
+    Expression(String),
 }

@@ -106,6 +106,7 @@ fn of_leaf(
                 weight: 1,
                 span: 1,
                 length: 1,
+                others: 0,
                 is_last: place.is_last(),
             });
         }

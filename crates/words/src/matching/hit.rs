@@ -48,6 +48,8 @@ pub struct Hit {
     pub span: u32,
     /// How many positions of the document it spans.
     pub length: u32,
+    /// Which other positions of the query it stands for: one bit for each step from `query_position`.
+    pub others: u32,
     /// Whether it ends its field.
     pub is_last: bool,
 }
@@ -67,4 +69,11 @@ impl Hit {
     pub(crate) fn order(&self) -> (u32, u32) {
         (self.at, self.query_position)
     }
+}
+
+/// The positions behind the first of ascending ones, one bit for each step from it: 32 steps at most are told.
+pub(super) fn others(positions: &[u32]) -> u32 {
+    let (first, others) = positions.split_first().unwrap_or((&0, &[]));
+    let bit = |position: &u32| 1u32.checked_shl(position - first).unwrap_or(0);
+    others.iter().fold(0, |mask, position| mask | bit(position))
 }

@@ -11,6 +11,7 @@ mod near;
 mod ordered;
 mod phrase;
 mod plan;
+mod positions;
 mod proximity;
 mod step;
 

@@ -3,7 +3,7 @@
 //! The rules are those that Sphinx 2.2.11 shows. Two parts are followed otherwise than more: of two, a pair's
 //! second hit begins the next pair, under the part of the first.
 
-use super::hit::Hit;
+use super::hit::{Hit, others};
 
 /// Appends a hit for each chain of hits of all `parts` in which each begins less than `distance` positions behind the
 /// end of the one before. `hits` are those of all parts, ascending, with the part in `node_position`.
@@ -87,13 +87,16 @@ fn extend(chain: &mut Vec<Hit>, hit: Hit) {
 /// The hit of a whole chain.
 fn joined(chain: &[Hit]) -> Hit {
     let (first, last) = (chain[0], chain[chain.len() - 1]);
+    let mut positions: Vec<u32> = chain.iter().map(|hit| hit.query_position).collect();
+    positions.sort_unstable();
     Hit {
         at: first.at,
-        query_position: chain.iter().map(|hit| hit.query_position).min().unwrap_or(0),
+        query_position: positions.first().copied().unwrap_or(0),
         node_position: first.node_position,
         weight: chain.iter().map(|hit| hit.weight).sum(),
         span: chain.len() as u32,
         length: last.at - first.at + last.length,
+        others: others(&positions),
         is_last: false,
     }
 }

@@ -1,6 +1,6 @@
 //! Phrases: words at the distances that they have in the query.
 
-use super::hit::Hit;
+use super::hit::{Hit, others};
 
 /// A phrase that has begun: the index of the word that comes next, and where.
 struct Begun {
@@ -13,6 +13,7 @@ struct Begun {
 pub(crate) fn find(hits: &[Hit], positions: &[u32], out: &mut Vec<Hit>) {
     let (Some(&first), Some(&last)) = (positions.first(), positions.last()) else { return };
     let span = last - first;
+    let others = others(positions);
     let mut begun: Vec<Begun> = Vec::new();
     for hit in hits {
         if hit.query_position == first {
@@ -43,6 +44,7 @@ pub(crate) fn find(hits: &[Hit], positions: &[u32], out: &mut Vec<Hit>) {
                 weight: positions.len() as u32,
                 span: span + 1,
                 length: span + 1,
+                others,
                 is_last: false,
             });
         }

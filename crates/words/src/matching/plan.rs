@@ -6,12 +6,13 @@ use super::{
     Candidates, Document,
     evaluate::{Found, evaluate},
     hit::{Hit, Place},
+    positions::Positions,
     step::{Leaf, Repeated, Step, Words},
 };
 use crate::{
     Result,
     query::{Node, Quoted, QuotedKind, Word},
-    rank::{IdfKind, Needs, idf},
+    rank::{IdfKind, Needs, QueryWord, idf},
 };
 
 /// In how many live documents of the whole table a keyword stands, and how often.
@@ -87,6 +88,7 @@ pub struct Matcher {
     root: Step,
     terms: Vec<Term>,
     words: Vec<PlannedWord>,
+    query_words: Vec<QueryWord>,
     keywords: usize,
     has_repeats: bool,
     last_position: u32,
@@ -125,6 +127,7 @@ impl Matcher {
             root,
             terms: planner.terms,
             words,
+            query_words: planner.positions.words(planner.last_position),
             keywords: planner.keywords,
             has_repeats: planner.has_repeats,
             last_position: planner.last_position,
@@ -140,6 +143,11 @@ impl Matcher {
     /// The words of the query, as `SHOW META` tells them.
     pub fn words(&self) -> &[PlannedWord] {
         &self.words
+    }
+
+    /// What stands at each position of the query, excluded words aside, as ranking expressions ask for it.
+    pub fn query_words(&self) -> &[QueryWord] {
+        &self.query_words
     }
 
     /// The distinct keywords of the query.
@@ -205,6 +213,9 @@ struct Planner<'a> {
     expanded: Vec<Expanded>,
     /// The words that have been given their idf.
     weighed: HashSet<String>,
+    /// What stands where; nothing is noted while a part is planned that is excluded.
+    positions: Positions,
+    is_excluded: bool,
     kind: IdfKind,
     keywords: usize,
     has_repeats: bool,
@@ -228,6 +239,8 @@ impl<'a> Planner<'a> {
             plain: Vec::new(),
             expanded: Vec::new(),
             weighed: HashSet::new(),
+            positions: Positions::default(),
+            is_excluded: false,
             kind: IdfKind::default(),
             keywords: 0,
             has_repeats: false,
@@ -341,6 +354,10 @@ impl<'a> Planner<'a> {
             let total = self.vocabulary.total();
             leaf.idf = idf(documents, total, self.keywords, word.boost, self.kind);
         }
+        if !self.is_excluded {
+            let own = is_first.then_some(leaf.idf);
+            self.positions.note(&text_of(word), word.position, own);
+        }
         Ok(Step::Leaf(leaf))
     }
 
@@ -379,7 +396,11 @@ impl<'a> Planner<'a> {
             Node::Maybe(parts) => Step::Maybe(self.steps(parts)?),
             Node::Before(parts) => Step::Before(self.steps(parts)?),
             Node::AndNot(wanted, unwanted) => {
-                Step::AndNot(Box::new(self.step(wanted)?), Box::new(self.step(unwanted)?))
+                let wanted = self.step(wanted)?;
+                let was_excluded = std::mem::replace(&mut self.is_excluded, true);
+                let unwanted = self.step(unwanted);
+                self.is_excluded = was_excluded;
+                Step::AndNot(Box::new(wanted), Box::new(unwanted?))
             }
             Node::Near { parts, distance } => {
                 let parts = spliced(parts);

@@ -1,6 +1,6 @@
 //! Proximity: words in any order within a window.
 
-use super::hit::Hit;
+use super::hit::{Hit, others};
 
 /// The words of a window, while it is followed.
 struct Window {
@@ -17,6 +17,7 @@ struct Window {
 pub(crate) fn find(hits: &[Hit], positions: &[u32], distance: u32, out: &mut Vec<Hit>) {
     let (Some(&first), Some(&last)) = (positions.first(), positions.last()) else { return };
     let reach = last - first + distance;
+    let others = others(positions);
     let mut window = Window { seen: vec![None; positions.len()], least: None, expected: 0 };
     for hit in hits {
         let Ok(word) = positions.binary_search(&hit.query_position) else { continue };
@@ -32,6 +33,7 @@ pub(crate) fn find(hits: &[Hit], positions: &[u32], distance: u32, out: &mut Vec
             weight: weight(&places, positions, first),
             span: hit.at - places[least] + 1,
             length: hit.at - places[least] + 1,
+            others,
             is_last: false,
         });
         window.seen[least] = None;

@@ -1,9 +1,20 @@
 //! What a document weighs: Sphinx's rankers, to the integer.
 
+mod expression;
+mod factors;
+mod formula;
 mod idf;
 mod runs;
 mod scorer;
 
+use std::sync::Arc;
+
+pub use expression::{
+    Attribute, AttributeKind, Attributes, Expression, MAX_DEPTH as MAX_EXPRESSION_DEPTH,
+    MAX_LENGTH as MAX_EXPRESSION_LENGTH,
+};
+pub use factors::{Factors, FieldFactors, QueryWord, WordFactors};
+pub use formula::Row;
 pub use idf::{IdfKind, idf};
 pub use scorer::{Needs, Query, Scorer};
 
@@ -27,10 +38,14 @@ pub enum Ranker {
     FieldMask,
     /// As `ProximityBm25`, and more for a field that begins with the query or is the query.
     Sph04,
+    /// By an expression over the factors of a document and the columns of its row.
+    Expression(Arc<Expression>),
+    /// As `Expression`, but a word that stands in the query twice counts where it stands first.
+    Export(Arc<Expression>),
 }
 
 impl Ranker {
-    /// The ranker of that name.
+    /// The ranker of that name, if it is one without an expression.
     pub fn by_name(name: &str) -> Option<Self> {
         Some(match name.to_ascii_lowercase().as_str() {
             "proximity_bm25" => Self::ProximityBm25,

@@ -1,10 +1,15 @@
 //! The weight of one document after the other.
 
-use super::{Ranker, runs::Runs};
+use super::{
+    Ranker,
+    factors::{Factors, QueryWord},
+    formula::{Formula, Row},
+    runs::Runs,
+};
 use crate::matching::{Found, Hit};
 
-/// What rankers know of a query.
-#[derive(Clone, Debug)]
+/// What rankers know of a query. Only expressions ask for what stands behind the greatest position.
+#[derive(Clone, Debug, Default)]
 pub struct Query {
     /// The weight of each field.
     pub field_weights: Vec<i32>,
@@ -14,6 +19,14 @@ pub struct Query {
     pub has_repeats: bool,
     /// The greatest position of a word in the query.
     pub last_position: u32,
+    /// What stands at each position of the query, from 0 on.
+    pub words: Vec<QueryWord>,
+    /// The name of each field.
+    pub field_names: Vec<String>,
+    /// The keywords of each field in all live documents.
+    pub totals: Vec<u64>,
+    /// Live documents.
+    pub documents: u64,
 }
 
 impl Query {
@@ -40,6 +53,7 @@ pub struct Scorer {
     runs: Runs,
     /// What one more word in a run counts for `matchany`.
     run_weight: i32,
+    formula: Option<Formula>,
 }
 
 impl Scorer {
@@ -49,7 +63,33 @@ impl Scorer {
         let runs = Runs::new(query.field_weights.len(), repeats && query.has_repeats);
         let sum = query.field_weights.iter().fold(0i32, |sum, weight| sum.wrapping_add(*weight));
         let run_weight = sum.wrapping_mul(query.keywords as i32);
-        Self { ranker, query, runs, run_weight }
+        let formula = match &ranker {
+            Ranker::Expression(expression) => {
+                let folds = query.has_repeats;
+                Some(Formula::new(expression.clone(), &query, folds, run_weight))
+            }
+            Ranker::Export(expression) => {
+                Some(Formula::new(expression.clone(), &query, false, run_weight))
+            }
+            _ => None,
+        };
+        Self { ranker, query, runs, run_weight, formula }
+    }
+
+    /// Keeps the factors of each document that is weighed by an expression, for [`Scorer::factors`]; `atc` only
+    /// where `has_closeness`. Hits are then needed.
+    #[must_use]
+    pub fn with_factors(mut self, has_closeness: bool) -> Self {
+        let folds = self.query.has_repeats && matches!(self.ranker, Ranker::Expression(_));
+        if let Some(formula) = &mut self.formula {
+            formula.keep_factors(&self.query, folds, has_closeness);
+        }
+        self
+    }
+
+    /// The factors of the document that was weighed last, if they are kept.
+    pub fn factors(&self) -> Option<Factors> {
+        self.formula.as_ref().and_then(Formula::factors)
     }
 
     /// What [`Scorer::weight`] reads.
@@ -57,6 +97,10 @@ impl Scorer {
         match self.ranker {
             Ranker::None => Needs { fields: false, hits: false },
             Ranker::Bm25 => Needs { fields: true, hits: false },
+            Ranker::Expression(_) | Ranker::Export(_) => {
+                let hits = self.formula.as_ref().is_some_and(Formula::needs_hits);
+                Needs { fields: false, hits }
+            }
             Ranker::ProximityBm25 | Ranker::Proximity if self.query.is_single() => {
                 Needs { fields: true, hits: false }
             }
@@ -64,8 +108,8 @@ impl Scorer {
         }
     }
 
-    /// The weight of a document.
-    pub fn weight(&mut self, found: &Found, hits: &[Hit]) -> i32 {
+    /// The weight of a document, of whose row expressions may ask.
+    pub fn weight(&mut self, found: &Found, hits: &[Hit], row: &dyn Row) -> i32 {
         match self.ranker {
             Ranker::None => 1,
             Ranker::Bm25 => thousands(self.of_fields(found.fields), found.sum),
@@ -80,6 +124,10 @@ impl Scorer {
             Ranker::FieldMask => hits.iter().fold(0, |mask, hit| mask | bit(hit)) as i32,
             Ranker::MatchAny => self.of_any(hits),
             Ranker::Sph04 => thousands(self.of_heads(hits), found.sum),
+            Ranker::Expression(_) | Ranker::Export(_) => {
+                let bm25 = thousands(0, found.sum);
+                self.formula.as_mut().map_or(0, |formula| formula.weight(bm25, hits, row))
+            }
         }
     }
 

@@ -134,6 +134,7 @@ fn ranker(ranker: &Ranker) -> u32 {
         Ranker::MatchAny => 5,
         Ranker::FieldMask => 6,
         Ranker::Sph04 => 7,
+        Ranker::Expression(_) => 8,
     }
 }
 
@@ -150,6 +151,9 @@ fn search_body(indexes: &str, query: &str, options: &Options) -> Vec<u8> {
     // No agent's master; one query.
     body.u32(0).u32(1).u32(flags).u32(options.offset).u32(options.limit).u32(MODE_EXTENDED2);
     body.u32(ranker(&options.ranker));
+    if let Ranker::Expression(expression) = &options.ranker {
+        body.text(expression);
+    }
     match &options.sort {
         Sort::Relevance => body.u32(SORT_RELEVANCE).text(""),
         Sort::Extended(clause) => body.u32(SORT_EXTENDED).text(clause),

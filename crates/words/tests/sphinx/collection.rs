@@ -1,13 +1,15 @@
 //! Ours: a corpus held in memory, searched document by document without any index.
 
-use std::{collections::HashMap, rc::Rc};
+use std::{collections::HashMap, rc::Rc, sync::Arc};
 
 use remora_words::{
     WordsError,
     analysis::{Analyzer, Scratch},
     matching::{Counts, Document, Expansion, Matcher, Place, Vocabulary},
     query::{self, Wildcard},
-    rank::{self, IdfKind, Scorer},
+    rank::{
+        self, Attribute, AttributeKind, Attributes, Expression, Factors, IdfKind, Row, Scorer,
+    },
     settings::{Files, Settings},
 };
 
@@ -23,8 +25,49 @@ type Places = HashMap<String, Vec<Place>>;
 pub struct Collection {
     analyzer: Analyzer,
     fields: Vec<String>,
-    documents: Vec<(u64, Places)>,
+    documents: Vec<Indexed>,
     counts: HashMap<String, Counts>,
+    /// The keywords of each field.
+    totals: Vec<u64>,
+}
+
+/// A document as it is indexed.
+struct Indexed {
+    id: u64,
+    places: Places,
+    /// The keywords of each field.
+    lengths: Vec<u32>,
+    numbers: (i64, f32, i64),
+}
+
+impl Row for Indexed {
+    fn length(&self, field: usize) -> u32 {
+        self.lengths[field]
+    }
+
+    fn attribute(&self, number: usize) -> Attribute {
+        match number {
+            0 => Attribute::Integer(self.numbers.0),
+            1 => Attribute::Real(self.numbers.1),
+            2 => Attribute::Integer(self.numbers.2),
+            _ => Attribute::Integer(self.id.cast_signed()),
+        }
+    }
+}
+
+/// The columns that each index has.
+struct Columns;
+
+impl Attributes for Columns {
+    fn find(&self, name: &str) -> Option<(usize, AttributeKind)> {
+        match name {
+            "attribute" => Some((0, AttributeKind::Integer)),
+            "share" => Some((1, AttributeKind::Real)),
+            "large" => Some((2, AttributeKind::BigInteger)),
+            "id" => Some((3, AttributeKind::BigInteger)),
+            _ => None,
+        }
+    }
 }
 
 /// A collection for each corpus.
@@ -33,7 +76,7 @@ pub fn make(corpora: &[Rc<Corpus>]) -> Vec<Box<dyn Engine>> {
 }
 
 impl Collection {
-    fn new(corpus: &Corpus) -> Self {
+    pub fn new(corpus: &Corpus) -> Self {
         let mut settings = Settings::default();
         for line in &corpus.settings {
             let (name, value) = line.split_once('=').unwrap();
@@ -45,7 +88,9 @@ impl Collection {
         });
         let analyzer = Analyzer::new(&settings, &files.unwrap()).unwrap();
         let mut scratch = Scratch::default();
-        let mut documents: Vec<(u64, Places)> = Vec::new();
+        let mut documents: Vec<Indexed> = Vec::new();
+        let mut totals = vec![0; corpus.fields.len()];
+        let mut lengths = vec![0; corpus.fields.len()];
         let mut counts: HashMap<String, Counts> = HashMap::new();
         for document in &corpus.documents {
             let mut places = Places::new();
@@ -55,6 +100,11 @@ impl Collection {
                     found.push((keyword.to_owned(), position));
                 });
                 let last = found.iter().map(|(_, position)| *position).max();
+                // Sphinx's indexer leaves the length of the document before where a field has no keywords.
+                if !found.is_empty() {
+                    lengths[field] = found.len() as u32;
+                }
+                totals[field] += u64::from(lengths[field]);
                 for (keyword, position) in found {
                     let place = Place::new(field as u8, position, Some(position) == last);
                     places.entry(keyword).or_default().push(place);
@@ -65,10 +115,11 @@ impl Collection {
                 counts.documents += 1;
                 counts.hits += places.len() as u64;
             }
-            documents.push((document.id, places));
+            let (id, numbers) = (document.id, document.numbers());
+            documents.push(Indexed { id, places, lengths: lengths.clone(), numbers });
         }
-        documents.sort_by_key(|(id, _)| *id);
-        Self { analyzer, fields: corpus.fields.clone(), documents, counts }
+        documents.sort_by_key(|document| document.id);
+        Self { analyzer, fields: corpus.fields.clone(), documents, counts, totals }
     }
 }
 
@@ -112,7 +163,7 @@ impl Vocabulary for &Collection {
         let holds = |places: &Places| {
             keywords.iter().any(|keyword| places.get(keyword).is_some_and(counted))
         };
-        Ok(self.documents.iter().filter(|(_, places)| holds(places)).count() as u64)
+        Ok(self.documents.iter().filter(|document| holds(&document.places)).count() as u64)
     }
 }
 
@@ -148,7 +199,7 @@ impl Document for Asked<'_> {
 impl Engine for Collection {
     fn search(&self, text: &str, options: &Options) -> Result<Found, String> {
         let every = |warning| Found {
-            rows: self.documents.iter().map(|(id, _)| (*id, 1)).collect(),
+            rows: self.documents.iter().map(|document| (document.id, 1)).collect(),
             total: self.documents.len() as u64,
             total_found: self.documents.len() as u64,
             words: Vec::new(),
@@ -174,17 +225,12 @@ impl Engine for Collection {
         };
         let kind = IdfKind { is_plain: options.idf.plain, is_divided: options.idf.divided };
         let matcher = Matcher::new(root, &mut { self }, kind).map_err(|error| error.to_string())?;
-        let mut scorer = Scorer::new(ranker(&options.ranker), self.about(&matcher, options));
+        let ranker = ranker(&options.ranker)?;
+        let mut scorer = Scorer::new(ranker, self.about(&matcher, options));
         let mut rows = Vec::new();
-        let mut hits = Vec::new();
-        for (id, places) in &self.documents {
-            let mut asked = Asked { matcher: &matcher, places };
-            let found = matcher.evaluate(&mut asked, scorer.needs(), &mut hits);
-            if let Some(found) = found.map_err(|error| error.to_string())? {
-                let weight = scorer.weight(&found, &hits);
-                rows.push((*id, weight.wrapping_mul(options.index_weight.unwrap_or(1) as i32)));
-            }
-        }
+        self.weigh(&matcher, &mut scorer, &mut |id, weight, _| {
+            rows.push((id, weight.wrapping_mul(options.index_weight.unwrap_or(1) as i32)));
+        })?;
         rows.sort_by_key(|&(id, weight)| (std::cmp::Reverse(weight), id));
         let total_found = rows.len() as u64;
         let shown = rows.iter().skip(options.offset as usize).take(options.limit as usize);
@@ -201,6 +247,44 @@ impl Engine for Collection {
 }
 
 impl Collection {
+    /// Calls `each` with the documents that are found, their weights and factors.
+    fn weigh(
+        &self,
+        matcher: &Matcher,
+        scorer: &mut Scorer,
+        each: &mut dyn FnMut(u64, i32, Option<Factors>),
+    ) -> Result<(), String> {
+        let mut hits = Vec::new();
+        for document in &self.documents {
+            let mut asked = Asked { matcher, places: &document.places };
+            let found = matcher.evaluate(&mut asked, scorer.needs(), &mut hits);
+            if let Some(found) = found.map_err(|error| error.to_string())? {
+                each(document.id, scorer.weight(&found, &hits, document), scorer.factors());
+            }
+        }
+        Ok(())
+    }
+
+    /// The documents that a query finds, with weights and factors, by their ids.
+    pub fn factors(
+        &self,
+        text: &str,
+        options: &Options,
+        has_closeness: bool,
+    ) -> Result<Vec<(u64, i32, Factors)>, String> {
+        let parsed =
+            query::parse(text, &self.analyzer, &self.fields).map_err(|error| error.to_string())?;
+        let Some(root) = &parsed.root else { return Ok(Vec::new()) };
+        let kind = IdfKind { is_plain: options.idf.plain, is_divided: options.idf.divided };
+        let matcher = Matcher::new(root, &mut { self }, kind).map_err(|error| error.to_string())?;
+        let scorer = Scorer::new(ranker(&options.ranker)?, self.about(&matcher, options));
+        let mut rows = Vec::new();
+        self.weigh(&matcher, &mut scorer.with_factors(has_closeness), &mut |id, weight, factors| {
+            rows.push((id, weight, factors.unwrap()));
+        })?;
+        Ok(rows)
+    }
+
     fn about(&self, matcher: &Matcher, options: &Options) -> rank::Query {
         let weight = |field: &String| {
             let mut given = options.field_weights.iter().filter(|(name, _)| name == field);
@@ -211,12 +295,16 @@ impl Collection {
             keywords: matcher.keywords(),
             has_repeats: matcher.has_repeats(),
             last_position: matcher.last_position(),
+            words: matcher.query_words().to_vec(),
+            field_names: self.fields.clone(),
+            totals: self.totals.clone(),
+            documents: self.documents.len() as u64,
         }
     }
 }
 
-fn ranker(ranker: &Ranker) -> rank::Ranker {
-    match ranker {
+fn ranker(ranker: &Ranker) -> Result<rank::Ranker, String> {
+    Ok(match ranker {
         Ranker::ProximityBm25 => rank::Ranker::ProximityBm25,
         Ranker::Bm25 => rank::Ranker::Bm25,
         Ranker::None => rank::Ranker::None,
@@ -225,5 +313,9 @@ fn ranker(ranker: &Ranker) -> rank::Ranker {
         Ranker::MatchAny => rank::Ranker::MatchAny,
         Ranker::FieldMask => rank::Ranker::FieldMask,
         Ranker::Sph04 => rank::Ranker::Sph04,
-    }
+        Ranker::Expression(text) => {
+            let expression = Expression::parse(text, &Columns).map_err(|error| error.to_string())?;
+            rank::Ranker::Expression(Arc::new(expression))
+        }
+    })
 }

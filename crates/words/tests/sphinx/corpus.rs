@@ -43,6 +43,20 @@ pub struct Document {
     pub fields: Vec<String>,
 }
 
+impl Document {
+    /// The values of its columns: an integer `attribute`, a real `share`, and a `large` integer.
+    pub fn columns(&self) -> [String; 3] {
+        let (attribute, share, large) = self.numbers();
+        [attribute.to_string(), share.to_string(), large.to_string()]
+    }
+
+    /// The same as numbers.
+    pub fn numbers(&self) -> (i64, f32, i64) {
+        let share = (self.id % 11) as f32 * 0.75 - 3.0;
+        ((self.id % 7) as i64, share, 5_000_000_000 + (self.id % 1000) as i64)
+    }
+}
+
 /// Which words a corpus has.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Vocabulary {

@@ -58,6 +58,7 @@ pub enum Ranker {
     MatchAny,
     FieldMask,
     Sph04,
+    Expression(String),
 }
 
 /// How rare words weigh more.

@@ -12,12 +12,14 @@ mod collection;
 mod compare;
 mod corpus;
 mod engine;
+mod expressions;
 mod peer;
 mod queries;
 mod random;
 mod run;
 mod server;
 mod shrink;
+mod sql;
 mod trial;
 
 use std::rc::Rc;
@@ -78,6 +80,19 @@ fn broken_queries() {
     // Warnings of modifiers between quotes, and `=` in front of operators.
     let (make, most_different) = (&*engines(), 6);
     run(Run { name: "broken_queries", corpora: &corpora, ask: &ask, make, most_different });
+}
+
+#[test]
+fn ranking_expressions() {
+    let corpora = |random: &mut Random| {
+        let tiny = (0..3).map(|_| Vocabulary::Tiny);
+        tiny.map(|vocabulary| Corpus::random(random, vocabulary, &[])).collect()
+    };
+    let ask = |random: &mut Random, corpus: &Corpus| {
+        (queries::query(random, corpus, Wanted::Distinct), queries::ranked_options(random, corpus))
+    };
+    let (make, most_different) = (&*engines(), 2);
+    run(Run { name: "ranking_expressions", corpora: &corpora, ask: &ask, make, most_different });
 }
 
 #[test]

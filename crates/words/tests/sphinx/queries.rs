@@ -3,6 +3,7 @@
 use crate::{
     corpus::Corpus,
     engine::{Idf, Options, Ranker},
+    expressions,
     random::Random,
 };
 
@@ -74,6 +75,12 @@ pub fn options(random: &mut Random, corpus: &Corpus) -> Options {
         options.limit = random.below(50) as u32;
     }
     options
+}
+
+/// Ranked by a random expression.
+pub fn ranked_options(random: &mut Random, corpus: &Corpus) -> Options {
+    let expression = expressions::expression(random, corpus);
+    Options { ranker: Ranker::Expression(expression), ..options(random, corpus) }
 }
 
 pub fn field_weights(random: &mut Random, corpus: &Corpus) -> Vec<(String, u32)> {

@@ -13,7 +13,7 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::{client::Client, corpus::Corpus};
+use crate::{client::Client, corpus::Corpus, sql::Sql};
 
 /// Longest wait for a start.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -33,7 +33,16 @@ pub struct Server {
     directory: TempDir,
     indexes: String,
     child: Child,
-    port: u16,
+    ports: Ports,
+}
+
+/// Where a server listens.
+#[derive(Clone, Copy)]
+struct Ports {
+    /// For SphinxAPI.
+    api: u16,
+    /// For SphinxQL.
+    sql: u16,
 }
 
 impl Server {
@@ -47,8 +56,8 @@ impl Server {
         }
         fs::write(directory.path().join("sphinx.conf"), &text).unwrap();
         build(directory.path());
-        let (child, port) = launch(directory.path(), &text);
-        Self { directory, indexes: text, child, port }
+        let (child, ports) = launch(directory.path(), &text);
+        Self { directory, indexes: text, child, ports }
     }
 
     pub fn name(number: usize) -> String {
@@ -56,13 +65,17 @@ impl Server {
     }
 
     pub fn connect(&self) -> io::Result<Client> {
-        Client::connect(self.port)
+        Client::connect(self.ports.api)
+    }
+
+    pub fn connect_sql(&self) -> io::Result<Sql> {
+        Sql::connect(self.ports.sql)
     }
 
     /// Starts it anew over the same indexes: some queries make it crash.
     pub fn restart(&mut self) {
         self.stop();
-        (self.child, self.port) = launch(self.directory.path(), &self.indexes);
+        (self.child, self.ports) = launch(self.directory.path(), &self.indexes);
     }
 
     fn stop(&mut self) {
@@ -101,16 +114,19 @@ fn write_part(directory: &Path, name: &str, index: &Index, part: usize, text: &m
     let corpus = &index.corpus;
     let mut lines = String::new();
     for document in corpus.documents.iter().skip(part).step_by(index.shards) {
-        // The last column is an attribute, for an index without one is odd.
-        writeln!(lines, "{}\t{}\t1", document.id, document.fields.join("\t")).unwrap();
+        let [attribute, share, large] = document.columns();
+        let fields = document.fields.join("\t");
+        writeln!(lines, "{}\t{fields}\t{attribute}\t{share}\t{large}", document.id).unwrap();
     }
     fs::write(directory.join(format!("{name}.tsv")), lines).unwrap();
     writeln!(text, "source {name} {{\n type = tsvpipe\n tsvpipe_command = cat {name}.tsv").unwrap();
     for field in &corpus.fields {
         writeln!(text, " tsvpipe_field = {field}").unwrap();
     }
-    writeln!(text, " tsvpipe_attr_uint = attribute\n}}").unwrap();
+    text.push_str(" tsvpipe_attr_uint = attribute\n tsvpipe_attr_float = share\n");
+    text.push_str(" tsvpipe_attr_bigint = large\n}\n");
     writeln!(text, "index {name} {{\n source = {name}\n path = data/{name}").unwrap();
+    text.push_str(" index_field_lengths = 1\n");
     for setting in &corpus.settings {
         writeln!(text, " {setting}").unwrap();
     }
@@ -143,12 +159,18 @@ fn started<T>(what: io::Result<T>) -> T {
     }
 }
 
-/// A server that answers, and its port.
-fn launch(directory: &Path, indexes: &str) -> (Child, u16) {
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// A server that answers, and its ports.
+fn launch(directory: &Path, indexes: &str) -> (Child, Ports) {
     for _ in 0..STARTS {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let ports = Ports { api: free_port(), sql: free_port() };
+        let Ports { api, sql } = ports;
         let text = format!(
-            "{indexes}searchd {{\n listen = 127.0.0.1:{port}\n pid_file = searchd.pid\n \
+            "{indexes}searchd {{\n listen = 127.0.0.1:{api}\n \
+             listen = 127.0.0.1:{sql}:mysql41\n pid_file = searchd.pid\n \
              log = searchd.log\n binlog_path =\n workers = threads\n client_timeout = 3600\n \
              max_packet_size = 64M\n}}\n"
         );
@@ -156,8 +178,8 @@ fn launch(directory: &Path, indexes: &str) -> (Child, u16) {
         let mut child = started(program("searchd", directory).arg("--nodetach").spawn());
         let begin = Instant::now();
         while begin.elapsed() < PATIENCE && child.try_wait().unwrap().is_none() {
-            if Client::connect(port).is_ok() {
-                return (child, port);
+            if Client::connect(api).is_ok() && Sql::connect(sql).is_ok() {
+                return (child, ports);
             }
             std::thread::sleep(PAUSE);
         }

@@ -1,0 +1,116 @@
+//! What is wrong with an expression as a whole, and what it reads.
+
+use super::{
+    Reads,
+    node::{Aggregate, Comparison, Factor, Kind, Node, What},
+    refused,
+};
+use crate::Result;
+
+/// Calls `each` with all parts, those of a part behind it.
+pub(super) fn for_each<'n>(node: &'n Node, each: &mut dyn FnMut(&'n Node)) {
+    each(node);
+    node.parts.iter().for_each(|part| for_each(part, each));
+}
+
+/// Refuses what is not computed, in the order in which Sphinx looks.
+pub(super) fn check(root: &Node, kind: Kind) -> Result<()> {
+    let mut failed = None;
+    for_each(root, &mut |node| failed = failed.or_else(|| operands(node)));
+    if let Some(message) = failed {
+        return Err(refused(message));
+    }
+    if let Some(name) = unknown(root) {
+        return Err(refused(format!("unknown column: {name}")));
+    }
+    if !matches!(kind, Kind::Integer | Kind::Real) {
+        return Err(refused("ranking expression must evaluate to integer or float"));
+    }
+    let mut has_weight = false;
+    for_each(root, &mut |node| has_weight |= node.what == What::Weight);
+    if has_weight {
+        return Err(refused("ranking expression must not refer to WEIGHT()"));
+    }
+    nesting(root, false)
+}
+
+/// What is wrong with the operands of an operator.
+fn operands(node: &Node) -> Option<&'static str> {
+    let [one, two] = node.parts.as_slice() else { return None };
+    let is_number = |node: &Node| node.kind.is_number();
+    match node.what {
+        What::Arithmetic(_) => {
+            let is_known = is_number(one) && two.kind == Kind::Unknown
+                || is_number(two) && one.kind == Kind::Unknown;
+            let is_right = is_known || is_number(one) && is_number(two);
+            (!is_right).then_some("numeric operation applied to non-numeric operands")
+        }
+        What::Comparison(Comparison::Equal, _) => {
+            let is_text = |node: &Node| node.kind == Kind::Text;
+            (is_text(one) != is_text(two))
+                .then_some("equal operation applied to part string operands")
+        }
+        _ => None,
+    }
+}
+
+/// The first name that no column has.
+fn unknown(node: &Node) -> Option<&str> {
+    match &node.what {
+        What::Unknown(name) => Some(name),
+        _ => node.parts.iter().find_map(unknown),
+    }
+}
+
+fn nesting(node: &Node, is_within: bool) -> Result<()> {
+    let is_of_field = match &node.what {
+        What::Factor(factor) => factor.is_of_field(),
+        What::MaxWindowHits(_) => true,
+        What::Aggregate(_) if is_within => {
+            return Err(refused("field aggregates can not be nested in ranking expression"));
+        }
+        _ => false,
+    };
+    if is_of_field && !is_within {
+        let message =
+            "field factors must only occur withing field aggregates in ranking expression";
+        return Err(refused(message));
+    }
+    let is_within =
+        is_within || matches!(node.what, What::Aggregate(Aggregate::Sum | Aggregate::Top));
+    node.parts.iter().try_for_each(|part| nesting(part, is_within))
+}
+
+/// What the expression reads, and the numbers of its columns.
+pub(super) fn reads(root: &Node) -> (Reads, Vec<usize>) {
+    let mut reads = Reads {
+        hits: false,
+        closeness: false,
+        field_frequencies: false,
+        window: 1,
+        bm25a: None,
+    };
+    let mut attributes = Vec::new();
+    for_each(root, &mut |node| match &node.what {
+        What::Attribute(number) => attributes.push(*number),
+        What::Factor(factor) => {
+            reads.hits |= !factor.is_without_hits();
+            reads.closeness |= *factor == Factor::Closeness;
+        }
+        What::Aggregate(_) => reads.hits = true,
+        // Of several the last one holds for all.
+        What::MaxWindowHits(window) => reads.window = *window,
+        What::Bm25a(saturation, length) => {
+            reads.hits = true;
+            reads.bm25a = Some((*saturation, *length));
+        }
+        What::Bm25f { .. } => {
+            reads.hits = true;
+            reads.field_frequencies = true;
+        }
+        _ => {}
+    });
+    attributes.sort_unstable();
+    attributes.dedup();
+    (reads, attributes)
+}

@@ -1,0 +1,403 @@
+//! The value of an expression for one document.
+//!
+//! Each part can be asked for its value as an integer of 32 bits, of 64, or as a real; a part that knows only reals
+//! truncates. What asks decides, so that `in(a/2, 1)` is computed of integers and `a/2 < 1` of reals, as in Sphinx.
+
+use super::{
+    functions::Function,
+    node::{
+        Aggregate, Arithmetic, Attribute, Bits, Comparison, Constants, Factor, Kind, Node, What,
+    },
+    simplify::scaled_ln,
+};
+
+/// What a factor is worth. Integers are asked for as such where the expression wants integers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::rank) enum Value {
+    Signed(i32),
+    Unsigned(u32),
+    Real(f32),
+}
+
+/// What an expression reads of one document.
+pub(in crate::rank) trait Values {
+    /// A factor, of the field where it is of one.
+    fn factor(&self, factor: Factor, field: usize) -> Value;
+    /// `bm25f` by its number in the expression.
+    fn bm25f(&self, number: usize, parameters: (f32, f32)) -> f32;
+    /// How many fields there are.
+    fn fields(&self) -> usize;
+    /// Whether hits stand in the field.
+    fn is_matched(&self, field: usize) -> bool;
+    /// The value of a column.
+    fn attribute(&self, number: usize) -> Attribute;
+}
+
+/// The document, and the field within an aggregate.
+#[derive(Clone, Copy)]
+pub(in crate::rank) struct Scope<'v> {
+    values: &'v dyn Values,
+    field: usize,
+}
+
+impl<'v> Scope<'v> {
+    pub(super) fn document(values: &'v dyn Values) -> Self {
+        Self { values, field: 0 }
+    }
+
+    /// One scope for each field that matches.
+    fn fields(self) -> impl Iterator<Item = Scope<'v>> {
+        let values = self.values;
+        let matched = (0..values.fields()).filter(move |&field| values.is_matched(field));
+        matched.map(move |field| Scope { values, field })
+    }
+}
+
+/// The least integer stands for reals that are none or too large.
+pub(super) fn integer_of(value: f32) -> i32 {
+    let whole = value.trunc();
+    if (-2_147_483_648.0..2_147_483_648.0).contains(&whole) { whole as i32 } else { i32::MIN }
+}
+
+fn big_of(value: f32) -> i64 {
+    let limit = 9_223_372_036_854_775_808.0;
+    if (-limit..limit).contains(&value) { value as i64 } else { i64::MIN }
+}
+
+/// The low 32 bits of a real's whole part.
+pub(super) fn low_bits(value: f32) -> i32 {
+    big_of(value) as i32
+}
+
+fn part(node: &Node, number: usize) -> Option<&Node> {
+    node.parts.get(number)
+}
+
+fn real_part(node: &Node, number: usize, scope: Scope<'_>) -> f32 {
+    part(node, number).map_or(0.0, |part| real(part, scope))
+}
+
+fn integer_part(node: &Node, number: usize, scope: Scope<'_>) -> i32 {
+    part(node, number).map_or(0, |part| integer(part, scope))
+}
+
+fn big_part(node: &Node, number: usize, scope: Scope<'_>) -> i64 {
+    part(node, number).map_or(0, |part| big(part, scope))
+}
+
+/// The value as a real.
+pub(super) fn real(node: &Node, scope: Scope<'_>) -> f32 {
+    let of = |number| real_part(node, number, scope);
+    match &node.what {
+        What::Integer(value) if node.kind == Kind::Integer => *value as i32 as f32,
+        What::Integer(value) => *value as f32,
+        What::Real(value) => *value,
+        What::Attribute(number) => match scope.values.attribute(*number) {
+            Attribute::Integer(value) => value as f32,
+            Attribute::Real(value) => value,
+        },
+        What::Factor(_) | What::MaxWindowHits(_) | What::Bm25a(..) => match factor(node, scope) {
+            Value::Signed(value) => value as f32,
+            Value::Unsigned(value) => value as f32,
+            Value::Real(value) => value,
+        },
+        What::Bm25f { number, parameters, .. } => scope.values.bm25f(*number, *parameters),
+        What::Negate => -of(0),
+        What::Arithmetic(operation) => match operation {
+            Arithmetic::Add => of(0) + of(1),
+            Arithmetic::Subtract => of(0) - of(1),
+            Arithmetic::Multiply => of(0) * of(1),
+            Arithmetic::Divide => match of(1) {
+                0.0 => 0.0,
+                divisor => of(0) / divisor,
+            },
+        },
+        What::Bits(operation) => bits(*operation, integer_of(of(0)), integer_of(of(1))) as f32,
+        What::Function(function, kind) => real_function(*function, *kind, node, scope),
+        What::Aggregate(Aggregate::Sum) => {
+            let fields = scope.fields().map(|field| real_part(node, 0, field));
+            fields.fold(0.0, |sum, value| sum + value)
+        }
+        What::Aggregate(Aggregate::Top) => {
+            let fields = scope.fields().map(|field| real_part(node, 0, field));
+            fields.fold(f32::MIN_POSITIVE, |top, value| if top < value { value } else { top })
+        }
+        What::Not(_) | What::Comparison(..) | What::In(_) => integer(node, scope) as f32,
+        What::Unknown(_) | What::Text | What::Map(_) | What::Weight => 0.0,
+    }
+}
+
+/// The value as an integer of 32 bits.
+pub(super) fn integer(node: &Node, scope: Scope<'_>) -> i32 {
+    let of = |number| integer_part(node, number, scope);
+    match &node.what {
+        What::Integer(value) => *value as i32,
+        What::Attribute(number) => match scope.values.attribute(*number) {
+            Attribute::Integer(value) => value as i32,
+            Attribute::Real(value) => integer_of(value),
+        },
+        What::Factor(_) | What::MaxWindowHits(_) => match factor(node, scope) {
+            Value::Signed(value) => value,
+            Value::Unsigned(value) => value as i32,
+            Value::Real(value) => integer_of(value),
+        },
+        What::Negate => of(0).wrapping_neg(),
+        What::Arithmetic(Arithmetic::Add) => of(0).wrapping_add(of(1)),
+        What::Arithmetic(Arithmetic::Subtract) => of(0).wrapping_sub(of(1)),
+        What::Arithmetic(Arithmetic::Multiply) => of(0).wrapping_mul(of(1)),
+        What::Bits(operation) => bits(*operation, of(0), of(1)),
+        What::Not(Kind::BigInteger) => i32::from(big_part(node, 0, scope) == 0),
+        What::Not(_) => i32::from(of(0) == 0),
+        What::Comparison(comparison, kind) => {
+            i32::from(compared(*comparison, *kind, node, scope))
+        }
+        What::In(constants) => i32::from(is_in(constants, node, scope)),
+        What::Function(function, kind) => integer_function(*function, *kind, node, scope),
+        What::Aggregate(Aggregate::Sum) => {
+            let fields = scope.fields().map(|field| integer_part(node, 0, field));
+            fields.fold(0, i32::wrapping_add)
+        }
+        What::Aggregate(Aggregate::Top) => {
+            let fields = scope.fields().map(|field| integer_part(node, 0, field));
+            fields.fold(i32::MIN, i32::max)
+        }
+        _ => integer_of(real(node, scope)),
+    }
+}
+
+/// The value as an integer of 64 bits.
+pub(super) fn big(node: &Node, scope: Scope<'_>) -> i64 {
+    let of = |number| big_part(node, number, scope);
+    match &node.what {
+        What::Integer(value) if node.kind == Kind::Integer => i64::from(*value as i32),
+        What::Integer(value) => *value,
+        What::Attribute(number) => match scope.values.attribute(*number) {
+            Attribute::Integer(value) => value,
+            Attribute::Real(value) => big_of(value),
+        },
+        What::Negate => of(0).wrapping_neg(),
+        What::Arithmetic(Arithmetic::Add) => of(0).wrapping_add(of(1)),
+        What::Arithmetic(Arithmetic::Subtract) => of(0).wrapping_sub(of(1)),
+        What::Arithmetic(Arithmetic::Multiply) => of(0).wrapping_mul(of(1)),
+        What::Bits(Bits::And) => of(0) & of(1),
+        What::Bits(Bits::Or) => of(0) | of(1),
+        What::Bits(Bits::Remainder) => match of(1) {
+            0 => 0,
+            divisor => of(0).wrapping_rem(divisor),
+        },
+        What::Not(_) | What::Comparison(..) | What::In(_) => integer(node, scope).into(),
+        What::Function(function, kind) => big_function(*function, *kind, node, scope),
+        _ => big_of(real(node, scope)),
+    }
+}
+
+fn factor(node: &Node, scope: Scope<'_>) -> Value {
+    let factor = match node.what {
+        What::Factor(factor) => factor,
+        What::MaxWindowHits(_) => Factor::MaxWindowHits,
+        _ => Factor::Bm25a,
+    };
+    scope.values.factor(factor, scope.field)
+}
+
+fn bits(operation: Bits, one: i32, two: i32) -> i32 {
+    match operation {
+        Bits::And => one & two,
+        Bits::Or => one | two,
+        Bits::Remainder if two == 0 => 0,
+        Bits::Remainder => one.wrapping_rem(two),
+    }
+}
+
+fn compared(comparison: Comparison, kind: Kind, node: &Node, scope: Scope<'_>) -> bool {
+    fn ordered<T: PartialOrd>(comparison: Comparison, one: T, two: T) -> bool {
+        match comparison {
+            Comparison::Less => one < two,
+            Comparison::Greater => one > two,
+            Comparison::AtMost => one <= two,
+            Comparison::AtLeast => one >= two,
+            Comparison::NotEqual => one != two,
+            Comparison::Equal | Comparison::And | Comparison::Or => one == two,
+        }
+    }
+    match (comparison, kind) {
+        (Comparison::And, Kind::Integer) => {
+            integer_part(node, 0, scope) != 0 && integer_part(node, 1, scope) != 0
+        }
+        (Comparison::Or, Kind::Integer) => {
+            integer_part(node, 0, scope) != 0 || integer_part(node, 1, scope) != 0
+        }
+        (Comparison::And, _) => big_part(node, 0, scope) != 0 && big_part(node, 1, scope) != 0,
+        (Comparison::Or, _) => big_part(node, 0, scope) != 0 || big_part(node, 1, scope) != 0,
+        (_, Kind::Integer) => {
+            ordered(comparison, integer_part(node, 0, scope), integer_part(node, 1, scope))
+        }
+        (_, Kind::BigInteger) => {
+            ordered(comparison, big_part(node, 0, scope), big_part(node, 1, scope))
+        }
+        _ => {
+            let (one, two) = (real_part(node, 0, scope), real_part(node, 1, scope));
+            // Reals are equal where they are nearly so.
+            let distance = f64::from((one - two).abs());
+            match comparison {
+                Comparison::Equal => distance <= 1e-6,
+                Comparison::NotEqual => distance > 1e-6,
+                _ => ordered(comparison, one, two),
+            }
+        }
+    }
+}
+
+fn is_in(constants: &Constants, node: &Node, scope: Scope<'_>) -> bool {
+    match constants {
+        Constants::Integers(all) => all.binary_search(&integer_part(node, 0, scope)).is_ok(),
+        Constants::BigIntegers(all) => all.binary_search(&big_part(node, 0, scope)).is_ok(),
+        Constants::Reals(all) => {
+            let value = real_part(node, 0, scope);
+            all.binary_search_by(|other| other.total_cmp(&value)).is_ok()
+        }
+    }
+}
+
+/// How many of the other arguments are not above the first.
+fn interval(kind: Kind, node: &Node, scope: Scope<'_>) -> i32 {
+    let bounds = node.parts.get(1..).unwrap_or_default();
+    let count = bounds.len();
+    let place = match kind {
+        Kind::Integer => {
+            let value = integer_part(node, 0, scope);
+            bounds.iter().position(|bound| value < integer(bound, scope))
+        }
+        Kind::BigInteger => {
+            let value = big_part(node, 0, scope);
+            bounds.iter().position(|bound| value < big(bound, scope))
+        }
+        _ => {
+            let value = real_part(node, 0, scope);
+            bounds.iter().position(|bound| value < real(bound, scope))
+        }
+    };
+    place.unwrap_or(count) as i32
+}
+
+/// The arguments behind the first whose bit is set in it.
+fn chosen<'n>(node: &'n Node, scope: Scope<'_>) -> impl Iterator<Item = &'n Node> {
+    let mask = big_part(node, 0, scope);
+    let others = node.parts.get(1..).unwrap_or_default().iter().enumerate();
+    others.filter(move |(bit, _)| *bit < 64 && mask >> bit & 1 == 1).map(|(_, part)| part)
+}
+
+/// By doubling: F(2n) = F(n) (2 F(n+1) - F(n)), F(2n+1) = F(n)^2 + F(n+1)^2.
+fn fibonacci(number: i32) -> i32 {
+    let number = number.max(0);
+    let (mut one, mut two) = (0_i32, 1_i32);
+    for bit in (0..31).rev() {
+        let even = one.wrapping_mul(two.wrapping_mul(2).wrapping_sub(one));
+        let odd = one.wrapping_mul(one).wrapping_add(two.wrapping_mul(two));
+        (one, two) = match number >> bit & 1 {
+            0 => (even, odd),
+            _ => (odd, even.wrapping_add(odd)),
+        };
+    }
+    one
+}
+
+fn real_function(function: Function, kind: Kind, node: &Node, scope: Scope<'_>) -> f32 {
+    let of = |number| real_part(node, number, scope);
+    let positive = |value: f32, result: fn(f32) -> f32| if value > 0.0 { result(value) } else { 0.0 };
+    match function {
+        Function::Abs => of(0).abs(),
+        Function::Ceil => of(0).ceil(),
+        Function::Floor => of(0).floor(),
+        Function::Sin => of(0).sin(),
+        Function::Cos => of(0).cos(),
+        Function::Ln => positive(of(0), f32::ln),
+        Function::Log2 => positive(of(0), |value| scaled_ln(value, std::f64::consts::LOG2_E)),
+        Function::Log10 => positive(of(0), |value| scaled_ln(value, std::f64::consts::LOG10_E)),
+        Function::Exp => of(0).exp(),
+        Function::Sqrt => positive(of(0), f32::sqrt),
+        Function::Called => of(0),
+        Function::Min => {
+            let (one, two) = (of(0), of(1));
+            if one < two { one } else { two }
+        }
+        Function::Max => {
+            let (one, two) = (of(0), of(1));
+            if one < two { two } else { one }
+        }
+        Function::Pow => of(0).powf(of(1)),
+        Function::Atan2 => of(0).atan2(of(1)),
+        Function::Quotient => match integer_of(of(1)) {
+            0 => 0.0,
+            divisor => integer_of(of(0)).wrapping_div(divisor) as f32,
+        },
+        Function::If if of(0) != 0.0 => of(1),
+        Function::If => of(2),
+        Function::MultiplyAdd => of(0) * of(1) + of(2),
+        Function::Product => of(0) * of(1) * of(2),
+        Function::BitDot => match kind {
+            Kind::Integer => integer(node, scope) as f32,
+            Kind::BigInteger => big(node, scope) as f32,
+            _ => chosen(node, scope).fold(0.0, |sum, part| sum + real(part, scope)),
+        },
+        Function::Fibonacci | Function::Signed | Function::Interval => integer(node, scope) as f32,
+    }
+}
+
+fn integer_function(function: Function, kind: Kind, node: &Node, scope: Scope<'_>) -> i32 {
+    let of = |number| integer_part(node, number, scope);
+    match function {
+        Function::Abs => of(0).wrapping_abs(),
+        Function::Ceil => integer_of(real_part(node, 0, scope).ceil()),
+        Function::Floor => integer_of(real_part(node, 0, scope).floor()),
+        Function::Called | Function::Signed => of(0),
+        Function::Min => of(0).min(of(1)),
+        Function::Max => of(0).max(of(1)),
+        Function::Quotient => match of(1) {
+            0 => 0,
+            divisor => of(0).wrapping_div(divisor),
+        },
+        Function::If if of(0) != 0 => of(1),
+        Function::If => of(2),
+        Function::MultiplyAdd => of(0).wrapping_mul(of(1)).wrapping_add(of(2)),
+        Function::Product => of(0).wrapping_mul(of(1)).wrapping_mul(of(2)),
+        Function::Fibonacci => fibonacci(of(0)),
+        Function::Interval => interval(kind, node, scope),
+        Function::BitDot => match kind {
+            Kind::Integer => chosen(node, scope)
+                .fold(0, |sum: i32, part| sum.wrapping_add(integer(part, scope))),
+            Kind::BigInteger => big(node, scope) as i32,
+            _ => integer_of(real(node, scope)),
+        },
+        _ => integer_of(real(node, scope)),
+    }
+}
+
+fn big_function(function: Function, kind: Kind, node: &Node, scope: Scope<'_>) -> i64 {
+    let of = |number| big_part(node, number, scope);
+    match function {
+        Function::Abs => of(0).wrapping_abs(),
+        Function::Ceil => big_of(real_part(node, 0, scope).ceil()),
+        Function::Floor => big_of(real_part(node, 0, scope).floor()),
+        Function::Called => of(0),
+        Function::Min => of(0).min(of(1)),
+        Function::Max => of(0).max(of(1)),
+        Function::Quotient => match of(1) {
+            0 => 0,
+            divisor => of(0).wrapping_div(divisor),
+        },
+        Function::If if of(0) != 0 => of(1),
+        Function::If => of(2),
+        Function::MultiplyAdd => of(0).wrapping_mul(of(1)).wrapping_add(of(2)),
+        Function::Product => of(0).wrapping_mul(of(1)).wrapping_mul(of(2)),
+        Function::Fibonacci | Function::Signed | Function::Interval => integer(node, scope).into(),
+        Function::BitDot => match kind {
+            Kind::BigInteger => {
+                chosen(node, scope).fold(0, |sum: i64, part| sum.wrapping_add(big(part, scope)))
+            }
+            Kind::Integer => integer(node, scope).into(),
+            _ => big_of(real(node, scope)),
+        },
+        _ => big_of(real(node, scope)),
+    }
+}

@@ -1,0 +1,124 @@
+//! Ranking expressions: `OPTION ranker=expr('1000*sum(lcs*user_weight)+bm25')`.
+//!
+//! ```text
+//! expression = operand , { operator , operand } ;        (* all operators associate to the left *)
+//! operator   = "or" ; "and" ; "|" ; "&" ; "=" "==" "<>" ; "<" ">" "<=" ">=" ; "+" "-" ; "*" "/" "%" "div" "mod" ;
+//!                                                          (* from the loosest to the tightest *)
+//! operand    = { "-" | "not" } , ( number | column | factor | call | "(" expression ")" ) ;
+//! call       = name "(" [ argument { "," argument } ] ")" | "in(" argument "," constant { "," constant } ")" ;
+//! argument   = expression | "{" name "=" integer { "," name "=" integer } "}" ;
+//! column     = name | "`" name "`" ;                       (* names of columns come before those of factors *)
+//! ```
+//!
+//! An expression is computed in integers of 32 or 64 bits where all of it are integers, else in reals of 32 bits,
+//! rounded after each operation; division by zero gives 0, and integers overflow. As Sphinx does, constants are
+//! gathered before anything is computed ([`simplify`]), for that shows in the last bits.
+//!
+//! Source: the behaviour of Sphinx 2.2.11, whose errors are given word for word. What differs: the remainder of a
+//! division by zero is 0 (Sphinx crashes), a factor of a field outside `sum()` and `top()` is that of the first
+//! field where Sphinx lets it stand there, and functions of texts, times, places and sets are refused by name.
+
+mod check;
+mod evaluate;
+mod functions;
+mod lexer;
+mod node;
+mod parser;
+mod simplify;
+
+pub use node::{Attribute, AttributeKind, Attributes};
+
+pub(super) use evaluate::{Value as FactorValue, Values};
+pub(super) use node::Factor;
+
+use crate::{Result, WordsError};
+use evaluate::Scope;
+use node::{Kind, Node, What};
+
+/// Longest text of an expression, in bytes.
+pub const MAX_LENGTH: usize = 64 << 10;
+/// Deepest nesting of an expression, chains of operators included.
+pub const MAX_DEPTH: usize = 256;
+
+/// What a ranking expression reads of a document, and the parameters of its factors.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Reads {
+    /// The hits.
+    pub hits: bool,
+    /// The closeness of hits, which is dear.
+    pub closeness: bool,
+    /// The occurrences of each word in each field.
+    pub field_frequencies: bool,
+    /// The width of the window of `max_window_hits`: there is one for a whole expression.
+    pub window: i32,
+    /// The parameters of `bm25a`, if it is read: there are one pair for a whole expression.
+    pub bm25a: Option<(f32, f32)>,
+}
+
+/// A ranking expression that has been understood.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expression {
+    root: Node,
+    kind: Kind,
+    reads: Reads,
+    attributes: Vec<usize>,
+}
+
+impl Expression {
+    /// Reads an expression. Columns are looked up in `attributes`.
+    ///
+    /// # Errors
+    /// [`WordsError::Expression`], in Sphinx's words where it has any.
+    pub fn parse(text: &str, attributes: &dyn Attributes) -> Result<Self> {
+        if text.trim().is_empty() {
+            return Err(refused(
+                "missing ranker expression (use OPTION ranker=expr('1+2') for example)",
+            ));
+        }
+        if text.len() > MAX_LENGTH {
+            let message = format!("ranking expression is longer than {MAX_LENGTH} bytes");
+            return Err(refused(message));
+        }
+        let root = parser::parse(text, attributes)?;
+        let kind = root.kind;
+        let root = simplify::simplify(root);
+        check::check(&root, kind)?;
+        let (reads, attributes) = check::reads(&root);
+        Ok(Self { root, kind, reads, attributes })
+    }
+
+    /// The numbers of the columns that it reads, ascending, as [`Attributes`] told them.
+    pub fn attributes(&self) -> &[usize] {
+        &self.attributes
+    }
+
+    pub(super) fn reads(&self) -> Reads {
+        self.reads
+    }
+
+    /// The names and weights of fields of each `bm25f`, by its number.
+    pub(super) fn weights(&self) -> Vec<&[(String, i32)]> {
+        let mut weights = Vec::new();
+        check::for_each(&self.root, &mut |node| {
+            if let What::Bm25f { number, weights: given, .. } = &node.what {
+                weights.push((*number, given.as_slice()));
+            }
+        });
+        weights.sort_unstable_by_key(|(number, _)| *number);
+        weights.into_iter().map(|(_, given)| given).collect()
+    }
+
+    /// The weight of a document.
+    pub(super) fn weight(&self, values: &dyn Values) -> i32 {
+        let scope = Scope::document(values);
+        match self.kind {
+            Kind::Integer => evaluate::integer(&self.root, scope),
+            _ => evaluate::low_bits(evaluate::real(&self.root, scope)),
+        }
+    }
+}
+
+/// An expression that is refused.
+fn refused(message: impl Into<String>) -> WordsError {
+    WordsError::Expression(message.into())
+}

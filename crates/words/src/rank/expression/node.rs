@@ -1,0 +1,304 @@
+//! The tree of an expression.
+
+use super::functions::Function;
+
+/// What a column of a row is, for expressions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttributeKind {
+    /// An integer of at most 32 bits.
+    Integer,
+    /// A longer integer.
+    BigInteger,
+    /// A real.
+    Real,
+}
+
+/// The value of a column.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Attribute {
+    /// Of [`AttributeKind::Integer`] or [`AttributeKind::BigInteger`].
+    Integer(i64),
+    /// Of [`AttributeKind::Real`].
+    Real(f32),
+}
+
+/// The columns that an expression may name.
+pub trait Attributes {
+    /// The number by which the value is asked for, and what it is; `None` if there is no column of numbers with
+    /// that name, which is in lower case.
+    fn find(&self, name: &str) -> Option<(usize, AttributeKind)>;
+}
+
+/// No columns.
+impl Attributes for () {
+    fn find(&self, _name: &str) -> Option<(usize, AttributeKind)> {
+        None
+    }
+}
+
+/// What a part of an expression gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// 32 bits.
+    Integer,
+    /// 64 bits.
+    BigInteger,
+    /// 32 bits.
+    Real,
+    /// A name that no column has: what it would give is not known.
+    Unknown,
+    /// Text in quotes.
+    Text,
+    /// Names with numbers.
+    Map,
+}
+
+impl Kind {
+    pub fn is_integer(self) -> bool {
+        matches!(self, Self::Integer | Self::BigInteger)
+    }
+
+    pub fn is_number(self) -> bool {
+        self.is_integer() || self == Self::Real
+    }
+
+    /// What two are computed as.
+    pub fn widest(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Unknown, number) | (number, Self::Unknown) if number.is_number() => number,
+            (Self::Integer, Self::Integer) => Self::Integer,
+            (one, two) if one.is_integer() && two.is_integer() => Self::BigInteger,
+            _ => Self::Real,
+        }
+    }
+
+    pub fn of_integer(value: i64) -> Self {
+        if i32::try_from(value).is_ok() { Self::Integer } else { Self::BigInteger }
+    }
+}
+
+/// A factor that has a name alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::rank) enum Factor {
+    Bm25,
+    MaxLcs,
+    FieldMask,
+    QueryWordCount,
+    DocWordCount,
+    Lcs,
+    UserWeight,
+    HitCount,
+    WordCount,
+    TfIdf,
+    MinIdf,
+    MaxIdf,
+    SumIdf,
+    MinHitPosition,
+    MinBestSpanPosition,
+    ExactHit,
+    ExactOrder,
+    MinGaps,
+    Lccs,
+    Wlccs,
+    Closeness,
+    MaxWindowHits,
+    Bm25a,
+}
+
+impl Factor {
+    pub(super) fn by_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "bm25" => Self::Bm25,
+            "max_lcs" => Self::MaxLcs,
+            "field_mask" => Self::FieldMask,
+            "query_word_count" => Self::QueryWordCount,
+            "doc_word_count" => Self::DocWordCount,
+            "lcs" => Self::Lcs,
+            "user_weight" => Self::UserWeight,
+            "hit_count" => Self::HitCount,
+            "word_count" => Self::WordCount,
+            "tf_idf" => Self::TfIdf,
+            "min_idf" => Self::MinIdf,
+            "max_idf" => Self::MaxIdf,
+            "sum_idf" => Self::SumIdf,
+            "min_hit_pos" => Self::MinHitPosition,
+            "min_best_span_pos" => Self::MinBestSpanPosition,
+            "exact_hit" => Self::ExactHit,
+            "exact_order" => Self::ExactOrder,
+            "min_gaps" => Self::MinGaps,
+            "lccs" => Self::Lccs,
+            "wlccs" => Self::Wlccs,
+            "atc" => Self::Closeness,
+            _ => return None,
+        })
+    }
+
+    pub(super) fn kind(self) -> Kind {
+        match self {
+            Self::TfIdf
+            | Self::MinIdf
+            | Self::MaxIdf
+            | Self::SumIdf
+            | Self::Wlccs
+            | Self::Closeness
+            | Self::Bm25a => Kind::Real,
+            _ => Kind::Integer,
+        }
+    }
+
+    /// Whether it is the same for each document of a query, or is known without hits.
+    pub(super) fn is_without_hits(self) -> bool {
+        matches!(self, Self::Bm25 | Self::MaxLcs | Self::QueryWordCount)
+    }
+
+    /// Whether it must stand within an aggregate: some of a field need not.
+    pub(super) fn is_of_field(self) -> bool {
+        match self {
+            Self::Lcs
+            | Self::UserWeight
+            | Self::HitCount
+            | Self::WordCount
+            | Self::TfIdf
+            | Self::MinIdf
+            | Self::MaxIdf
+            | Self::SumIdf
+            | Self::MinHitPosition
+            | Self::MinBestSpanPosition
+            | Self::ExactHit
+            | Self::Lccs
+            | Self::Wlccs
+            | Self::MaxWindowHits => true,
+            Self::ExactOrder | Self::MinGaps | Self::Closeness => false,
+            Self::Bm25
+            | Self::MaxLcs
+            | Self::FieldMask
+            | Self::QueryWordCount
+            | Self::DocWordCount
+            | Self::Bm25a => false,
+        }
+    }
+}
+
+/// Operators whose constants are gathered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arithmetic {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+}
+
+impl Arithmetic {
+    /// Of sums, not of products.
+    pub fn is_sum(self) -> bool {
+        matches!(self, Self::Add | Self::Subtract)
+    }
+}
+
+/// Operators that are computed as the widest of their operands and give integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Comparison {
+    Less,
+    Greater,
+    AtMost,
+    AtLeast,
+    Equal,
+    NotEqual,
+    And,
+    Or,
+}
+
+/// Operators of bits and integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bits {
+    And,
+    Or,
+    Remainder,
+}
+
+/// What folds the values of the fields that match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Aggregate {
+    Sum,
+    Top,
+}
+
+/// The constants of an `in()`, in the order of values.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Constants {
+    Integers(Vec<i32>),
+    BigIntegers(Vec<i64>),
+    Reals(Vec<f32>),
+}
+
+/// A part of an expression.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum What {
+    Integer(i64),
+    Real(f32),
+    Attribute(usize),
+    Unknown(String),
+    Text,
+    Map(Vec<(String, i32)>),
+    /// The weight, which no expression may name.
+    Weight,
+    Factor(Factor),
+    Negate,
+    Not(Kind),
+    Arithmetic(Arithmetic),
+    Bits(Bits),
+    Comparison(Comparison, Kind),
+    Function(Function, Kind),
+    In(Constants),
+    Aggregate(Aggregate),
+    MaxWindowHits(i32),
+    Bm25a(f32, f32),
+    Bm25f {
+        /// Which of the expression's it is.
+        number: usize,
+        parameters: (f32, f32),
+        weights: Vec<(String, i32)>,
+    },
+}
+
+/// A part, what it gives, and its operands.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Node {
+    pub what: What,
+    pub kind: Kind,
+    pub parts: Vec<Node>,
+    /// How deep it is nested: 1 without operands.
+    pub height: usize,
+}
+
+impl Node {
+    pub fn new(what: What, kind: Kind, parts: Vec<Node>) -> Self {
+        let height = 1 + parts.iter().map(|part| part.height).max().unwrap_or(0);
+        Self { what, kind, parts, height }
+    }
+
+    pub fn leaf(what: What, kind: Kind) -> Self {
+        Self { what, kind, parts: Vec::new(), height: 1 }
+    }
+
+    pub fn integer(value: i64) -> Self {
+        Self::leaf(What::Integer(value), Kind::of_integer(value))
+    }
+
+    pub fn real(value: f32) -> Self {
+        Self::leaf(What::Real(value), Kind::Real)
+    }
+
+    pub fn is_constant(&self) -> bool {
+        matches!(self.what, What::Integer(_) | What::Real(_))
+    }
+
+    /// The value of a constant.
+    pub fn constant(&self) -> Option<f32> {
+        match self.what {
+            What::Integer(value) => Some(value as f32),
+            What::Real(value) => Some(value),
+            _ => None,
+        }
+    }
+}

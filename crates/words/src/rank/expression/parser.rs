@@ -1,0 +1,584 @@
+//! From tokens to a tree, with the errors that Sphinx's own parser gives.
+
+use super::{
+    MAX_DEPTH,
+    functions::{Arity, Function, Named},
+    lexer::{Lexer, Token},
+    node::{
+        Arithmetic, AttributeKind, Attributes, Bits, Comparison, Constants, Factor, Kind, Node,
+        What,
+    },
+    refused,
+};
+use crate::Result;
+
+/// Reads a whole expression.
+pub(super) fn parse(text: &str, attributes: &dyn Attributes) -> Result<Node> {
+    let mut lexer = Lexer::new(text, attributes);
+    let (token, from) = lexer.next()?;
+    let mut parser = Parser { lexer, attributes, token, from, depth: 0, bm25f_count: 0 };
+    let root = parser.expression(0)?;
+    match parser.token {
+        Token::End => Ok(root),
+        _ => Err(parser.unexpected(&["$end"])),
+    }
+}
+
+struct Parser<'t> {
+    lexer: Lexer<'t>,
+    attributes: &'t dyn Attributes,
+    /// The next token, and the text from it on.
+    token: Token,
+    from: &'t str,
+    depth: usize,
+    bm25f_count: usize,
+}
+
+/// What an operator between two operands is.
+#[derive(Clone, Copy)]
+enum Operator {
+    Arithmetic(Arithmetic),
+    Bits(Bits),
+    Comparison(Comparison),
+    Quotient,
+}
+
+/// The operator that a token is, and how tightly it binds.
+fn operator(token: &Token) -> Option<(usize, Operator)> {
+    Some(match token {
+        Token::Or => (1, Operator::Comparison(Comparison::Or)),
+        Token::And => (2, Operator::Comparison(Comparison::And)),
+        Token::Symbol('|') => (3, Operator::Bits(Bits::Or)),
+        Token::Symbol('&') => (4, Operator::Bits(Bits::And)),
+        Token::Equal => (5, Operator::Comparison(Comparison::Equal)),
+        Token::NotEqual => (5, Operator::Comparison(Comparison::NotEqual)),
+        Token::Symbol('<') => (6, Operator::Comparison(Comparison::Less)),
+        Token::Symbol('>') => (6, Operator::Comparison(Comparison::Greater)),
+        Token::AtMost => (6, Operator::Comparison(Comparison::AtMost)),
+        Token::AtLeast => (6, Operator::Comparison(Comparison::AtLeast)),
+        Token::Symbol('+') => (7, Operator::Arithmetic(Arithmetic::Add)),
+        Token::Symbol('-') => (7, Operator::Arithmetic(Arithmetic::Subtract)),
+        Token::Symbol('*') => (8, Operator::Arithmetic(Arithmetic::Multiply)),
+        Token::Symbol('/') => (8, Operator::Arithmetic(Arithmetic::Divide)),
+        Token::Symbol('%') | Token::Mod => (8, Operator::Bits(Bits::Remainder)),
+        Token::Div => (8, Operator::Quotient),
+        _ => return None,
+    })
+}
+
+fn joined(operator: Operator, one: Node, two: Node) -> Result<Node> {
+    let widest = one.kind.widest(two.kind);
+    let operands = vec![one, two];
+    let needs_integers = |name: &str| match widest.is_integer() {
+        true => Ok(()),
+        false => Err(refused(format!("{name} arguments must be integer"))),
+    };
+    let (what, kind) = match operator {
+        Operator::Arithmetic(Arithmetic::Divide) => {
+            (What::Arithmetic(Arithmetic::Divide), Kind::Real)
+        }
+        Operator::Arithmetic(operation) => (What::Arithmetic(operation), widest),
+        Operator::Bits(operation) => {
+            needs_integers(match operation {
+                Bits::And => "AND",
+                Bits::Or => "OR",
+                Bits::Remainder => "MOD",
+            })?;
+            (What::Bits(operation), widest)
+        }
+        Operator::Comparison(comparison) => {
+            match comparison {
+                Comparison::And => needs_integers("AND")?,
+                Comparison::Or => needs_integers("OR")?,
+                _ => {}
+            }
+            (What::Comparison(comparison, widest), Kind::Integer)
+        }
+        Operator::Quotient => (What::Function(Function::Quotient, widest), widest),
+    };
+    limited(Node::new(what, kind, operands))
+}
+
+/// Refuses what is nested too deep.
+fn limited(node: Node) -> Result<Node> {
+    if node.height > MAX_DEPTH { Err(too_deep()) } else { Ok(node) }
+}
+
+fn too_deep() -> crate::WordsError {
+    refused(format!("ranking expression is nested deeper than {MAX_DEPTH} levels"))
+}
+
+/// The kind of a list of arguments.
+fn widest(arguments: &[Node]) -> Kind {
+    let mut kinds = arguments.iter().map(|argument| argument.kind);
+    let first = kinds.next().unwrap_or(Kind::Integer);
+    kinds.fold(first, Kind::widest)
+}
+
+impl<'t> Parser<'t> {
+    /// Goes on to the next token; gives the one that was.
+    fn advance(&mut self) -> Result<Token> {
+        let (token, from) = self.lexer.next()?;
+        self.from = from;
+        Ok(std::mem::replace(&mut self.token, token))
+    }
+
+    fn unexpected(&self, expected: &[&str]) -> crate::WordsError {
+        let mut message = format!("Sphinx expr: syntax error, unexpected {}", self.token.name());
+        for (number, name) in expected.iter().enumerate() {
+            message.push_str(if number == 0 { ", expecting " } else { " or " });
+            message.push_str(name);
+        }
+        refused(format!("{message} near '{}'", self.from))
+    }
+
+    fn is_symbol(&self, symbol: char) -> bool {
+        matches!(self.token, Token::Symbol(other) if other == symbol)
+    }
+
+    /// Takes a symbol that must be there; `expected` tells what might be as well.
+    fn symbol(&mut self, symbol: char, expected: &[&str]) -> Result<()> {
+        if !self.is_symbol(symbol) {
+            return Err(self.unexpected(expected));
+        }
+        self.advance().map(drop)
+    }
+
+    /// Operands and operators that bind more tightly than `level`.
+    fn expression(&mut self, level: usize) -> Result<Node> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(too_deep());
+        }
+        let mut node = self.operand()?;
+        while let Some((binding, operator)) = operator(&self.token).filter(|it| it.0 > level) {
+            self.advance()?;
+            let right = self.expression(binding)?;
+            node = joined(operator, node, right)?;
+        }
+        self.depth -= 1;
+        Ok(node)
+    }
+
+    /// An operand and the signs before it.
+    fn operand(&mut self) -> Result<Node> {
+        let mut signs: Vec<Token> = Vec::new();
+        while matches!(self.token, Token::Not | Token::Symbol('-')) {
+            signs.push(self.advance()?);
+        }
+        let mut node = self.bare()?;
+        for sign in signs.into_iter().rev() {
+            let kind = node.kind;
+            node = limited(match sign {
+                Token::Not if kind.is_integer() => {
+                    Node::new(What::Not(kind), Kind::Integer, vec![node])
+                }
+                Token::Not => return Err(refused("NOT argument must be integer")),
+                _ => Node::new(What::Negate, kind, vec![node]),
+            })?;
+        }
+        Ok(node)
+    }
+
+    fn bare(&mut self) -> Result<Node> {
+        match self.token {
+            Token::Text => {
+                self.advance()?;
+                match self.token {
+                    Token::Equal => Err(refused("ranking expressions compare numbers, not texts")),
+                    _ => Err(self.unexpected(&["TOK_EQ"])),
+                }
+            }
+            Token::Symbol('(') => {
+                self.advance()?;
+                let node = self.expression(0)?;
+                self.symbol(')', &[])?;
+                Ok(node)
+            }
+            Token::Symbol('`') => {
+                self.advance()?;
+                let Token::Attribute(number, kind) = self.token else {
+                    return Err(self.unexpected(&[]));
+                };
+                self.advance()?;
+                self.symbol('`', &["'`'"])?;
+                Ok(attribute(number, kind))
+            }
+            Token::Integer(_)
+            | Token::Real(_)
+            | Token::DotNumber(_)
+            | Token::Attribute(..)
+            | Token::Factor(_)
+            | Token::Name(_)
+            | Token::Key
+            | Token::AtKey
+            | Token::AtWeight
+            | Token::Weight => self.value(),
+            _ => self.call(),
+        }
+    }
+
+    /// A number or a name.
+    fn value(&mut self) -> Result<Node> {
+        Ok(match self.advance()? {
+            Token::Integer(value) => Node::integer(value),
+            Token::Real(value) | Token::DotNumber(value) => Node::real(value),
+            Token::Attribute(number, kind) => attribute(number, kind),
+            Token::Factor(factor) => Node::leaf(What::Factor(factor), factor.kind()),
+            Token::Key | Token::AtKey => match self.attributes.find("id") {
+                Some((number, _)) => attribute(number, AttributeKind::BigInteger),
+                None => unknown("id".to_owned()),
+            },
+            Token::Name(name) => {
+                self.subscripts()?;
+                unknown(name)
+            }
+            Token::Weight => {
+                self.symbol('(', &["'('"])?;
+                self.symbol(')', &["')'"])?;
+                Node::leaf(What::Weight, Kind::Integer)
+            }
+            _ => Node::leaf(What::Weight, Kind::Integer),
+        })
+    }
+
+    /// `.name` and `[number]` behind a name, which no column of numbers has.
+    fn subscripts(&mut self) -> Result<()> {
+        loop {
+            match self.token {
+                Token::Subkey | Token::DotNumber(_) => drop(self.advance()?),
+                Token::Symbol('[') => {
+                    self.advance()?;
+                    match self.token {
+                        Token::Text => drop(self.advance()?),
+                        _ => drop(self.expression(0)?),
+                    }
+                    self.symbol(']', &[])?;
+                }
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    fn call(&mut self) -> Result<Node> {
+        let called = match &self.token {
+            Token::Function(_)
+            | Token::In
+            | Token::Aggregate(_)
+            | Token::MaxWindowHits
+            | Token::Bm25a
+            | Token::Bm25f => self.advance()?,
+            Token::Refused(name) => {
+                return Err(refused(format!("{name}() is no function of ranking expressions")));
+            }
+            _ => return Err(self.unexpected(&[])),
+        };
+        self.symbol('(', &["'('"])?;
+        let node = match called {
+            Token::Function(named) => {
+                let arguments = match self.is_symbol(')') {
+                    true => Vec::new(),
+                    false => self.arguments()?,
+                };
+                function(named, arguments)?
+            }
+            Token::In => self.membership()?,
+            Token::Aggregate(aggregate) => {
+                let name = format!("{aggregate:?}").to_ascii_uppercase();
+                let arguments = exactly(&name, self.arguments()?, 1)?;
+                let kind = widest(&arguments);
+                Node::new(What::Aggregate(aggregate), kind, arguments)
+            }
+            Token::MaxWindowHits => max_window_hits(self.arguments()?)?,
+            Token::Bm25a => {
+                let arguments = exactly("BM25A", constant("BM25A", self.arguments()?)?, 2)?;
+                let (saturation, length) = parameters("BM25A", &arguments)?;
+                Node::leaf(What::Bm25a(saturation, length), Factor::Bm25a.kind())
+            }
+            _ => {
+                let arguments = self.arguments()?;
+                self.bm25f_count += 1;
+                bm25f(arguments, self.bm25f_count - 1)?
+            }
+        };
+        self.symbol(')', &["')'", "','"])?;
+        limited(node)
+    }
+
+    /// Arguments up to the parenthesis that ends them.
+    fn arguments(&mut self) -> Result<Vec<Node>> {
+        let mut arguments = vec![self.argument()?];
+        while self.is_symbol(',') {
+            self.advance()?;
+            arguments.push(self.argument()?);
+        }
+        match self.is_symbol(')') {
+            true => Ok(arguments),
+            false => Err(self.unexpected(&["')'", "','"])),
+        }
+    }
+
+    fn argument(&mut self) -> Result<Node> {
+        match self.token {
+            Token::Text => {
+                self.advance()?;
+                match self.token {
+                    Token::Equal => Err(refused("ranking expressions compare numbers, not texts")),
+                    _ => Ok(Node::leaf(What::Text, Kind::Text)),
+                }
+            }
+            Token::Symbol('{') => {
+                self.advance()?;
+                self.map()
+            }
+            _ => self.expression(0),
+        }
+    }
+
+    /// `name = number, … }`; a name instead of a number counts for nothing.
+    fn map(&mut self) -> Result<Node> {
+        const NAMES: [&str; 4] = ["TOK_ATTR_INT", "TOK_ATTR_STRING", "TOK_FUNC_IN", "TOK_IDENT"];
+        let mut pairs = Vec::new();
+        loop {
+            let name = match &self.token {
+                Token::Name(name) => name.clone(),
+                Token::In => "in".to_owned(),
+                Token::Attribute(_, kind) if *kind != AttributeKind::Real => {
+                    let length = self.from.bytes().take_while(|&it| it.is_ascii_alphanumeric() || it == b'_');
+                    self.from.get(..length.count()).unwrap_or_default().to_owned()
+                }
+                _ => return Err(self.unexpected(&NAMES)),
+            };
+            self.advance()?;
+            match self.token {
+                Token::Equal => drop(self.advance()?),
+                _ => return Err(self.unexpected(&["TOK_EQ"])),
+            }
+            match &self.token {
+                Token::Integer(value) => pairs.push((name, *value as i32)),
+                Token::Name(_) => {}
+                _ => return Err(self.unexpected(&["TOK_CONST_INT", "TOK_IDENT"])),
+            }
+            self.advance()?;
+            match self.token {
+                Token::Symbol('}') => {
+                    self.advance()?;
+                    return Ok(Node::leaf(What::Map(pairs), Kind::Map));
+                }
+                Token::Symbol(',') => drop(self.advance()?),
+                _ => return Err(self.unexpected(&["','", "'}'"])),
+            }
+        }
+    }
+
+    /// `value, constant, …` of an `in()`.
+    fn membership(&mut self) -> Result<Node> {
+        const NUMBERS: [&str; 3] = ["TOK_CONST_INT", "TOK_CONST_FLOAT", "'-'"];
+        let value = self.argument()?;
+        if !value.kind.is_number() && value.kind != Kind::Unknown {
+            return Err(refused("in() compares numbers with numbers alone"));
+        }
+        self.symbol(',', &["','"])?;
+        let mut constants = List::default();
+        loop {
+            let is_negative = self.is_symbol('-');
+            if is_negative {
+                self.advance()?;
+            }
+            match &self.token {
+                Token::Integer(value) => {
+                    constants.push_integer(if is_negative { value.wrapping_neg() } else { *value });
+                }
+                Token::Real(value) => {
+                    constants.push_real(if is_negative { -value } else { *value });
+                }
+                Token::Text | Token::UserVariable => {
+                    return Err(refused("in() compares numbers with numbers alone"));
+                }
+                _ if is_negative => return Err(self.unexpected(&NUMBERS[..2])),
+                _ if constants.is_empty() => return Err(self.unexpected(&[])),
+                _ => return Err(self.unexpected(&NUMBERS)),
+            }
+            self.advance()?;
+            if !self.is_symbol(',') {
+                break;
+            }
+            self.advance()?;
+        }
+        if !self.is_symbol(')') {
+            return Err(self.unexpected(&["')'"]));
+        }
+        let constants = constants.sorted(value.kind);
+        Ok(Node::new(What::In(constants), Kind::Integer, vec![value]))
+    }
+}
+
+fn attribute(number: usize, kind: AttributeKind) -> Node {
+    let kind = match kind {
+        AttributeKind::Integer => Kind::Integer,
+        AttributeKind::BigInteger => Kind::BigInteger,
+        AttributeKind::Real => Kind::Real,
+    };
+    Node::leaf(What::Attribute(number), kind)
+}
+
+fn unknown(name: String) -> Node {
+    Node::leaf(What::Unknown(name), Kind::Unknown)
+}
+
+/// Constants in the order in which they are written.
+#[derive(Default)]
+struct List {
+    integers: Vec<i64>,
+    reals: Vec<f32>,
+    /// That of the last integer, as Sphinx has it.
+    kind: Option<Kind>,
+}
+
+impl List {
+    fn is_empty(&self) -> bool {
+        self.integers.is_empty() && self.reals.is_empty()
+    }
+
+    fn push_integer(&mut self, value: i64) {
+        if self.kind == Some(Kind::Real) {
+            self.reals.push(value as f32);
+        } else {
+            self.kind = Some(Kind::of_integer(value));
+            self.integers.push(value);
+        }
+    }
+
+    fn push_real(&mut self, value: f32) {
+        self.reals.extend(std::mem::take(&mut self.integers).into_iter().map(|it| it as f32));
+        self.kind = Some(Kind::Real);
+        self.reals.push(value);
+    }
+
+    /// As they are compared with a value of that kind.
+    fn sorted(self, kind: Kind) -> Constants {
+        match kind.widest(self.kind.unwrap_or(Kind::Integer)) {
+            Kind::Integer => {
+                let mut all: Vec<i32> = self.integers.into_iter().map(|it| it as i32).collect();
+                all.sort_unstable();
+                Constants::Integers(all)
+            }
+            Kind::BigInteger => {
+                let mut all = self.integers;
+                all.sort_unstable();
+                Constants::BigIntegers(all)
+            }
+            _ => {
+                let mut all = self.reals;
+                all.extend(self.integers.into_iter().map(|it| it as f32));
+                all.sort_unstable_by(f32::total_cmp);
+                Constants::Reals(all)
+            }
+        }
+    }
+}
+
+fn function(named: Named, arguments: Vec<Node>) -> Result<Node> {
+    let (name, given) = (named.name, arguments.len());
+    match named.arity {
+        Arity::Exactly(wanted) if wanted != given => {
+            let message = format!("{name}() called with {given} args, {wanted} args expected");
+            return Err(refused(message));
+        }
+        Arity::AtLeast(least) if given < least => {
+            return Err(refused(format!(
+                "{name}() called with {given} args, at least {least} args expected"
+            )));
+        }
+        Arity::Exactly(_) | Arity::AtLeast(_) => {}
+    }
+    let has = |kind: Kind| arguments.iter().any(|argument| argument.kind == kind);
+    if has(Kind::Text) {
+        return Err(refused(format!("{name}() arguments can not be string")));
+    }
+    if has(Kind::Map) {
+        return Err(refused(format!("{name}() arguments can not be a map of constants")));
+    }
+    let first = arguments.first().map_or(Kind::Integer, |argument| argument.kind);
+    match named.function {
+        Function::BitDot if !first.is_integer() => {
+            return Err(refused("first BITDOT() argument must be integer"));
+        }
+        Function::Signed | Function::Fibonacci if first != Kind::Integer => {
+            return Err(refused(format!("{name}() argument must be integer")));
+        }
+        _ => {}
+    }
+    let all = widest(&arguments);
+    let kind = named.kind.unwrap_or(all);
+    Ok(Node::new(What::Function(named.function, all), kind, arguments))
+}
+
+/// The arguments, all of which must be constants.
+fn constant(name: &str, arguments: Vec<Node>) -> Result<Vec<Node>> {
+    let is_constant = |node: &Node| node.is_constant() || node.kind == Kind::Map;
+    match arguments.iter().all(is_constant) {
+        true => Ok(arguments),
+        false => Err(refused(format!("{name}() requires constant arguments"))),
+    }
+}
+
+fn exactly(name: &str, arguments: Vec<Node>, wanted: usize) -> Result<Vec<Node>> {
+    let given = arguments.len();
+    match given == wanted {
+        true => Ok(arguments),
+        false => Err(refused(format!("{name}() requires {wanted} argument(s), not {given}"))),
+    }
+}
+
+fn max_window_hits(arguments: Vec<Node>) -> Result<Node> {
+    let name = "MAX_WINDOW_HITS";
+    let arguments = exactly(name, constant(name, arguments)?, 1)?;
+    match arguments.first().map(|argument| (&argument.what, argument.kind)) {
+        Some((What::Integer(value), Kind::Integer)) => {
+            Ok(Node::leaf(What::MaxWindowHits(*value as i32), Kind::Integer))
+        }
+        _ => Err(refused(format!("argument 0 to {name}() must be integer"))),
+    }
+}
+
+/// The first two arguments of `bm25a` and `bm25f`: how soon more of a word count less, and how much the length
+/// of a document counts.
+fn parameters(name: &str, arguments: &[Node]) -> Result<(f32, f32)> {
+    let parameter = |number: usize| {
+        let argument = arguments.get(number).filter(|it| it.kind != Kind::BigInteger);
+        argument.and_then(Node::constant).ok_or_else(|| {
+            let wanted = "must be scalar (integer or float)";
+            refused(format!("argument {number} to {name}() {wanted}"))
+        })
+    };
+    Ok((parameter(0)?.max(0.001), parameter(1)?.clamp(0.0, 1.0)))
+}
+
+fn bm25f(arguments: Vec<Node>, number: usize) -> Result<Node> {
+    let name = "BM25F";
+    let mut arguments = constant(name, arguments)?;
+    let is_short = arguments.len() == 2;
+    let is_plain = is_short && arguments.iter().all(|it| it.kind != Kind::Map);
+    let weights = match arguments.pop() {
+        Some(last) if is_plain => {
+            arguments.push(last);
+            Vec::new()
+        }
+        Some(last) => {
+            arguments.push(last.clone());
+            arguments = exactly(name, arguments, 3)?;
+            parameters(name, &arguments)?;
+            match last.what {
+                What::Map(pairs) => pairs,
+                _ => {
+                    let message = format!("argument 2 to {name}() must be a map of constants");
+                    return Err(refused(message));
+                }
+            }
+        }
+        None => Vec::new(),
+    };
+    let parameters = parameters(name, &arguments)?;
+    Ok(Node::leaf(What::Bm25f { number, parameters, weights }, Kind::Real))
+}

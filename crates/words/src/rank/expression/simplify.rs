@@ -1,0 +1,232 @@
+//! Constants are gathered, and products and sums joined, in the very order in which Sphinx does it: reals are
+//! rounded after each operation, so that the order shows.
+
+use super::{
+    evaluate::integer_of,
+    functions::Function,
+    node::{Arithmetic, Node, What},
+};
+
+/// The same expression with fewer parts.
+pub(super) fn simplify(mut root: Node) -> Node {
+    move_constants(&mut root);
+    fold_constants(&mut root);
+    join_products(&mut root);
+    root
+}
+
+fn arithmetic(node: &Node) -> Option<Arithmetic> {
+    if let What::Arithmetic(operation) = node.what { Some(operation) } else { None }
+}
+
+/// Moves constants to the left, and from a left operand one level up.
+fn move_constants(node: &mut Node) {
+    node.parts.iter_mut().for_each(move_constants);
+    let Some(mut operation) = arithmetic(node) else { return };
+    let [left, right] = node.parts.as_mut_slice() else { return };
+    if !left.is_constant() && right.is_constant() {
+        std::mem::swap(left, right);
+        match operation {
+            // a - 2 is -2 + a.
+            Arithmetic::Subtract => {
+                operation = Arithmetic::Add;
+                left.what = match left.what {
+                    What::Integer(value) => What::Integer(value.wrapping_neg()),
+                    What::Real(value) => What::Real(-value),
+                    _ => return,
+                };
+            }
+            // a / 2 is 0.5 * a.
+            Arithmetic::Divide => {
+                operation = Arithmetic::Multiply;
+                left.what = What::Real(1.0 / left.constant().unwrap_or(0.0));
+            }
+            Arithmetic::Add | Arithmetic::Multiply => {}
+        }
+    }
+    node.what = What::Arithmetic(operation);
+    promote(node);
+}
+
+/// `(2 + a) - b` becomes `2 + (a - b)`, and so on.
+fn promote(node: &mut Node) {
+    let Some(operation) = arithmetic(node) else { return };
+    let [left, right] = node.parts.as_mut_slice() else { return };
+    let Some(inner) = arithmetic(left) else { return };
+    if inner.is_sum() != operation.is_sum() || !left.parts.first().is_some_and(Node::is_constant) {
+        return;
+    }
+    let [constant, rest] = left.parts.as_mut_slice() else { return };
+    let is_plain = matches!(operation, Arithmetic::Add | Arithmetic::Multiply);
+    let (outer, inner) = match inner {
+        Arithmetic::Add | Arithmetic::Multiply => (inner, operation),
+        Arithmetic::Subtract if is_plain => (Arithmetic::Subtract, Arithmetic::Subtract),
+        Arithmetic::Subtract => (Arithmetic::Subtract, Arithmetic::Add),
+        Arithmetic::Divide if is_plain => (operation, Arithmetic::Divide),
+        Arithmetic::Divide => (operation, Arithmetic::Multiply),
+    };
+    // The constant goes up, `left` and `right` under the other operand.
+    let is_turned = arithmetic_is_quotient(&left.what);
+    std::mem::swap(constant, rest);
+    // Now: left = (rest, constant) and right.
+    if let Some(constant) = left.parts.get_mut(1) {
+        std::mem::swap(constant, right);
+    }
+    // Now: left = (rest, right), right = constant.
+    if is_turned {
+        left.parts.reverse();
+    }
+    left.what = What::Arithmetic(inner);
+    std::mem::swap(left, right);
+    node.what = What::Arithmetic(outer);
+}
+
+fn arithmetic_is_quotient(what: &What) -> bool {
+    matches!(what, What::Arithmetic(Arithmetic::Divide))
+}
+
+fn fold_constants(node: &mut Node) {
+    node.parts.iter_mut().for_each(fold_constants);
+    match node.what {
+        What::Negate => {
+            let folded = match node.parts.first().map(|part| &part.what) {
+                Some(What::Integer(value)) => What::Integer(value.wrapping_neg()),
+                Some(What::Real(value)) => What::Real(-value),
+                _ => return,
+            };
+            become_leaf(node, folded);
+        }
+        What::Not(_) => {
+            let Some(What::Integer(value)) = node.parts.first().map(|part| &part.what) else {
+                return;
+            };
+            let folded = What::Integer(i64::from(*value == 0));
+            become_leaf(node, folded);
+        }
+        What::Arithmetic(operation) => fold_arithmetic(node, operation),
+        What::Function(function, _) => {
+            let Some(argument) = node.parts.first().filter(|part| part.is_constant()) else {
+                return;
+            };
+            if let Some(folded) = fold_function(function, argument) {
+                become_leaf(node, folded);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn become_leaf(node: &mut Node, what: What) {
+    node.what = what;
+    node.parts.clear();
+}
+
+/// What an operator makes of two constants.
+fn folded(operation: Arithmetic, left: &Node, right: &Node) -> Option<What> {
+    if let (What::Integer(one), What::Integer(two)) = (&left.what, &right.what) {
+        let result = match operation {
+            Arithmetic::Add => Some(one.wrapping_add(*two)),
+            Arithmetic::Subtract => Some(one.wrapping_sub(*two)),
+            Arithmetic::Multiply => Some(one.wrapping_mul(*two)),
+            Arithmetic::Divide => None,
+        };
+        if let Some(result) = result {
+            return Some(What::Integer(result));
+        }
+    }
+    let (one, two) = (left.constant()?, right.constant()?);
+    Some(What::Real(match operation {
+        Arithmetic::Add => one + two,
+        Arithmetic::Subtract => one - two,
+        Arithmetic::Multiply => one * two,
+        Arithmetic::Divide => one / two,
+    }))
+}
+
+fn fold_arithmetic(node: &mut Node, operation: Arithmetic) {
+    let [left, right] = node.parts.as_mut_slice() else { return };
+    if right.is_constant() {
+        let is_by_zero = operation == Arithmetic::Divide && right.constant() == Some(0.0);
+        let all = folded(operation, left, right);
+        let all = if is_by_zero && all.is_some() { Some(What::Real(0.0)) } else { all };
+        if let Some(all) = all {
+            become_leaf(node, all);
+        }
+        return;
+    }
+    // 2 - (3 + a) becomes (2 - 3) - a, and so on.
+    let Some(inner) = arithmetic(right).filter(|inner| inner.is_sum() == operation.is_sum()) else {
+        return;
+    };
+    let [constant, _] = right.parts.as_slice() else { return };
+    let Some(both) = folded(operation, left, constant) else { return };
+    left.what = both;
+    let is_same = operation == inner;
+    let outer = match (operation.is_sum(), is_same) {
+        (true, true) => Arithmetic::Add,
+        (true, false) => Arithmetic::Subtract,
+        (false, true) => Arithmetic::Multiply,
+        (false, false) => Arithmetic::Divide,
+    };
+    if let Some(rest) = right.parts.pop() {
+        *right = rest;
+    }
+    node.what = What::Arithmetic(outer);
+}
+
+fn fold_function(function: Function, argument: &Node) -> Option<What> {
+    let value = argument.constant()?;
+    let positive = |result: f32| if value > 0.0 { result } else { 0.0 };
+    Some(match function {
+        Function::Abs => match argument.what {
+            What::Integer(value) => What::Integer(value.wrapping_abs()),
+            _ => What::Real(value.abs()),
+        },
+        Function::Ceil => What::Integer(integer_of(value.ceil()).into()),
+        Function::Floor => What::Integer(integer_of(value.floor()).into()),
+        Function::Sin => What::Real(value.sin()),
+        Function::Cos => What::Real(value.cos()),
+        Function::Ln => What::Real(positive(value.ln())),
+        Function::Log2 => What::Real(positive(scaled_ln(value, std::f64::consts::LOG2_E))),
+        Function::Log10 => What::Real(positive(scaled_ln(value, std::f64::consts::LOG10_E))),
+        Function::Exp => What::Real(value.exp()),
+        Function::Sqrt => What::Real(positive(value.sqrt())),
+        _ => return None,
+    })
+}
+
+/// A logarithm by the natural one.
+pub(super) fn scaled_ln(value: f32, scale: f64) -> f32 {
+    (f64::from(value.ln()) * scale) as f32
+}
+
+/// `a * b + c` and `a * b * c` become one operation each.
+fn join_products(node: &mut Node) {
+    node.parts.iter_mut().for_each(join_products);
+    let Some(operation) = arithmetic(node) else { return };
+    let [left, right] = node.parts.as_mut_slice() else { return };
+    let is_product = |node: &Node| arithmetic(node) == Some(Arithmetic::Multiply);
+    let joined = match operation {
+        Arithmetic::Add => Function::MultiplyAdd,
+        Arithmetic::Multiply => Function::Product,
+        Arithmetic::Subtract => return,
+        Arithmetic::Divide => {
+            // By what became a constant only now.
+            if let What::Real(value) = right.what {
+                right.what = What::Real(1.0 / value);
+                node.what = What::Arithmetic(Arithmetic::Multiply);
+            }
+            return;
+        }
+    };
+    if !is_product(left) {
+        if !is_product(right) {
+            return;
+        }
+        std::mem::swap(left, right);
+    }
+    let mut parts = std::mem::take(&mut left.parts);
+    parts.extend(node.parts.pop());
+    node.what = What::Function(joined, node.kind);
+    node.parts = parts;
+}

@@ -1,0 +1,138 @@
+//! `atc`: how close the words are to each other, over pairs of hits, the closer the more.
+
+use super::{FieldFactors, words::Words};
+use crate::matching::Hit;
+
+/// How many hits are looked at to each side of one.
+const NEIGHBOURS: usize = 10;
+/// How many hits are kept: those to the left, those that are looked at, those to the right.
+const KEPT: usize = 3 * NEIGHBOURS;
+/// A word near itself counts for less.
+const SAME: f32 = 0.25;
+/// By what power of the distance a neighbour counts for less.
+const POWER: f32 = 1.75;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    position: i32,
+    word: usize,
+}
+
+/// The last hits of the current field.
+#[derive(Clone, Debug)]
+pub(super) struct Closeness {
+    /// A ring: the hits stand from `start` on.
+    ring: [Seen; KEPT],
+    start: usize,
+    count: usize,
+    field: u8,
+    is_head_done: bool,
+    /// The sum for each word, and the words that have one.
+    sums: Vec<Option<f32>>,
+    words: Vec<usize>,
+}
+
+impl Closeness {
+    /// For words at positions up to `positions`.
+    pub fn new(positions: usize) -> Self {
+        Self {
+            ring: [Seen::default(); KEPT],
+            start: 0,
+            count: 0,
+            field: 0,
+            is_head_done: false,
+            sums: vec![None; positions],
+            words: Vec::new(),
+        }
+    }
+
+    pub fn clear(&mut self) {
+        (self.start, self.count, self.field, self.is_head_done) = (0, 0, 0, false);
+    }
+
+    pub fn follow(&mut self, hit: &Hit, words: &Words, fields: &mut [FieldFactors]) {
+        if self.field != hit.field() {
+            self.end_field(words, fields);
+            self.field = hit.field();
+        } else if self.count == KEPT {
+            let from = if self.is_head_done { NEIGHBOURS } else { 0 };
+            self.add_up(from, 2 * NEIGHBOURS, words);
+            self.start = (self.start + NEIGHBOURS) % KEPT;
+            self.count -= NEIGHBOURS;
+        }
+        let seen =
+            Seen { position: hit.position() as i32, word: hit.query_position as usize };
+        self.ring[(self.start + self.count) % KEPT] = seen;
+        self.count += 1;
+    }
+
+    /// Adds up what is left of the field, which is then known.
+    pub fn end_field(&mut self, words: &Words, fields: &mut [FieldFactors]) {
+        if self.count == 0 {
+            return;
+        }
+        let from = if self.is_head_done { NEIGHBOURS } else { 0 };
+        self.add_up(from, self.count, words);
+        let mut sum = 0.0;
+        self.words.sort_unstable();
+        for word in self.words.drain(..) {
+            if let Some(own) = self.sums.get_mut(word).and_then(Option::take) {
+                sum += own * words.idf(word);
+            }
+        }
+        if let Some(field) = fields.get_mut(usize::from(self.field)) {
+            field.atc = (1.0_f32 + sum).ln();
+        }
+        self.clear();
+    }
+
+    fn seen(&self, number: usize) -> Seen {
+        self.ring[(self.start + number) % KEPT]
+    }
+
+    /// Adds up the neighbours of some hits.
+    fn add_up(&mut self, from: usize, to: usize, words: &Words) {
+        for number in from..to {
+            let left = self.neighbours(number, (0..number).rev(), words);
+            let right = self.neighbours(number, number + 1..self.count, words);
+            let word = self.seen(number).word;
+            if let Some(sum) = self.sums.get_mut(word) {
+                if sum.is_none() {
+                    self.words.push(word);
+                }
+                *sum = Some(sum.unwrap_or(0.0) + (left + right));
+            }
+        }
+        self.is_head_done = true;
+    }
+
+    /// The sum over the hits to one side, nearest first; each word counts once.
+    fn neighbours(
+        &self,
+        number: usize,
+        others: impl Iterator<Item = usize>,
+        words: &Words,
+    ) -> f32 {
+        let hit = self.seen(number);
+        let (mut done, mut count) = ([0; NEIGHBOURS], 0);
+        let mut sum = 0.0;
+        for other in others.take(NEIGHBOURS) {
+            if count == words.last as usize {
+                break;
+            }
+            let other = self.seen(other);
+            if done[..count].contains(&other.word) || other.position == hit.position {
+                continue;
+            }
+            let distance = (hit.position.abs_diff(other.position) as f32).powf(POWER);
+            let mut share = words.idf(other.word) / distance;
+            if other.word == hit.word {
+                share *= SAME;
+            }
+            sum += share;
+            done[count] = other.word;
+            count += 1;
+        }
+        sum
+    }
+}

@@ -1,0 +1,25 @@
+//! `exact_order`: whether the words of the query come in its order, others between them allowed.
+
+use super::{FieldFactors, words::Words};
+use crate::matching::Hit;
+
+/// How far the words have come.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Order {
+    field: Option<u8>,
+    last: u32,
+    count: u32,
+}
+
+impl Order {
+    pub fn follow(&mut self, hit: &Hit, words: &Words, field: &mut FieldFactors) {
+        if self.field != Some(hit.field()) {
+            *self = Self { field: Some(hit.field()), last: 0, count: 0 };
+        }
+        if hit.query_position == self.last + 1 {
+            self.count += 1;
+            self.last += 1;
+            field.exact_order |= self.count == words.distinct;
+        }
+    }
+}

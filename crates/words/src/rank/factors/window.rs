@@ -1,0 +1,40 @@
+//! `max_window_hits`: the most hits within so many positions.
+
+use std::collections::VecDeque;
+
+use super::FieldFactors;
+use crate::matching::Hit;
+
+/// The hits of the current window.
+#[derive(Clone, Debug)]
+pub(super) struct Window {
+    width: i32,
+    places: VecDeque<u32>,
+}
+
+/// What is added to the place of a hit that ends its field: no other is near it then.
+const END: u32 = 1 << 23;
+
+impl Window {
+    pub fn new(width: i32) -> Self {
+        Self { width, places: VecDeque::new() }
+    }
+
+    pub fn clear(&mut self) {
+        self.places.clear();
+    }
+
+    pub fn follow(&mut self, hit: &Hit, field: &mut FieldFactors) {
+        if self.width <= 1 {
+            field.max_window_hits = 1;
+            return;
+        }
+        let place = if hit.is_last { hit.at | END } else { hit.at };
+        let width = self.width.cast_unsigned();
+        while self.places.front().is_some_and(|first| first.wrapping_add(width) <= place) {
+            self.places.pop_front();
+        }
+        self.places.push_back(place);
+        field.max_window_hits = field.max_window_hits.max(self.places.len() as u32);
+    }
+}
