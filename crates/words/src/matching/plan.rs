@@ -127,7 +127,7 @@ impl Matcher {
             root,
             terms: planner.terms,
             words,
-            query_words: planner.positions.words(planner.last_position),
+            query_words: planner.positions.query_words(planner.last_position),
             keywords: planner.keywords,
             has_repeats: planner.has_repeats,
             last_position: planner.last_position,
@@ -397,9 +397,10 @@ impl<'a> Planner<'a> {
             Node::Before(parts) => Step::Before(self.steps(parts)?),
             Node::AndNot(wanted, unwanted) => {
                 let wanted = self.step(wanted)?;
-                let was_excluded = std::mem::replace(&mut self.is_excluded, true);
+                // What is excluded of the excluded is not.
+                self.is_excluded = !self.is_excluded;
                 let unwanted = self.step(unwanted);
-                self.is_excluded = was_excluded;
+                self.is_excluded = !self.is_excluded;
                 Step::AndNot(Box::new(wanted), Box::new(unwanted?))
             }
             Node::Near { parts, distance } => {
@@ -489,7 +490,7 @@ fn collect<'n>(node: &'n Node, is_excluded: bool, words: &mut Vec<(&'n Word, boo
         }
         Node::AndNot(wanted, unwanted) => {
             collect(wanted, is_excluded, words);
-            collect(unwanted, true, words);
+            collect(unwanted, !is_excluded, words);
         }
     }
 }

@@ -4,53 +4,67 @@ use std::collections::HashMap;
 
 use crate::rank::QueryWord;
 
-/// The words of a query, while it is planned.
+/// The words of a query that are not excluded, while it is planned.
 #[derive(Default)]
 pub(super) struct Positions {
-    at: Vec<At>,
-    /// Where each word stands first.
-    firsts: HashMap<String, u32>,
+    words: HashMap<String, Noted>,
+    /// What was noted, in its order: positions with the numbers of words.
+    notes: Vec<(u32, usize)>,
 }
 
-#[derive(Clone, Copy, Default)]
-struct At {
-    /// The sum of idf of the terms of which one stands there first, and how many they are.
+/// A word, wherever it stands.
+struct Noted {
+    number: usize,
+    /// The least of its positions.
+    first: u32,
+    /// The sum of idf of its terms, and how many they are.
     idf: f32,
     terms: u32,
-    first: Option<u32>,
 }
 
 impl Positions {
-    /// Notes a term of a word that is not excluded; `idf` where the word stands first.
+    /// Notes a term of a word; `idf` where the word is met first.
     pub fn note(&mut self, word: &str, position: u32, idf: Option<f32>) {
-        let first = match self.firsts.get(word) {
-            Some(&first) => first,
-            None => *self.firsts.entry(word.to_owned()).or_insert(position),
-        };
-        let place = position as usize;
-        if self.at.len() <= place {
-            self.at.resize(place + 1, At::default());
+        if !self.words.contains_key(word) {
+            let number = self.words.len();
+            let noted = Noted { number, first: position, idf: 0.0, terms: 0 };
+            self.words.insert(word.to_owned(), noted);
         }
-        let Some(at) = self.at.get_mut(place) else { return };
-        at.first = Some(first);
-        if let Some(idf) = idf.filter(|_| first == position) {
-            at.idf += idf;
-            at.terms += 1;
+        let Some(noted) = self.words.get_mut(word) else { return };
+        noted.first = noted.first.min(position);
+        if let Some(idf) = idf {
+            noted.idf += idf;
+            noted.terms += 1;
         }
+        self.notes.push((position, noted.number));
     }
 
     /// From position 0 to the last one.
-    pub fn words(self, last: u32) -> Vec<QueryWord> {
-        let mut words: Vec<QueryWord> = self
-            .at
-            .into_iter()
-            .map(|at| QueryWord {
-                idf: if at.terms > 1 { at.idf / at.terms as f32 } else { at.idf },
-                is_first: at.terms > 0,
-                first: at.first,
-            })
-            .collect();
-        words.resize(last as usize + 1, QueryWord::default());
-        words
+    pub fn query_words(self, last: u32) -> Vec<QueryWord> {
+        let mut at = vec![QueryWord::default(); last as usize + 1];
+        let mut terms = vec![0_u32; at.len()];
+        let mut firsts = vec![0; self.words.len()];
+        for noted in self.words.values() {
+            if let Some(first) = firsts.get_mut(noted.number) {
+                *first = noted.first;
+            }
+            let place = noted.first as usize;
+            if let (Some(at), Some(terms)) = (at.get_mut(place), terms.get_mut(place)) {
+                at.idf += noted.idf;
+                at.is_first = true;
+                *terms += noted.terms;
+            }
+        }
+        for (at, terms) in at.iter_mut().zip(terms) {
+            if terms > 1 {
+                at.idf /= terms as f32;
+            }
+        }
+        for (position, number) in self.notes {
+            if let Some(at) = at.get_mut(position as usize) {
+                at.first = firsts.get(number).copied();
+            }
+        }
+        at
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     expression::{Attribute, Expression, Factor, FactorValue, Reads, Values},
     factors::{Collector, Factors, Wanted},
-    scorer::Query,
+    query::Query,
 };
 use crate::matching::Hit;
 
@@ -153,7 +153,9 @@ impl Values for Document<'_> {
             Factor::QueryWordCount => Unsigned(collector.query_word_count()),
             Factor::DocWordCount => Unsigned(collector.doc_word_count()),
             Factor::Lcs => Unsigned(of.lcs.into()),
-            Factor::UserWeight => Signed(self.formula.field_weights.get(field).copied().unwrap_or(1)),
+            Factor::UserWeight => {
+                Signed(self.formula.field_weights.get(field).copied().unwrap_or(1))
+            }
             Factor::HitCount => Unsigned(of.hit_count),
             Factor::WordCount => Unsigned(of.word_count()),
             Factor::TfIdf => Real(of.tf_idf),

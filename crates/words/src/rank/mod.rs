@@ -4,6 +4,7 @@ mod expression;
 mod factors;
 mod formula;
 mod idf;
+mod query;
 mod runs;
 mod scorer;
 
@@ -16,7 +17,8 @@ pub use expression::{
 pub use factors::{Factors, FieldFactors, QueryWord, WordFactors};
 pub use formula::Row;
 pub use idf::{IdfKind, idf};
-pub use scorer::{Needs, Query, Scorer};
+pub use query::Query;
+pub use scorer::{Needs, Scorer};
 
 /// How documents are weighed.
 #[derive(Clone, Debug, Default, PartialEq)]

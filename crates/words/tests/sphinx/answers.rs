@@ -3,30 +3,24 @@
 use std::{fmt::Write as _, rc::Rc};
 
 use crate::{
-    collection,
+    collection::{self, Collection},
     corpus::{Corpus, Document},
-    engine::{Found, Options},
+    engine::{Found, Options, Ranker},
 };
 
 const ANSWERS: &str = include_str!("../answers/answers.txt");
+const EXPRESSIONS: &str = include_str!("../answers/expressions.txt");
 
 #[test]
 fn queries_mean_what_they_mean_to_sphinx() {
-    let (documents, sections) =
-        ANSWERS.split_once("[documents]\n").unwrap().1.split_once('[').unwrap();
-    let documents: Vec<Document> = documents.lines().map(document).collect();
+    let documents = ANSWERS.split_once("[documents]\n").unwrap().1;
+    let sections = documents.split_once('[').unwrap().1;
     let (mut wrong, mut count) = (String::new(), 0);
     for section in sections.split("\n[") {
         let (settings, queries) = section.split_once("]\n").unwrap();
         let settings = settings.trim_start_matches('[').trim_start_matches("settings").split(' ');
-        let settings = settings.filter(|setting| !setting.is_empty()).map(str::to_owned).collect();
-        let corpus = Corpus {
-            fields: vec!["title".to_owned(), "body".to_owned()],
-            settings,
-            files: Vec::new(),
-            documents: documents.clone(),
-            vocabulary: Vec::new(),
-        };
+        let settings: Vec<&str> = settings.filter(|setting| !setting.is_empty()).collect();
+        let corpus = indexed(&settings);
         let engine = collection::make(&[Rc::new(corpus)]).remove(0);
         let mut lines = queries.lines();
         while let (Some(query), Some(answer)) = (lines.next(), lines.next()) {
@@ -42,6 +36,71 @@ fn queries_mean_what_they_mean_to_sphinx() {
         }
     }
     assert!(wrong.is_empty(), "{} of {count} differ:\n{wrong}", wrong.lines().count() / 3);
+}
+
+/// The documents of the answers under some settings.
+fn indexed(settings: &[&str]) -> Corpus {
+    let (documents, _) = ANSWERS.split_once("[documents]\n").unwrap().1.split_once('[').unwrap();
+    Corpus {
+        fields: vec!["title".to_owned(), "body".to_owned()],
+        settings: settings.iter().map(|&setting| setting.to_owned()).collect(),
+        files: Vec::new(),
+        documents: documents.lines().map(document).collect(),
+        vocabulary: Vec::new(),
+    }
+}
+
+/// The lines of a section, each with the answer behind it.
+fn section(name: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let begin = format!("[{name}]\n");
+    let rest = EXPRESSIONS.split_once(&begin).unwrap().1;
+    let mut lines = rest.split("\n[factors]\n").next().unwrap().lines();
+    std::iter::from_fn(move || Some((lines.next()?, lines.next()?.strip_prefix("=> ")?)))
+}
+
+#[test]
+fn expressions_give_what_they_give_in_sphinx() {
+    let engine = collection::make(&[Rc::new(indexed(&[]))]).remove(0);
+    let (mut wrong, mut count) = (String::new(), 0);
+    for (expression, theirs) in section("weights") {
+        count += 1;
+        let ranker = Ranker::Expression(expression.to_owned());
+        let options = Options { ranker, ..Options::default() };
+        let ours = match engine.search("alpha beta | gamma", &options) {
+            Ok(mut found) => {
+                found.rows.sort_unstable();
+                let rows = found.rows.iter().map(|(id, weight)| format!("{id}:{weight}"));
+                rows.collect::<Vec<String>>().join(" ")
+            }
+            Err(error) => format!("error {error}"),
+        };
+        if ours != theirs {
+            write!(wrong, "{expression}\n   theirs {theirs}\n   ours   {ours}\n").unwrap();
+        }
+    }
+    assert!(count > 200, "{count}");
+    assert!(wrong.is_empty(), "{} of {count} differ:\n{wrong}", wrong.lines().count() / 3);
+}
+
+#[test]
+fn factors_are_told_as_sphinx_tells_them() {
+    let engine = Collection::new(&indexed(&[]));
+    let mut count = 0;
+    for (asked, theirs) in section("factors") {
+        let asked: Vec<&str> = asked.split('\t').collect();
+        let [query, call, expression, id] = asked[..] else { panic!("{asked:?}") };
+        let ranker = Ranker::Expression(expression.to_owned());
+        let options = Options { ranker, ..Options::default() };
+        let found = engine.factors(query, &options, call != "packedfactors({no_atc=1})").unwrap();
+        let row = found.iter().find(|row| row.0.to_string() == id).unwrap();
+        let ours = match call {
+            "packedfactors({json=1})" => row.2.to_json(),
+            _ => row.2.to_string(),
+        };
+        assert_eq!(ours, theirs, "{query} {call} {expression} {id}");
+        count += 1;
+    }
+    assert!(count > 50, "{count}");
 }
 
 fn document(line: &str) -> Document {

@@ -7,9 +7,7 @@ use remora_words::{
     analysis::{Analyzer, Scratch},
     matching::{Counts, Document, Expansion, Matcher, Place, Vocabulary},
     query::{self, Wildcard},
-    rank::{
-        self, Attribute, AttributeKind, Attributes, Expression, Factors, IdfKind, Row, Scorer,
-    },
+    rank::{self, Attribute, AttributeKind, Attributes, Expression, Factors, IdfKind, Row, Scorer},
     settings::{Files, Settings},
 };
 
@@ -279,9 +277,13 @@ impl Collection {
         let matcher = Matcher::new(root, &mut { self }, kind).map_err(|error| error.to_string())?;
         let scorer = Scorer::new(ranker(&options.ranker)?, self.about(&matcher, options));
         let mut rows = Vec::new();
-        self.weigh(&matcher, &mut scorer.with_factors(has_closeness), &mut |id, weight, factors| {
-            rows.push((id, weight, factors.unwrap()));
-        })?;
+        self.weigh(
+            &matcher,
+            &mut scorer.with_factors(has_closeness),
+            &mut |id, weight, factors| {
+                rows.push((id, weight, factors.unwrap()));
+            },
+        )?;
         Ok(rows)
     }
 
@@ -314,7 +316,8 @@ fn ranker(ranker: &Ranker) -> Result<rank::Ranker, String> {
         Ranker::FieldMask => rank::Ranker::FieldMask,
         Ranker::Sph04 => rank::Ranker::Sph04,
         Ranker::Expression(text) => {
-            let expression = Expression::parse(text, &Columns).map_err(|error| error.to_string())?;
+            let expression =
+                Expression::parse(text, &Columns).map_err(|error| error.to_string())?;
             rank::Ranker::Expression(Arc::new(expression))
         }
     })

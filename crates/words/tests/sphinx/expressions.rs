@@ -47,16 +47,6 @@ pub fn expression(random: &mut Random, corpus: &Corpus) -> String {
     }
 }
 
-/// An expression over all factors, each by its own digits.
-pub fn all_factors(number: usize) -> String {
-    let fold = ["sum", "top"][number % 2];
-    let factors: Vec<&str> = FIELD_NUMBERS[1..11].iter().chain(&FIELD_REALS).copied().collect();
-    let factor = factors[number / 2 % factors.len()];
-    let is_real = FIELD_REALS.contains(&factor);
-    let scale = if is_real { "1000000*" } else { "" };
-    format!("{fold}({scale}{factor})")
-}
-
 struct Writer<'a> {
     random: &'a mut Random,
     corpus: &'a Corpus,
@@ -86,7 +76,7 @@ impl Writer<'_> {
                 let three = self.factor(place);
                 format!("{}({one},{two},{three})", self.random.pick(&OF_THREE))
             }
-            12 => self.integers(place, &one, &two),
+            12 => self.integers(place),
             13 => format!("1000*ln(1+abs({one}))"),
             14 => self.set(&one, &two),
             _ if place == Place::Document => {
@@ -97,12 +87,9 @@ impl Writer<'_> {
         }
     }
 
-    /// What only integers have; reals are refused.
-    fn integers(&mut self, place: Place, one: &str, two: &str) -> String {
-        let (one, two) = match self.random.once_in(6) {
-            true => (one.to_owned(), two.to_owned()),
-            false => (self.integer(place), self.integer(place)),
-        };
+    /// What only integers have. Reals are refused, but what is around them spoils Sphinx's message.
+    fn integers(&mut self, place: Place) -> String {
+        let (one, two) = (self.integer(place), self.integer(place));
         match self.random.below(6) {
             0 => format!("({one} & {two})"),
             1 => format!("({one} | {two})"),

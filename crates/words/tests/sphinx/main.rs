@@ -13,6 +13,7 @@ mod compare;
 mod corpus;
 mod engine;
 mod expressions;
+mod packed;
 mod peer;
 mod queries;
 mod random;
@@ -93,6 +94,19 @@ fn ranking_expressions() {
     };
     let (make, most_different) = (&*engines(), 2);
     run(Run { name: "ranking_expressions", corpora: &corpora, ask: &ask, make, most_different });
+}
+
+#[test]
+fn ranking_expressions_of_repeated_words() {
+    let corpora = |random: &mut Random| {
+        (0..3).map(|_| Corpus::random(random, Vocabulary::Tiny, &[])).collect()
+    };
+    let ask = |random: &mut Random, corpus: &Corpus| {
+        (queries::query(random, corpus, Wanted::Repeated), queries::ranked_options(random, corpus))
+    };
+    let (make, most_different) = (&*engines(), 5);
+    let name = "ranking_expressions_of_repeated_words";
+    run(Run { name, corpora: &corpora, ask: &ask, make, most_different });
 }
 
 #[test]

@@ -44,7 +44,9 @@ impl Sql {
         write(&mut self.stream, 0, &packet)?;
         let head = read(&mut self.stream)?;
         if head.first() == Some(&ERROR) {
-            return Ok(Err(String::from_utf8_lossy(head.get(9..).unwrap_or_default()).into_owned()));
+            return Ok(
+                Err(String::from_utf8_lossy(head.get(9..).unwrap_or_default()).into_owned()),
+            );
         }
         while !is_end(&read(&mut self.stream)?) {}
         let mut rows = Vec::new();

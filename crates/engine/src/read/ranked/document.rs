@@ -7,6 +7,7 @@ use remora_index::{
 use remora_words::{
     WordsError,
     matching::{Document, Matcher, Place},
+    rank::{Attribute, Row},
 };
 
 use crate::{Error, Result};
@@ -14,6 +15,7 @@ use crate::{Error, Result};
 /// The terms of a query in one segment.
 pub(super) struct SegmentDocument<'a> {
     doc: u32,
+    words: &'a WordsIndex,
     /// For each term the cursors of its keywords.
     terms: Vec<Vec<WordCursor<'a>>>,
     places: Vec<Place>,
@@ -27,7 +29,7 @@ impl<'a> SegmentDocument<'a> {
             numbers.map(|number| words.cursor(number)).collect::<Result<_, IndexError>>()
         });
         let terms = terms.collect::<Result<_, IndexError>>()?;
-        Ok(Self { doc: 0, terms, places: Vec::new(), failed: None })
+        Ok(Self { doc: 0, words, terms, places: Vec::new(), failed: None })
     }
 
     /// Goes to a document; they are asked in ascending order.
@@ -96,5 +98,16 @@ impl Document for SegmentDocument<'_> {
         self.places.dedup();
         self.places.iter().for_each(|&place| each(place));
         Ok(())
+    }
+}
+
+/// What ranking expressions ask of a row. They name no columns.
+impl Row for SegmentDocument<'_> {
+    fn length(&self, field: usize) -> u32 {
+        self.words.count(self.doc, field)
+    }
+
+    fn attribute(&self, _number: usize) -> Attribute {
+        Attribute::Integer(0)
     }
 }

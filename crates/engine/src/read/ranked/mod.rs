@@ -14,7 +14,7 @@ use remora_words::{
     WordsError,
     matching::{Candidates, Matcher},
     query,
-    rank::{self, Needs, Scorer},
+    rank::{self, Needs, Ranker, Scorer},
 };
 
 use crate::{
@@ -47,11 +47,17 @@ impl Ranked {
         let mut vocabulary = ViewVocabulary::new(view, words, &analyzer);
         let plan = |root| Matcher::new(root, &mut vocabulary, asked.idf);
         let matcher = parsed.root.as_ref().map(plan).transpose().map_err(refused)?;
+        let is_by_expression = matches!(asked.ranker, Ranker::Expression(_) | Ranker::Export(_));
+        let totals = if is_by_expression { vocabulary.totals(fields.len()) } else { Vec::new() };
         let about = rank::Query {
             field_weights: weights,
             keywords: matcher.as_ref().map_or(0, Matcher::keywords),
             has_repeats: matcher.as_ref().is_some_and(Matcher::has_repeats),
             last_position: matcher.as_ref().map_or(0, Matcher::last_position),
+            words: matcher.as_ref().map_or_else(Vec::new, |it| it.query_words().to_vec()),
+            field_names: fields,
+            totals,
+            documents: view.live_count(),
         };
         let planned = matcher.as_ref().and_then(|matcher| matcher.warning().map(str::to_owned));
         let report = KeywordReport {
@@ -165,7 +171,8 @@ impl Ranked {
             hits.clear();
             match matcher.evaluate(&mut document, needs, &mut hits) {
                 Ok(Some(found)) => {
-                    visit(doc, scorer.weight(&found, &hits).wrapping_mul(self.table_weight));
+                    let weight = scorer.weight(&found, &hits, &document);
+                    visit(doc, weight.wrapping_mul(self.table_weight));
                 }
                 Ok(None) => {}
                 Err(error) => failed = Some(error),

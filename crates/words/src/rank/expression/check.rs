@@ -83,13 +83,8 @@ fn nesting(node: &Node, is_within: bool) -> Result<()> {
 
 /// What the expression reads, and the numbers of its columns.
 pub(super) fn reads(root: &Node) -> (Reads, Vec<usize>) {
-    let mut reads = Reads {
-        hits: false,
-        closeness: false,
-        field_frequencies: false,
-        window: 1,
-        bm25a: None,
-    };
+    let mut reads =
+        Reads { hits: false, closeness: false, field_frequencies: false, window: 1, bm25a: None };
     let mut attributes = Vec::new();
     for_each(root, &mut |node| match &node.what {
         What::Attribute(number) => attributes.push(*number),

@@ -148,9 +148,7 @@ pub(super) fn integer(node: &Node, scope: Scope<'_>) -> i32 {
         What::Bits(operation) => bits(*operation, of(0), of(1)),
         What::Not(Kind::BigInteger) => i32::from(big_part(node, 0, scope) == 0),
         What::Not(_) => i32::from(of(0) == 0),
-        What::Comparison(comparison, kind) => {
-            i32::from(compared(*comparison, *kind, node, scope))
-        }
+        What::Comparison(comparison, kind) => i32::from(compared(*comparison, *kind, node, scope)),
         What::In(constants) => i32::from(is_in(constants, node, scope)),
         What::Function(function, kind) => integer_function(*function, *kind, node, scope),
         What::Aggregate(Aggregate::Sum) => {
@@ -304,7 +302,8 @@ fn fibonacci(number: i32) -> i32 {
 
 fn real_function(function: Function, kind: Kind, node: &Node, scope: Scope<'_>) -> f32 {
     let of = |number| real_part(node, number, scope);
-    let positive = |value: f32, result: fn(f32) -> f32| if value > 0.0 { result(value) } else { 0.0 };
+    let positive =
+        |value: f32, result: fn(f32) -> f32| if value > 0.0 { result(value) } else { 0.0 };
     match function {
         Function::Abs => of(0).abs(),
         Function::Ceil => of(0).ceil(),
@@ -364,8 +363,9 @@ fn integer_function(function: Function, kind: Kind, node: &Node, scope: Scope<'_
         Function::Fibonacci => fibonacci(of(0)),
         Function::Interval => interval(kind, node, scope),
         Function::BitDot => match kind {
-            Kind::Integer => chosen(node, scope)
-                .fold(0, |sum: i32, part| sum.wrapping_add(integer(part, scope))),
+            Kind::Integer => {
+                chosen(node, scope).fold(0, |sum: i32, part| sum.wrapping_add(integer(part, scope)))
+            }
             Kind::BigInteger => big(node, scope) as i32,
             _ => integer_of(real(node, scope)),
         },

@@ -137,6 +137,11 @@ const FUNCTIONS: [Named; 26] = [
     named("if", Function::If, 3, None),
     named("madd", Function::MultiplyAdd, 3, None),
     named("mul3", Function::Product, 3, None),
-    Named { name: "interval", function: Function::Interval, arity: Arity::AtLeast(2), kind: INTEGER },
+    Named {
+        name: "interval",
+        function: Function::Interval,
+        arity: Arity::AtLeast(2),
+        kind: INTEGER,
+    },
     Named { name: "bitdot", function: Function::BitDot, arity: Arity::AtLeast(1), kind: None },
 ];

@@ -70,9 +70,7 @@ impl Token {
             Self::Function(_) | Self::Refused(_) => "TOK_FUNC",
             Self::In => "TOK_FUNC_IN",
             Self::Factor(_) => "TOK_HOOK_IDENT",
-            Self::Aggregate(_) | Self::MaxWindowHits | Self::Bm25a | Self::Bm25f => {
-                "TOK_HOOK_FUNC"
-            }
+            Self::Aggregate(_) | Self::MaxWindowHits | Self::Bm25a | Self::Bm25f => "TOK_HOOK_FUNC",
             Self::Key => "TOK_ID",
             Self::AtKey => "TOK_ATID",
             Self::Weight => "TOK_WEIGHT",
@@ -160,9 +158,8 @@ impl<'t> Lexer<'t> {
     fn number(&mut self) -> Token {
         let text = self.take(real_length(self.rest()));
         if text.bytes().all(|byte| byte.is_ascii_digit()) {
-            let digit = |value: u64, byte: u8| {
-                value.wrapping_mul(10).wrapping_add(u64::from(byte - b'0'))
-            };
+            let digit =
+                |value: u64, byte: u8| value.wrapping_mul(10).wrapping_add(u64::from(byte - b'0'));
             return Token::Integer(text.bytes().fold(0, digit).cast_signed());
         }
         Token::Real(text.parse::<f64>().unwrap_or(0.0) as f32)
@@ -189,9 +186,7 @@ impl<'t> Lexer<'t> {
         match self.take_name().to_ascii_lowercase().as_str() {
             "id" => Ok(Token::AtKey),
             "weight" => Ok(Token::AtWeight),
-            "geodist" => {
-                Err(refused("geoanchor is not set, @geodist expression unavailable"))
-            }
+            "geodist" => Err(refused("geoanchor is not set, @geodist expression unavailable")),
             _ => Ok(Token::UserVariable),
         }
     }

@@ -151,31 +151,20 @@ impl Factor {
         matches!(self, Self::Bm25 | Self::MaxLcs | Self::QueryWordCount)
     }
 
-    /// Whether it must stand within an aggregate: some of a field need not.
+    /// Whether it must stand within an aggregate: some factors of a field need not.
     pub(super) fn is_of_field(self) -> bool {
-        match self {
-            Self::Lcs
-            | Self::UserWeight
-            | Self::HitCount
-            | Self::WordCount
-            | Self::TfIdf
-            | Self::MinIdf
-            | Self::MaxIdf
-            | Self::SumIdf
-            | Self::MinHitPosition
-            | Self::MinBestSpanPosition
-            | Self::ExactHit
-            | Self::Lccs
-            | Self::Wlccs
-            | Self::MaxWindowHits => true,
-            Self::ExactOrder | Self::MinGaps | Self::Closeness => false,
+        !matches!(
+            self,
             Self::Bm25
-            | Self::MaxLcs
-            | Self::FieldMask
-            | Self::QueryWordCount
-            | Self::DocWordCount
-            | Self::Bm25a => false,
-        }
+                | Self::MaxLcs
+                | Self::FieldMask
+                | Self::QueryWordCount
+                | Self::DocWordCount
+                | Self::Bm25a
+                | Self::ExactOrder
+                | Self::MinGaps
+                | Self::Closeness
+        )
     }
 }
 

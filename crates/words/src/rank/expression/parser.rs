@@ -344,7 +344,10 @@ impl<'t> Parser<'t> {
                 Token::Name(name) => name.clone(),
                 Token::In => "in".to_owned(),
                 Token::Attribute(_, kind) if *kind != AttributeKind::Real => {
-                    let length = self.from.bytes().take_while(|&it| it.is_ascii_alphanumeric() || it == b'_');
+                    let length = self
+                        .from
+                        .bytes()
+                        .take_while(|&it| it.is_ascii_alphanumeric() || it == b'_');
                     self.from.get(..length.count()).unwrap_or_default().to_owned()
                 }
                 _ => return Err(self.unexpected(&NAMES)),

@@ -60,8 +60,7 @@ impl Closeness {
             self.start = (self.start + NEIGHBOURS) % KEPT;
             self.count -= NEIGHBOURS;
         }
-        let seen =
-            Seen { position: hit.position() as i32, word: hit.query_position as usize };
+        let seen = Seen { position: hit.position() as i32, word: hit.query_position as usize };
         self.ring[(self.start + self.count) % KEPT] = seen;
         self.count += 1;
     }
@@ -107,12 +106,7 @@ impl Closeness {
     }
 
     /// The sum over the hits to one side, nearest first; each word counts once.
-    fn neighbours(
-        &self,
-        number: usize,
-        others: impl Iterator<Item = usize>,
-        words: &Words,
-    ) -> f32 {
+    fn neighbours(&self, number: usize, others: impl Iterator<Item = usize>, words: &Words) -> f32 {
         let hit = self.seen(number);
         let (mut done, mut count) = ([0; NEIGHBOURS], 0);
         let mut sum = 0.0;

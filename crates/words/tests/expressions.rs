@@ -1,0 +1,240 @@
+//! Ranking expressions that mean harm, and documents of many hits.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::{sync::Arc, time::Instant};
+
+use remora_words::{
+    matching::{Found, Hit},
+    rank::{Expression, MAX_EXPRESSION_DEPTH, Query, QueryWord, Ranker, Scorer},
+};
+
+const TOKENS: [&str; 48] = [
+    "1",
+    "2.5",
+    ".5",
+    "1e3",
+    "99999999999999999999",
+    "0",
+    "-",
+    "+",
+    "*",
+    "/",
+    "%",
+    "div",
+    "mod",
+    "(",
+    ")",
+    ",",
+    "{",
+    "}",
+    "[",
+    "]",
+    "`",
+    "<",
+    ">=",
+    "<>",
+    "=",
+    "and",
+    "or",
+    "not",
+    "&",
+    "|",
+    "sum(",
+    "top(",
+    "lcs",
+    "bm25",
+    "bm25a(",
+    "bm25f(",
+    "max_window_hits(",
+    "if(",
+    "in(",
+    "abs(",
+    "interval(",
+    "fibonacci(",
+    "bitdot(",
+    "'x'",
+    "nosuch",
+    "weight()",
+    "é",
+    "@",
+];
+
+/// Draws numbers.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (self.0 >> 33) as usize % bound
+    }
+}
+
+fn query(words: u32) -> Query {
+    let word = |position: u32| match position {
+        0 => QueryWord::default(),
+        _ => QueryWord { idf: 0.01, is_first: true, first: Some(position) },
+    };
+    Query {
+        field_weights: vec![1, 2],
+        keywords: words as usize,
+        has_repeats: false,
+        last_position: words,
+        words: (0..=words).map(word).collect(),
+        field_names: vec!["title".to_owned(), "body".to_owned()],
+        totals: vec![10, 20],
+        documents: 3,
+    }
+}
+
+fn weight(expression: Expression, hits: &[Hit]) -> i32 {
+    let mut scorer = Scorer::new(Ranker::Expression(Arc::new(expression)), query(4));
+    scorer.weight(&Found { fields: 1, sum: 0.1 }, hits, &())
+}
+
+fn hit(position: u32, query_position: u32) -> Hit {
+    Hit {
+        at: position,
+        query_position,
+        node_position: 0,
+        weight: 1,
+        span: 1,
+        length: 1,
+        others: 0,
+        is_last: false,
+    }
+}
+
+#[test]
+fn no_expression_panics() {
+    let mut random = Random(20_261_125);
+    let hits: Vec<Hit> = (1..9).map(|position| hit(position, 1 + position % 4)).collect();
+    let mut understood = 0;
+    for _ in 0..40_000 {
+        let count = 1 + random.below(14);
+        let tokens: Vec<&str> = (0..count).map(|_| TOKENS[random.below(TOKENS.len())]).collect();
+        let mut text = tokens.join(" ");
+        for _ in 0..random.below(3) {
+            text.push(')');
+        }
+        if let Ok(expression) = Expression::parse(&text, &()) {
+            understood += 1;
+            weight(expression, &hits);
+        }
+    }
+    assert!(understood > 50, "{understood}");
+}
+
+/// What Sphinx was asked: expressions of every form.
+const EXPRESSIONS: &str = include_str!("answers/expressions.txt");
+
+#[test]
+fn no_expression_with_a_slip_panics() {
+    let mut random = Random(20_261_126);
+    let hits: Vec<Hit> = (1..9).map(|position| hit(position, 1 + position % 4)).collect();
+    let lines = EXPRESSIONS.lines().filter(|line| !line.starts_with(['#', '[', '=']));
+    let lines: Vec<Vec<char>> = lines.map(|line| line.chars().collect()).collect();
+    let mut understood = 0;
+    for _ in 0..60_000 {
+        let mut text = lines[random.below(lines.len())].clone();
+        for _ in 0..=random.below(2) {
+            let (one, two) = (random.below(text.len()), random.below(text.len()));
+            match random.below(4) {
+                0 if text.len() > 1 => drop(text.remove(one)),
+                1 => text.insert(one, text[two]),
+                2 => text.swap(one, two),
+                _ => {
+                    let other = &lines[random.below(lines.len())];
+                    text.insert(one, other[random.below(other.len())]);
+                }
+            }
+        }
+        if let Ok(expression) = Expression::parse(&String::from_iter(text), &()) {
+            understood += 1;
+            weight(expression, &hits);
+        }
+    }
+    assert!(understood > 1000, "{understood}");
+}
+
+#[test]
+fn what_is_too_deep_or_too_long_is_refused() {
+    let deep = 10_000;
+    for text in [
+        "(".repeat(deep) + "1" + &")".repeat(deep),
+        "-".repeat(deep) + "1",
+        "not ".repeat(deep) + "1",
+        "1".to_owned() + &"+bm25".repeat(deep),
+        "abs(".repeat(deep) + "1" + &")".repeat(deep),
+        "1".to_owned() + &"-(1".repeat(deep) + &")".repeat(deep),
+        "x[".repeat(deep),
+    ] {
+        let message = Expression::parse(&text, &()).unwrap_err().to_string();
+        let limit =
+            format!("ranking expression is nested deeper than {MAX_EXPRESSION_DEPTH} levels");
+        assert_eq!(message, limit);
+    }
+    let message = Expression::parse(&"1 ".repeat(40_000), &()).unwrap_err().to_string();
+    assert_eq!(message, "ranking expression is longer than 65536 bytes");
+    for text in ["", "  \t"] {
+        let message = Expression::parse(text, &()).unwrap_err().to_string();
+        let missing = "missing ranker expression (use OPTION ranker=expr('1+2') for example)";
+        assert_eq!(message, missing);
+    }
+}
+
+#[test]
+fn nested_as_deep_as_allowed_is_computed() {
+    let depth = MAX_EXPRESSION_DEPTH - 1;
+    let text = "1".to_owned() + &"+bm25".repeat(depth);
+    let expression = Expression::parse(&text, &()).unwrap();
+    assert_eq!(weight(expression, &[]), 1 + 600 * depth as i32);
+}
+
+#[test]
+fn functions_of_texts_and_times_are_refused_by_name() {
+    for name in ["now", "crc32", "geodist", "remap", "zonespanlist", "all", "yearmonthday"] {
+        let message = Expression::parse(&format!("1+{name}(1)"), &()).unwrap_err().to_string();
+        assert_eq!(message, format!("{name}() is no function of ranking expressions"));
+    }
+}
+
+#[test]
+fn only_what_needs_hits_asks_for_them() {
+    let needs = |text: &str| {
+        let expression = Arc::new(Expression::parse(text, &()).unwrap());
+        let scorer = Scorer::new(Ranker::Expression(expression), query(2));
+        (scorer.needs().hits, scorer.with_factors(false).needs().hits)
+    };
+    for text in ["bm25", "max_lcs*query_word_count", "ln(bm25)+2"] {
+        assert_eq!(needs(text), (false, true), "{text}");
+    }
+    for text in ["sum(lcs)", "sum(1)", "bm25a(1,1)", "bm25f(1,1)", "field_mask", "doc_word_count"] {
+        assert_eq!(needs(text), (true, true), "{text}");
+    }
+}
+
+/// Once in a pattern of hits that windows keep long: a word at both ends, others in between.
+#[test]
+fn many_hits_cost_no_more_each() {
+    let text = "sum(lcs+min_gaps+max_window_hits(1000000)+lccs+exact_order+min_best_span_pos)
+        +sum(1000*(atc+wlccs+tf_idf))+bm25f(1.2,0.5,{title=2})+bm25a(1,1)";
+    let expression = Arc::new(Expression::parse(text, &()).unwrap());
+    let mut scorer = Scorer::new(Ranker::Expression(expression), query(4)).with_factors(true);
+    let count = 100_000;
+    let hits: Vec<Hit> = (1..=count)
+        .map(|position| {
+            let word = if position % 10_000 == 1 { 1 } else { 2 + position % 2 };
+            hit(position, word)
+        })
+        .collect();
+    let begin = Instant::now();
+    for _ in 0..5 {
+        scorer.weight(&Found { fields: 1, sum: 0.1 }, &hits, &());
+    }
+    let factors = scorer.factors().unwrap();
+    assert_eq!(factors.fields[0].1.hit_count, count);
+    assert_eq!(factors.fields[0].1.max_window_hits, count);
+    // Half a million hits take a fraction of a second; were each looked at again for each other, it would be hours.
+    assert!(begin.elapsed().as_secs() < 10, "{:?}", begin.elapsed());
+}
