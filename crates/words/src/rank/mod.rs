@@ -42,7 +42,8 @@ pub enum Ranker {
     Sph04,
     /// By an expression over the factors of a document and the columns of its row.
     Expression(Arc<Expression>),
-    /// As `Expression`, but a word that stands in the query twice counts where it stands first.
+    /// As `Expression`, but a word that stands in the query twice counts where it stands first. Sphinx carries `atc`,
+    /// `lccs` and `wlccs` over from the documents before, which is not done here.
     Export(Arc<Expression>),
 }
 
