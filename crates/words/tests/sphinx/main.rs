@@ -92,6 +92,7 @@ fn ranking_expressions() {
     let ask = |random: &mut Random, corpus: &Corpus| {
         (queries::query(random, corpus, Wanted::Distinct), queries::ranked_options(random, corpus))
     };
+    // What matching differs in, as with the other rankers; the factors of the same hits do not.
     let (make, most_different) = (&*engines(), 2);
     run(Run { name: "ranking_expressions", corpora: &corpora, ask: &ask, make, most_different });
 }
@@ -104,6 +105,7 @@ fn ranking_expressions_of_repeated_words() {
     let ask = |random: &mut Random, corpus: &Corpus| {
         (queries::query(random, corpus, Wanted::Repeated), queries::ranked_options(random, corpus))
     };
+    // As with the other rankers, and where a query excludes a word and asks for it.
     let (make, most_different) = (&*engines(), 5);
     let name = "ranking_expressions_of_repeated_words";
     run(Run { name, corpora: &corpora, ask: &ask, make, most_different });
