@@ -89,6 +89,11 @@ impl Order {
         matches!(self.parts.first(), Some(Part { by: PartBy::Score, descending: true }))
     }
 
+    /// Whether the key alone tells rows of one score apart.
+    pub fn is_by_best_alone(&self) -> bool {
+        self.begins_with_best() && self.parts.len() == 1 && !self.key_descending
+    }
+
     /// Whether rows must be scored.
     pub fn needs_scores(&self) -> bool {
         self.parts.iter().any(|part| matches!(part.by, PartBy::Score))
@@ -161,7 +166,7 @@ impl<'v> SegmentOrder<'v> {
                 });
             }
             PartValues::Score(scores) => {
-                scores.iter().for_each(|(doc, score)| visit(score.to_bits() ^ flip, doc));
+                scores.iter().for_each(|(doc, score)| visit(score_rank(score) ^ flip, doc));
             }
         }
     }
@@ -218,6 +223,12 @@ impl<'v> SegmentOrder<'v> {
     }
 }
 
+/// A number that orders scores, negative ones too.
+fn score_rank(score: f64) -> u64 {
+    let bits = score.to_bits();
+    if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }
+}
+
 /// A number that orders texts as the beginnings of their keys do.
 fn rank(cell: Cell<'_>, order: TextOrder, key: &mut Vec<u8>) -> u64 {
     let Cell::Bytes(text) = cell else { return 0 };
@@ -228,13 +239,13 @@ fn rank(cell: Cell<'_>, order: TextOrder, key: &mut Vec<u8>) -> u64 {
 }
 
 impl SegmentPart<'_> {
-    /// The value of this part; scores are not negative, so that their bits have their order.
+    /// The value of this part.
     fn cell(&self, doc: u32) -> Cell<'_> {
         match &self.values {
             PartValues::Column(column) | PartValues::Keyed(column, _) => {
                 column.map_or(Cell::Null, |column| column.get(doc))
             }
-            PartValues::Score(scores) => Cell::Ordinal(scores.get(doc).to_bits()),
+            PartValues::Score(scores) => Cell::Ordinal(score_rank(scores.get(doc))),
         }
     }
 

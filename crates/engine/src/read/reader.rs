@@ -108,7 +108,7 @@ impl Reader {
     /// [`crate::Error::NotFound`] if there is no such table, [`crate::Error::Request`] if it has no
     /// words or the query is refused.
     pub fn keywords(&self, table: &str, query: &KeywordQuery) -> Result<KeywordReport> {
-        Ok(Ranked::new(self.table(table)?, query)?.report().clone())
+        Ranked::report(self.table(table)?, query)
     }
 
     /// How many rows a table has, exactly. Cost: an addition a segment.

@@ -152,7 +152,7 @@ fn scored(
     });
     let docs: Vec<Docs> = docs.collect();
     let mut report = found.report;
-    Scoring { view, expression: plan.expression.as_ref(), bm25, best: None }.scores(
+    Scoring { view, expression: plan.expression.as_ref(), bm25, best: None, by_key: false }.scores(
         &docs,
         occurrences,
         &mut report,

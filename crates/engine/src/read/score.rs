@@ -12,7 +12,7 @@ use super::{
     docs::Docs,
     expression::Expression,
     occurrences::Occurrences,
-    ranked::Ranked,
+    ranked::Wanted,
 };
 use crate::{
     QueryReport, Result,
@@ -46,14 +46,11 @@ impl SegmentScores {
         Self { docs, scores }
     }
 
-    /// The weights that a query by keywords gives.
-    fn weighed(ranked: &Ranked, segment: &SegmentView, docs: &DocSet) -> Result<Self> {
-        let mut weighed = Self { docs: Vec::new(), scores: Vec::new() };
-        ranked.for_each_weight(segment, docs, |doc, weight| {
-            weighed.docs.push(doc);
-            weighed.scores.push(f64::from(weight));
-        })?;
-        Ok(weighed)
+    /// The weights that a query by keywords gives, by ascending documents.
+    fn weighed(weights: Vec<(u32, i32)>) -> Self {
+        let (docs, scores) =
+            weights.into_iter().map(|(doc, weight)| (doc, f64::from(weight))).unzip();
+        Self { docs, scores }
     }
 
     /// Adds one term's part to each document that holds it.
@@ -84,6 +81,8 @@ pub(super) struct Scoring<'v> {
     pub bm25: (f64, f64),
     /// If only the rows with the highest scores are asked for: how many.
     pub best: Option<usize>,
+    /// Whether of rows with one score those with the lowest keys come first.
+    pub by_key: bool,
 }
 
 impl Scoring<'_> {
@@ -102,9 +101,9 @@ impl Scoring<'_> {
             return Ok(docs.iter().map(SegmentScores::unscored).collect());
         };
         if let Some(ranked) = expression.keywords.first() {
-            let segments = view.segments.iter().zip(&docs);
-            let weighed = |(segment, docs)| SegmentScores::weighed(ranked, segment, docs);
-            return segments.map(weighed).collect();
+            let wanted = Wanted { rows: self.best, by_key: self.by_key };
+            let weights = ranked.weights(view, &docs, wanted)?;
+            return Ok(weights.into_iter().map(SegmentScores::weighed).collect());
         }
         let mut asked = Asked { view, expression, occurrences };
         let terms = self.weighted(&mut asked, report)?;

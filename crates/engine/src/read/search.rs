@@ -39,7 +39,8 @@ pub(crate) fn search(
             let only_best = order.begins_with_best() && after.is_none();
             let best = only_best.then(|| request.limit + request.offset);
             let expression = plan.expression.as_ref();
-            let scoring = Scoring { view, expression, bm25, best };
+            let by_key = order.is_by_best_alone();
+            let scoring = Scoring { view, expression, bm25, best, by_key };
             Some(scoring.scores(docs, occurrences, report)?)
         }
         None => None,

@@ -121,6 +121,20 @@ impl WordsIndex {
         self.postings(keyword)?.for_each(visit)
     }
 
+    /// As [`WordsIndex::for_each_posting`], but leaves out blocks of documents of which `may_have` says no to the most
+    /// occurrences that one of them has.
+    ///
+    /// # Errors
+    /// [`IndexError::Corrupt`] if postings are damaged.
+    pub fn for_each_frequent(
+        &self,
+        keyword: u32,
+        may_have: impl FnMut(u32) -> bool,
+        visit: impl FnMut(u32, u32),
+    ) -> Result<()> {
+        self.postings(keyword)?.for_each_with(may_have, visit)
+    }
+
     /// The documents that hold the keyword.
     ///
     /// # Errors
@@ -133,6 +147,23 @@ impl WordsIndex {
         let mut docs = Vec::with_capacity(postings.df() as usize);
         postings.for_each_doc(|doc| docs.push(doc))?;
         Ok(DocSet::ascending(docs, self.doc_count))
+    }
+
+    /// Those of the documents, which ascend, that hold the keyword.
+    ///
+    /// # Errors
+    /// [`IndexError::Corrupt`] if postings are damaged; [`IndexError::Io`] if they cannot be read.
+    pub fn having(&self, keyword: u32, mut docs: Vec<u32>) -> Result<Vec<u32>> {
+        let mut cursor = self.cursor(keyword)?;
+        let mut failed = None;
+        docs.retain(|&doc| match cursor.advance(doc) {
+            Ok(at) => at == Some(doc),
+            Err(error) => {
+                failed = failed.take().or(Some(error));
+                false
+            }
+        });
+        failed.map_or(Ok(docs), Err)
     }
 
     /// A cursor over the documents that hold the keyword.

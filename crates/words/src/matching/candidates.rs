@@ -11,6 +11,8 @@ pub enum Candidates {
     All(Vec<Candidates>),
     /// Those that are in any of them.
     Any(Vec<Candidates>),
+    /// Those that are in so many of them.
+    AtLeast(Vec<Candidates>, usize),
     /// Those of the first that are not in the second.
     Without(Box<Candidates>, Box<Candidates>),
 }
@@ -35,9 +37,17 @@ impl Candidates {
                 }
             }
             Step::Phrase(words) | Step::Proximity(words, _) => Self::of_words(words),
-            Step::Quorum(words, _) => {
-                let of = |word: &Repeated| Self::of(&word.step).0;
-                (Self::Any(words.iter().map(of).collect()), false)
+            Step::Quorum(words, least) => {
+                let of = |word: &Repeated| Self::of(&word.step);
+                let (parts, exact): (Vec<_>, Vec<bool>) = words.iter().map(of).unzip();
+                // A word that is written twice may count twice.
+                let is_counted = words.iter().all(|word| word.times == 1);
+                let is_exact = exact.into_iter().all(|exact| exact);
+                match (*least as usize, is_counted) {
+                    (0 | 1, _) => (Self::Any(parts), is_exact),
+                    (least, true) => (Self::AtLeast(parts, least), is_exact),
+                    (_, false) => (Self::Any(parts), false),
+                }
             }
             Step::Before(parts) | Step::Near { parts, .. } => (Self::of_all(parts).0, false),
             Step::Nothing => (Self::Any(Vec::new()), true),

@@ -116,7 +116,7 @@ fn of_leaf(
 }
 
 /// What so many occurrences are worth: each more counts for less.
-fn saturated(occurrences: u32) -> f32 {
+pub fn saturated(occurrences: u32) -> f32 {
     let occurrences = occurrences as f32;
     occurrences / (occurrences + SATURATION)
 }

@@ -5,6 +5,7 @@
 //! are of 32 bits, rounded after each operation, in the order that Sphinx adds: the last bit shows in weights.
 
 mod candidates;
+mod contributors;
 mod evaluate;
 mod hit;
 mod near;
@@ -16,7 +17,8 @@ mod proximity;
 mod step;
 
 pub use candidates::Candidates;
-pub use evaluate::Found;
+pub use contributors::{Contributor, Contributors};
+pub use evaluate::{Found, saturated};
 pub use hit::{Hit, MAX_POSITION, Place};
 pub use plan::{Counts, Expansion, Matcher, PlannedWord, Term, Vocabulary};
 

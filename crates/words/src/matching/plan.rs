@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    Candidates, Document,
+    Candidates, Contributors, Document,
     evaluate::{Found, evaluate},
     hit::{Hit, Place},
     positions::Positions,
@@ -173,6 +173,11 @@ impl Matcher {
     /// The documents that the query can find, and whether it finds each of them.
     pub fn candidates(&self) -> (Candidates, bool) {
         Candidates::of(&self.root)
+    }
+
+    /// The words that can add to a weight; `None` where more may be added than they tell.
+    pub fn contributors(&self) -> Option<Contributors> {
+        Contributors::of(&self.root)
     }
 
     /// What the query finds in a document; `None` if it does not find it. `hits` become those that a ranker needs.

@@ -69,15 +69,45 @@ impl Scorer {
     pub fn needs(&self) -> Needs {
         match self.ranker {
             Ranker::None => Needs { fields: false, hits: false },
-            Ranker::Bm25 => Needs { fields: true, hits: false },
+            Ranker::Bm25 => Needs { fields: self.has_fields(), hits: false },
             Ranker::Expression(_) | Ranker::Export(_) => {
                 let hits = self.formula.as_ref().is_some_and(Formula::needs_hits);
                 Needs { fields: false, hits }
             }
             Ranker::ProximityBm25 | Ranker::Proximity if self.query.is_single() => {
-                Needs { fields: true, hits: false }
+                Needs { fields: self.has_fields(), hits: false }
             }
             _ => Needs { fields: false, hits: true },
+        }
+    }
+
+    /// At most the weight of a document that has so many of the query's words, counted by their places in the query,
+    /// with so many occurrences, of which BM25 can sum up to `sum`.
+    pub fn at_most(&self, words: u32, occurrences: u32, sum: f32) -> i64 {
+        let weights = self.query.field_weights.iter();
+        let heaviest = i64::from(weights.copied().max().unwrap_or(1));
+        let (words, occurrences) = (i64::from(words), i64::from(occurrences));
+        let fields = (self.query.field_weights.len() as i64).min(occurrences);
+        // No word stands twice in the run of a field.
+        let runs = words.saturating_mul(self.query.field_weights.len() as i64).min(occurrences);
+        // Several are added in another order elsewhere.
+        let slack = if words > 1 { (sum + 1.0) * words as f32 * f32::EPSILON } else { 0.0 };
+        let bm25 = ((sum + slack + 0.5) * 1000.0) as i64;
+        let by_thousands =
+            |points: i64| heaviest.saturating_mul(points).saturating_mul(1000).saturating_add(bm25);
+        match self.ranker {
+            Ranker::None => 1,
+            Ranker::Bm25 => by_thousands(fields),
+            Ranker::ProximityBm25 => by_thousands(runs),
+            Ranker::Proximity => heaviest.saturating_mul(runs),
+            Ranker::WordCount => heaviest.saturating_mul(occurrences),
+            Ranker::FieldMask => i64::from(u32::MAX),
+            Ranker::MatchAny => {
+                let more = (words - 1).max(0).saturating_mul(i64::from(self.run_weight).max(0));
+                heaviest.saturating_mul(fields).saturating_mul(words.saturating_add(more))
+            }
+            Ranker::Sph04 => by_thousands(4 * runs + 3 * fields),
+            Ranker::Expression(_) | Ranker::Export(_) => i64::MAX,
         }
     }
 
@@ -108,7 +138,15 @@ impl Scorer {
         self.query.field_weights.get(field).copied().unwrap_or(1)
     }
 
+    /// Whether there are fields to tell apart.
+    fn has_fields(&self) -> bool {
+        self.query.field_weights.len() != 1
+    }
+
     fn of_fields(&self, fields: u32) -> i32 {
+        if !self.has_fields() {
+            return self.field_weight(0);
+        }
         let matched = (0..32).filter(|field| fields >> field & 1 == 1);
         sum(matched.map(|field| self.field_weight(field)))
     }

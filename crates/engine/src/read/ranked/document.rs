@@ -38,8 +38,8 @@ impl<'a> SegmentDocument<'a> {
     }
 
     /// What the index said where evaluating failed.
-    pub(super) fn error(self, error: WordsError) -> Error {
-        match self.failed {
+    pub(super) fn error(&mut self, error: WordsError) -> Error {
+        match self.failed.take() {
             Some(error) => error.into(),
             None => super::refused(error),
         }

@@ -4,15 +4,19 @@
 //! rows lie in segments. Documents are found by sets of those that hold its terms; where that is not exact, and
 //! for weights, each is evaluated by its hits.
 
+mod best;
 mod document;
+mod tiers;
 mod vocabulary;
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
+
+use parking_lot::Mutex;
 
 use remora_index::{Bitmap, DocSet, words::WordsIndex};
 use remora_words::{
     WordsError,
-    matching::{Candidates, Matcher},
+    matching::{Candidates, Document, Hit, Matcher},
     query,
     rank::{self, Needs, Ranker, Scorer},
 };
@@ -22,6 +26,7 @@ use crate::{
     snapshot::{SegmentView, TableView},
 };
 use document::SegmentDocument;
+use tiers::Tiers;
 use vocabulary::ViewVocabulary;
 
 /// A query over one table at one moment.
@@ -34,17 +39,31 @@ pub(crate) struct Ranked {
     scorer: Scorer,
     table_weight: i32,
     report: KeywordReport,
+    /// By the segment's address.
+    tiers: Mutex<Vec<(usize, Arc<Tiers>)>>,
 }
+
+/// Documents that are fewer than one in so many of a word's are looked for one by one.
+const FEW_SHARE: usize = 16;
 
 impl Ranked {
     /// Plans a query.
     pub(crate) fn new(view: &TableView, asked: &KeywordQuery) -> Result<Self> {
+        Self::planned(view, asked, false)
+    }
+
+    /// What a query is made of.
+    pub(crate) fn report(view: &TableView, asked: &KeywordQuery) -> Result<KeywordReport> {
+        Ok(Self::planned(view, asked, true)?.report)
+    }
+
+    fn planned(view: &TableView, asked: &KeywordQuery, needs_hits: bool) -> Result<Self> {
         let words = words_of(&view.schema)?;
         let analyzer = words.analyzer()?;
         let fields: Vec<String> = names(&view.schema, words);
         let parsed = query::parse(&asked.text, &analyzer, &fields).map_err(refused)?;
         let (weights, unknown) = weights(&fields, &asked.field_weights);
-        let mut vocabulary = ViewVocabulary::new(view, words, &analyzer);
+        let mut vocabulary = ViewVocabulary::new(view, words, &analyzer, needs_hits);
         let plan = |root| Matcher::new(root, &mut vocabulary, asked.idf);
         let matcher = parsed.root.as_ref().map(plan).transpose().map_err(refused)?;
         let is_by_expression = matches!(asked.ranker, Ranker::Expression(_) | Ranker::Export(_));
@@ -71,12 +90,8 @@ impl Ranked {
             scorer: Scorer::new(asked.ranker.clone(), about),
             table_weight: asked.table_weight.unwrap_or(1),
             report,
+            tiers: Mutex::default(),
         })
-    }
-
-    /// What the query was made of.
-    pub(crate) fn report(&self) -> &KeywordReport {
-        &self.report
     }
 
     /// The documents of a segment that the query finds; deleted ones may be among them.
@@ -89,6 +104,13 @@ impl Ranked {
             return Ok(DocSet::empty());
         };
         let (candidates, is_exact) = matcher.candidates();
+        if let (Candidates::Any(parts), true) = (&candidates, is_exact)
+            && parts.iter().all(|part| matches!(part, Candidates::Term(_)))
+            && let Some(contributors) = matcher.contributors()
+            && contributors.words.iter().all(|word| parts.contains(&Candidates::Term(word.term)))
+        {
+            return Ok(self.tiers(matcher, view)?.at_least(1, contributors.words.len()));
+        }
         let docs = self.set(matcher, words, &candidates, count)?;
         if is_exact {
             return Ok(docs);
@@ -120,26 +142,8 @@ impl Ranked {
     ) -> Result<DocSet> {
         let of = |candidates: &Candidates| self.set(matcher, words, candidates, count);
         Ok(match candidates {
-            Candidates::Term(term) => {
-                let keywords = matcher.terms().get(*term).map_or(&[][..], |term| &term.keywords);
-                let numbers: Vec<u32> = keywords.iter().filter_map(|it| words.find(it)).collect();
-                match numbers.as_slice() {
-                    [number] => words.documents(*number)?,
-                    numbers => unite(words, numbers, count)?,
-                }
-            }
-            Candidates::All(parts) => {
-                let mut all: Option<DocSet> = None;
-                for part in parts {
-                    let docs = of(part)?;
-                    let docs = all.map_or_else(|| docs.clone(), |all| all.intersect(&docs));
-                    if docs.is_empty() {
-                        return Ok(docs);
-                    }
-                    all = Some(docs);
-                }
-                all.unwrap_or_else(DocSet::empty)
-            }
+            Candidates::Term(term) => self.of_term(matcher, words, *term, count)?,
+            Candidates::All(parts) => self.of_all(matcher, words, parts, count)?,
             Candidates::Any(parts) => {
                 let mut any = DocSet::empty();
                 for part in parts {
@@ -148,37 +152,177 @@ impl Ranked {
                 }
                 any
             }
+            Candidates::AtLeast(parts, least) => {
+                let sets: Vec<DocSet> = parts.iter().map(of).collect::<Result<_>>()?;
+                let most = sets.len();
+                Tiers::new(count, sets, &vec![1; most]).at_least(*least, most)
+            }
             Candidates::Without(wanted, unwanted) => of(wanted)?.subtract(&of(unwanted)?),
         })
     }
 
-    /// Calls `visit` with each of the documents and its weight, ascending.
-    pub(crate) fn for_each_weight(
+    /// The documents that are in each of the parts: those of the rarest are looked for in the others.
+    fn of_all(
         &self,
-        view: &SegmentView,
-        docs: &DocSet,
-        mut visit: impl FnMut(u32, i32),
-    ) -> Result<()> {
-        let (Some(matcher), Some(words)) = (&self.matcher, view.segment.words(self.id)) else {
-            docs.for_each(|doc| visit(doc, self.table_weight));
-            return Ok(());
-        };
-        let mut document = SegmentDocument::new(matcher, words)?;
-        let (mut scorer, mut hits, mut failed) = (self.scorer.clone(), Vec::new(), None);
-        let needs = scorer.needs();
-        docs.for_each(|doc| {
-            document.go_to(doc);
-            hits.clear();
-            match matcher.evaluate(&mut document, needs, &mut hits) {
-                Ok(Some(found)) => {
-                    let weight = scorer.weight(&found, &hits, &document);
-                    visit(doc, weight.wrapping_mul(self.table_weight));
-                }
-                Ok(None) => {}
-                Err(error) => failed = Some(error),
+        matcher: &Matcher,
+        words: &WordsIndex,
+        parts: &[Candidates],
+        count: u32,
+    ) -> Result<DocSet> {
+        let (mut numbers, mut others) = (Vec::new(), Vec::new());
+        for part in parts {
+            match self.keyword_of(matcher, part) {
+                Some(keyword) => match words.find(keyword) {
+                    Some(number) => numbers.push((words.document_count(number)?, number)),
+                    None => return Ok(DocSet::empty()),
+                },
+                None => others.push(part),
             }
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        let mut all: Option<DocSet> = None;
+        for (documents, number) in numbers {
+            all = Some(match all {
+                None => words.documents(number)?,
+                Some(DocSet::List(docs)) if docs.len() < documents as usize / FEW_SHARE => {
+                    DocSet::List(words.having(number, docs)?)
+                }
+                Some(docs) => docs.intersect(&words.documents(number)?),
+            });
+        }
+        for part in others {
+            if all.as_ref().is_some_and(DocSet::is_empty) {
+                break;
+            }
+            let docs = self.set(matcher, words, part, count)?;
+            all = Some(all.map_or_else(|| docs.clone(), |all| all.intersect(&docs)));
+        }
+        Ok(all.unwrap_or_else(DocSet::empty))
+    }
+
+    /// The only keyword of a part.
+    fn keyword_of<'m>(&self, matcher: &'m Matcher, part: &Candidates) -> Option<&'m str> {
+        let Candidates::Term(term) = part else { return None };
+        match &matcher.terms().get(*term)?.keywords[..] {
+            [keyword] => Some(keyword),
+            _ => None,
+        }
+    }
+
+    /// How many of the query's words each document of a segment has; kept, since it is asked for the rows and for
+    /// their weights.
+    fn tiers(&self, matcher: &Matcher, view: &SegmentView) -> Result<Arc<Tiers>> {
+        let segment = Arc::as_ptr(&view.segment) as usize;
+        if let Some((_, tiers)) = self.tiers.lock().iter().find(|(of, _)| *of == segment) {
+            return Ok(Arc::clone(tiers));
+        }
+        let (count, mut counted) = (view.segment.doc_count(), BTreeMap::<usize, usize>::new());
+        let contributors = matcher.contributors().map_or_else(Vec::new, |it| it.words);
+        contributors.iter().for_each(|word| *counted.entry(word.term).or_default() += 1);
+        let of = |&term: &usize| match view.segment.words(self.id) {
+            Some(words) => self.of_term(matcher, words, term, count),
+            None => Ok(DocSet::empty()),
+        };
+        let sets: Vec<DocSet> = counted.keys().map(of).collect::<Result<_>>()?;
+        let times: Vec<usize> = counted.into_values().collect();
+        let tiers = Arc::new(Tiers::new(count, sets, &times));
+        self.tiers.lock().push((segment, Arc::clone(&tiers)));
+        Ok(tiers)
+    }
+
+    /// The documents that hold a term.
+    fn of_term(
+        &self,
+        matcher: &Matcher,
+        words: &WordsIndex,
+        term: usize,
+        count: u32,
+    ) -> Result<DocSet> {
+        let keywords = matcher.terms().get(term).map_or(&[][..], |term| &term.keywords);
+        let numbers: Vec<u32> = keywords.iter().filter_map(|it| words.find(it)).collect();
+        match numbers.as_slice() {
+            [number] => Ok(words.documents(*number)?),
+            numbers => unite(words, numbers, count),
+        }
+    }
+
+    /// The weights of documents by segment, ascending; at least of those that are wanted.
+    pub(crate) fn weights(
+        &self,
+        view: &TableView,
+        docs: &[DocSet],
+        wanted: Wanted,
+    ) -> Result<Vec<Vec<(u32, i32)>>> {
+        if let Some(best) = self.best(view, docs, wanted)? {
+            return Ok(best);
+        }
+        let segments = view.segments.iter().zip(docs);
+        segments.map(|(segment, docs)| self.all_weights(segment, docs)).collect()
+    }
+
+    fn all_weights(&self, view: &SegmentView, docs: &DocSet) -> Result<Vec<(u32, i32)>> {
+        let mut weights = Vec::with_capacity(docs.count() as usize);
+        let (Some(matcher), Some(words)) = (&self.matcher, view.segment.words(self.id)) else {
+            docs.for_each(|doc| weights.push((doc, self.table_weight)));
+            return Ok(weights);
+        };
+        let mut weighing = Weighing::new(self, matcher, words)?;
+        let mut failed = None;
+        docs.for_each(|doc| match weighing.weight(doc) {
+            Ok(Some(weight)) => weights.push((doc, weight)),
+            Ok(None) => {}
+            Err(error) => failed = failed.take().or(Some(error)),
         });
-        failed.map_or(Ok(()), |error| Err(document.error(error)))
+        failed.map_or(Ok(weights), Err)
+    }
+}
+
+/// Which rows are asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted {
+    /// How many, with the highest weights; `None` is all.
+    pub rows: Option<usize>,
+    /// Whether of those with one weight the lowest keys come first, and no others are needed.
+    pub by_key: bool,
+}
+
+/// Weighs one document after the other of a segment.
+struct Weighing<'a> {
+    matcher: &'a Matcher,
+    document: SegmentDocument<'a>,
+    scorer: Scorer,
+    table_weight: i32,
+    needs: Needs,
+    hits: Vec<Hit>,
+}
+
+impl<'a> Weighing<'a> {
+    fn new(ranked: &Ranked, matcher: &'a Matcher, words: &'a WordsIndex) -> Result<Self> {
+        let document = SegmentDocument::new(matcher, words)?;
+        let scorer = ranked.scorer.clone();
+        let (table_weight, needs) = (ranked.table_weight, scorer.needs());
+        Ok(Self { matcher, document, scorer, table_weight, needs, hits: Vec::new() })
+    }
+
+    /// How often a term stands in the document that was gone to.
+    fn frequency(&mut self, term: usize) -> Result<u32> {
+        let frequency = self.document.frequency(term);
+        frequency.map_err(|error| self.document.error(error))
+    }
+
+    /// The weight of a document, if the query finds it. Documents are asked in ascending order.
+    fn weight(&mut self, doc: u32) -> Result<Option<i32>> {
+        self.document.go_to(doc);
+        self.hits.clear();
+        match self.matcher.evaluate(&mut self.document, self.needs, &mut self.hits) {
+            Ok(Some(found)) => {
+                let weight = self.scorer.weight(&found, &self.hits, &self.document);
+                Ok(Some(weight.wrapping_mul(self.table_weight)))
+            }
+            Ok(None) => Ok(None),
+            Err(error) => Err(self.document.error(error)),
+        }
     }
 }
 

@@ -21,11 +21,18 @@ pub(super) struct ViewVocabulary<'v> {
     view: &'v TableView,
     id: u32,
     analyzer: &'v Analyzer,
+    /// Whether it is asked how often plain keywords stand in documents, which costs a look at all of them.
+    needs_hits: bool,
 }
 
 impl<'v> ViewVocabulary<'v> {
-    pub(super) fn new(view: &'v TableView, words: &WordsDef, analyzer: &'v Analyzer) -> Self {
-        Self { view, id: words.segment_id(), analyzer }
+    pub(super) fn new(
+        view: &'v TableView,
+        words: &WordsDef,
+        analyzer: &'v Analyzer,
+        needs_hits: bool,
+    ) -> Self {
+        Self { view, id: words.segment_id(), analyzer, needs_hits }
     }
 
     /// The segments that have the words.
@@ -47,9 +54,21 @@ impl<'v> ViewVocabulary<'v> {
         totals
     }
 
-    /// Where the keyword of that number stands in a segment.
-    fn counts_in(view: &SegmentView, words: &WordsIndex, number: u32) -> Result<Counts> {
+    /// Where the keyword of that number stands in a segment; how often only if `needs_hits`.
+    fn counts_in(
+        view: &SegmentView,
+        words: &WordsIndex,
+        number: u32,
+        needs_hits: bool,
+    ) -> Result<Counts> {
         let mut counts = Counts::default();
+        if !needs_hits {
+            counts.documents = match view.deleted {
+                None => words.document_count(number).map_err(corrupt)?.into(),
+                Some(_) => count_live(&words.documents(number).map_err(corrupt)?, view),
+            };
+            return Ok(counts);
+        }
         let is_live = |doc| !view.is_deleted(doc);
         let add = |doc, hits: u32| {
             if is_live(doc) {
@@ -75,7 +94,7 @@ impl Vocabulary for ViewVocabulary<'_> {
         let mut all = Counts::default();
         for (view, words) in self.segments() {
             let Some(number) = words.find(keyword) else { continue };
-            let counts = Self::counts_in(view, words, number)?;
+            let counts = Self::counts_in(view, words, number, self.needs_hits)?;
             all.documents += counts.documents;
             all.hits += counts.hits;
         }
@@ -103,7 +122,7 @@ impl Vocabulary for ViewVocabulary<'_> {
                 prefix => words.for_each_with_prefix(prefix, &mut note),
             }
             for (keyword, number) in numbers {
-                let counts = Self::counts_in(view, words, number)?;
+                let counts = Self::counts_in(view, words, number, true)?;
                 let all = found.entry(keyword).or_default();
                 all.documents += counts.documents;
                 all.hits += counts.hits;

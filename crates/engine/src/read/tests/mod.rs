@@ -8,6 +8,7 @@ mod highlights;
 mod oracle;
 mod pieces;
 mod random;
+mod ranked;
 mod scans;
 mod scores;
 mod searches;

@@ -184,6 +184,27 @@ impl<'a> Postings<'a> {
         }
     }
 
+    /// As [`Postings::for_each`], but leaves out blocks of documents of which `may_have` says no to the most
+    /// occurrences that one of them has.
+    #[inline]
+    pub fn for_each_with(
+        &self,
+        mut may_have: impl FnMut(u32) -> bool,
+        mut visit: impl FnMut(u32, u32),
+    ) -> Result<()> {
+        let Form::Large(large) = &self.form else { return self.for_each(visit) };
+        let mut docs = DocsReader::new(large);
+        for block in 0..large.blocks() {
+            if !may_have(large.most_occurrences(block)) {
+                continue;
+            }
+            docs.load(block)?;
+            docs.load_tfs()?;
+            docs.docs().iter().zip(docs.tfs()).for_each(|(&doc, &tf)| visit(doc, tf));
+        }
+        Ok(())
+    }
+
     /// Appends everything to `out`. `positions` is the section of the places that do not stand in
     /// the records.
     pub fn decode(&self, positions: &Stored, out: &mut Decoded) -> Result<()> {
@@ -275,6 +296,14 @@ impl<'a> Large<'a> {
 
     pub fn last_doc(&self, block: u32) -> Result<u32> {
         self.skip_u32(block, 0)
+    }
+
+    /// At most how often the term stands in a document of the block.
+    fn most_occurrences(&self, block: u32) -> u32 {
+        match self.skip.get(block as usize * SKIP_BYTES + 12) {
+            Some(&most) if most < u8::MAX => most.into(),
+            _ => u32::MAX,
+        }
     }
 
     /// The last document before the block.

@@ -1,0 +1,61 @@
+//! What the words of a query can add to a document's weight, before any of their places is read.
+
+use super::step::{Leaf, Repeated, Step};
+
+/// A word at one place of the query.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Contributor {
+    /// The number of its term.
+    pub term: usize,
+    /// What its share of the sum is multiplied by.
+    pub idf: f32,
+}
+
+/// The words of a query that can add to weights.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Contributors {
+    /// One for each place of the query at which a word stands.
+    pub words: Vec<Contributor>,
+    /// Whether a document that is found has all of them.
+    pub is_all: bool,
+}
+
+impl Contributors {
+    /// Those of a step; `None` where one word may stand in a run more often than the query has it.
+    pub(super) fn of(step: &Step) -> Option<Self> {
+        let mut words = Vec::new();
+        let is_all = collect(step, &mut words)?;
+        Some(Self { words, is_all })
+    }
+}
+
+/// Appends the words of a step, and tells whether each is in every document that it finds.
+fn collect(step: &Step, words: &mut Vec<Contributor>) -> Option<bool> {
+    let mut each = |steps: &[Step]| {
+        let all: Option<Vec<bool>> = steps.iter().map(|step| collect(step, words)).collect();
+        Some(all?.into_iter().all(|is_all| is_all))
+    };
+    match step {
+        Step::Leaf(Leaf { term, idf, .. }) => {
+            words.push(Contributor { term: *term, idf: *idf });
+            Some(true)
+        }
+        Step::And(parts) => each(parts),
+        Step::Phrase(phrase) => each(&phrase.leaves),
+        Step::Or(parts) | Step::Maybe(parts) => {
+            each(parts)?;
+            Some(parts.len() == 1)
+        }
+        Step::Quorum(parts, _) => {
+            for Repeated { step, times } in parts {
+                for _ in 0..*times {
+                    collect(step, words)?;
+                }
+            }
+            Some(false)
+        }
+        Step::AndNot(wanted, _) => collect(wanted, words),
+        Step::Nothing => Some(true),
+        Step::Proximity(..) | Step::Before(_) | Step::Near { .. } => None,
+    }
+}
