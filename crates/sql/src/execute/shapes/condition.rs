@@ -13,7 +13,7 @@ use remora_mysql::Collation;
 use super::{
     constant::{Comparable, Constant, Fitted},
     lift::Constants,
-    shape::{Comparison, Condition, Group, Match, Repeated},
+    shape::{Comparison, Condition, Group, Keywords, Match, MatchOption, Repeated},
     table::Table,
 };
 use crate::{meaning::collation::push_key, search};
@@ -45,6 +45,7 @@ pub(super) struct Operand {
 #[derive(Debug)]
 pub(super) enum TextTest {
     Match(Vec<usize>, Group, bool),
+    Keywords(Keywords),
     Like(usize, Group, Option<Group>),
     Not(Box<TextTest>),
     All(Vec<TextTest>),
@@ -81,7 +82,13 @@ impl Tests {
 
     /// Adds one; `None`, and nothing is added, where the engine has no exact answer to it.
     pub fn add(&mut self, condition: &Condition, table: &Table) -> Option<()> {
-        if let Some(text) = text_test(condition, table, true) {
+        if let Condition::Keywords(keywords) = condition {
+            let is_other = keywords.table.as_ref().is_some_and(|name| !table.is_called(Some(name)));
+            if is_other || self.keywords().is_some() {
+                return None;
+            }
+            self.texts.push(TextTest::Keywords(keywords.clone()));
+        } else if let Some(text) = text_test(condition, table, true) {
             self.texts.push(text);
         } else {
             self.columns.push(column_test(condition, table, true)?);
@@ -89,9 +96,18 @@ impl Tests {
         Some(())
     }
 
-    /// The MATCH by which rows without an order are ordered, as MySQL orders them.
+    /// The query by keywords, if there is one.
+    pub fn keywords(&self) -> Option<&Keywords> {
+        self.texts.iter().find_map(|test| match test {
+            TextTest::Keywords(keywords) => Some(keywords),
+            _ => None,
+        })
+    }
+
+    /// Whether rows without an order are ordered by the MATCH, as MySQL and Sphinx order them.
     pub fn ranks(&self) -> bool {
-        matches!(self.texts.as_slice(), [TextTest::Match(_, _, false)])
+        let is_ranked = matches!(self.texts.as_slice(), [TextTest::Match(_, _, false)]);
+        is_ranked || self.keywords().is_some()
     }
 
     /// The MATCH of the condition, if it has one and no other.
@@ -213,6 +229,11 @@ impl TextTest {
                 let mode = if *boolean { "BOOLEAN" } else { "" };
                 search::matching(&table.sql, columns, &text, mode).ok()
             }
+            Self::Keywords(keywords) => {
+                let Constant::Text(text) = constants.one(keywords.text) else { return None };
+                let mode = keywords.mode(constants)?;
+                search::matching(&table.sql, &[], &text, &mode).ok()
+            }
             Self::Like(column, group, zero) => {
                 let Constant::Text(text) = constants.one(*group) else { return None };
                 let answer = match zero {
@@ -228,6 +249,33 @@ impl TextTest {
             Self::All(parts) => Some(TextQuery::And(several(parts)?)),
             Self::Any(parts) => Some(TextQuery::Or(several(parts)?)),
         }
+    }
+}
+
+impl Keywords {
+    /// The mode of the MATCH: its options, one a line.
+    fn mode(&self, constants: &Constants<'_>) -> Option<String> {
+        let of = |group: &Group| match constants.one(*group) {
+            Constant::Text(text) => Some(text.replace(['\n', '\r'], " ")),
+            Constant::Integer(number) => Some(number.to_string()),
+            _ => None,
+        };
+        let mut mode = search::KEYWORDS_MODE.to_owned();
+        for (name, value) in &self.options {
+            let value = match value {
+                MatchOption::Word(word) => word.clone(),
+                MatchOption::Literal(group) => of(group)?,
+                MatchOption::Call(function, group) => format!("{function}({})", of(group)?),
+                MatchOption::List(list) => {
+                    let part = |(name, group): &(String, Group)| {
+                        Some(format!("{name}={}", of(group)?))
+                    };
+                    list.iter().map(part).collect::<Option<Vec<_>>>()?.join(",")
+                }
+            };
+            mode.push_str(&format!("\n{name}={value}"));
+        }
+        Some(mode)
     }
 }
 

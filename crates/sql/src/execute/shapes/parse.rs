@@ -5,8 +5,8 @@ use remora_mysql::{LexMode, Token, TokenKind, unquoted};
 use super::{
     lift::Piece,
     shape::{
-        ColumnName, Comparison, Condition, Group, Item, JsonKeys, Match, OrderBy, Repeated, Select,
-        Shape, Value,
+        ColumnName, Comparison, Condition, Group, Item, JsonKeys, Keywords, Match, MatchOption,
+        MatchOptions, OrderBy, Repeated, Select, Shape, Value,
     },
 };
 
@@ -42,6 +42,15 @@ pub(super) fn shape(text: &[u8], mode: LexMode, pieces: &[Piece]) -> Option<Shap
     let plain = times == 1 || select.is_plain();
     let branches = Repeated { times, groups: parser.groups(0..end) };
     (parser.at == pieces.len() && plain).then_some(Shape { select, branches, all })
+}
+
+/// The options of the only query by keywords that is a part of the condition.
+fn options_of(condition: &mut Condition) -> Option<&mut MatchOptions> {
+    match condition {
+        Condition::Keywords(keywords) => Some(&mut keywords.options),
+        Condition::And(parts) => parts.iter_mut().find_map(options_of),
+        _ => None,
+    }
 }
 
 /// The database, the table, its alias, and the keys it is joined with.
@@ -100,7 +109,7 @@ impl Parser<'_> {
             return None;
         }
         let (database, table, alias, joined) = self.source()?;
-        let condition = if self.word("WHERE") { Some(self.any(0)?) } else { None };
+        let mut condition = if self.word("WHERE") { Some(self.any(0)?) } else { None };
         let group = match self.word("GROUP") {
             true if self.word("BY") => Some(self.column()?),
             true => return None,
@@ -114,6 +123,9 @@ impl Parser<'_> {
         };
         let order = self.order()?;
         let (limit, offset) = self.limit()?;
+        if self.word("OPTION") {
+            *options_of(condition.as_mut()?)? = self.options()?;
+        }
         Some(Select {
             items,
             database,
@@ -254,6 +266,11 @@ impl Parser<'_> {
         if self.is_match() {
             return Some(Value::Score(self.matching()?));
         }
+        if self.is_call("WEIGHT") {
+            self.at += 2;
+            self.expect(")")?;
+            return Some(Value::Weight);
+        }
         Some(Value::Column(self.column()?))
     }
 
@@ -390,7 +407,10 @@ impl Parser<'_> {
 
     fn comparison(&mut self) -> Option<Condition> {
         if self.is_match() {
-            return Some(Condition::Match(self.matching()?));
+            return match self.keywords() {
+                Some(keywords) => Some(Condition::Keywords(keywords)),
+                None => Some(Condition::Match(self.matching()?)),
+            };
         }
         if self.is_call("INSTR") || self.is_call("LOCATE") || self.is_call("POSITION") {
             return self.position();
@@ -481,6 +501,59 @@ impl Parser<'_> {
         self.at += 1;
         self.expect(")")?;
         (arity == wanted).then_some(group)
+    }
+
+    /// `MATCH('query')`; reads nothing if it is another MATCH.
+    fn keywords(&mut self) -> Option<Keywords> {
+        let [_, Piece::Token(open), Piece::Literal(text), ..] = *self.pieces.get(self.at..)? else {
+            return None;
+        };
+        if !open.is(self.text, "(") {
+            return None;
+        }
+        self.at += 3;
+        let table = if self.mark(",") { Some(self.name()?) } else { None };
+        self.expect(")")?;
+        Some(Keywords { text, table, options: Vec::new() })
+    }
+
+    /// What stands behind OPTION.
+    fn options(&mut self) -> Option<MatchOptions> {
+        let mut options = Vec::new();
+        loop {
+            let name = self.name()?.to_lowercase();
+            self.expect("=")?;
+            options.push((name, self.option()?));
+            if !self.mark(",") {
+                return Some(options);
+            }
+        }
+    }
+
+    fn option(&mut self) -> Option<MatchOption> {
+        if let Some(group) = self.literal() {
+            return Some(MatchOption::Literal(group));
+        }
+        if !self.mark("(") {
+            let word = self.name()?;
+            if !self.mark("(") {
+                return Some(MatchOption::Word(word));
+            }
+            let text = self.literal()?;
+            self.expect(")")?;
+            return Some(MatchOption::Call(word, text));
+        }
+        let mut list = Vec::new();
+        loop {
+            let name = self.name()?;
+            self.expect("=")?;
+            list.push((name, self.literal()?));
+            if !self.mark(",") {
+                break;
+            }
+        }
+        self.expect(")")?;
+        Some(MatchOption::List(list))
     }
 
     fn matching(&mut self) -> Option<Match> {

@@ -87,6 +87,8 @@ pub(super) struct PageWork {
 pub(super) enum PageField {
     Column(usize),
     Score,
+    /// The weight that the query by keywords gives.
+    Weight,
 }
 
 /// The least or the greatest value of a column.
@@ -124,6 +126,7 @@ pub(super) enum FacetOrder {
 enum Ordered<'s> {
     Column(usize),
     Score(&'s Match),
+    Weight,
     Count,
 }
 
@@ -257,6 +260,11 @@ fn page(select: &Select, table: &Table, reader: &Reader) -> Option<(Work, Vec<Co
             columns.push(ExprType::double().not_null().column_named(name));
             continue;
         }
+        if let Item::One(Value::Weight, name) = item {
+            page_fields.push(PageField::Weight);
+            columns.push(ExprType::int(21).column_named(name));
+            continue;
+        }
         let (of_item, described) = fields(std::slice::from_ref(item), table)?;
         page_fields.extend(of_item.into_iter().map(PageField::Column));
         columns.extend(described);
@@ -269,9 +277,14 @@ fn page(select: &Select, table: &Table, reader: &Reader) -> Option<(Work, Vec<Co
                 scores.push(score.clone());
                 SortBy::Score
             }
+            Ordered::Weight => SortBy::Score,
             Ordered::Count => return None,
         };
         sort.push(SortKey { by, descending: *descending });
+    }
+    // Of rows that weigh the same the lowest key comes first.
+    if tests.keywords().is_some() && sort.last().is_some_and(|last| last.by == SortBy::Score) {
+        sort.push(SortKey { by: SortBy::Key, descending: false });
     }
     if sort.is_empty() {
         let by_rank = tests.ranks();
@@ -305,7 +318,7 @@ fn is_key_order(sort: &[SortKey], table: &Table) -> bool {
 fn few(fields: &[PageField], table: &Table, reader: &Reader) -> Option<FewScan> {
     let position = |field: &PageField| match field {
         PageField::Column(position) => Some(*position),
-        PageField::Score => None,
+        PageField::Score | PageField::Weight => None,
     };
     let positions = fields.iter().map(position).collect::<Option<Vec<usize>>>()?;
     let (reader, name) = (reader.clone(), table.engine_name.clone());
@@ -432,6 +445,7 @@ fn ordered<'s>(by: &'s OrderBy, select: &'s Select, table: &Table) -> Option<Ord
     match aliased.unwrap_or(value) {
         Value::Column(column) => Some(Ordered::Column(table.position(column)?)),
         Value::Score(score) => Some(Ordered::Score(score)),
+        Value::Weight => Some(Ordered::Weight),
         Value::CountRows => Some(Ordered::Count),
         _ => None,
     }

@@ -280,6 +280,7 @@ impl Asked<'_> {
             row.extend(work.fields.iter().map(|field| match field {
                 PageField::Column(_) => values.next().cloned().unwrap_or(Value::Null),
                 PageField::Score => Value::Float(hit.score.unwrap_or(0.0)),
+                PageField::Weight => Value::Int(hit.score.unwrap_or(0.0) as i64),
             }));
             send(reply, &self.plan.columns, &row, &zone)?;
         }
@@ -306,13 +307,14 @@ impl Asked<'_> {
             return Ok(None);
         }
         let scored = work.sort.iter().any(|key| key.by == SortBy::Score);
-        if work.fields.contains(&PageField::Score) && !scored {
+        let is_weighed = |field: &PageField| !matches!(field, PageField::Column(_));
+        if work.fields.iter().any(is_weighed) && !scored {
             return Ok(None);
         }
         let columns = &self.plan.table.schema().columns;
         let name = |field: &PageField| match field {
             PageField::Column(position) => columns.get(*position).map(|c| c.name.clone()),
-            PageField::Score => None,
+            PageField::Score | PageField::Weight => None,
         };
         let request = SearchRequest {
             selection,
@@ -344,8 +346,11 @@ impl Asked<'_> {
     fn scores_the_condition(&self, work: &PageWork) -> bool {
         let table = &self.plan.table;
         let by_rank = work.sort.iter().any(|key| key.by == SortBy::Score);
-        if !by_rank && work.scores.is_empty() {
+        if !by_rank && work.scores.is_empty() && !work.fields.contains(&PageField::Weight) {
             return true;
+        }
+        if work.tests.keywords().is_some() {
+            return work.scores.is_empty();
         }
         let Some((columns, text, boolean)) = work.tests.only_match() else { return false };
         work.scores.iter().all(|score| {

@@ -11,6 +11,7 @@
 //!              | match) ("AS"? name)?
 //! condition := of AND, OR, NOT, parentheses, and comparisons of a column with literals
 //! match     := "MATCH" "(" column, … ")" "AGAINST" "(" literal mode? ")"
+//! keywords  := "MATCH" "(" literal ("," table)? ")"        with OPTION at the end of the SELECT
 //! ```
 //! Whatever is not of this grammar has no shape: that is no error, the general way takes it.
 
@@ -53,6 +54,29 @@ pub(super) struct Select {
     pub offset: Option<Group>,
 }
 
+/// What OPTION says of a query by keywords: names and values.
+pub(super) type MatchOptions = Vec<(String, MatchOption)>;
+
+/// The value of an option.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum MatchOption {
+    Word(String),
+    Literal(Group),
+    /// `(title=10, body=3)`.
+    List(Vec<(String, Group)>),
+    /// `expr('…')`.
+    Call(String, Group),
+}
+
+/// MATCH('query').
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Keywords {
+    pub text: Group,
+    /// The table that it names.
+    pub table: Option<String>,
+    pub options: MatchOptions,
+}
+
 /// JSON_TABLE of one column of integers, joined with a column of the table.
 #[derive(Debug)]
 pub(super) struct JsonKeys {
@@ -89,6 +113,8 @@ pub(super) enum Value {
     Least(ColumnName),
     Greatest(ColumnName),
     Score(Match),
+    /// WEIGHT().
+    Weight,
 }
 
 /// A column, with the table if it is named.
@@ -141,6 +167,7 @@ pub(super) enum Condition {
     /// INSTR(column, text) > 0 and its kin, with the number.
     Holds(ColumnName, Group, Group),
     Match(Match),
+    Keywords(Keywords),
     And(Vec<Condition>),
     Or(Vec<Condition>),
     /// An OR of the same.

@@ -237,7 +237,10 @@ fn columns<'c>(condition: &'c Condition, names: &mut Vec<&'c ColumnName>) -> boo
             parts.iter().all(|part| columns(part, names))
         }
         Condition::Not(part) | Condition::Again(part, _) => columns(part, names),
-        Condition::Like(..) | Condition::Holds(..) | Condition::Match(_) => false,
+        Condition::Like(..)
+        | Condition::Holds(..)
+        | Condition::Match(_)
+        | Condition::Keywords(_) => false,
     }
 }
 
