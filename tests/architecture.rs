@@ -9,7 +9,7 @@ use std::{
 };
 
 /// Which of our crates each crate may depend on.
-const ALLOWED: [(&str, &[&str]); 8] = [
+const ALLOWED: [(&str, &[&str]); 9] = [
     ("words", &[]),
     ("index", &["words"]),
     ("mysql", &[]),
@@ -17,6 +17,7 @@ const ALLOWED: [(&str, &[&str]); 8] = [
     ("sql", &["engine", "mysql", "words"]),
     ("protocol", &["engine", "mysql", "sql"]),
     ("source", &["engine", "mysql", "words"]),
+    ("remora", &["engine", "mysql", "sql"]),
     ("server", &["engine", "mysql", "protocol", "source", "sql"]),
 ];
 

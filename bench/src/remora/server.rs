@@ -176,7 +176,9 @@ pub fn binary() -> Result<PathBuf> {
     if let Some(cargo) = std::env::var_os("CARGO") {
         let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../Cargo.toml");
         let mut build = Command::new(cargo);
-        build.args(["build", "--quiet", "--package", "remora", "--manifest-path"]).arg(manifest);
+        build
+            .args(["build", "--quiet", "--package", "remora-command", "--manifest-path"])
+            .arg(manifest);
         if !cfg!(debug_assertions) {
             build.arg("--release");
         }

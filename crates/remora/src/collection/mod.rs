@@ -1,0 +1,429 @@
+//! Collections: JSON documents by ids that are made for them.
+
+mod find;
+mod merge_patch;
+mod patch;
+
+use std::sync::Arc;
+
+use remora_engine::{
+    Change, ColumnDef, ColumnType, Comparison, Error as EngineError, Filter as EngineFilter,
+    Literal, ScanRequest, Schema, Value,
+};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value as Json;
+use xxhash_rust::xxh3::xxh3_64;
+
+pub use find::{Find, FoundDocuments};
+
+use crate::{
+    Error, IntoFilter, Result,
+    handle::Handle,
+    json::{self, to_document},
+};
+
+/// The columns.
+const ID: &str = "id";
+const DOC: &str = "doc";
+/// Rows of a batch of a page.
+const BATCH_ROWS: usize = 256;
+
+/// A collection of JSON documents. Cheap to clone, for all threads.
+///
+/// A document is anything that serialises: a struct, a map, a [`serde_json::Value`]; up to 16 MiB
+/// of text, nested up to 100 deep. Its id is a number that grows with time and never comes twice,
+/// or one that the caller gives. A write returns when it is durable and visible. SQL sees the collection as a table
+/// `(id BIGINT, doc JSON)`.
+///
+/// ```
+/// use remora::Database;
+/// use serde_json::json;
+///
+/// let db = Database::in_memory()?;
+/// let feedback = db.collection("feedback")?;
+/// let id = feedback.insert(&json!({"author": {"name": "Ann"}, "stars": 4, "tags": ["ui"]}))?;
+/// feedback.insert(&json!({"author": {"name": "Bo"}, "stars": "none"}))?;
+///
+/// let good = feedback.find("stars >= 4 AND tags = 'ui'").sort_by_desc("stars").limit(10).run()?;
+/// assert_eq!((good.total, good.documents[0].id), (1, id));
+///
+/// feedback.merge_patch(id, &json!({"stars": 5, "tags": null}))?;
+/// feedback.patch(id, &json!([{"op": "add", "path": "/answered", "value": true}]))?;
+/// let (document, version) = feedback.get_versioned(id)?.ok_or("it is there")?;
+/// assert_eq!(document, json!({"author": {"name": "Ann"}, "stars": 5, "answered": true}));
+/// feedback.replace_if(id, version, &json!({"stars": 1}))?;
+/// assert!(feedback.replace_if(id, version, &json!({"stars": 2})).is_err_and(|it| it.is_retryable()));
+/// assert!(feedback.delete(id)?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Collection {
+    handle: Arc<Handle>,
+    name: Arc<str>,
+}
+
+/// A document and its id.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Document {
+    /// The id.
+    pub id: i64,
+    /// The document.
+    pub doc: Json,
+}
+
+/// What a document was when it was read: the hash of its text. Documents that are equal have
+/// equal versions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Version(pub u64);
+
+impl Document {
+    /// The document as a struct.
+    ///
+    /// # Errors
+    /// [`Error::Request`] with the id and what does not fit.
+    pub fn deserialize<T: DeserializeOwned>(&self) -> Result<T> {
+        T::deserialize(&self.doc)
+            .map_err(|error| Error::request(format!("document {}: {error}", self.id)))
+    }
+}
+
+impl Collection {
+    /// The collection of this name, which is made if there is none.
+    pub(crate) fn open(handle: Arc<Handle>, name: &str) -> Result<Self> {
+        match handle.engine.schema(name) {
+            Ok(schema) if is_collection(&schema) => {}
+            Ok(_) => {
+                let message = format!(
+                    "table {name:?} is no collection: it has other columns than id and doc, or SQL defined it"
+                );
+                return Err(Error::Exists(message.into()));
+            }
+            Err(EngineError::NotFound { .. }) => handle.engine.create_table(schema(name))?,
+            Err(error) => return Err(error.into()),
+        }
+        Ok(Self { handle, name: name.into() })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Inserts a document; gives its id. Cost: some microseconds, and a sync.
+    ///
+    /// # Errors
+    /// - [`Error::Request`]: it is no JSON document: it nests deeper than 100, takes more than 16
+    ///   MiB, or has NaN, a key that is no text or a number beyond 64 bits.
+    /// - [`Error::NotFound`]: the collection was dropped.
+    /// - [`Error::Full`], [`Error::ReadOnly`], [`Error::Busy`] or [`Error::Closed`]: it cannot be written.
+    pub fn insert<T: Serialize + ?Sized>(&self, document: &T) -> Result<i64> {
+        self.insert_text(json::text(&to_document(document)?)?)
+    }
+
+    /// Inserts the document that a text is; gives its id.
+    ///
+    /// # Errors
+    /// Those of [`Collection::insert`]; [`Error::Request`] if the text is no JSON or has half of a surrogate pair.
+    pub fn insert_json(&self, text: &str) -> Result<i64> {
+        self.insert_text(json::text(&json::parse(text)?)?)
+    }
+
+    fn insert_text(&self, text: String) -> Result<i64> {
+        let id = self.handle.ids.take(&self.handle.engine, &self.name, 1)?;
+        self.write(vec![Change::Insert(row(id, text))])?;
+        Ok(id)
+    }
+
+    /// Inserts documents in one durable step: all of them or none. Gives their ids, in order.
+    ///
+    /// # Errors
+    /// Those of [`Collection::insert`]; [`Error::Request`] if there are more than a million.
+    pub fn insert_many<T: Serialize>(
+        &self,
+        documents: impl IntoIterator<Item = T>,
+    ) -> Result<Vec<i64>> {
+        let texts: Result<Vec<String>> =
+            documents.into_iter().map(|document| json::text(&to_document(&document)?)).collect();
+        let texts = texts?;
+        if texts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let first = self.handle.ids.take(&self.handle.engine, &self.name, texts.len())?;
+        let ids: Vec<i64> = (first..).take(texts.len()).collect();
+        let rows = ids.iter().zip(texts).map(|(id, text)| Change::Insert(row(*id, text)));
+        self.write(rows.collect())?;
+        Ok(ids)
+    }
+
+    /// Inserts a document under an id of the caller's.
+    ///
+    /// # Errors
+    /// Those of [`Collection::insert`], and [`Error::Exists`] if there is a document with the id.
+    pub fn insert_as<T: Serialize + ?Sized>(&self, id: i64, document: &T) -> Result<()> {
+        let text = json::text(&to_document(document)?)?;
+        self.write(vec![Change::Insert(row(id, text))])
+    }
+
+    /// Writes a document whether there is one with the id or not.
+    ///
+    /// # Errors
+    /// Those of [`Collection::insert`].
+    pub fn upsert<T: Serialize + ?Sized>(&self, id: i64, document: &T) -> Result<()> {
+        let text = json::text(&to_document(document)?)?;
+        self.write(vec![Change::Put(row(id, text))])
+    }
+
+    /// Replaces a document.
+    ///
+    /// # Errors
+    /// Those of [`Collection::insert`], and [`Error::NotFound`] if there is none with the id.
+    pub fn replace<T: Serialize + ?Sized>(&self, id: i64, document: &T) -> Result<()> {
+        let document = to_document(document)?;
+        self.update(id, |old| {
+            old.clone_from(&document);
+            Ok(())
+        })
+        .map(drop)
+    }
+
+    /// Replaces a document that is still what it was; gives the version that it has now.
+    ///
+    /// # Errors
+    /// Those of [`Collection::replace`], and [`Error::Conflict`] if it has changed since it was read.
+    pub fn replace_if<T: Serialize + ?Sized>(
+        &self,
+        id: i64,
+        version: Version,
+        document: &T,
+    ) -> Result<Version> {
+        let document = to_document(document)?;
+        let new = version_of(&json::text(&document)?);
+        self.change(id, |old| {
+            if version_of(old) != version {
+                let message =
+                    format!("document {id} of {:?} has changed since it was read", self.name);
+                return Err(Error::conflict(message));
+            }
+            json::text(&document)
+        })?;
+        Ok(new)
+    }
+
+    /// Applies a JSON Merge Patch (RFC 7396); gives the document as it is then.
+    ///
+    /// # Errors
+    /// Those of [`Collection::replace`].
+    pub fn merge_patch<T: Serialize + ?Sized>(&self, id: i64, patch: &T) -> Result<Json> {
+        let patch = to_document(patch)?;
+        self.update(id, |document| {
+            merge_patch::merge(document, patch.clone());
+            Ok(())
+        })
+    }
+
+    /// Applies a JSON Patch (RFC 6902), all its operations or none; gives the document as it is then.
+    ///
+    /// # Errors
+    /// Those of [`Collection::replace`]; [`Error::Request`] names the operation that cannot be done,
+    /// [`Error::Conflict`] the `test` that does not hold.
+    pub fn patch<T: Serialize + ?Sized>(&self, id: i64, patch: &T) -> Result<Json> {
+        let patch = to_document(patch)?;
+        self.update(id, |document| patch::apply(document, &patch))
+    }
+
+    /// Changes a document in place; gives it as it is then. Where somebody else is faster, `change`
+    /// is called again with what the document is by then.
+    ///
+    /// # Errors
+    /// Those of [`Collection::replace`], that of `change`, and [`Error::Conflict`] if somebody else was
+    /// faster a hundred times.
+    pub fn update(&self, id: i64, mut change: impl FnMut(&mut Json) -> Result<()>) -> Result<Json> {
+        let mut changed = Json::Null;
+        self.change(id, |old| {
+            changed = parse(id, old)?;
+            change(&mut changed)?;
+            // What a closure made was not checked.
+            changed = to_document(&changed)?;
+            json::text(&changed)
+        })?;
+        Ok(changed)
+    }
+
+    /// Gives a document's text another one.
+    fn change(&self, id: i64, mut change: impl FnMut(&str) -> Result<String>) -> Result<()> {
+        let key = [Value::Int(id)];
+        let changed = self.handle.change(&self.name, &key, |found| match found {
+            Some(found) => Ok(Some(Change::Put(row(id, change(text_of(&found)?)?)))),
+            None => Ok(None),
+        })?;
+        match changed {
+            true => Ok(()),
+            false => {
+                let message = format!("there is no document {id} in {:?}", self.name);
+                Err(Error::NotFound(message.into()))
+            }
+        }
+    }
+
+    /// Deletes a document; says whether there was one.
+    ///
+    /// # Errors
+    /// Those of [`Collection::get`], and of [`Collection::insert`] where it cannot be written.
+    pub fn delete(&self, id: i64) -> Result<bool> {
+        self.handle.delete(&self.name, &[Value::Int(id)])
+    }
+
+    /// The document with this id. Cost: a read of the row store, and parsing.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if the collection was dropped, [`Error::Corrupt`], [`Error::Io`] or
+    /// [`Error::Closed`] if it cannot be read. That there is no such document is none.
+    pub fn get(&self, id: i64) -> Result<Option<Json>> {
+        let row = self.handle.engine.get(&self.name, &[Value::Int(id)])?;
+        row.map(|row| parse(id, text_of(&row)?)).transpose()
+    }
+
+    /// The document with this id as a struct.
+    ///
+    /// # Errors
+    /// Those of [`Collection::get`], and [`Error::Request`] if it is none of `T`.
+    pub fn get_as<T: DeserializeOwned>(&self, id: i64) -> Result<Option<T>> {
+        self.get(id)?.map(|doc| Document { id, doc }.deserialize()).transpose()
+    }
+
+    /// The document with this id, and the version that [`Collection::replace_if`] takes.
+    ///
+    /// # Errors
+    /// Those of [`Collection::get`].
+    pub fn get_versioned(&self, id: i64) -> Result<Option<(Json, Version)>> {
+        let Some(row) = self.handle.engine.get(&self.name, &[Value::Int(id)])? else {
+            return Ok(None);
+        };
+        let text = text_of(&row)?;
+        Ok(Some((parse(id, text)?, version_of(text))))
+    }
+
+    /// How many documents there are, exactly. Cost: none is read.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if the collection was dropped, [`Error::Closed`] if the database was closed.
+    pub fn len(&self) -> Result<u64> {
+        Ok(self.handle.engine.reader().row_count(&self.name)?)
+    }
+
+    /// Whether there is none.
+    ///
+    /// # Errors
+    /// Those of [`Collection::len`].
+    pub fn is_empty(&self) -> Result<bool> {
+        Ok(self.len()? == 0)
+    }
+
+    /// Up to so many documents in the order of ids, behind the document `after`: `None` begins, and
+    /// the last id of a page is where the next one begins.
+    ///
+    /// # Errors
+    /// Those of [`Collection::get`].
+    pub fn page(&self, after: Option<i64>, limit: usize) -> Result<Vec<Document>> {
+        let filter = after.map(|after| EngineFilter::Compare {
+            column: ID.to_owned(),
+            comparison: Comparison::Greater,
+            literal: Literal::Value(Value::Int(after)),
+        });
+        let request = ScanRequest {
+            table: self.name.to_string(),
+            filter,
+            columns: vec![0, 1],
+            batch_rows: BATCH_ROWS.min(limit.max(1)),
+            in_key_order: true,
+            limit: Some(limit as u64),
+            ..ScanRequest::default()
+        };
+        let mut documents = Vec::new();
+        for batch in self.handle.engine.reader().scan(request)? {
+            let batch = batch?;
+            for place in 0..batch.rows {
+                let values: Vec<Value> =
+                    batch.columns.iter().map(|column| column.value(place)).collect();
+                documents.push(read(&values)?);
+            }
+        }
+        Ok(documents)
+    }
+
+    /// Documents that satisfy a filter: a text as [`crate::Filter`] describes, or
+    /// [`field`](crate::field)`("stars").at_least(4)`.
+    pub fn find(&self, filter: impl IntoFilter) -> Find {
+        self.all().filter(filter)
+    }
+
+    /// All documents, to be filtered, sorted and counted.
+    pub fn all(&self) -> Find {
+        Find::new(Arc::clone(&self.handle), Arc::clone(&self.name))
+    }
+
+    fn write(&self, changes: Vec<Change>) -> Result<()> {
+        self.handle.write(&self.name, changes)
+    }
+}
+
+fn schema(name: &str) -> Schema {
+    let column = |id, name: &str, kind, indexed| ColumnDef {
+        id,
+        name: name.to_owned(),
+        kind,
+        nullable: false,
+        indexed,
+        declared: None,
+    };
+    Schema {
+        name: name.to_owned(),
+        columns: vec![
+            column(1, ID, ColumnType::Int(64), true),
+            column(2, DOC, ColumnType::Json, false),
+        ],
+        primary_key: vec![0],
+        texts: Vec::new(),
+        indexes: Vec::new(),
+        required: None,
+        synonyms: Vec::new(),
+        words: None,
+        declared: None,
+    }
+}
+
+fn is_collection(found: &Schema) -> bool {
+    found.declared.is_none() && found.means(&schema(&found.name))
+}
+
+fn row(id: i64, text: String) -> Vec<Value> {
+    vec![Value::Int(id), Value::Json(text.into())]
+}
+
+/// The document of a row.
+fn read(row: &[Value]) -> Result<Document> {
+    match row {
+        [Value::Int(id), Value::Json(text)] => Ok(Document { id: *id, doc: parse(*id, text)? }),
+        _ => Err(other_row()),
+    }
+}
+
+fn text_of(row: &[Value]) -> Result<&str> {
+    match row {
+        [_, Value::Json(text)] => Ok(text),
+        _ => Err(other_row()),
+    }
+}
+
+fn other_row() -> Error {
+    Error::conflict("the collection was made anew as another table: open it again")
+}
+
+fn parse(id: i64, text: &str) -> Result<Json> {
+    serde_json::from_str(text)
+        .map_err(|error| Error::Corrupt(format!("document {id} is no JSON: {error}").into()))
+}
+
+fn version_of(text: &str) -> Version {
+    Version(xxh3_64(text.as_bytes()))
+}

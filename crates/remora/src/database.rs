@@ -1,0 +1,249 @@
+//! The door: an open database.
+
+use std::{path::Path, sync::Arc};
+
+use remora_engine::{Database as Engine, Error as EngineError};
+
+use crate::{
+    Collection, Durability, Error, Options, Result, Table, TableBuilder,
+    directory::TemporaryDirectory, handle::Handle, ids::Ids,
+};
+#[cfg(feature = "sql")]
+use crate::{
+    Value,
+    sessions::Sessions,
+    sql::{self, Connection, Outcome, Prepared, Rows},
+};
+
+/// An open database: a directory on the disk, or one that is gone when it is closed. Cheap to
+/// clone, for all threads; closed when the last clone, and whatever was made of it, is dropped.
+///
+/// Tables ([`Table`]), documents ([`Collection`]) and SQL are doors to the same rows. Calls wait until they are answered; no
+/// runtime is needed, and they may be made within one. An async program that minds waiting
+/// makes them in its runtime's blocking threads (tokio's `spawn_blocking`).
+///
+/// ```
+/// use remora::{Database, params};
+/// use serde::Deserialize;
+///
+/// #[derive(Deserialize)]
+/// struct Bird {
+///     id: u32,
+///     name: String,
+/// }
+///
+/// let db = Database::in_memory()?;
+/// db.execute("CREATE TABLE birds (id INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(100))", params![])?;
+/// let inserted = db.execute("INSERT INTO birds (name) VALUES (?), (?)", params!["Heron", "Kite"])?;
+/// assert_eq!((inserted.rows_changed, inserted.last_insert_id), (2, 1));
+///
+/// let birds = db.query("SELECT id, name FROM birds ORDER BY name", params![])?;
+/// let birds: Vec<Bird> = birds.deserialize()?;
+/// assert_eq!((birds[1].id, birds[1].name.as_str()), (2, "Kite"));
+///
+/// let by_id = db.prepare("SELECT name FROM birds WHERE id = ?")?;
+/// assert_eq!(by_id.query(params![1])?.one::<String>()?, "Heron");
+///
+/// db.transaction(|tx| {
+///     tx.execute("UPDATE birds SET name = ? WHERE id = ?", params!["Grey heron", 1])?;
+///     tx.execute("DELETE FROM birds WHERE id = ?", params![2])
+/// })?;
+/// let batches = db.query_arrow("SELECT COUNT(*) FROM birds", params![])?;
+/// assert_eq!(batches[0].num_rows(), 1);
+/// # Ok::<(), remora::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Database {
+    handle: Arc<Handle>,
+}
+
+impl Database {
+    /// Opens the database of a directory, which is made if it is not there. Cost: milliseconds,
+    /// and the time to index what was written since the last checkpoint.
+    ///
+    /// # Errors
+    /// - [`Error::InUse`]: it is open already, in this process or another.
+    /// - [`Error::Corrupt`]: its rows are damaged, or another version wrote it. (Damaged indexes are
+    ///   rebuilt.)
+    /// - [`Error::NotFound`]: it has something else in it.
+    /// - [`Error::Io`] or [`Error::Full`]: it cannot be made, read or written.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::open_with(path, Options::default())
+    }
+
+    /// Opens the database of a directory with these settings.
+    ///
+    /// # Errors
+    /// Those of [`Database::open`].
+    pub fn open_with(path: impl AsRef<Path>, options: Options) -> Result<Self> {
+        Self::start(path.as_ref(), options, None)
+    }
+
+    /// A database that is gone when the last of its clones is: in a directory of the system's for
+    /// temporary files, written without syncs, so that it is in memory as long as the system has
+    /// memory for it.
+    ///
+    /// # Errors
+    /// [`Error::Io`] or [`Error::Full`] if there is no room for it.
+    pub fn in_memory() -> Result<Self> {
+        let directory = TemporaryDirectory::new()?;
+        let path = directory.path().to_owned();
+        let options = Options { durability: Durability::None, ..Options::default() };
+        Self::start(&path, options, Some(directory))
+    }
+
+    fn start(path: &Path, options: Options, directory: Option<TemporaryDirectory>) -> Result<Self> {
+        #[cfg(feature = "sql")]
+        remora_sql::register_collations();
+        let own = remora_engine::Options {
+            durability: options.durability,
+            row_cache_bytes: options.row_cache_bytes,
+            ..remora_engine::Options::default()
+        };
+        let engine = Engine::open(path, own).map_err(|error| match error {
+            EngineError::Conflict(message) => Error::InUse(message.into()),
+            other => other.into(),
+        })?;
+        let handle = Handle {
+            #[cfg(feature = "sql")]
+            sessions: Sessions::new(engine.clone(), &options),
+            ids: Ids::default(),
+            engine,
+            directory,
+        };
+        Ok(Self { handle: Arc::new(handle) })
+    }
+
+    /// Where it lives.
+    pub fn path(&self) -> std::path::PathBuf {
+        self.handle.engine.path()
+    }
+
+    /// Closes it, within five seconds, for all clones: what is called later answers [`Error::Closed`]. Dropping
+    /// the last clone does the same and tells nobody of errors.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if the last write has not ended, [`Error::Io`] or [`Error::Full`] if the
+    /// indexes cannot be written, so that the next opening takes longer. No row is lost.
+    pub fn close(&self) -> Result<()> {
+        Ok(self.handle.engine.close()?)
+    }
+
+    /// Makes a table, or gives the one that is there with the same definition.
+    ///
+    /// # Errors
+    /// [`Error::Request`] if the definition is wrong, [`Error::Exists`] if there is a table of that name with another
+    /// one, [`Error::Full`], [`Error::ReadOnly`] or [`Error::Closed`] if it cannot be written.
+    pub fn create_table(
+        &self,
+        name: &str,
+        define: impl FnOnce(TableBuilder) -> TableBuilder,
+    ) -> Result<Table> {
+        let schema = define(TableBuilder::new(name)).finish()?;
+        self.handle.engine.create_table(schema).map_err(|error| match error {
+            EngineError::Conflict(message) => Error::Exists(message.into()),
+            other => other.into(),
+        })?;
+        self.table(name)
+    }
+
+    /// A table that is there. One that SQL made is read by it: its database stands before its name, but for `remora`,
+    /// which statements begin in.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is none of that name.
+    pub fn table(&self, name: &str) -> Result<Table> {
+        Table::new(Arc::clone(&self.handle), name)
+    }
+
+    /// The names of all tables and collections, sorted.
+    pub fn tables(&self) -> Vec<String> {
+        self.handle.engine.tables()
+    }
+
+    /// Drops a table or a collection with all its rows.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is none of that name, [`Error::Request`] if SQL made it, which
+    /// drops what belongs to it.
+    pub fn drop_table(&self, name: &str) -> Result<()> {
+        self.handle.writable(name)?;
+        Ok(self.handle.engine.drop_table(name)?)
+    }
+
+    /// The collection of this name, which is made if there is none.
+    ///
+    /// # Errors
+    /// [`Error::Exists`] if a table has the name, [`Error::Request`] if it cannot be one,
+    /// [`Error::Full`], [`Error::ReadOnly`] or [`Error::Closed`] if it cannot be made.
+    pub fn collection(&self, name: &str) -> Result<Collection> {
+        Collection::open(Arc::clone(&self.handle), name)
+    }
+}
+
+#[cfg(feature = "sql")]
+impl Database {
+    /// Runs a statement for what it changes, in a session of its own, with a value for each `?`:
+    /// [`params!`](crate::params). It is committed and durable on return.
+    ///
+    /// # Errors
+    /// MySQL's, whose number [`Error::mysql_code`] gives:
+    ///
+    /// - [`Error::Request`]: the statement or a value is wrong, or something is not supported.
+    /// - [`Error::NotFound`] or [`Error::Exists`]: a table or column is not there, or a key is.
+    /// - [`Error::Conflict`]: others change the same rows all the time.
+    /// - [`Error::Busy`]: it takes more memory or time than it may.
+    /// - [`Error::Full`], [`Error::Io`] or [`Error::Closed`]: it cannot be read or written.
+    pub fn execute(&self, text: &str, values: impl AsRef<[Value]>) -> Result<Outcome> {
+        sql::execute_once(&self.handle, text, values.as_ref())
+    }
+
+    /// Runs a statement for its rows, in a session of its own, with a value for each `?`. The rows
+    /// are all in memory: `LIMIT` them.
+    ///
+    /// # Errors
+    /// Those of [`Database::execute`], and [`Error::Request`] if it is a statement that has no rows.
+    pub fn query(&self, text: &str, values: impl AsRef<[Value]>) -> Result<Rows> {
+        sql::query_once(&self.handle, text, values.as_ref())
+    }
+
+    /// Runs a statement for its rows, as Arrow: batches of up to 8,192 rows, or one without rows. Integers are of 64 bits,
+    /// decimals of 128 (of more than 38 digits text), moments microseconds, JSON text, vectors bytes.
+    ///
+    /// # Errors
+    /// Those of [`Database::query`], and [`Error::Request`] if a value has none in Arrow, such as a date of zeros.
+    pub fn query_arrow(
+        &self,
+        text: &str,
+        values: impl AsRef<[Value]>,
+    ) -> Result<Vec<datafusion::arrow::record_batch::RecordBatch>> {
+        sql::batches(&self.query(text, values)?)
+    }
+
+    /// Reads a statement that is to run many times.
+    ///
+    /// # Errors
+    /// [`Error::Request`] if it is wrong or cannot be prepared, [`Error::NotFound`] if a table or
+    /// column is not there.
+    pub fn prepare(&self, text: &str) -> Result<Prepared> {
+        Prepared::new(Arc::clone(&self.handle), text)
+    }
+
+    /// A session for statements that belong together.
+    pub fn connection(&self) -> Connection {
+        Connection::new(Arc::clone(&self.handle))
+    }
+
+    /// Runs what `work` does in one transaction, which is committed if it ends well and rolled back
+    /// if it answers an error. It reads the moment it began at and its own changes.
+    ///
+    /// # Errors
+    /// That of `work`; [`Error::Conflict`] if somebody else changed a row meanwhile that it changes: nothing is
+    /// changed, run it again.
+    pub fn transaction<T, E: From<Error>>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> Result<T, E>,
+    ) -> Result<T, E> {
+        sql::transaction(&self.handle, work)
+    }
+}

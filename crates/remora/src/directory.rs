@@ -1,0 +1,51 @@
+//! A directory that is gone when its owner is.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use crate::{Error, Result};
+
+/// Names that are tried before it is given up.
+const TRIES: u32 = 64;
+
+/// A directory in the system's one for temporary files. Removed with all that is in it on drop.
+#[derive(Debug)]
+pub(crate) struct TemporaryDirectory {
+    path: PathBuf,
+}
+
+impl TemporaryDirectory {
+    /// A new one, of a name that nobody has.
+    pub fn new() -> Result<Self> {
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        let mut last = None;
+        for _ in 0..TRIES {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            let (process, number) = (std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
+            let name = format!("remora-{process}-{number}-{:x}", now.subsec_nanos());
+            let path = std::env::temp_dir().join(name);
+            match std::fs::create_dir(&path) {
+                Ok(()) => return Ok(Self { path }),
+                Err(error) => last = Some(error),
+            }
+        }
+        let why = last.map_or_else(String::new, |error| error.to_string());
+        let folder = std::env::temp_dir();
+        let message = format!("cannot make a directory in {}: {why}; set TMPDIR", folder.display());
+        Err(Error::Io(message.into()))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for TemporaryDirectory {
+    fn drop(&mut self) {
+        // What is left there has nobody to be told of it.
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}

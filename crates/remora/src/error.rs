@@ -1,0 +1,187 @@
+//! What can go wrong, by what the caller can do about it.
+
+use std::fmt;
+
+use remora_engine::Error as EngineError;
+
+/// The crate's result.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A call that failed. Nothing of what it was to change is changed.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The call itself is wrong, a statement or a value of it too: mend it.
+    #[error("{0}")]
+    Request(Detail),
+    /// There is no such table, column, document or path.
+    #[error("{0}")]
+    NotFound(Detail),
+    /// A row was to be inserted whose key is there, or a table whose name is taken.
+    #[error("{0}")]
+    Exists(Detail),
+    /// Somebody else was faster: read again and try again.
+    #[error("{0}")]
+    Conflict(Detail),
+    /// A limit of memory, of time or of a queue was met: try again later, or ask for less.
+    #[error("{0}")]
+    Busy(Detail),
+    /// The directory is open already, in this process or another: use that one, or close it.
+    #[error("{0}")]
+    InUse(Detail),
+    /// The disk is full: make room and try again.
+    #[error("{0}")]
+    Full(Detail),
+    /// Stored bytes are not what was written: `remora check` tells more.
+    #[error("{0}")]
+    Corrupt(Detail),
+    /// The operating system refused, or something broke off within.
+    #[error("{0}")]
+    Io(Detail),
+    /// A write could not be made durable: reads go on, for writes open the directory again.
+    #[error("{0}")]
+    ReadOnly(Detail),
+    /// The database was closed.
+    #[error("the database is closed: open it again")]
+    Closed,
+}
+
+/// What happened: the sentence, and MySQL's number where a statement failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Detail {
+    message: String,
+    mysql_code: Option<u16>,
+}
+
+impl Detail {
+    /// The sentence.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+}
+
+impl From<String> for Detail {
+    fn from(message: String) -> Self {
+        Self { message, mysql_code: None }
+    }
+}
+
+impl fmt::Display for Detail {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.message)
+    }
+}
+
+impl Error {
+    /// The number that MySQL gives this error, such as 1062 for a duplicate key, if a statement failed.
+    pub fn mysql_code(&self) -> Option<u16> {
+        self.detail()?.mysql_code
+    }
+
+    /// Whether the same call may succeed when it is made again: [`Error::Conflict`] at once,
+    /// [`Error::Busy`] and [`Error::Full`] later.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, Self::Conflict(_) | Self::Busy(_) | Self::Full(_))
+    }
+
+    pub(crate) fn request(message: impl Into<String>) -> Self {
+        Self::Request(message.into().into())
+    }
+
+    pub(crate) fn conflict(message: impl Into<String>) -> Self {
+        Self::Conflict(message.into().into())
+    }
+
+    /// The same error, with the place before what it says.
+    pub(crate) fn at(mut self, place: impl fmt::Display) -> Self {
+        if let Some(detail) = self.detail_mut() {
+            detail.message = format!("{place}: {}", detail.message);
+        }
+        self
+    }
+
+    fn detail(&self) -> Option<&Detail> {
+        match self {
+            Self::Request(detail)
+            | Self::NotFound(detail)
+            | Self::Exists(detail)
+            | Self::Conflict(detail)
+            | Self::Busy(detail)
+            | Self::InUse(detail)
+            | Self::Full(detail)
+            | Self::Corrupt(detail)
+            | Self::Io(detail)
+            | Self::ReadOnly(detail) => Some(detail),
+            Self::Closed => None,
+        }
+    }
+
+    fn detail_mut(&mut self) -> Option<&mut Detail> {
+        match self {
+            Self::Request(detail)
+            | Self::NotFound(detail)
+            | Self::Exists(detail)
+            | Self::Conflict(detail)
+            | Self::Busy(detail)
+            | Self::InUse(detail)
+            | Self::Full(detail)
+            | Self::Corrupt(detail)
+            | Self::Io(detail)
+            | Self::ReadOnly(detail) => Some(detail),
+            Self::Closed => None,
+        }
+    }
+}
+
+impl From<EngineError> for Error {
+    fn from(error: EngineError) -> Self {
+        let detail = Detail::from(error.to_string());
+        match error {
+            EngineError::Request { .. } => Self::Request(detail),
+            EngineError::NotFound { .. } => Self::NotFound(detail),
+            EngineError::Conflict(_) => Self::Conflict(detail),
+            EngineError::Taken { .. } | EngineError::Exists { .. } => Self::Exists(detail),
+            EngineError::Busy(_) => Self::Busy(detail),
+            EngineError::Corrupt(_) => Self::Corrupt(detail),
+            EngineError::Io(_) => Self::Io(detail),
+            EngineError::Full(_) => Self::Full(detail),
+            EngineError::Poisoned(_) => Self::ReadOnly(detail),
+            EngineError::Closed => Self::Closed,
+        }
+    }
+}
+
+#[cfg(feature = "sql")]
+impl From<remora_sql::Error> for Error {
+    fn from(error: remora_sql::Error) -> Self {
+        use remora_mysql::ErrorCode as Code;
+        let detail = Detail { message: error.to_string(), mysql_code: Some(error.code.number()) };
+        match error.code {
+            Code::NoSuchTable | Code::UnknownTable | Code::UnknownDatabase => {
+                Self::NotFound(detail)
+            }
+            Code::UnknownColumn => Self::NotFound(detail),
+            Code::DuplicateKey | Code::TableExists | Code::DatabaseExists => Self::Exists(detail),
+            Code::Deadlock | Code::LockWaitTimeout => Self::Conflict(detail),
+            Code::OutOfMemory | Code::TableFull | Code::QueryTimeout | Code::Interrupted => {
+                Self::Busy(detail)
+            }
+            Code::DiskFull => Self::Full(detail),
+            Code::ServerShutdown => Self::Closed,
+            Code::Unknown => Self::Io(detail),
+            _ => Self::Request(detail),
+        }
+    }
+}
+
+impl serde::de::Error for Error {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self::request(message.to_string())
+    }
+}
+
+impl serde::ser::Error for Error {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self::request(message.to_string())
+    }
+}

@@ -1,0 +1,242 @@
+//! Whether a condition holds for a document.
+
+use std::cmp::Ordering;
+
+use remora_engine::Value;
+use serde_json::{Number, Value as Json};
+
+use super::{Condition, Field, Test};
+
+/// Whether it holds. Cost: the document is walked once for each part of the condition.
+pub(crate) fn matches(condition: &Condition, document: &Json) -> bool {
+    match condition {
+        Condition::Compare(field, Test::NotEqual, value) => {
+            !any(field, document, &mut |found| compare(found, value) == Some(Ordering::Equal))
+        }
+        Condition::Compare(field, test, value) => any(field, document, &mut |found| {
+            compare(found, value).is_some_and(|order| holds(*test, order))
+        }),
+        Condition::In(field, values) => any(field, document, &mut |found| {
+            values.iter().any(|value| compare(found, value) == Some(Ordering::Equal))
+        }),
+        Condition::Between(field, from, to) => any(field, document, &mut |found| {
+            compare(found, from).is_some_and(Ordering::is_ge)
+                && compare(found, to).is_some_and(Ordering::is_le)
+        }),
+        Condition::Exists(field) => any(field, document, &mut |_| true),
+        Condition::IsNull(field) => any(field, document, &mut Json::is_null),
+        Condition::And(parts) => parts.iter().all(|part| matches(part, document)),
+        Condition::Or(parts) => parts.iter().any(|part| matches(part, document)),
+        Condition::Not(inner) => !matches(inner, document),
+    }
+}
+
+fn holds(test: Test, order: Ordering) -> bool {
+    match test {
+        Test::Equal => order.is_eq(),
+        Test::NotEqual => order.is_ne(),
+        Test::Less => order.is_lt(),
+        Test::LessOrEqual => order.is_le(),
+        Test::Greater => order.is_gt(),
+        Test::GreaterOrEqual => order.is_ge(),
+    }
+}
+
+/// The first value that a path leads to.
+pub(crate) fn first_at<'d>(field: &Field, document: &'d Json) -> Option<&'d Json> {
+    let mut first = None;
+    walk(&field.parts, document, &mut |found| {
+        first = Some(found);
+        true
+    });
+    first
+}
+
+/// Whether the test holds for a value that the path leads to, or for an element of one.
+fn any(field: &Field, document: &Json, test: &mut dyn FnMut(&Json) -> bool) -> bool {
+    walk(&field.parts, document, &mut |found| {
+        test(found) || found.as_array().is_some_and(|elements| elements.iter().any(&mut *test))
+    })
+}
+
+/// Visits what a path leads to until a visit says that it is enough; each value at most once for
+/// each part of the path.
+fn walk<'d>(parts: &[String], value: &'d Json, visit: &mut dyn FnMut(&'d Json) -> bool) -> bool {
+    let Some((name, below)) = parts.split_first() else { return visit(value) };
+    match value {
+        Json::Object(members) => members.get(name).is_some_and(|member| walk(below, member, visit)),
+        Json::Array(elements) => {
+            let place = name.parse().ok().and_then(|place: usize| elements.get(place));
+            place.is_some_and(|element| walk(below, element, visit))
+                || elements.iter().any(|element| !element.is_array() && walk(parts, element, visit))
+        }
+        _ => false,
+    }
+}
+
+/// How a value of a document compares with a literal; `None` if they are not of one type.
+fn compare(found: &Json, literal: &Value) -> Option<Ordering> {
+    match (found, literal) {
+        (Json::Null, Value::Null) => Some(Ordering::Equal),
+        (Json::Bool(truth), Value::Bool(other)) => Some(truth.cmp(other)),
+        (Json::Number(number), _) => compare_numbers(number, &number_of(literal)?),
+        (Json::String(text), Value::Text(other)) => Some((**text).cmp(other)),
+        (
+            Json::String(text),
+            Value::Date(_) | Value::DateTime(_) | Value::Time(_) | Value::Timestamp(_),
+        ) => Some(text.as_str().cmp(&literal.to_string())),
+        (_, Value::Json(text)) => {
+            let other: Json = serde_json::from_str(text).ok()?;
+            (*found == other).then_some(Ordering::Equal)
+        }
+        _ => None,
+    }
+}
+
+fn number_of(literal: &Value) -> Option<Number> {
+    match literal {
+        Value::Int(number) => Some((*number).into()),
+        Value::Uint(number) => Some((*number).into()),
+        Value::Float(number) => Number::from_f64(*number),
+        Value::Decimal(number) => number.as_str().parse().ok(),
+        _ => None,
+    }
+}
+
+/// The exact order of two numbers, integers beyond what a double tells apart too.
+fn compare_numbers(a: &Number, b: &Number) -> Option<Ordering> {
+    match (whole(a), whole(b)) {
+        (Some(a), Some(b)) => Some(a.cmp(&b)),
+        (Some(a), None) => compare_with_float(a, b.as_f64()?),
+        (None, Some(b)) => compare_with_float(b, a.as_f64()?).map(Ordering::reverse),
+        (None, None) => a.as_f64()?.partial_cmp(&b.as_f64()?),
+    }
+}
+
+fn whole(number: &Number) -> Option<i128> {
+    number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from))
+}
+
+fn compare_with_float(whole: i128, float: f64) -> Option<Ordering> {
+    // The cast keeps within the range of i128, which is beyond every whole number here.
+    let order = whole.cmp(&(float.trunc() as i128));
+    Some(order.then(0.0_f64.partial_cmp(&float.fract())?))
+}
+
+/// The order of values where documents are sorted: what is missing and null, false, true, numbers,
+/// strings by their bytes, and the rest in no order.
+pub(crate) fn order(a: Option<&Json>, b: Option<&Json>) -> Ordering {
+    match (a, b) {
+        (Some(Json::Number(a)), Some(Json::Number(b))) => {
+            compare_numbers(a, b).unwrap_or(Ordering::Equal)
+        }
+        (Some(Json::String(a)), Some(Json::String(b))) => a.cmp(b),
+        (Some(Json::Bool(a)), Some(Json::Bool(b))) => a.cmp(b),
+        (a, b) => rank(a).cmp(&rank(b)),
+    }
+}
+
+fn rank(value: Option<&Json>) -> u8 {
+    match value {
+        None => 0,
+        Some(Json::Null) => 1,
+        Some(Json::Bool(_)) => 2,
+        Some(Json::Number(_)) => 3,
+        Some(Json::String(_)) => 4,
+        Some(Json::Array(_)) => 5,
+        Some(Json::Object(_)) => 6,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::Filter;
+
+    fn holds_for(filter: &str, document: &Json) -> bool {
+        matches(&Filter::parse(filter).unwrap().0, document)
+    }
+
+    #[test]
+    fn values_compare_as_what_they_are() {
+        let document = json!({
+            "n": 5, "text": "5", "half": 0.5, "big": u64::MAX, "near": 9_007_199_254_740_993_i64,
+            "yes": true, "nothing": null, "when": "2024-05-01"
+        });
+        for filter in [
+            "n = 5",
+            "n = 5.0",
+            "n < 5.5",
+            "n >= 5",
+            "NOT n = '5'",
+            "text = '5'",
+            "NOT text = 5",
+            "half > 0",
+            "half BETWEEN 0 AND 1",
+            "big = 18446744073709551615",
+            "big > 1.8e19",
+            "near > 9007199254740992.0",
+            "near != 9007199254740992.0",
+            "n > -1e300",
+            "n < 1e300",
+            "yes = true",
+            "NOT yes = 1",
+            "nothing IS NULL",
+            "nothing EXISTS",
+            "NOT gone IS NULL",
+            "NOT gone EXISTS",
+            "gone != 1",
+            "text != 5",
+            "n IN ('5', 5)",
+            "NOT n IN ('5')",
+            "when < '2024-06'",
+            "NOT n BETWEEN '0' AND '9'",
+            "NOT nothing = 0",
+        ] {
+            assert!(holds_for(filter, &document), "{filter}");
+        }
+        let date = remora_engine::Date { year: 2024, month: 5, day: 1 };
+        assert!(matches(&crate::field("when").equals(date).0, &document));
+    }
+
+    #[test]
+    fn arrays_fan_out() {
+        let document = json!({
+            "tags": ["a", "b"], "grid": [[1, 2], [3]],
+            "authors": [{"name": "Ann", "age": 30}, {"name": "Bo"}], "0": "zero"
+        });
+        for filter in [
+            "tags = 'a'",
+            "tags = 'b'",
+            "NOT tags = 'c'",
+            "NOT tags != 'a'",
+            "tags.1 = 'b'",
+            "NOT tags.1 = 'a'",
+            "authors.name = 'Bo'",
+            "authors.0.name = 'Ann'",
+            "NOT authors.1.name = 'Ann'",
+            "authors.age EXISTS",
+            "authors.age > 29",
+            "grid.1 = 3",
+            "grid.0.1 = 2",
+            "NOT grid = 3",
+            "NOT tags.2 EXISTS",
+            "`0` = 'zero'",
+            "NOT tags.x EXISTS",
+        ] {
+            assert!(holds_for(filter, &document), "{filter}");
+        }
+        let whole = crate::field("tags").equals(json!(["a", "b"]));
+        assert!(matches(&whole.0, &document));
+    }
+
+    #[test]
+    fn sorted_values_have_one_order() {
+        let sorted =
+            [json!(null), json!(false), json!(true), json!(-1), json!(1.5), json!(2), json!("a")];
+        assert!(sorted.is_sorted_by(|a, b| order(Some(a), Some(b)).is_lt()));
+        assert!(order(None, Some(&json!(null))).is_lt());
+    }
+}

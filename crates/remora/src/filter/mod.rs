@@ -1,0 +1,216 @@
+//! Conditions: on the columns of a table, and on what is within documents.
+
+mod columns;
+mod documents;
+mod parse;
+
+use remora_engine::Value;
+
+pub(crate) use columns::of_table;
+pub(crate) use documents::{first_at, matches, order};
+
+use crate::{IntoValue, Result};
+
+/// A condition. Made by [`field`], or read from a text wherever [`IntoFilter`] is asked for:
+///
+/// ```text
+/// filter    := and ("OR" and)*
+/// and       := part ("AND" part)*
+/// part      := "NOT" part | "(" filter ")" | field test
+/// test      := ("=" | "!=" | "<>" | "<" | "<=" | ">" | ">=") literal | ["NOT"] "IN" "(" literal ("," literal)* ")"
+///            | ["NOT"] "BETWEEN" literal "AND" literal | "IS" ["NOT"] "NULL" | "EXISTS"
+/// field     := name ("." name)*                name := letters, digits, _ or any text in `…` or "…"
+/// literal   := number | "'" text "'" | "true" | "false"        ('' is ' within a text)
+/// ```
+///
+/// A field of a table is a column. A field of a document is a path; a number in it is a place of
+/// an array, and where there is an array a test holds if it holds for one of its elements. Values compare
+/// as what they are: 5 is not '5'. What is missing, or of another type, satisfies only `!=` and NOT.
+/// `IS NULL` is a column's NULL, and a document's null; what is not there is `NOT … EXISTS`.
+///
+/// ```
+/// use remora::{Filter, field};
+///
+/// let one = Filter::parse("author.name = 'Ann' AND (stars >= 4 OR NOT tags IN ('old'))")?;
+/// let same = field("author.name").equals("Ann")
+///     & (field("stars").at_least(4) | !field("tags").is_in(["old"]));
+/// assert_eq!(one, same);
+/// # Ok::<(), remora::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Filter(pub(crate) Condition);
+
+/// What a filter is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Condition {
+    Compare(Field, Test, Value),
+    In(Field, Vec<Value>),
+    Between(Field, Value, Value),
+    Exists(Field),
+    IsNull(Field),
+    And(Vec<Condition>),
+    Or(Vec<Condition>),
+    Not(Box<Condition>),
+}
+
+/// A comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Test {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+/// A column, or a path into documents, that a condition is on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Field {
+    /// The names from the outside in.
+    pub(crate) parts: Vec<String>,
+}
+
+/// The column of this name, or the path whose names stand between points: `author.name`, `tags.0`.
+pub fn field(path: &str) -> Field {
+    Field { parts: path.split('.').map(str::to_owned).collect() }
+}
+
+/// The path of these names, which may have points in them.
+pub fn path<'p>(names: impl IntoIterator<Item = &'p str>) -> Field {
+    Field { parts: names.into_iter().map(str::to_owned).collect() }
+}
+
+impl Field {
+    /// `=`
+    pub fn equals(self, value: impl IntoValue) -> Filter {
+        self.compare(Test::Equal, value)
+    }
+
+    /// `!=`, which holds for what is missing too.
+    pub fn differs_from(self, value: impl IntoValue) -> Filter {
+        self.compare(Test::NotEqual, value)
+    }
+
+    /// `<`
+    pub fn less_than(self, value: impl IntoValue) -> Filter {
+        self.compare(Test::Less, value)
+    }
+
+    /// `<=`
+    pub fn at_most(self, value: impl IntoValue) -> Filter {
+        self.compare(Test::LessOrEqual, value)
+    }
+
+    /// `>`
+    pub fn greater_than(self, value: impl IntoValue) -> Filter {
+        self.compare(Test::Greater, value)
+    }
+
+    /// `>=`
+    pub fn at_least(self, value: impl IntoValue) -> Filter {
+        self.compare(Test::GreaterOrEqual, value)
+    }
+
+    /// Between the two, both included.
+    pub fn between(self, from: impl IntoValue, to: impl IntoValue) -> Filter {
+        Filter(Condition::Between(self, from.into_value(), to.into_value()))
+    }
+
+    /// One of these.
+    pub fn is_in<V: IntoValue>(self, values: impl IntoIterator<Item = V>) -> Filter {
+        let values = values.into_iter().map(IntoValue::into_value).collect();
+        Filter(Condition::In(self, values))
+    }
+
+    /// It is there: a column that is not NULL, a path of a document that leads somewhere, to null too.
+    pub fn exists(self) -> Filter {
+        Filter(Condition::Exists(self))
+    }
+
+    /// A column's NULL, a document's null.
+    pub fn is_null(self) -> Filter {
+        Filter(Condition::IsNull(self))
+    }
+
+    fn compare(self, test: Test, value: impl IntoValue) -> Filter {
+        Filter(Condition::Compare(self, test, value.into_value()))
+    }
+
+    /// As it is written in a message.
+    pub(crate) fn shown(&self) -> String {
+        self.parts.join(".")
+    }
+}
+
+impl Filter {
+    /// Reads a filter.
+    ///
+    /// # Errors
+    /// [`crate::Error::Request`] says what is wrong, and where: the number of the character.
+    pub fn parse(text: &str) -> Result<Self> {
+        parse::parse(text).map(Self)
+    }
+}
+
+impl std::ops::BitAnd for Filter {
+    type Output = Self;
+
+    fn bitand(self, other: Self) -> Self {
+        // A chain is one list, however long, and no tree that is as deep.
+        let mut parts = match self.0 {
+            Condition::And(parts) => parts,
+            first => vec![first],
+        };
+        parts.push(other.0);
+        Self(Condition::And(parts))
+    }
+}
+
+impl std::ops::BitOr for Filter {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        let mut parts = match self.0 {
+            Condition::Or(parts) => parts,
+            first => vec![first],
+        };
+        parts.push(other.0);
+        Self(Condition::Or(parts))
+    }
+}
+
+impl std::ops::Not for Filter {
+    type Output = Self;
+
+    fn not(self) -> Self {
+        Self(Condition::Not(Box::new(self.0)))
+    }
+}
+
+/// A filter, or a text that is read as one.
+pub trait IntoFilter {
+    /// The filter.
+    ///
+    /// # Errors
+    /// Those of [`Filter::parse`].
+    fn into_filter(self) -> Result<Filter>;
+}
+
+impl IntoFilter for Filter {
+    fn into_filter(self) -> Result<Filter> {
+        Ok(self)
+    }
+}
+
+impl IntoFilter for &str {
+    fn into_filter(self) -> Result<Filter> {
+        Filter::parse(self)
+    }
+}
+
+impl IntoFilter for &String {
+    fn into_filter(self) -> Result<Filter> {
+        Filter::parse(self)
+    }
+}

@@ -1,0 +1,302 @@
+//! A filter's text.
+
+use remora_engine::Value;
+
+use super::{Condition, Field, Test};
+use crate::{Error, Result};
+
+/// How deep parentheses and NOT nest at most.
+const MAX_DEPTH: usize = 64;
+/// Most bytes of a filter.
+const MAX_BYTES: usize = 1 << 20;
+/// Signs of comparisons, the longer before those that they begin with.
+const SIGNS: [(&str, Test); 7] = [
+    ("!=", Test::NotEqual),
+    ("<>", Test::NotEqual),
+    ("<=", Test::LessOrEqual),
+    (">=", Test::GreaterOrEqual),
+    ("=", Test::Equal),
+    ("<", Test::Less),
+    (">", Test::Greater),
+];
+
+/// Reads a filter.
+pub(super) fn parse(text: &str) -> Result<Condition> {
+    let mut reader = Reader { text, at: 0 };
+    if text.len() > MAX_BYTES {
+        return Err(reader.wrong("is longer than 1 MiB, which is the limit"));
+    }
+    let condition = reader.any_of(0)?;
+    match reader.rest().is_empty() {
+        true => Ok(condition),
+        false => Err(reader.expected("AND, OR or the end")),
+    }
+}
+
+struct Reader<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+impl<'t> Reader<'t> {
+    /// What is still to be read, without the spaces before it.
+    fn rest(&mut self) -> &'t str {
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let trimmed = rest.trim_start();
+        self.at += rest.len() - trimmed.len();
+        trimmed
+    }
+
+    fn wrong(&self, what: &str) -> Error {
+        let before = self.text.get(..self.at).unwrap_or_default();
+        let place = before.chars().count() + 1;
+        Error::request(format!("the filter {what}, at character {place}"))
+    }
+
+    fn expected(&mut self, what: &str) -> Error {
+        let rest: String = self.rest().chars().take(20).collect();
+        let found = if rest.is_empty() { "its end".to_owned() } else { format!("{rest:?}") };
+        self.wrong(&format!("has {found} where {what} was expected"))
+    }
+
+    fn takes(&mut self, sign: &str) -> bool {
+        let found = self.rest().starts_with(sign);
+        self.at += if found { sign.len() } else { 0 };
+        found
+    }
+
+    /// The letters at the beginning of what is to be read.
+    fn word(&mut self) -> &'t str {
+        let rest = self.rest();
+        let end = rest.find(|letter| !is_of_name(letter)).unwrap_or(rest.len());
+        rest.get(..end).unwrap_or_default()
+    }
+
+    fn takes_word(&mut self, word: &str) -> bool {
+        let found = self.word().eq_ignore_ascii_case(word);
+        self.at += if found { word.len() } else { 0 };
+        found
+    }
+
+    fn any_of(&mut self, depth: usize) -> Result<Condition> {
+        let first = self.all_of(depth)?;
+        let mut parts = vec![first];
+        while self.takes_word("OR") {
+            parts.push(self.all_of(depth)?);
+        }
+        Ok(joined(parts, Condition::Or))
+    }
+
+    fn all_of(&mut self, depth: usize) -> Result<Condition> {
+        let first = self.part(depth)?;
+        let mut parts = vec![first];
+        while self.takes_word("AND") {
+            parts.push(self.part(depth)?);
+        }
+        Ok(joined(parts, Condition::And))
+    }
+
+    fn part(&mut self, depth: usize) -> Result<Condition> {
+        if depth >= MAX_DEPTH {
+            return Err(self.wrong(&format!("nests deeper than {MAX_DEPTH} levels")));
+        }
+        if self.takes_word("NOT") {
+            return Ok(Condition::Not(Box::new(self.part(depth + 1)?)));
+        }
+        if self.takes("(") {
+            let inner = self.any_of(depth + 1)?;
+            return match self.takes(")") {
+                true => Ok(inner),
+                false => Err(self.expected("AND, OR or )")),
+            };
+        }
+        let field = self.field()?;
+        self.test(field)
+    }
+
+    fn field(&mut self) -> Result<Field> {
+        let mut parts = vec![self.name()?];
+        while self.text.get(self.at..).is_some_and(|rest| rest.starts_with('.')) {
+            self.at += 1;
+            parts.push(self.name()?);
+        }
+        Ok(Field { parts })
+    }
+
+    fn name(&mut self) -> Result<String> {
+        for quote in ['`', '"'] {
+            if self.rest().starts_with(quote) {
+                return self.quoted(quote);
+            }
+        }
+        match self.word() {
+            "" => Err(self.expected("the name of a field")),
+            word => {
+                self.at += word.len();
+                Ok(word.to_owned())
+            }
+        }
+    }
+
+    /// What stands between two of this sign; two of them within it are one.
+    fn quoted(&mut self, quote: char) -> Result<String> {
+        let begin = self.at;
+        self.at += quote.len_utf8();
+        let mut out = String::new();
+        loop {
+            let rest = self.text.get(self.at..).unwrap_or_default();
+            let Some((before, behind)) = rest.split_once(quote) else {
+                self.at = begin;
+                return Err(self.wrong(&format!("has a {quote} without another behind it")));
+            };
+            out.push_str(before);
+            self.at += before.len() + quote.len_utf8();
+            if !behind.starts_with(quote) {
+                return Ok(out);
+            }
+            out.push(quote);
+            self.at += quote.len_utf8();
+        }
+    }
+
+    fn test(&mut self, field: Field) -> Result<Condition> {
+        for (sign, test) in SIGNS {
+            if self.takes(sign) {
+                let value = self.literal()?;
+                return Ok(Condition::Compare(field, test, value));
+            }
+        }
+        if self.takes_word("EXISTS") {
+            return Ok(Condition::Exists(field));
+        }
+        if self.takes_word("IS") {
+            let negated = self.takes_word("NOT");
+            return match self.takes_word("NULL") {
+                true => Ok(perhaps_not(negated, Condition::IsNull(field))),
+                false => Err(self.expected("NULL")),
+            };
+        }
+        let negated = self.takes_word("NOT");
+        if self.takes_word("IN") {
+            return Ok(perhaps_not(negated, Condition::In(field, self.list()?)));
+        }
+        if self.takes_word("BETWEEN") {
+            let from = self.literal()?;
+            if !self.takes_word("AND") {
+                return Err(self.expected("AND"));
+            }
+            return Ok(perhaps_not(negated, Condition::Between(field, from, self.literal()?)));
+        }
+        Err(self.expected("a comparison, IN, BETWEEN, IS or EXISTS"))
+    }
+
+    fn list(&mut self) -> Result<Vec<Value>> {
+        if !self.takes("(") {
+            return Err(self.expected("("));
+        }
+        let mut values = vec![self.literal()?];
+        while self.takes(",") {
+            values.push(self.literal()?);
+        }
+        if self.takes(")") { Ok(values) } else { Err(self.expected(", or )")) }
+    }
+
+    fn literal(&mut self) -> Result<Value> {
+        if self.rest().starts_with('\'') {
+            return Ok(Value::Text(self.quoted('\'')?.into()));
+        }
+        for truth in [true, false] {
+            if self.takes_word(if truth { "true" } else { "false" }) {
+                return Ok(Value::Bool(truth));
+            }
+        }
+        let rest = self.rest();
+        let is_of_number =
+            |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-' | '+');
+        let end = rest.find(|letter| !is_of_number(letter)).unwrap_or(rest.len());
+        let Some(number) = rest.get(..end).and_then(number) else {
+            return Err(self.expected("a number, a text in '…', true or false"));
+        };
+        self.at += end;
+        Ok(number)
+    }
+}
+
+fn is_of_name(letter: char) -> bool {
+    letter.is_alphanumeric() || matches!(letter, '_' | '$' | '#')
+}
+
+fn number(text: &str) -> Option<Value> {
+    let is_number = text.bytes().any(|byte| byte.is_ascii_digit())
+        && text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
+    if !is_number {
+        return None;
+    }
+    let whole = text.parse().map(Value::Int).or_else(|_| text.parse().map(Value::Uint));
+    whole.ok().or_else(|| {
+        let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
+        number.map(Value::Float)
+    })
+}
+
+fn joined(mut parts: Vec<Condition>, join: fn(Vec<Condition>) -> Condition) -> Condition {
+    match parts.pop() {
+        Some(only) if parts.is_empty() => only,
+        last => {
+            parts.extend(last);
+            join(parts)
+        }
+    }
+}
+
+fn perhaps_not(negated: bool, condition: Condition) -> Condition {
+    if negated { Condition::Not(Box::new(condition)) } else { condition }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Filter, field, path};
+
+    fn read(text: &str) -> Filter {
+        Filter(parse(text).unwrap())
+    }
+
+    #[test]
+    fn texts_are_read() {
+        assert_eq!(read(" a=1 "), field("a").equals(1));
+        assert_eq!(read("a.b.0 <> 'it''s'"), field("a.b.0").differs_from("it's"));
+        assert_eq!(read("`a.b`.\"c d\" >= -1.5e3"), path(["a.b", "c d"]).at_least(-1500.0));
+        assert_eq!(read("a = 18446744073709551615"), field("a").equals(u64::MAX));
+        assert_eq!(read("a is null or not b exists"), field("a").is_null() | !field("b").exists());
+        assert_eq!(
+            read("a NOT IN (1, true)"),
+            !field("a").is_in([Value::Int(1), Value::Bool(true)])
+        );
+        let mixed = read("a = 1 AND b = 2 OR c BETWEEN 1 AND 2");
+        assert_eq!(mixed, (field("a").equals(1) & field("b").equals(2)) | field("c").between(1, 2));
+        assert_eq!(read("((a = 1))"), field("a").equals(1));
+        assert_eq!(read("日本 = '東京'"), field("日本").equals("東京"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_place() {
+        let told = |text: &str| parse(text).unwrap_err().to_string();
+        for (text, words) in [
+            ("", "has its end where the name of a field was expected, at character 1"),
+            ("a", "has its end where a comparison"),
+            ("é = 1 b = 2", "has \"b = 2\" where AND, OR or the end was expected, at character 7"),
+            ("a = 'x", "a ' without another behind it, at character 5"),
+            ("a = b", "where a number, a text"),
+            ("a IN ()", "where a number, a text"),
+            ("(a = 1", "AND, OR or )"),
+            ("a = 1e999", "where a number, a text"),
+            ("a = --1", "where a number, a text"),
+        ] {
+            assert!(told(text).contains(words), "{text}: {}", told(text));
+        }
+        let deep = format!("{}a = 1{}", "(".repeat(100_000), ")".repeat(100_000));
+        assert!(told(&deep).contains("deeper than 64"));
+        assert!(told(&"NOT ".repeat(10_000)).contains("deeper than 64"));
+    }
+}

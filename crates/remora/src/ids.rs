@@ -1,0 +1,122 @@
+//! Ids of documents: numbers that grow with time and are never given twice.
+//!
+//! ```text
+//! id := milliseconds since 2020-01-01 00:00:00 UTC << 22 | number within the millisecond
+//! ```
+//! An id is above every id before it, whatever the clock does. How far ids may have come is stored, as
+//! the position of a source whose name begins with `#ids.`, before they are given: a second ahead
+//! and once a second, so that most writes store nothing beside their rows. After a restart they go on
+//! above what was stored.
+
+use std::{
+    collections::HashMap,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use parking_lot::Mutex;
+use remora_engine::{ChangeBatch, Database};
+
+use crate::{Error, Result};
+
+/// What the stored names begin with.
+const STORED: &str = "#ids.";
+/// 2020-01-01 00:00:00 UTC, in milliseconds since 1970.
+const BEGIN_MS: u128 = 1_577_836_800_000;
+/// Bits of the number within a millisecond.
+const NUMBER_BITS: u32 = 22;
+/// How far ahead ids are stored as given, in milliseconds.
+const AHEAD_MS: i64 = 1_000;
+
+/// The ids of all collections.
+#[derive(Debug, Default)]
+pub(crate) struct Ids {
+    collections: Mutex<HashMap<String, Given>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Given {
+    /// The last id.
+    last: i64,
+    /// What is stored: no id above it was ever given.
+    stored: i64,
+}
+
+impl Ids {
+    /// So many ids of a collection, one above the other: the first of them.
+    pub fn take(&self, engine: &Database, collection: &str, count: usize) -> Result<i64> {
+        self.take_at(engine, collection, count, now_ms())
+    }
+
+    fn take_at(
+        &self,
+        engine: &Database,
+        collection: &str,
+        count: usize,
+        now_ms: i64,
+    ) -> Result<i64> {
+        // Held while what is ahead is stored: whoever takes more waits for it.
+        let mut collections = self.collections.lock();
+        let name = format!("{STORED}{collection}");
+        let mut given = match collections.get(collection) {
+            Some(given) => *given,
+            None => {
+                let stored = engine.source_position(&name)?;
+                let stored = stored.and_then(|text| text.parse().ok()).unwrap_or(0);
+                Given { last: stored, stored }
+            }
+        };
+        let exhausted = || Error::request(format!("collection {collection:?} has no more ids"));
+        let count = i64::try_from(count).map_err(|_| exhausted())?;
+        let first = given.last.checked_add(1).ok_or_else(exhausted)?.max(now_ms << NUMBER_BITS);
+        given.last = first.checked_add(count - 1).ok_or_else(exhausted)?;
+        if given.last > given.stored {
+            given.stored = given.last.checked_add(AHEAD_MS << NUMBER_BITS).ok_or_else(exhausted)?;
+            let positions = vec![(name, given.stored.to_string())];
+            engine.apply(ChangeBatch { positions, ..ChangeBatch::default() })?;
+        }
+        collections.insert(collection.to_owned(), given);
+        Ok(first)
+    }
+}
+
+/// Milliseconds since the beginning of 2020; 0 before it.
+fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    i64::try_from(since.saturating_sub(BEGIN_MS)).unwrap_or(i64::MAX) & (i64::MAX >> NUMBER_BITS)
+}
+
+#[cfg(test)]
+mod tests {
+    use remora_engine::Options;
+
+    use super::*;
+
+    #[test]
+    fn ids_grow_whatever_the_clock_does_and_across_restarts() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut last = 0;
+        for clock in [5_000, 4_000, 4_000, 0, 9_000] {
+            let engine = Database::open(directory.path(), Options::default()).unwrap();
+            let ids = Ids::default();
+            for count in [1, 10, 1] {
+                let first = ids.take_at(&engine, "a", count, clock).unwrap();
+                assert!(first > last, "{first} behind {last} at {clock}");
+                last = first + count as i64 - 1;
+            }
+            engine.close().unwrap();
+        }
+        // The clock is followed where it is ahead.
+        assert_eq!(last >> NUMBER_BITS, 9_000);
+    }
+
+    #[test]
+    fn the_first_ids_of_a_moment_are_that_moment() {
+        let directory = tempfile::tempdir().unwrap();
+        let engine = Database::open(directory.path(), Options::default()).unwrap();
+        let ids = Ids::default();
+        assert_eq!(ids.take_at(&engine, "a", 2, 77).unwrap(), 77 << NUMBER_BITS);
+        assert!(now_ms() > 150_000_000_000 && now_ms() << NUMBER_BITS > 0);
+        // Another collection has ids of its own.
+        assert_eq!(ids.take_at(&engine, "b", 1, 77).unwrap(), 77 << NUMBER_BITS);
+    }
+}

@@ -1,0 +1,105 @@
+//! Documents: what one may be, and how a value becomes one.
+//!
+//! A document is a JSON value that nests up to 100 deep, as MySQL's do (a scalar is 1 deep), and
+//! whose text takes up to 16 MiB. Its numbers are whole numbers of 64 bits or finite doubles.
+
+mod serialize;
+
+use serde_json::Value as Json;
+
+use crate::{Error, Result};
+
+pub(crate) use serialize::{to_document, to_json};
+
+/// Deepest nesting of a document.
+pub(crate) const MAX_DEPTH: usize = 100;
+/// Most bytes of a document's text.
+pub(crate) const MAX_BYTES: usize = 16 << 20;
+
+/// The document that a text is.
+///
+/// # Errors
+/// [`Error::Request`] if it is no JSON, has half of a surrogate pair, a number that no double
+/// holds, nests too deep or is too long.
+pub(crate) fn parse(text: &str) -> Result<Json> {
+    if text.len() > MAX_BYTES {
+        return Err(too_long());
+    }
+    let parsed: Json = serde_json::from_str(text).map_err(|error| match error.classify() {
+        serde_json::error::Category::Syntax if error.to_string().contains("recursion") => {
+            too_deep()
+        }
+        _ => Error::request(format!("the text is no JSON document: {error}")),
+    })?;
+    match depth(&parsed) > MAX_DEPTH {
+        true => Err(too_deep()),
+        false => Ok(parsed),
+    }
+}
+
+/// The text of a document that was checked.
+pub(crate) fn text(document: &Json) -> Result<String> {
+    let text = document.to_string();
+    if text.len() > MAX_BYTES { Err(too_long()) } else { Ok(text) }
+}
+
+/// How deep a document nests: 1 for a scalar.
+pub(crate) fn depth(document: &Json) -> usize {
+    1 + match document {
+        Json::Array(values) => values.iter().map(depth).max().unwrap_or(0),
+        Json::Object(members) => members.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+/// About how many bytes a document's text takes.
+pub(crate) fn size(document: &Json) -> usize {
+    match document {
+        Json::Array(values) => values.iter().map(|value| size(value) + 1).sum::<usize>() + 2,
+        Json::Object(members) => {
+            members.iter().map(|(name, value)| name.len() + size(value) + 4).sum::<usize>() + 2
+        }
+        Json::String(text) => text.len() + 2,
+        _ => 4,
+    }
+}
+
+pub(crate) fn too_deep() -> Error {
+    Error::request(format!("the document nests deeper than {MAX_DEPTH} levels, which is the limit"))
+}
+
+pub(crate) fn too_long() -> Error {
+    Error::request(format!(
+        "the document takes more than {} MiB, which is the limit",
+        MAX_BYTES >> 20
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nested(levels: usize) -> String {
+        format!("{}1{}", "[".repeat(levels - 1), "]".repeat(levels - 1))
+    }
+
+    #[test]
+    fn depth_is_counted_as_mysql_counts_it() {
+        assert_eq!(depth(&parse(&nested(100)).unwrap()), 100);
+        for levels in [101, 127, 128, 129, 100_000] {
+            let error = parse(&nested(levels)).unwrap_err().to_string();
+            assert!(error.contains("deeper than 100"), "{levels}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_document_is_refused() {
+        for text in ["", "{", "NaN", "1e999", "\"\\ud800\"", "[1] 2", "{a:1}", "'a'"] {
+            let error = parse(text).unwrap_err();
+            assert!(matches!(error, Error::Request(_)), "{text}");
+            assert!(error.to_string().contains("no JSON document"), "{text}: {error}");
+        }
+        let long = format!("\"{}\"", "x".repeat(MAX_BYTES));
+        assert!(parse(&long).unwrap_err().to_string().contains("more than 16 MiB"));
+    }
+}

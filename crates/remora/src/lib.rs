@@ -1,0 +1,55 @@
+//! Remora inside a program: tables, full-text search, JSON documents and MySQL's SQL over one
+//! durable store, in this process.
+//!
+//! ```
+//! let notes = remora::Database::in_memory()?.create_table("notes", |t| t.int("id").key().text("body"))?;
+//! notes.insert(&serde_json::json!({"id": 1, "body": "Herons nest at the reef"}))?;
+//! assert_eq!(notes.search("reef").count()?, 1);
+//! # Ok::<(), remora::Error>(())
+//! ```
+//!
+//! [`Database`] is the door: [`Table`] has rows by key and searches, [`Collection`] documents by
+//! id and what is in them, `execute` and `query` take SQL. All see the same rows. What a call acknowledged is
+//! there after a crash; who reads never waits for who writes.
+//!
+//! The feature `sql` (on unless `default-features = false`) brings statements and Arrow, and with them
+//! DataFusion, which takes most of the time to build. Without it there are tables, searches and collections.
+//!
+//! No module imports one that stands above it. From the bottom: `error`, `options`, `value`, `json`,
+//! `row`, `filter`; `directory`, `ids`, `runtime` and `sessions` (where statements run); `handle`, which
+//! all share; `table`, `collection`, `sql`; `database`.
+
+#![warn(missing_docs)]
+
+mod collection;
+mod database;
+mod directory;
+mod error;
+mod filter;
+mod handle;
+mod ids;
+mod json;
+mod options;
+mod row;
+#[cfg(feature = "sql")]
+mod runtime;
+#[cfg(feature = "sql")]
+mod sessions;
+#[cfg(feature = "sql")]
+mod sql;
+mod table;
+mod value;
+
+pub use collection::{Collection, Document, Find, FoundDocuments, Version};
+pub use database::Database;
+#[cfg(feature = "sql")]
+pub use datafusion::arrow;
+pub use error::{Detail, Error, Result};
+pub use filter::{Field, Filter, IntoFilter, field, path};
+pub use options::{Durability, Options};
+pub use remora_engine::{Date, DateTime, Decimal, Value};
+pub use row::{Column, Row, Type};
+#[cfg(feature = "sql")]
+pub use sql::{Connection, Outcome, Prepared, Rows};
+pub use table::{Facet, Found, FoundRow, Search, Table, TableBuilder};
+pub use value::{IntoKey, IntoValue};

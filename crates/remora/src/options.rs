@@ -1,0 +1,40 @@
+//! The settings of a database.
+
+pub use remora_engine::Durability;
+
+/// Settings of a database; [`Options::default`] is what most programs want.
+///
+/// ```
+/// use remora::{Durability, Options};
+/// use std::time::Duration;
+///
+/// // A write returns before its sync, which follows within 100 ms.
+/// let options =
+///     Options { durability: Durability::Interval(Duration::from_millis(100)), ..Options::default() };
+/// assert_eq!(options.row_cache_bytes, 16 << 20);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How soon a write is safe from a loss of power; from a crash of the process it is always.
+    pub durability: Durability,
+    /// Bytes of the cache of rows that are read from the disk.
+    pub row_cache_bytes: u64,
+    /// Most memory of one statement, in bytes; more is put on the disk or refused.
+    pub max_query_memory_bytes: u64,
+    /// Most memory of all statements together, in bytes.
+    pub max_total_memory_bytes: u64,
+    /// Most bytes that statements may put on the disk while they run, in all.
+    pub max_spill_bytes: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            durability: Durability::Always,
+            row_cache_bytes: 16 << 20,
+            max_query_memory_bytes: 1 << 30,
+            max_total_memory_bytes: 2 << 30,
+            max_spill_bytes: 10 << 30,
+        }
+    }
+}

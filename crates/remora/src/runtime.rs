@@ -1,0 +1,79 @@
+//! Where statements run, which wait for others as tasks: called by whoever, a task of a runtime of
+//! the caller's too.
+//!
+//! A thread outside of any runtime runs a statement itself, at the cost of a few function calls. Within a runtime of
+//! the caller's, where nobody may wait in the same way, and for texts that may need more stack than the caller has,
+//! a thread of our own runs it.
+
+use std::{
+    future::Future,
+    sync::{LazyLock, mpsc::sync_channel},
+};
+
+use tokio::runtime::{Builder, Handle, Runtime};
+
+use crate::{Error, Result};
+
+/// A stack for the deepest statement that is let through.
+const STACK_BYTES: usize = 16 << 20;
+/// A text of so many words and signs cannot nest deeper than a small stack holds.
+const MAX_WORDS: usize = 64;
+
+/// Our threads, and timers; `None` where none can be made.
+static RUNTIME: LazyLock<Option<Runtime>> = LazyLock::new(|| {
+    let mut builder = Builder::new_multi_thread();
+    builder.thread_stack_size(STACK_BYTES).thread_name("remora").enable_time().build().ok()
+});
+
+/// Whether a statement may nest deeper than a small stack holds: it has many words and signs, each of which
+/// may open a level.
+pub(crate) fn may_be_deep(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    let (mut words, mut in_word) = (0, false);
+    bytes.any(|byte| {
+        let is_of_word = byte.is_ascii_alphanumeric() || !byte.is_ascii() || byte == b'_';
+        let begins =
+            (is_of_word && !in_word) || byte.is_ascii_punctuation() && !b"_,.;`".contains(&byte);
+        in_word = is_of_word;
+        words += usize::from(begins);
+        words > MAX_WORDS
+    })
+}
+
+/// Waits for the work of a statement, which may need a large stack.
+///
+/// # Errors
+/// [`Error::Io`] if the system gives no threads, or the work broke off.
+pub(crate) fn wait<F>(is_deep: bool, work: F) -> Result<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send,
+{
+    let failed = |message: &str| Error::Io(message.to_owned().into());
+    let runtime = RUNTIME.as_ref().ok_or_else(|| failed("the system gives no threads"))?;
+    if !is_deep && Handle::try_current().is_err() {
+        return Ok(runtime.block_on(work));
+    }
+    let (sender, receiver) = sync_channel(1);
+    runtime.spawn(async move {
+        // Somebody waits for it until it comes.
+        let _ = sender.send(work.await);
+    });
+    receiver.recv().map_err(|_| failed("the statement broke off: please report it"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_be_deep_has_many_words_and_signs() {
+        let plain = "SELECT id, name, price FROM shop.products WHERE brand = ? AND price BETWEEN ? AND ? \
+                     ORDER BY price DESC, id LIMIT 10 OFFSET 20";
+        assert!(!may_be_deep(plain) && !may_be_deep(""));
+        for level in ["(", "NOT ", "-", "1+", "CASE WHEN "] {
+            assert!(may_be_deep(&level.repeat(65)), "{level}");
+        }
+        assert!(!may_be_deep(&"x".repeat(10_000)));
+    }
+}

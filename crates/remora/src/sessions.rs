@@ -1,0 +1,146 @@
+//! The SQL side of a database: sessions that are kept for the next statement, and statements that
+//! were prepared before.
+
+use std::{
+    collections::HashMap,
+    future::Future,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use parking_lot::Mutex;
+use remora_engine::Database;
+use remora_sql::{Alone, Identity, Instance, Session, Settings};
+
+use crate::{Error, Options, Result, runtime};
+
+/// What `@@version` says: that of the MySQL whose meaning SQL has.
+const VERSION: &str = concat!("9.7.0-remora-", env!("CARGO_PKG_VERSION"));
+/// Idle sessions that are kept.
+const MAX_IDLE: usize = 32;
+/// Prepared statements that are kept.
+const MAX_STATEMENTS: usize = 256;
+/// Longest text that is kept with its statement, in bytes.
+const MAX_KEPT_BYTES: usize = 16 << 10;
+
+/// The database that tables without one are in: that of a server over the same directory.
+const DEFAULT_DATABASE: &str = "remora";
+
+/// Where statements begin.
+pub(crate) struct Sessions {
+    instance: Instance,
+    next: AtomicU64,
+    idle: Mutex<Vec<Session>>,
+    statements: Mutex<Statements>,
+}
+
+impl Sessions {
+    pub fn new(engine: Database, options: &Options) -> Self {
+        let settings = Settings {
+            version: VERSION.to_owned(),
+            max_query_memory_bytes: options.max_query_memory_bytes,
+            max_total_memory_bytes: options.max_total_memory_bytes,
+            max_temporary_memory_bytes: options.max_total_memory_bytes,
+            spill: Some(engine.path().join("spill")),
+            max_spill_bytes: options.max_spill_bytes,
+            max_direct_rows: remora_sql::MAX_DIRECT_ROWS,
+            default_database: DEFAULT_DATABASE.to_owned(),
+        };
+        Self {
+            instance: Instance::new(engine, Arc::new(Alone), settings),
+            next: AtomicU64::new(1),
+            idle: Mutex::default(),
+            statements: Mutex::default(),
+        }
+    }
+
+    /// A session as it is after a login.
+    pub fn begin(&self) -> Session {
+        if let Some(session) = self.idle.lock().pop() {
+            return session;
+        }
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let identity = Identity { user: "root".into(), host: "localhost".into(), rights: None };
+        self.instance.session(id, identity)
+    }
+
+    /// Takes a session back. Nothing of what was done in it is left.
+    pub fn end(&self, mut session: Session) {
+        session.reset(None);
+        let mut idle = self.idle.lock();
+        if idle.len() < MAX_IDLE {
+            idle.push(session);
+        }
+    }
+
+    /// The statement of a text, which was prepared before or is now.
+    pub fn prepare(&self, session: &mut Option<Session>, text: &str) -> Result<Arc<Prepared>> {
+        if let Some(known) = self.statements.lock().get(text) {
+            return Ok(known);
+        }
+        let prepared = prepare(session, text)?;
+        self.statements.lock().insert(text, &prepared);
+        Ok(prepared)
+    }
+}
+
+/// Runs what needs the session. One that breaks off takes it away.
+pub(crate) fn lend<T, F>(
+    session: &mut Option<Session>,
+    is_deep: bool,
+    run: impl FnOnce(Session) -> F,
+) -> Result<T>
+where
+    T: Send,
+    F: Future<Output = (Session, remora_sql::Result<T>)> + Send + 'static,
+{
+    let lent = session.take().ok_or(Error::Closed)?;
+    let (lent, ran) = runtime::wait(is_deep, run(lent))?;
+    *session = Some(lent);
+    Ok(ran?)
+}
+
+/// Reads a statement.
+pub(crate) fn prepare(session: &mut Option<Session>, text: &str) -> Result<Arc<Prepared>> {
+    let (is_deep, text) = (runtime::may_be_deep(text), text.to_owned());
+    let statement = lend(session, is_deep, async move |mut session| {
+        let read = session.prepare(text.as_bytes()).await;
+        (session, read)
+    })?;
+    Ok(Arc::new(Prepared { statement, is_deep }))
+}
+
+/// A statement that was read.
+pub(crate) struct Prepared {
+    pub statement: remora_sql::Prepared,
+    /// Whether it may need a large stack.
+    pub is_deep: bool,
+}
+
+/// Prepared statements by their texts.
+#[derive(Default)]
+pub(crate) struct Statements {
+    known: HashMap<String, Arc<Prepared>>,
+}
+
+impl Statements {
+    pub fn get(&self, text: &str) -> Option<Arc<Prepared>> {
+        self.known.get(text).cloned()
+    }
+
+    pub fn insert(&mut self, text: &str, prepared: &Arc<Prepared>) {
+        if text.len() > MAX_KEPT_BYTES {
+            return;
+        }
+        if self.known.len() >= MAX_STATEMENTS {
+            self.known.clear();
+        }
+        self.known.insert(text.to_owned(), Arc::clone(prepared));
+    }
+
+    pub fn clear(&mut self) {
+        self.known.clear();
+    }
+}

@@ -1,0 +1,145 @@
+//! Statements that belong together.
+
+use std::sync::Arc;
+
+use datafusion::arrow::record_batch::RecordBatch;
+use remora_engine::Value;
+use remora_sql::Session;
+
+use super::{
+    arrow::batches,
+    reply::Answer,
+    rows::{Outcome, Rows},
+    statement::{rows_of, run_prepared, run_text},
+};
+use crate::{
+    Error, Result,
+    handle::Handle,
+    sessions::{Statements, prepare},
+};
+
+/// A session of SQL: its transactions, variables, temporary tables and chosen database. For one
+/// thread at a time; make one for each. What is not committed when it is dropped is rolled back.
+///
+/// ```
+/// use remora::{Database, params};
+///
+/// let db = Database::in_memory()?;
+/// let mut connection = db.connection();
+/// connection.execute("CREATE TABLE t (id INT PRIMARY KEY, n INT)", params![])?;
+/// connection.execute("SET @step = 10", params![])?;
+/// connection.execute("BEGIN", params![])?;
+/// connection.execute("INSERT INTO t VALUES (?, @step)", params![1])?;
+/// connection.execute("COMMIT", params![])?;
+/// assert_eq!(db.query("SELECT n FROM t", params![])?.one::<i32>()?, 10);
+/// # Ok::<(), remora::Error>(())
+/// ```
+pub struct Connection {
+    /// There until it is dropped, or a statement broke off.
+    session: Option<Session>,
+    statements: Statements,
+    handle: Arc<Handle>,
+}
+
+impl Connection {
+    pub(crate) fn new(handle: Arc<Handle>) -> Self {
+        let session = Some(handle.sessions.begin());
+        Self { session, statements: Statements::default(), handle }
+    }
+
+    /// Runs a statement for what it changes.
+    ///
+    /// # Errors
+    /// Those of [`Database::execute`](crate::Database::execute). Within a transaction the statement is undone and the
+    /// transaction goes on.
+    pub fn execute(&mut self, text: &str, values: impl AsRef<[Value]>) -> Result<Outcome> {
+        Ok(self.run(text, values.as_ref())?.outcome())
+    }
+
+    /// Runs a statement for its rows.
+    ///
+    /// # Errors
+    /// Those of [`Database::query`](crate::Database::query).
+    pub fn query(&mut self, text: &str, values: impl AsRef<[Value]>) -> Result<Rows> {
+        rows_of(self.run(text, values.as_ref())?)
+    }
+
+    /// Runs a statement for its rows, as Arrow.
+    ///
+    /// # Errors
+    /// Those of [`Database::query_arrow`](crate::Database::query_arrow).
+    pub fn query_arrow(
+        &mut self,
+        text: &str,
+        values: impl AsRef<[Value]>,
+    ) -> Result<Vec<RecordBatch>> {
+        batches(&self.query(text, values)?)
+    }
+
+    /// Runs what `work` does in one transaction, which is committed if it ends well and rolled back
+    /// if it answers an error.
+    ///
+    /// # Errors
+    /// That of `work`; [`Error::Conflict`] if somebody else changed a row meanwhile that it changes: run it again.
+    /// [`Error::Request`] if a transaction is open.
+    pub fn transaction<T, E: From<Error>>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<T, E>,
+    ) -> Result<T, E> {
+        if self.session.as_ref().is_some_and(|session| session.status().in_transaction) {
+            return Err(Error::request("a transaction is open in this connection").into());
+        }
+        self.execute("BEGIN", [])?;
+        match work(self) {
+            Ok(value) => {
+                self.execute("COMMIT", [])?;
+                Ok(value)
+            }
+            Err(error) => {
+                self.execute("ROLLBACK", [])?;
+                Err(error)
+            }
+        }
+    }
+
+    fn run(&mut self, text: &str, values: &[Value]) -> Result<Answer> {
+        if values.is_empty() {
+            let answer = run_text(&mut self.session, text);
+            let mut changes = self.session.iter_mut().flat_map(Session::take_changes);
+            // What the same text means may have changed: its mode, or its database.
+            if changes.next().is_some() || changes_database(text) {
+                self.statements.clear();
+            }
+            return answer;
+        }
+        let statement = match self.statements.get(text) {
+            Some(statement) => statement,
+            None => {
+                let prepared = prepare(&mut self.session, text)?;
+                self.statements.insert(text, &prepared);
+                prepared
+            }
+        };
+        run_prepared(&mut self.session, &statement, values)
+    }
+}
+
+fn changes_database(text: &str) -> bool {
+    text.trim_start().get(..3).is_some_and(|word| word.eq_ignore_ascii_case("use"))
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if let Some(session) = self.session.take() {
+            self.handle.sessions.end(session);
+        }
+    }
+}
+
+/// Runs work in a transaction of a connection of its own.
+pub(crate) fn transaction<T, E: From<Error>>(
+    handle: &Arc<Handle>,
+    work: impl FnOnce(&mut Connection) -> Result<T, E>,
+) -> Result<T, E> {
+    Connection::new(Arc::clone(handle)).transaction(work)
+}

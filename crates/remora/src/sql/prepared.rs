@@ -1,0 +1,49 @@
+//! A statement that runs many times.
+
+use std::sync::Arc;
+
+use remora_engine::Value;
+
+use super::{
+    rows::{Outcome, Rows},
+    statement::{rows_of, run_prepared_once},
+};
+use crate::{Result, handle::Handle, sessions};
+
+/// A statement that was read once and runs many times, in any thread, each time in a session of its
+/// own. Made by [`Database::prepare`](crate::Database::prepare). A SELECT by key costs microseconds.
+#[derive(Clone)]
+pub struct Prepared {
+    handle: Arc<Handle>,
+    statement: Arc<sessions::Prepared>,
+}
+
+impl Prepared {
+    pub(crate) fn new(handle: Arc<Handle>, text: &str) -> Result<Self> {
+        let mut session = Some(handle.sessions.begin());
+        let prepared = handle.sessions.prepare(&mut session, text);
+        session.into_iter().for_each(|session| handle.sessions.end(session));
+        Ok(Self { statement: prepared?, handle })
+    }
+
+    /// How many `?` it has.
+    pub fn parameters(&self) -> usize {
+        self.statement.statement.parameters
+    }
+
+    /// Runs it for what it changes.
+    ///
+    /// # Errors
+    /// Those of [`Database::execute`](crate::Database::execute).
+    pub fn execute(&self, values: impl AsRef<[Value]>) -> Result<Outcome> {
+        Ok(run_prepared_once(&self.handle, &self.statement, values.as_ref())?.outcome())
+    }
+
+    /// Runs it for its rows.
+    ///
+    /// # Errors
+    /// Those of [`Database::query`](crate::Database::query).
+    pub fn query(&self, values: impl AsRef<[Value]>) -> Result<Rows> {
+        rows_of(run_prepared_once(&self.handle, &self.statement, values.as_ref())?)
+    }
+}

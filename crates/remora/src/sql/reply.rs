@@ -1,0 +1,108 @@
+//! Takes what a statement answers.
+
+use std::{future::Future, sync::Arc};
+
+use remora_engine::Value;
+use remora_mysql::Collation;
+use remora_sql::{Cell, Column as SqlColumn, Outcome as SqlOutcome, Reply, SqlType};
+
+use super::rows::{Outcome, Rows};
+use crate::row::{Column, Type};
+
+/// Everything that a statement answers.
+#[derive(Default)]
+pub(super) struct Answer {
+    columns: Option<Arc<[Column]>>,
+    rows: Vec<Vec<Value>>,
+    outcome: Outcome,
+}
+
+impl Answer {
+    /// Its rows; `None` if it is a statement without any.
+    pub fn into_rows(self) -> Option<Rows> {
+        self.columns.map(|columns| Rows::new(columns, self.rows))
+    }
+
+    pub fn outcome(&self) -> Outcome {
+        self.outcome.clone()
+    }
+}
+
+impl Reply for Answer {
+    fn columns(&mut self, columns: &[SqlColumn]) -> remora_sql::Result<()> {
+        self.rows.clear();
+        self.columns = Some(columns.iter().map(column).collect());
+        Ok(())
+    }
+
+    fn row(&mut self, cells: &[Cell<'_>]) -> remora_sql::Result<()> {
+        let columns = self.columns.as_deref().unwrap_or_default();
+        let pairs = cells.iter().zip(columns);
+        self.rows.push(pairs.map(|(cell, column)| value(*cell, column.kind)).collect());
+        Ok(())
+    }
+
+    fn done(&mut self, outcome: &SqlOutcome, _more: bool) -> remora_sql::Result<()> {
+        self.outcome = Outcome {
+            rows_changed: outcome.affected_rows,
+            last_insert_id: outcome.last_insert_id,
+            warnings: outcome.warnings,
+        };
+        Ok(())
+    }
+
+    fn drain(&mut self) -> impl Future<Output = remora_sql::Result<()>> + Send {
+        std::future::ready(Ok(()))
+    }
+}
+
+fn column(column: &SqlColumn) -> Column {
+    let is_binary = column.collation == Collation::BINARY.0;
+    let kind = match column.kind {
+        SqlType::Null => Type::Null,
+        SqlType::TinyInt
+        | SqlType::SmallInt
+        | SqlType::MediumInt
+        | SqlType::Int
+        | SqlType::BigInt
+        | SqlType::Year => match column.unsigned {
+            true => Type::Uint,
+            false => Type::Int,
+        },
+        SqlType::Float => Type::Float,
+        SqlType::Double => Type::Double,
+        SqlType::Decimal(digits, scale) => Type::Decimal(digits, scale),
+        SqlType::Bit(_) | SqlType::Geometry => Type::Bytes,
+        SqlType::Date => Type::Date,
+        SqlType::Time(_) => Type::Time,
+        SqlType::DateTime(_) => Type::DateTime,
+        // In the session's zone by now, whose clock shows it.
+        SqlType::Timestamp(_) => Type::DateTime,
+        SqlType::Json => Type::Json,
+        SqlType::Vector => Type::Vector,
+        SqlType::Enum | SqlType::Set => Type::Text,
+        _ if is_binary => Type::Bytes,
+        _ => Type::Text,
+    };
+    Column { name: column.name.clone(), kind }
+}
+
+fn value(cell: Cell<'_>, kind: Type) -> Value {
+    match cell {
+        Cell::Null => Value::Null,
+        Cell::Int(number) if kind == Type::Uint => {
+            u64::try_from(number).map_or(Value::Int(number), Value::Uint)
+        }
+        Cell::Int(number) => Value::Int(number),
+        Cell::Uint(number) => Value::Uint(number),
+        Cell::Float(number) => Value::Float(f64::from(number)),
+        Cell::Double(number) => Value::Float(number),
+        Cell::Decimal(number) => Value::Decimal(number.clone()),
+        Cell::Text(text) if kind == Type::Json => Value::Json(text.into()),
+        Cell::Text(text) => Value::Text(text.into()),
+        Cell::Bytes(bytes) => Value::Bytes(bytes.into()),
+        Cell::Date(date) => Value::Date(date),
+        Cell::Time(micros) => Value::Time(micros),
+        Cell::DateTime(moment) => Value::DateTime(moment),
+    }
+}

@@ -1,0 +1,105 @@
+//! What statements answer.
+
+use std::sync::Arc;
+
+use remora_engine::Value;
+use serde::de::DeserializeOwned;
+
+use crate::{
+    Error, Result,
+    row::{Column, Row},
+};
+
+/// How a statement ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Rows that were inserted, changed or deleted, as MySQL counts them.
+    pub rows_changed: u64,
+    /// The first AUTO_INCREMENT value that the statement gave; 0 if it gave none.
+    pub last_insert_id: u64,
+    /// How many warnings it had; `SHOW WARNINGS` in a [`Connection`](crate::Connection) lists them.
+    pub warnings: u16,
+}
+
+/// The rows of a statement, all in memory.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rows {
+    columns: Arc<[Column]>,
+    rows: Vec<Row>,
+}
+
+impl Rows {
+    pub(super) fn new(columns: Arc<[Column]>, rows: Vec<Vec<Value>>) -> Self {
+        let row = |values| Row::new(Arc::clone(&columns), values);
+        Self { rows: rows.into_iter().map(row).collect(), columns: Arc::clone(&columns) }
+    }
+
+    /// The columns, of no rows too.
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The rows, in order.
+    pub fn iter(&self) -> std::slice::Iter<'_, Row> {
+        self.rows.iter()
+    }
+
+    /// The first row, if there is one.
+    pub fn first(&self) -> Option<&Row> {
+        self.rows.first()
+    }
+
+    /// The rows as structs by the names of the columns, as tuples, or, of one column, as its values.
+    ///
+    /// # Errors
+    /// [`Error::Request`] names the row, counted from 1, and the column that does not fit.
+    pub fn deserialize<T: DeserializeOwned>(&self) -> Result<Vec<T>> {
+        let numbered = (1_usize..).zip(&self.rows);
+        let read = |(number, row): (usize, &Row)| {
+            row.deserialize().map_err(|error| error.at(format!("row {number}")))
+        };
+        numbered.map(read).collect()
+    }
+
+    /// The only row.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is none, [`Error::Request`] if there are more or it is none of `T`.
+    pub fn one<T: DeserializeOwned>(&self) -> Result<T> {
+        match self.rows.as_slice() {
+            [row] => row.deserialize(),
+            [] => Err(Error::NotFound("the statement has no row".to_owned().into())),
+            more => {
+                Err(Error::request(format!("the statement has {} rows and not one", more.len())))
+            }
+        }
+    }
+}
+
+impl IntoIterator for Rows {
+    type Item = Row;
+    type IntoIter = std::vec::IntoIter<Row>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.rows.into_iter()
+    }
+}
+
+impl<'r> IntoIterator for &'r Rows {
+    type Item = &'r Row;
+    type IntoIter = std::slice::Iter<'r, Row>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.rows.iter()
+    }
+}

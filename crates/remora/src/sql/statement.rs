@@ -1,0 +1,112 @@
+//! One statement, from its text to what it answers.
+
+use std::sync::Arc;
+
+use remora_engine::Value;
+use remora_sql::Session;
+
+use super::{
+    reply::Answer,
+    rows::{Outcome, Rows},
+};
+use crate::{
+    Error, Result,
+    handle::Handle,
+    runtime,
+    sessions::{Prepared, lend},
+};
+
+/// Runs a statement in a session of its own, for what it changes.
+pub(crate) fn execute_once(handle: &Handle, text: &str, parameters: &[Value]) -> Result<Outcome> {
+    Ok(run_once(handle, text, parameters)?.outcome())
+}
+
+/// Runs a statement in a session of its own, for its rows.
+pub(crate) fn query_once(handle: &Handle, text: &str, parameters: &[Value]) -> Result<Rows> {
+    rows_of(run_once(handle, text, parameters)?)
+}
+
+fn run_once(handle: &Handle, text: &str, parameters: &[Value]) -> Result<Answer> {
+    in_session(handle, |session| match parameters {
+        [] => run_text(session, text),
+        parameters => {
+            let prepared = handle.sessions.prepare(session, text)?;
+            run_prepared(session, &prepared, parameters)
+        }
+    })
+}
+
+/// Runs a prepared statement in a session of its own.
+pub(super) fn run_prepared_once(
+    handle: &Handle,
+    prepared: &Arc<Prepared>,
+    parameters: &[Value],
+) -> Result<Answer> {
+    in_session(handle, |session| run_prepared(session, prepared, parameters))
+}
+
+/// Lends a session, of which nothing is left afterwards.
+fn in_session(
+    handle: &Handle,
+    run: impl FnOnce(&mut Option<Session>) -> Result<Answer>,
+) -> Result<Answer> {
+    let mut session = Some(handle.sessions.begin());
+    let answer = run(&mut session);
+    let Some(session) = session else { return answer };
+    let in_transaction = session.status().in_transaction;
+    handle.sessions.end(session);
+    if in_transaction && answer.is_ok() {
+        return Err(Error::request(
+            "a transaction begins and ends in one connection: use transaction(|tx| …) or connection()",
+        ));
+    }
+    answer
+}
+
+/// Runs a statement of no parameters.
+pub(super) fn run_text(session: &mut Option<Session>, text: &str) -> Result<Answer> {
+    let (is_deep, text) = (runtime::may_be_deep(text), text.to_owned());
+    lend(session, is_deep, async move |mut session| {
+        let mut answer = Answer::default();
+        let ran = session.query(text.as_bytes(), false, &mut answer).await;
+        (session, ran.map(|()| answer))
+    })
+}
+
+/// Runs a prepared statement.
+pub(super) fn run_prepared(
+    session: &mut Option<Session>,
+    prepared: &Arc<Prepared>,
+    parameters: &[Value],
+) -> Result<Answer> {
+    check(prepared.statement.parameters, parameters)?;
+    let (prepared, parameters) = (Arc::clone(prepared), parameters.to_vec());
+    lend(session, prepared.is_deep, async move |mut session| {
+        let mut answer = Answer::default();
+        let ran = session.execute(&prepared.statement, &parameters, &mut answer).await;
+        (session, ran.map(|()| answer))
+    })
+}
+
+fn check(expected: usize, parameters: &[Value]) -> Result<()> {
+    let given = parameters.len();
+    if expected != given {
+        let message = format!("the statement has {expected} ? and {given} values are given");
+        return Err(Error::request(message));
+    }
+    let is_finite = |value: &Value| !matches!(value, Value::Float(number) if !number.is_finite());
+    match parameters.iter().position(|value| !is_finite(value)) {
+        Some(place) => {
+            let message = format!("value {} is no finite number, which no column holds", place + 1);
+            Err(Error::request(message))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The rows of an answer.
+pub(super) fn rows_of(answer: Answer) -> Result<Rows> {
+    answer.into_rows().ok_or_else(|| {
+        Error::request("the statement has been run and has no rows: run such with execute()")
+    })
+}

@@ -1,0 +1,192 @@
+//! What a table is to be.
+
+use remora_engine::{ColumnDef, ColumnType, IndexColumn, Normalization, Schema, TextDef};
+
+use crate::{Error, Result};
+
+/// A table that is being described: columns in their order, each followed by what is said of it.
+///
+/// `text` is for long texts: searched, and kept on the disk alone. `short_text` is held in columns:
+/// filtered, sorted and counted by its values; `searchable()` behind it makes it searched too. A table needs a key.
+///
+/// ```
+/// # let db = remora::Database::in_memory()?;
+/// db.create_table("orders", |t| {
+///     t.int("id").key()
+///         .short_text("status").required()
+///         .decimal("total", 10, 2)
+///         .datetime("created")
+///         .text("note")
+///         .json("data")
+///         .index(["status", "-created"])
+/// })?;
+/// # Ok::<(), remora::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct TableBuilder {
+    schema: Schema,
+    indexes: Vec<Vec<String>>,
+    /// What cannot be: told when the table is made.
+    wrong: Option<String>,
+}
+
+macro_rules! column_methods {
+    ($($(#[$doc:meta])* $name:ident: $kind:expr, $indexed:expr;)*) => {$(
+        $(#[$doc])*
+        #[must_use]
+        pub fn $name(self, name: &str) -> Self {
+            self.column(name, $kind, $indexed)
+        }
+    )*};
+}
+
+impl TableBuilder {
+    pub(crate) fn new(name: &str) -> Self {
+        let schema = Schema {
+            name: name.to_owned(),
+            columns: Vec::new(),
+            primary_key: Vec::new(),
+            texts: Vec::new(),
+            indexes: Vec::new(),
+            required: None,
+            synonyms: Vec::new(),
+            words: None,
+            declared: None,
+        };
+        Self { schema, indexes: Vec::new(), wrong: None }
+    }
+
+    column_methods! {
+        /// Signed integers of 64 bits.
+        int: ColumnType::Int(64), true;
+        /// Unsigned integers of 64 bits.
+        uint: ColumnType::Uint(64), true;
+        /// 64-bit floats.
+        float: ColumnType::Double, true;
+        /// True or false.
+        bool: ColumnType::Bool, true;
+        /// Short texts: filtered, sorted and counted by value; up to 1 MiB each.
+        short_text: ColumnType::Text, true;
+        /// Bytes of any length, on the disk alone.
+        bytes: ColumnType::Bytes, false;
+        /// Dates: a text as `2024-05-31`.
+        date: ColumnType::Date, true;
+        /// Spans of time: a text as `-12:34:56.789`.
+        time: ColumnType::Time, true;
+        /// Dates with a time of day and no zone: a text as `2024-05-31 12:34:56.789`.
+        datetime: ColumnType::DateTime, true;
+        /// Moments: a text as `2024-05-31T12:34:56.789Z`, or seconds since 1970.
+        timestamp: ColumnType::Timestamp, true;
+        /// JSON documents: any value that serialises.
+        json: ColumnType::Json, false;
+    }
+
+    /// Texts of any length that are searched.
+    #[must_use]
+    pub fn text(self, name: &str) -> Self {
+        self.column(name, ColumnType::Text, false).searchable()
+    }
+
+    /// Exact decimals of so many digits in all (1 to 65) and behind the point (0 to 38).
+    #[must_use]
+    pub fn decimal(self, name: &str, digits: u8, scale: u8) -> Self {
+        self.column(name, ColumnType::Decimal(digits, scale), true)
+    }
+
+    fn column(mut self, name: &str, kind: ColumnType, indexed: bool) -> Self {
+        let id = u32::try_from(self.schema.columns.len()).unwrap_or(u32::MAX).saturating_add(1);
+        let name = name.to_owned();
+        self.schema.columns.push(ColumnDef {
+            id,
+            name,
+            kind,
+            nullable: true,
+            indexed,
+            declared: None,
+        });
+        self
+    }
+
+    /// The last column is the key, or the next part of it. Rows are in its order.
+    #[must_use]
+    pub fn key(mut self) -> Self {
+        match self.schema.columns.len().checked_sub(1) {
+            Some(last) => {
+                self.schema.primary_key.push(last);
+                self.required()
+            }
+            None => {
+                self.wrong = Some("key() stands behind a column".to_owned());
+                self
+            }
+        }
+    }
+
+    /// The last column must have a value in each row.
+    #[must_use]
+    pub fn required(mut self) -> Self {
+        match self.schema.columns.last_mut() {
+            Some(column) => column.nullable = false,
+            None => self.wrong = Some("required() stands behind a column".to_owned()),
+        }
+        self
+    }
+
+    /// The texts of the last column are searched.
+    #[must_use]
+    pub fn searchable(mut self) -> Self {
+        let last = self.schema.columns.len().checked_sub(1);
+        let columns: Vec<usize> = last.into_iter().collect();
+        let id = u32::try_from(self.schema.texts.len()).unwrap_or(u32::MAX).saturating_add(1);
+        if self.schema.texts.iter().all(|text| text.columns != columns) {
+            let normalization = Normalization::default();
+            self.schema.texts.push(TextDef { id, columns, delimiter: None, normalization });
+        }
+        self
+    }
+
+    /// An index over columns, for equalities, ranges and orders that begin with them; `-` before a
+    /// name is greatest first. Without one, conditions are answered from the columns themselves.
+    #[must_use]
+    pub fn index<'c>(mut self, columns: impl IntoIterator<Item = &'c str>) -> Self {
+        self.indexes.push(columns.into_iter().map(str::to_owned).collect());
+        self
+    }
+
+    /// The definition. Errors that the engine does not tell are told here.
+    pub(crate) fn finish(mut self) -> Result<Schema> {
+        if let Some(wrong) = self.wrong {
+            return Err(Error::request(format!("table {:?}: {wrong}", self.schema.name)));
+        }
+        if self.schema.primary_key.is_empty() {
+            let message = format!(
+                "table {:?} has no key: say .key() behind the column that rows are known by",
+                self.schema.name
+            );
+            return Err(Error::request(message));
+        }
+        for index in &self.indexes {
+            let parts: Result<Vec<IndexColumn>> =
+                index.iter().map(|name| index_column(&self.schema, name)).collect();
+            let parts = parts?;
+            self.schema.add_index(parts);
+        }
+        Ok(self.schema)
+    }
+}
+
+fn index_column(schema: &Schema, said: &str) -> Result<IndexColumn> {
+    let (descending, name) = match said.strip_prefix('-') {
+        Some(name) => (true, name),
+        None => (false, said),
+    };
+    let place = schema.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name));
+    let refused = |what: &str| {
+        Error::request(format!("an index of table {:?} names {name:?}, which {what}", schema.name))
+    };
+    let column = place.ok_or_else(|| refused("is no column"))?;
+    match schema.columns.get(column) {
+        Some(found) if found.indexed => Ok(IndexColumn { column, descending, order: None }),
+        _ => Err(refused("is kept on the disk alone: take short_text for texts")),
+    }
+}

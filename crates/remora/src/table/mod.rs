@@ -1,0 +1,201 @@
+//! Tables: rows in and out by their keys, and searches.
+
+mod define;
+mod encode;
+mod search;
+
+use std::sync::Arc;
+
+use remora_engine::{Change, Schema, Value};
+use serde::{Serialize, de::DeserializeOwned};
+
+pub use define::TableBuilder;
+pub use search::{Facet, Found, FoundRow, Search};
+
+use crate::{
+    Error, IntoKey, Result,
+    handle::Handle,
+    row::{Row, columns_of},
+};
+
+/// A table of a database: rows by key, and searches. Cheap to clone, for all threads.
+///
+/// Rows are structs whose fields are the columns; a column that a struct lacks is NULL. A write
+/// returns when it is durable, as [`Options::durability`](crate::Options) says, and visible to all. Tables that SQL made are read
+/// here and written with SQL, which alone keeps what it declares.
+///
+/// ```
+/// use remora::{Database, field};
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Debug, Deserialize, Serialize, PartialEq)]
+/// struct Bird {
+///     id: u32,
+///     name: String,
+///     habitat: String,
+/// }
+///
+/// let db = Database::in_memory()?;
+/// let birds = db.create_table("birds", |t| t.uint("id").key().text("name").short_text("habitat"))?;
+/// let bird = |id, name: &str, habitat: &str| Bird { id, name: name.into(), habitat: habitat.into() };
+/// birds.insert(&bird(1, "Common kingfisher", "rivers"))?;
+/// birds.insert_many([bird(2, "Belted kingfisher", "lakes"), bird(3, "Reef heron", "coasts")])?;
+///
+/// let found = birds.search("KINGFISH").filter("habitat = 'rivers'").facet("habitat").run()?;
+/// assert_eq!((found.total, found.facets[0].values[0].1), (1, 1));
+/// assert_eq!(found.deserialize::<Bird>()?, [bird(1, "Common kingfisher", "rivers")]);
+/// assert_eq!(birds.all().filter(field("id").at_least(2)).order_by("habitat").run()?.total, 2);
+///
+/// assert_eq!(birds.get_as::<Bird>(3)?, Some(bird(3, "Reef heron", "coasts")));
+/// assert!(birds.delete(3)?);
+/// assert_eq!(birds.count()?, 2);
+/// # Ok::<(), remora::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Table {
+    handle: Arc<Handle>,
+    name: Arc<str>,
+}
+
+impl Table {
+    pub(crate) fn new(handle: Arc<Handle>, name: &str) -> Result<Self> {
+        handle.engine.schema(name)?;
+        Ok(Self { handle, name: name.into() })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Inserts a row, whose key must not be there. Cost: some microseconds, and a sync.
+    ///
+    /// # Errors
+    /// - [`Error::Exists`]: there is a row with the key.
+    /// - [`Error::Request`]: a field is no column or does not fit it, or a column must not be NULL.
+    /// - [`Error::NotFound`]: the table was dropped.
+    /// - [`Error::Full`], [`Error::ReadOnly`], [`Error::Busy`] or [`Error::Closed`]: it cannot be written.
+    pub fn insert<T: Serialize + ?Sized>(&self, row: &T) -> Result<()> {
+        self.write([row], Change::Insert).map(drop)
+    }
+
+    /// Inserts rows in one durable step: all of them or none. Says how many.
+    ///
+    /// # Errors
+    /// Those of [`Table::insert`]; [`Error::Request`] if there are more than a million.
+    pub fn insert_many<T: Serialize>(&self, rows: impl IntoIterator<Item = T>) -> Result<u64> {
+        self.write(rows, Change::Insert)
+    }
+
+    /// Writes a row whether its key is there or not. Cost: as of an insert.
+    ///
+    /// # Errors
+    /// Those of [`Table::insert`] but [`Error::Exists`].
+    pub fn upsert<T: Serialize + ?Sized>(&self, row: &T) -> Result<()> {
+        self.write([row], Change::Put).map(drop)
+    }
+
+    /// Writes rows in one durable step, whether their keys are there or not; of several with one
+    /// key the last stands. Says how many.
+    ///
+    /// # Errors
+    /// Those of [`Table::upsert`]; [`Error::Request`] if there are more than a million.
+    pub fn upsert_many<T: Serialize>(&self, rows: impl IntoIterator<Item = T>) -> Result<u64> {
+        self.write(rows, Change::Put)
+    }
+
+    fn write<T: Serialize>(
+        &self,
+        rows: impl IntoIterator<Item = T>,
+        change: fn(Vec<Value>) -> Change,
+    ) -> Result<u64> {
+        let schema = self.handle.writable(&self.name)?;
+        let changes: Result<Vec<Change>> =
+            rows.into_iter().map(|row| Ok(change(encode::row(&row, &schema)?))).collect();
+        let changes = changes?;
+        let count = changes.len() as u64;
+        if count > 0 {
+            self.handle.write(&self.name, changes)?;
+        }
+        Ok(count)
+    }
+
+    /// Deletes the row with this key; says whether there was one.
+    ///
+    /// # Errors
+    /// Those of [`Table::get`] and of [`Table::insert`] but [`Error::Exists`].
+    pub fn delete(&self, key: impl IntoKey) -> Result<bool> {
+        self.handle.writable(&self.name)?;
+        self.handle.delete(&self.name, &key.into_key())
+    }
+
+    /// The row with this key: one value, or a tuple of one for each column of the key. Cost: a
+    /// microsecond where all columns are short, else a read of the row store.
+    ///
+    /// # Errors
+    /// - [`Error::Request`]: it can be no key of the table.
+    /// - [`Error::NotFound`]: the table was dropped.
+    /// - [`Error::Corrupt`], [`Error::Io`] or [`Error::Closed`]: it cannot be read.
+    pub fn get(&self, key: impl IntoKey) -> Result<Option<Row>> {
+        let reader = self.handle.engine.reader();
+        let schema = reader.schema(&self.name)?;
+        let row = reader.get(&self.name, &key.into_key())?;
+        Ok(row.map(|values| shown(&schema, values)))
+    }
+
+    /// The row with this key as a struct.
+    ///
+    /// # Errors
+    /// Those of [`Table::get`], and [`Error::Request`] if the row is none of `T`.
+    pub fn get_as<T: DeserializeOwned>(&self, key: impl IntoKey) -> Result<Option<T>> {
+        self.get(key)?.map(|row| row.deserialize()).transpose()
+    }
+
+    /// How many rows there are, exactly. Cost: no row is read.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if the table was dropped, [`Error::Closed`] if the database was closed.
+    pub fn count(&self) -> Result<u64> {
+        Ok(self.handle.engine.reader().row_count(&self.name)?)
+    }
+
+    /// Calls `visit` with every row of one moment, in the order of keys, until it answers an error.
+    ///
+    /// # Errors
+    /// Those of [`Table::get`], and that of `visit`.
+    pub fn for_each(&self, mut visit: impl FnMut(Row) -> Result<()>) -> Result<()> {
+        let schema = self.handle.engine.schema(&self.name)?;
+        let mut failed = None;
+        let scanned = self.handle.engine.scan(&self.name, &mut |values| {
+            visit(shown(&schema, values)).map_err(|error: Error| {
+                failed = Some(error);
+                remora_engine::Error::Closed
+            })
+        });
+        match failed {
+            Some(error) => Err(error),
+            None => Ok(scanned.map(drop)?),
+        }
+    }
+
+    /// A search for a text: rows that have it in one of their searchable columns, as a part of
+    /// words too, in any script and whatever its case.
+    pub fn search(&self, text: &str) -> Search {
+        Search::new(Arc::clone(&self.handle), &self.name, Some(text))
+    }
+
+    /// All rows, to be filtered, ordered and counted.
+    pub fn all(&self) -> Search {
+        Search::new(Arc::clone(&self.handle), &self.name, None)
+    }
+}
+
+/// A row of the engine without what is never shown.
+fn shown(schema: &Schema, values: Vec<Value>) -> Row {
+    let columns = columns_of(schema);
+    if columns.len() == values.len() {
+        return Row::new(columns, values);
+    }
+    let shown = values.into_iter().enumerate().filter(|(place, _)| !schema.is_hidden(*place));
+    Row::new(columns, shown.map(|(_, value)| value).collect())
+}

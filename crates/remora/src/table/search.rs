@@ -1,0 +1,267 @@
+//! A search: which rows, in which order, how many, and what else is asked of them.
+
+use std::sync::Arc;
+
+use remora_engine::{
+    FacetRequest, Filter as EngineFilter, Highlight, Hit, Reader, Schema, SearchRequest, Selection,
+    SortBy, SortKey, TextQuery, Value,
+};
+use serde::de::DeserializeOwned;
+
+use crate::{
+    Error, Filter, IntoFilter, Result,
+    filter::of_table,
+    handle::Handle,
+    row::{Column, Row, columns_named},
+};
+
+/// Rows of a page unless it is said.
+const DEFAULT_LIMIT: usize = 20;
+/// Values of a facet unless it is said.
+const DEFAULT_FACET: usize = 100;
+
+/// A search that is being described; [`Search::run`] answers it. Without an order rows come by key,
+/// greatest first; 20 of them.
+#[must_use = "a search does nothing before run() or count()"]
+pub struct Search {
+    handle: Arc<Handle>,
+    request: SearchRequest,
+    filters: Vec<Filter>,
+    facets: Vec<(String, usize)>,
+    wrong: Option<Error>,
+}
+
+/// What a search found, all of one moment.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// How many rows there are in all, exactly, whatever the page.
+    pub total: u64,
+    /// The rows of the page.
+    pub rows: Vec<FoundRow>,
+    /// The facets, in the order they were asked for.
+    pub facets: Vec<Facet>,
+    /// What [`Search::after`] takes for the next page; `None` where the page is empty.
+    pub cursor: Option<String>,
+}
+
+/// A row that was found.
+#[derive(Clone, Debug)]
+pub struct FoundRow {
+    /// The row.
+    pub row: Row,
+    /// The text around the matches, which are marked, where [`Search::highlight`] asked for it.
+    pub snippet: Option<String>,
+    /// The BM25 score, where [`Search::by_score`] asked for it.
+    pub score: Option<f64>,
+}
+
+/// The values of a column among the rows that were found.
+#[derive(Clone, Debug)]
+pub struct Facet {
+    /// The column.
+    pub column: String,
+    /// Values with the rows that have them, the most frequent first.
+    pub values: Vec<(Value, u64)>,
+    /// How many different values there are in all.
+    pub distinct: u64,
+}
+
+impl Found {
+    /// The rows as structs.
+    ///
+    /// # Errors
+    /// [`Error::Request`] names the column that does not fit.
+    pub fn deserialize<T: DeserializeOwned>(&self) -> Result<Vec<T>> {
+        self.rows.iter().map(|found| found.row.deserialize()).collect()
+    }
+}
+
+impl Search {
+    pub(super) fn new(handle: Arc<Handle>, table: &str, text: Option<&str>) -> Self {
+        let text = text.map(|text| TextQuery::Term(text.to_owned()));
+        let selection = Selection { table: table.to_owned(), text, ..Selection::default() };
+        let fields = vec!["*".to_owned()];
+        let request =
+            SearchRequest { selection, limit: DEFAULT_LIMIT, fields, ..SearchRequest::default() };
+        Self { handle, request, filters: Vec::new(), facets: Vec::new(), wrong: None }
+    }
+
+    /// The rows have this text too.
+    pub fn and(self, text: &str) -> Self {
+        let term = TextQuery::Term(text.to_owned());
+        self.with_text(|before| match before {
+            Some(before) => TextQuery::And(vec![before, term]),
+            None => term,
+        })
+    }
+
+    /// Or the rows have this text, whatever stands before this.
+    pub fn or(self, text: &str) -> Self {
+        let term = TextQuery::Term(text.to_owned());
+        self.with_text(|before| match before {
+            Some(before) => TextQuery::Or(vec![before, term]),
+            None => term,
+        })
+    }
+
+    /// The rows do not have this text.
+    pub fn and_not(self, text: &str) -> Self {
+        let absent = TextQuery::Not(Box::new(TextQuery::Term(text.to_owned())));
+        self.with_text(|before| match before {
+            Some(before) => TextQuery::And(vec![before, absent]),
+            None => absent,
+        })
+    }
+
+    fn with_text(mut self, join: impl FnOnce(Option<TextQuery>) -> TextQuery) -> Self {
+        let before = self.request.selection.text.take();
+        self.request.selection.text = Some(join(before));
+        self
+    }
+
+    /// Finds words within so many edits, 1 or 2, instead of parts of the text.
+    pub fn fuzzy(mut self, edits: u8) -> Self {
+        self.request.selection.fuzzy = Some(edits);
+        self
+    }
+
+    /// The rows satisfy this too: a text as [`Filter`] describes, or [`field`](crate::field)`("year").at_least(1990)`.
+    pub fn filter(mut self, filter: impl IntoFilter) -> Self {
+        match filter.into_filter() {
+            Ok(filter) => self.filters.push(filter),
+            Err(error) => self.wrong = self.wrong.or(Some(error)),
+        }
+        self
+    }
+
+    /// In the order of this column, behind the orders before; least first, NULL before all.
+    pub fn order_by(self, column: &str) -> Self {
+        self.sort(SortBy::Column(column.to_owned()), false)
+    }
+
+    /// In the order of this column, behind the orders before; greatest first, NULL behind all.
+    pub fn order_by_desc(self, column: &str) -> Self {
+        self.sort(SortBy::Column(column.to_owned()), true)
+    }
+
+    /// In the order of the key, least first.
+    pub fn order_by_key(self) -> Self {
+        self.sort(SortBy::Key, false)
+    }
+
+    /// The best by BM25 first.
+    pub fn by_score(self) -> Self {
+        self.sort(SortBy::Score, true)
+    }
+
+    fn sort(mut self, by: SortBy, descending: bool) -> Self {
+        self.request.sort.push(SortKey { by, descending });
+        self
+    }
+
+    /// At most so many rows.
+    pub fn limit(mut self, rows: usize) -> Self {
+        self.request.limit = rows;
+        self
+    }
+
+    /// Without the first so many rows. Deep pages are cheaper with [`Search::after`].
+    pub fn offset(mut self, rows: usize) -> Self {
+        self.request.offset = rows;
+        self
+    }
+
+    /// Behind the page whose [`Found::cursor`] this is.
+    pub fn after(mut self, cursor: &str) -> Self {
+        self.request.after = Some(cursor.to_owned());
+        self
+    }
+
+    /// Only these columns of the rows.
+    pub fn columns<'c>(mut self, names: impl IntoIterator<Item = &'c str>) -> Self {
+        self.request.fields = names.into_iter().map(str::to_owned).collect();
+        self
+    }
+
+    /// With a text of up to 200 characters around the matches, which stand between these two.
+    pub fn highlight(mut self, open: &str, close: &str) -> Self {
+        let (open, close) = (open.to_owned(), close.to_owned());
+        self.request.highlight =
+            Some(Highlight { open, close, snippet_chars: 200, max_fragments: 3 });
+        self
+    }
+
+    /// With the hundred most frequent values of a column, counted over all rows that are found.
+    pub fn facet(self, column: &str) -> Self {
+        self.facet_of(column, DEFAULT_FACET)
+    }
+
+    /// With so many of the most frequent values of a column.
+    pub fn facet_of(mut self, column: &str, values: usize) -> Self {
+        self.facets.push((column.to_owned(), values));
+        self
+    }
+
+    /// Answers it. Cost: microseconds for what indexes answer, and a read of the disk for each row
+    /// with columns that are kept there.
+    ///
+    /// # Errors
+    /// - [`Error::Request`]: the text, a filter, a column, the order, the cursor or the limit is wrong.
+    /// - [`Error::NotFound`]: there is no such table or column.
+    /// - [`Error::Corrupt`], [`Error::Io`] or [`Error::Closed`]: it cannot be read.
+    pub fn run(mut self) -> Result<Found> {
+        let reader = self.handle.engine.reader();
+        let schema = self.settle(&reader)?;
+        let mut facets = Vec::with_capacity(self.facets.len());
+        for (column, limit) in std::mem::take(&mut self.facets) {
+            let selection = self.request.selection.clone();
+            let request = FacetRequest {
+                selection,
+                column: column.clone(),
+                limit,
+                ..FacetRequest::default()
+            };
+            let reply = reader.facet(&request)?;
+            facets.push(Facet { column, values: reply.values, distinct: reply.distinct });
+        }
+        let reply = reader.search(&self.request)?;
+        let columns = columns_named(&schema, &reply.field_names);
+        let found = reply.hits.into_iter().map(|hit| found_row(&columns, hit));
+        Ok(Found { total: reply.total, rows: found.collect(), facets, cursor: reply.cursor })
+    }
+
+    /// How many rows there are, exactly, without reading any.
+    ///
+    /// # Errors
+    /// Those of [`Search::run`].
+    pub fn count(mut self) -> Result<u64> {
+        let reader = self.handle.engine.reader();
+        self.settle(&reader)?;
+        Ok(reader.count(&self.request.selection)?.count)
+    }
+
+    /// The rows as structs.
+    ///
+    /// # Errors
+    /// Those of [`Search::run`] and of [`Found::deserialize`].
+    pub fn run_as<T: DeserializeOwned>(self) -> Result<Vec<T>> {
+        self.run()?.deserialize()
+    }
+
+    /// Puts the filters into the request.
+    fn settle(&mut self, reader: &Reader) -> Result<Arc<Schema>> {
+        if let Some(error) = self.wrong.take() {
+            return Err(error);
+        }
+        let schema = reader.schema(&self.request.selection.table)?;
+        let filters: Result<Vec<EngineFilter>> =
+            self.filters.iter().map(|filter| of_table(&filter.0, &schema)).collect();
+        self.request.selection.filter = EngineFilter::all_of(filters?);
+        Ok(schema)
+    }
+}
+
+fn found_row(columns: &Arc<[Column]>, hit: Hit) -> FoundRow {
+    let row = Row::new(Arc::clone(columns), hit.fields);
+    FoundRow { row, snippet: hit.snippet, score: hit.score }
+}

@@ -1,0 +1,258 @@
+//! Collections.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use remora::{Collection, Database, Error, field};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
+
+use crate::Tested;
+
+#[derive(Debug, Deserialize, PartialEq, Serialize)]
+struct Feedback {
+    author: Author,
+    stars: u8,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+}
+
+#[derive(Debug, Deserialize, PartialEq, Serialize)]
+struct Author {
+    name: String,
+}
+
+fn feedback(name: &str, stars: u8) -> Feedback {
+    Feedback { author: Author { name: name.into() }, stars, text: None }
+}
+
+#[test]
+fn documents_come_change_and_go() -> Tested {
+    let db = Database::in_memory()?;
+    let all = db.collection("feedback")?;
+    assert!(all.is_empty()? && db.collection("feedback")?.name() == "feedback");
+    let id = all.insert(&feedback("Ann", 4))?;
+    assert_eq!(all.get_as::<Feedback>(id)?, Some(feedback("Ann", 4)));
+    let more = all.insert_many([feedback("Bo", 1), feedback("Cy", 2)])?;
+    let text = all.insert_json("{\"stars\": 18446744073709551615, \"x\": \"\\ud83d\\ude00\"}")?;
+    assert!(id < more[0] && more[0] < more[1] && more[1] < text);
+    assert_eq!(all.get(text)?, Some(json!({"stars": u64::MAX, "x": "😀"})));
+    assert_eq!(all.insert_many(Vec::<Json>::new())?, [0; 0]);
+
+    all.insert_as(7, &json!([1]))?;
+    assert!(matches!(all.insert_as(7, &json!([2])), Err(Error::Exists(_))));
+    all.upsert(7, &json!("two"))?;
+    all.upsert(8, &json!(null))?;
+    assert_eq!((all.get(7)?, all.get(8)?), (Some(json!("two")), Some(Json::Null)));
+    all.replace(7, &json!({"a": 1}))?;
+    assert_eq!(all.merge_patch(7, &json!({"a": null, "b": {"c": [1]}}))?, json!({"b": {"c": [1]}}));
+    let patch = json!([{"op": "add", "path": "/b/c/-", "value": 2}, {"op": "test", "path": "/b/c/0", "value": 1}]);
+    assert_eq!(all.patch(7, &patch)?, json!({"b": {"c": [1, 2]}}));
+    let failing = json!([{"op": "remove", "path": "/b"}, {"op": "test", "path": "", "value": 1}]);
+    assert!(matches!(all.patch(7, &failing), Err(Error::Conflict(_))));
+    assert_eq!(all.get(7)?, Some(json!({"b": {"c": [1, 2]}})), "all operations or none");
+    for missing in [all.replace(99, &json!(1)), all.merge_patch(99, &json!(1)).map(drop)] {
+        assert!(matches!(missing, Err(Error::NotFound(_))), "{missing:?}");
+    }
+    assert!(all.delete(7)? && !all.delete(7)?);
+    assert_eq!((all.get(7)?, all.len()?), (None, 5));
+    // SQL sees the same documents.
+    let names = "SELECT doc->>'$.author.name' FROM feedback WHERE doc->'$.stars' = 1";
+    assert_eq!(db.query(names, [])?.one::<String>()?, "Bo");
+    db.execute("INSERT INTO feedback VALUES (9, '{\"from\": \"SQL\"}')", [])?;
+    assert_eq!(all.get(9)?, Some(json!({"from": "SQL"})));
+    Ok(())
+}
+
+#[test]
+fn what_is_no_document_is_refused_and_leaves_nothing() -> Tested {
+    let db = Database::in_memory()?;
+    let all = db.collection("c")?;
+    let deep = |levels: usize| format!("{}1{}", "[".repeat(levels - 1), "]".repeat(levels - 1));
+    all.insert_json(&deep(100))?;
+    let nested: Json = serde_json::from_str(&deep(110))?;
+    for (refused, words) in [
+        (all.insert_json(&deep(101)), "deeper than 100"),
+        (all.insert_json(&deep(1_000_000)), "deeper than 100"),
+        (all.insert(&nested), "deeper than 100"),
+        (all.insert_json("\"\\ud800\""), "no JSON"),
+        (all.insert_json("{\"a\": NaN}"), "no JSON"),
+        (all.insert(&[f64::NAN]), "NaN is no number of JSON"),
+        (all.insert(&"x".repeat(17 << 20)), "more than 16 MiB"),
+        (all.insert_json(&format!("\"{}\"", "x".repeat(17 << 20))), "more than 16 MiB"),
+        // Escapes make a text longer than what it says.
+        (all.insert(&"\u{1}".repeat(4 << 20)), "more than 16 MiB"),
+    ] {
+        let error = refused.err().ok_or(words)?;
+        assert!(matches!(error, Error::Request(_)) && error.to_string().contains(words), "{error}");
+    }
+    let id = all.insert(&json!({"a": {}}))?;
+    let grown = all.update(id, |document| {
+        *document = nested.clone();
+        Ok(())
+    });
+    assert!(grown.is_err_and(|error| error.to_string().contains("deeper than 100")));
+    assert_eq!((all.len()?, all.get(id)?), (2, Some(json!({"a": {}}))));
+    db.execute("CREATE TABLE t (id INT PRIMARY KEY)", [])?;
+    db.create_table("u", |t| t.int("id").key())?;
+    // A collection on which SQL declares a key is written with SQL from then on.
+    let held = db.collection("held")?;
+    held.insert(&json!({"n": 1}))?;
+    db.execute("CREATE INDEX n ON held ((CAST(doc->>'$.n' AS SIGNED)))", [])?;
+    assert!(held.insert(&json!({"n": 2})).is_err() && held.len()? == 1);
+    for name in ["t", "u", "held"] {
+        assert!(
+            db.collection(name).is_err_and(|error| matches!(error, Error::Exists(_))),
+            "{name}"
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn versions_tell_who_was_faster() -> Tested {
+    let db = Database::in_memory()?;
+    let all = db.collection("c")?;
+    let id = all.insert(&json!({"n": 0}))?;
+    let (_, first) = all.get_versioned(id)?.ok_or("it is there")?;
+    let second = all.replace_if(id, first, &json!({"n": 1}))?;
+    let late = all.replace_if(id, first, &json!({"n": 9}));
+    assert!(matches!(late, Err(Error::Conflict(_))), "{late:?}");
+    assert_eq!(all.get_versioned(id)?, Some((json!({"n": 1}), second)));
+    all.delete(id)?;
+    assert!(matches!(all.replace_if(id, second, &json!(1)), Err(Error::NotFound(_))));
+    assert_eq!(all.get_versioned(id)?, None);
+    Ok(())
+}
+
+#[test]
+fn threads_count_in_one_document_and_get_ids_of_their_own() -> Tested {
+    const THREADS: usize = 4;
+    const TIMES: usize = 25;
+    let db = Database::in_memory()?;
+    let all = db.collection("c")?;
+    let counter = all.insert(&json!({"n": 0}))?;
+    let run = || -> Result<Vec<i64>, Error> {
+        let mut ids = Vec::new();
+        for _ in 0..TIMES {
+            all.update(counter, |document| {
+                let n = document["n"].as_u64().unwrap_or(0);
+                document["n"] = json!(n + 1);
+                Ok(())
+            })?;
+            ids.push(all.insert(&json!({}))?);
+        }
+        Ok(ids)
+    };
+    let given = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(run)).collect();
+        threads.into_iter().map(|thread| thread.join()).collect::<Result<Vec<_>, _>>()
+    });
+    let mut ids = BTreeSet::new();
+    for of_thread in given.map_err(|_| "a thread broke off")? {
+        let of_thread = of_thread?;
+        assert!(of_thread.is_sorted());
+        ids.extend(of_thread);
+    }
+    assert_eq!(ids.len(), THREADS * TIMES);
+    assert_eq!(all.get(counter)?, Some(json!({"n": THREADS * TIMES})));
+    Ok(())
+}
+
+#[test]
+fn ids_are_not_given_again_after_a_restart() -> Tested {
+    let directory = tempfile::tempdir()?;
+    let mut last = 0;
+    for _ in 0..3 {
+        let db = Database::open(directory.path())?;
+        let all = db.collection("c")?;
+        for id in all.insert_many(vec![json!(1); 3])? {
+            assert!(id > last);
+            last = id;
+            all.delete(id)?;
+        }
+        // Milliseconds since 2020, of which at least six years have passed.
+        assert!(last >> 22 > 6 * 365 * 86_400_000_i64);
+    }
+    Ok(())
+}
+
+#[test]
+fn documents_are_found_sorted_and_paged() -> Tested {
+    let db = Database::in_memory()?;
+    let all = db.collection("c")?;
+    let documents = (0..200).map(|n| match n % 4 {
+        0 => json!({"n": n, "tags": ["even", "four"], "by": {"name": "Ann"}}),
+        2 => json!({"n": n, "tags": ["even"]}),
+        1 => json!({"n": n.to_string()}),
+        _ => json!({"n": f64::from(n) + 0.5, "gone": null}),
+    });
+    let ids = all.insert_many(documents)?;
+    let count = |filter: &str| all.find(filter).count();
+    assert_eq!(count("n = 4")?, 1);
+    assert_eq!((count("n = '5'")?, count("n = 5")?), (1, 0));
+    assert_eq!(count("n >= 100")?, 75, "numbers alone");
+    assert_eq!(count("tags = 'four' AND by.name = 'Ann'")?, 50);
+    assert_eq!(count("NOT tags = 'even'")?, 100);
+    assert_eq!((count("gone IS NULL")?, count("gone EXISTS")?, count("by EXISTS")?), (50, 50, 50));
+    assert_eq!(count("n IN (0, '1', 3.5, 7) OR n BETWEEN 10 AND 12")?, 6);
+    let page = all.find("n < 50").sort_by_desc("n").offset(1).limit(3).run()?;
+    let of_page: Vec<&Json> = page.documents.iter().map(|it| &it.doc["n"]).collect();
+    assert_eq!((page.total, of_page), (37, vec![&json!(47.5), &json!(46), &json!(44)]));
+    let by_id = all.find("tags.1 = 'four'").limit(2).run()?;
+    assert_eq!((by_id.total, by_id.documents[1].id), (50, ids[4]));
+    let kinds = all.all().sort_by("by.name").sort_by_desc("n").limit(1).run()?;
+    assert_eq!(kinds.documents[0].doc["n"], json!("97"), "texts are above numbers");
+    assert!(all.find("n <").run().is_err_and(|error| matches!(error, Error::Request(_))));
+
+    let (mut after, mut seen) = (None, Vec::new());
+    loop {
+        let page = all.page(after, 33)?;
+        let Some(last) = page.last() else { break };
+        after = Some(last.id);
+        seen.extend(page.iter().map(|document| document.id));
+    }
+    assert_eq!(seen, ids);
+    Ok(())
+}
+
+fn scalar() -> impl Strategy<Value = Json> {
+    prop_oneof![
+        Just(Json::Null),
+        any::<bool>().prop_map(Json::from),
+        (-3..4_i64).prop_map(Json::from),
+        (-3..4_i32).prop_map(|number| Json::from(f64::from(number) / 2.0)),
+        "[ab]{0,2}".prop_map(Json::from),
+    ]
+}
+
+/// What the filter means, said once more without it.
+fn expected(documents: &[Json], test: &dyn Fn(&Json) -> bool) -> usize {
+    documents.iter().filter(|document| test(&document["a"])).count()
+}
+
+fn found(all: &Collection, filter: remora::Filter) -> usize {
+    all.find(filter).run().map_or(usize::MAX, |found| found.documents.len())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20))]
+    #[test]
+    fn finding_is_reading_all(values in prop::collection::vec(scalar(), 0..40), bound in -3..4_i64) {
+        let db = Database::in_memory().unwrap();
+        let all = db.collection("c").unwrap();
+        let documents: Vec<Json> = values.iter().map(|value| json!({"a": value})).collect();
+        all.insert_many(&documents).unwrap();
+        let limit = bound as f64;
+        let number = |value: &Json| value.as_f64();
+        let equal = expected(&documents, &|value| number(value) == Some(limit));
+        prop_assert_eq!(found(&all, field("a").equals(bound)), equal);
+        prop_assert_eq!(found(&all, field("a").differs_from(bound)), documents.len() - equal);
+        let above = expected(&documents, &|value| number(value).is_some_and(|it| it > limit));
+        prop_assert_eq!(found(&all, field("a").greater_than(bound)), above);
+        let text = expected(&documents, &|value| value.as_str().is_some_and(|it| it >= "ab"));
+        prop_assert_eq!(found(&all, field("a").at_least("ab")), text);
+        let null = expected(&documents, &Json::is_null);
+        prop_assert_eq!(found(&all, field("a").is_null() & field("a").exists()), null);
+    }
+}

@@ -1,0 +1,9 @@
+//! The library as a program uses it.
+
+mod documents;
+mod opening;
+mod statements;
+mod tables;
+
+/// What a test ends with.
+type Tested = Result<(), Box<dyn std::error::Error>>;
