@@ -297,4 +297,6 @@ pub struct QueryReport {
     pub segments: u64,
     /// Texts read back from the row store to verify.
     pub texts_read: u64,
+    /// What was passed over or changed of a query by keywords.
+    pub warning: Option<String>,
 }

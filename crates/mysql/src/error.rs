@@ -34,6 +34,8 @@ macro_rules! error_codes {
 }
 
 error_codes! {
+    /// What Sphinx tells of a query that it changed.
+    SearchWarning = 1000 "HY000",
     /// A database of that name exists.
     DatabaseExists = 1007 "HY000",
     /// The database to be dropped is not known.

@@ -102,6 +102,14 @@ impl Reader {
         Ok(TableVersion { table: table.number, changed: table.changed })
     }
 
+    /// What is passed over or changed of a query by a table's keywords.
+    ///
+    /// # Errors
+    /// As [`Reader::keywords`].
+    pub fn keyword_warning(&self, table: &str, query: &KeywordQuery) -> Result<Option<String>> {
+        Ok(Ranked::new(self.table(table)?, query)?.warning().map(str::to_owned))
+    }
+
     /// What a query by a table's keywords is made of.
     ///
     /// # Errors

@@ -323,8 +323,11 @@ impl Plan {
 
     /// A report of what is known before anything is matched.
     fn report(&self, view: &TableView, position: Position) -> QueryReport {
+        let expression = self.expression.as_ref();
+        let mut keywords = expression.iter().flat_map(|expression| &expression.keywords);
         QueryReport {
             position,
+            warning: keywords.find_map(|query| query.warning().map(str::to_owned)),
             terms: self.expression.as_ref().map_or(0, |expression| expression.terms.len() as u64),
             atoms: self.expression.as_ref().map_or(0, Expression::atoms),
             segments: view.segments.len() as u64,

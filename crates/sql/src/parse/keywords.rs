@@ -13,14 +13,21 @@ use datafusion::sql::sqlparser::ast::{
     VisitorMut,
 };
 
+use remora_engine::Value as Bound;
+use remora_mysql::{Token, TokenKind};
+
 use super::{Source, Tokens};
 use crate::Result;
 
 /// The name of the function that `MATCH('query')` becomes: query, options, and the table if it is named.
 pub(crate) const KEYWORDS: &str = "match_keywords";
 
-/// Where the OPTION clause of a statement begins, and its options, one a line.
-pub(super) fn option_clause(source: &Source) -> Result<Option<(usize, String)>> {
+/// Where the OPTION clause of a statement begins, and its options, one a line. Options whose parameters have no values
+/// yet are left out.
+pub(super) fn option_clause(
+    source: &Source,
+    parameters: &[Bound],
+) -> Result<Option<(usize, String)>> {
     let is_option = |at: &usize| {
         source.is_word(*at, "OPTION")
             && source.is(at + 2, "=")
@@ -28,47 +35,96 @@ pub(super) fn option_clause(source: &Source) -> Result<Option<(usize, String)>> 
             && !source.is(at - 1, ".")
     };
     let Some(start) = (1..source.tokens.len()).rev().find(is_option) else { return Ok(None) };
-    let mut tokens = Tokens::new(&source.text, &source.tokens[start + 1..], source.mode);
+    let is_parameter = |token: &&Token| token.kind == TokenKind::Parameter;
+    let passed = source.tokens.iter().take(start).filter(is_parameter).count();
+    let tokens = Tokens::new(&source.text, &source.tokens[start + 1..], source.mode);
+    let mut options = Options { tokens, parameters: parameters.get(passed..).unwrap_or(&[]) };
     let mut lines = Vec::new();
     loop {
-        let name = tokens.name()?.to_lowercase();
-        tokens.need("=")?;
-        let value = value(&mut tokens)?.replace(['\n', '\r'], " ");
-        lines.push(format!("{name}={value}"));
-        if !tokens.take(",") {
+        let name = options.tokens.name()?.to_lowercase();
+        options.tokens.need("=")?;
+        if let Some(value) = options.value()? {
+            lines.push(format!("{name}={}", value.replace(['\n', '\r'], " ")));
+        }
+        if !options.tokens.take(",") {
             break;
         }
     }
-    tokens.expect_end()?;
+    options.tokens.expect_end()?;
     Ok(Some((start, lines.join("\n"))))
 }
 
-/// The value of an option: a list as `name=number,name=number`.
-fn value(tokens: &mut Tokens<'_>) -> Result<String> {
-    if tokens.is_text() {
-        return tokens.utf8();
-    }
-    if !tokens.take("(") {
-        let Some(token) = tokens.next() else { return Err(tokens.syntax_error()) };
-        let value = String::from_utf8_lossy(tokens.bytes(token)).into_owned();
-        if !tokens.take("(") {
+/// What stands behind OPTION, and the values of its parameters.
+struct Options<'t> {
+    tokens: Tokens<'t>,
+    parameters: &'t [Bound],
+}
+
+impl Options<'_> {
+    /// The value of an option: a list as `name=number,name=number`; `None` if a parameter of it has no value.
+    fn value(&mut self) -> Result<Option<String>> {
+        if let Some(value) = self.parameter() {
             return Ok(value);
         }
-        let inner = if tokens.is_text() { tokens.utf8()? } else { String::new() };
-        tokens.need(")")?;
-        return Ok(format!("{value}({inner})"));
+        let tokens = &mut self.tokens;
+        if tokens.is_text() {
+            return tokens.utf8().map(Some);
+        }
+        if !tokens.take("(") {
+            let Some(token) = tokens.next() else { return Err(tokens.syntax_error()) };
+            let value = String::from_utf8_lossy(tokens.bytes(token)).into_owned();
+            if !tokens.take("(") {
+                return Ok(Some(value));
+            }
+            let inner = self.inner()?;
+            self.tokens.need(")")?;
+            return Ok(inner.map(|inner| format!("{value}({inner})")));
+        }
+        let mut parts = Some(Vec::new());
+        loop {
+            let name = self.tokens.name()?;
+            self.tokens.need("=")?;
+            let number = match self.parameter() {
+                Some(value) => value,
+                None => Some(self.tokens.number()?.to_string()),
+            };
+            match (&mut parts, number) {
+                (Some(parts), Some(number)) => parts.push(format!("{name}={number}")),
+                _ => parts = None,
+            }
+            if !self.tokens.take(",") {
+                break;
+            }
+        }
+        self.tokens.need(")")?;
+        Ok(parts.map(|parts| parts.join(",")))
     }
-    let mut parts = Vec::new();
-    loop {
-        let name = tokens.name()?;
-        tokens.need("=")?;
-        parts.push(format!("{name}={}", tokens.number()?));
-        if !tokens.take(",") {
-            break;
+
+    /// The text between the parentheses of `expr('…')`.
+    fn inner(&mut self) -> Result<Option<String>> {
+        match self.parameter() {
+            Some(value) => Ok(value),
+            None if self.tokens.is_text() => self.tokens.utf8().map(Some),
+            None => Ok(Some(String::new())),
         }
     }
-    tokens.need(")")?;
-    Ok(parts.join(","))
+
+    /// Takes `?`: its value, where it has one.
+    fn parameter(&mut self) -> Option<Option<String>> {
+        let next = self.tokens.peek()?;
+        if next.kind != TokenKind::Parameter {
+            return None;
+        }
+        self.tokens.next();
+        let Some((first, rest)) = self.parameters.split_first() else { return Some(None) };
+        self.parameters = rest;
+        Some(match first {
+            Bound::Int(number) => Some(number.to_string()),
+            Bound::Uint(number) => Some(number.to_string()),
+            Bound::Text(text) => Some(text.to_string()),
+            _ => None,
+        })
+    }
 }
 
 /// Gives the options to each query by keywords of a statement; says whether there is one.

@@ -21,7 +21,7 @@ const MAX_NESTING: usize = 200;
 /// The syntax tree of a statement.
 pub(super) fn statement(source: &Source, parameters: &[Value]) -> Result<ast::Statement> {
     depth::check(source)?;
-    let options = keywords::option_clause(source)?;
+    let options = keywords::option_clause(source, parameters)?;
     let end = options.as_ref().map_or(source.tokens.len(), |(start, _)| *start);
     let tokens = Converter::new(source, parameters).convert(end)?;
     let dialect = MySql::new(tokens.len(), &source.interrupted);

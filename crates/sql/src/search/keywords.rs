@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
-use remora_engine::{KeywordQuery, TextQuery};
+use remora_engine::{ColumnType, KeywordQuery, Schema, TextQuery};
 use remora_mysql::ErrorCode;
-use remora_words::{WordsError, query, rank::Ranker};
+use remora_words::{
+    WordsError, query,
+    rank::{AttributeKind, Attributes, Expression, Ranker},
+};
 
 use crate::{Error, Result, catalog::SqlTable};
 
@@ -44,7 +47,7 @@ pub(super) fn keywords(table: &SqlTable, mode: &str, text: &str) -> Result<Optio
     let mut asked = KeywordQuery { text: text.to_owned(), ..KeywordQuery::default() };
     for option in options.lines().filter(|line| !line.is_empty()) {
         let (name, value) = option.split_once('=').unwrap_or((option, ""));
-        set(&mut asked, &schema.name, name, value)?;
+        set(&mut asked, schema, name, value)?;
     }
     let analyzer = words.analyzer().map_err(|error| crate::error::from_engine(&error))?;
     let name = |&place: &usize| schema.columns.get(place).map(|column| column.name.clone());
@@ -56,15 +59,15 @@ pub(super) fn keywords(table: &SqlTable, mode: &str, text: &str) -> Result<Optio
     }
 }
 
-fn set(asked: &mut KeywordQuery, table: &str, name: &str, value: &str) -> Result<()> {
+fn set(asked: &mut KeywordQuery, schema: &Schema, name: &str, value: &str) -> Result<()> {
+    let table = schema.name.as_str();
     let bad = || {
         let message = format!("unknown option '{name}' (or bad argument type)");
         Error::new(ErrorCode::ParseError, message)
     };
     match name {
         "ranker" => {
-            let unknown = || refused(table, &format!("unknown ranker '{value}'"));
-            asked.ranker = Ranker::by_name(value).ok_or_else(unknown)?;
+            asked.ranker = ranker(schema, value)?;
         }
         "#held" => (asked.ranker, asked.table_weight) = (Ranker::None, None),
         "field_weights" => asked.field_weights = pairs(value).ok_or_else(bad)?,
@@ -89,6 +92,55 @@ fn set(asked: &mut KeywordQuery, table: &str, name: &str, value: &str) -> Result
         _ => return Err(bad()),
     }
     Ok(())
+}
+
+/// A ranker by its name, or one that computes an expression.
+fn ranker(schema: &Schema, value: &str) -> Result<Ranker> {
+    let refused = |message: &str| refused(&schema.name, message);
+    if let Some(ranker) = Ranker::by_name(value) {
+        return Ok(ranker);
+    }
+    let (name, expression) = match value.split_once('(') {
+        Some((name, expression)) => (name, expression.strip_suffix(')').unwrap_or(expression)),
+        None => (value, ""),
+    };
+    let is_export = name.eq_ignore_ascii_case("export");
+    if !is_export && !name.eq_ignore_ascii_case("expr") {
+        return Err(refused(&format!("unknown ranker '{value}'")));
+    }
+    if expression.is_empty() {
+        let example = format!("use OPTION ranker={name}('1+2') for example");
+        return Err(refused(&format!("missing ranker expression ({example})")));
+    }
+    match Expression::parse(expression, &Numbers(schema)) {
+        Ok(expression) if is_export => Ok(Ranker::Export(Arc::new(expression))),
+        Ok(expression) => Ok(Ranker::Expression(Arc::new(expression))),
+        Err(WordsError::Expression(message) | WordsError::Query(message)) => Err(refused(&message)),
+        Err(error) => Err(refused(&error.to_string())),
+    }
+}
+
+/// The columns that a ranking expression may ask for, by their places; `id` is the key where no column has that name.
+struct Numbers<'s>(&'s Schema);
+
+impl Attributes for Numbers<'_> {
+    fn find(&self, name: &str) -> Option<(usize, AttributeKind)> {
+        let schema = self.0;
+        let named = schema.columns.iter().position(|it| it.name.eq_ignore_ascii_case(name));
+        let key = match schema.primary_key[..] {
+            [key] if name == "id" => Some(key),
+            _ => None,
+        };
+        let place = named.or(key)?;
+        let column = schema.columns.get(place).filter(|column| column.indexed)?;
+        let kind = match column.kind {
+            ColumnType::Int(64) | ColumnType::Uint(32..) => AttributeKind::BigInteger,
+            ColumnType::Int(_) | ColumnType::Uint(_) | ColumnType::Bool => AttributeKind::Integer,
+            ColumnType::Float | ColumnType::Double => AttributeKind::Real,
+            _ => return None,
+        };
+        Some((place, kind))
+    }
 }
 
 /// `title=10,body=3`.

@@ -1,6 +1,7 @@
 //! A session: the way of a client's statement to whoever answers it.
 
 mod diagnostics;
+mod facets;
 mod local_file;
 mod prepared;
 mod set;
@@ -180,6 +181,7 @@ impl Session {
             self.state.warnings.clear();
             return self.state.finish(Kind::Other, Outcome::default(), false, reply);
         }
+        let sources = facets::spread(&mut self.state, sources)?;
         let count = sources.len();
         for (index, source) in sources.into_iter().enumerate() {
             if index > 0 {
@@ -199,6 +201,9 @@ impl Session {
         let source =
             sources.pop().ok_or_else(|| Error::new(ErrorCode::EmptyQuery, "Query was empty"))?;
         prepared::check_preparable(&source)?;
+        if facets::faceted_select(&source)?.is_some() {
+            return Err(Error::unsupported("FACET in a prepared statement"));
+        }
         let source = self.ended_with_session(source);
         let statement = Statement { source: Arc::clone(&source), parameters: &[] };
         let shape = execute::prepare(&mut self.state, &statement)?;

@@ -50,21 +50,26 @@ pub(crate) fn show<R: Reply>(session: &mut SessionState, reply: &mut R) -> Resul
 
 /// The rows that were given, and the keywords of a query with their rows and occurrences.
 fn keywords<R: Reply>(session: &mut SessionState, meta: &Meta, reply: &mut R) -> Result<Outcome> {
-    let mut rows = vec![("total".to_owned(), meta.report.returned.to_string())];
+    let mut figures = vec![("total".to_owned(), meta.report.returned.to_string())];
+    if meta.is_counted {
+        figures.push(("total_found".to_owned(), meta.total_found.to_string()));
+        let seconds = meta.report.total_time.as_secs_f64();
+        figures.push(("time".to_owned(), format!("{seconds:.3}")));
+    }
     let reader = session.reader();
-    let mut number = 0;
+    let (mut warnings, mut number) = (Vec::new(), 0);
     for query in &meta.words {
         let TextQuery::Keywords(query) = query else { continue };
         let report = reader.keywords(&meta.table, query).map_err(|error| from_engine(&error))?;
         for word in report.words {
-            rows.push((format!("keyword[{number}]"), word.word));
-            rows.push((format!("docs[{number}]"), word.counts.documents.to_string()));
-            rows.push((format!("hits[{number}]"), word.counts.hits.to_string()));
+            figures.push((format!("keyword[{number}]"), word.word));
+            figures.push((format!("docs[{number}]"), word.counts.documents.to_string()));
+            figures.push((format!("hits[{number}]"), word.counts.hits.to_string()));
             number += 1;
         }
-        rows.extend(report.warning.map(|warning| ("warning".to_owned(), warning)));
+        warnings.extend(report.warning.map(|warning| ("warning".to_owned(), warning)));
     }
-    for (name, value) in &rows {
+    for (name, value) in warnings.iter().chain(&figures) {
         reply.row(&[Cell::Text(name), Cell::Text(value)])?;
     }
     Ok(Outcome::default())

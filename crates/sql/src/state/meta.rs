@@ -1,6 +1,7 @@
 //! What the last search found and took, for SHOW META.
 
 use remora_engine::{QueryReport, Selection, TextQuery};
+use remora_mysql::ErrorCode;
 
 use super::SessionState;
 
@@ -12,6 +13,8 @@ const MAX_WORDS: usize = 64;
 pub(crate) struct Meta {
     /// How many rows it found.
     pub total_found: u64,
+    /// Whether that was counted.
+    pub is_counted: bool,
     /// What it took.
     pub report: QueryReport,
     /// The table that was searched.
@@ -43,7 +46,19 @@ impl SessionState {
                 meta.words.push(query);
             }
         }
+        self.warn_of_keywords(&meta);
         self.meta = Some(Box::new(meta));
+    }
+
+    /// Warns of what is changed of queries by keywords.
+    fn warn_of_keywords(&mut self, meta: &Meta) {
+        let reader = self.reader();
+        for query in &meta.words {
+            let TextQuery::Keywords(query) = query else { continue };
+            if let Ok(Some(warning)) = reader.keyword_warning(&meta.table, query) {
+                self.warn(ErrorCode::SearchWarning, warning);
+            }
+        }
     }
 
     /// How many rows the query by keywords gave that was remembered.
@@ -62,12 +77,21 @@ impl SessionState {
         report: &QueryReport,
         total_found: u64,
     ) {
+        if let Some(warning) = &report.warning {
+            self.warn(ErrorCode::SearchWarning, warning.clone());
+        }
         let mut words = Vec::new();
         if let Some(text) = &selection.text {
             collect(text, &mut words);
         }
         let table = selection.table.clone();
-        self.meta = Some(Box::new(Meta { total_found, report: report.clone(), table, words }));
+        self.meta = Some(Box::new(Meta {
+            total_found,
+            is_counted: true,
+            report: report.clone(),
+            table,
+            words,
+        }));
     }
 }
 

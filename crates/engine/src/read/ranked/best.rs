@@ -52,8 +52,8 @@ impl Ranked {
         order.sort_by_key(|&at| Reverse(docs[at].count()));
         for at in order {
             let Some(words) = view.segments[at].segment.words(self.id) else { continue };
-            let weighing = Weighing::new(self, matcher, words)?;
             let view = &view.segments[at];
+            let weighing = Weighing::new(self, matcher, words, view)?;
             let mut segment =
                 Segment { ranked: self, view, matcher, words, bounds: &bounds, weighing };
             best[at] = segment.best(&docs[at], &mut race)?;
@@ -233,7 +233,7 @@ impl Segment<'_> {
         };
         let found: Vec<u32> = term.keywords.iter().filter_map(|it| self.words.find(it)).collect();
         if let [number] = found[..] {
-            self.weighing = Weighing::new(self.ranked, self.matcher, self.words)?;
+            self.weighing = Weighing::new(self.ranked, self.matcher, self.words, self.view)?;
             let mut failed = None;
             let race = RefCell::new(race);
             let may_have = |occurrences| most_of_block(occurrences) >= race.borrow().floor();
@@ -297,7 +297,7 @@ impl Segment<'_> {
         race: &mut Race,
         winners: &mut Winners,
     ) -> Result<()> {
-        self.weighing = Weighing::new(self.ranked, self.matcher, self.words)?;
+        self.weighing = Weighing::new(self.ranked, self.matcher, self.words, self.view)?;
         let bounds = self.bounds;
         let place = |term| bounds.terms.iter().position(|&(it, _)| it == term);
         let words = bounds.contributors.words.iter();

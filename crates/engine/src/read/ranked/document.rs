@@ -2,6 +2,7 @@
 
 use remora_index::{
     IndexError,
+    column::Cell,
     words::{WordCursor, WordsIndex},
 };
 use remora_words::{
@@ -10,12 +11,14 @@ use remora_words::{
     rank::{Attribute, Row},
 };
 
-use crate::{Error, Result};
+use crate::{Error, Result, Schema, Value, encode::decode_cell, snapshot::SegmentView};
 
 /// The terms of a query in one segment.
 pub(super) struct SegmentDocument<'a> {
     doc: u32,
     words: &'a WordsIndex,
+    view: &'a SegmentView,
+    schema: &'a Schema,
     /// For each term the cursors of its keywords.
     terms: Vec<Vec<WordCursor<'a>>>,
     places: Vec<Place>,
@@ -23,13 +26,18 @@ pub(super) struct SegmentDocument<'a> {
 }
 
 impl<'a> SegmentDocument<'a> {
-    pub(super) fn new(matcher: &Matcher, words: &'a WordsIndex) -> Result<Self> {
+    pub(super) fn new(
+        matcher: &Matcher,
+        words: &'a WordsIndex,
+        view: &'a SegmentView,
+        schema: &'a Schema,
+    ) -> Result<Self> {
         let terms = matcher.terms().iter().map(|term| {
             let numbers = term.keywords.iter().filter_map(|keyword| words.find(keyword));
             numbers.map(|number| words.cursor(number)).collect::<Result<_, IndexError>>()
         });
         let terms = terms.collect::<Result<_, IndexError>>()?;
-        Ok(Self { doc: 0, words, terms, places: Vec::new(), failed: None })
+        Ok(Self { doc: 0, words, view, schema, terms, places: Vec::new(), failed: None })
     }
 
     /// Goes to a document; they are asked in ascending order.
@@ -107,7 +115,17 @@ impl Row for SegmentDocument<'_> {
         self.words.count(self.doc, field)
     }
 
-    fn attribute(&self, _number: usize) -> Attribute {
-        Attribute::Integer(0)
+    fn attribute(&self, number: usize) -> Attribute {
+        let Some(column) = self.schema.columns.get(number) else { return Attribute::Integer(0) };
+        let values = self.view.segment.column(column.id);
+        let cell = values.map_or(Cell::Null, |values| values.get(self.doc));
+        match decode_cell(column.kind, cell) {
+            Value::Int(number) => Attribute::Integer(number),
+            Value::Uint(number) => Attribute::Integer(number as i64),
+            Value::Bool(is_true) => Attribute::Integer(is_true.into()),
+            Value::Float(number) => Attribute::Real(number as f32),
+            // What has no value counts as 0, as in Sphinx.
+            _ => Attribute::Integer(0),
+        }
     }
 }

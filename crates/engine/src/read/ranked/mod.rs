@@ -39,6 +39,7 @@ pub(crate) struct Ranked {
     scorer: Scorer,
     table_weight: i32,
     report: KeywordReport,
+    schema: Arc<Schema>,
     /// By the segment's address.
     tiers: Mutex<Vec<(usize, Arc<Tiers>)>>,
 }
@@ -90,8 +91,14 @@ impl Ranked {
             scorer: Scorer::new(asked.ranker.clone(), about),
             table_weight: asked.table_weight.unwrap_or(1),
             report,
+            schema: Arc::clone(&view.schema),
             tiers: Mutex::default(),
         })
+    }
+
+    /// What was passed over or changed of it.
+    pub(crate) fn warning(&self) -> Option<&str> {
+        self.report.warning.as_deref()
     }
 
     /// The documents of a segment that the query finds; deleted ones may be among them.
@@ -116,7 +123,7 @@ impl Ranked {
             return Ok(docs);
         }
         let docs = docs.without(view.deleted.as_ref());
-        let mut document = SegmentDocument::new(matcher, words)?;
+        let mut document = SegmentDocument::new(matcher, words, view, &self.schema)?;
         let nothing = Needs { fields: false, hits: false };
         let (mut found, mut hits, mut failed) = (Vec::new(), Vec::new(), None);
         docs.for_each(|doc| {
@@ -267,7 +274,7 @@ impl Ranked {
             docs.for_each(|doc| weights.push((doc, self.table_weight)));
             return Ok(weights);
         };
-        let mut weighing = Weighing::new(self, matcher, words)?;
+        let mut weighing = Weighing::new(self, matcher, words, view)?;
         let mut failed = None;
         docs.for_each(|doc| match weighing.weight(doc) {
             Ok(Some(weight)) => weights.push((doc, weight)),
@@ -298,8 +305,13 @@ struct Weighing<'a> {
 }
 
 impl<'a> Weighing<'a> {
-    fn new(ranked: &Ranked, matcher: &'a Matcher, words: &'a WordsIndex) -> Result<Self> {
-        let document = SegmentDocument::new(matcher, words)?;
+    fn new(
+        ranked: &'a Ranked,
+        matcher: &'a Matcher,
+        words: &'a WordsIndex,
+        view: &'a SegmentView,
+    ) -> Result<Self> {
+        let document = SegmentDocument::new(matcher, words, view, &ranked.schema)?;
         let scorer = ranked.scorer.clone();
         let (table_weight, needs) = (ranked.table_weight, scorer.needs());
         Ok(Self { matcher, document, scorer, table_weight, needs, hits: Vec::new() })

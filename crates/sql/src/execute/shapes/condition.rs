@@ -267,9 +267,8 @@ impl Keywords {
                 MatchOption::Literal(group) => of(group)?,
                 MatchOption::Call(function, group) => format!("{function}({})", of(group)?),
                 MatchOption::List(list) => {
-                    let part = |(name, group): &(String, Group)| {
-                        Some(format!("{name}={}", of(group)?))
-                    };
+                    let part =
+                        |(name, group): &(String, Group)| Some(format!("{name}={}", of(group)?));
                     list.iter().map(part).collect::<Option<Vec<_>>>()?.join(",")
                 }
             };

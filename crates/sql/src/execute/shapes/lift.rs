@@ -75,6 +75,14 @@ pub(super) struct Lifted {
     pub ends: Vec<usize>,
 }
 
+impl Lifted {
+    /// Whether the text has this word, given in upper case, outside of quotes.
+    pub fn has_word(&self, text: &[u8], word: &str) -> bool {
+        let is_it = |piece: &Piece| matches!(piece, Piece::Token(it) if it.is_word(text, word));
+        self.pieces.iter().any(is_it)
+    }
+}
+
 /// The values of a statement's literals.
 #[derive(Clone)]
 pub(super) struct Constants<'a> {

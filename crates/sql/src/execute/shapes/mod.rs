@@ -128,7 +128,10 @@ async fn run_lifted<R: Reply>(
             let made = shape.and_then(|shape| AnyPlan::new(&shape, session, &reader, database));
             let planned = known.filter(|known| known.is_planned());
             let Some(plan) = made.map(Arc::new).or(planned) else {
-                remember(Known::Seen);
+                // One with FACET is several statements.
+                if !lifted.has_word(text, "FACET") {
+                    remember(Known::Seen);
+                }
                 return Ok(None);
             };
             if plan.is_planned() || plan.is_current(&reader) {
