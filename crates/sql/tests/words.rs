@@ -355,7 +355,6 @@ async fn facets_count_all_rows_that_are_found() {
         assert_eq!(sets(&mut session, statement).await, "", "{statement}");
     }
     for statement in [
-        "SELECT id FROM t FACET",
         "SELECT id FROM t FACET g,",
         "SELECT id FROM t FACET g LIMIT x",
         "SELECT id FROM t FACET g ORDER g",

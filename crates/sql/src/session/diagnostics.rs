@@ -50,7 +50,7 @@ pub(super) async fn run<R: Reply>(
 /// Whether the statement asks for the last one's warnings or figures, and so leaves them.
 pub(super) fn are_kept_by(statement: &Statement<'_>) -> bool {
     let source = &statement.source;
-    let asks = ["WARNINGS", "ERRORS"].iter().any(|word| source.is_word(1, word));
+    let asks = ["WARNINGS", "ERRORS", "META"].iter().any(|word| source.is_word(1, word));
     source.is_word(0, "SHOW") && (asks || source.is_word(1, "COUNT"))
 }
 
