@@ -3,3 +3,4 @@
 pub mod http;
 pub mod line;
 pub mod mysql;
+pub mod sphinx;

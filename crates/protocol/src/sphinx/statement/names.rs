@@ -1,0 +1,152 @@
+//! What names stand for: columns, aliases of the select list, and what Sphinx computes.
+
+use super::{ColumnKind, Result, TableShape, quote};
+use crate::sphinx::{Anchor, Query};
+
+/// The earth's radius in metres from which Sphinx computes `@geodist`.
+const ANCHOR_RADIUS_M: f64 = 6_384_000.0;
+/// The one of its function GEODIST.
+const GEODIST_RADIUS_M: f64 = 6_371_000.0;
+
+/// A value within a statement.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Term {
+    /// The value in SQL.
+    pub sql: String,
+    /// What it is.
+    pub kind: ColumnKind,
+    /// Whether it may be NULL.
+    pub is_nullable: bool,
+    /// Whether it is made of the weight, of which WHERE cannot speak.
+    pub has_weight: bool,
+    /// Whether it is a column and nothing else.
+    pub is_column: bool,
+}
+
+impl Term {
+    /// A computed value that is never NULL.
+    pub fn computed(sql: impl Into<String>, kind: ColumnKind) -> Self {
+        let sql = sql.into();
+        Self { sql, kind, is_nullable: false, has_weight: false, is_column: false }
+    }
+
+    /// A value that is made of others.
+    pub fn made_of(sql: String, kind: ColumnKind, parts: &[Self]) -> Self {
+        let has_weight = parts.iter().any(|part| part.has_weight);
+        Self { has_weight, ..Self::computed(sql, kind) }
+    }
+
+    /// The weight.
+    pub fn weight() -> Self {
+        Self { has_weight: true, ..Self::computed("WEIGHT()", ColumnKind::Number) }
+    }
+
+    /// The value within an expression: no NULL, and no whole number without a sign, from which MySQL refuses to take
+    /// a greater one.
+    pub fn operand(self) -> Self {
+        let zero = match self.kind {
+            ColumnKind::Text | ColumnKind::Json => "''",
+            _ => "0",
+        };
+        let mut sql = self.sql;
+        if self.is_nullable {
+            sql = format!("COALESCE({sql}, {zero})");
+        }
+        if self.is_column && matches!(self.kind, ColumnKind::Number | ColumnKind::BigInt) {
+            sql = format!("CAST({sql} AS SIGNED)");
+        }
+        Self { sql, is_nullable: false, is_column: false, ..self }
+    }
+}
+
+/// The names that a query may use.
+pub struct Names<'s> {
+    /// The table.
+    pub shape: &'s TableShape,
+    /// The distance from the query's place.
+    pub distance: Option<Term>,
+    /// The expression that orders rows.
+    pub sort_expression: Option<Term>,
+    /// Names of the select list's values.
+    pub aliases: Vec<(String, Term)>,
+}
+
+impl<'s> Names<'s> {
+    /// The names of a query, without those that its clauses add.
+    pub fn of(query: &Query<'_>, shape: &'s TableShape) -> Result<Self> {
+        let mut names = Self { shape, distance: None, sort_expression: None, aliases: Vec::new() };
+        if let Some(anchor) = &query.anchor {
+            names.distance = Some(names.distance_from(anchor)?);
+        }
+        Ok(names)
+    }
+
+    fn distance_from(&self, anchor: &Anchor<'_>) -> Result<Term> {
+        let place = |name: &str, what: &str| {
+            let column = self.column(name);
+            column.ok_or_else(|| self.shape.refuse(format!("unknown {what} attribute '{name}'")))
+        };
+        let latitude = place(&anchor.latitude_column, "latitude")?.operand();
+        let longitude = place(&anchor.longitude_column, "longitude")?.operand();
+        if !anchor.latitude.is_finite() || !anchor.longitude.is_finite() {
+            return Err(self.shape.refuse("the anchor is no place"));
+        }
+        let constant = |number: f32| quote::number(f64::from(number));
+        let (from, to) = (
+            [latitude.sql, longitude.sql],
+            [constant(anchor.latitude), constant(anchor.longitude)],
+        );
+        Ok(Term::computed(haversine(&from, &to, ANCHOR_RADIUS_M), ColumnKind::Double))
+    }
+
+    /// What a name stands for.
+    pub fn find(&self, name: &str) -> Option<Term> {
+        let lower = name.to_lowercase();
+        match &*lower {
+            "@weight" | "@relevance" | "@rank" => return Some(Term::weight()),
+            "@id" => return Some(self.key()),
+            "@geodist" => return self.distance.clone(),
+            "@expr" => return self.sort_expression.clone(),
+            _ => {}
+        }
+        let alias = self.aliases.iter().find(|(alias, _)| *alias == lower);
+        alias.map(|(_, term)| term.clone()).or_else(|| self.column(name))
+    }
+
+    /// A column of the table; `id` is its key, whatever that is called, unless another column has this name.
+    fn column(&self, name: &str) -> Option<Term> {
+        let column = self.shape.column(name).map(|column| Term {
+            sql: column.value(),
+            kind: column.kind,
+            is_nullable: column.is_nullable,
+            has_weight: false,
+            is_column: true,
+        });
+        let is_key = name.eq_ignore_ascii_case("id") || name.eq_ignore_ascii_case(&self.shape.key);
+        column.or_else(|| is_key.then(|| self.key()))
+    }
+
+    /// The key.
+    pub fn key(&self) -> Term {
+        let key = quote::name(&self.shape.key);
+        Term { is_column: true, ..Term::computed(key, ColumnKind::BigInt) }
+    }
+}
+
+/// GEODIST of four values in radians.
+pub fn geodist(places: &[Term; 4]) -> Term {
+    let [from_latitude, from_longitude, to_latitude, to_longitude] = places;
+    let from = [from_latitude.sql.clone(), from_longitude.sql.clone()];
+    let to = [to_latitude.sql.clone(), to_longitude.sql.clone()];
+    Term::made_of(haversine(&from, &to, GEODIST_RADIUS_M), ColumnKind::Double, places)
+}
+
+/// The way between two places on a sphere, in the radius's unit; latitude and longitude in radians.
+fn haversine(from: &[String; 2], to: &[String; 2], radius: f64) -> String {
+    let ([lat1, lon1], [lat2, lon2]) = (from, to);
+    format!(
+        "({} * 2 * ASIN(LEAST(1, SQRT(POW(SIN(({lat1} - {lat2}) / 2), 2) + \
+         COS({lat1}) * COS({lat2}) * POW(SIN(({lon1} - {lon2}) / 2), 2)))))",
+        quote::number(radius)
+    )
+}

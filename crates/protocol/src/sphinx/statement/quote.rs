@@ -1,0 +1,41 @@
+//! Names and texts within SQL, from which nothing can break out.
+
+/// A name: `` `a``b` `` for a`b.
+pub fn name(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+/// A text, for a session in which backslashes escape.
+pub fn text(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('\'');
+    for character in text.chars() {
+        match character {
+            '\\' => quoted.push_str("\\\\"),
+            '\'' => quoted.push_str("\\'"),
+            '\0' => quoted.push_str("\\0"),
+            '\u{1A}' => quoted.push_str("\\Z"),
+            other => quoted.push(other),
+        }
+    }
+    quoted.push('\'');
+    quoted
+}
+
+/// A number with a point, so that it is read as one of 64 bits.
+pub fn number(number: f64) -> String {
+    format!("{number:e}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_breaks_out() {
+        assert_eq!(name("a`b"), "`a``b`");
+        assert_eq!(text("it's \\' \0"), "'it\\'s \\\\\\' \\0'");
+        assert_eq!(text("\\"), "'\\\\'");
+        assert_eq!(number(0.1), "1e-1");
+    }
+}

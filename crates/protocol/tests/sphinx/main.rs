@@ -1,0 +1,9 @@
+//! SphinxAPI against captured exchanges of real clients and a real server.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod exchange;
+mod hostile;
+mod reader;
+mod replies;
+mod requests;
