@@ -7,3 +7,4 @@ mod hostile;
 mod reader;
 mod replies;
 mod requests;
+mod statements;

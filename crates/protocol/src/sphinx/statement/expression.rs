@@ -1,8 +1,8 @@
 //! The expressions of select lists, in SQL.
 //!
 //! ```text
-//! or      := and ("OR" and)*               and  := bits ("AND" bits)*
-//! bits    := compare (("|" | "&") compare)*
+//! or      := and ("OR" and)*              and  := bits ("AND" bits)*
+//! bits    := both ("|" both)*              both := compare ("&" compare)*
 //! compare := sum (("=" | "!=" | "<>" | "<" | "<=" | ">" | ">=") sum)*
 //! sum     := product (("+" | "-") product)*
 //! product := factor (("*" | "/" | "%" | "DIV" | "MOD") factor)*
@@ -30,10 +30,11 @@ pub fn expression(tokens: &mut Tokens<'_>, names: &Names<'_>) -> Result<Term> {
 }
 
 /// Operators by how tightly they bind; the last binds most tightly.
-const LEVELS: [&[&str]; 6] = [
+const LEVELS: [&[&str]; 7] = [
     &["or"],
     &["and"],
-    &["|", "&"],
+    &["|"],
+    &["&"],
     &["=", "!=", "<>", "<", "<=", ">", ">="],
     &["+", "-"],
     &["*", "/", "%", "div", "mod"],

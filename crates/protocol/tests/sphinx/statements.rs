@@ -1,0 +1,467 @@
+//! The SQL that queries become.
+
+use remora_protocol::sphinx::{
+    Anchor, AttributeKind, ExcerptRequest, Filter, FilterTest, Group, KeywordsRequest, MatchMode,
+    Outer, Query, Ranker, Request, SortMode,
+    statement::{Column, ColumnKind, TableShape, excerpts, keywords, search, updates},
+};
+
+use crate::exchange::exchange;
+
+/// The captured exchanges' table; `sold` may be NULL.
+pub fn books() -> TableShape {
+    let column =
+        |(name, kind): (&str, _)| Column { name: name.into(), kind, is_nullable: name == "sold" };
+    TableShape {
+        database: "shop".into(),
+        name: "books".into(),
+        key: "book`id".into(),
+        columns: [
+            ("title", ColumnKind::Text),
+            ("body", ColumnKind::Text),
+            ("year", ColumnKind::Number),
+            ("price", ColumnKind::Float),
+            ("sold", ColumnKind::BigInt),
+            ("kind", ColumnKind::Text),
+            ("published", ColumnKind::Time),
+            ("lat", ColumnKind::Double),
+            ("lon", ColumnKind::Double),
+        ]
+        .map(column)
+        .into(),
+        fields: vec!["title".into(), "body".into()],
+    }
+}
+
+fn query(text: &str) -> Query<'_> {
+    Query {
+        limit: 20,
+        max_matches: 1000,
+        mode: MatchMode::Extended,
+        text: text.into(),
+        select: "year".into(),
+        ..Query::default()
+    }
+}
+
+fn rows(query: &Query<'_>) -> String {
+    search(query, &books()).map_or_else(|error| error.to_string(), |statement| statement.rows)
+}
+
+/// The statement without what each has in common.
+fn short(query: &Query<'_>) -> String {
+    rows(query)
+        .replace("SELECT `book``id`, WEIGHT(), `year` FROM `shop`.`books`", "~")
+        .replace(" LIMIT 0, 20", "")
+        .replace(" OPTION ranker=proximity_bm25", "")
+        .replace(" ORDER BY WEIGHT() DESC, `book``id` ASC", "")
+}
+
+#[test]
+fn modes_and_rankers() {
+    let of = |mode, ranker| short(&Query { mode, ranker, ..query("it's a \"b\" & c-d") });
+    let plain = Ranker::Bm25;
+    for (mode, expected) in [
+        (MatchMode::All, r#"~ WHERE MATCH('it\'s a \\"b\\" \\& c\\-d') OPTION ranker=proximity"#),
+        (
+            MatchMode::Any,
+            r#"~ WHERE MATCH('"it\'s a \\"b\\" \\& c\\-d"/1') OPTION ranker=matchany"#,
+        ),
+        (
+            MatchMode::Phrase,
+            r#"~ WHERE MATCH('"it\'s a \\"b\\" \\& c\\-d"') OPTION ranker=proximity"#,
+        ),
+        (MatchMode::Boolean, r#"~ WHERE MATCH('it\'s a "b" & c-d') OPTION ranker=none"#),
+        (MatchMode::Extended, r#"~ WHERE MATCH('it\'s a "b" & c-d') OPTION ranker=bm25"#),
+        (MatchMode::FullScan, "~"),
+    ] {
+        assert_eq!(of(mode, plain.clone()), expected);
+    }
+    assert_eq!(short(&query("")), "~");
+    let ranker = Ranker::Expression("sum(lcs)') --".into());
+    let expected = r"~ WHERE MATCH('x') OPTION ranker=expr('sum(lcs)\') --')";
+    assert_eq!(short(&Query { ranker, ..query("x") }), expected);
+}
+
+#[test]
+fn orders() {
+    let of = |sort, clause: &str| short(&Query { sort, sort_clause: clause.into(), ..query("") });
+    let key = "`book``id` ASC";
+    for (sort, clause, expected) in [
+        (SortMode::AttributeDescending, "Year", "~ ORDER BY `year` DESC, WEIGHT() DESC, KEY"),
+        (SortMode::AttributeAscending, "price", "~ ORDER BY `price` ASC, WEIGHT() DESC, KEY"),
+        (
+            SortMode::TimeSegments,
+            "year",
+            "~ ORDER BY (CASE WHEN CAST(`year` AS SIGNED) >= UNIX_TIMESTAMP() - 3600 THEN 0 \
+             WHEN CAST(`year` AS SIGNED) >= UNIX_TIMESTAMP() - 86400 THEN 1 \
+             WHEN CAST(`year` AS SIGNED) >= UNIX_TIMESTAMP() - 604800 THEN 2 \
+             WHEN CAST(`year` AS SIGNED) >= UNIX_TIMESTAMP() - 2592000 THEN 3 \
+             WHEN CAST(`year` AS SIGNED) >= UNIX_TIMESTAMP() - 7776000 THEN 4 ELSE 5 END) ASC, \
+             WEIGHT() DESC, KEY",
+        ),
+        (
+            SortMode::Extended,
+            "@relevance desc, published ASC, @id desc",
+            "~ ORDER BY WEIGHT() DESC, UNIX_TIMESTAMP(`published`) ASC, `book``id` DESC, KEY",
+        ),
+        (SortMode::Extended, "@random", "~ ORDER BY RAND(), KEY"),
+        (SortMode::Extended, "weight() asc", "~ ORDER BY WEIGHT() ASC, KEY"),
+        // The refusals in searchd's words.
+        (SortMode::Extended, "year", "index books: no sort order defined"),
+        (SortMode::Extended, "year up", "index books: invalid sorting order 'up'"),
+        (SortMode::Extended, "nope desc", "index books: sort-by attribute 'nope' not found"),
+        (SortMode::AttributeAscending, "nope", "index books: sort-by attribute 'nope' not found"),
+    ] {
+        assert_eq!(of(sort, clause), expected.replace("KEY", key), "{clause}");
+    }
+    let by = Query {
+        sort: SortMode::Expression,
+        sort_clause: "@weight + year * 2".into(),
+        ..query("x")
+    };
+    assert_eq!(
+        rows(&by),
+        "SELECT `book``id`, WEIGHT(), `year`, (WEIGHT() + (CAST(`year` AS SIGNED) * 2)) \
+         FROM `shop`.`books` WHERE MATCH('x') \
+         ORDER BY (WEIGHT() + (CAST(`year` AS SIGNED) * 2)) DESC, `book``id` ASC LIMIT 0, 20 \
+         OPTION ranker=proximity_bm25"
+    );
+}
+
+#[test]
+fn filters() {
+    let of = |attribute: &str, test, is_excluding| {
+        let filter = Filter { attribute: attribute.to_owned().into(), test, is_excluding };
+        short(&Query { filters: vec![filter], ..query("") })
+    };
+    let ranges = |least, most| FilterTest::FloatRange(least, most);
+    let text = |text: &str| FilterTest::Text(text.to_owned().into());
+    for (attribute, test, is_excluding, expected) in [
+        ("year", FilterTest::Values(vec![1, -2]), false, "~ WHERE `year` IN (1, -2)"),
+        ("YEAR", FilterTest::Values(vec![1]), true, "~ WHERE `year` NOT IN (1)"),
+        ("@id", FilterTest::Values(vec![7]), false, "~ WHERE `book``id` IN (7)"),
+        ("year", FilterTest::Values(vec![]), true, "~ WHERE `year` IS NULL AND FALSE"),
+        ("year", FilterTest::Range(-5, 9), false, "~ WHERE `year` BETWEEN -5 AND 9"),
+        // NULL is 0 to Sphinx.
+        ("sold", FilterTest::Range(1, 9), false, "~ WHERE `sold` BETWEEN 1 AND 9"),
+        (
+            "sold",
+            FilterTest::Range(1, 9),
+            true,
+            "~ WHERE (`sold` NOT BETWEEN 1 AND 9 OR `sold` IS NULL)",
+        ),
+        ("sold", FilterTest::Values(vec![0]), false, "~ WHERE (`sold` IN (0) OR `sold` IS NULL)"),
+        // 0.1 of 32 bits in a column of as many, and in one of 64.
+        (
+            "price",
+            ranges(0.1, f32::INFINITY),
+            false,
+            "~ WHERE `price` BETWEEN 1.0000000149011612e-1 AND 3.4028234663852886e38",
+        ),
+        ("lat", ranges(0.1, 2.0), true, "~ WHERE `lat` NOT BETWEEN 1e-1 AND 2e0"),
+        ("kind", text("o'x\\"), false, r"~ WHERE `kind` IN ('o\'x\\')"),
+        (
+            "published",
+            FilterTest::Range(5, 6),
+            false,
+            "~ WHERE UNIX_TIMESTAMP(`published`) BETWEEN 5 AND 6",
+        ),
+        ("sold", FilterTest::Null(true), true, "~ WHERE `sold` IS NOT NULL"),
+        // The refusals in searchd's words.
+        ("title", text("x"), false, "index books: no such filter attribute 'title'"),
+        ("nope", text("x"), false, "index books: no such filter attribute 'nope'"),
+        ("@count", text("x"), false, "index books: unsupported filter column '@count'"),
+        (
+            "year",
+            ranges(1.0, 2.0),
+            false,
+            "index books: unsupported filter type 'floatrange' on int column 'year'",
+        ),
+        (
+            "year",
+            text("x"),
+            false,
+            "index books: unsupported filter type 'string' on int column 'year'",
+        ),
+        ("price", ranges(f32::NAN, 1.0), false, "index books: a bound of 'price' is no number"),
+    ] {
+        assert_eq!(of(attribute, test, is_excluding), expected);
+    }
+    let ids = |min_id, max_id| short(&Query { min_id, max_id, ..query("") });
+    assert_eq!(ids(2, 0), "~ WHERE `book``id` >= 2");
+    assert_eq!(ids(0, 9), "~ WHERE `book``id` <= 9");
+    assert_eq!(ids(2, u64::MAX), "~ WHERE `book``id` BETWEEN 2 AND 18446744073709551615");
+}
+
+#[test]
+fn a_filter_of_the_weight_stands_a_level_above_it() {
+    let filter = Filter {
+        attribute: "@weight".into(),
+        test: FilterTest::Range(10, 20),
+        is_excluding: false,
+    };
+    let statement = search(&Query { filters: vec![filter], ..query("x") }, &books()).unwrap();
+    let kept = "SELECT * FROM (SELECT `book``id` AS `@id`, WEIGHT() AS `@weight`, \
+                WEIGHT() AS `c0`, `book``id` AS `c1`, `year` AS `c2` FROM `shop`.`books` \
+                WHERE MATCH('x')) AS `base` WHERE `c0` BETWEEN 10 AND 20";
+    assert_eq!(
+        statement.rows,
+        format!(
+            "SELECT `@id`, `@weight`, `c2` FROM ({kept}) AS `kept` ORDER BY `c0` DESC, `c1` ASC \
+             LIMIT 0, 20 OPTION ranker=proximity_bm25"
+        )
+    );
+    let count = format!("SELECT COUNT(*) FROM ({kept}) AS `counted` OPTION ranker=proximity_bm25");
+    assert_eq!(statement.count, count);
+}
+
+#[test]
+fn groups() {
+    let group = Group {
+        function: 3,
+        column: "published".into(),
+        order: "@count desc, @group asc".into(),
+        distinct: "sold".into(),
+    };
+    let select = "year, sum(price) as s".into();
+    let statement = search(&Query { group, select, ..query("x") }, &books()).unwrap();
+    assert_eq!(
+        statement.rows,
+        "SELECT `@id`, `@weight`, `c4`, `a0`, `@group`, `@count`, `@distinct` FROM (\
+         SELECT * FROM (\
+         SELECT *, MAX(`@rank`) OVER (PARTITION BY `@group`) AS `@distinct` FROM (\
+         SELECT *, ROW_NUMBER() OVER (PARTITION BY `@group` ORDER BY `c0` DESC, `c1` ASC) \
+         AS `@place`, COUNT(*) OVER (PARTITION BY `@group`) AS `@count`, \
+         SUM(`c2`) OVER (PARTITION BY `@group`) AS `a0`, \
+         DENSE_RANK() OVER (PARTITION BY `@group` ORDER BY `c3`) AS `@rank` FROM (\
+         SELECT `book``id` AS `@id`, WEIGHT() AS `@weight`, WEIGHT() AS `c0`, \
+         `book``id` AS `c1`, `price` AS `c2`, CAST(COALESCE(`sold`, 0) AS SIGNED) AS `c3`, \
+         `year` AS `c4`, YEAR(FROM_UNIXTIME(UNIX_TIMESTAMP(`published`))) AS `@group` \
+         FROM `shop`.`books` WHERE MATCH('x')) AS `found`) AS `ranked`) AS `grouped` \
+         WHERE `@place` = 1) AS `kept` ORDER BY `@count` DESC, `@group` ASC, `@id` ASC \
+         LIMIT 0, 20 OPTION ranker=proximity_bm25"
+    );
+    let outputs: Vec<_> = statement.outputs.iter().map(|o| (&*o.name, o.kind)).collect();
+    assert_eq!(
+        outputs,
+        [
+            ("year", AttributeKind::Number),
+            ("s", AttributeKind::Float),
+            ("@groupby", AttributeKind::Number),
+            ("@count", AttributeKind::Number),
+            ("@distinct", AttributeKind::Number),
+        ]
+    );
+    let refused = |function, column: &str| {
+        let group = Group { function, column: column.to_owned().into(), ..Group::default() };
+        rows(&Query { group, ..query("x") })
+    };
+    // The refusals in searchd's words.
+    for (function, column, expected) in [
+        (
+            5,
+            "year",
+            "index books: SPH_GROUPBY_ATTRPAIR is not supported any more (just group on 'bigint' \
+             attribute)",
+        ),
+        (9, "year", "index books: invalid group-by mode (mode=9)"),
+        (4, "nope", "index books: group-by attribute 'nope' not found"),
+        (4, "@id", "index books: group-by attribute '@id' not found"),
+    ] {
+        assert_eq!(refused(function, column), expected);
+    }
+}
+
+#[test]
+fn select_lists() {
+    let of = |list: &str| {
+        let query = Query { select: list.into(), ..query("") };
+        let statement = search(&query, &books()).map_err(|error| error.to_string())?;
+        let outputs = statement.outputs.into_iter().map(|output| (output.name, output.kind));
+        let values = statement.rows;
+        let values = values.strip_prefix("SELECT `book``id`, WEIGHT(), ").unwrap();
+        let values = values.split(" FROM `shop`").next().unwrap().to_owned();
+        Ok::<_, String>((values, outputs.collect::<Vec<_>>()))
+    };
+    let names = |list: &str| {
+        let outputs = of(list).unwrap().1;
+        outputs.into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+    };
+    let stars = ["year", "price", "sold", "kind", "published", "lat", "lon"];
+    assert_eq!(names("*"), stars);
+    assert_eq!(names(""), stars);
+    assert_eq!(
+        names("Year AS Foo, YEAR, year+1, @id as x, year y"),
+        ["foo", "year", "year+1", "x", "y"]
+    );
+    let year = "CAST(`year` AS SIGNED)";
+    for (list, kind, expected) in [
+        ("sold", AttributeKind::BigInt, "`sold`"),
+        ("id", AttributeKind::BigInt, "`book``id`"),
+        ("title", AttributeKind::Text, "`title`"),
+        ("published", AttributeKind::Timestamp, "UNIX_TIMESTAMP(`published`)"),
+        ("weight() as w", AttributeKind::Number, "WEIGHT()"),
+        ("year-2005", AttributeKind::Number, &format!("({year} - 2005)")),
+        ("year/7", AttributeKind::Float, &format!("(({year} + 0e0) / 7)")),
+        ("-sold", AttributeKind::BigInt, "(-CAST(COALESCE(`sold`, 0) AS SIGNED))"),
+        (
+            "year>2000 and not (price=1.5) or 1|year&6=6",
+            AttributeKind::Number,
+            &format!("((({year} > 2000) AND (NOT (`price` = 1.5))) OR (1 | ({year} & (6 = 6))))"),
+        ),
+        (
+            "if(in(kind,'a','b\\'c'),year,2) as z",
+            AttributeKind::Number,
+            &format!("IF((`kind` IN ('a', 'b\\'c')), {year}, 2)"),
+        ),
+        ("min(year,2000)+1", AttributeKind::Number, &format!("(LEAST({year}, 2000) + 1)")),
+        ("year div 7", AttributeKind::Number, &format!("({year} DIV 7)")),
+    ] {
+        let (values, outputs) = of(list).unwrap();
+        assert_eq!((&*values, outputs[0].1), (expected, kind), "{list}");
+    }
+    for (list, expected) in [
+        ("nope", "index books: parse error: unknown column: nope"),
+        ("foo(year)", "index books: function foo() of 1 values is not answered"),
+        ("year) FROM x --", "syntax error near ') FROM x --'"),
+        ("extra", "index books: parse error: unknown column: extra"),
+        ("year.a", "index books: parts of 'year' are not answered"),
+        (
+            "@geodist",
+            "index books: parse error: geoanchor is not set, @geodist expression unavailable",
+        ),
+    ] {
+        assert_eq!(of(list), Err(expected.to_owned()));
+    }
+    let deep = format!("{}1{}", "(".repeat(100), ")".repeat(100));
+    assert_eq!(of(&deep).unwrap_err(), "index books: an expression lies deeper than 64 levels");
+    // Each alias has twice the length of the one before.
+    let mut growing = "year+year as a0".to_owned();
+    (1..40).for_each(|n| growing.push_str(&format!(", a{0}+a{0} as a{n}", n - 1)));
+    assert_eq!(of(&growing).unwrap_err(), "index books: an expression is too long");
+}
+
+#[test]
+fn places_outer_orders_and_weights() {
+    let anchor = Anchor {
+        latitude_column: "lat".into(),
+        longitude_column: "lon".into(),
+        latitude: 0.5,
+        longitude: 0.25,
+    };
+    let near = Query {
+        anchor: Some(anchor),
+        sort: SortMode::Extended,
+        sort_clause: "@geodist asc".into(),
+        ..query("")
+    };
+    let distance = "(6.384e6 * 2 * ASIN(LEAST(1, SQRT(POW(SIN((`lat` - 5e-1) / 2), 2) + \
+                    COS(`lat`) * COS(5e-1) * POW(SIN((`lon` - 2.5e-1) / 2), 2)))))";
+    assert_eq!(
+        rows(&near),
+        format!(
+            "SELECT `book``id`, WEIGHT(), `year`, {distance} FROM `shop`.`books` \
+             ORDER BY {distance} ASC, `book``id` ASC LIMIT 0, 20"
+        )
+    );
+    let outer = Outer { order: "price asc".into(), offset: 1, limit: 5 };
+    assert_eq!(
+        rows(&Query { outer: Some(outer), limit: 7, ..query("x") }),
+        "SELECT `@id`, `@weight`, `c3` FROM (SELECT * FROM (\
+         SELECT `book``id` AS `@id`, WEIGHT() AS `@weight`, WEIGHT() AS `c0`, \
+         `book``id` AS `c1`, `price` AS `c2`, `year` AS `c3` FROM `shop`.`books` \
+         WHERE MATCH('x')) AS `kept` ORDER BY `c0` DESC, `c1` ASC LIMIT 0, 7) AS `inner` \
+         ORDER BY `c2` ASC, `@id` ASC LIMIT 1, 5 OPTION ranker=proximity_bm25"
+    );
+    let weighed = Query {
+        weights: vec![3, 1, 9],
+        index_weights: vec![("BOOKS".into(), 2), ("other".into(), 3)],
+        is_idf_plain: true,
+        is_idf_undivided: true,
+        ..query("x")
+    };
+    assert_eq!(
+        short(&weighed),
+        "~ WHERE MATCH('x'), field_weights=(`title`=3, `body`=1), index_weights=(`BOOKS`=2), \
+         idf='plain,tfidf_unnormalized'"
+    );
+    let named = vec![("BODY".into(), 5), ("nope".into(), 6)];
+    let named = Query { field_weights: named, weights: vec![9], ..query("x") };
+    assert_eq!(short(&named), "~ WHERE MATCH('x'), field_weights=(`body`=5)");
+    let many = Query { offset: 5, limit: 500, max_matches: 100, ..query("") };
+    assert!(rows(&many).ends_with(" LIMIT 5, 95"), "{}", rows(&many));
+    let overridden = Query { overrides: vec!["year".into()], ..query("") };
+    assert_eq!(
+        rows(&overridden),
+        "index books: an override of attribute 'year' is not answered: update its rows"
+    );
+}
+
+#[test]
+fn what_a_client_of_everything_asks() {
+    let everything = exchange("perl_11e_everything");
+    let sent = everything.only();
+    let Request::Search(request) = sent.parse().unwrap() else { panic!("no search") };
+    assert_eq!(
+        rows(&request.queries[0]),
+        "index books: no such filter attribute 'fresh'",
+        "this table has no such column"
+    );
+    let mut shape = books();
+    let fresh = Column { name: "fresh".into(), kind: ColumnKind::Bool, is_nullable: false };
+    shape.columns.push(fresh);
+    let statement = search(&request.queries[0], &shape).unwrap();
+    let options = " OPTION ranker=expr('sum(lcs*user_weight)*1000+bm25'), \
+                   field_weights=(`title`=10), index_weights=(`books`=3)";
+    assert!(statement.rows.ends_with(options), "{}", statement.rows);
+    let names: Vec<&str> = statement.outputs.iter().map(|output| &*output.name).collect();
+    assert_eq!(names[7..], ["fresh", "next", "far", "@geodist"]);
+}
+
+#[test]
+fn excerpts_and_keywords() {
+    let captured = exchange("perl_11e_excerpt");
+    let sent = captured.only();
+    let Request::Excerpt(request) = sent.parse().unwrap() else { panic!("no excerpt") };
+    assert_eq!(
+        excerpts(&request).unwrap(),
+        "CALL SNIPPETS(('the deep sea and its fish', 'nothing'), 'books', 'deep fish', \
+         '[' AS before_match, ']' AS after_match, '~' AS chunk_separator, \
+         'none' AS html_strip_mode, 60 AS limit, 2 AS around, 3 AS limit_passages, \
+         9 AS limit_words, 7 AS start_passage_id, 1 AS weight_order, 1 AS query_mode, \
+         1 AS force_all_words, 1 AS allow_empty)"
+    );
+    let of = |flags| {
+        let request = ExcerptRequest { flags, ..request.clone() };
+        excerpts(&request).map_err(|error| error.to_string())
+    };
+    assert!(of(1 | 4).unwrap().contains(", 1 AS limit_passages, "));
+    assert_eq!(of(128).unwrap_err(), "load_files is not answered: send the texts");
+    assert_eq!(of(1024).unwrap_err(), "load_files_scattered is not answered: send the texts");
+    assert_eq!(of(2048).unwrap_err(), "unknown flags of excerpts (0x800)");
+    let request = KeywordsRequest { text: "it's".into(), index: "b".into(), with_numbers: true };
+    assert_eq!(keywords(&request), r"CALL KEYWORDS('it\'s', 'b', 1)");
+}
+
+#[test]
+fn updates_of_rows() {
+    let of = |name: &str| {
+        let captured = exchange(name);
+        let sent = captured.only();
+        let Request::Update(request) = sent.parse().unwrap() else { panic!("no update") };
+        updates(&request, &books()).map_err(|error| error.to_string())
+    };
+    assert_eq!(
+        of("perl_11e_update").unwrap(),
+        ["UPDATE `shop`.`books` SET `year` = 2001, `sold` = 9 WHERE `book``id` = 1"]
+    );
+    // It passes over `tags`, which this table has not.
+    assert_eq!(
+        of("raw_update").unwrap(),
+        [
+            "UPDATE `shop`.`books` SET `year` = 2010 WHERE `book``id` = 2",
+            "UPDATE `shop`.`books` SET `year` = 1990 WHERE `book``id` = 5000000007",
+        ]
+    );
+}
