@@ -1,8 +1,8 @@
 //! Remora's server: settings, sessions and commands, and the command line that puts the engine,
 //! the wires and the sources of changes together.
 //!
-//! A request comes in by `listen`, within `limits`, at one of three doors: `line`, `http` or
-//! `mysql`. Who asks is in `accounts`; what `line` and `http` do alike is in `requests`; `shared`
+//! A request comes in by `listen`, within `limits`, at one of four doors: `line`, `http`,
+//! `mysql` or `sphinx`. Who asks is in `accounts`; what `line` and `http` do alike is in `requests`; `shared`
 //! is what a running server has once. Imports go one way: [`cli`], [`Server`], the doors, what they
 //! share, [`settings`].
 
@@ -29,6 +29,7 @@ mod server;
 pub mod settings;
 mod shared;
 mod sources;
+mod sphinx;
 mod zone;
 
 pub use cpu::missing_features;

@@ -15,6 +15,7 @@ use crate::{
     settings::{Change, Settings, changes},
     shared::ServerState,
     sources::Followed,
+    sphinx,
 };
 
 /// Who may connect to the line protocol's socket: its owner and their group, as MygramDB has it.
@@ -33,6 +34,7 @@ pub struct Server {
     line_address: Option<SocketAddr>,
     http_address: Option<SocketAddr>,
     sql_address: Option<SocketAddr>,
+    sphinx_address: Option<SocketAddr>,
     listeners: JoinSet<()>,
     sockets: Vec<SocketFile>,
 }
@@ -53,6 +55,7 @@ impl Server {
         let line = bind_tcp(&settings.listen.line).await?;
         let http = bind_tcp(&settings.listen.http).await?;
         let sql = bind_tcp(&settings.listen.sql).await?;
+        let sphinx_api = bind_tcp(&settings.listen.sphinx_api).await?;
         let mut sockets = Vec::new();
         let mut bind_unix = |path: &Option<PathBuf>, mode| match path {
             None => Ok(None),
@@ -68,7 +71,7 @@ impl Server {
         let sql_socket = bind_unix(&settings.listen.sql_socket, mode)?;
         let address = |listener: &Option<TcpListener>| listener.as_ref()?.local_addr().ok();
         let (line_address, http_address) = (address(&line), address(&http));
-        let sql_address = address(&sql);
+        let (sql_address, sphinx_address) = (address(&sql), address(&sphinx_api));
         let shared = Arc::new(ServerState::new(settings, database, log));
         let mut listeners = JoinSet::new();
         if let Some(listener) = line {
@@ -80,17 +83,28 @@ impl Server {
         if let Some(listener) = http {
             listeners.spawn(http::serve(listener, Arc::clone(&shared)));
         }
-        if sql.is_some() || sql_socket.is_some() {
+        if sql.is_some() || sql_socket.is_some() || sphinx_api.is_some() {
             let side = Arc::new(mysql::SqlSide::new(Arc::clone(&shared))?);
             if let Some(listener) = sql {
                 listeners.spawn(mysql::accept(listener, Arc::clone(&side)));
             }
             if let Some(listener) = sql_socket {
-                listeners.spawn(mysql::accept(listener, side));
+                listeners.spawn(mysql::accept(listener, Arc::clone(&side)));
+            }
+            if let Some(listener) = sphinx_api {
+                listeners.spawn(sphinx::accept(listener, side));
             }
         }
         listeners.spawn(dump::save_dumps_at_intervals(Arc::clone(&shared)));
-        Ok(Self { shared, line_address, http_address, sql_address, listeners, sockets })
+        Ok(Self {
+            shared,
+            line_address,
+            http_address,
+            sql_address,
+            sphinx_address,
+            listeners,
+            sockets,
+        })
     }
 
     /// The line protocol's real address, its port as the system gave it.
@@ -106,6 +120,11 @@ impl Server {
     /// The MySQL protocol's real address, its port as the system gave it.
     pub fn sql_address(&self) -> Option<SocketAddr> {
         self.sql_address
+    }
+
+    /// SphinxAPI's real address, its port as the system gave it.
+    pub fn sphinx_address(&self) -> Option<SocketAddr> {
+        self.sphinx_address
     }
 
     /// Takes over the sources that its tables come from; once, after the start.

@@ -51,10 +51,9 @@ pub fn demo(options: &DemoOptions) -> Result<ExitCode> {
         data: data.clone(),
         listen: crate::settings::Listen {
             line: "127.0.0.1:0".to_owned(),
-            line_socket: None,
             http: "127.0.0.1:0".to_owned(),
             sql: "127.0.0.1:0".to_owned(),
-            sql_socket: None,
+            ..crate::settings::Listen::default()
         },
         durability: Durability::None,
         ..Settings::default()

@@ -3,12 +3,13 @@
 //! A connection is accepted by `listener`, proves who it is in `login` and then runs in
 //! `connection`: its messages come and go through a `channel`, statements run in a session of the
 //! SQL side and answer through `reply`. `processes` knows all connections and ends them; `host` is
-//! what the SQL side asks of the server.
+//! what the SQL side asks of the server. A client of another wire is a `guest`.
 
 mod channel;
 mod client;
 mod commands;
 mod connection;
+mod guest;
 mod host;
 mod infile;
 mod listener;
@@ -22,5 +23,7 @@ mod tls;
 mod watch;
 mod wire;
 
+pub(crate) use guest::{Guest, Seat};
 pub(crate) use listener::accept;
 pub(crate) use side::SqlSide;
+pub(crate) use wire::{Socket, Wire};

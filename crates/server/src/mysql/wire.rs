@@ -80,11 +80,11 @@ socket!(UnixStream, std::os::unix::net::UnixStream);
 pub(super) type Peer = Weak<dyn Socket>;
 
 /// A stream of which there is one more that asks.
-pub(super) struct Wire(Arc<dyn Socket>);
+pub(crate) struct Wire(Arc<dyn Socket>);
 
 impl Wire {
     /// The stream.
-    pub(super) fn new(socket: impl Socket) -> Self {
+    pub(crate) fn new(socket: impl Socket) -> Self {
         Self(Arc::new(socket))
     }
 

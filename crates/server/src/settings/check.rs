@@ -4,7 +4,7 @@ use remora_mysql::Zone;
 
 use super::{
     Dialect, Settings,
-    address::{host_of, is_loopback},
+    address::{host_of, is_loopback, is_loopback_address},
     sql,
 };
 use crate::{Error, Result};
@@ -12,7 +12,7 @@ use crate::{Error, Result};
 /// Refuses settings that cannot or must not be served.
 pub(super) fn check(settings: &Settings) -> Result<()> {
     let listen = &settings.listen;
-    let addresses = [&listen.line, &listen.http, &listen.sql];
+    let addresses = [&listen.line, &listen.http, &listen.sql, &listen.sphinx_api];
     let sockets = [&listen.line_socket, &listen.sql_socket];
     if addresses.iter().all(|address| address.is_empty())
         && sockets.iter().all(|socket| socket.is_none())
@@ -21,6 +21,8 @@ pub(super) fn check(settings: &Settings) -> Result<()> {
     }
     check_bind(settings, "listen.line", &listen.line)?;
     check_bind(settings, "listen.http", &listen.http)?;
+    check_bind(settings, "listen.sphinx_api", &listen.sphinx_api)?;
+    check_sphinx_api(settings)?;
     check_limits(settings)?;
     if let Some(why) = sql::refusal(settings) {
         return refuse(&why);
@@ -84,6 +86,26 @@ fn check_bind(settings: &Settings, key: &str, address: &str) -> Result<()> {
     }
 }
 
+/// SphinxAPI has no login: who its clients are stands here.
+fn check_sphinx_api(settings: &Settings) -> Result<()> {
+    let (address, name) = (&settings.listen.sphinx_api, &settings.listen.sphinx_api_user);
+    if !name.is_empty() && settings.users.iter().all(|user| user.name != *name) {
+        return refuse(&format!("listen.sphinx_api_user '{name}' is none of [[users]]"));
+    }
+    if address.is_empty() || !name.is_empty() {
+        return Ok(());
+    }
+    let asks = !settings.users.is_empty() || !settings.admin_token.is_empty();
+    if asks || is_loopback_address(address) == Some(false) {
+        return refuse(
+            "SphinxAPI has no login and listen.sphinx_api is set where one is asked for: name the \
+             user of [[users]] that its clients are in listen.sphinx_api_user, with no more rights \
+             than they need",
+        );
+    }
+    Ok(())
+}
+
 fn check_sources(settings: &Settings) -> Result<()> {
     for (at, source) in settings.sources.iter().enumerate() {
         if settings.sources.iter().take(at).any(|other| other.name == source.name) {
@@ -114,7 +136,9 @@ fn check_time_zones(settings: &Settings) -> Result<()> {
             theirs.name()
         ));
     }
-    let has_sql = !settings.listen.sql.is_empty() || settings.listen.sql_socket.is_some();
+    let listen = &settings.listen;
+    let has_sql =
+        !listen.sql.is_empty() || listen.sql_socket.is_some() || !listen.sphinx_api.is_empty();
     match has_sql && Zone::parse(zone.name()).is_err() {
         true => refuse(&format!(
             "mysql.datetime_timezone '{}' cannot be the time_zone of SQL, which lies between \

@@ -109,6 +109,10 @@ pub struct Listen {
     pub sql: String,
     /// The MySQL protocol's Unix socket.
     pub sql_socket: Option<PathBuf>,
+    /// SphinxAPI's address, `HOST:PORT`; empty means none.
+    pub sphinx_api: String,
+    /// The user that clients of SphinxAPI are, which has no login; empty means none.
+    pub sphinx_api_user: String,
 }
 
 /// HTTP.
@@ -269,6 +273,8 @@ impl Default for Listen {
             http: "127.0.0.1:9308".to_owned(),
             sql: "127.0.0.1:9306".to_owned(),
             sql_socket: None,
+            sphinx_api: String::new(),
+            sphinx_api_user: String::new(),
         }
     }
 }

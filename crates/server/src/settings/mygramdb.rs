@@ -163,6 +163,8 @@ impl TypedApi {
             http: if http.enable { address(&http.bind, http.port) } else { String::new() },
             sql: String::new(),
             sql_socket: None,
+            sphinx_api: String::new(),
+            sphinx_api_user: String::new(),
         }
     }
 

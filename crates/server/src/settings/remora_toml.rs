@@ -42,6 +42,8 @@ struct TypedListen {
     line_socket: Option<PathBuf>,
     sql: Option<String>,
     sql_socket: Option<PathBuf>,
+    sphinx_api: Option<String>,
+    sphinx_api_user: Option<String>,
     http: Option<String>,
 }
 
@@ -207,6 +209,8 @@ impl TypedListen {
         set(&mut settings.listen.line, self.line);
         set(&mut settings.listen.http, self.http);
         set(&mut settings.listen.sql, self.sql);
+        set(&mut settings.listen.sphinx_api, self.sphinx_api);
+        set(&mut settings.listen.sphinx_api_user, self.sphinx_api_user);
         settings.listen.sql_socket = self.sql_socket.map(|path| folder.join(path));
         settings.listen.line_socket = self.line_socket.map(|path| folder.join(path));
     }

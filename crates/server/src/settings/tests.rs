@@ -264,6 +264,25 @@ fn a_server_has_one_time_zone() {
     assert!(message(far.finish()).contains("cannot be the time_zone of SQL"));
 }
 
+#[test]
+fn clients_of_sphinx_api_are_a_user_where_users_are_asked_for() {
+    let of = toml;
+    let listen = "[listen]\nsphinx_api = '127.0.0.1:9312'\n";
+    assert_eq!(of(listen).unwrap().listen.sphinx_api, "127.0.0.1:9312");
+    assert_eq!(of("").unwrap().listen.sphinx_api, "");
+    let users = "[[users]]\nname = 'anna'\npassword = 'x'\n";
+    for guarded in [users, "[auth]\nadmin_token = 's3cret'\n"] {
+        let error = message(of(&format!("{listen}{guarded}")));
+        assert!(error.contains("SphinxAPI has no login"), "{error}");
+    }
+    assert!(of(&format!("{listen}sphinx_api_user = 'anna'\n{users}")).is_ok());
+    let error = message(of(&format!("{listen}sphinx_api_user = 'bob'\n{users}")));
+    assert!(error.contains("'bob' is none of [[users]]"), "{error}");
+    let far = "[listen]\nsphinx_api = '10.0.0.5:9312'\n";
+    let error = message(of(&format!("{far}{users}")));
+    assert!(error.contains("network.allow_cidrs"), "{error}");
+}
+
 /// As MygramDB compares: a TIMESTAMP with a moment, a DATETIME with what clocks show.
 #[test]
 fn required_filters_are_read_in_the_zone() {

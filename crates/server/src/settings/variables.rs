@@ -154,6 +154,20 @@ pub static VARIABLES: &[Variable] = &[
         "Unix socket of the MySQL protocol; empty means none."
     ),
     plain!(
+        "listen.sphinx_api",
+        "listen.sphinx_api",
+        Restart,
+        listen.sphinx_api,
+        "Address of SphinxAPI, HOST:PORT; empty means none."
+    ),
+    plain!(
+        "listen.sphinx_api_user",
+        "listen.sphinx_api_user",
+        Reload,
+        listen.sphinx_api_user,
+        "The user that clients of SphinxAPI are, which has no login; needed where there are users."
+    ),
+    plain!(
         "sql.max_connections",
         "sql.max_connections",
         Reload,

@@ -1,0 +1,120 @@
+//! A client of the SQL side that speaks another wire: it has a place among the connections, is shown and ended
+//! like them, and its statements are watched like theirs.
+
+use std::{
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+};
+
+use remora_protocol::mysql::WireError;
+use remora_sql::{Error, Identity, Reply, Result, Session};
+
+use super::{
+    processes::ConnectionSlot,
+    side::SqlSide,
+    watch::{Ended, watched},
+    wire::Wire,
+};
+use crate::limits::BufferShare;
+
+/// A place among the connections of the SQL side, whose client is not known yet.
+pub(crate) struct Seat {
+    side: Arc<SqlSide>,
+    place: ConnectionSlot,
+}
+
+/// A client with a session.
+pub(crate) struct Guest {
+    side: Arc<SqlSide>,
+    place: ConnectionSlot,
+    session: Session,
+    interrupter: Arc<AtomicBool>,
+}
+
+impl SqlSide {
+    /// A place for a client of another wire, if there is one.
+    pub(crate) fn seat(self: &Arc<Self>) -> Option<Seat> {
+        Some(Seat { place: self.connect()?, side: Arc::clone(self) })
+    }
+
+    /// A share of the buffers that all connections have together.
+    pub(crate) fn buffer_share(&self) -> BufferShare {
+        BufferShare::new(Arc::clone(&self.buffers))
+    }
+
+    /// Figures of the server: seconds since the start, connections and statements since then.
+    pub(crate) fn figures(&self) -> [u64; 3] {
+        let seconds = self.shared.started.elapsed().as_secs();
+        [seconds, self.processes.total(), self.processes.commands()]
+    }
+}
+
+impl Seat {
+    /// Begins the session of a client whose stream this is of.
+    ///
+    /// # Errors
+    /// 1203 where the user has too many connections.
+    pub(crate) fn take(self, identity: Identity, stream: &Wire) -> Result<Guest> {
+        let Self { side, place } = self;
+        let session = side.instance.session(u64::from(place.connection.id), identity.clone());
+        let interrupter = session.interrupter();
+        place.connection.comes_over(stream.peer());
+        place.connection.identify(&identity.user, &identity.host, Arc::clone(&interrupter));
+        let most = side.shared.settings.load().sql.max_user_connections;
+        if most > 0 && side.processes.of_user(&identity.user) > most {
+            let refused = WireError::too_many_user_connections(&identity.user);
+            return Err(Error::new(refused.code, refused.message));
+        }
+        place.connection.end();
+        Ok(Guest { side, place, session, interrupter })
+    }
+}
+
+impl Guest {
+    /// Runs a statement.
+    ///
+    /// # Errors
+    /// That of the statement; 3024 where its time is over, 1317 where it is told to end.
+    pub(crate) async fn run<R: Reply>(&mut self, text: &str, reply: &mut R) -> Result<()> {
+        self.side.processes.count_command();
+        let process = &self.place.connection;
+        process.begin("Query", text.as_bytes());
+        self.interrupter.store(false, Relaxed);
+        let limit_ms = self.side.shared.settings.load().sql.max_execution_time_ms;
+        // Boxed, so that whoever awaits this has no type as deep as a statement's.
+        let run: Pin<Box<dyn Future<Output = Result<()>> + Send + '_>> =
+            Box::pin(self.session.query(text.as_bytes(), false, reply));
+        let shared = &self.side.shared;
+        let ended = watched(run, process, &self.interrupter, limit_ms, shared).await;
+        process.end();
+        match ended {
+            Ended::Done(result) => result,
+            Ended::TimedOut => Err(Error::query_timeout()),
+            Ended::Cut => Err(Error::interrupted()),
+        }
+    }
+
+    /// Its session.
+    pub(crate) fn session(&mut self) -> &mut Session {
+        &mut self.session
+    }
+
+    /// The side it is a client of.
+    pub(crate) fn side(&self) -> &Arc<SqlSide> {
+        &self.side
+    }
+
+    /// What is set where its running statement is to end.
+    pub(crate) fn interrupter(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.interrupter)
+    }
+
+    /// Waits until another connection ends this one.
+    pub(crate) fn killed(&self) -> impl Future<Output = ()> + use<> {
+        let connection = Arc::clone(&self.place.connection);
+        async move { connection.killed().await }
+    }
+}

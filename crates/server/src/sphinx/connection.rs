@@ -1,0 +1,180 @@
+//! One connection: greetings, then read, answer, write. It ends after one reply unless the client asks to stay.
+
+use std::{io, net::IpAddr, sync::Arc, time::Duration};
+
+use remora_protocol::sphinx::{
+    GREETING, GREETING_BYTES, HEAD_BYTES, RequestError, RequestHead, put_error, put_retry,
+};
+use remora_sql::Identity;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    sync::watch,
+    time::{Instant, timeout, timeout_at},
+};
+
+use super::answer::Talk;
+use crate::{
+    limits::BufferShare,
+    listen::turn_away,
+    mysql::{Seat, SqlSide, Wire},
+};
+
+/// Bytes read at a time; a request's length is not believed before its bytes are there.
+const INPUT_BYTES: usize = 64 << 10;
+/// Bytes of buffers that every connection may have.
+const FREE_BYTES: usize = 128 << 10;
+const RATE_LIMITED: &str = "too many requests, retry later";
+const NO_BUFFERS: &str = "all buffers are taken, retry later";
+/// How long and how much is still read from a client that is sent away, so that it gets the reason before the
+/// connection is reset.
+const LINGER: Duration = Duration::from_secs(1);
+const LINGER_BYTES: u64 = 16 << 20;
+
+/// Serves a connection until the client leaves, has its reply, breaks a limit, or the server stops.
+pub(super) async fn run(
+    stream: Wire,
+    address: Option<IpAddr>,
+    seat: Seat,
+    identity: Identity,
+) -> io::Result<()> {
+    let talk = match seat.take(identity.clone(), &stream) {
+        Ok(guest) => Talk::new(guest, identity),
+        Err(error) => {
+            let mut reason = GREETING.to_vec();
+            put_retry(&mut reason, &error.message);
+            turn_away(stream, reason).await;
+            return Ok(());
+        }
+    };
+    let side = Arc::clone(talk.side());
+    let mut connection = Connection {
+        stream,
+        address,
+        share: side.buffer_share(),
+        stopping: side.shared.stopping.subscribe(),
+        side,
+        talk,
+        output: GREETING.to_vec(),
+    };
+    connection.serve().await
+}
+
+struct Connection {
+    stream: Wire,
+    address: Option<IpAddr>,
+    side: Arc<SqlSide>,
+    share: BufferShare,
+    stopping: watch::Receiver<bool>,
+    talk: Talk,
+    output: Vec<u8>,
+}
+
+impl Connection {
+    async fn serve(&mut self) -> io::Result<()> {
+        self.flush().await?;
+        let patience = self.write_timeout();
+        let mut greeting = [0; GREETING_BYTES];
+        timeout(patience, self.stream.read_exact(&mut greeting)).await??;
+        loop {
+            let Some(head) = self.next_head().await? else { return Ok(()) };
+            match RequestHead::parse(head) {
+                Ok(head) => self.answer(head).await?,
+                Err(error) => return self.send_away(&error).await,
+            }
+            self.flush().await?;
+            if !self.talk.stays() {
+                return self.stream.shutdown().await;
+            }
+        }
+    }
+
+    /// The next request's head; `None` where there is none.
+    async fn next_head(&mut self) -> io::Result<Option<[u8; HEAD_BYTES]>> {
+        let settings = self.side.shared.settings.load_full();
+        // A client that does not stay has its request ready.
+        let wait = match self.talk.stays() {
+            true => Duration::from_secs(settings.sql.wait_timeout_s),
+            false => self.write_timeout(),
+        };
+        let mut head = [0; HEAD_BYTES];
+        let killed = self.talk.killed();
+        let read = timeout(wait, self.stream.read_exact(&mut head));
+        tokio::select! {
+            biased;
+            read = read => match read {
+                Ok(Ok(_)) => Ok(Some(head)),
+                Ok(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+                Ok(Err(error)) => Err(error),
+                Err(_) => Ok(None),
+            },
+            () = killed => Ok(None),
+            _ = self.stopping.wait_for(|stopping| *stopping) => Ok(None),
+        }
+    }
+
+    /// Reads a request's body and appends the reply.
+    async fn answer(&mut self, head: RequestHead) -> io::Result<()> {
+        let Some(body) = self.body(head.length).await? else {
+            self.talk.leave();
+            put_retry(&mut self.output, NO_BUFFERS);
+            return Ok(());
+        };
+        self.side.shared.counters.request();
+        if !self.is_admitted() {
+            put_retry(&mut self.output, RATE_LIMITED);
+            return Ok(());
+        }
+        self.talk.answer(&head, &body, &mut self.output).await;
+        Ok(())
+    }
+
+    /// A request's body; `None` where all buffers are taken.
+    async fn body(&mut self, length: usize) -> io::Result<Option<Vec<u8>>> {
+        let most = self.side.shared.settings.load().sql.buffered_mb << 20;
+        let deadline = Instant::now() + self.write_timeout();
+        let mut body = Vec::new();
+        while body.len() < length {
+            let start = body.len();
+            body.resize(length.min(start + INPUT_BYTES), 0);
+            let part = body.get_mut(start..).unwrap_or_default();
+            timeout_at(deadline, self.stream.read_exact(part)).await??;
+            if !self.share.resize(body.capacity().saturating_sub(FREE_BYTES), most) {
+                return Ok(None);
+            }
+        }
+        Ok(Some(body))
+    }
+
+    fn is_admitted(&self) -> bool {
+        let shared = &self.side.shared;
+        let limits = &shared.settings.load().rate_limiting;
+        match self.address {
+            Some(address) if limits.enable => {
+                shared.limiter.admit(address, limits, std::time::Instant::now())
+            }
+            _ => true,
+        }
+    }
+
+    fn write_timeout(&self) -> Duration {
+        Duration::from_secs(self.side.shared.settings.load().sql.write_timeout_s)
+    }
+
+    async fn flush(&mut self) -> io::Result<()> {
+        let patience = self.write_timeout();
+        timeout(patience, self.stream.write_all(&self.output)).await??;
+        self.output.clear();
+        self.output.shrink_to(INPUT_BYTES);
+        self.share.resize(0, 0);
+        Ok(())
+    }
+
+    async fn send_away(&mut self, error: &RequestError) -> io::Result<()> {
+        put_error(&mut self.output, &error.to_string());
+        self.flush().await?;
+        self.stream.shutdown().await?;
+        let mut rest = (&mut self.stream).take(LINGER_BYTES);
+        let drain = async { tokio::io::copy(&mut rest, &mut tokio::io::sink()).await.map(drop) };
+        timeout(LINGER, drain).await.unwrap_or(Ok(()))
+    }
+}

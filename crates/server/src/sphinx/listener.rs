@@ -1,0 +1,81 @@
+//! Accepting connections: who may come in, and who they are. The protocol has no login: where users are asked for,
+//! clients are the one that `listen.sphinx_api_user` names, if that user may come from where they are.
+
+use std::{net::IpAddr, sync::Arc};
+
+use remora_protocol::sphinx::{GREETING, put_error, put_retry};
+use remora_sql::Identity;
+use tokio::task::JoinSet;
+
+use super::connection;
+use crate::{
+    accounts::{Demand, host_of},
+    counters::Denial,
+    listen::{Door, accept_each, turn_away},
+    mysql::{Socket, SqlSide, Wire},
+    settings::{Settings, find_user},
+};
+
+/// What a client reads that finds every place taken: in the words of `searchd`.
+const MAXED_OUT: &str = "server maxed out, retry in a second";
+
+/// Accepts connections.
+pub(crate) async fn accept(door: impl Door<Stream: Socket>, side: Arc<SqlSide>) {
+    let stopping = side.shared.stopping.subscribe();
+    accept_each(door, stopping, |sessions, stream, address| {
+        admit(sessions, stream, address, &side);
+    })
+    .await;
+}
+
+/// Starts a session, or turns the connection away.
+fn admit(
+    sessions: &mut JoinSet<()>,
+    stream: impl Socket,
+    address: Option<IpAddr>,
+    side: &Arc<SqlSide>,
+) {
+    let settings = side.shared.settings.load();
+    let stream = Wire::new(stream);
+    let list = settings.allow_cidrs.as_deref();
+    let is_allowed = match (list, address) {
+        (Some(list), Some(address)) => list.iter().any(|cidr| cidr.contains(address)),
+        _ => true,
+    };
+    let identity = is_allowed.then(|| identify(&settings, address)).flatten();
+    let Some(identity) = identity else {
+        let host = host_of(address);
+        side.shared.counters.deny(Denial::Network, false);
+        tracing::warn!("{host} may not use SphinxAPI and was turned away");
+        let mut reason = GREETING.to_vec();
+        put_error(&mut reason, &format!("Host '{host}' is not allowed to connect to this server"));
+        sessions.spawn(turn_away(stream, reason));
+        return;
+    };
+    match side.seat() {
+        Some(seat) => {
+            sessions.spawn(async move {
+                if let Err(error) = connection::run(stream, address, seat, identity).await {
+                    tracing::debug!("a connection of SphinxAPI ended: {error}");
+                }
+            });
+        }
+        None => {
+            side.shared.counters.deny(Denial::Connections, false);
+            let mut reason = GREETING.to_vec();
+            put_retry(&mut reason, MAXED_OUT);
+            sessions.spawn(turn_away(stream, reason));
+        }
+    }
+}
+
+/// Who a client there is; `None` where it is nobody.
+fn identify(settings: &Settings, address: Option<IpAddr>) -> Option<Identity> {
+    let (name, host) = (settings.listen.sphinx_api_user.clone(), host_of(address));
+    if name.is_empty() {
+        let is_open = !Demand::of(settings).is_for_all();
+        return is_open.then(|| Identity { host, ..Identity::default() });
+    }
+    let user = find_user(&settings.users, &name, address)?;
+    Some(Identity { user: name, host, rights: user.rights.clone() })
+}

@@ -1,0 +1,125 @@
+//! A query's statements, and what they answer as a reply.
+
+use std::time::Instant;
+
+use remora_protocol::sphinx::{
+    Answer, Attribute, Found, Match, Query, Value, Word,
+    statement::{Statement, TableShape, search},
+};
+use remora_sql::{Cell, Column, Identity, Result};
+
+use super::{
+    rows::Rows,
+    table,
+    values::{text, value, whole},
+};
+use crate::mysql::Guest;
+
+/// The refusal of an unknown index.
+pub(super) const UNKNOWN: &str = "unknown local index '?' in search request";
+
+/// The answer to a query.
+pub(super) async fn answer(guest: &mut Guest, identity: &Identity, query: &Query<'_>) -> Answer {
+    match try_answer(guest, identity, query).await {
+        Ok(answer) => answer,
+        Err(message) => Answer::Error(message),
+    }
+}
+
+async fn try_answer(
+    guest: &mut Guest,
+    identity: &Identity,
+    query: &Query<'_>,
+) -> std::result::Result<Answer, String> {
+    let begin = Instant::now();
+    let shape = table::find(guest, identity, &query.indexes, UNKNOWN).await?;
+    let statement = search(query, &shape).map_err(|error| error.to_string())?;
+    let failed = |error: remora_sql::Error| told(&shape, &error.message);
+    let matches = matches(guest, &statement).await.map_err(failed)?;
+    let (words, warning) = match statement.has_words {
+        true => meta(guest).await.map_err(failed)?,
+        false => Default::default(),
+    };
+    let total_found = number(guest, &statement.count).await.map_err(failed)?;
+    let attributes = statement.outputs.into_iter();
+    let attributes = attributes.map(|output| Attribute { name: output.name, kind: output.kind });
+    let found = Found {
+        attributes: attributes.collect(),
+        matches,
+        total: total_found.min(query.max_matches),
+        total_found,
+        milliseconds: u32::try_from(begin.elapsed().as_millis()).unwrap_or(u32::MAX),
+        words,
+        fields: shape.fields,
+    };
+    Ok(Answer::Found { warning, found })
+}
+
+/// What SQL says of a table, said of an index.
+fn told(shape: &TableShape, message: &str) -> String {
+    let table = format!("table {}: ", shape.name);
+    match message.strip_prefix(&table) {
+        Some(why) => format!("index {}: {why}", shape.name),
+        None => message.to_owned(),
+    }
+}
+
+async fn matches(guest: &mut Guest, statement: &Statement) -> Result<Vec<Match>> {
+    let kinds: Vec<_> = statement.outputs.iter().map(|output| output.kind).collect();
+    let convert = |_: &[Column], cells: &[Cell<'_>]| {
+        let mut cells = cells.iter().copied();
+        let mut next = || cells.next().unwrap_or(Cell::Null);
+        let (id, weight) = (whole(next()) as u64, whole(next()) as i32);
+        let values: Vec<_> = kinds.iter().map(|kind| value(*kind, next())).collect();
+        let bytes = values.iter().map(size).sum();
+        (Match { id, weight, values }, bytes)
+    };
+    let mut reply = Rows::new(guest.interrupter(), convert);
+    guest.run(&statement.rows, &mut reply).await?;
+    Ok(reply.rows)
+}
+
+/// Bytes of a value in memory.
+fn size(value: &Value) -> usize {
+    let text = match value {
+        Value::Text(text) => text.len(),
+        _ => 0,
+    };
+    size_of::<Value>() + text
+}
+
+/// The words of the last search with their numbers, and its warning.
+async fn meta(guest: &mut Guest) -> Result<(Vec<Word>, String)> {
+    let convert = |_: &[Column], cells: &[Cell<'_>]| {
+        let part = |place: usize| cells.get(place).map_or_else(String::new, |c| text(*c).into());
+        ((part(0), part(1)), 0)
+    };
+    let mut reply = Rows::new(guest.interrupter(), convert);
+    guest.run("SHOW META", &mut reply).await?;
+    let (mut words, mut warning) = (Vec::<Word>::new(), String::new());
+    for (name, value) in reply.rows {
+        match name.split('[').next().unwrap_or_default() {
+            "keyword" => words.push(Word { word: value, ..Word::default() }),
+            "docs" => set(&mut words, |word| word.documents = value.parse().unwrap_or_default()),
+            "hits" => set(&mut words, |word| word.hits = value.parse().unwrap_or_default()),
+            "warning" => warning = value,
+            _ => {}
+        }
+    }
+    Ok((words, warning))
+}
+
+fn set(words: &mut [Word], change: impl FnOnce(&mut Word)) {
+    if let Some(word) = words.last_mut() {
+        change(word);
+    }
+}
+
+async fn number(guest: &mut Guest, statement: &str) -> Result<u32> {
+    let convert =
+        |_: &[Column], cells: &[Cell<'_>]| (cells.first().map_or(0, |cell| whole(*cell)), 0);
+    let mut reply = Rows::new(guest.interrupter(), convert);
+    guest.run(statement, &mut reply).await?;
+    let number = reply.rows.first().copied().unwrap_or_default();
+    Ok(u32::try_from(number).unwrap_or(u32::MAX))
+}
