@@ -1,6 +1,6 @@
 //! SphinxAPI against captured exchanges of real clients and a real server.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod exchange;
 mod hostile;

@@ -140,77 +140,70 @@ fn word(word: &str, documents: u32, hits: u32) -> Word {
     Word { word: word.to_owned(), documents, hits }
 }
 
+/// A row of the captured reply: its values, then the year that it stands for and how many rows that has.
+fn row(id: u64, weight: i32, values: [Value; 11], year: u32) -> Match {
+    let count = if year == 2004 { 2 } else { 1 };
+    let group = [Value::Number(year), Value::Number(count)];
+    Match { id, weight, values: values.into_iter().chain(group).collect() }
+}
+
+fn text(text: &str) -> Value {
+    Value::Text(text.as_bytes().to_vec())
+}
+
+fn rows() -> Vec<Match> {
+    let newest = [
+        Value::Number(2010),
+        Value::Float(1.75),
+        Value::BigInt(0),
+        text(""),
+        Value::Number(1_262_304_000),
+        Value::Number(0),
+        Value::Set(vec![4, 9]),
+        Value::WideSet(vec![1]),
+        text(r#"{"a":"z"}"#),
+        Value::Float(0.1),
+        Value::Float(0.1),
+    ];
+    let middle = [
+        Value::Number(2004),
+        Value::Float(20.25),
+        Value::BigInt(7),
+        text("atlas"),
+        Value::Number(1_078_099_200),
+        Value::Number(0),
+        Value::Set(vec![2]),
+        Value::WideSet(vec![]),
+        text("{}"),
+        Value::Float(0.75),
+        Value::Float(0.5),
+    ];
+    let oldest = [
+        Value::Number(1999),
+        Value::Float(12.5),
+        Value::BigInt(5_000_000_000),
+        text("guide"),
+        Value::Number(946_684_800),
+        Value::Number(1),
+        Value::Set(vec![1, 2, 3]),
+        Value::WideSet(vec![7, 5_000_000_000]),
+        text(r#"{"a":1,"t":["x",2]}"#),
+        Value::Float(0.5),
+        Value::Float(0.25),
+    ];
+    vec![
+        row(5_000_000_007, 2451, newest, 2010),
+        row(2, 2510, middle, 2004),
+        row(1, 2460, oldest, 1999),
+    ]
+}
+
 #[test]
 fn a_result_that_is_written_out_by_hand_is_the_captured_one() {
-    let row = |id, weight, first: Value, rest: [Value; 10], group: u32| Match {
-        id,
-        weight,
-        values: std::iter::once(first)
-            .chain(rest)
-            .chain([Value::Number(group), Value::Number(1 + u32::from(group == 2004))])
-            .collect(),
-    };
-    let text = |text: &str| Value::Text(text.as_bytes().to_vec());
-    let number = Value::Number;
     let found = Found {
         fields: vec!["title".to_owned(), "body".to_owned()],
         attributes: attributes(),
-        matches: vec![
-            row(
-                5_000_000_007,
-                2451,
-                number(2010),
-                [
-                    Value::Float(1.75),
-                    Value::BigInt(0),
-                    text(""),
-                    number(1_262_304_000),
-                    number(0),
-                    Value::Set(vec![4, 9]),
-                    Value::WideSet(vec![1]),
-                    text(r#"{"a":"z"}"#),
-                    Value::Float(0.1),
-                    Value::Float(0.1),
-                ],
-                2010,
-            ),
-            row(
-                2,
-                2510,
-                number(2004),
-                [
-                    Value::Float(20.25),
-                    Value::BigInt(7),
-                    text("atlas"),
-                    number(1_078_099_200),
-                    number(0),
-                    Value::Set(vec![2]),
-                    Value::WideSet(vec![]),
-                    text("{}"),
-                    Value::Float(0.75),
-                    Value::Float(0.5),
-                ],
-                2004,
-            ),
-            row(
-                1,
-                2460,
-                number(1999),
-                [
-                    Value::Float(12.5),
-                    Value::BigInt(5_000_000_000),
-                    text("guide"),
-                    number(946_684_800),
-                    number(1),
-                    Value::Set(vec![1, 2, 3]),
-                    Value::WideSet(vec![7, 5_000_000_000]),
-                    text(r#"{"a":1,"t":["x",2]}"#),
-                    Value::Float(0.5),
-                    Value::Float(0.25),
-                ],
-                1999,
-            ),
-        ],
+        matches: rows(),
         total: 3,
         total_found: 3,
         milliseconds: 0,

@@ -41,12 +41,17 @@ async fn try_answer(
         false => Default::default(),
     };
     let total_found = number(guest, &statement.count).await.map_err(failed)?;
+    // An outer order has the rows within the inner limit.
+    let most = match query.outer {
+        Some(_) => query.max_matches.min(query.limit),
+        None => query.max_matches,
+    };
     let attributes = statement.outputs.into_iter();
     let attributes = attributes.map(|output| Attribute { name: output.name, kind: output.kind });
     let found = Found {
         attributes: attributes.collect(),
         matches,
-        total: total_found.min(query.max_matches),
+        total: total_found.min(most),
         total_found,
         milliseconds: u32::try_from(begin.elapsed().as_millis()).unwrap_or(u32::MAX),
         words,

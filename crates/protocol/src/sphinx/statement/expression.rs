@@ -195,15 +195,17 @@ fn function(name: &str, arguments: &[Term]) -> Option<Term> {
         ("ceil" | "floor", [a]) => {
             made(format!("{}({a})", name.to_uppercase()), ColumnKind::Number)
         }
-        ("sqrt" | "ln" | "log2" | "log10" | "exp" | "sin" | "cos" | "tan", [a]) => {
+        ("sqrt" | "ln" | "log2" | "log10" | "exp" | "sin" | "cos", [a]) => {
             made(format!("{}({a})", name.to_uppercase()), ColumnKind::Double)
         }
         ("pow" | "atan2", [a, b]) => {
             made(format!("{}({a}, {b})", name.to_uppercase()), ColumnKind::Double)
         }
         ("crc32", [a]) => made(format!("CRC32({a})"), ColumnKind::Number),
-        ("bigint" | "sint", [a]) => made(format!("CAST({a} AS SIGNED)"), ColumnKind::BigInt),
-        ("integer", [a]) => made(format!("CAST({a} AS SIGNED)"), ColumnKind::Number),
+        // A cast alone would round.
+        ("bigint" | "sint" | "integer", [a]) => {
+            made(format!("CAST(TRUNCATE({a}, 0) AS SIGNED)"), ColumnKind::BigInt)
+        }
         ("double", [a]) => made(format!("({a} + 0e0)"), ColumnKind::Double),
         ("in", [a, _, ..]) => {
             let list = sql.get(1..)?.join(", ");
@@ -234,9 +236,7 @@ fn of_several(name: &str, arguments: &[Term]) -> Option<Term> {
 fn of_moment(name: &str, seconds: &str) -> Option<String> {
     let moment = format!("FROM_UNIXTIME({seconds})");
     Some(match name {
-        "year" | "month" | "hour" | "minute" | "second" => {
-            format!("{}({moment})", name.to_uppercase())
-        }
+        "year" | "month" => format!("{}({moment})", name.to_uppercase()),
         "day" => format!("DAYOFMONTH({moment})"),
         "yearmonth" => format!("(YEAR({moment}) * 100 + MONTH({moment}))"),
         "yearmonthday" => {

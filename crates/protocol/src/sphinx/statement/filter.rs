@@ -86,8 +86,7 @@ fn test(filter: &Filter<'_>, term: &Term, names: &Names<'_>) -> Result<(Option<S
     let name = &filter.attribute;
     let refuse = |test: &str| {
         let column = column_name(term.kind);
-        let why = format!("unsupported filter type '{test}' on {column} column '{name}'");
-        Err(names.shape.refuse(why))
+        Err(names.shape.refuse(format!("unsupported filter type '{test}' on {column} column")))
     };
     Ok(match &filter.test {
         FilterTest::Values(_) if is_text(term.kind) => return refuse("values"),

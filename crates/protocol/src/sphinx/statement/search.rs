@@ -58,7 +58,9 @@ pub fn search(query: &Query<'_>, shape: &TableShape) -> Result<Statement> {
     let mut items = select(&query.select, &mut names)?;
     if query.sort == SortMode::Expression {
         let mut tokens = Tokens::new(&query.sort_clause)?;
-        names.sort_expression = Some(expression(&mut tokens, &names)?.operand());
+        // It is sent as a number with a point, whatever it is.
+        let term = expression(&mut tokens, &names)?.operand();
+        names.sort_expression = Some(Term { kind: ColumnKind::Double, ..term });
         if !tokens.is_end() {
             return Err(tokens.unexpected());
         }
@@ -113,7 +115,6 @@ fn add_computed(query: &Query<'_>, names: &Names<'_>, is_grouped: bool, items: &
 
 fn output_kind(shown: &Shown, common: Option<&Term>) -> AttributeKind {
     match shown {
-        // What orders rows is sent as a number with a point, whatever it is.
         Shown::Value(term) => term.kind.attribute(),
         Shown::Aggregate("AVG", _) => AttributeKind::Float,
         Shown::Aggregate("SUM", term) => match term.kind {
