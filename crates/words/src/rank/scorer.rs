@@ -26,6 +26,8 @@ pub struct Scorer {
     runs: Runs,
     /// What one more word in a run counts for `matchany`.
     run_weight: i32,
+    /// The greatest weight of a field.
+    heaviest: i32,
     formula: Option<Formula>,
 }
 
@@ -46,7 +48,8 @@ impl Scorer {
             }
             _ => None,
         };
-        Self { ranker, query, runs, run_weight, formula }
+        let heaviest = query.field_weights.iter().copied().max().unwrap_or(1);
+        Self { ranker, query, runs, run_weight, heaviest, formula }
     }
 
     /// Keeps the factors of each document that is weighed by an expression, for [`Scorer::factors`]; `atc` only
@@ -84,8 +87,7 @@ impl Scorer {
     /// At most the weight of a document that has so many of the query's words, counted by their places in the query,
     /// with so many occurrences, of which BM25 can sum up to `sum`.
     pub fn at_most(&self, words: u32, occurrences: u32, sum: f32) -> i64 {
-        let weights = self.query.field_weights.iter();
-        let heaviest = i64::from(weights.copied().max().unwrap_or(1));
+        let heaviest = i64::from(self.heaviest);
         let (words, occurrences) = (i64::from(words), i64::from(occurrences));
         let fields = (self.query.field_weights.len() as i64).min(occurrences);
         // No word stands twice in the run of a field.
