@@ -145,7 +145,7 @@ mod tests {
         let entries = Fields::new(&lying).entries(u32::MAX, 4, Fields::u32);
         assert_eq!(entries, Err(RequestError::Truncated));
         // More than any machine has: nothing was reserved.
-        let huge = |fields: &mut Fields<'_>| fields.u8().map(|byte| [byte; 1 << 20]);
+        let huge = |fields: &mut Fields<'_>| fields.u8().map(|byte| [byte; 1 << 16]);
         assert!(Fields::new(&lying).entries(u32::MAX, 1, huge).is_err());
         let list = Fields::new(&lying).list("weights", 4, Fields::u32);
         let too_many = RequestError::TooMany { name: "weights", count: u32::MAX, most: 4_096 };
