@@ -237,16 +237,23 @@ impl Segment<'_> {
         if let [number] = found[..] {
             self.weighing = Weighing::new(self.ranked, self.matcher, self.words, self.view)?;
             let mut failed = None;
-            let race = RefCell::new(race);
-            let may_have = |occurrences| most_of_block(occurrences) >= race.borrow().floor();
+            // With the document that was looked at last, behind which those of a block stand.
+            let state = RefCell::new((race, winners, 0));
+            let may_have = |occurrences| {
+                let (race, winners, last) = &*state.borrow();
+                let most = most_of_block(occurrences);
+                most >= race.floor() && winners.may_win(most, *last)
+            };
             self.words.for_each_frequent(number, may_have, |doc, occurrences| {
+                let (race, winners, last) = &mut *state.borrow_mut();
+                *last = doc;
                 let most = most(occurrences);
-                if most < race.borrow().floor() || !winners.may_win(most, doc) || !is_asked(doc) {
+                if most < race.floor() || !winners.may_win(most, doc) || !is_asked(doc) {
                     return;
                 }
                 match self.weighing.weight(doc) {
                     Ok(Some(weight)) => {
-                        race.borrow_mut().note(weight);
+                        race.note(weight);
                         winners.take(weight, doc);
                     }
                     Ok(None) => {}
