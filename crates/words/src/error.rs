@@ -17,6 +17,9 @@ pub enum WordsError {
     /// The query is refused, in Sphinx's words: mend the query.
     #[error("{0}")]
     Query(String),
+    /// An option of an excerpt or of suggestions is unknown or its value is not understood: mend the option.
+    #[error("{0}")]
+    Option(String),
     /// The ranking expression is refused, in Sphinx's words where it has any: mend the expression.
     #[error("{0}")]
     Expression(String),

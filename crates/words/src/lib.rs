@@ -7,6 +7,9 @@
 //! settings ──> analysis ──> keywords of a field            (a segment is built of them)
 //!                 │
 //! query text ──> query ──> tree ──> matching: hits of one document ──> rank: its weight
+//!
+//! analysis ──> snippets: excerpts of a text;  keywords: the words of a text told
+//! vocabulary ──> suggest: the words that are like one
 //! ```
 
 #![warn(missing_docs)]
@@ -14,10 +17,13 @@
 mod error;
 
 pub mod analysis;
+pub mod keywords;
 pub mod matching;
 pub mod query;
 pub mod rank;
 pub mod scripts;
 pub mod settings;
+pub mod snippets;
+pub mod suggest;
 
 pub use error::{Result, WordsError};

@@ -4,6 +4,7 @@ use super::entities;
 use crate::{Result, WordsError, settings::Settings};
 
 /// What is kept of the marks.
+#[derive(Default)]
 pub(super) struct Rules {
     /// Elements with the attributes whose values are kept.
     attributes: Vec<(String, Vec<String>)>,
@@ -69,6 +70,11 @@ fn entity<'t>(text: &'t str, out: &mut String) -> Option<&'t str> {
     };
     out.push(c);
     Some(&text[end + 1..])
+}
+
+/// The bytes of the mark that the text begins with; `None` if it begins with none.
+pub(super) fn mark_length(text: &str) -> Option<usize> {
+    mark(text, &Rules::default(), &mut String::new()).map(|behind| text.len() - behind.len())
 }
 
 /// Reads a mark and returns what is behind it; `None` if the sign begins none.

@@ -13,6 +13,7 @@ mod exceptions;
 mod forms;
 mod html;
 mod query;
+mod spans;
 mod stemming;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ mod tokenizer;
 
 pub use document::Scratch;
 pub use query::{QueryToken, QueryTokenKind, QueryTokens};
+pub(crate) use spans::{Span, masked};
 
 use self::{
     characters::CharacterTable,

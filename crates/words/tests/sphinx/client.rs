@@ -6,12 +6,17 @@ use std::{
     time::Duration,
 };
 
-use crate::engine::{Found, Options, Ranker, Sort};
+use crate::{
+    engine::{Found, Options, Ranker, Sort},
+    excerpts::Case,
+};
 
 const SEARCH: u16 = 0;
+const EXCERPT: u16 = 1;
 const KEYWORDS: u16 = 3;
 const PERSIST: u16 = 4;
 const SEARCH_VERSION: u16 = 0x11E;
+const EXCERPT_VERSION: u16 = 0x104;
 const KEYWORDS_VERSION: u16 = 0x100;
 
 const OK: u16 = 0;
@@ -89,6 +94,32 @@ impl Client {
         };
         let keywords: io::Result<Vec<Keyword>> = (0..count).map(|_| keyword()).collect();
         keywords.map(Ok)
+    }
+
+    /// The excerpt of a text, of one byte at least, for a query that is not empty: else Sphinx crashes.
+    pub fn excerpt(&mut self, index: &str, case: &Case) -> io::Result<Result<String, String>> {
+        let mut flags = 1;
+        for (name, flag) in [
+            ("exact_phrase", 2),
+            ("weight_order", 16),
+            ("query_mode", 32),
+            ("force_all_words", 64),
+            ("allow_empty", 256),
+        ] {
+            flags |= if case.number(name) == 0 { 0 } else { flag };
+        }
+        let mut body = Body::default();
+        body.u32(0).u32(flags).text(index).text(&case.query);
+        body.text(case.text("before_match")).text(case.text("after_match"));
+        body.text(case.text("chunk_separator"));
+        for name in ["limit", "around", "limit_passages", "limit_words", "start_passage_id"] {
+            body.u32(case.number(name));
+        }
+        body.text(case.text("html_strip_mode")).text("none").u32(1).text(&case.document);
+        match self.call(EXCERPT, EXCERPT_VERSION, &body.0)? {
+            Ok(reply) => Bytes(&reply).text().map(Ok),
+            Err(message) => Ok(Err(message)),
+        }
     }
 
     /// A reply's body, or the message of a request that failed as a whole.

@@ -12,6 +12,7 @@ mod collection;
 mod compare;
 mod corpus;
 mod engine;
+mod excerpts;
 mod expressions;
 mod packed;
 mod peer;

@@ -58,9 +58,14 @@ pub fn seed() -> u64 {
     number("REMORA_SEED").unwrap_or_else(new_seed)
 }
 
+/// How many questions a test asks.
+pub fn count(usual: usize) -> usize {
+    number("REMORA_QUERIES").map_or(usual, |count| count as usize)
+}
+
 /// Fails where an answer differs.
 pub fn run(run: Run) {
-    let count = number("REMORA_QUERIES").map_or(QUERIES, |count| count as usize);
+    let count = count(QUERIES);
     let seed = seed();
     let Outcome { failures, unanswered, asked, fruitful, refused } = failures(&run, seed, count);
     let name = run.name;

@@ -1,0 +1,98 @@
+//! The words of a text and where they stand in it: what excerpts and CALL KEYWORDS are made of.
+
+use std::borrow::Cow;
+
+use super::{
+    Analyzer,
+    forms::Tokens,
+    html,
+    tokenizer::{Kind, Tokenizer},
+};
+
+/// A word where it stands in a text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span<'w> {
+    /// Its bytes in the text.
+    pub start: usize,
+    pub end: usize,
+    /// Its position, from 1, as the index counts.
+    pub position: u32,
+    /// How many words before it are not kept for being stop words.
+    pub stops: u32,
+    /// A blended word whose parts come next.
+    pub is_whole: bool,
+    /// Folded, not stemmed.
+    pub written: &'w str,
+    /// As it stands in the index; `None` for a stop word.
+    pub keyword: Option<&'w str>,
+}
+
+impl Analyzer {
+    /// Calls `each` with every word of the text, marks of HTML being text like other.
+    pub(crate) fn spans(&self, text: &str, each: &mut dyn FnMut(Span<'_>)) {
+        let mut tokens = Tokens::new(Tokenizer::document(&self.rules, text), &self.sequences);
+        let (overshort, stop_step) =
+            (self.settings.overshort_step(), self.settings.stopword_step());
+        let (mut word, mut keyword) = (String::new(), String::new());
+        let (mut position, mut step, mut stops) = (0_u32, 1, 0);
+        while let Some(token) = tokens.next(&mut word) {
+            position += step + token.skipped * overshort;
+            let is_kept = self.dictionary.keyword(&word, &mut keyword);
+            let is_whole = token.kind == Kind::Whole;
+            step = match (is_kept, token.kind) {
+                (false, _) => stop_step,
+                (true, Kind::Whole | Kind::Exception { is_blended: true }) => 0,
+                (true, _) => 1,
+            };
+            each(Span {
+                start: token.start,
+                end: token.end,
+                position,
+                stops,
+                is_whole,
+                written: &word,
+                keyword: is_kept.then_some(keyword.as_str()),
+            });
+            stops += u32::from(!is_kept);
+        }
+    }
+
+    /// The text without the marks of HTML and with one space for many: where the settings strip, or `always`.
+    pub(crate) fn stripped<'t>(&self, text: &'t str, always: bool) -> Cow<'t, str> {
+        let plain = html::Rules::default();
+        let rules = match &self.html {
+            Some(rules) => rules,
+            None if always => &plain,
+            None => return Cow::Borrowed(text),
+        };
+        let mut bare = String::with_capacity(text.len());
+        html::strip(text, rules, &mut bare);
+        let mut out = String::with_capacity(bare.len());
+        for c in bare.chars() {
+            let is_space = c.is_ascii_whitespace();
+            if !is_space || !out.ends_with(' ') {
+                out.push(if is_space { ' ' } else { c });
+            }
+        }
+        Cow::Owned(out)
+    }
+}
+
+/// The text with spaces where marks of HTML stand, byte for byte.
+pub(crate) fn masked(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('<') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let length = html::mark_length(rest).unwrap_or(0);
+        if length == 0 {
+            out.push('<');
+            rest = &rest[1..];
+        }
+        out.extend(std::iter::repeat_n(' ', length));
+        rest = &rest[length..];
+    }
+    out.push_str(rest);
+    out
+}

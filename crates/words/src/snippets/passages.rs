@@ -1,0 +1,181 @@
+//! The passages of a text: windows around what matches.
+//!
+//! A window holds all matches among `2 x around` other words. It slides over the text; the best window with a match
+//! is kept until its first match is out of sight and a new match has come. The value of a window is twice its matches,
+//! the lengths of the query's words in it, and the words at its shorter side.
+
+use std::collections::VecDeque;
+
+use super::text::Text;
+
+/// Most passages that are weighed against each other.
+const MAX_PASSAGES: usize = 1_024;
+/// The widest that a passage reaches to each side.
+const MAX_AROUND: usize = 256;
+/// Most matches of a passage that tell which of the query's words it has.
+const MAX_TOLD: usize = 4_096;
+
+/// A part of a text.
+#[derive(Clone, Debug)]
+pub(super) struct Passage {
+    /// Its first and last token.
+    pub first: usize,
+    pub last: usize,
+    /// The query's words in it, in order.
+    pub terms: Vec<usize>,
+    /// What it is worth without its words.
+    pub base: i64,
+    /// What its words add.
+    pub weight: i64,
+}
+
+impl Passage {
+    pub(super) fn value(&self) -> i64 {
+        self.base + self.weight
+    }
+}
+
+/// The passages of a text, in its order. `weights` are those of the query's words.
+///
+/// Time is that of the words, and of the matches times `around`.
+pub(super) fn extract(text: &Text<'_>, weights: &[u32], around: u32) -> Vec<Passage> {
+    let around = (around as usize).min(MAX_AROUND);
+    let mut window = Window {
+        text,
+        weights,
+        around,
+        start: 0,
+        others: 0,
+        counts: vec![0; weights.len()],
+        matches: VecDeque::new(),
+        weight: 0,
+        best: None,
+        passages: Vec::new(),
+    };
+    let count = text.words.len();
+    for number in 0..count {
+        window.push(number);
+        if window.others == 2 * around || number + 1 == count {
+            window.judge(number);
+        }
+    }
+    window.flush();
+    let mut passages = window.passages;
+    keep_best(&mut passages);
+    passages
+}
+
+/// The best so far: words by number.
+struct Best {
+    start: usize,
+    end: usize,
+    first_match: usize,
+    last_match: usize,
+    base: i64,
+    weight: i64,
+}
+
+struct Window<'a> {
+    text: &'a Text<'a>,
+    weights: &'a [u32],
+    around: usize,
+    /// The number of its first word.
+    start: usize,
+    /// Words that match nothing.
+    others: usize,
+    /// How often each word of the query is in it.
+    counts: Vec<u32>,
+    matches: VecDeque<usize>,
+    weight: i64,
+    best: Option<Best>,
+    passages: Vec<Passage>,
+}
+
+impl Window<'_> {
+    fn push(&mut self, number: usize) {
+        match self.text.term(2 * number + 1) {
+            None => self.others += 1,
+            Some(term) => {
+                self.matches.push_back(number);
+                self.change(term, true);
+            }
+        }
+        while self.others > 2 * self.around {
+            match self.text.term(2 * self.start + 1) {
+                None => self.others -= 1,
+                Some(term) => {
+                    self.matches.pop_front();
+                    self.change(term, false);
+                }
+            }
+            self.start += 1;
+        }
+    }
+
+    fn change(&mut self, term: usize, is_added: bool) {
+        let weight = i64::from(self.weights.get(term).copied().unwrap_or(0));
+        let Some(count) = self.counts.get_mut(term) else { return };
+        if is_added {
+            *count += 1;
+            self.weight += if *count == 1 { weight } else { 0 };
+        } else {
+            *count -= 1;
+            self.weight -= if *count == 0 { weight } else { 0 };
+        }
+    }
+
+    /// Compares the window that ends with this word with the best.
+    fn judge(&mut self, end: usize) {
+        let (Some(&first), Some(&last)) = (self.matches.front(), self.matches.back()) else {
+            return;
+        };
+        let side = (first - self.start).min(end - last) as i64;
+        let base = 2 * self.matches.len() as i64 + side;
+        let is_new = match &self.best {
+            None => true,
+            Some(best) if best.first_match < self.start && last > best.last_match => {
+                self.flush();
+                true
+            }
+            Some(best) => base + self.weight > best.base + best.weight,
+        };
+        if is_new {
+            self.best = Some(Best {
+                start: self.start,
+                end,
+                first_match: first,
+                last_match: last,
+                base,
+                weight: self.weight,
+            });
+        }
+    }
+
+    /// The best is a passage, as far as `around` reaches.
+    fn flush(&mut self) {
+        let Some(best) = self.best.take() else { return };
+        let start = best.start.max(best.first_match.saturating_sub(self.around));
+        let end = best.end.min(best.last_match + self.around);
+        // A word that is cut off leaves its gap.
+        let is_cut = end < best.end || end + 1 == self.text.words.len();
+        let (first, last) = (2 * start, 2 * end + 1 + usize::from(is_cut));
+        let words = best.first_match..=best.last_match;
+        let terms = words.filter_map(|number| self.text.term(2 * number + 1)).take(MAX_TOLD);
+        let mut terms: Vec<usize> = terms.collect();
+        terms.sort_unstable();
+        terms.dedup();
+        self.passages.push(Passage { first, last, terms, base: best.base, weight: best.weight });
+        if self.passages.len() >= 2 * MAX_PASSAGES {
+            keep_best(&mut self.passages);
+        }
+    }
+}
+
+/// Leaves the most valuable ones in their order.
+fn keep_best(passages: &mut Vec<Passage>) {
+    if passages.len() > MAX_PASSAGES {
+        passages.sort_by_key(|passage| std::cmp::Reverse(passage.value()));
+        passages.truncate(MAX_PASSAGES);
+        passages.sort_by_key(|passage| passage.first);
+    }
+}

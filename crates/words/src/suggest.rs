@@ -1,0 +1,225 @@
+//! The words of a vocabulary that are like one: CALL SUGGEST and CALL QSUGGEST.
+
+use std::collections::BinaryHeap;
+
+use crate::{Result, WordsError, analysis::Analyzer};
+
+/// The longest word that is looked for, in characters.
+const MAX_WORD: usize = crate::settings::MAX_WORD as usize;
+/// Most words that are given.
+const MAX_LIMIT: u32 = 10_000;
+
+/// What is suggested.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SuggestOptions {
+    limit: u32,
+    max_edits: u32,
+    delta_len: u32,
+    max_matches: u32,
+    result_line: bool,
+    result_stats: bool,
+    non_char: bool,
+}
+
+impl Default for SuggestOptions {
+    fn default() -> Self {
+        Self {
+            limit: 5,
+            max_edits: 4,
+            delta_len: 3,
+            max_matches: 25,
+            result_line: false,
+            result_stats: true,
+            non_char: false,
+        }
+    }
+}
+
+impl SuggestOptions {
+    /// Sets one by its name, whatever its case.
+    ///
+    /// # Errors
+    /// [`WordsError::Option`] if the name is unknown or the value not understood.
+    pub fn set(&mut self, name: &str, value: i64) -> Result<()> {
+        let name = name.to_ascii_lowercase();
+        let number = |most: u32| {
+            u32::try_from(value).ok().filter(|value| *value <= most).ok_or_else(|| {
+                WordsError::Option(format!("option {name} is {value}: take 0 to {most}"))
+            })
+        };
+        match name.as_str() {
+            "limit" => self.limit = number(MAX_LIMIT)?,
+            "max_edits" => self.max_edits = number(MAX_WORD as u32)?,
+            "delta_len" => self.delta_len = number(MAX_WORD as u32)?,
+            "max_matches" => self.max_matches = number(MAX_LIMIT)?,
+            // It only ends Sphinx's search early; this one looks at every word.
+            "reject" => drop(number(MAX_LIMIT)?),
+            "result_line" => self.result_line = number(1)? == 1,
+            "result_stats" => self.result_stats = number(1)? == 1,
+            "non_char" => self.non_char = number(1)? == 1,
+            "sentence" if value == 0 => {}
+            "sentence" => {
+                let message = "option sentence is not supported: leave it out";
+                return Err(WordsError::Option(message.to_owned()));
+            }
+            _ => return Err(WordsError::Option(format!("unknown option {name}"))),
+        }
+        Ok(())
+    }
+
+    /// Whether the words stand in one row, side by side.
+    #[must_use]
+    pub fn result_line(&self) -> bool {
+        self.result_line
+    }
+
+    /// Whether distances and documents are told.
+    #[must_use]
+    pub fn result_stats(&self) -> bool {
+        self.result_stats
+    }
+}
+
+/// A word that is like the one that was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Suggestion {
+    /// How many characters must be put in, taken out or changed.
+    pub distance: u32,
+    /// Documents with the word; most first among words of one distance.
+    documents: std::cmp::Reverse<u64>,
+    /// The word.
+    pub word: String,
+}
+
+impl Suggestion {
+    /// In how many documents the word stands.
+    #[must_use]
+    pub fn documents(&self) -> u64 {
+        self.documents.0
+    }
+}
+
+/// Which word of a text is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// The first: CALL SUGGEST.
+    First,
+    /// The last: CALL QSUGGEST.
+    Last,
+}
+
+/// The word of the text that is looked for, folded as the table's words are but not stemmed.
+#[must_use]
+pub fn word(text: &str, which: Which, analyzer: &Analyzer) -> Option<String> {
+    let mut found = None;
+    analyzer.spans(text, &mut |span| {
+        if found.is_none() || which == Which::Last {
+            found = Some(span.written.to_owned());
+        }
+    });
+    found
+}
+
+/// The words of a vocabulary that are like this one: by distance, then most documents, then the word.
+///
+/// `vocabulary` calls what it is given with every (word, documents); words as written (`=word`) are passed over. A word
+/// counts whose length differs by `delta_len` characters at most and whose distance is `max_edits` at most, but less
+/// than all of it. `max_matches` are kept, and of these `limit` are given. Time is that of the vocabulary, times `max_edits`
+/// and the word's length for words of about its length.
+pub fn suggest(
+    word: &str,
+    options: &SuggestOptions,
+    vocabulary: &mut dyn FnMut(Each<'_>),
+) -> Vec<Suggestion> {
+    let asked: Vec<char> = word.chars().take(MAX_WORD).collect();
+    let mut nearest = Nearest::new(asked, options);
+    vocabulary(&mut |word, documents| nearest.offer(word, documents));
+    let mut found = nearest.kept.into_sorted_vec();
+    found.truncate(options.limit as usize);
+    found
+}
+
+/// What is called with each word and the number of its documents.
+pub type Each<'e> = &'e mut dyn FnMut(&str, u64);
+
+/// The nearest words so far.
+struct Nearest<'o> {
+    asked: Vec<char>,
+    options: &'o SuggestOptions,
+    /// The worst on top.
+    kept: BinaryHeap<Suggestion>,
+    candidate: Vec<char>,
+    row: Vec<u32>,
+    most_edits: u32,
+}
+
+impl<'o> Nearest<'o> {
+    fn new(asked: Vec<char>, options: &'o SuggestOptions) -> Self {
+        let all_but_one = (asked.len() as u32).saturating_sub(1);
+        let most_edits = options.max_edits.min(all_but_one);
+        let kept = BinaryHeap::new();
+        let (candidate, row) = (Vec::new(), Vec::new());
+        Self { asked, options, kept, candidate, row, most_edits }
+    }
+
+    fn offer(&mut self, word: &str, documents: u64) {
+        let room = self.options.max_matches as usize;
+        if word.starts_with('=') || room == 0 || self.asked.is_empty() {
+            return;
+        }
+        self.candidate.clear();
+        self.candidate.extend(word.chars().take(MAX_WORD + 1));
+        let longest = self.options.delta_len as usize;
+        let has_other = |c: &char| !c.is_alphabetic();
+        if self.candidate.len().abs_diff(self.asked.len()) > longest
+            || !self.options.non_char && self.candidate.iter().any(has_other)
+        {
+            return;
+        }
+        let Some(distance) = distance(&self.asked, &self.candidate, self.most_edits, &mut self.row)
+        else {
+            return;
+        };
+        let documents = std::cmp::Reverse(documents);
+        let found = Suggestion { distance, documents, word: word.to_owned() };
+        if self.kept.len() < room {
+            self.kept.push(found);
+            return;
+        }
+        if let Some(mut worst) = self.kept.peek_mut() {
+            if found < *worst {
+                *worst = found;
+            }
+            // What is farther than the worst that is kept is no match any more.
+            self.most_edits = self.most_edits.min(worst.distance);
+        }
+    }
+}
+
+/// The distance of two words, if it is `most` at most. `row` is memory.
+fn distance(one: &[char], other: &[char], most: u32, row: &mut Vec<u32>) -> Option<u32> {
+    if one.len().abs_diff(other.len()) > most as usize {
+        return None;
+    }
+    row.clear();
+    row.extend(0..=other.len() as u32);
+    for (number, c) in one.iter().enumerate() {
+        let mut diagonal = number as u32;
+        let mut left = diagonal + 1;
+        let mut least = left;
+        if let Some(first) = row.first_mut() {
+            *first = left;
+        }
+        for (cell, d) in row.iter_mut().skip(1).zip(other) {
+            let changed = diagonal + u32::from(c != d);
+            diagonal = *cell;
+            left = changed.min(left + 1).min(diagonal + 1);
+            *cell = left;
+            least = least.min(left);
+        }
+        if least > most {
+            return None;
+        }
+    }
+    row.last().copied().filter(|distance| *distance <= most)
+}
