@@ -44,6 +44,7 @@ pub use read::{
 };
 pub use recovery::Problem;
 pub use remora_index::text::{Normalization, Width, WordPattern};
+pub use remora_words::matching::Counts as KeywordCounts;
 pub use request::{
     ColumnLetters, CountReply, FacetReply, FacetRequest, Highlight, Hit, KeywordQuery,
     KeywordReport, LetterClasses, Piece, PieceMatch, QueryReport, ScanRequest, SearchReply,

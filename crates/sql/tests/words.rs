@@ -420,3 +420,41 @@ async fn options_take_parameters_and_meta_counts() {
     let warnings = sets(&mut session, "SHOW WARNINGS").await;
     assert!(warnings.starts_with("Warning|1000|quorum threshold too high"), "{warnings}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn texts_are_told_and_shown_by_the_words_of_a_table() {
+    let server = Server::new();
+    let mut session = server.session();
+    grouped(&mut session).await;
+    // What is expected of KEYWORDS and SNIPPETS was asked of Sphinx 2.2.11 with the same rows.
+    for (statement, expected) in [
+        (
+            "CALL KEYWORDS('Alpha the beta', 't', 1)",
+            "1|alpha|alpha|7|10 2|the|the|0|0 3|beta|beta|6|9",
+        ),
+        ("CALL KEYWORDS('Alpha the beta', 't')", "1|alpha|alpha 2|the|the 3|beta|beta"),
+        ("CALL SNIPPETS('alpha beta gamma', 't', 'beta')", "alpha <b>beta</b> gamma"),
+        (
+            "CALL SNIPPETS(('alpha', 'b'), 't', 'alpha', '[' AS before_match, ']' AS after_match)",
+            "[alpha] b",
+        ),
+        ("CALL SUGGEST('alpa beta', 't')", "alpha|1|7"),
+        ("CALL QSUGGEST('alpa bete', 't', 1 AS limit)", "beta|1|6"),
+        ("CALL SUGGEST('alpa', 't', 1 AS result_line, 0 AS result_stats)", "suggests|alpha"),
+    ] {
+        assert_eq!(sets(&mut session, statement).await, expected, "{statement}");
+    }
+    all(&mut session, &["CREATE TABLE plain (id INT PRIMARY KEY, s TEXT)"]).await;
+    for (statement, part) in [
+        ("CALL KEYWORDS('a', 'plain')", "has no words"),
+        ("CALL KEYWORDS('a', 'nosuch')", "doesn't exist"),
+        ("CALL KEYWORDS('a')", "error in your SQL syntax"),
+        ("CALL SNIPPETS('a', 't', 'a', 1 AS load_files)", "load_files"),
+        ("CALL SNIPPETS('a', 't', 'a', 1 AS zzz)", "zzz"),
+        ("CALL SUGGEST('a', 't', 1 AS zzz)", "zzz"),
+        ("CALL nosuch('a')", "CALL NOSUCH"),
+    ] {
+        let error = run(&mut session, statement).await.unwrap_err();
+        assert!(error.message.contains(part), "{statement}: {}", error.message);
+    }
+}

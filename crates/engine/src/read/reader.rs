@@ -11,9 +11,9 @@ use super::{
     search::{access, count, first, first_access, search, search_access},
 };
 use crate::{
-    AccessPath, CountReply, FacetReply, FacetRequest, Hit, IndexUsage, KeyValues, KeywordQuery,
-    KeywordReport, Position, Result, Row, ScanRequest, Schema, SearchReply, SearchRequest,
-    Selection, SourcePositions, TableIndex, Value,
+    AccessPath, CountReply, FacetReply, FacetRequest, Hit, IndexUsage, KeyValues, KeywordCounts,
+    KeywordQuery, KeywordReport, Position, Result, Row, ScanRequest, Schema, SearchReply,
+    SearchRequest, Selection, SourcePositions, TableIndex, Value,
     error::no_table,
     shared::DatabaseState,
     snapshot::{Snapshot, TableView},
@@ -117,6 +117,24 @@ impl Reader {
     /// words or the query is refused.
     pub fn keywords(&self, table: &str, query: &KeywordQuery) -> Result<KeywordReport> {
         Ranked::report(self.table(table)?, query)
+    }
+
+    /// In how many rows of a table each of these keywords stands, and how often, as they stand in the index. Cost: a
+    /// look at each row that has one.
+    ///
+    /// # Errors
+    /// As [`Reader::keywords`].
+    pub fn keyword_counts(&self, table: &str, keywords: &[String]) -> Result<Vec<KeywordCounts>> {
+        Ranked::counts(self.table(table)?, keywords)
+    }
+
+    /// Calls `visit` with each keyword of a table, in order, and in how many rows it stands. Cost: a look at each
+    /// keyword; with several segments memory for all of them.
+    ///
+    /// # Errors
+    /// As [`Reader::keywords`].
+    pub fn for_each_keyword(&self, table: &str, visit: &mut dyn FnMut(&str, u64)) -> Result<()> {
+        Ranked::for_each_keyword(self.table(table)?, visit)
     }
 
     /// How many rows a table has, exactly. Cost: an addition a segment.

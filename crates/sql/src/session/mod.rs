@@ -1,5 +1,6 @@
 //! A session: the way of a client's statement to whoever answers it.
 
+mod call;
 mod diagnostics;
 mod facets;
 mod local_file;
@@ -356,6 +357,9 @@ impl SessionState {
             },
             Kind::Administration => self.show(statement, reply).await,
             Kind::Prepared => Box::pin(prepared::run(self, statement, reply)).await,
+            Kind::Other if statement.source.is_word(0, "CALL") => {
+                call::run(self, statement, reply).await
+            }
             Kind::Other => Err(self.other(statement)),
         }
     }
@@ -399,8 +403,7 @@ impl SessionState {
 
     /// What MySQL says of what it does not know: an error of syntax at the first word.
     fn other(&self, statement: &Statement<'_>) -> Error {
-        const KNOWN: [&str; 12] = [
-            "CALL",
+        const KNOWN: [&str; 11] = [
             "HANDLER",
             "XA",
             "INSTALL",

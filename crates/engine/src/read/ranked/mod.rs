@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use remora_index::{Bitmap, DocSet, words::WordsIndex};
 use remora_words::{
     WordsError,
-    matching::{Candidates, Document, Hit, Matcher},
+    matching::{Candidates, Counts, Document, Hit, Matcher, Vocabulary},
     query,
     rank::{self, Needs, Ranker, Scorer},
 };
@@ -56,6 +56,25 @@ impl Ranked {
     /// What a query is made of.
     pub(crate) fn report(view: &TableView, asked: &KeywordQuery) -> Result<KeywordReport> {
         Ok(Self::planned(view, asked, true)?.report)
+    }
+
+    /// In how many live rows each of the keywords stands, and how often.
+    pub(crate) fn counts(view: &TableView, keywords: &[String]) -> Result<Vec<Counts>> {
+        let words = words_of(&view.schema)?;
+        let analyzer = words.analyzer()?;
+        let mut vocabulary = ViewVocabulary::new(view, words, &analyzer, true);
+        let counts = keywords.iter().map(|keyword| vocabulary.counts(keyword).map_err(refused));
+        counts.collect()
+    }
+
+    /// Calls `visit` with each keyword of the table and the number of its live rows, in order.
+    pub(crate) fn for_each_keyword(
+        view: &TableView,
+        visit: &mut dyn FnMut(&str, u64),
+    ) -> Result<()> {
+        let words = words_of(&view.schema)?;
+        let analyzer = words.analyzer()?;
+        ViewVocabulary::new(view, words, &analyzer, false).for_each(visit).map_err(refused)
     }
 
     fn planned(view: &TableView, asked: &KeywordQuery, needs_hits: bool) -> Result<Self> {

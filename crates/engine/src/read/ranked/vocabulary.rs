@@ -81,6 +81,34 @@ impl<'v> ViewVocabulary<'v> {
     }
 }
 
+impl ViewVocabulary<'_> {
+    /// Calls `visit` with each keyword that is in live documents, and in how many, in order.
+    pub(super) fn for_each(&self, visit: &mut dyn FnMut(&str, u64)) -> Result<()> {
+        let mut failed = None;
+        let segments: Vec<_> = self.segments().collect();
+        let count = |(view, words): (&SegmentView, &WordsIndex), number| {
+            Self::counts_in(view, words, number, false).map(|counts| counts.documents)
+        };
+        if let [only] = segments[..] {
+            only.1.for_each_with_prefix("", |keyword, number| match count(only, number) {
+                Ok(0) => {}
+                Ok(documents) => visit(keyword, documents),
+                Err(error) => failed = failed.take().or(Some(error)),
+            });
+            return failed.map_or(Ok(()), Err);
+        }
+        let mut all: BTreeMap<String, u64> = BTreeMap::new();
+        for segment in segments {
+            segment.1.for_each_with_prefix("", |keyword, number| match count(segment, number) {
+                Ok(documents) => *all.entry(keyword.to_owned()).or_default() += documents,
+                Err(error) => failed = failed.take().or(Some(error)),
+            });
+        }
+        all.iter().filter(|(_, count)| **count > 0).for_each(|(word, count)| visit(word, *count));
+        failed.map_or(Ok(()), Err)
+    }
+}
+
 impl Vocabulary for ViewVocabulary<'_> {
     fn total(&self) -> u64 {
         self.view.live_count()

@@ -1,0 +1,305 @@
+//! CALL KEYWORDS, SNIPPETS, SUGGEST and QSUGGEST: what Sphinx and Manticore tell of texts by a table's words.
+//!
+//! ```text
+//! call     := "CALL" "KEYWORDS" "(" text "," table ["," (0 | 1)] ")"
+//!           | "CALL" "SNIPPETS" "(" (text | "(" text ("," text)* ")") "," table "," text option* ")"
+//!           | "CALL" ("SUGGEST" | "QSUGGEST") "(" text "," table option* ")"
+//! option   := "," value ["AS"] name          table := a text: [database "."] name
+//! ```
+
+use std::sync::Arc;
+
+use remora_engine::{Schema, Value};
+use remora_mysql::{Collation, ErrorCode, TokenKind};
+use remora_words::{
+    WordsError,
+    analysis::Analyzer,
+    keywords::keywords,
+    snippets::{OptionValue, SnippetOptions, Snippets},
+    suggest::{self, SuggestOptions, Which},
+};
+
+use crate::{
+    Cell, Column, Error, Outcome, Reply, Result,
+    catalog::{TableName, Verb},
+    error::from_engine,
+    meaning::types::ExprType,
+    parse::{Statement, Tokens},
+    state::SessionState,
+};
+
+/// Most texts of a CALL SNIPPETS.
+const MAX_TEXTS: usize = 10_000;
+
+/// Runs the statement.
+pub(super) async fn run<R: Reply>(
+    session: &mut SessionState,
+    statement: &Statement<'_>,
+    reply: &mut R,
+) -> Result<Outcome> {
+    let source = &statement.source;
+    let tokens = source.tokens.get(1..).unwrap_or_default();
+    let mut tokens = Tokens::new(&source.text, tokens, source.mode);
+    let name = tokens.name()?.to_uppercase();
+    if !matches!(name.as_str(), "KEYWORDS" | "SNIPPETS" | "SUGGEST" | "QSUGGEST") {
+        return Err(Error::unsupported(&format!("CALL {name}")));
+    }
+    let mut arguments = Arguments { tokens, parameters: statement.parameters.iter() };
+    arguments.tokens.need("(")?;
+    match name.as_str() {
+        "KEYWORDS" => call_keywords(session, &mut arguments, reply)?,
+        "SNIPPETS" => call_snippets(session, &mut arguments, reply).await?,
+        "SUGGEST" => call_suggest(session, &mut arguments, Which::First, reply)?,
+        _ => call_suggest(session, &mut arguments, Which::Last, reply)?,
+    }
+    Ok(Outcome::default())
+}
+
+/// What stands between the parentheses, and the values of its `?`.
+struct Arguments<'t> {
+    tokens: Tokens<'t>,
+    parameters: std::slice::Iter<'t, Value>,
+}
+
+/// An argument.
+enum Argument {
+    Text(String),
+    Number(i64),
+}
+
+impl Arguments<'_> {
+    fn value(&mut self) -> Result<Argument> {
+        let is_parameter = self.tokens.peek().is_some_and(|next| next.kind == TokenKind::Parameter);
+        if is_parameter {
+            self.tokens.next();
+            return match self.parameters.next() {
+                Some(Value::Text(text)) => Ok(Argument::Text(text.to_string())),
+                Some(Value::Int(number)) => Ok(Argument::Number(*number)),
+                Some(Value::Uint(number)) => Ok(Argument::Number(*number as i64)),
+                _ => Err(self.tokens.syntax_error()),
+            };
+        }
+        if self.tokens.is_text() {
+            return self.tokens.utf8().map(Argument::Text);
+        }
+        let is_negative = self.tokens.take("-");
+        let number = i64::try_from(self.tokens.number()?).unwrap_or(i64::MAX);
+        Ok(Argument::Number(if is_negative { -number } else { number }))
+    }
+
+    fn text(&mut self) -> Result<String> {
+        match self.value()? {
+            Argument::Text(text) => Ok(text),
+            Argument::Number(number) => Ok(number.to_string()),
+        }
+    }
+
+    /// The options up to the end of the statement.
+    fn options(&mut self, mut set: impl FnMut(&str, Argument) -> Result<()>) -> Result<()> {
+        while self.tokens.take(",") {
+            let value = self.value()?;
+            if self.tokens.is_word("AS") {
+                self.tokens.next();
+            }
+            let name = self.tokens.name()?;
+            set(&name, value)?;
+        }
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<()> {
+        self.tokens.need(")")?;
+        self.tokens.expect_end()
+    }
+}
+
+/// The table of a call, and its words.
+struct Words {
+    name: String,
+    schema: Arc<Schema>,
+    analyzer: Arc<Analyzer>,
+}
+
+impl Words {
+    /// 1046 without a database, 1142 and 1146 as a SELECT of it, 1191 if it declares no words.
+    fn of(session: &mut SessionState, named: &str) -> Result<Self> {
+        let (database, table) = match named.split_once('.') {
+            Some((database, table)) => (Some(database.to_owned()), table),
+            None => (session.database.clone(), named),
+        };
+        let database =
+            database.ok_or_else(|| Error::new(ErrorCode::NoDatabase, "No database selected"))?;
+        let table = TableName::new(database, table);
+        table.check(&session.identity, Verb::Select)?;
+        let name = table.engine_name(&session.shared);
+        let schema = session.reader().schema(&name).map_err(|_| table.missing())?;
+        let Some(words) = &schema.words else {
+            let message = format!("Table '{named}' has no words: ALTER TABLE … MORPHOLOGY='none'");
+            return Err(Error::new(ErrorCode::NoFulltextIndex, message));
+        };
+        let analyzer = words.analyzer().map_err(|error| from_engine(&error))?;
+        Ok(Self { name, schema, analyzer })
+    }
+
+    /// The names of the fields.
+    fn fields(&self) -> Vec<String> {
+        let columns = self.schema.words.iter().flat_map(|words| &words.columns);
+        let name = |&place: &usize| self.schema.columns.get(place).map(|it| it.name.clone());
+        columns.filter_map(name).collect()
+    }
+}
+
+fn call_keywords<R: Reply>(
+    session: &mut SessionState,
+    arguments: &mut Arguments<'_>,
+    reply: &mut R,
+) -> Result<()> {
+    let text = arguments.text()?;
+    arguments.tokens.need(",")?;
+    let words = Words::of(session, &arguments.text()?)?;
+    let is_counted = match arguments.tokens.take(",") {
+        true => matches!(arguments.value()?, Argument::Number(number) if number != 0),
+        false => false,
+    };
+    arguments.end()?;
+    let found = keywords(&text, &words.analyzer);
+    let counts = match is_counted {
+        true => {
+            let words_found: Vec<String> = found.iter().map(|it| it.normalized.clone()).collect();
+            let counted = session.reader().keyword_counts(&words.name, &words_found);
+            counted.map_err(|error| from_engine(&error))?
+        }
+        false => Vec::new(),
+    };
+    let names: &[&str] = match is_counted {
+        true => &["qpos", "tokenized", "normalized", "docs", "hits"],
+        false => &["qpos", "tokenized", "normalized"],
+    };
+    reply.columns(&names.iter().map(|name| column(name)).collect::<Vec<_>>())?;
+    for (at, keyword) in found.iter().enumerate() {
+        let mut row = vec![
+            keyword.position.to_string(),
+            keyword.tokenized.clone(),
+            keyword.normalized.clone(),
+        ];
+        if let Some(counts) = counts.get(at) {
+            row.extend([counts.documents.to_string(), counts.hits.to_string()]);
+        }
+        reply.row(&row.iter().map(|cell| Cell::Text(cell)).collect::<Vec<_>>())?;
+    }
+    Ok(())
+}
+
+async fn call_snippets<R: Reply>(
+    session: &mut SessionState,
+    arguments: &mut Arguments<'_>,
+    reply: &mut R,
+) -> Result<()> {
+    let mut texts = Vec::new();
+    if arguments.tokens.take("(") {
+        texts.push(arguments.text()?);
+        while arguments.tokens.take(",") {
+            texts.push(arguments.text()?);
+        }
+        arguments.tokens.need(")")?;
+    } else {
+        texts.push(arguments.text()?);
+    }
+    if texts.len() > MAX_TEXTS {
+        let message = format!("more than {MAX_TEXTS} texts: make several calls");
+        return Err(Error::new(ErrorCode::ParseError, message));
+    }
+    arguments.tokens.need(",")?;
+    let words = Words::of(session, &arguments.text()?)?;
+    arguments.tokens.need(",")?;
+    let query = arguments.text()?;
+    let mut options = SnippetOptions::default();
+    arguments.options(|name, value| {
+        let value = match &value {
+            Argument::Text(text) => OptionValue::Text(text),
+            Argument::Number(number) => OptionValue::Number(*number),
+        };
+        options.set(name, value).map_err(refused)
+    })?;
+    let fields = words.fields();
+    let snippets = Snippets::new(&query, &fields, &words.analyzer, options).map_err(refused)?;
+    reply.columns(&[column("snippet")])?;
+    for text in &texts {
+        session.check_interrupted()?;
+        reply.row(&[Cell::Text(&snippets.of(text))])?;
+        reply.drain().await?;
+    }
+    Ok(())
+}
+
+fn call_suggest<R: Reply>(
+    session: &mut SessionState,
+    arguments: &mut Arguments<'_>,
+    which: Which,
+    reply: &mut R,
+) -> Result<()> {
+    let text = arguments.text()?;
+    arguments.tokens.need(",")?;
+    let words = Words::of(session, &arguments.text()?)?;
+    let mut options = SuggestOptions::default();
+    arguments.options(|name, value| match value {
+        Argument::Number(number) => options.set(name, number).map_err(refused),
+        Argument::Text(_) => {
+            let message = format!("unknown option '{name}' (or bad argument type)");
+            Err(Error::new(ErrorCode::ParseError, message))
+        }
+    })?;
+    let mut found = Vec::new();
+    if let Some(word) = suggest::word(&text, which, &words.analyzer) {
+        let (reader, mut failed) = (session.reader(), None);
+        found = suggest::suggest(&word, &options, &mut |each| {
+            failed =
+                reader.for_each_keyword(&words.name, &mut |word, count| each(word, count)).err();
+        });
+        if let Some(error) = failed {
+            return Err(from_engine(&error));
+        }
+    }
+    let columns = ["suggest", "distance", "docs"].map(column);
+    if options.result_line() {
+        return lines(&found, &options, reply);
+    }
+    let shown = if options.result_stats() { 3 } else { 1 };
+    reply.columns(&columns[..shown])?;
+    for suggestion in &found {
+        let (distance, documents) =
+            (suggestion.distance.to_string(), suggestion.documents().to_string());
+        let row = [Cell::Text(&suggestion.word), Cell::Text(&distance), Cell::Text(&documents)];
+        reply.row(&row[..shown])?;
+    }
+    Ok(())
+}
+
+/// The suggestions, their distances and their rows in a line each.
+fn lines<R: Reply>(
+    found: &[suggest::Suggestion],
+    options: &SuggestOptions,
+    reply: &mut R,
+) -> Result<()> {
+    reply.columns(&[column("name"), column("value")])?;
+    let line = |of: &dyn Fn(&suggest::Suggestion) -> String| {
+        found.iter().map(of).collect::<Vec<_>>().join(",")
+    };
+    let mut rows = vec![("suggests", line(&|it| it.word.clone()))];
+    if options.result_stats() {
+        rows.push(("distances", line(&|it| it.distance.to_string())));
+        rows.push(("docs", line(&|it| it.documents().to_string())));
+    }
+    for (name, value) in &rows {
+        reply.row(&[Cell::Text(name), Cell::Text(value)])?;
+    }
+    Ok(())
+}
+
+fn refused(error: WordsError) -> Error {
+    Error::new(ErrorCode::ParseError, error.to_string())
+}
+
+fn column(name: &str) -> Column {
+    ExprType::text(255, Collation::UTF8MB4_0900_AI_CI).not_null().column_named(name)
+}
