@@ -2,9 +2,14 @@
 //!
 //! The best passage comes first; then those that have words that are not shown yet, and so on while they fit. Then
 //! tokens are taken off: from each passage, the least first, one at its beginning, then one at its end, and so on; never
-//! a match. What still does not fit is left out from the least on.
+//! a match. Passages whose matches alone do not fit are left out before, from the least on; one is left, which ends
+//! where the limit is reached.
 
-use super::{SnippetOptions, passages::Passage, text::Text};
+use super::{
+    SnippetOptions,
+    passages::Passage,
+    text::{Size, Text},
+};
 
 /// The passages that are shown, in order of their worth.
 pub(super) fn choose(
@@ -14,35 +19,24 @@ pub(super) fn choose(
     options: &SnippetOptions,
 ) -> Vec<Passage> {
     let mut chosen = pick(text, passages, weights, options);
-    let mut sum = Size::default();
-    chosen.iter().for_each(|passage| sum.add(size(text, passage)));
     let limits = Limits::new(options);
-    trim(text, &mut chosen, &mut sum, limits);
-    while !limits.fit(sum) && !options.force_all_words && chosen.len() > 1 {
+    let total = |chosen: &[Passage], size: &dyn Fn(&Passage) -> Size| {
+        let mut sum = Size::default();
+        chosen.iter().for_each(|passage| sum.add(size(passage)));
+        sum
+    };
+    let mut least = total(&chosen, &|passage| text.match_size(passage.part));
+    while !limits.fit(least) && !options.force_all_words && chosen.len() > 1 {
         if let Some(last) = chosen.pop() {
-            sum.subtract(size(text, &last));
+            least.subtract(text.match_size(last.part));
         }
     }
+    let mut sum = total(&chosen, &|passage| text.size(passage.part));
+    trim(text, &mut chosen, &mut sum, limits);
+    if let [passage] = &mut chosen[..] {
+        passage.part = text.cut(passage.part, limits.characters, limits.words);
+    }
     chosen
-}
-
-/// What the limits are of.
-#[derive(Clone, Copy, Default)]
-struct Size {
-    characters: u64,
-    words: u64,
-}
-
-impl Size {
-    fn add(&mut self, other: Self) {
-        self.characters += other.characters;
-        self.words += other.words;
-    }
-
-    fn subtract(&mut self, other: Self) {
-        self.characters = self.characters.saturating_sub(other.characters);
-        self.words = self.words.saturating_sub(other.words);
-    }
 }
 
 #[derive(Clone, Copy)]
@@ -62,16 +56,6 @@ impl Limits {
     }
 }
 
-fn size(text: &Text<'_>, passage: &Passage) -> Size {
-    let mut sum = Size::default();
-    (passage.first..=passage.last).for_each(|token| sum.add(token_size(text, token)));
-    sum
-}
-
-fn token_size(text: &Text<'_>, token: usize) -> Size {
-    Size { characters: text.length(token), words: u64::from(text.is_word(token)) }
-}
-
 /// The best passages, with more than the limits hold where words are still to be shown.
 fn pick(
     text: &Text<'_>,
@@ -84,24 +68,27 @@ fn pick(
         0 => passages.len(),
         most => most as usize,
     };
+    let sizes: Vec<Size> = passages.iter().map(|passage| text.size(passage.part)).collect();
     let full: Vec<i64> = passages.iter().map(|passage| passage.weight).collect();
     let mut is_left = vec![false; weights.len()];
     for term in passages.iter().flat_map(|passage| &passage.terms) {
         is_left[*term] = true;
     }
     let mut left = is_left.iter().filter(|is_left| **is_left).count();
-    let keywords: u64 = weights.iter().map(|weight| u64::from(*weight)).sum();
     let mut is_taken = vec![false; passages.len()];
     let (mut chosen, mut sum) = (Vec::new(), Size::default());
     while chosen.len() < most {
         let open = (0..passages.len()).filter(|number| !is_taken[*number]);
-        let Some(best) = open.rev().max_by_key(|number| passages[*number].value()) else { break };
-        let added = size(text, &passages[best]);
+        // Of two that are worth the same the longer one is shown.
+        let worth = |number: &usize| (passages[*number].value(), sizes[*number].characters);
+        let Some(best) = open.rev().max_by_key(worth) else { break };
         let mut total = sum;
-        total.add(added);
+        total.add(sizes[best]);
         if left == 0 && !limits.fit(total) {
             // There may be room for a part of it.
-            if sum.characters + keywords <= limits.characters && sum.words < limits.words {
+            let mut total = sum;
+            total.add(text.match_size(passages[best].part));
+            if limits.fit(total) {
                 chosen.push(passages[best].clone());
             }
             break;
@@ -136,19 +123,18 @@ fn trim(text: &Text<'_>, chosen: &mut [Passage], sum: &mut Size, limits: Limits)
     while !limits.fit(*sum) {
         let mut is_changed = false;
         for passage in chosen.iter_mut().rev() {
-            if passage.first >= passage.last {
-                continue;
-            }
-            let token = if is_at_start { passage.first } else { passage.last };
-            if text.term(token).is_some() {
-                continue;
-            }
+            let part = passage.part;
+            let token = match is_at_start {
+                true => text.first_token(part),
+                false => text.last_token(part),
+            };
+            let Some(token) = token.filter(|token| *token != part) else { continue };
             if is_at_start {
-                passage.first += 1;
+                passage.part.start = token.end;
             } else {
-                passage.last -= 1;
+                passage.part.end = token.start;
             }
-            sum.subtract(token_size(text, token));
+            sum.subtract(text.size(token));
             is_changed = true;
             if limits.fit(*sum) {
                 return;

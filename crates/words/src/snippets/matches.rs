@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// How many places are looked at in one text at most; a query that needs more marks nothing.
-const MAX_STEPS: u64 = 20_000_000;
+pub(super) const MAX_STEPS: u64 = 20_000_000;
 
 /// A query over the numbers of its words.
 #[derive(Debug)]
@@ -146,7 +146,10 @@ impl Places {
         let Some(places) = leaf.term.and_then(|term| self.of_term.get(term as usize)) else {
             return Vec::new();
         };
-        self.steps += places.len() as u64;
+        self.steps += 1 + places.len() as u64;
+        if self.steps > MAX_STEPS {
+            return Vec::new();
+        }
         let end = self.positions.last().copied().unwrap_or(0);
         let counts = |number: &u32| {
             let position = self.position(*number);
@@ -157,21 +160,18 @@ impl Places {
         places.iter().copied().filter(counts).collect()
     }
 
-    /// The words of every phrase; where one is found the next begins behind it.
+    /// The words of every phrase, those that overlap too.
     fn phrase(&mut self, leaves: &[Leaf]) -> Vec<u32> {
         let Some((first, rest)) = leaves.split_first() else { return Vec::new() };
         let places: Vec<Vec<u32>> = rest.iter().map(|leaf| self.word(*leaf)).collect();
-        let (mut found, mut last) = (Vec::new(), 0);
+        let mut found = Vec::new();
         'starts: for start in self.word(*first) {
             let origin = self.position(start);
-            if origin <= last {
-                continue;
-            }
             let size = found.len();
             found.push(start);
             for (leaf, places) in rest.iter().zip(&places) {
                 self.steps += 1;
-                let wanted = origin + (leaf.position - first.position);
+                let wanted = origin + (leaf.position.saturating_sub(first.position));
                 let at = places.binary_search_by_key(&wanted, |number| self.position(*number));
                 let Some(number) = at.ok().and_then(|at| places.get(at)) else {
                     found.truncate(size);
@@ -181,9 +181,7 @@ impl Places {
                     continue 'starts;
                 };
                 found.push(*number);
-                last = wanted;
             }
-            last = last.max(origin);
         }
         found
     }

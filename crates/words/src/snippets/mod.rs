@@ -23,7 +23,7 @@ use self::{
     options::HtmlStripMode,
     passages::Passage,
     terms::{Finder, Terms},
-    text::{Text, Word},
+    text::{Part, Text, Word},
 };
 use crate::{
     Result,
@@ -107,7 +107,7 @@ impl<'a> Snippets<'a> {
         }
         if self.is_whole(&text) {
             let mut writer = Writer::new(self, &text);
-            writer.tokens(0, text.token_count() - 1);
+            writer.part(Part { start: 0, end: text.text.len() });
             return writer.out;
         }
         let passages = passages::extract(&text, &self.terms.weights, self.options.around);
@@ -121,6 +121,7 @@ impl<'a> Snippets<'a> {
         let mut finder = Finder::new(&self.terms, self.analyzer);
         let mut words: Vec<Word> = Vec::new();
         let is_plain = matches!(self.asked, Asked::Words);
+        let mut room = matches::MAX_STEPS;
         let mut of_term = vec![Vec::new(); if is_plain { 0 } else { self.terms.weights.len() }];
         let mut has_any = false;
         self.analyzer.spans(masked.as_deref().unwrap_or(text), &mut |span| {
@@ -128,8 +129,9 @@ impl<'a> Snippets<'a> {
             let number = words.len() as u32;
             finder.find(&span, &mut |term| {
                 first = first.or(NonZeroU32::new(term + 1));
-                if let Some(places) = of_term.get_mut(term as usize) {
+                if let Some(places) = of_term.get_mut(term as usize).filter(|_| room > 0) {
                     places.push(number);
+                    room -= 1;
                 }
             });
             if span.is_whole {
@@ -180,14 +182,27 @@ impl<'a> Snippets<'a> {
             return text.text.to_owned();
         }
         let limit = u64::from(self.options.limit);
-        let (mut out, mut length) = (String::new(), 0);
-        for token in 0..text.token_count() {
-            length += text.length(token);
-            if length > limit && !out.is_empty() {
+        let (mut end, mut length) = (0, 0);
+        let whole = Part { start: 0, end: text.text.len() };
+        for word in &text.words {
+            let (start, word_end) = (word.start as usize, word.end as usize);
+            let gap = text.text.get(end..start).unwrap_or("");
+            let room = (limit - length) as usize;
+            if let Some((at, _)) = gap.char_indices().nth(room) {
+                end += at;
                 break;
             }
-            out.push_str(text.slice(token));
+            length += text.size(Part { start: end, end: word_end }).characters;
+            if length > limit && start > 0 {
+                end = start;
+                break;
+            }
+            end = word_end;
+            if length >= limit {
+                break;
+            }
         }
+        let mut out = text.slice(Part { end, ..whole }).to_owned();
         if out.len() < text.text.len() {
             out.push_str(&self.options.chunk_separator);
         }
@@ -197,23 +212,22 @@ impl<'a> Snippets<'a> {
     fn show(&self, text: &Text<'_>, mut passages: Vec<Passage>) -> String {
         let in_order = !self.options.weight_order;
         if in_order {
-            passages.sort_by_key(|passage| passage.first);
+            passages.sort_by_key(|passage| passage.part.start);
         }
         let mut writer = Writer::new(self, text);
-        let mut next = 0;
-        for passage in &passages {
-            let first = if in_order { passage.first.max(next) } else { passage.first };
-            if first > passage.last {
+        let mut end = 0;
+        for Passage { part, .. } in &passages {
+            let start = if in_order { part.start.max(end) } else { part.start };
+            if start >= part.end {
                 continue;
             }
-            if first > 0 {
+            if start > 0 {
                 writer.out.push_str(&self.options.chunk_separator);
             }
-            writer.tokens(first, passage.last);
-            next = passage.last + 1;
+            writer.part(Part { start, ..*part });
+            end = part.end;
         }
-        let is_end = (next..text.token_count()).all(|token| text.slice(token).is_empty());
-        if !is_end {
+        if end < text.text.len() {
             writer.out.push_str(&self.options.chunk_separator);
         }
         writer.out
@@ -238,26 +252,27 @@ impl<'w> Writer<'w> {
         Self { text, snippets, out: String::new(), id: snippets.options.start_passage_id }
     }
 
-    fn tokens(&mut self, first: usize, last: usize) {
+    fn part(&mut self, part: Part) {
+        let text = self.text;
         let joins = !matches!(self.snippets.asked, Asked::Words);
-        let mut token = first;
-        while token <= last {
-            if self.text.term(token).is_none() {
-                self.out.push_str(self.text.slice(token));
-                token += 1;
+        let mut end = part.start;
+        let mut words = text.words_in(part).iter().peekable();
+        while let Some(word) = words.next() {
+            let (start, word_end) = (word.start as usize, word.end as usize);
+            if word.term.is_none() {
                 continue;
             }
+            self.out.push_str(text.slice(Part { start: end, end: start }));
             self.mark(&self.snippets.options.before_match);
-            self.out.push_str(self.text.slice(token));
-            while joins && token + 2 <= last && self.text.term(token + 2).is_some() {
-                self.out.push_str(self.text.slice(token + 1));
-                self.out.push_str(self.text.slice(token + 2));
-                token += 2;
+            end = word_end;
+            while joins && let Some(next) = words.next_if(|next| next.term.is_some()) {
+                end = next.end as usize;
             }
+            self.out.push_str(text.slice(Part { start, end }));
             self.mark(&self.snippets.options.after_match);
             self.id = self.id.wrapping_add(1);
-            token += 1;
         }
+        self.out.push_str(text.slice(Part { start: end, end: part.end }));
     }
 
     /// Writes a mark, with the number of the match in it.

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use super::text::Text;
+use super::text::{Part, Text};
 
 /// Most passages that are weighed against each other.
 const MAX_PASSAGES: usize = 1_024;
@@ -18,9 +18,7 @@ const MAX_TOLD: usize = 4_096;
 /// A part of a text.
 #[derive(Clone, Debug)]
 pub(super) struct Passage {
-    /// Its first and last token.
-    pub first: usize,
-    pub last: usize,
+    pub part: Part,
     /// The query's words in it, in order.
     pub terms: Vec<usize>,
     /// What it is worth without its words.
@@ -92,8 +90,12 @@ struct Window<'a> {
 }
 
 impl Window<'_> {
+    fn term(&self, number: usize) -> Option<usize> {
+        self.text.words.get(number)?.term()
+    }
+
     fn push(&mut self, number: usize) {
-        match self.text.term(2 * number + 1) {
+        match self.term(number) {
             None => self.others += 1,
             Some(term) => {
                 self.matches.push_back(number);
@@ -101,7 +103,7 @@ impl Window<'_> {
             }
         }
         while self.others > 2 * self.around {
-            match self.text.term(2 * self.start + 1) {
+            match self.term(self.start) {
                 None => self.others -= 1,
                 Some(term) => {
                     self.matches.pop_front();
@@ -156,15 +158,24 @@ impl Window<'_> {
         let Some(best) = self.best.take() else { return };
         let start = best.start.max(best.first_match.saturating_sub(self.around));
         let end = best.end.min(best.last_match + self.around);
-        // A word that is cut off leaves its gap.
+        // A word that is cut off leaves what was between it and the next.
         let is_cut = end < best.end || end + 1 == self.text.words.len();
-        let (first, last) = (2 * start, 2 * end + 1 + usize::from(is_cut));
+        let before = start.checked_sub(1).and_then(|before| self.text.words.get(before));
+        let first = before.map_or(0, |word| word.end as usize);
+        let last = match is_cut {
+            true => {
+                let next = self.text.words.get(end + 1);
+                next.map_or(self.text.text.len(), |word| word.start as usize)
+            }
+            false => self.text.words.get(end).map_or(first, |word| word.end as usize),
+        };
+        let part = Part { start: first, end: last };
         let words = best.first_match..=best.last_match;
-        let terms = words.filter_map(|number| self.text.term(2 * number + 1)).take(MAX_TOLD);
+        let terms = words.filter_map(|number| self.term(number)).take(MAX_TOLD);
         let mut terms: Vec<usize> = terms.collect();
         terms.sort_unstable();
         terms.dedup();
-        self.passages.push(Passage { first, last, terms, base: best.base, weight: best.weight });
+        self.passages.push(Passage { part, terms, base: best.base, weight: best.weight });
         if self.passages.len() >= 2 * MAX_PASSAGES {
             keep_best(&mut self.passages);
         }
@@ -176,6 +187,6 @@ fn keep_best(passages: &mut Vec<Passage>) {
     if passages.len() > MAX_PASSAGES {
         passages.sort_by_key(|passage| std::cmp::Reverse(passage.value()));
         passages.truncate(MAX_PASSAGES);
-        passages.sort_by_key(|passage| passage.first);
+        passages.sort_by_key(|passage| passage.part.start);
     }
 }

@@ -282,7 +282,7 @@ fn query(kind: &Kind, corpus: &Corpus, random: &mut Random) -> String {
         return match random.below(4) {
             0 => format!("\"{}\"", words[..count.min(3)].join(" ")),
             1 => format!("\"{}\"~{}", words.join(" "), random.between(1, 6)),
-            2 => format!("\"{}\"/{}", words.join(" "), random.between(1, count)),
+            2 if count > 2 => format!("\"{}\"/{}", words.join(" "), random.between(1, count - 1)),
             _ => text,
         };
     }

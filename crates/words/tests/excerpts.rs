@@ -1,0 +1,131 @@
+//! What Sphinx 2.2.11 answered to excerpts and keywords, and what holds for every excerpt.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::{fmt::Write as _, time::Instant};
+
+use remora_words::{
+    analysis::Analyzer,
+    keywords,
+    settings::{Files, Settings},
+    snippets::{OptionValue, SnippetOptions, Snippets},
+};
+
+const ANSWERS: &str = include_str!("answers/excerpts.txt");
+
+fn analyzer(settings: &str) -> Analyzer {
+    let mut all = Settings::default();
+    all.set("charset_table", "sphinx22").unwrap();
+    for setting in settings.split(' ').filter(|setting| !setting.is_empty()) {
+        let (name, value) = setting.split_once('=').unwrap();
+        all.set(name, value).unwrap();
+    }
+    Analyzer::new(&all, &Files::none()).unwrap()
+}
+
+fn options(text: &str) -> Result<SnippetOptions, String> {
+    let mut options = SnippetOptions::default();
+    for option in text.split(' ').filter(|option| !option.is_empty()) {
+        let (name, value) = option.split_once('=').unwrap();
+        let number = value.parse().map(OptionValue::Number);
+        let value = number.unwrap_or(OptionValue::Text(value));
+        options.set(name, value).map_err(|error| error.to_string())?;
+    }
+    Ok(options)
+}
+
+/// The questions of a section with their answers.
+fn section(name: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let begin = format!("[{name}]\n");
+    let mut lines = ANSWERS.split_once(&begin).unwrap().1.lines();
+    std::iter::from_fn(move || Some((lines.next()?, lines.next()?.strip_prefix("=> ")?)))
+}
+
+fn excerpt(query: &str, text: &str, analyzer: &Analyzer, given: &str) -> Result<String, String> {
+    let fields = ["title".to_owned()];
+    let snippets = Snippets::new(query, &fields, analyzer, options(given)?);
+    Ok(snippets.map_err(|error| error.to_string())?.of(text))
+}
+
+#[test]
+fn excerpts_are_those_of_sphinx() {
+    let (mut wrong, mut count) = (String::new(), 0);
+    for (asked, theirs) in section("excerpts") {
+        let asked: Vec<&str> = asked.split('\t').collect();
+        let &[settings, given, query, text] = &asked[..] else { break };
+        count += 1;
+        let text = text.replace("\\n", "\n");
+        let ours = excerpt(query, &text, &analyzer(settings), given);
+        let ours = ours.unwrap_or_else(|error| format!("error {error}")).replace('\n', "\\n");
+        if ours != theirs {
+            writeln!(wrong, "{settings} | {given} | {query}\n  {theirs}\n  {ours}").unwrap();
+        }
+    }
+    assert!(count > 90, "{count}");
+    assert!(wrong.is_empty(), "{} of {count} differ:\n{wrong}", wrong.lines().count() / 3);
+}
+
+#[test]
+fn keywords_are_those_of_sphinx() {
+    let mut count = 0;
+    for (asked, theirs) in section("keywords") {
+        let (settings, text) = asked.split_once('\t').unwrap();
+        let found = keywords::keywords(text, &analyzer(settings));
+        let each = found.iter().map(|keyword| {
+            format!("{}:{}:{}", keyword.position, keyword.tokenized, keyword.normalized)
+        });
+        assert_eq!(each.collect::<Vec<_>>().join(" "), theirs, "{asked}");
+        count += 1;
+    }
+    assert!(count > 7, "{count}");
+}
+
+#[test]
+fn options_that_are_not_understood_are_refused() {
+    for (given, message) in [
+        ("colour=1", "unknown option colour"),
+        ("limit=x", "unexpected option limit type"),
+        ("before_match=1", "unexpected option before_match type"),
+        ("limit=-1", "option limit is -1: take 0 to 2147483647"),
+        ("use_boundaries=1", "option use_boundaries is not supported: leave it out"),
+        ("load_files=1", "option load_files is not supported: leave it out"),
+        ("passage_boundary=sentence", "option passage_boundary is not supported: leave it out"),
+        ("html_strip_mode=all", "unknown html_strip_mode=all"),
+    ] {
+        assert_eq!(options(given), Err(message.to_owned()));
+    }
+    options("use_boundaries=0 emit_zones=0 load_files=0 load_files_scattered=0").unwrap();
+    options("passage_boundary=none").unwrap();
+}
+
+#[test]
+fn empty_texts_and_queries_have_excerpts() {
+    let plain = analyzer("");
+    for (query, text) in [("", ""), ("", "alpha"), ("alpha", ""), ("\"", "\u{0}"), ("*", "*")] {
+        for given in ["", "query_mode=1", "exact_phrase=1", "limit=1 around=0", "limit=0"] {
+            if let Ok(found) = excerpt(query, text, &plain, given) {
+                assert_eq!(found, text, "{query} {given}");
+            }
+        }
+    }
+}
+
+#[test]
+fn hostile_texts_and_queries_take_bounded_time() {
+    let begin = Instant::now();
+    let plain = analyzer("min_infix_len=1");
+    let size = 1 << 19;
+    let texts =
+        ["a ".repeat(size / 2), "a b ".repeat(size / 4), "<".repeat(size), "a<b ".repeat(9)];
+    let queries = ["a ".repeat(4_096), "a* ".repeat(4_000), "\"a a a a b\"".to_owned()];
+    for text in &texts {
+        for query in &queries {
+            for given in ["", "query_mode=1", "exact_phrase=1 around=300", "html_strip_mode=strip"]
+            {
+                let found = excerpt(query, text, &plain, given);
+                assert!(found.is_err() || found.unwrap().len() < size * 8, "{given}");
+            }
+        }
+    }
+    assert!(begin.elapsed().as_secs() < 30, "{:?}", begin.elapsed());
+}
