@@ -8,7 +8,7 @@
 use super::{
     SnippetOptions,
     passages::Passage,
-    text::{Size, Text},
+    text::{Limits, Size, Text},
 };
 
 /// The passages that are shown, in order of their worth.
@@ -17,9 +17,9 @@ pub(super) fn choose(
     passages: Vec<Passage>,
     weights: &[u32],
     options: &SnippetOptions,
+    limits: Limits,
 ) -> Vec<Passage> {
-    let mut chosen = pick(text, passages, weights, options);
-    let limits = Limits::new(options);
+    let mut chosen = pick(text, passages, weights, options, limits);
     let total = |chosen: &[Passage], size: &dyn Fn(&Passage) -> Size| {
         let mut sum = Size::default();
         chosen.iter().for_each(|passage| sum.add(size(passage)));
@@ -39,31 +39,14 @@ pub(super) fn choose(
     chosen
 }
 
-#[derive(Clone, Copy)]
-struct Limits {
-    characters: u64,
-    words: u64,
-}
-
-impl Limits {
-    fn new(options: &SnippetOptions) -> Self {
-        let limit = |number: u32| if number == 0 { u64::MAX } else { number.into() };
-        Self { characters: limit(options.limit), words: limit(options.limit_words) }
-    }
-
-    fn fit(self, size: Size) -> bool {
-        size.characters <= self.characters && size.words <= self.words
-    }
-}
-
 /// The best passages, with more than the limits hold where words are still to be shown.
 fn pick(
     text: &Text<'_>,
     mut passages: Vec<Passage>,
     weights: &[u32],
     options: &SnippetOptions,
+    limits: Limits,
 ) -> Vec<Passage> {
-    let limits = Limits::new(options);
     let most = match options.limit_passages {
         0 => passages.len(),
         most => most as usize,

@@ -23,7 +23,7 @@ use self::{
     options::HtmlStripMode,
     passages::Passage,
     terms::{Finder, Terms},
-    text::{Part, Text, Word},
+    text::{Limits, Part, Text, Word},
 };
 use crate::{
     Result,
@@ -110,8 +110,10 @@ impl<'a> Snippets<'a> {
             writer.part(Part { start: 0, end: text.text.len() });
             return writer.out;
         }
-        let passages = passages::extract(&text, &self.terms.weights, self.options.around);
-        let chosen = choice::choose(&text, passages, &self.terms.weights, &self.options);
+        let limits = Limits::new(self.options.limit, self.options.limit_words);
+        let weights = &self.terms.weights;
+        let passages = passages::extract(&text, weights, self.options.around, limits);
+        let chosen = choice::choose(&text, passages, weights, &self.options, limits);
         self.show(&text, chosen)
     }
 

@@ -1,12 +1,13 @@
 //! The passages of a text: windows around what matches.
 //!
-//! A window holds all matches among `2 x around` other words. It slides over the text; the best window with a match
+//! A window holds all matches among `2 x around` other words, as far as they fit the limits; with a limit of words all
+//! that it holds. It slides over the text; the best window with a match
 //! is kept until its first match is out of sight and a new match has come. The value of a window is twice its matches,
 //! the lengths of the query's words in it, and the words at its shorter side.
 
 use std::collections::VecDeque;
 
-use super::text::{Part, Text};
+use super::text::{Limits, Part, Size, Text};
 
 /// Most passages that are weighed against each other.
 const MAX_PASSAGES: usize = 1_024;
@@ -36,13 +37,22 @@ impl Passage {
 /// The passages of a text, in its order. `weights` are those of the query's words.
 ///
 /// Time is that of the words, and of the matches times `around`.
-pub(super) fn extract(text: &Text<'_>, weights: &[u32], around: u32) -> Vec<Passage> {
+pub(super) fn extract(
+    text: &Text<'_>,
+    weights: &[u32],
+    around: u32,
+    limits: Limits,
+) -> Vec<Passage> {
     let around = (around as usize).min(MAX_AROUND);
     let mut window = Window {
         text,
         weights,
         around,
+        limits,
+        most_others: if limits.words == u64::MAX { 2 * around } else { usize::MAX },
         start: 0,
+        from: 0,
+        size: Size::default(),
         others: 0,
         counts: vec![0; weights.len()],
         matches: VecDeque::new(),
@@ -53,7 +63,7 @@ pub(super) fn extract(text: &Text<'_>, weights: &[u32], around: u32) -> Vec<Pass
     let count = text.words.len();
     for number in 0..count {
         window.push(number);
-        if window.others == 2 * around || number + 1 == count {
+        if window.is_full() || number + 1 == count {
             window.judge(number);
         }
     }
@@ -66,6 +76,7 @@ pub(super) fn extract(text: &Text<'_>, weights: &[u32], around: u32) -> Vec<Pass
 /// The best so far: words by number.
 struct Best {
     start: usize,
+    from: usize,
     end: usize,
     first_match: usize,
     last_match: usize,
@@ -77,8 +88,13 @@ struct Window<'a> {
     text: &'a Text<'a>,
     weights: &'a [u32],
     around: usize,
+    limits: Limits,
+    most_others: usize,
     /// The number of its first word.
     start: usize,
+    /// Where it begins, in bytes: behind the word before, or at its first word.
+    from: usize,
+    size: Size,
     /// Words that match nothing.
     others: usize,
     /// How often each word of the query is in it.
@@ -94,7 +110,16 @@ impl Window<'_> {
         self.text.words.get(number)?.term()
     }
 
+    /// Whether what comes pushes out what is there.
+    fn is_full(&self) -> bool {
+        self.others == self.most_others || self.from > 0 || self.size.words == self.limits.words
+    }
+
     fn push(&mut self, number: usize) {
+        let end_of =
+            |number: usize| self.text.words.get(number).map_or(0, |word| word.end as usize);
+        let before = number.checked_sub(1).map_or(0, end_of).max(self.from);
+        self.size.add(self.text.size(Part { start: before, end: end_of(number) }));
         match self.term(number) {
             None => self.others += 1,
             Some(term) => {
@@ -102,16 +127,34 @@ impl Window<'_> {
                 self.change(term, true);
             }
         }
-        while self.others > 2 * self.around {
-            match self.term(self.start) {
-                None => self.others -= 1,
-                Some(term) => {
-                    self.matches.pop_front();
-                    self.change(term, false);
-                }
-            }
-            self.start += 1;
+        while self.others > self.most_others {
+            self.drop_first();
         }
+        while self.start < number && !self.limits.fit(self.size) {
+            let gap = self.text.words.get(self.start).map_or(0, |word| word.start as usize);
+            let has_room = self.size.words <= self.limits.words;
+            if has_room && self.from < gap {
+                self.size.subtract(self.text.size(Part { start: self.from, end: gap }));
+                self.from = gap;
+            } else {
+                self.drop_first();
+            }
+        }
+    }
+
+    /// Leaves the first word out, with what is before it.
+    fn drop_first(&mut self) {
+        let end = self.text.words.get(self.start).map_or(0, |word| word.end as usize);
+        self.size.subtract(self.text.size(Part { start: self.from, end }));
+        self.from = end;
+        match self.term(self.start) {
+            None => self.others -= 1,
+            Some(term) => {
+                self.matches.pop_front();
+                self.change(term, false);
+            }
+        }
+        self.start += 1;
     }
 
     fn change(&mut self, term: usize, is_added: bool) {
@@ -144,6 +187,7 @@ impl Window<'_> {
         if is_new {
             self.best = Some(Best {
                 start: self.start,
+                from: self.from,
                 end,
                 first_match: first,
                 last_match: last,
@@ -161,7 +205,7 @@ impl Window<'_> {
         // A word that is cut off leaves what was between it and the next.
         let is_cut = end < best.end || end + 1 == self.text.words.len();
         let before = start.checked_sub(1).and_then(|before| self.text.words.get(before));
-        let first = before.map_or(0, |word| word.end as usize);
+        let first = before.map_or(0, |word| word.end as usize).max(best.from);
         let last = match is_cut {
             true => {
                 let next = self.text.words.get(end + 1);

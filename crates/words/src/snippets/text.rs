@@ -52,6 +52,25 @@ impl Size {
     }
 }
 
+/// The most that an excerpt may be.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub characters: u64,
+    pub words: u64,
+}
+
+impl Limits {
+    /// Zero: no limit.
+    pub(super) fn new(characters: u32, words: u32) -> Self {
+        let limit = |number: u32| if number == 0 { u64::MAX } else { number.into() };
+        Self { characters: limit(characters), words: limit(words) }
+    }
+
+    pub(super) fn fit(self, size: Size) -> bool {
+        size.characters <= self.characters && size.words <= self.words
+    }
+}
+
 impl<'t> Text<'t> {
     pub(super) fn slice(&self, part: Part) -> &'t str {
         self.text.get(part.start..part.end).unwrap_or("")
