@@ -186,11 +186,11 @@ impl<'o> Nearest<'o> {
             self.kept.push(found);
             return;
         }
-        if let Some(mut worst) = self.kept.peek_mut() {
-            if found < *worst {
-                *worst = found;
-            }
-            // What is farther than the worst that is kept is no match any more.
+        if let Some(mut worst) = self.kept.peek_mut().filter(|worst| found < **worst) {
+            *worst = found;
+        }
+        // What is farther than the worst that is kept is no match any more.
+        if let Some(worst) = self.kept.peek() {
             self.most_edits = self.most_edits.min(worst.distance);
         }
     }

@@ -92,7 +92,8 @@ fn pick(
             }
             passage.terms.retain(|term| {
                 let is_shown = shown.binary_search(term).is_ok();
-                passage.weight -= if is_shown { i64::from(weights[*term]) } else { 0 };
+                passage.weight -=
+                    if is_shown { i64::from(weights[*term]) * passage.run } else { 0 };
                 !is_shown
             });
         }

@@ -26,6 +26,8 @@ pub(super) struct Passage {
     pub base: i64,
     /// What its words add.
     pub weight: i64,
+    /// How often each word's length counts.
+    pub run: i64,
 }
 
 impl Passage {
@@ -56,6 +58,8 @@ pub(super) fn extract(
         others: 0,
         counts: vec![0; weights.len()],
         matches: VecDeque::new(),
+        runs: VecDeque::new(),
+        last: None,
         weight: 0,
         best: None,
         passages: Vec::new(),
@@ -82,6 +86,7 @@ struct Best {
     last_match: usize,
     base: i64,
     weight: i64,
+    run: i64,
 }
 
 struct Window<'a> {
@@ -100,6 +105,10 @@ struct Window<'a> {
     /// How often each word of the query is in it.
     counts: Vec<u32>,
     matches: VecDeque<usize>,
+    /// Matches with the length of the run of the query's words that ends there; longer ones before shorter ones.
+    runs: VecDeque<(usize, i64)>,
+    /// The last match: its word, the query's, and its run.
+    last: Option<(usize, usize, i64)>,
     weight: i64,
     best: Option<Best>,
     passages: Vec<Passage>,
@@ -125,6 +134,7 @@ impl Window<'_> {
             Some(term) => {
                 self.matches.push_back(number);
                 self.change(term, true);
+                self.add_run(number, term);
             }
         }
         while self.others > self.most_others {
@@ -155,6 +165,21 @@ impl Window<'_> {
             }
         }
         self.start += 1;
+        while self.runs.front().is_some_and(|(number, _)| *number < self.start) {
+            self.runs.pop_front();
+        }
+    }
+
+    fn add_run(&mut self, number: usize, term: usize) {
+        let run = match self.last {
+            Some((word, other, run)) if word + 1 == number && other + 1 == term => run + 1,
+            _ => 1,
+        };
+        self.last = Some((number, term, run));
+        while self.runs.back().is_some_and(|(_, other)| *other <= run) {
+            self.runs.pop_back();
+        }
+        self.runs.push_back((number, run));
     }
 
     fn change(&mut self, term: usize, is_added: bool) {
@@ -176,13 +201,15 @@ impl Window<'_> {
         };
         let side = (first - self.start).min(end - last) as i64;
         let base = 2 * self.matches.len() as i64 + side;
+        let run = self.runs.front().map_or(1, |(_, run)| *run);
+        let weight = self.weight * run;
         let is_new = match &self.best {
             None => true,
             Some(best) if best.first_match < self.start && last > best.last_match => {
                 self.flush();
                 true
             }
-            Some(best) => base + self.weight > best.base + best.weight,
+            Some(best) => base + weight > best.base + best.weight,
         };
         if is_new {
             self.best = Some(Best {
@@ -192,7 +219,8 @@ impl Window<'_> {
                 first_match: first,
                 last_match: last,
                 base,
-                weight: self.weight,
+                weight,
+                run,
             });
         }
     }
@@ -219,7 +247,13 @@ impl Window<'_> {
         let mut terms: Vec<usize> = terms.collect();
         terms.sort_unstable();
         terms.dedup();
-        self.passages.push(Passage { part, terms, base: best.base, weight: best.weight });
+        self.passages.push(Passage {
+            part,
+            terms,
+            base: best.base,
+            weight: best.weight,
+            run: best.run,
+        });
         if self.passages.len() >= 2 * MAX_PASSAGES {
             keep_best(&mut self.passages);
         }
