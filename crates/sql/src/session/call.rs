@@ -30,6 +30,8 @@ use crate::{
 
 /// Most texts of a CALL SNIPPETS.
 const MAX_TEXTS: usize = 10_000;
+/// Longest text of which an excerpt is made, in bytes: making it is not interrupted.
+const MAX_TEXT_BYTES: usize = 1 << 20;
 
 /// Runs the statement.
 pub(super) async fn run<R: Reply>(
@@ -205,8 +207,10 @@ async fn call_snippets<R: Reply>(
     } else {
         texts.push(arguments.text()?);
     }
-    if texts.len() > MAX_TEXTS {
-        let message = format!("more than {MAX_TEXTS} texts: make several calls");
+    if texts.len() > MAX_TEXTS || texts.iter().any(|text| text.len() > MAX_TEXT_BYTES) {
+        let message = format!(
+            "CALL SNIPPETS takes {MAX_TEXTS} texts of {MAX_TEXT_BYTES} bytes: make several calls"
+        );
         return Err(Error::new(ErrorCode::ParseError, message));
     }
     arguments.tokens.need(",")?;
