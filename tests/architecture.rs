@@ -85,7 +85,8 @@ fn tables_and_their_index_know_nothing_of_mysql() {
 fn error_numbers() -> BTreeSet<String> {
     let text = fs::read_to_string(root().join("crates/mysql/src/error.rs")).unwrap();
     let number = |line: &str| Some(line.split_once(" = ")?.1.split_once(" \"")?.0.to_owned());
-    text.lines().filter_map(number).collect()
+    // 1000, which all warnings of Sphinx have, is a plain number elsewhere.
+    text.lines().filter_map(number).filter(|number| number != "1000").collect()
 }
 
 /// The numbers of a file that are these: neither in comments nor in texts nor in the tests at its end.

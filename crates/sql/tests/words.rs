@@ -438,9 +438,12 @@ async fn texts_are_told_and_shown_by_the_words_of_a_table() {
             "CALL SNIPPETS(('alpha', 'b'), 't', 'alpha', '[' AS before_match, ']' AS after_match)",
             "[alpha] b",
         ),
-        ("CALL SUGGEST('alpa beta', 't')", "alpha|1|7"),
+        ("CALL SUGGEST('alpa beta', 't', 2 AS limit)", "alpha|1|7 kappa|2|2"),
         ("CALL QSUGGEST('alpa bete', 't', 1 AS limit)", "beta|1|6"),
-        ("CALL SUGGEST('alpa', 't', 1 AS result_line, 0 AS result_stats)", "suggests|alpha"),
+        (
+            "CALL SUGGEST('alpa', 't', 1 AS result_line, 0 AS result_stats, 1 AS limit)",
+            "suggests|alpha",
+        ),
     ] {
         assert_eq!(sets(&mut session, statement).await, expected, "{statement}");
     }

@@ -44,7 +44,7 @@ pub(super) async fn run<R: Reply>(
     let mut tokens = Tokens::new(&source.text, tokens, source.mode);
     let name = tokens.name()?.to_uppercase();
     if !matches!(name.as_str(), "KEYWORDS" | "SNIPPETS" | "SUGGEST" | "QSUGGEST") {
-        return Err(Error::unsupported(&format!("CALL {name}")));
+        return Err(Error::unsupported(format!("CALL {name}")));
     }
     let mut arguments = Arguments { tokens, parameters: statement.parameters.iter() };
     arguments.tokens.need("(")?;

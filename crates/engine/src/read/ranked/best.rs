@@ -19,7 +19,7 @@ use remora_words::{
     rank::Scorer,
 };
 
-use super::{Ranked, Wanted, Weighing, tiers::Tiers};
+use super::{Ranked, Wanted, Weighing, Weights, tiers::Tiers};
 use crate::{
     Result,
     snapshot::{SegmentView, TableView},
@@ -35,7 +35,7 @@ impl Ranked {
         view: &TableView,
         docs: &[DocSet],
         wanted: Wanted,
-    ) -> Result<Option<Vec<Vec<(u32, i32)>>>> {
+    ) -> Result<Option<Vec<Weights>>> {
         let (Some(matcher), Some(rows @ 1..)) = (&self.matcher, wanted.rows) else {
             return Ok(None);
         };
@@ -46,7 +46,7 @@ impl Ranked {
         let Some(contributors) = matcher.contributors() else { return Ok(None) };
         let bounds = Bounds::new(contributors, &self.scorer, self.table_weight);
         let mut race = Race { lowest: BinaryHeap::new(), rows, by_key: wanted.by_key };
-        let mut best: Vec<Vec<(u32, i32)>> = vec![Vec::new(); docs.len()];
+        let mut best: Vec<Weights> = vec![Weights::new(); docs.len()];
         // The most documents first, so that the others meet a high bar.
         let mut order: Vec<usize> = (0..docs.len()).collect();
         order.sort_by_key(|&at| Reverse(docs[at].count()));
@@ -187,7 +187,7 @@ struct Segment<'a> {
 }
 
 impl Segment<'_> {
-    fn best(&mut self, docs: &DocSet, race: &mut Race) -> Result<Vec<(u32, i32)>> {
+    fn best(&mut self, docs: &DocSet, race: &mut Race) -> Result<Weights> {
         let most = if race.by_key { race.rows } else { usize::MAX };
         let mut winners = Winners { heap: BinaryHeap::new(), most };
         match self.bounds.contributors.words[..] {
@@ -200,7 +200,7 @@ impl Segment<'_> {
                 self.by_tiers(&tiers, docs, race, &mut winners)?;
             }
         }
-        let mut best: Vec<(u32, i32)> =
+        let mut best: Weights =
             winners.heap.into_iter().map(|(Reverse(weight), doc)| (doc, weight)).collect();
         best.sort_unstable();
         Ok(best)

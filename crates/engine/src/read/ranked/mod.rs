@@ -279,7 +279,7 @@ impl Ranked {
         view: &TableView,
         docs: &[DocSet],
         wanted: Wanted,
-    ) -> Result<Vec<Vec<(u32, i32)>>> {
+    ) -> Result<Vec<Weights>> {
         if let Some(best) = self.best(view, docs, wanted)? {
             return Ok(best);
         }
@@ -287,7 +287,7 @@ impl Ranked {
         segments.map(|(segment, docs)| self.all_weights(segment, docs)).collect()
     }
 
-    fn all_weights(&self, view: &SegmentView, docs: &DocSet) -> Result<Vec<(u32, i32)>> {
+    fn all_weights(&self, view: &SegmentView, docs: &DocSet) -> Result<Weights> {
         let mut weights = Vec::with_capacity(docs.count() as usize);
         let (Some(matcher), Some(words)) = (&self.matcher, view.segment.words(self.id)) else {
             docs.for_each(|doc| weights.push((doc, self.table_weight)));
@@ -303,6 +303,9 @@ impl Ranked {
         failed.map_or(Ok(weights), Err)
     }
 }
+
+/// Documents and what they weigh, by ascending documents.
+pub(crate) type Weights = Vec<(u32, i32)>;
 
 /// Which rows are asked for.
 #[derive(Clone, Copy)]
