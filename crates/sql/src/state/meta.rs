@@ -61,6 +61,14 @@ impl SessionState {
         }
     }
 
+    /// Warns of what was changed of the search that is remembered.
+    pub(crate) fn warn_of_search(&mut self) {
+        let warning = self.meta.as_ref().and_then(|meta| meta.report.warning.clone());
+        if let Some(warning) = warning {
+            self.warn(ErrorCode::SearchWarning, warning);
+        }
+    }
+
     /// How many rows the query by keywords gave that was remembered.
     pub(crate) fn note_returned(&mut self, rows: u64) {
         if let Some(meta) = &mut self.meta
@@ -77,9 +85,6 @@ impl SessionState {
         report: &QueryReport,
         total_found: u64,
     ) {
-        if let Some(warning) = &report.warning {
-            self.warn(ErrorCode::SearchWarning, warning.clone());
-        }
         let mut words = Vec::new();
         if let Some(text) = &selection.text {
             collect(text, &mut words);

@@ -47,6 +47,18 @@ pub(super) enum Work {
     Ends(Tests, Vec<End>),
 }
 
+impl Work {
+    /// Whether rows are found by MATCH('…').
+    pub fn seeks_keywords(&self) -> bool {
+        match self {
+            Self::Page(work) => work.tests.keywords().is_some(),
+            Self::Facet(work) => work.tests.keywords().is_some(),
+            Self::Count(tests) | Self::Ends(tests, _) => tests.keywords().is_some(),
+            Self::Keys(_) => false,
+        }
+    }
+}
+
 /// Rows by their keys.
 #[derive(Debug)]
 pub(super) struct KeyWork {

@@ -40,8 +40,6 @@ pub(super) async fn run<R: Reply>(
     reply: &mut R,
 ) -> Result<Option<Outcome>> {
     let Some(asked) = Asked::of(session, reader, plan, constants)? else { return Ok(None) };
-    // A search may warn.
-    session.warnings.clear();
     let rows = match &plan.work {
         Work::Keys(work)
             if work.test.is_single && work.branches.times == 1 && asked.page.is_everything() =>
@@ -56,6 +54,10 @@ pub(super) async fn run<R: Reply>(
         Work::Ends(tests, ends) => asked.ends(session, tests, ends, reply)?,
     };
     let Some(rows) = rows else { return Ok(None) };
+    session.warnings.clear();
+    if plan.work.seeks_keywords() {
+        session.warn_of_search();
+    }
     session.found_rows = rows;
     Ok(Some(Outcome::default()))
 }
