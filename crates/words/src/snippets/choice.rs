@@ -1,132 +1,307 @@
-//! Which passages are shown, and how they are cut until they fit the limits.
+//! Which passages an excerpt is made of, and how they are made to fit.
 //!
-//! The best passage comes first; then those that have words that are not shown yet, and so on while they fit. Then
-//! tokens are taken off: from each passage, the least first, one at its beginning, then one at its end, and so on; never
-//! a match. Passages whose matches alone do not fit are left out before, from the least on; one is left, which ends
-//! where the limit is reached.
+//! The best one comes first. As long as words are missing the others are ranked by those: how many of them a passage has,
+//! then by its weight without the length of words that are had. A passage with a missing word is taken if what is
+//! found in all fits, another one if what is found in it fits beside the whole of the others. The first that
+//! does not fit ends it. Then pieces are taken away from both sides until all fits.
 
 use super::{
-    SnippetOptions,
-    passages::Passage,
-    text::{Limits, Size, Text},
+    passages::{self, Hits, Limits, Passage},
+    pieces::Pieces,
 };
 
-/// The passages that are shown, in order of their worth.
-pub(super) fn choose(
-    text: &Text<'_>,
-    passages: Vec<Passage>,
-    weights: &[u32],
-    options: &SnippetOptions,
-    limits: Limits,
-) -> Vec<Passage> {
-    let mut chosen = pick(text, passages, weights, options, limits);
-    let total = |chosen: &[Passage], size: &dyn Fn(&Passage) -> Size| {
-        let mut sum = Size::default();
-        chosen.iter().for_each(|passage| sum.add(size(passage)));
-        sum
-    };
-    let mut least = total(&chosen, &|passage| text.match_size(passage.part));
-    while !limits.fit(least) && !options.force_all_words && chosen.len() > 1 {
-        if let Some(last) = chosen.pop() {
-            least.subtract(text.match_size(last.part));
-        }
-    }
-    let mut sum = total(&chosen, &|passage| text.size(passage.part));
-    trim(text, &mut chosen, &mut sum, limits);
-    if let [passage] = &mut chosen[..] {
-        passage.part = text.cut(passage.part, limits.characters, limits.words);
-    }
-    chosen
+/// How often passages are ranked anew by the words that are missing.
+const MAX_RANKINGS: usize = 64;
+
+/// How much an excerpt may hold.
+#[derive(Clone, Copy)]
+pub(super) struct Room {
+    pub characters: Option<u64>,
+    pub words: Option<u64>,
+    pub passages: Option<usize>,
 }
 
-/// The best passages, with more than the limits hold where words are still to be shown.
-fn pick(
-    text: &Text<'_>,
-    mut passages: Vec<Passage>,
-    weights: &[u32],
-    options: &SnippetOptions,
-    limits: Limits,
-) -> Vec<Passage> {
-    let most = match options.limit_passages {
-        0 => passages.len(),
-        most => most as usize,
-    };
-    let sizes: Vec<Size> = passages.iter().map(|passage| text.size(passage.part)).collect();
-    let full: Vec<i64> = passages.iter().map(|passage| passage.weight).collect();
-    let mut is_left = vec![false; weights.len()];
-    for term in passages.iter().flat_map(|passage| &passage.terms) {
-        is_left[*term] = true;
+/// The size of what is in an excerpt.
+#[derive(Clone, Copy, Default)]
+struct Size {
+    characters: u64,
+    words: u64,
+}
+
+impl Size {
+    fn plus(self, other: Self) -> Self {
+        let characters = self.characters + other.characters;
+        Self { characters, words: self.words + other.words }
     }
-    let mut left = is_left.iter().filter(|is_left| **is_left).count();
-    let mut is_taken = vec![false; passages.len()];
-    let (mut chosen, mut sum) = (Vec::new(), Size::default());
-    while chosen.len() < most {
-        let open = (0..passages.len()).filter(|number| !is_taken[*number]);
-        // Of two that are worth the same the longer one is shown.
-        let worth = |number: &usize| (passages[*number].value(), sizes[*number].characters);
-        let Some(best) = open.rev().max_by_key(worth) else { break };
-        let mut total = sum;
-        total.add(sizes[best]);
-        if left == 0 && !limits.fit(total) {
-            // There may be room for a part of it.
-            let mut total = sum;
-            total.add(text.match_size(passages[best].part));
-            if limits.fit(total) {
-                chosen.push(passages[best].clone());
+
+    fn fits(self, room: Room) -> bool {
+        room.characters.is_none_or(|most| self.characters <= most)
+            && room.words.is_none_or(|most| self.words <= most)
+    }
+}
+
+/// The passages of the excerpt, the best first, made to fit. `lengths` are those of the query's words. Time is linear in
+/// the pieces, [`MAX_RANKINGS`] times at most, and n log n in the passages.
+pub(super) fn choose(
+    pieces: &Pieces,
+    hits: &Hits,
+    lengths: &[u32],
+    limits: Limits<'_>,
+    room: Room,
+    has_all_words: bool,
+) -> Vec<Passage> {
+    let number_of = |hit: usize| pieces.number(hits.piece(hit)).map_or(0, |it| it as usize);
+    let mut wanted = vec![false; lengths.len()];
+    for hit in 0..hits.hits.len() {
+        wanted.get_mut(number_of(hit)).into_iter().for_each(|wanted| *wanted = true);
+    }
+    let mut left = wanted.clone();
+    let mut choice = Choice::new(pieces, hits, room);
+    for ranking in 0..MAX_RANKINGS {
+        let passages = passages::find(pieces, hits, lengths, &wanted, limits);
+        let rank = |passage: &Passage| match ranking {
+            0 => (passage.distinct, passage.weight),
+            _ if passage.wanted > 0 => (passage.wanted, passage.wanted_weight),
+            _ => (0, passage.weight),
+        };
+        let is_changed = choice.take(&passages, rank, |passage| {
+            for hit in passage.first..=passage.last {
+                left.get_mut(number_of(hit)).into_iter().for_each(|left| *left = false);
             }
+            // When none is left the order stays.
+            left != wanted && left.contains(&true)
+        });
+        if !is_changed {
             break;
         }
-        (is_taken[best], sum) = (true, total);
-        chosen.push(passages[best].clone());
-        if left == 0 {
-            continue;
-        }
-        let shown = passages[best].terms.clone();
-        for term in &shown {
-            left -= usize::from(std::mem::take(&mut is_left[*term]));
-        }
-        for (number, passage) in passages.iter_mut().enumerate() {
-            if left == 0 {
-                passage.weight = full[number];
-                continue;
-            }
-            passage.terms.retain(|term| {
-                let is_shown = shown.binary_search(term).is_ok();
-                passage.weight -=
-                    if is_shown { i64::from(weights[*term]) * passage.run } else { 0 };
-                !is_shown
-            });
-        }
+        wanted.clone_from(&left);
     }
-    chosen
+    if has_all_words {
+        choice.cut_front();
+    } else {
+        choice.cut();
+    }
+    choice.chosen
 }
 
-/// Takes tokens off until the passages fit or nothing but matches is left.
-fn trim(text: &Text<'_>, chosen: &mut [Passage], sum: &mut Size, limits: Limits) {
-    let (mut is_at_start, mut was_changed) = (true, true);
-    while !limits.fit(*sum) {
-        let mut is_changed = false;
-        for passage in chosen.iter_mut().rev() {
-            let part = passage.part;
-            let token = match is_at_start {
-                true => text.first_token(part),
-                false => text.last_token(part),
-            };
-            let Some(token) = token.filter(|token| *token != part) else { continue };
-            if is_at_start {
-                passage.part.start = token.end;
-            } else {
-                passage.part.end = token.start;
+/// Passages in the making of an excerpt.
+struct Choice<'a> {
+    pieces: &'a Pieces,
+    hits: &'a Hits,
+    room: Room,
+    /// What is found and in no passage yet; and of it what is of words that no passage has.
+    free: Free,
+    missing: Missing,
+    /// What is taken, and what is found in it.
+    size: Size,
+    found_size: Size,
+    /// Which passages are looked at.
+    is_done: Vec<bool>,
+    chosen: Vec<Passage>,
+}
+
+impl<'a> Choice<'a> {
+    fn new(pieces: &'a Pieces, hits: &'a Hits, room: Room) -> Self {
+        Self {
+            pieces,
+            hits,
+            room,
+            free: Free::new(hits.hits.len()),
+            missing: Missing::new(pieces, hits),
+            size: Size::default(),
+            found_size: Size::default(),
+            is_done: Vec::new(),
+            chosen: Vec::new(),
+        }
+    }
+
+    /// Takes passages in the order of `rank` and of their sizes, as long as they fit and the ranks do not change with the
+    /// last one. Whether they do.
+    fn take(
+        &mut self,
+        passages: &[Passage],
+        rank: impl Fn(&Passage) -> (u32, u64),
+        mut changes: impl FnMut(&Passage) -> bool,
+    ) -> bool {
+        self.is_done.resize(passages.len(), false);
+        let mut order: Vec<usize> = (0..passages.len()).filter(|&it| !self.is_done[it]).collect();
+        order.sort_by_key(|&number| {
+            let passage = &passages[number];
+            let characters = self.pieces.characters(passage.start, passage.end);
+            std::cmp::Reverse((rank(passage), characters))
+        });
+        for number in order {
+            let passage = &passages[number];
+            self.is_done[number] = true;
+            if self.free.next(passage.first) > passage.last {
+                continue;
             }
-            sum.subtract(text.size(token));
-            is_changed = true;
-            if limits.fit(*sum) {
-                return;
+            if !self.fits(passage) {
+                return false;
+            }
+            self.choose(passage.clone());
+            if changes(passage) {
+                return true;
             }
         }
-        if !is_changed && !was_changed {
+        false
+    }
+
+    fn size_of(&self, passage: &Passage) -> Size {
+        let (start, end) = (passage.start, passage.end);
+        let words = self.pieces.words(start, end);
+        Size { characters: self.pieces.characters(start, end), words }
+    }
+
+    /// The size of what is found in the passage, with all between.
+    fn found_in(&self, passage: &Passage) -> Size {
+        let hits = self.hits;
+        let (start, end) = (hits.piece(passage.first), hits.piece(passage.last) + 1);
+        let words = (hits.ordinal(passage.last) - hits.ordinal(passage.first)) as u64 + 1;
+        Size { characters: self.pieces.characters(start, end), words }
+    }
+
+    fn fits(&mut self, passage: &Passage) -> bool {
+        if self.chosen.is_empty() {
+            return true;
+        }
+        let taken = if self.missing.is_in(passage) { self.found_size } else { self.size };
+        self.room.passages.is_none_or(|most| self.chosen.len() < most)
+            && taken.plus(self.found_in(passage)).fits(self.room)
+    }
+
+    fn choose(&mut self, passage: Passage) {
+        self.free.take(passage.first, passage.last);
+        self.missing.take(&passage, self.pieces, self.hits);
+        self.size = self.size.plus(self.size_of(&passage));
+        self.found_size = self.found_size.plus(self.found_in(&passage));
+        self.chosen.push(passage);
+    }
+
+    /// Takes pieces away from both sides of the passages in turn, from the worst one first, until they fit. What is found
+    /// stays.
+    fn cut(&mut self) {
+        let mut left: Vec<usize> = (0..self.chosen.len()).rev().collect();
+        let mut is_odd = true;
+        while !left.is_empty() {
+            left.retain(|&number| {
+                if self.size.fits(self.room) {
+                    return false;
+                }
+                let Some(dropped) = self.drop_one(number, is_odd) else { return false };
+                self.size.characters -= self.pieces.characters(dropped, dropped + 1);
+                self.size.words -= u64::from(self.pieces.is_word(dropped));
+                true
+            });
+            is_odd = !is_odd;
+        }
+    }
+
+    /// Takes a piece from the side of a passage that has more of them, and tells which; `None` if only what is found is left.
+    fn drop_one(&mut self, number: usize, is_odd: bool) -> Option<usize> {
+        let passage = self.chosen.get_mut(number)?;
+        let (first, last) = (self.hits.piece(passage.first), self.hits.piece(passage.last));
+        let (can_front, can_back) = (passage.start < first, passage.end > last + 1);
+        // What was cut off the window before it counts.
+        let before = first - passage.start + passage.cut;
+        let after = passage.end - 1 - last;
+        let is_front = match before.cmp(&after) {
+            std::cmp::Ordering::Equal => {
+                let front_is_sign = !self.pieces.is_word(passage.start);
+                let back_is_sign = !self.pieces.is_word(passage.end - 1);
+                if front_is_sign == back_is_sign { is_odd } else { front_is_sign }
+            }
+            order => order.is_gt(),
+        };
+        if can_front && (is_front || !can_back) {
+            passage.start += 1;
+            return Some(passage.start - 1);
+        }
+        can_back.then(|| {
+            passage.end -= 1;
+            passage.end
+        })
+    }
+
+    /// Takes away what stands before what is found, where it does not fit.
+    fn cut_front(&mut self) {
+        if self.size.fits(self.room) {
             return;
         }
-        (is_at_start, was_changed) = (!is_at_start, is_changed);
+        for passage in &mut self.chosen {
+            passage.start = self.hits.piece(passage.first);
+        }
+    }
+}
+
+/// Numbers that are free, from which ranges are taken.
+struct Free {
+    /// The next free one, or a step towards it.
+    next: Vec<u32>,
+}
+
+impl Free {
+    fn new(count: usize) -> Self {
+        Self { next: (0..=count as u32).collect() }
+    }
+
+    /// The first free one from there on.
+    fn next(&mut self, from: usize) -> usize {
+        let mut at = from;
+        while let Some(&next) = self.next.get(at)
+            && next as usize != at
+        {
+            let further = self.next.get(next as usize).copied().unwrap_or(next);
+            self.next[at] = further;
+            at = next as usize;
+        }
+        at
+    }
+
+    fn take(&mut self, first: usize, last: usize) {
+        let mut at = self.next(first);
+        while at <= last {
+            self.next[at] = at as u32 + 1;
+            at = self.next(at + 1);
+        }
+    }
+}
+
+/// What is found of words that no passage has yet.
+struct Missing {
+    /// The found words, by their numbers.
+    by_number: Vec<Vec<u32>>,
+    free: Free,
+}
+
+impl Missing {
+    fn new(pieces: &Pieces, hits: &Hits) -> Self {
+        let mut by_number: Vec<Vec<u32>> = Vec::new();
+        for (hit, found) in hits.hits.iter().enumerate() {
+            let number = pieces.number(found.piece).map_or(0, |number| number as usize);
+            if by_number.len() <= number {
+                by_number.resize(number + 1, Vec::new());
+            }
+            by_number[number].push(hit as u32);
+        }
+        Self { by_number, free: Free::new(hits.hits.len()) }
+    }
+
+    fn is_in(&mut self, passage: &Passage) -> bool {
+        self.free.next(passage.first) <= passage.last
+    }
+
+    /// The passage has them now.
+    fn take(&mut self, passage: &Passage, pieces: &Pieces, hits: &Hits) {
+        loop {
+            let hit = self.free.next(passage.first);
+            if hit > passage.last {
+                return;
+            }
+            let number = pieces.number(hits.piece(hit)).map_or(0, |number| number as usize);
+            let all = self.by_number.get_mut(number).map(std::mem::take).unwrap_or_default();
+            self.free.take(hit, hit);
+            all.into_iter().for_each(|hit| self.free.take(hit as usize, hit as usize));
+        }
     }
 }

@@ -18,6 +18,8 @@ pub struct SnippetOptions {
     pub(super) around: u32,
     pub(super) start_passage_id: u32,
     pub(super) html_strip_mode: HtmlStripMode,
+    /// Passages do not go beyond a sentence.
+    pub(super) in_sentences: bool,
     pub(super) exact_phrase: bool,
     pub(super) query_mode: bool,
     pub(super) weight_order: bool,
@@ -50,6 +52,7 @@ impl Default for SnippetOptions {
             around: 5,
             start_passage_id: 1,
             html_strip_mode: HtmlStripMode::Index,
+            in_sentences: false,
             exact_phrase: false,
             query_mode: false,
             weight_order: false,
@@ -96,7 +99,7 @@ impl SnippetOptions {
             "use_boundaries" | "emit_zones" | "load_files" | "load_files_scattered" => {
                 value.off()?;
             }
-            "passage_boundary" => value.none()?,
+            "passage_boundary" => self.in_sentences = value.boundary()?,
             _ => return Err(error(format!("unknown option {name}"))),
         }
         Ok(())
@@ -162,10 +165,13 @@ impl<'v> Given<'v> {
         if self.flag()? { Err(self.unsupported()) } else { Ok(()) }
     }
 
-    fn none(&self) -> Result<()> {
+    /// Whether passages keep to sentences.
+    fn boundary(&self) -> Result<bool> {
         match self.text()? {
-            "" | "none" => Ok(()),
-            _ => Err(self.unsupported()),
+            "" | "none" => Ok(false),
+            "sentence" => Ok(true),
+            "paragraph" | "zone" => Err(self.unsupported()),
+            other => Err(error(format!("unknown passage_boundary={other}"))),
         }
     }
 

@@ -1,270 +1,364 @@
-//! The passages of a text: windows around what matches.
+//! Candidates for an excerpt: the best windows over the words that are found.
 //!
-//! A window holds all matches among `2 x around` other words, as far as they fit the limits; with a limit of words all
-//! that it holds. It slides over the text; the best window with a match
-//! is kept until its first match is out of sight and a new match has come. The value of a window is twice its matches,
-//! the lengths of the query's words in it, and the words at its shorter side.
+//! A window slides over the pieces of a text. It holds no more than `limit` characters and, besides the words that are
+//! found, twice `around` words; with a limit of words as many as that. A window weighs two for each found word, the
+//! length of each distinct one as often as its longest run has words, and the words between its edges and what
+//! is found, on the side that has fewer. A run is words of the query that follow each other in the text as they do
+//! in the query. Of windows that weigh the same that is better in which the sides are more even. A passage is the
+//! best window until the first found word is left behind and another one comes in.
 
 use std::collections::VecDeque;
 
-use super::text::{Limits, Part, Size, Text};
+use super::pieces::Pieces;
 
-/// Most passages that are weighed against each other.
-const MAX_PASSAGES: usize = 1_024;
-/// The widest that a passage reaches to each side.
-const MAX_AROUND: usize = 256;
-/// Most matches of a passage that tell which of the query's words it has.
-const MAX_TOLD: usize = 4_096;
+/// How large passages may be.
+#[derive(Clone, Copy)]
+pub(super) struct Limits<'a> {
+    /// Characters.
+    pub characters: u64,
+    /// Words, whatever is found; else `around` says.
+    pub words: Option<u64>,
+    /// Words on each side.
+    pub around: usize,
+    /// The pieces that passages do not go beyond, in their order.
+    pub ends: &'a [usize],
+}
 
-/// A part of a text.
+/// A word that is found.
+pub(super) struct Hit {
+    pub piece: usize,
+    /// How many words stand before it.
+    ordinal: usize,
+    /// The words of the longest run that ends with it.
+    run: usize,
+}
+
+/// What is found in a text, and where its words are.
+pub(super) struct Hits {
+    pub hits: Vec<Hit>,
+    /// The piece of each word.
+    words: Vec<u32>,
+}
+
+impl Hits {
+    /// `places` are those of each word in the query.
+    pub(super) fn new(pieces: &Pieces, places: &[Vec<u32>]) -> Self {
+        let (mut hits, mut words) = (Vec::new(), Vec::new());
+        // The places of the last word, each with the length of the run that ends there.
+        let mut runs: Vec<(u32, usize)> = Vec::new();
+        let mut last_runs: Vec<(u32, usize)> = Vec::new();
+        for piece in (0..pieces.len()).filter(|&piece| pieces.is_word(piece)) {
+            runs.clear();
+            if let Some(number) = pieces.number(piece) {
+                for &place in places.get(number as usize).into_iter().flatten() {
+                    let before = last_runs.iter().find(|(last, _)| last + 1 == place);
+                    runs.push((place, before.map_or(0, |(_, length)| *length) + 1));
+                }
+                let run = runs.iter().map(|(_, length)| *length).max().unwrap_or(1);
+                hits.push(Hit { piece, ordinal: words.len(), run });
+            }
+            std::mem::swap(&mut runs, &mut last_runs);
+            words.push(piece as u32);
+        }
+        Self { hits, words }
+    }
+
+    /// The piece of a found word.
+    pub(super) fn piece(&self, hit: usize) -> usize {
+        self.hits.get(hit).map_or(0, |hit| hit.piece)
+    }
+
+    /// How many words stand before a found word.
+    pub(super) fn ordinal(&self, hit: usize) -> usize {
+        self.hits.get(hit).map_or(0, |hit| hit.ordinal)
+    }
+
+    /// The words of the run that ends with a found word, of those from `first` on.
+    fn run(&self, hit: usize, first: usize) -> usize {
+        self.hits.get(hit).map_or(0, |it| it.run).min((hit + 1).saturating_sub(first))
+    }
+
+    fn word(&self, ordinal: usize) -> usize {
+        self.words.get(ordinal).map_or(0, |&piece| piece as usize)
+    }
+}
+
+/// A window that may become part of an excerpt.
 #[derive(Clone, Debug)]
 pub(super) struct Passage {
-    pub part: Part,
-    /// The query's words in it, in order.
-    pub terms: Vec<usize>,
-    /// What it is worth without its words.
-    pub base: i64,
-    /// What its words add.
-    pub weight: i64,
-    /// How often each word's length counts.
-    pub run: i64,
+    /// The pieces of the window with at most `around` words on each side.
+    pub start: usize,
+    pub end: usize,
+    /// The pieces of the window before these.
+    pub cut: usize,
+    /// The first and the last word that are found in it, by their numbers among the hits.
+    pub first: usize,
+    pub last: usize,
+    /// How many distinct words are found, and how many of those are wanted.
+    pub distinct: u32,
+    pub wanted: u32,
+    pub weight: u64,
+    /// The weight without the length of words that are not wanted.
+    pub wanted_weight: u64,
+    imbalance: usize,
 }
 
 impl Passage {
-    pub(super) fn value(&self) -> i64 {
-        self.base + self.weight
-    }
-}
-
-/// The passages of a text, in its order. `weights` are those of the query's words.
-///
-/// Time is that of the words, and of the matches times `around`.
-pub(super) fn extract(
-    text: &Text<'_>,
-    weights: &[u32],
-    around: u32,
-    limits: Limits,
-) -> Vec<Passage> {
-    let around = (around as usize).min(MAX_AROUND);
-    let mut window = Window {
-        text,
-        weights,
-        around,
-        limits,
-        most_others: if limits.words == u64::MAX { 2 * around } else { usize::MAX },
-        start: 0,
-        from: 0,
-        size: Size::default(),
-        others: 0,
-        counts: vec![0; weights.len()],
-        matches: VecDeque::new(),
-        runs: VecDeque::new(),
-        last: None,
-        weight: 0,
-        best: None,
-        passages: Vec::new(),
-    };
-    let count = text.words.len();
-    for number in 0..count {
-        window.push(number);
-        if window.is_full() || number + 1 == count {
-            window.judge(number);
+    fn is_better(&self, other: &Self) -> bool {
+        match self.weight.cmp(&other.weight) {
+            std::cmp::Ordering::Equal => {
+                self.distinct >= other.distinct && self.imbalance < other.imbalance
+            }
+            order => order.is_gt(),
         }
     }
-    window.flush();
-    let mut passages = window.passages;
-    keep_best(&mut passages);
-    passages
 }
 
-/// The best so far: words by number.
-struct Best {
-    start: usize,
-    from: usize,
-    end: usize,
-    first_match: usize,
-    last_match: usize,
-    base: i64,
-    weight: i64,
-    run: i64,
+/// The passages of a text in their order, with the numbers of those words that are `wanted`. `lengths` are those of the
+/// query's words. Time is linear in the pieces.
+pub(super) fn find(
+    pieces: &Pieces,
+    hits: &Hits,
+    lengths: &[u32],
+    wanted: &[bool],
+    limits: Limits<'_>,
+) -> Vec<Passage> {
+    let mut window = Window::new(pieces, hits, lengths, wanted, limits);
+    let mut out = Vec::new();
+    let mut is_full = false;
+    let mut ends = limits.ends.iter().peekable();
+    for piece in 0..pieces.len() {
+        if ends.next_if(|&&end| end == piece).is_some() {
+            window.grow();
+            window.slide();
+            window.offer(&mut out);
+            window.clear();
+            is_full = false;
+            continue;
+        }
+        let is_word = pieces.is_word(piece);
+        let is_first = !is_full && window.would_overflow();
+        // The first full window holds the word that is too much, but no character too much.
+        if is_first && window.would_exceed_characters() {
+            window.offer(&mut out);
+        }
+        window.grow();
+        if is_first && !window.exceeds_characters() {
+            window.offer(&mut out);
+        }
+        is_full |= is_first;
+        let has_slid = window.slide();
+        if is_full && !is_first && (is_word || has_slid) {
+            window.offer(&mut out);
+        }
+    }
+    window.offer(&mut out);
+    out
 }
 
 struct Window<'a> {
-    text: &'a Text<'a>,
-    weights: &'a [u32],
-    around: usize,
-    limits: Limits,
-    most_others: usize,
-    /// The number of its first word.
+    pieces: &'a Pieces,
+    hits: &'a Hits,
+    lengths: &'a [u32],
+    wanted: &'a [bool],
+    limits: Limits<'a>,
+    /// The pieces, the words by their ordinals, and what is found by its numbers.
     start: usize,
-    /// Where it begins, in bytes: behind the word before, or at its first word.
-    from: usize,
-    size: Size,
-    /// Words that match nothing.
-    others: usize,
-    /// How often each word of the query is in it.
+    end: usize,
+    words: std::ops::Range<usize>,
+    found: std::ops::Range<usize>,
+    /// How often each word of the query is there.
     counts: Vec<u32>,
-    matches: VecDeque<usize>,
-    /// Matches with the length of the run of the query's words that ends there; longer ones before shorter ones.
-    runs: VecDeque<(usize, i64)>,
-    /// The last match: its word, the query's, and its run.
-    last: Option<(usize, usize, i64)>,
-    weight: i64,
-    best: Option<Best>,
-    passages: Vec<Passage>,
+    distinct: u32,
+    wanted_count: u32,
+    /// The length of the distinct words, and of those that are wanted.
+    length: u64,
+    wanted_length: u64,
+    /// Found words with which long runs end: each has a longer one than those behind it.
+    runs: VecDeque<usize>,
 }
 
-impl Window<'_> {
-    fn term(&self, number: usize) -> Option<usize> {
-        self.text.words.get(number)?.term()
-    }
-
-    /// Whether what comes pushes out what is there.
-    fn is_full(&self) -> bool {
-        self.others == self.most_others || self.from > 0 || self.size.words == self.limits.words
-    }
-
-    fn push(&mut self, number: usize) {
-        let end_of =
-            |number: usize| self.text.words.get(number).map_or(0, |word| word.end as usize);
-        let before = number.checked_sub(1).map_or(0, end_of).max(self.from);
-        self.size.add(self.text.size(Part { start: before, end: end_of(number) }));
-        match self.term(number) {
-            None => self.others += 1,
-            Some(term) => {
-                self.matches.push_back(number);
-                self.change(term, true);
-                self.add_run(number, term);
-            }
-        }
-        while self.others > self.most_others {
-            self.drop_first();
-        }
-        while self.start < number && !self.limits.fit(self.size) {
-            let gap = self.text.words.get(self.start).map_or(0, |word| word.start as usize);
-            let has_room = self.size.words <= self.limits.words;
-            if has_room && self.from < gap {
-                self.size.subtract(self.text.size(Part { start: self.from, end: gap }));
-                self.from = gap;
-            } else {
-                self.drop_first();
-            }
+impl<'a> Window<'a> {
+    fn new(
+        pieces: &'a Pieces,
+        hits: &'a Hits,
+        lengths: &'a [u32],
+        wanted: &'a [bool],
+        limits: Limits<'a>,
+    ) -> Self {
+        Self {
+            pieces,
+            hits,
+            lengths,
+            wanted,
+            limits,
+            start: 0,
+            end: 0,
+            words: 0..0,
+            found: 0..0,
+            counts: vec![0; lengths.len()],
+            distinct: 0,
+            wanted_count: 0,
+            length: 0,
+            wanted_length: 0,
+            runs: VecDeque::new(),
         }
     }
 
-    /// Leaves the first word out, with what is before it.
-    fn drop_first(&mut self) {
-        let end = self.text.words.get(self.start).map_or(0, |word| word.end as usize);
-        self.size.subtract(self.text.size(Part { start: self.from, end }));
-        self.from = end;
-        match self.term(self.start) {
-            None => self.others -= 1,
-            Some(term) => {
-                self.matches.pop_front();
-                self.change(term, false);
-            }
+    fn most_words(&self, found: usize) -> u64 {
+        let around = 2 * self.limits.around as u64 + found as u64;
+        self.limits.words.unwrap_or(around)
+    }
+
+    fn exceeds_characters(&self) -> bool {
+        self.pieces.characters(self.start, self.end) > self.limits.characters
+    }
+
+    fn overflows(&self) -> bool {
+        self.words.len() as u64 > self.most_words(self.found.len()) || self.exceeds_characters()
+    }
+
+    fn would_exceed_characters(&self) -> bool {
+        self.pieces.characters(self.start, self.end + 1) > self.limits.characters
+    }
+
+    /// Whether the next piece does not fit.
+    fn would_overflow(&self) -> bool {
+        let words = self.words.len() + usize::from(self.pieces.is_word(self.end));
+        let found = self.found.len() + usize::from(self.pieces.number(self.end).is_some());
+        words as u64 > self.most_words(found) || self.would_exceed_characters()
+    }
+
+    fn grow(&mut self) {
+        self.words.end += usize::from(self.pieces.is_word(self.end));
+        if let Some(number) = self.pieces.number(self.end) {
+            self.add_run();
+            self.count(number as usize, true);
+        }
+        self.end += 1;
+    }
+
+    fn shrink(&mut self) {
+        self.words.start += usize::from(self.pieces.is_word(self.start));
+        if let Some(number) = self.pieces.number(self.start) {
+            self.found.start += 1;
+            self.leave_runs();
+            self.count(number as usize, false);
         }
         self.start += 1;
-        while self.runs.front().is_some_and(|(number, _)| *number < self.start) {
+    }
+
+    /// Leaves pieces behind until it is no larger than it may be. Whether it was.
+    fn slide(&mut self) -> bool {
+        let start = self.start;
+        while self.start + 1 < self.end && self.overflows() {
+            self.shrink();
+        }
+        self.start > start
+    }
+
+    fn clear(&mut self) {
+        while self.start < self.end {
+            self.shrink();
+        }
+    }
+
+    /// Counts a found word that comes in or goes.
+    fn count(&mut self, number: usize, comes: bool) {
+        let Some(count) = self.counts.get_mut(number) else { return };
+        *count = if comes { *count + 1 } else { *count - 1 };
+        if *count != u32::from(comes) {
+            return;
+        }
+        let length = self.lengths.get(number).map_or(0, |&length| u64::from(length));
+        let is_wanted = self.wanted.get(number).copied().unwrap_or(false);
+        let wanted_length = if is_wanted { length } else { 0 };
+        if comes {
+            self.distinct += 1;
+            self.wanted_count += u32::from(is_wanted);
+            self.length += length;
+            self.wanted_length += wanted_length;
+        } else {
+            self.distinct -= 1;
+            self.wanted_count -= u32::from(is_wanted);
+            self.length -= length;
+            self.wanted_length -= wanted_length;
+        }
+    }
+
+    fn add_run(&mut self) {
+        let hit = self.found.end;
+        self.found.end += 1;
+        let run = self.hits.run(hit, 0);
+        while self.runs.back().is_some_and(|&other| self.hits.run(other, 0) <= run) {
+            self.runs.pop_back();
+        }
+        self.runs.push_back(hit);
+    }
+
+    /// Forgets runs that are cut shorter than others.
+    fn leave_runs(&mut self) {
+        let first = self.found.start;
+        while let Some(&hit) = self.runs.front() {
+            let next = self.runs.get(1).map_or(0, |&next| self.hits.run(next, first));
+            if hit >= first && self.hits.run(hit, first) >= next {
+                return;
+            }
             self.runs.pop_front();
         }
     }
 
-    fn add_run(&mut self, number: usize, term: usize) {
-        let run = match self.last {
-            Some((word, other, run)) if word + 1 == number && other + 1 == term => run + 1,
-            _ => 1,
+    /// The window as a passage, if anything is found in it.
+    fn passage(&self) -> Option<Passage> {
+        if self.found.is_empty() {
+            return None;
+        }
+        let (first, last) = (self.found.start, self.found.end - 1);
+        let (first_word, last_word) = (self.hits.ordinal(first), self.hits.ordinal(last));
+        let before = first_word - self.words.start;
+        let after = self.words.end - 1 - last_word;
+        let around = self.limits.around;
+        let start = match before > around {
+            true => self.hits.word(first_word - around - 1) + 1,
+            false => self.start,
         };
-        self.last = Some((number, term, run));
-        while self.runs.back().is_some_and(|(_, other)| *other <= run) {
-            self.runs.pop_back();
-        }
-        self.runs.push_back((number, run));
+        let end = match after > around {
+            true => self.hits.word(last_word + around + 1),
+            false => self.end,
+        };
+        // What a passage begins with does not count, but at the very beginning.
+        let pieces_before = self.hits.piece(first) - start;
+        let pieces_before = pieces_before.saturating_sub(usize::from(start > 0));
+        let pieces_after = end - 1 - self.hits.piece(last);
+        let run = self.runs.front().map_or(1, |&hit| self.hits.run(hit, first)) as u64;
+        let base = 2 * self.found.len() as u64 + before.min(after) as u64;
+        Some(Passage {
+            start,
+            end,
+            cut: start - self.start,
+            first,
+            last,
+            distinct: self.distinct,
+            wanted: self.wanted_count,
+            weight: base + self.length * run,
+            wanted_weight: base + self.wanted_length * run,
+            imbalance: pieces_before.abs_diff(pieces_after),
+        })
     }
 
-    fn change(&mut self, term: usize, is_added: bool) {
-        let weight = i64::from(self.weights.get(term).copied().unwrap_or(0));
-        let Some(count) = self.counts.get_mut(term) else { return };
-        if is_added {
-            *count += 1;
-            self.weight += if *count == 1 { weight } else { 0 };
-        } else {
-            *count -= 1;
-            self.weight -= if *count == 0 { weight } else { 0 };
-        }
-    }
-
-    /// Compares the window that ends with this word with the best.
-    fn judge(&mut self, end: usize) {
-        let (Some(&first), Some(&last)) = (self.matches.front(), self.matches.back()) else {
+    /// Takes the window as a passage or as a better one in place of the last.
+    fn offer(&self, out: &mut Vec<Passage>) {
+        let Some(passage) = self.passage() else { return };
+        let Some(last) = out.last_mut() else {
+            out.push(passage);
             return;
         };
-        let side = (first - self.start).min(end - last) as i64;
-        let base = 2 * self.matches.len() as i64 + side;
-        let run = self.runs.front().map_or(1, |(_, run)| *run);
-        let weight = self.weight * run;
-        let is_new = match &self.best {
-            None => true,
-            Some(best) if best.first_match < self.start && last > best.last_match => {
-                self.flush();
-                true
-            }
-            Some(best) => base + weight > best.base + best.weight,
-        };
-        if is_new {
-            self.best = Some(Best {
-                start: self.start,
-                from: self.from,
-                end,
-                first_match: first,
-                last_match: last,
-                base,
-                weight,
-                run,
-            });
+        let first_piece = self.hits.piece(last.first);
+        let is_behind = self.start > self.hits.piece(last.last);
+        if is_behind || self.start > first_piece && passage.last > last.last {
+            out.push(passage);
+        } else if passage.is_better(last) {
+            *last = passage;
         }
-    }
-
-    /// The best is a passage, as far as `around` reaches.
-    fn flush(&mut self) {
-        let Some(best) = self.best.take() else { return };
-        let start = best.start.max(best.first_match.saturating_sub(self.around));
-        let end = best.end.min(best.last_match + self.around);
-        // A word that is cut off leaves what was between it and the next.
-        let is_cut = end < best.end || end + 1 == self.text.words.len();
-        let before = start.checked_sub(1).and_then(|before| self.text.words.get(before));
-        let first = before.map_or(0, |word| word.end as usize).max(best.from);
-        let last = match is_cut {
-            true => {
-                let next = self.text.words.get(end + 1);
-                next.map_or(self.text.text.len(), |word| word.start as usize)
-            }
-            false => self.text.words.get(end).map_or(first, |word| word.end as usize),
-        };
-        let part = Part { start: first, end: last };
-        let words = best.first_match..=best.last_match;
-        let terms = words.filter_map(|number| self.term(number)).take(MAX_TOLD);
-        let mut terms: Vec<usize> = terms.collect();
-        terms.sort_unstable();
-        terms.dedup();
-        self.passages.push(Passage {
-            part,
-            terms,
-            base: best.base,
-            weight: best.weight,
-            run: best.run,
-        });
-        if self.passages.len() >= 2 * MAX_PASSAGES {
-            keep_best(&mut self.passages);
-        }
-    }
-}
-
-/// Leaves the most valuable ones in their order.
-fn keep_best(passages: &mut Vec<Passage>) {
-    if passages.len() > MAX_PASSAGES {
-        passages.sort_by_key(|passage| std::cmp::Reverse(passage.value()));
-        passages.truncate(MAX_PASSAGES);
-        passages.sort_by_key(|passage| passage.part.start);
     }
 }

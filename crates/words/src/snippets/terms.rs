@@ -2,23 +2,32 @@
 
 use rustc_hash::FxHashMap;
 
+use super::wildcards::Wildcards;
 use crate::{
+    Result, WordsError,
     analysis::{Analyzer, QueryTokenKind, Span},
-    query::{MAX_WORDS, Wildcard, Word},
+    query::{MAX_WORDS, Word},
 };
 
-/// How many patterns are compared with words of one text at most; what comes behind matches none.
-const MAX_COMPARED: u32 = 20_000_000;
+/// Most words with wildcards: each is tried on every word of a text.
+const MAX_WILDCARDS: usize = 64;
+/// Places of a word in the query that are told, for a word that it has many times.
+const MAX_PLACES: usize = 4;
 
 /// The words of a query, each once.
 #[derive(Debug, Default)]
 pub(super) struct Terms {
     by_keyword: FxHashMap<String, u32>,
     by_written: FxHashMap<String, u32>,
-    patterns: Vec<(Wildcard, u32)>,
+    patterns: Vec<(String, u32)>,
+    wildcards: Wildcards,
     numbers: FxHashMap<String, u32>,
     /// Their lengths in characters.
     pub weights: Vec<u32>,
+    /// Their places in the query, the first ones.
+    pub places: Vec<Vec<u32>>,
+    /// The place of the word that comes next.
+    next_place: u32,
 }
 
 impl Terms {
@@ -55,8 +64,13 @@ impl Terms {
 
     fn add(&mut self, word: &str, is_exact: bool, analyzer: &Analyzer) -> Option<u32> {
         let keyword = analyzer.keyword(word, is_exact)?;
-        if let Some(number) = self.numbers.get(&keyword) {
-            return Some(*number);
+        let place = self.next_place;
+        self.next_place += 1;
+        if let Some(&number) = self.numbers.get(&keyword) {
+            let places = self.places.get_mut(number as usize);
+            let places = places.filter(|places| places.len() < MAX_PLACES);
+            places.into_iter().for_each(|places| places.push(place));
+            return Some(number);
         }
         if self.weights.len() >= 2 * MAX_WORDS {
             return None;
@@ -64,69 +78,36 @@ impl Terms {
         let number = self.weights.len() as u32;
         let is_pattern = analyzer.settings().has_wildcards() && word.contains(['*', '?', '%']);
         if is_pattern {
-            match Wildcard::new(word, analyzer.settings()) {
-                Ok(pattern) if !pattern.is_nothing() => self.patterns.push((pattern, number)),
-                _ => {}
-            }
+            self.patterns.push((word.to_owned(), number));
         } else if is_exact && keyword.starts_with('=') {
             self.by_written.insert(word.to_owned(), number);
         } else {
             self.by_keyword.insert(keyword.clone(), number);
         }
         self.weights.push(word.chars().count() as u32);
+        self.places.push(vec![place]);
         self.numbers.insert(keyword, number);
         Some(number)
     }
-}
 
-/// Finds the words of a query in one text.
-pub(super) struct Finder<'q> {
-    terms: &'q Terms,
-    is_exact: bool,
-    /// What patterns matched, by the word as written.
-    known: FxHashMap<Box<str>, Box<[u32]>>,
-    compared: u32,
-    exact: String,
-}
-
-/// Most words that are remembered.
-const MAX_KNOWN: usize = 65_536;
-
-impl<'q> Finder<'q> {
-    pub(super) fn new(terms: &'q Terms, analyzer: &Analyzer) -> Self {
-        let is_exact = analyzer.settings().index_exact_words();
-        let known = FxHashMap::default();
-        Self { terms, is_exact, known, compared: 0, exact: String::new() }
+    /// Makes ready for texts, once all words are known.
+    ///
+    /// # Errors
+    /// [`WordsError::Query`] for too many words with wildcards.
+    pub(super) fn finish(&mut self) -> Result<()> {
+        if self.patterns.len() > MAX_WILDCARDS {
+            let message = format!("query has more than {MAX_WILDCARDS} words with wildcards");
+            return Err(WordsError::Query(message));
+        }
+        self.wildcards = Wildcards::new(&self.patterns);
+        Ok(())
     }
 
     /// Calls `each` with the number of every word of the query that this word is.
-    pub(super) fn find(&mut self, span: &Span<'_>, each: &mut dyn FnMut(u32)) {
+    pub(super) fn find(&self, span: &Span<'_>, each: &mut impl FnMut(u32)) {
         let Some(keyword) = span.keyword else { return };
-        self.terms.by_keyword.get(keyword).copied().into_iter().for_each(&mut *each);
-        self.terms.by_written.get(span.written).copied().into_iter().for_each(&mut *each);
-        if self.terms.patterns.is_empty() {
-            return;
-        }
-        if let Some(known) = self.known.get(span.written) {
-            return known.iter().copied().for_each(each);
-        }
-        let found = self.compare(span, keyword);
-        found.iter().copied().for_each(each);
-        if self.known.len() < MAX_KNOWN {
-            self.known.insert(span.written.into(), found.into());
-        }
-    }
-
-    fn compare(&mut self, span: &Span<'_>, keyword: &str) -> Vec<u32> {
-        let size = self.terms.patterns.len() as u32;
-        if self.compared.saturating_add(size) > MAX_COMPARED {
-            return Vec::new();
-        }
-        self.compared += size;
-        self.exact.clear();
-        self.exact.push_str(if self.is_exact { "=" } else { "" });
-        self.exact.push_str(if self.is_exact { span.written } else { keyword });
-        let fits = |(pattern, _): &&(Wildcard, u32)| pattern.matches(&self.exact);
-        self.terms.patterns.iter().filter(fits).map(|(_, number)| *number).collect()
+        self.by_keyword.get(keyword).copied().into_iter().for_each(&mut *each);
+        self.by_written.get(span.written).copied().into_iter().for_each(&mut *each);
+        self.wildcards.find(span.written, each);
     }
 }

@@ -115,7 +115,8 @@ impl Client {
         for name in ["limit", "around", "limit_passages", "limit_words", "start_passage_id"] {
             body.u32(case.number(name));
         }
-        body.text(case.text("html_strip_mode")).text("none").u32(1).text(&case.document);
+        body.text(case.text("html_strip_mode")).text(case.text("passage_boundary"));
+        body.u32(1).text(&case.document);
         match self.call(EXCERPT, EXCERPT_VERSION, &body.0)? {
             Ok(reply) => Bytes(&reply).text().map(Ok),
             Err(message) => Ok(Err(message)),

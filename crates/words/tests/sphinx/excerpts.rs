@@ -34,11 +34,12 @@ pub enum Value {
 
 use Value::{Number, Text};
 
-const DEFAULTS: [(&str, Value); 14] = [
+const DEFAULTS: [(&str, Value); 15] = [
     ("before_match", Text("<b>")),
     ("after_match", Text("</b>")),
     ("chunk_separator", Text(" ... ")),
     ("html_strip_mode", Text("index")),
+    ("passage_boundary", Text("none")),
     ("limit", Number(256)),
     ("limit_passages", Number(0)),
     ("limit_words", Number(0)),
@@ -93,24 +94,25 @@ struct Kind {
     settings: &'static [&'static str],
     vocabulary: Vocabulary,
     options: fn(&mut Random) -> Vec<(&'static str, Value)>,
-    /// How many answers may differ, in percent: by the choice between passages of like worth, and by where they are cut.
+    /// How many answers may differ, in percent: by the choice between passages of like worth, by where they are cut, and
+    /// in query mode by the words of proximities that have one twice.
     most_different: usize,
 }
 
-const KINDS: [Kind; 8] = [
+const KINDS: [Kind; 10] = [
     Kind {
         name: "default options",
         settings: &[],
         vocabulary: Vocabulary::Natural,
         options: |_| Vec::new(),
-        most_different: 30,
+        most_different: 2,
     },
     Kind {
         name: "default options, few words",
         settings: &[],
         vocabulary: Vocabulary::Tiny,
         options: |_| Vec::new(),
-        most_different: 55,
+        most_different: 12,
     },
     Kind {
         name: "limits",
@@ -126,7 +128,7 @@ const KINDS: [Kind; 8] = [
             }
             options
         },
-        most_different: 30,
+        most_different: 8,
     },
     Kind {
         name: "the whole text",
@@ -146,21 +148,21 @@ const KINDS: [Kind; 8] = [
         settings: &["morphology = stem_en"],
         vocabulary: Vocabulary::Inflected,
         options: |_| Vec::new(),
-        most_different: 52,
+        most_different: 10,
     },
     Kind {
         name: "wildcards",
         settings: &["min_infix_len = 2"],
         vocabulary: Vocabulary::Natural,
         options: |_| Vec::new(),
-        most_different: 42,
+        most_different: 6,
     },
     Kind {
         name: "query_mode",
         settings: &[],
         vocabulary: Vocabulary::Tiny,
         options: |_| vec![("query_mode", Number(1)), ("limit", Number(0))],
-        most_different: 25,
+        most_different: 12,
     },
     Kind {
         name: "flags",
@@ -170,7 +172,21 @@ const KINDS: [Kind; 8] = [
             let flags = ["exact_phrase", "weight_order", "allow_empty"];
             vec![(random.pick(&flags), Number(1))]
         },
-        most_different: 20,
+        most_different: 6,
+    },
+    Kind {
+        name: "force_all_words",
+        settings: &[],
+        vocabulary: Vocabulary::Natural,
+        options: |_| vec![("force_all_words", Number(1))],
+        most_different: 16,
+    },
+    Kind {
+        name: "sentences",
+        settings: &[],
+        vocabulary: Vocabulary::Natural,
+        options: |_| vec![("passage_boundary", Text("sentence"))],
+        most_different: 2,
     },
 ];
 

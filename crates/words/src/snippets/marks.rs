@@ -1,0 +1,353 @@
+//! Which positions of a text a query marks: those that make it match, and none if it does not.
+//!
+//! Positions are sets of bits, and what is in order is read part by part, so that memory stays small for hostile queries.
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeSet, BinaryHeap, VecDeque},
+};
+
+use rustc_hash::FxHashSet;
+
+use super::shape::{Leaf, Shape};
+
+/// A set of positions.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Positions(Vec<u64>);
+
+impl Positions {
+    fn new(last: u32) -> Self {
+        Self(vec![0; last as usize / 64 + 1])
+    }
+
+    pub(super) fn contains(&self, position: u32) -> bool {
+        let bits = self.0.get(position as usize / 64).copied().unwrap_or(0);
+        bits >> (position % 64) & 1 == 1
+    }
+
+    fn insert(&mut self, position: u32) {
+        if let Some(bits) = self.0.get_mut(position as usize / 64) {
+            *bits |= 1 << (position % 64);
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.0.iter_mut().zip(&other.0).for_each(|(bits, other)| *bits |= other);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.iter().all(|&bits| bits == 0)
+    }
+
+    /// Leaves those that `other` has so many positions later.
+    fn keep_before(&mut self, other: &Self, distance: u32) {
+        let (words, shift) = (distance as usize / 64, distance % 64);
+        for (at, bits) in self.0.iter_mut().enumerate() {
+            let low = other.0.get(at + words).copied().unwrap_or(0) >> shift;
+            let high = other.0.get(at + words + 1).copied().unwrap_or(0);
+            *bits &= if shift == 0 { low } else { low | high << (64 - shift) };
+        }
+    }
+
+    /// The first one from there on.
+    fn next(&self, from: u32) -> Option<u32> {
+        let first = from as usize / 64;
+        let masked = self.0.get(first)? >> (from % 64) << (from % 64);
+        let rest = self.0.iter().copied().enumerate().skip(first + 1);
+        let (at, bits) =
+            std::iter::once((first, masked)).chain(rest).find(|(_, bits)| *bits != 0)?;
+        Some(at as u32 * 64 + bits.trailing_zeros())
+    }
+
+    fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        std::iter::successors(self.next(0), |&at| self.next(at + 1))
+    }
+}
+
+/// The positions of each word of a query, by its number. Each takes no more memory than a bit for each position; all
+/// but those with wildcards take four bytes for each word that is found at most.
+#[derive(Debug)]
+pub(super) struct Places(Vec<Place>);
+
+#[derive(Clone, Debug)]
+enum Place {
+    Few(Vec<u32>),
+    Many(Positions),
+}
+
+/// Positions that are kept as a list at least.
+const MAX_FEW: usize = 1024;
+
+impl Places {
+    pub(super) fn new(words: usize) -> Self {
+        Self(vec![Place::Few(Vec::new()); words])
+    }
+
+    /// Adds a place of a word. Positions never go back.
+    pub(super) fn insert(&mut self, number: u32, position: u32) {
+        let Some(place) = self.0.get_mut(number as usize) else { return };
+        match place {
+            Place::Few(few) => {
+                few.push(position);
+                // From here on bits take less.
+                if few.len() > MAX_FEW && few.len() > position as usize / 32 {
+                    let mut many = Positions::new(position);
+                    few.iter().for_each(|&position| many.insert(position));
+                    *place = Place::Many(many);
+                }
+            }
+            Place::Many(many) => {
+                many.0.resize(many.0.len().max(position as usize / 64 + 1), 0);
+                many.insert(position);
+            }
+        }
+    }
+}
+
+/// What is found of the words of a query.
+pub(super) struct Found<'a> {
+    pub places: &'a Places,
+    /// The text's last position.
+    pub last: u32,
+}
+
+/// A part that is found: from where to where.
+type Span = (u32, u32);
+
+impl Found<'_> {
+    /// The positions that a query marks; `None` if it does not find the text. Time is the product of the query's words and
+    /// the text's, 64 of which count as one, and n log n of what is found.
+    pub(super) fn marked(&self, shape: &Shape) -> Option<Positions> {
+        match shape {
+            Shape::Word(leaf) => self.word(*leaf),
+            Shape::Phrase(leaves) => {
+                let mut found = Positions::new(self.last);
+                let first = leaves.first()?.position;
+                for (start, _) in self.phrase(leaves)? {
+                    let places = leaves.iter().map(|leaf| leaf.position.saturating_sub(first));
+                    places.for_each(|place| found.insert(start.saturating_add(place)));
+                }
+                filled(found)
+            }
+            Shape::Span(leaves) => {
+                let mut found = Positions::new(self.last);
+                self.phrase(leaves)?.for_each(|span| self.mark(span, &mut found));
+                filled(found)
+            }
+            Shape::Proximity(leaves, distance) => self.proximity(leaves, *distance),
+            Shape::Quorum(leaves, least) => self.quorum(leaves, *least),
+            Shape::And(parts) => {
+                let mut all = Positions::new(self.last);
+                for part in parts {
+                    all.add(&self.marked(part)?);
+                }
+                filled(all)
+            }
+            Shape::Or(parts) => filled(self.any(parts)),
+            Shape::Maybe(parts) => {
+                let (first, others) = parts.split_first()?;
+                let mut found = self.marked(first)?;
+                found.add(&self.any(others));
+                Some(found)
+            }
+            Shape::AndNot(part, without) => {
+                self.marked(part).filter(|_| self.marked(without).is_none())
+            }
+            Shape::Before(parts) => self.before(parts),
+            Shape::Near(parts, distance) => self.near(parts, *distance),
+        }
+    }
+
+    fn any(&self, parts: &[Shape]) -> Positions {
+        let mut any = Positions::new(self.last);
+        parts.iter().filter_map(|part| self.marked(part)).for_each(|found| any.add(&found));
+        any
+    }
+
+    /// Where the word is, with its modifiers, in order.
+    fn places_of(&self, leaf: Leaf) -> Option<Box<dyn Iterator<Item = u32> + '_>> {
+        let places: Box<dyn Iterator<Item = u32>> = match self.places.0.get(leaf.term? as usize)? {
+            Place::Few(few) => Box::new(few.iter().copied()),
+            Place::Many(many) => Box::new(many.iter()),
+        };
+        if is_plain(leaf) {
+            return Some(places);
+        }
+        let is_kept = move |position: &u32| {
+            (!leaf.at_start || *position == 1)
+                && (!leaf.at_end || *position == self.last)
+                && (leaf.last_position == 0 || *position <= leaf.last_position)
+        };
+        Some(Box::new(places.filter(is_kept)))
+    }
+
+    fn word(&self, leaf: Leaf) -> Option<Positions> {
+        let mut found = Positions::new(self.last);
+        match self.places.0.get(leaf.term? as usize)? {
+            Place::Many(many) if is_plain(leaf) => found.add(many),
+            _ => self.places_of(leaf)?.for_each(|position| found.insert(position)),
+        }
+        filled(found)
+    }
+
+    /// The places of a phrase, which do not overlap.
+    fn phrase(&self, leaves: &[Leaf]) -> Option<impl Iterator<Item = Span> + use<>> {
+        let (first, others) = leaves.split_first()?;
+        let mut starts = self.word(*first)?;
+        let mut length = 0;
+        for leaf in others {
+            length = leaf.position.saturating_sub(first.position);
+            starts.keep_before(&self.word(*leaf)?, length);
+        }
+        let mut from = 0;
+        Some(std::iter::from_fn(move || {
+            let start = starts.next(from)?;
+            let end = start.saturating_add(length);
+            from = end.saturating_add(1);
+            Some((start, end))
+        }))
+    }
+
+    fn mark(&self, (start, end): Span, found: &mut Positions) {
+        (start..=end.min(self.last)).for_each(|position| found.insert(position));
+    }
+
+    fn quorum(&self, leaves: &[Leaf], least: usize) -> Option<Positions> {
+        let (mut all, mut count) = (Positions::new(self.last), 0);
+        for found in leaves.iter().filter_map(|leaf| self.word(*leaf)) {
+            all.add(&found);
+            count += 1;
+        }
+        filled(all).filter(|_| count >= least.min(leaves.len()))
+    }
+
+    /// All words close enough to each other, in any order. Then the leftmost is looked for anew.
+    fn proximity(&self, leaves: &[Leaf], distance: u32) -> Option<Positions> {
+        let mut terms = FxHashSet::default();
+        let mut places = Vec::new();
+        for leaf in leaves {
+            if terms.insert(leaf.term?) {
+                places.push(self.places_of(*leaf)?.map(|place| (place, place)));
+            }
+        }
+        let most = (leaves.len() as u32).saturating_add(distance).saturating_sub(1);
+        let count = places.len();
+        let mut found = Positions::new(self.last);
+        // The last place of each word, by word and in order; and those that are not marked yet.
+        let mut last: Vec<Option<u32>> = vec![None; count];
+        let (mut order, mut unmarked) = (BTreeSet::new(), Vec::new());
+        for ((position, _), index) in merged(places) {
+            if let Some(before) = last[index].replace(position) {
+                order.remove(&(before, index));
+            }
+            order.insert((position, index));
+            unmarked.push((position, index));
+            let Some(&(first, leftmost)) = order.first() else { continue };
+            if order.len() < count || position - first >= most {
+                continue;
+            }
+            let current = unmarked.drain(..).filter(|&(at, index)| last[index] == Some(at));
+            current.for_each(|(at, _)| found.insert(at));
+            order.remove(&(first, leftmost));
+            last[leftmost] = None;
+        }
+        filled(found)
+    }
+
+    /// Where a part is found, in order.
+    fn occurrences(&self, shape: &Shape) -> Box<dyn Iterator<Item = Span> + '_> {
+        if let Shape::Phrase(leaves) = shape {
+            return Box::new(self.phrase(leaves).into_iter().flatten());
+        }
+        let found = self.marked(shape).unwrap_or_default();
+        let mut next = 0;
+        Box::new(std::iter::from_fn(move || {
+            let at = found.next(next)?;
+            next = at.saturating_add(1);
+            Some((at, at))
+        }))
+    }
+
+    /// One part behind the other. Two sequences are followed: the longest so far, and one that began later and takes its
+    /// place once it is as long.
+    fn before(&self, parts: &[Shape]) -> Option<Positions> {
+        let mut found = Positions::new(self.last);
+        let (mut longest, mut recent): (Vec<Span>, Vec<Span>) = (Vec::new(), Vec::new());
+        // The end of the last whole sequence.
+        let mut behind = 0;
+        let goes_on = |sequence: &[Span], behind: u32, part: usize, span: Span| {
+            let end = sequence.last().map_or(behind, |(_, end)| *end);
+            part == sequence.len() && span.0 > end
+        };
+        for (span, part) in merged(parts.iter().map(|part| self.occurrences(part)).collect()) {
+            if goes_on(&longest, behind, part, span) {
+                longest.push(span);
+                if longest.len() == parts.len() {
+                    longest.drain(..).for_each(|span| self.mark(span, &mut found));
+                    recent.clear();
+                    behind = span.1;
+                }
+            } else if part == 0 {
+                recent.clear();
+                recent.push(span);
+                if longest.is_empty() {
+                    longest.push(span);
+                }
+            } else if goes_on(&recent, behind, part, span) {
+                recent.push(span);
+                if recent.len() >= longest.len() {
+                    longest.clone_from(&recent);
+                }
+            }
+        }
+        filled(found)
+    }
+
+    /// Parts of which each stands close behind another one.
+    fn near(&self, parts: &[Shape], distance: u32) -> Option<Positions> {
+        let mut found = Positions::new(self.last);
+        let mut chain: VecDeque<(Span, usize)> = VecDeque::new();
+        for (span, part) in merged(parts.iter().map(|part| self.occurrences(part)).collect()) {
+            let last = chain.back().map(|(last, _)| *last);
+            if last.is_some_and(|last| span.0 > last.1.saturating_add(distance)) {
+                chain.clear();
+            }
+            // What stood there of the same part, and all before it, is forgotten.
+            if let Some(place) = chain.iter().position(|(_, other)| *other == part) {
+                chain.drain(..=place);
+            }
+            chain.push_back((span, part));
+            if chain.len() < parts.len() {
+                continue;
+            }
+            chain.iter().for_each(|(span, _)| self.mark(*span, &mut found));
+            // Of two parts the second begins the next pair, in place of the first.
+            let first = chain.front().map(|(_, part)| *part).filter(|_| parts.len() == 2);
+            chain.clear();
+            chain.extend(first.map(|part| (span, part)));
+        }
+        filled(found)
+    }
+}
+
+fn is_plain(leaf: Leaf) -> bool {
+    !leaf.at_start && !leaf.at_end && leaf.last_position == 0
+}
+
+fn filled(found: Positions) -> Option<Positions> {
+    Some(found).filter(|found| !found.is_empty())
+}
+
+/// What several give, in order, each with the number of the one that gave it.
+fn merged<I: Iterator<Item = Span>>(mut parts: Vec<I>) -> impl Iterator<Item = (Span, usize)> {
+    let mut next: BinaryHeap<Reverse<(Span, usize)>> = BinaryHeap::new();
+    for (number, part) in parts.iter_mut().enumerate() {
+        next.extend(part.next().map(|span| Reverse((span, number))));
+    }
+    std::iter::from_fn(move || {
+        let Reverse((span, number)) = next.pop()?;
+        let following = parts.get_mut(number).and_then(Iterator::next);
+        next.extend(following.map(|span| Reverse((span, number))));
+        Some((span, number))
+    })
+}

@@ -1,0 +1,93 @@
+//! What makes a text match: a query over the numbers of its words.
+
+use super::terms::Terms;
+use crate::{
+    analysis::Analyzer,
+    query::{Node, Quoted, QuotedKind, Word as QueryWord},
+};
+
+/// A query over the numbers of its words.
+#[derive(Debug)]
+pub(super) enum Shape {
+    Word(Leaf),
+    Phrase(Vec<Leaf>),
+    /// A phrase with all that stands between its words.
+    Span(Vec<Leaf>),
+    Proximity(Vec<Leaf>, u32),
+    Quorum(Vec<Leaf>, usize),
+    And(Vec<Shape>),
+    Or(Vec<Shape>),
+    Maybe(Vec<Shape>),
+    AndNot(Box<Shape>, Box<Shape>),
+    /// Each at most so many words behind the one before, or anywhere behind it.
+    Before(Vec<Shape>),
+    Near(Vec<Shape>, u32),
+}
+
+/// A word of the query.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Leaf {
+    /// Its number; `None` for a word that no text has.
+    pub term: Option<u32>,
+    /// Its position in the query.
+    pub position: u32,
+    pub at_start: bool,
+    pub at_end: bool,
+    /// The last position that counts; 0: all do.
+    pub last_position: u32,
+}
+
+impl Shape {
+    /// The shape of a parsed query; its words are added to `terms`.
+    pub(super) fn new(node: &Node, terms: &mut Terms, analyzer: &Analyzer) -> Self {
+        let mut leaf = |word: &QueryWord| Leaf {
+            term: terms.add_word(word, analyzer),
+            position: word.position,
+            at_start: word.at_start,
+            at_end: word.at_end,
+            last_position: word.limit.last_position,
+        };
+        match node {
+            Node::Word(word) => Self::Word(leaf(word)),
+            Node::Quoted(Quoted { words, kind }) => {
+                let leaves: Vec<Leaf> = words.iter().map(leaf).collect();
+                match *kind {
+                    QuotedKind::Phrase => Self::Phrase(leaves),
+                    QuotedKind::Proximity(distance) => Self::Proximity(leaves, distance),
+                    QuotedKind::Quorum(count) => Self::Quorum(leaves, count as usize),
+                    QuotedKind::QuorumShare(share) => {
+                        let count = (share * leaves.len() as f32).round().max(1.0);
+                        Self::Quorum(leaves, count as usize)
+                    }
+                }
+            }
+            Node::And(parts) => Self::And(Self::all(parts, terms, analyzer)),
+            Node::Or(parts) => Self::Or(Self::all(parts, terms, analyzer)),
+            Node::Maybe(parts) => Self::Maybe(Self::all(parts, terms, analyzer)),
+            Node::Before(parts) => Self::Before(Self::all(parts, terms, analyzer)),
+            Node::Near { parts, distance } => {
+                Self::Near(Self::all(parts, terms, analyzer), *distance)
+            }
+            Node::AndNot(left, right) => {
+                let left = Self::new(left, terms, analyzer);
+                Self::AndNot(Box::new(left), Box::new(Self::new(right, terms, analyzer)))
+            }
+        }
+    }
+
+    /// How many parts are joined by `<<` and `NEAR`.
+    pub(super) fn joined(&self) -> usize {
+        let all = |parts: &[Self]| parts.iter().map(Self::joined).sum::<usize>();
+        match self {
+            Self::Word(_) | Self::Phrase(_) | Self::Span(_) => 0,
+            Self::Proximity(..) | Self::Quorum(..) => 0,
+            Self::And(parts) | Self::Or(parts) | Self::Maybe(parts) => all(parts),
+            Self::Before(parts) | Self::Near(parts, _) => parts.len() + all(parts),
+            Self::AndNot(part, without) => part.joined() + without.joined(),
+        }
+    }
+
+    fn all(parts: &[Node], terms: &mut Terms, analyzer: &Analyzer) -> Vec<Self> {
+        parts.iter().map(|part| Self::new(part, terms, analyzer)).collect()
+    }
+}
