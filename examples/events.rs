@@ -25,7 +25,8 @@ fn main() -> Result<()> {
     let open = events.find(field("kind").equals("complained") & !field("answered").exists());
     println!("{} complaints are open", open.count()?);
 
-    // A consumer keeps the last id that it has seen, and goes on behind it.
+    // A consumer keeps the last id that it has seen, and goes on behind it. Nobody inserts meanwhile: of documents that
+    // are written at the same time one may come to be seen behind the last.
     let mut seen = first;
     loop {
         let page = events.page(Some(seen), 2)?;

@@ -1,6 +1,7 @@
 //! A directory that is gone when its owner is.
 
 use std::{
+    fs::DirBuilder,
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
     time::{SystemTime, UNIX_EPOCH},
@@ -27,7 +28,7 @@ impl TemporaryDirectory {
             let (process, number) = (std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
             let name = format!("remora-{process}-{number}-{:x}", now.subsec_nanos());
             let path = std::env::temp_dir().join(name);
-            match std::fs::create_dir(&path) {
+            match own().create(&path) {
                 Ok(()) => return Ok(Self { path }),
                 Err(error) => last = Some(error),
             }
@@ -41,6 +42,15 @@ impl TemporaryDirectory {
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// What is in it is its owner's alone.
+fn own() -> DirBuilder {
+    #[cfg_attr(not(unix), allow(unused_mut, reason = "rights are those of the folder there"))]
+    let mut builder = DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder
 }
 
 impl Drop for TemporaryDirectory {

@@ -23,6 +23,9 @@ pub enum Error {
     /// Somebody else was faster: read again and try again.
     #[error("{0}")]
     Conflict(Detail),
+    /// A document is not what the call expects it to be: read it again, and decide anew.
+    #[error("{0}")]
+    Changed(Detail),
     /// A limit of memory, of time or of a queue was met: try again later, or ask for less.
     #[error("{0}")]
     Busy(Detail),
@@ -106,6 +109,7 @@ impl Error {
             | Self::NotFound(detail)
             | Self::Exists(detail)
             | Self::Conflict(detail)
+            | Self::Changed(detail)
             | Self::Busy(detail)
             | Self::InUse(detail)
             | Self::Full(detail)
@@ -122,6 +126,7 @@ impl Error {
             | Self::NotFound(detail)
             | Self::Exists(detail)
             | Self::Conflict(detail)
+            | Self::Changed(detail)
             | Self::Busy(detail)
             | Self::InUse(detail)
             | Self::Full(detail)

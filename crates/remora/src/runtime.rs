@@ -28,6 +28,13 @@ static RUNTIME: LazyLock<Option<Runtime>> = LazyLock::new(|| {
 /// Whether a statement may nest deeper than a small stack holds: it has many words and signs, each of which
 /// may open a level.
 pub(crate) fn may_be_deep(text: &str) -> bool {
+    // What a prepared statement by name says stands elsewhere.
+    let by_name = |word: &[u8]| {
+        text.as_bytes().windows(word.len()).any(|part| part.eq_ignore_ascii_case(word))
+    };
+    if by_name(b"PREPARE") || by_name(b"EXECUTE") {
+        return true;
+    }
     let mut bytes = text.bytes();
     let (mut words, mut in_word) = (0, false);
     bytes.any(|byte| {
@@ -71,6 +78,7 @@ mod tests {
         let plain = "SELECT id, name, price FROM shop.products WHERE brand = ? AND price BETWEEN ? AND ? \
                      ORDER BY price DESC, id LIMIT 10 OFFSET 20";
         assert!(!may_be_deep(plain) && !may_be_deep(""));
+        assert!(may_be_deep("prepare s from @t") && may_be_deep("/* */ Execute s"));
         for level in ["(", "NOT ", "-", "1+", "CASE WHEN "] {
             assert!(may_be_deep(&level.repeat(65)), "{level}");
         }

@@ -280,6 +280,7 @@ async fn hostile_queries_end_in_an_error_or_an_answer() {
         "*al*pha*b* ".repeat(300),
         "@(".repeat(3000),
         "\\".repeat(3001),
+        format!("\"alpha {} beta\"", "* ".repeat(3_000_000)),
         "^$\"~/=*?%".repeat(500),
     ] {
         let statement =
@@ -356,6 +357,7 @@ async fn facets_count_all_rows_that_are_found() {
     }
     for statement in [
         "SELECT id FROM t FACET g,",
+        "SELECT id FROM t UNION SELECT id FROM t FACET id",
         "SELECT id FROM t FACET g LIMIT x",
         "SELECT id FROM t FACET g ORDER g",
         "SELECT id FROM t FACET g DISTINCT",
@@ -419,6 +421,42 @@ async fn options_take_parameters_and_meta_counts() {
     assert!(meta.starts_with("warning|quorum threshold too high (words=2"), "{meta}");
     let warnings = sets(&mut session, "SHOW WARNINGS").await;
     assert!(warnings.starts_with("Warning|1000|quorum threshold too high"), "{warnings}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn weights_are_of_queries_by_keywords_alone() {
+    let server = Server::new();
+    let mut session = server.session();
+    filled(&mut session, "").await;
+    all(
+        &mut session,
+        &[
+            "CREATE TABLE f (id INT PRIMARY KEY, s VARCHAR(99), FULLTEXT (s))",
+            "INSERT INTO f VALUES (1, 'alpha alpha'), (2, 'beta'), (3, 'alpha beta')",
+        ],
+    )
+    .await;
+    for (statement, expected) in [
+        ("SELECT id, WEIGHT() FROM f WHERE MATCH(s) AGAINST('alpha') LIMIT 9", "1|1 3|1"),
+        (
+            "SELECT id FROM f WHERE MATCH(s) AGAINST('alpha') ORDER BY WEIGHT() DESC, id LIMIT 9",
+            "1 3",
+        ),
+        ("SELECT id, WEIGHT() FROM f WHERE id < 3 LIMIT 9", "1|1 2|1"),
+    ] {
+        assert_eq!(sets(&mut session, statement).await, expected, "{statement}");
+    }
+    all(&mut session, &["BEGIN", "INSERT INTO t (id, title) VALUES (77, 'alpha')"]).await;
+    for statement in [
+        "SELECT id, WEIGHT() FROM t WHERE MATCH('alpha') LIMIT 20",
+        "SELECT COUNT(*) FROM t WHERE MATCH('alpha')",
+        "SELECT n, COUNT(*) FROM t WHERE MATCH('alpha') GROUP BY n",
+    ] {
+        let error = run(&mut session, statement).await.unwrap_err();
+        assert!(error.message.contains("commit first"), "{statement}: {}", error.message);
+    }
+    all(&mut session, &["ROLLBACK"]).await;
+    assert_eq!(sets(&mut session, "SELECT COUNT(*) FROM t WHERE MATCH('alpha')").await, "7");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -121,12 +121,26 @@ fn hostile_texts_and_queries_take_bounded_time() {
     let queries = ["a ".repeat(4_096), "a* ".repeat(4_000), "\"a a a a b\"".to_owned()];
     for text in &texts {
         for query in &queries {
-            for given in ["", "query_mode=1", "exact_phrase=1 around=300", "html_strip_mode=strip"]
+            for given in ["", "query_mode=1", "exact_phrase=1 around=200", "html_strip_mode=strip"]
             {
                 let found = excerpt(query, text, &plain, given);
                 assert!(found.is_err() || found.unwrap().len() < size * 8, "{given}");
             }
         }
+    }
+    // Overlapping windows, places that are never all there, words that come one by one.
+    let words = |count: usize| (0..count).map(|n| format!("y{n} ")).collect::<String>();
+    let rare = format!("x {} {}", words(63), "x z z z y1 z z ".repeat(size / 16));
+    for (text, query, given) in [
+        ("x y ".repeat(size), "x", "limit=0 passage_boundary=sentence around=256"),
+        ("a ".repeat(size), "\"*a a* *a* zzz\"~5", "query_mode=1"),
+        (rare, &format!("x {}", words(63)), ""),
+    ] {
+        assert!(excerpt(query, &text, &plain, given).unwrap().len() < size * 32, "{given}");
+    }
+    for given in ["around=65536", &format!("before_match={}", "<".repeat(300))] {
+        let refused = excerpt("a", "a", &plain, given).unwrap_err();
+        assert!(refused.contains("take 0 to 256"), "{refused}");
     }
     assert!(begin.elapsed().as_secs() < 60, "{:?}", begin.elapsed());
 }

@@ -119,13 +119,13 @@ impl Reader {
         Ranked::report(self.table(table)?, query)
     }
 
-    /// In how many rows of a table each of these keywords stands, and how often, as they stand in the index. Cost: a
-    /// look at each row that has one.
+    /// In how many rows of a table a keyword stands, and how often, as it stands in the index. Cost: a look at each row
+    /// that has it.
     ///
     /// # Errors
     /// As [`Reader::keywords`].
-    pub fn keyword_counts(&self, table: &str, keywords: &[String]) -> Result<Vec<KeywordCounts>> {
-        Ranked::counts(self.table(table)?, keywords)
+    pub fn keyword_counts(&self, table: &str, keyword: &str) -> Result<KeywordCounts> {
+        Ranked::counts(self.table(table)?, keyword)
     }
 
     /// Calls `visit` with each keyword of a table, in order, and in how many rows it stands. Cost: a look at each

@@ -102,9 +102,9 @@ fn answer(head: [u8; HEAD_BYTES], body: &[u8]) {
                 let _ = search(query, &shape);
             }
         }
-        Request::Excerpt(request) => drop(excerpts(request)),
+        Request::Excerpt(request) => drop(excerpts(request, &shape)),
         Request::Update(request) => drop(updates(request, &shape)),
-        Request::Keywords(request) => drop(keywords(request)),
+        Request::Keywords(request) => drop(keywords(request, &shape)),
         _ => {}
     }
 }

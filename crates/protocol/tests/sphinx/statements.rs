@@ -103,7 +103,7 @@ fn orders() {
         (
             SortMode::Extended,
             "@relevance desc, published ASC, @id desc",
-            "~ ORDER BY WEIGHT() DESC, UNIX_TIMESTAMP(`published`) ASC, `book``id` DESC, KEY",
+            "~ ORDER BY WEIGHT() DESC, FLOOR(UNIX_TIMESTAMP(`published`)) ASC, `book``id` DESC, KEY",
         ),
         (SortMode::Extended, "@random", "~ ORDER BY RAND(), KEY"),
         (SortMode::Extended, "weight() asc", "~ ORDER BY WEIGHT() ASC, KEY"),
@@ -161,12 +161,12 @@ fn filters() {
             "~ WHERE `price` BETWEEN 1.0000000149011612e-1 AND 3.4028234663852886e38",
         ),
         ("lat", ranges(0.1, 2.0), true, "~ WHERE `lat` NOT BETWEEN 1e-1 AND 2e0"),
-        ("kind", text("o'x\\"), false, r"~ WHERE `kind` IN ('o\'x\\')"),
+        ("kind", text("o'x\\"), false, r"~ WHERE `kind` IN ('o''x\\')"),
         (
             "published",
             FilterTest::Range(5, 6),
             false,
-            "~ WHERE UNIX_TIMESTAMP(`published`) BETWEEN 5 AND 6",
+            "~ WHERE FLOOR(UNIX_TIMESTAMP(`published`)) BETWEEN 5 AND 6",
         ),
         ("sold", FilterTest::Null(true), true, "~ WHERE `sold` IS NOT NULL"),
         // The refusals in searchd's words.
@@ -233,7 +233,7 @@ fn groups() {
          DENSE_RANK() OVER (PARTITION BY `@group` ORDER BY `c3`) AS `@rank` FROM (\
          SELECT `book``id` AS `@id`, WEIGHT() AS `@weight`, WEIGHT() AS `c0`, \
          `book``id` AS `c1`, `price` AS `c2`, CAST(COALESCE(`sold`, 0) AS SIGNED) AS `c3`, \
-         `year` AS `c4`, YEAR(FROM_UNIXTIME(UNIX_TIMESTAMP(`published`))) AS `@group` \
+         `year` AS `c4`, YEAR(FROM_UNIXTIME(FLOOR(UNIX_TIMESTAMP(`published`)))) AS `@group` \
          FROM `shop`.`books` WHERE MATCH('x')) AS `found`) AS `ranked`) AS `grouped` \
          WHERE `@place` = 1) AS `kept` ORDER BY `@count` DESC, `@group` ASC, `@id` ASC \
          LIMIT 0, 20 OPTION ranker=proximity_bm25"
@@ -296,7 +296,7 @@ fn select_lists() {
         ("sold", AttributeKind::BigInt, "`sold`"),
         ("id", AttributeKind::BigInt, "`book``id`"),
         ("title", AttributeKind::Text, "`title`"),
-        ("published", AttributeKind::Timestamp, "UNIX_TIMESTAMP(`published`)"),
+        ("published", AttributeKind::Timestamp, "FLOOR(UNIX_TIMESTAMP(`published`))"),
         ("weight() as w", AttributeKind::Number, "WEIGHT()"),
         ("year-2005", AttributeKind::Number, &format!("({year} - 2005)")),
         ("year/7", AttributeKind::Float, &format!("(({year} + 0e0) / 7)")),
@@ -309,7 +309,7 @@ fn select_lists() {
         (
             "if(in(kind,'a','b\\'c'),year,2) as z",
             AttributeKind::Number,
-            &format!("IF((`kind` IN ('a', 'b\\'c')), {year}, 2)"),
+            &format!("IF((`kind` IN ('a', 'b''c')), {year}, 2)"),
         ),
         ("min(year,2000)+1", AttributeKind::Number, &format!("(LEAST({year}, 2000) + 1)")),
         ("year div 7", AttributeKind::Number, &format!("({year} DIV 7)")),
@@ -336,6 +336,10 @@ fn select_lists() {
     let mut growing = "year+year as a0".to_owned();
     (1..40).for_each(|n| growing.push_str(&format!(", a{0}+a{0} as a{n}", n - 1)));
     assert_eq!(of(&growing).unwrap_err(), "index books: an expression is too long");
+    let mut wide = "year+year as a0".to_owned();
+    (1..9).for_each(|n| wide.push_str(&format!(", a{0}+a{0} as a{n}", n - 1)));
+    wide.push_str(&format!(", in(a8{}) as b", ",a8".repeat(1_000)));
+    assert_eq!(of(&wide).unwrap_err(), "index books: an expression is too long");
 }
 
 #[test]
@@ -421,8 +425,8 @@ fn excerpts_and_keywords() {
     let sent = captured.only();
     let Request::Excerpt(request) = sent.parse().unwrap() else { panic!("no excerpt") };
     assert_eq!(
-        excerpts(&request).unwrap(),
-        "CALL SNIPPETS(('the deep sea and its fish', 'nothing'), 'books', 'deep fish', \
+        excerpts(&request, &books()).unwrap(),
+        "CALL SNIPPETS(('the deep sea and its fish', 'nothing'), 'shop.books', 'deep fish', \
          '[' AS before_match, ']' AS after_match, '~' AS chunk_separator, \
          'none' AS html_strip_mode, 60 AS limit, 2 AS around, 3 AS limit_passages, \
          9 AS limit_words, 7 AS start_passage_id, 1 AS weight_order, 1 AS query_mode, \
@@ -430,14 +434,14 @@ fn excerpts_and_keywords() {
     );
     let of = |flags| {
         let request = ExcerptRequest { flags, ..request.clone() };
-        excerpts(&request).map_err(|error| error.to_string())
+        excerpts(&request, &books()).map_err(|error| error.to_string())
     };
     assert!(of(1 | 4).unwrap().contains(", 1 AS limit_passages, "));
     assert_eq!(of(128).unwrap_err(), "load_files is not answered: send the texts");
     assert_eq!(of(1024).unwrap_err(), "load_files_scattered is not answered: send the texts");
     assert_eq!(of(2048).unwrap_err(), "unknown flags of excerpts (0x800)");
     let request = KeywordsRequest { text: "it's".into(), index: "b".into(), with_numbers: true };
-    assert_eq!(keywords(&request), r"CALL KEYWORDS('it\'s', 'b', 1)");
+    assert_eq!(keywords(&request, &books()), "CALL KEYWORDS('it''s', 'shop.books', 1)");
 }
 
 #[test]

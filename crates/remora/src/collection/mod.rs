@@ -52,7 +52,7 @@ const BATCH_ROWS: usize = 256;
 /// let (document, version) = feedback.get_versioned(id)?.ok_or("it is there")?;
 /// assert_eq!(document, json!({"author": {"name": "Ann"}, "stars": 5, "answered": true}));
 /// feedback.replace_if(id, version, &json!({"stars": 1}))?;
-/// assert!(feedback.replace_if(id, version, &json!({"stars": 2})).is_err_and(|it| it.is_retryable()));
+/// assert!(feedback.replace_if(id, version, &json!({"stars": 2})).is_err_and(|it| matches!(it, remora::Error::Changed(_))));
 /// assert!(feedback.delete(id)?);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -71,8 +71,8 @@ pub struct Document {
     pub doc: Json,
 }
 
-/// What a document was when it was read: the hash of its text. Documents that are equal have
-/// equal versions.
+/// What a document was when it was read: the hash of its text. SQL that writes a document gives its text another
+/// form, and so another version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Version(pub u64);
 
@@ -178,18 +178,14 @@ impl Collection {
     /// # Errors
     /// Those of [`Collection::insert`], and [`Error::NotFound`] if there is none with the id.
     pub fn replace<T: Serialize + ?Sized>(&self, id: i64, document: &T) -> Result<()> {
-        let document = to_document(document)?;
-        self.update(id, |old| {
-            old.clone_from(&document);
-            Ok(())
-        })
-        .map(drop)
+        let text = json::text(&to_document(document)?)?;
+        self.change(id, |_| Ok(text.clone()))
     }
 
     /// Replaces a document that is still what it was; gives the version that it has now.
     ///
     /// # Errors
-    /// Those of [`Collection::replace`], and [`Error::Conflict`] if it has changed since it was read.
+    /// Those of [`Collection::replace`], and [`Error::Changed`] if it has changed since it was read.
     pub fn replace_if<T: Serialize + ?Sized>(
         &self,
         id: i64,
@@ -202,7 +198,7 @@ impl Collection {
             if version_of(old) != version {
                 let message =
                     format!("document {id} of {:?} has changed since it was read", self.name);
-                return Err(Error::conflict(message));
+                return Err(Error::Changed(message.into()));
             }
             json::text(&document)
         })?;
@@ -225,7 +221,7 @@ impl Collection {
     ///
     /// # Errors
     /// Those of [`Collection::replace`]; [`Error::Request`] names the operation that cannot be done,
-    /// [`Error::Conflict`] the `test` that does not hold.
+    /// [`Error::Changed`] the `test` that does not hold.
     pub fn patch<T: Serialize + ?Sized>(&self, id: i64, patch: &T) -> Result<Json> {
         let patch = to_document(patch)?;
         self.update(id, |document| patch::apply(document, &patch))
@@ -251,6 +247,7 @@ impl Collection {
 
     /// Gives a document's text another one.
     fn change(&self, id: i64, mut change: impl FnMut(&str) -> Result<String>) -> Result<()> {
+        self.handle.writable(&self.name)?;
         let key = [Value::Int(id)];
         let changed = self.handle.change(&self.name, &key, |found| match found {
             Some(found) => Ok(Some(Change::Put(row(id, change(text_of(&found)?)?)))),
@@ -270,6 +267,7 @@ impl Collection {
     /// # Errors
     /// Those of [`Collection::get`], and of [`Collection::insert`] where it cannot be written.
     pub fn delete(&self, id: i64) -> Result<bool> {
+        self.handle.writable(&self.name)?;
         self.handle.delete(&self.name, &[Value::Int(id)])
     }
 
@@ -320,7 +318,8 @@ impl Collection {
     }
 
     /// Up to so many documents in the order of ids, behind the document `after`: `None` begins, and
-    /// the last id of a page is where the next one begins.
+    /// the last id of a page is where the next one begins. Ids are given before documents are written: where several
+    /// threads insert, one may come to be seen behind a page that has greater ids.
     ///
     /// # Errors
     /// Those of [`Collection::get`].
@@ -363,6 +362,7 @@ impl Collection {
     }
 
     fn write(&self, changes: Vec<Change>) -> Result<()> {
+        self.handle.writable(&self.name)?;
         self.handle.write(&self.name, changes)
     }
 }
@@ -416,7 +416,7 @@ fn text_of(row: &[Value]) -> Result<&str> {
 }
 
 fn other_row() -> Error {
-    Error::conflict("the collection was made anew as another table: open it again")
+    Error::request("the collection is another table by now, which SQL defined: use SQL for it")
 }
 
 fn parse(id: i64, text: &str) -> Result<Json> {

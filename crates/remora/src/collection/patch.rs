@@ -15,7 +15,7 @@ const MAX_OPERATIONS: usize = 10_000;
 /// Applies a patch; where it fails the document may be half changed.
 ///
 /// # Errors
-/// [`Error::Request`] names the operation and its place; [`Error::Conflict`] where a `test` does
+/// [`Error::Request`] names the operation and its place; [`Error::Changed`] where a `test` does
 /// not hold.
 pub(super) fn apply(document: &mut Json, patch: &Json) -> Result<()> {
     let Json::Array(operations) = patch else {
@@ -73,7 +73,10 @@ fn run(document: &mut Json, operation: &Json, left: &mut usize) -> Result<()> {
         }
         "test" => match equal(path.find(document)?, value_of(operation)?) {
             true => Ok(()),
-            false => Err(Error::conflict(format!("{path} is not what \"test\" says"))),
+            false => {
+                let message = format!("{path} is not what \"test\" says");
+                Err(Error::Changed(message.into()))
+            }
         },
         other => Err(Error::request(format!(
             "{other:?} is no operation: there are add, remove, replace, move, copy and test"
@@ -285,14 +288,14 @@ mod tests {
         let told = |document: Json, patch: Json| patched(&document, &patch).unwrap_err();
         // A.9, A.12 and A.15 of the RFC.
         let test = json!([{"op": "test", "path": "/baz", "value": "bar"}]);
-        assert!(matches!(told(json!({"baz": "qux"}), test), Error::Conflict(_)));
+        assert!(matches!(told(json!({"baz": "qux"}), test), Error::Changed(_)));
         let error =
             told(json!({"foo": "bar"}), json!([{"op": "add", "path": "/baz/bat", "value": "qux"}]));
         assert!(
             error.to_string().contains("operation 1") && error.to_string().contains("/baz/bat")
         );
         let text = json!([{"op": "test", "path": "/~01", "value": "10"}]);
-        assert!(matches!(told(json!({"/": 9, "~1": 10}), text), Error::Conflict(_)));
+        assert!(matches!(told(json!({"/": 9, "~1": 10}), text), Error::Changed(_)));
         for patch in [
             json!({"op": "remove", "path": "/a"}),
             json!([{"op": "remove", "path": "/x"}]),

@@ -66,9 +66,14 @@ fn walk<'d>(parts: &[String], value: &'d Json, visit: &mut dyn FnMut(&'d Json) -
     match value {
         Json::Object(members) => members.get(name).is_some_and(|member| walk(below, member, visit)),
         Json::Array(elements) => {
-            let place = name.parse().ok().and_then(|place: usize| elements.get(place));
-            place.is_some_and(|element| walk(below, element, visit))
-                || elements.iter().any(|element| !element.is_array() && walk(parts, element, visit))
+            // Were the others visited too, one value would be reached in many ways.
+            match name.parse().ok().and_then(|place: usize| elements.get(place)) {
+                Some(element) => walk(below, element, visit),
+                None => {
+                    let mut others = elements.iter().filter(|element| !element.is_array());
+                    others.any(|element| walk(parts, element, visit))
+                }
+            }
         }
         _ => false,
     }
@@ -79,6 +84,10 @@ fn compare(found: &Json, literal: &Value) -> Option<Ordering> {
     match (found, literal) {
         (Json::Null, Value::Null) => Some(Ordering::Equal),
         (Json::Bool(truth), Value::Bool(other)) => Some(truth.cmp(other)),
+        // Infinity is no JSON number, but others lie below it.
+        (Json::Number(number), Value::Float(bound)) if !bound.is_finite() => {
+            number.as_f64()?.partial_cmp(bound)
+        }
         (Json::Number(number), _) => compare_numbers(number, &number_of(literal)?),
         (Json::String(text), Value::Text(other)) => Some((**text).cmp(other)),
         (

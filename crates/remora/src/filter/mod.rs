@@ -5,6 +5,7 @@ mod documents;
 mod parse;
 
 use remora_engine::Value;
+use serde_json::Value as Json;
 
 pub(crate) use columns::of_table;
 pub(crate) use documents::{first_at, matches, order};
@@ -114,12 +115,12 @@ impl Field {
 
     /// Between the two, both included.
     pub fn between(self, from: impl IntoValue, to: impl IntoValue) -> Filter {
-        Filter(Condition::Between(self, from.into_value(), to.into_value()))
+        Filter(Condition::Between(self, literal(from), literal(to)))
     }
 
     /// One of these.
     pub fn is_in<V: IntoValue>(self, values: impl IntoIterator<Item = V>) -> Filter {
-        let values = values.into_iter().map(IntoValue::into_value).collect();
+        let values = values.into_iter().map(literal).collect();
         Filter(Condition::In(self, values))
     }
 
@@ -134,12 +135,30 @@ impl Field {
     }
 
     fn compare(self, test: Test, value: impl IntoValue) -> Filter {
-        Filter(Condition::Compare(self, test, value.into_value()))
+        Filter(Condition::Compare(self, test, literal(value)))
     }
 
     /// As it is written in a message.
     pub(crate) fn shown(&self) -> String {
         self.parts.join(".")
+    }
+}
+
+/// What is compared with: a JSON scalar is what it says.
+fn literal(value: impl IntoValue) -> Value {
+    let value = value.into_value();
+    let Value::Json(text) = &value else { return value };
+    match serde_json::from_str(text) {
+        Ok(Json::Null) => Value::Null,
+        Ok(Json::Bool(truth)) => Value::Bool(truth),
+        Ok(Json::String(text)) => Value::Text(text.into()),
+        Ok(Json::Number(number)) => match (number.as_i64(), number.as_u64(), number.as_f64()) {
+            (Some(number), ..) => Value::Int(number),
+            (_, Some(number), _) => Value::Uint(number),
+            (.., Some(number)) => Value::Float(number),
+            _ => value,
+        },
+        _ => value,
     }
 }
 
@@ -162,7 +181,10 @@ impl std::ops::BitAnd for Filter {
             Condition::And(parts) => parts,
             first => vec![first],
         };
-        parts.push(other.0);
+        match other.0 {
+            Condition::And(others) => parts.extend(others),
+            other => parts.push(other),
+        }
         Self(Condition::And(parts))
     }
 }
@@ -175,7 +197,10 @@ impl std::ops::BitOr for Filter {
             Condition::Or(parts) => parts,
             first => vec![first],
         };
-        parts.push(other.0);
+        match other.0 {
+            Condition::Or(others) => parts.extend(others),
+            other => parts.push(other),
+        }
         Self(Condition::Or(parts))
     }
 }

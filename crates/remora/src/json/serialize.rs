@@ -15,8 +15,8 @@ use serde_json::{Map, Number, Value as Json};
 use super::{MAX_BYTES, MAX_DEPTH, too_deep, too_long};
 use crate::{Error, Result};
 
-/// What a value takes beside the bytes of its texts, about.
-const VALUE_BYTES: usize = 4;
+/// What a value takes at least beside the bytes of its texts: a digit and a comma.
+const VALUE_BYTES: usize = 2;
 
 /// The document that a value is, within a document's limits.
 pub(crate) fn to_document<T: Serialize + ?Sized>(value: &T) -> Result<Json> {
@@ -313,7 +313,10 @@ impl SerializeMap for Members<'_> {
     type Error = Error;
 
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<()> {
+        // It is counted with its value.
+        let left = self.to.left.get();
         self.key = Some(key_of(key.serialize(self.to)?)?);
+        self.to.left.set(left);
         Ok(())
     }
 

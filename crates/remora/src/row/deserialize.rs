@@ -356,19 +356,11 @@ impl<'de> Deserializer<'de> for FromValue<'_> {
         }
     }
 
-    fn deserialize_unit_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        visitor: V,
-    ) -> Result<V::Value> {
-        self.deserialize_any(visitor)
-    }
-
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         visitor.visit_unit()
     }
 
-    forward_to_deserialize_any! { unit map struct }
+    forward_to_deserialize_any! { unit unit_struct map struct }
 }
 
 #[cfg(test)]

@@ -77,7 +77,7 @@ impl Connection {
     }
 
     /// Runs what `work` does in one transaction, which is committed if it ends well and rolled back
-    /// if it answers an error.
+    /// if it answers an error or panics. A definition, such as CREATE TABLE, commits what was done before it.
     ///
     /// # Errors
     /// That of `work`; [`Error::Conflict`] if somebody else changed a row meanwhile that it changes: run it again.
@@ -90,27 +90,42 @@ impl Connection {
             return Err(Error::request("a transaction is open in this connection").into());
         }
         self.execute("BEGIN", [])?;
-        match work(self) {
+        let done = {
+            let mut open = OpenTransaction { connection: self, ended: false };
+            let done = work(open.connection);
+            open.ended = true;
+            done
+        };
+        match done {
             Ok(value) => {
                 self.execute("COMMIT", [])?;
                 Ok(value)
             }
             Err(error) => {
-                self.execute("ROLLBACK", [])?;
+                // What went wrong is told, not what followed of it.
+                let _ = self.execute("ROLLBACK", []);
                 Err(error)
             }
         }
     }
 
     fn run(&mut self, text: &str, values: &[Value]) -> Result<Answer> {
+        let database = |session: &Option<Session>| {
+            session.as_ref().and_then(|session| session.database().map(str::to_owned))
+        };
+        let before = database(&self.session);
+        let answer = self.answer(text, values);
+        let has_changes = self.session.iter_mut().any(|session| !session.take_changes().is_empty());
+        // What the same text means may have changed: its mode, or its database.
+        if has_changes || before != database(&self.session) {
+            self.statements.clear();
+        }
+        answer
+    }
+
+    fn answer(&mut self, text: &str, values: &[Value]) -> Result<Answer> {
         if values.is_empty() {
-            let answer = run_text(&mut self.session, text);
-            let mut changes = self.session.iter_mut().flat_map(Session::take_changes);
-            // What the same text means may have changed: its mode, or its database.
-            if changes.next().is_some() || changes_database(text) {
-                self.statements.clear();
-            }
-            return answer;
+            return run_text(&mut self.session, text);
         }
         let statement = match self.statements.get(text) {
             Some(statement) => statement,
@@ -124,8 +139,19 @@ impl Connection {
     }
 }
 
-fn changes_database(text: &str) -> bool {
-    text.trim_start().get(..3).is_some_and(|word| word.eq_ignore_ascii_case("use"))
+/// A transaction that is rolled back where what was to be done in it panics.
+struct OpenTransaction<'c> {
+    connection: &'c mut Connection,
+    ended: bool,
+}
+
+impl Drop for OpenTransaction<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            // The panic is what is told.
+            let _ = self.connection.execute("ROLLBACK", []);
+        }
+    }
 }
 
 impl Drop for Connection {

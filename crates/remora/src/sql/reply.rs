@@ -3,7 +3,7 @@
 use std::{future::Future, sync::Arc};
 
 use remora_engine::Value;
-use remora_mysql::Collation;
+use remora_mysql::{Collation, ErrorCode};
 use remora_sql::{Cell, Column as SqlColumn, Outcome as SqlOutcome, Reply, SqlType};
 
 use super::rows::{Outcome, Rows};
@@ -30,7 +30,11 @@ impl Answer {
 
 impl Reply for Answer {
     fn columns(&mut self, columns: &[SqlColumn]) -> remora_sql::Result<()> {
-        self.rows.clear();
+        if self.columns.is_some() {
+            let message = "the statement answers with several result sets, as FACET does: run each as a \
+                           statement of its own";
+            return Err(remora_sql::Error::new(ErrorCode::NotSupported, message));
+        }
         self.columns = Some(columns.iter().map(column).collect());
         Ok(())
     }

@@ -90,6 +90,10 @@ impl Search {
     pub fn and(self, text: &str) -> Self {
         let term = TextQuery::Term(text.to_owned());
         self.with_text(|before| match before {
+            Some(TextQuery::And(mut parts)) => {
+                parts.push(term);
+                TextQuery::And(parts)
+            }
             Some(before) => TextQuery::And(vec![before, term]),
             None => term,
         })
@@ -99,6 +103,10 @@ impl Search {
     pub fn or(self, text: &str) -> Self {
         let term = TextQuery::Term(text.to_owned());
         self.with_text(|before| match before {
+            Some(TextQuery::Or(mut parts)) => {
+                parts.push(term);
+                TextQuery::Or(parts)
+            }
             Some(before) => TextQuery::Or(vec![before, term]),
             None => term,
         })
@@ -108,6 +116,10 @@ impl Search {
     pub fn and_not(self, text: &str) -> Self {
         let absent = TextQuery::Not(Box::new(TextQuery::Term(text.to_owned())));
         self.with_text(|before| match before {
+            Some(TextQuery::And(mut parts)) => {
+                parts.push(absent);
+                TextQuery::And(parts)
+            }
             Some(before) => TextQuery::And(vec![before, absent]),
             None => absent,
         })

@@ -49,7 +49,7 @@ fn documents_come_change_and_go() -> Tested {
     let patch = json!([{"op": "add", "path": "/b/c/-", "value": 2}, {"op": "test", "path": "/b/c/0", "value": 1}]);
     assert_eq!(all.patch(7, &patch)?, json!({"b": {"c": [1, 2]}}));
     let failing = json!([{"op": "remove", "path": "/b"}, {"op": "test", "path": "", "value": 1}]);
-    assert!(matches!(all.patch(7, &failing), Err(Error::Conflict(_))));
+    assert!(matches!(all.patch(7, &failing), Err(Error::Changed(_))));
     assert_eq!(all.get(7)?, Some(json!({"b": {"c": [1, 2]}})), "all operations or none");
     for missing in [all.replace(99, &json!(1)), all.merge_patch(99, &json!(1)).map(drop)] {
         assert!(matches!(missing, Err(Error::NotFound(_))), "{missing:?}");
@@ -110,6 +110,58 @@ fn what_is_no_document_is_refused_and_leaves_nothing() -> Tested {
 }
 
 #[test]
+fn numbers_are_compared_as_they_were_written() -> Tested {
+    let db = Database::in_memory()?;
+    let all = db.collection("c")?;
+    let x = 0.945_270_695_553_922_3;
+    let id = all.insert(&json!({"x": x, "n": 5}))?;
+    assert_eq!(all.get(id)?, Some(json!({"x": x, "n": 5})));
+    for filter in [
+        field("x").equals(x),
+        field("n").equals(json!(5)),
+        field("n").is_in([json!(4), json!(5)]),
+        field("n").between(1, f64::INFINITY),
+        field("n").less_than(f64::INFINITY) & field("n").greater_than(f64::NEG_INFINITY),
+        !field("n").differs_from(json!(5)),
+    ] {
+        assert_eq!(all.find(filter.clone()).count()?, 1, "{filter:?}");
+    }
+    assert_eq!(all.find(field("n").less_than(f64::NAN)).count()?, 0);
+    Ok(())
+}
+
+#[test]
+fn a_path_of_places_visits_each_value_once() -> Tested {
+    let db = Database::in_memory()?;
+    let all = db.collection("c")?;
+    let nested = (0..45).fold(json!(1), |inner, _| json!([{"0": inner}]));
+    all.insert(&nested)?;
+    let path = ["0"; 75].join(".");
+    assert_eq!(all.find(field(&path).equals(2)).count()?, 0);
+    let path = ["0"; 90].join(".");
+    assert_eq!(all.find(field(&path).equals(1)).count()?, 1);
+    Ok(())
+}
+
+#[test]
+fn what_sql_declares_of_a_collection_is_kept_by_sql() -> Tested {
+    let db = Database::in_memory()?;
+    let all = db.collection("c")?;
+    let id = all.insert(&json!({"n": 1}))?;
+    db.execute("ALTER TABLE c ADD CHECK (doc->>'$.n' > 0)", [])?;
+    let refused = [
+        all.insert(&json!({"n": -1})).map(drop),
+        all.replace(id, &json!({"n": -1})),
+        all.delete(id).map(drop),
+    ];
+    for refused in refused {
+        assert!(refused.is_err_and(|error| error.to_string().contains("with SQL")));
+    }
+    assert_eq!(all.get(id)?, Some(json!({"n": 1})));
+    Ok(())
+}
+
+#[test]
 fn versions_tell_who_was_faster() -> Tested {
     let db = Database::in_memory()?;
     let all = db.collection("c")?;
@@ -117,7 +169,7 @@ fn versions_tell_who_was_faster() -> Tested {
     let (_, first) = all.get_versioned(id)?.ok_or("it is there")?;
     let second = all.replace_if(id, first, &json!({"n": 1}))?;
     let late = all.replace_if(id, first, &json!({"n": 9}));
-    assert!(matches!(late, Err(Error::Conflict(_))), "{late:?}");
+    assert!(matches!(late, Err(Error::Changed(_))), "{late:?}");
     assert_eq!(all.get_versioned(id)?, Some((json!({"n": 1}), second)));
     all.delete(id)?;
     assert!(matches!(all.replace_if(id, second, &json!(1)), Err(Error::NotFound(_))));

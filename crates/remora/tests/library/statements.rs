@@ -240,6 +240,42 @@ fn transactions_are_whole() -> Tested {
 }
 
 #[test]
+fn a_connection_means_what_it_is_set_to() -> Tested {
+    let db = Database::in_memory()?;
+    let mut connection = db.connection();
+    for (database, n) in [("one", 1), ("two", 2)] {
+        connection.execute(&format!("CREATE DATABASE {database}"), [])?;
+        connection
+            .execute(&format!("CREATE TABLE {database}.t (id INT PRIMARY KEY, n INT)"), [])?;
+        connection.execute(&format!("INSERT INTO {database}.t VALUES (1, ?)"), params![n])?;
+    }
+    connection.execute("USE one", [])?;
+    let text = "SELECT n FROM t WHERE id = ?";
+    assert_eq!(connection.query(text, params![1])?.one::<i32>()?, 1);
+    connection.execute("-- another\nUSE two", [])?;
+    assert_eq!(connection.query(text, params![1])?.one::<i32>()?, 2);
+    let text = "SELECT \"n\" FROM t WHERE id = ?";
+    assert_eq!(connection.query(text, params![1])?.one::<String>()?, "n");
+    connection.execute("SET sql_mode = ?", params!["ANSI_QUOTES"])?;
+    assert_eq!(connection.query(text, params![1])?.one::<i32>()?, 2);
+
+    let panics = std::panic::AssertUnwindSafe(|| {
+        connection.transaction(|tx| -> Result<(), Error> {
+            tx.execute("DELETE FROM t", [])?;
+            panic!("within")
+        })
+    });
+    assert!(std::panic::catch_unwind(panics).is_err());
+    assert_eq!(connection.query("SELECT COUNT(*) FROM t", [])?.one::<i64>()?, 1);
+    connection.transaction(|tx| tx.execute("UPDATE t SET n = 7", []))?;
+    assert_eq!(db.query("SELECT n FROM two.t", [])?.one::<i32>()?, 7);
+
+    let several = db.query("SELECT id FROM two.t FACET n", []);
+    assert!(several.is_err_and(|error| error.to_string().contains("several result sets")));
+    Ok(())
+}
+
+#[test]
 fn the_slower_of_two_transactions_is_told() -> Tested {
     let db = Database::in_memory()?;
     db.execute("CREATE TABLE t (id INT PRIMARY KEY, n INT)", [])?;

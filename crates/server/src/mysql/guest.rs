@@ -20,6 +20,10 @@ use super::{
 };
 use crate::limits::BufferShare;
 
+/// MySQL's own.
+const SQL_MODE: &str = "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,\
+                        ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION";
+
 /// A place among the connections of the SQL side, whose client is not known yet.
 pub(crate) struct Seat {
     side: Arc<SqlSide>,
@@ -81,6 +85,10 @@ impl Guest {
     pub(crate) async fn run<R: Reply>(&mut self, text: &str, reply: &mut R) -> Result<()> {
         self.side.processes.count_command();
         let process = &self.place.connection;
+        // What is told to end, or has nobody to answer to, begins nothing more.
+        if process.is_killed() || process.is_left() || *self.side.shared.stopping.borrow() {
+            return Err(Error::interrupted());
+        }
         process.begin("Query", text.as_bytes());
         self.interrupter.store(false, Relaxed);
         let limit_ms = self.side.shared.settings.load().sql.max_execution_time_ms;
@@ -95,6 +103,14 @@ impl Guest {
             Ended::TimedOut => Err(Error::query_timeout()),
             Ended::Cut => Err(Error::interrupted()),
         }
+    }
+
+    /// Makes the session one in which texts are read as the other wire writes them, whatever is set for all.
+    ///
+    /// # Errors
+    /// Those of [`Guest::run`].
+    pub(crate) async fn settle<R: Reply>(&mut self, reply: &mut R) -> Result<()> {
+        self.run(&format!("SET NAMES utf8mb4, SESSION sql_mode = '{SQL_MODE}'"), reply).await
     }
 
     /// Its session.

@@ -11,7 +11,7 @@ use remora_protocol::sphinx::{
 use remora_sql::{Cell, Column, Identity};
 
 use super::{
-    rows::Rows,
+    rows::{MAX_BYTES, Rows},
     search, table,
     values::{text, whole},
 };
@@ -28,6 +28,8 @@ pub(super) struct Talk {
     stays: bool,
     /// What the last search found, without its rows.
     last: Option<Answer>,
+    /// Whether the session reads texts as they are written here.
+    is_settled: bool,
 }
 
 /// Why a request has no reply but a message.
@@ -38,7 +40,7 @@ impl Talk {
     pub(super) fn new(mut guest: Guest, identity: Identity) -> Self {
         // An update tells the rows that it found, changed or not.
         guest.session().count_found_rows(true);
-        Self { guest, identity, stays: false, last: None }
+        Self { guest, identity, stays: false, last: None, is_settled: false }
     }
 
     /// The SQL side.
@@ -63,6 +65,14 @@ impl Talk {
 
     /// Appends the reply to a request.
     pub(super) async fn answer(&mut self, head: &RequestHead, body: &[u8], out: &mut Vec<u8>) {
+        if !self.is_settled {
+            let mut reply = Rows::new(self.guest.interrupter(), |_, _| ((), 0));
+            if let Err(error) = self.guest.settle(&mut reply).await {
+                put_error(out, &error.message);
+                return;
+            }
+            self.is_settled = true;
+        }
         let done = match Request::parse(head, body) {
             Ok(request) => self.try_answer(request, out).await,
             Err(error) => Err(error.to_string()),
@@ -88,8 +98,10 @@ impl Talk {
 
     async fn search(&mut self, request: &SearchRequest<'_>, out: &mut Vec<u8>) {
         let mut answers = Vec::with_capacity(request.queries.len());
+        // What all queries of a request may keep together.
+        let mut room = MAX_BYTES;
         for query in &request.queries {
-            answers.push(search::answer(&mut self.guest, &self.identity, query).await);
+            answers.push(search::answer(&mut self.guest, &self.identity, query, &mut room).await);
         }
         put_search(out, request.version, &answers);
         self.last = answers.pop().map(without_rows);
@@ -100,8 +112,9 @@ impl Talk {
         request: &ExcerptRequest<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), Refused> {
-        let statement = excerpts(request).map_err(|error| error.to_string())?;
-        table::find(&mut self.guest, &self.identity, &request.index, search::UNKNOWN).await?;
+        let (guest, identity) = (&mut self.guest, &self.identity);
+        let shape = table::find(guest, identity, &request.index, search::UNKNOWN).await?;
+        let statement = excerpts(request, &shape).map_err(|error| error.to_string())?;
         let convert = |_: &[Column], cells: &[Cell<'_>]| {
             let excerpt = cells.first().map_or_else(String::new, |cell| text(*cell).into_owned());
             let bytes = excerpt.len();
@@ -118,9 +131,10 @@ impl Talk {
         request: &KeywordsRequest<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), Refused> {
-        table::find(&mut self.guest, &self.identity, &request.index, search::UNKNOWN).await?;
+        let (guest, identity) = (&mut self.guest, &self.identity);
+        let shape = table::find(guest, identity, &request.index, search::UNKNOWN).await?;
         let mut reply = Rows::new(self.guest.interrupter(), keyword);
-        let statement = keywords(request);
+        let statement = keywords(request, &shape);
         self.guest.run(&statement, &mut reply).await.map_err(|error| error.message)?;
         put_keywords(out, request.with_numbers, &reply.rows);
         Ok(())

@@ -101,14 +101,14 @@ impl Connection {
         let read = timeout(wait, self.stream.read_exact(&mut head));
         tokio::select! {
             biased;
+            () = killed => Ok(None),
+            _ = self.stopping.wait_for(|stopping| *stopping) => Ok(None),
             read = read => match read {
                 Ok(Ok(_)) => Ok(Some(head)),
                 Ok(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
                 Ok(Err(error)) => Err(error),
                 Err(_) => Ok(None),
             },
-            () = killed => Ok(None),
-            _ = self.stopping.wait_for(|stopping| *stopping) => Ok(None),
         }
     }
 
@@ -121,10 +121,19 @@ impl Connection {
         };
         self.side.shared.counters.request();
         if !self.is_admitted() {
+            // A request to stay has no reply, so that the next would be taken for another's.
+            self.talk.leave();
             put_retry(&mut self.output, RATE_LIMITED);
             return Ok(());
         }
         self.talk.answer(&head, &body, &mut self.output).await;
+        drop(body);
+        let most = self.side.shared.settings.load().sql.buffered_mb << 20;
+        if !self.share.resize(self.output.capacity().saturating_sub(FREE_BYTES), most) {
+            self.output = Vec::new();
+            self.talk.leave();
+            put_retry(&mut self.output, NO_BUFFERS);
+        }
         Ok(())
     }
 

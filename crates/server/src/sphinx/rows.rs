@@ -9,7 +9,7 @@ use remora_mysql::ErrorCode;
 use remora_sql::{Cell, Column, Error, Outcome, Reply, Result};
 
 /// Most bytes of values that are kept.
-const MAX_BYTES: usize = 64 << 20;
+pub(super) const MAX_BYTES: usize = 64 << 20;
 /// What a row takes besides its values.
 const ROW_BYTES: usize = 64;
 
@@ -20,13 +20,25 @@ pub(super) struct Rows<T, F> {
     pub affected: u64,
     convert: F,
     bytes: usize,
+    most: usize,
     interrupter: Arc<AtomicBool>,
 }
 
 impl<T, F: FnMut(&[Column], &[Cell<'_>]) -> (T, usize)> Rows<T, F> {
     /// No rows yet. `convert` gives a row and the bytes of its values.
     pub(super) fn new(interrupter: Arc<AtomicBool>, convert: F) -> Self {
-        Self { rows: Vec::new(), columns: Vec::new(), affected: 0, convert, bytes: 0, interrupter }
+        let (rows, columns) = (Vec::new(), Vec::new());
+        Self { rows, columns, affected: 0, convert, bytes: 0, most: MAX_BYTES, interrupter }
+    }
+
+    /// The same, with room for so many bytes.
+    pub(super) fn within(self, most: usize) -> Self {
+        Self { most, ..self }
+    }
+
+    /// The bytes that the rows take.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
     }
 }
 
@@ -39,7 +51,7 @@ impl<T: Send, F: FnMut(&[Column], &[Cell<'_>]) -> (T, usize) + Send> Reply for R
     fn row(&mut self, cells: &[Cell<'_>]) -> Result<()> {
         let (row, bytes) = (self.convert)(&self.columns, cells);
         self.bytes += bytes + ROW_BYTES;
-        if self.bytes > MAX_BYTES {
+        if self.bytes > self.most {
             let message = format!(
                 "the reply is larger than {MAX_BYTES} bytes: ask for fewer rows or attributes"
             );

@@ -18,9 +18,14 @@ use crate::mysql::Guest;
 /// The refusal of an unknown index.
 pub(super) const UNKNOWN: &str = "unknown local index '?' in search request";
 
-/// The answer to a query.
-pub(super) async fn answer(guest: &mut Guest, identity: &Identity, query: &Query<'_>) -> Answer {
-    match try_answer(guest, identity, query).await {
+/// The answer to a query, with room for so many bytes of rows.
+pub(super) async fn answer(
+    guest: &mut Guest,
+    identity: &Identity,
+    query: &Query<'_>,
+    room: &mut usize,
+) -> Answer {
+    match try_answer(guest, identity, query, room).await {
         Ok(answer) => answer,
         Err(message) => Answer::Error(message),
     }
@@ -30,12 +35,13 @@ async fn try_answer(
     guest: &mut Guest,
     identity: &Identity,
     query: &Query<'_>,
+    room: &mut usize,
 ) -> std::result::Result<Answer, String> {
     let begin = Instant::now();
     let shape = table::find(guest, identity, &query.indexes, UNKNOWN).await?;
     let statement = search(query, &shape).map_err(|error| error.to_string())?;
     let failed = |error: remora_sql::Error| told(&shape, &error.message);
-    let matches = matches(guest, &statement).await.map_err(failed)?;
+    let matches = matches(guest, &statement, room).await.map_err(failed)?;
     let (words, warning) = match statement.has_words {
         true => meta(guest).await.map_err(failed)?,
         false => Default::default(),
@@ -69,7 +75,8 @@ fn told(shape: &TableShape, message: &str) -> String {
     }
 }
 
-async fn matches(guest: &mut Guest, statement: &Statement) -> Result<Vec<Match>> {
+/// The rows; takes from the room what they take.
+async fn matches(guest: &mut Guest, statement: &Statement, room: &mut usize) -> Result<Vec<Match>> {
     let kinds: Vec<_> = statement.outputs.iter().map(|output| output.kind).collect();
     let convert = |_: &[Column], cells: &[Cell<'_>]| {
         let mut cells = cells.iter().copied();
@@ -79,8 +86,9 @@ async fn matches(guest: &mut Guest, statement: &Statement) -> Result<Vec<Match>>
         let bytes = values.iter().map(size).sum();
         (Match { id, weight, values }, bytes)
     };
-    let mut reply = Rows::new(guest.interrupter(), convert);
+    let mut reply = Rows::new(guest.interrupter(), convert).within(*room);
     guest.run(&statement.rows, &mut reply).await?;
+    *room = room.saturating_sub(reply.bytes());
     Ok(reply.rows)
 }
 

@@ -1,5 +1,6 @@
 //! Captured requests find here what they found at `searchd`: rows, weights, values, totals, words.
 
+use mysql::prelude::Queryable;
 use remora_protocol::sphinx::{Answer, Found};
 
 use crate::{
@@ -93,4 +94,15 @@ fn what_has_no_equivalent_is_refused_by_name() {
         error("python_116_override"),
         "index books: an override of attribute 'year' is not answered: update its rows"
     );
+}
+
+#[test]
+fn what_is_set_for_all_sessions_changes_no_text() {
+    let server = books("");
+    let mut root = crate::sql(&server, "", "");
+    root.query_drop("SET GLOBAL sql_mode = 'NO_BACKSLASH_ESCAPES,ANSI_QUOTES'").unwrap();
+    root.query_drop("SET GLOBAL character_set_client = gbk").unwrap();
+    for name in ["perl_11e_all", "perl_11e_group", "python_116_filters"] {
+        compare(&server, name);
+    }
 }

@@ -70,6 +70,11 @@ pub(crate) fn faceted(source: &Source) -> Result<Option<Faceted>> {
     if starts.len() > MAX_FACETS {
         return Err(source.syntax_error(starts[MAX_FACETS]));
     }
+    // Of several SELECTs none is the one whose rows are counted.
+    let is_united = |at: &usize| ["UNION", "EXCEPT", "INTERSECT"].iter().any(|word| top(*at, word));
+    if (from..first).any(|at| is_united(&at)) {
+        return Err(source.syntax_error(first));
+    }
     let end = (from..first).find(|&at| ENDS.iter().any(|word| top(at, word))).unwrap_or(first);
     let option = (end..first).rev().find(|&at| top(at, "OPTION")).unwrap_or(first);
     let ends = starts.iter().skip(1).copied().chain([count]);

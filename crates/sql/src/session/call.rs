@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use remora_engine::{Schema, Value};
+use remora_engine::{KeywordCounts, Schema, Value};
 use remora_mysql::{Collation, ErrorCode, TokenKind};
 use remora_words::{
     WordsError,
@@ -18,6 +18,7 @@ use remora_words::{
     snippets::{OptionValue, SnippetOptions, Snippets},
     suggest::{self, SuggestOptions, Which},
 };
+use rustc_hash::FxHashMap;
 
 use crate::{
     Cell, Column, Error, Outcome, Reply, Result,
@@ -165,26 +166,31 @@ fn call_keywords<R: Reply>(
     };
     arguments.end()?;
     let found = keywords(&text, &words.analyzer);
-    let counts = match is_counted {
-        true => {
-            let words_found: Vec<String> = found.iter().map(|it| it.normalized.clone()).collect();
-            let counted = session.reader().keyword_counts(&words.name, &words_found);
-            counted.map_err(|error| from_engine(&error))?
+    // Each once, however often the text has it.
+    let mut counts: FxHashMap<&str, KeywordCounts> = FxHashMap::default();
+    if is_counted {
+        let reader = session.reader();
+        for keyword in &found {
+            if counts.contains_key(keyword.normalized.as_str()) {
+                continue;
+            }
+            session.check_interrupted()?;
+            let counted = reader.keyword_counts(&words.name, &keyword.normalized);
+            counts.insert(&keyword.normalized, counted.map_err(|error| from_engine(&error))?);
         }
-        false => Vec::new(),
-    };
+    }
     let names: &[&str] = match is_counted {
         true => &["qpos", "tokenized", "normalized", "docs", "hits"],
         false => &["qpos", "tokenized", "normalized"],
     };
     reply.columns(&names.iter().map(|name| column(name)).collect::<Vec<_>>())?;
-    for (at, keyword) in found.iter().enumerate() {
+    for keyword in &found {
         let mut row = vec![
             keyword.position.to_string(),
             keyword.tokenized.clone(),
             keyword.normalized.clone(),
         ];
-        if let Some(counts) = counts.get(at) {
+        if let Some(counts) = counts.get(keyword.normalized.as_str()) {
             row.extend([counts.documents.to_string(), counts.hits.to_string()]);
         }
         reply.row(&row.iter().map(|cell| Cell::Text(cell)).collect::<Vec<_>>())?;

@@ -36,8 +36,11 @@ fn collect(step: &Step, words: &mut Vec<Contributor>) -> Option<bool> {
         Some(all?.into_iter().all(|is_all| is_all))
     };
     match step {
-        Step::Leaf(Leaf { term, idf, .. }) => {
-            words.push(Contributor { term: *term, idf: *idf });
+        Step::Leaf(Leaf { term, idf, is_union, .. }) => {
+            // What a wildcard stands for may count less often than it stands there: it must not be told to lower
+            // a sum by more than it does.
+            let idf = if *is_union { idf.max(0.0) } else { *idf };
+            words.push(Contributor { term: *term, idf });
             Some(true)
         }
         Step::And(parts) => each(parts),

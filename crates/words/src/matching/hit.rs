@@ -65,6 +65,11 @@ impl Hit {
         self.at & 0xFF_FFFF
     }
 
+    /// Its position in the query as one of 32 bits, as Sphinx shifts a number of 64 bits by it.
+    pub(crate) fn query_bit(&self) -> u32 {
+        1u64.wrapping_shl(self.query_position) as u32
+    }
+
     /// What hits are ordered by.
     pub(crate) fn order(&self) -> (u32, u32) {
         (self.at, self.query_position)

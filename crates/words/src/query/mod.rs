@@ -29,3 +29,5 @@ pub use wildcard::Wildcard;
 pub const MAX_DEPTH: usize = 256;
 /// Most words of a query.
 pub const MAX_WORDS: usize = 4096;
+/// The greatest position of a word in a query: stars and words that are dropped are counted.
+pub const MAX_QUERY_POSITION: u32 = 65_535;

@@ -1,7 +1,7 @@
 //! The grammar.
 
 use super::{
-    MAX_DEPTH, MAX_WORDS,
+    MAX_DEPTH, MAX_QUERY_POSITION, MAX_WORDS,
     lexer::{Lexer, Number, Token},
     nots,
     raw::{Operator, Raw},
@@ -54,7 +54,12 @@ struct Parser<'a> {
 impl Parser<'_> {
     fn advance(&mut self) -> Result<()> {
         self.token = self.lexer.next()?;
-        if matches!(self.token, Token::Word(..)) {
+        if let Token::Word(word, stars) = &self.token {
+            let position = word.as_ref().map_or(0, |word| word.position);
+            if position.saturating_add(*stars) > MAX_QUERY_POSITION {
+                let message = format!("query has more than {MAX_QUERY_POSITION} positions");
+                return Err(WordsError::Query(message));
+            }
             self.words += 1;
             if self.words > MAX_WORDS {
                 let message = format!("query has more than {MAX_WORDS} words");

@@ -84,7 +84,7 @@ impl Repeated {
             self.at = Some(hit.at);
             longest = hit.weight as u8;
         }
-        let bit = 1u32.checked_shl(hit.query_position).unwrap_or(0);
+        let bit = hit.query_bit();
         self.mask |= bit;
         let step = self.tail.and_then(|tail| hit.at.checked_sub(tail));
         if let Some(step @ 1..32) = step

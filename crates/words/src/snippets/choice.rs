@@ -10,8 +10,11 @@ use super::{
     pieces::Pieces,
 };
 
-/// How often passages are ranked anew by the words that are missing.
+/// How often passages are ranked anew by the words that are missing, in a short text.
 const MAX_RANKINGS: usize = 64;
+/// The same in a long one, and the pieces that are looked at in all rankings where that is more.
+const MIN_RANKINGS: usize = 4;
+const RANKED_PIECES: usize = 1 << 24;
 
 /// How much an excerpt may hold.
 #[derive(Clone, Copy)]
@@ -57,7 +60,8 @@ pub(super) fn choose(
     }
     let mut left = wanted.clone();
     let mut choice = Choice::new(pieces, hits, room);
-    for ranking in 0..MAX_RANKINGS {
+    let rankings = (RANKED_PIECES / pieces.len().max(1)).clamp(MIN_RANKINGS, MAX_RANKINGS);
+    for ranking in 0..rankings {
         let passages = passages::find(pieces, hits, lengths, &wanted, limits);
         let rank = |passage: &Passage| match ranking {
             0 => (passage.distinct, passage.weight),

@@ -242,6 +242,10 @@ impl Found<'_> {
             }
             order.insert((position, index));
             unmarked.push((position, index));
+            // Others than the last of each word cannot be marked any more.
+            if unmarked.len() > 2 * count {
+                unmarked.retain(|&(at, index)| last[index] == Some(at));
+            }
             let Some(&(first, leftmost)) = order.first() else { continue };
             if order.len() < count || position - first >= most {
                 continue;

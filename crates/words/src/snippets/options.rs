@@ -2,6 +2,11 @@
 
 use crate::{Result, WordsError};
 
+/// Longest mark, in bytes: an excerpt has one for each match.
+const MAX_MARK_BYTES: usize = 256;
+/// Most words on each side of a match: what a passage costs.
+const MAX_AROUND: u32 = 256;
+
 /// Sphinx's options of excerpts, with its defaults.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SnippetOptions {
@@ -80,15 +85,15 @@ impl SnippetOptions {
         let name = name.to_ascii_lowercase();
         let value = Given { name: &name, value };
         match name.as_str() {
-            "before_match" => self.before_match = value.text()?.to_owned(),
-            "after_match" => self.after_match = value.text()?.to_owned(),
+            "before_match" => self.before_match = value.mark()?,
+            "after_match" => self.after_match = value.mark()?,
             "chunk_separator" | "snippet_separator" => {
-                self.chunk_separator = value.text()?.to_owned();
+                self.chunk_separator = value.mark()?;
             }
             "limit" => self.limit = value.number()?,
             "limit_passages" => self.limit_passages = value.number()?,
             "limit_words" => self.limit_words = value.number()?,
-            "around" => self.around = value.number()?,
+            "around" => self.around = value.at_most(MAX_AROUND)?,
             "start_passage_id" => self.start_passage_id = value.number()?,
             "html_strip_mode" => self.html_strip_mode = value.strip_mode()?,
             "exact_phrase" => self.exact_phrase = value.flag()?,
@@ -126,6 +131,26 @@ struct Given<'v> {
 }
 
 impl<'v> Given<'v> {
+    /// What is put around matches and between passages: once for each.
+    fn mark(&self) -> Result<String> {
+        let text = self.text()?;
+        if text.len() > MAX_MARK_BYTES {
+            let bytes = text.len();
+            let message =
+                format!("option {} is {bytes} bytes: take 0 to {MAX_MARK_BYTES}", self.name);
+            return Err(error(message));
+        }
+        Ok(text.to_owned())
+    }
+
+    fn at_most(&self, most: u32) -> Result<u32> {
+        let number = self.number()?;
+        if number > most {
+            return Err(error(format!("option {} is {number}: take 0 to {most}", self.name)));
+        }
+        Ok(number)
+    }
+
     fn text(&self) -> Result<&'v str> {
         match self.value {
             OptionValue::Text(text) => Ok(text),

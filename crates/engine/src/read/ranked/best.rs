@@ -1,7 +1,7 @@
 //! The rows that weigh most, without weighing the others.
 //!
 //! What a document can weigh at most follows from how many of the query's words it has: a run of words in a field is
-//! no longer than that, and BM25 adds less than one point. Documents with more of the words are taken first
+//! no longer than that, and BM25 is what the words' idf can sum up to. Documents with more of the words are taken first
 //! ([`super::tiers`]); once enough of them weigh more than documents with fewer can, those are not looked at. Within a
 //! tier the occurrences alone say what BM25 is, so that places are read only of documents that can still win. No
 //! answer depends on any of this.
@@ -19,7 +19,10 @@ use remora_words::{
     rank::Scorer,
 };
 
-use super::{Ranked, Wanted, Weighing, Weights, tiers::Tiers};
+use super::{
+    Ranked, Wanted, Weighing, Weights,
+    tiers::{MAX_WORDS, Tiers},
+};
 use crate::{
     Result,
     snapshot::{SegmentView, TableView},
@@ -44,6 +47,9 @@ impl Ranked {
             return Ok(None);
         }
         let Some(contributors) = matcher.contributors() else { return Ok(None) };
+        if !contributors.is_all && contributors.words.len() > MAX_WORDS {
+            return Ok(None);
+        }
         let bounds = Bounds::new(contributors, &self.scorer, self.table_weight);
         let mut race = Race { lowest: BinaryHeap::new(), rows, by_key: wanted.by_key };
         let mut best: Vec<Weights> = vec![Weights::new(); docs.len()];

@@ -11,7 +11,7 @@ use remora_words::{
     rank::{Attribute, Row},
 };
 
-use crate::{Error, Result, Schema, Value, encode::decode_cell, snapshot::SegmentView};
+use crate::{ColumnType, Error, Result, Schema, Value, encode::decode_cell, snapshot::SegmentView};
 
 /// The terms of a query in one segment.
 pub(super) struct SegmentDocument<'a> {
@@ -109,7 +109,7 @@ impl Document for SegmentDocument<'_> {
     }
 }
 
-/// What ranking expressions ask of a row. They name no columns.
+/// What ranking expressions ask of a row.
 impl Row for SegmentDocument<'_> {
     fn length(&self, field: usize) -> u32 {
         self.words.count(self.doc, field)
@@ -125,6 +125,9 @@ impl Row for SegmentDocument<'_> {
             Value::Bool(is_true) => Attribute::Integer(is_true.into()),
             Value::Float(number) => Attribute::Real(number as f32),
             // What has no value counts as 0, as in Sphinx.
+            _ if matches!(column.kind, ColumnType::Float | ColumnType::Double) => {
+                Attribute::Real(0.0)
+            }
             _ => Attribute::Integer(0),
         }
     }

@@ -26,7 +26,7 @@ use crate::{
     snapshot::{SegmentView, TableView},
 };
 use document::SegmentDocument;
-use tiers::Tiers;
+use tiers::{MAX_WORDS, Tiers};
 use vocabulary::ViewVocabulary;
 
 /// A query over one table at one moment.
@@ -58,13 +58,11 @@ impl Ranked {
         Ok(Self::planned(view, asked, true)?.report)
     }
 
-    /// In how many live rows each of the keywords stands, and how often.
-    pub(crate) fn counts(view: &TableView, keywords: &[String]) -> Result<Vec<Counts>> {
+    /// In how many live rows a keyword stands, and how often.
+    pub(crate) fn counts(view: &TableView, keyword: &str) -> Result<Counts> {
         let words = words_of(&view.schema)?;
         let analyzer = words.analyzer()?;
-        let mut vocabulary = ViewVocabulary::new(view, words, &analyzer, true);
-        let counts = keywords.iter().map(|keyword| vocabulary.counts(keyword).map_err(refused));
-        counts.collect()
+        ViewVocabulary::new(view, words, &analyzer, true).counts(keyword).map_err(refused)
     }
 
     /// Calls `visit` with each keyword of the table and the number of its live rows, in order.
@@ -133,6 +131,7 @@ impl Ranked {
         if let (Candidates::Any(parts), true) = (&candidates, is_exact)
             && parts.iter().all(|part| matches!(part, Candidates::Term(_)))
             && let Some(contributors) = matcher.contributors()
+            && contributors.words.len() <= MAX_WORDS
             && contributors.words.iter().all(|word| parts.contains(&Candidates::Term(word.term)))
         {
             return Ok(self.tiers(matcher, view)?.at_least(1, contributors.words.len()));

@@ -12,6 +12,8 @@ use std::{ops::ControlFlow, sync::Arc};
 
 use remora_index::{Bitmap, DocSet};
 
+/// Most words of a query whose rows are counted: their documents are all in memory, a bit for each word and document.
+pub(super) const MAX_WORDS: usize = 64;
 /// Words that stand in no more than one in so many documents are merged as lists.
 const FEW_SHARE: usize = 128;
 /// Words of 64 documents between two looks at which words a document must have.

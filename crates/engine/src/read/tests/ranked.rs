@@ -6,15 +6,20 @@ use remora_words::{rank::Ranker, settings::Settings};
 use super::{
     random::Random,
     searches::{answer, term},
-    table::{BODY, Stored, TITLE, row, schema, view},
+    table::{BM25, BODY, POSITION, Stored, TITLE, row, schema, view},
 };
-use crate::{KeywordQuery, Row, Schema, SearchRequest, SortBy, SortKey, TextQuery, WordsDef};
+use crate::{
+    KeywordQuery, Row, Schema, SearchRequest, SortBy, SortKey, TextQuery, WordsDef,
+    read::search::search,
+};
 
 const WORDS: [&str; 6] = ["a", "b", "c", "d", "rare", "often"];
 
 fn ranked_schema(random: &mut Random) -> Schema {
     let fields = if random.chance(50) { vec![BODY] } else { vec![TITLE, BODY] };
-    let words = WordsDef::new(9, fields, &Settings::default(), Vec::new()).unwrap();
+    let mut settings = Settings::default();
+    settings.set("min_infix_len", "1").unwrap();
+    let words = WordsDef::new(9, fields, &settings, Vec::new()).unwrap();
     Schema { words: Some(words), ..schema(false) }
 }
 
@@ -56,7 +61,7 @@ fn query(random: &mut Random, depth: usize) -> String {
         0 => WORDS[random.below(WORDS.len())].to_owned(),
         _ => format!("({})", query(random, depth - 1)),
     };
-    match random.below(12) {
+    match random.below(14) {
         0 => words(random, 1),
         1 => format!("\"{}\"/1", words(random, 1)),
         2 => format!("\"{}\"/{}", words(random, 2), 1 + random.below(3)),
@@ -68,6 +73,8 @@ fn query(random: &mut Random, depth: usize) -> String {
         8 => format!("{} -{}", part(random), part(random)),
         9 => format!("@body {}", words(random, 1)),
         10 => format!("^{} | {}$", WORDS[random.below(6)], WORDS[random.below(6)]),
+        11 => format!("*{} | ^o*", ["e*", "n", "r*"][random.below(3)]),
+        12 => ["o*", "^*f*", "*n$"][random.below(3)].to_owned(),
         _ => format!("{} {}", part(random), part(random)),
     }
 }
@@ -112,10 +119,13 @@ proptest! {
             (1..=count).map(|id| row(id, &text(&mut random), &text(&mut random))).collect();
         let one = view(schema.clone(), spread(&mut random, &rows, 1));
         let four = view(schema, spread(&mut random, &rows, 4));
+        let mut compared = 0;
         for _ in 0..40 {
             let mut request = request(&mut random);
             request.limit = 100_000;
-            let Ok(all) = super::super::search::search(&one, &request, super::table::BM25, super::table::POSITION) else { continue };
+            // Some queries are none: a NOT of everything, two limits in a row.
+            let Ok(all) = search(&one, &request, BM25, POSITION) else { continue };
+            compared += 1;
             request.limit = 1 + random.below(20);
             request.offset = random.below(4);
             let page = request.offset..all.hits.len().min(request.offset + request.limit);
@@ -130,5 +140,6 @@ proptest! {
                 );
             }
         }
+        prop_assert!(compared >= 20, "{compared}");
     }
 }

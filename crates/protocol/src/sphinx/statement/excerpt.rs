@@ -1,6 +1,6 @@
 //! A request for excerpts as CALL SNIPPETS.
 
-use super::{Refused, Result, quote};
+use super::{Refused, Result, TableShape, quote};
 use crate::sphinx::ExcerptRequest;
 
 /// Bits that have an option of their own.
@@ -19,11 +19,11 @@ const FILES: [(u32, &str); 2] = [(128, "load_files"), (1024, "load_files_scatter
 /// All bits that there are; the first, which removes spaces, says nothing here.
 const KNOWN: u32 = 0x7FF;
 
-/// The statement that gives an excerpt of each text, in their order.
+/// The statement that gives an excerpt of each text, in their order, by the words of this table.
 ///
 /// # Errors
 /// A sentence for what is asked of files and for unknown bits.
-pub fn excerpts(request: &ExcerptRequest<'_>) -> Result<String> {
+pub fn excerpts(request: &ExcerptRequest<'_>, shape: &TableShape) -> Result<String> {
     if let Some((_, name)) = FILES.iter().find(|(bit, _)| request.flags & bit != 0) {
         return Err(Refused::new(format!("{name} is not answered: send the texts")));
     }
@@ -60,7 +60,7 @@ pub fn excerpts(request: &ExcerptRequest<'_>) -> Result<String> {
     Ok(format!(
         "CALL SNIPPETS(({}), {}, {}, {})",
         texts.join(", "),
-        quote::text(&request.index),
+        quote::text(&shape.named()),
         quote::text(&request.words),
         options.join(", ")
     ))

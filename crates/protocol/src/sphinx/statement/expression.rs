@@ -61,9 +61,13 @@ impl Reader<'_, '_> {
 
     fn check_length(&self, term: &Term) -> Result<()> {
         if term.sql.len() > MAX_BYTES {
-            return Err(self.names.shape.refuse("an expression is too long"));
+            return Err(self.too_long());
         }
         Ok(())
+    }
+
+    fn too_long(&self) -> Refused {
+        self.names.shape.refuse("an expression is too long")
     }
 
     fn operator(&mut self, operators: &[&'static str]) -> Option<&'static str> {
@@ -126,10 +130,15 @@ impl Reader<'_, '_> {
 
     fn call(&mut self, name: &str) -> Result<Term> {
         self.tokens.need("(")?;
-        let mut arguments = Vec::new();
+        let (mut arguments, mut bytes) = (Vec::new(), 0);
         if !self.tokens.take(")") {
             loop {
-                arguments.push(self.level(0)?.operand());
+                let argument = self.level(0)?.operand();
+                bytes += argument.sql.len();
+                if bytes > MAX_BYTES {
+                    return Err(self.too_long());
+                }
+                arguments.push(argument);
                 if !self.tokens.take(",") {
                     break;
                 }

@@ -99,8 +99,17 @@ fn test(filter: &Filter<'_>, term: &Term, names: &Names<'_>) -> Result<(Option<S
             return Err(names.shape.refuse(format!("a bound of '{name}' is no number")));
         }
         FilterTest::Values(values) => {
-            let list: Vec<String> = values.iter().map(i64::to_string).collect();
+            // Keys have no sign.
+            let shown = |value: &i64| match term.is_key {
+                true => (*value as u64).to_string(),
+                false => value.to_string(),
+            };
+            let list: Vec<String> = values.iter().map(shown).collect();
             (listed(&list), values.contains(&0))
+        }
+        FilterTest::Range(least, most) if term.is_key => {
+            let (least, most) = (*least as u64, *most as u64);
+            (Some(format!("BETWEEN {least} AND {most}")), false)
         }
         FilterTest::Range(least, most) => {
             (Some(format!("BETWEEN {least} AND {most}")), (*least..=*most).contains(&0))

@@ -21,13 +21,15 @@ pub struct Term {
     pub has_weight: bool,
     /// Whether it is a column and nothing else.
     pub is_column: bool,
+    /// Whether it is the key, which has no sign.
+    pub is_key: bool,
 }
 
 impl Term {
     /// A computed value that is never NULL.
     pub fn computed(sql: impl Into<String>, kind: ColumnKind) -> Self {
         let sql = sql.into();
-        Self { sql, kind, is_nullable: false, has_weight: false, is_column: false }
+        Self { sql, kind, is_nullable: false, has_weight: false, is_column: false, is_key: false }
     }
 
     /// A value that is made of others.
@@ -41,21 +43,31 @@ impl Term {
         Self { has_weight: true, ..Self::computed("WEIGHT()", ColumnKind::Number) }
     }
 
-    /// The value within an expression: no NULL, and no whole number without a sign, from which MySQL refuses to take
-    /// a greater one.
-    pub fn operand(self) -> Self {
+    /// The value by which rows are ordered: NULL is 0 or an empty text, as everywhere.
+    pub fn ordered(self) -> Self {
+        match self.is_nullable {
+            true => Self { sql: self.filled(), is_nullable: false, is_column: false, ..self },
+            false => self,
+        }
+    }
+
+    /// Its value, and 0 or an empty text in the place of NULL.
+    fn filled(&self) -> String {
         let zero = match self.kind {
             ColumnKind::Text | ColumnKind::Json => "''",
             _ => "0",
         };
-        let mut sql = self.sql;
-        if self.is_nullable {
-            sql = format!("COALESCE({sql}, {zero})");
-        }
+        format!("COALESCE({}, {zero})", self.sql)
+    }
+
+    /// The value within an expression: no NULL, and no whole number without a sign, from which MySQL refuses to take
+    /// a greater one.
+    pub fn operand(self) -> Self {
+        let mut sql = if self.is_nullable { self.filled() } else { self.sql };
         if self.is_column && matches!(self.kind, ColumnKind::Number | ColumnKind::BigInt) {
             sql = format!("CAST({sql} AS SIGNED)");
         }
-        Self { sql, is_nullable: false, is_column: false, ..self }
+        Self { sql, is_nullable: false, is_column: false, is_key: false, ..self }
     }
 }
 
@@ -121,6 +133,7 @@ impl<'s> Names<'s> {
             is_nullable: column.is_nullable,
             has_weight: false,
             is_column: true,
+            is_key: false,
         });
         let is_key = name.eq_ignore_ascii_case("id") || name.eq_ignore_ascii_case(&self.shape.key);
         column.or_else(|| is_key.then(|| self.key()))
@@ -129,7 +142,7 @@ impl<'s> Names<'s> {
     /// The key.
     pub fn key(&self) -> Term {
         let key = quote::name(&self.shape.key);
-        Term { is_column: true, ..Term::computed(key, ColumnKind::BigInt) }
+        Term { is_column: true, is_key: true, ..Term::computed(key, ColumnKind::BigInt) }
     }
 }
 

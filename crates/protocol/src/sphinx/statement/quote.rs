@@ -5,14 +5,14 @@ pub fn name(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
-/// A text, for a session in which backslashes escape.
+/// A text, for a session in which backslashes escape. Where they do not nothing breaks out either.
 pub fn text(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('\'');
     for character in text.chars() {
         match character {
             '\\' => quoted.push_str("\\\\"),
-            '\'' => quoted.push_str("\\'"),
+            '\'' => quoted.push_str("''"),
             '\0' => quoted.push_str("\\0"),
             '\u{1A}' => quoted.push_str("\\Z"),
             other => quoted.push(other),
@@ -34,7 +34,7 @@ mod tests {
     #[test]
     fn nothing_breaks_out() {
         assert_eq!(name("a`b"), "`a``b`");
-        assert_eq!(text("it's \\' \0"), "'it\\'s \\\\\\' \\0'");
+        assert_eq!(text("it's \\' \0"), "'it''s \\\\'' \\0'");
         assert_eq!(text("\\"), "'\\\\'");
         assert_eq!(number(0.1), "1e-1");
     }

@@ -215,13 +215,13 @@ impl Building<'_, '_> {
     }
 
     fn attribute(&mut self, name: &str) -> Result<String> {
-        let term = self.attribute_term(name)?;
+        let term = self.attribute_term(name)?.ordered();
         Ok(self.place(term))
     }
 
     fn order_by(&mut self, clause: &str) -> Result<Vec<String>> {
         let names = self.names;
-        order(clause, names, |name| Some(self.place(names.find(name)?)))
+        order(clause, names, |name| Some(self.place(names.find(name)?.ordered())))
     }
 
     fn nested(
@@ -347,7 +347,7 @@ impl Building<'_, '_> {
             "@group" | "@groupby" => Some("`@group`".to_owned()),
             "@count" => Some("`@count`".to_owned()),
             "@distinct" => has_distinct.then(|| "`@distinct`".to_owned()),
-            _ => Some(self.place(names.find(name)?)),
+            _ => Some(self.place(names.find(name)?.ordered())),
         })?;
         values.push("`@id` ASC".to_owned());
         Ok(values)

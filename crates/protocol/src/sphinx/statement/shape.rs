@@ -68,7 +68,8 @@ impl Column {
     pub(super) fn value(&self) -> String {
         let name = quote::name(&self.name);
         match self.kind {
-            ColumnKind::Time => format!("UNIX_TIMESTAMP({name})"),
+            // Whole seconds, of moments that have fractions too.
+            ColumnKind::Time => format!("FLOOR(UNIX_TIMESTAMP({name}))"),
             _ => name,
         }
     }
@@ -93,6 +94,11 @@ impl TableShape {
     /// The table within a statement.
     pub(super) fn quoted(&self) -> String {
         format!("{}.{}", quote::name(&self.database), quote::name(&self.name))
+    }
+
+    /// The table in a text, as CALL takes it.
+    pub(super) fn named(&self) -> String {
+        format!("{}.{}", self.database, self.name)
     }
 
     /// A refusal, told of this table as `searchd` tells it.

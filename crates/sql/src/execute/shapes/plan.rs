@@ -273,6 +273,7 @@ fn page(select: &Select, table: &Table, reader: &Reader) -> Option<(Work, Vec<Co
             continue;
         }
         if let Item::One(Value::Weight, name) = item {
+            tests.keywords()?;
             page_fields.push(PageField::Weight);
             columns.push(ExprType::int(21).column_named(name));
             continue;
@@ -289,7 +290,10 @@ fn page(select: &Select, table: &Table, reader: &Reader) -> Option<(Work, Vec<Co
                 scores.push(score.clone());
                 SortBy::Score
             }
-            Ordered::Weight => SortBy::Score,
+            Ordered::Weight => {
+                tests.keywords()?;
+                SortBy::Score
+            }
             Ordered::Count => return None,
         };
         sort.push(SortKey { by, descending: *descending });

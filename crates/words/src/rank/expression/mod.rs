@@ -11,7 +11,8 @@
 //! ```
 //!
 //! An expression is computed in integers of 32 or 64 bits where all of it are integers, else in reals of 32 bits,
-//! rounded after each operation; division by zero gives 0, and integers overflow. As Sphinx does, constants are
+//! rounded after each operation; what is divided by zero is infinite or 0, as Sphinx has it, and counts as 0 at the end;
+//! integers overflow. As Sphinx does, constants are
 //! gathered before anything is computed ([`simplify`]), for that shows in the last bits.
 //!
 //! Source: the behaviour of Sphinx 2.2.11, whose errors are given word for word. What differs: the remainder of a

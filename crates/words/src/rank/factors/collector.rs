@@ -154,7 +154,7 @@ impl Collector {
             return Some(position);
         }
         let word = self.words.counts_as(position)?;
-        let place = Some(hit.at << 1 | u32::from(hit.is_last));
+        let place = Some(place(hit));
         let is_new = self.counted_at[word] != place && self.any_counted_at != place;
         self.counted_at[word] = place;
         self.any_counted_at = place;
@@ -166,7 +166,7 @@ impl Collector {
         if hit.span <= 1 {
             return;
         }
-        let place = Some(hit.at << 1 | u32::from(hit.is_last));
+        let place = Some(place(hit));
         for step in 1..32 {
             if hit.others >> step & 1 == 0 {
                 continue;
@@ -296,4 +296,10 @@ impl Collector {
 fn saturated(frequency: f32, parameters: (f32, f32), length: f32, mean: f32) -> f32 {
     let (saturation, share) = parameters;
     frequency / (frequency + saturation * (1.0 - share + share * length / mean))
+}
+
+/// Field and position, which has 23 bits, and whether it is the field's last.
+fn place(hit: &Hit) -> u32 {
+    const END: u32 = 1 << 23;
+    hit.at | if hit.is_last { END } else { 0 }
 }

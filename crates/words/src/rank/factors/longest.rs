@@ -71,7 +71,7 @@ impl Run {
                 self.begin = hit.position();
             }
         }
-        let bit = 1u64.wrapping_shl(hit.query_position) as u32;
+        let bit = hit.query_bit();
         self.mask |= bit;
         let step = self.at.wrapping_sub(self.tail).cast_signed();
         if (1..32).contains(&step) && self.mask >> step & self.tail_mask != 0 {
