@@ -62,24 +62,24 @@ fn modes_and_rankers() {
     let of = |mode, ranker| short(&Query { mode, ranker, ..query("it's a \"b\" & c-d") });
     let plain = Ranker::Bm25;
     for (mode, expected) in [
-        (MatchMode::All, r#"~ WHERE MATCH('it\'s a \\"b\\" \\& c\\-d') OPTION ranker=proximity"#),
+        (MatchMode::All, r#"~ WHERE MATCH('it''s a \\"b\\" \\& c\\-d') OPTION ranker=proximity"#),
         (
             MatchMode::Any,
-            r#"~ WHERE MATCH('"it\'s a \\"b\\" \\& c\\-d"/1') OPTION ranker=matchany"#,
+            r#"~ WHERE MATCH('"it''s a \\"b\\" \\& c\\-d"/1') OPTION ranker=matchany"#,
         ),
         (
             MatchMode::Phrase,
-            r#"~ WHERE MATCH('"it\'s a \\"b\\" \\& c\\-d"') OPTION ranker=proximity"#,
+            r#"~ WHERE MATCH('"it''s a \\"b\\" \\& c\\-d"') OPTION ranker=proximity"#,
         ),
-        (MatchMode::Boolean, r#"~ WHERE MATCH('it\'s a "b" & c-d') OPTION ranker=none"#),
-        (MatchMode::Extended, r#"~ WHERE MATCH('it\'s a "b" & c-d') OPTION ranker=bm25"#),
+        (MatchMode::Boolean, r#"~ WHERE MATCH('it''s a "b" & c-d') OPTION ranker=none"#),
+        (MatchMode::Extended, r#"~ WHERE MATCH('it''s a "b" & c-d') OPTION ranker=bm25"#),
         (MatchMode::FullScan, "~"),
     ] {
         assert_eq!(of(mode, plain.clone()), expected);
     }
     assert_eq!(short(&query("")), "~");
     let ranker = Ranker::Expression("sum(lcs)') --".into());
-    let expected = r"~ WHERE MATCH('x') OPTION ranker=expr('sum(lcs)\') --')";
+    let expected = "~ WHERE MATCH('x') OPTION ranker=expr('sum(lcs)'') --')";
     assert_eq!(short(&Query { ranker, ..query("x") }), expected);
 }
 

@@ -104,9 +104,10 @@ pub(super) fn is_weight(function: &Function) -> bool {
     is_called && matches!(&function.args, FunctionArguments::List(list) if list.args.is_empty())
 }
 
-/// WEIGHT() where nothing is asked for.
+/// WEIGHT() where nothing is asked for. Alone, the number would be the place of a column in ORDER BY.
 pub(super) fn one() -> Expr {
-    Expr::Value(ValueWithSpan::from(Value::Number("1".to_owned(), false)))
+    let one = Expr::Value(ValueWithSpan::from(Value::Number("1".to_owned(), false)));
+    Expr::Nested(Box::new(one))
 }
 
 /// The order of rows that are found by keywords where none is said: the heaviest first, then by key.

@@ -65,7 +65,7 @@ impl ScalarUDFImpl for MatchFunction {
         };
         if mode.starts_with(KEYWORDS_MODE) {
             let message = "MATCH('…') is answered by a table's words, not for rows of a \
-                           transaction, of a derived table or of an outer query";
+                           transaction, of a derived table or of an outer query; of a transaction, commit first";
             return Err(DataFusionError::Execution(message.to_owned()));
         }
         let query = parsed(&query, is_boolean(&mode))

@@ -1,0 +1,25 @@
+//! The MySQL protocol over real sockets: what clients see from the greeting to the end.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod client;
+
+mod display;
+mod doors;
+mod following;
+mod limits;
+mod login;
+mod prepared;
+mod rights;
+mod talk;
+mod views;
+mod zones;
+
+use client::{Client, Entry};
+
+use crate::support::TestServer;
+
+/// A client of a server without users.
+fn connect(server: &TestServer) -> Client {
+    Client::connect(server.sql_address(), &Entry::default()).unwrap()
+}

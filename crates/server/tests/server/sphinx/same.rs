@@ -1,0 +1,110 @@
+//! Captured requests find here what they found at `searchd`: rows, weights, values, totals, words.
+
+use mysql::prelude::Queryable;
+use remora_protocol::sphinx::{Answer, Found};
+
+use crate::{
+    sphinx::{
+        books,
+        reader::Reader,
+        wire::{captured, resent},
+    },
+    support::TestServer,
+};
+
+/// The attributes that only one of both has.
+const ONLY_THERE: [&str; 3] = ["tags", "wide", "extra"];
+
+/// The answers of a reply that a client of this version got.
+fn answers(version: u16, reply: &[u8]) -> Vec<Answer> {
+    let status = u16::from_be_bytes(reply[..2].try_into().unwrap());
+    Reader(&reply[8..]).answers(version, status)
+}
+
+/// What is to be the same: not the time, nor what only one has.
+fn comparable(answer: &Answer) -> Answer {
+    let Answer::Found { warning, found } = answer else { return answer.clone() };
+    let is_common = |name: &str| !ONLY_THERE.contains(&name);
+    let mut found = Found { milliseconds: 0, ..found.clone() };
+    for row in &mut found.matches {
+        let values = row.values.iter().zip(&found.attributes);
+        let common = values.filter(|(_, attribute)| is_common(&attribute.name));
+        row.values = common.map(|(value, _)| value.clone()).collect();
+    }
+    found.attributes.retain(|attribute| is_common(&attribute.name));
+    Answer::Found { warning: warning.clone(), found }
+}
+
+fn compare(server: &TestServer, name: &str) {
+    let (request, theirs) = captured(name);
+    let version = u16::from_be_bytes(request[2..4].try_into().unwrap());
+    let ours = resent(server, &request);
+    let both = [ours, theirs]
+        .map(|reply| answers(version, &reply).iter().map(comparable).collect::<Vec<_>>());
+    assert_eq!(both[0], both[1], "{name}: ours, theirs");
+}
+
+#[test]
+fn searches_find_what_searchd_found() {
+    let server = books("");
+    for name in ["perl_11e_all", "perl_11e_any", "perl_11e_group", "perl_11e_groupattr"] {
+        compare(&server, name);
+    }
+    compare(&server, "perl_11e_batch");
+    for version in ["102", "103", "105", "108", "10c", "10d", "10e", "112", "117", "11b", "11f"] {
+        compare(&server, &format!("raw_{version}"));
+    }
+    // The exchanges behind this one were captured after it, for it changes a row.
+    let (request, theirs) = captured("perl_11e_update");
+    assert_eq!(resent(&server, &request), theirs);
+    compare(&server, "python_11d_select");
+    for version in ["116", "113", "107"] {
+        for kind in ["filters", "group", "error"] {
+            compare(&server, &format!("python_{version}_{kind}"));
+        }
+    }
+}
+
+/// Distances are computed with 64 bits here and with 32 there.
+#[test]
+fn rows_near_a_place() {
+    let server = books("");
+    let (request, theirs) = captured("python_116_geo");
+    let ours = resent(&server, &request);
+    let ids = |reply: &[u8]| match &answers(0x116, reply)[..] {
+        [Answer::Found { found, .. }] => {
+            let ids: Vec<u64> = found.matches.iter().map(|row| row.id).collect();
+            (ids, found.total_found)
+        }
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(ids(&ours), ids(&theirs));
+}
+
+#[test]
+fn what_has_no_equivalent_is_refused_by_name() {
+    let server = books("");
+    let error = |name: &str| {
+        let (request, _) = captured(name);
+        let version = u16::from_be_bytes(request[2..4].try_into().unwrap());
+        match answers(version, &resent(&server, &request)).remove(0) {
+            Answer::Error(error) => error,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(
+        error("python_116_override"),
+        "index books: an override of attribute 'year' is not answered: update its rows"
+    );
+}
+
+#[test]
+fn what_is_set_for_all_sessions_changes_no_text() {
+    let server = books("");
+    let mut root = crate::sphinx::sql(&server, "", "");
+    root.query_drop("SET GLOBAL sql_mode = 'NO_BACKSLASH_ESCAPES,ANSI_QUOTES'").unwrap();
+    root.query_drop("SET GLOBAL character_set_client = gbk").unwrap();
+    for name in ["perl_11e_all", "perl_11e_group", "python_116_filters"] {
+        compare(&server, name);
+    }
+}

@@ -1,0 +1,233 @@
+//! Every way to the rows gives the same rows in the same order: statements over random tables, indexes and data run
+//! without a hint, with each key forced in turn, and with all of them ignored, which leaves a scan.
+//!
+//! `REMORA_STATEMENTS` says how many statements there are in all.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::fmt::Write;
+
+use crate::support::random::Random;
+use crate::support::{Server, rows, run};
+use remora_sql::Session;
+
+const STATEMENTS: usize = 400;
+const TABLES: usize = 2;
+const ROWS: u64 = 4_000;
+
+/// The columns, each with how it is declared.
+const COLUMNS: [(&str, &str); 10] = [
+    ("a", "INT"),
+    ("b", "TINYINT"),
+    ("c", "BIGINT UNSIGNED"),
+    ("d", "DATETIME"),
+    ("e", "DECIMAL(8,2)"),
+    ("f", "VARCHAR(20) COLLATE utf8mb4_0900_bin"),
+    ("g", "VARCHAR(20) COLLATE utf8mb4_0900_ai_ci"),
+    ("h", "CHAR(6) COLLATE utf8mb4_general_ci"),
+    ("i", "DATE"),
+    ("k", "SMALLINT"),
+];
+
+/// Columns whose equal values are written alike.
+const PLAIN: [&str; 8] = ["a", "b", "c", "d", "e", "f", "i", "k"];
+
+fn value(random: &mut Random, column: &str) -> String {
+    match column {
+        "a" => (random.below(300) as i64 - 150).to_string(),
+        // Most rows have one value.
+        "b" => (if random.below(8) > 0 { 1 } else { random.below(5) }).to_string(),
+        "c" => (random.below(40) * 3_000_000_000).to_string(),
+        "d" => {
+            let (day, hour) = (1 + random.below(28), random.below(24));
+            format!("'2026-0{}-{day:02} {hour:02}:30:00'", 1 + random.below(9))
+        }
+        "e" => format!("{}.{:02}", random.below(60), random.below(4) * 25),
+        "f" => format!("'n{}'", random.below(120)),
+        "g" => format!("'{}{}'", random.choose(&["Ki", "ki", "KÍ", "kj"]), random.below(50)),
+        "h" => format!("'{}'", random.choose(&["ab", "AB", "b", "b ", "c", "é", "E"])),
+        "i" => format!("'2026-03-{:02}'", 1 + random.below(28)),
+        _ => random.below(2_000).to_string(),
+    }
+}
+
+fn column(random: &mut Random) -> &'static str {
+    COLUMNS[random.below(COLUMNS.len() as u64) as usize].0
+}
+
+fn comparison(random: &mut Random, of: &str) -> String {
+    let column = column(random);
+    let (one, other) = (value(random, column), value(random, column));
+    match random.below(9) {
+        0..4 => format!("{of}{column} = {one}"),
+        4 => format!("{of}{column} IN ({one}, {other})"),
+        5 => format!("{of}{column} BETWEEN {one} AND {other}"),
+        6 => format!("{of}{column} IS NULL"),
+        7 => format!("{of}f LIKE 'n{}%'", random.below(12)),
+        _ => format!("{of}{column} {} {one}", random.choose(&["<", ">=", "<>"])),
+    }
+}
+
+fn condition(random: &mut Random, of: &str) -> String {
+    match random.below(6) {
+        0..3 => comparison(random, of),
+        3 => format!("{} AND {}", comparison(random, of), comparison(random, of)),
+        4 => format!("({} OR {})", comparison(random, of), comparison(random, of)),
+        _ => format!("{of}id < {} AND {}", random.below(ROWS), comparison(random, of)),
+    }
+}
+
+/// A statement, with `@` for the table and the hint behind it.
+fn statement(random: &mut Random) -> String {
+    let filter = condition(random, "");
+    let way = random.choose(&["", " DESC"]);
+    let plain = random.choose(&PLAIN);
+    let (id, limit) = (random.below(ROWS), 1 + random.below(30));
+    match random.below(11) {
+        0 => format!("SELECT COUNT(*), SUM(a), MIN(d), MAX(c) FROM t @ WHERE {filter}"),
+        1 => format!("SELECT id, {plain} FROM t @ WHERE {filter} ORDER BY id{way}"),
+        2 => format!("SELECT DISTINCT {plain} FROM t @ WHERE {filter} ORDER BY {plain}{way}"),
+        3 => format!(
+            "SELECT {plain}, COUNT(*), MIN(id) FROM t @ WHERE {filter} GROUP BY {plain} ORDER BY {plain}"
+        ),
+        4 => format!("SELECT MIN({plain}), MAX({plain}) FROM t @"),
+        5 => format!("SELECT MIN({plain}), MAX(id) FROM t @ WHERE {filter}"),
+        6 => {
+            let by = random.choose(&PLAIN);
+            format!(
+                "SELECT x.id, y.id FROM t x @ JOIN t y @ ON y.{by} = x.{by} WHERE x.id BETWEEN {id} AND {} AND {} \
+                 ORDER BY x.id, y.id LIMIT 60",
+                id + 4,
+                condition(random, "y.")
+            )
+        }
+        7 => format!(
+            "SELECT id FROM t @ WHERE {filter} AND a IN (SELECT a FROM t @ WHERE id < {}) ORDER BY id",
+            random.below(40)
+        ),
+        8 => {
+            let from = random.below(300) as i64 - 150;
+            format!(
+                "SELECT a, id FROM t @ WHERE (a, id) > ({from}, {id}) ORDER BY a, id LIMIT {limit}"
+            )
+        }
+        _ => {
+            let second = random.choose(&["", "", "b, ", "d, "]);
+            let by = format!("{plain}, {second}id").replace(',', &format!("{way},"));
+            let (filter, offset) = match random.below(3) {
+                0 => (String::new(), random.choose(&[0, 7, 1_500])),
+                _ => (format!(" WHERE {filter}"), random.choose(&[0, 0, 20])),
+            };
+            format!(
+                "SELECT id, {plain} FROM t @{filter} ORDER BY {by}{way} LIMIT {limit} OFFSET {offset}"
+            )
+        }
+    }
+}
+
+/// Some keys of one to three columns.
+fn keys(random: &mut Random) -> Vec<String> {
+    let count = 3 + random.below(3);
+    let key = |number| {
+        let mut columns: Vec<&str> = Vec::new();
+        for _ in 0..=random.below(3) {
+            let column = column(random);
+            if !columns.contains(&column) {
+                columns.push(column);
+            }
+        }
+        let parts = columns.iter().map(|column| {
+            let prefix = if *column == "g" && random.below(2) == 0 { "(3)" } else { "" };
+            format!("{column}{prefix}{}", random.choose(&["", " DESC"]))
+        });
+        format!("KEY k{number} ({})", parts.collect::<Vec<_>>().join(", "))
+    };
+    (0..count).map(key).collect()
+}
+
+async fn insert(session: &mut Session, random: &mut Random, from: u64, to: u64) {
+    let mut text = "REPLACE INTO t VALUES ".to_owned();
+    for id in from..to {
+        let mut values = COLUMNS.map(|(column, _)| value(random, column));
+        if random.below(6) == 0 {
+            values[random.below(10) as usize] = "NULL".to_owned();
+        }
+        let comma = if id == from { "" } else { "," };
+        write!(text, "{comma}({id},{})", values.join(",")).unwrap();
+    }
+    run(session, &text).await.unwrap();
+}
+
+async fn change(session: &mut Session, random: &mut Random) {
+    for _ in 0..6 {
+        let (id, column) = (random.below(ROWS), column(random));
+        let value = value(random, column);
+        let update =
+            format!("UPDATE t SET {column} = {value} WHERE id BETWEEN {id} AND {}", id + 40);
+        run(session, &update).await.unwrap();
+        let id = random.below(ROWS);
+        run(session, &format!("DELETE FROM t WHERE id BETWEEN {id} AND {}", id + 25))
+            .await
+            .unwrap();
+        insert(session, random, id, id + 3).await;
+    }
+}
+
+async fn compare(session: &mut Session, random: &mut Random, keys: usize, statements: usize) {
+    let names: Vec<String> = (0..keys).map(|number| format!("k{number}")).collect();
+    let all = format!("IGNORE INDEX (PRIMARY, {})", names.join(", "));
+    for _ in 0..statements {
+        let statement = statement(random);
+        let scanned = statement.replace('@', &all);
+        let expected = run(session, &scanned).await;
+        let expected = expected.unwrap_or_else(|error| panic!("{scanned}: {error}"));
+        let expected = expected.sets[0].text();
+        let forced = names.iter().map(|name| format!("FORCE INDEX ({name})"));
+        let others =
+            ["".to_owned(), "USE INDEX (PRIMARY)".to_owned(), "FORCE INDEX (PRIMARY)".to_owned()];
+        for hint in others.into_iter().chain(forced) {
+            let hinted = statement.replace('@', &hint);
+            let found = rows(session, &hinted).await;
+            if found != expected {
+                let explained = rows(session, &format!("EXPLAIN {hinted}")).await;
+                panic!("{hinted}\n{found}\n  instead of\n{expected}\n{explained}");
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_access_path_gives_the_same_rows() {
+    let mut random = Random::seeded();
+    let statements = std::env::var("REMORA_STATEMENTS").ok().and_then(|it| it.parse().ok());
+    let statements = statements.unwrap_or(STATEMENTS) / (TABLES * 5);
+    for _ in 0..TABLES {
+        let directory = tempfile::tempdir().unwrap();
+        let keys = keys(&mut random);
+        {
+            let server = Server::at(directory.path());
+            let mut session = server.session();
+            let columns = COLUMNS.map(|(name, declared)| format!("{name} {declared}")).join(", ");
+            let table =
+                format!("CREATE TABLE t (id INT PRIMARY KEY, {columns}, {})", keys.join(", "));
+            run(&mut session, &table).await.unwrap();
+            for from in (0..ROWS).step_by(1_000) {
+                insert(&mut session, &mut random, from, from + 1_000).await;
+            }
+            compare(&mut session, &mut random, keys.len(), statements).await;
+            change(&mut session, &mut random).await;
+            compare(&mut session, &mut random, keys.len(), statements).await;
+            run(&mut session, "BEGIN").await.unwrap();
+            change(&mut session, &mut random).await;
+            compare(&mut session, &mut random, keys.len(), statements).await;
+            run(&mut session, "COMMIT").await.unwrap();
+            run(&mut session, "OPTIMIZE TABLE t").await.unwrap();
+            compare(&mut session, &mut random, keys.len(), statements).await;
+            change(&mut session, &mut random).await;
+            server.database.close().unwrap();
+        }
+        let server = Server::at(directory.path());
+        let mut session = server.session();
+        compare(&mut session, &mut random, keys.len(), statements).await;
+    }
+}

@@ -1,0 +1,240 @@
+//! Definitions, rows and transactions compared with what MySQL 9.7 did: golden scripts under
+//! `tests/dml`, each run in a database of its own.
+//!
+//! ```text
+//! > statement
+//! ok AFFECTED LAST_INSERT_ID INFO   or   columns a|b, and a line `= …` for each row
+//! error CODE MESSAGE
+//! ! LEVEL CODE MESSAGE               its warnings
+//! ? REASON                           it is known to differ: see docs/sql-differences.md
+//! ```
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::path::Path;
+
+use crate::support::{Answer, Server, run};
+use mysql::{Conn, prelude::Queryable};
+use remora_peers::{Kind, Server as Peer};
+use remora_sql::Session;
+
+/// The scripts.
+const SCRIPTS: [&str; 10] = [
+    "insert",
+    "duplicate",
+    "update",
+    "transactions",
+    "define",
+    "rebuild",
+    "functional",
+    "plans",
+    "keys",
+    "views",
+];
+
+/// A statement, what MySQL answered, and whether the answer is known to differ.
+struct Step {
+    statement: String,
+    expected: Vec<String>,
+    differs: bool,
+}
+
+fn steps(path: &Path) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    for line in std::fs::read_to_string(path).unwrap().lines() {
+        if let Some(statement) = line.strip_prefix("> ") {
+            let statement = statement.to_owned();
+            steps.push(Step { statement, expected: Vec::new(), differs: false });
+        } else if line.starts_with('#') || line.is_empty() {
+            continue;
+        } else if let Some(step) = steps.last_mut() {
+            if line.starts_with("? ") {
+                step.differs = true;
+            } else {
+                step.expected.push(line.to_owned());
+            }
+        }
+    }
+    steps
+}
+
+async fn answered(session: &mut Session, statement: &str) -> Vec<String> {
+    let mut lines = match run(session, statement).await {
+        Ok(answers) => answers.sets.first().map_or_else(Vec::new, shown),
+        Err(error) => return vec![format!("error {} {}", error.code.number(), error.message)],
+    };
+    if let Ok(warnings) = run(session, "SHOW WARNINGS").await {
+        let rows = warnings.sets.first().map_or(&[][..], |answer| &answer.rows);
+        lines.extend(rows.iter().map(|row| format!("! {}", row.join(" "))));
+    }
+    lines
+}
+
+fn shown(answer: &Answer) -> Vec<String> {
+    if answer.columns.is_empty() {
+        let outcome = &answer.outcome;
+        let line =
+            format!("ok {} {} {}", outcome.affected_rows, outcome.last_insert_id, outcome.info);
+        return vec![line.trim_end().to_owned()];
+    }
+    let mut lines = vec![format!("columns {}", answer.names().join("|"))];
+    let escaped = |text: &String| text.replace('\\', "\\\\").replace('\n', "\\n");
+    let rows = answer.rows.iter();
+    lines.extend(rows.map(|row| {
+        let cells: Vec<String> = row.iter().map(escaped).collect();
+        format!("= {}", cells.join("|"))
+    }));
+    lines
+}
+
+async fn differences(path: &Path) -> Vec<String> {
+    let server = Server::new();
+    let mut session = server.session();
+    let begin = "SET time_zone = '+00:00', timestamp = 1700000000.123456";
+    run(&mut session, begin).await.unwrap();
+    let mut found = Vec::new();
+    for step in steps(path) {
+        let answer = answered(&mut session, &step.statement).await;
+        if (answer == step.expected) == step.differs {
+            let known = if step.differs { " (is listed as different, and is not)" } else { "" };
+            found.push(format!(
+                "> {}{known}\n  MySQL {}\n  here  {}",
+                step.statement,
+                step.expected.join("\n        "),
+                answer.join("\n        ")
+            ));
+        }
+    }
+    found
+}
+
+async fn check(name: &str) {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/dml");
+    let found = differences(&directory.join(format!("{name}.txt"))).await;
+    assert!(found.is_empty(), "{} of {name} differ:\n{}", found.len(), found.join("\n"));
+}
+
+/// What a real MySQL answers a statement, as [`answered`] says it.
+fn theirs(connection: &mut Conn, statement: &str) -> Vec<String> {
+    let mut lines = match connection.query_iter(statement) {
+        Ok(result) => their_answer(result),
+        Err(mysql::Error::MySqlError(error)) => {
+            return vec![format!("error {} {}", error.code, error.message)];
+        }
+        Err(error) => return vec![format!("{statement}: {error}")],
+    };
+    if lines.iter().any(|line| line.starts_with("error ")) {
+        return lines;
+    }
+    let warnings: Vec<(String, u16, String)> = connection.query("SHOW WARNINGS").unwrap();
+    let warnings = warnings.iter();
+    lines.extend(warnings.map(|(level, code, message)| format!("! {level} {code} {message}")));
+    lines
+}
+
+fn their_answer(mut result: mysql::QueryResult<'_, '_, '_, mysql::Text>) -> Vec<String> {
+    let columns = result.columns();
+    let names: Vec<String> =
+        columns.as_ref().iter().map(|column| column.name_str().into_owned()).collect();
+    if names.is_empty() {
+        let (affected, id) = (result.affected_rows(), result.last_insert_id().unwrap_or(0));
+        return vec![format!("ok {affected} {id} {}", result.info_str()).trim_end().to_owned()];
+    }
+    let mut lines = vec![format!("columns {}", names.join("|"))];
+    for row in result.by_ref() {
+        let row = match row {
+            Ok(row) => row,
+            Err(mysql::Error::MySqlError(error)) => {
+                return vec![format!("error {} {}", error.code, error.message)];
+            }
+            Err(error) => return vec![error.to_string()],
+        };
+        let cells = row.unwrap().into_iter().map(|value| match value {
+            mysql::Value::NULL => "NULL".to_owned(),
+            mysql::Value::Bytes(bytes) => {
+                let text = String::from_utf8_lossy(&bytes);
+                text.replace('\\', "\\\\").replace('\n', "\\n")
+            }
+            other => other.as_sql(true),
+        });
+        lines.push(format!("= {}", cells.collect::<Vec<_>>().join("|")));
+    }
+    lines
+}
+
+#[test]
+fn scripts_say_what_mysql_did() {
+    let peer = Peer::start(Kind::MySql97, &["--skip-log-bin"]).unwrap();
+    let mut connection = peer.connect().unwrap();
+    let mut wrong = Vec::new();
+    for name in SCRIPTS {
+        let begin = [
+            "DROP DATABASE IF EXISTS test",
+            "CREATE DATABASE test",
+            "USE test",
+            "SET SESSION time_zone = '+00:00', timestamp = 1700000000.123456",
+        ];
+        connection.reset().unwrap();
+        begin.iter().for_each(|statement| connection.query_drop(statement).unwrap());
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/dml/{name}.txt"));
+        for step in steps(&path) {
+            let answer = theirs(&mut connection, &step.statement);
+            if answer != step.expected {
+                let (statement, expected) = (step.statement, step.expected);
+                wrong.push(format!("[{name}] {statement}\n  {expected:?}\n  {answer:?}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn inserts() {
+    check("insert").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn duplicates() {
+    check("duplicate").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn updates_and_deletes() {
+    check("update").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn transactions() {
+    check("transactions").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn definitions() {
+    check("define").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tables_made_anew() {
+    check("rebuild").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unique_keys_over_expressions() {
+    check("functional").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_that_are_not_unique() {
+    check("keys").await;
+}
+
+/// What is planned without an optimizer, and subqueries that are no joins.
+#[tokio::test(flavor = "multi_thread")]
+async fn plans_of_small_tables() {
+    check("plans").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn views() {
+    check("views").await;
+}

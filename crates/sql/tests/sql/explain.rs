@@ -1,0 +1,302 @@
+//! EXPLAIN tells what runs: which key finds the rows, how many are looked at, in which order tables are read.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fmt::Write;
+
+use crate::support::{Server, rows, run};
+use remora_sql::Session;
+
+const ORDERS: u64 = 30_000;
+const USERS: u64 = 2_000;
+const NULL: &str = "NULL";
+
+async fn shop(server: &Server) -> Session {
+    let mut session = server.session();
+    for table in [
+        "CREATE TABLE users (id INT NOT NULL PRIMARY KEY, mail VARCHAR(40) NOT NULL, country CHAR(2), \
+         UNIQUE KEY mail (mail), KEY country (country))",
+        "CREATE TABLE orders (id INT NOT NULL PRIMARY KEY, user INT NOT NULL, state TINYINT, \
+         made DATETIME NOT NULL, total DECIMAL(8,2), KEY user_made (user, made), KEY made (made), \
+         KEY state (state))",
+    ] {
+        run(&mut session, table).await.unwrap();
+    }
+    let mut users = "INSERT INTO users VALUES ".to_owned();
+    for id in 0..USERS {
+        let comma = if id > 0 { "," } else { "" };
+        let country = ["de", "fr", "jp", "br"][id as usize % 4];
+        write!(users, "{comma}({id},'u{id}@x','{country}')").unwrap();
+    }
+    run(&mut session, &users).await.unwrap();
+    for from in (0..ORDERS).step_by(10_000) {
+        let mut orders = "INSERT INTO orders VALUES ".to_owned();
+        for id in from..from + 10_000 {
+            let comma = if id > from { "," } else { "" };
+            let (user, state) = (id * 7 % USERS, if id % 100 == 0 { 1 } else { 2 });
+            let day = 1 + id % 28;
+            write!(orders, "{comma}({id},{user},{state},'2026-05-{day:02} 10:00:00',{})", id % 90)
+                .unwrap();
+        }
+        run(&mut session, &orders).await.unwrap();
+    }
+    run(&mut session, "OPTIMIZE TABLE users, orders").await.unwrap();
+    session
+}
+
+/// The columns of EXPLAIN without `partitions`, of each row.
+async fn explained(session: &mut Session, statement: &str) -> Vec<Vec<String>> {
+    let text = rows(session, &format!("EXPLAIN {statement}")).await;
+    let lines = text.lines().map(|line| {
+        let mut cells: Vec<String> = line.split('|').map(str::to_owned).collect();
+        assert_eq!(cells.len(), 12, "{statement}: {line}");
+        cells.remove(3);
+        cells
+    });
+    lines.collect()
+}
+
+/// What is to be told of a table: its name, then type, possible_keys, key, key_len, ref, rows and filtered.
+type Told<'t> = [&'t str; 8];
+
+async fn check(session: &mut Session, statement: &str, expected: &[Told<'_>]) {
+    let found = explained(session, statement).await;
+    let found: Vec<Vec<&str>> =
+        found.iter().map(|row| row[2..10].iter().map(String::as_str).collect()).collect();
+    let expected: Vec<Vec<&str>> = expected.iter().map(|row| row.to_vec()).collect();
+    assert_eq!(found, expected, "{statement}");
+}
+
+/// Statements of one table, and what is told of it.
+#[rustfmt::skip]
+const OF_ONE_TABLE: [(&str, Told<'_>); 11] = [
+    ("SELECT * FROM users WHERE id = 7",
+        ["users", "const", "PRIMARY", "PRIMARY", "4", "const", "1", "100"]),
+    ("SELECT * FROM users u WHERE mail = 'u9@x'",
+        ["u", "const", "mail", "mail", "162", "const", "1", "100"]),
+    ("SELECT * FROM orders WHERE user = 5",
+        ["orders", "ref", "user_made", "user_made", "4", "const", "15", "100"]),
+    ("SELECT COUNT(*) FROM orders WHERE user IN (5, 6) AND made > '2026-05-09'",
+        ["orders", "range", "user_made,made", "user_made", "9", NULL, "21", "100"]),
+    ("SELECT id FROM orders WHERE user = 5 AND total > 50",
+        ["orders", "ref", "user_made", "user_made", "4", "const", "15", "40"]),
+    // No more than the page has.
+    ("SELECT id FROM orders WHERE user = 5 ORDER BY made DESC LIMIT 3",
+        ["orders", "ref", "user_made", "user_made", "4", "const", "3", "100"]),
+    ("SELECT id FROM orders ORDER BY made DESC, id DESC LIMIT 20",
+        ["orders", "index", NULL, "made", "5", NULL, "20", "100"]),
+    // One state has nearly all rows.
+    ("SELECT COUNT(*) FROM orders WHERE state = 2",
+        ["orders", "ALL", "state", NULL, NULL, NULL, "30000", "99"]),
+    ("SELECT COUNT(*) FROM orders WHERE state = 1",
+        ["orders", "ref", "state", "state", "2", "const", "300", "100"]),
+    ("SELECT COUNT(*) FROM orders WHERE user = 5 OR id < 100",
+        ["orders", "index_merge", "PRIMARY,user_made", "user_made,PRIMARY", "4,4", NULL, "115", "100"]),
+    ("SELECT COUNT(*) FROM orders",
+        [NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL]),
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn explain_names_the_key_and_counts_its_rows() {
+    let server = Server::new();
+    let mut session = shop(&server).await;
+    for (statement, told) in OF_ONE_TABLE {
+        check(&mut session, statement, &[told]).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn explain_tells_joins_in_the_order_they_are_read_in() {
+    let server = Server::new();
+    let mut session = shop(&server).await;
+    let session = &mut session;
+    check(
+        session,
+        "SELECT o.id, u.mail FROM orders o JOIN users u ON u.id = o.user WHERE o.state = 1",
+        &[
+            ["o", "ref", "state", "state", "2", "const", "300", "100"],
+            ["u", "eq_ref", "PRIMARY", "PRIMARY", "4", "test.o.user", "1", "100"],
+        ],
+    )
+    .await;
+    check(
+        session,
+        "SELECT o.id, u.mail FROM orders o JOIN users u ON u.id = o.user WHERE u.mail = 'u3@x'",
+        &[
+            ["u", "const", "mail", "mail", "162", "const", "1", "100"],
+            ["o", "ref", "user_made", "user_made", "4", "test.u.id", "15", "100"],
+        ],
+    )
+    .await;
+    check(
+        session,
+        "SELECT o.id, u.mail FROM orders o JOIN users u ON u.id = o.user WHERE o.id IN (3, 4) AND o.total >= 0",
+        &[
+            ["o", "range", "PRIMARY", "PRIMARY", "4", NULL, "2", "100"],
+            ["u", "eq_ref", "PRIMARY", "PRIMARY", "4", "test.o.user", "1", "100"],
+        ],
+    )
+    .await;
+    let told = explained(
+        session,
+        "SELECT u.id FROM users u WHERE u.country = 'xx' AND u.id IN (SELECT o.user FROM orders o)",
+    )
+    .await;
+    let selects: Vec<_> =
+        told.iter().map(|row| (row[0].as_str(), row[1].as_str(), row[2].as_str())).collect();
+    assert_eq!(selects, [("1", "PRIMARY", "u"), ("2", "SUBQUERY", "o")]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_rows_that_are_looked_at_are_those_of_the_key() {
+    let server = Server::new();
+    let mut session = shop(&server).await;
+    // Deleted rows and new segments are counted as they are.
+    run(&mut session, "DELETE FROM orders WHERE id < 2000 AND user = 5").await.unwrap();
+    run(&mut session, "INSERT INTO orders VALUES (90000, 5, 1, '2026-06-01', 1)").await.unwrap();
+    let counted = rows(&mut session, "SELECT COUNT(*) FROM orders WHERE user = 5").await;
+    let told = explained(&mut session, "SELECT * FROM orders WHERE user = 5").await;
+    let told = &told[0];
+    assert_eq!((&told[5], &told[8]), (&"user_made".to_owned(), &counted.trim().to_owned()));
+    // A session's own rows are told beside.
+    run(&mut session, "BEGIN").await.unwrap();
+    run(&mut session, "INSERT INTO orders VALUES (90001, 5, 1, '2026-06-01', 1)").await.unwrap();
+    let told = explained(&mut session, "SELECT * FROM orders WHERE user = 5").await;
+    assert!(told[0][10].contains("1 rows of the session"), "{told:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hints_are_obeyed() {
+    let server = Server::new();
+    let mut session = shop(&server).await;
+    let session = &mut session;
+    check(
+        session,
+        "SELECT COUNT(*) FROM orders FORCE INDEX (state) WHERE state = 2",
+        &[["orders", "ref", "state", "state", "2", "const", "29700", "100"]],
+    )
+    .await;
+    for hinted in [
+        "orders IGNORE INDEX (user_made)",
+        "orders IGNORE KEY FOR JOIN (user_made)",
+        "orders USE INDEX (state, made)",
+        "orders USE INDEX ()",
+    ] {
+        check(
+            session,
+            &format!("SELECT COUNT(*) FROM {hinted} WHERE user = 5"),
+            &[["orders", "ALL", NULL, NULL, NULL, NULL, "30000", "0.05"]],
+        )
+        .await;
+    }
+    check(
+        session,
+        "SELECT /*+ NO_INDEX(o user_made) */ total FROM orders o WHERE user = 5",
+        &[["o", "ALL", NULL, NULL, NULL, NULL, "30000", "0.05"]],
+    )
+    .await;
+    check(
+        session,
+        "SELECT COUNT(*) FROM orders IGNORE INDEX FOR ORDER BY (user_made) WHERE user = 5",
+        &[["orders", "ref", "user_made", "user_made", "4", "const", "15", "100"]],
+    )
+    .await;
+    let sorted = "SELECT id FROM orders IGNORE INDEX FOR ORDER BY (made) ORDER BY made, id LIMIT 5";
+    let told = explained(session, sorted).await;
+    assert!(told[0][10].contains("Using filesort"), "{told:?}");
+    for (statement, error) in [
+        ("SELECT 1 FROM orders o FORCE INDEX (nope)", "1176 Key 'nope' doesn't exist in table 'o'"),
+        (
+            "SELECT 1 FROM orders USE INDEX (made) FORCE INDEX (state)",
+            "1221 Incorrect usage of USE INDEX and FORCE INDEX",
+        ),
+    ] {
+        assert_eq!(rows(session, statement).await, error);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn explain_analyze_runs_the_statement() {
+    let server = Server::new();
+    let mut session = shop(&server).await;
+    for (statement, parts) in [
+        ("SELECT * FROM users WHERE id = 7", vec!["on users using PRIMARY", " rows=1 loops=1)"]),
+        (
+            "SELECT id, total * 2 FROM orders WHERE user = 5 AND total > 50",
+            vec!["Index lookup on orders using user_made", "(rows=15)", " rows=6 loops=1)"],
+        ),
+        (
+            "SELECT o.id, u.mail FROM orders o JOIN users u ON u.id = o.user WHERE u.mail = 'u3@x'",
+            vec![
+                "-> Single-row index lookup on u using mail",
+                "on o using user_made",
+                "rows=15 loops=1)",
+            ],
+        ),
+        (
+            "SELECT id FROM users WHERE id = 1 UNION SELECT id FROM orders WHERE user = 5",
+            vec!["-> Append", "Index lookup on orders using user_made", "rows=15 loops=1)"],
+        ),
+    ] {
+        let told = rows(&mut session, &format!("EXPLAIN ANALYZE {statement}")).await;
+        for part in parts {
+            assert!(told.contains(part), "{statement}: no {part} in\n{told}");
+        }
+        assert!(told.contains("actual time="), "{told}");
+    }
+    let refused = rows(&mut session, "EXPLAIN ANALYZE FORMAT=JSON SELECT 1").await;
+    assert!(refused.starts_with("1235 "), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn show_index_has_cardinalities() {
+    let server = Server::new();
+    let mut session = shop(&server).await;
+    let session = &mut session;
+    let cardinalities = "SELECT CONCAT_WS(' ', INDEX_NAME, SEQ_IN_INDEX, CARDINALITY) AS c \
+                         FROM information_schema.STATISTICS WHERE TABLE_NAME = 'orders'";
+    let told = rows(session, cardinalities).await;
+    for line in ["PRIMARY 1 30000", "user_made 1 2000", "made 1 28", "state 1 2"] {
+        assert!(told.lines().any(|told| told == line), "no {line} in\n{told}");
+    }
+    // Values that only one of two segments has are not lost, and others not counted twice.
+    run(
+        session,
+        "INSERT INTO orders SELECT id + 50000, user, 3, made, total FROM orders WHERE id < 3000",
+    )
+    .await
+    .unwrap();
+    let told = rows(session, cardinalities).await;
+    for line in ["PRIMARY 1 33000", "made 1 28", "state 1 3"] {
+        assert!(told.lines().any(|told| told == line), "no {line} in\n{told}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn indexes_count_their_answers() {
+    let server = Server::new();
+    let mut session = shop(&server).await;
+    let session = &mut session;
+    let usage = "SELECT CONCAT_WS(' ', INDEX_NAME, KIND, ANSWERS) AS u FROM remora.index_usage \
+                 WHERE TABLE_NAME = 'orders' AND ANSWERS > 0 AND INDEX_NAME <> 'PRIMARY'";
+    let lookups = "SELECT ANSWERS FROM remora.index_usage \
+                   WHERE TABLE_NAME = 'orders' AND INDEX_NAME = 'PRIMARY' AND KIND = 'lookup'";
+    let before: u64 = rows(session, lookups).await.parse().unwrap();
+    assert_eq!(rows(session, usage).await, "", "nothing was asked");
+    for statement in [
+        "SELECT total FROM orders WHERE id = 7",
+        "SELECT COUNT(*) FROM orders WHERE user = 5",
+        "SELECT COUNT(*) FROM orders WHERE user = 6",
+        "SELECT COUNT(*) FROM orders WHERE user = 6 AND made > '2026-05-20'",
+        "SELECT id FROM orders ORDER BY made DESC, id DESC LIMIT 20",
+    ] {
+        rows(session, statement).await;
+    }
+    let told = rows(session, usage).await;
+    assert_eq!(told, "user_made equality 2\nuser_made range 1\nmade order 1");
+    assert_eq!(rows(session, lookups).await, (before + 1).to_string());
+    // An index keeps its number when others come and go.
+    run(session, "ALTER TABLE orders DROP KEY state, ADD KEY total (total)").await.unwrap();
+    let told = rows(session, usage).await;
+    assert!(told.contains("user_made equality 2"), "{told}");
+}
