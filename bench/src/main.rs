@@ -7,6 +7,7 @@
 //! cargo run --release -p bench -- corpus-check
 //! cargo run --release -p bench -- lookup
 //! cargo run --release -p bench -- many-keys
+//! cargo run --release -p bench -- documents
 //! cargo run --release -p bench -- hostile
 //! cargo run --release -p bench -- small-queries
 //! cargo run --release -p bench -- tpcc --server mysql97 --terminals 2
@@ -22,6 +23,7 @@ mod answer;
 mod app;
 mod beside;
 mod corpus;
+mod documents;
 mod extend;
 mod hostile;
 mod lookup;
@@ -71,6 +73,8 @@ enum Suite {
     /// Rows by a list of keys, by every form such a list has in SQL.
     #[command(alias = "manykeys")]
     ManyKeys(many_keys::ManyKeysOptions),
+    /// JSON documents in process: tiedot's benchmark.
+    Documents(documents::DocumentOptions),
     /// Statements that cost more than their text is long, and statements without end.
     Hostile(hostile::HostileOptions),
     /// Queries over small tables, no two alike: reading and planning.
@@ -92,6 +96,7 @@ fn main() -> Result<()> {
         Suite::Search(options) => suite::search(&options),
         Suite::Lookup(options) => lookup::lookup(&options),
         Suite::ManyKeys(options) => many_keys::many_keys(&options),
+        Suite::Documents(options) => documents::documents(&options),
         Suite::Hostile(options) => hostile::hostile(&options),
         Suite::SmallQueries(options) => small_queries::small_queries(&options),
         Suite::App(options) => app::app(&options),

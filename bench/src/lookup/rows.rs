@@ -76,6 +76,7 @@ pub fn fill(engine: &Database, name: &str, rows: u64) -> Result<()> {
         indexes: Vec::new(),
         synonyms: Vec::new(),
         words: None,
+        paths: Vec::new(),
         declared: None,
     })?;
     let mut first = 1;

@@ -114,6 +114,7 @@ fn schema(indexes: usize) -> Schema {
         required: None,
         synonyms: Vec::new(),
         words: None,
+        paths: Vec::new(),
         declared: None,
     }
 }

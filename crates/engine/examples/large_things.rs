@@ -68,6 +68,7 @@ fn schema(name: &str) -> Schema {
         indexes: Vec::new(),
         synonyms: Vec::new(),
         words: None,
+        paths: Vec::new(),
         declared: None,
     }
 }

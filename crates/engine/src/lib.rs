@@ -36,6 +36,7 @@ pub use access::{
 pub use change::{Change, ChangeBatch, Definition, Position, SourcePositions, TableChanges};
 pub use check::{CheckReport, CheckStep, CheckedTable, Repaired};
 pub use database::Database;
+pub use encode::walk_path;
 pub use error::{Error, Missing, RequestPart, Result};
 pub use indexing::RequiredRows;
 pub use options::{Durability, Options};
@@ -52,7 +53,8 @@ pub use request::{
 };
 pub use schema::{
     ColumnDef, ColumnType, Comparison, DeclaredTable, DeclaredView, Filter, HIDDEN_KEY,
-    HIDDEN_PREFIX, IndexColumn, IndexDef, Literal, Schema, TextDef, WordsDef, register_text_key,
+    HIDDEN_PREFIX, IndexColumn, IndexDef, Literal, PathDef, PathTest, PathValue, Schema, TextDef,
+    WordsDef, register_text_key,
 };
 pub use statistics::{IndexStatistics, LevelStatistics, TableStatistics};
 pub use transaction::Transaction;

@@ -17,6 +17,7 @@ mod text_order;
 mod varint;
 
 pub mod column;
+pub mod paths;
 pub mod segment;
 pub mod text;
 pub mod words;

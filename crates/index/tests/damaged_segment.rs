@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use remora_index::{
     SectionWriter, Sections,
     column::{Cell, ColumnKind, Predicate},
+    paths::{PathKeys, PathSpec},
     segment::{
         ColumnSpec, Document, IndexPart, IndexSpec, MergeInput, Segment, SegmentBuilder,
         SegmentSpec, TextSpec, merge,
@@ -28,6 +29,7 @@ fn spec() -> SegmentSpec {
             parts: vec![IndexPart { column: 2, descending: false, order: None }],
         }],
         words: Vec::new(),
+        paths: vec![PathSpec { id: 5, label: b"doc.n".to_vec() }],
     }
 }
 
@@ -39,8 +41,15 @@ fn sound() -> Vec<u8> {
         let name = format!("name {}", key % 300);
         let columns = [Cell::Ordinal(key % 90), Cell::Bytes(name.as_bytes())];
         let texts = [vec![text.as_str()]];
-        let document =
-            Document { key: &key.to_be_bytes(), columns: &columns, texts: &texts, words: &[] };
+        let mut values = PathKeys::default();
+        (0..key % 3).for_each(|nth| values.push(|out| out.push((key % 9 + nth) as u8)));
+        let document = Document {
+            key: &key.to_be_bytes(),
+            columns: &columns,
+            texts: &texts,
+            words: &[],
+            paths: &[values],
+        };
         builder.add(&document).unwrap();
     }
     builder.finish().unwrap().bytes().unwrap().into_owned()
@@ -90,7 +99,12 @@ fn ask_everything(segment: Segment) {
         index.range(&[], low, Bound::Unbounded).for_each(|at| _ = index.doc(at));
         let _ = index.is_right();
     }
-    let _ = merge(&[MergeInput { segment: segment.into(), deleted: None }], &spec());
+    if let Some(path) = segment.path(&spec().paths[0]) {
+        let _ = path.select(Bound::Included(&[3]), Bound::Excluded(&[7]));
+        let _ = path.most_within(Bound::Included(&[3]), Bound::Unbounded);
+    }
+    let _ =
+        merge(&[MergeInput { segment: segment.into(), deleted: None, paths: Vec::new() }], &spec());
 }
 
 proptest! {

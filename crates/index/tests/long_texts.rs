@@ -76,7 +76,13 @@ fn build(texts: &[(u64, String)]) -> Arc<Segment> {
     for (key, text) in texts {
         let texts = [vec![text.as_str()]];
         builder
-            .add(&Document { key: &key.to_be_bytes(), columns: &[], texts: &texts, words: &[] })
+            .add(&Document {
+                key: &key.to_be_bytes(),
+                columns: &[],
+                texts: &texts,
+                words: &[],
+                paths: &[],
+            })
             .unwrap();
     }
     Arc::new(builder.finish().unwrap())
@@ -142,7 +148,7 @@ fn long_texts_are_found_as_by_reading() {
     texts.push((1_000, String::new()));
     let (even, odd): (Vec<_>, Vec<_>) = texts.iter().cloned().partition(|(key, _)| key % 20 < 10);
     let whole = build(&texts);
-    let input = |segment| MergeInput { segment, deleted: None };
+    let input = |segment| MergeInput { segment, deleted: None, paths: Vec::new() };
     let merged = merge(&[input(build(&even)), input(build(&odd))], &spec()).unwrap();
     assert!(merged.bytes().unwrap() == whole.bytes().unwrap(), "a merge has other bytes");
     let normalized: Vec<String> =

@@ -104,8 +104,13 @@ impl Sorted {
 fn build(rows: &[(u32, Row)], indexes: Vec<IndexSpec>) -> Segment {
     let mut builder = SegmentBuilder::new(&spec(indexes));
     for (key, row) in rows {
-        let document =
-            Document { key: &key.to_be_bytes(), columns: &cells(row), texts: &[], words: &[] };
+        let document = Document {
+            key: &key.to_be_bytes(),
+            columns: &cells(row),
+            texts: &[],
+            words: &[],
+            paths: &[],
+        };
         builder.add(&document).unwrap();
     }
     builder.finish().unwrap()
@@ -199,7 +204,7 @@ proptest! {
                     deleted.insert(doc);
                 }
             }
-            inputs.push(MergeInput { segment: Arc::new(segment), deleted: Some(Arc::new(deleted)) });
+            inputs.push(MergeInput { segment: Arc::new(segment), deleted: Some(Arc::new(deleted)), paths: Vec::new() });
         }
         let live: Vec<(u32, Row)> =
             all.into_iter().filter(|(key, _)| !gone[*key as usize]).collect();

@@ -28,6 +28,7 @@ fn spec() -> SegmentSpec {
             parts: vec![IndexPart { column: 4, descending: true, order: None }],
         }],
         words: Vec::new(),
+        paths: Vec::new(),
     }
 }
 
@@ -36,8 +37,13 @@ fn build(rows: &Rows) -> Segment {
     for (key, texts) in rows {
         let texts = vec![texts.iter().map(String::as_str).collect()];
         let columns = [if key % 3 == 0 { Cell::Null } else { Cell::Ordinal(key / 2) }];
-        let document =
-            Document { key: &key.to_be_bytes(), columns: &columns, texts: &texts, words: &[] };
+        let document = Document {
+            key: &key.to_be_bytes(),
+            columns: &columns,
+            texts: &texts,
+            words: &[],
+            paths: &[],
+        };
         builder.add(&document).unwrap();
     }
     builder.finish().unwrap()
@@ -177,7 +183,7 @@ proptest! {
         let inputs: Vec<MergeInput> = runs.iter().zip(&gone).map(|(run, gone)| {
             let mut deleted = Bitmap::new(run.len() as u32);
             gone.iter().for_each(|&doc| { deleted.insert(doc); });
-            MergeInput { segment: Arc::new(build(run)), deleted: Some(Arc::new(deleted)) }
+            MergeInput { segment: Arc::new(build(run)), deleted: Some(Arc::new(deleted)), paths: Vec::new() }
         }).collect();
         let merged = merge(&inputs, &spec()).unwrap();
         prop_assert!(merged.bytes().unwrap() == build(&left).bytes().unwrap());

@@ -41,8 +41,13 @@ fn build(rows: &Rows, analyzer: &Arc<Analyzer>) -> Segment {
     let mut builder = SegmentBuilder::new(&spec(analyzer));
     for (key, fields) in rows {
         let words = [fields.iter().map(String::as_str).collect::<Vec<&str>>()];
-        let document =
-            Document { key: &key.to_be_bytes(), columns: &[], texts: &[], words: &words };
+        let document = Document {
+            key: &key.to_be_bytes(),
+            columns: &[],
+            texts: &[],
+            words: &words,
+            paths: &[],
+        };
         builder.add(&document).unwrap();
     }
     builder.finish().unwrap()
@@ -142,7 +147,7 @@ proptest! {
                     deleted.insert(doc);
                 }
             }
-            MergeInput { segment, deleted: Some(Arc::new(deleted)) }
+            MergeInput { segment, deleted: Some(Arc::new(deleted)), paths: Vec::new() }
         });
         let inputs: Vec<MergeInput> = inputs.collect();
         let merged = merge(&inputs, &spec(&analyzer)).unwrap();

@@ -2,6 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
+use parking_lot::Mutex;
 use remora_engine::{Database as Engine, Error as EngineError};
 
 use crate::{
@@ -108,6 +109,7 @@ impl Database {
             #[cfg(feature = "sql")]
             sessions: Sessions::new(engine.clone(), &options),
             ids: Ids::default(),
+            definitions: Mutex::default(),
             engine,
             directory,
         };

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use remora_engine::{
     Change, ChangeBatch, Database, Error as EngineError, Row, Schema, TableChanges, Value,
 };
@@ -18,6 +19,8 @@ pub(crate) struct Handle {
     #[cfg(feature = "sql")]
     pub sessions: Sessions,
     pub ids: Ids,
+    /// Held while a definition is read, changed and written.
+    pub definitions: Mutex<()>,
     pub engine: Database,
     /// Where it lives, if that goes with it. Behind the engine, which is closed before.
     pub directory: Option<TemporaryDirectory>,

@@ -126,6 +126,7 @@ fn rewrite(zone: &Zone, schema: &Schema, filter: &mut Filter) {
         Filter::KeyIn(..)
         | Filter::KeyWithin(..)
         | Filter::Begins(..)
+        | Filter::Path(..)
         | Filter::IsNull(_)
         | Filter::IsNotNull(_) => {}
         Filter::And(parts) | Filter::Or(parts) => {

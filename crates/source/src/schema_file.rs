@@ -240,6 +240,7 @@ impl SchemaFile {
             required: self.required_filter()?,
             words: self.words_definition()?,
             synonyms: self.synonyms.clone(),
+            paths: Vec::new(),
             declared: None,
         })
     }

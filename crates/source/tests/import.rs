@@ -89,6 +89,7 @@ fn schema(columns: &[(&str, ColumnType)]) -> Arc<Schema> {
         indexes: Vec::new(),
         synonyms: Vec::new(),
         words: None,
+        paths: Vec::new(),
         declared: None,
     })
 }

@@ -5,6 +5,7 @@ mod fit;
 mod key;
 mod layout;
 mod literal;
+mod path;
 mod row;
 mod schema;
 
@@ -16,6 +17,8 @@ pub(crate) use fit::{fit, fit_row};
 pub(crate) use key::{append_key, decode_key, encode_key};
 pub(crate) use layout::{History, RowFormat, layout_of};
 pub(crate) use literal::parse_literal;
+pub use path::walk_path;
+pub(crate) use path::{KeyRange, push_values, ranges};
 pub(crate) use row::{decode_row, encode_row};
 pub(crate) use schema::{decode_schema, encode_schema};
 

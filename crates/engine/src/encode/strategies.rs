@@ -26,6 +26,7 @@ pub(crate) fn table(kinds: &[ColumnType]) -> Schema {
         indexes: Vec::new(),
         synonyms: Vec::new(),
         words: None,
+        paths: Vec::new(),
         declared: None,
     }
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use remora_index::{
     column::Cell,
+    paths::{PathBuilder, PathIndex, PathKeys, PathSpec},
     segment::{
         ColumnSpec, Document, IndexPart, IndexSpec, Segment, SegmentBuilder, SegmentIndex,
         SegmentSpec, TextSpec,
@@ -11,8 +12,9 @@ use remora_index::{
 };
 
 use crate::{
-    ColumnDef, IndexSet, Result, Schema, TableIndex, TextDef, Value, WordsDef,
-    encode::{column_kind, encode_cell},
+    ColumnDef, Error, IndexSet, PathDef, RequestPart, Result, Schema, TableIndex, TextDef, Value,
+    WordsDef,
+    encode::{column_kind, encode_cell, push_values},
     schema::text_order,
 };
 
@@ -28,7 +30,81 @@ pub(crate) fn segment_spec(schema: &Schema) -> SegmentSpec {
         texts: texts.collect(),
         indexes: stored_indexes(schema),
         words: schema.words.as_ref().and_then(WordsDef::spec).into_iter().collect(),
+        paths: path_specs(schema),
     }
+}
+
+/// The paths that segments have the values of, in the schema's order. A path is known by its column's number and its
+/// names: so one that is declared again is the same.
+pub(crate) fn path_specs(schema: &Schema) -> Vec<PathSpec> {
+    let mut specs: Vec<PathSpec> = Vec::with_capacity(schema.paths.len());
+    for path in &schema.paths {
+        let column = schema.columns.get(path.column).map_or(u32::MAX, |column| column.id);
+        let mut label = column.to_le_bytes().to_vec();
+        for name in &path.names {
+            label.extend((name.len() as u32).to_le_bytes());
+            label.extend_from_slice(name.as_bytes());
+        }
+        let mut id = crc32fast::hash(&label);
+        while specs.iter().any(|other| other.id == id) {
+            id = id.wrapping_add(1);
+        }
+        specs.push(PathSpec { id, label });
+    }
+    specs
+}
+
+/// Whether a segment was made before one of the paths was indexed.
+pub(crate) fn lacks_a_path(segment: &Segment, specs: &[PathSpec]) -> bool {
+    specs.iter().any(|spec| segment.path(spec).is_none())
+}
+
+/// The paths that a segment lacks, from the rows of its documents: `row` reads that of a document, or says that the
+/// document is gone.
+pub(crate) fn missing_paths(
+    schema: &Schema,
+    segment: &Segment,
+    mut row: impl FnMut(u32) -> Result<Option<Vec<Value>>>,
+) -> Result<Vec<(u32, PathIndex)>> {
+    let specs = path_specs(schema);
+    let missing = specs.iter().zip(&schema.paths).filter(|(spec, _)| segment.path(spec).is_none());
+    let (specs, paths): (Vec<&PathSpec>, Vec<&PathDef>) = missing.unzip();
+    if specs.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut builders: Vec<PathBuilder> = specs.iter().map(|_| PathBuilder::default()).collect();
+    let mut keys = vec![PathKeys::default(); specs.len()];
+    for doc in 0..segment.doc_count() {
+        match row(doc)? {
+            Some(row) => path_values(&paths, &row, &mut keys)?,
+            None => keys.iter_mut().for_each(PathKeys::clear),
+        }
+        builders.iter_mut().zip(&keys).for_each(|(builder, keys)| builder.add(keys));
+    }
+    let built = builders.into_iter().zip(specs);
+    built.map(|(builder, spec)| Ok((spec.id, builder.finish_alone(spec)?))).collect()
+}
+
+/// What paths lead to in a row's documents.
+fn path_values(paths: &[&PathDef], row: &[Value], keys: &mut [PathKeys]) -> Result<()> {
+    let mut parsed: Option<(usize, serde_json::Value)> = None;
+    for (path, keys) in paths.iter().zip(keys) {
+        keys.clear();
+        let Some(Value::Json(text)) = row.get(path.column) else { continue };
+        let known = parsed.take().filter(|(column, _)| *column == path.column);
+        let (_, document) = parsed.insert(match known {
+            Some(known) => known,
+            None => (path.column, document(text)?),
+        });
+        push_values(&path.names, document, keys);
+    }
+    Ok(())
+}
+
+fn document(text: &str) -> Result<serde_json::Value> {
+    serde_json::from_str(text).map_err(|error| {
+        Error::request(RequestPart::Row, format!("a document is no JSON: {error}"))
+    })
 }
 
 /// The secondary indexes that segments store: one that another begins with is answered by that.
@@ -144,12 +220,21 @@ pub(crate) struct RowIndexer<'s> {
     schema: &'s Schema,
     builder: SegmentBuilder,
     documents: usize,
+    paths: Vec<&'s PathDef>,
+    /// What the paths lead to, document by document.
+    keys: Vec<PathKeys>,
 }
 
 impl<'s> RowIndexer<'s> {
     /// An empty segment of the table.
     pub fn new(schema: &'s Schema) -> Self {
-        Self { schema, builder: SegmentBuilder::new(&segment_spec(schema)), documents: 0 }
+        Self {
+            schema,
+            builder: SegmentBuilder::new(&segment_spec(schema)),
+            documents: 0,
+            paths: schema.paths.iter().collect(),
+            keys: vec![PathKeys::default(); schema.paths.len()],
+        }
     }
 
     /// Makes room for rows with so many bytes of text.
@@ -177,7 +262,9 @@ impl<'s> RowIndexer<'s> {
             texts.iter().map(|texts| texts.iter().map(Cow::as_ref).collect()).collect();
         let words = self.schema.words.iter().map(|words| fields(words, row));
         let words: Vec<Vec<&str>> = words.collect();
-        self.builder.add(&Document { key, columns: &columns, texts: &texts, words: &words })?;
+        path_values(&self.paths, row, &mut self.keys)?;
+        let (columns, texts, words) = (&columns, &texts, &words);
+        self.builder.add(&Document { key, columns, texts, words, paths: &self.keys })?;
         self.documents += 1;
         Ok(())
     }

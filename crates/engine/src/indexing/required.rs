@@ -84,8 +84,12 @@ impl Condition {
                 let values = values.collect::<Result<_>>()?;
                 Ok(Self::In { column: position, kind: column.kind, values })
             }
-            Filter::KeyIn(name, ..) | Filter::KeyWithin(name, ..) | Filter::Begins(name, ..) => {
-                let message = format!("required rows are not chosen by keys of texts: '{name}'");
+            Filter::KeyIn(name, ..)
+            | Filter::KeyWithin(name, ..)
+            | Filter::Begins(name, ..)
+            | Filter::Path(name, ..) => {
+                let message =
+                    format!("required rows are not chosen by keys of texts or by paths: '{name}'");
                 Err(Error::request(RequestPart::Schema, message))
             }
             Filter::IsNull(name) => Ok(Self::IsNull(find_column(schema, name)?.0)),

@@ -20,15 +20,16 @@ use std::{
 
 use remora_index::{
     Bitmap,
+    paths::PathIndex,
     segment::{MergeInput, Segment, merge},
 };
 
 use crate::{
     Error, Position, Result, Schema,
-    indexing::segment_spec,
+    indexing::{missing_paths, segment_spec},
     shared::{DatabaseState, PoisonOnPanic},
     snapshot::{Claim, Claims, SegmentView, Snapshot, TableView},
-    storage::manifest::SegmentRecord,
+    storage::{manifest::SegmentRecord, rows::RowReader},
 };
 
 pub(crate) use checkpoint::{CHANGE_BYTES, checkpoint, write_recovered};
@@ -209,7 +210,7 @@ fn merge_claimed(shared: &DatabaseState, claim: &Claim<'_>) -> Result<()> {
 /// Merges claimed segments of a table into one.
 fn merge_inputs(shared: &DatabaseState, table: &TableView, inputs: &[SegmentView]) -> Result<()> {
     shared.merging.fetch_add(1, Ordering::Relaxed);
-    let merged = merge_aside(&table.schema, inputs);
+    let merged = merge_aside(table, inputs);
     shared.merging.fetch_sub(1, Ordering::Relaxed);
     let output = merged.inspect_err(|error| {
         let (why, name) = (in_files(shared, inputs, error), &table.schema.name);
@@ -244,31 +245,59 @@ fn in_files(shared: &DatabaseState, inputs: &[SegmentView], error: &Error) -> St
 
 /// The same as [`merge_views`]; of large segments in a thread that ends with it. What a thread has freed is kept for it
 /// by the allocator, a few times the segments' size after a merge, and given back when it ends.
-fn merge_aside(schema: &Schema, views: &[SegmentView]) -> Result<Option<Arc<Segment>>> {
+fn merge_aside(table: &TableView, views: &[SegmentView]) -> Result<Option<Arc<Segment>>> {
+    let merge = || merge_views(&table.schema, views, Some(&*table.rows));
     let bytes: u64 = views.iter().map(SegmentView::bytes).sum();
     if bytes < OWN_THREAD_BYTES {
-        return merge_views(schema, views);
+        return merge();
     }
     thread::scope(|scope| {
         let builder = thread::Builder::new().name("remora-merging".to_owned());
-        match builder.spawn_scoped(scope, || merge_views(schema, views)) {
+        match builder.spawn_scoped(scope, merge) {
             Ok(merging) => merging.join().unwrap_or_else(|panic| resume_unwind(panic)),
-            Err(_) => merge_views(schema, views),
+            Err(_) => merge(),
         }
     })
 }
 
-/// One segment with the live documents of `views`; `None` if there are none.
-pub(crate) fn merge_views(schema: &Schema, views: &[SegmentView]) -> Result<Option<Arc<Segment>>> {
+/// One segment with the live documents of `views`; `None` if there are none. Without the `rows` of their moment a path
+/// that one of them lacks is left out.
+pub(crate) fn merge_views(
+    schema: &Schema,
+    views: &[SegmentView],
+    rows: Option<&dyn RowReader>,
+) -> Result<Option<Arc<Segment>>> {
     if views.iter().all(|view| view.live_count() == 0) {
         return Ok(None);
     }
-    let input = |view: &SegmentView| MergeInput {
-        segment: Arc::clone(&view.segment),
-        deleted: view.deleted.clone(),
+    let input = |view: &SegmentView| {
+        let paths = match rows {
+            Some(rows) => paths_from_rows(schema, view, rows)?,
+            None => Vec::new(),
+        };
+        let (segment, deleted) = (Arc::clone(&view.segment), view.deleted.clone());
+        Ok(MergeInput { segment, deleted, paths })
     };
-    let inputs: Vec<MergeInput> = views.iter().map(input).collect();
+    let inputs: Vec<MergeInput> = views.iter().map(input).collect::<Result<_>>()?;
     Ok(Some(Arc::new(merge(&inputs, &segment_spec(schema))?)))
+}
+
+/// The paths that a segment lacks, by the rows of its live documents.
+fn paths_from_rows(
+    schema: &Schema,
+    view: &SegmentView,
+    rows: &dyn RowReader,
+) -> Result<Vec<(u32, PathIndex)>> {
+    let wanted = |column: usize| schema.paths.iter().any(|path| path.column == column);
+    let mut key = Vec::new();
+    missing_paths(schema, &view.segment, |doc| {
+        if view.is_deleted(doc) {
+            return Ok(None);
+        }
+        key.clear();
+        view.segment.keys().read(doc, &mut key);
+        rows.get(&key, &wanted)
+    })
 }
 
 /// The snapshot with the merge's output in the place of its inputs; `None` if the table is gone.

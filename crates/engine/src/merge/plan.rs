@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use crate::{
     Options,
-    indexing::{lacks_an_index, stored_indexes},
+    indexing::{lacks_a_path, lacks_an_index, path_specs, stored_indexes},
     snapshot::{Claims, SegmentView, TableView},
 };
 
@@ -213,16 +213,17 @@ fn mostly_deleted(table: &TableView, free: &[usize], size: Size) -> Option<usize
     })
 }
 
-/// A segment without an index that was declared since: merged alone, it gets it.
+/// A segment without an index or a path that was declared since: merged alone, it gets it.
 fn unindexed(table: &TableView, free: &[usize], size: Size) -> Option<usize> {
-    if table.schema.indexes.is_empty() || size == Size::Relief {
+    let schema = &table.schema;
+    if schema.indexes.is_empty() && schema.paths.is_empty() || size == Size::Relief {
         return None;
     }
-    let stored = stored_indexes(&table.schema);
+    let (stored, paths) = (stored_indexes(schema), path_specs(schema));
     free.iter().copied().find(|&index| {
         let view = &table.segments[index];
         size.takes(tier(view.bytes()), table.segments.len())
-            && lacks_an_index(&view.segment, &stored)
+            && (lacks_an_index(&view.segment, &stored) || lacks_a_path(&view.segment, &paths))
     })
 }
 

@@ -1,6 +1,8 @@
 //! Names of columns, resolved.
 
-use crate::{ColumnDef, Error, RequestPart, Result, Schema};
+use remora_index::paths::PathSpec;
+
+use crate::{ColumnDef, Error, RequestPart, Result, Schema, indexing::path_specs};
 
 /// The position of the column of this name: exact first, then without regard to case.
 pub(super) fn position(schema: &Schema, name: &str) -> Option<usize> {
@@ -28,6 +30,13 @@ pub(super) fn indexed<'s>(
     let there_are = names(schema.columns.iter().filter(|column| column.indexed));
     let message = format!("{what} column '{name}' {why}. Indexed columns: {there_are}");
     Err(Error::request(part, message))
+}
+
+/// The path of these names into the documents of a column, if it is indexed.
+pub(super) fn path_spec(schema: &Schema, column: &str, names: &[String]) -> Option<PathSpec> {
+    let column = position(schema, column)?;
+    let at = schema.paths.iter().position(|it| it.column == column && it.names == names)?;
+    path_specs(schema).into_iter().nth(at)
 }
 
 /// The names, separated by commas.

@@ -12,17 +12,20 @@ use std::{
 use remora_index::{
     DocSet, TextOrder,
     column::{Cell, Column, Predicate},
+    paths::PathSpec,
     segment::Segment,
 };
 
 use super::{
     beginning::{Letters, Scratch, end_of},
-    columns::indexed,
+    columns::{indexed, path_spec},
     docs::Docs,
     literal::{self, Bounds, OwnedCell},
 };
 use crate::{
-    ColumnDef, ColumnType, Comparison, Error, Filter, Literal, RequestPart, Result, Schema,
+    ColumnDef, ColumnType, Comparison, Error, Filter, Literal, PathTest, RequestPart, Result,
+    Schema,
+    encode::{KeyRange, ranges},
     schema::text_order,
 };
 
@@ -42,6 +45,8 @@ pub(super) enum Condition {
     Keyed { id: u32, order: TextOrder, predicate: Predicate },
     /// The column's text begins with letters.
     Begins { id: u32, letters: Letters },
+    /// A path leads to a value within one of the ranges.
+    Path { path: PathSpec, ranges: Vec<KeyRange> },
     /// No row satisfies it.
     Never,
     /// All hold.
@@ -149,6 +154,7 @@ impl Condition {
     fn is_of(&self, column: u32) -> bool {
         match self {
             Self::Never => true,
+            Self::Path { .. } => false,
             Self::Column { id, .. } | Self::Keyed { id, .. } | Self::Begins { id, .. } => {
                 *id == column
             }
@@ -164,7 +170,7 @@ impl Condition {
             Docs::Some(DocSet::List(mut docs))
                 if docs.len() <= segment.doc_count() as usize / RETAIN_SHARE =>
             {
-                self.retain(segment, &mut docs);
+                self.retain(segment, &mut docs)?;
                 Ok(DocSet::List(docs))
             }
             Docs::Some(docs) if docs.is_empty() => Ok(docs),
@@ -190,6 +196,7 @@ impl Condition {
                 retain_letters(segment.column(*id), letters, &mut docs);
                 Ok(DocSet::ascending(docs, len))
             }
+            Self::Path { path, ranges } => with_values(segment, path, ranges),
             Self::All(parts) => {
                 let narrowed =
                     parts.iter().try_fold(Docs::Every, |docs, part| -> Result<Docs> {
@@ -204,7 +211,7 @@ impl Condition {
         }
     }
 
-    fn retain(&self, segment: &Segment, docs: &mut Vec<u32>) {
+    fn retain(&self, segment: &Segment, docs: &mut Vec<u32>) -> Result<()> {
         match self {
             Self::Never => docs.clear(),
             Self::Column { id, predicate } => retain_column(segment.column(*id), predicate, docs),
@@ -213,22 +220,27 @@ impl Condition {
                 None => docs.clear(),
             },
             Self::Begins { id, letters } => retain_letters(segment.column(*id), letters, docs),
-            Self::All(parts) => parts.iter().for_each(|part| part.retain(segment, docs)),
+            Self::Path { path, ranges } => {
+                let found = with_values(segment, path, ranges)?;
+                docs.retain(|doc| found.contains(*doc));
+            }
+            Self::All(parts) => parts.iter().try_for_each(|part| part.retain(segment, docs))?,
             Self::Any(parts) => {
                 let mut rest = docs.clone();
                 for part in parts {
                     let mut kept = rest.clone();
-                    part.retain(segment, &mut kept);
+                    part.retain(segment, &mut kept)?;
                     remove(&mut rest, &kept);
                 }
                 remove(docs, &rest);
             }
             Self::Not(part) => {
                 let mut kept = docs.clone();
-                part.retain(segment, &mut kept);
+                part.retain(segment, &mut kept)?;
                 remove(docs, &kept);
             }
         }
+        Ok(())
     }
 }
 
@@ -256,7 +268,7 @@ impl<'c> ValueTest<'c> {
 
     fn tests(&mut self, condition: &Condition, cell: Cell<'_>) -> bool {
         match (condition, cell) {
-            (Condition::Never, _) => false,
+            (Condition::Never | Condition::Path { .. }, _) => false,
             (Condition::Column { predicate, .. }, cell) => predicate.matches(cell),
             (Condition::Keyed { order, predicate, .. }, cell) => {
                 predicate.matches_by_key(*order, cell, &mut self.key)
@@ -320,6 +332,20 @@ fn wider(one: Bound<u64>, other: Bound<u64>, is_further: fn(Ordering) -> bool) -
         (Some(mine), Some(theirs)) if is_further(mine.cmp(&theirs)) => one,
         _ => other,
     }
+}
+
+/// The documents of which a path leads to a value within one of the ranges.
+fn with_values(segment: &Segment, path: &PathSpec, ranges: &[KeyRange]) -> Result<DocSet> {
+    let values = segment.path(path).ok_or_else(|| {
+        invalid("The path is not indexed in all segments yet; ask again later".to_owned())
+    })?;
+    let of_range = |(low, high): &KeyRange| {
+        let (low, high) = (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice));
+        values.select(low, high)
+    };
+    ranges.iter().try_fold(DocSet::empty(), |docs, range| {
+        Ok(docs.union(&of_range(range)?, segment.doc_count()))
+    })
 }
 
 fn retain_column(column: Option<&Column>, predicate: &Predicate, docs: &mut Vec<u32>) {
@@ -392,6 +418,7 @@ impl<'s> Compiler<'s> {
                 let predicate = Predicate::BytesRange(low, high);
                 Ok(Condition::Column { id: column.id, predicate })
             }
+            Filter::Path(column, names, test) => self.path(column, names, test),
             Filter::IsNull(column) => Ok(is_null(self.column(column)?)),
             Filter::IsNotNull(column) => Ok(not(is_null(self.column(column)?))),
             Filter::And(parts) => Ok(Condition::All(self.conditions(parts, depth)?)),
@@ -435,6 +462,18 @@ impl<'s> Compiler<'s> {
         let known = text_order(order);
         let order = known.ok_or_else(|| invalid(format!("'{name}' has no order {order}")))?;
         Ok((column.id, order))
+    }
+
+    /// A condition on what a path leads to.
+    fn path(&mut self, column: &str, names: &[String], test: &PathTest) -> Result<Condition> {
+        if let PathTest::In(values) = test {
+            self.count_values(values.len())?;
+        }
+        let path = path_spec(self.schema, column, names).ok_or_else(|| {
+            let shown = names.join(".");
+            invalid(format!("Path '{shown}' of column '{column}' is not indexed"))
+        })?;
+        Ok(Condition::Path { path, ranges: ranges(test) })
     }
 
     fn count_values(&mut self, count: usize) -> Result<()> {

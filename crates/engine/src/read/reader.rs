@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{
+    columns::path_spec,
     distinct::distinct,
     facet::facet,
     get::{get, get_many},
@@ -135,6 +136,17 @@ impl Reader {
     /// As [`Reader::keywords`].
     pub fn for_each_keyword(&self, table: &str, visit: &mut dyn FnMut(&str, u64)) -> Result<()> {
         Ranked::for_each_keyword(self.table(table)?, visit)
+    }
+
+    /// Whether a path into the documents of a column is indexed, and every segment has it: whether
+    /// [`crate::Filter::Path`] may ask for it.
+    ///
+    /// # Errors
+    /// [`crate::Error::NotFound`] if there is no such table.
+    pub fn has_path(&self, table: &str, column: &str, names: &[String]) -> Result<bool> {
+        let table = self.table(table)?;
+        let Some(path) = path_spec(&table.schema, column, names) else { return Ok(false) };
+        Ok(table.segments.iter().all(|view| view.segment.path(&path).is_some()))
     }
 
     /// How many rows a table has, exactly. Cost: an addition a segment.

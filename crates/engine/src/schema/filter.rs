@@ -4,6 +4,7 @@ use std::ops::Bound;
 
 use serde::{Deserialize, Serialize};
 
+use super::PathTest;
 use crate::Value;
 
 /// A condition on columns.
@@ -30,6 +31,9 @@ pub enum Filter {
     /// The text begins with these letters: the key of each, in the order of this number and with the same letter behind
     /// it, is that of the text's. `None` for the same bytes.
     Begins(String, Option<u32>, String),
+    /// One of the values that a path of names leads to, in the documents of a column, satisfies a test. The path is
+    /// one that is indexed, in all segments ([`crate::Reader::has_path`]).
+    Path(String, Vec<String>, PathTest),
     /// The value is NULL.
     IsNull(String),
     /// The value is not NULL.

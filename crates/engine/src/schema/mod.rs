@@ -2,6 +2,7 @@
 
 mod declared_view;
 mod filter;
+mod path;
 mod synonyms;
 mod text_order;
 mod validate;
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 pub use declared_view::DeclaredView;
 pub use filter::{Comparison, Filter, Literal};
+pub use path::{PathDef, PathTest, PathValue};
 pub(crate) use synonyms::Synonyms;
 pub use text_order::register_text_key;
 pub(crate) use text_order::text_order;
@@ -47,6 +49,9 @@ pub struct Schema {
     /// The keywords of its texts, for ranked search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<WordsDef>,
+    /// The paths into its documents that are indexed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<PathDef>,
     /// What SQL says of it beyond this, if it came from there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub declared: Option<DeclaredTable>,

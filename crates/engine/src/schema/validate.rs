@@ -28,6 +28,10 @@ const MAX_SYNONYMS: usize = 256;
 const MAX_DECLARED_BYTES: usize = 8 << 20;
 /// Most columns whose words are searched: as many fields has a query's limit.
 const MAX_FIELDS: usize = 256;
+const MAX_PATHS: usize = 64;
+/// As deep as MySQL lets a document nest.
+const MAX_PATH_NAMES: usize = 100;
+const MAX_PATH_BYTES: usize = 4_096;
 
 impl Schema {
     /// Whether the definition is one that a table can have.
@@ -41,6 +45,7 @@ impl Schema {
         self.check_texts()?;
         self.check_words()?;
         self.check_indexes()?;
+        self.check_paths()?;
         if let Some(filter) = &self.required {
             self.check_filter(filter, 1, &mut 0)?;
         }
@@ -49,7 +54,7 @@ impl Schema {
     }
 
     /// Whether rows and searches are the same under both: whether they differ, if at all, in what
-    /// SQL says of them alone and in secondary indexes.
+    /// SQL says of them alone, in secondary indexes and in indexed paths.
     pub fn means(&self, other: &Schema) -> bool {
         let Self { name, columns, primary_key, texts, required, synonyms, words, .. } = self;
         let same_columns = columns.len() == other.columns.len()
@@ -188,6 +193,32 @@ impl Schema {
         Ok(())
     }
 
+    fn check_paths(&self) -> Result<()> {
+        let count = self.paths.len();
+        ensure(count <= MAX_PATHS, || format!("{count} indexed paths: the limit is {MAX_PATHS}"))?;
+        let mut seen = HashSet::new();
+        for path in &self.paths {
+            let column = self.column_at(path.column, "a path")?;
+            let name = &column.name;
+            ensure(column.kind == ColumnType::Json, || {
+                format!("column {name:?} holds no JSON: a path is one into documents")
+            })?;
+            let shown = path.names.join(".");
+            let fits = path.names.len() <= MAX_PATH_NAMES
+                && path.names.iter().map(String::len).sum::<usize>() <= MAX_PATH_BYTES;
+            ensure(fits, || {
+                format!(
+                    "a path has at most {MAX_PATH_NAMES} names and {MAX_PATH_BYTES} bytes: \
+                     {:.100} has more",
+                    shown
+                )
+            })?;
+            let is_new = seen.insert((path.column, &path.names));
+            ensure(is_new, || format!("path {shown:?} of column {name:?} is there twice"))?;
+        }
+        Ok(())
+    }
+
     fn check_filter(&self, filter: &Filter, depth: usize, parts: &mut usize) -> Result<()> {
         *parts += 1;
         ensure(depth <= MAX_FILTER_DEPTH, || {
@@ -204,9 +235,12 @@ impl Schema {
             }
             Filter::KeyIn(column, ..)
             | Filter::KeyWithin(column, ..)
-            | Filter::Begins(column, ..) => {
+            | Filter::Begins(column, ..)
+            | Filter::Path(column, ..) => {
                 return ensure(false, || {
-                    format!("the filter of required rows asks for keys of texts: {column:?}")
+                    format!(
+                        "the filter of required rows asks for keys of texts, or a path: {column:?}"
+                    )
                 });
             }
             Filter::And(filters) | Filter::Or(filters) => {

@@ -73,6 +73,7 @@ fn schema(indexes: Vec<IndexDef>) -> Schema {
         required: None,
         synonyms: Vec::new(),
         words: None,
+        paths: Vec::new(),
         declared: None,
     }
 }

@@ -34,6 +34,7 @@ fn schema() -> Schema {
         indexes: Vec::new(),
         synonyms: Vec::new(),
         words: None,
+        paths: Vec::new(),
         declared: None,
     }
 }

@@ -45,6 +45,7 @@ pub fn schema() -> Schema {
         indexes: Vec::new(),
         synonyms: Vec::new(),
         words: None,
+        paths: Vec::new(),
         declared: None,
     }
 }

@@ -8,6 +8,7 @@ use super::{
 use crate::{
     IndexError, KeysWriter, Result, SectionWriter,
     column::{Cell, ColumnWriter},
+    paths::PathBuilder,
     text::TextBuilder,
     words::WordsBuilder,
 };
@@ -19,6 +20,7 @@ pub struct SegmentBuilder {
     columns: Vec<ColumnWriter>,
     texts: Vec<TextBuilder>,
     words: Vec<WordsBuilder>,
+    paths: Vec<PathBuilder>,
     doc_count: u32,
 }
 
@@ -31,6 +33,7 @@ impl SegmentBuilder {
         let words = words.map(|it| WordsBuilder::new(Arc::clone(&it.analyzer), it.fields));
         Self {
             words: words.collect(),
+            paths: spec.paths.iter().map(|_| PathBuilder::default()).collect(),
             keys: KeysWriter::default(),
             columns: columns.collect(),
             texts: texts.collect(),
@@ -63,6 +66,7 @@ impl SegmentBuilder {
         if document.columns.len() != self.columns.len()
             || document.texts.len() != self.texts.len()
             || document.words.len() != self.words.len()
+            || document.paths.len() != self.paths.len()
         {
             return Err(IndexError::Invalid("a document's shape is not the spec's".to_owned()));
         }
@@ -78,6 +82,9 @@ impl SegmentBuilder {
         }
         for (words, fields) in self.words.iter_mut().zip(document.words) {
             words.add(fields)?;
+        }
+        for (path, values) in self.paths.iter_mut().zip(document.paths) {
+            path.add(values);
         }
         self.doc_count += 1;
         Ok(())
@@ -100,6 +107,9 @@ impl SegmentBuilder {
         }
         for (words, spec) in self.words.into_iter().zip(&self.spec.words) {
             words.finish(spec.id, &mut out)?;
+        }
+        for (path, spec) in self.paths.into_iter().zip(&self.spec.paths) {
+            path.finish(spec, &mut out)?;
         }
         for (index, order) in self.spec.indexes.iter().zip(&orders) {
             index::write(index, order, &mut out)?;

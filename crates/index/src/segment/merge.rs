@@ -11,13 +11,15 @@ use super::{
 use crate::{
     IndexError, Keys, KeysWriter, Result, SectionWriter,
     column::{Cell, ColumnWriter},
+    paths,
     text::{self, GONE, TextSource},
     words::{self, WordsSource},
 };
 
 /// Merges segments into one, dropping deleted documents. No two inputs hold the same live key.
 /// Every input was built with a spec whose columns and texts are a subset of `spec`'s. The bytes
-/// are those that a builder fed with the live documents would have made.
+/// are those that a builder fed with the live documents would have made, but for a path that an input has not: it is
+/// left out.
 ///
 /// # Errors
 /// - [`IndexError::Full`]: the inputs have more documents than one segment can hold, deleted ones
@@ -54,6 +56,14 @@ pub fn merge(inputs: &[MergeInput], spec: &SegmentSpec) -> Result<Segment> {
             .map(|(input, map)| WordsSource { words: input.segment.words(spec.id), map });
         let sources: Vec<_> = sources.collect();
         words::merge(&sources, (doc_count, spec.fields), spec.id, &mut out)?;
+    }
+    for spec in &spec.paths {
+        let sources = inputs.iter().zip(&order.maps);
+        let sources: Option<Vec<_>> =
+            sources.map(|(input, map)| Some((input.path(spec)?, map.as_slice()))).collect();
+        if let Some(sources) = sources {
+            paths::merge(&sources, doc_count, spec, &mut out)?;
+        }
     }
     for spec in &spec.indexes {
         index::write(spec, &order.sorted(inputs, spec), &mut out)?;

@@ -13,6 +13,7 @@ use crate::{
     Bitmap, IndexError, Keys, Result, SectionTag, Sections,
     bytes::read_u32,
     column::{Cell, Column, ColumnKind},
+    paths::{self, PathIndex, PathKeys, PathSpec},
     text::{Normalization, POSITIONS, TextIndex, UNION_COUNTS},
     words::{WORDS, WordsIndex},
 };
@@ -41,6 +42,8 @@ pub struct SegmentSpec {
     pub indexes: Vec<IndexSpec>,
     /// The keywords for ranked search.
     pub words: Vec<WordsSpec>,
+    /// The paths into documents.
+    pub paths: Vec<PathSpec>,
 }
 
 /// Keywords to be written.
@@ -89,6 +92,8 @@ pub struct Document<'a> {
     pub texts: &'a [Vec<&'a str>],
     /// For each part of the spec's words the texts of their fields, empty where they are NULL.
     pub words: &'a [Vec<&'a str>],
+    /// For each path of the spec the values that it leads to.
+    pub paths: &'a [PathKeys],
 }
 
 /// An immutable segment. Cheap to clone behind an `Arc`; safe to read from any thread.
@@ -99,6 +104,7 @@ pub struct Segment {
     texts: Vec<(u32, TextIndex)>,
     indexes: Vec<(u32, StoredIndex)>,
     words: Vec<(u32, WordsIndex)>,
+    paths: Vec<(u32, PathIndex)>,
 }
 
 impl Segment {
@@ -153,7 +159,12 @@ impl Segment {
             let stored = WordsIndex::open(&sections, id, doc_count)?;
             words.extend(stored.map(|stored| (id, stored)));
         }
-        Ok(Self { sections, keys, columns, texts, indexes, words })
+        let ids = sections.sizes().filter(|(tag, ..)| *tag == paths::HEAD).map(|(_, id, _)| id);
+        let mut paths = Vec::new();
+        for id in ids {
+            paths.extend(PathIndex::open(&sections, id, doc_count)?.map(|path| (id, path)));
+        }
+        Ok(Self { sections, keys, columns, texts, indexes, words, paths })
     }
 
     /// The bytes as they are written to a file; read back if they are in one.
@@ -199,6 +210,12 @@ impl Segment {
         self.words.iter().find(|(other, _)| *other == id).map(|(_, words)| words)
     }
 
+    /// The values of a path, or `None` if the segment was written before it was indexed.
+    pub fn path(&self, spec: &PathSpec) -> Option<&PathIndex> {
+        let (_, path) = self.paths.iter().find(|(id, _)| *id == spec.id)?;
+        path.is_of(spec).then_some(path)
+    }
+
     /// The index, or `None` if the segment was written before it existed.
     pub fn index(&self, spec: &IndexSpec) -> Option<SegmentIndex<'_>> {
         let (_, stored) = self.indexes.iter().find(|(id, _)| *id == spec.id)?;
@@ -218,6 +235,16 @@ pub struct MergeInput {
     pub segment: Arc<Segment>,
     /// Deleted documents, if any.
     pub deleted: Option<Arc<Bitmap>>,
+    /// Paths that the segment does not have, by their numbers.
+    pub paths: Vec<(u32, PathIndex)>,
+}
+
+impl MergeInput {
+    /// The values of a path: the segment's, or those beside it.
+    fn path(&self, spec: &PathSpec) -> Option<&PathIndex> {
+        let beside = || self.paths.iter().find(|(id, _)| *id == spec.id).map(|(_, path)| path);
+        self.segment.path(spec).or_else(beside)
+    }
 }
 
 /// The `SPEC` section.

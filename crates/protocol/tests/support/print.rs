@@ -98,8 +98,8 @@ fn print_filter(filter: &Filter) -> String {
         Filter::Between(column, low, high) => {
             format!("{} BETWEEN {} AND {}", quote(column), value(low), value(high))
         }
-        Filter::KeyIn(..) | Filter::KeyWithin(..) | Filter::Begins(..) => {
-            unreachable!("no line asks for keys of texts")
+        Filter::KeyIn(..) | Filter::KeyWithin(..) | Filter::Begins(..) | Filter::Path(..) => {
+            unreachable!("no line asks for keys of texts, or for paths")
         }
         Filter::IsNull(column) => format!("{} IS NULL", quote(column)),
         Filter::IsNotNull(column) => format!("{} IS NOT NULL", quote(column)),

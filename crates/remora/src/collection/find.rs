@@ -2,13 +2,16 @@
 
 use std::{cmp::Ordering, sync::Arc};
 
+use remora_engine::{Filter as EngineFilter, Reader, ScanRequest, Selection, Value};
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
-use super::{Document, read};
+use super::{
+    BATCH_ROWS, DOC, DOC_PLACE, Document, FindPlan, each_document, indexes::ready, other_row,
+};
 use crate::{
     Error, Field, Filter, IntoFilter, Result, field,
-    filter::{first_at, matches, order},
+    filter::{ByPaths, Condition, by_paths, first_at, matches, order},
     handle::Handle,
 };
 
@@ -83,7 +86,8 @@ impl Find {
         self
     }
 
-    /// Answers it. Cost: every document is read and parsed, a few microseconds each.
+    /// Answers it. Cost: every document that the indexes leave is read and parsed, a few microseconds each; without an
+    /// order none behind the page, if they leave no other.
     ///
     /// # Errors
     /// [`Error::Request`] if the filter is wrong, [`Error::NotFound`] if the collection was dropped,
@@ -92,7 +96,14 @@ impl Find {
         let wanted = self.limit.saturating_add(self.offset);
         let (mut kept, mut total) = (Vec::new(), 0_u64);
         let sort = std::mem::take(&mut self.sort);
-        self.each(|document| {
+        let asked = self.asked()?;
+        if sort.is_empty() && asked.is_exact() {
+            let mut documents = Vec::new();
+            asked.documents(Some(wanted as u64), &mut |document| documents.push(document))?;
+            documents.drain(..self.offset.min(documents.len()));
+            return Ok(FoundDocuments { total: asked.count()?, documents });
+        }
+        asked.matching(&mut |document| {
             total += 1;
             if sort.is_empty() && kept.len() >= wanted {
                 return;
@@ -121,27 +132,159 @@ impl Find {
     /// # Errors
     /// Those of [`Find::run`].
     pub fn count(mut self) -> Result<u64> {
+        let asked = self.asked()?;
+        if asked.is_exact() {
+            return asked.count();
+        }
         let mut total = 0;
-        self.each(|_| total += 1)?;
+        asked.matching(&mut |_| total += 1)?;
         Ok(total)
     }
 
-    fn each(&mut self, mut visit: impl FnMut(Document)) -> Result<()> {
+    /// The ids of the documents, in their order or the one that was asked for, within the limit and the offset. Cost:
+    /// as [`Find::run`]; where indexes answer alone and no order is asked for, no document is read.
+    ///
+    /// # Errors
+    /// Those of [`Find::run`].
+    pub fn ids(mut self) -> Result<Vec<i64>> {
+        if !self.sort.is_empty() {
+            let found = self.run()?;
+            return Ok(found.documents.iter().map(|document| document.id).collect());
+        }
+        let asked = self.asked()?;
+        let wanted = self.limit.saturating_add(self.offset);
+        let mut ids = Vec::new();
+        match asked.is_exact() {
+            true => ids = asked.ids(wanted as u64)?,
+            false => asked.matching(&mut |document| {
+                if ids.len() < wanted {
+                    ids.push(document.id);
+                }
+            })?,
+        }
+        ids.drain(..self.offset.min(ids.len()));
+        Ok(ids)
+    }
+
+    /// How it is answered at this moment.
+    ///
+    /// # Errors
+    /// Those of [`Find::run`].
+    pub fn explain(mut self) -> Result<FindPlan> {
+        let asked = self.asked()?;
+        let Some(by_paths) = &asked.by_paths else { return Ok(FindPlan::default()) };
+        let mut indexes = Vec::new();
+        paths_of(&by_paths.filter, &mut indexes);
+        Ok(FindPlan { indexes, is_exact: by_paths.is_exact })
+    }
+
+    fn asked(&mut self) -> Result<Asked> {
         if let Some(error) = self.wrong.take() {
             return Err(error);
         }
-        let mut failed = None;
-        let scanned = self.handle.engine.scan(&self.collection, &mut |row| {
-            let document = read(&row).map_err(|error| {
-                failed = Some(error);
-                remora_engine::Error::Closed
-            })?;
-            if self.filters.iter().all(|filter| matches(&filter.0, &document.doc)) {
+        let mut filters = std::mem::take(&mut self.filters);
+        let condition = match filters.pop() {
+            Some(only) if filters.is_empty() => Some(only.0),
+            None => None,
+            last => {
+                let all = filters.into_iter().chain(last);
+                Some(Condition::And(all.map(|filter| filter.0).collect()))
+            }
+        };
+        let reader = self.handle.engine.reader();
+        let ready = ready(&reader, &self.collection)?;
+        let is_indexed = |field: &Field| ready.contains(&field.parts);
+        let by_paths = condition.as_ref().and_then(|it| by_paths(it, DOC, &is_indexed));
+        Ok(Asked { reader, collection: Arc::clone(&self.collection), condition, by_paths })
+    }
+}
+
+/// A search at one moment.
+struct Asked {
+    reader: Reader,
+    collection: Arc<str>,
+    condition: Option<Condition>,
+    /// What indexes say of the condition.
+    by_paths: Option<ByPaths>,
+}
+
+impl Asked {
+    /// Whether no document has to be read for the answer.
+    fn is_exact(&self) -> bool {
+        match (&self.condition, &self.by_paths) {
+            (None, _) => true,
+            (Some(_), by_paths) => by_paths.as_ref().is_some_and(|it| it.is_exact),
+        }
+    }
+
+    fn filter(&self) -> Option<EngineFilter> {
+        self.by_paths.as_ref().map(|it| it.filter.clone())
+    }
+
+    /// How many documents the indexes leave.
+    fn count(&self) -> Result<u64> {
+        let (table, filter) = (self.collection.to_string(), self.filter());
+        Ok(self.reader.count(&Selection { table, filter, ..Selection::default() })?.count)
+    }
+
+    /// Visits the documents for which the condition holds, by id.
+    fn matching(&self, visit: &mut dyn FnMut(Document)) -> Result<()> {
+        let is_exact = self.is_exact();
+        self.documents(None, &mut |document| {
+            let holds = |condition| matches(condition, &document.doc);
+            if is_exact || self.condition.as_ref().is_none_or(holds) {
                 visit(document);
             }
-            Ok(())
-        });
-        failed.map_or_else(|| Ok(scanned.map(drop)?), Err)
+        })
+    }
+
+    /// The first ids of the documents that the indexes leave.
+    fn ids(&self, limit: u64) -> Result<Vec<i64>> {
+        let mut ids = Vec::new();
+        for batch in self.reader.scan(self.request(vec![0], Some(limit)))? {
+            let batch = batch?;
+            for place in 0..batch.rows {
+                match batch.columns.first().map(|column| column.value(place)) {
+                    Some(Value::Int(id)) => ids.push(id),
+                    _ => return Err(other_row()),
+                }
+            }
+        }
+        Ok(ids)
+    }
+
+    /// Visits the first of the documents that the indexes leave, by id.
+    fn documents(&self, limit: Option<u64>, visit: &mut dyn FnMut(Document)) -> Result<()> {
+        each_document(&self.reader, self.request(vec![0, DOC_PLACE], limit), visit)
+    }
+
+    fn request(&self, columns: Vec<usize>, limit: Option<u64>) -> ScanRequest {
+        ScanRequest {
+            table: self.collection.to_string(),
+            filter: self.filter(),
+            columns,
+            batch_rows: BATCH_ROWS,
+            in_key_order: true,
+            limit,
+            ..ScanRequest::default()
+        }
+    }
+}
+
+/// The paths that a filter asks for, each once.
+fn paths_of(filter: &EngineFilter, paths: &mut Vec<String>) {
+    match filter {
+        EngineFilter::Path(_, names, _) => {
+            let path = names.join(".");
+            if !paths.contains(&path) {
+                paths.push(path);
+            }
+        }
+        EngineFilter::And(parts) | EngineFilter::Or(parts) => {
+            parts.iter().for_each(|part| paths_of(part, paths));
+        }
+        EngineFilter::Not(part) => paths_of(part, paths),
+        _ => {}
     }
 }
 

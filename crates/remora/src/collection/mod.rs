@@ -1,6 +1,7 @@
 //! Collections: JSON documents by ids that are made for them.
 
 mod find;
+mod indexes;
 mod merge_patch;
 mod patch;
 
@@ -8,13 +9,14 @@ use std::sync::Arc;
 
 use remora_engine::{
     Change, ColumnDef, ColumnType, Comparison, Error as EngineError, Filter as EngineFilter,
-    Literal, ScanRequest, Schema, Value,
+    Literal, Reader, ScanRequest, Schema, Value,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value as Json;
 use xxhash_rust::xxh3::xxh3_64;
 
 pub use find::{Find, FoundDocuments};
+pub use indexes::{FindPlan, PathIndex};
 
 use crate::{
     Error, IntoFilter, Result,
@@ -25,6 +27,8 @@ use crate::{
 /// The columns.
 const ID: &str = "id";
 const DOC: &str = "doc";
+/// The position of the second.
+const DOC_PLACE: usize = 1;
 /// Rows of a batch of a page.
 const BATCH_ROWS: usize = 256;
 
@@ -332,21 +336,14 @@ impl Collection {
         let request = ScanRequest {
             table: self.name.to_string(),
             filter,
-            columns: vec![0, 1],
+            columns: vec![0, DOC_PLACE],
             batch_rows: BATCH_ROWS.min(limit.max(1)),
             in_key_order: true,
             limit: Some(limit as u64),
             ..ScanRequest::default()
         };
         let mut documents = Vec::new();
-        for batch in self.handle.engine.reader().scan(request)? {
-            let batch = batch?;
-            for place in 0..batch.rows {
-                let values: Vec<Value> =
-                    batch.columns.iter().map(|column| column.value(place)).collect();
-                documents.push(read(&values)?);
-            }
-        }
+        each_document(&self.handle.engine.reader(), request, &mut |it| documents.push(it))?;
         Ok(documents)
     }
 
@@ -388,6 +385,7 @@ fn schema(name: &str) -> Schema {
         required: None,
         synonyms: Vec::new(),
         words: None,
+        paths: Vec::new(),
         declared: None,
     }
 }
@@ -398,6 +396,23 @@ fn is_collection(found: &Schema) -> bool {
 
 fn row(id: i64, text: String) -> Vec<Value> {
     vec![Value::Int(id), Value::Json(text.into())]
+}
+
+/// Visits the documents that a scan of both columns finds.
+fn each_document(
+    reader: &Reader,
+    request: ScanRequest,
+    visit: &mut dyn FnMut(Document),
+) -> Result<()> {
+    for batch in reader.scan(request)? {
+        let batch = batch?;
+        for place in 0..batch.rows {
+            let values: Vec<Value> =
+                batch.columns.iter().map(|column| column.value(place)).collect();
+            visit(read(&values)?);
+        }
+    }
+    Ok(())
 }
 
 /// The document of a row.

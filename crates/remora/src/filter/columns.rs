@@ -24,6 +24,9 @@ pub(crate) fn of_table(condition: &Condition, schema: &Schema) -> Result<EngineF
             let (from, to) = (literal(field, from, schema)?, literal(field, to, schema)?);
             EngineFilter::Between(column(field, schema)?, from, to)
         }
+        Condition::Begins(field, text) => {
+            EngineFilter::Begins(column(field, schema)?, None, text.clone())
+        }
         Condition::Exists(field) => EngineFilter::IsNotNull(column(field, schema)?),
         Condition::IsNull(field) => EngineFilter::IsNull(column(field, schema)?),
         Condition::And(parts) => EngineFilter::And(all(parts)?),

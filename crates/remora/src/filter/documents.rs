@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use remora_engine::Value;
+use remora_engine::{Value, walk_path};
 use serde_json::{Number, Value as Json};
 
 use super::{Condition, Field, Test};
@@ -22,6 +22,9 @@ pub(crate) fn matches(condition: &Condition, document: &Json) -> bool {
         Condition::Between(field, from, to) => any(field, document, &mut |found| {
             compare(found, from).is_some_and(Ordering::is_ge)
                 && compare(found, to).is_some_and(Ordering::is_le)
+        }),
+        Condition::Begins(field, text) => any(field, document, &mut |found| {
+            found.as_str().is_some_and(|found| found.starts_with(text))
         }),
         Condition::Exists(field) => any(field, document, &mut |_| true),
         Condition::IsNull(field) => any(field, document, &mut Json::is_null),
@@ -45,7 +48,7 @@ fn holds(test: Test, order: Ordering) -> bool {
 /// The first value that a path leads to.
 pub(crate) fn first_at<'d>(field: &Field, document: &'d Json) -> Option<&'d Json> {
     let mut first = None;
-    walk(&field.parts, document, &mut |found| {
+    walk_path(&field.parts, document, &mut |found| {
         first = Some(found);
         true
     });
@@ -54,29 +57,9 @@ pub(crate) fn first_at<'d>(field: &Field, document: &'d Json) -> Option<&'d Json
 
 /// Whether the test holds for a value that the path leads to, or for an element of one.
 fn any(field: &Field, document: &Json, test: &mut dyn FnMut(&Json) -> bool) -> bool {
-    walk(&field.parts, document, &mut |found| {
+    walk_path(&field.parts, document, &mut |found| {
         test(found) || found.as_array().is_some_and(|elements| elements.iter().any(&mut *test))
     })
-}
-
-/// Visits what a path leads to until a visit says that it is enough; each value at most once for
-/// each part of the path.
-fn walk<'d>(parts: &[String], value: &'d Json, visit: &mut dyn FnMut(&'d Json) -> bool) -> bool {
-    let Some((name, below)) = parts.split_first() else { return visit(value) };
-    match value {
-        Json::Object(members) => members.get(name).is_some_and(|member| walk(below, member, visit)),
-        Json::Array(elements) => {
-            // Were the others visited too, one value would be reached in many ways.
-            match name.parse().ok().and_then(|place: usize| elements.get(place)) {
-                Some(element) => walk(below, element, visit),
-                None => {
-                    let mut others = elements.iter().filter(|element| !element.is_array());
-                    others.any(|element| walk(parts, element, visit))
-                }
-            }
-        }
-        _ => false,
-    }
 }
 
 /// How a value of a document compares with a literal; `None` if they are not of one type.

@@ -3,12 +3,14 @@
 mod columns;
 mod documents;
 mod parse;
+mod paths;
 
 use remora_engine::Value;
 use serde_json::Value as Json;
 
 pub(crate) use columns::of_table;
 pub(crate) use documents::{first_at, matches, order};
+pub(crate) use paths::{ByPaths, by_paths};
 
 use crate::{IntoValue, Result};
 
@@ -19,7 +21,8 @@ use crate::{IntoValue, Result};
 /// and       := part ("AND" part)*
 /// part      := "NOT" part | "(" filter ")" | field test
 /// test      := ("=" | "!=" | "<>" | "<" | "<=" | ">" | ">=") literal | ["NOT"] "IN" "(" literal ("," literal)* ")"
-///            | ["NOT"] "BETWEEN" literal "AND" literal | "IS" ["NOT"] "NULL" | "EXISTS"
+///            | ["NOT"] "BETWEEN" literal "AND" literal | ["NOT"] "BEGINS" "'" text "'"
+///            | "IS" ["NOT"] "NULL" | "EXISTS"
 /// field     := name ("." name)*                name := letters, digits, _ or any text in `…` or "…"
 /// literal   := number | "'" text "'" | "true" | "false"        ('' is ' within a text)
 /// ```
@@ -47,6 +50,7 @@ pub(crate) enum Condition {
     Compare(Field, Test, Value),
     In(Field, Vec<Value>),
     Between(Field, Value, Value),
+    Begins(Field, String),
     Exists(Field),
     IsNull(Field),
     And(Vec<Condition>),
@@ -80,6 +84,19 @@ pub fn field(path: &str) -> Field {
 /// The path of these names, which may have points in them.
 pub fn path<'p>(names: impl IntoIterator<Item = &'p str>) -> Field {
     Field { parts: names.into_iter().map(str::to_owned).collect() }
+}
+
+impl From<&str> for Field {
+    fn from(path: &str) -> Self {
+        field(path)
+    }
+}
+
+/// The names with points between them.
+impl std::fmt::Display for Field {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(&self.shown())
+    }
 }
 
 impl Field {
@@ -122,6 +139,11 @@ impl Field {
     pub fn is_in<V: IntoValue>(self, values: impl IntoIterator<Item = V>) -> Filter {
         let values = values.into_iter().map(literal).collect();
         Filter(Condition::In(self, values))
+    }
+
+    /// It is a text that begins with these bytes.
+    pub fn begins_with(self, text: &str) -> Filter {
+        Filter(Condition::Begins(self, text.to_owned()))
     }
 
     /// It is there: a column that is not NULL, a path of a document that leads somewhere, to null too.

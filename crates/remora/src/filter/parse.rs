@@ -187,7 +187,13 @@ impl<'t> Reader<'t> {
             }
             return Ok(perhaps_not(negated, Condition::Between(field, from, self.literal()?)));
         }
-        Err(self.expected("a comparison, IN, BETWEEN, IS or EXISTS"))
+        if self.takes_word("BEGINS") {
+            if !self.rest().starts_with('\'') {
+                return Err(self.expected("a text in '…'"));
+            }
+            return Ok(perhaps_not(negated, Condition::Begins(field, self.quoted('\'')?)));
+        }
+        Err(self.expected("a comparison, IN, BETWEEN, BEGINS, IS or EXISTS"))
     }
 
     fn list(&mut self) -> Result<Vec<Value>> {
@@ -275,6 +281,9 @@ mod tests {
         );
         let mixed = read("a = 1 AND b = 2 OR c BETWEEN 1 AND 2");
         assert_eq!(mixed, (field("a").equals(1) & field("b").equals(2)) | field("c").between(1, 2));
+        assert_eq!(read("a begins 'x' AND NOT a BEGINS 'xy'"), {
+            field("a").begins_with("x") & !field("a").begins_with("xy")
+        });
         assert_eq!(read("((a = 1))"), field("a").equals(1));
         assert_eq!(read("日本 = '東京'"), field("日本").equals("東京"));
     }
@@ -290,6 +299,7 @@ mod tests {
             ("a = b", "where a number, a text"),
             ("a IN ()", "where a number, a text"),
             ("(a = 1", "AND, OR or )"),
+            ("a BEGINS 5", "where a text in '…' was expected"),
             ("a = 1e999", "where a number, a text"),
             ("a = --1", "where a number, a text"),
         ] {

@@ -51,6 +51,7 @@ impl TableBuilder {
             required: None,
             synonyms: Vec::new(),
             words: None,
+            paths: Vec::new(),
             declared: None,
         };
         Self { schema, indexes: Vec::new(), wrong: None }

@@ -2,6 +2,7 @@
 
 mod documents;
 mod opening;
+mod paths;
 mod statements;
 mod tables;
 

@@ -104,6 +104,7 @@ fn schema_of(sample: &Sample, table: &str, key: &KeyChoice) -> Result<Schema> {
         indexes: Vec::new(),
         synonyms: Vec::new(),
         words: None,
+        paths: Vec::new(),
         declared: None,
     })
 }

@@ -463,6 +463,7 @@ pub(crate) mod tests {
             indexes: Vec::new(),
             synonyms: Vec::new(),
             words: None,
+            paths: Vec::new(),
             declared: None,
         }
     }

@@ -59,6 +59,7 @@ fn test(filter: &Filter) -> String {
         },
         Filter::KeyWithin(column, ..) => format!("{column} within bounds by its collation"),
         Filter::Begins(column, _, text) => format!("{column} begins with {text:?}"),
+        Filter::Path(column, names, _) => format!("{column}.{} by its values", names.join(".")),
         Filter::IsNull(column) => format!("{column} is NULL"),
         Filter::IsNotNull(column) => format!("{column} is not NULL"),
         Filter::And(parts) => joined(parts, " and ", test),

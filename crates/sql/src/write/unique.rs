@@ -185,6 +185,7 @@ pub(crate) fn hidden_schema(name: String, owner: &Schema) -> Schema {
         indexes: Vec::new(),
         synonyms: Vec::new(),
         words: None,
+        paths: Vec::new(),
         declared: None,
     }
 }

@@ -96,8 +96,8 @@ impl Oracle<'_> {
                 ordering(column, low).is_some_and(Ordering::is_ge)
                     && ordering(column, high).is_some_and(Ordering::is_le)
             }
-            Filter::KeyIn(..) | Filter::KeyWithin(..) | Filter::Begins(..) => {
-                panic!("no order of texts is known here")
+            Filter::KeyIn(..) | Filter::KeyWithin(..) | Filter::Begins(..) | Filter::Path(..) => {
+                panic!("no order of texts is known here, and no path")
             }
             Filter::IsNull(column) => value(column).is_null(),
             Filter::IsNotNull(column) => !value(column).is_null(),

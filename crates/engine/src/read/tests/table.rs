@@ -65,6 +65,7 @@ pub fn schema(two_texts: bool) -> Schema {
         indexes: Vec::new(),
         synonyms: Vec::new(),
         words: None,
+        paths: Vec::new(),
         declared: None,
     }
 }

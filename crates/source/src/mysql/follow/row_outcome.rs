@@ -117,6 +117,7 @@ mod tests {
             indexes: Vec::new(),
             synonyms: Vec::new(),
             words: None,
+            paths: Vec::new(),
             declared: None,
         };
         RequiredRows::of(&schema).unwrap()

@@ -66,6 +66,7 @@ fn schema(table: &SourceTable, previous: Option<&Schema>, highest: u32) -> Schem
         indexes: Vec::new(),
         synonyms: previous.map(|schema| schema.synonyms.clone()).unwrap_or_default(),
         words: None,
+        paths: Vec::new(),
         declared: table.words.of_table(),
     };
     let lines = table.words.of_table().map(|table| table.keys).unwrap_or_default();

@@ -67,6 +67,7 @@ fn schema(name: &str, columns: Vec<ColumnDef>, key: &[usize], texts: &[&[usize]]
         indexes: Vec::new(),
         synonyms: Vec::new(),
         words: None,
+        paths: Vec::new(),
         declared: None,
     }
 }

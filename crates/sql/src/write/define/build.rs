@@ -105,6 +105,7 @@ impl Draft {
             indexes: Vec::new(),
             synonyms: previous.as_ref().map(|it| it.synonyms.clone()).unwrap_or_default(),
             words: None,
+            paths: Vec::new(),
             declared: Some(self.declared()),
         };
         schema.words = self.words(previous.as_deref(), &schema);

@@ -1,0 +1,332 @@
+//! Documents in process: tiedot's benchmark, with its document, its six indexes, its query and its mix
+//! (github.com/HouzuoGuo/tiedot, `benchmark.go`), through the crate `remora`.
+//!
+//! Each phase is split over threads; its processor time is that of the whole process, background work included, until
+//! the last operation has ended. What making the documents and queries takes is measured apart and shown beside.
+
+mod sample;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, anyhow, ensure};
+use remora::{Collection, Database, Durability, Filter, Options};
+use serde::Serialize;
+
+use self::sample::Sample;
+use crate::{measure::Processor, random::SplitMix64, suite::WorkDirectory, table::Table};
+
+/// The paths that tiedot's benchmark indexes.
+const PATHS: [&str; 6] =
+    ["nested.nested.str", "nested.nested.int", "nested.nested.float", "strs", "ints", "floats"];
+/// Openings of a database, of which the median counts.
+const OPENINGS: usize = 11;
+
+/// Options of `documents`.
+#[derive(clap::Args, Debug)]
+pub struct DocumentOptions {
+    /// Documents of each phase, and other operations.
+    #[arg(long, default_value_t = 100_000)]
+    count: u64,
+    /// Threads that work at once; writes of several share a sync.
+    #[arg(long, default_value_t = 32)]
+    threads: usize,
+    /// How often all is measured; the median counts.
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+    /// Write everything that was measured to this file.
+    #[arg(long, value_name = "FILE", default_value = "target/bench-documents.json")]
+    json: PathBuf,
+}
+
+/// One phase of one run.
+#[derive(Clone, Debug, Serialize)]
+struct Phase {
+    durability: &'static str,
+    name: &'static str,
+    operations: u64,
+    per_second: f64,
+    cpu_us: f64,
+    /// What making what is asked took of it.
+    generator_us: f64,
+}
+
+/// Sizes and times beside the phases.
+#[derive(Debug, Serialize)]
+struct Beside {
+    documents: u64,
+    disk_bytes: u64,
+    empty_bytes: u64,
+    first_opening_ms: f64,
+    opening_ms: f64,
+    key_read_us: f64,
+    sql_point_select_us: f64,
+}
+
+/// Runs the suite.
+pub fn documents(options: &DocumentOptions) -> Result<()> {
+    let directory = WorkDirectory::new()?;
+    let beside = beside(directory.path(), options)?;
+    let mut phases = Vec::new();
+    for (name, durability) in [("always", Durability::Always), ("none", Durability::None)] {
+        for round in 0..options.rounds.max(1) {
+            eprintln!("sync {name}, round {}", round + 1);
+            let path = directory.path().join(format!("{name}-{round}"));
+            phases.extend(run(&path, (name, durability), options)?);
+        }
+    }
+    print(&phases, &beside);
+    let file = std::fs::File::create(&options.json)
+        .with_context(|| format!("cannot write {}", options.json.display()))?;
+    serde_json::to_writer_pretty(file, &(&beside, &phases))?;
+    Ok(())
+}
+
+fn print(phases: &[Phase], beside: &Beside) {
+    let heads = ["sync", "phase", "per second", "CPU us", "least", "most", "of it generator"];
+    let mut table = Table::new(&heads);
+    let mut seen: Vec<(&str, &str)> = Vec::new();
+    for phase in phases {
+        let key = (phase.durability, phase.name);
+        if seen.contains(&key) {
+            continue;
+        }
+        seen.push(key);
+        let same = phases.iter().filter(|other| (other.durability, other.name) == key);
+        let of = |value: fn(&Phase) -> f64| {
+            let mut values: Vec<f64> = same.clone().map(value).collect();
+            values.sort_by(f64::total_cmp);
+            values
+        };
+        let (rates, cpu) = (of(|it| it.per_second), of(|it| it.cpu_us));
+        let middle = |values: &[f64]| values.get(values.len() / 2).copied().unwrap_or_default();
+        let generator = middle(&of(|it| it.generator_us));
+        table.row(vec![
+            phase.durability.to_owned(),
+            phase.name.to_owned(),
+            format!("{:.0}", middle(&rates)),
+            format!("{:.2}", middle(&cpu)),
+            format!("{:.2}", cpu.first().copied().unwrap_or_default()),
+            format!("{:.2}", cpu.last().copied().unwrap_or_default()),
+            format!("{generator:.2}"),
+        ]);
+    }
+    println!("{table}");
+    println!(
+        "{} documents with six indexes: {:.1} MiB on the disk; an empty database: {:.0} KiB, opened anew in \
+         {:.1} ms, again in {:.1} ms; a document by its id {:.2} us, SQL's point select {:.2} us",
+        beside.documents,
+        beside.disk_bytes as f64 / 1_048_576.0,
+        beside.empty_bytes as f64 / 1_024.0,
+        beside.first_opening_ms,
+        beside.opening_ms,
+        beside.key_read_us,
+        beside.sql_point_select_us,
+    );
+}
+
+/// All phases on a new database.
+fn run(
+    path: &Path,
+    (durability, setting): (&'static str, Durability),
+    options: &DocumentOptions,
+) -> Result<Vec<Phase>> {
+    let database =
+        Database::open_with(path, Options { durability: setting, ..Options::default() })?;
+    let all = database.collection("bench")?;
+    for path in PATHS {
+        all.index(path)?;
+    }
+    let count = options.count;
+    let ids = AtomicU64::new(0);
+    // As tiedot's random ids: any that there is.
+    let id = |random: &mut SplitMix64| 1 + random.below(count as usize) as i64;
+    let sample = |random: &mut SplitMix64| Sample::new(random, count);
+    let mut phases = Vec::new();
+    let mut phase = |name,
+                     operation: &(dyn Fn(&mut SplitMix64) -> Result<()> + Sync),
+                     generator: &(dyn Fn(&mut SplitMix64) + Sync)| {
+        phases.push(measured((durability, name), options, operation, generator)?);
+        anyhow::Ok(())
+    };
+    let insert = |random: &mut SplitMix64| -> Result<()> {
+        let id = ids.fetch_add(1, Ordering::Relaxed) as i64 + 1;
+        Ok(all.insert_as(id, &sample(random))?)
+    };
+    let read = |random: &mut SplitMix64| -> Result<()> {
+        let found = all.get(id(random))?;
+        ensure!(found.is_none_or(|it| it.is_object()), "no document");
+        Ok(())
+    };
+    let update = |random: &mut SplitMix64| -> Result<()> {
+        match all.replace(id(random), &sample(random)) {
+            Err(remora::Error::NotFound(_)) => Ok(()),
+            other => Ok(other?),
+        }
+    };
+    let delete = |random: &mut SplitMix64| -> Result<()> {
+        all.delete(id(random))?;
+        Ok(())
+    };
+    let look_up = |random: &mut SplitMix64| -> Result<()> { look_up(&all, random, count) };
+    let makes_document = |random: &mut SplitMix64| _ = std::hint::black_box(sample(random));
+    let makes_id = |random: &mut SplitMix64| _ = std::hint::black_box(id(random));
+    let makes_query = |random: &mut SplitMix64| _ = std::hint::black_box(query(random, count));
+    phase("insert", &insert, &makes_document)?;
+    phase("read", &read, &makes_id)?;
+    phase("lookup", &look_up, &makes_query)?;
+    phase("update", &update, &makes_document)?;
+    phase("delete", &delete, &makes_id)?;
+    let before = ids.load(Ordering::Relaxed);
+    let mixed = |random: &mut SplitMix64| match random.below(7) {
+        0 | 1 => insert(random),
+        2 | 3 => read(random),
+        4 => look_up(random),
+        5 => update(random),
+        _ => delete(random),
+    };
+    phase("mixed", &mixed, &makes_id)?;
+    ensure!(ids.load(Ordering::Relaxed) > before, "the mix inserts");
+    database.close()?;
+    Ok(phases)
+}
+
+/// tiedot's query: what has one of two values but not both, or one of three neighbours.
+fn query(random: &mut SplitMix64, count: u64) -> Filter {
+    let mut number = || random.below(count as usize) as i64;
+    let one = remora::field("nested.nested.int").equals(number());
+    let other = remora::field("ints").equals(number());
+    let from = number();
+    let between = remora::field("ints").between(from, from + 2);
+    (one.clone() & !other.clone()) | (other & !one) | between
+}
+
+fn look_up(all: &Collection, random: &mut SplitMix64, count: u64) -> Result<()> {
+    std::hint::black_box(all.find(query(random, count)).ids()?);
+    Ok(())
+}
+
+/// Runs an operation on several threads; the processor time is the process's.
+fn measured(
+    (durability, name): (&'static str, &'static str),
+    options: &DocumentOptions,
+    operation: &(dyn Fn(&mut SplitMix64) -> Result<()> + Sync),
+    generator: &(dyn Fn(&mut SplitMix64) + Sync),
+) -> Result<Phase> {
+    let each = options.count / options.threads.max(1) as u64;
+    let operations = each * options.threads.max(1) as u64;
+    let generator_us = {
+        let mut random = SplitMix64::new(1);
+        let begin = Instant::now();
+        (0..10_000).for_each(|_| generator(&mut random));
+        begin.elapsed().as_secs_f64() * 1e6 / 10_000.0
+    };
+    let (before, begin) = (spent()?, Instant::now());
+    thread::scope(|scope| -> Result<()> {
+        let work = |thread: u64| {
+            scope.spawn(move || -> Result<()> {
+                let mut random = SplitMix64::new(thread * 7_919 + 1);
+                (0..each).try_for_each(|_| operation(&mut random))
+            })
+        };
+        let threads: Vec<_> = (0..options.threads.max(1) as u64).map(work).collect();
+        for thread in threads {
+            thread.join().map_err(|_| anyhow!("a thread panicked"))??;
+        }
+        Ok(())
+    })?;
+    let wall = begin.elapsed();
+    let cpu = spent()?.saturating_sub(before);
+    Ok(Phase {
+        durability,
+        name,
+        operations,
+        per_second: operations as f64 / wall.as_secs_f64(),
+        cpu_us: cpu.as_secs_f64() * 1e6 / operations as f64,
+        generator_us,
+    })
+}
+
+fn spent() -> Result<Duration> {
+    Processor::Own.whole().ok_or_else(|| anyhow!("the system tells no processor time"))
+}
+
+fn beside(directory: &Path, options: &DocumentOptions) -> Result<Beside> {
+    let empty = directory.join("empty");
+    let begin = Instant::now();
+    Database::open(&empty)?.close()?;
+    let first_opening_ms = begin.elapsed().as_secs_f64() * 1e3;
+    let empty_bytes = bytes_of(&empty)?;
+    let mut openings = Vec::new();
+    for _ in 0..OPENINGS {
+        let begin = Instant::now();
+        let database = Database::open(&empty)?;
+        openings.push(begin.elapsed().as_secs_f64() * 1e3);
+        database.close()?;
+    }
+    openings.sort_by(f64::total_cmp);
+
+    let (full, documents) = (directory.join("full"), 4 * options.count);
+    let database =
+        Database::open_with(&full, Options { durability: Durability::None, ..Options::default() })?;
+    let all = database.collection("bench")?;
+    for path in PATHS {
+        all.index(path)?;
+    }
+    let mut random = SplitMix64::new(5);
+    let mut id = 0;
+    while id < documents as i64 {
+        let many = (0..1_000).map(|_| Sample::new(&mut random, documents));
+        all.insert_many(many)?;
+        id += 1_000;
+    }
+    let ids: Vec<i64> = all.page(None, 10_000)?.iter().map(|document| document.id).collect();
+    let key_read_us = each_us(&ids, |id| Ok(drop(all.get(id)?)))?;
+    database.execute("CREATE TABLE t (id BIGINT PRIMARY KEY, name VARCHAR(100))", [])?;
+    let rows: Vec<String> = ids.iter().map(|id| format!("({id}, 'name {id}')")).collect();
+    database.execute(&format!("INSERT INTO t VALUES {}", rows.join(",")), [])?;
+    let select = database.prepare("SELECT name FROM t WHERE id = ?")?;
+    let sql_point_select_us =
+        each_us(&ids, |id| Ok(drop(select.query([remora::Value::Int(id)])?)))?;
+    database.close()?;
+    Ok(Beside {
+        documents,
+        disk_bytes: bytes_of(&full)?,
+        empty_bytes,
+        first_opening_ms,
+        opening_ms: openings.get(OPENINGS / 2).copied().unwrap_or_default(),
+        key_read_us,
+        sql_point_select_us,
+    })
+}
+
+/// The median time of an operation by key, of a hundred at once.
+fn each_us(ids: &[i64], mut operation: impl FnMut(i64) -> Result<()>) -> Result<f64> {
+    let mut times = Vec::new();
+    for ids in ids.chunks(100) {
+        let begin = Instant::now();
+        ids.iter().try_for_each(|&id| operation(id))?;
+        times.push(begin.elapsed().as_secs_f64() * 1e6 / ids.len() as f64);
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(times.get(times.len() / 2).copied().unwrap_or_default())
+}
+
+fn bytes_of(path: &Path) -> Result<u64> {
+    let mut bytes = 0;
+    for entry in std::fs::read_dir(path)? {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        bytes += if metadata.is_dir() {
+            bytes_of(&entry.path())?
+        } else {
+            // What is allocated: files have holes.
+            std::os::unix::fs::MetadataExt::blocks(&metadata) * 512
+        };
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,172 @@
+//! The values of documents as bytes that have their order.
+//!
+//! ```text
+//! value  := 1 | 2 bool:u8 | 3 number | 4 text | 5 | 6      null, a truth, a number, a text, an array, an object
+//! number := double rest?                                   the zeros at the end of both together are left out
+//! double := the greatest 64-bit float that is not above the number; big endian, all bits of a negative one turned,
+//!           the first bit of another
+//! rest   := what the number is above that:u16              big endian; only of integers that no float is
+//! ```
+
+use std::ops::Bound;
+
+use remora_index::paths::PathKeys;
+use serde_json::{Number, Value as Json};
+
+use crate::{PathTest, PathValue};
+
+const NULL: u8 = 1;
+const BOOL: u8 = 2;
+const NUMBER: u8 = 3;
+const TEXT: u8 = 4;
+const ARRAY: u8 = 5;
+const OBJECT: u8 = 6;
+
+/// A range of values as bytes.
+pub(crate) type KeyRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+
+/// Visits what a path leads to in a document until a visit says that it is enough; each value at most once for each
+/// part of the path. Says whether one did.
+pub fn walk_path<'d>(
+    names: &[String],
+    document: &'d Json,
+    visit: &mut dyn FnMut(&'d Json) -> bool,
+) -> bool {
+    let Some((name, below)) = names.split_first() else { return visit(document) };
+    match document {
+        Json::Object(members) => {
+            members.get(name).is_some_and(|member| walk_path(below, member, visit))
+        }
+        Json::Array(elements) => {
+            // Were the others visited too, one value would be reached in many ways.
+            match name.parse().ok().and_then(|place: usize| elements.get(place)) {
+                Some(element) => walk_path(below, element, visit),
+                None => {
+                    let mut others = elements.iter().filter(|element| !element.is_array());
+                    others.any(|element| walk_path(names, element, visit))
+                }
+            }
+        }
+        _ => false,
+    }
+}
+
+/// Adds the values that a path leads to in a document.
+pub(crate) fn push_values(names: &[String], document: &Json, keys: &mut PathKeys) {
+    walk_path(names, document, &mut |found| {
+        keys.push(|key| push_json(found, key));
+        for element in found.as_array().into_iter().flatten() {
+            keys.push(|key| push_json(element, key));
+        }
+        false
+    });
+}
+
+fn push_json(value: &Json, key: &mut Vec<u8>) {
+    match value {
+        Json::Null => key.push(NULL),
+        Json::Bool(truth) => key.extend([BOOL, u8::from(*truth)]),
+        Json::Number(number) => push_number(number, key),
+        Json::String(text) => push_text(text, key),
+        Json::Array(_) => key.push(ARRAY),
+        Json::Object(_) => key.push(OBJECT),
+    }
+}
+
+fn push_text(text: &str, key: &mut Vec<u8>) {
+    key.push(TEXT);
+    key.extend_from_slice(text.as_bytes());
+}
+
+fn push_number(number: &Number, key: &mut Vec<u8>) {
+    let whole = number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
+    match whole {
+        Some(whole) => push_whole(whole, key),
+        None => push_float(number.as_f64().unwrap_or_default(), 0, key),
+    }
+}
+
+/// Adds an integer of 64 bits.
+fn push_whole(number: i128, key: &mut Vec<u8>) {
+    let near = number as f64;
+    // A double of this size is an integer, and i128 takes it.
+    let floor = if near as i128 > number { near.next_down() } else { near };
+    push_float(floor, (number - floor as i128) as u16, key);
+}
+
+fn push_float(float: f64, rest: u16, key: &mut Vec<u8>) {
+    key.push(NUMBER);
+    let start = key.len();
+    // There is one zero.
+    let bits = (float + 0.0).to_bits();
+    let ordered = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
+    key.extend(ordered.to_be_bytes());
+    key.extend(rest.to_be_bytes());
+    while key.len() > start && key.last() == Some(&0) {
+        key.pop();
+    }
+}
+
+/// The bytes of a value; `None` of what is no number.
+fn key_of(value: &PathValue) -> Option<Vec<u8>> {
+    let mut key = Vec::new();
+    match value {
+        PathValue::Null => key.push(NULL),
+        PathValue::Bool(truth) => key.extend([BOOL, u8::from(*truth)]),
+        PathValue::Int(number) => push_whole((*number).into(), &mut key),
+        PathValue::Uint(number) => push_whole((*number).into(), &mut key),
+        PathValue::Float(number) if number.is_nan() => return None,
+        PathValue::Float(number) => push_float(*number, 0, &mut key),
+        PathValue::Text(text) => push_text(text, &mut key),
+    }
+    Some(key)
+}
+
+/// The ranges of bytes in which the values lie that a test holds for; they do not overlap.
+pub(crate) fn ranges(test: &PathTest) -> Vec<KeyRange> {
+    match test {
+        PathTest::Exists => vec![(Bound::Unbounded, Bound::Unbounded)],
+        PathTest::In(values) => {
+            let mut keys: Vec<Vec<u8>> = values.iter().filter_map(key_of).collect();
+            keys.sort_unstable();
+            keys.dedup();
+            let range = |key: Vec<u8>| (Bound::Included(key.clone()), Bound::Included(key));
+            keys.into_iter().map(range).collect()
+        }
+        PathTest::Within(low, high) => within(low, high).into_iter().collect(),
+        PathTest::Begins(text) => {
+            let mut key = Vec::new();
+            push_text(text, &mut key);
+            // No text has the byte 255.
+            let mut end = key.clone();
+            end.push(u8::MAX);
+            vec![(Bound::Included(key), Bound::Excluded(end))]
+        }
+    }
+}
+
+fn within(low: &Bound<PathValue>, high: &Bound<PathValue>) -> Option<KeyRange> {
+    let key = |bound: &Bound<PathValue>| match bound {
+        Bound::Unbounded => Some(Bound::Unbounded),
+        Bound::Included(value) => key_of(value).map(Bound::Included),
+        Bound::Excluded(value) => key_of(value).map(Bound::Excluded),
+    };
+    let (low, high) = (key(low)?, key(high)?);
+    let kind = |bound: &Bound<Vec<u8>>| match bound {
+        Bound::Unbounded => None,
+        Bound::Included(key) | Bound::Excluded(key) => key.first().copied(),
+    };
+    let kind = match (kind(&low), kind(&high)) {
+        (Some(one), Some(other)) if one != other => return None,
+        (one, other) => one.or(other)?,
+    };
+    let low = match low {
+        Bound::Unbounded => Bound::Included(vec![kind]),
+        bound => bound,
+    };
+    let high = match high {
+        Bound::Unbounded => Bound::Excluded(vec![kind + 1]),
+        bound => bound,
+    };
+    Some((low, high))
+}

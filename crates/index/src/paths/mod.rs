@@ -1,0 +1,332 @@
+//! Paths into documents: which documents have which values there, in the order of the values.
+//!
+//! A path leads to no value of a document, to one, or through arrays to several. A value is bytes whose order is that of
+//! the values: what they mean is the engine's.
+//!
+//! ```text
+//! sections PHED and PENT, id of the path:
+//! PHED  := doc_count:u32 block_count:u32 entry_count:u64 flags:u8 0:u8{3} label_length:u32 label end:u64{block_count}
+//!                                                flags: 1 single
+//! PENT  := block{block_count}                    `end` is where each ends
+//! block := length:varint value doc:varint entry{0..127}
+//! entry := 0 ahead:varint | suffix_length:varint shared:varint suffix doc:varint
+//! ```
+//! Entries ascend by value, and those of a value by document; none is there twice. The first of a block has its whole
+//! value, the others what their value adds to the bytes that it shares with the one before, or nothing but how far
+//! ahead the document is, where the value is the same. *Single* says that no document has two entries. The label says
+//! which path it is.
+
+mod builder;
+mod merge;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+use std::ops::Bound;
+
+pub use builder::{PathBuilder, PathKeys};
+pub(crate) use merge::merge;
+
+use crate::{
+    Bitmap, DocSet, IndexError, Result, SectionTag, Sections, Slice,
+    bytes::{read_u32, read_u64},
+    varint::VarintReader,
+};
+
+pub(crate) const HEAD: SectionTag = SectionTag(*b"PHED");
+const ENTRIES: SectionTag = SectionTag(*b"PENT");
+const HEAD_BYTES: usize = 24;
+const SINGLE: u8 = 1;
+/// Most entries of a block.
+const BLOCK_ENTRIES: usize = 128;
+
+/// One path to be indexed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathSpec {
+    /// A number that no path of another label has.
+    pub id: u32,
+    /// Which path it is.
+    pub label: Vec<u8>,
+}
+
+/// The values of one path in all documents of a segment.
+pub struct PathIndex {
+    label: Vec<u8>,
+    doc_count: u32,
+    entry_count: u64,
+    block_count: usize,
+    single: bool,
+    ends: Slice,
+    entries: Slice,
+}
+
+impl PathIndex {
+    /// The path of this number, or `None` if the segment was written before it was indexed.
+    pub(crate) fn open(sections: &Sections, id: u32, doc_count: u32) -> Result<Option<Self>> {
+        match (sections.get(HEAD, id), sections.get(ENTRIES, id)) {
+            (Some(head), Some(entries)) => Self::read(head, entries.clone(), doc_count).map(Some),
+            (None, None) => Ok(None),
+            _ => Err(IndexError::Corrupt(format!("a section of path {id} is missing"))),
+        }
+    }
+
+    fn read(head: &Slice, entries: Slice, doc_count: u32) -> Result<Self> {
+        let corrupt = || IndexError::corrupt("the head of a path's values");
+        let (found, block_count) = (read_u32(head, 0)?, read_u32(head, 4)? as usize);
+        let entry_count = read_u64(head, 8)?;
+        let &[flags, reserved @ ..] =
+            head.get(16..20).and_then(|it| it.first_chunk::<4>()).ok_or_else(corrupt)?;
+        let label_end = HEAD_BYTES as u64 + u64::from(read_u32(head, 20)?);
+        let is_right = found == doc_count
+            && flags <= SINGLE
+            && reserved == [0; 3]
+            && head.len() as u64 == label_end + block_count as u64 * 8
+            && entry_count >= block_count as u64
+            && (entry_count > 0) == (block_count > 0)
+            && entry_count.div_ceil(BLOCK_ENTRIES as u64) <= block_count as u64;
+        if !is_right {
+            return Err(corrupt());
+        }
+        let label = head.part(HEAD_BYTES..label_end as usize)?.to_vec();
+        let ends = head.part(label_end as usize..head.len())?;
+        let (single, entries_end) = (flags == SINGLE, entries.len() as u64);
+        let index = Self { label, doc_count, entry_count, block_count, single, ends, entries };
+        let mut before = 0;
+        for block in 0..block_count {
+            let end = index.end(block);
+            if end <= before || end > entries_end {
+                return Err(corrupt());
+            }
+            before = end;
+        }
+        if before != entries_end {
+            return Err(corrupt());
+        }
+        Ok(index)
+    }
+
+    /// Whether it is this path.
+    pub(crate) fn is_of(&self, spec: &PathSpec) -> bool {
+        self.label == spec.label
+    }
+
+    /// How many values the documents have in all, deleted ones included; one that a document has twice counts once.
+    pub fn entry_count(&self) -> u64 {
+        self.entry_count
+    }
+
+    /// Whether no document has more than one value.
+    pub fn is_single(&self) -> bool {
+        self.single
+    }
+
+    /// The documents, deleted ones included, that have a value within the bounds. Cost: a search, and a look at each
+    /// value within them.
+    ///
+    /// # Errors
+    /// [`IndexError::Corrupt`] if the values are damaged.
+    pub fn select(&self, low: Bound<&[u8]>, high: Bound<&[u8]>) -> Result<DocSet> {
+        let mut docs = Vec::new();
+        let mut bits: Option<Bitmap> = None;
+        let many = (self.doc_count as usize / 32).max(1);
+        let mut entries = self.from(low)?;
+        while let Some(doc) = entries.next_within(high)? {
+            match &mut bits {
+                Some(bits) => _ = bits.insert(doc),
+                None => docs.push(doc),
+            }
+            if docs.len() > many {
+                let mut filled = Bitmap::new(self.doc_count);
+                docs.drain(..).for_each(|doc| _ = filled.insert(doc));
+                bits = Some(filled);
+            }
+        }
+        if let Some(bits) = bits {
+            return Ok(DocSet::Bits(bits.into()));
+        }
+        docs.sort_unstable();
+        docs.dedup();
+        Ok(DocSet::List(docs))
+    }
+
+    /// About how many values lie within the bounds: no fewer, and at most two blocks more. Cost: two searches.
+    ///
+    /// # Errors
+    /// [`IndexError::Corrupt`] if the values are damaged.
+    pub fn most_within(&self, low: Bound<&[u8]>, high: Bound<&[u8]>) -> Result<u64> {
+        let first = self.block_before(low)?;
+        let last = match high {
+            Bound::Unbounded => self.block_count,
+            Bound::Included(value) => self.first_block(|first| first > value)?,
+            Bound::Excluded(value) => self.first_block(|first| first >= value)?,
+        };
+        let blocks = last.saturating_sub(first) as u64;
+        Ok((blocks * BLOCK_ENTRIES as u64).min(self.entry_count))
+    }
+
+    /// All entries.
+    ///
+    /// # Errors
+    /// [`IndexError::Corrupt`] if the values are damaged.
+    pub fn entries(&self) -> Result<PathEntries<'_>> {
+        self.from(Bound::Unbounded)
+    }
+
+    /// The entries from a value on.
+    ///
+    /// # Errors
+    /// [`IndexError::Corrupt`] if the values are damaged.
+    pub fn from(&self, low: Bound<&[u8]>) -> Result<PathEntries<'_>> {
+        let block = self.block_before(low)?;
+        let mut entries = PathEntries {
+            index: self,
+            block,
+            reader: VarintReader::new(&self.entries, 0),
+            left: 0,
+            value: Vec::new(),
+            doc: 0,
+            waits: false,
+        };
+        while let Some(()) = entries.step()? {
+            let is_below = match low {
+                Bound::Unbounded => false,
+                Bound::Included(low) => entries.value.as_slice() < low,
+                Bound::Excluded(low) => entries.value.as_slice() <= low,
+            };
+            if !is_below {
+                entries.waits = true;
+                break;
+            }
+        }
+        Ok(entries)
+    }
+
+    /// The last block that begins below the bound, where what is above it may begin.
+    fn block_before(&self, low: Bound<&[u8]>) -> Result<usize> {
+        let block = match low {
+            Bound::Unbounded => return Ok(0),
+            Bound::Included(low) => self.first_block(|first| first >= low)?,
+            Bound::Excluded(low) => self.first_block(|first| first > low)?,
+        };
+        Ok(block.saturating_sub(1))
+    }
+
+    /// The first block of whose first value this holds; it holds for none before and all behind.
+    fn first_block(&self, holds: impl Fn(&[u8]) -> bool) -> Result<usize> {
+        let (mut low, mut high) = (0, self.block_count);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match holds(self.first_value(middle)?) {
+                true => high = middle,
+                false => low = middle + 1,
+            }
+        }
+        Ok(low)
+    }
+
+    fn first_value(&self, block: usize) -> Result<&[u8]> {
+        let mut reader = VarintReader::new(&self.entries, self.start(block));
+        let length = reader.next()? as usize;
+        let at = reader.position();
+        let end = at.checked_add(length).ok_or_else(damaged)?;
+        self.entries.get(at..end).ok_or_else(damaged)
+    }
+
+    fn start(&self, block: usize) -> usize {
+        block.checked_sub(1).map_or(0, |before| self.end(before) as usize)
+    }
+
+    fn end(&self, block: usize) -> u64 {
+        let at = block * 8;
+        let bytes = self.ends.get(at..at + 8).and_then(|bytes| bytes.first_chunk());
+        bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+    }
+}
+
+/// Goes through the entries in their order.
+pub struct PathEntries<'i> {
+    index: &'i PathIndex,
+    /// The block that begins next.
+    block: usize,
+    reader: VarintReader<'i>,
+    /// Where the block ends in which it is.
+    left: usize,
+    value: Vec<u8>,
+    doc: u32,
+    /// Whether the entry was read and not given.
+    waits: bool,
+}
+
+impl PathEntries<'_> {
+    /// The next entry: its value and document.
+    ///
+    /// # Errors
+    /// [`IndexError::Corrupt`] if the values are damaged.
+    #[expect(clippy::should_implement_trait, reason = "what it gives is borrowed from it")]
+    pub fn next(&mut self) -> Result<Option<(&[u8], u32)>> {
+        if !std::mem::take(&mut self.waits) && self.step()?.is_none() {
+            return Ok(None);
+        }
+        Ok(Some((&self.value, self.doc)))
+    }
+
+    /// The document of the next entry if its value is not above the bound.
+    fn next_within(&mut self, high: Bound<&[u8]>) -> Result<Option<u32>> {
+        let Some((value, doc)) = self.next()? else { return Ok(None) };
+        let is_within = match high {
+            Bound::Unbounded => true,
+            Bound::Included(high) => value <= high,
+            Bound::Excluded(high) => value < high,
+        };
+        Ok(is_within.then_some(doc))
+    }
+
+    fn step(&mut self) -> Result<Option<()>> {
+        if self.reader.position() >= self.left {
+            if self.block >= self.index.block_count {
+                return Ok(None);
+            }
+            self.left = self.index.end(self.block) as usize;
+            self.reader = VarintReader::new(&self.index.entries, self.index.start(self.block));
+            self.block += 1;
+            let length = self.reader.next()? as usize;
+            self.value.clear();
+            self.take(length)?;
+            self.doc = self.reader.next()?;
+        } else {
+            match self.reader.next()? as usize {
+                0 => {
+                    let ahead = self.reader.next()?;
+                    self.doc = self.doc.checked_add(ahead).ok_or_else(damaged)?;
+                }
+                length => {
+                    let shared = self.reader.next()? as usize;
+                    if shared > self.value.len() {
+                        return Err(damaged());
+                    }
+                    self.value.truncate(shared);
+                    self.take(length)?;
+                    self.doc = self.reader.next()?;
+                }
+            }
+        }
+        if self.doc >= self.index.doc_count || self.reader.position() > self.left {
+            return Err(damaged());
+        }
+        Ok(Some(()))
+    }
+
+    /// Appends the next bytes to the value.
+    fn take(&mut self, length: usize) -> Result<()> {
+        let at = self.reader.position();
+        let end = at.checked_add(length).ok_or_else(damaged)?;
+        let bytes = self.index.entries.get(at..end).ok_or_else(damaged)?;
+        self.value.extend_from_slice(bytes);
+        self.reader = VarintReader::new(&self.index.entries, end);
+        Ok(())
+    }
+}
+
+fn damaged() -> IndexError {
+    IndexError::corrupt("the values of a path")
+}

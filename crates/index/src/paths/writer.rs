@@ -1,0 +1,106 @@
+//! Writes the sections of a path, entry by entry.
+
+use super::{BLOCK_ENTRIES, ENTRIES, HEAD, PathSpec, SINGLE};
+use crate::{Bitmap, IndexError, Result, SectionWriter, varint};
+
+/// Takes entries by value and document.
+pub(super) struct PathWriter {
+    doc_count: u32,
+    entry_count: u64,
+    ends: Vec<u8>,
+    entries: Vec<u8>,
+    /// Entries of the block that is written.
+    in_block: usize,
+    value: Vec<u8>,
+    doc: u32,
+    seen: Bitmap,
+    single: bool,
+}
+
+impl PathWriter {
+    /// For a segment of so many documents.
+    pub(super) fn new(doc_count: u32) -> Self {
+        Self {
+            doc_count,
+            entry_count: 0,
+            ends: Vec::new(),
+            entries: Vec::new(),
+            in_block: 0,
+            value: Vec::new(),
+            doc: 0,
+            seen: Bitmap::new(doc_count),
+            single: true,
+        }
+    }
+
+    /// Appends the next entry; the one before may come again.
+    pub(super) fn push(&mut self, value: &[u8], doc: u32) -> Result<()> {
+        if doc >= self.doc_count {
+            return Err(IndexError::corrupt("a path has a document that is not there"));
+        }
+        let is_first = self.entry_count == 0;
+        let is_same = !is_first && self.value == value;
+        if is_same && doc == self.doc {
+            return Ok(());
+        }
+        if !is_first && (value, doc) < (self.value.as_slice(), self.doc) {
+            return Err(IndexError::corrupt("the values of a path do not ascend"));
+        }
+        let length =
+            u32::try_from(value.len()).map_err(|_| IndexError::Full("4 GiB of a value"))?;
+        if self.in_block == BLOCK_ENTRIES {
+            self.end_block();
+        }
+        if self.in_block == 0 {
+            varint::push(&mut self.entries, length);
+            self.entries.extend_from_slice(value);
+            varint::push(&mut self.entries, doc);
+        } else if is_same {
+            varint::push(&mut self.entries, 0);
+            varint::push(&mut self.entries, doc - self.doc);
+        } else {
+            let shared = self.value.iter().zip(value).take_while(|(one, other)| one == other);
+            let shared = shared.count();
+            varint::push(&mut self.entries, length - shared as u32);
+            varint::push(&mut self.entries, shared as u32);
+            self.entries.extend_from_slice(&value[shared..]);
+            varint::push(&mut self.entries, doc);
+        }
+        if !is_same {
+            self.value.clear();
+            self.value.extend_from_slice(value);
+        }
+        self.doc = doc;
+        self.in_block += 1;
+        self.entry_count += 1;
+        self.single &= self.seen.insert(doc);
+        Ok(())
+    }
+
+    fn end_block(&mut self) {
+        self.ends.extend((self.entries.len() as u64).to_le_bytes());
+        self.in_block = 0;
+    }
+
+    /// The two sections.
+    pub(super) fn finish(mut self, label: &[u8]) -> (Vec<u8>, Vec<u8>) {
+        if self.in_block > 0 {
+            self.end_block();
+        }
+        let mut head = self.doc_count.to_le_bytes().to_vec();
+        head.extend(((self.ends.len() / 8) as u32).to_le_bytes());
+        head.extend(self.entry_count.to_le_bytes());
+        head.extend([if self.single { SINGLE } else { 0 }, 0, 0, 0]);
+        head.extend((label.len() as u32).to_le_bytes());
+        head.extend_from_slice(label);
+        head.append(&mut self.ends);
+        (head, self.entries)
+    }
+
+    /// Adds them as those of the path.
+    pub(super) fn add_to(self, spec: &PathSpec, out: &mut SectionWriter) {
+        let (head, entries) = self.finish(&spec.label);
+        out.add(HEAD, spec.id, &head);
+        out.add(ENTRIES, spec.id, &entries);
+    }
+}
