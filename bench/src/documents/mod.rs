@@ -285,13 +285,12 @@ fn beside(directory: &Path, options: &DocumentOptions) -> Result<Beside> {
         id += 1_000;
     }
     let ids: Vec<i64> = all.page(None, 10_000)?.iter().map(|document| document.id).collect();
-    let key_read_us = each_us(&ids, |id| Ok(drop(all.get(id)?)))?;
+    let key_read_us = each_us(&ids, |id| Ok(_ = all.get(id)?))?;
     database.execute("CREATE TABLE t (id BIGINT PRIMARY KEY, name VARCHAR(100))", [])?;
     let rows: Vec<String> = ids.iter().map(|id| format!("({id}, 'name {id}')")).collect();
     database.execute(&format!("INSERT INTO t VALUES {}", rows.join(",")), [])?;
     let select = database.prepare("SELECT name FROM t WHERE id = ?")?;
-    let sql_point_select_us =
-        each_us(&ids, |id| Ok(drop(select.query([remora::Value::Int(id)])?)))?;
+    let sql_point_select_us = each_us(&ids, |id| Ok(_ = select.query([remora::Value::Int(id)])?))?;
     database.close()?;
     Ok(Beside {
         documents,

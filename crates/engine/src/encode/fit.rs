@@ -1,6 +1,9 @@
 //! Making a value fit its column, or saying why it does not.
 
-use super::literal::{parse_literal, single};
+use super::{
+    document::is_document,
+    literal::{parse_literal, single},
+};
 use crate::{
     ColumnDef, ColumnType, DateTime, Decimal, Error, RequestPart, Result, Row, Schema, Value,
     value::{TIME_LIMIT_MICROS, TIMESTAMP_RANGE_MICROS},
@@ -93,7 +96,7 @@ fn in_range(kind: ColumnType, value: &Value) -> bool {
         (ColumnType::Timestamp, Value::Timestamp(micros)) => {
             TIMESTAMP_RANGE_MICROS.contains(micros)
         }
-        (ColumnType::Json, Value::Json(text)) => is_json(text),
+        (ColumnType::Json, Value::Json(text)) => is_document(text),
         _ => true,
     }
 }
@@ -151,10 +154,6 @@ fn decimal_of(value: &Value, precision: u8, scale: u8) -> Option<Decimal> {
 }
 
 /// Whether the text is one JSON document; serde_json bounds the depth.
-fn is_json(text: &str) -> bool {
-    serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
-}
-
 fn misfit(column: &ColumnDef, value: &Value) -> Error {
     let shown = value.to_string();
     let cut: String = shown.chars().take(SHOWN_CHARS).collect();

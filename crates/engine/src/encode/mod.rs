@@ -1,6 +1,7 @@
 //! How values become bytes: keys, column cells, stored rows, typed literals.
 
 mod cell;
+mod document;
 mod fit;
 mod key;
 mod layout;

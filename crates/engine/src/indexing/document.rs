@@ -12,8 +12,7 @@ use remora_index::{
 };
 
 use crate::{
-    ColumnDef, Error, IndexSet, PathDef, RequestPart, Result, Schema, TableIndex, TextDef, Value,
-    WordsDef,
+    ColumnDef, IndexSet, PathDef, Result, Schema, TableIndex, TextDef, Value, WordsDef,
     encode::{column_kind, encode_cell, push_values},
     schema::text_order,
 };
@@ -76,7 +75,7 @@ pub(crate) fn missing_paths(
     let mut keys = vec![PathKeys::default(); specs.len()];
     for doc in 0..segment.doc_count() {
         match row(doc)? {
-            Some(row) => path_values(&paths, &row, &mut keys)?,
+            Some(row) => path_values(&paths, &row, &mut keys),
             None => keys.iter_mut().for_each(PathKeys::clear),
         }
         builders.iter_mut().zip(&keys).for_each(|(builder, keys)| builder.add(keys));
@@ -85,26 +84,18 @@ pub(crate) fn missing_paths(
     built.map(|(builder, spec)| Ok((spec.id, builder.finish_alone(spec)?))).collect()
 }
 
-/// What paths lead to in a row's documents.
-fn path_values(paths: &[&PathDef], row: &[Value], keys: &mut [PathKeys]) -> Result<()> {
+/// What paths lead to in a row's documents. An earlier version wrote some that cannot be parsed: they have no values.
+fn path_values(paths: &[&PathDef], row: &[Value], keys: &mut [PathKeys]) {
     let mut parsed: Option<(usize, serde_json::Value)> = None;
     for (path, keys) in paths.iter().zip(keys) {
         keys.clear();
         let Some(Value::Json(text)) = row.get(path.column) else { continue };
         let known = parsed.take().filter(|(column, _)| *column == path.column);
-        let (_, document) = parsed.insert(match known {
-            Some(known) => known,
-            None => (path.column, document(text)?),
-        });
+        let read = || serde_json::from_str(text).ok().map(|document| (path.column, document));
+        let Some(known) = known.or_else(read) else { continue };
+        let (_, document) = parsed.insert(known);
         push_values(&path.names, document, keys);
     }
-    Ok(())
-}
-
-fn document(text: &str) -> Result<serde_json::Value> {
-    serde_json::from_str(text).map_err(|error| {
-        Error::request(RequestPart::Row, format!("a document is no JSON: {error}"))
-    })
 }
 
 /// The secondary indexes that segments store: one that another begins with is answered by that.
@@ -262,7 +253,7 @@ impl<'s> RowIndexer<'s> {
             texts.iter().map(|texts| texts.iter().map(Cow::as_ref).collect()).collect();
         let words = self.schema.words.iter().map(|words| fields(words, row));
         let words: Vec<Vec<&str>> = words.collect();
-        path_values(&self.paths, row, &mut self.keys)?;
+        path_values(&self.paths, row, &mut self.keys);
         let (columns, texts, words) = (&columns, &texts, &words);
         self.builder.add(&Document { key, columns, texts, words, paths: &self.keys })?;
         self.documents += 1;

@@ -1,6 +1,7 @@
 //! A database of its own, a session on it, and a reply that keeps everything it is told.
 
 #![allow(dead_code, reason = "each test file uses its part")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 pub mod random;
 
